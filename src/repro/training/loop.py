@@ -1,0 +1,255 @@
+"""One training loop for everything; it knows no science, only `loss_at(step) -> loss`.
+
+A step is a pure function of (seed, step number, weights, optimiser state): the random stream is reseeded
+from the step number and the batch is chosen by it. A killed run therefore resumes to the same bytes.
+"""
+
+import json
+import logging
+import math
+import os
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import torch
+from accelerate import PartialState
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from tqdm.auto import tqdm
+
+from repro.seeding import derive_seed
+from repro.types import InputError
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class LoopConfig:
+    """How long and how fast to train."""
+
+    steps: int
+    """optimiser steps"""
+    learning_rate: float = 1e-5
+    """peak learning rate; decays linearly to 0"""
+    warmup: float = 0.0
+    """share of the steps over which the learning rate rises from 0"""
+    weight_decay: float = 0.0
+    """AdamW weight decay, on matrices only"""
+    betas: tuple[float, float] = (0.9, 0.999)
+    """AdamW moment decays"""
+    clip_norm: float = 1.0
+    """largest gradient norm; 0 leaves gradients as they are"""
+    check_every: int = 0
+    """steps between two calls of `check`; 0 checks at the end only"""
+    check_first: bool = False
+    """also score the untrained weights, so that training can never return something worse"""
+    patience: int = 0
+    """checks without gain after which training stops; 0 never stops early"""
+    save_every: int = 0
+    """steps between two resumable states; 0 saves none"""
+    bf16: bool = False
+    """bfloat16 matrix products (automatic mixed precision)"""
+    seed: int = 0
+
+
+class TrainingDiverged(InputError):
+    """The loss became NaN or infinite."""
+
+
+@dataclass
+class History:
+    """What happened: one loss per step, one (step, score) per check, which step was kept."""
+
+    losses: list[float] = field(default_factory=list)
+    checks: list[tuple[int, float]] = field(default_factory=list)
+    best_step: int = 0
+    best_score: float = -math.inf
+    seconds: float = 0.0
+    resumed_at: int = 0
+
+
+def train(
+    module: nn.Module,
+    loss_at: Callable[[int], Tensor],
+    config: LoopConfig,
+    *,
+    check: Callable[[], float] | None = None,
+    state_path: Path | None = None,
+    description: str = "training",
+    progress: bool = True,
+) -> History:
+    """Minimise `loss_at(step)` over the parameters of `module` that require gradients.
+
+    Args:
+        module: its weights are updated in place; on return they are those of the best check.
+        loss_at: the scalar loss of one step, a function of the step number alone.
+        config: schedule and optimiser.
+        check: score of the present weights, higher is better; None keeps the last weights.
+        state_path: where the resumable state goes; an existing one is continued.
+        description: shown beside the progress bar.
+        progress: whether to show one.
+
+    Raises:
+        TrainingDiverged: when the loss is NaN or infinite; names the step.
+        InputError: when `state_path` belongs to another configuration.
+    """
+    parallel = PartialState()
+    optimiser = _make_optimiser(module, config)
+    history, best, first = History(), None, 0
+    if state_path is not None and state_path.exists():
+        history, best, first = _load_state(state_path, module, optimiser, config)
+        log.info("resuming %s at step %d of %d", description, first, config.steps)
+    started = perf_counter() - history.seconds
+    if check and config.check_first and first == 0:
+        history.checks.append((0, check()))
+        history.best_step, history.best_score, best = 0, history.checks[0][1], _copy(module)
+    cast: Any = torch.autocast(parallel.device.type, torch.bfloat16) if config.bf16 else nullcontext()
+    pending: list[Tensor] = []
+    bar = tqdm(total=config.steps, initial=first, desc=description, disable=not progress, leave=False, mininterval=0.5)
+    step = first
+    while step < config.steps:
+        torch.manual_seed(derive_seed(config.seed, "step", step, parallel.process_index))
+        module.train()
+        with cast:
+            loss = loss_at(step)
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        _average_gradients(module, parallel)
+        if config.clip_norm:
+            nn.utils.clip_grad_norm_(module.parameters(), config.clip_norm)
+        for group in optimiser.param_groups:
+            group["lr"] = config.learning_rate * schedule(step, config)
+        optimiser.step()
+        pending.append(loss.detach())
+        step += 1
+        bar.update()
+        last = step == config.steps
+        checking = check and (last or (config.check_every and step % config.check_every == 0))
+        saving = state_path is not None and (last or (config.save_every and step % config.save_every == 0))
+        # reading a loss waits for the accelerator, so losses are read in groups there
+        if parallel.device.type == "cpu" or len(pending) >= 25 or checking or saving:
+            _record(pending, history, description)
+            bar.set_postfix_str(f"loss {history.losses[-1]:.4f}", refresh=False)
+        if checking and check:
+            history.checks.append((step, check()))
+            if history.checks[-1][1] > history.best_score:
+                history.best_step, history.best_score, best = step, history.checks[-1][1], _copy(module)
+        history.seconds = perf_counter() - started
+        if saving and state_path is not None and parallel.is_main_process:
+            _save_state(state_path, module, optimiser, best, history, step, config)
+        if checking and config.patience and _stale(history) >= config.patience:
+            break
+    bar.close()
+    if best is not None:
+        module.load_state_dict(best)
+    module.eval()
+    return history
+
+
+def schedule(step: int, config: LoopConfig) -> float:
+    """Share of the peak learning rate at `step`: linear rise over the warm-up, then linear decay to 0."""
+    warm = config.warmup * config.steps
+    if step < warm:
+        return (step + 1) / warm
+    return (config.steps - step) / max(1.0, config.steps - warm)
+
+
+def _make_optimiser(module: nn.Module, config: LoopConfig) -> torch.optim.AdamW:
+    trained = [p for p in module.parameters() if p.requires_grad]
+    if not trained:
+        raise InputError("nothing to train: every parameter is frozen")
+    groups = [
+        {"params": [p for p in trained if p.ndim > 1], "weight_decay": config.weight_decay},
+        {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW([g for g in groups if g["params"]], lr=config.learning_rate, betas=config.betas, fused=True)
+
+
+def _average_gradients(module: nn.Module, parallel: PartialState) -> None:
+    """Mean over processes, in one transfer: the gradient of the mean of the processes' losses."""
+    if parallel.num_processes == 1:
+        return
+    gradients = [p.grad for p in module.parameters() if p.grad is not None]
+    flat = torch.cat([g.reshape(-1) for g in gradients])
+    torch.distributed.all_reduce(flat)
+    flat /= parallel.num_processes
+    for gradient, mean in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
+        gradient.copy_(mean.view_as(gradient))
+
+
+def _record(pending: list[Tensor], history: History, description: str) -> None:
+    values = torch.stack(pending).float().tolist()
+    pending.clear()
+    for value in values:
+        if not math.isfinite(value):
+            raise TrainingDiverged(
+                f"{description}: the loss is {value} at step {len(history.losses)}: lower the learning rate, "
+                "or look for empty texts in the data"
+            )
+        history.losses.append(value)
+
+
+def _stale(history: History) -> int:
+    return sum(step > history.best_step for step, _ in history.checks)
+
+
+def _copy(module: nn.Module) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in module.state_dict().items()}
+
+
+def _flatten_optimiser(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+    state = optimiser.state_dict()["state"]
+    return {f"{index}.{name}": value for index, values in state.items() for name, value in values.items()}
+
+
+def _prefixed(prefix: str, tensors: dict[str, Tensor]) -> Iterable[tuple[str, Tensor]]:
+    # a clone each: safetensors refuses tensors that share memory (tied embeddings)
+    return ((f"{prefix}/{name}", value.detach().cpu().clone().contiguous()) for name, value in tensors.items())
+
+
+def _save_state(
+    path: Path,
+    module: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    best: dict[str, Tensor] | None,
+    history: History,
+    step: int,
+    config: LoopConfig,
+) -> None:
+    """One file, renamed into place: a kill leaves either the old state or the new one, never half."""
+    tensors = dict(_prefixed("weights", module.state_dict()))
+    tensors |= dict(_prefixed("optimiser", _flatten_optimiser(optimiser)))
+    tensors |= dict(_prefixed("best", best or {}))
+    notes = {"step": step, "history": asdict(history), "config": asdict(config)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    save_file(tensors, partial, metadata={"loop": json.dumps(notes)})
+    os.replace(partial, path)
+
+
+def _load_state(
+    path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, config: LoopConfig
+) -> tuple[History, dict[str, Tensor] | None, int]:
+    parts: dict[str, dict[str, Tensor]] = {"weights": {}, "optimiser": {}, "best": {}}
+    with safe_open(path, "pt") as file:
+        notes = json.loads(file.metadata()["loop"])
+        for key in file.keys():  # noqa: SIM118 - a safetensors file is not a dict
+            part, name = key.split("/", 1)
+            parts[part][name] = file.get_tensor(key)
+    if notes["config"] != json.loads(json.dumps(asdict(config))):
+        raise InputError(f"{path} holds a run with other settings: remove it to start anew, or restore its settings")
+    module.load_state_dict(parts["weights"])
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, value in parts["optimiser"].items():
+        index, name = key.split(".", 1)
+        state.setdefault(int(index), {})[name] = value
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
+    history = History(**notes["history"])
+    history.checks = [(int(step), float(score)) for step, score in history.checks]
+    history.resumed_at = notes["step"]
+    return history, parts["best"] or None, int(notes["step"])

@@ -1,0 +1,217 @@
+"""Masked-language-model pre-training of a small backbone from scratch (PROTOCOLS §2.7; Devlin et al., 2019).
+
+The shipped backbones are *raw* encoders: they have read Wikipedia sentences and never seen a sentence
+objective, so that SimCSE has something to teach them.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from repro.data.batching import bucketed_batches
+from repro.models.backbone import BertBackbone, make_bert, train_wordpiece
+from repro.seeding import make_rng
+from repro.training.loop import History, LoopConfig, train
+from repro.types import InputError
+
+IGNORED = -100
+"""target of a position that was not masked; gives no loss and no gradient"""
+
+
+@dataclass(frozen=True)
+class PretrainConfig:
+    """A backbone and how to pre-train it."""
+
+    layers: int = 2
+    """transformer blocks"""
+    hidden_dim: int = 128
+    """hidden size D"""
+    heads: int = 2
+    """attention heads"""
+    vocabulary: int = 8192
+    """WordPiece entries, lower-cased"""
+    max_length: int = 64
+    """tokens kept of a sentence"""
+    batch_size: int = 256
+    """sentences per step"""
+    epochs: float = 1.0
+    """passes over the corpus"""
+    learning_rate: float = 1e-3
+    """peak rate: 1e-3 for 2 layers, 5e-4 for 4"""
+    warmup: float = 0.05
+    """share of the steps"""
+    mask_share: float = 0.15
+    """share of tokens that are predicted"""
+    dropout: float = 0.1
+    """SimCSE needs it later"""
+    save_every: int = 500
+    """steps between resumable states"""
+    bf16: bool = True
+    """bfloat16 matrix products"""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class TokenTable:
+    """Token ids of many sentences in one flat array; sentence i is `flat[offsets[i]:offsets[i + 1]]`."""
+
+    flat: NDArray[np.uint16]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def from_lists(cls, rows: Iterable[Sequence[int]]) -> "TokenTable":
+        """Build from one list of ids per sentence."""
+        parts = [np.asarray(row, dtype=np.uint16) for row in rows]
+        offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+        return cls(np.concatenate(parts), offsets)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens per sentence."""
+        return np.diff(self.offsets)
+
+    def padded(self, rows: NDArray[np.int64], pad: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Ids and attention mask (B, T) of the given sentences."""
+        lengths = self.lengths[rows]
+        positions = np.arange(lengths.max())
+        mask = positions < lengths[:, None]
+        index = np.where(mask, self.offsets[rows][:, None] + positions, 0)
+        return np.where(mask, self.flat[index], pad).astype(np.int64), mask
+
+
+def mask_tokens(
+    ids: NDArray[np.int64],
+    maskable: NDArray[np.bool_],
+    *,
+    mask_id: int,
+    vocabulary: int,
+    share: float,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Dynamic masking, 80 % [MASK], 10 % a random token, 10 % unchanged: inputs and targets, both (B, T)."""
+    chosen = (rng.random(ids.shape) < share) & maskable
+    targets = np.where(chosen, ids, IGNORED)
+    fate = rng.random(ids.shape)
+    inputs = np.where(chosen & (fate < 0.8), mask_id, ids)
+    inputs = np.where(chosen & (fate >= 0.8) & (fate < 0.9), rng.integers(0, vocabulary, ids.shape), inputs)
+    return inputs, targets
+
+
+def mlm_loss(backbone: BertBackbone, ids: Tensor, mask: Tensor, targets: Tensor) -> Tensor:
+    """Cross-entropy at the masked positions only; the vocabulary product is never formed elsewhere."""
+    states = backbone.model.bert(input_ids=ids, attention_mask=mask).last_hidden_state  # (B, T, D)
+    chosen = targets != IGNORED
+    logits = backbone.model.cls(states[chosen])  # (masked, vocabulary)
+    return F.cross_entropy(logits.float(), targets[chosen])
+
+
+def pretrain(
+    sentences: Sequence[str], config: PretrainConfig, *, state_path: Path | None = None, progress: bool = True
+) -> tuple[BertBackbone, History, dict[str, float]]:
+    """Train tokenizer and backbone on `sentences`; returns the backbone, the history and final figures.
+
+    Every hundredth sentence is held out as the dev set.
+
+    Raises:
+        InputError: if there are fewer sentences than two batches.
+    """
+    if len(sentences) < 2 * config.batch_size:
+        raise InputError(f"{len(sentences)} sentences: expected at least two batches ({2 * config.batch_size})")
+    tokenizer = train_wordpiece(sentences, config.vocabulary)
+    vocabulary = tokenizer.get_vocab_size()
+    tokenizer.enable_truncation(config.max_length)
+    table = TokenTable.from_lists(
+        encoding.ids
+        for start in range(0, len(sentences), 4096)
+        for encoding in tokenizer.encode_batch_fast(sentences[start : start + 4096])
+    )
+    backbone = make_bert(
+        tokenizer,
+        layers=config.layers,
+        hidden_dim=config.hidden_dim,
+        heads=config.heads,
+        max_length=config.max_length,
+        dropout=config.dropout,
+        seed=config.seed,
+    )
+    rows = np.arange(len(sentences))
+    held_out, kept = rows[rows % 100 == 99], rows[rows % 100 != 99]
+    special = np.array([tokenizer.token_to_id(t) for t in ("[PAD]", "[CLS]", "[SEP]", "[UNK]")])
+    pad, mask_id = int(special[0]), tokenizer.token_to_id("[MASK]")
+    lengths = table.lengths
+    per_epoch = len(kept) // config.batch_size
+    steps = max(1, round(config.epochs * per_epoch))
+    plans: dict[int, list[NDArray[np.int64]]] = {}
+
+    def batch(members: NDArray[np.int64], *key: object) -> tuple[Tensor, Tensor, Tensor]:
+        ids, mask = table.padded(members, pad)
+        rng = make_rng(config.seed, "masking", *key)
+        inputs, targets = mask_tokens(
+            ids,
+            mask & ~np.isin(ids, special),
+            mask_id=mask_id,
+            vocabulary=vocabulary,
+            share=config.mask_share,
+            rng=rng,
+        )
+        device = backbone.device
+        return (
+            torch.from_numpy(inputs).to(device),
+            torch.from_numpy(mask.astype(np.int64)).to(device),
+            torch.from_numpy(targets).to(device),
+        )
+
+    def loss_at(step: int) -> Tensor:
+        epoch, position = divmod(step, per_epoch)
+        if epoch not in plans:
+            plans.clear()
+            plans[epoch] = bucketed_batches(lengths[kept], config.batch_size, seed=config.seed, epoch=epoch)
+        members = kept[plans[epoch][position % len(plans[epoch])]]
+        return mlm_loss(backbone, *batch(members, step))
+
+    schedule = LoopConfig(
+        steps=steps,
+        learning_rate=config.learning_rate,
+        warmup=config.warmup,
+        weight_decay=0.01,
+        betas=(0.9, 0.98),
+        save_every=config.save_every,
+        bf16=config.bf16,
+        seed=config.seed,
+    )
+    history = train(
+        backbone.model, loss_at, schedule, state_path=state_path, description="masked LM", progress=progress
+    )
+    with torch.no_grad():
+        parts = [held_out[i : i + 512] for i in range(0, min(len(held_out), 8192), 512)]
+        dev_loss = float(np.mean([mlm_loss(backbone, *batch(part, "dev", i)).item() for i, part in enumerate(parts)]))
+    counts = np.bincount(table.flat, minlength=vocabulary).astype(np.float64)
+    counts[special] = 0
+    share = counts[counts > 0] / counts.sum()
+    figures = {
+        "dev_loss": dev_loss,
+        "unigram_loss": float(-(share * np.log(share)).sum()),
+        "tokens_seen": float(lengths[kept].mean() * config.batch_size * len(history.losses)),
+        "sentences": float(len(sentences)),
+        "steps": float(len(history.losses)),
+        "seconds": history.seconds,
+    }
+    return backbone, history, figures
+
+
+def loss_curve(history: History, points: int = 200) -> list[tuple[int, float]]:
+    """The training loss as (step, mean over a window), short enough for a model card."""
+    losses = np.asarray(history.losses)
+    window = max(1, len(losses) // points)
+    return [(i + window, float(losses[i : i + window].mean())) for i in range(0, len(losses), window)]
+
+
+def card(config: PretrainConfig, figures: dict[str, float], history: History) -> dict[str, object]:
+    """What a model card records: configuration, figures and loss curve."""
+    return {"config": asdict(config), "figures": figures, "loss_curve": loss_curve(history)}

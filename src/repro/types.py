@@ -1,0 +1,85 @@
+"""Words every floor shares: the user error, the array aliases and the encoder contract."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.floating[Any]]
+"""Embeddings X (n, dim) or vectors of floats."""
+Labels: TypeAlias = NDArray[Any]
+Readout: TypeAlias = Literal["encoder", "pooler"]
+"""Which output of an encoder is read: the pooled state h (hidden_dim) or the projected z (dim)."""
+DataSource: TypeAlias = Literal["local", "hub", "microworld"]
+
+
+class InputError(ValueError):
+    """A mistake the user can mend; its message names the value, what was expected and the way out."""
+
+
+class Encoder(Protocol):
+    """Anything that turns texts into embeddings: a trained network or a static baseline."""
+
+    def encode(self, texts: Sequence[str], *, normalize: bool = False) -> Array:
+        """Embed texts as a float32 matrix (n, dim), one row per text, in order."""
+        ...
+
+
+def one_of(value: str, options: Sequence[str], what: str) -> str:
+    """Return `value` if it is among `options`.
+
+    Raises:
+        InputError: if it is not; the message lists the valid ones.
+    """
+    if value not in options:
+        raise InputError(f"unknown {what} {value!r}: choose one of {', '.join(options)}")
+    return value
+
+
+def check_embeddings(X: Any, name: str = "X") -> Array:
+    """Return X as a float array (n, dim) after checking that it can be computed with.
+
+    Raises:
+        InputError: if X is not two-dimensional, is empty, or holds NaN or infinity (first bad row named).
+    """
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise InputError(f"{name} has shape {X.shape}: expected a matrix (n, dim), one row per text")
+    if 0 in X.shape:
+        raise InputError(f"{name} has shape {X.shape}: expected at least one row and one column")
+    if not np.issubdtype(X.dtype, np.floating):
+        X = X.astype(np.float64)
+    bad = ~np.isfinite(X).all(axis=1)
+    if bad.any():
+        raise InputError(
+            f"{name} has NaN or infinite values in {int(bad.sum())} of {len(X)} rows, first in row "
+            f"{int(np.argmax(bad))}: drop or repair those rows"
+        )
+    return X
+
+
+def check_same_length(**arrays: Any) -> None:
+    """Check that the named arrays have one length.
+
+    Raises:
+        InputError: if they do not; the message gives every length.
+    """
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise InputError(f"lengths differ: {listed}; expected one row of each per item")
+
+
+def check_dim(dim: Any, *, limit: int | None = None, what: str = "dim") -> int:
+    """Return `dim` as an int in 1 … limit.
+
+    Raises:
+        InputError: if it is not a whole number, is below 1, or is above `limit`.
+    """
+    if isinstance(dim, bool) or not isinstance(dim, int | np.integer):
+        raise InputError(f"{what} is {dim!r}: expected a whole number of at least 1")
+    if dim < 1 or (limit is not None and dim > limit):
+        bound = "at least 1" if limit is None else f"1 to {limit}"
+        raise InputError(f"{what} is {dim}: expected {bound}")
+    return int(dim)
