@@ -1,0 +1,140 @@
+"""Data: graded pairs, labelled texts and pairs, retrieval, corpora and word vectors, from one of three sources.
+
+`load("stsb")` reads local files if REPRO_DATA names a folder of them and the microworld otherwise; which of the
+two it was is the `source` of the set. No source ever stands in for another unasked.
+"""
+
+from pathlib import Path
+
+from repro.data.inventory import CheckRow, check, describe
+from repro.data.limit import take
+from repro.data.local import load_file, load_local
+from repro.data.registry import DATASETS, get_spec
+from repro.data.sets import (
+    Corpus,
+    DataSet,
+    LabelledPairs,
+    LabelledTexts,
+    Retrieval,
+    ScoredPairs,
+    WordVectors,
+    texts_of,
+)
+from repro.data.spec import DatasetSpec, HubSource
+from repro.data.tables import file_splits
+from repro.paths import data_folder
+from repro.types import InputError, one_of
+
+SOURCES = ("local", "hub", "microworld")
+
+__all__ = [
+    "DATASETS",
+    "SOURCES",
+    "CheckRow",
+    "Corpus",
+    "DataSet",
+    "DatasetSpec",
+    "HubSource",
+    "LabelledPairs",
+    "LabelledTexts",
+    "Retrieval",
+    "ScoredPairs",
+    "WordVectors",
+    "check",
+    "default_source",
+    "describe",
+    "fetch",
+    "get_spec",
+    "load",
+    "load_splits",
+    "texts_of",
+]
+
+
+def default_source() -> str:
+    """`local` if REPRO_DATA names a folder, else `microworld`."""
+    return "local" if data_folder() is not None else "microworld"
+
+
+def load(
+    name_or_path: str | Path,
+    *,
+    split: str | None = None,
+    source: str | None = None,
+    text: str = "senteval",
+    seed: int = 0,
+    limit: int | None = None,
+) -> DataSet:
+    """Read one split of a dataset, or a TSV file of the user's own.
+
+    Args:
+        name_or_path: A name of `DATASETS`, or the path of a .tsv, .tsv.gz, .txt or .txt.gz file.
+        split: Its name; `all` joins every split. None means test where there is one, else the whole set.
+        source: `local`, `hub` or `microworld`; None means `default_source()`. A path is always local.
+        text: For the STS sets from local files, `senteval` (tokenised, lower-cased) or `raw`.
+        seed: Of the microworld's sentences and of the draw that `limit` makes.
+        limit: Keep so many rows, drawn at random and in their old order (see `repro.data.limit.take`); for the
+            microworld's wiki, generate so many.
+
+    Returns:
+        The set of the dataset's kind.
+
+    Raises:
+        InputError: for an unknown name, split, source or text form, and whenever the source cannot deliver;
+            the message says how to get the data.
+    """
+    if _is_path(name_or_path):
+        if source not in (None, "local"):
+            raise InputError(f"{name_or_path} is a file, which is read locally: leave out source={source!r}")
+        return take(load_file(Path(name_or_path).expanduser(), split), limit, seed=seed)
+    spec = get_spec(str(name_or_path))
+    split = one_of(split or spec.default_split, tuple(dict.fromkeys((*spec.splits, "all"))), f"split of {spec.name}")
+    match one_of(source or default_source(), SOURCES, "source"):
+        case "local":
+            return take(load_local(spec, split, text=text), limit, seed=seed)
+        case "hub":
+            from repro.data.hub import load_hub  # heavy, and needs the extra `train`
+
+            return take(load_hub(spec, split), limit, seed=seed)
+        case _:
+            from repro.data.microworld import make_set  # builds its tables on import
+
+            return take(make_set(spec.name, split, seed=seed, size=limit), limit, seed=seed)
+
+
+def load_splits(
+    name_or_path: str | Path,
+    *,
+    source: str | None = None,
+    text: str = "senteval",
+    seed: int = 0,
+    limit: int | None = None,
+) -> dict[str, DataSet]:
+    """Read every split of a dataset or file: split → set, in order; `limit` holds for each.
+
+    Raises:
+        InputError: as `load` does.
+    """
+    path = _is_path(name_or_path)
+    splits = file_splits(Path(name_or_path).expanduser()) if path else get_spec(str(name_or_path)).splits
+    return {
+        split: load(name_or_path, split=split, source=source, text=text, seed=seed, limit=limit) for split in splits
+    }
+
+
+def fetch(name: str) -> list[Path]:
+    """Download a dataset from the hub into the store, once; afterwards source='hub' works offline.
+
+    Raises:
+        InputError: if the name is unknown, has no hub mirror, or the hub cannot be reached.
+    """
+    from repro.data.hub import fetch_hub
+
+    return fetch_hub(get_spec(name))
+
+
+def _is_path(name_or_path: str | Path) -> bool:
+    """A name has neither folder nor ending; anything else is meant as a file."""
+    if isinstance(name_or_path, Path):
+        return True
+    return name_or_path not in DATASETS and ("/" in name_or_path or "\\" in name_or_path or "." in name_or_path)

@@ -1,0 +1,124 @@
+"""One TSV file to one set: pairs, labelled texts, labelled pairs, captions or a corpus."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from repro.data.rows import number_value, read_header, read_lines, read_rows, text_value
+from repro.data.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, ScoredPairs
+from repro.data.spec import FIELDS, NOTHING
+from repro.types import InputError
+
+
+def infer_kind(path: Path) -> str:
+    """What a user's file holds, by its ending and header: pairs, labelled_pairs, texts or corpus.
+
+    Raises:
+        InputError: if the header fits none of them.
+    """
+    if is_plain_text(path):
+        return "corpus"
+    header = read_header(path)
+    for kind in ("pairs", "labelled_pairs", "texts"):
+        if set(FIELDS[kind]) <= set(header):
+            return kind
+    if set(header) - {"split"} == {"text"}:
+        return "corpus"
+    raise InputError(
+        f"{path} line 1: the header {', '.join(header)} fits no kind of set; expected score, sentence1, sentence2 "
+        "(graded pairs), label, text (labelled texts), label, sentence1, sentence2 (labelled pairs) or text "
+        "(a corpus), separated by tabs"
+    )
+
+
+def is_plain_text(path: Path) -> bool:
+    """Whether a file is .txt or .txt.gz: one sentence per line, no header."""
+    return path.name.removesuffix(".gz").endswith(".txt")
+
+
+def file_splits(path: Path) -> tuple[str, ...]:
+    """The splits of a file in order of appearance; `all` where it has no split column."""
+    if is_plain_text(path) or "split" not in read_header(path):
+        return ("all",)
+    return tuple(dict.fromkeys(row["split"] for _, row in read_rows(path, ("split",))))
+
+
+def read_corpus(path: Path) -> tuple[str, ...]:
+    """The sentences of a plain text file, one per line; blank lines are skipped."""
+    return tuple(line for _, line in read_lines(path) if line.strip())
+
+
+def read_table(
+    path: Path,
+    kind: str,
+    name: str,
+    split: str,
+    *,
+    columns: Mapping[str, str] = NOTHING,
+    splits: tuple[str, ...] = (),
+    text_form: str = "raw",
+) -> DataSet:
+    """Read one split (`all`: every split) of a TSV file into the set of its kind.
+
+    Args:
+        path: The file.
+        kind: One of `FIELDS`.
+        name: The name the set gets.
+        split: The split to read.
+        columns: Our column → the file's, where the names differ.
+        splits: The only splits that may occur; empty allows any.
+        text_form: Recorded in graded pairs.
+
+    Raises:
+        InputError: for a malformed row, an unknown split, or a split without rows.
+    """
+    files = {column: columns.get(column, column) for column in FIELDS[kind]}
+    rows = list(_split_rows(path, tuple(files.values()), split, splits))
+    if kind == "captions":
+        rows = _without_sts_images(rows)
+
+    def texts(column: str) -> tuple[str, ...]:
+        return tuple(text_value(row, files[column], path, number) for number, row in rows)
+
+    match kind:
+        case "pairs":
+            scores = [number_value(row, files["score"], path, number) for number, row in rows]
+            subsets = [row.get("subset") or name for _, row in rows]
+            sides = texts("sentence1"), texts("sentence2")
+            return ScoredPairs(name, "local", split, *sides, np.array(scores), np.array(subsets), text_form)
+        case "labelled_pairs":
+            sides = texts("sentence1"), texts("sentence2")
+            return LabelledPairs(name, "local", split, *sides, np.array(texts("label")))
+        case "captions":
+            return LabelledTexts(name, "local", split, texts("caption"), np.array(texts("image")))
+        case "texts":
+            return LabelledTexts(name, "local", split, texts("text"), np.array(texts("label")))
+        case _:
+            return Corpus(name, "local", texts("text"), split)
+
+
+def _split_rows(
+    path: Path, columns: tuple[str, ...], split: str, splits: tuple[str, ...]
+) -> Iterator[tuple[int, dict[str, str]]]:
+    has_splits = "split" in read_header(path)
+    if not has_splits and split not in ("all", "test", *splits):
+        raise InputError(f"{path} has no split column, so no split {split!r}: ask for 'all', or add the column")
+    seen: set[str] = set()
+    for number, row in read_rows(path, columns):
+        if has_splits:
+            seen.add(row["split"])
+            if splits and row["split"] not in splits:
+                raise InputError(
+                    f"{path} line {number}, column split: unknown split {row['split']!r}; expected {', '.join(splits)}"
+                )
+        if not has_splits or split in ("all", row["split"]):
+            yield number, row
+    if has_splits and split != "all" and split not in seen:
+        raise InputError(f"{path} has no split {split!r}: it has {', '.join(sorted(seen)) or 'no rows'}")
+
+
+def _without_sts_images(rows: list[tuple[int, dict[str, str]]]) -> list[tuple[int, dict[str, str]]]:
+    """Drop every caption of an image one of whose captions is an STS test sentence: training on it would leak."""
+    leaked = {(row.get("split"), row["image"]) for _, row in rows if row.get("in_sts_eval") == "1"}
+    return [(number, row) for number, row in rows if (row.get("split"), row["image"]) not in leaked]
