@@ -1,0 +1,37 @@
+# Two commands matter: `make book` and `make test`. Each installs what it needs on first use.
+PYTHON ?= python3
+BIN := .venv/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export TOKENIZERS_PARALLELISM := false
+export PYDEVD_DISABLE_FILE_VALIDATION := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help book test check notebooks bench clean
+
+help:       ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
+
+book: .venv/.ready       ## execute what changed and render the book; ARGS="--only NAME --force" and the like
+	$(BIN)/repro book $(ARGS)
+
+test: .venv/.ready       ## run the test suite, offline; on real data too where REPRO_DATA is set
+	$(BIN)/python -m pytest $(ARGS)
+
+check: .venv/.ready      ## style, types and the floors of the package
+	$(BIN)/ruff check && $(BIN)/ruff format --check && $(BIN)/mypy && $(BIN)/lint-imports
+
+notebooks: .venv/.ready  ## write notebooks/*.ipynb for plain papermill and Jupyter
+	$(BIN)/repro notebooks
+
+bench: .venv/.ready      ## time our code beside its peers
+	$(BIN)/python -m bench $(ARGS)
+
+clean:                   ## remove what was built; trained artefacts in .repro/ stay
+	rm -rf _build runs notebooks/*.ipynb .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+
+# torch comes first and alone, so that a machine with its own index of CPU wheels can serve it.
+.venv/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet torch==2.13.0 --constraint constraints.txt
+	$(BIN)/python -m pip install --quiet --editable '.[all]' --constraint constraints.txt
+	touch $@

@@ -1,0 +1,37 @@
+# A sweep on a laptop, Slurm or Kubernetes, from Snakemake's own environment:
+#   snakemake --cores 2                               # here
+#   snakemake --executor slurm --jobs 20              # there
+#   snakemake --cores 2 --config backbones='[repro-tiny]' seeds='[0]' profile=embedded
+# Rules only call `python -m repro`, so Snakemake's dependencies never meet ours. A cell is idempotent: what it
+# trained is in the store under the digest of its settings, so an interrupted sweep goes on where it stopped.
+import os
+
+PYTHON = os.environ.get("REPRO_PYTHON", ".venv/bin/python")
+PROFILE = config.get("profile", "gpu")
+BACKBONES = config.get("backbones", ["repro-tiny", "repro-mini", "all-MiniLM-L6-v2"])
+SEEDS = config.get("seeds", [0, 1, 2])
+DIMS = config.get("dims", [768, 512, 256, 128, 64, 32, 16, 8])
+NOTEBOOKS = config.get("notebooks", ["wang_figure2_dimensions", "wang_table1_two_step_simcse"])
+
+
+rule all:
+    input:
+        expand("runs/{notebook}/{backbone}-seed{seed}.ipynb", notebook=NOTEBOOKS, backbone=BACKBONES, seed=SEEDS),
+
+
+# All dims of one backbone and seed share their encoded texts, so a cell is a whole row of dims.
+rule cell:
+    input:
+        "notebooks/{notebook}.md",
+    output:
+        "runs/{notebook}/{backbone}-seed{seed}.ipynb",
+    params:
+        python=PYTHON,
+        profile=PROFILE,
+        dims=str(list(DIMS)),
+    resources:
+        gpu=1 if PROFILE != "embedded" else 0,
+        runtime=120,
+    shell:
+        "{params.python} -m repro run {input} --output {output} -p profile {params.profile} "
+        "-p backbone {wildcards.backbone} -p dims '{params.dims}' -p seed {wildcards.seed} --record"
