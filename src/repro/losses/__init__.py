@@ -1,0 +1,7 @@
+"""Losses: functions of embeddings; none of them sees a model."""
+
+from repro.losses.contrastive import duplicate_mask, info_nce
+from repro.losses.distributed import gather_with_grad
+from repro.losses.geometry import alignment, uniformity
+
+__all__ = ["alignment", "duplicate_mask", "gather_with_grad", "info_nce", "uniformity"]

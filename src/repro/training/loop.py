@@ -167,7 +167,9 @@ def _make_optimiser(module: nn.Module, config: LoopConfig) -> torch.optim.AdamW:
         {"params": [p for p in trained if p.ndim > 1], "weight_decay": config.weight_decay},
         {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW([g for g in groups if g["params"]], lr=config.learning_rate, betas=config.betas, fused=True)
+    return torch.optim.AdamW(
+        [g for g in groups if g["params"]], lr=config.learning_rate, betas=config.betas, fused=True
+    )
 
 
 def _average_gradients(module: nn.Module, parallel: PartialState) -> None:

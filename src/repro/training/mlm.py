@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from repro.data.batching import bucketed_batches
-from repro.models.backbone import BertBackbone, make_bert, train_wordpiece
+from repro.models.wordpiece import MaskedBert, make_bert, train_wordpiece
 from repro.seeding import make_rng
 from repro.training.loop import History, LoopConfig, train
 from repro.types import InputError
@@ -103,7 +103,7 @@ def mask_tokens(
     return inputs, targets
 
 
-def mlm_loss(backbone: BertBackbone, ids: Tensor, mask: Tensor, targets: Tensor) -> Tensor:
+def mlm_loss(backbone: MaskedBert, ids: Tensor, mask: Tensor, targets: Tensor) -> Tensor:
     """Cross-entropy at the masked positions only; the vocabulary product is never formed elsewhere."""
     states = backbone.model.bert(input_ids=ids, attention_mask=mask).last_hidden_state  # (B, T, D)
     chosen = targets != IGNORED
@@ -113,7 +113,7 @@ def mlm_loss(backbone: BertBackbone, ids: Tensor, mask: Tensor, targets: Tensor)
 
 def pretrain(
     sentences: Sequence[str], config: PretrainConfig, *, state_path: Path | None = None, progress: bool = True
-) -> tuple[BertBackbone, History, dict[str, float]]:
+) -> tuple[MaskedBert, History, dict[str, float]]:
     """Train tokenizer and backbone on `sentences`; returns the backbone, the history and final figures.
 
     Every hundredth sentence is held out as the dev set.

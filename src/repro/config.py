@@ -1,0 +1,187 @@
+"""Frozen configurations, the three profiles, and the digest that names what a configuration made."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+from repro.types import DataSource, InputError, check_dim, one_of
+
+Pooling = Literal["cls", "mean", "last", "avg_first_last"]
+Activation = Literal["tanh", "identity"]
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """One end-to-end SimCSE training: backbone, pooler width, data and schedule (PROTOCOLS §2.1)."""
+
+    backbone: str = "repro-tiny"
+    """shipped name, local folder or hub id"""
+    dim: int = 128
+    """embedding size d; may exceed the hidden size"""
+    pooling: Pooling = "cls"
+    activation: Activation = "tanh"
+    temperature: float = 0.05
+    batch_size: int = 64
+    """sentences per step, over all processes; gradient accumulation would not enlarge the negative set"""
+    learning_rate: float = 3e-5
+    max_length: int = 32
+    """tokens kept of a training sentence"""
+    epochs: float = 1.0
+    sentences: int = 20_000
+    """training sentences, the first of the corpus"""
+    check_every: int = 125
+    """steps between dev checks; the best check is kept"""
+    checkpoint_by: Literal["pooler", "encoder"] = "pooler"
+    """readout whose dev Spearman picks the checkpoint"""
+    mask_duplicates: bool = True
+    """leave equal texts out of the negatives; False is SimCSE as published"""
+    dropout: float | None = None
+    """dropout of every layer; None keeps the backbone's own"""
+    corpus: str = "wiki"
+    validation: str = "stsb"
+    """scored pairs whose dev split picks checkpoints, learning rates and opt"""
+    source: DataSource = "microworld"
+    bf16: bool = False
+    threads: int = 1
+    """CPU threads; part of the configuration because sums over threads round differently"""
+    save_every: int = 250
+    """steps between resumable states"""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_dim(self.dim)
+        check_dim(self.sentences, what="sentences")
+        if self.batch_size < 2:
+            raise InputError(f"batch_size is {self.batch_size}: a contrastive loss needs at least 2 texts")
+        if self.temperature <= 0:
+            raise InputError(f"temperature is {self.temperature}: expected a number above 0")
+        if not self.epochs > 0:
+            raise InputError(f"epochs is {self.epochs}: expected a number above 0")
+
+
+@dataclass(frozen=True)
+class StepTwoConfig:
+    """Step 2 of two-step training: poolers on a frozen encoder (PROTOCOLS §3.3)."""
+
+    learning_rates: tuple[float, ...] = (1e-5, 3e-5, 1e-4, 1e-3)
+    """tried side by side; the dev score picks one per dim"""
+    views: int = 2
+    """cached dropout views of every sentence"""
+    epochs: float = 1.0
+    batch_size: int = 64
+    temperature: float = 0.05
+    check_every: int = 125
+    patience: int = 10
+    start: Literal["current", "random"] = "current"
+    """start from the pooler of step 1, or from fresh weights"""
+    clip_norm: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.views < 2:
+            raise InputError(f"views is {self.views}: step 2 contrasts two dropout views, so at least 2 are needed")
+        if not self.learning_rates:
+            raise InputError("learning_rates is empty: give at least one")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Where an experiment runs and how large it is."""
+
+    name: str
+    train: TrainConfig
+    step_two: StepTwoConfig
+    dims: tuple[int, ...]
+    """sweep of Figure 2"""
+    candidates: tuple[int, ...]
+    """candidate set of Algorithm 1"""
+    seeds: tuple[int, ...] = (0,)
+    source: DataSource | None = None
+    """None: local files if REPRO_DATA is set, else the microworld"""
+
+
+_EMBEDDED = Profile(
+    name="embedded",
+    train=TrainConfig(sentences=10_000, learning_rate=1e-4),
+    step_two=StepTwoConfig(),
+    dims=(2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4),
+    candidates=(128, 64, 32, 16, 8),
+)
+PROFILES: dict[str, Profile] = {
+    "embedded": _EMBEDDED,
+    "gpu": Profile(
+        name="gpu",
+        train=TrainConfig(backbone="repro-mini", sentences=1_000_000, learning_rate=3e-5, bf16=True),
+        step_two=StepTwoConfig(),
+        dims=(2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4),
+        candidates=(512, 256, 128, 64, 32, 16, 8),
+        seeds=(0, 1, 2),
+    ),
+    "paper": Profile(
+        name="paper",
+        train=TrainConfig(
+            backbone="roberta-base", dim=768, batch_size=512, learning_rate=1e-5, sentences=1_000_000, bf16=True
+        ),
+        step_two=StepTwoConfig(batch_size=512),
+        dims=(2048, 1024, 768, 512, 256, 128, 64, 32, 16, 8, 4),
+        candidates=(768, 512, 256, 128, 64, 32, 16, 8),
+        seeds=(0, 1, 2),
+        source="hub",
+    ),
+}
+
+
+def profile(name: str, **overrides: Any) -> Profile:
+    """The named profile with some fields replaced; a None override keeps the profile's value.
+
+    Raises:
+        InputError: for an unknown profile or field.
+    """
+    chosen = PROFILES[one_of(name, list(PROFILES), "profile")]
+    return override(chosen, **overrides)
+
+
+def override(config: Any, **changes: Any) -> Any:
+    """A copy of a frozen configuration with some fields changed; None leaves a field as it is.
+
+    Raises:
+        InputError: for a field that the configuration does not have.
+    """
+    valid = [f.name for f in fields(config)]
+    for name in changes:
+        one_of(name, valid, f"field of {type(config).__name__}")
+    return replace(config, **{name: value for name, value in changes.items() if value is not None})
+
+
+def digest(config: Any, *, code: tuple[str, ...] = ()) -> str:
+    """Sixteen hex digits naming a configuration and the code that acts on it.
+
+    Args:
+        config: a dataclass, or plain JSON-like values.
+        code: module names whose source text is part of the name, so that changed code makes anew.
+    """
+    named = {"type": type(config).__name__, "values": _plain(config), "code": {m: module_digest(m) for m in code}}
+    return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def module_digest(module: str) -> str:
+    """Digest of a module's source text, found without importing it."""
+    spec = find_spec(module)
+    if spec is None or spec.origin is None:
+        raise InputError(f"no module {module!r} to take a code version from")
+    return hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()[:16]
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Path):
+        return str(value)
+    return value

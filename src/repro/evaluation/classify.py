@@ -1,0 +1,158 @@
+"""Linear probes on frozen embeddings: nested cross-validation, k folds, or a dev split (PROTOCOLS §5.4).
+
+Protocol `logreg`: L-BFGS logistic regression, C from 2⁻²…2³ (nested, split) or 2⁻¹…2⁵ (k-fold),
+unstandardised features, stratified folds. All folds × penalties are fitted as one batch.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from repro.evaluation.logistic import fit_logistic
+from repro.seeding import make_rng
+from repro.types import Array, InputError, check_embeddings, check_same_length, one_of
+
+PROTOCOLS = ("logreg",)
+FOLDS = 10
+GRIDS = {"nested": 2.0 ** np.arange(-2, 4), "split": 2.0 ** np.arange(-2, 4), "kfold": 2.0 ** np.arange(-1, 6)}
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """Outcome of a probe: accuracy, which items were right, the penalties chosen, the majority floor."""
+
+    accuracy: float
+    correct: NDArray[np.bool_]
+    chosen: tuple[float, ...]
+    floor: float
+
+
+def pair_features(X1: Array, X2: Array) -> Array:
+    """Features of labelled pairs (n, 2·dim): [|u − v|, u·v] (SentEval)."""
+    return np.hstack([np.abs(X1 - X2), X1 * X2])
+
+
+def linear_probe(
+    X_train: Any,
+    y_train: Any,
+    X_test: Any,
+    y_test: Any,
+    *,
+    protocol: str = "logreg",
+    seed: int = 0,
+    X_dev: Any = None,
+    y_dev: Any = None,
+) -> float:
+    """Test accuracy of a linear classifier; the penalty is chosen on the dev split if given, else by 10 folds.
+
+    Raises:
+        InputError: for mismatched lengths, non-finite features, one class, or a class with fewer rows than folds.
+    """
+    return probe(X_train, y_train, X_test, y_test, protocol=protocol, seed=seed, X_dev=X_dev, y_dev=y_dev).accuracy
+
+
+def probe(
+    X_train: Any,
+    y_train: Any,
+    X_test: Any,
+    y_test: Any,
+    *,
+    protocol: str = "logreg",
+    seed: int = 0,
+    X_dev: Any = None,
+    y_dev: Any = None,
+) -> ProbeResult:
+    """`linear_probe` with the items that were right and the penalty chosen."""
+    one_of(protocol, PROTOCOLS, "protocol")
+    X_train, y_train = _checked(X_train, y_train, "train")
+    X_test, y_test = _checked(X_test, y_test, "test")
+    if X_dev is not None:
+        X_dev, y_dev = _checked(X_dev, y_dev, "dev")
+        grid = GRIDS["split"]
+        everything = np.ones((len(grid), len(y_train)), bool)
+        models = fit_logistic(X_train, y_train, everything, grid)
+        best = int(np.argmax((models.predict(X_dev) == y_dev).mean(1)))
+        correct = models.predict(X_test)[best] == y_test
+        return ProbeResult(float(correct.mean()), correct, (float(grid[best]),), majority_share(y_train, y_test))
+    grid = GRIDS["kfold"]
+    fold = stratified_folds(y_train, FOLDS, seed)
+    penalty = grid[int(np.argmax(_fold_accuracy(X_train, y_train, fold[None], grid)[0]))]
+    model = fit_logistic(X_train, y_train, np.ones((1, len(y_train)), bool), np.array([penalty]))
+    correct = model.predict(X_test)[0] == y_test
+    return ProbeResult(float(correct.mean()), correct, (float(penalty),), majority_share(y_train, y_test))
+
+
+def nested_cv_accuracy(X: Any, y: Any, *, protocol: str = "logreg", seed: int = 0) -> float:
+    """Mean accuracy over 10 outer folds; each picks its penalty by 10 inner folds of its own training part.
+
+    Raises:
+        InputError: as `linear_probe`.
+    """
+    return nested_cv(X, y, protocol=protocol, seed=seed).accuracy
+
+
+def nested_cv(X: Any, y: Any, *, protocol: str = "logreg", seed: int = 0) -> ProbeResult:
+    """`nested_cv_accuracy` with the items that were right and the ten penalties chosen."""
+    one_of(protocol, PROTOCOLS, "protocol")
+    X, y = _checked(X, y, "all")
+    grid = GRIDS["nested"]
+    outer = stratified_folds(y, FOLDS, seed)
+    inner = np.full((FOLDS, len(y)), -1)
+    for i in range(FOLDS):
+        rows = np.flatnonzero(outer != i)
+        inner[i, rows] = stratified_folds(y[rows], FOLDS, seed, "inner", i)
+    accuracy = _fold_accuracy(X, y, inner, grid)  # (10, penalties)
+    chosen = grid[accuracy.argmax(1)]
+    models = fit_logistic(X, y, outer[None] != np.arange(FOLDS)[:, None], chosen)
+    predicted = models.predict(X)[outer, np.arange(len(y))]  # each row by the model that has not seen it
+    correct = predicted == y
+    mean = float(np.mean([correct[outer == i].mean() for i in range(FOLDS)]))
+    return ProbeResult(mean, correct, tuple(float(c) for c in chosen), majority_share(y, y))
+
+
+def _fold_accuracy(X: Array, y: NDArray[Any], folds: NDArray[np.int64], grid: Array) -> Array:
+    """Mean validation accuracy (sets of folds, penalties); a row with fold −1 takes no part."""
+    sets, k = len(folds), int(folds.max()) + 1
+    part = folds[:, None, :]  # (sets, 1, n)
+    held = part == np.arange(k)[None, :, None]  # (sets, k, n)
+    members = np.repeat(((part >= 0) & ~held).reshape(sets * k, -1), len(grid), axis=0)
+    models = fit_logistic(X, y, members, np.tile(grid, sets * k))
+    right = (models.predict(X) == y).reshape(sets, k, len(grid), -1)
+    per_fold = np.einsum("skgn,skn->skg", right, held) / held.sum(-1)[..., None]
+    return np.asarray(per_fold.mean(1))
+
+
+def stratified_folds(y: NDArray[Any], k: int, seed: int, *keys: object) -> NDArray[np.int64]:
+    """Fold of every row (n,), the classes spread evenly.
+
+    Raises:
+        InputError: for one class only, or a class with fewer rows than folds.
+    """
+    classes, counts = np.unique(y, return_counts=True)
+    if len(classes) < 2:
+        raise InputError(f"only one class ({classes[0]!r}): nothing to tell apart")
+    if counts.min() < k:
+        raise InputError(
+            f"class {classes[counts.argmin()]!r} has {counts.min()} rows: expected at least {k}, one per fold"
+        )
+    rng = make_rng(seed, "folds", *keys)
+    fold = np.empty(len(y), np.int64)
+    offset = 0
+    for name, count in zip(classes, counts, strict=True):
+        fold[rng.permutation(np.flatnonzero(y == name))] = (np.arange(count) + offset) % k
+        offset += count
+    return fold
+
+
+def majority_share(y_train: NDArray[Any], y_test: NDArray[Any]) -> float:
+    """Accuracy of always answering the commonest training class."""
+    classes, counts = np.unique(y_train, return_counts=True)
+    return float((y_test == classes[counts.argmax()]).mean())
+
+
+def _checked(X: Any, y: Any, part: str) -> tuple[Array, NDArray[Any]]:
+    X, y = check_embeddings(X, f"X_{part}"), np.asarray(y)
+    check_same_length(**{f"X_{part}": X, f"y_{part}": y})
+    return X, y

@@ -1,0 +1,85 @@
+"""Semantic textual similarity: Spearman of cosines against gold scores (PROTOCOLS §5.1–5.2)."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length, one_of
+
+log = logging.getLogger(__name__)
+AGGREGATES = ("all", "mean", "wmean")
+
+
+def sts_spearman(
+    X1: Any, X2: Any, scores: Any, *, dims: Sequence[int] | None = None, subsets: Any = None, aggregate: str = "all"
+) -> Any:
+    """Spearman correlation of the pairs' cosines with their gold scores.
+
+    Args:
+        X1: embeddings of the first sides (n, dim).
+        X2: embeddings of the second sides (n, dim).
+        scores: gold similarities (n,).
+        dims: prefix sizes; all are scored in one pass.
+        subsets: the subset of every pair (n,), for `mean` and `wmean`.
+        aggregate: `all` ranks all pairs together, `mean` averages the subsets' correlations, `wmean` weighs
+            them by their pairs. The three stand side by side in the literature and differ.
+
+    Returns:
+        One float, or one per dim (len(dims),). NaN, with a warning, where cosines or scores are constant.
+
+    Raises:
+        InputError: for mismatched lengths, non-finite embeddings, or a dim out of range.
+    """
+    one_of(aggregate, AGGREGATES, "aggregate")
+    scores = np.asarray(scores, np.float64)
+    X1, X2 = check_embeddings(X1, "X1"), check_embeddings(X2, "X2")
+    check_same_length(X1=X1, X2=X2, scores=scores)
+    groups = np.zeros(len(scores), int) if subsets is None else np.unique(np.asarray(subsets), return_inverse=True)[1]
+    check_same_length(scores=scores, subsets=groups)
+    cosines = prefix_cosines(X1, X2, [X1.shape[1]] if dims is None else dims)
+    values = np.array([_aggregate(row, scores, groups, aggregate) for row in cosines])
+    return float(values[0]) if dims is None else values
+
+
+def prefix_cosines(X1: Array, X2: Array, dims: Sequence[int]) -> Array:
+    """Cosine of every pair at every prefix size, from one running sum: (len(dims), n) float64.
+
+    A pair whose prefix is a zero vector has cosine 0; how many there are is logged.
+
+    Raises:
+        InputError: for sides of different size, or a dim out of range.
+    """
+    if X1.shape != X2.shape:
+        raise InputError(f"X1 has shape {X1.shape}, X2 {X2.shape}: expected the two sides of the same pairs")
+    for dim in dims:
+        check_dim(dim, limit=X1.shape[1])
+    columns = np.asarray(dims, int) - 1
+    cosines = np.empty((len(columns), len(X1)))
+    for start in range(0, len(X1), 1024):  # running sums of (n, dim) doubles stay in cache
+        a, b = (X[start : start + 1024].astype(np.float64) for X in (X1, X2))
+        dots, squares_a, squares_b = ((u * v).cumsum(1)[:, columns].T for u, v in ((a, b), (a, a), (b, b)))
+        norms = np.sqrt(squares_a * squares_b)  # (len(dims), chunk)
+        cosines[:, start : start + 1024] = np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0)
+        if (norms == 0).any():
+            log.info("%d cosines of zero vectors were set to 0", int((norms == 0).sum()))
+    return cosines
+
+
+def _aggregate(cosines: Array, scores: Array, groups: Any, aggregate: str) -> float:
+    if aggregate == "all":
+        return _spearman(cosines, scores)
+    parts = [groups == group for group in range(groups.max() + 1)]
+    values = np.array([_spearman(cosines[part], scores[part]) for part in parts])
+    weights = np.array([part.sum() for part in parts]) if aggregate == "wmean" else np.ones(len(parts))
+    return float((values * weights).sum() / weights.sum())
+
+
+def _spearman(cosines: Array, scores: Array) -> float:
+    if np.ptp(cosines) == 0 or np.ptp(scores) == 0:
+        which = "cosines" if np.ptp(cosines) == 0 else "gold scores"
+        log.warning("Spearman is undefined: all %d %s are equal", len(scores), which)
+        return float("nan")
+    return float(spearmanr(cosines, scores).statistic)

@@ -1,0 +1,138 @@
+"""One cell: one configuration and one seed, trained once and kept in the store."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+
+from repro import data
+from repro.config import TrainConfig, digest
+from repro.evaluation import sts_spearman
+from repro.experiments.texts import fingerprint, training_sentences
+from repro.models import Pooler, SentenceEncoder
+from repro.models.backbone import locate
+from repro.seeding import cpu_count
+from repro.store import Store, sha256
+from repro.training.contrastive import train_contrastive
+from repro.training.loop import History
+from repro.types import InputError
+
+PRODUCERS = (
+    "repro.training.loop",
+    "repro.training.contrastive",
+    "repro.losses.contrastive",
+    "repro.models.encoder",
+    "repro.models.pooler",
+    "repro.models.pooling",
+)
+"""modules whose code decides the bytes of a trained encoder"""
+
+
+@dataclass(frozen=True)
+class TrainedCell:
+    """A trained encoder in the store."""
+
+    config: TrainConfig
+    key: str
+    folder: Path
+    hit: bool
+    """found, not trained, by this call"""
+    seconds: float
+    """what training took when it was done"""
+
+    @cached_property
+    def encoder(self) -> SentenceEncoder:
+        """The encoder with the pooler it was trained with."""
+        return SentenceEncoder.load(str(self.folder))
+
+    @cached_property
+    def pooler(self) -> Pooler:
+        """The pooler alone; cheap, for grids."""
+        note = json.loads((self.folder / "encoder.json").read_text(encoding="utf-8"))
+        weights = load_file(self.folder / "pooler.safetensors")
+        pooler = Pooler(weights["linear.weight"].shape[1], **note["pooler"])
+        pooler.load_state_dict(weights)
+        return pooler.eval()
+
+    @cached_property
+    def history(self) -> History:
+        """Losses and dev checks of the training."""
+        return History(**json.loads((self.folder / "history.json").read_text(encoding="utf-8"))["history"])
+
+    @cached_property
+    def dev_before(self) -> float:
+        """Dev Spearman of the untrained encoder readout."""
+        note = json.loads((self.folder / "history.json").read_text(encoding="utf-8"))
+        return float(note["dev_before"])
+
+
+def cell_key(config: TrainConfig) -> str:
+    """Digest of everything that decides the trained bytes: settings, code, backbone weights, data."""
+    return digest(
+        {
+            "config": asdict(config),
+            "backbone": backbone_identity(config.backbone),
+            "corpus": fingerprint(config.corpus, config.source),
+            "validation": fingerprint(config.validation, config.source),
+        },
+        code=PRODUCERS,
+    )
+
+
+def backbone_identity(name_or_path: str) -> str:
+    """Checksum of the weights, or the hub id where they are not local."""
+    place = Path(locate(name_or_path))
+    weights = place / "model.safetensors"
+    return sha256(weights) if weights.is_file() else str(place)
+
+
+def train_cell(config: TrainConfig, store: Store, *, progress: bool = True) -> TrainedCell:
+    """Train the configuration, or find it in the store; a killed run resumes.
+
+    On the CPU it runs on `config.threads` threads, whatever else runs, so that its bytes do not depend on company.
+    """
+
+    def make(target: Path, work: Path) -> None:
+        threads = torch.get_num_threads()
+        torch.set_num_threads(config.threads)
+        try:
+            trained = train_contrastive(
+                config,
+                training_sentences(config, store),
+                dev_scorer(config.validation, config.source),
+                state_path=work / "state.safetensors",
+                save_every=config.save_every,
+                progress=progress,
+            )
+        finally:
+            torch.set_num_threads(threads)
+        trained.encoder.save(target)
+        note = {"history": asdict(trained.history), "dev_before": trained.dev_before, "config": asdict(config)}
+        (target / "history.json").write_text(json.dumps(note), encoding="utf-8")
+
+    key = cell_key(config)
+    made = store.get_or_make("encoders", key, make, config=asdict(config))
+    return TrainedCell(config, key, made.folder, made.hit, made.seconds)
+
+
+def dev_scorer(name: str, source: str) -> Callable[[SentenceEncoder, str], float]:
+    """A function that scores an encoder's readout on the dev split of scored pairs."""
+    dev = data.load(name, split="dev", source=source)
+    if not isinstance(dev, data.ScoredPairs):
+        raise InputError(f"{name!r} is not a set of scored pairs: it cannot choose checkpoints")
+    texts = data.texts_of(dev)
+
+    def score(encoder: SentenceEncoder, readout: str) -> float:
+        X = encoder.encode(texts, readout=readout)
+        return float(sts_spearman(X[: len(dev)], X[len(dev) :], dev.scores))
+
+    return score
+
+
+def default_workers() -> int:
+    """Cells trained side by side: one per core on the CPU, one at a time on an accelerator."""
+    return 1 if torch.cuda.is_available() else cpu_count()

@@ -1,0 +1,63 @@
+"""Encode once: the states of a set of texts under one encoder, kept in the store and looked up by text."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from repro.config import digest
+from repro.models import SentenceEncoder
+from repro.models.encoder import merge_equal
+from repro.store import Store, disk_full_explained
+from repro.types import Array, InputError
+
+CODE = ("repro.models.encoder", "repro.models.backbone", "repro.models.pooling")
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Embeddings X of distinct texts, looked up by text; a sweep over dims or tasks adds no forward pass."""
+
+    index: Mapping[str, int]
+    X: Array
+
+    def __getitem__(self, texts: Sequence[str]) -> Array:
+        """Rows of the given texts (n, dim), in their order.
+
+        Raises:
+            InputError: for a text that was not encoded.
+        """
+        try:
+            return self.X[[self.index[text] for text in texts]]
+        except KeyError as error:
+            raise InputError(f"{error.args[0]!r} was not encoded with the others") from error
+
+    def map(self, project: Callable[[Array], Array]) -> "TextTable":
+        """The same texts under a projection of their embeddings, such as a pooler."""
+        return TextTable(self.index, project(self.X))
+
+
+def encode_once(
+    encoder: Callable[[], SentenceEncoder], identity: str, texts: Iterable[str], store: Store, *, progress: bool = False
+) -> tuple[TextTable, bool]:
+    """States h of all distinct texts, from the store if they are there; and whether they were.
+
+    Args:
+        encoder: called only if the texts have to be encoded.
+        identity: digest of the encoder's weights and pooling.
+        texts: any texts; equal ones are encoded once.
+        store: where the matrix is kept.
+        progress: show a progress bar.
+    """
+    distinct, _ = merge_equal(list(texts))
+    key = digest({"encoder": identity, "texts": digest(distinct)}, code=CODE)
+
+    def make(target: Path, work: Path) -> None:
+        X = encoder().encode(distinct, readout="encoder", progress=progress)
+        with disk_full_explained(target):
+            np.save(target / "h.npy", X, allow_pickle=False)
+
+    made = store.get_or_make("embeddings", key, make, config={"encoder": identity, "texts": len(distinct)})
+    X = np.load(made.folder / "h.npy", allow_pickle=False)
+    return TextTable({text: i for i, text in enumerate(distinct)}, X), made.hit

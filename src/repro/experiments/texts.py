@@ -1,0 +1,55 @@
+"""Texts for experiments: what a source holds, named by a fingerprint, and the training sample drawn from it."""
+
+import json
+from functools import lru_cache
+from pathlib import Path
+
+from repro import data, paths
+from repro.config import TrainConfig, digest
+from repro.store import Store, sha256
+from repro.types import InputError
+
+
+@lru_cache(maxsize=64)
+def fingerprint(name: str, source: str) -> str:
+    """What identifies a dataset's content: its file's checksum, its hub revision, or the generator's code."""
+    if source == "microworld":
+        folder = paths.PACKAGE / "data" / "microworld"
+        return digest({path.name: sha256(path) for path in sorted(folder.glob("*.py"))})
+    if source == "hub":
+        hub = data.get_spec(name).hub
+        return digest([name, hub.id if hub else "", hub.revision if hub else ""])
+    return digest([sha256(path) for path in local_files(name)])
+
+
+def local_files(name: str) -> list[Path]:
+    """The local files a name (or a path of the user's own) is read from.
+
+    Raises:
+        InputError: if REPRO_DATA is not set or a file is missing.
+    """
+    if name not in data.DATASETS:
+        return [Path(name).expanduser()]
+    folder = paths.data_folder()
+    if folder is None:
+        raise InputError(f"{name} from local files: set REPRO_DATA to the folder that holds them")
+    found = [folder / file for file in {data.get_spec(name).file, data.get_spec(name).raw_file} if file]
+    present = sorted(path for path in found if path.is_file())
+    if not present:
+        raise InputError(f"{name} has no local file {data.get_spec(name).file} below {folder}")
+    return present
+
+
+def training_sentences(config: TrainConfig, store: Store) -> tuple[str, ...]:
+    """The training sample of a configuration: drawn once, then read from the store."""
+    wanted = {"corpus": config.corpus, "sentences": config.sentences, "source": config.source}
+    wanted["content"] = fingerprint(config.corpus, config.source)
+
+    def make(target: Path, work: Path) -> None:
+        corpus = data.load(config.corpus, source=config.source, limit=config.sentences)
+        if not isinstance(corpus, data.Corpus):
+            raise InputError(f"{config.corpus!r} is not a corpus of plain sentences")
+        (target / "sentences.json").write_text(json.dumps(corpus.texts, ensure_ascii=False), encoding="utf-8")
+
+    made = store.get_or_make("sentences", digest(wanted), make, config=wanted)
+    return tuple(json.loads((made.folder / "sentences.json").read_text(encoding="utf-8")))

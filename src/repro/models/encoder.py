@@ -1,0 +1,235 @@
+"""The encoder: backbone → pooling → optional pooler; texts in, embeddings out (PROTOCOLS §1).
+
+Every text is tokenised and encoded once per call, whatever the number of layers read: equal texts are
+merged, batches are packed by token count with texts of like length, and the order is restored.
+"""
+
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from tqdm.auto import tqdm
+
+from repro.data.batching import pack_by_tokens
+from repro.models import pooling as pooling_module
+from repro.models.backbone import Backbone, load_backbone, recorded_pooling
+from repro.models.pooler import Pooler
+from repro.types import Array, InputError, check_dim, one_of
+
+log = logging.getLogger(__name__)
+TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
+"""padded tokens per batch"""
+
+
+class SentenceEncoder(nn.Module):
+    """A backbone with a pooling and, possibly, a pooler.
+
+    Readouts: `encoder` is h (n, hidden_dim), `pooler` is z (n, dim). Without a pooler, z is h.
+    """
+
+    def __init__(self, backbone: Backbone, *, pooling: str = "cls", pooler: Pooler | None = None) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.pooling = one_of(pooling, pooling_module.NAMES, "pooling")
+        self.pooler = pooler
+        self.texts_encoded = 0
+        self.texts_truncated = 0
+        self._warned: set[str] = set()
+
+    @classmethod
+    def load(
+        cls,
+        name_or_path: str,
+        *,
+        dim: int | None = None,
+        pooling: str | None = None,
+        activation: str = "tanh",
+        seed: int = 0,
+        device: str | None = None,
+    ) -> "SentenceEncoder":
+        """Load a backbone, or an encoder written by `save`.
+
+        Args:
+            name_or_path: `repro-tiny`, `all-MiniLM-L6-v2`, a local folder or a hub id.
+            dim: size of a fresh pooler; None keeps the folder's own pooler, or has none.
+            pooling: `cls`, `mean`, `last`, `avg_first_last`; None takes the one the folder records, else `cls`.
+            activation: of a fresh pooler, `tanh` or `identity`.
+            seed: of a fresh pooler's weights.
+            device: such as `cpu` or `cuda:0`; None takes the accelerator if there is one.
+
+        Raises:
+            InputError: for an unknown name, pooling or activation, or dim < 1.
+        """
+        note = _read_note(name_or_path)
+        backbone = load_backbone(name_or_path, device=device)
+        encoder = cls(backbone, pooling=pooling or note.get("pooling") or recorded_pooling(name_or_path))
+        if dim is not None:
+            encoder.pooler = Pooler(backbone.hidden_dim, check_dim(dim), activation=activation).initialise(seed)
+        elif note.get("pooler"):
+            encoder.pooler = Pooler(backbone.hidden_dim, **note["pooler"])
+            encoder.pooler.load_state_dict(load_file(Path(name_or_path) / "pooler.safetensors"))
+        return encoder.to(backbone.device).eval()
+
+    def save(self, folder: Path) -> None:
+        """Write everything `load` needs: Hugging Face layout, with the pooler beside it."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.backbone.save(folder)
+        note: dict[str, Any] = {"pooling": self.pooling, "name": self.backbone.name, "pooler": None}
+        note["max_length"] = self.backbone.max_length
+        if self.pooler is not None:
+            weights = {name: value.cpu().contiguous() for name, value in self.pooler.state_dict().items()}
+            save_file(weights, folder / "pooler.safetensors")
+            note["pooler"] = {
+                "dim": self.pooler.dim,
+                "activation": self.pooler.activation,
+                "bias": self.pooler.linear.bias is not None,
+                "normalize": self.pooler.normalize,
+            }
+        (folder / "encoder.json").write_text(json.dumps(note, indent=1), encoding="utf-8")
+
+    @property
+    def hidden_dim(self) -> int:
+        """Backbone hidden size D."""
+        return self.backbone.hidden_dim
+
+    @property
+    def n_layers(self) -> int:
+        """Number of blocks L."""
+        return self.backbone.n_layers
+
+    @property
+    def dim(self) -> int:
+        """Embedding size: the pooler's, or the hidden size without one."""
+        return self.hidden_dim if self.pooler is None else self.pooler.dim
+
+    def pooled(self, ids: Tensor, mask: Tensor | None, layers: Sequence[int] | None = None) -> list[Tensor]:
+        """Pooled states h (B, D) of the wanted layers (by default the last), with gradient."""
+        wanted = [self.n_layers] if layers is None else list(layers)
+        full = torch.ones_like(ids) if mask is None else mask
+        if self.pooling == pooling_module.AVG_FIRST_LAST:
+            first, *states = self.backbone(ids, mask, [1, *wanted])
+            return [pooling_module.pool((first + s) / 2, full, "mean") for s in states]
+        return [pooling_module.pool(s, full, self.pooling) for s in self.backbone(ids, mask, wanted)]
+
+    def forward(self, ids: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Both readouts of a batch of token ids (B, T): h (B, D) and z (B, dim)."""
+        h = self.pooled(ids, mask)[0]
+        return h, h if self.pooler is None else self.pooler(h)
+
+    def encode(
+        self,
+        texts: Sequence[str],
+        *,
+        readout: str = "pooler",
+        layer: int | None = None,
+        normalize: bool = False,
+        progress: bool = False,
+    ) -> Array:
+        """Embed texts as a float32 matrix (n, dim), rows in the order of the texts.
+
+        Args:
+            texts: any sequence of strings; equal ones are encoded once and get identical rows.
+            readout: `pooler` for z, `encoder` for h; the same without a pooler.
+            layer: 0 … L; below L the pooled state h of that layer is returned, and no later block runs.
+            normalize: divide each row by its length.
+            progress: show a progress bar.
+
+        Raises:
+            TypeError: for an item that is not a string, with its index.
+            InputError: for a layer out of range or an unknown readout.
+        """
+        one_of(readout, ("encoder", "pooler"), "readout")
+        depth = self.backbone.layer_index(layer)
+        if depth < self.n_layers and readout == "pooler" and self.pooler is not None:
+            self._warn(f"layer {depth} is below the last: its pooled state is returned, the pooler reads the last")
+        X = self.encode_layers(texts, [depth], progress=progress)[0]
+        if readout == "pooler" and self.pooler is not None and depth == self.n_layers:
+            X = self.pooler.project(X) if len(X) else np.zeros((0, self.dim), np.float32)
+        if normalize:
+            X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
+        return X
+
+    @torch.no_grad()
+    def encode_layers(
+        self, texts: Sequence[str], layers: Sequence[int] | None = None, *, progress: bool = False
+    ) -> Array:
+        """Pooled states h of several layers from one pass: (len(layers), n, hidden_dim) float32.
+
+        Raises:
+            TypeError: for an item that is not a string, with its index.
+            InputError: for a layer out of range.
+        """
+        wanted = list(range(self.n_layers + 1)) if layers is None else [self.backbone.layer_index(n) for n in layers]
+        if 0 in wanted and self.pooling == "cls":
+            self._warn("layer 0 under cls pooling is one constant vector for every text")
+        distinct, inverse = merge_equal(texts)
+        rows = np.zeros((len(wanted), len(distinct), self.hidden_dim), np.float32)
+        if not distinct:
+            return rows
+        was_training = self.training
+        self.eval()
+        ids, truncated = self.backbone.tokenize(distinct)
+        self.texts_encoded += len(distinct)
+        self.texts_truncated += truncated
+        if truncated:
+            log.info("%d of %d texts cut at %d tokens", truncated, len(distinct), self.backbone.max_length)
+        lengths = np.array([len(row) for row in ids])
+        budget = TOKEN_BUDGET["cpu" if self.backbone.device.type == "cpu" else "cuda"]
+        with tqdm(total=len(distinct), desc="encoding", disable=not progress, leave=False) as bar:
+            for batch in pack_by_tokens(lengths, budget):
+                h = self.pooled(*self.padded([ids[i] for i in batch]), wanted)
+                rows[:, batch] = torch.stack(h).float().cpu().numpy()
+                bar.update(len(batch))
+        self.train(was_training)
+        return rows[:, inverse]
+
+    def padded(self, ids: list[list[int]]) -> tuple[Tensor, Tensor | None]:
+        """Token ids (B, T) and their mask, None if nothing is padded, on the encoder's device."""
+        lengths = np.array([len(row) for row in ids])
+        width = int(lengths.max())
+        table = np.full((len(ids), width), self.backbone.pad_id, np.int64)
+        for i, row in enumerate(ids):
+            table[i, : len(row)] = row
+        tensor = torch.from_numpy(table).to(self.backbone.device)
+        if (lengths == width).all():
+            return tensor, None
+        mask = (np.arange(width) < lengths[:, None]).astype(np.int64)
+        return tensor, torch.from_numpy(mask).to(self.backbone.device)
+
+    def _warn(self, message: str) -> None:
+        if message not in self._warned:
+            self._warned.add(message)
+            log.warning(message)
+
+
+def merge_equal(texts: Sequence[str]) -> tuple[list[str], np.ndarray[Any, np.dtype[np.int64]]]:
+    """The distinct texts in order of first appearance, and for each text the index of its distinct one.
+
+    Raises:
+        TypeError: for an item that is not a string, with its index.
+    """
+    if isinstance(texts, str):
+        raise TypeError("texts is one string: expected a sequence of strings, such as [text]")
+    index: dict[str, int] = {}
+    inverse = np.empty(len(texts), np.int64)
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"texts[{i}] is {type(text).__name__}: expected a string")
+        inverse[i] = index.setdefault(text, len(index))
+    return list(index), inverse
+
+
+def _read_note(name_or_path: str) -> dict[str, Any]:
+    note = Path(name_or_path) / "encoder.json"
+    if not note.is_file():
+        return {}
+    try:
+        return dict(json.loads(note.read_text(encoding="utf-8")))
+    except ValueError as error:
+        raise InputError(f"{note} is not valid JSON ({error}): the encoder folder is damaged") from error

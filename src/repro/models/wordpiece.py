@@ -1,0 +1,99 @@
+"""A new BERT: a WordPiece vocabulary trained on the corpus, and fresh weights to pre-train."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.processors import TemplateProcessing
+from tokenizers.trainers import WordPieceTrainer
+
+from repro.models.backbone import fresh_bert
+
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+class MaskedBert:
+    """A BERT with its masked-language-model head and its fast tokenizer."""
+
+    def __init__(self, model: Any, tokenizer: Tokenizer) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return torch.device(self.model.device)
+
+    def save(self, folder: Path) -> None:
+        """Write the network without its masked-language-model head, float16 safetensors, in Hugging Face layout."""
+        folder.mkdir(parents=True, exist_ok=True)
+        bert = self.model.bert.half()
+        bert.save_pretrained(folder, safe_serialization=True)
+        bert.float()
+        self.tokenizer.no_truncation()
+        self.tokenizer.no_padding()
+        self.tokenizer.save(str(folder / "tokenizer.json"))
+        (folder / "tokenizer_config.json").write_text(
+            json.dumps(
+                {
+                    "tokenizer_class": "BertTokenizer",
+                    "do_lower_case": True,
+                    "model_max_length": self.model.config.max_position_embeddings,
+                    **{f"{name}_token": f"[{name.upper()}]" for name in ("unk", "sep", "pad", "cls", "mask")},
+                },
+                indent=1,
+            ),
+            encoding="utf-8",
+        )
+
+
+def train_wordpiece(sentences: Sequence[str], vocabulary: int) -> Tokenizer:
+    """A lower-casing WordPiece tokenizer with BERT's special tokens, trained on `sentences`."""
+    tokenizer = Tokenizer(WordPiece(unk_token="[UNK]", max_input_chars_per_word=100))
+    tokenizer.normalizer = BertNormalizer(lowercase=True, strip_accents=True, handle_chinese_chars=True)
+    tokenizer.pre_tokenizer = BertPreTokenizer()
+    trainer = WordPieceTrainer(
+        vocab_size=vocabulary, special_tokens=list(SPECIAL), limit_alphabet=200, show_progress=False
+    )
+    tokenizer.train_from_iterator(_chunks(sentences), trainer, length=len(sentences))
+    cls, sep = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
+    tokenizer.post_processor = TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", cls), ("[SEP]", sep)],
+    )
+    return tokenizer
+
+
+def _chunks(sentences: Sequence[str], size: int = 1000) -> Iterable[Sequence[str]]:
+    return (sentences[start : start + size] for start in range(0, len(sentences), size))
+
+
+def make_bert(
+    tokenizer: Tokenizer,
+    *,
+    layers: int,
+    hidden_dim: int,
+    heads: int,
+    max_length: int,
+    dropout: float = 0.1,
+    seed: int = 0,
+) -> MaskedBert:
+    """A BERT with fresh weights for `tokenizer`, feed-forward size 4·hidden_dim."""
+    model = fresh_bert(
+        vocabulary=tokenizer.get_vocab_size(),
+        pad_id=tokenizer.token_to_id("[PAD]"),
+        layers=layers,
+        hidden_dim=hidden_dim,
+        heads=heads,
+        max_length=max_length,
+        dropout=dropout,
+        seed=seed,
+    )
+    return MaskedBert(model, tokenizer)

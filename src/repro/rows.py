@@ -1,0 +1,170 @@
+"""Rows: one number each, with everything a reader needs to judge it (DESIGN §8).
+
+Values are fractions or correlations; tables show them ×100. A row never says whether it is `recorded` or
+`live`: that is where it is kept, `results/` or the store.
+"""
+
+import os
+import platform
+import resource
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from filelock import FileLock
+
+from repro import paths
+from repro.store import replacing
+from repro.types import InputError
+
+COLUMNS = (
+    "experiment", "paper_table", "method", "backbone", "readout", "layer", "dim", "dataset", "setting", "metric",
+    "value", "ci_low", "ci_high", "seed", "profile", "data_source", "n_train", "device", "hardware", "seconds",
+    "peak_mb", "commit", "versions", "created",
+)  # fmt: skip
+KEY = (
+    "experiment", "paper_table", "method", "backbone", "readout", "layer", "dim", "dataset", "setting", "metric",
+    "seed", "profile", "data_source", "n_train",
+)  # fmt: skip
+"""columns that name a number; a second number with the same key replaces the first"""
+VERSIONED = ("torch", "transformers", "numpy", "scikit-learn")
+
+
+def make_rows(values: Iterable[Mapping[str, Any]], **shared: Any) -> pd.DataFrame:
+    """A frame with every column of the schema, provenance filled in.
+
+    Args:
+        values: per-row columns; anything missing is taken from `shared`, then left empty.
+        shared: columns common to all rows.
+
+    Raises:
+        InputError: for a column that the schema does not have.
+    """
+    stamp = {**provenance(), **shared}
+    rows = [{**stamp, **row} for row in values]
+    unknown = sorted({name for row in rows for name in row} - set(COLUMNS))
+    if unknown:
+        raise InputError(f"unknown row column {unknown[0]!r}: the schema has {', '.join(COLUMNS)}")
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    for column in ("value", "ci_low", "ci_high", "seconds", "peak_mb"):
+        frame[column] = frame[column].astype("float64")
+    for column in ("layer", "dim", "seed", "n_train"):
+        frame[column] = frame[column].astype("Int64")
+    for column in set(COLUMNS) - set(frame.select_dtypes("number").columns):
+        frame[column] = frame[column].astype("string")
+    return frame
+
+
+def provenance() -> dict[str, Any]:
+    """Where and when this process computes: hardware, commit, versions, peak memory, time."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {
+        "hardware": hardware(),
+        "device": "cpu",
+        "commit": commit(),
+        "versions": versions(),
+        "peak_mb": round(peak, 1),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+@lru_cache
+def hardware() -> str:
+    """Processor model and the cores this process may use."""
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        for line in cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{model}, {cores} cores"
+
+
+@lru_cache
+def commit() -> str:
+    """The checkout's commit, read from `.git`; empty outside a checkout."""
+    try:
+        git = paths.project_root() / ".git"
+    except InputError:
+        return ""
+    if not (git / "HEAD").is_file():
+        return ""
+    head = (git / "HEAD").read_text(encoding="utf-8").strip()
+    if not head.startswith("ref: "):
+        return head[:12]
+    name = head.removeprefix("ref: ")
+    if (git / name).is_file():
+        return (git / name).read_text(encoding="utf-8").strip()[:12]
+    packed = git / "packed-refs"
+    lines = packed.read_text(encoding="utf-8").splitlines() if packed.is_file() else []
+    return next((line[:12] for line in lines if line.endswith(f" {name}")), "")
+
+
+@lru_cache
+def versions() -> str:
+    """Versions of the packages that move numbers."""
+    found = []
+    for package in VERSIONED:
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    return ", ".join(found)
+
+
+def write_rows(path: Path, rows: pd.DataFrame) -> None:
+    """Write rows to parquet, whole or not at all."""
+    with replacing(path) as partial:
+        rows.to_parquet(partial, compression="zstd", index=False)
+
+
+def read_rows(path: Path) -> pd.DataFrame:
+    """Read rows from parquet.
+
+    Raises:
+        InputError: if the file is missing, damaged, or does not have the schema's columns.
+    """
+    if not path.is_file():
+        raise InputError(f"no rows at {path}: run the experiment with --record first")
+    try:
+        frame = pd.read_parquet(path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as parquet ({error}): remove it and record again") from error
+    missing = [column for column in COLUMNS if column not in frame.columns]
+    if missing:
+        raise InputError(f"{path} lacks the column {missing[0]!r}: it is not a file of rows")
+    return frame
+
+
+def results_folder() -> Path:
+    """Where recorded rows are committed: `results/` in the checkout."""
+    return paths.project_root() / "results"
+
+
+def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
+    """Add rows to `results/<experiment>.parquet`; a row with the same key is replaced by the new one."""
+    folder = folder or results_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for experiment, group in rows.groupby("experiment"):
+        path = paths.inside(folder, f"{experiment}.parquet")
+        with FileLock(f"{path}.lock"):
+            before = [read_rows(path)] if path.is_file() else []
+            merged = pd.concat([*before, group], ignore_index=True)
+            merged = merged.drop_duplicates(list(KEY), keep="last").sort_values(list(KEY), ignore_index=True)
+            write_rows(path, merged)
+        Path(f"{path}.lock").unlink(missing_ok=True)
+        written.append(path)
+    return written
+
+
+def recorded_rows(experiment: str) -> pd.DataFrame:
+    """The recorded rows of an experiment; an empty frame where none exist."""
+    path = results_folder() / f"{experiment}.parquet"
+    return read_rows(path) if path.is_file() else make_rows([])
