@@ -23,12 +23,12 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 
 from repro.experiments import parameters as declarations
+from repro.experiments.contents import SUFFIXES
 from repro.experiments.parameters import Parameter
 from repro.paths import inside, project_root
 from repro.types import InputError
 
 LOGGER = logging.getLogger(__name__)
-SUFFIXES = (".md", ".ipynb")
 KERNELSPEC = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
 
@@ -75,8 +75,10 @@ def locate(name: str | Path, root: Path | None = None) -> Path:
 
 def read(path: Path) -> Any:
     """Read a notebook of either format as a node that papermill can run and Jupyter can open."""
+    # Said outright, since jupytext would take ```python in plain prose for code to execute.
+    form = "md:myst" if path.suffix == ".md" else None
     try:
-        node = jupytext.read(path)
+        node = jupytext.read(path, fmt=form)
     except (ValueError, OSError) as error:
         raise InputError(f"{path} is not a notebook that can be read: {error}") from None
     node.metadata.setdefault("kernelspec", dict(KERNELSPEC))

@@ -1,0 +1,180 @@
+"""The book: execute the pages that changed, keep the others, render all of them.
+
+Every page named by `_toc.yml` lands in `_build/book/` under the path it has in the checkout: notebooks executed
+through papermill, prose as it is. Jupyter Book then renders that tree with execution off, so the same
+contents file serves both this builder and a plain `jupyter-book build .`.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from filelock import FileLock
+
+from repro.experiments import notebook
+from repro.experiments.contents import choose, pages_of
+from repro.experiments.fingerprint import Ledger, differences, digest, stamps, surroundings
+from repro.experiments.render import prepare, render, write_if_changed
+from repro.types import InputError
+
+LOGGER = logging.getLogger(__name__)
+LAST = ("book/scorecard",)
+"""Pages that read what the others computed, hence run after them."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What became of one page."""
+
+    name: str
+    status: Literal["executed", "unchanged", "copied", "skipped", "failed"]
+    reason: str = ""
+    seconds: float = 0.0
+    error: str = ""
+
+    def __str__(self) -> str:
+        """One line of progress."""
+        took = f" in {self.seconds:.1f} s" if self.seconds else ""
+        return f"{self.name}: {self.status}{took}" + (f" - {self.error}" if self.error else "")
+
+
+@dataclass(frozen=True)
+class Book:
+    """What became of the book."""
+
+    index: Path
+    pages: tuple[Page, ...]
+    complaints: tuple[str, ...]
+    """Warnings and errors of the rendering."""
+    seconds: float
+
+    @property
+    def failures(self) -> tuple[Page, ...]:
+        """The pages that did not execute."""
+        return tuple(page for page in self.pages if page.status == "failed")
+
+    @property
+    def ok(self) -> bool:
+        """Whether every page executed and rendered without complaint."""
+        return not self.failures and not self.complaints
+
+
+@dataclass(frozen=True)
+class _Build:
+    """What all pages of one build share."""
+
+    tree: Path
+    ledger: Ledger
+    profile: str
+    force: bool
+    timeout: float | None
+    report: Callable[[str], None]
+
+
+def build(
+    root: Path,
+    *,
+    profile: str = "embedded",
+    only: Collection[str] | None = None,
+    force: bool = False,
+    timeout: float | None = None,
+    report: Callable[[str], None] = LOGGER.info,
+) -> Book:
+    """Bring `_build/html/` up to date.
+
+    A page executes again if its text, its parameters, `src/`, `results/`, the data source or a library changed.
+    A failing page does not stop the others; it is shown with its error and tried again by the next build.
+
+    Args:
+        root: the checkout.
+        profile: passed to every notebook that declares a parameter `profile`.
+        only: names of pages (bare or with folder) to execute; the others stay as they are.
+        force: execute whether anything changed or not.
+        timeout: seconds a single cell may take.
+        report: receives a line of progress at a time.
+
+    Raises:
+        InputError: if `_toc.yml` or `only` names a page that does not exist.
+    """
+    root, started = root.resolve(), time.monotonic()
+    pages = pages_of(root)
+    chosen = choose(pages, only)
+    tree = root / "_build" / "book"
+    tree.mkdir(parents=True, exist_ok=True)
+    order = sorted(pages, key=lambda name: name in LAST)  # stable: reading order otherwise
+    with FileLock(root / "_build" / "book.lock"):
+        ledger = Ledger(root / "_build" / "book.json")
+        run = _Build(tree, ledger, profile, force, timeout, report)
+        causes = surroundings(root) | {"the profile": profile}
+        done: list[Page] = []
+        for position, name in enumerate(order, start=1):
+            if name in LAST:
+                others = sorted(item for item in ledger.pages.items() if item[0] not in LAST)
+                causes["another page"] = digest(others, [page.status == "failed" for page in done])
+            page = _update(run, name, pages[name], causes, name in chosen)
+            done.append(page)
+            report(f"[{position}/{len(order)}] {page} ({time.monotonic() - started:.0f} s so far)")
+        _prune(tree, pages)
+        prepare(root, tree)
+        complaints = _render(run, root)
+    seconds = time.monotonic() - started
+    return Book(root / "_build" / "html" / "index.html", tuple(done), tuple(complaints), seconds)
+
+
+def _update(run: _Build, name: str, source: Path, causes: Mapping[str, str], chosen: bool) -> Page:
+    """Copy or execute one page, if it must be."""
+    text, node = source.read_bytes(), notebook.read(source)
+    plain, target = run.tree / f"{name}{source.suffix}", run.tree / f"{name}.ipynb"
+    if not notebook.has_code(node):
+        target.unlink(missing_ok=True)
+        run.ledger.forget(name)
+        return Page(name, "copied" if write_if_changed(plain, text) else "unchanged")
+    now = {"its text": digest(text.hex()), **causes}
+    reasons = differences(run.ledger.pages.get(name) if target.is_file() else None, now)
+    if chosen and (reasons or run.force):
+        reason = ", ".join(reasons) or "forced"
+        run.report(f"{name}: executing because: {reason}")
+        page = replace(_execute(run, name, source, target, now), reason=reason)
+    else:
+        page = Page(name, "skipped" if reasons else "unchanged")
+    if not target.is_file():  # never executed so far: a page must exist to be rendered, if only without numbers
+        write_if_changed(plain, text)
+    return page
+
+
+def _execute(run: _Build, name: str, source: Path, target: Path, now: Mapping[str, str]) -> Page:
+    declared = notebook.parameters_of(source)
+    # A value equal to the default is not injected: the page would show a second cell of parameters for nothing.
+    differs = "profile" in declared and declared["profile"].default != run.profile
+    started = time.monotonic()
+    run.ledger.forget(name)
+    try:
+        notebook.run(source, target, {"profile": run.profile} if differs else {}, timeout=run.timeout)
+    except (notebook.NotebookError, InputError) as error:
+        return Page(name, "failed", seconds=time.monotonic() - started, error=str(error))
+    run.ledger.remember(name, now)
+    return Page(name, "executed", seconds=time.monotonic() - started)
+
+
+def _render(run: _Build, root: Path) -> list[str]:
+    """Render, unless the tree is what was last rendered."""
+    stamp = stamps(run.tree)
+    if run.ledger.rendered == stamp and (root / "_build" / "html" / "index.html").is_file():
+        run.report("rendering: nothing changed")
+        return []
+    started = time.monotonic()
+    complaints = render(root, run.tree, fresh=not run.ledger.rendered)
+    run.ledger.mark_rendered("" if complaints else stamp)
+    run.report(f"rendering: {'with complaints' if complaints else 'done'} in {time.monotonic() - started:.1f} s")
+    return complaints
+
+
+def _prune(tree: Path, pages: Collection[str]) -> None:
+    """Remove what is no page any more, and the text of an executed one: Sphinx wants one file per name."""
+    for path in [*tree.rglob("*.ipynb"), *tree.rglob("*.md")]:
+        name = path.relative_to(tree).with_suffix("").as_posix()
+        if name not in pages or (path.suffix == ".md" and path.with_suffix(".ipynb").is_file()):
+            path.unlink()

@@ -1,0 +1,205 @@
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from repro.experiments import book, notebook, render
+from repro.types import InputError
+
+FRONT = """---
+jupytext:
+  text_representation: {extension: .md, format_name: myst}
+kernelspec: {display_name: Python 3, language: python, name: python3}
+---
+"""
+PARAMETERS = """
+```{code-cell} ipython3
+:tags: [parameters]
+
+dims: list[int] = [64, 16]  # embedding sizes to train
+backbone: str = "repro-tiny"  # network to start from
+rate: float = 0.5
+limit: int | None = None  # None: all of them
+shuffle: bool = True
+seeds = [0, 1]
+size = 2**7
+```
+"""
+
+
+def write(path: Path, *cells: str, parameters: str = "") -> Path:
+    blocks = [f"```{{code-cell}} ipython3\n{cell}\n```" for cell in cells]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(FRONT + "\n# Title\n\n" + parameters + "\n\n" + "\n\n".join(blocks) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def declared(tmp_path):
+    return notebook.parameters_of(write(tmp_path / "n.md", parameters=PARAMETERS))
+
+
+def test_parameters_carry_type_default_and_comment(declared):
+    assert list(declared) == ["dims", "backbone", "rate", "limit", "shuffle", "seeds", "size"]
+    assert (declared["dims"].kind, declared["dims"].default) == ("list[int]", [64, 16])
+    assert declared["dims"].comment == "embedding sizes to train"
+    assert declared["seeds"].kind == "list[int]"
+    assert declared["size"].default == "2 ** 7"  # an expression is shown, not computed
+    assert str(declared["limit"]) == "limit: int | None = None  # None: all of them"
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [
+        ("dims", "[64, 16, 8]", [64, 16, 8]),
+        ("dims", "64, 16", [64, 16]),
+        ("dims", (64, 16), [64, 16]),
+        ("backbone", "all-MiniLM-L6-v2", "all-MiniLM-L6-v2"),
+        ("backbone", "12", "12"),
+        ("rate", "1e-3", 1e-3),
+        ("rate", 1, 1.0),
+        ("limit", "null", None),
+        ("limit", "100", 100),
+        ("shuffle", "false", False),
+        ("size", "anything", "anything"),
+    ],
+)
+def test_values_are_read_as_the_declared_type(declared, name, given, expected):
+    value = notebook.declarations.validate(declared, {name: given})[name]
+    assert value == expected
+    assert type(value) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [("dims", "64"), ("dims", "[64, 1.5]"), ("rate", "fast"), ("shuffle", "1"), ("limit", "2.5"), ("dims", "[true]")],
+)
+def test_a_wrong_type_is_refused_with_the_menu(declared, name, given):
+    with pytest.raises(InputError, match=rf"parameter {name} is .*expected .*(?s:.)*backbone: str = 'repro-tiny'"):
+        notebook.declarations.validate(declared, {name: given})
+
+
+def test_an_unknown_name_is_refused_with_the_menu(declared, tmp_path):
+    with pytest.raises(InputError, match=r"unknown parameter 'dim'(?s:.)*dims: list\[int\]"):
+        notebook.declarations.validate(declared, {"dim": "64"})
+    with pytest.raises(InputError, match="declares no parameters"):
+        notebook.validate(write(tmp_path / "plain.md", "1 + 1"), {"dim": "64"})
+
+
+def test_code_blocks_in_prose_are_not_executed(tmp_path):
+    page = tmp_path / "prose.md"
+    page.write_text("# Title\n\n```python\n1 / 0\n```\n\n```bash\nmake book\n```\n", encoding="utf-8")
+    assert not notebook.has_code(notebook.read(page))
+
+
+def test_run_uses_this_interpreter_the_callers_environment_and_the_given_values(tmp_path, monkeypatch):
+    monkeypatch.setenv("REPRO_DATA", "/somewhere")
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "no-kernels-here"))
+    source = write(
+        tmp_path / "n.md",
+        "import os, sys\nprint(sys.executable, os.environ['REPRO_DATA'], os.getcwd(), dims, rate, sep='|')",
+        parameters=PARAMETERS,
+    )
+    executed = notebook.run(source, tmp_path / "out" / "n.ipynb", {"dims": "[8]", "rate": 1})
+    printed = executed.cells[-1].outputs[0].text.strip().split("|")
+    assert printed == [sys.executable, "/somewhere", str(tmp_path), "[8]", "1.0"]
+    assert json.loads((tmp_path / "out" / "n.ipynb").read_text())["cells"]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["n.ipynb"]
+
+
+def test_a_users_mistake_inside_a_cell_stays_an_input_error_and_the_output_is_kept(tmp_path):
+    source = write(
+        tmp_path / "n.md",
+        "from repro.types import InputError\nprint('before')",
+        "if True:\n    raise InputError('dim is 0: expected at least 1')",
+    )
+    with pytest.raises(InputError, match=r"n\.md, cell 3.*raise InputError.*dim is 0"):
+        notebook.run(source, tmp_path / "n.ipynb")
+    assert "before" in (tmp_path / "n.ipynb").read_text()
+
+
+def test_notebooks_are_found_by_path_or_name_but_not_outside(tmp_path):
+    source = write(tmp_path / "notebooks" / "study.md", "1")
+    assert notebook.locate(source, tmp_path) == notebook.locate("study", tmp_path) == source.resolve()
+    with pytest.raises(InputError, match="this checkout has: study"):
+        notebook.locate("stduy", tmp_path)
+    with pytest.raises(InputError, match="outside"):
+        notebook.locate("../../secret", tmp_path)
+
+
+def test_ipynb_for_plain_papermill_keeps_the_parameters_tag(tmp_path):
+    target = notebook.to_ipynb(write(tmp_path / "n.md", "dims", parameters=PARAMETERS), tmp_path / "made")
+    stored = json.loads(target.read_text())
+    assert stored["metadata"]["kernelspec"]["name"] == "python3"
+    assert next(cell["metadata"].get("tags") for cell in stored["cells"] if cell["cell_type"] == "code") == [
+        "parameters"
+    ]
+    assert notebook.parameters_of(target).keys() == notebook.parameters_of(tmp_path / "n.md").keys()
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A toy book; surroundings are fixed, for the real ones hash the package under development."""
+    monkeypatch.setattr(book, "surroundings", lambda root: {"src/repro": "same"})
+    (tmp_path / "_config.yml").write_text("title: Toy\nonly_build_toc_files: true\n")
+    (tmp_path / "_toc.yml").write_text(
+        "format: jb-book\nroot: book/index\nchapters:\n- file: notebooks/good\n- file: notebooks/bad\n"
+    )
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "index.md").write_text("# Toy\n\nWords.\n")
+    write(tmp_path / "notebooks" / "good.md", "print(6 * 7)")
+    write(tmp_path / "notebooks" / "bad.md", "1 / 0")
+    return tmp_path
+
+
+def test_only_what_changed_is_executed_and_a_failure_stops_nothing_else(checkout, monkeypatch):
+    renders = []
+    monkeypatch.setattr(book, "render", lambda root, tree, fresh: renders.append(fresh) or [])
+    (checkout / "_build" / "html").mkdir(parents=True)
+    (checkout / "_build" / "html" / "index.html").touch()
+
+    lines = []
+    first = book.build(checkout, report=lines.append)
+    assert [page.status for page in first.pages] == ["copied", "executed", "failed"]
+    assert "ZeroDivisionError" in first.failures[0].error
+    assert not first.ok
+    assert any("first build" in line for line in lines)
+
+    write(checkout / "notebooks" / "bad.md", "1 / 1")
+    second = book.build(checkout)
+    assert [page.status for page in second.pages] == ["unchanged", "unchanged", "executed"]
+    assert second.ok
+
+    third = book.build(checkout)
+    assert {page.status for page in third.pages} == {"unchanged"}
+    assert renders == [True, False]  # fresh at first; nothing to render the third time
+
+    monkeypatch.setattr(book, "surroundings", lambda root: {"src/repro": "edited"})
+    partial = book.build(checkout, only=["good"])
+    assert [page.status for page in partial.pages] == ["unchanged", "executed", "skipped"]
+    assert partial.pages[1].reason == "src/repro changed"
+    with pytest.raises(InputError, match="choose among book/index, notebooks/good, notebooks/bad"):
+        book.build(checkout, only=["god"])
+
+
+def test_a_contents_file_that_names_no_page_is_refused(checkout):
+    (checkout / "notebooks" / "bad.md").unlink()
+    with pytest.raises(InputError, match="notebooks/bad"):
+        book.build(checkout)
+
+
+def test_rendering_is_strict_and_says_what_is_wrong_every_time(tmp_path):
+    tree = tmp_path / "_build" / "book"
+    for folder, name, text in [
+        (tmp_path, "_config.yml", "title: Toy\n"),
+        (tmp_path, "_toc.yml", "format: jb-book\nroot: index\n"),
+        (tree, "index.md", "# Toy\n\nSee {doc}`nowhere`.\n"),
+    ]:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    render.prepare(tmp_path, tree)
+    assert any("nowhere" in line for line in render.render(tmp_path, tree, fresh=True))
+    (tree / "index.md").write_text("# Toy\n\nWords.\n")
+    assert render.render(tmp_path, tree, fresh=True) == []
+    assert "Words." in (tmp_path / "_build" / "html" / "index.html").read_text()
