@@ -26,7 +26,8 @@ def write_if_changed(path: Path, content: bytes) -> bool:
 def prepare(root: Path, tree: Path) -> None:
     """Carry configuration, contents, style and the sources that pages quote into the tree."""
     config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8")) or {}
-    config["execute"] = {"execute_notebooks": "off"}
+    # The checkout hides what is not a page; the tree holds nothing else, and its pages are .ipynb.
+    config |= {"execute": {"execute_notebooks": "off"}, "exclude_patterns": []}
     write_if_changed(tree / "_config.yml", yaml.safe_dump(config, allow_unicode=True).encode())
     write_if_changed(tree / "_toc.yml", (root / "_toc.yml").read_bytes())
     for folder, pattern in CARRIED.items():
