@@ -7,12 +7,13 @@ contents file serves both this builder and a plain `jupyter-book build .`.
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from repro.experiments import notebook
 from repro.experiments.contents import choose, pages_of
@@ -105,7 +106,7 @@ def build(
     tree = root / "_build" / "book"
     tree.mkdir(parents=True, exist_ok=True)
     order = sorted(pages, key=lambda name: name in LAST)  # stable: reading order otherwise
-    with FileLock(root / "_build" / "book.lock"):
+    with _alone(root / "_build" / "book.lock", report):
         ledger = Ledger(root / "_build" / "book.json")
         run = _Build(tree, ledger, profile, force, timeout, report)
         causes = surroundings(root) | {"the profile": profile}
@@ -122,6 +123,21 @@ def build(
         complaints = _render(run, root)
     seconds = time.monotonic() - started
     return Book(root / "_build" / "html" / "index.html", tuple(done), tuple(complaints), seconds)
+
+
+@contextmanager
+def _alone(path: Path, report: Callable[[str], None]) -> Iterator[None]:
+    """Let one build work at a time; a second one says that it waits."""
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        report("another build is at work here: waiting for it")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _update(run: _Build, name: str, source: Path, causes: Mapping[str, str], chosen: bool) -> Page:

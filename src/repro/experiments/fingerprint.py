@@ -41,7 +41,7 @@ def surroundings(root: Path) -> dict[str, str]:
     data = data_folder()
     return {
         "src/repro": contents(sources, PACKAGE),
-        "results/": contents((root / "results").rglob("*"), root),
+        "results/": contents((root / "results").rglob("*.parquet"), root),
         "the data source": stamps(data) if data else "microworld",
         "a library version": digest(platform.python_version(), *(_version(name) for name in WATCHED)),
     }
