@@ -88,18 +88,18 @@ def load(
             raise InputError(f"{name_or_path} is a file, which is read locally: leave out source={source!r}")
         return take(load_file(Path(name_or_path).expanduser(), split), limit, seed=seed)
     spec = get_spec(str(name_or_path))
-    split = one_of(split or spec.default_split, tuple(dict.fromkeys((*spec.splits, "all"))), f"split of {spec.name}")
-    match one_of(source or default_source(), SOURCES, "source"):
-        case "local":
-            return take(load_local(spec, split, text=text), limit, seed=seed)
-        case "hub":
-            from repro.data.hub import load_hub  # heavy, and needs the extra `train`
+    source = one_of(source or default_source(), SOURCES, "source")
+    split = split or spec.default_split
+    if source == "hub":
+        from repro.data.hub import load_hub  # needs the extra `train`
 
-            return take(load_hub(spec, split), limit, seed=seed)
-        case _:
-            from repro.data.microworld import make_set  # builds its tables on import
+        return take(load_hub(spec, split), limit, seed=seed)
+    one_of(split, tuple(dict.fromkeys((*spec.splits, "all"))), f"split of {spec.name}")
+    if source == "local":
+        return take(load_local(spec, split, text=text), limit, seed=seed)
+    from repro.data.microworld import make_set
 
-            return take(make_set(spec.name, split, seed=seed, size=limit), limit, seed=seed)
+    return take(make_set(spec.name, split, seed=seed, size=limit), limit, seed=seed)
 
 
 def load_splits(
@@ -116,7 +116,11 @@ def load_splits(
         InputError: as `load` does.
     """
     path = _is_path(name_or_path)
-    splits = file_splits(Path(name_or_path).expanduser()) if path else get_spec(str(name_or_path)).splits
+    if path:
+        splits = file_splits(Path(name_or_path).expanduser())
+    else:
+        spec = get_spec(str(name_or_path))
+        splits = tuple(spec.hub.splits) if source == "hub" and spec.hub else spec.splits
     return {
         split: load(name_or_path, split=split, source=source, text=text, seed=seed, limit=limit) for split in splits
     }

@@ -57,7 +57,7 @@ DATASETS: dict[str, DatasetSpec] = {
         name="sickr", kind="pairs", title="SICK relatedness", sizes={"train": 4500, "dev": 500, "test": 4927},
         citation="marelli2014sick", licence=_SICK_LICENCE, file="sts/sickr.tsv.gz", raw_file="sts/raw/sick.tsv.gz",
         hub=HubSource("mteb/sickr-sts", {"all": ("test",)}, note="one split of all 9,927 pairs: the official test "
-                      "set cannot be told apart, so MTEB scores are not SentEval scores; ask for split='all'"),
+                      "set cannot be told apart, so MTEB's scores are not SentEval's; ask for split='all'"),
         microworld="1,000 graded test pairs (1–5 scale), 1,000 / 300 for train and dev"),
     "sicke": DatasetSpec(
         name="sicke", kind="labelled_pairs", title="SICK entailment", form="split", floor=56.69,
@@ -74,8 +74,8 @@ DATASETS: dict[str, DatasetSpec] = {
     "cr": DatasetSpec(
         name="cr", kind="texts", title="Customer reviews", form="nested", floor=63.76, sizes={"all": 3775},
         local_sizes={"all": 3771}, citation="hu2004mining", licence=_RESEARCH, file="classification/cr.tsv.gz",
-        hub=HubSource("SetFit/CR", {"all": _ALL}, labels=_BINARY,
-                      note="split into train and test (joined here), some rows fewer than SentEval's"),
+        hub=HubSource("SetFit/SentEval-CR", {"all": _ALL}, labels=_BINARY, drop_blank=True,
+                      note="SentEval's text split into train and test, joined here: rows in another order"),
         microworld="1,200 opinions about things people bought",
         note="SentEval counts 4 blank lines as examples; the local file leaves them out"),
     "subj": DatasetSpec(

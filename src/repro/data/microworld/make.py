@@ -98,7 +98,7 @@ def _labelled(made: Labelled, name: str, split: str) -> DataSet:
 
 
 def _sst2(world: World, split: str, n: int, rng: np.random.Generator) -> DataSet:
-    made = sentiments(n, rng)
+    made = sentiments(n, rng, split=split)
     labels = ["1" if label == "positive" else "0" for label in made.labels]
     return _labelled(Labelled(made.texts, labels), "sst2", split)
 
@@ -110,7 +110,7 @@ def _wiki(world: World, split: str, n: int, rng: np.random.Generator) -> DataSet
     if n - events:
         asked = questions(world, n - events, rng, split="train").texts
         texts = texts[: events - events // 10] + asked[: (n - events) // 2]
-        texts += subjectivity(world, n - len(texts), rng).texts
+        texts += subjectivity(world, n - len(texts), rng, split="train").texts
     return Corpus("wiki", "microworld", tuple(texts[row] for row in rng.permutation(n)))
 
 

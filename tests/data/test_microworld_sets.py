@@ -1,0 +1,179 @@
+import hashlib
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from repro.data import Retrieval, WordVectors, load, texts_of
+from repro.data.microworld import SIZES, World, role_swaps
+from repro.data.microworld.grammar import inflect, plural, with_article
+from repro.data.microworld.relations import entailments, paraphrases
+from repro.data.microworld.surface import TEMPLATES, render
+
+
+def microworld(name, **options):
+    return load(name, source="microworld", **options)
+
+
+@pytest.mark.parametrize("name", [name for name in SIZES if name not in ("glove", "wiki")])
+def test_every_set_has_its_size_and_its_bytes_depend_on_the_seed_alone(name):
+    for split, size in SIZES[name].items():
+        data = microworld(name, split=split)
+        assert len(data) == size and data.split == split and data.source == "microworld"
+        digests = [
+            hashlib.sha256("\n".join(texts_of(microworld(name, split=split, seed=seed))).encode()).hexdigest()
+            for seed in (0, 0, 1)
+        ]
+        assert digests[0] == digests[1] != digests[2]
+
+
+def test_the_corpus_is_as_large_as_asked_and_hardly_repeats_itself():
+    texts = microworld("wiki", limit=10000).texts
+    assert len(texts) == 10000 and len(set(texts)) > 9900
+    assert len(set(World().sentences(10000, seed=5))) > 9900
+    assert World().sentences(50, seed=5) == World().sentences(50, seed=5) != World().sentences(50, seed=6)
+
+
+def test_all_joins_the_splits():
+    data = microworld("stsb", split="all")
+    assert len(data) == 3500 and data.split == "all"
+    assert data.texts1[:2000] == microworld("stsb", split="train").texts1
+
+
+def test_scales_and_subsets():
+    stsb, sick = microworld("stsb"), microworld("sickr")
+    assert 0 <= stsb.scores.min() < 0.3 and stsb.scores.max() == pytest.approx(5)
+    assert sick.scores.min() >= 1 and sick.scores.max() == pytest.approx(5)
+    assert set(stsb.subsets.tolist()) == {"short", "medium", "long"}
+
+
+@pytest.mark.parametrize("name", ["trec", "cr", "mr", "sst2", "subj", "mpqa", "20news", "sicke", "nli", "mrpc"])
+def test_labels_are_those_of_the_real_set(name):
+    expected = {
+        "trec": {"ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM"},
+        "subj": {"subjective", "objective"},
+        "sst2": {"0", "1"},
+        "mrpc": {"0", "1"},
+        "sicke": {"entailment", "neutral", "contradiction"},
+        "nli": {"entailment", "neutral", "contradiction"},
+    }.get(name, {"positive", "negative"})
+    counts = Counter(microworld(name).labels.tolist())
+    if name == "20news":
+        assert len(counts) == 20 and len(set(counts.values())) == 1
+    else:
+        assert set(counts) == expected
+    if name == "trec":
+        assert max(counts.values()) / sum(counts.values()) < 0.4
+        assert set(microworld("trec", split="train").labels.tolist()) == expected
+
+
+@pytest.mark.parametrize("name", ["trec", "sst2", "mrpc", "stsb", "20news"])
+def test_train_and_test_share_words_but_no_text(name):
+    train, test = (set(texts_of(microworld(name, split=split))) for split in ("train", "test"))
+    words = [set(re.findall(r"[a-z]+", " ".join(texts).lower())) for texts in (train, test)]
+    # Abbreviations are coined per question, so TREC's test set has a few of its own.
+    assert len(words[1] & words[0]) / len(words[1]) > (0.9 if name == "trec" else 0.97)
+    assert len(train & test) <= 0.001 * len(test)
+    corpus = set(microworld("wiki").texts)
+    assert len(corpus & test) <= 0.001 * len(test)
+
+
+def test_two_wordings_of_a_frame_share_few_content_words():
+    rng = np.random.default_rng(0)
+    frames = World().frames(300)
+    first = render(frames, rng)
+    second = render(frames, rng, other=(frames, first))
+    # Words that carry the template rather than the frame.
+    function = re.compile(
+        r"\b(the|an?|it|was|that|did|not|is|this|what|there|by|in|on|at|of|to|had|got|never|with|one)\b"
+    )
+    overlaps = []
+    for one, other in zip(first.texts, second.texts, strict=True):
+        words = [set(re.findall(r"[a-z]+", function.sub(" ", text.lower()))) for text in (one, other)]
+        overlaps.append(len(words[0] & words[1]) / len(words[0] | words[1]))
+    assert np.mean(overlaps) < 0.25
+    assert (first.templates != second.templates).mean() > 0.9 and len(TEMPLATES) >= 12
+
+
+def test_role_swaps_share_every_word():
+    texts1, texts2, labels = role_swaps(World(), 200)
+    assert labels[:2] == ["same", "swapped"] and len(texts1) == 400
+
+    def bag(text):
+        return sorted(re.findall(r"\w+", text.lower()))
+
+    for first, same, swapped in zip(texts1[::2], texts2[::2], texts2[1::2], strict=True):
+        assert bag(first) == bag(same) == bag(swapped) and same != swapped
+
+
+def test_entailment_is_not_given_away_by_negation():
+    premises, hypotheses, labels = entailments(World(), 2000, np.random.default_rng(0))
+    negation = re.compile(r"\b(not|never|nobody)\b", re.I)
+    denied = np.array([bool(negation.search(text)) for text in hypotheses])
+    labels = np.array(labels)
+    for label in ("entailment", "neutral", "contradiction"):
+        assert 0.2 < denied[labels == label].mean() < 0.8
+    assert not (set(premises) & set(hypotheses)) or len(set(premises) & set(hypotheses)) < 20
+
+
+def test_paraphrases_and_their_hard_negatives_overlap_alike():
+    texts1, texts2, labels = paraphrases(World(), 1000, np.random.default_rng(0))
+    overlap = np.array([
+        len(set(one.lower().split()) & set(other.lower().split())) for one, other in zip(texts1, texts2, strict=True)
+    ])  # fmt: skip
+    labels = np.array(labels)
+    assert abs(overlap[labels == "1"].mean() - overlap[labels == "0"].mean()) < 0.5
+
+
+def test_each_query_has_one_document_that_names_its_answer():
+    data = microworld("hotpotqa")
+    assert isinstance(data, Retrieval) and len(data.documents) == 1000
+    documents = dict(zip(data.document_ids, data.documents, strict=True))
+    for query, answer in zip(data.query_ids, data.answers, strict=True):
+        (document,) = (name for name, relevance in data.qrels[query].items() if relevance)
+        assert answer in documents[document].lower()
+
+
+def test_counted_word_vectors_know_what_goes_together():
+    vectors = microworld("glove")
+    assert isinstance(vectors, WordVectors) and vectors.vectors.shape[1] == 50
+    unit = vectors.vectors / np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
+
+    def cosine(one, other):
+        return unit[vectors.rows[one]] @ unit[vectors.rows[other]]
+
+    assert cosine("film", "story") > cosine("film", "horse")
+    assert cosine("doctor", "nurse") > cosine("doctor", "yesterday")
+
+
+@pytest.mark.parametrize(
+    ("phrase", "forms"),
+    [
+        ("look at", "look at|looked at|looked at|looking at"),
+        ("carry", "carry|carried|carried|carrying"),
+        ("hide", "hide|hid|hidden|hiding"),
+        ("drag", "drag|dragged|dragged|dragging"),
+        ("admire", "admire|admired|admired|admiring"),
+        ("study", "study|studied|studied|studying"),
+        ("free", "free|freed|freed|freeing"),
+        ("envy", "envy|envied|envied|envying"),
+    ],
+)
+def test_verbs_agree(phrase, forms):
+    assert "|".join(inflect(phrase)) == forms
+
+
+def test_articles_and_plurals():
+    assert [with_article(word) for word in ("old car", "dog", "unseen hat", "usual car", "ugly cat")] == [
+        "an old car", "a dog", "an unseen hat", "a usual car", "an ugly cat",
+    ]  # fmt: skip
+    assert [plural(noun) for noun in ("police officer", "child", "lorry", "watch", "wild wolf")] == [
+        "police officers", "children", "lorries", "watches", "wild wolves",
+    ]  # fmt: skip
+
+
+def test_sentences_are_well_formed():
+    for text in World().sentences(3000, seed=2):
+        assert re.fullmatch(r"[A-Z][A-Za-z',\- ]+[.?]", text), text
+        assert "  " not in text and not re.search(r"\ba [aeio]", text.replace("a one", "")), text

@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+
+from repro.data.microworld import World, graded_pairs
+from repro.data.microworld.frames import drop, split_of
+from repro.data.microworld.spectrum import dimension, effective_rank, participation_ratio
+from repro.data.microworld.taxonomy import ABSENT, FACTORS, NAMES, POLARITY
+from repro.types import InputError
+
+WORLDS = [World(), World(factors=4), World(factors=3, values=5), World(values=6, seed=3)]
+
+
+def sampled_spectrum(world, n=5000):
+    X = world.ideal_embeddings(world.frames(min(n, world.size), seed=1))
+    return np.clip(np.linalg.eigvalsh(np.cov(X.T, bias=True))[::-1], 0, None)
+
+
+def test_the_vocabulary_is_as_large_as_promised():
+    sizes = {factor.name: len(factor) for factor in FACTORS}
+    least = {"action": 40, "object": 60, "attribute": 30, "place": 25, "time": 15, "manner": 20}
+    assert all(sizes[name] >= size for name, size in least.items())
+    synonyms = [len(values) for factor in FACTORS for values in factor.synonyms]
+    assert np.mean(np.array(synonyms) >= 3) >= 0.5
+
+
+@pytest.mark.parametrize("factor", FACTORS, ids=lambda factor: factor.name)
+def test_value_similarity_is_a_positive_semidefinite_kernel(factor):
+    kernel = factor.kernel
+    assert np.array_equal(kernel, kernel.T) and (np.diag(kernel) == 1).all() and kernel.min() >= 0
+    assert np.linalg.eigvalsh(kernel).min() > -1e-12
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=repr)
+def test_frame_similarity_is_the_inner_product_of_ideal_embeddings(world):
+    rng = np.random.default_rng(0)
+    f, g = drop(world.draw(300, rng), rng), drop(world.draw(300, rng), rng)
+    X, Y = world.ideal_embeddings(f), world.ideal_embeddings(g)
+    np.testing.assert_allclose((X * Y).sum(axis=1), world.similarity(f, g), atol=1e-12)
+    np.testing.assert_allclose((X * X).sum(axis=1), 1)
+    np.testing.assert_allclose(world.similarity(f, f), 1)
+
+
+def test_similarity_of_full_frames_is_the_weighted_sum_and_denial_costs_three_fifths():
+    world = World()
+    f = world.frames(50)
+    g = f.copy()
+    g[:, NAMES.index("place")] = (g[:, NAMES.index("place")] + 14) % 28
+    place = FACTORS[NAMES.index("place")]
+    expected = 1 - world.weights[3] * (1 - place.kernel[f[:, 3], g[:, 3]])
+    np.testing.assert_allclose(world.similarity(f, g), expected)
+    g[:, POLARITY] = 1 - g[:, POLARITY]
+    np.testing.assert_allclose(world.similarity(f, g), 0.4 * expected)
+    assert np.isclose(world.weights.sum(), 1) and (world.weights[:3] > world.weights[3:].max()).all()
+
+
+@pytest.mark.parametrize(("n", "error"), [(5000, 0.08), (40000, 0.015)])
+@pytest.mark.parametrize("world", WORLDS, ids=repr)
+def test_the_spectrum_follows_from_the_factor_kernels_alone(world, n, error):
+    # A sample spreads eigenvalues apart (Marchenko and Pastur), so its tail looks shorter, the less the larger it is.
+    known, sampled = world.spectrum, sampled_spectrum(world, n)
+    assert known.sum() == pytest.approx(sampled.sum(), rel=0.01)
+    assert world.participation_ratio == pytest.approx(participation_ratio(sampled), rel=error)
+    assert world.effective_rank == pytest.approx(effective_rank(sampled), rel=error)
+    for share in (0.5, 0.9, 0.99):
+        assert world.dimension(share) == pytest.approx(dimension(sampled, share), rel=error, abs=1)
+
+
+def test_every_frame_of_a_small_world_gives_the_spectrum_exactly():
+    world = World(factors=3, values=6)
+    np.testing.assert_allclose(sampled_spectrum(world), world.spectrum, atol=1e-12)
+    assert dimension(sampled_spectrum(world)) == world.dimension()
+
+
+def test_the_dimension_grows_with_the_knobs():
+    by_values = [World(values=values).dimension() for values in (3, 6, 12, 24, None)]
+    by_factors = [World(factors=factors).dimension() for factors in range(3, 9)]
+    assert by_values == sorted(set(by_values)) and by_factors == sorted(set(by_factors))
+
+
+def test_frames_are_distinct_and_run_out_with_a_number():
+    world = World(factors=8, values=2)
+    assert world.size == 256
+    assert len(np.unique(world.frames(256), axis=0)) == 256
+    with pytest.raises(InputError, match=r"257 distinct frames.*has 256"):
+        world.frames(257)
+    frames = World().frames(20000)
+    assert len(np.unique(frames, axis=0)) == 20000
+    assert frames[:, POLARITY].mean() == pytest.approx(0.15, abs=0.01)
+
+
+def test_no_frame_is_in_two_splits():
+    world, rng = World(factors=5, values=4), np.random.default_rng(0)
+    frames = drop(world.draw(5000, rng), rng)
+    splits = split_of(frames)
+    assert np.array_equal(splits, split_of(frames.copy()))
+    seen = {split: {tuple(row) for row in frames[splits == split].tolist()} for split in ("train", "dev", "test")}
+    assert not seen["train"] & seen["test"] and not seen["dev"] & seen["test"] and not seen["dev"] & seen["train"]
+    shares = [np.mean(split_of(World().frames(20000)) == split) for split in ("train", "dev", "test")]
+    np.testing.assert_allclose(shares, [0.6, 0.1, 0.3], atol=0.015)
+
+
+def test_pairs_keep_to_their_split_and_spread_over_the_scale():
+    pairs = graded_pairs(World(), 1000, np.random.default_rng(0), split="test")
+    assert (split_of(pairs.frames1) == "test").all() and (split_of(pairs.frames2) == "test").all()
+    counts, _ = np.histogram(pairs.similarity, bins=10, range=(0, 1))
+    assert counts.min() >= 50 and counts.max() <= 130
+    np.testing.assert_allclose(World().similarity(pairs.frames1, pairs.frames2), pairs.similarity)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: World(factors=2), "factors is 2: expected 3 to 8"),
+        (lambda: World(factors=9), "factors is 9: expected 1 to 8"),
+        (lambda: World(values=1), "values is 1: expected at least 2"),
+        (lambda: World().dimension(1.5), "share is 1.5"),
+        (lambda: World(factors=4).similarity(np.zeros((3, 5), int), np.zeros((3, 5), int)), r"shape \(3, 5\)"),
+        (lambda: World(factors=4).similarity(np.zeros((3, 4), int), np.zeros((2, 4), int)), "3 frames against 2"),
+        (lambda: World(factors=4).ideal_embeddings(np.full((1, 4), ABSENT)), "lacks its agent"),
+    ],
+)
+def test_knobs_out_of_reach(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
