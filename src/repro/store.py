@@ -68,7 +68,7 @@ class Store:
                 fault = self.fault(final)
                 if fault is None:
                     return Made(final, True, float(read_manifest(final)["seconds"]))
-                self._set_aside(final, fault)
+                self.set_aside(final, fault)
             work = self.home / "work" / f"{kind}-{key}"
             work.mkdir(parents=True, exist_ok=True)
             target = final.with_name(f"{final.name}.{os.getpid()}.partial")
@@ -110,7 +110,8 @@ class Store:
         """What killed runs left: half-written folders and files (a resumable state is not among them)."""
         return sorted(p for p in self.home.glob("**/*.partial"))
 
-    def _set_aside(self, folder: Path, fault: str) -> None:
+    def set_aside(self, folder: Path, fault: str) -> None:
+        """Move a damaged artefact to `damaged/`, so that the next use makes it anew."""
         aside = self.home / "damaged" / f"{folder.parent.name}-{folder.name}-{time.time_ns()}"
         aside.parent.mkdir(parents=True, exist_ok=True)
         os.replace(folder, aside)

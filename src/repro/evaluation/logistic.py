@@ -3,6 +3,11 @@
 Minimises, for model k with sample weights s (0 outside its fold) and penalty C, scikit-learn's objective
 (1/Σs) Σᵢ sᵢ loss(xᵢ) + ‖w‖²/(2C·Σs), intercept unpenalised, by L-BFGS with one backtracking search per
 model, all models in lockstep; a model that has converged leaves the products.
+
+Features are centred and turned to their principal axes first. Neither changes the optimum (the intercept is
+free, the penalty knows no direction), but there the Hessian is nearly the diagonal c·σⱼ² + 1/(C·Σs), which
+L-BFGS starts from: raw hidden states, whose axes differ in scale by thousands, then converge in tens of
+iterations instead of a thousand.
 """
 
 from dataclasses import dataclass
@@ -25,6 +30,11 @@ class LogisticModels:
     weights: Array
     classes: NDArray[Any]
     iterations: NDArray[np.int64]
+
+    @property
+    def coefficients(self) -> Array:
+        """Slopes (K, outputs, D), as scikit-learn's `coef_` has them."""
+        return self.weights[:, :-1].transpose(0, 2, 1)
 
     def predict(self, X: Array) -> NDArray[Any]:
         """Predicted class of every row under every model (K, n)."""
@@ -53,14 +63,36 @@ def fit_logistic(
     classes, target = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise InputError(f"only one class ({classes[0]!r}) in {len(y)} rows: nothing to tell apart")
-    features = _with_intercept(X)
+    mean, axes, variances = _principal_axes(X)
+    features = _with_intercept((X - mean) @ axes)
     counts = members.sum(1)
     share = np.ascontiguousarray((members / counts[:, None]).T, dtype=np.float32)  # (n, K)
     decay = (1.0 / (np.asarray(penalties, np.float64) * counts)).astype(np.float32)
     outputs = 1 if len(classes) == 2 else len(classes)
     problem = _Problem(features, target, share, decay, outputs)
-    weights, iterations = _lbfgs(problem, len(members), tolerance, max_iter)
-    return LogisticModels(weights, classes, iterations)
+    # mean curvature of the loss at the start: p(1 - p) of equal class probabilities
+    curvature = (1 / len(classes)) * (1 - 1 / len(classes))
+    diagonal = curvature * np.r_[variances, 1.0] + np.r_[np.ones_like(variances), 0.0] * decay[:, None]  # (K, D + 1)
+    inverse = np.repeat(1.0 / diagonal, outputs, axis=1).astype(np.float32)
+    turned, iterations = _lbfgs(problem, inverse, tolerance, max_iter)
+    slopes = np.einsum("dr,kro->kdo", axes, turned[:, :-1])  # back to the features as given
+    intercepts = turned[:, -1:] - np.einsum("d,kdo->ko", mean, slopes)[:, None]
+    return LogisticModels(np.concatenate([slopes, intercepts], axis=1), classes, iterations)
+
+
+def _principal_axes(X: Array) -> tuple[Array, Array, Array]:
+    """Mean (D,), orthonormal axes (D, r) and variances (r,) of the directions in which X varies at all."""
+    mean = X.mean(0, dtype=np.float64)
+    centred = X - mean
+    if len(X) < X.shape[1]:
+        values, left = np.linalg.eigh(centred @ centred.T / len(X))
+        keep = values > 1e-10 * max(values[-1], 1e-30)
+        axes = centred.T @ left[:, keep] / np.sqrt(values[keep] * len(X))
+    else:
+        values, axes = np.linalg.eigh(centred.T @ centred / len(X))
+        keep = values > 1e-10 * max(values[-1], 1e-30)
+        axes = axes[:, keep]
+    return mean.astype(np.float32), axes.astype(np.float32), values[keep]
 
 
 def _with_intercept(X: Array) -> Array:
@@ -110,8 +142,9 @@ class _Problem:
         return value, gradient + decay[:, None, None] * penalised
 
 
-def _lbfgs(problem: _Problem, models: int, tolerance: float, max_iter: int) -> tuple[Array, NDArray[np.int64]]:
-    size = problem.features.shape[1] * problem.outputs
+def _lbfgs(problem: _Problem, inverse: Array, tolerance: float, max_iter: int) -> tuple[Array, NDArray[np.int64]]:
+    """Minimise all models from 0; `inverse` (K, size) is the diagonal inverse Hessian each starts from."""
+    models, size = inverse.shape
     shape = (-1, problem.features.shape[1], problem.outputs)
     weights = np.zeros((models, size), np.float32)
     iterations = np.full(models, max_iter)
@@ -121,18 +154,21 @@ def _lbfgs(problem: _Problem, models: int, tolerance: float, max_iter: int) -> t
     steps: list[Array] = []
     changes: list[Array] = []
     for iteration in range(max_iter):
-        running = np.abs(gradient).max(1) > tolerance
+        # the second measure, twice the decrease that a Newton step promises, does not depend on the features' scale
+        decrement = np.einsum("kd,kd,kd->k", gradient, inverse, gradient, dtype=np.float64)
+        running = (np.abs(gradient).max(1) > tolerance) | (decrement > 1e-6)
         if not running.all():
             iterations[active[~running]] = iteration
             active, value, gradient = active[running], value[running], gradient[running]
             steps, changes = [s[running] for s in steps], [c[running] for c in changes]
+            inverse = inverse[running]
         if not len(active):
             break
-        direction = -_two_loop(gradient, steps, changes)
+        direction = -_two_loop(gradient, steps, changes, inverse)
         slope = np.einsum("kd,kd->k", direction, gradient)
         uphill = slope >= 0
         direction[uphill], slope[uphill] = -gradient[uphill], -(gradient[uphill] ** 2).sum(1)
-        scale = np.ones(len(active), np.float32) if steps else np.minimum(1.0, 1.0 / np.abs(gradient).sum(1))
+        scale = np.ones(len(active), np.float32)
         start = weights[active]
         best_value, best_gradient = value.copy(), gradient.copy()
         searching = np.arange(len(active))
@@ -157,15 +193,13 @@ def _lbfgs(problem: _Problem, models: int, tolerance: float, max_iter: int) -> t
             keep = np.setdiff1d(np.arange(len(active)), searching)
             iterations[active[searching]] = iteration
             active, value, gradient = active[keep], value[keep], gradient[keep]
-            steps, changes = [s[keep] for s in steps], [c[keep] for c in changes]
+            steps, changes, inverse = [s[keep] for s in steps], [c[keep] for c in changes], inverse[keep]
     return weights.reshape(shape), iterations
 
 
-def _two_loop(gradient: Array, steps: list[Array], changes: list[Array]) -> Array:
+def _two_loop(gradient: Array, steps: list[Array], changes: list[Array], start: Array) -> Array:
     """Product of the inverse-Hessian estimate with the gradient, per model (Nocedal, 1980)."""
     q = gradient.copy()
-    if not steps:
-        return q
     curvature = [np.einsum("kd,kd->k", s, c) for s, c in zip(steps, changes, strict=True)]
     inverse = [np.where(k > 1e-12, 1.0 / np.where(k > 1e-12, k, 1.0), 0.0) for k in curvature]
     weights = []
@@ -173,10 +207,7 @@ def _two_loop(gradient: Array, steps: list[Array], changes: list[Array]) -> Arra
         alpha = rho * np.einsum("kd,kd->k", s, q)
         q -= alpha[:, None].astype(np.float32) * c
         weights.append(alpha)
-    norm = np.einsum("kd,kd->k", changes[-1], changes[-1])
-    q *= np.where((curvature[-1] > 1e-12) & (norm > 0), curvature[-1] / np.where(norm > 0, norm, 1.0), 1.0)[
-        :, None
-    ].astype(np.float32)
+    q *= start
     for s, c, rho, alpha in zip(steps, changes, inverse, reversed(weights), strict=True):
         beta = rho * np.einsum("kd,kd->k", c, q)
         q += (alpha - beta)[:, None].astype(np.float32) * s
