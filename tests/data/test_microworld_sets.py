@@ -128,7 +128,7 @@ def test_paraphrases_and_their_hard_negatives_overlap_alike():
 
 def test_each_query_has_one_document_that_names_its_answer():
     data = microworld("hotpotqa")
-    assert isinstance(data, Retrieval) and len(data.documents) == 1000
+    assert isinstance(data, Retrieval) and len(data.documents) == 500
     documents = dict(zip(data.document_ids, data.documents, strict=True))
     for query, answer in zip(data.query_ids, data.answers, strict=True):
         (document,) = (name for name, relevance in data.qrels[query].items() if relevance)

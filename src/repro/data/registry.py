@@ -128,7 +128,7 @@ DATASETS: dict[str, DatasetSpec] = {
         file="retrieval/hotpotqa_{part}.tsv.gz",
         hub=HubSource("hotpotqa/hotpot_qa", {"test": ("validation",)}, config="distractor",
                       note="the whole dev set; the local files hold 671 questions over 6,615 paragraphs"),
-        microworld="200 queries over 1,000 documents of 3–5 sentences"),
+        microworld="200 queries over 500 documents of 3–5 sentences"),
     "wiki": DatasetSpec(
         name="wiki", kind="corpus", title="English Wikipedia sentences", sizes={"train": 1000000},
         local_sizes={"train": 1098779}, citation="gao2021simcse", licence="CC BY-SA 3.0 / GFDL",

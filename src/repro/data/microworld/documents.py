@@ -9,6 +9,7 @@ from repro.data.microworld.surface import noun_phrase, render
 from repro.data.microworld.taxonomy import ABSENT, ACTION, AGENT, FACTORS, OBJECT, PLACE, POLARITY, TIME
 from repro.data.microworld.world import World, draw_split
 from repro.data.sets import Retrieval
+from repro.types import InputError
 
 ON_TOPIC = 0.8
 """How often a post speaks of its own topic; the rest of the time it strays."""
@@ -30,27 +31,24 @@ def posts(world: World, n: int, rng: np.random.Generator, *, split: str) -> Labe
     return Labelled(_join(render(frames, rng).texts, lengths), [topics[label] for label in labels.tolist()])
 
 
-def retrieval(world: World, n: int, rng: np.random.Generator, *, name: str, documents: int = 1000) -> Retrieval:
-    """Make n questions over paragraphs of three to five sentences, one paragraph relevant to each.
+def retrieval(world: World, n: int, rng: np.random.Generator, *, name: str, documents: int = 500) -> Retrieval:
+    """N questions over paragraphs of three to five sentences, one paragraph relevant to each.
 
-    A paragraph keeps one agent, so a question's words are met in many; it asks, in other words, who did what one of
-    its sentences says. The answer is that agent, as the paragraph names it there. No two sentences of the corpus say
-    the same deed.
+    A paragraph is a scene: one agent, one place, mostly things of one kind. A question asks, in other words, who did
+    what one of its sentences says; the answer is the agent, as that sentence names it. Many paragraphs share the
+    place or the things, but no other sentence of the corpus answers the question.
     """
     lengths = rng.integers(3, 6, size=documents)
-    frames = _distinct_deeds(world, int(lengths.sum()), rng)
     owner = np.repeat(np.arange(documents), lengths)
-    frames[:, AGENT] = rng.choice(world.choices[AGENT], size=documents)[owner]
+    frames = _scenes(world, owner, rng)
     wording = render(frames, rng, plain=True)
-    relevant = np.sort(rng.choice(documents, size=n, replace=False))
-    starts = np.cumsum(lengths) - lengths
-    rows = starts[relevant] + rng.integers(lengths[relevant])
-    other = render(frames[rows], rng, other=(frames[rows], wording._replace(
-        texts=[], picks=wording.picks[rows], templates=wording.templates[rows])))  # fmt: skip
+    relevant, rows = _answerable(frames, owner, n, rng)
+    said = wording._replace(picks=wording.picks[rows], templates=wording.templates[rows])
+    other = render(frames[rows], rng, other=(frames[rows], said))
     query_ids = tuple(f"q{row:04d}" for row in range(n))
     document_ids = tuple(f"d{row:05d}" for row in range(documents))
-    said = wording.picks[rows, AGENT].tolist()
-    answers = [FACTORS[AGENT].synonyms[who][how] for who, how in zip(frames[rows, AGENT].tolist(), said, strict=True)]
+    names = zip(frames[rows, AGENT].tolist(), said.picks[:, AGENT].tolist(), strict=True)
+    answers = [FACTORS[AGENT].synonyms[who][how] for who, how in names]
     return Retrieval(
         name,
         "microworld",
@@ -63,14 +61,34 @@ def retrieval(world: World, n: int, rng: np.random.Generator, *, name: str, docu
     )
 
 
-def _distinct_deeds(world: World, n: int, rng: np.random.Generator) -> Frames:
-    """Draw n affirmed frames of which no two share action, object, place and time: only one answers a question."""
-    deed = [column for column in (ACTION, OBJECT, PLACE, TIME) if column < world.factors]
-    frames = draw_split(world, 4 * n, rng, "test", unsaid=0.25)
+def _scenes(world: World, owner: np.ndarray, rng: np.random.Generator) -> Frames:
+    """Affirmed frames of the test split's world, those of one document sharing agent, place and kind of thing."""
+    frames = draw_split(world, len(owner), rng, "test", unsaid=0.4)
+    documents = int(owner[-1]) + 1
     if world.has_polarity:
         frames[:, POLARITY] = 0
-    _, first = np.unique(frames[:, deed], axis=0, return_index=True)
-    return frames[rng.permutation(first)[:n]]
+    frames[:, AGENT] = rng.choice(world.choices[AGENT], size=documents)[owner]
+    if world.factors > PLACE:
+        frames[:, PLACE] = rng.choice(world.choices[PLACE], size=documents)[owner]
+    groups = np.array(FACTORS[OBJECT].group_of)[world.choices[OBJECT]]
+    kind = rng.choice(np.unique(groups), size=documents)[owner]
+    on_topic = rng.random(len(owner)) < ON_TOPIC
+    for group in np.unique(kind):
+        rows = np.flatnonzero(on_topic & (kind == group))
+        frames[rows, OBJECT] = rng.choice(world.choices[OBJECT][groups == group], size=len(rows))
+    return frames
+
+
+def _answerable(frames: Frames, owner: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """N documents, and one row of each whose deed (action, object, place, time) is told once in the whole corpus."""
+    deed = [column for column in (ACTION, OBJECT, PLACE, TIME) if column < frames.shape[1]]
+    _, which, counts = np.unique(frames[:, deed], axis=0, return_inverse=True, return_counts=True)
+    rows = rng.permutation(np.flatnonzero(counts[which.ravel()] == 1))
+    documents, first = np.unique(owner[rows], return_index=True)
+    if len(documents) < n:
+        raise InputError(f"{n} questions asked for, but only {len(documents)} have one answer: raise factors or values")
+    kept = np.sort(rng.choice(len(documents), size=n, replace=False))
+    return documents[kept], rows[first[kept]]
 
 
 def _who(frame: list[int], pick: list[int]) -> str:

@@ -73,7 +73,12 @@ _FEELINGS = (
     "i find it {R}{E} that",
     "it seems {R}{E} to me that",
 )
-_FACTS = ("the {X} tells us that", "in the {X} we see that", "in the {X},", "the report says that", "")
+# A feeling that the story gives to somebody is a fact about the story: only the first person makes it an opinion.
+_FACTS = (
+    "the {X} tells us that", "in the {X},", "the report says that", "", "",
+    "the hero of the {X} feels it is {E} that", "in the {X} a man finds it {R}{E} that",
+    "they say it seems {R}{E} that",
+)  # fmt: skip
 
 
 class Labelled(NamedTuple):
