@@ -21,7 +21,7 @@ check: .venv/.ready      ## style, types and the floors of the package
 	$(BIN)/ruff check && $(BIN)/ruff format --check && $(BIN)/mypy && $(BIN)/lint-imports
 
 notebooks: .venv/.ready  ## write notebooks/*.ipynb for plain papermill and Jupyter
-	$(BIN)/repro notebooks
+	mkdir -p runs && $(BIN)/repro notebooks
 
 bench: .venv/.ready      ## time our code beside its peers
 	$(BIN)/python -m bench $(ARGS)
