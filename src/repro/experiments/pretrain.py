@@ -26,7 +26,7 @@ objective.
 | corpus | {corpus} ({source}), {sentences:,} sentences, one in a hundred held out; content {content} |
 | licence | English Wikipedia text is CC BY-SA 3.0 / GFDL; the weights are released under Apache-2.0 |
 | tokens seen | {tokens:.1f} M in {steps:,} steps of {batch_size} sentences ({epochs} epochs) |
-| optimiser | AdamW (0.9, 0.98), weight decay 0.01, peak learning rate {learning_rate}, {warmup:.0%} warm-up, linear decay |
+| optimiser | AdamW (0.9, 0.98), weight decay 0.01, rate {learning_rate}, {warmup:.0%} warm-up, linear decay |
 | held-out loss | {dev_loss:.3f} nats per masked token; unigram cross-entropy {unigram_loss:.3f} |
 | time | {minutes:.0f} min on {hardware}, {threads} thread(s) |
 | versions | {versions}; commit {commit} |

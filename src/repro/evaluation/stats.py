@@ -1,0 +1,208 @@
+"""How sure a score is: bootstrap intervals over items, paired tests, and half-widths over seeds (§5.9)."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import binomtest, kendalltau, t
+
+from repro.evaluation.resample import (
+    CHUNK,
+    Counts,
+    Floats,
+    draw_counts,
+    finite_vector,
+    spearman_of_counts,
+    subset_members,
+    tie_runs,
+)
+from repro.seeding import make_rng
+from repro.types import InputError, check_same_length
+
+SINGLE_SEED_HALF_WIDTH = 1.96
+"""Points assumed for one run of a training that was not repeated: a seed sd of 1 (SimCSE issue 63)."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A number and its 95 % interval, in whatever unit it was computed."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def around(cls, value: float, half_width: float) -> "Interval":
+        """The symmetric interval value ± half_width."""
+        return cls(float(value), float(value - half_width), float(value + half_width))
+
+    @property
+    def half_width(self) -> float:
+        """Half the distance from low to high."""
+        return (self.high - self.low) / 2
+
+    def times(self, factor: float) -> "Interval":
+        """The same interval in another unit: `times(100)` turns a fraction into points."""
+        low, high = sorted((self.low * factor, self.high * factor))
+        return Interval(self.value * factor, low, high)
+
+
+def bootstrap_spearman(predicted: Any, gold: Any, *, subsets: Any = None, resamples: int = 2000, seed: int) -> Interval:
+    """Spearman over all items with a percentile 95 % interval, items drawn within their subset (§5.9).
+
+    A constant side has no rank correlation: all three numbers are NaN, with a warning.
+    """
+    (value,), draws = _bootstrap_spearmans([predicted], gold, subsets, resamples, seed)
+    return _percentiles(value, draws[:, 0])
+
+
+def paired_spearman_difference(
+    predicted_a: Any, predicted_b: Any, gold: Any, *, subsets: Any = None, resamples: int = 2000, seed: int
+) -> Interval:
+    """Spearman of a minus Spearman of b, both read on the same resampled items."""
+    check_same_length(predicted_a=predicted_a, predicted_b=predicted_b)
+    value, draws = _bootstrap_spearmans([predicted_a, predicted_b], gold, subsets, resamples, seed)
+    return _percentiles(value[0] - value[1], draws[:, 0] - draws[:, 1])
+
+
+def bootstrap_accuracy(correct: Any, *, subsets: Any = None, resamples: int = 2000, seed: int) -> Interval:
+    """Share of correct items with a percentile 95 % interval, items drawn within their subset."""
+    return _bootstrap_mean(_zero_one(correct, "correct"), subsets, resamples, seed)
+
+
+def paired_accuracy_difference(
+    correct_a: Any, correct_b: Any, *, subsets: Any = None, resamples: int = 2000, seed: int
+) -> Interval:
+    """Accuracy of a minus accuracy of b on the same resampled items."""
+    check_same_length(correct_a=correct_a, correct_b=correct_b)
+    difference = _zero_one(correct_a, "correct_a") - _zero_one(correct_b, "correct_b")
+    return _bootstrap_mean(difference, subsets, resamples, seed)
+
+
+def mcnemar(correct_a: Any, correct_b: Any) -> float:
+    """Exact two-sided McNemar p-value: among items that only one gets right, is it a coin toss which?"""
+    check_same_length(correct_a=correct_a, correct_b=correct_b)
+    a, b = _zero_one(correct_a, "correct_a"), _zero_one(correct_b, "correct_b")
+    only_a, only_b = int((a > b).sum()), int((b > a).sum())
+    return 1.0 if only_a + only_b == 0 else float(binomtest(only_a, only_a + only_b).pvalue)
+
+
+def paired_t(values_a: Any, values_b: Any) -> tuple[Interval, float]:
+    """Mean difference a - b over shared seeds with its 95 % t interval, and the two-sided p-value.
+
+    Raises:
+        InputError: for fewer than three seeds, which §5.9 does not test.
+    """
+    check_same_length(values_a=values_a, values_b=values_b)
+    difference = finite_vector(values_a, "values_a", 3) - finite_vector(values_b, "values_b", 3)
+    mean, half = float(difference.mean()), seed_half_width(difference)
+    if half == 0.0:  # identical differences: t is 0/0 or infinite
+        return Interval.around(mean, 0.0), 1.0 if mean == 0.0 else 0.0
+    freedom = len(difference) - 1
+    return Interval.around(mean, half), float(2 * t.sf(abs(mean) * t.ppf(0.975, freedom) / half, freedom))
+
+
+def holm(pvalues: Any) -> Floats:
+    """Holm-adjusted p-values, in the order given: reject where they are at most the wanted level."""
+    p = finite_vector(pvalues, "pvalues")
+    if p.min() < 0 or p.max() > 1:
+        raise InputError(f"pvalues run from {p.min()} to {p.max()}: expected numbers from 0 to 1")
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
+    return adjusted
+
+
+def seed_half_width(values: Any) -> float:
+    """H_seed = t(.975, S-1) s / sqrt(S) over S ≥ 2 seeds, in the unit of the values."""
+    seeds = finite_vector(values, "values", 2)
+    return float(t.ppf(0.975, len(seeds) - 1) * seeds.std(ddof=1) / np.sqrt(len(seeds)))
+
+
+def half_width(item_half_width: float, values_per_seed: Any, deterministic: bool = False) -> float:
+    """H = sqrt(H_seed² + H_item²), everything in points (×100), §5.9.
+
+    Args:
+        item_half_width: half the bootstrap interval over items; 0 where there is none.
+        values_per_seed: one score per seed.
+        deterministic: nothing was drawn at random, so a single run has no seed noise.
+    """
+    values = finite_vector(values_per_seed, "values_per_seed")
+    if not np.isfinite(item_half_width) or item_half_width < 0:
+        raise InputError(f"item_half_width is {item_half_width}: expected points, at least 0 (0 where there is none)")
+    single = 0.0 if deterministic else SINGLE_SEED_HALF_WIDTH
+    seeds = seed_half_width(values) if len(values) > 1 else single
+    return float(np.hypot(seeds, item_half_width))
+
+
+def kendall_trend(dims: Sequence[int], values: Any) -> Interval:
+    """Kendall τ_b of score against dim, from -1 (falls throughout) to 1 (rises throughout).
+
+    Args:
+        dims: at least three sizes.
+        values: one score per dim, or one row of scores per seed (S, number of dims).
+
+    Returns:
+        The mean τ_b over seeds with its t interval; below three seeds τ_b of the mean scores with the
+        large-sample 95 % interval of unrelated rankings, ±1.96·sqrt(2(2n+5) / 9n(n-1)). NaN, with a
+        warning, if dims or scores do not vary.
+    """
+    sizes = finite_vector(dims, "dims", 3)
+    table = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    if table.ndim != 2 or table.shape[1] != len(sizes) or not np.isfinite(table).all():
+        raise InputError(f"values have shape {np.shape(values)}: expected finite scores, one per dim ({len(sizes)})")
+    if len(table) >= 3:
+        each = np.array([kendalltau(sizes, row).statistic for row in table])
+        value, half = float(each.mean()), seed_half_width(each) if np.isfinite(each).all() else np.nan
+    else:
+        n = len(sizes)
+        value, half = float(kendalltau(sizes, table.mean(axis=0)).statistic), 1.96
+        half *= float(np.sqrt(2 * (2 * n + 5) / (9 * n * (n - 1))))
+    if np.isnan(value):
+        warnings.warn("dims or values do not vary: τ_b is NaN", stacklevel=2)
+    return Interval(value, max(value - half, -1.0), min(value + half, 1.0))
+
+
+def _bootstrap_spearmans(
+    predictions: list[Any], gold: Any, subsets: Any, resamples: int, seed: int
+) -> tuple[Floats, Floats]:
+    check_same_length(predicted=predictions[0], gold=gold)
+    gold_ties = tie_runs(finite_vector(gold, "gold", 2))
+    ties = [tie_runs(finite_vector(predicted, "predicted", 2)) for predicted in predictions]
+    n = len(gold_ties.run)
+    members, rng, step = subset_members(subsets, n, resamples), make_rng(seed, "bootstrap"), max(1, CHUNK // n)
+
+    def each(counts: Counts) -> Floats:
+        return np.column_stack([spearman_of_counts(counts, one, gold_ties) for one in ties])
+
+    value = each(np.ones((1, n), dtype=np.int64))[0]
+    if np.isnan(value).any():
+        warnings.warn("predicted or gold is constant: its Spearman correlation is NaN", stacklevel=3)
+    sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
+    return value, np.concatenate([each(draw_counts(members, size, rng)) for size in sizes])
+
+
+def _zero_one(values: Any, name: str) -> Floats:
+    vector = finite_vector(values, name)
+    if not np.isin(vector, (0.0, 1.0)).all():
+        raise InputError(f"{name} holds {vector[~np.isin(vector, (0.0, 1.0))][0]}: expected 0 or 1 (wrong or right)")
+    return vector
+
+
+def _bootstrap_mean(values: Floats, subsets: Any, resamples: int, seed: int) -> Interval:
+    rng, total = make_rng(seed, "bootstrap"), np.zeros(resamples if resamples > 0 else 0)
+    for members in subset_members(subsets, len(values), resamples):
+        # Items that hold the same value are exchangeable: their counts in a resample are one multinomial draw.
+        levels, counts = np.unique(values[members], return_counts=True)
+        total = total + rng.multinomial(len(members), counts / len(members), size=resamples) @ levels
+    return _percentiles(float(values.mean()), total / len(values))
+
+
+def _percentiles(value: float, draws: Floats) -> Interval:
+    # A resample can be constant by chance on tiny sets: it carries no correlation and is left out.
+    if np.isnan(value) or np.isnan(draws).all():
+        return Interval(float(value), np.nan, np.nan)
+    low, high = np.nanpercentile(draws, (2.5, 97.5))
+    return Interval(float(value), float(low), float(high))
