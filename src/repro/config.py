@@ -31,7 +31,7 @@ class TrainConfig:
     """tokens kept of a training sentence"""
     epochs: float = 1.0
     sentences: int = 20_000
-    """training sentences, the first of the corpus"""
+    """training sentences, drawn from the corpus"""
     check_every: int = 125
     """steps between dev checks; the best check is kept"""
     checkpoint_by: Literal["pooler", "encoder"] = "pooler"
@@ -85,6 +85,12 @@ class StepTwoConfig:
             raise InputError(f"views is {self.views}: step 2 contrasts two dropout views, so at least 2 are needed")
         if not self.learning_rates:
             raise InputError("learning_rates is empty: give at least one")
+        if self.batch_size < 2:
+            raise InputError(f"batch_size is {self.batch_size}: a contrastive loss needs at least 2 texts")
+        if not self.temperature > 0:
+            raise InputError(f"temperature is {self.temperature}: expected a number above 0")
+        if not self.epochs > 0:
+            raise InputError(f"epochs is {self.epochs}: expected a number above 0")
 
 
 @dataclass(frozen=True)

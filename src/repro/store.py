@@ -62,8 +62,9 @@ class Store:
             InputError: when the disk is full; finished artefacts and resumable states are kept.
         """
         final = self.folder(kind, key)
-        final.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{final}.lock"):
+        with disk_full_explained(final):
+            final.parent.mkdir(parents=True, exist_ok=True)
+        with disk_full_explained(final), FileLock(f"{final}.lock"):
             if final.exists():
                 fault = self.fault(final)
                 if fault is None:
@@ -76,10 +77,9 @@ class Store:
             target.mkdir()
             started = time.perf_counter()
             try:
-                with disk_full_explained(target):
-                    make(target, work)
-                    seconds = time.perf_counter() - started
-                    write_manifest(target, {"kind": kind, "key": key, "config": config, "seconds": seconds})
+                make(target, work)
+                seconds = time.perf_counter() - started
+                write_manifest(target, {"kind": kind, "key": key, "config": config, "seconds": seconds})
                 os.replace(target, final)
             finally:
                 shutil.rmtree(target, ignore_errors=True)
@@ -89,8 +89,9 @@ class Store:
     def fault(self, folder: Path) -> str | None:
         """What is wrong with an artefact, or None if every file has the checksum its manifest records."""
         try:
-            files = read_manifest(folder)["files"]
-        except (OSError, ValueError, KeyError) as error:
+            manifest = read_manifest(folder)
+            files, _ = dict(manifest["files"]), float(manifest["seconds"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
             return f"unreadable manifest ({error})"
         for name, expected in files.items():
             path = folder / name
@@ -103,7 +104,7 @@ class Store:
     def artefacts(self) -> Iterator[Path]:
         """All finished artefacts."""
         for manifest in sorted(self.home.glob(f"*/*/{MANIFEST}")):
-            if manifest.parts[-3] not in ("damaged", "work"):
+            if manifest.parts[-3] not in ("damaged", "work") and manifest.parent.suffix != ".partial":
                 yield manifest.parent
 
     def partials(self) -> list[Path]:
@@ -127,14 +128,23 @@ def disk_full_explained(place: Path) -> Iterator[None]:
     """
     try:
         yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+    except Exception as error:
+        if not _is_disk_full(error):
             raise
-        free = shutil.disk_usage(place.parent).free / 1e6
+        there = next(folder for folder in place.parents if folder.exists())
+        free = shutil.disk_usage(there).free / 1e6
         raise InputError(
-            f"the disk of {place.parent} is full ({free:.0f} MB free): free some space or set REPRO_HOME to "
+            f"the disk of {there} is full ({free:.0f} MB free): free some space or set REPRO_HOME to "
             "another disk, then run the same command again; what was finished is kept"
         ) from error
+
+
+def _is_disk_full(error: Exception) -> bool:
+    full = (errno.ENOSPC, errno.EDQUOT)
+    if isinstance(error, OSError):
+        return error.errno in full
+    # safetensors writes in Rust and has an exception of its own, which holds the number in its text only
+    return type(error).__name__ == "SafetensorError" and any(f"os error {number})" in str(error) for number in full)
 
 
 @contextmanager

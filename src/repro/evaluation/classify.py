@@ -67,9 +67,9 @@ def probe(
     """`linear_probe` with the items that were right and the penalty chosen."""
     one_of(protocol, PROTOCOLS, "protocol")
     X_train, y_train = _checked(X_train, y_train, "train")
-    X_test, y_test = _checked(X_test, y_test, "test")
+    X_test, y_test = _checked(X_test, y_test, "test", width=X_train.shape[1])
     if X_dev is not None:
-        X_dev, y_dev = _checked(X_dev, y_dev, "dev")
+        X_dev, y_dev = _checked(X_dev, y_dev, "dev", width=X_train.shape[1])
         grid = GRIDS["split"]
         everything = np.ones((len(grid), len(y_train)), bool)
         models = fit_logistic(X_train, y_train, everything, grid)
@@ -152,7 +152,11 @@ def majority_share(y_train: NDArray[Any], y_test: NDArray[Any]) -> float:
     return float((y_test == classes[counts.argmax()]).mean())
 
 
-def _checked(X: Any, y: Any, part: str) -> tuple[Array, NDArray[Any]]:
+def _checked(X: Any, y: Any, part: str, *, width: int | None = None) -> tuple[Array, NDArray[Any]]:
     X, y = check_embeddings(X, f"X_{part}"), np.asarray(y)
+    if y.ndim != 1:
+        raise InputError(f"y_{part} has shape {y.shape}: expected one label per row of X_{part}")
     check_same_length(**{f"X_{part}": X, f"y_{part}": y})
+    if width is not None and X.shape[1] != width:
+        raise InputError(f"X_{part} has {X.shape[1]} columns, X_train {width}: expected the same features")
     return X, y

@@ -76,11 +76,9 @@ def score_classification(
     missing = [name for name in ("train", "test", *(["dev"] if form == "split" else [])) if name not in splits]
     if missing:
         raise InputError(f"form {form!r} needs a split {missing[0]!r}: the data has {', '.join(splits)}")
-    X, y = {}, {}
-    for name, part in splits.items():
-        X[name], y[name] = _features(embed, part), _labels(part)
-    dev = {"X_dev": X["dev"], "y_dev": y["dev"]} if form == "split" else {}
-    return _score(probe(X["train"], y["train"], X["test"], y["test"], protocol=protocol, seed=seed, **dev), seed)
+    sides = {name: (_features(embed, part), _labels(part)) for name, part in splits.items()}
+    X_dev, y_dev = sides["dev"] if form == "split" else (None, None)
+    return _score(probe(*sides["train"], *sides["test"], protocol=protocol, seed=seed, X_dev=X_dev, y_dev=y_dev), seed)
 
 
 def all_texts(sets: Sequence[DataSet]) -> list[str]:

@@ -31,12 +31,15 @@ def sts_spearman(
         One float, or one per dim (len(dims),). NaN, with a warning, where cosines or scores are constant.
 
     Raises:
-        InputError: for mismatched lengths, non-finite embeddings, or a dim out of range.
+        InputError: for mismatched lengths, non-finite embeddings or scores, or a dim out of range.
     """
     one_of(aggregate, AGGREGATES, "aggregate")
     scores = np.asarray(scores, np.float64)
     X1, X2 = check_embeddings(X1, "X1"), check_embeddings(X2, "X2")
     check_same_length(X1=X1, X2=X2, scores=scores)
+    if not np.isfinite(scores).all():
+        first = int(np.argmin(np.isfinite(scores)))
+        raise InputError(f"scores has {scores[first]} in row {first}: drop that pair or give its score")
     groups = np.zeros(len(scores), int) if subsets is None else np.unique(np.asarray(subsets), return_inverse=True)[1]
     check_same_length(scores=scores, subsets=groups)
     cosines = prefix_cosines(X1, X2, [X1.shape[1]] if dims is None else dims)
@@ -61,7 +64,7 @@ def prefix_cosines(X1: Array, X2: Array, dims: Sequence[int]) -> Array:
     for start in range(0, len(X1), 1024):  # running sums of (n, dim) doubles stay in cache
         a, b = (X[start : start + 1024].astype(np.float64) for X in (X1, X2))
         dots, squares_a, squares_b = ((u * v).cumsum(1)[:, columns].T for u, v in ((a, b), (a, a), (b, b)))
-        norms = np.sqrt(squares_a * squares_b)  # (len(dims), chunk)
+        norms = np.sqrt(squares_a) * np.sqrt(squares_b)  # (len(dims), chunk); the product of squares could underflow
         cosines[:, start : start + 1024] = np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0)
         if (norms == 0).any():
             log.info("%d cosines of zero vectors were set to 0", int((norms == 0).sum()))

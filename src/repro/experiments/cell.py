@@ -25,6 +25,10 @@ PRODUCERS = (
     "repro.training.loop",
     "repro.training.contrastive",
     "repro.losses.contrastive",
+    "repro.losses.distributed",
+    "repro.data.batching",
+    "repro.seeding",
+    "repro.models.backbone",
     "repro.models.encoder",
     "repro.models.pooler",
     "repro.models.pooling",
@@ -84,10 +88,13 @@ def cell_key(config: TrainConfig) -> str:
 
 
 def backbone_identity(name_or_path: str) -> str:
-    """Checksum of the weights, or the hub id where they are not local."""
-    place = Path(locate(name_or_path))
-    weights = place / "model.safetensors"
-    return sha256(weights) if weights.is_file() else str(place)
+    """Digest of the weights, their configuration and tokenizer, or the hub id where they are not local."""
+    place = locate(name_or_path)
+    weights = sorted(Path(place).glob("*.safetensors"))
+    if not weights:
+        return place
+    files = [*weights, Path(place) / "config.json", Path(place) / "tokenizer.json"]
+    return digest({file.name: sha256(file) for file in files if file.is_file()})
 
 
 def train_cell(config: TrainConfig, store: Store, *, progress: bool = True) -> TrainedCell:

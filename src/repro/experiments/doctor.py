@@ -46,6 +46,8 @@ def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
             yield f"{artefact}: {fault}; `repro doctor --repair` moves it aside", True
     yield f"{count} artefacts examined", False
     for partial in store.partials():
+        if not partial.exists():
+            continue  # went with the folder it was in
         owner = partial.name.rsplit(".", 2)[-2]
         if owner.isdigit() and os.path.exists(f"/proc/{owner}"):
             continue  # still being written

@@ -51,13 +51,17 @@ def evaluate_encoder(
         if not all(isinstance(part, data.LabelledTexts | data.LabelledPairs) for part in sets.values()):
             raise InputError(f"{dataset!r} has no labels: use --task sts, or give another dataset")
     network = SentenceEncoder.load(encoder, pooling=pooling)
+    last = network.backbone.layer_index(layer) == network.n_layers
+    width = network.dim if readout == "pooler" and last else network.hidden_dim
+    sizes = [check_dim(d, limit=width) for d in dims] or [width]  # a wrong one is refused before the long work
     distinct, _ = merge_equal(all_texts(list(sets.values())))
     X = network.encode(distinct, readout=readout, layer=layer, progress=True)
     index = {t: i for i, t in enumerate(distinct)}
     rows: list[dict[str, Any]] = []
-    for dim in [check_dim(d, limit=X.shape[1]) for d in dims] or [X.shape[1]]:
+    for dim in sizes:
         table = TextTable(index, X[:, :dim])
         if task == "sts":
+            assert isinstance(pairs, data.ScoredPairs)
             score = score_sts(table.__getitem__, pairs, aggregate=aggregate, seed=seed)
         else:
             form = data.get_spec(dataset).form if dataset in data.DATASETS else None

@@ -38,7 +38,7 @@ def train_all(
                     bar.update()
     trained_here = set(missing)
     cells = [train_cell(config, store, progress=progress) for config in configs]
-    return [TrainedCell(c.config, c.key, c.folder, c.config not in trained_here, c.seconds) for c in cells]
+    return [TrainedCell(c.config, c.key, c.folder, c.hit and c.config not in trained_here, c.seconds) for c in cells]
 
 
 def _quiet() -> None:

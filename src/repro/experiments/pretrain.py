@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -65,7 +66,12 @@ def pretrain_backbone(
     state = home() / "work" / f"pretrain-{key}" / "state.safetensors"
     backbone, history, figures = pretrain(texts.texts, config, state_path=state, progress=progress)
     backbone.save(output)
-    note = {"config": asdict(config), "figures": figures, "loss_curve": loss_curve(history), "command": command}
+    note: dict[str, Any] = {
+        "config": asdict(config),
+        "figures": figures,
+        "loss_curve": loss_curve(history),
+        "command": command,
+    }
     note |= {"corpus": corpus, "source": texts.source, "content": content, "hardware": hardware(), "threads": count}
     (output / "card.json").write_text(json.dumps(note), encoding="utf-8")
     (output / "README.md").write_text(

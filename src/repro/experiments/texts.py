@@ -10,16 +10,26 @@ from repro.store import Store, sha256
 from repro.types import InputError
 
 
-@lru_cache(maxsize=64)
 def fingerprint(name: str, source: str) -> str:
     """What identifies a dataset's content: its file's checksum, its hub revision, or the generator's code."""
     if source == "microworld":
         folder = paths.PACKAGE / "data" / "microworld"
-        return digest({path.name: sha256(path) for path in sorted(folder.glob("*.py"))})
+        return digest({path.name: _checksum(path) for path in sorted(folder.glob("*.py"))})
     if source == "hub":
         hub = data.get_spec(name).hub
         return digest([name, hub.id if hub else "", hub.revision if hub else ""])
-    return digest([sha256(path) for path in local_files(name)])
+    return digest([_checksum(path) for path in local_files(name)])
+
+
+def _checksum(path: Path) -> str:
+    state = path.stat()
+    return _checksum_as_of(path.resolve(), state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=256)
+def _checksum_as_of(path: Path, modified: int, size: int) -> str:
+    # a kernel may outlive an edit of the file it read, so the name alone would not do
+    return sha256(path)
 
 
 def local_files(name: str) -> list[Path]:

@@ -36,7 +36,7 @@ def gather_with_grad(rows: Tensor) -> Tensor:
     """All processes' rows (W·B, …) in rank order, with gradient; the input itself when alone."""
     if world_size() == 1:
         return rows
-    return _Gather.apply(rows)  # type: ignore[no-any-return, no-untyped-call]
+    return _Gather.apply(rows)
 
 
 def own_rows(rows: Tensor) -> Tensor:

@@ -7,9 +7,11 @@ wanted: no model surgery, and it works for every architecture whose blocks stand
 import importlib.util
 import logging
 import os
+import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import torch
 from tokenizers import Tokenizer
@@ -159,15 +161,18 @@ def load_backbone(name_or_path: str, *, device: torch.device | str | None = None
         InputError: for an unknown name, a folder without weights, or weights with the wrong checksum.
     """
     place = locate(name_or_path)
+    # without a connection the hub client would retry for half a minute before it looks at its cache
+    offline = Path(place).is_dir() or not _hub_answers()
+    careful: dict[str, Any] = {"trust_remote_code": False, "local_files_only": offline}
     try:
-        config = AutoConfig.from_pretrained(place, trust_remote_code=False)
+        config = AutoConfig.from_pretrained(place, **careful)
         model = AutoModel.from_pretrained(
-            place, use_safetensors=True, trust_remote_code=False, dtype=torch.float32, **_fresh_pooler(config)
+            place, use_safetensors=True, dtype=torch.float32, **careful, **_fresh_pooler(config)
         )
-        tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(place, **careful)
     except (OSError, ValueError) as error:
         raise InputError(
-            f"cannot load backbone {name_or_path!r}: {str(error).splitlines()[0]} "
+            f"cannot load backbone {name_or_path!r}: {(str(error) or repr(error)).splitlines()[0]} "
             f"(offline? shipped: {', '.join((*SHIPPED, MINILM))}; or give a local folder with config.json, "
             "model.safetensors and tokenizer.json)"
         ) from error
@@ -180,6 +185,17 @@ def load_backbone(name_or_path: str, *, device: torch.device | str | None = None
     limit = min(limit, _sentence_transformers_length(place) or limit)
     backbone = Backbone(model, tokenizer.backend_tokenizer, name=name_or_path, max_length=int(limit))
     return backbone.to(device or default_device()).eval()
+
+
+def _hub_answers() -> bool:
+    if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
+        return True  # whether the proxy leads there is for the hub client to find out
+    hub = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
+    try:
+        socket.create_connection((hub.hostname or "", hub.port or 443), timeout=3).close()
+    except OSError:
+        return False
+    return True
 
 
 def default_device() -> torch.device:

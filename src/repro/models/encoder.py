@@ -18,7 +18,7 @@ from tqdm.auto import tqdm
 
 from repro.data.batching import pack_by_tokens
 from repro.models import pooling as pooling_module
-from repro.models.backbone import Backbone, load_backbone, recorded_pooling
+from repro.models.backbone import Backbone, load_backbone, locate, recorded_pooling
 from repro.models.pooler import Pooler
 from repro.types import Array, InputError, check_dim, one_of
 
@@ -66,14 +66,16 @@ class SentenceEncoder(nn.Module):
         Raises:
             InputError: for an unknown name, pooling or activation, or dim < 1.
         """
-        note = _read_note(name_or_path)
+        folder = Path(locate(name_or_path))
+        note = _read_note(folder)
         backbone = load_backbone(name_or_path, device=device)
+        backbone.max_length = min(backbone.max_length, note.get("max_length") or backbone.max_length)
         encoder = cls(backbone, pooling=pooling or note.get("pooling") or recorded_pooling(name_or_path))
         if dim is not None:
             encoder.pooler = Pooler(backbone.hidden_dim, check_dim(dim), activation=activation).initialise(seed)
         elif note.get("pooler"):
             encoder.pooler = Pooler(backbone.hidden_dim, **note["pooler"])
-            encoder.pooler.load_state_dict(load_file(Path(name_or_path) / "pooler.safetensors"))
+            encoder.pooler.load_state_dict(load_file(folder / "pooler.safetensors"))
         return encoder.to(backbone.device).eval()
 
     def save(self, folder: Path) -> None:
@@ -225,8 +227,8 @@ def merge_equal(texts: Sequence[str]) -> tuple[list[str], np.ndarray[Any, np.dty
     return list(index), inverse
 
 
-def _read_note(name_or_path: str) -> dict[str, Any]:
-    note = Path(name_or_path) / "encoder.json"
+def _read_note(folder: Path) -> dict[str, Any]:
+    note = folder / "encoder.json"
     if not note.is_file():
         return {}
     try:

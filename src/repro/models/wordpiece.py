@@ -14,6 +14,7 @@ from tokenizers.processors import TemplateProcessing
 from tokenizers.trainers import WordPieceTrainer
 
 from repro.models.backbone import fresh_bert
+from repro.types import InputError
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
@@ -62,13 +63,25 @@ def train_wordpiece(sentences: Sequence[str], vocabulary: int) -> Tokenizer:
         vocab_size=vocabulary, special_tokens=list(SPECIAL), limit_alphabet=200, show_progress=False
     )
     tokenizer.train_from_iterator(_chunks(sentences), trainer, length=len(sentences))
-    cls, sep = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
+    cls, sep = token_id(tokenizer, "[CLS]"), token_id(tokenizer, "[SEP]")
     tokenizer.post_processor = TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[("[CLS]", cls), ("[SEP]", sep)],
     )
     return tokenizer
+
+
+def token_id(tokenizer: Tokenizer, token: str) -> int:
+    """Id of a special token.
+
+    Raises:
+        InputError: if the vocabulary does not have it.
+    """
+    found = tokenizer.token_to_id(token)
+    if found is None:
+        raise InputError(f"the vocabulary has no {token}: expected a tokenizer with {', '.join(SPECIAL)}")
+    return int(found)
 
 
 def _chunks(sentences: Sequence[str], size: int = 1000) -> Iterable[Sequence[str]]:
@@ -88,7 +101,7 @@ def make_bert(
     """A BERT with fresh weights for `tokenizer`, feed-forward size 4·hidden_dim."""
     model = fresh_bert(
         vocabulary=tokenizer.get_vocab_size(),
-        pad_id=tokenizer.token_to_id("[PAD]"),
+        pad_id=token_id(tokenizer, "[PAD]"),
         layers=layers,
         hidden_dim=hidden_dim,
         heads=heads,

@@ -7,7 +7,6 @@ from the step number and the batch is chosen by it. A killed run therefore resum
 import json
 import logging
 import math
-import os
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
@@ -17,12 +16,13 @@ from typing import Any
 
 import torch
 from accelerate import PartialState
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from repro.seeding import derive_seed
+from repro.store import replacing
 from repro.types import InputError
 
 log = logging.getLogger(__name__)
@@ -101,8 +101,9 @@ def train(
     parallel = PartialState()
     optimiser = _make_optimiser(module, config)
     history, best, first = History(), None, 0
-    if state_path is not None and state_path.exists():
-        history, best, first = _load_state(state_path, module, optimiser, config)
+    resumable = _load_state(state_path, module, optimiser, config) if state_path and state_path.exists() else None
+    if resumable is not None:
+        history, best, first = resumable
         log.info("resuming %s at step %d of %d", description, first, config.steps)
     started = perf_counter() - history.seconds
     if check and config.check_first and first == 0:
@@ -112,7 +113,8 @@ def train(
     pending: list[Tensor] = []
     bar = tqdm(total=config.steps, initial=first, desc=description, disable=not progress, leave=False, mininterval=0.5)
     step = first
-    while step < config.steps:
+    # the second condition holds at the start too: a run may be killed after the check that ended it
+    while step < config.steps and not _exhausted(history, config):
         torch.manual_seed(derive_seed(config.seed, "step", step, parallel.process_index))
         module.train()
         with cast:
@@ -142,8 +144,6 @@ def train(
         history.seconds = perf_counter() - started
         if saving and state_path is not None and parallel.is_main_process:
             _save_state(state_path, module, optimiser, best, history, step, config)
-        if checking and config.patience and _stale(history) >= config.patience:
-            break
     bar.close()
     if best is not None:
         module.load_state_dict(best)
@@ -155,7 +155,7 @@ def schedule(step: int, config: LoopConfig) -> float:
     """Share of the peak learning rate at `step`: linear rise over the warm-up, then linear decay to 0."""
     warm = config.warmup * config.steps
     if step < warm:
-        return (step + 1) / warm
+        return min(1.0, (step + 1) / warm)
     return (config.steps - step) / max(1.0, config.steps - warm)
 
 
@@ -196,8 +196,9 @@ def _record(pending: list[Tensor], history: History, description: str) -> None:
         history.losses.append(value)
 
 
-def _stale(history: History) -> int:
-    return sum(step > history.best_step for step, _ in history.checks)
+def _exhausted(history: History, config: LoopConfig) -> bool:
+    stale = sum(step > history.best_step for step, _ in history.checks)
+    return bool(config.patience) and stale >= config.patience
 
 
 def _copy(module: nn.Module) -> dict[str, Tensor]:
@@ -228,21 +229,24 @@ def _save_state(
     tensors |= dict(_prefixed("optimiser", _flatten_optimiser(optimiser)))
     tensors |= dict(_prefixed("best", best or {}))
     notes = {"step": step, "history": asdict(history), "config": asdict(config)}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    save_file(tensors, partial, metadata={"loop": json.dumps(notes)})
-    os.replace(partial, path)
+    with replacing(path) as partial:
+        save_file(tensors, partial, metadata={"loop": json.dumps(notes)})
 
 
 def _load_state(
     path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, config: LoopConfig
-) -> tuple[History, dict[str, Tensor] | None, int]:
+) -> tuple[History, dict[str, Tensor] | None, int] | None:
+    """History, best weights and step of a resumable state; None, with a warning, for a damaged one."""
     parts: dict[str, dict[str, Tensor]] = {"weights": {}, "optimiser": {}, "best": {}}
-    with safe_open(path, "pt") as file:
-        notes = json.loads(file.metadata()["loop"])
-        for key in file.keys():  # noqa: SIM118 - a safetensors file is not a dict
-            part, name = key.split("/", 1)
-            parts[part][name] = file.get_tensor(key)
+    try:
+        with safe_open(path, "pt") as file:
+            notes = json.loads(file.metadata()["loop"])
+            for key in file.keys():  # noqa: SIM118 - a safetensors file is not a dict
+                part, name = key.split("/", 1)
+                parts[part][name] = file.get_tensor(key)
+    except (SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
+        log.warning("%s cannot be read (%s): starting anew", path, error)
+        return None
     if notes["config"] != json.loads(json.dumps(asdict(config))):
         raise InputError(f"{path} holds a run with other settings: remove it to start anew, or restore its settings")
     module.load_state_dict(parts["weights"])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from repro.data.batching import bucketed_batches
-from repro.models.wordpiece import MaskedBert, make_bert, train_wordpiece
+from repro.models.wordpiece import MaskedBert, make_bert, token_id, train_wordpiece
 from repro.seeding import make_rng
 from repro.training.loop import History, LoopConfig, train
 from repro.types import InputError
@@ -119,10 +119,12 @@ def pretrain(
     Every hundredth sentence is held out as the dev set.
 
     Raises:
-        InputError: if there are fewer sentences than two batches.
+        InputError: if there are fewer sentences than two batches, or none to hold out.
     """
-    if len(sentences) < 2 * config.batch_size:
-        raise InputError(f"{len(sentences)} sentences: expected at least two batches ({2 * config.batch_size})")
+    if len(sentences) < max(2 * config.batch_size, 100):
+        raise InputError(
+            f"{len(sentences)} sentences: expected two batches ({2 * config.batch_size}), and 100 to hold one out"
+        )
     tokenizer = train_wordpiece(sentences, config.vocabulary)
     vocabulary = tokenizer.get_vocab_size()
     tokenizer.enable_truncation(config.max_length)
@@ -142,8 +144,8 @@ def pretrain(
     )
     rows = np.arange(len(sentences))
     held_out, kept = rows[rows % 100 == 99], rows[rows % 100 != 99]
-    special = np.array([tokenizer.token_to_id(t) for t in ("[PAD]", "[CLS]", "[SEP]", "[UNK]")])
-    pad, mask_id = int(special[0]), tokenizer.token_to_id("[MASK]")
+    special = np.array([token_id(tokenizer, name) for name in ("[PAD]", "[CLS]", "[SEP]", "[UNK]")])
+    pad, mask_id = int(special[0]), token_id(tokenizer, "[MASK]")
     lengths = table.lengths
     per_epoch = len(kept) // config.batch_size
     steps = max(1, round(config.epochs * per_epoch))

@@ -136,10 +136,14 @@ def train_poolers(
         texts: the n training texts, to keep equal ones out of the negatives.
 
     Raises:
-        InputError: if the views do not fill one batch.
+        InputError: if the views do not fill one batch, or there is not one text per row of them.
         TrainingDiverged: when a loss is not finite.
     """
+    if not poolers:
+        raise InputError("no pooler to train: give at least one")
     count, n, _ = views.shape
+    if texts is not None and len(texts) != n:
+        raise InputError(f"lengths differ: {len(texts)} texts, views of {n}; expected one text per row")
     per_epoch = n // config.batch_size
     steps = round(config.epochs * per_epoch)
     if steps < 1:
@@ -162,7 +166,7 @@ def train_poolers(
             mask = own.unsqueeze(1) == own.unsqueeze(0)
         for bank in banks:
             bank.step(h1, h2, mask, step)
-        if (step + 1) % config.check_every == 0 or step + 1 == steps:
+        if step + 1 == steps or (config.check_every and (step + 1) % config.check_every == 0):
             for bank in banks:
                 bank.check(step + 1, dev_score)
     return [bank.result(dev) for bank, dev in zip(banks, before, strict=True)]
