@@ -1,5 +1,7 @@
 """Alignment and uniformity on the unit sphere (Wang & Isola, 2020; PROTOCOLS §2.6)."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -21,4 +23,4 @@ def uniformity(z: Tensor) -> Tensor:
     if len(z) < 2:
         raise InputError(f"uniformity of {len(z)} row: expected at least 2")
     squared = torch.pdist(F.normalize(z, dim=-1)).square()
-    return (-2 * squared).logsumexp(0) - torch.log(torch.tensor(float(len(squared))))
+    return (-2 * squared).logsumexp(0) - math.log(len(squared))

@@ -1,0 +1,68 @@
+"""What every test stands on: a store of its own, one thread, and a tiny random BERT in place of a trained one."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture(autouse=True)
+def repro_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store that no other test and no user shares."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("REPRO_HOME", str(home))
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+    return home
+
+
+@pytest.fixture(scope="session")
+def sentences() -> tuple[str, ...]:
+    """Six hundred sentences of the microworld."""
+    from repro import data
+
+    return data.load("wiki", source="microworld", limit=600).texts
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory, sentences: tuple[str, ...]) -> str:
+    """Folder of a random BERT: 2 layers, hidden size 32, a WordPiece vocabulary of 400 trained on the microworld."""
+    import torch
+
+    from repro.models.wordpiece import make_bert, train_wordpiece
+
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("backbone") / "tiny"
+    tokenizer = train_wordpiece(sentences, 400)
+    make_bert(tokenizer, layers=2, hidden_dim=32, heads=2, max_length=48).save(folder)
+    return str(folder)
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Callable[..., subprocess.Popen]:
+    """Start a script in a Python of its own; it sees the same REPRO_HOME and runs on one thread."""
+    started: list[subprocess.Popen] = []
+
+    def start(code: str, *arguments: object, **environment: str) -> subprocess.Popen:
+        script = tmp_path / f"script{len(started)}.py"
+        script.write_text(code, encoding="utf-8")
+        process = subprocess.Popen(
+            [sys.executable, str(script), *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
