@@ -1,0 +1,217 @@
+import json
+import logging
+
+import numpy as np
+import pytest
+import torch
+
+from repro import data
+from repro.evaluation import sts_spearman
+from repro.models import SentenceEncoder, pooling
+from repro.models import encoder as encoder_module
+from repro.paths import data_folder
+from repro.types import InputError
+
+needs_real_data = pytest.mark.skipif(data_folder() is None, reason="REPRO_DATA is not set")
+
+
+@pytest.fixture
+def encoder(tiny):
+    return SentenceEncoder.load(tiny, dim=8)
+
+
+@pytest.fixture
+def texts(sentences):
+    """Short and long, equal ones apart from each other, one that is cut, one that is empty."""
+    long = " ".join(sentences[:12])
+    return [*sentences[:20], long, "", sentences[3], sentences[0], *sentences[20:30], sentences[3]]
+
+
+@pytest.mark.parametrize("name", pooling.NAMES)
+def test_packed_batches_equal_one_by_one(name, tiny, texts, monkeypatch):
+    monkeypatch.setitem(encoder_module.TOKEN_BUDGET, "cpu", 200)  # several batches
+    encoder = SentenceEncoder.load(tiny, dim=8, pooling=name)
+    for readout, dim in (("pooler", 8), ("encoder", 32)):
+        X = encoder.encode(texts, readout=readout)
+        assert (X.shape, X.dtype) == ((len(texts), dim), np.float32)
+        single = np.vstack([encoder.encode([text], readout=readout) for text in texts])
+        np.testing.assert_allclose(X, single, atol=1e-5)
+
+
+def test_order_is_kept_under_permutation(encoder, texts, monkeypatch):
+    monkeypatch.setitem(encoder_module.TOKEN_BUDGET, "cpu", 200)
+    order = np.random.default_rng(0).permutation(len(texts))
+    np.testing.assert_allclose(encoder.encode([texts[i] for i in order]), encoder.encode(texts)[order], atol=1e-5)
+
+
+def test_equal_texts_are_encoded_once_and_get_the_same_bytes(encoder, texts):
+    X = encoder.encode(texts)
+    first = {}
+    for i, text in enumerate(texts):
+        assert X[i].tobytes() == X[first.setdefault(text, i)].tobytes()
+    assert encoder.texts_encoded == len(first) < len(texts)
+    encoder.backbone.tokenizer.no_truncation()
+    lengths = [len(found.ids) for found in encoder.backbone.tokenizer.encode_batch(list(first))]
+    assert encoder.texts_truncated == sum(length > 48 for length in lengths) > 0
+
+
+def test_no_texts(encoder):
+    assert encoder.encode([]).shape == (0, 8)
+    assert encoder.encode([], readout="encoder").shape == (0, 32)
+    assert encoder.encode_layers([]).shape == (3, 0, 32)
+    assert encoder.encode([]).dtype == np.float32
+
+
+@pytest.mark.parametrize("wrong", [None, 3, b"bytes", ["a list"], float("nan")])
+def test_something_that_is_no_string_is_named_by_its_index(encoder, wrong):
+    with pytest.raises(TypeError, match=rf"texts\[2\] is {type(wrong).__name__}"):
+        encoder.encode(["one", "two", wrong, "four"])
+
+
+def test_one_bare_string_is_not_a_list_of_letters(encoder):
+    with pytest.raises(TypeError, match="texts is one string"):
+        encoder.encode("hello")
+
+
+def test_encoding_draws_no_dropout_and_restores_the_mode(encoder, texts):
+    encoder.train()
+    first, second = encoder.encode(texts), encoder.encode(texts)
+    assert first.tobytes() == second.tobytes()
+    assert encoder.training and encoder.backbone.training
+
+
+def test_normalised_rows(encoder, texts):
+    X = encoder.encode(texts, normalize=True)
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, atol=1e-6)
+    raw = encoder.encode(texts)
+    np.testing.assert_allclose(X, raw / np.linalg.norm(raw, axis=1, keepdims=True), atol=1e-6)
+
+
+# readouts and layers
+
+
+def test_without_a_pooler_both_readouts_are_h(tiny, texts):
+    bare = SentenceEncoder.load(tiny)
+    assert bare.dim == bare.hidden_dim == 32
+    np.testing.assert_array_equal(bare.encode(texts), bare.encode(texts, readout="encoder"))
+
+
+def test_the_pooler_reads_h(encoder, texts):
+    z, h = encoder.encode(texts), encoder.encode(texts, readout="encoder")
+    np.testing.assert_allclose(z, encoder.pooler.project(h), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", pooling.NAMES)
+@pytest.mark.parametrize("layer", [0, 1, 2])
+def test_an_early_stop_equals_that_layer_of_a_full_run(name, layer, tiny, texts):
+    encoder = SentenceEncoder.load(tiny, pooling=name)
+    full = encoder.encode_layers(texts)
+    assert full.shape == (3, len(texts), 32)
+    encoder.backbone.blocks_run = 0
+    stopped = encoder.encode(texts, layer=layer)
+    np.testing.assert_allclose(stopped, full[layer], atol=1e-6)
+    runs = max(layer, 1) if name == "avg_first_last" else layer
+    assert encoder.backbone.blocks_run == runs  # one batch
+
+
+def test_several_layers_come_from_one_pass(encoder, texts):
+    encoder.backbone.blocks_run = 0
+    some = encoder.encode_layers(texts, [1, 0])
+    assert encoder.backbone.blocks_run == 1
+    full = encoder.encode_layers(texts)
+    assert encoder.backbone.blocks_run == 3
+    np.testing.assert_allclose(some, full[[1, 0]], atol=1e-6)
+
+
+def test_states_equal_what_transformers_returns(tiny, sentences):
+    encoder = SentenceEncoder.load(tiny)
+    ids, mask = encoder.padded(encoder.backbone.tokenize(sentences[:6])[0])
+    with torch.no_grad():
+        expected = encoder.backbone.model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
+        found = encoder.backbone(ids, mask, [0, 1, 2])
+    assert len(expected) == 3
+    for mine, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=0, atol=1e-6)
+
+
+def test_avg_first_last_takes_the_first_block_not_the_embeddings(tiny, texts):
+    layers = SentenceEncoder.load(tiny, pooling="mean").encode_layers(texts)
+    found = SentenceEncoder.load(tiny, pooling="avg_first_last").encode(texts)
+    np.testing.assert_allclose(found, (layers[1] + layers[2]) / 2, atol=1e-6)
+
+
+@pytest.mark.parametrize("layer", [-1, 3, 99])
+def test_a_layer_out_of_range_names_the_last(encoder, layer):
+    with pytest.raises(InputError, match=rf"layer {layer} of .*: expected 0 \(embedding output\) to 2"):
+        encoder.encode(["a"], layer=layer)
+
+
+def test_layer_0_under_cls_is_constant_and_warns(tiny, texts, caplog):
+    encoder = SentenceEncoder.load(tiny)
+    with caplog.at_level(logging.WARNING):
+        X = encoder.encode(texts, layer=0)
+        encoder.encode(texts, layer=0)
+    assert [record.message for record in caplog.records] == [
+        "layer 0 under cls pooling is one constant vector for every text"
+    ]
+    np.testing.assert_allclose(X, np.broadcast_to(X[:1], X.shape), atol=1e-6)
+
+
+def test_below_the_last_layer_h_is_returned_with_one_warning(encoder, texts, caplog):
+    with caplog.at_level(logging.WARNING):
+        X = encoder.encode(texts, layer=1)
+        encoder.encode(texts, layer=1)
+    assert len([record for record in caplog.records if "pooler reads the last" in record.message]) == 1
+    np.testing.assert_allclose(X, encoder.encode_layers(texts, [1])[0], atol=1e-6)
+
+
+def test_unknown_options_list_the_known(encoder, tiny):
+    with pytest.raises(InputError, match="unknown readout 'cls': choose one of encoder, pooler"):
+        encoder.encode(["a"], readout="cls")
+    with pytest.raises(InputError, match="unknown pooling 'max': choose one of cls, mean, last, avg_first_last"):
+        SentenceEncoder.load(tiny, pooling="max")
+
+
+# folders
+
+
+@pytest.mark.parametrize("dim", [None, 5, 80])
+def test_save_and_load_round_trip(tiny, texts, tmp_path, dim):
+    encoder = SentenceEncoder.load(tiny, dim=dim, pooling="mean", activation="identity", seed=4)
+    encoder.backbone.max_length = 20
+    encoder.save(tmp_path / "saved")
+    loaded = SentenceEncoder.load(str(tmp_path / "saved"))
+    assert (loaded.pooling, loaded.dim, loaded.backbone.max_length) == ("mean", encoder.dim, 20)
+    assert loaded.encode(texts).tobytes() == encoder.encode(texts).tobytes()
+    assert loaded.texts_truncated > 0
+    again = SentenceEncoder.load(str(tmp_path / "saved"), dim=3, pooling="cls")
+    assert (again.dim, again.pooling) == (3, "cls")
+
+
+def test_a_damaged_note_is_named(tiny, tmp_path):
+    SentenceEncoder.load(tiny).save(tmp_path / "saved")
+    (tmp_path / "saved" / "encoder.json").write_text("{", encoding="utf-8")
+    with pytest.raises(InputError, match=r"encoder\.json is not valid JSON"):
+        SentenceEncoder.load(str(tmp_path / "saved"))
+
+
+def test_a_folder_below_the_working_folder_does_not_take_a_shipped_name(tiny, tmp_path, monkeypatch):
+    SentenceEncoder.load(tiny, dim=3).save(tmp_path / "repro-tiny")
+    monkeypatch.chdir(tmp_path)
+    assert SentenceEncoder.load("repro-tiny").pooler is None
+
+
+def test_nothing_pickled_is_written(tiny, tmp_path):
+    SentenceEncoder.load(tiny, dim=3).save(tmp_path / "saved")
+    assert {path.suffix for path in (tmp_path / "saved").iterdir()} == {".json", ".safetensors"}
+    assert json.loads((tmp_path / "saved" / "encoder.json").read_text())["pooler"]["dim"] == 3
+
+
+@pytest.mark.real_data
+@needs_real_data
+def test_minilm_scores_what_is_published():
+    pairs = data.load("stsb", split="test", source="local", text="raw")
+    encoder = SentenceEncoder.load("all-MiniLM-L6-v2")
+    assert encoder.pooling == "mean"
+    X = encoder.encode(data.texts_of(pairs))
+    assert 100 * sts_spearman(X[: len(pairs)], X[len(pairs) :], pairs.scores) == pytest.approx(82.03, abs=0.1)
