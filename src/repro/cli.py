@@ -130,18 +130,18 @@ def train(
     """
     import shutil
 
-    from repro.config import override
-    from repro.config import profile as profile_of
+    from repro.config import PROFILES
+    from repro.config import profile as make_profile
     from repro.data import default_source
     from repro.experiments.grid import train_all
     from repro.store import Store
+    from repro.types import one_of
 
-    chosen = profile_of(profile)
-    base = override(
-        chosen.train, backbone=backbone, sentences=sentences, learning_rate=learning_rate, batch_size=batch_size,
-        dropout=dropout, epochs=epochs, pooling=pooling, activation=activation, seed=seed,
-        source=source or chosen.source or default_source(),
-    )  # fmt: skip
+    source = source or PROFILES[one_of(profile, list(PROFILES), "profile")].source or default_source()
+    base = make_profile(
+        profile, source=source, backbone=backbone, sentences=sentences, learning_rate=learning_rate,
+        batch_size=batch_size, dropout=dropout, epochs=epochs, pooling=pooling, activation=activation, seed=seed,
+    ).train  # fmt: skip
     for cell in train_all([replace(base, dim=dim) for dim in dims], Store(), workers=workers):
         best = max((score for _, score in cell.history.checks), default=float("nan"))
         state = "found in the store" if cell.hit else f"trained in {cell.seconds:.0f} s"

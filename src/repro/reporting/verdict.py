@@ -12,7 +12,16 @@ from repro.types import InputError, one_of
 
 Outcome = Literal["reproduced", "within noise", "direction only", "not reproduced", "not attempted"]
 OUTCOMES: tuple[Outcome, ...] = ("reproduced", "within noise", "direction only", "not reproduced", "not attempted")
-"""from best to worst; a claim of several parts has the verdict of its worst part"""
+"""from best to least"""
+_WEAKEST_FIRST: tuple[Outcome, ...] = (
+    "not reproduced",
+    "not attempted",
+    "within noise",
+    "direction only",
+    "reproduced",
+)
+_SLACK = 1e-9
+"""80.62 − 79.62 is a hair above 1 in binary"""
 MEANING: dict[str, str] = {
     "reproduced": "our interval lies on the claim's side, and the size agrees where one is printed",
     "within noise": "our interval is too wide to tell",
@@ -96,12 +105,12 @@ def effect(
     if paper is None:
         return "reproduced"
     allowed = max(0.5, 0.5 * abs(paper)) if tolerance is None else tolerance
-    return "reproduced" if abs(value - paper) <= allowed else "direction only"
+    return "reproduced" if abs(value - paper) <= allowed + _SLACK else "direction only"
 
 
 def sameness(low: float, high: float, *, margin: float = 1.0) -> Outcome:
     """No change of note: does the interval lie within ±margin?"""
-    if -margin <= low and high <= margin:
+    if -margin - _SLACK <= low and high <= margin + _SLACK:
         return "reproduced"
     return "within noise" if low <= margin and high >= -margin else "not reproduced"
 
@@ -118,9 +127,9 @@ def cell(
     """One printed number; under scope `substitute` only its contrast with a reference cell can be borne out."""
     half = (high - low) / 2
     if scope == "same":
-        if abs(value - paper) <= 1.0 and half <= 3.0:
+        if abs(value - paper) <= 1.0 + _SLACK and half <= 3.0:
             return "reproduced"
-        if abs(value - paper) <= half:
+        if abs(value - paper) <= half + _SLACK:
             return "within noise"
     return "direction only" if contrast is not None and contrast[0] > 0 else "not reproduced"
 
@@ -143,5 +152,5 @@ def ratio(
 
 
 def worst(outcomes: list[Outcome]) -> Outcome:
-    """The verdict of a claim of several parts."""
-    return max(outcomes, key=OUTCOMES.index) if outcomes else "not attempted"
+    """The verdict of a claim of several parts that must all hold: its weakest, a contradiction weighing most."""
+    return min(outcomes, key=_WEAKEST_FIRST.index) if outcomes else "not attempted"
