@@ -1,0 +1,165 @@
+"""Interactive charts that work from a file, without a network: Altair specifications and one vendored copy of Vega.
+
+A chart becomes its specification, a static figure, and a few lines of script. The script looks for
+`_static/vega/` beside the page's own style sheet, so that it works in any folder of the book, and loads the
+three files once per page, only where there is a chart. Wherever that fails, as in a notebook outside the
+book or with scripts switched off, the static figure is what the reader sees.
+"""
+
+import base64
+import hashlib
+import json
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from repro.reporting.points import kinds_of, points
+from repro.reporting.style import GREY, KIND_STYLE, PALETTE, Drawing
+from repro.types import InputError
+
+MAX_ROWS = 5_000
+"""Rows a page can carry for one chart: they are written into the page."""
+CONFIG: dict[str, Any] = {
+    "background": "transparent",
+    "view": {"stroke": None},
+    "axis": {"labelColor": GREY, "titleColor": GREY, "domainColor": GREY, "tickColor": GREY, "gridColor": GREY,
+             "gridOpacity": 0.22, "labelFontSize": 12, "titleFontSize": 12},
+    "legend": {"labelColor": GREY, "titleColor": GREY, "orient": "bottom", "labelFontSize": 12, "labelLimit": 260,
+               "columns": 2, "symbolStrokeWidth": 2},
+    "title": {"color": GREY, "fontSize": 13},
+    "header": {"labelColor": GREY, "titleColor": GREY},
+    "range": {"category": list(PALETTE)},
+}  # fmt: skip
+SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
+"""Vega's names of the markers in `style.MARKERS`."""
+# An AMD loader would make the three files register themselves instead of running: `define` is hidden meanwhile.
+_SCRIPT = """
+(function () {
+  var box = document.getElementById("__ID__");
+  var styled = document.querySelector('link[href*="_static/"], script[src*="_static/"]');
+  if (!box || !styled) return;
+  var base = (styled.href || styled.src).replace(/_static\\/.*$/, "_static/vega/");
+  function load(name) {
+    return new Promise(function (done, failed) {
+      var tag = document.createElement("script");
+      tag.src = base + name; tag.onload = done; tag.onerror = failed;
+      document.head.appendChild(tag);
+    });
+  }
+  if (!window.reproVega) {
+    var define = window.define; window.define = undefined;
+    window.reproVega = load("vega.min.js")
+      .then(function () { return load("vega-lite.min.js"); })
+      .then(function () { return load("vega-embed.min.js"); })
+      .finally(function () { window.define = define; });
+  }
+  window.reproVega.then(function () {
+    var spec = JSON.parse(box.querySelector("script[type='application/json']").textContent);
+    return vegaEmbed(box.querySelector(".chart-live"), spec, {actions: false, renderer: "svg"});
+  }).then(function () {
+    box.querySelector(".chart-still").style.display = "none";
+    box.querySelector(".chart-hint").style.display = "";
+  }).catch(function () { box.querySelector(".chart-live").style.display = "none"; });
+})();
+"""
+
+
+@dataclass(frozen=True)
+class Interactive:
+    """A chart for the browser with a static figure beneath it."""
+
+    spec: dict[str, Any]
+    fallback: Drawing
+
+    def _repr_html_(self) -> str:
+        # "</" would end the script element early if a text held it; "<\\/" is the same JSON.
+        text = json.dumps(self.spec, sort_keys=True).replace("</", "<\\/")
+        name = "chart-" + hashlib.sha256(text.encode()).hexdigest()[:12]
+        # A notebook that is not trusted loses script, image and `hidden`: what it shows then is the last line.
+        return (
+            f'<div class="chart" id="{name}"><div class="chart-live"></div>'
+            f'<div class="chart-still">{self.fallback.img()}</div>'
+            '<p class="chart-hint" style="display:none">Point at the chart for the numbers; '
+            "click an entry of the legend to single it out.</p>"
+            f'<script type="application/json">{text}</script><script>{_SCRIPT.replace("__ID__", name)}</script>'
+            "<p hidden>Trust this notebook to see its figure.</p></div>"
+        )
+
+    def _repr_png_(self) -> bytes:
+        return self.fallback.png()
+
+
+def show(chart: Any, *, fallback: Drawing) -> Interactive:
+    """An Altair chart, with the figure that stands in for it where scripts do not run.
+
+    Args:
+        chart: any Altair chart; a plain one takes the width of the page.
+        fallback: the same content as a static figure.
+
+    Raises:
+        InputError: for a chart that needs the network, or carries too many rows for a page.
+    """
+    if isinstance(chart, alt.Chart | alt.LayerChart) and chart.width is alt.Undefined:
+        chart = chart.properties(width="container")
+    try:
+        spec = chart.to_dict()
+    except alt.MaxRowsError as error:
+        raise InputError(f"the chart has more than {MAX_ROWS} rows: thin out or aggregate its data first") from error
+    # Altair's own look would win over ours; the chart's explicit settings win over both.
+    given = {key: value for key, value in spec.get("config", {}).items() if key not in CONFIG and key != "view"}
+    spec["config"] = {**CONFIG, **given}
+    remote = next((str(url) for url in _urls(spec) if str(url).startswith(("http", "//"))), None)
+    if remote is not None:
+        raise InputError(f"the chart reads {remote}: put its data into the frame, the book works without a network")
+    return Interactive(spec, fallback)
+
+
+def chart_curves_by_dim(frame: pd.DataFrame, *, series: str = "method", ylabel: str = "score × 100") -> Any:
+    """Score against dim with the numbers on pointing; marks and lines mean what they mean in `draw_curves_by_dim`.
+
+    Args:
+        frame: rows with kind, dim, value (a fraction) and the series column.
+        series: the column that names a curve; a click on its legend singles one out.
+        ylabel: what the score is.
+
+    Raises:
+        InputError: if there is nothing to draw or a column is missing.
+    """
+    found = points(frame, [series, "dim"]).astype({"kind": object, series: object}).round(3)
+    names, kinds = list(dict.fromkeys(found[series])), kinds_of(found)
+    single = alt.selection_point(fields=[series], bind="legend")
+    looks = [look(i)["color"] for i in range(len(names))]
+    shapes = [SHAPES[i % len(SHAPES)] for i in range(len(names))]
+    base = alt.Chart(found).encode(
+        x=alt.X(
+            "dim:Q", title="dimensions", scale=alt.Scale(type="log", base=2, nice=False, padding=12),
+            axis=alt.Axis(values=sorted(set(found["dim"])), format="d", labelOverlap=True, grid=False),
+        ),
+        y=alt.Y("value:Q", title=ylabel, scale=alt.Scale(zero=False)),
+        color=alt.Color(f"{series}:N", title=None, scale=alt.Scale(domain=names, range=looks)),
+        opacity=alt.condition(single, alt.value(1.0), alt.value(0.12)),
+        tooltip=[
+            alt.Tooltip(f"{series}:N"), alt.Tooltip("kind:N", title="kind of number"), alt.Tooltip("dim:Q"),
+            alt.Tooltip("value:Q", title="score × 100", format=".2f"), alt.Tooltip("n:Q", title="seeds"),
+        ],
+    )  # fmt: skip
+    widths = [float(KIND_STYLE[kind]["linewidth"]) for kind in kinds]
+    dashes = [[6, 4] if kind == "paper" else [1, 0] for kind in kinds]
+    lines = base.mark_line().encode(
+        strokeDash=alt.StrokeDash("kind:N", title=None, scale=alt.Scale(domain=kinds, range=dashes)),
+        strokeWidth=alt.StrokeWidth("kind:N", title=None, scale=alt.Scale(domain=kinds, range=widths)),
+    )
+    shape = alt.Shape(f"{series}:N", title=None, scale=alt.Scale(domain=names, range=shapes))
+    hollow = base.transform_filter("datum.kind == 'paper'").mark_point(size=60, filled=False).encode(shape=shape)
+    solid = base.transform_filter("datum.kind != 'paper'").mark_point(size=50, filled=True).encode(shape=shape)
+    return alt.layer(lines, hollow, solid).add_params(single).properties(height=300)
+
+
+def _urls(node: Any) -> list[Any]:
+    if isinstance(node, dict):
+        here = [value for key, value in node.items() if key == "url" and isinstance(value, str)]
+        return here + [url for key, value in node.items() if key != "$schema" for url in _urls(value)]
+    return [url for value in node for url in _urls(value)] if isinstance(node, list) else []
