@@ -6,18 +6,16 @@ three files once per page, only where there is a chart. Wherever that fails, as 
 book or with scripts switched off, the static figure is what the reader sees.
 """
 
-import base64
 import hashlib
 import json
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
 from repro.reporting.points import kinds_of, points
-from repro.reporting.style import GREY, KIND_STYLE, PALETTE, Drawing
+from repro.reporting.style import GREY, KIND_STYLE, PALETTE, Drawing, look
 from repro.types import InputError
 
 MAX_ROWS = 5_000

@@ -5,8 +5,10 @@ The background is transparent and the text one grey with contrast 4.5 on white a
 where the style sheet lifts it further.
 """
 
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from html import escape
 from io import BytesIO, StringIO
 from types import MappingProxyType
 from typing import Any
@@ -95,6 +97,11 @@ class Drawing(Figure):
             self._settle()
             self.savefig(data, format="png", dpi=192, metadata={"Software": None})
         return data.getvalue()
+
+    def img(self) -> str:
+        """The figure as an HTML image that needs no file beside the page."""
+        data = b64encode(self.svg().encode()).decode()
+        return f'<img class="drawing" alt="{escape(self.alt)}" src="data:image/svg+xml;base64,{data}"/>'
 
     def _settle(self) -> None:
         """Lay the panels out once. Done at every drawing, the layout would move on a little each time."""
