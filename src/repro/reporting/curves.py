@@ -65,7 +65,7 @@ def draw_curves_by_dim(
         _draw_series(panel, found[found[series] == name], position=i, plain_paper=split or len(names) == 1)
         _draw_marks(panel, marks.get(name, {}), position=i)
         if split:
-            panel.set_title(_title(name), loc="left")
+            panel.set_title(title_of(name), loc="left")
     for panel in axes[len(names) :] if split else []:
         panel.set_visible(False)
     shown = axes[: len(names)] if split else axes[:1]
@@ -79,14 +79,14 @@ def draw_curves_by_dim(
         figure.supylabel(ylabel, fontsize=12)
     else:
         axes[0].set_ylabel(ylabel)
-        axes[0].set_title(_title(names[0]) if len(names) == 1 else "", loc="left")
+        axes[0].set_title(title_of(names[0]) if len(names) == 1 else "", loc="left")
     if title:
         figure.suptitle(title, fontsize=12, fontweight="bold")
-    handles = kind_handles(list(found["kind"])) + ([] if split or len(names) == 1 else series_handles(names, _title))
+    handles = kind_handles(list(found["kind"])) + ([] if split or len(names) == 1 else series_handles(names, title_of))
     if marks:
         handles.append(Line2D([], [], color=GREY, marker="^", linestyle=":", label="smallest sufficient dim"))
     add_legend(figure, handles, columns=2 if len(handles) > 3 else 3)
-    figure.alt = f"{ylabel} against dimension: {', '.join(map(_title, names))}; numbers: {', '.join(kinds_of(found))}"
+    figure.alt = f"{ylabel} against dimension: {', '.join(map(title_of, names))}; numbers: {', '.join(kinds_of(found))}"
     return figure
 
 
@@ -220,5 +220,6 @@ def _marks(optimal: Optimal | None, names: Sequence[str]) -> dict[str, dict[str,
     return marks
 
 
-def _title(name: str) -> str:
+def title_of(name: str) -> str:
+    """A dataset's name as the documents print it; any other name as it is."""
     return TITLES.get(name, name)

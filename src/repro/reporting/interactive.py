@@ -14,6 +14,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from repro.reporting.curves import title_of
 from repro.reporting.points import kinds_of, points
 from repro.reporting.style import GREY, KIND_STYLE, PALETTE, Drawing, look
 from repro.types import InputError
@@ -31,12 +32,14 @@ CONFIG: dict[str, Any] = {
     "header": {"labelColor": GREY, "titleColor": GREY},
     "range": {"category": list(PALETTE)},
 }  # fmt: skip
+ALTAIR_LOOK = {"view": {"continuousWidth": 300, "continuousHeight": 300}}
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
 """Vega's names of the markers in `style.MARKERS`."""
 # An AMD loader would make the three files register themselves instead of running: `define` is hidden meanwhile.
 _SCRIPT = """
 (function () {
-  var box = document.getElementById("__ID__");
+  var here = document.currentScript;
+  var box = here ? here.closest(".chart") : document.getElementById("__ID__");
   var styled = document.querySelector('link[href*="_static/"], script[src*="_static/"]');
   if (!box || !styled) return;
   var base = (styled.href || styled.src).replace(/_static\\/.*$/, "_static/vega/");
@@ -106,9 +109,12 @@ def show(chart: Any, *, fallback: Drawing) -> Interactive:
         spec = chart.to_dict()
     except alt.MaxRowsError as error:
         raise InputError(f"the chart has more than {MAX_ROWS} rows: thin out or aggregate its data first") from error
-    # Altair's own look would win over ours; the chart's explicit settings win over both.
-    given = {key: value for key, value in spec.get("config", {}).items() if key not in CONFIG and key != "view"}
-    spec["config"] = {**CONFIG, **given}
+    # Altair's own look loses to ours, what the chart itself sets wins.
+    given = {key: value for key, value in spec.get("config", {}).items() if value != ALTAIR_LOOK.get(key)}
+    spec["config"] = CONFIG | {
+        key: CONFIG[key] | value if isinstance(CONFIG.get(key), dict) and isinstance(value, dict) else value
+        for key, value in given.items()
+    }
     remote = next((str(url) for url in _urls(spec) if str(url).startswith(("http", "//"))), None)
     if remote is not None:
         raise InputError(f"the chart reads {remote}: put its data into the frame, the book works without a network")
@@ -127,6 +133,11 @@ def chart_curves_by_dim(frame: pd.DataFrame, *, series: str = "method", ylabel: 
         InputError: if there is nothing to draw or a column is missing.
     """
     found = points(frame, [series, "dim"]).astype({"kind": object, series: object}).round(3)
+    found[series] = found[series].map(title_of)
+    found["interval"] = [
+        "–" if pd.isna(low) else f"{low:.2f} to {high:.2f}"
+        for low, high in zip(found.pop("low"), found.pop("high"), strict=True)
+    ]
     names, kinds = list(dict.fromkeys(found[series])), kinds_of(found)
     single = alt.selection_point(fields=[series], bind="legend")
     looks = [look(i)["color"] for i in range(len(names))]
@@ -141,7 +152,8 @@ def chart_curves_by_dim(frame: pd.DataFrame, *, series: str = "method", ylabel: 
         opacity=alt.condition(single, alt.value(1.0), alt.value(0.12)),
         tooltip=[
             alt.Tooltip(f"{series}:N"), alt.Tooltip("kind:N", title="kind of number"), alt.Tooltip("dim:Q"),
-            alt.Tooltip("value:Q", title="score × 100", format=".2f"), alt.Tooltip("n:Q", title="seeds"),
+            alt.Tooltip("value:Q", title="score × 100", format=".2f"),
+            alt.Tooltip("interval:N"), alt.Tooltip("n:Q", title="seeds"),
         ],
     )  # fmt: skip
     widths = [float(KIND_STYLE[kind]["linewidth"]) for kind in kinds]
