@@ -143,8 +143,8 @@ def run(
     values = validate(node, parameters or {})
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = output.with_name(f".{output.stem}.{os.getpid()}.ipynb")
-    # Papermill announces each file it touches at INFO, which would bury our own progress lines.
-    logging.getLogger("papermill").setLevel(logging.WARNING)
+    # Papermill reports each file it touches and warns of types it cannot read; ours were checked above.
+    logging.getLogger("papermill").setLevel(logging.ERROR)
     try:
         executed = papermill.execute_notebook(
             node,

@@ -131,8 +131,8 @@ def verdict_table(verdicts: pd.DataFrame, statements: Mapping[str, str] | None =
 
 
 def _cell(column: Any, value: Any, digits: int) -> str:
-    if value in OUTCOMES:
-        return f"<td>{_verdict_pill(str(value))}</td>"
+    if isinstance(value, str) and value in OUTCOMES:
+        return f"<td>{_verdict_pill(value)}</td>"
     if column == "numbers" and value in KINDS:
         return f"<td>{_pill(value, value)}</td>"
     text = escape(_text(value, digits))
