@@ -160,7 +160,7 @@ def chart_curves_by_dim(frame: pd.DataFrame, *, series: str = "method", ylabel: 
     dashes = [[6, 4] if kind == "paper" else [1, 0] for kind in kinds]
     lines = base.mark_line().encode(
         strokeDash=alt.StrokeDash("kind:N", title=None, scale=alt.Scale(domain=kinds, range=dashes)),
-        strokeWidth=alt.StrokeWidth("kind:N", title=None, scale=alt.Scale(domain=kinds, range=widths)),
+        strokeWidth=alt.StrokeWidth("kind:N", title=None, scale=alt.Scale(type="ordinal", domain=kinds, range=widths)),
     )
     shape = alt.Shape(f"{series}:N", title=None, scale=alt.Scale(domain=names, range=shapes))
     hollow = base.transform_filter("datum.kind == 'paper'").mark_point(size=60, filled=False).encode(shape=shape)
