@@ -16,6 +16,8 @@ from repro.seeding import cpu_count
 from repro.training.mlm import PretrainConfig, loss_curve, pretrain
 from repro.types import InputError
 
+PRODUCERS = ("repro.training.loop", "repro.training.mlm", "repro.models.wordpiece", "repro.data.batching")
+"""modules whose code a resumed run must find unchanged: other token ids under the same weights would be noise"""
 CARD = """# {name}
 
 A BERT of {layers} layers, hidden size {hidden_dim}, {heads} heads, {vocabulary} lower-cased WordPieces, at most
@@ -60,7 +62,7 @@ def pretrain_backbone(
     if not isinstance(texts, data.Corpus):
         raise InputError(f"{corpus!r} is not a corpus of plain sentences")
     content = fingerprint(corpus, texts.source)
-    key = digest({"config": asdict(config), "content": content, "sentences": sentences})
+    key = digest({"config": asdict(config), "content": content, "sentences": sentences}, code=PRODUCERS)
     count = threads or cpu_count()
     torch.set_num_threads(count)
     state = home() / "work" / f"pretrain-{key}" / "state.safetensors"

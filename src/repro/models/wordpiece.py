@@ -1,6 +1,7 @@
 """A new BERT: a WordPiece vocabulary trained on the corpus, and fresh weights to pre-train."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from tokenizers.trainers import WordPieceTrainer
 from repro.models.backbone import fresh_bert
 from repro.types import InputError
 
+LETTERS = 200
+"""single characters that the vocabulary keeps"""
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
@@ -55,20 +58,51 @@ class MaskedBert:
 
 
 def train_wordpiece(sentences: Sequence[str], vocabulary: int) -> Tokenizer:
-    """A lower-casing WordPiece tokenizer with BERT's special tokens, trained on `sentences`."""
-    tokenizer = Tokenizer(WordPiece(unk_token="[UNK]", max_input_chars_per_word=100))
-    tokenizer.normalizer = BertNormalizer(lowercase=True, strip_accents=True, handle_chinese_chars=True)
-    tokenizer.pre_tokenizer = BertPreTokenizer()
-    trainer = WordPieceTrainer(
-        vocab_size=vocabulary, special_tokens=list(SPECIAL), limit_alphabet=200, show_progress=False
-    )
-    tokenizer.train_from_iterator(_chunks(sentences), trainer, length=len(sentences))
+    """A lower-casing WordPiece tokenizer with BERT's special tokens, trained on `sentences`.
+
+    The same sentences give the same vocabulary in the same order. The trainer alone does not: it numbers the
+    letters as it meets them in a hash table, differently in every process, and breaks ties by these numbers. So a
+    first pass finds the letters, and the second is given them in alphabetical order.
+    """
+    letters = _letters(sentences)
+    first = _trained(sentences, 1, list(SPECIAL), letters)
+    pieces = sorted(set(first.get_vocab()) - set(SPECIAL))
+    found = _trained(sentences, vocabulary, [*SPECIAL, *pieces], letters).get_vocab()
+    tokenizer = _blank(found)
+    tokenizer.add_special_tokens(list(SPECIAL))
     cls, sep = token_id(tokenizer, "[CLS]"), token_id(tokenizer, "[SEP]")
     tokenizer.post_processor = TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[("[CLS]", cls), ("[SEP]", sep)],
     )
+    return tokenizer
+
+
+def _letters(sentences: Sequence[str]) -> list[str]:
+    """The commonest characters, ties in alphabetical order; a rarer one makes its word unknown."""
+    normalise = _blank({}).normalizer.normalize_str
+    counts: Counter[str] = Counter()
+    for chunk in _chunks(sentences):
+        counts.update(normalise("\n".join(chunk)))
+    common = sorted((c for c in counts if not c.isspace()), key=lambda c: (-counts[c], c))
+    return sorted(common[:LETTERS])
+
+
+def _blank(vocabulary: dict[str, int]) -> Tokenizer:
+    tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100))
+    tokenizer.normalizer = BertNormalizer(lowercase=True, strip_accents=True, handle_chinese_chars=True)
+    tokenizer.pre_tokenizer = BertPreTokenizer()
+    return tokenizer
+
+
+def _trained(sentences: Sequence[str], vocabulary: int, special: list[str], letters: list[str]) -> Tokenizer:
+    tokenizer = _blank({})
+    trainer = WordPieceTrainer(
+        vocab_size=vocabulary, special_tokens=special, initial_alphabet=letters, limit_alphabet=len(letters),
+        show_progress=False,
+    )  # fmt: skip
+    tokenizer.train_from_iterator(_chunks(sentences), trainer, length=len(sentences))
     return tokenizer
 
 

@@ -1,0 +1,247 @@
+import copy
+import logging
+import math
+from itertools import pairwise
+
+import pytest
+import torch
+from safetensors import SafetensorError
+from torch import nn
+
+from repro.training import loop
+from repro.training.loop import LoopConfig, TrainingDiverged, schedule, train
+from repro.types import InputError
+
+
+def network(seed=0):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.2), nn.Tanh(), nn.Linear(8, 1))
+
+
+def task(module, *, until=math.inf):
+    """A regression whose batch is chosen by the step; stops as a killed run would, without warning."""
+
+    def loss_at(step):
+        if step >= until:
+            raise KeyboardInterrupt
+        x = torch.randn(16, 6, generator=torch.Generator().manual_seed(step))
+        return (module(x).squeeze(1) - x.sum(1)).square().mean()
+
+    return loss_at
+
+
+def bytes_of(module):
+    return b"".join(value.detach().numpy().tobytes() for value in module.state_dict().values())
+
+
+CONFIG = LoopConfig(steps=20, learning_rate=0.05, check_every=4, save_every=3, seed=1)
+
+
+def run(config=CONFIG, *, until=math.inf, seed=0, **options):
+    module = network(seed)
+    history = train(
+        module, task(module, until=until), config, progress=False,
+        check=lambda: math.sin(1e3 * module[0].weight[0, 0].item()), **options,
+    )  # fmt: skip
+    return module, history
+
+
+# the schedule
+
+
+@pytest.mark.parametrize("warmup", [0.0, 0.1, 0.125, 0.33, 1.0])
+def test_the_rate_rises_linearly_and_decays_to_nothing(warmup):
+    config = LoopConfig(steps=40, warmup=warmup)
+    shares = [schedule(step, config) for step in range(40)]
+    warm = math.ceil(warmup * 40)
+    assert max(shares) <= 1
+    assert all(b > a or a == b == 1 for a, b in pairwise(shares[:warm]))
+    falls = [a - b for a, b in pairwise(shares[warm:])]
+    assert all(fall == pytest.approx(1 / (40 - warmup * 40)) for fall in falls)
+    if warm < 40:
+        assert shares[-1] == pytest.approx(1 / (40 - warmup * 40))
+        assert shares[warm] == pytest.approx((40 - warm) / (40 - warmup * 40))
+
+
+def test_equals_a_plain_adam_loop():
+    mine, plain = nn.Linear(6, 1), nn.Linear(6, 1)
+    plain.load_state_dict(mine.state_dict())
+    config = LoopConfig(steps=12, learning_rate=0.1, warmup=0.25, weight_decay=0.1, clip_norm=0.5)
+    train(mine, lambda step: task(nn.Sequential(mine))(step), config, progress=False)
+    optimiser = torch.optim.AdamW(
+        [{"params": [plain.weight], "weight_decay": 0.1}, {"params": [plain.bias], "weight_decay": 0.0}], lr=0.1
+    )
+    for step in range(12):
+        optimiser.zero_grad()
+        task(nn.Sequential(plain))(step).backward()
+        torch.nn.utils.clip_grad_norm_(plain.parameters(), 0.5)
+        for group in optimiser.param_groups:
+            group["lr"] = 0.1 * ((step + 1) / 3 if step < 3 else (12 - step) / 9)
+        optimiser.step()
+    for a, b in zip(mine.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+
+
+# determinism and resuming
+
+
+def test_same_seed_same_bytes_whatever_the_global_stream():
+    first, _ = run()
+    torch.rand(17)
+    second, _ = run()
+    assert bytes_of(first) == bytes_of(second)
+    other, _ = run(LoopConfig(**{**vars(CONFIG), "seed": 2}))
+    assert bytes_of(other) != bytes_of(first)
+
+
+@pytest.mark.parametrize("killed_at", [3, 5, 8, 13, 19])
+def test_a_killed_run_resumes_to_the_same_bytes(killed_at, tmp_path):
+    whole, expected = run()
+    state = tmp_path / "state.safetensors"
+    with pytest.raises(KeyboardInterrupt):
+        run(until=killed_at, state_path=state)
+    resumed, history = run(state_path=state, seed=7)  # the new process starts from other weights
+    assert bytes_of(resumed) == bytes_of(whole)
+    assert history.losses == expected.losses
+    assert history.checks == expected.checks
+    assert (history.best_step, history.best_score) == (expected.best_step, expected.best_score)
+    assert history.resumed_at == killed_at // 3 * 3
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_a_finished_state_is_not_trained_again(tmp_path):
+    state = tmp_path / "state.safetensors"
+    first, _ = run(state_path=state)
+
+    def never(step):
+        raise AssertionError(step)
+
+    module = network(5)
+    history = train(module, never, CONFIG, state_path=state, progress=False)
+    assert bytes_of(module) == bytes_of(first)
+    assert len(history.losses) == 20
+
+
+def test_a_state_of_other_settings_is_refused(tmp_path):
+    state = tmp_path / "state.safetensors"
+    run(state_path=state)
+    with pytest.raises(InputError, match="holds a run with other settings: remove it"):
+        run(LoopConfig(**{**vars(CONFIG), "learning_rate": 0.1}), state_path=state)
+
+
+def test_a_damaged_state_is_noticed_and_the_run_starts_anew(tmp_path, caplog):
+    whole, _ = run()
+    state = tmp_path / "state.safetensors"
+    with pytest.raises(KeyboardInterrupt):
+        run(until=10, state_path=state)
+    state.write_bytes(state.read_bytes()[:-100])
+    with caplog.at_level(logging.WARNING):
+        again, history = run(state_path=state)
+    assert "cannot be read" in caplog.text and "starting anew" in caplog.text
+    assert (bytes_of(again), history.resumed_at) == (bytes_of(whole), 0)
+
+
+def test_a_full_disk_keeps_the_last_state_and_says_what_to_do(tmp_path, monkeypatch):
+    state = tmp_path / "state.safetensors"
+    with pytest.raises(KeyboardInterrupt):
+        run(until=4, state_path=state)
+    before = state.read_bytes()
+
+    def full(*args, **kwargs):
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(loop, "save_file", full)
+    with pytest.raises(InputError, match=r"is full .* free some space"):
+        run(state_path=state)
+    assert state.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [state]
+
+
+# checks
+
+
+def test_the_best_check_is_kept():
+    module = network()
+    seen = []
+    scores = [0.1, 0.5, 0.9, 0.3, 0.2]
+
+    def check():
+        seen.append(bytes_of(module))
+        return scores[len(seen) - 1]
+
+    history = train(module, task(module), CONFIG, check=check, progress=False)
+    assert history.checks == [(4, 0.1), (8, 0.5), (12, 0.9), (16, 0.3), (20, 0.2)]
+    assert (history.best_step, history.best_score) == (12, 0.9)
+    assert bytes_of(module) == seen[2] != seen[4]
+    assert not module.training
+
+
+def test_the_earliest_of_equal_checks_and_never_a_nan():
+    module = network()
+    scores = iter([math.nan, 0.4, 0.4, math.nan, 0.1])
+    history = train(module, task(module), CONFIG, check=lambda: next(scores), progress=False)
+    assert (history.best_step, history.best_score) == (8, 0.4)
+
+
+def test_the_untrained_weights_may_be_the_best():
+    module = network()
+    before = bytes_of(module)
+    scores = iter([1.0, 0.5, 0.5, 0.5, 0.5, 0.5])
+    config = LoopConfig(**{**vars(CONFIG), "check_first": True})
+    history = train(module, task(module), config, check=lambda: next(scores), progress=False)
+    assert bytes_of(module) == before
+    assert history.checks[0] == (0, 1.0) and history.best_step == 0
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_patience_ends_the_run_even_when_it_is_resumed(killed, tmp_path):
+    config = LoopConfig(steps=20, learning_rate=0.05, check_every=2, save_every=2, patience=2)
+    scores = [0.5, 0.9, 0.1, 0.2, 1.0, 1.0]
+    state = tmp_path / "state.safetensors"
+    if killed:  # after the check that ended it, before the artefact was sealed
+        module = network()
+        it = iter(scores)
+        train(module, task(module), config, check=lambda: next(it), state_path=state, progress=False)
+    module = network()
+    it = iter(scores if not killed else scores[4:])
+    history = train(module, task(module), config, check=lambda: next(it), state_path=state, progress=False)
+    assert [step for step, _ in history.checks] == [2, 4, 6, 8]
+    assert (history.best_step, len(history.losses)) == (4, 8)
+
+
+def test_without_a_check_the_last_weights_stay():
+    module = network()
+    history = train(module, task(module), LoopConfig(steps=5, learning_rate=0.05), progress=False)
+    assert history.checks == [] and len(history.losses) == 5
+    assert bytes_of(module) != bytes_of(network())
+
+
+# what goes wrong
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_loss_that_is_not_finite_names_its_step(bad):
+    module = network()
+    good = task(module)
+    with pytest.raises(TrainingDiverged, match=f"my run: the loss is {bad} at step 7: lower the learning rate"):
+        train(module, lambda s: good(s) * (bad if s == 7 else 1), CONFIG, description="my run", progress=False)
+
+
+def test_a_resumed_run_counts_steps_from_the_beginning(tmp_path):
+    state = tmp_path / "state.safetensors"
+    with pytest.raises(KeyboardInterrupt):
+        run(until=10, state_path=state)
+    module = network()
+    with pytest.raises(TrainingDiverged, match="at step 9"):
+        train(module, lambda step: task(module)(step) * math.nan, CONFIG, state_path=state, progress=False)
+
+
+def test_frozen_parameters_stay_and_all_frozen_is_an_error():
+    module = network()
+    module[0].requires_grad_(False)
+    before = copy.deepcopy(module[0].state_dict())
+    train(module, task(module), CONFIG, progress=False)
+    assert all(torch.equal(before[name], value) for name, value in module[0].state_dict().items())
+    module.requires_grad_(False)
+    with pytest.raises(InputError, match="every parameter is frozen"):
+        train(module, task(module), CONFIG, progress=False)

@@ -1,0 +1,150 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from repro import data
+from repro.models.backbone import load_backbone
+from repro.models.wordpiece import SPECIAL, make_bert, train_wordpiece
+from repro.training import mlm
+from repro.training.mlm import IGNORED, PretrainConfig, TokenTable, loss_curve, mask_tokens, mlm_loss, pretrain
+from repro.types import InputError
+
+VOCABULARY = 400
+
+
+@pytest.fixture(scope="module")
+def bert(sentences):
+    tokenizer = train_wordpiece(sentences, VOCABULARY)
+    return make_bert(tokenizer, layers=2, hidden_dim=32, heads=2, max_length=48)
+
+
+def batch(rows=64, width=20, *, seed=0, share=0.15):
+    rng = np.random.default_rng(seed)
+    ids = rng.integers(len(SPECIAL), VOCABULARY, (rows, width))
+    real = np.arange(width) < rng.integers(5, width + 1, rows)[:, None]
+    inputs, targets = mask_tokens(ids, real, mask_id=4, vocabulary=VOCABULARY, share=share, rng=rng)
+    return torch.from_numpy(inputs), torch.from_numpy(real.astype(np.int64)), torch.from_numpy(targets)
+
+
+def test_the_initial_loss_is_ln_of_the_vocabulary(bert):
+    with torch.no_grad():
+        loss = mlm_loss(bert, *batch(share=0.5)).item()
+    assert loss == pytest.approx(math.log(VOCABULARY), rel=0.02)
+
+
+def test_the_loss_is_that_of_transformers(bert):
+    bert.model.eval()
+    ids, mask, targets = batch()
+    with torch.no_grad():
+        expected = bert.model(input_ids=ids, attention_mask=mask, labels=targets).loss
+        torch.testing.assert_close(mlm_loss(bert, ids, mask, targets), expected)
+
+
+def test_positions_that_were_not_masked_give_no_gradient(bert):
+    bert.model.eval()
+    kept = {}
+
+    def keep(module, args, output):
+        output.last_hidden_state.retain_grad()
+        kept["states"] = output.last_hidden_state
+
+    handle = bert.model.bert.register_forward_hook(keep)
+    ids, mask, targets = batch()
+    mlm_loss(bert, ids, mask, targets).backward()
+    handle.remove()
+    bert.model.zero_grad()
+    gradient = kept["states"].grad.abs().sum(-1)
+    assert bool((gradient[targets == IGNORED] == 0).all())
+    assert bool((gradient[targets != IGNORED] > 0).all())
+
+
+def test_shares_of_masking():
+    rng = np.random.default_rng(0)
+    ids = rng.integers(5, 8192, (1000, 200))
+    maskable = rng.random(ids.shape) < 0.9
+    inputs, targets = mask_tokens(ids, maskable, mask_id=4, vocabulary=8192, share=0.15, rng=rng)
+    chosen = targets != IGNORED
+    assert chosen.sum() / maskable.sum() == pytest.approx(0.15, abs=0.003)
+    assert not chosen[~maskable].any()
+    assert (targets[chosen] == ids[chosen]).all()
+    assert (inputs[~chosen] == ids[~chosen]).all()
+    masked, same = inputs[chosen] == 4, inputs[chosen] == ids[chosen]
+    assert masked.mean() == pytest.approx(0.8, abs=0.01)
+    assert same.mean() == pytest.approx(0.1, abs=0.01)
+    assert (~masked & ~same).mean() == pytest.approx(0.1, abs=0.01)
+
+
+def test_a_flat_table_of_tokens_pads_back():
+    rows = [[2, 9, 3], [2, 3], [2, 7, 8, 9, 3]]
+    table = TokenTable.from_lists(rows)
+    assert table.lengths.tolist() == [3, 2, 5]
+    ids, mask = table.padded(np.array([2, 0]), pad=0)
+    assert ids.tolist() == [[2, 7, 8, 9, 3], [2, 9, 3, 0, 0]]
+    assert mask.sum(1).tolist() == [5, 3]
+
+
+def test_the_tokenizer_lower_cases_and_has_berts_special_tokens(sentences):
+    tokenizer = train_wordpiece(sentences, VOCABULARY)
+    assert tokenizer.get_vocab_size() == VOCABULARY
+    assert [tokenizer.token_to_id(token) for token in SPECIAL] == [0, 1, 2, 3, 4]
+    assert tokenizer.to_str() == train_wordpiece(sentences, VOCABULARY).to_str()  # a resumed run trains it again
+    assert tokenizer.encode("The COOK").ids == tokenizer.encode("the cook").ids
+    assert tokenizer.encode("a cook").tokens[0] == "[CLS]" and tokenizer.encode("a cook").tokens[-1] == "[SEP]"
+
+
+@pytest.fixture(scope="module")
+def small():
+    return PretrainConfig(
+        layers=1, hidden_dim=32, heads=2, vocabulary=VOCABULARY, max_length=32, batch_size=32, epochs=3,
+        learning_rate=5e-3, save_every=10, bf16=False,
+    )  # fmt: skip
+
+
+def test_pre_training_beats_counting_words_and_resumes_to_the_same_bytes(small, tmp_path, monkeypatch):
+    torch.set_num_threads(1)
+    sentences = data.load("wiki", source="microworld", limit=3000).texts
+    whole, history, figures = pretrain(sentences, small, progress=False)
+    assert history.losses[0] == pytest.approx(math.log(VOCABULARY), rel=0.03)
+    assert figures["dev_loss"] < figures["unigram_loss"] < math.log(VOCABULARY)
+    assert len(history.losses) == figures["steps"] == 276  # 2,970 sentences kept
+
+    steps = iter(range(25))
+
+    def killed(*args):
+        if next(steps, None) is None:
+            raise KeyboardInterrupt
+        return mlm_loss(*args)
+
+    state = tmp_path / "state.safetensors"
+    monkeypatch.setattr(mlm, "mlm_loss", killed)
+    with pytest.raises(KeyboardInterrupt):
+        pretrain(sentences, small, state_path=state, progress=False)
+    monkeypatch.setattr(mlm, "mlm_loss", mlm_loss)
+    resumed, again, same = pretrain(sentences, small, state_path=state, progress=False)
+    assert again.resumed_at == 20
+    assert again.losses == history.losses
+    assert same["dev_loss"] == figures["dev_loss"]
+    for a, b in zip(whole.model.state_dict().values(), resumed.model.state_dict().values(), strict=True):
+        assert a.numpy().tobytes() == b.numpy().tobytes()
+
+    whole.save(tmp_path / "saved")
+    loaded = load_backbone(str(tmp_path / "saved"))
+    ids = torch.tensor([[2, 9, 17, 30, 3]])
+    with torch.no_grad():
+        torch.testing.assert_close(
+            loaded(ids)[0], whole.model.bert(input_ids=ids).last_hidden_state, rtol=0, atol=2e-2
+        )  # float16 on disk
+    assert next(whole.model.parameters()).dtype == torch.float32
+    assert loaded.tokenize(["The cook slept."])[0][0] == whole.tokenizer.encode("The cook slept.").ids
+
+    curve = loss_curve(history, points=12)
+    assert [step for step, _ in curve] == [23 * i for i in range(1, 13)]
+    assert np.mean([value for _, value in curve]) == pytest.approx(np.mean(history.losses))
+
+
+@pytest.mark.parametrize("count", [0, 60, 99])
+def test_too_few_sentences(small, sentences, count):
+    with pytest.raises(InputError, match=f"{count} sentences: expected two batches"):
+        pretrain(sentences[:count], small, progress=False)
