@@ -14,7 +14,6 @@ import tyro
 
 from repro.types import InputError
 
-Positional = tyro.conf.Positional
 Pairs = Annotated[
     tyro.conf.UseAppendAction[list[tuple[str, str]]],
     tyro.conf.arg(aliases=["-p"], metavar="NAME VALUE", help="a notebook parameter; may be given several times"),
@@ -48,7 +47,7 @@ def book(
 
 
 def run(
-    notebook: Positional[Path],
+    notebook: tyro.conf.Positional[Path],
     p: Pairs,
     output: Path | None = None,
     record: bool = False,
@@ -135,11 +134,10 @@ def train(
     from repro.data import default_source
     from repro.experiments.grid import train_all
     from repro.store import Store
-    from repro.types import one_of
 
-    source = source or PROFILES[one_of(profile, list(PROFILES), "profile")].source or default_source()
+    wanted = source or PROFILES[profile].source or default_source()
     base = make_profile(
-        profile, source=source, backbone=backbone, sentences=sentences, learning_rate=learning_rate,
+        profile, source=wanted, backbone=backbone, sentences=sentences, learning_rate=learning_rate,
         batch_size=batch_size, dropout=dropout, epochs=epochs, pooling=pooling, activation=activation, seed=seed,
     ).train  # fmt: skip
     for cell in train_all([replace(base, dim=dim) for dim in dims], Store(), workers=workers):
@@ -297,7 +295,9 @@ def pretrain(
     return 0
 
 
-def data(verb: Positional[Literal["list", "check", "fetch"]], name: Positional[str | None] = None) -> int:
+def data(
+    verb: tyro.conf.Positional[Literal["list", "check", "fetch"]], name: tyro.conf.Positional[str | None] = None
+) -> int:
     """Datasets: list them, check the local files against the official counts, or fetch one from the hub.
 
     Args:
@@ -327,7 +327,7 @@ def data(verb: Positional[Literal["list", "check", "fetch"]], name: Positional[s
     return 0
 
 
-def compare(experiment: Positional[str | None] = None) -> int:
+def compare(experiment: tyro.conf.Positional[str | None] = None) -> int:
     """Paper, recorded and live numbers side by side, with verdicts.
 
     Args:

@@ -5,7 +5,7 @@ import json
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 from repro.types import DataSource, InputError, check_dim, one_of
 
@@ -170,15 +170,14 @@ def profile(
     """
     chosen = PROFILES[one_of(name, list(PROFILES), "profile")]
     network = backbone or chosen.train.backbone
-    data = source or chosen.source or chosen.train.source
-    one_of(data, ("local", "hub", "microworld"), "source")
+    data = one_of(source or chosen.source or chosen.train.source, get_args(DataSource), "source")
     recipe = RECIPES.get((network, data)) or RECIPES.get((network, None)) or {}
     settings = {**recipe, **{field: value for field, value in train.items() if value is not None}}
     return replace(
         chosen,
         train=override(chosen.train, backbone=network, source=data, **settings),
         step_two=override(chosen.step_two, views=views, seed=settings.get("seed")),
-        source=data,
+        source=cast(DataSource, data),
     )
 
 

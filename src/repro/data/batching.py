@@ -1,7 +1,5 @@
 """Batches: which rows go together at which step, decided by (seed, step) alone."""
 
-from collections.abc import Iterator, Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,17 +25,3 @@ def bucketed_batches(
     batches = [rows for rows in batches if len(rows) == batch_size] or batches
     shuffled = make_rng(seed, "batch order", epoch).permutation(len(batches))
     return [batches[i] for i in shuffled]
-
-
-def pack_by_tokens(lengths: Sequence[int] | NDArray[np.integer], budget: int) -> Iterator[NDArray[np.int64]]:
-    """Rows in batches of at most `budget` padded tokens, longest first, so padding is small.
-
-    A row longer than the budget travels alone.
-    """
-    lengths = np.asarray(lengths)
-    order = np.argsort(-lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        size = max(1, budget // max(1, int(lengths[order[start]])))
-        yield order[start : start + size]
-        start += size

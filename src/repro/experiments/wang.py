@@ -7,6 +7,7 @@ each, encoded once. Pairs of encoder and pooler, tasks and stages are then produ
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -82,7 +83,9 @@ def train_sweep(
     torch.set_num_threads(cpu_count())
     cells = train_all([replace(config, dim=dim) for dim in dims], store, progress=progress)
     texts = all_texts(sets)
-    states = {c.config.dim: encode_once(lambda c=c: c.encoder, c.key, texts, store)[0] for c in cells}
+    states = {
+        cell.config.dim: encode_once(partial(getattr, cell, "encoder"), cell.key, texts, store)[0] for cell in cells
+    }
     return Sweep({c.config.dim: c for c in cells}, states, sum(c.hit for c in cells))
 
 

@@ -16,9 +16,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
-from repro.data.batching import pack_by_tokens
 from repro.models import pooling as pooling_module
 from repro.models.backbone import Backbone, load_backbone, locate, recorded_pooling
+from repro.models.packing import pack_by_tokens
 from repro.models.pooler import Pooler
 from repro.types import Array, InputError, check_dim, one_of
 
