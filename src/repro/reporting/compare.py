@@ -140,8 +140,9 @@ def scorecard(folder: Path | None = None) -> pd.DataFrame:
     for kind in ("recorded", "live"):
         own = given[given["kind"] == kind]
         by_claim = own.groupby("claim_id")["verdict"].agg(lambda v: worst(list(v)))
-        card[kind] = card["claim_id"].map(by_claim).fillna("not attempted")
-    card["page"] = card["claim_id"].map(given.groupby("claim_id")["page"].first()).fillna("")
+        card[kind] = [by_claim.get(claim, "not attempted") for claim in card["claim_id"]]
+    pages = given.groupby("claim_id")["page"].first()
+    card["page"] = [pages.get(claim, "") for claim in card["claim_id"]]
     return card
 
 

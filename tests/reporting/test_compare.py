@@ -1,0 +1,118 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from repro.reporting.compare import (
+    claims,
+    counts,
+    join_kinds,
+    paper_values,
+    read_verdicts,
+    scorecard,
+    side_by_side,
+    source_of,
+    verdict_frame,
+    write_verdicts,
+)
+from repro.reporting.verdict import OUTCOMES, Measurement
+from repro.rows import make_rows
+from repro.types import InputError
+
+END = "Encoder_d + pooler_d (end-to-end training)"
+STEP_1 = "Encoder_opt + pooler_d (After step 1)"
+STEP_2 = "Encoder_opt + new-pooler_d (After step 2)"
+
+
+def rows(values, **shared):
+    made = [{"method": END, "metric": "spearman", "dataset": "stsb", "readout": "pooler", **v} for v in values]
+    return make_rows(made, experiment="wang_table1", data_source="local", **shared)
+
+
+def test_wang_table_1_is_whole_and_its_gains_are_its_differences():
+    printed = paper_values("wang2023", "table1")
+    assert len(printed) == 40 and set(printed["dataset"]) == {"stsb"}
+    cells = printed.set_index(["metric", "method", "dim"])["value"]
+    for before, after in ((END, STEP_1), (STEP_1, STEP_2)):
+        scores = cells["spearman"][after] - cells["spearman"][before]
+        gains = cells["spearman_gain"][after]
+        assert len(gains) == 8
+        np.testing.assert_allclose(scores[gains.index], gains, atol=1e-9)
+    assert cells["spearman", STEP_2, 8] == pytest.approx(0.6415)
+
+
+def test_recorded_seeds_are_averaged_and_every_kind_keeps_its_column():
+    printed = paper_values("wang2023", "table1")
+    printed = printed[(printed["metric"] == "spearman") & (printed["method"] == END)]
+    recorded = rows([{"dim": 128, "value": v, "seed": i} for i, v in enumerate((0.70, 0.71, 0.72))])
+    live = rows([{"dim": 128, "value": 0.6, "ci_low": 0.58, "ci_high": 0.62, "seed": 0}])
+    table = side_by_side(printed, recorded, live).set_index(["method", "dim"])
+    assert len(table) == 8
+    line = table.loc[(END, 128)]
+    assert line["paper"] == pytest.approx(78.17) and line["live"] == pytest.approx(60.0)
+    assert line["recorded"] == pytest.approx(71.0) and line["recorded_sd"] == pytest.approx(1.0) and line["seeds"] == 3
+    assert line["gap"] == pytest.approx(60.0 - 78.17)
+    assert table["live"].isna().sum() == 7 and table["gap"].isna().sum() == 7
+
+
+def test_a_live_cell_named_twice_is_refused():
+    live = rows([{"dim": 128, "value": 0.6, "seed": 0}, {"dim": 128, "value": 0.7, "seed": 1}])
+    printed = paper_values("wang2023", "table1").query("metric == 'spearman'")
+    with pytest.raises(InputError, match="twice"):
+        side_by_side(printed, rows([]), live)
+
+
+def test_joined_rows_say_their_kind():
+    printed = paper_values("wang2023", "table1")
+    joined = join_kinds(printed, rows([{"dim": 8, "value": 0.4, "seed": 0}]), rows([]))
+    assert joined["kind"].value_counts().to_dict() == {"paper": 40, "recorded": 1}
+
+
+def test_a_table_that_is_not_transcribed_is_named():
+    with pytest.raises(InputError, match="wang2023_table1"):
+        paper_values("wang2023", "table9")
+
+
+def measured(claim, value, *, test="effect"):
+    return Measurement(claim, test, value, value - 1, value + 1, seeds=3, what="gain")
+
+
+def test_the_scorecard_lists_every_claim_and_keeps_recorded_and_live_apart(tmp_path):
+    write_verdicts(
+        "page_a",
+        verdict_frame("recorded", [measured("WANG-T1-1", 3.0), measured("WANG-T1-1", 0.0)]),
+        verdict_frame("live", [measured("WANG-T1-2", -3.0)]),
+        folder=tmp_path,
+    )
+    write_verdicts("page_b", verdict_frame("live", [measured("WANG-T1-1", 3.0)]), folder=tmp_path)
+    card = scorecard(tmp_path).set_index("claim_id")
+    assert list(card.index) == list(claims()["claim_id"])
+    assert card.loc["WANG-T1-1", "recorded"] == "within noise"  # its weakest part
+    assert card.loc["WANG-T1-1", "live"] == "reproduced"
+    assert card.loc["WANG-T1-2", "live"] == "not reproduced"
+    assert card.loc["WANG-T1-2", "recorded"] == "not attempted"
+    table = counts(card.reset_index())
+    assert table[list(OUTCOMES)].to_numpy().sum() == 2 * len(card)
+
+
+def test_a_page_replaces_its_own_verdicts_and_leaves_no_partial_file(tmp_path):
+    write_verdicts("page", verdict_frame("live", [measured("WANG-T1-1", 3.0)]), folder=tmp_path)
+    write_verdicts("page", verdict_frame("live", [measured("WANG-T1-2", 3.0)]), folder=tmp_path)
+    assert list(read_verdicts(tmp_path)["claim_id"]) == ["WANG-T1-2"]
+    assert [path.name for path in tmp_path.iterdir()] == ["page.parquet"]
+
+
+def test_without_any_verdict_everything_is_not_attempted(tmp_path):
+    card = scorecard(tmp_path / "nothing")
+    assert set(card["recorded"]) == set(card["live"]) == {"not attempted"}
+
+
+def test_an_unknown_claim_is_refused():
+    with pytest.raises(InputError, match="WANG-T9-9"):
+        verdict_frame("live", [measured("WANG-T9-9", 1.0)])
+
+
+def test_where_rows_come_from():
+    said = source_of(rows([{"dim": 8, "value": 0.5, "seed": s} for s in (0, 1)], backbone="repro-tiny", n_train=500))
+    assert said["seeds"] == "0, 1" and said["data_source"] == "local" and said["backbone"] == "repro-tiny"
+    with pytest.raises(InputError, match="no rows"):
+        source_of(pd.DataFrame())
