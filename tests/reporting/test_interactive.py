@@ -1,0 +1,101 @@
+"""Interactive charts: no network, a path relative to the page, and a figure for whoever runs no scripts."""
+
+import hashlib
+import json
+import re
+
+import altair as alt
+import pandas as pd
+import pytest
+
+from repro import paths
+from repro.reporting import figures, interactive
+from repro.types import InputError
+
+VEGA = paths.project_root() / "book" / "_static" / "vega"
+
+
+@pytest.fixture
+def frame():
+    rows = [
+        {"kind": kind, "method": method, "dim": dim, "value": 0.5 + dim / 1000, "ci_low": 0.4, "ci_high": 0.9}
+        for kind in ("paper", "live") for method in ("a", "b</script>") for dim in (8, 64)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture
+def shown(frame):
+    still = figures.draw_curves_by_dim(frame, series="method")
+    return interactive.show(interactive.chart_curves_by_dim(frame), fallback=still)
+
+
+def test_scripts_are_found_beside_the_page_and_nothing_else_is_fetched(shown):
+    html = shown._repr_html_()
+    assert "_static/vega/" in html
+    for name in re.findall(r'load\("([^"]+)"\)', html):
+        assert (VEGA / name).is_file()
+    addresses = set(re.findall(r"https?://[^\s\"'\\]+", html))
+    assert addresses == {shown.spec["$schema"]}  # names the dialect; nothing loads it
+
+
+def test_the_static_figure_is_there_without_scripts(shown):
+    html = shown._repr_html_()
+    still = html[html.index("chart-still") : html.index("chart-hint")]
+    assert 'src="data:image/svg+xml;base64,' in still and "display:none" not in still
+    assert shown._repr_png_().startswith(b"\x89PNG")
+
+
+def test_the_specification_survives_the_page(shown):
+    html = shown._repr_html_()
+    body = re.search(r'<script type="application/json">(.*?)</script>', html, flags=re.S)
+    assert json.loads(body[1]) == shown.spec
+    assert html.count("<script") == html.count("</script>") == 2
+
+
+def test_the_same_chart_is_the_same_html(frame):
+    still = figures.draw_curves_by_dim(frame, series="method")
+    once, again = (interactive.show(interactive.chart_curves_by_dim(frame), fallback=still) for _ in range(2))
+    assert once._repr_html_() == again._repr_html_()
+
+
+def test_pointing_shows_kind_score_interval_and_seeds(shown):
+    tooltips = {tip["field"] for layer in shown.spec["layer"] for tip in layer["encoding"]["tooltip"]}
+    assert tooltips == {"method", "kind", "dim", "value", "interval", "n"}
+    (rows,) = shown.spec["datasets"].values()
+    assert {row["interval"] for row in rows} == {"40.00 to 90.00"}
+
+
+def test_what_a_chart_sets_itself_wins_over_the_books_look(frame):
+    still = figures.draw_curves_by_dim(frame, series="method")
+    chart = alt.Chart(frame).mark_point().encode(x="dim:Q").configure_axis(labelFontSize=20)
+    config = interactive.show(chart, fallback=still).spec["config"]
+    assert config["axis"]["labelFontSize"] == 20
+    assert config["axis"]["labelColor"] == interactive.CONFIG["axis"]["labelColor"]
+    assert config["view"] == {"stroke": None}
+
+
+def test_a_chart_that_needs_the_network_is_refused(frame):
+    still = figures.draw_curves_by_dim(frame, series="method")
+    with pytest.raises(InputError, match="network"):
+        interactive.show(alt.Chart("https://example.org/a.json").mark_point(), fallback=still)
+
+
+def test_too_many_rows_are_refused(frame):
+    still = figures.draw_curves_by_dim(frame, series="method")
+    many = pd.DataFrame({"x": range(interactive.MAX_ROWS + 1)})
+    with pytest.raises(InputError, match="rows"):
+        interactive.show(alt.Chart(many).mark_point().encode(x="x:Q"), fallback=still)
+
+
+def test_an_empty_frame_is_refused(frame):
+    with pytest.raises(InputError):
+        interactive.chart_curves_by_dim(frame.iloc[:0])
+
+
+def test_vendored_scripts_are_the_published_ones_and_fit_altair():
+    notes = (VEGA / "README.md").read_text(encoding="utf-8")
+    for script in sorted(VEGA.glob("*.js")):
+        assert hashlib.sha256(script.read_bytes()).hexdigest() in notes
+        assert script.stat().st_size < 1_000_000
+    assert alt.VEGALITE_VERSION in notes
