@@ -87,7 +87,8 @@ class Drawing(Figure):
         with styled():
             self._settle()
             # A date or a version in the file would make every build differ from the last.
-            self.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Title": self.alt or None})
+            title = {"Title": self.alt} if self.alt else {}  # matplotlib takes no empty title
+            self.savefig(text, format="svg", metadata={"Date": None, "Creator": None, **title})
         return text.getvalue()
 
     def png(self) -> bytes:
