@@ -27,7 +27,7 @@ CONFIG: dict[str, Any] = {
     "axis": {"labelColor": GREY, "titleColor": GREY, "domainColor": GREY, "tickColor": GREY, "gridColor": GREY,
              "gridOpacity": 0.22, "labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal"},
     "legend": {"labelColor": GREY, "titleColor": GREY, "orient": "bottom", "labelFontSize": 12, "labelLimit": 260,
-               "columns": 2, "symbolStrokeWidth": 2,
+               "columns": 1, "symbolStrokeWidth": 2,
                "layout": {"bottom": {"direction": "vertical", "anchor": "start"}}},
     "title": {"color": GREY, "fontSize": 13},
     "header": {"labelColor": GREY, "titleColor": GREY},
