@@ -120,7 +120,8 @@ def _fold_accuracy(X: Array, y: NDArray[Any], folds: NDArray[np.int64], grid: Ar
     members = np.repeat(((part >= 0) & ~held).reshape(sets * k, -1), len(grid), axis=0)
     models = fit_logistic(X, y, members, np.tile(grid, sets * k))
     right = (models.predict(X) == y).reshape(sets, k, len(grid), -1)
-    per_fold = np.einsum("skgn,skn->skg", right, held) / held.sum(-1)[..., None]
+    # dtype: a product of booleans would be summed by "or"
+    per_fold = np.einsum("skgn,skn->skg", right, held, dtype=np.float64) / held.sum(-1)[..., None]
     return np.asarray(per_fold.mean(1))
 
 
