@@ -155,6 +155,7 @@ def run(
             kernel_manager_class=_OwnKernel,
             execution_timeout=timeout,
             progress_bar=progress,
+            stderr_file=sys.stderr if progress else None,  # bars of what runs inside a cell
             cwd=cwd or _working_folder(source),
         )
     except PapermillExecutionError as error:
