@@ -1,0 +1,185 @@
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, load_iris, make_classification
+from sklearn.linear_model import LogisticRegression
+
+from repro.evaluation import linear_probe, nested_cv_accuracy
+from repro.evaluation.classify import (
+    FOLDS,
+    GRIDS,
+    _fold_accuracy,
+    majority_share,
+    nested_cv,
+    pair_features,
+    probe,
+    stratified_folds,
+)
+from repro.types import InputError
+
+
+def made(classes=2, n=300, seed=0, sep=0.6):
+    return make_classification(n, 16, n_informative=8, n_classes=classes, class_sep=sep, flip_y=0.1, random_state=seed)
+
+
+def oracle_fold_accuracy(X, y, fold, C):
+    scores = []
+    for k in range(FOLDS):
+        model = LogisticRegression(C=C, max_iter=5000).fit(X[fold != k], y[fold != k])
+        scores.append(model.score(X[fold == k], y[fold == k]))
+    return np.mean(scores)
+
+
+ONE_ROW = 0.0075
+"""what one row in an inner fold of 14 moves the mean of ten folds by"""
+
+
+@pytest.mark.parametrize(("classes", "seed"), [(2, 0), (2, 3), (4, 1)])
+def test_ten_folds_choose_and_score_as_scikit_learn_does(classes, seed):
+    X, y = made(classes, seed=seed)
+    train = np.arange(len(y)) < 200
+    fold = stratified_folds(y[train], FOLDS, 5)
+    scores = [oracle_fold_accuracy(X[train], y[train], fold, C) for C in GRIDS["kfold"]]
+    mine = _fold_accuracy(X[train], y[train], fold[None], GRIDS["kfold"])[0]
+    np.testing.assert_allclose(mine, scores, atol=0.0101)  # two rows of 200 on the border
+    found = probe(X[train], y[train], X[~train], y[~train], seed=5)
+    assert found.chosen == (GRIDS["kfold"][mine.argmax()],)
+    model = LogisticRegression(C=found.chosen[0], max_iter=5000).fit(X[train], y[train])
+    assert found.accuracy == pytest.approx(model.score(X[~train], y[~train]), abs=0.005)
+    assert found.correct.mean() == found.accuracy
+    assert linear_probe(X[train], y[train], X[~train], y[~train], seed=5) == found.accuracy
+
+
+def test_where_one_penalty_is_clearly_best_it_is_chosen():
+    # a rare class seen through small features: a strong penalty answers the majority
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal(600)
+    X, y = 0.02 * (z[:, None] + 0.3 * rng.standard_normal((600, 4))), (z > 1.1).astype(int)
+    fold = stratified_folds(y, FOLDS, 0)
+    scores = np.array([oracle_fold_accuracy(X, y, fold, C) for C in GRIDS["kfold"]])
+    assert np.sort(scores)[-1] > np.sort(scores)[-2] + 0.005
+    assert scores[0] == pytest.approx((y == 0).mean(), abs=0.005)
+    found = probe(X, y, X, y, seed=0)
+    assert found.chosen == (GRIDS["kfold"][scores.argmax()],) != (GRIDS["kfold"][0],)
+    best = GRIDS["nested"][-1]
+    assert nested_cv(X * np.sqrt(GRIDS["kfold"][-1] / best), y, seed=0).chosen == (best,) * FOLDS
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_dev_split_chooses_the_penalty(classes):
+    X, y = made(classes, n=500, sep=0.3)
+    parts = np.split(np.arange(500), [200, 350])
+    (a, ya), (b, yb), (c, yc) = [(X[part], y[part]) for part in parts]
+    found = probe(a, ya, c, yc, X_dev=b, y_dev=yb)
+    models = [LogisticRegression(C=C, max_iter=5000).fit(a, ya) for C in GRIDS["split"]]
+    best = int(np.argmax([model.score(b, yb) for model in models]))
+    assert found.chosen == (GRIDS["split"][best],)
+    assert found.accuracy == pytest.approx(models[best].score(c, yc), abs=0.005)
+
+
+@pytest.mark.parametrize("load", [load_iris, lambda **k: made(2, n=240)])
+def test_nested_cross_validation_equals_the_loops(load):
+    X, y = load(return_X_y=True) if load is load_iris else load()
+    found = nested_cv(X, y, seed=2)
+    outer = stratified_folds(y, FOLDS, 2)
+    accuracies = []
+    for i in range(FOLDS):
+        rows = np.flatnonzero(outer != i)
+        if i % 4 == 0:  # the oracle is slow
+            inner = stratified_folds(y[rows], FOLDS, 2, "inner", i)
+            scores = [oracle_fold_accuracy(X[rows], y[rows], inner, C) for C in GRIDS["nested"]]
+            mine = scores[list(GRIDS["nested"]).index(found.chosen[i])]
+            assert mine == pytest.approx(max(scores), abs=ONE_ROW)
+        model = LogisticRegression(C=found.chosen[i], max_iter=5000).fit(X[rows], y[rows])
+        accuracies.append(model.score(X[outer == i], y[outer == i]))
+    assert found.accuracy == pytest.approx(np.mean(accuracies), abs=0.005)
+    assert nested_cv_accuracy(X, y, seed=2) == found.accuracy
+    assert found.correct.shape == (len(y),)
+
+
+def test_digits_by_nested_cross_validation():
+    X, y = load_digits(return_X_y=True)
+    keep = np.random.default_rng(0).permutation(len(y))[:400]
+    found = nested_cv(X[keep] / 16, y[keep], seed=0)
+    assert found.accuracy > 0.9
+    assert found.floor < 0.15
+
+
+def test_shuffled_labels_give_the_floor():
+    X, y = made(2, n=600, sep=2.0)
+    y = (np.random.default_rng(0).permutation(600) < 200).astype(int)
+    found = nested_cv(X, y, seed=0)
+    assert found.floor == pytest.approx(2 / 3)
+    assert found.accuracy == pytest.approx(found.floor, abs=0.06)
+    assert nested_cv(made(2, n=600, sep=2.0)[0], made(2, n=600, sep=2.0)[1], seed=0).accuracy > 0.85
+
+
+def test_more_dims_than_rows():
+    X, y = make_classification(80, 200, n_informative=20, class_sep=2, random_state=0)
+    assert linear_probe(X[:60], y[:60], X[60:], y[60:]) > 0.6
+    assert nested_cv_accuracy(X[:, :150], y) > 0.6
+
+
+def test_folds_spread_every_class_evenly():
+    y = np.repeat(["a", "b", "c"], [101, 57, 10])
+    fold = stratified_folds(y, 10, 0)
+    for name in "abc":
+        counts = np.bincount(fold[y == name], minlength=10)
+        assert counts.max() - counts.min() <= 1
+    sizes = np.bincount(fold)
+    assert sizes.max() - sizes.min() <= 1
+    assert (stratified_folds(y, 10, 0) == fold).all()
+    assert (stratified_folds(y, 10, 1) != fold).any()
+
+
+def test_the_seed_decides_the_folds_and_so_the_score():
+    X, y = made(2, sep=0.4)
+    assert nested_cv_accuracy(X, y, seed=0) == nested_cv_accuracy(X, y, seed=0)
+    assert len({nested_cv_accuracy(X, y, seed=seed) for seed in range(4)}) > 1
+
+
+def test_the_floor_is_the_training_majority():
+    assert majority_share(np.array(["a", "a", "b"]), np.array(["a", "b", "b", "b"])) == 0.25
+
+
+def test_pair_features_are_sentevals():
+    u, v = np.array([[1.0, -2.0]]), np.array([[3.0, 0.5]])
+    assert pair_features(u, v).tolist() == [[2.0, 2.5, 3.0, -1.0]]
+    assert (pair_features(u, v) == pair_features(v, u)).all()
+
+
+# errors
+
+
+def test_one_class_or_a_class_smaller_than_the_folds():
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    with pytest.raises(InputError, match="only one class"):
+        nested_cv_accuracy(X, np.zeros(40))
+    with pytest.raises(InputError, match="only one class"):
+        linear_probe(X, np.zeros(40), X, np.zeros(40), X_dev=X, y_dev=np.zeros(40))
+    few = np.array([1] * 7 + [0] * 33)
+    with pytest.raises(InputError, match=r"class .*1.* has 7 rows: expected at least 10, one per fold"):
+        linear_probe(X, few, X, few)
+    with pytest.raises(InputError, match="has 7 rows"):
+        nested_cv_accuracy(X, few)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y_train": np.zeros(39)}, "X_train has 40, y_train has 39"),
+        ({"X_test": np.ones((5, 4))}, "X_test has 4 columns, X_train 3"),
+        ({"X_dev": np.ones((5, 2)), "y_dev": np.ones(5)}, "X_dev has 2 columns, X_train 3"),
+        ({"X_dev": np.ones((5, 3)), "y_dev": None}, "y_dev has shape"),
+        ({"X_test": np.full((5, 3), np.nan)}, "X_test has NaN"),
+        ({"X_train": np.ones((40, 0))}, "at least one row and one column"),
+        ({"protocol": "svm"}, "unknown protocol 'svm'"),
+    ],
+)
+def test_errors_name_the_numbers(change, message):
+    rng = np.random.default_rng(0)
+    arguments = {
+        "X_train": rng.standard_normal((40, 3)), "y_train": np.arange(40) % 2,
+        "X_test": rng.standard_normal((5, 3)), "y_test": np.arange(5) % 2, **change,
+    }  # fmt: skip
+    with pytest.raises(InputError, match=message):
+        linear_probe(*[arguments.pop(name) for name in ("X_train", "y_train", "X_test", "y_test")], **arguments)

@@ -1,0 +1,114 @@
+"""The batched fits minimise scikit-learn's objective, so scikit-learn is the oracle."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_classification
+from sklearn.linear_model import LogisticRegression
+
+from repro.evaluation.logistic import fit_logistic
+from repro.types import InputError
+
+
+def made(classes, n=400, features=12, seed=0):
+    return make_classification(
+        n, features, n_informative=8, n_redundant=0, n_classes=classes, class_sep=0.7, flip_y=0.05, random_state=seed
+    )
+
+
+def everyone(y, models=1):
+    return np.ones((models, len(y)), bool)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 6])
+def test_coefficients_are_scikit_learns(classes):
+    X, y = made(classes)
+    penalties = np.array([0.01, 0.25, 8.0])
+    models = fit_logistic(X, y, everyone(y, 3), penalties)
+    for k, C in enumerate(penalties):
+        oracle = LogisticRegression(C=C, tol=1e-8, max_iter=10_000).fit(X, y)
+        scale = np.abs(oracle.coef_).max()
+        np.testing.assert_allclose(models.coefficients[k], oracle.coef_, atol=3e-3 * scale)
+        np.testing.assert_allclose(models.weights[k, -1], oracle.intercept_, atol=5e-3 * max(scale, 1))
+        assert (models.predict(X)[k] == oracle.predict(X)).mean() > 0.995
+
+
+def test_every_model_learns_from_its_own_rows_alone():
+    X, y = made(3)
+    rng = np.random.default_rng(0)
+    members = rng.random((4, len(y))) < 0.6
+    penalties = np.array([0.5, 2.0, 0.5, 0.1])
+    together = fit_logistic(X, y, members, penalties)
+    for k in range(4):
+        alone = fit_logistic(X[members[k]], y[members[k]], everyone(y[members[k]]), penalties[k : k + 1])
+        np.testing.assert_allclose(together.coefficients[k], alone.coefficients[0], atol=5e-3)
+        oracle = LogisticRegression(C=penalties[k], tol=1e-8, max_iter=10_000).fit(X[members[k]], y[members[k]])
+        np.testing.assert_allclose(together.coefficients[k], oracle.coef_, atol=5e-3)
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer, load_digits])
+def test_accuracy_on_held_out_rows_is_scikit_learns(load):
+    X, y = load(return_X_y=True)
+    X = (X - X.mean(0)) / np.maximum(X.std(0), 1e-9)
+    train = np.random.default_rng(0).random(len(y)) < 0.6
+    models = fit_logistic(X, y, train[None], np.array([1.0]))
+    oracle = LogisticRegression(C=1.0, max_iter=5000).fit(X[train], y[train])
+    mine, theirs = (models.predict(X[~train])[0] == y[~train]).mean(), oracle.score(X[~train], y[~train])
+    assert mine == pytest.approx(theirs, abs=0.005)
+
+
+@pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
+def test_features_of_very_different_scale_converge_quickly(load):
+    X, y = load(return_X_y=True)  # column scales from 0.001 to 1,000
+    assert X.std(0).max() / X.std(0).min() > 1e3
+    models = fit_logistic(X, y, everyone(y, 3), np.array([0.25, 1.0, 4.0]))
+    assert models.iterations.max() < 200
+    oracle = LogisticRegression(C=1.0, tol=1e-6, max_iter=100_000).fit(X, y)
+    assert (models.predict(X)[1] == y).mean() == pytest.approx(oracle.score(X, y), abs=0.011)
+
+
+def test_ill_scaled_states_converge_quickly():
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((500, 40))
+    X, y = Z * np.logspace(-3, 3, 40) + 50, (Z.sum(1) + rng.standard_normal(500) > 0).astype(int)
+    models = fit_logistic(X, y, everyone(y, 2), np.array([0.25, 8.0]))
+    assert models.iterations.max() < 200
+    assert np.isfinite(models.weights).all()
+
+
+def test_more_features_than_rows():
+    X, y = make_classification(60, 300, n_informative=10, random_state=0)
+    models = fit_logistic(X, y, everyone(y), np.array([0.5]))
+    oracle = LogisticRegression(C=0.5, tol=1e-8, max_iter=10_000).fit(X, y)
+    np.testing.assert_allclose(models.coefficients[0], oracle.coef_, atol=2e-3)
+    np.testing.assert_allclose(models.weights[0, -1], oracle.intercept_, atol=5e-3)
+
+
+def test_constant_and_repeated_columns_are_legal():
+    X, y = made(2)
+    wide = np.hstack([X, X[:, :3], np.full((len(X), 1), 7.0)])
+    models = fit_logistic(wide, y, everyone(y), np.array([1.0]))
+    oracle = LogisticRegression(C=1.0, tol=1e-8, max_iter=10_000).fit(wide, y)
+    np.testing.assert_allclose(models.coefficients[0], oracle.coef_, atol=3e-3)
+
+
+def test_features_that_say_nothing_give_the_majority():
+    y = np.array(["a"] * 30 + ["b"] * 50 + ["c"] * 20)
+    models = fit_logistic(np.ones((100, 4)), y, everyone(y), np.array([1.0]))
+    assert set(models.predict(np.ones((3, 4)))[0]) == {"b"}
+
+
+def test_labels_come_back_as_they_were():
+    X, y = made(3)
+    names = np.array(["zebra", "ant", "cow"])[y]
+    models = fit_logistic(X, names, everyone(y), np.array([1.0]))
+    assert models.classes.tolist() == ["ant", "cow", "zebra"]
+    assert (models.predict(X)[0] == names).mean() == (
+        fit_logistic(X, y, everyone(y), np.array([1.0])).predict(X)[0] == y
+    ).mean()
+
+
+def test_one_class_is_an_error():
+    with pytest.raises(
+        InputError, match=r"only one class \(np.str_\('a'\)\) in 5 rows|only one class \('a'\) in 5 rows"
+    ):
+        fit_logistic(np.ones((5, 2)), np.array(["a"] * 5), np.ones((1, 5), bool), np.array([1.0]))

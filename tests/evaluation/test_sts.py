@@ -1,0 +1,147 @@
+import logging
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+
+from repro.evaluation import sts_spearman
+from repro.evaluation.sts import prefix_cosines
+from repro.types import InputError
+
+
+@pytest.fixture
+def pairs():
+    rng = np.random.default_rng(0)
+    X1 = rng.standard_normal((200, 12)).astype(np.float32)
+    X2 = (X1 + rng.standard_normal((200, 12))).astype(np.float32)
+    scores = np.round((X1 * X2).sum(1) + 2 * rng.standard_normal(200))  # with ties
+    return X1, X2, scores
+
+
+def cosines(X1, X2):
+    X1, X2 = X1.astype(np.float64), X2.astype(np.float64)
+    return (X1 * X2).sum(1) / (np.linalg.norm(X1, axis=1) * np.linalg.norm(X2, axis=1))
+
+
+def test_equals_one_scipy_spearmanr(pairs):
+    X1, X2, scores = pairs
+    expected = spearmanr(cosines(X1, X2), scores).statistic
+    assert sts_spearman(X1, X2, scores) == pytest.approx(expected, abs=1e-12)
+    assert isinstance(sts_spearman(X1, X2, scores), float)
+    # ranks know neither the scale of the vectors nor a rising change of the gold scores
+    assert sts_spearman(5 * X1, X2 * np.arange(1, 201)[:, None], np.exp(scores / 5)) == pytest.approx(
+        expected, abs=1e-9
+    )
+    assert sts_spearman(X1, X2, -scores) == pytest.approx(-expected)
+
+
+def test_perfect_order():
+    angles = np.linspace(0, np.pi, 30)
+    X1, X2 = np.tile([1.0, 0.0], (30, 1)), np.column_stack([np.cos(angles), np.sin(angles)])
+    assert sts_spearman(X1, X2, -angles) == pytest.approx(1.0)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 40),
+    dim=st.integers(1, 30),
+    scale=st.sampled_from([1e-60, 1e-8, 1, 1e20]),
+)
+def test_prefix_cosines_equal_slicing_and_renormalising(seed, n, dim, scale):
+    rng = np.random.default_rng(seed)
+    X1, X2 = scale * rng.standard_normal((2, n, dim))
+    dims = sorted({1, dim, (dim + 1) // 2})
+    for row, d in zip(prefix_cosines(X1, X2, dims), dims, strict=True):
+        np.testing.assert_allclose(row, cosines(X1[:, :d], X2[:, :d]), atol=1e-12)
+
+
+def test_every_dim_in_one_pass(pairs):
+    X1, X2, scores = pairs
+    dims = [12, 1, 5]
+    found = sts_spearman(X1, X2, scores, dims=dims)
+    assert found.shape == (3,)
+    np.testing.assert_allclose(found, [sts_spearman(X1[:, :d], X2[:, :d], scores) for d in dims], atol=1e-12)
+
+
+def test_more_pairs_than_one_chunk():
+    rng = np.random.default_rng(1)
+    X1, X2 = rng.standard_normal((2, 2500, 3))
+    np.testing.assert_allclose(prefix_cosines(X1, X2, [3])[0], cosines(X1, X2), atol=1e-12)
+
+
+def test_a_zero_prefix_has_cosine_zero_and_is_counted(caplog):
+    X1 = np.array([[0.0, 0.0, 3.0], [1.0, 0.0, 0.0]])
+    X2 = np.array([[0.0, 2.0, 1.0], [1.0, 0.0, 0.0]])
+    with caplog.at_level(logging.INFO):
+        found = prefix_cosines(X1, X2, [2, 3])
+    assert found[0].tolist() == [0.0, 1.0]
+    assert found[1, 0] == pytest.approx(1 / math.sqrt(5))
+    assert "1 cosines of zero vectors were set to 0" in caplog.text
+
+
+# subsets
+
+
+def test_moving_one_subsets_cosines_changes_all_and_not_mean(pairs):
+    X1, X2, scores = pairs
+    subsets = np.repeat(["headlines", "forum"], [150, 50])
+    away = X2.copy()
+    # the second side drifts towards minus the first: all cosines of the subset fall, in the same order
+    unit = X1[150:] / np.linalg.norm(X1[150:], axis=1, keepdims=True)
+    away[150:] = X2[150:] / np.linalg.norm(X2[150:], axis=1, keepdims=True) - 0.9 * unit
+    order = (np.argsort(np.argsort(cosines(X1, other)[150:])) for other in (X2, away))
+    assert np.array_equal(*order)
+    score = {how: [sts_spearman(X1, X, scores, subsets=subsets, aggregate=how) for X in (X2, away)]
+             for how in ("all", "mean", "wmean")}  # fmt: skip
+    assert abs(score["all"][0] - score["all"][1]) > 0.01
+    assert score["mean"][0] == pytest.approx(score["mean"][1], abs=1e-12)
+    assert score["wmean"][0] == pytest.approx(score["wmean"][1], abs=1e-12)
+    own = [sts_spearman(X1[part], X2[part], scores[part]) for part in (slice(0, 150), slice(150, 200))]
+    assert score["mean"][0] == pytest.approx(sum(own) / 2)
+    assert score["wmean"][0] == pytest.approx((3 * own[0] + own[1]) / 4)
+    assert score["all"][0] == pytest.approx(sts_spearman(X1, X2, scores))
+
+
+# what cannot be ranked
+
+GRID = np.arange(30).reshape(10, 3)
+
+
+@pytest.mark.parametrize("which", ["cosines", "gold scores"])
+def test_constants_have_no_rank_correlation(pairs, which, caplog):
+    X1, X2, scores = pairs
+    if which == "cosines":
+        X2 = X1 = np.tile([[1.0, 0.0]], (200, 1))
+    else:
+        scores = np.full(200, 3.0)
+    with caplog.at_level(logging.WARNING):
+        assert math.isnan(sts_spearman(X1, X2, scores))
+    assert f"Spearman is undefined: all 200 {which} are equal" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"X2": np.ones((9, 3))}, "X1 has 10, X2 has 9, scores has 10"),
+        ({"scores": np.arange(9)}, "X1 has 10, X2 has 10, scores has 9"),
+        ({"subsets": ["a"] * 9, "aggregate": "mean"}, "scores has 10, subsets has 9"),
+        ({"X2": np.ones((10, 4))}, r"X1 has shape \(10, 3\), X2 \(10, 4\)"),
+        ({"X1": np.ones(10)}, r"X1 has shape \(10,\): expected a matrix"),
+        ({"X1": np.ones((0, 3)), "X2": np.ones((0, 3)), "scores": []}, "at least one row"),
+        ({"X1": np.where(GRID == 13, np.nan, 1.0)}, "X1 has NaN .* in 1 of 10 rows, first in row 4"),
+        ({"X2": np.where(GRID > 20, np.inf, 1.0)}, "X2 has NaN .* in 3 of 10 rows, first in row 7"),
+        ({"scores": [0, 1, 2, float("nan"), 4, 5, 6, 7, 8, 9]}, "scores has nan in row 3"),
+        ({"dims": [3, 4]}, "dim is 4: expected 1 to 3"),
+        ({"dims": [0]}, "dim is 0: expected 1 to 3"),
+        ({"dims": [2.5]}, "dim is 2.5: expected a whole number"),
+        ({"aggregate": "median"}, "unknown aggregate 'median': choose one of all, mean, wmean"),
+    ],
+)  # fmt: skip
+def test_errors_name_the_numbers(change, message):
+    arguments = {"X1": np.ones((10, 3)), "X2": np.ones((10, 3)), "scores": np.arange(10), **change}
+    with pytest.raises(InputError, match=message):
+        sts_spearman(arguments.pop("X1"), arguments.pop("X2"), arguments.pop("scores"), **arguments)
