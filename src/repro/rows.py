@@ -31,6 +31,11 @@ KEY = (
     "seed", "profile", "data_source", "n_train",
 )  # fmt: skip
 """columns that name a number; a second number with the same key replaces the first"""
+KINDS = {
+    **dict.fromkeys(("value", "ci_low", "ci_high", "seconds", "peak_mb"), "float64"),
+    **dict.fromkeys(("layer", "dim", "seed", "n_train"), "Int64"),
+}
+"""columns that hold numbers; all others hold text, also where all of it is missing"""
 VERSIONED = ("torch", "transformers", "numpy", "scikit-learn")
 
 
@@ -50,13 +55,7 @@ def make_rows(values: Iterable[Mapping[str, Any]], **shared: Any) -> pd.DataFram
     if unknown:
         raise InputError(f"unknown row column {unknown[0]!r}: the schema has {', '.join(COLUMNS)}")
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    for column in ("value", "ci_low", "ci_high", "seconds", "peak_mb"):
-        frame[column] = frame[column].astype("float64")
-    for column in ("layer", "dim", "seed", "n_train"):
-        frame[column] = frame[column].astype("Int64")
-    for column in set(COLUMNS) - set(frame.select_dtypes("number").columns):
-        frame[column] = frame[column].astype("string")
-    return frame
+    return frame.astype({column: KINDS.get(column, "string") for column in COLUMNS})
 
 
 def provenance() -> dict[str, Any]:

@@ -1,0 +1,93 @@
+from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
+
+import pytest
+
+from repro.config import PROFILES, StepTwoConfig, TrainConfig, digest, module_digest, override, profile
+from repro.types import InputError
+
+
+def test_configurations_are_frozen():
+    with pytest.raises(FrozenInstanceError):
+        TrainConfig().dim = 3
+
+
+def test_the_digest_names_every_setting():
+    base = digest(TrainConfig())
+    assert base == digest(TrainConfig()) and len(base) == 16
+    changed = {
+        "backbone": "other", "dim": 7, "pooling": "mean", "activation": "identity", "temperature": 0.1,
+        "batch_size": 32,
+        "learning_rate": 1e-4, "max_length": 16, "epochs": 2.0, "sentences": 5, "check_every": 1,
+        "checkpoint_by": "encoder", "mask_duplicates": False, "dropout": 0.2, "corpus": "c", "validation": "v",
+        "source": "local", "bf16": True, "threads": 2, "save_every": 1, "seed": 1,
+    }  # fmt: skip
+    assert set(changed) == set(TrainConfig.__dataclass_fields__)
+    digests = {digest(replace(TrainConfig(), **{name: value})) for name, value in changed.items()}
+    assert len(digests | {base}) == len(changed) + 1
+
+
+def test_the_digest_does_not_depend_on_the_order_of_keys():
+    assert digest({"a": 1, "b": (2, Path("x"))}) == digest({"b": [2, "x"], "a": 1})
+    assert digest({"a": 1}) != digest({"a": 2})
+    assert digest(TrainConfig()) != digest(StepTwoConfig())
+
+
+def test_changed_code_is_another_name(tmp_path, monkeypatch):
+    module = tmp_path / "some_module_of_ours.py"
+    module.write_text("x = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    before = digest({"a": 1}, code=("some_module_of_ours",))
+    module.write_text("x = 2\n")
+    assert digest({"a": 1}, code=("some_module_of_ours",)) != before
+    with pytest.raises(InputError, match="no module 'no_such_module'"):
+        module_digest("no_such_module")
+
+
+def test_a_digest_is_the_same_in_every_process(python):
+    code = "from repro.config import *; print(digest(TrainConfig(dim=3)), digest({'a': {'b': (1.5, None)}}))"
+    out, _ = python(code, PYTHONHASHSEED="7").communicate(timeout=60)
+    assert out.split() == [digest(TrainConfig(dim=3)), digest({"a": {"b": (1.5, None)}})]
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "message"),
+    [
+        (TrainConfig, {"dim": 0}, "dim is 0"),
+        (TrainConfig, {"dim": 2.5}, "dim is 2.5"),
+        (TrainConfig, {"sentences": 0}, "sentences is 0"),
+        (TrainConfig, {"batch_size": 1}, "batch_size is 1: a contrastive loss needs at least 2"),
+        (TrainConfig, {"temperature": 0}, "temperature is 0"),
+        (TrainConfig, {"epochs": 0}, "epochs is 0"),
+        (StepTwoConfig, {"views": 1}, "views is 1"),
+        (StepTwoConfig, {"learning_rates": ()}, "learning_rates is empty"),
+        (StepTwoConfig, {"batch_size": 1}, "batch_size is 1"),
+        (StepTwoConfig, {"temperature": -1}, "temperature is -1"),
+        (StepTwoConfig, {"epochs": float("nan")}, "epochs is nan"),
+    ],
+)
+def test_impossible_settings_are_refused_when_made(kind, change, message):
+    with pytest.raises(InputError, match=message):
+        kind(**change)
+
+
+def test_profiles_and_overrides():
+    assert set(PROFILES) == {"embedded", "gpu", "paper"}
+    for name, chosen in PROFILES.items():
+        assert chosen.name == name
+        assert list(chosen.dims) == sorted(set(chosen.dims), reverse=True)
+        assert set(chosen.candidates) <= set(chosen.dims)
+    chosen = profile("embedded", source="local", views=3, seed=4, epochs=None, sentences=77)
+    assert (chosen.train.sentences, chosen.train.epochs) == (77, PROFILES["embedded"].train.epochs)
+    assert (chosen.train.source, chosen.source) == ("local", "local")
+    # the poolers of step 2 see the data in the order of the seed that trained the encoders
+    assert (chosen.train.seed, chosen.step_two.seed, chosen.step_two.views) == (4, 4, 3)
+    assert profile("embedded", dropout=0.25, source="local").train.dropout == 0.25  # over the recipe's
+    assert profile("embedded", backbone="roberta-base").train.batch_size == 512
+    with pytest.raises(InputError, match="unknown source 'disk'"):
+        profile("embedded", source="disk")
+    assert override(TrainConfig(), dim=3, seed=None) == TrainConfig(dim=3)
+    with pytest.raises(InputError, match="unknown profile 'big': choose one of embedded, gpu, paper"):
+        profile("big")
+    with pytest.raises(InputError, match="unknown field of TrainConfig 'dims': choose one of backbone"):
+        override(TrainConfig(), dims=(3,))

@@ -1,0 +1,118 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from repro import rows
+from repro.rows import COLUMNS, KEY, make_rows, read_rows, record, recorded_rows, write_rows
+from repro.types import InputError
+
+
+def some(value=0.5, **shared):
+    options = {"experiment": "wang_table1", "metric": "spearman", "seed": 0, "profile": "embedded", **shared}
+    return make_rows([{"dim": 8, "value": value}, {"dim": 16, "value": value + 0.1, "ci_low": 0.1}], **options)
+
+
+def test_every_row_has_the_schema_and_its_provenance():
+    frame = some()
+    assert tuple(frame.columns) == COLUMNS
+    assert frame["dim"].tolist() == [8, 16]
+    for column in ("hardware", "commit", "versions", "created", "device"):
+        assert frame[column].notna().all()
+    assert frame["hardware"].str.contains("cores").all()
+    assert frame["versions"].str.contains("numpy").all()
+    assert (frame["peak_mb"] > 10).all()
+    assert str(frame["created"].iloc[0]).endswith("+00:00")
+    assert frame["layer"].isna().all() and frame["ci_low"].isna().tolist() == [True, False]
+
+
+def test_types_do_not_depend_on_what_is_there():
+    kinds = [make_rows(values, experiment="e").dtypes.astype(str).tolist() for values in
+             ([], [{"value": 1}], [{"value": 0.5, "layer": 3, "dim": np.int64(8), "readout": "pooler"}])]  # fmt: skip
+    assert kinds[0] == kinds[1] == kinds[2]
+
+
+def test_an_unknown_column_is_refused():
+    with pytest.raises(InputError, match="unknown row column 'dimension': the schema has experiment, paper_table"):
+        make_rows([{"dimension": 8}])
+
+
+def test_parquet_round_trip(tmp_path):
+    frame = some()
+    write_rows(tmp_path / "deep" / "rows.parquet", frame)
+    pd.testing.assert_frame_equal(read_rows(tmp_path / "deep" / "rows.parquet"), frame)
+    assert [p.name for p in (tmp_path / "deep").iterdir()] == ["rows.parquet"]
+
+
+def test_recording_replaces_the_same_key_and_keeps_the_others(tmp_path):
+    (path,) = record(some(0.1), tmp_path)
+    assert path == tmp_path / "wang_table1.parquet"
+    record(some(0.7, seed=1), tmp_path)
+    record(some(0.4), tmp_path)
+    frame = read_rows(path)
+    assert len(frame) == 4
+    assert not frame.duplicated(list(KEY)).any()
+    value = frame.set_index(["seed", "dim"])["value"]
+    assert value.to_dict() == pytest.approx({(0, 8): 0.4, (0, 16): 0.5, (1, 8): 0.7, (1, 16): 0.8})
+    assert [p.name for p in tmp_path.glob("*") if p.suffix != ".lock"] == ["wang_table1.parquet"]
+    # columns outside the key, such as the hardware, do not make another number
+    moved = some(0.9)
+    moved["hardware"] = "another machine"
+    record(moved, tmp_path)
+    assert len(read_rows(path)) == 4
+
+
+def test_each_experiment_has_its_file(tmp_path):
+    both = pd.concat([some(), some(experiment="zhang_figure2")])
+    assert [path.name for path in record(both, tmp_path)] == ["wang_table1.parquet", "zhang_figure2.parquet"]
+    assert len(read_rows(tmp_path / "zhang_figure2.parquet")) == 2
+
+
+def test_an_experiment_cannot_write_outside(tmp_path):
+    with pytest.raises(InputError, match="leads outside"):
+        record(some(experiment="../../evil"), tmp_path)
+
+
+def test_recorded_rows_of_nothing_are_an_empty_frame(tmp_path, monkeypatch):
+    monkeypatch.setattr(rows, "results_folder", lambda: tmp_path)
+    assert recorded_rows("wang_table1").empty
+    assert tuple(recorded_rows("wang_table1").columns) == COLUMNS
+    record(some(), tmp_path)
+    assert len(recorded_rows("wang_table1")) == 2
+
+
+def test_what_is_not_a_file_of_rows(tmp_path):
+    with pytest.raises(InputError, match="no rows at"):
+        read_rows(tmp_path / "none.parquet")
+    (tmp_path / "text.parquet").write_text("not parquet")
+    with pytest.raises(InputError, match="cannot be read as parquet"):
+        read_rows(tmp_path / "text.parquet")
+    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "other.parquet")
+    with pytest.raises(InputError, match="lacks the column 'experiment': it is not a file of rows"):
+        read_rows(tmp_path / "other.parquet")
+    with pytest.raises(InputError, match="lacks the column"):
+        (tmp_path / "wang_table1.parquet").write_bytes((tmp_path / "other.parquet").read_bytes())
+        record(some(), tmp_path)
+
+
+def test_the_commit_is_read_from_git(tmp_path, monkeypatch):
+    monkeypatch.setattr(rows.paths, "project_root", lambda: tmp_path)
+    rows.commit.cache_clear()
+    try:
+        assert rows.commit() == ""
+        git = tmp_path / ".git"
+        (git / "refs" / "heads").mkdir(parents=True)
+        expected = {
+            "0123456789ab": ("ref: refs/heads/main\n", "0123456789abcdef\n"),
+            "fedcba987654": ("fedcba9876543210\n", ""),
+        }
+        for short, (head, ref) in expected.items():
+            (git / "HEAD").write_text(head)
+            (git / "refs" / "heads" / "main").write_text(ref)
+            rows.commit.cache_clear()
+            assert rows.commit() == short
+        (git / "HEAD").write_text("ref: refs/heads/packed\n")
+        (git / "packed-refs").write_text("# pack-refs\naaaabbbbccccdddd refs/heads/packed\n")
+        rows.commit.cache_clear()
+        assert rows.commit() == "aaaabbbbcccc"
+    finally:
+        rows.commit.cache_clear()

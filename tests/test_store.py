@@ -1,0 +1,252 @@
+import errno
+import json
+import logging
+import os
+import signal
+import time
+
+import pytest
+from safetensors import SafetensorError
+
+from repro.experiments.doctor import examine
+from repro.store import MANIFEST, Store, disk_full_explained, replacing
+from repro.types import InputError
+
+SLOW = """
+import sys, time
+from pathlib import Path
+from repro.store import Store
+counts, seconds = Path(sys.argv[1]), float(sys.argv[2])
+def make(target, work):
+    with counts.open("a") as file:
+        file.write("made\\n")
+    (target / "half.txt").write_text("half")
+    time.sleep(seconds)
+    (target / "whole.txt").write_text("whole")
+made = Store().get_or_make("things", "abc", make)
+print(made.hit, (made.folder / "whole.txt").read_text())
+"""
+
+
+@pytest.fixture
+def store(repro_home):
+    return Store()
+
+
+def writer(text="hello", counter=None):
+    def make(target, work):
+        if counter is not None:
+            counter.append(1)
+        (target / "file.txt").write_text(text)
+        (target / "deep").mkdir()
+        (target / "deep" / "other.bin").write_bytes(b"\0\1")
+
+    return make
+
+
+def wait_for(condition, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def test_made_once_then_found(store, repro_home):
+    calls = []
+    first = store.get_or_make("things", "abc", writer(counter=calls), config={"dim": 8})
+    second = store.get_or_make("things", "abc", writer(counter=calls))
+    assert (first.hit, second.hit, len(calls)) == (False, True, 1)
+    assert first.folder == second.folder == repro_home.resolve() / "things" / "abc"
+    assert second.seconds == first.seconds > 0
+    notes = json.loads((first.folder / MANIFEST).read_text())
+    assert notes["config"] == {"dim": 8}
+    assert set(notes["files"]) == {"file.txt", os.path.join("deep", "other.bin")}
+    assert list(store.artefacts()) == [first.folder]
+    assert store.partials() == []
+
+
+def test_another_key_is_another_artefact(store):
+    a, b = store.get_or_make("things", "a", writer("A")), store.get_or_make("things", "b", writer("B"))
+    assert [(made.folder / "file.txt").read_text() for made in (a, b)] == ["A", "B"]
+
+
+def test_two_processes_make_one_artefact_once(python, tmp_path):
+    counts = tmp_path / "counts.txt"
+    outputs = [process.communicate(timeout=60) for process in [python(SLOW, counts, 1.0) for _ in range(2)]]
+    assert sorted(out.split() for out, _ in outputs) == [["False", "whole"], ["True", "whole"]], outputs
+    assert counts.read_text() == "made\n"
+
+
+def test_a_killed_writer_leaves_nothing_half_made(python, tmp_path, store):
+    counts = tmp_path / "counts.txt"
+    process = python(SLOW, counts, 60)
+    wait_for(lambda: any(partial.joinpath("half.txt").exists() for partial in store.partials()))
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not store.folder("things", "abc").exists()
+    assert list(store.artefacts()) == []
+    made = store.get_or_make("things", "abc", writer())  # the dead process holds no lock
+    assert (made.hit, (made.folder / "file.txt").read_text()) == (False, "hello")
+    assert not (made.folder / "half.txt").exists()
+    assert len(store.partials()) == 1
+    found = [line for line, bad in examine(repair=True) if bad and "killed" in line]
+    assert len(found) == 1 and found[0].endswith("left by a killed run; removed")
+    assert store.partials() == []
+    assert (made.folder / "file.txt").read_text() == "hello"
+
+
+def test_a_failed_maker_leaves_nothing_but_its_scratch(store):
+    def fail(target, work):
+        (target / "file.txt").write_text("half")
+        (work / "state").write_text("step 3")
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        store.get_or_make("things", "abc", fail)
+    assert list(store.artefacts()) == store.partials() == []
+
+    def go_on(target, work):
+        (target / "file.txt").write_text("after " + (work / "state").read_text())
+
+    made = store.get_or_make("things", "abc", go_on)
+    assert (made.folder / "file.txt").read_text() == "after step 3"
+    assert not list(store.home.glob("work/*"))  # no longer needed
+
+
+# damage
+
+
+def corrupt(path):
+    path.write_bytes(b"X" + path.read_bytes()[1:])
+
+
+@pytest.mark.parametrize(
+    ("damage", "fault"),
+    [
+        (lambda folder: corrupt(folder / "file.txt"), "file.txt has changed since it was written"),
+        (lambda folder: (folder / "deep" / "other.bin").unlink(), "other.bin is missing"),
+        (lambda folder: (folder / MANIFEST).unlink(), "unreadable manifest"),
+        (lambda folder: (folder / MANIFEST).write_text("{"), "unreadable manifest"),
+        (lambda folder: (folder / MANIFEST).write_text("[1]"), "unreadable manifest"),
+        (lambda folder: (folder / MANIFEST).write_text('{"files": {}}'), "unreadable manifest"),
+    ],
+)
+def test_damage_is_noticed_set_aside_and_mended(store, damage, fault, caplog):
+    made = store.get_or_make("things", "abc", writer())
+    damage(made.folder)
+    calls = []
+    with caplog.at_level(logging.WARNING):
+        again = store.get_or_make("things", "abc", writer(counter=calls))
+    assert (again.hit, len(calls)) == (False, 1)
+    assert (again.folder / "file.txt").read_text() == "hello"
+    assert fault in caplog.text and "making it anew" in caplog.text
+    assert [p.name.rsplit("-", 1)[0] for p in (store.home / "damaged").iterdir()] == ["things-abc"]
+    assert list(store.artefacts()) == [again.folder]
+
+
+def test_the_doctor_reports_and_repairs(store):
+    good, bad = store.get_or_make("things", "good", writer()), store.get_or_make("things", "bad", writer())
+    corrupt(bad.folder / "file.txt")
+
+    def faults(**options):
+        return [line for line, fault in examine(**options) if fault and "repro-mini" not in line]
+
+    (line,) = faults()
+    assert str(bad.folder) in line and "file.txt has changed" in line and "repro doctor --repair" in line
+    assert bad.folder.exists()
+    (line,) = faults(repair=True)
+    assert line.endswith("moved aside") and not bad.folder.exists() and good.folder.exists()
+    assert faults() == []
+
+
+def test_the_doctor_leaves_alone_what_is_being_written(store):
+    partial = store.home / "things" / f"abc.{os.getpid()}.partial"
+    partial.mkdir(parents=True)
+    (partial / MANIFEST).write_text("{}")
+    dead = store.home / "work" / "encoders-abc" / "state.safetensors.999999999.partial"
+    dead.parent.mkdir(parents=True)
+    dead.write_bytes(b"half")
+    lines = [line for line, _ in examine(repair=True)]
+    assert partial.exists() and not dead.exists()
+    assert any("0 artefacts examined" in line for line in lines)
+
+
+def test_the_doctor_needs_no_store(repro_home):
+    assert not repro_home.exists()
+    lines = dict(examine())
+    assert any(line.startswith("store: ") for line in lines)
+    assert not repro_home.exists()
+
+
+# a full disk
+
+FULL = [
+    OSError(errno.ENOSPC, "No space left on device"),
+    OSError(errno.EDQUOT, "Disk quota exceeded"),
+    SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"),
+]
+
+
+@pytest.mark.parametrize("error", FULL, ids=lambda e: type(e).__name__)
+def test_a_full_disk_says_what_to_do_and_loses_nothing(store, error):
+    kept = store.get_or_make("things", "kept", writer())
+
+    def fill(target, work):
+        (work / "state").write_text("step 3")
+        (target / "file.txt").write_text("half")
+        raise error
+
+    with pytest.raises(InputError, match=r"is full \(\d+ MB free\): free some space or set REPRO_HOME"):
+        store.get_or_make("things", "abc", fill)
+    assert store.get_or_make("things", "kept", writer()).hit
+    assert (store.home / "work" / "things-abc" / "state").read_text() == "step 3"
+    assert list(store.artefacts()) == [kept.folder] and store.partials() == []
+
+
+def test_a_disk_too_full_for_a_folder(store, monkeypatch):
+    from pathlib import Path
+
+    def refuse(self, *args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(InputError, match="is full"):
+        store.get_or_make("things", "abc", writer())
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EIO, "broken"), ValueError("os error 28"), KeyError("x")])
+def test_other_errors_are_not_called_a_full_disk(error, tmp_path):
+    with pytest.raises(type(error)), disk_full_explained(tmp_path / "file"):
+        raise error
+
+
+def test_replacing_is_all_or_nothing(tmp_path):
+    path = tmp_path / "new" / "file.txt"
+    with replacing(path) as partial:
+        partial.write_text("one")
+        assert not path.exists()
+    with pytest.raises(RuntimeError), replacing(path) as partial:
+        partial.write_text("two")
+        raise RuntimeError
+    with pytest.raises(InputError, match="is full"), replacing(path) as partial:
+        partial.write_text("three")
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert path.read_text() == "one"
+    assert list(path.parent.iterdir()) == [path]
+
+
+# places
+
+
+@pytest.mark.parametrize(("kind", "key"), [("things", "../../etc"), ("..", "x"), ("/etc", "passwd")])
+def test_keys_that_lead_outside_are_refused(store, kind, key):
+    with pytest.raises(InputError, match="leads outside"):
+        store.get_or_make(kind, key, writer())
+    with pytest.raises(InputError, match="leads outside"):
+        store.folder(kind, key)
+
+
+def test_the_home_is_the_environments(monkeypatch, tmp_path):
+    monkeypatch.setenv("REPRO_HOME", str(tmp_path / "elsewhere"))
+    assert Store().home == (tmp_path / "elsewhere").resolve()
+    assert Store(tmp_path / "given").home == (tmp_path / "given").resolve()
