@@ -6,6 +6,7 @@ contents file serves both this builder and a plain `jupyter-book build .`.
 """
 
 import logging
+import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from filelock import FileLock, Timeout
 
 from repro.experiments import notebook
 from repro.experiments.contents import choose, pages_of
-from repro.experiments.fingerprint import Ledger, differences, digest, stamps, surroundings
+from repro.experiments.fingerprint import Ledger, contents, differences, digest, stamps, surroundings
 from repro.experiments.render import prepare, render, write_if_changed
 from repro.types import InputError
 
@@ -106,15 +107,15 @@ def build(
     tree = root / "_build" / "book"
     tree.mkdir(parents=True, exist_ok=True)
     order = sorted(pages, key=lambda name: name in LAST)  # stable: reading order otherwise
-    with _alone(root / "_build" / "book.lock", report):
+    with _alone(root / "_build" / "book.lock", report), _announced():
         ledger = Ledger(root / "_build" / "book.json")
         run = _Build(tree, ledger, profile, force, timeout, report)
         causes = surroundings(root) | {"the profile": profile}
         done: list[Page] = []
         for position, name in enumerate(order, start=1):
             if name in LAST:
-                others = sorted(item for item in ledger.pages.items() if item[0] not in LAST)
-                causes["another page"] = digest(others, [page.status == "failed" for page in done])
+                verdicts = root / "_build" / "verdicts"
+                causes["a verdict of another page"] = contents(verdicts.glob("*.parquet"), verdicts)
             page = _update(run, name, pages[name], causes, name in chosen)
             done.append(page)
             report(f"[{position}/{len(order)}] {page} ({time.monotonic() - started:.0f} s so far)")
@@ -123,6 +124,16 @@ def build(
         complaints = _render(run, root)
     seconds = time.monotonic() - started
     return Book(root / "_build" / "html" / "index.html", tuple(done), tuple(complaints), seconds)
+
+
+@contextmanager
+def _announced() -> Iterator[None]:
+    """Tell the kernels that they run for the book, so that their verdicts count on the scorecard."""
+    os.environ["REPRO_BOOK"] = "1"
+    try:
+        yield
+    finally:
+        del os.environ["REPRO_BOOK"]
 
 
 @contextmanager

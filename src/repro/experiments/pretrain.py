@@ -37,7 +37,7 @@ objective.
 
 Exact command: `repro {command}`
 
-The training loss over steps is in `card.json`; the book draws it in "How to reproduce".
+The training loss over steps is in `card.json`; the book draws it on the page "The network of this book".
 Not for use as a sentence encoder as it is, nor where the biases of an encyclopaedia would do harm.
 """
 

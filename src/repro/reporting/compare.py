@@ -113,12 +113,18 @@ def verdict_frame(kind: str, measurements: Iterable[Measurement]) -> pd.DataFram
 
 
 def verdicts_folder() -> Path:
-    """Where each page leaves its verdicts for the scorecard."""
-    return paths.home() / "verdicts"
+    """Where the pages of the book leave their verdicts for the scorecard: beside the build they belong to."""
+    return paths.project_root() / "_build" / "verdicts"
 
 
-def write_verdicts(page: str, *frames: pd.DataFrame, folder: Path | None = None) -> Path:
-    """Leave a page's verdicts behind, whole or not at all."""
+def write_verdicts(page: str, *frames: pd.DataFrame, folder: Path | None = None) -> Path | None:
+    """Leave a page's verdicts behind for the scorecard, whole or not at all; returns where, or None.
+
+    Without a folder, only while the book is being built (`REPRO_BOOK` is set): a run with other dims or
+    backbones must not speak for the book.
+    """
+    if folder is None and not os.environ.get("REPRO_BOOK"):
+        return None
     path = paths.inside(folder or verdicts_folder(), f"{page}.parquet")
     joined = pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
     with replacing(path) as partial:

@@ -111,6 +111,7 @@ def verdict_table(verdicts: pd.DataFrame, statements: Mapping[str, str] | None =
     shown = pd.DataFrame(
         {
             "claim": verdicts["claim_id"],
+            "verdict": verdicts["verdict"],
             "measured": verdicts["what"],
             "numbers": verdicts["kind"],
             "printed": [MISSING if v is None or pd.isna(v) else f"{v:.2f}" for v in verdicts["paper"]],
@@ -118,11 +119,10 @@ def verdict_table(verdicts: pd.DataFrame, statements: Mapping[str, str] | None =
                 f"{v:.2f}" + ("" if low == high else f" [{low:.2f}, {high:.2f}]")
                 for v, low, high in zip(verdicts["value"], verdicts["low"], verdicts["high"], strict=True)
             ],
-            "verdict": verdicts["verdict"],
         }
     )
     if statements:
-        shown.insert(1, "statement", [statements.get(claim, "") for claim in verdicts["claim_id"]])
+        shown.insert(2, "statement", [statements.get(claim, "") for claim in verdicts["claim_id"]])
     table = show(shown)
     present = [outcome for outcome in OUTCOMES if outcome in set(verdicts["verdict"])]
     legend = "".join(f"<li>{_verdict_pill(o)} {escape(MEANING[o])}</li>" for o in present)
