@@ -176,7 +176,12 @@ def _step_two(
     """Step 2 of the dims that share one encoder, kept in the store."""
     cell = sweep.cells[encoder]
     key = digest(
-        {"encoder": cell.key, "poolers": [sweep.cells[d].key for d in dims], "step_two": asdict(config)},
+        {
+            "encoder": cell.key,
+            "poolers": [sweep.cells[d].key for d in dims],
+            "step_two": asdict(config),
+            "dev": [dev.texts1, dev.texts2, dev.scores.tolist()],
+        },
         code=(*PRODUCERS, "repro.training.two_step"),
     )
 

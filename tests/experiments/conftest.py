@@ -1,0 +1,30 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from repro.config import TrainConfig
+
+
+@pytest.fixture(scope="session")
+def cell_config(tiny) -> TrainConfig:
+    """A training of a second: 6 steps on the microworld."""
+    return TrainConfig(
+        backbone=tiny, dim=8, batch_size=16, sentences=96, learning_rate=1e-3, check_every=2, save_every=2,
+        source="microworld",
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def sweep_config(cell_config) -> TrainConfig:
+    return replace(cell_config, sentences=64, check_every=2)
+
+
+@pytest.fixture
+def weights_of():
+    """Bytes of everything a trained encoder needs, by file name."""
+
+    def read(folder: Path) -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in sorted(folder.glob("*.safetensors"))}
+
+    return read

@@ -1,0 +1,149 @@
+import json
+import logging
+import signal
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+
+from repro import data
+from repro.config import TrainConfig
+from repro.evaluation import sts_spearman
+from repro.experiments import cell as cell_module
+from repro.experiments.cell import backbone_identity, cell_key, dev_scorer, train_cell
+from repro.experiments.grid import train_all
+from repro.models import SentenceEncoder
+from repro.store import Store
+from repro.training.loop import TrainingDiverged
+from repro.types import InputError
+
+KILLED = """
+import json, os, signal, sys
+from repro.config import TrainConfig
+from repro.experiments.cell import train_cell
+from repro.store import Store
+from repro.training import contrastive
+steps = iter(range(int(sys.argv[2])))
+loss = contrastive.info_nce
+def killed(*args, **kwargs):
+    if next(steps, None) is None:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return loss(*args, **kwargs)
+contrastive.info_nce = killed
+train_cell(TrainConfig(**json.loads(sys.argv[1])), Store(), progress=False)
+"""
+
+
+def test_a_cell_is_trained_once(cell_config, weights_of):
+    store = Store()
+    first, second = train_cell(cell_config, store, progress=False), train_cell(cell_config, store, progress=False)
+    assert (first.hit, second.hit) == (False, True)
+    assert second.seconds == first.seconds
+    assert set(weights_of(first.folder)) == {"model.safetensors", "pooler.safetensors"}
+    assert not any(path.suffix in (".pkl", ".pt", ".bin") for path in first.folder.iterdir())
+
+
+def test_what_a_cell_remembers(cell_config):
+    cell = train_cell(cell_config, Store(), progress=False)
+    assert len(cell.history.losses) == 6
+    assert [step for step, _ in cell.history.checks] == [2, 4, 6]
+    assert cell.encoder.pooling == cell_config.pooling and cell.encoder.dim == 8
+    texts = ["the cook thanked the driver", "a dog slept"]
+    h = cell.encoder.encode(texts, readout="encoder")
+    np.testing.assert_allclose(cell.pooler.project(h), cell.encoder.encode(texts), atol=1e-6)
+    # the checkpoint that was kept scores what the history says, by the readout that chose it
+    score = dev_scorer("stsb", "microworld")
+    assert score(cell.encoder, "pooler") == pytest.approx(cell.history.best_score, abs=1e-6)
+    assert cell.history.best_score == max(value for _, value in cell.history.checks)
+    assert cell.dev_before == score(SentenceEncoder.load(cell_config.backbone), "encoder")
+    manifest = json.loads((cell.folder / "manifest.json").read_text())
+    assert manifest["config"] == asdict(cell_config)
+
+
+def test_a_training_killed_by_the_system_resumes_to_the_same_bytes(cell_config, python, tmp_path, weights_of):
+    process = python(KILLED, json.dumps(asdict(cell_config)), 5)  # in its sixth step
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL, errors
+    store = Store()
+    key = cell_key(cell_config)
+    assert not store.folder("encoders", key).exists()
+    assert (store.home / "work" / f"encoders-{key}" / "state.safetensors").is_file()
+
+    resumed = train_cell(cell_config, store, progress=False)
+    assert resumed.history.resumed_at == 4
+    whole = train_cell(cell_config, Store(tmp_path / "other"), progress=False)
+    assert whole.history.resumed_at == 0
+    assert weights_of(resumed.folder) == weights_of(whole.folder)
+    assert resumed.history.losses == whole.history.losses
+    assert resumed.history.checks == whole.history.checks
+    assert not list(store.home.glob("work/*"))
+
+
+def test_two_processes_or_one_give_the_same_bytes(sweep_config, tmp_path, weights_of):
+    configs = [replace(sweep_config, dim=dim) for dim in (4, 40)]
+    apart = train_all(configs, Store(tmp_path / "apart"), workers=2, progress=False)
+    alone = train_all(configs, Store(tmp_path / "alone"), workers=1, progress=False)
+    assert [cell.config.dim for cell in apart] == [4, 40]
+    assert not any(cell.hit for cell in (*apart, *alone))
+    for a, b in zip(apart, alone, strict=True):
+        assert a.key == b.key
+        assert weights_of(a.folder) == weights_of(b.folder)
+    assert weights_of(apart[0].folder) != weights_of(apart[1].folder)
+    again = train_all([*configs, configs[0]], Store(tmp_path / "apart"), progress=False)
+    assert [cell.hit for cell in again] == [True] * 3
+
+
+def test_a_damaged_cell_is_trained_again_to_the_same_bytes(sweep_config, weights_of, caplog):
+    store = Store()
+    (cell,) = train_all([sweep_config], store, progress=False)
+    before = weights_of(cell.folder)
+    path = cell.folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"X")
+    with caplog.at_level(logging.WARNING):
+        (again,) = train_all([sweep_config], store, progress=False)
+    assert "model.safetensors has changed" in caplog.text
+    assert not again.hit
+    assert weights_of(again.folder) == before
+
+
+def test_a_loss_that_is_not_finite_stops_the_cell(sweep_config):
+    config = replace(sweep_config, learning_rate=float("inf"))
+    with pytest.raises(TrainingDiverged, match="SimCSE dim 8: the loss is nan at step 1"):
+        train_cell(config, Store(), progress=False)
+    assert list(Store().artefacts()) != []  # the sample of sentences
+    assert not list(Store().home.glob("encoders/*/manifest.json"))
+
+
+def test_the_key_names_settings_code_weights_and_data(cell_config, tmp_path, monkeypatch):
+    base = cell_key(cell_config)
+    assert cell_key(TrainConfig(**asdict(cell_config))) == base
+    assert cell_key(replace(cell_config, seed=1)) != base
+    monkeypatch.setattr(cell_module, "PRODUCERS", (*cell_module.PRODUCERS, "repro.rows"))
+    assert cell_key(cell_config) != base
+    monkeypatch.undo()
+    monkeypatch.setattr(cell_module, "fingerprint", lambda name, source: "other bytes")
+    assert cell_key(cell_config) != base
+
+
+def test_the_identity_of_a_backbone_is_its_bytes(tiny, tmp_path):
+    import shutil
+
+    copy = tmp_path / "copy"
+    shutil.copytree(tiny, copy)
+    assert backbone_identity(str(copy)) == backbone_identity(tiny)
+    (copy / "README.md").write_text("a card")
+    assert backbone_identity(str(copy)) == backbone_identity(tiny)
+    tokenizer = (copy / "tokenizer.json").read_text()
+    (copy / "tokenizer.json").write_text(tokenizer.replace('"lowercase": true', '"lowercase": false'))
+    assert backbone_identity(str(copy)) != backbone_identity(tiny)
+    assert backbone_identity("someone/some-model") == "someone/some-model"
+
+
+def test_the_dev_score_is_that_of_the_dev_split(tiny):
+    encoder = SentenceEncoder.load(tiny, dim=8)
+    dev = data.load("stsb", split="dev", source="microworld")
+    X1, X2 = encoder.encode(dev.texts1), encoder.encode(dev.texts2)
+    expected = sts_spearman(X1, X2, dev.scores)
+    assert dev_scorer("stsb", "microworld")(encoder, "pooler") == pytest.approx(expected, abs=1e-6)
+    with pytest.raises(InputError, match="is not a set of scored pairs"):
+        dev_scorer("sst2", "microworld")
