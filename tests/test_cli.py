@@ -1,0 +1,308 @@
+"""The command line: help, what each verb does with good input, and one line with exit code 2 for a user's mistake."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from repro import cli
+from repro.cli import VERBS, main
+from repro.paths import data_folder
+from repro.rows import read_rows
+
+needs_real_data = pytest.mark.skipif(data_folder() is None, reason="REPRO_DATA is not set")
+
+
+@pytest.fixture
+def repro(capsys):
+    """Run the command; its exit code, output and complaints."""
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return stopped.value.code, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def no_data(monkeypatch):
+    monkeypatch.delenv("REPRO_DATA", raising=False)
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    """Graded pairs of one's own: equal sentences score 5, others less."""
+    rng = np.random.default_rng(0)
+    words = ["cook", "driver", "horse", "lamp", "river", "stone", "cloud", "tiger", "fiddle", "spoon", "window"]
+    lines = ["score\tsentence1\tsentence2"]
+    for i in range(40):
+        a = list(rng.choice(words, 6, replace=False))
+        b = a[: 6 - i % 6] + list(rng.choice(words, i % 6))
+        lines.append(f"{5 - i % 6}\t{' '.join(a)}\t{' '.join(b)}")
+    path = tmp_path / "mine.tsv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def labelled(tmp_path):
+    lines = ["split\tlabel\ttext"]
+    for i in range(60):
+        colour, other = ("red", "warm") if i % 3 else ("blue", "cold")
+        lines.append(f"{'train' if i < 42 else 'test'}\t{other}\tthe {colour} thing number {i} is {colour}")
+    path = tmp_path / "labelled.tsv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+# help
+
+
+@pytest.mark.parametrize("verb", [(), *((verb,) for verb in VERBS)], ids=lambda verb: verb[0] if verb else "repro")
+def test_help(verb, repro):
+    code, out, err = repro(*verb, "--help")
+    assert (code, err) == (0, "")
+    assert f"usage: repro {' '.join(verb)}".strip() in out
+    described = [verb[0]] if verb else list(VERBS)
+    for name in described:
+        first = VERBS[name].__doc__.splitlines()[0]
+        assert " ".join(first.split()[:3]) in " ".join(out.replace("│", " ").split())
+
+
+def test_every_option_has_a_help_text(repro):
+    for verb in VERBS:
+        out = repro(verb, "--help")[1]
+        lines = out.splitlines()
+        for i, line in enumerate(lines):
+            if line.startswith("│ --"):
+                text = (line + lines[i + 1]).replace("│", " ").split("  ")
+                assert any(len(part.split()) > 1 and not part.strip().startswith("--") for part in text), line
+
+
+# a user's mistakes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["evaluate", "--encoder", "./nosuch", "--data", "stsb"], "no backbone folder './nosuch'"),
+        (["evaluate", "--encoder", "{tiny}", "--data", "stsbb"], "unknown dataset 'stsbb'"),
+        (["evaluate", "--encoder", "{tiny}", "--data", "{tmp}/none.tsv"], "none.tsv"),
+        (["evaluate", "--encoder", "{tiny}", "--data", "{pairs}", "--dims", "16", "99"], "dim is 99: expected 1 to 32"),
+        (["evaluate", "--encoder", "{tiny}", "--data", "{pairs}", "--dims", "0"], "dim is 0: expected 1 to 32"),
+        (["evaluate", "--encoder", "{tiny}", "--data", "{pairs}", "--layer", "3"], "expected 0 (embedding output) to"),
+        (["evaluate", "--encoder", "{tiny}", "--data", "{pairs}", "--task", "classification"], "has no labels"),
+        (["evaluate", "--encoder", "{tiny}", "--data", "{labelled}"], "has no scored pairs"),
+        (["evaluate", "--encoder", "{tiny}", "--data", "stsb", "--source", "local"], "REPRO_DATA is not set"),
+        (["evaluate", "--encoder", "{tiny}", "--data", "stsb", "--split", "nosuch"], "nosuch"),
+        (["encode", "--encoder", "{tiny}", "--texts", "{pairs}", "--output", "{tmp}/o", "--dim", "33"], "dim is 33"),
+        (["encode", "--encoder", "{tiny}", "--texts", "{tmp}/none.txt", "--output", "{tmp}/o.npy"], "none.txt"),
+        (["train", "--dims", "0", "--source", "microworld"], "dim is 0"),
+        (["train", "--batch-size", "1", "--source", "microworld"], "batch_size is 1"),
+        (["train", "--backbone", "{tiny}", "--sentences", "8", "--source", "microworld"], "do not fill one batch"),
+        (["train", "--source", "local"], "REPRO_DATA"),
+        (["data", "fetch"], "fetch needs a dataset name"),
+        (["run", "nosuch_notebook"], "nosuch_notebook"),
+        (["pretrain", "--corpus", "stsb", "--source", "microworld"], "is not a corpus of plain sentences"),
+        (["pretrain", "--source", "microworld", "--sentences", "50"], "50 sentences: expected two batches (512)"),
+    ],
+    ids=lambda value: " ".join(value[:3]) if isinstance(value, list) else None,
+)  # fmt: skip
+def test_a_mistake_ends_with_2_and_one_line(arguments, message, repro, tiny, pairs, labelled, tmp_path, no_data):
+    names = {"tiny": tiny, "pairs": pairs, "labelled": labelled, "tmp": tmp_path}
+    code, _, err = repro(*[argument.format(**names) for argument in arguments])
+    complaints = [line for line in err.splitlines() if line.startswith("error: ")]
+    assert code == 2
+    assert len(complaints) == 1 and message in complaints[0], err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("line", "content", "found"),
+    [
+        (4, "five\ta\tb", "five"),
+        (3, "2.5\tonly one side", ""),
+        (5, "2.5\t\tb", "sentence1"),
+        (2, "nan\ta\tb", "nan"),
+    ],
+)
+def test_a_broken_table_is_named_with_its_line(line, content, found, repro, tiny, pairs, no_data):
+    lines = pairs.read_text().splitlines()
+    lines[line - 1] = content
+    pairs.write_text("\n".join(lines) + "\n")
+    code, out, err = repro("evaluate", "--encoder", tiny, "--data", pairs)
+    assert (code, out) == (2, "")
+    assert f"{pairs} line {line}" in err and found in err
+
+
+def test_a_wrong_option_lists_what_there_is(repro):
+    code, _, err = repro("evaluate", "--encoder", "repro-tiny", "--data", "stsb", "--task", "sleep")
+    assert code == 2 and "sts" in err and "classification" in err
+    code, _, err = repro("nosuch")
+    assert code == 2 and "evaluate" in err
+    assert repro()[0] == 2
+
+
+def test_an_unknown_name_in_a_process_of_its_own(python):
+    process = python(
+        "import os, sys\nfor n in ('HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'): os.environ.pop(n, None)\n"
+        "from repro.cli import main\nmain(sys.argv[1:])",
+        *("evaluate", "--encoder", "nosuch-model", "--data", "stsb", "--source", "microworld"),
+        HF_HUB_OFFLINE="1",
+    )
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, "")
+    assert err.startswith("error: cannot load backbone 'nosuch-model'") and len(err.splitlines()) == 1
+
+
+# what the verbs do
+
+
+def test_evaluate_ones_own_pairs(repro, tiny, pairs, tmp_path, no_data):
+    rows, result = tmp_path / "out" / "rows.parquet", tmp_path / "out" / "result.json"
+    code, out, _ = repro(
+        "evaluate", "--encoder", tiny, "--data", pairs, "--pooling", "mean", "--dims", 32, 8, "--rows", rows,
+        "--mteb-json", result,
+    )  # fmt: skip
+    assert code == 0
+    frame = read_rows(rows)
+    assert frame["dim"].tolist() == [32, 8]
+    assert set(frame["metric"]) == {"spearman"} and set(frame["data_source"]) == {"local"}
+    assert frame["value"].iloc[0] > 0.5  # it counts shared words at least
+    for row in frame.itertuples():
+        assert f"dim {row.dim:>5}  spearman  {100 * row.value:.2f}  [{100 * row.ci_low:.2f}" in out
+    found = json.loads(result.read_text())
+    assert set(found) >= {
+        "task_name", "dataset_revision", "mteb_version", "scores", "evaluation_time", "kg_co2_emissions",
+    }  # fmt: skip
+    assert (found["task_name"], found["model_name"]) == ("mine", tiny)
+    (scores,) = found["scores"].values()
+    assert [score["dim"] for score in scores] == [32, 8]
+    for score, value in zip(scores, frame["value"], strict=True):
+        assert {"main_score", "cosine_spearman", "hf_subset", "languages"} <= set(score)
+        assert score["main_score"] == score["cosine_spearman"] == pytest.approx(value)
+        assert (score["hf_subset"], score["languages"]) == ("default", ["eng-Latn"])
+
+
+def test_evaluate_at_a_layer(repro, tiny, pairs, tmp_path, no_data):
+    code, _, _ = repro(
+        "evaluate", "--encoder", tiny, "--data", pairs, "--layer", 1, "--pooling", "mean",
+        "--rows", tmp_path / "rows.parquet",
+    )  # fmt: skip
+    assert code == 0
+    assert read_rows(tmp_path / "rows.parquet")["layer"].tolist() == [1]
+
+
+def test_evaluate_ones_own_labels(repro, tiny, labelled, tmp_path, no_data):
+    rows, result = tmp_path / "rows.parquet", tmp_path / "result.json"
+    code, out, _ = repro(
+        "evaluate", "--encoder", tiny, "--data", labelled, "--task", "classification", "--pooling", "mean",
+        "--rows", rows, "--mteb-json", result,
+    )  # fmt: skip
+    assert code == 0
+    value = read_rows(rows).set_index("metric")["value"]
+    assert value["accuracy"] == 1.0 and value["majority_floor"] == pytest.approx(2 / 3)
+    (scores,) = json.loads(result.read_text())["scores"].values()
+    assert [score["main_score"] for score in scores] == [1.0]
+    assert "accuracy  100.00" in out
+
+
+def test_evaluate_reads_the_microworld_when_there_are_no_files(repro, tiny, no_data):
+    code, out, _ = repro("evaluate", "--encoder", tiny, "--data", "stsb")
+    assert code == 0 and "(microworld, test" in out
+
+
+def test_encode_writes_a_matrix(repro, tiny, tmp_path, no_data):
+    texts, output = tmp_path / "texts.txt", tmp_path / "new" / "X.npy"
+    texts.write_text("one line\nanother\none line\n")
+    code, out, _ = repro("encode", "--encoder", tiny, "--texts", texts, "--output", output, "--dim", 7, "--normalize")
+    assert code == 0 and "3 x 7 float32" in out
+    X = np.load(output, allow_pickle=False)
+    assert (X.shape, X.dtype) == ((3, 7), np.float32)
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, atol=1e-6)
+    assert (X[0] == X[2]).all()
+
+
+def test_train_then_find_then_evaluate(repro, tiny, pairs, tmp_path, no_data):
+    arguments = (
+        "train", "--backbone", tiny, "--dims", 4, "--sentences", 64, "--batch-size", 16, "--workers", 1,
+        "--output", tmp_path / "trained",
+    )  # fmt: skip
+    code, out, _ = repro(*arguments)
+    assert code == 0 and "dim 4: trained in" in out
+    assert "dim 4: found in the store" in repro(*arguments)[1]
+    code, out, _ = repro("evaluate", "--encoder", tmp_path / "trained" / "dim4", "--data", pairs)
+    assert code == 0 and "dim     4  spearman" in out
+
+
+def test_pretrain_writes_a_backbone_with_its_card(repro, tmp_path, sentences, no_data, monkeypatch):
+    corpus, output = tmp_path / "corpus.txt", tmp_path / "mini"
+    corpus.write_text("\n".join(sentences) + "\n")
+    monkeypatch.setattr(sys, "argv", ["repro", "pretrain", "--corpus", "corpus.txt"])
+    arguments = (
+        "pretrain", "--corpus", corpus, "--output", output, "--layers", 1, "--hidden-dim", 32, "--epochs", 1,
+        "--batch-size", 64, "--threads", 1,
+    )  # fmt: skip
+    code, out, _ = repro(*arguments)
+    assert code == 0 and "dev loss" in out
+    card = json.loads((output / "card.json").read_text())
+    assert (
+        card["config"]["hidden_dim"] == 32 and card["loss_curve"] and card["command"] == "pretrain --corpus corpus.txt"
+    )
+    assert f"{len(sentences):,} sentences" in (output / "README.md").read_text()
+    before = (output / "model.safetensors").read_bytes(), (output / "tokenizer.json").read_bytes()
+    assert repro(*arguments)[0] == 0
+    assert ((output / "model.safetensors").read_bytes(), (output / "tokenizer.json").read_bytes()) == before
+    code, out, _ = repro("encode", "--encoder", output, "--texts", corpus, "--output", tmp_path / "X.npy")
+    assert code == 0 and f"{len(sentences)} x 32" in out
+
+
+def test_data_list(repro, no_data):
+    code, out, _ = repro("data", "list")
+    assert code == 0
+    assert {"stsb", "trec", "wiki"} <= {line.split()[0] for line in out.splitlines()}
+
+
+def test_doctor(repro, no_data, monkeypatch):
+    from repro.experiments import doctor
+
+    monkeypatch.setattr(doctor, "examine", lambda repair: iter([("all well", False), ("broken", not repair)]))
+    assert repro("doctor")[:2] == (1, "ok  all well\nBAD broken\n")
+    assert repro("doctor", "--repair")[:2] == (0, "ok  all well\nok  broken\n")
+
+
+def test_an_interrupt_says_that_nothing_is_lost(repro, monkeypatch):
+    def interrupted(**options):
+        raise KeyboardInterrupt
+
+    from repro.experiments import doctor
+
+    monkeypatch.setattr(doctor, "examine", interrupted)
+    code, _, err = repro("doctor")
+    assert code == 130 and "the same command goes on from there" in err
+
+
+def test_a_fault_of_ours_is_not_dressed_up_as_the_users(monkeypatch):
+    def broken(**options):
+        raise TypeError("unsupported operand")
+
+    from repro.experiments import doctor
+
+    monkeypatch.setattr(doctor, "examine", broken)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        main(["doctor"])
+    assert cli.VERBS["doctor"] is cli.doctor
+
+
+@pytest.mark.real_data
+@needs_real_data
+def test_minilm_on_the_sts_benchmark(repro):
+    code, out, _ = repro(
+        "evaluate", "--encoder", "all-MiniLM-L6-v2", "--data", "stsb", "--task", "sts", "--text", "raw",
+        "--source", "local",
+    )  # fmt: skip
+    assert code == 0
+    assert float(out.split("spearman  ")[1].split()[0]) == pytest.approx(82.0, abs=0.1)
