@@ -183,9 +183,12 @@ def encode(
 
     corpus = data.load(str(texts))
     network = SentenceEncoder.load(encoder, pooling=pooling)
+    full = network.dim if readout == "pooler" and layer in (None, network.n_layers) else network.hidden_dim
+    if dim is not None:
+        check_dim(dim, limit=full)
     X = network.encode(data.texts_of(corpus), readout=readout, layer=layer, progress=True)
     if dim is not None:
-        X = X[:, : check_dim(dim, limit=X.shape[1])]
+        X = X[:, :dim]
     if normalize:
         X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
     with replacing(output) as partial, partial.open("wb") as file:

@@ -14,6 +14,7 @@ from repro import data
 from repro.config import StepTwoConfig
 from repro.data.batching import epoch_order
 from repro.experiments import wang
+from repro.experiments.grid import train_all
 from repro.experiments.texts import training_sentences
 from repro.models import SentenceEncoder
 from repro.seeding import derive_seed, make_rng
@@ -43,7 +44,7 @@ def config(sweep_config):
 @pytest.fixture(scope="module")
 def sweep(config, store, sets):
     torch.set_num_threads(1)
-    cells = wang.train_all([replace(config, dim=dim) for dim in DIMS], store, workers=1, progress=False)
+    cells = train_all([replace(config, dim=dim) for dim in DIMS], store, workers=1, progress=False)
     assert not any(cell.hit for cell in cells)
     whole = data.load("stsb", split="dev", source="microworld")
     return wang.train_sweep(config, DIMS, [*sets.values(), whole], store, progress=False)
@@ -187,7 +188,7 @@ def test_dev_never_falls_and_the_second_call_finds_the_poolers(sweep, store, set
         assert run["dev_after"] >= run["dev_before"]
         assert torch.equal(again.new_poolers[d].linear.weight, first.new_poolers[d].linear.weight)
         table = sweep.states[first.opt[d]].map(first.new_poolers[d].project)
-        assert wang._dev(table, sets["dev"]) == pytest.approx(run["dev_after"], abs=1e-9)
+        assert wang._spearman(table, sets["dev"]) == pytest.approx(run["dev_after"], abs=1e-9)
 
 
 def test_poolers_chosen_on_other_pairs_are_other_poolers(sweep, store, sets):
@@ -202,7 +203,7 @@ def test_opt_follows_the_rule(select_by, sweep, store, sets):
     dev = sets["dev"]
     for d in DIMS:
         read = {"encoder": None, "pooler_max": max(DIMS), "pair": d}[select_by]
-        scores = {i: wang._dev(sweep.embeddings(i, read), dev) for i in DIMS}
+        scores = {i: wang._spearman(sweep.embeddings(i, read), dev) for i in DIMS}
         assert trained.opt[d] == max(DIMS, key=lambda i: (scores[i], i))
 
 
@@ -212,7 +213,7 @@ def test_the_diagonal_of_the_grid_is_end_to_end(sweep, sets):
         np.testing.assert_allclose(sweep.embeddings(d, d)[texts], cell.encoder.encode(texts), atol=1e-5)
         np.testing.assert_allclose(sweep.embeddings(d)[texts], cell.encoder.encode(texts, readout="encoder"), atol=1e-5)
         score = naive_score(cell.encoder, cell.encoder.pooler, sets["test"])
-        assert wang._dev(sweep.embeddings(d, d), sets["test"]) == pytest.approx(score, abs=1e-6)
+        assert wang._spearman(sweep.embeddings(d, d), sets["test"]) == pytest.approx(score, abs=1e-6)
 
 
 def test_n_encoders_times_m_poolers_are_n_encodes(config, sets, tmp_path, store, monkeypatch):
@@ -227,7 +228,7 @@ def test_n_encoders_times_m_poolers_are_n_encodes(config, sets, tmp_path, store,
     other = data.load("stsb", split="test", source="microworld", limit=70, seed=3)
     fresh = wang.train_sweep(config, DIMS, [sets["test"], other], store, progress=False)
     assert fresh.hits == len(DIMS)
-    grid = [wang._dev(fresh.embeddings(i, j), part) for part in (sets["test"], other) for i in DIMS for j in DIMS]
+    grid = [wang._spearman(fresh.embeddings(i, j), part) for part in (sets["test"], other) for i in DIMS for j in DIMS]
     assert len(grid) == 18
     assert len(counted) == len(DIMS)
     wang.train_sweep(config, DIMS, [sets["test"], other], store, progress=False)
@@ -282,22 +283,23 @@ def test_tasks_bring_the_splits_they_need():
     assert len(wang.sets_of(tasks)) == 5
 
 
-@pytest.mark.parametrize(
-    ("scores", "expected"),
-    [
-        ({768: 0.8116, 512: 0.81, 256: 0.8010, 128: 0.79}, 512),
-        ({768: 0.80, 256: 0.79, 16: 0.7899}, 256),  # exactly one point below still counts
-        ({8: 0.5}, 8),
-        ({64: 0.3, 8: 0.9, 16: 0.2}, 8),
-    ],
-)
-def test_the_optimal_dim(scores, expected):
-    assert wang.optimal_dim(scores, margin=0.01 + 1e-12) == expected
-
-
 def test_what_a_sweep_refuses(config, store):
     for dims in ((), (8, 8)):
         with pytest.raises(InputError, match="expected one or more different sizes"):
             wang.train_sweep(config, dims, [], store)
-    with pytest.raises(InputError, match="no scores"):
-        wang.optimal_dim({})
+
+
+def test_what_was_chosen_on_may_not_be_reported(sweep, store, sets):
+    trained = wang.train_two_step(sweep, sets["dev"], STEP_TWO, store)
+    with pytest.raises(InputError, match="stsb dev chose opt"):
+        wang.two_step_rows(sweep, trained, sets["dev"], experiment="e", paper_table="t", profile="embedded")
+
+
+def test_an_oracle_needs_the_test_pairs_and_step_two_still_uses_dev(sweep, store, sets):
+    with pytest.raises(InputError, match="give the test pairs"):
+        wang.train_two_step(sweep, sets["dev"], STEP_TWO, store, select_by="oracle")
+    with pytest.raises(InputError, match="give the test pairs"):
+        wang.train_two_step(sweep, sets["dev"], STEP_TWO, store, oracle=sets["test"])
+    trained = wang.train_two_step(sweep, sets["dev"], STEP_TWO, store, select_by="oracle", oracle=sets["test"])
+    assert trained.chosen_on == ("stsb", "dev")
+    assert all(run["dev_after"] >= run["dev_before"] for run in trained.runs.values())

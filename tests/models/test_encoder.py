@@ -29,7 +29,7 @@ def texts(sentences):
 
 @pytest.mark.parametrize("name", pooling.NAMES)
 def test_packed_batches_equal_one_by_one(name, tiny, texts, monkeypatch):
-    monkeypatch.setitem(encoder_module.TOKEN_BUDGET, "cpu", 200)  # several batches
+    monkeypatch.setitem(encoder_module.STATE_BUDGET, "cpu", 200 * 32)  # several batches
     encoder = SentenceEncoder.load(tiny, dim=8, pooling=name)
     for readout, dim in (("pooler", 8), ("encoder", 32)):
         X = encoder.encode(texts, readout=readout)
@@ -39,7 +39,7 @@ def test_packed_batches_equal_one_by_one(name, tiny, texts, monkeypatch):
 
 
 def test_order_is_kept_under_permutation(encoder, texts, monkeypatch):
-    monkeypatch.setitem(encoder_module.TOKEN_BUDGET, "cpu", 200)
+    monkeypatch.setitem(encoder_module.STATE_BUDGET, "cpu", 200 * 32)
     order = np.random.default_rng(0).permutation(len(texts))
     np.testing.assert_allclose(encoder.encode([texts[i] for i in order]), encoder.encode(texts)[order], atol=1e-5)
 

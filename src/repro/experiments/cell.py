@@ -1,7 +1,8 @@
 """One cell: one configuration and one seed, trained once and kept in the store."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,7 @@ from repro.config import TrainConfig, digest
 from repro.evaluation import sts_spearman
 from repro.experiments.texts import fingerprint, training_sentences
 from repro.models import Pooler, SentenceEncoder
-from repro.models.backbone import locate
+from repro.models.backbone import default_device, locate
 from repro.seeding import cpu_count
 from repro.store import Store, sha256
 from repro.training.contrastive import train_contrastive
@@ -60,7 +61,7 @@ class TrainedCell:
         weights = load_file(self.folder / "pooler.safetensors")
         pooler = Pooler(weights["linear.weight"].shape[1], **note["pooler"])
         pooler.load_state_dict(weights)
-        return pooler.eval()
+        return pooler.to(default_device()).eval()
 
     @cached_property
     def history(self) -> History:
@@ -97,26 +98,33 @@ def backbone_identity(name_or_path: str) -> str:
     return digest({file.name: sha256(file) for file in files if file.is_file()})
 
 
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """So many torch threads inside the block, as many as before after it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def train_cell(config: TrainConfig, store: Store, *, progress: bool = True) -> TrainedCell:
     """Train the configuration, or find it in the store; a killed run resumes.
 
     On the CPU it runs on `config.threads` threads, whatever else runs, so that its bytes do not depend on company.
     """
 
+    @threads(config.threads)
     def make(target: Path, work: Path) -> None:
-        threads = torch.get_num_threads()
-        torch.set_num_threads(config.threads)
-        try:
-            trained = train_contrastive(
-                config,
-                training_sentences(config, store),
-                dev_scorer(config.validation, config.source),
-                state_path=work / "state.safetensors",
-                save_every=config.save_every,
-                progress=progress,
-            )
-        finally:
-            torch.set_num_threads(threads)
+        trained = train_contrastive(
+            config,
+            training_sentences(config, store),
+            dev_scorer(config.validation, config.source),
+            state_path=work / "state.safetensors",
+            save_every=config.save_every,
+            progress=progress,
+        )
         trained.encoder.save(target)
         note = {"history": asdict(trained.history), "dev_before": trained.dev_before, "config": asdict(config)}
         (target / "history.json").write_text(json.dumps(note), encoding="utf-8")

@@ -1,7 +1,8 @@
 """Backbones: pretrained networks that turn token ids into states (B, T, D); the one importer of transformers.
 
 States of any layer are read by hooks on the blocks, and a run stops after the deepest layer that is
-wanted: no model surgery, and it works for every architecture whose blocks stand in one list.
+wanted: no model surgery, and it works for every architecture whose blocks stand in one list. Each thread
+has its own reading, so that several may run one network at a time.
 """
 
 import importlib.util
@@ -9,7 +10,10 @@ import logging
 import os
 import socket
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from threading import Lock, get_ident
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -36,8 +40,20 @@ WEIGHTS_SHA256 = {MINILM: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb
 """weights that come from a third party are refused unless they are these bytes"""
 
 
+_COUNTING = Lock()
+
+
 class _Enough(Exception):
     """Raised by a hook when the deepest wanted layer has run."""
+
+
+@dataclass
+class _Reading:
+    """What one thread's run has to bring: states by layer, down to the deepest that is wanted."""
+
+    deepest: int
+    states: dict[int, Tensor] = field(default_factory=dict)
+    blocks: int = 0
 
 
 class Backbone(nn.Module):
@@ -51,6 +67,10 @@ class Backbone(nn.Module):
         self.max_length = max_length
         self.blocks_run = 0
         self._blocks = _block_list(model)
+        self._readings: dict[int, _Reading] = {}  # by thread
+        self._blocks[0].register_forward_pre_hook(self._before_first, with_kwargs=True)
+        for number, block in enumerate(self._blocks, 1):
+            block.register_forward_hook(partial(self._after, number))
 
     @property
     def n_layers(self) -> int:
@@ -101,34 +121,34 @@ class Backbone(nn.Module):
             layers: from 0 (embedding output) to L; state L includes the model's final norm if it has one.
         """
         wanted = [self.n_layers] if layers is None else [self.layer_index(layer) for layer in layers]
-        deepest = max(wanted)
-        caught: dict[int, Tensor] = {}
-
-        def before_first(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            caught[0] = args[0] if args else kwargs["hidden_states"]
-            if deepest == 0:
-                raise _Enough
-
-        def after(number: int) -> Any:
-            def hook(module: nn.Module, args: Any, output: Any) -> None:
-                self.blocks_run += 1
-                caught[number] = output[0] if isinstance(output, tuple) else output
-                if number == deepest < self.n_layers:
-                    raise _Enough
-
-            return hook
-
-        handles = [self._blocks[0].register_forward_pre_hook(before_first, with_kwargs=True)]
-        handles += [block.register_forward_hook(after(i + 1)) for i, block in enumerate(self._blocks[:deepest])]
+        reading = self._readings[get_ident()] = _Reading(max(wanted))
         try:
             output = self.model(input_ids=ids, attention_mask=mask)
-            caught[self.n_layers] = output.last_hidden_state
+            reading.states[self.n_layers] = output.last_hidden_state
         except _Enough:
             pass
         finally:
-            for handle in handles:
-                handle.remove()
-        return [caught[layer] for layer in wanted]
+            del self._readings[get_ident()]
+            with _COUNTING:
+                self.blocks_run += reading.blocks
+        return [reading.states[layer] for layer in wanted]
+
+    def _before_first(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        reading = self._readings.get(get_ident())
+        if reading is None:
+            return
+        reading.states[0] = args[0] if args else kwargs["hidden_states"]
+        if reading.deepest == 0:
+            raise _Enough
+
+    def _after(self, number: int, module: nn.Module, args: Any, output: Any) -> None:
+        reading = self._readings.get(get_ident())
+        if reading is None:
+            return
+        reading.blocks += 1
+        reading.states[number] = output[0] if isinstance(output, tuple) else output
+        if number == reading.deepest < self.n_layers:
+            raise _Enough
 
     def set_dropout(self, probability: float) -> None:
         """Use one dropout probability everywhere in the network."""

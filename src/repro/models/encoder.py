@@ -1,12 +1,14 @@
 """The encoder: backbone → pooling → optional pooler; texts in, embeddings out (PROTOCOLS §1).
 
 Every text is tokenised and encoded once per call, whatever the number of layers read: equal texts are
-merged, batches are packed by token count with texts of like length, and the order is restored.
+merged, batches are packed by token count with texts of like length, and the order is restored. On the CPU
+each thread encodes batches of its own: a row's bytes then do not depend on the number of threads.
 """
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +25,8 @@ from repro.models.pooler import Pooler
 from repro.types import Array, InputError, check_dim, one_of
 
 log = logging.getLogger(__name__)
-TOKEN_BUDGET = {"cpu": 4096, "cuda": 65536}
-"""padded tokens per batch"""
+STATE_BUDGET = {"cpu": 2**19, "cuda": 2**25}
+"""entries of a batch's states, padded tokens × hidden_dim; on the CPU few enough to stay in the cache"""
 
 
 class SentenceEncoder(nn.Module):
@@ -157,7 +159,6 @@ class SentenceEncoder(nn.Module):
             X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
         return X
 
-    @torch.no_grad()
     def encode_layers(
         self, texts: Sequence[str], layers: Sequence[int] | None = None, *, progress: bool = False
     ) -> Array:
@@ -181,12 +182,18 @@ class SentenceEncoder(nn.Module):
         self.texts_truncated += truncated
         if truncated:
             log.info("%d of %d texts cut at %d tokens", truncated, len(distinct), self.backbone.max_length)
-        lengths = np.array([len(row) for row in ids])
-        budget = TOKEN_BUDGET["cpu" if self.backbone.device.type == "cpu" else "cuda"]
+        budget = STATE_BUDGET["cpu" if self.backbone.device.type == "cpu" else "cuda"] // self.hidden_dim
+        batches = list(pack_by_tokens([len(row) for row in ids], max(1, budget)))
+
+        @torch.inference_mode()
+        def read(batch: np.ndarray[Any, Any]) -> Array:
+            h = self.pooled(*self.padded([ids[i] for i in batch]), wanted)
+            return np.asarray(torch.stack(h).float().cpu().numpy())
+
+        workers = torch.get_num_threads() if self.backbone.device.type == "cpu" else 1
         with tqdm(total=len(distinct), desc="encoding", disable=not progress, leave=False) as bar:
-            for batch in pack_by_tokens(lengths, budget):
-                h = self.pooled(*self.padded([ids[i] for i in batch]), wanted)
-                rows[:, batch] = torch.stack(h).float().cpu().numpy()
+            for batch, h in zip(batches, _side_by_side(read, batches, workers), strict=True):
+                rows[:, batch] = h
                 bar.update(len(batch))
         self.train(was_training)
         return rows[:, inverse]
@@ -225,6 +232,20 @@ def merge_equal(texts: Sequence[str]) -> tuple[list[str], np.ndarray[Any, np.dty
             raise TypeError(f"texts[{i}] is {type(text).__name__}: expected a string")
         inverse[i] = index.setdefault(text, len(index))
     return list(index), inverse
+
+
+def _side_by_side(work: Callable[[Any], Array], items: Sequence[Any], workers: int) -> Iterator[Array]:
+    """The results in order, each computed on one thread: small products do not repay splitting."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        if min(workers, len(items)) <= 1:
+            yield from map(work, items)
+            return
+        with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            yield from pool.map(work, items)
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _read_note(folder: Path) -> dict[str, Any]:

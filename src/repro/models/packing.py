@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 def pack_by_tokens(lengths: Sequence[int] | NDArray[np.integer], budget: int) -> Iterator[NDArray[np.int64]]:
     """Rows in batches of at most `budget` padded tokens, longest first, so padding is small.
 
+    A batch that is at least half full ends where the length changes: most then need no padding and no mask.
     A row longer than the budget travels alone.
     """
     lengths = np.asarray(lengths)
@@ -16,5 +17,10 @@ def pack_by_tokens(lengths: Sequence[int] | NDArray[np.integer], budget: int) ->
     start = 0
     while start < len(order):
         size = max(1, budget // max(1, int(lengths[order[start]])))
-        yield order[start : start + size]
-        start += size
+        batch = order[start : start + size]
+        changes = np.flatnonzero(np.diff(lengths[batch])) + 1
+        ends = changes[2 * changes >= size]
+        if len(ends):
+            batch = batch[: ends[-1]]
+        yield batch
+        start += len(batch)

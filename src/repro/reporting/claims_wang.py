@@ -12,14 +12,11 @@ import numpy as np
 import pandas as pd
 
 from repro.evaluation.stats import half_width, kendall_trend
+from repro.methods import END_TO_END, STEP_1, STEP_2
 from repro.reporting.compare import paper_values
 from repro.reporting.verdict import Measurement
+from repro.types import InputError
 
-END_TO_END, STEP_1, STEP_2 = (
-    "Encoder_d + pooler_d (end-to-end training)",
-    "Encoder_opt + pooler_d (After step 1)",
-    "Encoder_opt + new-pooler_d (After step 2)",
-)
 PAPER_HIDDEN = 768
 PAPER_OPTIMAL = {"trec": 768, "stsb": 256, "cr": 256, "mrpc": 16}
 MARGIN_POINTS = 1.0
@@ -62,7 +59,13 @@ def estimates(rows: pd.DataFrame, by: str = "dim") -> dict[int, Estimate]:
 
 
 def optimal_dim(scores: Mapping[int, float], *, margin: float = MARGIN_POINTS) -> int:
-    """The smallest dim whose score, in points, is within `margin` of the best (PROTOCOLS §3.6)."""
+    """The smallest dim whose score, in points, is within `margin` of the best (PROTOCOLS §3.6).
+
+    Raises:
+        InputError: for no score at all.
+    """
+    if not scores:
+        raise InputError("no scores to choose an optimal dim from")
     best = max(scores.values())
     return min(dim for dim, score in scores.items() if score >= best - margin)
 

@@ -1,0 +1,94 @@
+"""A sweep: one encoder per pooler width, trained once, with the states of all texts under each, encoded once.
+
+Pairs of encoder and pooler, tasks and stages are then products of small matrices.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import torch
+
+from repro import data
+from repro.config import TrainConfig
+from repro.data.sets import DataSet
+from repro.evaluation.protocol import Score, all_texts, score_classification, score_sts
+from repro.experiments.cell import TrainedCell
+from repro.experiments.embeddings import TextTable, encode_once
+from repro.experiments.grid import train_all
+from repro.seeding import cpu_count
+from repro.store import Store
+from repro.types import InputError
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Encoders of several dims under one seed, with the states of all texts under each."""
+
+    cells: Mapping[int, TrainedCell]
+    states: Mapping[int, TextTable]
+    hits: int
+    """cells found in the store, not trained, by this call"""
+
+    @property
+    def config(self) -> TrainConfig:
+        """Settings the cells share; `dim` is the first cell's."""
+        return next(iter(self.cells.values())).config
+
+    def embeddings(self, encoder: int, pooler: int | None = None) -> TextTable:
+        """Z of encoder_i with pooler_j, by the dims they were trained with; h where no pooler is given."""
+        h = self.states[encoder]
+        return h if pooler is None else h.map(self.cells[pooler].pooler.project)
+
+    def shared(self) -> dict[str, Any]:
+        """Row columns that all numbers of the sweep share."""
+        c = self.config
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        return {
+            "backbone": c.backbone, "seed": c.seed, "data_source": c.source, "n_train": c.sentences, "device": device,
+        }  # fmt: skip
+
+
+def train_sweep(
+    config: TrainConfig, dims: Sequence[int], sets: Sequence[DataSet], store: Store, *, progress: bool = True
+) -> Sweep:
+    """Train one encoder per dim (or find it) and encode all texts of `sets` under each, once.
+
+    Raises:
+        InputError: for no dim at all, or repeated ones.
+    """
+    if not dims or len(set(dims)) != len(dims):
+        raise InputError(f"dims is {list(dims)}: expected one or more different sizes")
+    torch.set_num_threads(cpu_count())
+    cells = train_all([replace(config, dim=dim) for dim in dims], store, progress=progress)
+    texts = all_texts(sets)
+    states = {
+        cell.config.dim: encode_once(partial(getattr, cell, "encoder"), cell.key, texts, store)[0] for cell in cells
+    }
+    return Sweep({c.config.dim: c for c in cells}, states, sum(c.hit for c in cells))
+
+
+def load_tasks(names: Sequence[str], source: str, *, text: str = "senteval") -> dict[str, dict[str, DataSet]]:
+    """The splits each task needs: dev and test of scored pairs, all splits of the others."""
+    tasks = {}
+    for name in names:
+        splits = data.load_splits(name, source=source, text=text)
+        first = next(iter(splits.values()))
+        wanted = ("dev", "test") if isinstance(first, data.ScoredPairs) else tuple(splits)
+        tasks[name] = {split: splits[split] for split in wanted if split in splits}
+    return tasks
+
+
+def sets_of(tasks: Mapping[str, Mapping[str, DataSet]]) -> list[DataSet]:
+    """All sets of some tasks."""
+    return [part for splits in tasks.values() for part in splits.values()]
+
+
+def score_task(table: TextTable, name: str, splits: Mapping[str, DataSet], *, seed: int = 0) -> Score:
+    """The task's own score: test Spearman of scored pairs, else accuracy of a linear probe in the set's form."""
+    last = splits.get("test", next(iter(splits.values())))
+    if isinstance(last, data.ScoredPairs):
+        return score_sts(table.__getitem__, last, seed=seed)
+    form = data.get_spec(name).form if name in data.DATASETS else None
+    return score_classification(table.__getitem__, splits, form=form, seed=seed)
