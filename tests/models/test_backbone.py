@@ -1,9 +1,11 @@
+import copy
 import shutil
 import time
 from pathlib import Path
 
 import pytest
 import torch
+import transformers
 
 from repro.models import SentenceEncoder, backbone
 from repro.models.backbone import MINILM, SHIPPED, load_backbone, locate
@@ -108,6 +110,43 @@ def test_hooks_are_gone_after_a_run_that_stopped_early(tiny):
         run = network.blocks_run
         network.model(input_ids=ids)
     assert network.blocks_run == run == 1
+
+
+def test_a_copy_reads_its_own_network(tiny):
+    network = load_backbone(tiny)
+    twin = copy.deepcopy(network)
+    with torch.no_grad():
+        twin.model.embeddings.word_embeddings.weight.zero_()
+        ids = torch.tensor([[2, 5, 6, 3]])
+        assert not torch.equal(network(ids, layers=[0])[0], twin(ids, layers=[0])[0])
+        twin(ids, layers=[1])
+    assert (network.blocks_run, twin.blocks_run) == (0, 1)
+
+
+SIZES = {"vocab_size": 50, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24, "num_hidden_layers": 2}
+FAMILIES = {
+    "bert": SIZES,
+    "roberta": SIZES,
+    "mpnet": SIZES,
+    "distilbert": {"vocab_size": 50, "dim": 16, "n_heads": 2, "hidden_dim": 24, "n_layers": 2},
+    "qwen2": {**SIZES, "num_key_value_heads": 2},
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_other_families_give_the_states_that_transformers_returns(family):
+    torch.manual_seed(0)
+    model = transformers.AutoModel.from_config(transformers.AutoConfig.for_model(family, **FAMILIES[family])).eval()
+    network = backbone.Backbone(model, None, name=family, max_length=16)
+    ids = torch.tensor([[5, 6, 7, 8, 9], [10, 11, 12, network.pad_id, network.pad_id]])
+    mask = (torch.arange(5) < torch.tensor([[5], [3]])).long()
+    with torch.no_grad():
+        expected = model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
+        found = network(ids, mask, [0, 1, 2])
+        alone = network(ids[1:, :3])[0]  # no mask where nothing is padded
+    for mine, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(mine[mask.bool()], theirs[mask.bool()], rtol=0, atol=1e-6)
+    torch.testing.assert_close(alone[0], found[2][1, :3], rtol=0, atol=1e-5)
 
 
 def test_a_network_without_blocks_is_refused():

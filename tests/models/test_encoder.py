@@ -55,6 +55,30 @@ def test_equal_texts_are_encoded_once_and_get_the_same_bytes(encoder, texts):
     assert encoder.texts_truncated == sum(length > 48 for length in lengths) > 0
 
 
+def test_the_number_of_threads_moves_no_byte(encoder, texts, monkeypatch):
+    monkeypatch.setitem(encoder_module.STATE_BUDGET, "cpu", 60 * 32)
+    one = encoder.encode_layers(texts)
+    torch.set_num_threads(3)
+    try:
+        several = encoder.encode_layers(texts)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(1)
+    assert one.tobytes() == several.tobytes()
+
+
+def test_what_fails_in_a_thread_is_raised_and_the_threads_come_back(encoder, texts, monkeypatch):
+    monkeypatch.setitem(encoder_module.STATE_BUDGET, "cpu", 60 * 32)
+    monkeypatch.setattr(encoder, "padded", lambda ids: 1 / 0)
+    torch.set_num_threads(2)
+    try:
+        with pytest.raises(ZeroDivisionError):
+            encoder.encode(texts)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
+
+
 def test_no_texts(encoder):
     assert encoder.encode([]).shape == (0, 8)
     assert encoder.encode([], readout="encoder").shape == (0, 32)

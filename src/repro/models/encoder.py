@@ -9,6 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -185,14 +186,15 @@ class SentenceEncoder(nn.Module):
         budget = STATE_BUDGET["cpu" if self.backbone.device.type == "cpu" else "cuda"] // self.hidden_dim
         batches = list(pack_by_tokens([len(row) for row in ids], max(1, budget)))
 
-        @torch.inference_mode()
+        @torch.no_grad()  # here, since it holds for one thread; inference mode would taint what a network caches
         def read(batch: np.ndarray[Any, Any]) -> Array:
             h = self.pooled(*self.padded([ids[i] for i in batch]), wanted)
             return np.asarray(torch.stack(h).float().cpu().numpy())
 
-        workers = torch.get_num_threads() if self.backbone.device.type == "cpu" else 1
-        with tqdm(total=len(distinct), desc="encoding", disable=not progress, leave=False) as bar:
-            for batch, h in zip(batches, _side_by_side(read, batches, workers), strict=True):
+        workers = min(torch.get_num_threads(), len(batches)) if self.backbone.device.type == "cpu" else 1
+        bar = tqdm(total=len(distinct), desc="encoding", disable=not progress, leave=False)
+        with bar, _one_thread_each(workers) as side_by_side:
+            for batch, h in zip(batches, side_by_side(read, batches), strict=True):
                 rows[:, batch] = h
                 bar.update(len(batch))
         self.train(was_training)
@@ -234,16 +236,17 @@ def merge_equal(texts: Sequence[str]) -> tuple[list[str], np.ndarray[Any, np.dty
     return list(index), inverse
 
 
-def _side_by_side(work: Callable[[Any], Array], items: Sequence[Any], workers: int) -> Iterator[Array]:
-    """The results in order, each computed on one thread: small products do not repay splitting."""
+@contextmanager
+def _one_thread_each(workers: int) -> Iterator[Callable[..., Any]]:
+    """A `map` that works on several items at a time, each on one thread: small products do not repay splitting."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        if min(workers, len(items)) <= 1:
-            yield from map(work, items)
-            return
-        with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            yield from pool.map(work, items)
+        if workers == 1:
+            yield map
+        else:
+            with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                yield pool.map
     finally:
         torch.set_num_threads(threads)
 

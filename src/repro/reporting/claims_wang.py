@@ -144,8 +144,10 @@ def table1(rows: pd.DataFrame) -> list[Measurement]:
     step = {stage: estimates(gains[gains["method"] == stage]) for stage in (STEP_1, STEP_2)}
     if not step[STEP_1] or not step[STEP_2]:
         return []
-    opt = rows[rows["metric"] == "optimal_dim"].groupby("dim")["value"].first()
-    changed = {d: e for d, e in step[STEP_1].items() if int(opt.get(d, -1)) != d}
+    opt = rows[rows["metric"] == "optimal_dim"].set_index(["seed", "dim"])["value"]
+    first = gains[gains["method"] == STEP_1]
+    moved = [opt.get((seed, dim)) != dim for seed, dim in zip(first["seed"], first["dim"], strict=True)]
+    changed = estimates(first[moved])
     found = []
     if changed:
         d, e = min(changed.items(), key=lambda item: item[1].value)
