@@ -111,10 +111,10 @@ class Profile:
 
 RECIPES: dict[tuple[str, str | None], dict[str, Any]] = {
     # The contrastive loss of a network this small falls to 0.06 within 150 steps at dropout 0.1 and stops
-    # teaching; on Wikipedia sentences dropout 0.4 keeps it near 1 and lifts STS-B dev from 0.16 to 0.38 instead
-    # of 0.22. Generated sentences share most words and are hard to tell apart as it is: there that dropout
-    # teaches nothing, the first token learns little (0.06 to 0.17), and mean pooling is lifted (0.28 to 0.32),
-    # which on Wikipedia sentences it is not (0.54 to 0.51).
+    # teaching; on Wikipedia sentences dropout 0.4 keeps it near 1 and lifts STS-B dev from 0.16 to 0.40 instead
+    # of 0.22 (results/tiny_recipe.parquet). Generated sentences share most words and are hard to tell apart as it
+    # is: there that dropout teaches nothing, and mean pooling is lifted (0.26 to 0.29), which on Wikipedia
+    # sentences it is not (0.54 to 0.47).
     ("repro-tiny", "local"): {"batch_size": 64, "learning_rate": 1e-3, "dropout": 0.4},
     ("repro-tiny", "hub"): {"batch_size": 64, "learning_rate": 1e-3, "dropout": 0.4},
     ("repro-tiny", "microworld"): {"batch_size": 64, "learning_rate": 3e-4, "pooling": "mean"},

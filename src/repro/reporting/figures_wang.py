@@ -9,6 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.patheffects import withStroke
 
+from repro.methods import STAGE_NAMES
 from repro.reporting.compare import paper_values
 from repro.reporting.points import checked, kinds_of, points
 from repro.reporting.style import (
@@ -27,12 +28,12 @@ from repro.reporting.style import (
 from repro.rows import recorded_rows
 from repro.types import InputError
 
-STAGE_NAMES = ("end to end", "after step 1", "after step 2")
+NAMES = tuple(STAGE_NAMES.values())
 Pair = tuple[int, int]
 
 
 @styled()
-def draw_two_step(frame: pd.DataFrame, *, stages: Sequence[str], names: Sequence[str] = STAGE_NAMES) -> Drawing:
+def draw_two_step(frame: pd.DataFrame, *, stages: Sequence[str], names: Sequence[str] = NAMES) -> Drawing:
     """Table 1 as a figure: scores of the three stages by dim, and beside them what each step gained.
 
     One row of panels per kind of number; each has its own scale, since a small network and RoBERTa score apart.
