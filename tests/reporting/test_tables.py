@@ -112,3 +112,10 @@ def test_the_style_sheet_knows_every_class():
     variables = set(re.findall(r"var\((--repro-[a-z-]+)\)", style))
     light, dark = re.findall(r"(?::root|html\[data-theme=\"dark\"\]) \{(.*?)\}", style, flags=re.DOTALL)[:2]
     assert all(f"{name}:" in light and f"{name}:" in dark for name in variables)
+
+
+def test_a_page_without_recorded_rows_says_so():
+    shown = badge(make_rows([]), "recorded")
+    assert "no long run" in shown.html and "no long run" in shown.markdown
+    with pytest.raises(InputError, match="no rows"):
+        badge(make_rows([]))

@@ -154,8 +154,9 @@ def scorecard(folder: Path | None = None) -> pd.DataFrame:
 
 def counts(card: pd.DataFrame) -> pd.DataFrame:
     """How many claims of each document have which verdict, recorded and live."""
-    long = card.melt(["claim_id", "paper"], ["recorded", "live"], "kind", "verdict")
-    table = long.groupby(["paper", "kind", "verdict"]).size().unstack(fill_value=0)
+    long = card.rename(columns={"paper": "document"})
+    long = long.melt(["claim_id", "document"], ["recorded", "live"], "numbers", "verdict")
+    table = long.groupby(["document", "numbers", "verdict"]).size().unstack(fill_value=0)
     return table.reindex(columns=list(OUTCOMES), fill_value=0).reset_index()
 
 

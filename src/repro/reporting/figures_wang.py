@@ -146,7 +146,7 @@ def draw_readme_figure() -> Drawing:
         where = "Wang et al. 2023, Table 1" if kind == "paper" else "our long runs"
         panel.set_title(f"{kind} ({where})", loc="left")
     axes[0].set_ylabel("Spearman × 100, STS-B test")
-    add_legend(figure, series_handles(STAGE_NAMES))
+    add_legend(figure, series_handles(NAMES))
     figure.alt = f"STS-B score of two-step training against embedding dimension; numbers: {', '.join(kinds)}"
     return figure
 

@@ -9,9 +9,11 @@ import pandas as pd
 
 from repro.reporting.compare import KINDS, source_of
 from repro.reporting.verdict import MEANING, OUTCOMES
-from repro.types import InputError
+from repro.types import InputError, one_of
 
 MISSING = "–"
+PROSE = 40
+"""characters from which a cell is read as a sentence and given room"""
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,16 @@ def comparison(table: pd.DataFrame, *, caption: str = "") -> Shown:
     return show(shown, caption=caption, labels={"gap": "live − paper"})
 
 
-def badge(rows: pd.DataFrame) -> Shown:
-    """Where the live numbers of a page come from: data source first, in a colour of its own."""
+def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
+    """Where the live (or recorded) numbers of a page come from: data source first, in a colour of its own.
+
+    Raises:
+        InputError: for no rows, or an unknown kind of number.
+    """
+    one_of(kind, KINDS, "kind of number")
+    if kind == "recorded" and rows.empty:
+        nothing = "no long run of this experiment is recorded yet"
+        return Shown(f'<div class="badge-line">{_pill(kind, kind)} {nothing}</div>', f"recorded numbers: {nothing}")
     said = source_of(rows)
     source = said["data_source"]
     meaning = {
@@ -94,10 +104,12 @@ def badge(rows: pd.DataFrame) -> Shown:
     ]  # fmt: skip
     listed = " · ".join(f"<span>{escape(name)}: <b>{escape(value)}</b></span>" for name, value in rest)
     html = (
-        f'<div class="badge-line"><span class="source-badge source-{escape(source)}">data: {escape(source)}</span> '
+        f'<div class="badge-line">{_pill(kind, kind)} '
+        f'<span class="source-badge source-{escape(source)}">data: {escape(source)}</span> '
         f"<span>{escape(meaning)}</span> · {listed}</div>"
     )
-    return Shown(html, f"**data: {source}** ({meaning}); " + "; ".join(f"{name} {value}" for name, value in rest))
+    plain = "; ".join(f"{name} {value}" for name, value in rest)
+    return Shown(html, f"{kind} numbers, **data: {source}** ({meaning}); {plain}")
 
 
 def verdict_table(verdicts: pd.DataFrame, statements: Mapping[str, str] | None = None) -> Shown:
@@ -137,7 +149,9 @@ def _cell(column: Any, value: Any, digits: int) -> str:
         return f"<td>{_pill(value, value)}</td>"
     text = escape(_text(value, digits))
     number = isinstance(value, int | float) or text[:1].isdigit() or text[:1] in "−-" or text == MISSING
-    return f'<td class="number">{text}</td>' if number else f"<td>{text}</td>"
+    if number:
+        return f'<td class="number">{text}</td>'
+    return f'<td class="prose">{text}</td>' if len(text) > PROSE else f"<td>{text}</td>"
 
 
 def _pill(column: Any, title: str) -> str:
