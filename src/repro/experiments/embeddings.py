@@ -12,7 +12,7 @@ from repro.models.encoder import merge_equal
 from repro.store import Store, disk_full_explained
 from repro.types import Array, InputError
 
-CODE = ("repro.models.encoder", "repro.models.backbone", "repro.models.pooling", "repro.data.batching")
+CODE = ("repro.models.encoder", "repro.models.backbone", "repro.models.pooling", "repro.models.packing")
 
 
 @dataclass(frozen=True)
