@@ -1,5 +1,6 @@
 """Tables and badges: every number column says its kind; readable in light and dark, wide and narrow."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -12,6 +13,8 @@ from repro.reporting.verdict import MEANING, OUTCOMES
 from repro.types import InputError, one_of
 
 MISSING = "–"
+NUMBER = re.compile(r"–|[-−]?[\d.,]+( ± [\d.]+)?( \[[^]]*\]| \(\d+ seeds?\))?")
+"""what reads as a number: with its spread, interval or seeds, but not as the start of a sentence"""
 PROSE = 40
 """characters from which a cell is read as a sentence and given room"""
 
@@ -148,7 +151,7 @@ def _cell(column: Any, value: Any, digits: int) -> str:
     if column == "numbers" and value in KINDS:
         return f"<td>{_pill(value, value)}</td>"
     text = escape(_text(value, digits))
-    number = isinstance(value, int | float) or text[:1].isdigit() or text[:1] in "−-" or text == MISSING
+    number = isinstance(value, int | float) or NUMBER.fullmatch(text) is not None
     if number:
         return f'<td class="number">{text}</td>'
     return f'<td class="prose">{text}</td>' if len(text) > PROSE else f"<td>{text}</td>"
