@@ -1,5 +1,6 @@
 import copy
 import shutil
+import textwrap
 import time
 from pathlib import Path
 
@@ -152,3 +153,27 @@ def test_other_families_give_the_states_that_transformers_returns(family):
 def test_a_network_without_blocks_is_refused():
     with pytest.raises(InputError, match="Linear has no list of blocks"):
         backbone._block_list(torch.nn.Linear(2, 2))
+
+
+def test_a_hub_model_in_the_cache_loads_offline_with_its_own_pooling(tiny, tmp_path, python):
+    """The hub's cache layout, as a download leaves it; the hub itself is never asked."""
+    model = tmp_path / "hub" / "models--somebody--tiny"
+    snapshot = model / "snapshots" / "0123abcd"
+    shutil.copytree(tiny, snapshot)
+    (snapshot / "1_Pooling").mkdir()
+    (snapshot / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": true}')
+    (snapshot / "sentence_bert_config.json").write_text('{"max_seq_length": 16}')
+    (model / "refs").mkdir()
+    (model / "refs" / "main").write_text("0123abcd")
+    code = textwrap.dedent("""
+        import sys
+        from repro.models import SentenceEncoder
+        encoder = SentenceEncoder.load("somebody/tiny")
+        local = SentenceEncoder.load(sys.argv[1], pooling="mean")
+        same = (encoder.encode(["a word"]) == local.encode(["a word"])).all()
+        print(encoder.pooling, encoder.backbone.max_length, same)
+    """)
+    run = python(code, tiny, HF_HUB_CACHE=str(tmp_path / "hub"), HF_HUB_OFFLINE="1")
+    out, trouble = run.communicate(timeout=120)
+    assert run.returncode == 0, trouble
+    assert out.split()[-3:] == ["mean", "16", "True"]

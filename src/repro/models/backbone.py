@@ -6,12 +6,13 @@ has its own reading, so that several may run one network at a time.
 """
 
 import importlib.util
+import json
 import logging
 import os
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from threading import Lock, get_ident
 from typing import Any
@@ -24,6 +25,7 @@ from torch import Tensor, nn
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 import transformers
 from transformers import AutoConfig, AutoModel, AutoTokenizer, BertConfig, BertForMaskedLM
+from transformers.utils import cached_file
 
 from repro import paths
 from repro.store import sha256
@@ -202,11 +204,12 @@ def load_backbone(name_or_path: str, *, device: torch.device | str | None = None
     limit = min([n for n in limits if n and n < 1_000_000] or [512])
     if getattr(config, "model_type", "") in ("roberta", "xlm-roberta"):
         limit = min(limit, int(config.max_position_embeddings) - 2)  # positions start after the padding index
-    limit = min(limit, _sentence_transformers_length(place) or limit)
+    limit = min(limit, _note(place, "sentence_bert_config.json").get("max_seq_length") or limit)
     backbone = Backbone(model, tokenizer.backend_tokenizer, name=name_or_path, max_length=int(limit))
     return backbone.to(device or default_device()).eval()
 
 
+@cache
 def _hub_answers() -> bool:
     if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
         return True  # whether the proxy leads there is for the hub client to find out
@@ -255,22 +258,17 @@ def locate(name_or_path: str) -> str:
 
 def recorded_pooling(name_or_path: str) -> str:
     """The pooling a published encoder was trained with (its `1_Pooling/config.json`), else `cls`."""
-    import json
-
-    place = Path(locate(name_or_path))
-    note = place / "1_Pooling" / "config.json"
-    if note.is_file() and json.loads(note.read_text(encoding="utf-8")).get("pooling_mode_mean_tokens"):
-        return "mean"
-    return "cls"
+    return "mean" if _note(locate(name_or_path), "1_Pooling/config.json").get("pooling_mode_mean_tokens") else "cls"
 
 
-def _sentence_transformers_length(place: str) -> int | None:
-    note = Path(place) / "sentence_bert_config.json"
-    if not note.is_file():
-        return None
-    import json
-
-    return json.loads(note.read_text(encoding="utf-8")).get("max_seq_length")
+def _note(place: str, name: str) -> dict[str, Any]:
+    """A small JSON file of a model, local or on the hub; empty where it has none."""
+    folder = Path(place)
+    try:
+        path = folder / name if folder.is_dir() else Path(cached_file(place, name, local_files_only=not _hub_answers()))
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except OSError:  # the hub client's "no such file" is one too
+        return {}
 
 
 def _fresh_pooler(config: Any) -> dict[str, Any]:
