@@ -98,8 +98,8 @@ def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
     source = said["data_source"]
     meaning = {
         "microworld": "generated sentences with known meaning, in place of the benchmarks",
-        "local": "benchmark files of this machine",
-        "hub": "downloaded benchmarks",
+        "local": "the real benchmarks, from files",
+        "hub": "the real benchmarks, downloaded",
     }.get(source, source)
     rest = [
         ("backbone", said["backbone"]), ("training sentences", said["sentences"]), ("seed", said["seeds"]),
