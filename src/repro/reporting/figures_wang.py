@@ -143,7 +143,7 @@ def draw_readme_figure() -> Drawing:
         of_kind = found[found["kind"] == kind]
         _draw_scores(panel, of_kind, kind, stages)
         dim_axis(panel, list(of_kind["dim"]), room=WIDTH / len(kinds) - 0.8)
-        where = "Wang et al. 2023, Table 1" if kind == "paper" else "our long runs"
+        where = "RoBERTa-base" if kind == "paper" else "repro-tiny"
         panel.set_title(f"{kind} ({where})", loc="left")
     axes[0].set_ylabel("Spearman × 100, STS-B test")
     add_legend(figure, series_handles(NAMES))
