@@ -269,7 +269,8 @@ def test_rows_of_figure_2(config, store):
 
 
 def test_before_and_after(sweep, config):
-    rows = wang.before_after_rows(sweep, experiment="e", paper_table="t", profile="embedded")
+    dev = data.load("stsb", split="dev", source="microworld")
+    rows = wang.before_after_rows(sweep, dev, experiment="e", paper_table="t", profile="embedded")
     before = rows[rows["method"] == wang.UNTRAINED]["value"].item()
     assert before == sweep.cells[4].dev_before
     assert set(rows[rows["method"] == wang.END_TO_END]["dim"]) == set(DIMS)

@@ -117,11 +117,6 @@ class Drawing(Figure):
         return self.png()
 
 
-def use_style() -> None:
-    """Give every later matplotlib figure of this process the book's look."""
-    mpl.rcParams.update(dict(STYLE))
-
-
 @contextmanager
 def styled() -> Iterator[None]:
     """The book's look for a `with` block; as a decorator, for a function that draws."""

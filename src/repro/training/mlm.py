@@ -5,7 +5,7 @@ objective, so that SimCSE has something to teach them.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -212,8 +212,3 @@ def loss_curve(history: History, points: int = 200) -> list[tuple[int, float]]:
     losses = np.asarray(history.losses)
     window = max(1, len(losses) // points)
     return [(i + window, float(losses[i : i + window].mean())) for i in range(0, len(losses), window)]
-
-
-def card(config: PretrainConfig, figures: dict[str, float], history: History) -> dict[str, object]:
-    """What a model card records: configuration, figures and loss curve."""
-    return {"config": asdict(config), "figures": figures, "loss_curve": loss_curve(history)}
