@@ -15,10 +15,14 @@ Activation = Literal["tanh", "identity"]
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """One end-to-end SimCSE training: backbone, pooler width, data and schedule (PROTOCOLS §2.1)."""
+    """One end-to-end training: objective, backbone, pooler width, data and schedule (PROTOCOLS §2.1, §2.2)."""
 
+    objective: Literal["simcse", "nli"] = "simcse"
+    """contrastive on plain sentences, or a softmax classifier on entailment pairs"""
     backbone: str = "repro-tiny"
     """shipped name, local folder or hub id"""
+    layers: int | None = None
+    """blocks kept of the backbone, from the first; None keeps all"""
     dim: int = 128
     """embedding size d; may exceed the hidden size"""
     pooling: Pooling = "cls"
@@ -27,11 +31,13 @@ class TrainConfig:
     batch_size: int = 64
     """sentences per step, over all processes; gradient accumulation would not enlarge the negative set"""
     learning_rate: float = 3e-5
+    warmup: float = 0.0
+    """share of the steps over which the learning rate rises from 0"""
     max_length: int = 32
     """tokens kept of a training sentence"""
     epochs: float = 1.0
     sentences: int = 20_000
-    """training sentences, drawn from the corpus"""
+    """training sentences, or pairs of the `nli` objective, drawn from the corpus"""
     check_every: int = 125
     """steps between dev checks; the best check is kept"""
     checkpoint_by: Literal["pooler", "encoder"] = "pooler"
@@ -40,6 +46,8 @@ class TrainConfig:
     """leave equal texts out of the negatives; False is SimCSE as published"""
     dropout: float | None = None
     """dropout of every layer; None keeps the backbone's own"""
+    difference: Literal["abs", "signed"] = "abs"
+    """third feature of the `nli` classifier: |u − v|, or u − v as Wang et al. print it"""
     corpus: str = "wiki"
     validation: str = "stsb"
     """scored pairs whose dev split picks checkpoints, learning rates and opt"""
@@ -54,6 +62,10 @@ class TrainConfig:
     def __post_init__(self) -> None:
         check_dim(self.dim)
         check_dim(self.sentences, what="sentences")
+        one_of(self.objective, ("simcse", "nli"), "objective")
+        one_of(self.difference, ("abs", "signed"), "difference")
+        if self.layers is not None:
+            check_dim(self.layers, what="layers")
         if self.batch_size < 2:
             raise InputError(f"batch_size is {self.batch_size}: a contrastive loss needs at least 2 texts")
         if self.temperature <= 0:

@@ -7,8 +7,9 @@ import torch
 
 from repro.config import TrainConfig
 from repro.models import SentenceEncoder
-from repro.training import contrastive
-from repro.training.contrastive import own_share, train_contrastive, two_views
+from repro.training import end_to_end
+from repro.training.contrastive import train_contrastive, two_views
+from repro.training.end_to_end import own_share
 from repro.types import InputError
 
 
@@ -103,7 +104,7 @@ def test_too_few_sentences_for_one_batch(config, sentences):
 def test_shares_of_a_batch(monkeypatch):
     members = np.arange(12)
     assert own_share(members) is members
-    monkeypatch.setattr(contrastive, "world_size", lambda: 3)
+    monkeypatch.setattr(end_to_end, "world_size", lambda: 3)
     monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
     assert own_share(members).tolist() == [4, 5, 6, 7]
     with pytest.raises(InputError, match="batch_size 10 does not divide among 3 processes"):

@@ -6,26 +6,28 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
+from torch import nn
 
 from repro import data
 from repro.config import TrainConfig, digest
 from repro.evaluation import sts_spearman
-from repro.experiments.texts import fingerprint, training_sentences
+from repro.experiments.texts import fingerprint, training_pairs, training_sentences
 from repro.models import Pooler, SentenceEncoder
 from repro.models.backbone import default_device, locate
 from repro.seeding import cpu_count
 from repro.store import Store, sha256
 from repro.training.contrastive import train_contrastive
 from repro.training.loop import History
+from repro.training.nli import train_nli
 from repro.types import InputError
 
 PRODUCERS = (
     "repro.training.loop",
-    "repro.training.contrastive",
-    "repro.losses.contrastive",
+    "repro.training.end_to_end",
     "repro.losses.distributed",
     "repro.data.batching",
     "repro.seeding",
@@ -34,7 +36,12 @@ PRODUCERS = (
     "repro.models.pooler",
     "repro.models.pooling",
 )
-"""modules whose code decides the bytes of a trained encoder"""
+"""modules whose code decides the bytes of a trained encoder, whatever the objective"""
+OBJECTIVES = {
+    "simcse": ("repro.training.contrastive", "repro.losses.contrastive"),
+    "nli": ("repro.training.nli", "repro.losses.nli"),
+}
+"""and those of one objective"""
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,15 @@ class TrainedCell:
         return pooler.to(default_device()).eval()
 
     @cached_property
+    def head(self) -> nn.Linear:
+        """The classifier that the `nli` objective trained along."""
+        weights = load_file(self.folder / "head.safetensors")
+        outputs, inputs = weights["weight"].shape
+        head = nn.Linear(inputs, outputs)
+        head.load_state_dict(weights)
+        return head.to(default_device())
+
+    @cached_property
     def history(self) -> History:
         """Losses and dev checks of the training."""
         return History(**json.loads((self.folder / "history.json").read_text(encoding="utf-8"))["history"])
@@ -84,7 +100,7 @@ def cell_key(config: TrainConfig) -> str:
             "corpus": fingerprint(config.corpus, config.source),
             "validation": fingerprint(config.validation, config.source),
         },
-        code=PRODUCERS,
+        code=(*PRODUCERS, *OBJECTIVES[config.objective]),
     )
 
 
@@ -117,15 +133,17 @@ def train_cell(config: TrainConfig, store: Store, *, progress: bool = True) -> T
 
     @threads(config.threads)
     def make(target: Path, work: Path) -> None:
-        trained = train_contrastive(
-            config,
-            training_sentences(config, store),
-            dev_scorer(config.validation, config.source),
-            state_path=work / "state.safetensors",
-            save_every=config.save_every,
-            progress=progress,
-        )
+        options: dict[str, Any] = {
+            "state_path": work / "state.safetensors", "save_every": config.save_every, "progress": progress,
+        }  # fmt: skip
+        dev = dev_scorer(config.validation, config.source)
+        if config.objective == "nli":
+            trained = train_nli(config, training_pairs(config), dev, **options)
+        else:
+            trained = train_contrastive(config, training_sentences(config, store), dev, **options)
         trained.encoder.save(target)
+        if trained.head is not None:
+            save_file(dict(trained.head.state_dict()), target / "head.safetensors")
         note = {"history": asdict(trained.history), "dev_before": trained.dev_before, "config": asdict(config)}
         (target / "history.json").write_text(json.dumps(note), encoding="utf-8")
 

@@ -63,3 +63,13 @@ def training_sentences(config: TrainConfig, store: Store) -> tuple[str, ...]:
 
     made = store.get_or_make("sentences", digest(wanted), make, config=wanted)
     return tuple(json.loads((made.folder / "sentences.json").read_text(encoding="utf-8")))
+
+
+def training_pairs(config: TrainConfig) -> data.LabelledPairs:
+    """The training pairs of a configuration of the `nli` objective."""
+    pairs = data.load(config.corpus, split="train", source=config.source, limit=config.sentences)
+    if not isinstance(pairs, data.LabelledPairs):
+        raise InputError(
+            f"{config.corpus!r} is not a set of labelled pairs: the nli objective needs one, such as 'nli'"
+        )
+    return pairs

@@ -29,7 +29,7 @@ from transformers.utils import cached_file
 
 from repro import paths
 from repro.store import sha256
-from repro.types import InputError
+from repro.types import InputError, check_dim
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
@@ -151,6 +151,15 @@ class Backbone(nn.Module):
         reading.states[number] = output[0] if isinstance(output, tuple) else output
         if number == reading.deepest < self.n_layers:
             raise _Enough
+
+    def keep(self, layers: int) -> None:
+        """Drop all blocks above the first `layers`: a shallower network, for good.
+
+        Raises:
+            InputError: if there are fewer blocks.
+        """
+        del self._blocks[check_dim(layers, limit=self.n_layers, what="layers") :]
+        self.model.config.num_hidden_layers = layers  # type: ignore[union-attr]
 
     def set_dropout(self, probability: float) -> None:
         """Use one dropout probability everywhere in the network."""

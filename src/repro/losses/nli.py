@@ -1,0 +1,52 @@
+"""Softmax classification of entailment pairs (Reimers & Gurevych, 2019; Wang et al., 2023, §5.2; PROTOCOLS §2.2)."""
+
+import torch
+from torch import Tensor
+
+from repro.types import InputError, check_same_length, one_of
+
+DIFFERENCES = ("abs", "signed")
+CLASSES = 3
+
+
+def nli_features(u: Tensor, v: Tensor, *, difference: str = "abs") -> Tensor:
+    """Features [u; v; |u − v|] of pairs (B, 3d), or [u; v; u − v] with `difference="signed"`.
+
+    With the signed difference every logit is a part from u plus a part from v: no similarity can be expressed.
+
+    Raises:
+        InputError: for mismatched shapes or an unknown difference.
+    """
+    one_of(difference, DIFFERENCES, "difference")
+    if u.shape != v.shape:
+        raise InputError(f"u has shape {tuple(u.shape)}, v {tuple(v.shape)}: expected one embedding per side")
+    delta = u - v
+    return torch.cat([u, v, delta.abs() if difference == "abs" else delta], dim=-1)
+
+
+def softmax_nli(
+    u: Tensor, v: Tensor, labels: Tensor, weight: Tensor, bias: Tensor | None = None, *, difference: str = "abs"
+) -> Tensor:
+    """Mean cross-entropy of the three classes, logits V[u; v; |u − v|] + c; embeddings are not normalised.
+
+    Args:
+        u: embeddings of the premises (B, d).
+        v: embeddings of the hypotheses (B, d).
+        labels: classes 0, 1 or 2 (B,), integers.
+        weight: V (3, 3d).
+        bias: c (3,).
+        difference: `abs`, or `signed` as Wang et al. print it.
+
+    Raises:
+        InputError: for a label outside 0 … 2, mismatched lengths, or a V that does not fit.
+    """
+    check_same_length(u=u, labels=labels)
+    if len(u) == 0:
+        raise InputError("no pairs: expected at least one")
+    if labels.min() < 0 or labels.max() >= CLASSES:
+        bad = labels[(labels < 0) | (labels >= CLASSES)][0].item()
+        raise InputError(f"label {bad}: expected 0, 1 or 2 (contradiction, entailment, neutral)")
+    if weight.shape != (CLASSES, 3 * u.shape[-1]):
+        raise InputError(f"weight has shape {tuple(weight.shape)}: expected ({CLASSES}, {3 * u.shape[-1]})")
+    logits = torch.nn.functional.linear(nli_features(u, v, difference=difference), weight, bias)
+    return torch.nn.functional.cross_entropy(logits.float(), labels)
