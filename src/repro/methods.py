@@ -7,4 +7,12 @@ STAGES = (END_TO_END, STEP_1, STEP_2)
 """the three blocks of Wang et al.'s Tables 1 and 2"""
 STAGE_NAMES = {END_TO_END: "end to end", STEP_1: "after step 1", STEP_2: "after step 2"}
 """what tables and legends call them"""
+ENCODER_ALONE = "Encoder_d (pooler_d used only in training)"
+"""last block of Table 2"""
+FULL = "SimCSE-RoBERTa_base"
+TRAINED_NARROW = "SimCSE-RoBERTa_base w/ end-to-end training"
+TWO_STEP = "SimCSE-RoBERTa_base w/ two-step training"
+REDUCED = {"PCA": "pca", "Isomap": "isomap", "LLE": "lle"}
+"""rows of Tables 3 and 4 to the reducers that make them"""
+MAJORITY = "majority class"
 UNTRAINED = "untrained backbone"

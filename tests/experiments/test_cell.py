@@ -140,7 +140,7 @@ def test_the_identity_of_a_backbone_is_its_bytes(tiny, tmp_path):
 
 
 def test_the_dev_score_is_that_of_the_dev_split(tiny):
-    encoder = SentenceEncoder.load(tiny, dim=8)
+    encoder = SentenceEncoder.load(tiny, dim=8, pooling="mean")  # a random CLS says the same of all: ranks of rounding
     dev = data.load("stsb", split="dev", source="microworld")
     X1, X2 = encoder.encode(dev.texts1), encoder.encode(dev.texts2)
     expected = sts_spearman(X1, X2, dev.scores)

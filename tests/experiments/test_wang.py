@@ -15,6 +15,7 @@ from repro.config import StepTwoConfig
 from repro.data.batching import epoch_order
 from repro.experiments import wang
 from repro.experiments.grid import train_all
+from repro.experiments.sweep import spearman_of
 from repro.experiments.texts import training_sentences
 from repro.models import SentenceEncoder
 from repro.seeding import derive_seed, make_rng
@@ -188,7 +189,7 @@ def test_dev_never_falls_and_the_second_call_finds_the_poolers(sweep, store, set
         assert run["dev_after"] >= run["dev_before"]
         assert torch.equal(again.new_poolers[d].linear.weight, first.new_poolers[d].linear.weight)
         table = sweep.states[first.opt[d]].map(first.new_poolers[d].project)
-        assert wang._spearman(table, sets["dev"]) == pytest.approx(run["dev_after"], abs=1e-9)
+        assert spearman_of(table, sets["dev"]) == pytest.approx(run["dev_after"], abs=1e-9)
 
 
 def test_poolers_chosen_on_other_pairs_are_other_poolers(sweep, store, sets):
@@ -203,7 +204,7 @@ def test_opt_follows_the_rule(select_by, sweep, store, sets):
     dev = sets["dev"]
     for d in DIMS:
         read = {"encoder": None, "pooler_max": max(DIMS), "pair": d}[select_by]
-        scores = {i: wang._spearman(sweep.embeddings(i, read), dev) for i in DIMS}
+        scores = {i: spearman_of(sweep.embeddings(i, read), dev) for i in DIMS}
         assert trained.opt[d] == max(DIMS, key=lambda i: (scores[i], i))
 
 
@@ -213,7 +214,7 @@ def test_the_diagonal_of_the_grid_is_end_to_end(sweep, sets):
         np.testing.assert_allclose(sweep.embeddings(d, d)[texts], cell.encoder.encode(texts), atol=1e-5)
         np.testing.assert_allclose(sweep.embeddings(d)[texts], cell.encoder.encode(texts, readout="encoder"), atol=1e-5)
         score = naive_score(cell.encoder, cell.encoder.pooler, sets["test"])
-        assert wang._spearman(sweep.embeddings(d, d), sets["test"]) == pytest.approx(score, abs=1e-6)
+        assert spearman_of(sweep.embeddings(d, d), sets["test"]) == pytest.approx(score, abs=1e-6)
 
 
 def test_n_encoders_times_m_poolers_are_n_encodes(config, sets, tmp_path, store, monkeypatch):
@@ -228,7 +229,7 @@ def test_n_encoders_times_m_poolers_are_n_encodes(config, sets, tmp_path, store,
     other = data.load("stsb", split="test", source="microworld", limit=70, seed=3)
     fresh = wang.train_sweep(config, DIMS, [sets["test"], other], store, progress=False)
     assert fresh.hits == len(DIMS)
-    grid = [wang._spearman(fresh.embeddings(i, j), part) for part in (sets["test"], other) for i in DIMS for j in DIMS]
+    grid = [spearman_of(fresh.embeddings(i, j), part) for part in (sets["test"], other) for i in DIMS for j in DIMS]
     assert len(grid) == 18
     assert len(counted) == len(DIMS)
     wang.train_sweep(config, DIMS, [sets["test"], other], store, progress=False)

@@ -55,7 +55,7 @@ def bootstrap_spearman(predicted: Any, gold: Any, *, subsets: Any = None, resamp
     A constant side has no rank correlation: all three numbers are NaN, with a warning.
     """
     (value,), draws = _bootstrap_spearmans([predicted], gold, subsets, resamples, seed)
-    return _percentiles(value, draws[:, 0])
+    return percentiles(value, draws[:, 0])
 
 
 def paired_spearman_difference(
@@ -64,7 +64,27 @@ def paired_spearman_difference(
     """Spearman of a minus Spearman of b, both read on the same resampled items."""
     check_same_length(predicted_a=predicted_a, predicted_b=predicted_b)
     value, draws = _bootstrap_spearmans([predicted_a, predicted_b], gold, subsets, resamples, seed)
-    return _percentiles(value[0] - value[1], draws[:, 0] - draws[:, 1])
+    return percentiles(value[0] - value[1], draws[:, 0] - draws[:, 1])
+
+
+def spearman_draws(
+    predictions: Sequence[Any], gold: Any, *, subsets: Any = None, resamples: int = 2000, seed: int
+) -> tuple[Floats, Floats]:
+    """Spearman of several predictions (P,), and of each on the same resampled items (resamples, P).
+
+    Whatever is computed from them, a difference or a mean over datasets, is a resample of that quantity.
+    """
+    return _bootstrap_spearmans(list(predictions), gold, subsets, resamples, seed)
+
+
+def accuracy_draws(corrects: Sequence[Any], *, resamples: int = 2000, seed: int) -> tuple[Floats, Floats]:
+    """Accuracy of several predictions (P,), and of each on the same resampled items (resamples, P)."""
+    table = np.column_stack([_zero_one(correct, "correct") for correct in corrects])  # (n, P)
+    n, rng = len(table), make_rng(seed, "bootstrap")
+    step = max(1, CHUNK // n)
+    sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
+    members = subset_members(None, n, resamples)
+    return table.mean(0), np.concatenate([draw_counts(members, size, rng) @ table / n for size in sizes])
 
 
 def bootstrap_accuracy(correct: Any, *, subsets: Any = None, resamples: int = 2000, seed: int) -> Interval:
@@ -197,10 +217,11 @@ def _bootstrap_mean(values: Floats, subsets: Any, resamples: int, seed: int) -> 
         # Items that hold the same value are exchangeable: their counts in a resample are one multinomial draw.
         levels, counts = np.unique(values[members], return_counts=True)
         total = total + rng.multinomial(len(members), counts / len(members), size=resamples) @ levels
-    return _percentiles(float(values.mean()), total / len(values))
+    return percentiles(float(values.mean()), total / len(values))
 
 
-def _percentiles(value: float, draws: Floats) -> Interval:
+def percentiles(value: float, draws: Floats) -> Interval:
+    """A quantity with the 95 % percentile interval of its resamples; NaN ends where it has none."""
     # A resample can be constant by chance on tiny sets: it carries no correlation and is left out.
     if np.isnan(value) or np.isnan(draws).all():
         return Interval(float(value), np.nan, np.nan)

@@ -8,18 +8,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 
 from repro import data
 from repro.config import TrainConfig
 from repro.data.sets import DataSet
 from repro.evaluation.protocol import Score, all_texts, score_classification, score_sts
+from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.experiments.cell import TrainedCell
 from repro.experiments.embeddings import TextTable, encode_once
 from repro.experiments.grid import train_all
 from repro.seeding import cpu_count
 from repro.store import Store
-from repro.types import InputError
+from repro.types import Array, InputError
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,8 @@ class Sweep:
         c = self.config
         device = "cuda" if torch.cuda.is_available() else "cpu"
         return {
-            "backbone": c.backbone, "seed": c.seed, "data_source": c.source, "n_train": c.sentences, "device": device,
+            "backbone": c.backbone, "layer": c.layers, "seed": c.seed, "data_source": c.source,
+            "n_train": c.sentences, "device": device,
         }  # fmt: skip
 
 
@@ -92,3 +95,19 @@ def score_task(table: TextTable, name: str, splits: Mapping[str, DataSet], *, se
         return score_sts(table.__getitem__, last, seed=seed)
     form = data.get_spec(name).form if name in data.DATASETS else None
     return score_classification(table.__getitem__, splits, form=form, seed=seed)
+
+
+def cosines_of(table: TextTable, pairs: data.ScoredPairs) -> Array:
+    """Cosine of every pair (n,)."""
+    X1, X2 = table[pairs.texts1], table[pairs.texts2]
+    return np.asarray(prefix_cosines(X1, X2, [X1.shape[1]])[0])
+
+
+def spearman_of(table: TextTable, pairs: data.ScoredPairs) -> float:
+    """Spearman of the cosines with the gold scores of some pairs."""
+    return float(sts_spearman(table[pairs.texts1], table[pairs.texts2], pairs.scores))
+
+
+def score_columns(score: Score) -> dict[str, Any]:
+    """The columns of a row that a score fills."""
+    return {"metric": score.metric, "value": score.value, "ci_low": score.ci_low, "ci_high": score.ci_high}

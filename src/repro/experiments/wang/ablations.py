@@ -1,0 +1,242 @@
+"""What Wang et al. (2023) say beside their tables, measured: §4.3, §4.4, Limitations.
+
+Where step 2 starts, whether its encoder must stay frozen, how many candidates pay, what each step costs, and whether
+the pooler is "a rough approximation of a PCA layer".
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from itertools import combinations
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from repro import data
+from repro.config import StepTwoConfig, digest
+from repro.evaluation.stats import paired_spearman_difference
+from repro.evaluation.sts import sts_spearman
+from repro.experiments.cell import OBJECTIVES, PRODUCERS, TrainedCell, dev_scorer, threads
+from repro.experiments.embeddings import encode_once
+from repro.experiments.sweep import Sweep, cosines_of, spearman_of
+from repro.experiments.texts import training_sentences
+from repro.experiments.wang.grid import Grid, pair_scores
+from repro.experiments.wang.step_two import step_two
+from repro.experiments.wang.two_step import TwoStep, train_two_step
+from repro.methods import END_TO_END, STEP_1, STEP_2
+from repro.models import Pooler, SentenceEncoder
+from repro.rows import make_rows
+from repro.store import Store
+from repro.training.contrastive import train_contrastive
+from repro.training.two_step import choose, splice
+from repro.types import Array
+
+
+def start_rows(
+    sweep: Sweep, dev: data.ScoredPairs, test: data.ScoredPairs, config: StepTwoConfig, store: Store, **shared: Any
+) -> pd.DataFrame:
+    """Step 2 from the pooler at hand and from fresh weights (§4.3): scores, and current − random as `start_gain`."""
+    runs = {start: train_two_step(sweep, dev, replace(config, start=start), store) for start in ("current", "random")}
+    rows: list[dict[str, Any]] = []
+    for d in sorted(sweep.cells):
+        cosines = {}
+        for start, run in runs.items():
+            table = sweep.states[run.opt[d]].map(run.new_poolers[d].project)
+            cosines[start] = cosines_of(table, test)
+            rows.append(
+                {"method": STEP_2, "dim": d, "setting": f"start={start}", "metric": "spearman",
+                 "value": spearman_of(table, test)}
+            )  # fmt: skip
+        rows.append(_gain("start_gain", STEP_2, d, cosines["current"], cosines["random"], test, sweep.config.seed))
+    return make_rows(rows, readout="pooler", dataset=test.name, **sweep.shared(), **shared)
+
+
+def joint_rows(
+    sweep: Sweep, trained: TwoStep, dims: Sequence[int], test: data.ScoredPairs, store: Store, **shared: Any
+) -> pd.DataFrame:
+    """Step 2 with the encoder frozen or trained along (§4.3): scores, and frozen − joint as `frozen_gain`.
+
+    The joint run continues both parts of the spliced model on the schedule of end-to-end training.
+    """
+    rows: list[dict[str, Any]] = []
+    for d in dims:
+        cosines = {}
+        frozen = sweep.states[trained.opt[d]].map(trained.new_poolers[d].project)
+        encoder, seconds = _joint(sweep.cells[trained.opt[d]], sweep.cells[d], store)
+        X = encoder.encode([*test.texts1, *test.texts2])
+        sides = X[: len(test)], X[len(test) :]
+        values = {"frozen": spearman_of(frozen, test), "joint": float(sts_spearman(*sides, test.scores))}
+        unit = [side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in sides]
+        cosines = {"frozen": cosines_of(frozen, test), "joint": (unit[0] * unit[1]).sum(1)}
+        for name, value in values.items():
+            rows.append(
+                {"method": STEP_2, "dim": d, "setting": f"encoder={name}", "metric": "spearman", "value": value}
+            )
+        rows.append(_gain("frozen_gain", STEP_2, d, cosines["frozen"], cosines["joint"], test, sweep.config.seed))
+        rows.append({"method": STEP_2, "dim": d, "setting": "encoder=joint", "metric": "train_seconds",
+                     "value": seconds, "seconds": seconds})  # fmt: skip
+    return make_rows(rows, readout="pooler", dataset=test.name, **sweep.shared(), **shared)
+
+
+def _joint(opt: TrainedCell, narrow: TrainedCell, store: Store) -> tuple[SentenceEncoder, float]:
+    """The spliced model after end-to-end training of both parts, kept in the store."""
+    config = narrow.config
+    key = digest(
+        {"encoder": opt.key, "pooler": narrow.key, "joint": asdict(config)},
+        code=(*PRODUCERS, *OBJECTIVES[config.objective]),
+    )
+
+    @threads(config.threads)
+    def make(target: Path, work: Path) -> None:
+        encoder = splice(opt.encoder, narrow.pooler)
+        if config.dropout is not None:
+            encoder.backbone.set_dropout(config.dropout)
+        trained = train_contrastive(
+            config, training_sentences(config, store), dev_scorer(config.validation, config.source), encoder=encoder,
+            state_path=work / "state.safetensors", save_every=config.save_every,
+        )  # fmt: skip
+        trained.encoder.save(target)
+
+    made = store.get_or_make("encoders", key, make, config={"joint": [opt.key, narrow.key]})
+    return SentenceEncoder.load(str(made.folder)), made.seconds
+
+
+def candidate_rows(
+    sweep: Sweep, dev: data.ScoredPairs, test: data.ScoredPairs, config: StepTwoConfig, store: Store, **shared: Any
+) -> pd.DataFrame:
+    """Mean test score by the number of candidate dims (§4.4), over all candidate sets of each size.
+
+    For a target d and a set S the trained encoders are those of S ∪ {d}; opt is the best of them on dev. All pairs of
+    encoder and pooler are scored once, after step 1 and, with every pooler trained again on every encoder, after
+    step 2, so that every set is a look-up. Setting `candidates=k`; metric `trainings` is the mean of |S ∪ {d}|.
+    """
+    dims = sorted(sweep.cells)
+    alone = {i: spearman_of(sweep.embeddings(i), dev) for i in dims}
+    final: dict[str, Grid] = {STEP_1: pair_scores(sweep, test), STEP_2: {}}
+    for i in dims:
+        new = step_two(sweep, i, dims, dev, config, store).new_poolers
+        final[STEP_2] |= {(i, j): spearman_of(sweep.states[i].map(new[j].project), test) for j in dims}
+    rows: list[dict[str, Any]] = []
+    for size in range(len(dims) + 1):
+        sets = list(combinations(dims, size))
+        for d in dims:
+            trained = [{*chosen, d} for chosen in sets]
+            opts = [choose({i: alone[i] for i in those}) for those in trained]
+            common = {"dim": d, "setting": f"candidates={size}"}
+            for stage, grid in final.items():
+                mean = float(np.mean([grid[i, d] for i in opts]))
+                rows.append({**common, "method": stage, "metric": "spearman", "value": mean})
+            count = float(np.mean([len(those) for those in trained]))
+            rows.append({**common, "method": END_TO_END, "metric": "trainings", "value": count})
+    return make_rows(rows, readout="pooler", dataset=test.name, **sweep.shared(), **shared)
+
+
+def cost_rows(sweep: Sweep, trained: TwoStep, dev: data.ScoredPairs, **shared: Any) -> pd.DataFrame:
+    """Seconds of lines 2–4 (all trainings), line 5 (scoring the encoders), lines 6–7 and line 8 (§4.4: |D|·C)."""
+    started = perf_counter()
+    for i in sweep.cells:
+        encoder = sweep.cells[i].encoder
+        X = encoder.encode([*dev.texts1, *dev.texts2], readout="encoder")
+        sts_spearman(X[: len(dev)], X[len(dev) :], dev.scores)
+    scoring = perf_counter() - started
+    seconds = {
+        "lines 2–4: one training per dim": sum(cell.seconds for cell in sweep.cells.values()),
+        "line 5: score every encoder": scoring,
+        "line 8: step 2, all dims": trained.seconds,
+    }
+    rows = [
+        {"method": line, "metric": "seconds", "value": value, "seconds": value, "setting": f"|D|={len(sweep.cells)}"}
+        for line, value in seconds.items()
+    ]
+    return make_rows(rows, dataset=sweep.config.corpus, **sweep.shared(), **shared)
+
+
+def encode_cost_rows(
+    sweep: Sweep, texts: Sequence[str], dims: Sequence[int], *, repeats: int = 5, **shared: Any
+) -> pd.DataFrame:
+    """Seconds per sentence of encoding with poolers of several widths (§2: the width costs almost nothing).
+
+    One encoder, fresh poolers; rounds over the widths take turns, and the median round counts.
+    """
+    encoder = next(iter(sweep.cells.values())).encoder
+    taken: dict[int, list[float]] = {d: [] for d in dims}
+    for _ in range(repeats):
+        for d in dims:
+            encoder.pooler = Pooler(encoder.hidden_dim, d).initialise(0).to(encoder.backbone.device)
+            started = perf_counter()
+            encoder.encode(texts)
+            taken[d].append((perf_counter() - started) / len(texts))
+    rows = [
+        {"method": END_TO_END, "dim": d, "metric": "encode_seconds", "value": float(np.median(times)),
+         "ci_low": min(times), "ci_high": max(times), "setting": f"{len(texts)} sentences, median of {repeats}"}
+        for d, times in taken.items()
+    ]  # fmt: skip
+    return make_rows(rows, readout="pooler", dataset=sweep.config.corpus, **sweep.shared(), **shared)
+
+
+def subspace_rows(sweeps: Mapping[str, Sweep], store: Store, *, sentences: int = 2000, **shared: Any) -> pd.DataFrame:
+    """How near the pooler's row space is to the top principal components of its own encoder's states (Limitations).
+
+    Per activation and dim d < hidden_dim, on states of training sentences: `subspace_overlap`, the mean cos² of the
+    principal angles between the two d-dimensional spaces (method `chance`: d / hidden_dim, two random spaces; method
+    `untrained`: the pooler before training), and `variance_kept`, the share of the variance inside a space.
+
+    Args:
+        sweeps: by activation of the pooler, trained alike.
+        store: where states are kept.
+        sentences: how many training sentences the components are taken from.
+        shared: columns common to all rows.
+    """
+    parts = []
+    for activation, sweep in sweeps.items():
+        rows: list[dict[str, Any]] = []
+        for d, cell in sorted(sweep.cells.items()):
+            hidden = cell.pooler.hidden_dim
+            if d >= hidden:
+                continue
+            texts = training_sentences(replace(cell.config, sentences=sentences), store)
+            table, _ = encode_once(lambda cell=cell: cell.encoder, cell.key, texts, store)  # type: ignore[misc]
+            components, variances = principal_components(table[texts])
+            learned = row_space(cell.pooler)
+            fresh = row_space(Pooler(hidden, d).initialise(cell.config.seed))
+            total = variances.sum()
+            found = {
+                ("trained pooler", "subspace_overlap"): overlap(learned, components[:, :d]),
+                ("untrained pooler", "subspace_overlap"): overlap(fresh, components[:, :d]),
+                ("chance", "subspace_overlap"): d / hidden,
+                ("trained pooler", "variance_kept"): float((variances @ (components.T @ learned) ** 2).sum() / total),
+                ("PCA", "variance_kept"): float(variances[:d].sum() / total),
+                ("chance", "variance_kept"): d / hidden,
+            }
+            rows += [
+                {"method": method, "metric": metric, "value": value, "dim": d, "setting": f"activation={activation}"}
+                for (method, metric), value in found.items()
+            ]
+        parts.append(make_rows(rows, readout="encoder", dataset=sweep.config.corpus, **sweep.shared(), **shared))
+    return pd.concat(parts, ignore_index=True)
+
+
+def principal_components(X: Array) -> tuple[Array, Array]:
+    """Eigenvectors (D, D), by falling variance, and variances (D,) of the centred rows of X, in float64."""
+    centred = np.asarray(X, np.float64) - X.mean(0, dtype=np.float64)
+    variances, vectors = np.linalg.eigh(centred.T @ centred / len(X))
+    return vectors[:, ::-1], variances[::-1]
+
+
+def row_space(pooler: Pooler) -> Array:
+    """Orthonormal basis (D, d) of the space that the pooler's weight reads."""
+    weight = pooler.linear.weight.detach().cpu().numpy().astype(np.float64)
+    return np.asarray(np.linalg.qr(weight.T)[0])
+
+
+def overlap(A: Array, B: Array) -> float:
+    """Mean cos² of the principal angles between two subspaces given by orthonormal columns (D, d): 0 to 1."""
+    return float(((A.T @ B) ** 2).sum() / min(A.shape[1], B.shape[1]))
+
+
+def _gain(metric: str, method: str, dim: int, a: Array, b: Array, test: data.ScoredPairs, seed: int) -> dict[str, Any]:
+    found = paired_spearman_difference(a, b, test.scores, subsets=test.subsets, seed=seed)
+    return {"metric": metric, "method": method, "dim": dim, "value": found.value, "ci_low": found.low,
+            "ci_high": found.high}  # fmt: skip
