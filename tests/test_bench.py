@@ -13,7 +13,7 @@ def checkout(monkeypatch):
     monkeypatch.delenv("REPRO_DATA", raising=False)
 
 
-@pytest.mark.parametrize("name", ["step_two", "grid"])
+@pytest.mark.parametrize("name", ["senteval", "step_two", "grid"])
 def test_ours_and_the_peer_give_equal_results(name):
     from bench import benchmark
 

@@ -1,0 +1,287 @@
+"""SentEval's classifier beside one written as its authors describe it: a fit after another, in torch."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import make_classification
+from torch import nn
+
+from repro.data.sets import LabelledTexts
+from repro.evaluation import linear_probe, nested_cv_accuracy, senteval
+from repro.evaluation.classify import FOLDS, nested_cv, probe, stratified_folds
+from repro.evaluation.protocol import score_classification
+from repro.types import InputError
+
+
+def made(classes=2, n=200, seed=0, sep=1.0, scale=1.0, **options):
+    settings = {"n_informative": 6, "n_classes": classes, "class_sep": sep, "flip_y": 0.1, **options}
+    X, y = make_classification(n, 12, random_state=seed, **settings)
+    return (scale * X).astype(np.float32), y
+
+
+SMALL = 0.1
+"""features so small that the penalty's share of the gradient decides"""
+
+
+def literal_fit(X, y, learn, dev, penalty, rows, starts, seed):
+    """One head by torch's own layer, loss and optimiser; the rows come in the shared order, cut to its own."""
+    head = nn.Linear(X.shape[1], y.max() + 1)
+    start = torch.from_numpy(senteval.initial_head(seed, y.max() + 1, X.shape[1]))
+    with torch.no_grad():
+        head.weight.copy_(start[:, :-1])
+        head.bias.copy_(start[:, -1])
+    optimiser = torch.optim.Adam(head.parameters(), weight_decay=penalty)
+    orders = senteval.row_orders(rows, seed)
+    features, target = torch.from_numpy(X), torch.from_numpy(y)
+    best, misses, passes = -1.0, 0, 0
+    while passes <= 200:
+        for _ in range(4):
+            for chunk in np.split(next(orders), starts[1:]):
+                own = chunk[learn[chunk]]
+                optimiser.zero_grad()
+                nn.functional.cross_entropy(head(features[own]), target[own]).backward()
+                optimiser.step()
+        passes += 4
+        accuracy = literal_score(head, X[dev], y[dev])
+        if accuracy > best:
+            best, kept = accuracy, {name: value.clone() for name, value in head.state_dict().items()}
+        else:
+            if misses >= 5:
+                break
+            misses += 1
+    head.load_state_dict(kept)
+    return head, best
+
+
+def literal_score(head, X, y):
+    return float((literal_answers(head, X) == y).mean())
+
+
+def literal_answers(head, X):
+    return head(torch.from_numpy(X)).argmax(1).numpy()
+
+
+def literal_choice(X, y, fold, rows, starts, seed):
+    scores = []
+    for penalty in senteval.PENALTIES:
+        fits = [
+            literal_fit(X, y, (fold >= 0) & (fold != k), fold == k, penalty, rows, starts, seed) for k in range(FOLDS)
+        ]
+        scores.append(round(100 * np.mean([best for _, best in fits]), 2))
+    return senteval.PENALTIES[int(np.argmax(scores))]
+
+
+def literal_refit(X, y, members, penalty, rows, starts, seed):
+    dev = np.zeros(len(y), bool)
+    dev[senteval.dev_rows(np.flatnonzero(members), seed)] = True
+    return literal_fit(X, y, members & ~dev, dev, penalty, rows, starts, seed)[0]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize(("classes", "compared"), [(2, 7), (3, 2)])  # the loops are slow
+def test_nested_cross_validation_equals_the_loops(classes, compared, seed=2):
+    X, y = made(classes, 150, seed, scale=SMALL)
+    found = nested_cv(X, y, protocol="senteval", seed=seed)
+    assert found.chosen[compared] > senteval.PENALTIES[0]
+    outer = stratified_folds(y, FOLDS, seed)
+    inner = np.full((FOLDS, len(y)), -1)
+    for i in range(FOLDS):
+        inner[i, outer != i] = stratified_folds(y[outer != i], FOLDS, seed, "inner", i)
+    everything = np.arange(len(y))
+    sizes = [((inner[i] >= 0) & (inner[i] != k)).sum() for i in range(FOLDS) for k in range(FOLDS)]
+    starts = senteval.chunk_starts(len(y), np.array(sizes))
+    outer_sizes = [count - max(1, int(0.05 * count)) for count in (outer != np.arange(FOLDS)[:, None]).sum(1)]
+    outer_starts = senteval.chunk_starts(len(y), np.array(outer_sizes))
+    assert found.chosen[compared] == literal_choice(X, y, inner[compared], everything, starts, seed)
+    test = outer == compared
+    head = literal_refit(X, y, ~test, found.chosen[compared], everything, outer_starts, seed)
+    assert (found.correct[test] == (literal_answers(head, X[test]) == y[test])).all()
+    assert found.accuracy == pytest.approx(np.mean([found.correct[outer == i].mean() for i in range(FOLDS)]))
+
+
+@pytest.mark.parametrize(("classes", "seed"), [(2, 2), (3, 0)])
+def test_ten_folds_equal_the_loops(classes, seed):
+    X, y = made(classes, 300, seed, scale=SMALL)
+    (X, X_test), (y, y_test) = np.split(X, [200]), np.split(y, [200])
+    found = probe(X, y, X_test, y_test, protocol="senteval", seed=seed)
+    assert found.chosen[0] > senteval.PENALTIES[1]
+    fold, rows = stratified_folds(y, FOLDS, seed), np.arange(200)
+    starts = senteval.chunk_starts(200, np.full(FOLDS, 180))
+    assert found.chosen == (literal_choice(X, y, fold, rows, starts, seed),)
+    everything = np.ones(200, bool)
+    learnt = np.setdiff1d(rows, senteval.dev_rows(rows, seed))
+    head = literal_refit(X, y, everything, found.chosen[0], learnt, np.arange(0, 190, 64), seed)
+    assert (found.correct == (literal_answers(head, X_test) == y_test)).all()
+    assert linear_probe(X, y, X_test, y_test, protocol="senteval", seed=seed) == found.accuracy == found.correct.mean()
+
+
+@pytest.mark.parametrize(("classes", "seed"), [(2, 2), (3, 2)])
+def test_a_dev_split_equals_the_loops(classes, seed):
+    X, y = made(classes, 500, seed, scale=SMALL)
+    (a, b, c), (ya, yb, yc) = np.split(X, [300, 400]), np.split(y, [300, 400])
+    found = probe(a, ya, c, yc, X_dev=b, y_dev=yb, protocol="senteval", seed=seed)
+    stacked, labels, learn = X[:400], y[:400], np.arange(400) < 300
+    fits = [
+        literal_fit(stacked, labels, learn, ~learn, penalty, np.arange(300), np.arange(0, 300, 64), seed)
+        for penalty in senteval.PENALTIES
+    ]
+    best = int(np.argmax([round(100 * accuracy, 2) for _, accuracy in fits]))
+    assert found.chosen == (senteval.PENALTIES[best],) > (senteval.PENALTIES[0],)
+    assert (found.correct == (literal_answers(fits[best][0], c) == yc)).all()
+
+
+def test_the_penalty_shrinks_intercepts_too():
+    X, y = np.zeros((640, 3), np.float32), np.arange(640) % 10 > 0
+    training = senteval._Training(
+        np.hstack([X, np.ones((640, 1), np.float32)]), y.astype(int), None,
+        np.zeros((2, 4, 4), np.float32), np.array([0, 0.01, 0.1, 1.0]),
+    )  # fmt: skip
+    for _ in range(4000):
+        training.step(np.arange(640))
+    gap = training.weights[1, 3] - training.weights[0, 3]
+    assert gap[0] == pytest.approx(np.log(9), abs=1e-3)  # the log odds where nothing is penalised
+    share = 1 / (1 + np.exp(-gap))
+    np.testing.assert_allclose(2 * (0.9 - share), training.penalties * gap, atol=1e-4)
+
+
+# training
+
+
+def scripted(monkeypatch, accuracies):
+    seen = []
+
+    def dev_accuracy(features, target, weights, checked_on):
+        seen.append(weights.copy())
+        return np.array([accuracies[len(seen) - 1]])
+
+    monkeypatch.setattr(senteval, "dev_accuracy", dev_accuracy)
+    X, y = made(n=40)
+    return senteval.fit_with_dev(X, y, X, y, senteval.PENALTIES[:1], 0)[0], seen
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "checks", "kept"),
+    [
+        ([0.5] * 99, 7, 0),  # equal is not better
+        ([0.5, 0.4, 0.6, 0.6, 0.7, 0.1, 0.8, 0.8, 0.9, 0.8, 0.95, 0.95, 0.99, 1.0], 12, 10),  # misses are not forgotten
+        ([0.0] * 99, 7, 0),  # nothing right is better than no head at all
+        (list(np.linspace(0, 1, 99)), 51, 50),
+        ([*np.linspace(0, 0.9, 46), *[0.5] * 9], 51, 45),  # the fifth miss is the 51st check
+    ],
+)
+def test_the_sixth_check_ever_that_is_no_better_ends_training(monkeypatch, accuracies, checks, kept):
+    heads, seen = scripted(monkeypatch, accuracies)
+    assert heads.checks.tolist() == [checks] == [len(seen)]
+    assert (heads.weights == seen[kept]).all()
+    assert heads.accuracy[0] == max(accuracies[:checks])
+
+
+def test_heads_trained_together_are_those_trained_alone():
+    X, y = made(3, 230)
+    folds = stratified_folds(y, FOLDS, 0)
+    dev = folds == np.arange(4)[:, None]
+    penalties = np.tile(senteval.PENALTIES, (4, 1))
+    classes = np.unique(y)
+    together = senteval.fit_heads(X, classes, y, ~dev, dev, penalties, 0)
+    assert len(set(together.checks)) > 2  # they stop at different times
+    for k, g in [(0, 3), (3, 1)]:
+        # beside one other fold, for the same chunks
+        pair = [k, (k + 1) % 4]
+        fewer = senteval.fit_heads(X, classes, y, ~dev[pair], dev[pair], penalties[pair][:, [g]], 0)
+        assert fewer.checks[0] == together.checks[4 * k + g]
+        np.testing.assert_allclose(fewer.weights[..., 0], together.weights[..., 4 * k + g], atol=1e-5)
+
+
+def test_chunks_are_batches_of_64_where_all_heads_have_the_same_rows():
+    assert senteval.chunk_starts(150, np.array([150, 150])).tolist() == [0, 64, 128]
+    starts = senteval.chunk_starts(3771, np.full(100, 3054))
+    sizes = np.diff([*starts, 3771])
+    assert len(sizes) == 48 == np.ceil(3054 / 64)
+    assert sizes.max() - sizes.min() <= 1
+
+
+def test_five_percent_are_held_out_and_at_least_one_row():
+    assert len(set(senteval.dev_rows(np.arange(199), 0))) == 9
+    assert len(senteval.dev_rows(np.arange(18), 0)) == 1
+
+
+def test_a_dev_class_that_training_has_not_is_always_wrong():
+    X, y = made(n=120)
+    _, accuracy = senteval.fit_with_dev(X, y, X, np.full(120, 7), senteval.PENALTIES, 0)
+    assert (accuracy == 0).all()
+
+
+# what it can and cannot learn
+
+
+def test_shuffled_labels_give_the_floor():
+    X, _ = made(n=1500, sep=2.0)
+    y = np.random.default_rng(0).permutation(1500) < 1000
+    found = nested_cv(X, y, protocol="senteval")
+    assert found.floor == pytest.approx(2 / 3, abs=0.001)
+    assert found.accuracy == pytest.approx(found.floor, abs=0.03)
+
+
+def test_small_features_stay_at_the_majority_where_unit_variance_learns():
+    X, y = made(n=2400, sep=1.5, weights=[0.7], seed=1)
+    X /= X.std(0)
+    parts = [X[:2000], y[:2000], X[2000:], y[2000:]]
+    unit = probe(*parts, protocol="senteval")
+    small = probe(0.02 * parts[0], parts[1], 0.02 * parts[2], parts[3], protocol="senteval")
+    assert unit.accuracy > unit.floor + 0.12
+    assert small.accuracy == pytest.approx(small.floor, abs=0.01)
+    assert probe(0.02 * parts[0], parts[1], 0.02 * parts[2], parts[3]).accuracy > small.floor + 0.05  # by L-BFGS
+
+
+def test_the_seed_decides():
+    X, y = made(n=150, sep=0.5)
+    results = [nested_cv(X, y, protocol="senteval", seed=seed) for seed in (0, 0, 1)]
+    assert results[0].accuracy == results[1].accuracy and results[0].chosen == results[1].chosen
+    assert (results[0].correct == results[1].correct).all()
+    assert (results[0].correct != results[2].correct).any()
+
+
+def test_a_task_is_scored_by_the_protocol_asked_for():
+    X, y = made(n=150)
+    texts = tuple(str(i) for i in range(150))
+    part = LabelledTexts("made", "local", "all", texts, np.array(["no", "yes"])[y])
+    score = score_classification(lambda names: X[[int(name) for name in names]], {"all": part}, protocol="senteval")
+    assert score.value == nested_cv_accuracy(X, y, protocol="senteval")
+    assert score.ci_low < score.value < score.ci_high and len(score.items) == 150
+
+
+# errors
+
+
+def test_one_class_or_a_class_smaller_than_the_folds():
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    with pytest.raises(InputError, match="only one class"):
+        nested_cv_accuracy(X, np.zeros(40), protocol="senteval")
+    with pytest.raises(InputError, match=r"only one class \(.*0.*\) in 40 rows"):
+        linear_probe(X, np.zeros(40), X, np.zeros(40), X_dev=X, y_dev=np.zeros(40), protocol="senteval")
+    few = np.array([1] * 7 + [0] * 33)
+    with pytest.raises(InputError, match=r"class .*1.* has 7 rows: expected at least 10, one per fold"):
+        linear_probe(X, few, X, few, protocol="senteval")
+    with pytest.raises(InputError, match="has 7 rows"):
+        nested_cv_accuracy(X, few, protocol="senteval")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": np.zeros(39)}, "X_all has 40, y_all has 39"),
+        ({"X": np.full((40, 3), np.nan)}, "X_all has NaN"),
+        ({"protocol": "mlp"}, "unknown protocol 'mlp': choose one of logreg, senteval"),
+    ],
+)
+def test_errors_name_the_numbers(change, message):
+    arguments = {"X": np.ones((40, 3)), "y": np.arange(40) % 2, "protocol": "senteval", **change}
+    with pytest.raises(InputError, match=message):
+        nested_cv(**arguments)
