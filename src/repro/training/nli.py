@@ -40,7 +40,7 @@ def label_ids(pairs: LabelledPairs) -> Tensor:
     Raises:
         InputError: for a label that is not contradiction, entailment or neutral.
     """
-    unknown = sorted(set(pairs.labels) - set(LABELS))
+    unknown = sorted({str(label) for label in pairs.labels} - set(LABELS))
     if unknown:
         raise InputError(f"{pairs.name} has the label {unknown[0]!r}: expected {', '.join(LABELS)}")
     return torch.tensor([LABELS[label] for label in pairs.labels])
