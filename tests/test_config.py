@@ -20,7 +20,7 @@ def test_the_digest_names_every_setting():
         "batch_size": 32,
         "learning_rate": 1e-4, "max_length": 16, "epochs": 2.0, "sentences": 5, "check_every": 1,
         "checkpoint_by": "encoder", "mask_duplicates": False, "dropout": 0.2, "corpus": "c", "validation": "v",
-        "source": "local", "bf16": True, "threads": 2, "save_every": 1, "seed": 1,
+        "objective": "nli", "layers": 1, "warmup": 0.1, "difference": "signed", "source": "local", "bf16": True, "threads": 2, "save_every": 1, "seed": 1,
     }  # fmt: skip
     assert set(changed) == set(TrainConfig.__dataclass_fields__)
     digests = {digest(replace(TrainConfig(), **{name: value})) for name, value in changed.items()}
@@ -84,10 +84,13 @@ def test_profiles_and_overrides():
     assert (chosen.train.seed, chosen.step_two.seed, chosen.step_two.views) == (4, 4, 3)
     assert profile("embedded", dropout=0.25, source="local").train.dropout == 0.25  # over the recipe's
     assert profile("embedded", backbone="roberta-base").train.batch_size == 512
+    nli = profile("embedded", source="local", objective="nli").train
+    assert (nli.objective, nli.corpus, nli.warmup, nli.dropout) == ("nli", "nli", 0.1, 0.0)
+    assert profile("paper", objective="nli").train.learning_rate == 2e-5
     with pytest.raises(InputError, match="unknown source 'disk'"):
         profile("embedded", source="disk")
     assert override(TrainConfig(), dim=3, seed=None) == TrainConfig(dim=3)
     with pytest.raises(InputError, match="unknown profile 'big': choose one of embedded, gpu, paper"):
         profile("big")
-    with pytest.raises(InputError, match="unknown field of TrainConfig 'dims': choose one of backbone"):
+    with pytest.raises(InputError, match="unknown field of TrainConfig 'dims': choose one of objective, backbone"):
         override(TrainConfig(), dims=(3,))
