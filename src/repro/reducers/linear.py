@@ -1,0 +1,157 @@
+"""Reducers that multiply by a matrix: truncate, pca, svd and grp (PROTOCOLS §4.3)."""
+
+from typing import Any, Self
+
+import numpy as np
+from scipy import linalg
+
+from repro.reducers.base import Reducer, check_components
+from repro.reducers.spectral import orient
+from repro.seeding import make_rng
+from repro.types import Array
+
+
+def right_singular_vectors(X: Array, count: int) -> tuple[Array, Array]:
+    """The leading singular values (count,) and right singular vectors (D, count) of X (n, D), in float64.
+
+    Through the Gram matrix XᵀX where it is the smaller one: it costs one product and is exact for directions
+    above 1e-8 of the first; below that, the vectors stay orthonormal.
+    """
+    X = X.astype(np.float64, copy=False)
+    n, D = X.shape
+    if n < D:
+        _, S, Vt = linalg.svd(X, full_matrices=False, check_finite=False)
+        return S[:count], orient(Vt[:count].T)
+    values, V = linalg.eigh(X.T @ X, subset_by_index=(D - count, D - 1), overwrite_a=True, check_finite=False)
+    return np.sqrt(np.maximum(values[::-1], 0.0)), orient(V[:, ::-1])
+
+
+class Truncate(Reducer):
+    """The first `n_components` columns, untouched."""
+
+    def __init__(self, n_components: int = 2) -> None:
+        self.n_components = n_components
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn nothing but the number of columns.
+
+        Raises:
+            InputError: for unusable X, or `n_components` beyond D.
+        """
+        X = self._fit_input(X)
+        check_components(self.n_components, X.shape[1], "the columns of X")
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """The leading columns of X (n, D) as float32 (n, n_components)."""
+        return self._new_input(X)[:, : self.n_components].astype(np.float32)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
+
+class PCA(Reducer):
+    """Principal components: X − μ = USVᵀ, output (X − μ)V_p.
+
+    Args:
+        n_components: up to min(n − 1, D).
+        standardize: divide the centred columns by their standard deviation; a constant column stays 0.
+        center_output: False applies V_p without subtracting μ, as published export scripts do.
+    """
+
+    def __init__(self, n_components: int = 2, *, standardize: bool = False, center_output: bool = True) -> None:
+        self.n_components = n_components
+        self.standardize = standardize
+        self.center_output = center_output
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn `mean_` (D,), `components_` (n_components, D) and `singular_values_` (n_components,) from X (n, D).
+
+        Raises:
+            InputError: for unusable X, or `n_components` beyond min(n − 1, D).
+        """
+        X = self._fit_input(X, min_rows=2)
+        n, D = X.shape
+        count = check_components(self.n_components, min(n - 1, D), f"min(n - 1, D) of {n} rows and {D} columns")
+        self.mean_ = X.mean(0, dtype=np.float64)
+        centred = X - self.mean_
+        self.scale_ = np.ones(D)
+        if self.standardize:
+            deviation = np.sqrt(np.mean(centred**2, axis=0))
+            varies = deviation > 1e-12 * (np.abs(self.mean_) + deviation)  # a constant column's is rounding
+            self.scale_[varies] = deviation[varies]
+            centred /= self.scale_
+        self.singular_values_, V = right_singular_vectors(centred, count)
+        self.components_ = np.ascontiguousarray(V.T)
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Project X (n, D) to float32 (n, n_components)."""
+        X = self._new_input(X)
+        V = (self.components_ / self.scale_).T.astype(X.dtype)
+        if not self.center_output:
+            return (X @ V).astype(np.float32, copy=False)
+        return ((X - self.mean_.astype(X.dtype)) @ V).astype(np.float32, copy=False)
+
+
+class SVD(Reducer):
+    """Truncated singular value decomposition of X as it is, uncentred: XV_p; up to min(n, D) components."""
+
+    def __init__(self, n_components: int = 2) -> None:
+        self.n_components = n_components
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn `components_` (n_components, D) and `singular_values_` (n_components,) from X (n, D).
+
+        Raises:
+            InputError: for unusable X, or `n_components` beyond min(n, D).
+        """
+        X = self._fit_input(X)
+        n, D = X.shape
+        count = check_components(self.n_components, min(n, D), f"min(n, D) of {n} rows and {D} columns")
+        self.singular_values_, V = right_singular_vectors(X, count)
+        self.components_ = np.ascontiguousarray(V.T)
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Project X (n, D) to float32 (n, n_components)."""
+        X = self._new_input(X)
+        return (X @ self.components_.T.astype(X.dtype)).astype(np.float32, copy=False)
+
+
+class GRP(Reducer):
+    """Gaussian random projection XR with R_ij ~ N(0, 1/p), which preserves squared lengths on average.
+
+    Column j of R depends on seed, D and j alone, so `prefix` is exactly the projection drawn at that size. Any
+    p ≥ 1 is within reach, above D too.
+    """
+
+    def __init__(self, n_components: int = 2, *, seed: int = 0) -> None:
+        self.n_components = n_components
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Draw `components_` (n_components, D); of X only the number of columns matters.
+
+        Raises:
+            InputError: for unusable X, or `n_components` below 1.
+        """
+        D = self._fit_input(X).shape[1]
+        count = check_components(self.n_components, None, "")
+        self.components_ = make_rng(self.seed, "grp", D).standard_normal((count, D)) / np.sqrt(count)
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Project X (n, D) to float32 (n, n_components)."""
+        X = self._new_input(X)
+        return (X @ self.components_.T.astype(X.dtype)).astype(np.float32, copy=False)
+
+    def prefix(self, Y: Array, n_components: int) -> Array:
+        """The leading columns of Y, scaled by √(columns / n_components) from variance 1/columns to 1/n_components.
+
+        The factor moves no cosine and no neighbour, only lengths.
+
+        Raises:
+            InputError: for a size below 1 or above the columns of Y.
+        """
+        return super().prefix(Y, n_components) * np.asarray(np.sqrt(Y.shape[1] / n_components), Y.dtype)
