@@ -39,7 +39,7 @@ def test_ten_folds_choose_and_score_as_scikit_learn_does(classes, seed):
     train = np.arange(len(y)) < 200
     fold = stratified_folds(y[train], FOLDS, 5)
     scores = [oracle_fold_accuracy(X[train], y[train], fold, C) for C in GRIDS["kfold"]]
-    mine = _fold_accuracy(X[train], y[train], fold[None], GRIDS["kfold"])[0]
+    mine = _fold_accuracy(X[train], y[train], fold[None], GRIDS["kfold"], 5)[0]
     np.testing.assert_allclose(mine, scores, atol=0.0101)  # two rows of 200 on the border
     found = probe(X[train], y[train], X[~train], y[~train], seed=5)
     assert found.chosen == (GRIDS["kfold"][mine.argmax()],)

@@ -38,6 +38,8 @@ def literal_fit(X, y, learn, dev, penalty, rows, starts, seed):
         for _ in range(4):
             for chunk in np.split(next(orders), starts[1:]):
                 own = chunk[learn[chunk]]
+                if not len(own):
+                    continue
                 optimiser.zero_grad()
                 nn.functional.cross_entropy(head(features[own]), target[own]).backward()
                 optimiser.step()
@@ -85,9 +87,9 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
-@pytest.mark.parametrize(("classes", "compared"), [(2, 7), (3, 2)])  # the loops are slow
-def test_nested_cross_validation_equals_the_loops(classes, compared, seed=2):
-    X, y = made(classes, 150, seed, scale=SMALL)
+@pytest.mark.parametrize(("classes", "seed"), [(2, 4), (3, 2)])
+def test_nested_cross_validation_equals_the_loops(classes, seed, compared=6):  # one outer fold: the loops are slow
+    X, y = made(classes, 160, seed, scale=SMALL)  # a last chunk of two rows: heads without them take no step
     found = nested_cv(X, y, protocol="senteval", seed=seed)
     assert found.chosen[compared] > senteval.PENALTIES[0]
     outer = stratified_folds(y, FOLDS, seed)
@@ -157,7 +159,7 @@ def test_the_penalty_shrinks_intercepts_too():
 def scripted(monkeypatch, accuracies):
     seen = []
 
-    def dev_accuracy(features, target, weights, checked_on):
+    def dev_accuracy(features, target, weights, fold, dev_of):
         seen.append(weights.copy())
         return np.array([accuracies[len(seen) - 1]])
 
@@ -204,7 +206,8 @@ def test_chunks_are_batches_of_64_where_all_heads_have_the_same_rows():
     starts = senteval.chunk_starts(3771, np.full(100, 3054))
     sizes = np.diff([*starts, 3771])
     assert len(sizes) == 48 == np.ceil(3054 / 64)
-    assert sizes.max() - sizes.min() <= 1
+    np.testing.assert_allclose(sizes * 3054 / 3771, [*[64] * 47, 3054 % 64], atol=1)
+    assert senteval.chunk_starts(100, np.array([65, 64])).max() < 100  # a last chunk is never empty
 
 
 def test_five_percent_are_held_out_and_at_least_one_row():

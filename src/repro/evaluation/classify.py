@@ -50,6 +50,16 @@ def linear_probe(
 ) -> float:
     """Test accuracy of a linear classifier; the penalty is chosen on the dev split if given, else by 10 folds.
 
+    Args:
+        X_train: features (n, D).
+        y_train: a class for each row.
+        X_test: features of the rows to score.
+        y_test: their classes.
+        protocol: `logreg` or `senteval`.
+        seed: of the folds and, under `senteval`, of the training.
+        X_dev: features of a dev split, if there is one.
+        y_dev: its classes.
+
     Raises:
         InputError: for mismatched lengths, non-finite features, one class, or a class with fewer rows than folds.
     """
@@ -157,7 +167,7 @@ class _Models(Protocol):
     def predict(self, X: Array) -> NDArray[Any]: ...
 
 
-def _fold_accuracy(X: Array, y: NDArray[Any], folds: NDArray[np.int64], grid: Array, seed: int = 0) -> Array:
+def _fold_accuracy(X: Array, y: NDArray[Any], folds: NDArray[np.int64], grid: Array, seed: int) -> Array:
     """Mean validation accuracy (sets of folds, penalties); a row with fold −1 takes no part."""
     sets, k = len(folds), int(folds.max()) + 1
     part = folds[:, None, :]  # (sets, 1, n)

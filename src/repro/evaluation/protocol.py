@@ -60,8 +60,8 @@ def score_classification(
         embed: embeddings by text.
         splits: `all` for nested cross-validation; `train` and `test`, and `dev` for the split form.
         form: `nested`, `kfold` or `split`; None takes the one the splits allow.
-        protocol: classifier protocol.
-        seed: of folds and bootstrap.
+        protocol: of the classifier, `logreg` or `senteval`.
+        seed: of folds, training and bootstrap.
 
     Raises:
         InputError: for splits that the form cannot use.

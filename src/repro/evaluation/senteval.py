@@ -9,7 +9,7 @@ head 64 of its own rows on average, and a head learns from those of them that ar
 one for all heads; a head that has stopped leaves the arrays.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +22,7 @@ from repro.types import Array, InputError
 Bools = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 PENALTIES = np.array([1e-5, 1e-4, 1e-3, 1e-2])
-BATCH, PASSES, CHECKS, TENACITY = 64, 4, 51, 5
-DEV_SHARE = 0.05
+BATCH, PASSES, CHECKS, TENACITY, DEV_SHARE = 64, 4, 51, 5, 0.05
 RATE, BETA1, BETA2, EPSILON = 1e-3, 0.9, 0.999, 1e-8
 BLOCK = 16_384
 """numbers that Adam updates at a time: its five arrays then stay in the cache"""
@@ -47,9 +46,6 @@ def fold_accuracy(X: Array, y: NDArray[Any], folds: Rows, penalties: Array, seed
     """Mean accuracy on the held-out folds (sets of folds, penalties), to 0.0001 as SentEval compares them.
 
     The fold that ends the training also scores it. A row with fold −1 takes no part.
-
-    Raises:
-        InputError: for fewer than two classes.
     """
     sets, k = len(folds), int(folds.max()) + 1
     held = (folds[:, None, :] == np.arange(k)[:, None]).reshape(sets * k, -1)  # (sets · k, n)
@@ -61,11 +57,7 @@ def fold_accuracy(X: Array, y: NDArray[Any], folds: Rows, penalties: Array, seed
 def fit_with_dev(
     X: Array, y: NDArray[Any], X_dev: Array, y_dev: NDArray[Any], penalties: Array, seed: int
 ) -> tuple[LinearHeads, Array]:
-    """A head for each penalty and its accuracy on the dev set that ended its training.
-
-    Raises:
-        InputError: for fewer than two classes in `y`.
-    """
+    """A head for each penalty and its accuracy on the dev set that ended its training."""
     classes, target = _targets(y, y)
     learn = np.arange(len(y) + len(y_dev))[None] < len(y)
     features, targets = np.vstack([X, X_dev]), np.concatenate([target, _targets(y, y_dev)[1]])
@@ -74,30 +66,17 @@ def fit_with_dev(
 
 
 def fit_members(X: Array, y: NDArray[Any], members: Bools, penalties: Array, seed: int) -> LinearHeads:
-    """K heads, each trained on its members (K, n) with its own penalty (K,) and checked on a random 5 % of them.
-
-    Raises:
-        InputError: for fewer than two classes.
-    """
-    dev = np.zeros_like(members)
-    for k in range(len(members)):
-        dev[k, dev_rows(np.flatnonzero(members[k]), seed)] = True
+    """K heads, each trained on its members (K, n) with its own penalty (K,) and checked on a random 5 % of them."""
+    dev = np.array([np.isin(np.arange(len(y)), dev_rows(np.flatnonzero(own), seed)) for own in members])
     return fit_heads(X, *_targets(y, y), members & ~dev, dev, penalties[:, None], seed)
 
 
 def fit_heads(
     X: Array, classes: NDArray[Any], target: Rows, learn: Bools, dev: Bools, penalties: Array, seed: int
 ) -> LinearHeads:
-    """Train folds × penalties heads.
+    """Heads for penalties (folds, penalties), learning from and checked on the rows `learn` and `dev` (folds, n).
 
-    Args:
-        X: features (n, D).
-        classes: names of the outputs.
-        target: output of every row (n,); −1, on dev rows only, for a class that is none of them.
-        learn: (folds, n), the rows learnt from.
-        dev: (folds, n), the rows checked on.
-        penalties: (folds, penalties).
-        seed: of the start and of the order of rows.
+    The target (n,) is an index into the classes; −1, on dev rows only, is none of them and never right.
     """
     features = _with_ones(X)
     fold = np.repeat(np.arange(len(learn)), penalties.shape[1])  # of every head (K,)
@@ -105,16 +84,16 @@ def fit_heads(
     start = initial_head(seed, len(classes), X.shape[1])[..., None].repeat(len(fold), axis=2)  # (outputs, D + 1, K)
     shared = bool(learn[:, rows].all())
     training = _Training(features, target, None if shared else np.take(learn.T, fold, axis=1), start, penalties.ravel())
-    checked_on = [np.flatnonzero(part) for part in dev]
+    dev_of = [np.flatnonzero(part) for part in dev]
     kept, best = np.empty_like(start), np.full(len(fold), -1.0)
-    misses, checks = np.zeros(len(fold), np.int64), np.zeros(len(fold), np.int64)
+    misses, checks = np.zeros((2, len(fold)), np.int64)
     starts = chunk_starts(len(rows), learn.sum(1))
     orders = row_orders(rows, seed)
     for _ in range(CHECKS):
         for _ in range(PASSES):
             for chunk in np.split(next(orders), starts[1:]):
                 training.step(chunk)
-        accuracy = dev_accuracy(features, target, training.weights, [checked_on[i] for i in fold[active]])
+        accuracy = dev_accuracy(features, target, training.weights, fold[active], dev_of)
         better = accuracy > best[active]
         stopped = ~better & (misses[active] >= TENACITY)
         best[active[better]] = accuracy[better]
@@ -148,28 +127,17 @@ def dev_rows(rows: Rows, seed: int) -> Rows:
 
 
 def chunk_starts(rows: int, learnt: Rows) -> Rows:
-    """Where the chunks of a pass begin: batches of 64 where every head learns from all rows.
-
-    Else as many chunks as a head of mean size has batches, of equal size: a small last chunk might hold none of
-    some head's rows.
-    """
-    if (learnt == rows).all():
-        return np.arange(0, rows, BATCH)
-    chunks = int(np.ceil(learnt.mean() / BATCH))
-    return np.arange(chunks) * rows // chunks
+    """Where a pass's chunks begin: as many as batches of a head of mean size, with 64 of its rows on average."""
+    mean = learnt.mean()
+    return (np.arange(np.ceil(mean / BATCH)) * BATCH * rows / mean).astype(np.int64)
 
 
-def dev_accuracy(features: Array, target: Rows, weights: Array, checked_on: list[Rows]) -> Array:
-    """Accuracy (K,) of each head on its own rows; neighbours that share them share the product."""
-    accuracy = np.empty(len(checked_on))
-    first = 0
-    while first < len(checked_on):
-        rows, last = checked_on[first], first
-        while last < len(checked_on) and checked_on[last] is rows:
-            last += 1
-        answers = _answers(features[rows], weights[..., first:last])
-        accuracy[first:last] = (answers == target[rows, None]).mean(0)
-        first = last
+def dev_accuracy(features: Array, target: Rows, weights: Array, fold: Rows, dev_of: Sequence[Rows]) -> Array:
+    """Accuracy (K,) of each head on the dev rows of its fold."""
+    accuracy = np.empty(len(fold))
+    for i in np.unique(fold):
+        rows, heads = dev_of[i], fold == i
+        accuracy[heads] = (_answers(features[rows], weights[..., heads]) == target[rows, None]).mean(0)
     return accuracy
 
 
@@ -183,7 +151,11 @@ def _with_ones(X: Array) -> Array:
 
 
 def _targets(y_train: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
-    """Classes of the training labels, and which of them each label of `y` is, −1 for none."""
+    """Classes of the training labels, and which of them each label of `y` is, −1 for none.
+
+    Raises:
+        InputError: for fewer than two classes.
+    """
     classes = np.unique(y_train)
     if len(classes) < 2:
         raise InputError(f"only one class ({classes[0]!r}) in {len(y_train)} rows: nothing to tell apart")
@@ -192,78 +164,72 @@ def _targets(y_train: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], Rows
 
 
 class _Training:
-    """Adam on the heads still in training.
-
-    Args:
-        features: (n, D + 1).
-        target: (n,).
-        members: (n, K), or None where every head learns from every row it is given.
-        weights: (outputs, D + 1, K).
-        penalties: (K,).
-    """
+    """Adam on the heads still in training: members (n, K), None where every head learns from every row it is given."""
 
     def __init__(self, features: Array, target: Rows, members: Bools | None, weights: Array, penalties: Array) -> None:
         self.features, self.target, self.members = features, target, members
-        self.penalties = penalties.astype(np.float32)
-        self.steps = 0
-        self._set(weights, np.zeros_like(weights), np.zeros_like(weights))
+        states = np.stack([weights, np.zeros_like(weights), np.zeros_like(weights)])
+        self._set(states, penalties.astype(np.float32), np.zeros(len(penalties)))
 
     def keep(self, running: Bools) -> None:
         """Drop the heads that have stopped."""
-        self.penalties = self.penalties[running]
         if self.members is not None:
             self.members = self.members.compress(running, axis=1)  # unlike indexing, keeps rows contiguous
-        self._set(*(state.compress(running, axis=2) for state in (self.weights, self.first, self.second)))
+        self._set(*(array.compress(running, axis=-1) for array in (self.states, self.penalties, self.steps)))
 
-    def _set(self, weights: Array, first: Array, second: Array) -> None:
-        """Moments are kept without Adam's factors 1 − β, which go into the step."""
-        self.weights, self.first, self.second = weights, first, second
-        outputs, size, K = weights.shape
+    def _set(self, states: Array, penalties: Array, steps: Array) -> None:
+        """Take up weights and moments (3, outputs, D + 1, K); moments lack Adam's factors 1 − β, left to the step."""
+        self.states, self.weights, self.penalties, self.steps = states, states[0], penalties, steps
+        outputs, size, K = self.weights.shape
         # two outputs have opposite gradients: one product does for both
-        self.gradient = np.empty((size, K) if outputs == 2 else weights.shape, np.float32)
+        self.gradient = np.empty((size, K) if outputs == 2 else self.weights.shape, np.float32)
         height = max(1, BLOCK // (outputs * K + 1))
         scratch = np.empty((outputs, min(height, size), K), np.float32)
-        decay = np.broadcast_to(self.penalties, scratch.shape).copy()
+        decay = np.broadcast_to(penalties, scratch.shape).copy()
         self.blocks = []
-        for cut in (slice(i, min(i + height, size)) for i in range(0, size, height)):
-            states = (weights[:, cut], first[:, cut], second[:, cut], self.gradient[..., cut, :])
-            self.blocks.append((*states, scratch[:, : cut.stop - cut.start], decay[:, : cut.stop - cut.start]))
+        for i in range(0, size, height):
+            cut, part = slice(i, i + height), slice(size - i)
+            self.blocks.append((*states[:, :, cut], self.gradient[..., cut, :], scratch[:, part], decay[:, part]))
 
     def step(self, rows: Rows) -> None:
         """One step of every head on those of the rows that are its own."""
         X = self.features.take(rows, axis=0)  # (b, D + 1)
         residual = self._residual(X, self.target[rows])  # (b, K) or (outputs, b, K)
         if self.members is None:
-            residual *= np.float32(1 / len(rows))
+            counts = np.full(len(self.steps), len(rows), np.float32)
+            residual *= 1 / counts
         else:
             own = self.members.take(rows, axis=0).astype(np.float32)  # (b, K)
-            own /= np.maximum(own.sum(0), 1)
+            counts = own.sum(0)
+            own /= np.maximum(counts, 1)
             residual *= own
         np.matmul(X.T, residual, out=self.gradient)
+        idle = np.flatnonzero(counts == 0)  # none of these rows: no step
+        before = self.states[..., idle]
+        self.steps[counts > 0] += 1
         self._adam()
+        self.states[..., idle] = before
 
     def _residual(self, X: Array, target: Rows) -> Array:
         """Probability less truth: of the second of two outputs (b, K), or of each (outputs, b, K)."""
         if len(self.weights) == 2:
-            scores = X @ (self.weights[0] - self.weights[1])
-            with np.errstate(over="ignore"):  # 1 / (1 + inf) is the 0 it should be
-                np.exp(scores, out=scores)
-            scores += 1
-            np.reciprocal(scores, out=scores)
-            scores -= target[:, None].astype(np.float32)
-            return np.asarray(scores)
-        scores = np.matmul(X, self.weights)
-        scores -= scores.max(0)
-        np.exp(scores, out=scores)
-        scores /= scores.sum(0)
-        scores[target, np.arange(len(X))] -= 1
+            scores = X @ (0.5 * (self.weights[1] - self.weights[0]))
+            np.tanh(scores, out=scores)  # p = (1 + tanh(z / 2)) / 2
+            scores *= 0.5
+            scores += (0.5 - target)[:, None].astype(np.float32)
+        else:
+            scores = np.matmul(X, self.weights)
+            scores -= scores.max(0)
+            np.exp(scores, out=scores)
+            scores /= scores.sum(0)
+            scores[target, np.arange(len(X))] -= 1
         return np.asarray(scores)
 
     def _adam(self) -> None:
-        self.steps += 1
-        spread = np.sqrt((1 - BETA2**self.steps) / (1 - BETA2))
-        rate = np.float32(RATE * (1 - BETA1) / (1 - BETA1**self.steps) * spread)
-        epsilon = np.float32(EPSILON * spread)
+        steps = np.maximum(self.steps if np.ptp(self.steps) else self.steps[:1], 1)
+        spread = np.sqrt((1 - BETA2**steps) / (1 - BETA2))
+        rate = (RATE * (1 - BETA1) / (1 - BETA1**steps) * spread).astype(np.float32)
+        epsilon = (EPSILON * spread).astype(np.float32)
         for weights, first, second, gradient, scratch, decay in self.blocks:
             np.multiply(weights, decay, out=scratch)
             if gradient.ndim == 2:
