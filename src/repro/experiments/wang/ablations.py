@@ -103,6 +103,23 @@ def _joint(opt: TrainedCell, narrow: TrainedCell, store: Store) -> tuple[Sentenc
     return SentenceEncoder.load(str(made.folder)), made.seconds
 
 
+def activation_rows(sweeps: Mapping[str, Sweep], test: data.ScoredPairs, **shared: Any) -> pd.DataFrame:
+    """End-to-end training with a tanh and with an identity pooler (Limitations): scores, and tanh − identity."""
+    tanh, identity = sweeps["tanh"], sweeps["identity"]
+    rows: list[dict[str, Any]] = []
+    for d in sorted(set(tanh.cells) & set(identity.cells)):
+        tables = {name: sweep.embeddings(d, d) for name, sweep in sweeps.items()}
+        rows += [
+            {"method": END_TO_END, "dim": d, "setting": f"activation={name}", "metric": "spearman",
+             "value": spearman_of(table, test)}
+            for name, table in tables.items()
+        ]  # fmt: skip
+        cosines = {name: cosines_of(table, test) for name, table in tables.items()}
+        seed = tanh.config.seed
+        rows.append(_gain("activation_gain", END_TO_END, d, cosines["tanh"], cosines["identity"], test, seed))
+    return make_rows(rows, readout="pooler", dataset=test.name, **tanh.shared(), **shared)
+
+
 def candidate_rows(
     sweep: Sweep, dev: data.ScoredPairs, test: data.ScoredPairs, config: StepTwoConfig, store: Store, **shared: Any
 ) -> pd.DataFrame:

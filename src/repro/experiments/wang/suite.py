@@ -110,7 +110,6 @@ def suite_rows(
     store: Store,
     *,
     protocol: str = "logreg",
-    seed: int,
     progress: bool = True,
     **shared: Any,
 ) -> pd.DataFrame:
@@ -124,10 +123,10 @@ def suite_rows(
         tasks: the splits of each task, by name; all scored pairs, or all labelled.
         store: where fitted probes are kept.
         protocol: classifier protocol.
-        seed: of folds and bootstrap.
         progress: show a progress bar.
-        shared: columns common to all rows.
+        shared: columns common to all rows; `seed` is also that of folds and bootstrap.
     """
+    seed = int(shared["seed"])
     rows: list[dict[str, Any]] = []
     values: dict[str, Any] = {}
     draws: dict[str, Any] = {}
@@ -168,7 +167,7 @@ def suite_rows(
                  "method": f"{lines[a].method} − {lines[b].method}",
                  "value": found.value, "ci_low": found.low, "ci_high": found.high}
             )  # fmt: skip
-    return make_rows(rows, seed=seed, **shared)
+    return make_rows(rows, **shared)
 
 
 def _line(line: Contender) -> dict[str, Any]:

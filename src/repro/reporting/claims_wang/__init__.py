@@ -1,6 +1,7 @@
 """Claims of Wang et al. (2023): from the rows of a figure or table to the measurements that judge them."""
 
+from repro.reporting.claims_wang.ablations import ablations
 from repro.reporting.claims_wang.figure2 import PAPER_HIDDEN, PAPER_OPTIMAL, figure2, optimal_dim, optimal_dims
 from repro.reporting.claims_wang.tables12 import table1, table2
 
-__all__ = ["PAPER_HIDDEN", "PAPER_OPTIMAL", "figure2", "optimal_dim", "optimal_dims", "table1", "table2"]
+__all__ = ["PAPER_HIDDEN", "PAPER_OPTIMAL", "ablations", "figure2", "optimal_dim", "optimal_dims", "table1", "table2"]
