@@ -13,12 +13,14 @@ import torch
 
 from repro import data
 from repro.config import TrainConfig
+from repro.data.limit import take
 from repro.data.sets import DataSet
 from repro.evaluation.protocol import Score, all_texts, score_classification, score_sts
 from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.experiments.cell import TrainedCell
 from repro.experiments.embeddings import TextTable, encode_once
 from repro.experiments.grid import train_all
+from repro.models.backbone import load_backbone
 from repro.seeding import cpu_count
 from repro.store import Store
 from repro.types import Array, InputError
@@ -72,14 +74,30 @@ def train_sweep(
     return Sweep({c.config.dim: c for c in cells}, states, sum(c.hit for c in cells))
 
 
-def load_tasks(names: Sequence[str], source: str, *, text: str = "senteval") -> dict[str, dict[str, DataSet]]:
-    """The splits each task needs: dev and test of scored pairs, all splits of the others."""
-    tasks = {}
+def hidden_dim_of(config: TrainConfig) -> int:
+    """Hidden size D of a configuration's backbone."""
+    return load_backbone(config.backbone).hidden_dim
+
+
+def load_tasks(
+    names: Sequence[str], source: str, *, text: str = "senteval", probe_rows: int | None = None
+) -> dict[str, dict[str, DataSet]]:
+    """The splits each task needs: dev and test of scored pairs, all splits of the others.
+
+    Args:
+        names: of datasets.
+        source: local, hub or microworld.
+        text: form of the STS sets.
+        probe_rows: rows kept of every split that is not of scored pairs, drawn at random; None keeps all.
+    """
+    tasks: dict[str, dict[str, DataSet]] = {}
     for name in names:
         splits = data.load_splits(name, source=source, text=text)
         first = next(iter(splits.values()))
-        wanted = ("dev", "test") if isinstance(first, data.ScoredPairs) else tuple(splits)
-        tasks[name] = {split: splits[split] for split in wanted if split in splits}
+        if isinstance(first, data.ScoredPairs):
+            tasks[name] = {split: part for split, part in splits.items() if split in ("dev", "test")}
+        else:
+            tasks[name] = {split: take(part, probe_rows) for split, part in splits.items()}
     return tasks
 
 

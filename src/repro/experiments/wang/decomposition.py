@@ -1,16 +1,116 @@
 """Where a narrow pooler loses: in the encoder beneath it, and in itself (Wang et al., 2023, §4.1, Figure 3)."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from repro import data
+from repro.config import RECIPES, Profile, TrainConfig, override
+from repro.config import profile as make_profile
 from repro.evaluation.protocol import score_sts
 from repro.evaluation.stats import paired_spearman_difference
 from repro.experiments.sweep import Sweep, score_columns
 from repro.methods import END_TO_END
+from repro.models.backbone import load_backbone, recorded_pooling
 from repro.rows import make_rows
-from repro.types import InputError
+from repro.types import InputError, check_dim
+
+SMALL = ("repro-tiny:1", "repro-tiny", "all-MiniLM-L6-v2:3", "all-MiniLM-L6-v2")
+NETWORKS: dict[str, tuple[str, ...]] = {
+    "embedded": SMALL,
+    "gpu": SMALL,
+    "paper": ("bert-base-uncased", "bert-large-uncased", "roberta-base", "roberta-large"),
+}
+"""the four networks of Figure 3 by profile, as `name` or `name:blocks`; without a hub, two networks at two depths"""
+BRIEF: dict[tuple[str, str], tuple[dict[str, Any], tuple[int, ...]]] = {
+    # MiniLM costs forty times what repro-tiny does. With one check, at the end, the validation pairs choose
+    # nothing, so the smallest set of them does.
+    ("embedded", "all-MiniLM-L6-v2"): (
+        {"sentences": 512, "check_every": 10_000, "validation": "sickr"}, (384, 32, 8),
+    ),
+}  # fmt: skip
+"""(profile, backbone) to settings and dims that replace the profile's, to fit two cores"""
+
+
+@dataclass(frozen=True)
+class Network:
+    """One of the figure's networks: what is trained, and with which dims."""
+
+    name: str
+    """`name`, or `name:blocks` where blocks were taken off"""
+    blocks: int
+    hidden_dim: int
+    config: TrainConfig
+    dims: tuple[int, ...]
+
+
+def parse_network(name: str) -> tuple[str, int | None]:
+    """`backbone:blocks` as its two parts; None without a colon: all blocks.
+
+    Raises:
+        InputError: for an empty name, or blocks that are not a whole number of at least 1.
+    """
+    backbone, colon, blocks = name.partition(":")
+    if not backbone or (colon and not (blocks.isdecimal() and int(blocks) > 0)):
+        raise InputError(f"unknown backbone {name!r}: expected a name, or name:blocks such as repro-tiny:1")
+    return backbone, int(blocks) if colon else None
+
+
+def plan_networks(
+    profile: Profile,
+    names: Sequence[str] | None = None,
+    dims: Sequence[int] | None = None,
+    *,
+    reference: int | str | None = None,
+    **train: Any,
+) -> list[Network]:
+    """What to train for Figure 3: every network with its recipe, and dims that hold the reference.
+
+    Args:
+        profile: where it runs; names the networks, the candidate dims and the data.
+        names: networks as `name` or `name:blocks`; None takes the profile's.
+        dims: pooler widths of every network; None is the hidden size and the profile's candidates below it.
+        reference: as in `decomposition_rows`; checked here, before anything is trained.
+        train: fields of `TrainConfig` that replace all recipes; None keeps them.
+
+    Raises:
+        InputError: for a name or a number of blocks that does not exist, repeated networks, or dims without reference.
+    """
+    planned = []
+    for name in names or NETWORKS[profile.name]:
+        backbone, blocks = parse_network(name)
+        network = load_backbone(backbone, device="cpu")
+        if blocks is not None:
+            check_dim(blocks, limit=network.n_layers, what=f"number of blocks of {backbone}")
+        settings, brief = BRIEF.get((profile.name, backbone), ({}, ()))
+        shared = {
+            "source": profile.source,
+            "backbone": backbone,
+            "layers": None if blocks == network.n_layers else blocks,
+        }
+        config = make_profile(profile.name, **shared).train
+        if not any(known == backbone for known, _ in RECIPES):
+            config = override(config, pooling=recorded_pooling(backbone))
+        config = override(config, **settings)
+        config = override(config, **train)
+        widths = tuple(
+            dims or brief or {network.hidden_dim, *(d for d in profile.candidates if d < network.hidden_dim)}
+        )
+        full = network.hidden_dim if reference is None else reference
+        if full != "best" and full not in widths:
+            listed = ", ".join(map(str, widths))
+            raise InputError(
+                f"dims are {listed}: the losses of {name} are measured from dim {full}"
+                f"{', its hidden size' if reference is None else ''}; add it to dims, or set reference to 'best'"
+            )
+        label = backbone if config.layers is None else f"{backbone}:{config.layers}"
+        planned.append(Network(label, blocks or network.n_layers, network.hidden_dim, config, tuple(sorted(widths))))
+    labels = [network.name for network in planned]
+    if len(set(labels)) < len(labels):
+        raise InputError(f"backbones are {', '.join(labels)}: expected different ones")
+    return planned
 
 
 def decomposition_rows(

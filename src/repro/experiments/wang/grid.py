@@ -5,10 +5,11 @@ from typing import Any
 import pandas as pd
 
 from repro import data
-from repro.evaluation.protocol import score_sts
-from repro.experiments.sweep import Sweep, score_columns, spearman_of
+from repro.evaluation.stats import Interval, percentiles, spearman_draws
+from repro.experiments.sweep import Sweep, cosines_of, spearman_of
 from repro.rows import make_rows
 from repro.training.two_step import SELECT_BY, select
+from repro.types import InputError
 
 Grid = dict[tuple[int, int], float]
 """score of encoder_i with pooler_j, by (i, j)"""
@@ -20,19 +21,50 @@ def pair_scores(sweep: Sweep, pairs: data.ScoredPairs) -> Grid:
 
 
 def grid_rows(sweep: Sweep, pairs: data.ScoredPairs, *, experiment: str, profile: str) -> pd.DataFrame:
-    """The heat map: method `encoder_i`, dim j, one row per pair; and each encoder alone (readout encoder, dim i)."""
+    """The heat map: method `encoder_i`, dim j, one row per pair; and each encoder alone (readout encoder, dim i).
+
+    Rows of metric `spearman_gain` say what encoder_i gains over encoder_j under pooler_j, and those of readout encoder
+    what encoder_i alone leads the encoder of the widest pooler by. All pairs are resampled on the same items.
+
+    Raises:
+        InputError: for a sweep of a single dim, which leaves nothing to exchange.
+    """
+    dims = sorted(sweep.cells)
+    if len(dims) < 2:
+        raise InputError(f"dims is {dims}: a grid of encoders and poolers needs at least two")
+    wide = dims[-1]
+    lines: list[tuple[int, int | None]] = [*((i, None) for i in dims), *((i, j) for i in dims for j in dims)]
+    cosines = [cosines_of(sweep.embeddings(i, j), pairs) for i, j in lines]
+    values, draws = spearman_draws(cosines, pairs.scores, subsets=pairs.subsets, seed=sweep.config.seed)
+    at = {line: k for k, line in enumerate(lines)}
     rows: list[dict[str, Any]] = []
-    seed = sweep.config.seed
-    for i in sorted(sweep.cells):
-        alone = score_sts(sweep.embeddings(i).__getitem__, pairs, seed=seed)
-        rows.append({**score_columns(alone), "method": f"encoder_{i}", "dim": i, "readout": "encoder"})
-        for j in sorted(sweep.cells):
-            score = score_sts(sweep.embeddings(i, j).__getitem__, pairs, seed=seed)
-            rows.append({**score_columns(score), "method": f"encoder_{i}", "dim": j, "readout": "pooler"})
+    for k, (i, j) in enumerate(lines):
+        common = {
+            "method": f"encoder_{i}",
+            "dim": i if j is None else j,
+            "readout": "encoder" if j is None else "pooler",
+        }
+        rows.append({**common, "metric": "spearman", **_columns(percentiles(values[k], draws[:, k]))})
+        own = at[wide, None] if j is None else at[j, j]
+        if k != own:
+            gain = percentiles(values[k] - values[own], draws[:, k] - draws[:, own])
+            rows.append({**common, "metric": "spearman_gain", **_columns(gain)})
     return make_rows(
         rows, experiment=experiment, paper_table="fig4", dataset=pairs.name, setting=pairs.split, profile=profile,
         **sweep.shared(),
     )  # fmt: skip
+
+
+def encode_counts(sweep: Sweep) -> dict[str, int]:
+    """What a grid costs: encoders N, distinct texts, texts that went through an encoder in this process, pairs N²."""
+    # an encoder that was not needed is not loaded either
+    loaded = [cell.encoder for cell in sweep.cells.values() if "encoder" in vars(cell)]
+    return {
+        "encoders": len(sweep.cells),
+        "texts": len(next(iter(sweep.states.values())).index),
+        "encoded now": sum(encoder.texts_encoded for encoder in loaded),
+        "pairs": len(sweep.cells) ** 2,
+    }
 
 
 def selection_rows(
@@ -57,3 +89,7 @@ def selection_rows(
         rows, experiment=experiment, paper_table="fig4", dataset=test.name, setting=test.split, profile=profile,
         **sweep.shared(),
     )  # fmt: skip
+
+
+def _columns(found: Interval) -> dict[str, float]:
+    return {"value": found.value, "ci_low": found.low, "ci_high": found.high}

@@ -19,6 +19,7 @@ from repro.experiments.wang.two_step import TwoStep
 from repro.methods import FULL, MAJORITY, REDUCED, TRAINED_NARROW, TWO_STEP
 from repro.reducers import make_reducer
 from repro.rows import make_rows
+from repro.seeding import make_rng
 from repro.store import Store
 from repro.types import Array, InputError
 
@@ -44,12 +45,15 @@ class Contender:
 
 
 def wiki_states(sweep: Sweep, encoder: int, sizes: Sequence[int], store: Store) -> dict[int, Array]:
-    """States h (n, hidden_dim) of the first n sentences of a random draw from the training corpus, by n."""
+    """States h (n, hidden_dim) of n training sentences drawn at random, by n; smaller sets lie within larger ones.
+
+    The paper takes the first 2,000 lines of a file that is itself a random sample of Wikipedia.
+    """
     cell = sweep.cells[encoder]
     texts = training_sentences(replace(cell.config, sentences=max(sizes)), store)
     table, _ = encode_once(partial(getattr, cell, "encoder"), cell.key, texts, store)
-    drawn = {n: training_sentences(replace(cell.config, sentences=n), store) for n in sizes}
-    return {n: table[drawn[n]] for n in sizes}
+    order = make_rng(cell.config.seed, "fit set").permutation(len(texts))
+    return {n: table[[texts[row] for row in order[:n]]] for n in sizes}
 
 
 def contenders(

@@ -3,5 +3,17 @@
 from repro.reporting.claims_wang.ablations import ablations
 from repro.reporting.claims_wang.figure2 import PAPER_HIDDEN, PAPER_OPTIMAL, figure2, optimal_dim, optimal_dims
 from repro.reporting.claims_wang.tables12 import table1, table2
+from repro.reporting.claims_wang.tables34 import table3, table4
 
-__all__ = ["PAPER_HIDDEN", "PAPER_OPTIMAL", "ablations", "figure2", "optimal_dim", "optimal_dims", "table1", "table2"]
+__all__ = [
+    "PAPER_HIDDEN",
+    "PAPER_OPTIMAL",
+    "ablations",
+    "figure2",
+    "optimal_dim",
+    "optimal_dims",
+    "table1",
+    "table2",
+    "table3",
+    "table4",
+]
