@@ -133,10 +133,10 @@ def stratified_folds(y: NDArray[Any], k: int, seed: int, *keys: object) -> NDArr
     """
     classes, counts = np.unique(y, return_counts=True)
     if len(classes) < 2:
-        raise InputError(f"only one class ({classes[0]!r}): nothing to tell apart")
+        raise InputError(f"only one class ({str(classes[0])!r}): nothing to tell apart")
     if counts.min() < k:
         raise InputError(
-            f"class {classes[counts.argmin()]!r} has {counts.min()} rows: expected at least {k}, one per fold"
+            f"class {str(classes[counts.argmin()])!r} has {counts.min()} rows: expected at least {k}, one per fold"
         )
     rng = make_rng(seed, "folds", *keys)
     fold = np.empty(len(y), np.int64)
