@@ -6,6 +6,14 @@ import pytest
 from repro.config import TrainConfig
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_process():
+    """Trainings of a second do not pay for a pool, whose workers would each import torch first."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REPRO_THREADS", "1")
+        yield
+
+
 @pytest.fixture(scope="session")
 def cell_config(tiny) -> TrainConfig:
     """A training of a second: 6 steps on the microworld."""
