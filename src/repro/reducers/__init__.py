@@ -3,9 +3,9 @@
 import inspect
 from typing import Any
 
-from repro.reducers.base import Reducer
 from repro.reducers.linear import GRP, PCA, SVD, Truncate
 from repro.reducers.manifold import LLE, Isomap
+from repro.reducers.reducer import Reducer
 from repro.types import InputError, one_of
 
 REDUCERS: dict[str, type[Reducer]] = {

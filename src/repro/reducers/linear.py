@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import linalg
 
-from repro.reducers.base import Reducer, check_components
+from repro.reducers.reducer import Reducer, check_components
 from repro.reducers.spectral import orient
 from repro.seeding import make_rng
 from repro.types import Array
@@ -22,8 +22,8 @@ def right_singular_vectors(X: Array, count: int) -> tuple[Array, Array]:
     if n < D:
         _, S, Vt = linalg.svd(X, full_matrices=False, check_finite=False)
         return S[:count], orient(Vt[:count].T)
-    values, V = linalg.eigh(X.T @ X, subset_by_index=(D - count, D - 1), overwrite_a=True, check_finite=False)
-    return np.sqrt(np.maximum(values[::-1], 0.0)), orient(V[:, ::-1])
+    values, V = np.linalg.eigh(X.T @ X)  # all of them: at these sizes faster than LAPACK's choice of some
+    return np.sqrt(np.maximum(values[: -count - 1 : -1], 0.0)), orient(V[:, : -count - 1 : -1])
 
 
 class Truncate(Reducer):

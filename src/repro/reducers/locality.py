@@ -125,7 +125,7 @@ def bottom_eigenvectors(W: sparse.csr_array, count: int) -> tuple[Array, Array]:
     that no weight connects, such as more than k duplicates.
     """
     A = sparse.eye_array(W.shape[0], format="csr") - W
-    values, vectors = bottom_eigenpairs((A.T @ A).tocsr(), count)
+    values, vectors = bottom_eigenpairs(A, count)
     null = int((values < NULL).sum())
     if null:
         warnings.warn(

@@ -4,11 +4,10 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 from scipy.sparse.csgraph import connected_components, shortest_path
 from scipy.spatial.distance import cdist
 
-from repro.reducers.base import Reducer, check_components
 from repro.reducers.locality import (
     Indices,
     RowIndex,
@@ -19,7 +18,8 @@ from repro.reducers.locality import (
     reconstruction_weights,
     weight_matrix,
 )
-from repro.reducers.spectral import orient
+from repro.reducers.reducer import Reducer, check_components
+from repro.reducers.spectral import top_eigenpairs
 from repro.types import Array, one_of
 
 SCALES = ("unit_variance", "unit_norm")
@@ -109,8 +109,7 @@ class Isomap(Reducer):
         B *= -0.5
         self._row_means = B.mean(0)
         B += self._row_means.mean() - self._row_means - self._row_means[:, None]
-        values, vectors = linalg.eigh(B, subset_by_index=(n - count, n - 1), overwrite_a=True, check_finite=False)
-        self.eigenvalues_, self.vectors_ = values[::-1], orient(vectors[:, ::-1])
+        self.eigenvalues_, self.vectors_ = top_eigenpairs(B, count)
         positive = int((self.eigenvalues_ > 1e-10 * max(self.eigenvalues_[0], 0.0)).sum())
         check_components(count, positive, "the positive eigenvalues of the path distances")
         self.embedding_ = (self.vectors_ * np.sqrt(self.eigenvalues_)).astype(np.float32)
@@ -126,11 +125,18 @@ class Isomap(Reducer):
         indices = nearest(self.fitted_, self.n_neighbors, X)
         steps = distances_to(self.fitted_, indices, X)
         projection = self.vectors_ / np.sqrt(self.eigenvalues_)
-        Y = np.empty((len(X), len(self.eigenvalues_)))
-        for row in range(len(X)):
-            paths = (self.distances_[indices[row]] + steps[row, :, None]).min(0)  # (n,)
-            Y[row] = (-0.5 * paths**2 - self._row_means) @ projection  # the columns of V sum to 0: no other mean counts
-        return Y.astype(np.float32)
+        Y = np.empty((len(X), len(self.eigenvalues_)), np.float32)
+        for start in range(0, len(X), 256):
+            part = slice(start, start + 256)
+            paths = np.stack(
+                [
+                    (self.distances_[rows] + step[:, None]).min(0)
+                    for rows, step in zip(indices[part], steps[part], strict=True)
+                ]
+            )  # (part, n)
+            # the columns of V sum to 0, so the query's own mean drops out
+            Y[part] = (-0.5 * paths**2 - self._row_means) @ projection
+        return Y
 
 
 class LLE(Reducer):

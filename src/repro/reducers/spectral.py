@@ -4,8 +4,17 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg
+from scipy.linalg import blas, lapack
 
+from repro.seeding import make_rng
 from repro.types import Array
+
+WIDTH = 32
+"""vectors by which the Krylov space grows at once"""
+ROUNDS = 4
+"""corrections at most"""
+TOLERANCE = 1e-5
+"""residual of converged pairs, relative to the largest eigenvalue among them"""
 
 
 def orient(V: Array) -> Array:
@@ -16,16 +25,135 @@ def orient(V: Array) -> Array:
     return np.asarray(V * np.where(V[largest, np.arange(V.shape[1])] < 0, -1.0, 1.0))
 
 
-def bottom_eigenpairs(M: Any, count: int) -> tuple[Array, Array]:
-    """The smallest eigenvalues (count,), ascending, and vectors (n, count) of M on the complement of the constant.
+def top_eigenpairs(B: Array, count: int) -> tuple[Array, Array]:
+    """The largest eigenvalues (count,), descending, and vectors (n, count) of B, the constant vector aside.
 
     Args:
-        M: sparse, symmetric and positive semidefinite (n, n), with the constant vector in its null space.
+        B: symmetric (n, n), with the constant vector in its null space; overwritten.
         count: how many, at most n − 1.
     """
-    n = M.shape[0]
-    top = float(abs(M).sum(1).max())  # no eigenvalue exceeds it
-    dense = M.toarray()
-    dense += 2 * max(top, 1.0) / n  # lifts the constant vector above all others
-    values, vectors = linalg.eigh(dense, subset_by_index=(0, count - 1), overwrite_a=True, check_finite=False)
+    n = len(B)
+    pairs = _krylov(B, count) if _few(n, count) else None
+    if pairs is None:
+        top = linalg.eigh(B, subset_by_index=(n - count, n - 1), overwrite_a=True, check_finite=False)
+        pairs = top[0][::-1], top[1][:, ::-1]
+    return pairs[0], orient(pairs[1])
+
+
+def bottom_eigenpairs(A: Any, count: int) -> tuple[Array, Array]:
+    """The smallest eigenvalues (count,), ascending, and vectors (n, count) of M = AᵀA, the constant vector aside.
+
+    A few of many come from a Krylov space of the inverse, in less time than a dense solver takes; that one takes
+    over when many are asked for, or when the space does not show that it found them all.
+
+    Args:
+        A: sparse (n, n), with the constant vector in its null space.
+        count: how many, at most n − 1.
+    """
+    M = (A.T @ A).tocsr()
+    pairs = _inverse_krylov(A, M, count) if _few(M.shape[0], count) else None
+    values, vectors = _dense(M, count) if pairs is None else pairs
     return np.maximum(values, 0.0), orient(vectors)
+
+
+def _dense(M: Any, count: int) -> tuple[Array, Array]:
+    lifted = M.toarray()
+    lifted += 2 * max(_bound(M), 1.0) / len(lifted)  # the constant vector ends above all others
+    values, vectors = linalg.eigh(lifted, subset_by_index=(0, count - 1), overwrite_a=True, check_finite=False)
+    return values, vectors
+
+
+def _few(n: int, count: int) -> bool:
+    """Whether a Krylov space that finds `count` of n eigenvectors is small beside n."""
+    return n >= max(12 * count, 1000)
+
+
+def _krylov(B: Array, count: int) -> tuple[Array, Array] | None:
+    """The top pairs from a block Krylov space of B, or None where its result is not sure."""
+    n = len(B)
+    last = max(9 * count, 12 * WIDTH)
+    basis = np.empty((n, last + WIDTH), order="F")
+    images = np.empty_like(basis)  # of B
+    Z = _start(n)
+    for size in range(0, last, WIDTH):
+        images[:, size : size + WIDTH] = B @ _extend(basis, size, Z)
+        Z = images[:, size : size + WIDTH]
+        if size + WIDTH >= last or 0 <= size + WIDTH - max(7 * count, 8 * WIDTH) < WIDTH:
+            values, vectors, residuals = _ritz(basis[:, : size + WIDTH], -images[:, : size + WIDTH], count)
+            if np.linalg.norm(residuals, axis=0).max() <= TOLERANCE * np.abs(values).max():
+                return None if _hides(values) else (-values, vectors)
+    return None
+
+
+def _ritz(basis: Array, images: Array, count: int) -> tuple[Array, Array, Array]:
+    """Lowest values (count,), vectors and residuals (n, count) of an operator on the span of the basis (n, size)."""
+    projected = basis.T @ images
+    values, S = linalg.eigh(projected, subset_by_index=(0, count - 1), overwrite_a=True, check_finite=False)
+    vectors = basis @ S
+    return values, vectors, images @ S - vectors * values
+
+
+def _hides(values: Array) -> bool:
+    """Whether an eigenvalue shows WIDTH times: it may be there more often, with vectors that the space cannot hold."""
+    spread = values[WIDTH - 1 :] - values[: max(0, len(values) - WIDTH + 1)]
+    return bool((spread < 1e-11 * np.abs(values).max()).any())
+
+
+def _start(n: int) -> Array:
+    return make_rng(0, "krylov", n).standard_normal((n, WIDTH))
+
+
+def _inverse_krylov(A: Any, M: Any, count: int) -> tuple[Array, Array] | None:
+    """The same from a block Krylov space of M⁻¹ (Golub and Underwood, 1977), or None where its result is not sure.
+
+    M⁻¹ only steers the search, so its Cholesky factor is in single precision, lifted by 1e-6 of M's bound to stay
+    definite. Eigenvalues, vectors and residuals are M's own, by Rayleigh and Ritz in double precision; residuals
+    that single precision left are solved for and join the space (Davidson, 1975).
+    """
+    n, bound = M.shape[0], _bound(M)
+    lifted = M.astype(np.float32).toarray(order="F")
+    lifted += np.float32(2 * bound / n)
+    lifted.flat[:: n + 1] += np.float32(1e-6 * bound)
+    factor, failed = lapack.spotrf(lifted, lower=1, overwrite_a=1, clean=0)
+    if failed:
+        return None
+    first = max(5 * count, 8 * WIDTH)
+    basis = np.empty((n, first + WIDTH + ROUNDS * count), order="F")
+    size, Z = 0, _start(n)
+    while size < first:
+        Z = _extend(basis, size, _solve(factor, Z))
+        size += WIDTH
+    images = A.T @ (A @ basis[:, :size])  # of M; A has far fewer entries
+    for _ in range(ROUNDS + 1):
+        values, vectors, residuals = _ritz(basis[:, :size], images, count)
+        left = np.linalg.norm(residuals, axis=0) > TOLERANCE * values[-1]
+        if not left.any():
+            return None if _hides(values) else (values, vectors)
+        lost = np.abs(residuals).max() > 100 * values[-1]  # null vectors, which this space cannot sort out
+        if lost or size + left.sum() > basis.shape[1]:
+            break
+        Z = _extend(basis, size, _solve(factor, residuals[:, left]))
+        size += Z.shape[1]
+        images = np.hstack([images, A.T @ (A @ Z)])
+    return None
+
+
+def _extend(basis: Array, size: int, Z: Array) -> Array:
+    """Write Z, made orthonormal and orthogonal to the constant and the first `size` columns, into the next ones."""
+    Z = Z - Z.mean(0)
+    for _ in range(2):  # once loses orthogonality, twice is enough (Parlett, 1980)
+        Z -= basis[:, :size] @ (basis[:, :size].T @ Z)
+    Z = np.linalg.qr(Z)[0]
+    basis[:, size : size + Z.shape[1]] = Z
+    return Z
+
+
+def _solve(factor: Array, B: Array) -> Array:
+    """(LLᵀ)⁻¹B (n, WIDTH) of the lower triangle L in `factor`."""
+    Y = blas.strsm(1.0, factor, np.asfortranarray(B, np.float32), lower=1, overwrite_b=1)
+    return np.asarray(blas.strsm(1.0, factor, Y, lower=1, trans_a=1, overwrite_b=1), np.float64)
+
+
+def _bound(M: Any) -> float:
+    """No eigenvalue of M exceeds its largest absolute row sum."""
+    return float(abs(M).sum(1).max())
