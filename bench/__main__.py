@@ -7,10 +7,12 @@ import sys
 import torch
 from threadpoolctl import threadpool_limits
 
-from bench import NAMES, BenchRow, benchmark
+from bench import NAMES as FIRST_NAMES
+from bench import BenchRow, benchmark
 from bench.timing import peak_mb, reset_peak
 from repro.rows import hardware, make_rows, record, versions
 
+NAMES = (*FIRST_NAMES, "reducers")
 HEADS = ("work", "peer", "goal", "ratio", "ours s", "peer s", "equal", "threads", "peak MB")
 WIDTHS = (46, 36, 4, 7, 6, 6, 62, 7, 7)
 
@@ -33,13 +35,14 @@ def main(arguments: list[str] | None = None) -> int:
     for name in options.names or NAMES:
         reset_peak()
         with threadpool_limits(options.threads):
-            row = benchmark(name)(options.quick)
-        print(_line(_cells(row, options.threads)), flush=True)
-        if row.note:
-            print(f"    {row.note}")
-        if not row.equal:
-            wrong.append(name)
-        rows += _rows(row, options.threads, peak_mb())
+            result = benchmark(name)(options.quick)
+        for row in result if isinstance(result, list) else [result]:
+            print(_line(_cells(row, options.threads)), flush=True)
+            if row.note:
+                print(f"    {row.note}")
+            if not row.equal:
+                wrong.append(row.work if isinstance(result, list) else name)
+            rows += _rows(row, options.threads, peak_mb())
     print(f"\nratio = median peer / median ours; load now {os.getloadavg()[0]:.1f}")
     if wrong:
         print(f"NOT EQUAL: {', '.join(wrong)}: no timing of these means anything", file=sys.stderr)

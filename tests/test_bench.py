@@ -22,6 +22,14 @@ def test_ours_and_the_peer_give_equal_results(name):
     assert row.ours_s > 0 and row.peer_s > 0
 
 
+def test_every_reducer_gives_what_its_peer_gives():
+    from bench import benchmark
+
+    rows = benchmark("reducers")(True)
+    assert [row.work.split()[0] for row in rows] == ["PCA", "GRP", "Isomap", "LLE", "LLE", "LLE"]
+    assert all(row.equal and row.ours_s > 0 and row.peer_s > 0 for row in rows), [row.checked for row in rows]
+
+
 def row(equal):
     from bench import BenchRow
 
@@ -40,6 +48,15 @@ def test_the_table_and_what_is_recorded(monkeypatch, capsys, tmp_path):
     frame = rows.read_rows(tmp_path / "bench.parquet")
     assert frame.set_index("metric").value.to_dict() == {"ratio": 3.0, "matmul_share": 0.5}
     assert set(frame.setting) == {"peer; threads 1"} and set(frame.profile) == {"quick"}
+
+
+def test_a_benchmark_of_several_rows_names_those_that_are_unequal(monkeypatch, capsys):
+    from bench import __main__ as command
+
+    monkeypatch.setattr(command, "benchmark", lambda name: lambda quick: [row(True), row(False)])
+    assert command.main(["reducers", "--threads", "1"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out.count("3.00×") == 2 and "NOT EQUAL: work:" in captured.err
 
 
 def test_unequal_results_end_with_an_error_and_are_not_recorded(monkeypatch, capsys, tmp_path):

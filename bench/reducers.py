@@ -1,0 +1,111 @@
+"""Reducers beside scikit-learn's, fit and transform, on embeddings of distinct texts."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn import decomposition, manifold, random_projection
+from sklearn.neighbors import NearestNeighbors
+
+from bench.encode import distinct_texts
+from bench.timing import BenchRow, alternate
+from repro.models import SentenceEncoder
+from repro.models.backbone import MINILM
+from repro.reducers import GRP, LLE, PCA, Isomap
+
+ROWS = 2758
+"""texts of STS-B's test pairs"""
+DIM = 128
+
+
+def run(quick: bool) -> list[BenchRow]:
+    rows, dim = (300, 16) if quick else (ROWS, DIM)
+    texts = distinct_texts(3 * rows)
+    X = SentenceEncoder.load(MINILM, device="cpu").encode(texts, readout="encoder")
+    X = np.random.default_rng(0).permutation(np.unique(X, axis=0))
+    fitted, asked = X[:rows], X[rows : 2 * rows]
+    few = asked[: len(asked) // 8]  # with several threads the peer takes 80 ms a row at 130 neighbours
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of graphs in pieces, which both sides join
+        return [
+            _pca(fitted.astype(np.float64), dim, quick),
+            _grp(fitted, dim, quick),
+            _isomap(fitted.astype(np.float64), dim, quick),
+            _lle_fit(fitted, dim, quick),
+            _lle_transform(fitted, asked, dim, 20, quick),
+            _lle_transform(fitted, few, dim, 130, quick),
+        ]
+
+
+def _pca(X: np.ndarray, dim: int, quick: bool) -> BenchRow:
+    """Both exact and in double precision; the peer's default at these sizes is a randomised approximation."""
+    ours, peer = PCA(dim), decomposition.PCA(dim, svd_solver="covariance_eigh")
+    approximate = decomposition.PCA(dim, random_state=0)
+    works = {
+        "ours": lambda: ours.fit_transform(X),
+        "peer": lambda: peer.fit_transform(X),
+        "default": lambda: approximate.fit_transform(X),
+    }
+    results, seconds = alternate(works, 3 if quick else 25)
+    row = _compared(f"PCA {_size(X, dim)}", 1, seconds, results["ours"], results["peer"])
+    return replace(row, note=f"PCA: the peer's default solver takes {seconds['default']:.3f} s")
+
+
+def _grp(X: np.ndarray, dim: int, quick: bool) -> BenchRow:
+    ours, peer = GRP(dim), random_projection.GaussianRandomProjection(dim, random_state=0)
+    works = {"ours": lambda: ours.fit_transform(X), "peer": lambda: peer.fit_transform(X)}
+    _, seconds = alternate(works, 3 if quick else 25)
+    peer.components_ = ours.components_.astype(X.dtype)  # the same draw, to compare what they make of it
+    return _compared(f"GRP {_size(X, dim)}", 1, seconds, ours.transform(X), peer.transform(X))
+
+
+def _isomap(X: np.ndarray, dim: int, quick: bool) -> BenchRow:
+    ours, peer = Isomap(dim, n_neighbors=20), manifold.Isomap(n_components=dim, n_neighbors=20)
+    return _row(f"Isomap {_size(X, dim)}, k 20", 1, quick, lambda: ours.fit_transform(X), lambda: peer.fit_transform(X))
+
+
+def _lle_fit(X: np.ndarray, dim: int, quick: bool) -> BenchRow:
+    ours, peer = LLE(dim, n_neighbors=20, scale="unit_norm"), _peer_lle(dim, 20)
+    return _row(
+        f"LLE fit {_size(X, dim)}, k 20", 5, quick, lambda: ours.fit(X).embedding_, lambda: peer.fit_transform(X)
+    )
+
+
+def _lle_transform(X: np.ndarray, asked: np.ndarray, dim: int, k: int, quick: bool) -> BenchRow:
+    """Both map new rows into the same embedding: the peer takes ours, so that signs and rounding of fits drop out."""
+    ours, peer = LLE(dim, n_neighbors=k).fit(X), _peer_lle(dim, k)
+    peer.embedding_, peer.n_features_in_ = ours.embedding_, X.shape[1]
+    peer.nbrs_ = NearestNeighbors(n_neighbors=k).fit(X.astype(np.float64))
+    work = f"LLE transform {len(asked)} rows by {_size(X, dim)}, k {k}"
+    goal = 5 if k < 100 else 50
+    return _row(work, goal, quick, lambda: ours.transform(asked), lambda: peer.transform(asked.astype(np.float64)))
+
+
+def _peer_lle(dim: int, k: int) -> manifold.LocallyLinearEmbedding:
+    return manifold.LocallyLinearEmbedding(n_neighbors=k, n_components=dim, random_state=0)
+
+
+def _row(work: str, goal: float, quick: bool, ours: Callable[[], Any], peer: Callable[[], Any]) -> BenchRow:
+    results, seconds = alternate({"ours": ours, "peer": peer}, 1 if quick else 3)
+    return _compared(work, goal, seconds, results["ours"], results["peer"])
+
+
+def _compared(work: str, goal: float, seconds: dict[str, float], ours: np.ndarray, peer: np.ndarray) -> BenchRow:
+    """Largest difference of two outputs, each column turned to the same sign, against the largest entry."""
+    gap = float(np.abs(ours * np.sign((ours * peer).sum(0)) - peer).max() / np.abs(peer).max())
+    return BenchRow(
+        work=work,
+        peer="scikit-learn",
+        goal=goal,
+        ours_s=seconds["ours"],
+        peer_s=seconds["peer"],
+        equal=gap <= 1e-3,
+        checked=f"output up to sign, {gap:.0e} ≤ 1e-3",
+        columns={"backbone": MINILM, "dim": ours.shape[1]},
+    )
+
+
+def _size(X: np.ndarray, dim: int) -> str:
+    return f"{len(X)} × {X.shape[1]} → {dim}"
