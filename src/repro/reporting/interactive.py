@@ -9,18 +9,20 @@ book or with scripts switched off, the static figure is what the reader sees.
 import hashlib
 import json
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
 from repro.reporting.curves import title_of
-from repro.reporting.points import kinds_of, points
+from repro.reporting.points import checked, kinds_of, points
 from repro.reporting.style import GREY, KIND_STYLE, PALETTE, Drawing, look
 from repro.types import InputError
 
 MAX_ROWS = 5_000
 """Rows a page can carry for one chart: they are written into the page."""
+HINT = "Point at the chart for the numbers; click an entry of the legend to single it out."
 CONFIG: dict[str, Any] = {
     "background": "transparent",
     "view": {"stroke": None},
@@ -75,6 +77,8 @@ class Interactive:
 
     spec: dict[str, Any]
     fallback: Drawing
+    hint: str
+    """what the reader can do with it"""
 
     def _repr_html_(self) -> str:
         # "</" would end the script element early if a text held it; "<\\/" is the same JSON.
@@ -84,8 +88,7 @@ class Interactive:
         return (
             f'<div class="chart" id="{name}"><div class="chart-live"></div>'
             f'<div class="chart-still">{self.fallback.img()}</div>'
-            '<p class="chart-hint" style="display:none">Point at the chart for the numbers; '
-            "click an entry of the legend to single it out.</p>"
+            f'<p class="chart-hint" style="display:none">{escape(self.hint)}</p>'
             f'<script type="application/json">{text}</script><script>{_SCRIPT.replace("__ID__", name)}</script>'
             "<p hidden>Trust this notebook to see its figure.</p></div>"
         )
@@ -94,12 +97,13 @@ class Interactive:
         return self.fallback.png()
 
 
-def show(chart: Any, *, fallback: Drawing) -> Interactive:
+def show(chart: Any, *, fallback: Drawing, hint: str = HINT) -> Interactive:
     """An Altair chart, with the figure that stands in for it where scripts do not run.
 
     Args:
         chart: any Altair chart; a plain one takes the width of the page.
         fallback: the same content as a static figure.
+        hint: what the reader can do with it, shown where scripts run.
 
     Raises:
         InputError: for a chart that needs the network, or carries too many rows for a page.
@@ -119,7 +123,7 @@ def show(chart: Any, *, fallback: Drawing) -> Interactive:
     remote = next((str(url) for url in _urls(spec) if str(url).startswith(("http", "//"))), None)
     if remote is not None:
         raise InputError(f"the chart reads {remote}: put its data into the frame, the book works without a network")
-    return Interactive(spec, fallback)
+    return Interactive(spec, fallback, hint)
 
 
 def chart_curves_by_dim(frame: pd.DataFrame, *, series: str = "method", ylabel: str = "score × 100") -> Any:
@@ -135,10 +139,7 @@ def chart_curves_by_dim(frame: pd.DataFrame, *, series: str = "method", ylabel: 
     """
     found = points(frame, [series, "dim"]).astype({"kind": object, series: object}).round(3)
     found[series] = found[series].map(title_of)
-    found["interval"] = [
-        "–" if pd.isna(low) else f"{low:.2f} to {high:.2f}"
-        for low, high in zip(found.pop("low"), found.pop("high"), strict=True)
-    ]
+    found["interval"] = intervals(found.pop("low"), found.pop("high"))
     names, kinds = list(dict.fromkeys(found[series])), kinds_of(found)
     single = alt.selection_point(fields=[series], bind="legend")
     looks = [look(i)["color"] for i in range(len(names))]
@@ -167,6 +168,48 @@ def chart_curves_by_dim(frame: pd.DataFrame, *, series: str = "method", ylabel: 
     hollow = base.transform_filter("datum.kind == 'paper'").mark_point(size=60, filled=False).encode(shape=shape)
     solid = base.transform_filter("datum.kind != 'paper'").mark_point(size=50, filled=True).encode(shape=shape)
     return alt.layer(lines, hollow, solid).add_params(single).properties(height=300)
+
+
+def chart_grid(frame: pd.DataFrame, *, label: str = "Spearman × 100") -> Any:
+    """Score of every encoder (row) with every pooler (column), numbers on pointing; the best of a pooler outlined.
+
+    Args:
+        frame: rows with encoder, dim (of the pooler), value (a fraction), and perhaps ci_low and ci_high; pairs that
+            recur, as seeds do, are averaged.
+        label: what the score is.
+
+    Raises:
+        InputError: if there is nothing to draw or a column is missing.
+    """
+    found = points(checked(frame, ("encoder", "dim", "value")).assign(kind="live"), ["encoder", "dim"])
+    found = found.astype({"encoder": int, "kind": object}).round(3).drop(columns="kind")
+    own = found[found["encoder"] == found["dim"]].set_index("dim")["value"]
+    found["gain"] = (found["value"] - found["dim"].map(own)).round(3)
+    found["interval"] = intervals(found.pop("low"), found.pop("high"))
+    middle = (found["value"].min() + found["value"].max()) / 2
+    wide_first = sorted({*found["encoder"], *found["dim"]}, reverse=True)
+    base = alt.Chart(found).encode(
+        x=alt.X("dim:O", title="pooler trained with dim", sort=wide_first, axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("encoder:O", title="encoder trained with dim", sort=wide_first),
+        tooltip=[
+            alt.Tooltip("encoder:O"), alt.Tooltip("dim:O", title="pooler"),
+            alt.Tooltip("value:Q", title=label, format=".2f"), alt.Tooltip("interval:N"),
+            alt.Tooltip("gain:Q", title="gain over the pooler's own encoder", format="+.2f"),
+        ],
+    )  # fmt: skip
+    color = alt.Color("value:Q", title=label, scale=alt.Scale(scheme="cividis"))
+    cells = base.mark_rect().encode(color=color)
+    best = found.loc[found.groupby("dim")["value"].idxmax()]
+    outlines = base.mark_rect(filled=False, stroke=look(1)["color"], strokeWidth=3).properties(data=best)
+    # white letters on the dark half of the colours, black on the bright one, as in the static figure
+    letters = alt.condition(f"datum.value < {middle:.3f}", alt.value("white"), alt.value("black"))
+    numbers = base.mark_text(fontSize=12).encode(text=alt.Text("value:Q", format=".1f"), color=letters)
+    return alt.layer(cells, outlines, numbers).properties(height=44 * len(set(found["encoder"])))
+
+
+def intervals(low: pd.Series, high: pd.Series) -> list[str]:
+    """Intervals in words, for pointing at."""
+    return ["–" if pd.isna(a) else f"{a:.2f} to {b:.2f}" for a, b in zip(low, high, strict=True)]
 
 
 def _urls(node: Any) -> list[Any]:

@@ -1,7 +1,7 @@
 """Where a narrow pooler loses: in the encoder beneath it, and in itself (Wang et al., 2023, §4.1, Figure 3)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -9,12 +9,15 @@ import pandas as pd
 from repro import data
 from repro.config import RECIPES, Profile, TrainConfig, override
 from repro.config import profile as make_profile
+from repro.data.sets import DataSet
 from repro.evaluation.protocol import score_sts
 from repro.evaluation.stats import paired_spearman_difference
-from repro.experiments.sweep import Sweep, score_columns
+from repro.experiments.grid import train_all
+from repro.experiments.sweep import Sweep, score_columns, train_sweep
 from repro.methods import END_TO_END
 from repro.models.backbone import load_backbone, recorded_pooling
 from repro.rows import make_rows
+from repro.store import Store
 from repro.types import InputError, check_dim
 
 SMALL = ("repro-tiny:1", "repro-tiny", "all-MiniLM-L6-v2:3", "all-MiniLM-L6-v2")
@@ -24,14 +27,14 @@ NETWORKS: dict[str, tuple[str, ...]] = {
     "paper": ("bert-base-uncased", "bert-large-uncased", "roberta-base", "roberta-large"),
 }
 """the four networks of Figure 3 by profile, as `name` or `name:blocks`; without a hub, two networks at two depths"""
-BRIEF: dict[tuple[str, str], tuple[dict[str, Any], tuple[int, ...]]] = {
-    # MiniLM costs forty times what repro-tiny does. With one check, at the end, the validation pairs choose
-    # nothing, so the smallest set of them does.
-    ("embedded", "all-MiniLM-L6-v2"): (
-        {"sentences": 512, "check_every": 10_000, "validation": "sickr"}, (384, 32, 8),
-    ),
-}  # fmt: skip
-"""(profile, backbone) to settings and dims that replace the profile's, to fit two cores"""
+# MiniLM costs forty times what repro-tiny does. With one check, at the end, the validation pairs choose nothing, so the
+# smallest set of them does.
+MINILM: dict[str, Any] = {"sentences": 256, "batch_size": 32, "check_every": 10_000, "validation": "sickr"}
+BRIEF: dict[str, tuple[dict[str, Any], tuple[int, ...]]] = {
+    "repro-tiny:1": ({}, (128, 32, 8)),
+    "all-MiniLM-L6-v2": (MINILM, (384, 32, 8)),
+}
+"""network, or backbone at any depth, to settings and dims that fit the profile `embedded` to two cores"""
 
 
 @dataclass(frozen=True)
@@ -84,20 +87,19 @@ def plan_networks(
         network = load_backbone(backbone, device="cpu")
         if blocks is not None:
             check_dim(blocks, limit=network.n_layers, what=f"number of blocks of {backbone}")
-        settings, brief = BRIEF.get((profile.name, backbone), ({}, ()))
-        shared = {
-            "source": profile.source,
-            "backbone": backbone,
-            "layers": None if blocks == network.n_layers else blocks,
-        }
-        config = make_profile(profile.name, **shared).train
+        brief = BRIEF if profile.name == "embedded" else {}
+        settings, few = brief.get(name) or brief.get(backbone) or ({}, ())
+        config = make_profile(
+            profile.name,
+            backbone=backbone,
+            source=profile.source,
+            layers=None if blocks == network.n_layers else blocks,
+        ).train
         if not any(known == backbone for known, _ in RECIPES):
             config = override(config, pooling=recorded_pooling(backbone))
         config = override(config, **settings)
         config = override(config, **train)
-        widths = tuple(
-            dims or brief or {network.hidden_dim, *(d for d in profile.candidates if d < network.hidden_dim)}
-        )
+        widths = tuple(dims or few or {network.hidden_dim, *(d for d in profile.candidates if d < network.hidden_dim)})
         full = network.hidden_dim if reference is None else reference
         if full != "best" and full not in widths:
             listed = ", ".join(map(str, widths))
@@ -111,6 +113,18 @@ def plan_networks(
     if len(set(labels)) < len(labels):
         raise InputError(f"backbones are {', '.join(labels)}: expected different ones")
     return planned
+
+
+def train_networks(
+    networks: Sequence[Network], sets: Sequence[DataSet], store: Store, *, progress: bool = True
+) -> dict[str, Sweep]:
+    """A sweep per network, by its name; cells of all networks are trained in one pool, so that no core waits."""
+    cells = train_all([replace(n.config, dim=d) for n in networks for d in n.dims], store, progress=progress)
+    hit = {cell.key: cell.hit for cell in cells}
+    sweeps = {n.name: train_sweep(n.config, n.dims, sets, store, progress=progress) for n in networks}
+    return {
+        name: replace(sweep, hits=sum(hit[cell.key] for cell in sweep.cells.values())) for name, sweep in sweeps.items()
+    }
 
 
 def decomposition_rows(
@@ -157,5 +171,5 @@ def decomposition_rows(
         ]
     return make_rows(
         rows, experiment=experiment, paper_table="fig3", method=END_TO_END, dataset=pairs.name, profile=profile,
-        setting=f"{pairs.split}, reference={full}", **sweep.shared(),
+        setting=f"{pairs.split}, reference={full}{' (best)' if reference == 'best' else ''}", **sweep.shared(),
     )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from repro.reporting.claims_wang.ablations import ablations
 from repro.reporting.claims_wang.figure2 import PAPER_HIDDEN, PAPER_OPTIMAL, figure2, optimal_dim, optimal_dims
+from repro.reporting.claims_wang.figure3 import figure3, network_names, printed_losses, printed_readouts
+from repro.reporting.claims_wang.figure4 import figure4, grid_of, printed_cells
 from repro.reporting.claims_wang.tables12 import table1, table2
 from repro.reporting.claims_wang.tables34 import table3, table4
 
@@ -10,8 +12,15 @@ __all__ = [
     "PAPER_OPTIMAL",
     "ablations",
     "figure2",
+    "figure3",
+    "figure4",
+    "grid_of",
+    "network_names",
     "optimal_dim",
     "optimal_dims",
+    "printed_cells",
+    "printed_losses",
+    "printed_readouts",
     "table1",
     "table2",
     "table3",

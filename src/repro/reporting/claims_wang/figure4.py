@@ -11,7 +11,7 @@ import pandas as pd
 
 from repro.evaluation.stats import seed_half_width
 from repro.reporting.compare import paper_values
-from repro.reporting.estimates import Estimate, effect, estimate
+from repro.reporting.estimates import effect, estimate
 from repro.reporting.verdict import Measurement
 
 PAPER_PAIR = (64, 16)
@@ -22,7 +22,8 @@ PAPER_OPT = (256, 768)
 
 def grid_of(rows: pd.DataFrame, metric: str = "spearman") -> pd.DataFrame:
     """Encoders × poolers, means over seeds, wide ones first."""
-    kept = rows[(rows["metric"] == metric) & (rows["readout"] == "pooler")]
+    of_grid = rows["method"].str.startswith("encoder_")
+    kept = rows[of_grid & (rows["metric"] == metric) & (rows["readout"] == "pooler")]
     table = kept.assign(encoder=_encoder(kept)).pivot_table(index="encoder", columns="dim", values="value")
     return table.sort_index(ascending=False).sort_index(axis=1, ascending=False)
 
@@ -117,9 +118,8 @@ def _best_encoder(test: pd.DataFrame, ranks: pd.DataFrame) -> list[Measurement]:
         Measurement("WANG-F4-3", "ratio", share, share / sqrt(2), share * sqrt(2), paper=paper, null=1.0, seeds=seeds,
                     what="dim of the best encoder / widest dim (SimCSE)")
     ]  # fmt: skip
-    leads = test[(test["metric"] == "spearman_gain") & (test["readout"] == "encoder") & (test["dim"] == best)]
-    lead = estimate(leads) if len(leads) else Estimate(0.0, 0.0, seeds)
     if best != widest:
+        leads = test[(test["metric"] == "spearman_gain") & (test["readout"] == "encoder") & (test["dim"] == best)]
         what = f"lead of encoder_{best}, the best on the ranking pairs, over encoder_{widest} (SimCSE)"
-        found.append(effect("WANG-F4-3", lead, what))
+        found.append(effect("WANG-F4-3", estimate(leads), what))
     return found

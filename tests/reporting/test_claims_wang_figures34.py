@@ -1,0 +1,204 @@
+"""Figures 3 and 4: from rows made by hand to the verdicts they deserve."""
+
+import pandas as pd
+import pytest
+
+from repro.reporting import claims_wang
+from repro.reporting.claims_wang.figure3 import SOFTMAX
+from repro.reporting.claims_wang.figure4 import wilson
+from repro.rows import make_rows
+
+SEEDS = (0, 1, 2)
+
+
+def verdicts(measurements):
+    found: dict[str, list[str]] = {}
+    for m in measurements:
+        found.setdefault(m.claim_id, []).append(m.verdict)
+    return found
+
+
+# Figure 3
+
+
+def losses(h, z, *, seeds=SEEDS, half=0.002, backbone="b", layer=None, reference=None, best=False):
+    """Rows of one network: scores of both readouts by dim, the same for every seed but for a hair."""
+    full = reference or max(h)
+    rows = []
+    for seed in seeds:
+        for d in h:
+            parts = {
+                ("spearman", "encoder"): h[d], ("spearman", "pooler"): z[d], ("pooler_loss", "pooler"): h[d] - z[d],
+                ("encoder_loss", "encoder"): h[full] - h[d], ("total_loss", "pooler"): h[full] - z[d],
+            }  # fmt: skip
+            rows += [
+                {"metric": metric, "readout": readout, "dim": d, "seed": seed, "value": value + 1e-4 * seed,
+                 "ci_low": value - half, "ci_high": value + half}
+                for (metric, readout), value in parts.items()
+            ]  # fmt: skip
+    setting = f"test, reference={full}{' (best)' if best else ''}"
+    return make_rows(rows, setting=setting, backbone=backbone, layer=layer)
+
+
+H = {768: 0.80, 64: 0.78, 32: 0.75, 16: 0.70, 8: 0.60}
+Z = {768: 0.79, 64: 0.76, 32: 0.71, 16: 0.65, 8: 0.50}
+
+
+def test_both_parts_positive_is_the_claim():
+    found = verdicts(claims_wang.figure3(pd.concat([losses(H, Z), losses(H, Z, layer=1)])))
+    assert found == {"WANG-F3-1": ["reproduced"] * 4, "WANG-F3-2": ["reproduced"] * 2}
+
+
+def test_an_encoder_that_gains_contradicts_it():
+    rising = {768: 0.70, 64: 0.74, 32: 0.75, 16: 0.78, 8: 0.80}
+    found = verdicts(claims_wang.figure3(losses(rising, {d: value - 0.1 for d, value in rising.items()})))
+    assert found == {"WANG-F3-1": ["not reproduced"] * 2, "WANG-F3-2": ["not reproduced", "reproduced"]}
+
+
+def test_the_weakest_network_and_dim_speak_for_every_small_dim():
+    narrow_gap = Z | {32: H[32] + 0.03}
+    both = pd.concat([losses(H, Z, backbone="good"), losses(H, narrow_gap, backbone="odd", layer=3)])
+    pooler = [m for m in claims_wang.figure3(both) if m.claim_id == "WANG-F3-2"][1]
+    assert (pooler.verdict, pooler.value) == ("not reproduced", pytest.approx(-2.99))
+    assert pooler.what == "smallest pooler loss at 64 dims or fewer (odd:3, dim 32)"
+
+
+def test_wide_dims_are_no_small_ones():
+    only_wide = claims_wang.figure3(losses({768: 0.8, 256: 0.7, 128: 0.6}, {768: 0.8, 256: 0.7, 128: 0.6}))
+    assert {m.claim_id for m in only_wide} == {"WANG-F3-1"}
+
+
+def test_one_seed_is_within_noise_where_the_loss_is_small():
+    found = claims_wang.figure3(losses(H | {8: 0.79}, Z, seeds=(0,)))
+    assert [m.verdict for m in found if m.what.startswith("encoder loss at 8")] == ["within noise"]
+
+
+def test_losses_from_the_best_encoder_judge_nothing():
+    found = claims_wang.figure3(losses(H, Z, best=True))
+    assert [m.what for m in found] == ["Kendall tau of encoder score against dim, b"]
+
+
+def test_networks_are_named_by_backbone_and_blocks():
+    both = pd.concat([losses(H, Z, backbone="x"), losses(H, Z, backbone="x", layer=2)])
+    assert list(dict.fromkeys(claims_wang.network_names(both))) == ["x", "x:2"]
+
+
+def test_printed_losses_are_those_of_table_2():
+    printed = claims_wang.printed_losses()
+    at = printed.set_index(["metric", "dim"])["value"]
+    assert at["encoder_loss", 8] == pytest.approx(0.7347 - 0.4737)
+    assert at["pooler_loss", 8] == pytest.approx(0.4737 - 0.3929)
+    assert at["encoder_loss", 512] == pytest.approx(-0.0036)
+    assert at["total_loss", 16] == pytest.approx(at["encoder_loss", 16] + at["pooler_loss", 16])
+    assert set(printed["network"]) == {SOFTMAX}
+
+
+def test_printed_readouts_are_those_of_tables_1_and_3():
+    at = claims_wang.printed_readouts().set_index(["readout", "dim"])["value"]
+    assert at["encoder", 768] == pytest.approx(0.8022) and at["pooler", 768] == pytest.approx(0.7962)
+    assert len(at) == 9 and at["pooler", 8] == pytest.approx(0.5172)
+
+
+# Figure 4
+
+
+def grid(score, alone, *, seeds=SEEDS, half=0.002, dev=None, jitter=1e-4):
+    """Rows of a grid: score of (encoder, pooler), and of every encoder alone, on test and perhaps on dev."""
+    rows = []
+    wide = max(alone)
+    for seed in seeds:
+        for split, own in (("test", alone), *([("dev", dev)] if dev else [])):
+            for i, value in own.items():
+                line = {"method": f"encoder_{i}", "dim": i, "readout": "encoder", "setting": split, "seed": seed}
+                rows.append({**line, "metric": "spearman", "value": value})
+                if i != wide:
+                    gain = value - own[wide] + jitter * seed
+                    rows.append({**line, "metric": "spearman_gain", "value": gain, **around(gain, half)})
+        for (i, j), value in score.items():
+            line = {"method": f"encoder_{i}", "dim": j, "readout": "pooler", "setting": "test", "seed": seed}
+            rows.append({**line, "metric": "spearman", "value": value})
+            if i != j:
+                gain = value - score[j, j] + jitter * seed
+                rows.append({**line, "metric": "spearman_gain", "value": gain, **around(gain, half)})
+    return make_rows(rows)
+
+
+def around(value, half):
+    return {"ci_low": value - half, "ci_high": value + half}
+
+
+ALONE = {768: 0.80, 256: 0.82, 64: 0.78, 16: 0.72, 8: 0.60}
+"""encoders; a better one gives every pooler a better score below, as the paper says"""
+SCORE = {
+    (i, j): {768: 0.60, 256: 0.58, 64: 0.55, 16: 0.50, 8: 0.40}[j] + (ALONE[i] - 0.6) for i in ALONE for j in ALONE
+}
+SCORE |= {(16, 16): 0.658, (64, 16): 0.726, (768, 16): 0.73, (256, 16): 0.74}
+
+
+def test_better_encoders_that_help_are_the_claim():
+    found = {m.claim_id: m for m in claims_wang.figure4(grid(SCORE, ALONE))}
+    share = found["WANG-F4-1"]
+    assert (share.value, share.verdict, share.null) == (100.0, "reproduced", 50.0)
+    assert "of 10 exchanges" in share.what
+    assert found["WANG-F4-2"].paper == pytest.approx(6.8)
+    assert found["WANG-F4-2"].verdict == "reproduced"
+    assert verdicts(claims_wang.figure4(grid(SCORE, ALONE)))["WANG-F4-3"] == ["reproduced"] * 2
+
+
+def test_better_encoders_that_harm_contradict_it():
+    reversed_grid = {(i, j): 2 * SCORE[j, j] - value for (i, j), value in SCORE.items()}
+    found = verdicts(claims_wang.figure4(grid(reversed_grid, ALONE)))
+    assert found["WANG-F4-1"] == found["WANG-F4-2"] == ["not reproduced"]
+
+
+def test_half_of_the_exchanges_is_within_noise():
+    mixed = SCORE | {(i, j): SCORE[j, j] - 0.01 for i, j in SCORE if ALONE[i] > ALONE[j] and (i + j) % 3}
+    (share,) = [m for m in claims_wang.figure4(grid(mixed, ALONE)) if m.claim_id == "WANG-F4-1"]
+    assert 20 < share.value < 80
+    assert share.verdict == "within noise"
+
+
+def test_the_share_has_wilsons_interval_over_the_pairs_of_a_seed():
+    share = claims_wang.figure4(grid(SCORE, ALONE, seeds=(0,)))[0]
+    assert (share.low / 100, share.high / 100) == pytest.approx(wilson(10, 10))
+    assert wilson(5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-4)  # Wilson (1927), by any table
+
+
+def test_shares_that_differ_between_seeds_widen_it():
+    worse = grid(SCORE | {key: SCORE[key[1], key[1]] - 0.1 for key in SCORE if key[0] != key[1]}, ALONE, seeds=(1,))
+    three = pd.concat([grid(SCORE, ALONE, seeds=(0, 2)), worse])
+    share = claims_wang.figure4(three)[0]
+    assert share.value == pytest.approx(200 / 3)
+    assert (share.low, share.high) == (0.0, 100.0)
+    assert share.verdict == "within noise"
+
+
+def test_encoders_are_ranked_on_dev_where_there_is_one():
+    dev = {768: 0.9, 256: 0.5, 64: 0.4, 16: 0.3, 8: 0.2}
+    found = [m for m in claims_wang.figure4(grid(SCORE, ALONE, dev=dev)) if m.claim_id == "WANG-F4-3"]
+    assert [(m.value, m.verdict) for m in found] == [(1.0, "not reproduced")]  # dev says the widest is the best
+    share = claims_wang.figure4(grid(SCORE, ALONE, dev=dev))[0]
+    assert share.value == 90.0  # 768 for 256 harms
+
+
+def test_pairs_that_were_not_trained_are_not_judged():
+    few = {(i, j): value for (i, j), value in SCORE.items() if i in (16, 8) and j in (16, 8)}
+    found = claims_wang.figure4(grid(few, {d: ALONE[d] for d in (16, 8)}))
+    assert {m.claim_id for m in found} == {"WANG-F4-1", "WANG-F4-3"}
+
+
+def test_rules_recorded_beside_the_grid_do_not_disturb_it():
+    rule = make_rows(
+        [{"method": "select_by=pair", "metric": "spearman", "readout": "pooler", "dim": 8, "value": 0.1, "seed": 0,
+          "setting": "test"}]
+    )  # fmt: skip
+    rows = pd.concat([grid(SCORE, ALONE), rule])
+    assert [m.value for m in claims_wang.figure4(rows)] == [m.value for m in claims_wang.figure4(grid(SCORE, ALONE))]
+    table = claims_wang.grid_of(rows)
+    assert list(table.index) == list(table.columns) == [768, 256, 64, 16, 8]
+    assert table.loc[64, 16] == pytest.approx(0.726)
+
+
+def test_printed_cells():
+    cells = claims_wang.printed_cells().set_index(["method", "dim"])["value"]
+    assert cells.to_dict() == pytest.approx({("encoder_16", 16): 0.658, ("encoder_64", 16): 0.726})
