@@ -7,12 +7,11 @@ import sys
 import torch
 from threadpoolctl import threadpool_limits
 
-from bench import NAMES as FIRST_NAMES
+from bench import NAMES
 from bench import BenchRow, benchmark
 from bench.timing import peak_mb, reset_peak
 from repro.rows import hardware, make_rows, record, versions
 
-NAMES = (*FIRST_NAMES, "reducers")
 HEADS = ("work", "peer", "goal", "ratio", "ours s", "peer s", "equal", "threads", "peak MB")
 WIDTHS = (46, 36, 4, 7, 6, 6, 62, 7, 7)
 

@@ -12,7 +12,7 @@ from repro import data
 from repro.config import StepTwoConfig
 from repro.experiments import wang
 from repro.experiments.sweep import cosines_of
-from repro.experiments.wang.ablations import overlap, principal_components, row_space
+from repro.experiments.wang.subspace import overlap, principal_components, row_space
 from repro.models import Pooler
 from repro.store import Store
 

@@ -8,20 +8,64 @@ from repro.experiments.wang.ablations import (
     encode_cost_rows,
     joint_rows,
     start_rows,
-    subspace_rows,
 )
-from repro.experiments.wang.decomposition import Network, decomposition_rows, parse_network, plan_networks
+from repro.experiments.wang.decomposition import (
+    Network,
+    decomposition_rows,
+    parse_network,
+    plan_networks,
+    train_networks,
+)
 from repro.experiments.wang.dims import dims_rows
 from repro.experiments.wang.grid import encode_counts, grid_rows, pair_scores, selection_rows
+from repro.experiments.wang.paired import line_of, mcnemar_table, scale_table
 from repro.experiments.wang.step_two import step_two
+from repro.experiments.wang.subspace import subspace_rows
 from repro.experiments.wang.suite import SUITES, Contender, contenders, suite_rows, wiki_states
 from repro.experiments.wang.two_step import TwoStep, before_after_rows, train_two_step, two_step_rows
 from repro.methods import END_TO_END, STAGES, STEP_1, STEP_2, UNTRAINED
 
 __all__ = [
-    "END_TO_END", "STAGES", "STEP_1", "STEP_2", "SUITES", "UNTRAINED", "Contender", "Network", "Sweep", "TwoStep",
-    "activation_rows", "before_after_rows", "candidate_rows", "contenders", "cost_rows", "decomposition_rows",
-    "dims_rows", "encode_cost_rows", "encode_counts", "grid_rows", "hidden_dim_of", "joint_rows", "load_tasks", "pair_scores",
-    "parse_network", "plan_networks",    "score_task", "selection_rows", "sets_of", "spearman_of", "start_rows", "step_two", "subspace_rows", "suite_rows",
-    "train_sweep", "train_two_step", "two_step_rows", "wiki_states",
-]  # fmt: skip
+    "END_TO_END",
+    "STAGES",
+    "STEP_1",
+    "STEP_2",
+    "SUITES",
+    "UNTRAINED",
+    "Contender",
+    "Network",
+    "Sweep",
+    "TwoStep",
+    "activation_rows",
+    "before_after_rows",
+    "candidate_rows",
+    "contenders",
+    "cost_rows",
+    "decomposition_rows",
+    "dims_rows",
+    "encode_cost_rows",
+    "encode_counts",
+    "grid_rows",
+    "hidden_dim_of",
+    "joint_rows",
+    "line_of",
+    "load_tasks",
+    "mcnemar_table",
+    "pair_scores",
+    "parse_network",
+    "plan_networks",
+    "scale_table",
+    "score_task",
+    "selection_rows",
+    "sets_of",
+    "spearman_of",
+    "start_rows",
+    "step_two",
+    "subspace_rows",
+    "suite_rows",
+    "train_networks",
+    "train_sweep",
+    "train_two_step",
+    "two_step_rows",
+    "wiki_states",
+]
