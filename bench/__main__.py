@@ -7,8 +7,7 @@ import sys
 import torch
 from threadpoolctl import threadpool_limits
 
-from bench import NAMES
-from bench import BenchRow, benchmark
+from bench import NAMES, BenchRow, benchmark
 from bench.timing import peak_mb, reset_peak
 from repro.rows import hardware, make_rows, record, versions
 
