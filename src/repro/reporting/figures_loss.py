@@ -43,7 +43,7 @@ def draw_readouts(frame: pd.DataFrame, *, ylabel: str = "Spearman × 100") -> Dr
     """
     found = points(frame, ["network", "readout", "dim"])
     networks = list(dict.fromkeys(found["network"]))
-    figure, panels = _panels(len(networks), sharex=False)
+    figure, panels, room = _panels(len(networks))
     for panel, network in zip(panels, networks, strict=True):
         of_one = found[found["network"] == network]
         for i, readout in enumerate(READOUTS):
@@ -52,10 +52,9 @@ def draw_readouts(frame: pd.DataFrame, *, ylabel: str = "Spearman × 100") -> Dr
                 panel.plot(part["dim"], part["value"], **look(i), **KIND_STYLE[kind])
                 if part["low"].notna().any():
                     panel.fill_between(part["dim"], part["low"], part["high"], color=look(i)["color"], alpha=0.15, lw=0)
-        dim_axis(panel, list(of_one["dim"]), room=WIDTH / 2 - 0.9, label=False)
+        dim_axis(panel, list(of_one["dim"]), room=room, label=False)
         panel.set_title(network, loc="left")
     figure.supylabel(ylabel, fontsize=12)
-    figure.supxlabel("dimensions of the pooler", fontsize=12)
     names = [f"{readout}'s output" for readout in READOUTS]
     add_legend(figure, [*series_handles(names), *kind_handles(list(found["kind"]))], columns=2)
     figure.alt = (
@@ -69,7 +68,7 @@ def draw_decomposition(frame: pd.DataFrame) -> Drawing:
     """Encoder loss and pooler loss stacked by dim, a panel per network and kind of number (Figure 3c).
 
     Parts of one sign are stacked; a negative part, a gain, hangs below zero, so that the parts add up to the total,
-    which is marked with its interval where there is one.
+    which is marked beside them, with its interval where there is one.
 
     Args:
         frame: rows with kind, network, dim, value (a fraction) and metric: encoder_loss, pooler_loss, total_loss.
@@ -80,13 +79,12 @@ def draw_decomposition(frame: pd.DataFrame) -> Drawing:
     frame = checked(frame, ("kind", "network", "dim", "metric", "value"))
     found = points(frame[frame["metric"].isin([*PARTS, TOTAL])], ["network", "metric", "dim"])
     shown = list(dict.fromkeys(zip(found["kind"], found["network"], strict=True)))
-    figure, panels = _panels(len(shown), sharex=False)
+    figure, panels, room = _panels(len(shown))
     for panel, (kind, network) in zip(panels, shown, strict=True):
         of_one = found[(found["kind"] == kind) & (found["network"] == network)]
-        _stack(panel, of_one, network, hollow=kind == "paper")
-        panel.set_title(f"{kind}: {network}", loc="left")
+        _stack(panel, of_one, network, hollow=kind == "paper", room=room)
+        panel.set_title(f"{network} ({kind})", loc="left")
     figure.supylabel("loss, points", fontsize=12)
-    figure.supxlabel("dimensions of the pooler", fontsize=12)
     bars = [Patch(facecolor=look(i)["color"], alpha=0.85, label=part.replace("_", " ")) for i, part in enumerate(PARTS)]
     sum_of_both = Line2D([], [], color=GREY, marker="D", linestyle="none", markersize=5, label="total loss")
     add_legend(figure, [*bars, sum_of_both])
@@ -95,19 +93,21 @@ def draw_decomposition(frame: pd.DataFrame) -> Drawing:
     return figure
 
 
-def _panels(count: int, **subplots: bool) -> tuple[Drawing, list[Axes]]:
-    """Panels two abreast; the place of a missing last one stays empty."""
+def _panels(count: int) -> tuple[Drawing, list[Axes], float]:
+    """Panels two abreast, and the inches each has for its labels; the place of a missing one stays empty."""
     columns = min(2, count)
     rows = ceil(count / columns)
-    figure, axes = new_figure(rows, columns, height=1.2 + 2.2 * rows, **subplots)
+    figure, axes = new_figure(rows, columns, height=1.3 + 2.2 * rows)
     for spare in axes[count:]:
         spare.set_visible(False)
-    return figure, axes[:count]
+    for lowest in axes[max(0, count - columns) : count]:
+        lowest.set_xlabel("dimensions of the pooler")
+    return figure, axes[:count], WIDTH / columns - 0.9
 
 
-def _stack(axes: Axes, of_one: pd.DataFrame, network: str, *, hollow: bool) -> None:
-    """Two bars on top of each other per dim, wide dims left; printed ones are hollow, like the printed markers."""
-    table = of_one.pivot_table(index="dim", columns="metric", values="value").sort_index(ascending=False)
+def _stack(axes: Axes, of_one: pd.DataFrame, network: str, *, hollow: bool, room: float) -> None:
+    """Two bars on top of each other per dim, the total beside them; printed ones are hollow, like printed markers."""
+    table = of_one.pivot_table(index="dim", columns="metric", values="value").sort_index()
     lacking = [part for part in PARTS if part not in table or table[part].isna().any()]
     if lacking:
         raise InputError(f"{network} lacks {lacking[0]} at some dim: a stack needs both parts of every dim")
@@ -117,16 +117,17 @@ def _stack(axes: Axes, of_one: pd.DataFrame, network: str, *, hollow: bool) -> N
     for i, (part, bottom) in enumerate(((encoder, np.zeros(len(x))), (pooler, np.where(same_side, encoder, 0.0)))):
         color = look(i)["color"]
         axes.bar(
-            x, part, bottom=bottom, width=0.62, facecolor="none" if hollow else color, edgecolor=color, linewidth=1.3,
+            x, part, bottom=bottom, width=0.58, facecolor="none" if hollow else color, edgecolor=color, linewidth=1.3,
             alpha=0.85, hatch="///" if hollow and i else None,
         )  # fmt: skip
     total = of_one[of_one["metric"] == TOTAL].set_index("dim").reindex(table.index)
     reach = np.vstack([total["value"] - total["low"], total["high"] - total["value"]])
+    beside = x + 0.4
     if np.isfinite(reach).any():
-        axes.errorbar(x, total["value"], yerr=np.abs(reach), fmt="none", ecolor=GREY, elinewidth=1.3, capsize=0)
-    axes.plot(x, encoder + pooler, color=GREY, marker="D", linestyle="none", markersize=5)
+        axes.errorbar(beside, total["value"], yerr=np.abs(reach), fmt="none", ecolor=GREY, elinewidth=1.5, capsize=0)
+    axes.plot(beside, encoder + pooler, color=GREY, marker="D", linestyle="none", markersize=4.5)
     axes.axhline(0, color=GREY, linewidth=0.9)
     dims = [int(dim) for dim in table.index]
-    written = thin([len(str(dim)) for dim in dims], WIDTH / 2 - 0.9)
+    written = thin([len(str(dim)) for dim in dims], room)
     axes.set_xticks(written, [str(dims[i]) for i in written])
     axes.grid(visible=False, axis="x")

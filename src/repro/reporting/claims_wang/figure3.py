@@ -12,7 +12,7 @@ from repro.reporting.verdict import Measurement
 
 SMALL_DIM = 64
 """the largest dim that the paper's small ones, 64 to 8, hold"""
-SOFTMAX = "roberta-base, softmax (Table 2)"
+SOFTMAX = "roberta-base, softmax, Table 2"
 """what the printed losses of Table 2 are called: the same split under Sentence-BERT's objective"""
 
 
