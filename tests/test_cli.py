@@ -210,6 +210,14 @@ def test_evaluate_ones_own_labels(repro, tiny, labelled, tmp_path, no_data):
     assert "accuracy  100.00" in out
 
 
+def test_evaluate_under_the_original_classifier(repro, tiny, labelled, no_data):
+    common = ("evaluate", "--encoder", tiny, "--data", labelled, "--task", "classification", "--pooling", "mean")
+    for protocol in ("logreg", "senteval"):
+        code, out, err = repro(*common, "--protocol", protocol)
+        assert code == 0, err
+        assert f"mean pooling, {protocol})" in out, "a number says which classifier gave it"
+
+
 def test_evaluate_reads_the_microworld_when_there_are_no_files(repro, tiny, no_data):
     code, out, _ = repro("evaluate", "--encoder", tiny, "--data", "stsb")
     assert code == 0 and "(microworld, test" in out

@@ -125,6 +125,7 @@ def evaluate(
     split: str | None = None,
     text: Literal["senteval", "raw"] = "senteval",
     aggregate: Literal["all", "mean", "wmean"] = "all",
+    protocol: Literal["logreg", "senteval"] = "logreg",
     source: Literal["local", "hub", "microworld"] | None = None,
     seed: int = 0,
     rows: Path | None = None,
@@ -143,6 +144,7 @@ def evaluate(
         split: similarity only, by default test.
         text: SentEval's tokenised text or the original (STS).
         aggregate: all pairs in one ranking, or the mean or weighted mean over subsets.
+        protocol: classifier of the probe: logistic regression by L-BFGS, or SentEval's own.
         source: where the data comes from; by default local files if REPRO_DATA is set, else the microworld.
         seed: of folds and bootstrap.
         rows: also write the rows to this parquet file.
@@ -154,7 +156,7 @@ def evaluate(
 
     frame = evaluate_encoder(
         encoder, data, task=task, dims=dims, layer=layer, readout=readout, pooling=pooling, split=split, text=text,
-        aggregate=aggregate, source=source, seed=seed,
+        aggregate=aggregate, protocol=protocol, source=source, seed=seed,
     )  # fmt: skip
     say(f"{encoder} on {data} ({frame['data_source'].iloc[0]}, {frame['setting'].iloc[0]}), live, x100:")
     for row in frame.itertuples():

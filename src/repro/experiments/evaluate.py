@@ -32,6 +32,7 @@ def evaluate_encoder(
     split: str | None = None,
     text: str = "senteval",
     aggregate: str = "all",
+    protocol: str = "logreg",
     source: str | None = None,
     seed: int = 0,
 ) -> pd.DataFrame:
@@ -65,15 +66,16 @@ def evaluate_encoder(
             score = score_sts(table.__getitem__, pairs, aggregate=aggregate, seed=seed)
         else:
             form = data.get_spec(dataset).form if dataset in data.DATASETS else None
-            score = score_classification(table.__getitem__, sets, form=form, seed=seed)
+            score = score_classification(table.__getitem__, sets, form=form, protocol=protocol, seed=seed)
             rows.append({"metric": "majority_floor", "value": score.floor, "dim": dim})
         rows.append(
             {"metric": score.metric, "value": score.value, "ci_low": score.ci_low, "ci_high": score.ci_high, "dim": dim}
         )
     first = next(iter(sets.values()))
+    how = "" if task == "sts" else f", {protocol}"
     return make_rows(
         rows, experiment="evaluate", method=task, backbone=encoder, readout=readout, layer=layer, dataset=first.name,
-        setting=f"{'+'.join(sets)}, {network.pooling} pooling", seed=seed, data_source=first.source,
+        setting=f"{'+'.join(sets)}, {network.pooling} pooling{how}", seed=seed, data_source=first.source,
         device=network.backbone.device.type,
     )  # fmt: skip
 
