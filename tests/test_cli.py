@@ -8,6 +8,7 @@ import pytest
 
 from repro import cli
 from repro.cli import VERBS, main
+from repro.models import SentenceEncoder
 from repro.paths import data_folder
 from repro.rows import read_rows
 
@@ -244,6 +245,19 @@ def test_train_then_find_then_evaluate(repro, tiny, pairs, tmp_path, no_data):
     assert "dim 4: found in the store" in repro(*arguments)[1]
     code, out, _ = repro("evaluate", "--encoder", tmp_path / "trained" / "dim4", "--data", pairs)
     assert code == 0 and "dim     4  spearman" in out
+
+
+def test_train_on_entailment_pairs_with_fewer_blocks(repro, tiny, pairs, tmp_path, no_data):
+    code, out, err = repro(
+        "train", "--backbone", tiny, "--objective", "nli", "--layers", 1, "--dims", 4, "--sentences", 64,
+        "--batch-size", 16, "--workers", 1, "--output", tmp_path / "trained",
+    )  # fmt: skip
+    assert code == 0, err
+    assert "dim 4: trained in" in out
+    encoder = SentenceEncoder.load(str(tmp_path / "trained" / "dim4"))
+    assert (encoder.n_layers, encoder.dim) == (1, 4)
+    code, _, err = repro("train", "--backbone", tiny, "--layers", 3, "--dims", 4, "--sentences", 64, "--workers", 1)
+    assert code == 2 and "layers is 3: expected 1 to 2" in err
 
 
 def test_pretrain_writes_a_backbone_with_its_card(repro, tmp_path, sentences, no_data, monkeypatch):

@@ -12,7 +12,9 @@ def train(
     backbone: str = "repro-tiny",
     dims: tuple[int, ...] = (128,),
     output: Path | None = None,
-    objective: Literal["simcse"] = "simcse",
+    objective: Literal["simcse", "nli"] = "simcse",
+    difference: Literal["abs", "signed"] | None = None,
+    layers: int | None = None,
     sentences: int | None = None,
     learning_rate: float | None = None,
     batch_size: int | None = None,
@@ -31,7 +33,9 @@ def train(
         backbone: shipped name, local folder or hub id.
         dims: pooler sizes; may exceed the hidden size.
         output: folder for the encoders (one subfolder per dim); they are in the store in any case.
-        objective: the training loss.
+        objective: contrastive on plain sentences, or a softmax classifier on entailment pairs.
+        difference: third feature of that classifier, |u - v| or u - v.
+        layers: blocks kept of the backbone; by default all.
         sentences: how many training sentences; None takes the profile's number, as for all below.
         learning_rate: peak learning rate.
         batch_size: sentences per step.
@@ -54,8 +58,9 @@ def train(
 
     wanted = source or PROFILES[profile].source or default_source()
     base = make_profile(
-        profile, source=wanted, backbone=backbone, sentences=sentences, learning_rate=learning_rate,
-        batch_size=batch_size, dropout=dropout, epochs=epochs, pooling=pooling, activation=activation, seed=seed,
+        profile, source=wanted, backbone=backbone, objective=objective, difference=difference, layers=layers,
+        sentences=sentences, learning_rate=learning_rate, batch_size=batch_size, dropout=dropout, epochs=epochs,
+        pooling=pooling, activation=activation, seed=seed,
     ).train  # fmt: skip
     for cell in train_all([replace(base, dim=dim) for dim in dims], Store(), workers=workers):
         best = max((score for _, score in cell.history.checks), default=float("nan"))
