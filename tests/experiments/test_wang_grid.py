@@ -219,6 +219,8 @@ def test_plans_that_cannot_be_are_refused_before_training():
         wang.plan_networks(chosen, ["repro-tiny", "repro-tiny:2"])
     with pytest.raises(InputError, match="128, its hidden size; add it to dims, or set reference to 'best'"):
         wang.plan_networks(chosen, ["repro-tiny"], [64, 8])
+    with pytest.raises(InputError, match="two different ones"):
+        wang.plan_networks(chosen, ["repro-tiny"], [128])
     with pytest.raises(InputError, match="from dim 32;"):
         wang.plan_networks(chosen, ["repro-tiny"], [64, 8], reference=32)
     assert len(wang.plan_networks(chosen, ["repro-tiny"], [64, 8], reference="best")) == 1

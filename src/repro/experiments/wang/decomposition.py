@@ -29,7 +29,7 @@ NETWORKS: dict[str, tuple[str, ...]] = {
 """the four networks of Figure 3 by profile, as `name` or `name:blocks`; without a hub, two networks at two depths"""
 # MiniLM costs forty times what repro-tiny does. With one check, at the end, the validation pairs choose nothing, so the
 # smallest set of them does.
-MINILM: dict[str, Any] = {"sentences": 256, "batch_size": 32, "check_every": 10_000, "validation": "sickr"}
+MINILM: dict[str, Any] = {"sentences": 192, "batch_size": 32, "check_every": 10_000, "validation": "sickr"}
 BRIEF: dict[str, tuple[dict[str, Any], tuple[int, ...]]] = {
     "repro-tiny:1": ({}, (128, 32, 8)),
     "all-MiniLM-L6-v2": (MINILM, (384, 32, 8)),
@@ -79,7 +79,8 @@ def plan_networks(
         train: fields of `TrainConfig` that replace all recipes; None keeps them.
 
     Raises:
-        InputError: for a name or a number of blocks that does not exist, repeated networks, or dims without reference.
+        InputError: for a name or a number of blocks that does not exist, repeated networks, a single dim, or dims
+            without the reference.
     """
     planned = []
     for name in names or NETWORKS[profile.name]:
@@ -100,6 +101,8 @@ def plan_networks(
         config = override(config, **settings)
         config = override(config, **train)
         widths = tuple(dims or few or {network.hidden_dim, *(d for d in profile.candidates if d < network.hidden_dim)})
+        if len(set(widths)) < 2:
+            raise InputError(f"dims are {list(widths)}: a loss needs two different ones at least")
         full = network.hidden_dim if reference is None else reference
         if full != "best" and full not in widths:
             listed = ", ".join(map(str, widths))

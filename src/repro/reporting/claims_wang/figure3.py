@@ -25,20 +25,22 @@ def network_names(rows: pd.DataFrame) -> pd.Series:
 def figure3(rows: pd.DataFrame) -> list[Measurement]:
     """Claims WANG-F3-1 and F3-2 from the rows of Figure 3.
 
-    Losses that are measured from the best encoder cannot be negative, hence judge nothing; the trend still does.
+    Losses that are measured from the best encoder cannot be negative: they judge nothing, and the encoder's loss is
+    then taken from the widest pooler's.
     """
     found: list[Measurement] = []
-    small: dict[str, dict[str, Measurement]] = {"encoder": {}, "pooler": {}}
+    small: dict[str, list[Measurement]] = {"encoder": [], "pooler": []}
     for network, of_one in rows.groupby(network_names(rows), sort=False):
         alone = of_one[(of_one["metric"] == "spearman") & (of_one["readout"] == "encoder")]
         at = estimates(alone)
         if len(at) >= 3:
             found.append(trend("WANG-F3-1", alone, at, 1, f"encoder score against dim, {network}"))
-        if of_one["setting"].str.endswith("(best)").any():
-            continue
-        full = int(of_one["setting"].str.extract(r"reference=(\d+)", expand=False).iloc[0])
         loss = {part: estimates(of_one[of_one["metric"] == f"{part}_loss"]) for part in small}
-        narrow = [d for d in loss["encoder"] if d < full]
+        full = int(of_one["setting"].str.extract(r"reference=(\d+)", expand=False).iloc[0])
+        if of_one["setting"].str.endswith("(best)").any():
+            full = max(at)
+            loss["encoder"] = {d: at[full] - e for d, e in at.items()}
+        narrow = [d for d in at if d < full]
         if narrow:
             least = 8 if 8 in narrow else min(narrow)
             found.append(effect("WANG-F3-1", loss["encoder"][least], f"encoder loss at {least} dims, {network}"))
@@ -46,8 +48,8 @@ def figure3(rows: pd.DataFrame) -> list[Measurement]:
             for dim in narrow:
                 if dim <= SMALL_DIM:
                     what = f"smallest {part} loss at {SMALL_DIM} dims or fewer ({network}, dim {dim})"
-                    lines[f"{network} {dim}"] = effect("WANG-F3-2", loss[part][dim], what)
-    return [*found, *(min(lines.values(), key=lambda m: m.value) for lines in small.values() if lines)]
+                    lines.append(effect("WANG-F3-2", loss[part][dim], what))
+    return [*found, *(min(lines, key=lambda m: m.value) for lines in small.values() if lines)]
 
 
 def printed_readouts() -> pd.DataFrame:
