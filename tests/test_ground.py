@@ -110,14 +110,14 @@ def test_the_checkout_is_found_from_below_it(tmp_path, monkeypatch):
     (tmp_path / "a" / "b").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "a" / "b")
     assert paths.project_root() == tmp_path
-    monkeypatch.delenv("REPRO_HOME")
+    monkeypatch.setenv("REPRO_HOME", "")  # as good as unset
     assert paths.home() == tmp_path / ".repro"
 
 
 def test_outside_any_checkout(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(paths, "PACKAGE", tmp_path / "site-packages" / "repro")
-    monkeypatch.delenv("REPRO_HOME")
+    monkeypatch.setenv("REPRO_HOME", "")  # as good as unset
     with pytest.raises(InputError, match="no project checkout above"):
         paths.project_root()
     assert paths.home() == tmp_path / ".repro"

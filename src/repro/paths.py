@@ -32,7 +32,7 @@ def project_root() -> Path:
 
 def home() -> Path:
     """The artefact store: `REPRO_HOME`, by default `.repro/` in the checkout (or working folder)."""
-    if "REPRO_HOME" in os.environ:
+    if os.environ.get("REPRO_HOME"):  # set but empty means unset, as in a shell
         return Path(os.environ["REPRO_HOME"]).expanduser().resolve()
     try:
         return project_root() / ".repro"

@@ -3,6 +3,7 @@
 from repro.reporting.curves import draw_curves_by_dim, draw_loss_curve, draw_neighbour_overlap
 from repro.reporting.figures_ablations import draw_candidates, draw_subspace
 from repro.reporting.figures_loss import draw_decomposition, draw_readouts
+from repro.reporting.figures_suites import draw_methods
 from repro.reporting.figures_wang import draw_grid, draw_readme_figure, draw_two_step
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "draw_decomposition",
     "draw_grid",
     "draw_loss_curve",
+    "draw_methods",
     "draw_neighbour_overlap",
     "draw_readme_figure",
     "draw_readouts",
