@@ -20,7 +20,8 @@ def test_the_digest_names_every_setting():
         "batch_size": 32,
         "learning_rate": 1e-4, "max_length": 16, "epochs": 2.0, "sentences": 5, "check_every": 1,
         "checkpoint_by": "encoder", "mask_duplicates": False, "dropout": 0.2, "corpus": "c", "validation": "v",
-        "objective": "nli", "layers": 1, "warmup": 0.1, "difference": "signed", "source": "local", "bf16": True, "threads": 2, "save_every": 1, "seed": 1,
+        "objective": "nli", "layers": 1, "warmup": 0.1, "difference": "signed",
+        "source": "local", "bf16": True, "threads": 2, "save_every": 1, "seed": 1,
     }  # fmt: skip
     assert set(changed) == set(TrainConfig.__dataclass_fields__)
     digests = {digest(replace(TrainConfig(), **{name: value})) for name, value in changed.items()}
