@@ -150,7 +150,7 @@ NLI_RECIPES: dict[tuple[str, str | None], dict[str, Any]] = {
 PROFILES: dict[str, Profile] = {
     "embedded": Profile(
         name="embedded",
-        train=TrainConfig(sentences=6_400, check_every=20),
+        train=TrainConfig(sentences=6_400, check_every=34),  # three checks; each costs four steps
         step_two=StepTwoConfig(check_every=20),
         dims=(2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4),
         candidates=(128, 64, 32, 16, 8),

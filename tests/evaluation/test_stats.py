@@ -38,7 +38,7 @@ def test_bootstrap_equals_a_loop_of_scipy():
     for row in counts:
         items = np.repeat(np.arange(60), row)
         loop.append(spearmanr(predicted[items], gold[items]).statistic)
-    fast = spearman_of_counts(counts, tie_runs(predicted), tie_runs(gold))
+    fast = spearman_of_counts(counts, [tie_runs(predicted)], tie_runs(gold))[:, 0]
     np.testing.assert_allclose(fast, loop, atol=1e-12)
     interval = bootstrap_spearman(predicted, gold, subsets=subsets, resamples=40, seed=3)
     np.testing.assert_allclose([interval.low, interval.high], np.percentile(loop, (2.5, 97.5)), atol=1e-12)
@@ -55,7 +55,7 @@ def test_resamples_keep_the_size_of_every_subset():
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=3, max_size=30))
 def test_rank_correlation_of_counts_is_scipys_with_ties(pairs):
     a, b = np.array(pairs, dtype=float).T
-    ours = spearman_of_counts(np.ones((1, len(a)), dtype=np.int64), tie_runs(a), tie_runs(b))[0]
+    ours = spearman_of_counts(np.ones((1, len(a)), dtype=np.int64), [tie_runs(a)], tie_runs(b))[0, 0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs = spearmanr(a, b).statistic

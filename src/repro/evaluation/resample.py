@@ -5,6 +5,7 @@ over values sorted once, so no resample is ever sorted: 2,000 resamples of STS-B
 and equal a loop of `scipy.stats.spearmanr` to rounding.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,14 +74,22 @@ def draw_counts(members: list[Counts], rows: int, rng: np.random.Generator) -> C
     return np.bincount((picks + n * np.arange(rows)[:, None]).ravel(), minlength=rows * n).reshape(rows, n)
 
 
-def spearman_of_counts(counts: Counts, a: Ties, b: Ties) -> Floats:
-    """Spearman correlation with average ties of each resample; NaN where one side is constant."""
+def spearman_of_counts(counts: Counts, many: Sequence[Ties], gold: Ties) -> Floats:
+    """Spearman correlation with average ties of each resample and prediction (R, P); NaN where a side is constant.
+
+    The ranks of the gold scores, and their products with the counts, are shared by all predictions.
+    """
     n = counts[0].sum()
-    (ranks_a, square_a), (ranks_b, square_b) = (_mean_ranks(counts, ties) for ties in (a, b))  # (R, n), (R,)
     middle = n * ((n + 1) / 2) ** 2  # ranks average (n + 1) / 2 whatever the ties, so moments stay exact in float64
-    covariance = np.einsum("rn,rn,rn->r", counts, ranks_a, ranks_b) - middle
-    spread = np.sqrt((square_a - middle) * (square_b - middle))
-    return np.divide(covariance, spread, out=np.full(len(counts), np.nan), where=spread > 0)
+    gold_ranks, gold_square = _mean_ranks(counts, gold)  # (R, n), (R,)
+    weighted = counts * gold_ranks
+    out = np.full((len(counts), len(many)), np.nan)
+    for p, ties in enumerate(many):
+        ranks, square = _mean_ranks(counts, ties)
+        covariance = np.einsum("rn,rn->r", weighted, ranks) - middle
+        spread = np.sqrt((square - middle) * (gold_square - middle))
+        np.divide(covariance, spread, out=out[:, p], where=spread > 0)
+    return out
 
 
 def _mean_ranks(counts: Counts, ties: Ties) -> tuple[Floats, Floats]:

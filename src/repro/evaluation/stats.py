@@ -195,7 +195,7 @@ def _bootstrap_spearmans(
     members, rng, step = subset_members(subsets, n, resamples), make_rng(seed, "bootstrap"), max(1, CHUNK // n)
 
     def each(counts: Counts) -> Floats:
-        return np.column_stack([spearman_of_counts(counts, one, gold_ties) for one in ties])
+        return spearman_of_counts(counts, ties, gold_ties)
 
     value = each(np.ones((1, n), dtype=np.int64))[0]
     if np.isnan(value).any():

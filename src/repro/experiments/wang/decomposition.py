@@ -32,7 +32,7 @@ NETWORKS: dict[str, tuple[str, ...]] = {
 MINILM: dict[str, Any] = {"sentences": 192, "batch_size": 32, "check_every": 10_000, "validation": "sickr"}
 BRIEF: dict[str, tuple[dict[str, Any], tuple[int, ...]]] = {
     "repro-tiny:1": ({}, (128, 32, 8)),
-    "all-MiniLM-L6-v2": (MINILM, (384, 32, 8)),
+    "all-MiniLM-L6-v2": (MINILM, (384, 8)),
 }
 """network, or backbone at any depth, to settings and dims that fit the profile `embedded` to two cores"""
 
