@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy.stats import binomtest
 from sklearn.decomposition import PCA
 
 from repro import data
@@ -133,3 +134,42 @@ def test_a_dim_that_was_not_trained_is_named(world):
     sweep, trained, fits, _ = world
     with pytest.raises(InputError, match="dim 16 was not trained: the sweep holds 4, 8, 32"):
         list(wang.contenders(sweep, trained, fits, [16]))
+
+
+def test_two_lines_are_compared_item_by_item(world, tasks, store):
+    lines = world[3]
+    first, second = (wang.line_of(lines, method, 4) for method in (TWO_STEP, "PCA"))
+    assert second.setting == "fitted on 60 sentences", "the paper's fit set, not the larger one"
+    table = wang.mcnemar_table(first, second, tasks["labelled"], store).set_index("dataset")
+    for name, splits in tasks["labelled"].items():
+        right = [
+            score_classification(line.table.__getitem__, splits, form=data.get_spec(name).form).items
+            for line in (first, second)
+        ]
+        only = int((right[0] & ~right[1]).sum()), int((right[1] & ~right[0]).sum())
+        assert (table.loc[name, "only first"], table.loc[name, "only second"]) == only
+        expected = binomtest(only[0], sum(only)).pvalue if sum(only) else 1.0
+        assert table.loc[name, "p"] == pytest.approx(expected)
+    assert (table["p, Holm"] >= table["p"]).all()
+    with pytest.raises(InputError, match=r"no line of 'PCA' at dim 99: there are .*PCA at 4"):
+        wang.line_of(lines, "PCA", 99)
+
+
+def test_scaled_coordinates_are_probed_beside_the_floor(world, tasks, store):
+    line = wang.line_of(world[3], "LLE", 4)
+    table = wang.scale_table(line, 60**0.5, {"cr": tasks["labelled"]["cr"]}, store, protocols=("senteval", "logreg"))
+    (row,) = table.to_dict("records")
+    assert set(row) == {"dataset", "majority class", *(f"{p}, unit {s}" for p in ("senteval", "logreg")
+                                                       for s in ("variance", "norm"))}  # fmt: skip
+    floor = score_classification(line.table.__getitem__, tasks["labelled"]["cr"], form="nested").floor
+    assert row["majority class"] == pytest.approx(100 * floor)
+    # the original classifier's steps are too short for coordinates this small: it stays at the commonest class
+    assert row["senteval, unit norm"] == pytest.approx(row["majority class"], abs=1e-9)
+
+
+def test_rows_of_classification_sets_are_drawn_and_pairs_are_kept_whole():
+    drawn = wang.load_tasks(["cr", "stsb"], "microworld", probe_rows=50)
+    assert len(drawn["cr"]["all"]) == 50
+    assert {split: len(part) for split, part in drawn["stsb"].items()} == {
+        split: len(part) for split, part in wang.load_tasks(["stsb"], "microworld")["stsb"].items()
+    }
