@@ -11,29 +11,36 @@ from repro.reporting.verdict import Measurement
 
 def table1(rows: pd.DataFrame) -> list[Measurement]:
     """Claims WANG-T1-1 … 5 and WANG-S44-1 from the rows of Table 1."""
-    step = _steps(rows)
-    if step is None:
-        return []
-    found = []
-    changed = _where_the_encoder_changes(rows)
-    if changed:
-        d, e = weakest(changed)
-        found.append(effect("WANG-T1-1", e, f"smallest gain of step 1 where the encoder changes (dim {d})"))
-    d, e = weakest(step[STEP_2])
-    found.append(effect("WANG-T1-2", e, f"smallest gain of step 2 (dim {d})"))
-    first, second = (mean(list(step[stage].values())) for stage in (STEP_1, STEP_2))
-    found.append(effect("WANG-T1-3", first, "mean gain of step 1", paper=1.79))
-    found.append(effect("WANG-T1-3", second, "mean gain of step 2", paper=1.17))
+    found = _gains(rows, ("WANG-T1-1", "WANG-T1-2", "WANG-T1-3"), printed=(1.79, 1.17), objective="SimCSE")
     total = rows[rows["metric"] == "spearman_gain_total"]
     at = estimates(total)
-    if len(at) >= 3:
+    if found and len(at) >= 3:
         found.append(trend("WANG-T1-4", total, at, -1, "total gain against dim", paper=_printed_trend()))
-    found.append(effect("WANG-T1-5", first - second, "mean gain of step 1 less that of step 2 (SimCSE)"))
-    return [*found, *_cost(rows)]
+    return [*found, *_cost(rows)] if found else []
 
 
 def table2(rows: pd.DataFrame) -> list[Measurement]:
     """Claims WANG-T2-1 … 3, and WANG-T1-5 under this objective, from the rows of Table 2."""
+    found = _gains(rows, ("WANG-T2-1", "WANG-T2-1", "WANG-T2-2"), printed=(13.16, 0.83), objective="softmax")
+    end = rows[(rows["metric"] == "spearman") & (rows["method"] == END_TO_END)]
+    alone, joined = (estimates(end[end["readout"] == readout]) for readout in ("encoder", "pooler"))
+    if found and joined:
+        d, e = weakest({d: alone[d] - joined[d] for d in joined})
+        found.append(effect("WANG-T2-3", e, f"smallest lead of encoder_d over encoder_d + pooler_d (dim {d})"))
+    return found
+
+
+def _gains(
+    rows: pd.DataFrame, claims: tuple[str, str, str], *, printed: tuple[float, float], objective: str
+) -> list[Measurement]:
+    """The gains of both steps where they are smallest, on average, and against each other; none without both steps.
+
+    Args:
+        rows: of Table 1 or 2.
+        claims: on step 1, on step 2, and on their means.
+        printed: the means of both steps.
+        objective: what to call it.
+    """
     step = _steps(rows)
     if step is None:
         return []
@@ -41,18 +48,13 @@ def table2(rows: pd.DataFrame) -> list[Measurement]:
     changed = _where_the_encoder_changes(rows)
     if changed:
         d, e = weakest(changed)
-        found.append(effect("WANG-T2-1", e, f"smallest gain of step 1 where the encoder changes (dim {d})"))
+        found.append(effect(claims[0], e, f"smallest gain of step 1 where the encoder changes (dim {d})"))
     d, e = weakest(step[STEP_2])
-    found.append(effect("WANG-T2-1", e, f"smallest gain of step 2 (dim {d})"))
+    found.append(effect(claims[1], e, f"smallest gain of step 2 (dim {d})"))
     first, second = (mean(list(step[stage].values())) for stage in (STEP_1, STEP_2))
-    found.append(effect("WANG-T2-2", first, "mean gain of step 1", paper=13.16))
-    found.append(effect("WANG-T2-2", second, "mean gain of step 2", paper=0.83))
-    end = rows[(rows["metric"] == "spearman") & (rows["method"] == END_TO_END)]
-    alone, joined = (estimates(end[end["readout"] == readout]) for readout in ("encoder", "pooler"))
-    if joined:
-        d, e = weakest({d: alone[d] - joined[d] for d in joined})
-        found.append(effect("WANG-T2-3", e, f"smallest lead of encoder_d over encoder_d + pooler_d (dim {d})"))
-    found.append(effect("WANG-T1-5", first - second, "mean gain of step 1 less that of step 2 (softmax)"))
+    found.append(effect(claims[2], first, "mean gain of step 1", paper=printed[0]))
+    found.append(effect(claims[2], second, "mean gain of step 2", paper=printed[1]))
+    found.append(effect("WANG-T1-5", first - second, f"mean gain of step 1 less that of step 2 ({objective})"))
     return found
 
 
