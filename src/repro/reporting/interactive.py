@@ -38,6 +38,7 @@ CONFIG: dict[str, Any] = {
 ALTAIR_LOOK = {"view": {"continuousWidth": 300, "continuousHeight": 300}}
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
 """Vega's names of the markers in `style.MARKERS`."""
+# logLevel 1 keeps errors and drops the note that the vendored compiler writes specifications for a newer Vega.
 # An AMD loader would make the three files register themselves instead of running: `define` is hidden meanwhile.
 _SCRIPT = """
 (function () {
@@ -62,7 +63,7 @@ _SCRIPT = """
   }
   window.reproVega.then(function () {
     var spec = JSON.parse(box.querySelector("script[type='application/json']").textContent);
-    return vegaEmbed(box.querySelector(".chart-live"), spec, {actions: false, renderer: "svg"});
+    return vegaEmbed(box.querySelector(".chart-live"), spec, {actions: false, renderer: "svg", logLevel: 1});
   }).then(function () {
     box.querySelector(".chart-still").style.display = "none";
     box.querySelector(".chart-hint").style.display = "";
