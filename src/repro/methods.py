@@ -15,4 +15,17 @@ TWO_STEP = "SimCSE-RoBERTa_base w/ two-step training"
 REDUCED = {"PCA": "pca", "Isomap": "isomap", "LLE": "lle"}
 """rows of Tables 3 and 4 to the reducers that make them"""
 MAJORITY = "majority class"
+AVERAGE = "Avg."
+"""dataset of the rows that hold the mean of a table's seven"""
 UNTRAINED = "untrained backbone"
+
+
+def fitted_on(sentences: int) -> str:
+    """What the `setting` of a reducer's rows says."""
+    return f"fitted on {sentences:,} sentences"
+
+
+def fitted_sentences(setting: str) -> int | None:
+    """The number that `fitted_on` wrote; None for any other setting."""
+    words = setting.removeprefix("fitted on ").split(" ")
+    return int(words[0].replace(",", "")) if setting.startswith("fitted on ") else None

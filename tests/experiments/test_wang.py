@@ -259,7 +259,7 @@ def test_rows_of_figure_2(config, store):
         "trec": {s: data.load("trec", split=s, source="microworld", limit=300) for s in ("train", "test")},
     }
     sweep = wang.train_sweep(config, (8, 4), wang.sets_of(tasks), store, progress=False)
-    rows = wang.dims_rows(sweep, tasks, experiment="e", profile="embedded")
+    rows = wang.dims_rows(sweep, tasks, store, experiment="e", profile="embedded")
     scores = rows[rows["metric"].isin(["spearman", "accuracy"])]
     assert set(zip(scores["dim"], scores["readout"], scores["dataset"], strict=True)) == {
         (d, r, t) for d in (8, 4) for r in ("pooler", "encoder") for t in tasks

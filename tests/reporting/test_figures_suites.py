@@ -48,7 +48,7 @@ def test_candidates_have_a_panel_per_stage_and_a_curve_per_dim():
         ]
     )  # fmt: skip
     figure = figures.draw_candidates(rows, names={"one": "after step 1", "two": "after step 2"})
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["after step 1", "after step 2"]
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["after step 1 (live)", "after step 2 (live)"]
     line = figure.axes[0].get_lines()[1]
     assert line.get_label() == "dim 64"
     assert list(line.get_xdata()) == [0, 1, 2]

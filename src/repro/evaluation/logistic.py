@@ -62,7 +62,7 @@ def fit_logistic(
     """
     classes, target = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise InputError(f"only one class ({classes[0]!r}) in {len(y)} rows: nothing to tell apart")
+        raise InputError(f"only one class ({str(classes[0])!r}) in {len(y)} rows: nothing to tell apart")
     mean, axes, variances = _principal_axes(X)
     features = _with_intercept((X - mean) @ axes)
     counts = members.sum(1)

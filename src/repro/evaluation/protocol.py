@@ -33,6 +33,11 @@ class Score:
     floor: float | None = None
     """accuracy of the majority class"""
 
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns of a row that hold it."""
+        return {"metric": self.metric, "value": self.value, "ci_low": self.ci_low, "ci_high": self.ci_high}
+
 
 def score_sts(embed: Embed, pairs: ScoredPairs, *, aggregate: str = "all", seed: int = 0) -> Score:
     """Spearman of cosines with gold scores; `mean` and `wmean` average over subsets."""

@@ -158,7 +158,7 @@ def _targets(y_train: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], Rows
     """
     classes = np.unique(y_train)
     if len(classes) < 2:
-        raise InputError(f"only one class ({classes[0]!r}) in {len(y_train)} rows: nothing to tell apart")
+        raise InputError(f"only one class ({str(classes[0])!r}) in {len(y_train)} rows: nothing to tell apart")
     same = y[:, None] == classes
     return classes, np.where(same.any(1), same.argmax(1), -1)
 

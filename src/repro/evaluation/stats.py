@@ -39,6 +39,11 @@ class Interval:
         return cls(float(value), float(value - half_width), float(value + half_width))
 
     @property
+    def columns(self) -> dict[str, float]:
+        """The columns of a row that hold it."""
+        return {"value": self.value, "ci_low": self.low, "ci_high": self.high}
+
+    @property
     def half_width(self) -> float:
         """Half the distance from low to high."""
         return (self.high - self.low) / 2
@@ -99,6 +104,18 @@ def paired_accuracy_difference(
     check_same_length(correct_a=correct_a, correct_b=correct_b)
     difference = _zero_one(correct_a, "correct_a") - _zero_one(correct_b, "correct_b")
     return _bootstrap_mean(difference, subsets, resamples, seed)
+
+
+def wilson(successes: float, n: int) -> Interval:
+    """A share of n independent trials with Wilson's 95 % interval; NaN for none.
+
+    Successes may be a mean over seeds, which scipy's `proportion_ci` does not take.
+    """
+    if not n:
+        return Interval(np.nan, np.nan, np.nan)
+    z, p = 1.959964, successes / n
+    centre, reach = p + z * z / (2 * n), z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return Interval(p, float((centre - reach) / (1 + z * z / n)), float((centre + reach) / (1 + z * z / n)))
 
 
 def mcnemar(correct_a: Any, correct_b: Any) -> float:

@@ -65,12 +65,9 @@ def evaluate_encoder(
             assert isinstance(pairs, data.ScoredPairs)
             score = score_sts(table.__getitem__, pairs, aggregate=aggregate, seed=seed)
         else:
-            form = data.get_spec(dataset).form if dataset in data.DATASETS else None
-            score = score_classification(table.__getitem__, sets, form=form, protocol=protocol, seed=seed)
+            score = score_classification(table.__getitem__, sets, protocol=protocol, seed=seed)
             rows.append({"metric": "majority_floor", "value": score.floor, "dim": dim})
-        rows.append(
-            {"metric": score.metric, "value": score.value, "ci_low": score.ci_low, "ci_high": score.ci_high, "dim": dim}
-        )
+        rows.append({**score.columns, "dim": dim})
     first = next(iter(sets.values()))
     how = "" if task == "sts" else f", {protocol}"
     return make_rows(

@@ -1,4 +1,4 @@
-"""Fitted probes kept in the store: what they got right, named by the embeddings' bytes, the labels and the protocol."""
+"""The score of any task; fitted probes are kept in the store, named by embeddings, labels, form and protocol."""
 
 import hashlib
 import json
@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from repro import data
 from repro.config import digest
-from repro.data.sets import DataSet, LabelledPairs, LabelledTexts
-from repro.evaluation.protocol import Score, score_classification
+from repro.data.sets import DataSet, LabelledPairs, LabelledTexts, ScoredPairs
+from repro.evaluation.protocol import Score, score_classification, score_sts
 from repro.experiments.embeddings import TextTable
 from repro.store import Store
 
@@ -19,7 +18,25 @@ CODE = (
     "repro.evaluation.classify",
     "repro.evaluation.logistic",
     "repro.evaluation.senteval",
+    "repro.evaluation.stats",
+    "repro.evaluation.resample",
 )
+
+
+def score_task(
+    table: TextTable,
+    name: str,
+    splits: Mapping[str, DataSet],
+    store: Store,
+    *,
+    protocol: str = "logreg",
+    seed: int = 0,
+) -> Score:
+    """The task's own score: test Spearman of scored pairs, else accuracy of a linear probe."""
+    last = splits.get("test", next(iter(splits.values())))
+    if isinstance(last, ScoredPairs):
+        return score_sts(table.__getitem__, last, seed=seed)
+    return stored_classification(table, name, splits, store, protocol=protocol, seed=seed)
 
 
 def stored_classification(
@@ -31,19 +48,12 @@ def stored_classification(
     protocol: str = "logreg",
     seed: int = 0,
 ) -> Score:
-    """`score_classification` in the dataset's own form, from the store if these very embeddings were probed before."""
-    key = digest(
-        {
-            "splits": {split: _content(table, part) for split, part in splits.items()},
-            "protocol": protocol,
-            "seed": seed,
-        },
-        code=CODE,
-    )
+    """`score_classification`, from the store if these very embeddings were probed before."""
+    probed = {split: _content(table, part) for split, part in splits.items()}
+    key = digest({"splits": probed, "protocol": protocol, "seed": seed}, code=CODE)
 
     def make(target: Path, work: Path) -> None:
-        form = data.get_spec(name).form if name in data.DATASETS else None
-        score = score_classification(table.__getitem__, splits, form=form, protocol=protocol, seed=seed)
+        score = score_classification(table.__getitem__, splits, protocol=protocol, seed=seed)
         np.save(target / "correct.npy", score.items, allow_pickle=False)
         note = {"metric": score.metric, "value": score.value, "low": score.ci_low, "high": score.ci_high,
                 "floor": score.floor}  # fmt: skip

@@ -3,7 +3,7 @@
 Pairs of encoder and pooler, tasks and stages are then products of small matrices.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,7 +15,8 @@ from repro import data
 from repro.config import TrainConfig
 from repro.data.limit import take
 from repro.data.sets import DataSet
-from repro.evaluation.protocol import Score, all_texts, score_classification, score_sts
+from repro.evaluation.protocol import all_texts
+from repro.evaluation.stats import Interval, paired_spearman_difference
 from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.experiments.cell import TrainedCell
 from repro.experiments.embeddings import TextTable, encode_once
@@ -68,10 +69,13 @@ def train_sweep(
     torch.set_num_threads(cpu_count())
     cells = train_all([replace(config, dim=dim) for dim in dims], store, progress=progress)
     texts = all_texts(sets)
-    states = {
-        cell.config.dim: encode_once(partial(getattr, cell, "encoder"), cell.key, texts, store)[0] for cell in cells
-    }
+    states = {cell.config.dim: states_of(cell, texts, store) for cell in cells}
     return Sweep({c.config.dim: c for c in cells}, states, sum(c.hit for c in cells))
+
+
+def states_of(cell: TrainedCell, texts: Iterable[str], store: Store) -> TextTable:
+    """States h of texts under a cell's encoder, which is loaded only if the store does not hold them."""
+    return encode_once(partial(getattr, cell, "encoder"), cell.key, texts, store)[0]
 
 
 def hidden_dim_of(config: TrainConfig) -> int:
@@ -106,15 +110,6 @@ def sets_of(tasks: Mapping[str, Mapping[str, DataSet]]) -> list[DataSet]:
     return [part for splits in tasks.values() for part in splits.values()]
 
 
-def score_task(table: TextTable, name: str, splits: Mapping[str, DataSet], *, seed: int = 0) -> Score:
-    """The task's own score: test Spearman of scored pairs, else accuracy of a linear probe in the set's form."""
-    last = splits.get("test", next(iter(splits.values())))
-    if isinstance(last, data.ScoredPairs):
-        return score_sts(table.__getitem__, last, seed=seed)
-    form = data.get_spec(name).form if name in data.DATASETS else None
-    return score_classification(table.__getitem__, splits, form=form, seed=seed)
-
-
 def cosines_of(table: TextTable, pairs: data.ScoredPairs) -> Array:
     """Cosine of every pair (n,)."""
     X1, X2 = table[pairs.texts1], table[pairs.texts2]
@@ -126,6 +121,6 @@ def spearman_of(table: TextTable, pairs: data.ScoredPairs) -> float:
     return float(sts_spearman(table[pairs.texts1], table[pairs.texts2], pairs.scores))
 
 
-def score_columns(score: Score) -> dict[str, Any]:
-    """The columns of a row that a score fills."""
-    return {"metric": score.metric, "value": score.value, "ci_low": score.ci_low, "ci_high": score.ci_high}
+def gain_over(a: Array, b: Array, pairs: data.ScoredPairs, *, seed: int) -> Interval:
+    """Spearman of cosines a (n,) less that of cosines b (n,), on the same resampled pairs."""
+    return paired_spearman_difference(a, b, pairs.scores, subsets=pairs.subsets, seed=seed)

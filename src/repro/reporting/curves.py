@@ -185,11 +185,17 @@ def draw_neighbour_overlap(
 def _draw_series(axes: Axes, of_one: pd.DataFrame, *, position: int, plain_paper: bool) -> None:
     """Curves of one series, a line per kind; where the colour is not needed, printed numbers are grey."""
     for kind in kinds_of(of_one):
-        part = of_one[of_one["kind"] == kind].sort_values("dim")
-        looks = look(position) | ({"color": GREY} if kind == "paper" and plain_paper else {})
-        axes.plot(part["dim"], part["value"], **looks, **KIND_STYLE[kind])
-        if part["low"].notna().any():
-            axes.fill_between(part["dim"], part["low"], part["high"], color=looks["color"], alpha=0.18, linewidth=0)
+        color = GREY if kind == "paper" and plain_paper else None
+        draw_line(axes, of_one[of_one["kind"] == kind], kind, position=position, color=color)
+
+
+def draw_line(axes: Axes, points: pd.DataFrame, kind: str, *, position: int, color: str | None = None) -> None:
+    """One curve in the look of its place among the series and of its kind of number, its interval as a band."""
+    points = points.sort_values("dim")
+    looks = {**look(position), **({} if color is None else {"color": color})}
+    axes.plot(points["dim"], points["value"], **looks, **KIND_STYLE[kind])
+    if points["low"].notna().any():
+        axes.fill_between(points["dim"], points["low"], points["high"], color=looks["color"], alpha=0.18, linewidth=0)
 
 
 def _draw_marks(axes: Axes, dims: Mapping[str, int], *, position: int) -> None:

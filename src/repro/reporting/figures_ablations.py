@@ -29,7 +29,7 @@ def draw_candidates(frame: pd.DataFrame, *, names: Mapping[str, str]) -> Drawing
         for i, (dim, curve) in enumerate(rows[rows["method"] == method].groupby("dim")):
             curve = curve.groupby("candidates")["value"].mean()
             panel.plot(curve.index, 100 * curve, label=f"dim {dim}", **look(i), **KIND_STYLE["live"])
-        panel.set_title(title, loc="left")
+        panel.set_title(f"{title} (live)", loc="left")
         panel.set_xlabel("candidate dims")
         panel.set_xticks(sorted(set(rows["candidates"])))
     axes[0].set_ylabel("Spearman × 100")
@@ -66,6 +66,7 @@ def draw_subspace(frame: pd.DataFrame, *, metric: str, ylabel: str) -> Drawing:
     dim_axis(axes, sorted(set(found["dim"])), room=WIDTH - 0.9)
     axes.set_ylim(0, 104)
     axes.set_ylabel(ylabel)
+    axes.set_title("live", loc="left")
     add_legend(figure, axes.get_legend_handles_labels()[0])
     figure.alt = f"{ylabel} of the trained pooler's row space, beside chance"
     return figure

@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from repro.reporting.curves import draw_line
 from repro.reporting.points import checked, kinds_of, points
 from repro.reporting.style import (
     GREY,
-    KIND_STYLE,
     WIDTH,
     Drawing,
     add_legend,
@@ -48,10 +48,7 @@ def draw_readouts(frame: pd.DataFrame, *, ylabel: str = "Spearman × 100") -> Dr
         of_one = found[found["network"] == network]
         for i, readout in enumerate(READOUTS):
             for kind in kinds_of(of_one):
-                part = of_one[(of_one["kind"] == kind) & (of_one["readout"] == readout)].sort_values("dim")
-                panel.plot(part["dim"], part["value"], **look(i), **KIND_STYLE[kind])
-                if part["low"].notna().any():
-                    panel.fill_between(part["dim"], part["low"], part["high"], color=look(i)["color"], alpha=0.15, lw=0)
+                draw_line(panel, of_one[(of_one["kind"] == kind) & (of_one["readout"] == readout)], kind, position=i)
         dim_axis(panel, list(of_one["dim"]), room=room, label=False)
         panel.set_title(network, loc="left")
     figure.supylabel(ylabel, fontsize=12)

@@ -2,15 +2,14 @@
 
 import pandas as pd
 
+from repro.reporting.curves import draw_line
 from repro.reporting.points import kinds_of, points
 from repro.reporting.style import (
     GREY,
-    KIND_STYLE,
     WIDTH,
     Drawing,
     add_legend,
     dim_axis,
-    look,
     new_figure,
     series_handles,
     styled,
@@ -36,12 +35,7 @@ def draw_methods(frame: pd.DataFrame, *, series: str = "line", ylabel: str, floo
     for panel, kind in zip(axes, kinds, strict=True):
         of_kind = found[found["kind"] == kind]
         for name, part in of_kind.groupby(series, sort=False):
-            style = {**look(names.index(str(name))), **KIND_STYLE[kind]}
-            panel.plot(part["dim"], part["value"], **style)
-            if part["low"].notna().any():
-                panel.fill_between(
-                    part["dim"], part["low"], part["high"], color=style["color"], alpha=0.12, linewidth=0
-                )
+            draw_line(panel, part, kind, position=names.index(str(name)))
         if floor is not None and kind != "paper":
             panel.axhline(floor, color=GREY, linestyle=":", linewidth=1.2)
             panel.annotate("majority class", (0.98, floor), xycoords=("axes fraction", "data"), ha="right", va="bottom",

@@ -2,10 +2,9 @@
 
 import pandas as pd
 
-from repro.methods import FULL, MAJORITY, REDUCED, TRAINED_NARROW, TWO_STEP
+from repro.methods import AVERAGE, FULL, MAJORITY, REDUCED, TRAINED_NARROW, TWO_STEP, fitted_on, fitted_sentences
 from repro.reporting.compare import DATASETS
 
-AVERAGE = "Avg."
 NAMES = {FULL: "full size", TRAINED_NARROW: "end to end", TWO_STEP: "two-step", MAJORITY: MAJORITY}
 ORDER = ("full size", "full size, encoder", "full size, pooler", *REDUCED, "end to end", "two-step", MAJORITY)
 RIVALS = (*REDUCED, TRAINED_NARROW)
@@ -23,16 +22,18 @@ def scores(frame: pd.DataFrame) -> pd.DataFrame:
     if "readout" in kept:
         full = kept["method"] == FULL
         kept["line"] = kept["line"].where(~full, kept["line"] + ", " + kept["readout"].fillna(""))
-        more = kept["setting"].fillna("").ne("") & (kept["setting"] != fit_of(kept))
-        extra = kept["setting"].fillna("").str.removeprefix("fitted on ").str.removesuffix(" sentences")
-        kept["line"] = kept["line"].where(~more, kept["line"] + ", " + extra)
+        fits, smallest = kept["setting"].fillna("").map(fitted_sentences), fit_of(kept)
+        kept["line"] = [
+            f"{line}, {int(n):,}" if pd.notna(n) and fitted_on(int(n)) != smallest else line
+            for line, n in zip(kept["line"], fits, strict=True)
+        ]
     return kept
 
 
 def fit_of(frame: pd.DataFrame) -> str:
     """The smallest fit set that reducers of these rows were fitted on, as their `setting`; empty if there is none."""
-    named = [s for s in frame["setting"].dropna().unique() if s.startswith("fitted on ")]
-    return min(named, key=lambda s: int(s.split()[2].replace(",", "")), default="")
+    sizes = [n for n in map(fitted_sentences, frame["setting"].dropna().unique()) if n is not None]
+    return fitted_on(min(sizes)) if sizes else ""
 
 
 def rank(line: str) -> float:

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from repro.config import TrainConfig
+from repro.config import StepTwoConfig, TrainConfig
 from repro.data.batching import epoch_order
 from repro.losses.distributed import world_size
 from repro.models import SentenceEncoder
@@ -45,7 +45,7 @@ def fresh_encoder(config: TrainConfig) -> SentenceEncoder:
     return encoder
 
 
-def count_steps(config: TrainConfig, n: int, what: str = "sentences") -> int:
+def count_steps(config: TrainConfig | StepTwoConfig, n: int, what: str = "sentences") -> int:
     """Optimiser steps over n items; the last batch of an epoch is dropped if it is not full.
 
     Raises:

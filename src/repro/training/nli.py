@@ -12,16 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from repro.config import StepTwoConfig, TrainConfig
-from repro.data.batching import epoch_order
 from repro.data.sets import LabelledPairs
 from repro.losses.nli import CLASSES, softmax_nli
 from repro.models import Pooler
 from repro.models.backbone import default_device
 from repro.models.encoder import merge_equal
-from repro.seeding import derive_seed, make_rng
+from repro.seeding import derive_seed
 from repro.training.end_to_end import DevScore, Trained, batches, count_steps, fresh_encoder, minimise
 from repro.training.loop import LoopConfig, train
-from repro.training.two_step import PoolerRun
+from repro.training.two_step import PoolerRun, two_of
 from repro.types import Array, InputError, check_same_length
 
 LABELS = {"contradiction": 0, "entailment": 1, "neutral": 2}
@@ -128,10 +127,7 @@ def train_nli_pooler(
         left, right = ([row[text] for text in side] for side in (pairs.texts1, pairs.texts2))
     except KeyError as error:
         raise InputError(f"{error.args[0]!r} has no cached view: encode all texts of the pairs") from error
-    per_epoch = len(pairs) // config.batch_size
-    steps = round(config.epochs * per_epoch)
-    if steps < 1:
-        raise InputError(f"{len(pairs)} pairs do not fill one batch of {config.batch_size} in {config.epochs} epochs")
+    steps = count_steps(config, len(pairs), "pairs")
     labels, states = label_ids(pairs), torch.from_numpy(views)
     device = pooler.linear.weight.device
     left_rows, right_rows = torch.tensor(left), torch.tensor(right)
@@ -144,13 +140,10 @@ def train_nli_pooler(
             own_head = nli_head(pooler.dim, derive_seed(config.seed, "step 2 restart"))
 
         def loss_at(step: int) -> Tensor:
-            epoch, position = divmod(step, per_epoch)
-            start = position * config.batch_size
-            order = epoch_order(len(pairs), seed=config.seed, epoch=epoch)[start : start + config.batch_size]
+            first, second, order = two_of(len(views), len(pairs), step, config)
             members = torch.from_numpy(order)
-            first, second = make_rng(config.seed, "views", step).choice(len(views), 2, replace=False)
-            u = mine(states[int(first), left_rows[members]].to(device))
-            v = mine(states[int(second), right_rows[members]].to(device))
+            u = mine(states[first, left_rows[members]].to(device))
+            v = mine(states[second, right_rows[members]].to(device))
             return softmax_nli(u, v, labels[members].to(device), own_head.weight, own_head.bias, difference=difference)
 
         loop = LoopConfig(

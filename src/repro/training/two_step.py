@@ -19,6 +19,7 @@ from repro.losses import info_nce
 from repro.models import Pooler, SentenceEncoder
 from repro.models.encoder import merge_equal
 from repro.seeding import derive_seed, make_rng
+from repro.training.end_to_end import count_steps
 from repro.training.loop import TrainingDiverged
 from repro.types import Array, InputError, one_of
 
@@ -144,10 +145,7 @@ def train_poolers(
     count, n, _ = views.shape
     if texts is not None and len(texts) != n:
         raise InputError(f"lengths differ: {len(texts)} texts, views of {n}; expected one text per row")
-    per_epoch = n // config.batch_size
-    steps = round(config.epochs * per_epoch)
-    if steps < 1:
-        raise InputError(f"{n} sentences do not fill one batch of {config.batch_size} in {config.epochs} epochs")
+    steps = count_steps(config, n)
     device = poolers[0].linear.weight.device
     keys = None if texts is None else torch.from_numpy(merge_equal(texts)[1])
     banks = [_Bank(pooler, config, steps) for pooler in poolers]
@@ -158,7 +156,7 @@ def train_poolers(
     for bank in banks:
         bank.check(0, dev_score)
     for step in range(steps):
-        first, second, members = _two_of(count, n, step, per_epoch, config)
+        first, second, members = two_of(count, n, step, config)
         h1, h2 = (torch.from_numpy(views[v, members]).to(device) for v in (first, second))
         mask = None
         if keys is not None:
@@ -172,9 +170,9 @@ def train_poolers(
     return [bank.result(dev) for bank, dev in zip(banks, before, strict=True)]
 
 
-def _two_of(count: int, n: int, step: int, per_epoch: int, config: StepTwoConfig) -> tuple[int, int, NDArray[np.int64]]:
-    """Which two views and which rows step `step` uses."""
-    epoch, position = divmod(step, per_epoch)
+def two_of(count: int, n: int, step: int, config: StepTwoConfig) -> tuple[int, int, NDArray[np.int64]]:
+    """Which two of `count` views, and which of n rows, step `step` uses."""
+    epoch, position = divmod(step, n // config.batch_size)
     start = position * config.batch_size
     members = epoch_order(n, seed=config.seed, epoch=epoch)[start : start + config.batch_size]
     first, second = make_rng(config.seed, "views", step).choice(count, 2, replace=False)

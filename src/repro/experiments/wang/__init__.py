@@ -1,6 +1,7 @@
 """Wang et al. (2023), "On the Dimensionality of Sentence Embeddings": every figure and table, from shared sweeps."""
 
-from repro.experiments.sweep import Sweep, hidden_dim_of, load_tasks, score_task, sets_of, spearman_of, train_sweep
+from repro.experiments.scores import score_task
+from repro.experiments.sweep import Sweep, hidden_dim_of, load_tasks, sets_of, spearman_of, train_sweep
 from repro.experiments.wang.ablations import (
     activation_rows,
     candidate_rows,

@@ -16,21 +16,21 @@ import pandas as pd
 
 from repro import data
 from repro.config import StepTwoConfig, digest
-from repro.evaluation.stats import paired_spearman_difference
 from repro.evaluation.sts import sts_spearman
 from repro.experiments.cell import OBJECTIVES, PRODUCERS, TrainedCell, dev_scorer, threads
-from repro.experiments.sweep import Sweep, cosines_of, spearman_of
+from repro.experiments.embeddings import TextTable
+from repro.experiments.sweep import Sweep, cosines_of, gain_over, spearman_of, states_of
 from repro.experiments.texts import training_sentences
 from repro.experiments.wang.grid import Grid, pair_scores
 from repro.experiments.wang.step_two import step_two
 from repro.experiments.wang.two_step import TwoStep, train_two_step
 from repro.methods import END_TO_END, STEP_1, STEP_2
-from repro.models import Pooler, SentenceEncoder
+from repro.models import Pooler
 from repro.rows import make_rows
 from repro.store import Store
 from repro.training.contrastive import train_contrastive
 from repro.training.two_step import choose, splice
-from repro.types import Array
+from repro.types import InputError
 
 
 def start_rows(
@@ -40,15 +40,8 @@ def start_rows(
     runs = {start: train_two_step(sweep, dev, replace(config, start=start), store) for start in ("current", "random")}
     rows: list[dict[str, Any]] = []
     for d in sorted(sweep.cells):
-        cosines = {}
-        for start, run in runs.items():
-            table = sweep.states[run.opt[d]].map(run.new_poolers[d].project)
-            cosines[start] = cosines_of(table, test)
-            rows.append(
-                {"method": STEP_2, "dim": d, "setting": f"start={start}", "metric": "spearman",
-                 "value": spearman_of(table, test)}
-            )  # fmt: skip
-        rows.append(_gain("start_gain", STEP_2, d, cosines["current"], cosines["random"], test, sweep.config.seed))
+        tables = {start: sweep.states[run.opt[d]].map(run.new_poolers[d].project) for start, run in runs.items()}
+        rows += _compared("start_gain", STEP_2, d, "start", tables, test, sweep.config.seed)
     return make_rows(rows, readout="pooler", dataset=test.name, **sweep.shared(), **shared)
 
 
@@ -58,28 +51,26 @@ def joint_rows(
     """Step 2 with the encoder frozen or trained along (§4.3): scores, and frozen − joint as `frozen_gain`.
 
     The joint run continues both parts of the spliced model on the schedule of end-to-end training.
+
+    Raises:
+        InputError: for a sweep of another objective than SimCSE.
     """
+    if sweep.config.objective != "simcse":
+        raise InputError(f"objective is {sweep.config.objective!r}: the joint step 2 is written for 'simcse'")
     rows: list[dict[str, Any]] = []
     for d in dims:
-        cosines = {}
-        frozen = sweep.states[trained.opt[d]].map(trained.new_poolers[d].project)
-        encoder, seconds = _joint(sweep.cells[trained.opt[d]], sweep.cells[d], store)
-        X = encoder.encode([*test.texts1, *test.texts2])
-        sides = X[: len(test)], X[len(test) :]
-        values = {"frozen": spearman_of(frozen, test), "joint": float(sts_spearman(*sides, test.scores))}
-        unit = [side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in sides]
-        cosines = {"frozen": cosines_of(frozen, test), "joint": (unit[0] * unit[1]).sum(1)}
-        for name, value in values.items():
-            rows.append(
-                {"method": STEP_2, "dim": d, "setting": f"encoder={name}", "metric": "spearman", "value": value}
-            )
-        rows.append(_gain("frozen_gain", STEP_2, d, cosines["frozen"], cosines["joint"], test, sweep.config.seed))
+        cell = _joint(sweep.cells[trained.opt[d]], sweep.cells[d], store)
+        tables = {
+            "frozen": sweep.states[trained.opt[d]].map(trained.new_poolers[d].project),
+            "joint": states_of(cell, [*test.texts1, *test.texts2], store).map(cell.pooler.project),
+        }
+        rows += _compared("frozen_gain", STEP_2, d, "encoder", tables, test, sweep.config.seed)
         rows.append({"method": STEP_2, "dim": d, "setting": "encoder=joint", "metric": "train_seconds",
-                     "value": seconds, "seconds": seconds})  # fmt: skip
+                     "value": cell.seconds, "seconds": cell.seconds})  # fmt: skip
     return make_rows(rows, readout="pooler", dataset=test.name, **sweep.shared(), **shared)
 
 
-def _joint(opt: TrainedCell, narrow: TrainedCell, store: Store) -> tuple[SentenceEncoder, float]:
+def _joint(opt: TrainedCell, narrow: TrainedCell, store: Store) -> TrainedCell:
     """The spliced model after end-to-end training of both parts, kept in the store."""
     config = narrow.config
     key = digest(
@@ -99,7 +90,7 @@ def _joint(opt: TrainedCell, narrow: TrainedCell, store: Store) -> tuple[Sentenc
         trained.encoder.save(target)
 
     made = store.get_or_make("encoders", key, make, config={"joint": [opt.key, narrow.key]})
-    return SentenceEncoder.load(str(made.folder)), made.seconds
+    return TrainedCell(config, key, made.folder, made.hit, made.seconds)
 
 
 def activation_rows(sweeps: Mapping[str, Sweep], test: data.ScoredPairs, **shared: Any) -> pd.DataFrame:
@@ -107,15 +98,8 @@ def activation_rows(sweeps: Mapping[str, Sweep], test: data.ScoredPairs, **share
     tanh, identity = sweeps["tanh"], sweeps["identity"]
     rows: list[dict[str, Any]] = []
     for d in sorted(set(tanh.cells) & set(identity.cells)):
-        tables = {name: sweep.embeddings(d, d) for name, sweep in sweeps.items()}
-        rows += [
-            {"method": END_TO_END, "dim": d, "setting": f"activation={name}", "metric": "spearman",
-             "value": spearman_of(table, test)}
-            for name, table in tables.items()
-        ]  # fmt: skip
-        cosines = {name: cosines_of(table, test) for name, table in tables.items()}
-        seed = tanh.config.seed
-        rows.append(_gain("activation_gain", END_TO_END, d, cosines["tanh"], cosines["identity"], test, seed))
+        tables = {"tanh": tanh.embeddings(d, d), "identity": identity.embeddings(d, d)}
+        rows += _compared("activation_gain", END_TO_END, d, "activation", tables, test, tanh.config.seed)
     return make_rows(rows, readout="pooler", dataset=test.name, **tanh.shared(), **shared)
 
 
@@ -150,7 +134,7 @@ def candidate_rows(
 
 
 def cost_rows(sweep: Sweep, trained: TwoStep, dev: data.ScoredPairs, **shared: Any) -> pd.DataFrame:
-    """Seconds of lines 2–4 (all trainings), line 5 (scoring the encoders), lines 6–7 and line 8 (§4.4: |D|·C)."""
+    """Seconds of Algorithm 1's lines 2–4 (all trainings), 5 (scoring the encoders) and 8 (step 2) (§4.4: |D|·C)."""
     started = perf_counter()
     for i in sweep.cells:
         encoder = sweep.cells[i].encoder
@@ -177,12 +161,13 @@ def encode_cost_rows(
     One encoder, fresh poolers; rounds over the widths take turns, and the median round counts.
     """
     encoder = next(iter(sweep.cells.values())).encoder
+    device = encoder.backbone.device
+    widened = {d: splice(encoder, Pooler(encoder.hidden_dim, d).initialise(0).to(device)) for d in dims}
     taken: dict[int, list[float]] = {d: [] for d in dims}
     for _ in range(repeats):
         for d in dims:
-            encoder.pooler = Pooler(encoder.hidden_dim, d).initialise(0).to(encoder.backbone.device)
             started = perf_counter()
-            encoder.encode(texts)
+            widened[d].encode(texts)
             taken[d].append((perf_counter() - started) / len(texts))
     rows = [
         {"method": END_TO_END, "dim": d, "metric": "encode_seconds", "value": float(np.median(times)),
@@ -192,7 +177,16 @@ def encode_cost_rows(
     return make_rows(rows, readout="pooler", dataset=sweep.config.corpus, **sweep.shared(), **shared)
 
 
-def _gain(metric: str, method: str, dim: int, a: Array, b: Array, test: data.ScoredPairs, seed: int) -> dict[str, Any]:
-    found = paired_spearman_difference(a, b, test.scores, subsets=test.subsets, seed=seed)
-    return {"metric": metric, "method": method, "dim": dim, "value": found.value, "ci_low": found.low,
-            "ci_high": found.high}  # fmt: skip
+def _compared(
+    metric: str, method: str, dim: int, switch: str, tables: Mapping[str, TextTable], test: data.ScoredPairs, seed: int
+) -> list[dict[str, Any]]:
+    """Scores under both positions of a switch (settings `switch=position`), and the first less the second, paired."""
+    first, second = (cosines_of(table, test) for table in tables.values())
+    common = {"method": method, "dim": dim}
+    return [
+        *(
+            {**common, "setting": f"{switch}={name}", "metric": "spearman", "value": spearman_of(table, test)}
+            for name, table in tables.items()
+        ),
+        {**common, **gain_over(first, second, test, seed=seed).columns, "metric": metric},
+    ]

@@ -10,10 +10,9 @@ from repro import data
 from repro.config import RECIPES, Profile, TrainConfig, override
 from repro.config import profile as make_profile
 from repro.data.sets import DataSet
-from repro.evaluation.protocol import score_sts
-from repro.evaluation.stats import paired_spearman_difference
+from repro.evaluation.protocol import Score, score_sts
 from repro.experiments.grid import train_all
-from repro.experiments.sweep import Sweep, score_columns, train_sweep
+from repro.experiments.sweep import Sweep, gain_over, train_sweep
 from repro.methods import END_TO_END
 from repro.models.backbone import load_backbone, recorded_pooling
 from repro.rows import make_rows
@@ -27,7 +26,7 @@ NETWORKS: dict[str, tuple[str, ...]] = {
     "paper": ("bert-base-uncased", "bert-large-uncased", "roberta-base", "roberta-large"),
 }
 """the four networks of Figure 3 by profile, as `name` or `name:blocks`; without a hub, two networks at two depths"""
-# MiniLM costs forty times what repro-tiny does. With one check, at the end, the validation pairs choose nothing, so the
+# MiniLM costs far more than repro-tiny. With one check, at the end, the validation pairs choose nothing, so the
 # smallest set of them does.
 MINILM: dict[str, Any] = {"sentences": 192, "batch_size": 32, "check_every": 10_000, "validation": "sickr"}
 BRIEF: dict[str, tuple[dict[str, Any], tuple[int, ...]]] = {
@@ -158,16 +157,15 @@ def decomposition_rows(
         listed = ", ".join(map(str, dims))
         raise InputError(f"reference is {full!r}: expected 'best' or a trained dim ({listed}); add it to dims")
 
-    def loss(metric: str, of: Any, against: Any, dim: int, readout: str) -> dict[str, Any]:
-        found = paired_spearman_difference(of.items, against.items, pairs.scores, subsets=pairs.subsets, seed=seed)
-        return {"metric": metric, "value": found.value, "ci_low": found.low, "ci_high": found.high, "dim": dim,
-                "readout": readout}  # fmt: skip
+    def loss(metric: str, of: Score, against: Score, dim: int, readout: str) -> dict[str, Any]:
+        found = gain_over(of.items, against.items, pairs, seed=seed)
+        return {**found.columns, "metric": metric, "dim": dim, "readout": readout}
 
     rows: list[dict[str, Any]] = []
     for d in dims:
         rows += [
-            {**score_columns(h[d]), "dim": d, "readout": "encoder"},
-            {**score_columns(z[d]), "dim": d, "readout": "pooler"},
+            {**h[d].columns, "dim": d, "readout": "encoder"},
+            {**z[d].columns, "dim": d, "readout": "pooler"},
             loss("encoder_loss", h[full], h[d], d, "encoder"),
             loss("pooler_loss", h[d], z[d], d, "pooler"),
             loss("total_loss", h[full], z[d], d, "pooler"),

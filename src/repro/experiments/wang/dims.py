@@ -6,13 +6,15 @@ from time import perf_counter
 import pandas as pd
 
 from repro.data.sets import DataSet
-from repro.experiments.sweep import Sweep, score_columns, score_task
+from repro.experiments.scores import score_task
+from repro.experiments.sweep import Sweep
 from repro.methods import END_TO_END
 from repro.rows import make_rows
+from repro.store import Store
 
 
 def dims_rows(
-    sweep: Sweep, tasks: Mapping[str, Mapping[str, DataSet]], *, experiment: str, profile: str
+    sweep: Sweep, tasks: Mapping[str, Mapping[str, DataSet]], store: Store, *, experiment: str, profile: str
 ) -> pd.DataFrame:
     """Score of every task for every trained dim, in both readouts (Figure 2)."""
     rows = []
@@ -20,9 +22,9 @@ def dims_rows(
         for readout, table in (("pooler", sweep.embeddings(dim, dim)), ("encoder", sweep.embeddings(dim))):
             for name, splits in tasks.items():
                 started = perf_counter()
-                score = score_task(table, name, splits, seed=sweep.config.seed)
+                score = score_task(table, name, splits, store, seed=sweep.config.seed)
                 rows.append(
-                    {**score_columns(score), "dim": dim, "readout": readout, "dataset": name, "method": END_TO_END,
+                    {**score.columns, "dim": dim, "readout": readout, "dataset": name, "method": END_TO_END,
                      "seconds": perf_counter() - started}
                 )  # fmt: skip
                 if score.floor is not None and readout == "pooler":

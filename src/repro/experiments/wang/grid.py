@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 
 from repro import data
-from repro.evaluation.stats import Interval, percentiles, spearman_draws
+from repro.evaluation.stats import percentiles, spearman_draws
 from repro.experiments.sweep import Sweep, cosines_of, spearman_of
 from repro.rows import make_rows
 from repro.training.two_step import SELECT_BY, select
@@ -44,11 +44,11 @@ def grid_rows(sweep: Sweep, pairs: data.ScoredPairs, *, experiment: str, profile
             "dim": i if j is None else j,
             "readout": "encoder" if j is None else "pooler",
         }
-        rows.append({**common, "metric": "spearman", **_columns(percentiles(values[k], draws[:, k]))})
+        rows.append({**common, "metric": "spearman", **percentiles(values[k], draws[:, k]).columns})
         own = at[wide, None] if j is None else at[j, j]
         if k != own:
             gain = percentiles(values[k] - values[own], draws[:, k] - draws[:, own])
-            rows.append({**common, "metric": "spearman_gain", **_columns(gain)})
+            rows.append({**common, "metric": "spearman_gain", **gain.columns})
     return make_rows(
         rows, experiment=experiment, paper_table="fig4", dataset=pairs.name, setting=pairs.split, profile=profile,
         **sweep.shared(),
@@ -89,7 +89,3 @@ def selection_rows(
         rows, experiment=experiment, paper_table="fig4", dataset=test.name, setting=test.split, profile=profile,
         **sweep.shared(),
     )  # fmt: skip
-
-
-def _columns(found: Interval) -> dict[str, float]:
-    return {"value": found.value, "ci_low": found.low, "ci_high": found.high}

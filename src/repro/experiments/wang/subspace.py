@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from repro.experiments.embeddings import encode_once
-from repro.experiments.sweep import Sweep
+from repro.experiments.sweep import Sweep, states_of
 from repro.experiments.texts import training_sentences
 from repro.models import Pooler
 from repro.rows import make_rows
@@ -22,7 +20,7 @@ def subspace_rows(sweeps: Mapping[str, Sweep], store: Store, *, sentences: int =
 
     Per activation and dim d < hidden_dim, on states of training sentences: `subspace_overlap`, the mean cos² of the
     principal angles between the two d-dimensional spaces (method `chance`: d / hidden_dim, two random spaces; method
-    `untrained`: the pooler before training), and `variance_kept`, the share of the variance inside a space.
+    `untrained pooler`: before training), and `variance_kept`, the share of the variance inside a space.
 
     Args:
         sweeps: by activation of the pooler, trained alike.
@@ -38,8 +36,7 @@ def subspace_rows(sweeps: Mapping[str, Sweep], store: Store, *, sentences: int =
             if d >= hidden:
                 continue
             texts = training_sentences(replace(cell.config, sentences=sentences), store)
-            table, _ = encode_once(partial(getattr, cell, "encoder"), cell.key, texts, store)
-            components, variances = principal_components(table[texts])
+            components, variances = principal_components(states_of(cell, texts, store)[texts])
             learned = row_space(cell.pooler)
             fresh = row_space(Pooler(hidden, d).initialise(cell.config.seed))
             total = variances.sum()

@@ -9,8 +9,7 @@ import pandas as pd
 from repro import data
 from repro.config import StepTwoConfig
 from repro.evaluation.protocol import score_sts
-from repro.evaluation.stats import paired_spearman_difference
-from repro.experiments.sweep import Sweep, score_columns, spearman_of
+from repro.experiments.sweep import Sweep, gain_over, spearman_of
 from repro.experiments.wang.grid import pair_scores
 from repro.experiments.wang.step_two import step_two
 from repro.methods import END_TO_END, STEP_1, STEP_2, UNTRAINED
@@ -99,18 +98,14 @@ def two_step_rows(
         }
         scores = {stage: score_sts(table.__getitem__, pairs, seed=seed) for stage, table in tables.items()}
         scores_h = score_sts(sweep.embeddings(d).__getitem__, pairs, seed=seed)
-        rows += [
-            {**score_columns(score), "dim": d, "method": stage, "readout": "pooler"} for stage, score in scores.items()
-        ]
-        rows.append({**score_columns(scores_h), "dim": d, "method": END_TO_END, "readout": "encoder"})
+        rows += [{**score.columns, "dim": d, "method": stage, "readout": "pooler"} for stage, score in scores.items()]
+        rows.append({**scores_h.columns, "dim": d, "method": END_TO_END, "readout": "encoder"})
         for before, after in ((END_TO_END, STEP_1), (STEP_1, STEP_2), (END_TO_END, STEP_2)):
-            gain = paired_spearman_difference(
-                scores[after].items, scores[before].items, pairs.scores, subsets=pairs.subsets, seed=seed
-            )
+            gain = gain_over(scores[after].items, scores[before].items, pairs, seed=seed)
             total = before == END_TO_END and after == STEP_2
             rows.append(
-                {"metric": "spearman_gain_total" if total else "spearman_gain", "value": gain.value,
-                 "ci_low": gain.low, "ci_high": gain.high, "dim": d, "method": after, "readout": "pooler"}
+                {**gain.columns, "metric": "spearman_gain_total" if total else "spearman_gain", "dim": d,
+                 "method": after, "readout": "pooler"}
             )  # fmt: skip
         rows.append({"metric": "optimal_dim", "value": opt, "dim": d, "method": STEP_1, "readout": "encoder"})
         cost = {END_TO_END: sweep.cells[d].seconds, STEP_2: trained.seconds / len(sweep.cells)}

@@ -9,7 +9,7 @@ from math import sqrt
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.stats import seed_half_width
+from repro.evaluation.stats import seed_half_width, wilson
 from repro.reporting.compare import paper_values
 from repro.reporting.estimates import effect, estimate
 from repro.reporting.verdict import Measurement
@@ -61,13 +61,6 @@ def figure4(rows: pd.DataFrame) -> list[Measurement]:
     return [*found, *_best_encoder(test, ranks)]
 
 
-def wilson(successes: float, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share of n independent trials."""
-    z, p = 1.959964, successes / n
-    centre, reach = p + z * z / (2 * n), z * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return (centre - reach) / (1 + z * z / n), (centre + reach) / (1 + z * z / n)
-
-
 def _encoder(rows: pd.DataFrame) -> pd.Series:
     return rows["method"].str.removeprefix("encoder_").astype(int)
 
@@ -98,7 +91,8 @@ def _share_improving(test: pd.DataFrame, ranks: pd.DataFrame) -> tuple[float, fl
     if not shares:
         return None
     value = float(np.mean(shares))
-    low, high = wilson(value * pairs, pairs)
+    share = wilson(value * pairs, pairs)
+    low, high = share.low, share.high
     if len(shares) >= 3:
         half = seed_half_width(shares)
         low, high = min(low, max(0.0, value - half)), max(high, min(1.0, value + half))

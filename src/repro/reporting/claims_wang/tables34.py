@@ -7,13 +7,13 @@ comparison of methods at one dim, which keeps the printed dim.
 from collections.abc import Mapping, Sequence
 from math import log2
 
-import numpy as np
 import pandas as pd
 
-from repro.methods import FULL, TRAINED_NARROW, TWO_STEP
+from repro.evaluation.stats import wilson
+from repro.methods import AVERAGE, FULL, TRAINED_NARROW, TWO_STEP
 from repro.reporting.claims_wang.figure2 import PAPER_HIDDEN
 from repro.reporting.estimates import Estimate, effect, estimates, sameness, trend, weakest
-from repro.reporting.suites import AVERAGE, RIVALS, fit_of, won_cells
+from repro.reporting.suites import RIVALS, fit_of, won_cells
 from repro.reporting.verdict import Measurement
 
 
@@ -113,11 +113,8 @@ def _cells(claim: str, rows: pd.DataFrame, *, printed: int) -> Measurement:
     """Share of cells that two-step training wins, with Wilson's interval over cells; most of them is the claim."""
     lead = won_cells(rows)["lead"].to_numpy(float)
     n, wins = len(lead), int((lead > 0).sum())
-    share = wins / n if n else np.nan
-    z = 1.96
-    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n) if n else np.nan
-    half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n) if n else np.nan
+    share = wilson(wins, n).times(100)
     return Measurement(
-        claim, "effect", 100 * share, 100 * (middle - half), 100 * (middle + half), null=50.0, paper=100 * printed / 35,
+        claim, "effect", share.value, share.low, share.high, null=50.0, paper=100 * printed / 35,
         seeds=int(rows["seed"].nunique()), what=f"per cent of {n} cells that two-step training wins ({wins})",
     )  # fmt: skip
