@@ -21,7 +21,15 @@ class InputError(ValueError):
 class Encoder(Protocol):
     """Anything that turns texts into embeddings: a trained network or a static baseline."""
 
-    def encode(self, texts: Sequence[str], *, normalize: bool = False) -> Array:
+    def encode(
+        self,
+        texts: Sequence[str],
+        *,
+        readout: str = "pooler",
+        layer: int | None = None,
+        normalize: bool = False,
+        progress: bool = False,
+    ) -> Array:
         """Embed texts as a float32 matrix (n, dim), one row per text, in order."""
         ...
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from repro.experiments.embeddings import TextTable, encode_once
+from repro.data.sets import LabelledTexts
+from repro.experiments.embeddings import TextTable, encode_once, encode_tasks
 from repro.models import SentenceEncoder
 from repro.store import Store
 from repro.types import InputError
@@ -47,3 +48,16 @@ def test_a_table_projects_and_names_what_it_does_not_hold():
     np.testing.assert_array_equal(table.map(lambda X: 2 * X)[["b", "a"]], [[0, 2], [2, 0]])
     with pytest.raises(InputError, match="'c' was not encoded with the others"):
         table[["a", "c"]]
+
+
+def test_a_task_that_was_encoded_before_is_found_again(tiny, sentences):
+    def task(*texts):
+        return {"test": LabelledTexts("t", "local", "test", texts, np.array(["x"] * len(texts)))}
+
+    encoder, store = SentenceEncoder.load(tiny), Store()
+    first = {"a": task(*sentences[:6])}
+    encode_tasks(lambda: encoder, "id", first, store)
+    both = encode_tasks(lambda: encoder, "id", first | {"b": task(*sentences[4:9])}, store)
+    assert encoder.texts_encoded == 6 + 5
+    assert both.X.shape == (9, encoder.hidden_dim)
+    np.testing.assert_array_equal(both[sentences[:9]], encoder.encode(sentences[:9], readout="encoder"))

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from repro.config import digest
-from repro.models import SentenceEncoder
+from repro.data.sets import DataSet
+from repro.evaluation.protocol import all_texts
 from repro.models.encoder import merge_equal
 from repro.store import Store, disk_full_explained
-from repro.types import Array, InputError
+from repro.types import Array, Encoder, InputError
 
 CODE = ("repro.models.encoder", "repro.models.backbone", "repro.models.pooling", "repro.models.packing")
 
@@ -39,7 +40,7 @@ class TextTable:
 
 
 def encode_once(
-    encoder: Callable[[], SentenceEncoder], identity: str, texts: Iterable[str], store: Store, *, progress: bool = False
+    encoder: Callable[[], Encoder], identity: str, texts: Iterable[str], store: Store, *, progress: bool = False
 ) -> tuple[TextTable, bool]:
     """States h of all distinct texts, from the store if they are there; and whether they were.
 
@@ -61,3 +62,31 @@ def encode_once(
     made = store.get_or_make("embeddings", key, make, config={"encoder": identity, "texts": len(distinct)})
     X = np.load(made.folder / "h.npy", allow_pickle=False)
     return TextTable({text: i for i, text in enumerate(distinct)}, X), made.hit
+
+
+def encode_tasks(
+    encoder: Callable[[], Encoder],
+    identity: str,
+    tasks: Mapping[str, Mapping[str, DataSet]],
+    store: Store,
+    *,
+    progress: bool = False,
+) -> TextTable:
+    """Embeddings of all texts of some tasks, an entry of the store per task: pages that share a task share its entry.
+
+    Args:
+        encoder: called only if some task has to be encoded.
+        identity: digest of the encoder's weights and everything else that decides its output.
+        tasks: the splits of each task, by name.
+        store: where the matrices are kept.
+        progress: show a progress bar.
+    """
+    index: dict[str, int] = {}
+    parts: list[Array] = []
+    for splits in tasks.values():
+        table, _ = encode_once(encoder, identity, all_texts(list(splits.values())), store, progress=progress)
+        new = [text for text in table.index if text not in index]
+        start = len(index)
+        index.update((text, start + i) for i, text in enumerate(new))
+        parts.append(table[new])
+    return TextTable(index, np.concatenate(parts))

@@ -1,47 +1,29 @@
 """Two-step training against reducing afterwards, on whole suites of tasks (Wang et al., 2023, Tables 3 and 4)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from tqdm.auto import tqdm
 
-from repro.data.sets import DataSet, ScoredPairs
-from repro.evaluation.stats import accuracy_draws, percentiles, spearman_draws
-from repro.experiments.embeddings import TextTable, encode_once
-from repro.experiments.scores import stored_classification
-from repro.experiments.sweep import Sweep, cosines_of
+from repro.data.sets import DataSet
+from repro.experiments import suite
+from repro.experiments.embeddings import TextTable
+from repro.experiments.suite import Contender
+from repro.experiments.sweep import Sweep, states_of
 from repro.experiments.texts import training_sentences
 from repro.experiments.wang.two_step import TwoStep
-from repro.methods import FULL, MAJORITY, REDUCED, TRAINED_NARROW, TWO_STEP
+from repro.methods import FULL, REDUCED, TRAINED_NARROW, TWO_STEP, fitted_on
 from repro.reducers import make_reducer
-from repro.rows import make_rows
 from repro.seeding import make_rng
 from repro.store import Store
 from repro.types import Array, InputError
 
-AVERAGE = "Avg."
-"""dataset of the rows that hold a suite's mean"""
 SUITES = {
     "table3": ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr"),
     "table4": ("mr", "cr", "subj", "mpqa", "sst2", "trec", "mrpc"),
 }
 """the seven datasets of each table; only all seven have an average"""
-
-
-@dataclass(frozen=True)
-class Contender:
-    """One line of Tables 3 and 4: embeddings of all texts by one method at one dim."""
-
-    method: str
-    dim: int
-    readout: str
-    setting: str
-    """what a reducer was fitted on; empty for a trained pooler"""
-    table: TextTable
 
 
 def wiki_states(sweep: Sweep, encoder: int, sizes: Sequence[int], store: Store) -> dict[int, Array]:
@@ -51,7 +33,7 @@ def wiki_states(sweep: Sweep, encoder: int, sizes: Sequence[int], store: Store) 
     """
     cell = sweep.cells[encoder]
     texts = training_sentences(replace(cell.config, sentences=max(sizes)), store)
-    table, _ = encode_once(partial(getattr, cell, "encoder"), cell.key, texts, store)
+    table = states_of(cell, texts, store)
     order = make_rng(cell.config.seed, "fit set").permutation(len(texts))
     return {n: table[[texts[row] for row in order[:n]]] for n in sizes}
 
@@ -101,7 +83,7 @@ def contenders(
             reducer = make_reducer(name, max(reachable), **extra).fit(fit)
             Y = reducer.transform(states.X)
             for d in reachable:
-                yield Contender(label, d, "encoder", f"fitted on {n:,} sentences", TextTable(states.index, Y[:, :d]))
+                yield Contender(label, d, "encoder", fitted_on(n), TextTable(states.index, reducer.prefix(Y, d)))
     for d in dims:
         yield Contender(TRAINED_NARROW, d, "pooler", "", sweep.embeddings(d, d))
         projected = sweep.states[trained.opt[d]].map(trained.new_poolers[d].project)
@@ -112,75 +94,11 @@ def suite_rows(
     lines: Sequence[Contender],
     tasks: Mapping[str, Mapping[str, DataSet]],
     store: Store,
-    *,
-    protocol: str = "logreg",
-    progress: bool = True,
-    **shared: Any,
+    **options: Any,
 ) -> pd.DataFrame:
-    """Score of every line on every task, averages, and leads of two-step training and of PCA with paired intervals.
-
-    All lines of a dataset are resampled on the same items, so that averages over datasets and differences between
-    lines have intervals of their own: rows of method `A − B` and metric `spearman_lead` or `accuracy_lead`.
-
-    Args:
-        lines: what `contenders` gives.
-        tasks: the splits of each task, by name; all scored pairs, or all labelled.
-        store: where fitted probes are kept.
-        protocol: classifier protocol.
-        progress: show a progress bar.
-        shared: columns common to all rows; `seed` is also that of folds and bootstrap.
-    """
-    seed = int(shared["seed"])
-    rows: list[dict[str, Any]] = []
-    values: dict[str, Any] = {}
-    draws: dict[str, Any] = {}
-    metric = "spearman"
-    bar = tqdm(total=len(tasks) * len(lines), desc="scoring", disable=not progress, leave=False)
-    for name, splits in tasks.items():
-        test = splits.get("test")
-        metric = "spearman" if isinstance(test, ScoredPairs) else "accuracy"
-        outcomes: list[Any] = []
-        for line in lines:
-            bar.set_postfix_str(f"{name}, {line.method}, dim {line.dim}", refresh=False)
-            if isinstance(test, ScoredPairs):
-                outcomes.append(cosines_of(line.table, test))
-            else:
-                outcomes.append(stored_classification(line.table, name, splits, store, protocol=protocol, seed=seed))
-            bar.update()
-        if isinstance(test, ScoredPairs):
-            values[name], draws[name] = spearman_draws(outcomes, test.scores, subsets=test.subsets, seed=seed)
-        else:
-            plain, resampled = accuracy_draws([score.items for score in outcomes], seed=seed)
-            values[name] = np.array([score.value for score in outcomes])
-            draws[name] = resampled + (values[name] - plain)  # nested accuracy is a mean over folds, a hair apart
-            rows.append({"dataset": name, "method": MAJORITY, "metric": metric, "value": outcomes[0].floor})
-    bar.close()
-    if any(set(tasks) == set(suite) for suite in SUITES.values()):
-        values[AVERAGE] = np.mean(list(values.values()), axis=0)
-        draws[AVERAGE] = np.mean(list(draws.values()), axis=0)
-        floors = [row["value"] for row in rows]
-        if floors:
-            rows.append({"dataset": AVERAGE, "method": MAJORITY, "metric": metric, "value": float(np.mean(floors))})
-    for name in values:
-        for k, line in enumerate(lines):
-            rows.append({**_line(line), "dataset": name, "metric": metric, **_interval(values[name], draws[name], k)})
-        for a, b in _rivals(lines):
-            found = percentiles(values[name][a] - values[name][b], draws[name][:, a] - draws[name][:, b])
-            rows.append(
-                {**_line(lines[b]), "dim": lines[a].dim, "dataset": name, "metric": f"{metric}_lead",
-                 "method": f"{lines[a].method} − {lines[b].method}",
-                 "value": found.value, "ci_low": found.low, "ci_high": found.high}
-            )  # fmt: skip
-    return make_rows(rows, **shared)
-
-
-def _line(line: Contender) -> dict[str, Any]:
-    return {"method": line.method, "dim": line.dim, "readout": line.readout, "setting": line.setting}
-
-
-def _interval(values: Array, draws: Array, k: int) -> dict[str, float]:
-    found = percentiles(float(values[k]), np.asarray(draws[:, k], np.float64))
-    return {"value": found.value, "ci_low": found.low, "ci_high": found.high}
+    """`experiments.suite.suite_rows` with the paper's comparisons; all seven datasets of a table have an average."""
+    whole = any(set(tasks) == set(names) for names in SUITES.values())
+    return suite.suite_rows(lines, tasks, store, rivals=_rivals, average=whole, **options)
 
 
 def _rivals(lines: Sequence[Contender]) -> Iterator[tuple[int, int]]:
