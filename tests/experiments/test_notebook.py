@@ -1,5 +1,6 @@
 import json
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -181,6 +182,52 @@ def test_only_what_changed_is_executed_and_a_failure_stops_nothing_else(checkout
     assert partial.pages[1].reason == "src/repro changed"
     with pytest.raises(InputError, match="choose among book/index, notebooks/good, notebooks/bad"):
         book.build(checkout, only=["god"])
+
+
+def test_two_lanes_meet_in_the_middle_and_do_every_page_once():
+    done = []
+    book._side_by_side(list("abcdef"), done.append, 1)
+    assert done == list("abcdef")
+
+    met = threading.Barrier(2, timeout=10)
+
+    def both(name):
+        done.append(name)
+        if len(done) <= 2:
+            met.wait()  # passes only if two lanes run at once
+
+    done.clear()
+    book._side_by_side(list("abcdef"), both, 2)
+    assert set(done[:2]) == {"a", "f"}
+    assert sorted(done) == list("abcdef")
+
+
+def test_an_error_in_one_lane_stops_the_other():
+    done = []
+
+    def update(name):
+        done.append(name)
+        if name == "a":
+            raise OSError("disk full")
+        failed.wait(10)
+
+    failed = threading.Event()
+    names = list("abcdef")
+    with pytest.raises(OSError, match="disk full"):
+        threading.Timer(0.2, failed.set).start()
+        book._side_by_side(names, update, 2)
+    assert set(done) <= {"a", "f"}
+
+
+def test_a_page_that_measures_time_runs_after_the_others(checkout, monkeypatch):
+    monkeypatch.setattr(book, "render", lambda root, tree, fresh: [])
+    for name, front in (("good", "runs_alone: true\n"), ("bad", "")):
+        path = checkout / "notebooks" / f"{name}.md"
+        path.write_text(path.read_text().replace("---\n", f"---\n{front}", 1))
+    lines = []
+    book.build(checkout, report=lines.append)
+    finished = [line.split()[1] for line in lines if line.startswith("[")]
+    assert finished[-1] == "notebooks/good:"
 
 
 def test_a_contents_file_that_names_no_page_is_refused(checkout):

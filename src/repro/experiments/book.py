@@ -1,4 +1,4 @@
-"""The book: execute the pages that changed, keep the others, render all of them.
+"""The book: execute the pages that changed, two at a time, keep the others, render all of them.
 
 Every page named by `_toc.yml` lands in `_build/book/` under the path it has in the checkout: notebooks executed
 through papermill, prose as it is. Jupyter Book then renders that tree with execution off, so the same
@@ -8,7 +8,9 @@ contents file serves both this builder and a plain `jupyter-book build .`.
 import logging
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,11 +22,14 @@ from repro.experiments import notebook
 from repro.experiments.contents import choose, pages_of
 from repro.experiments.fingerprint import Ledger, contents, differences, digest, stamps, surroundings
 from repro.experiments.render import prepare, render, write_if_changed
+from repro.seeding import cpu_count
 from repro.types import InputError
 
 LOGGER = logging.getLogger(__name__)
 LAST = ("book/scorecard",)
 """Pages that read what the others computed, hence run after them."""
+ALONE = "runs_alone"
+"""Set in the metadata of a notebook that measures time: nothing else runs beside it."""
 
 
 @dataclass(frozen=True)
@@ -106,34 +111,83 @@ def build(
     chosen = choose(pages, only)
     tree = root / "_build" / "book"
     tree.mkdir(parents=True, exist_ok=True)
-    order = sorted(pages, key=lambda name: name in LAST)  # stable: reading order otherwise
-    with _alone(root / "_build" / "book.lock", report), _announced():
+    lanes = 2 if profile == "embedded" and cpu_count() > 1 else 1
+    done: dict[str, Page] = {}
+    with _alone(root / "_build" / "book.lock", report), _announced(lanes):
         ledger = Ledger(root / "_build" / "book.json")
         run = _Build(tree, ledger, profile, force, timeout, report)
         causes = surroundings(root) | {"the profile": profile}
-        done: list[Page] = []
-        for position, name in enumerate(order, start=1):
-            if name in LAST:
-                verdicts = root / "_build" / "verdicts"
-                causes["a verdict of another page"] = contents(verdicts.glob("*.parquet"), verdicts)
-            page = _update(run, name, pages[name], causes, name in chosen)
-            done.append(page)
-            report(f"[{position}/{len(order)}] {page} ({time.monotonic() - started:.0f} s so far)")
+
+        def update(name: str) -> None:
+            done[name] = page = _update(run, name, pages[name], causes, name in chosen)
+            report(f"[{len(done)}/{len(pages)}] {page} ({time.monotonic() - started:.0f} s so far)")
+
+        quiet = [name for name in pages if name not in LAST and not _runs_alone(pages[name])]
+        _side_by_side(quiet, update, lanes)
+        for name in pages:
+            if name not in done and name not in LAST:
+                update(name)
+        verdicts = root / "_build" / "verdicts"
+        causes["a verdict of another page"] = contents(verdicts.glob("*.parquet"), verdicts)
+        for name in LAST:
+            if name in pages:
+                update(name)
         _prune(tree, pages)
         prepare(root, tree)
         complaints = _render(run, root)
     seconds = time.monotonic() - started
-    return Book(root / "_build" / "html" / "index.html", tuple(done), tuple(complaints), seconds)
+    order = tuple(done[name] for name in pages)
+    return Book(root / "_build" / "html" / "index.html", order, tuple(complaints), seconds)
+
+
+def _runs_alone(source: Path) -> bool:
+    return bool(notebook.read(source).metadata.get(ALONE))
+
+
+def _side_by_side(names: Sequence[str], update: Callable[[str], None], lanes: int) -> None:
+    """Work on the names from the front and, in a second lane, from the back.
+
+    Neighbours train the same encoders, so two lanes that started side by side would wait for each other.
+    """
+    queue = deque(names)
+
+    def work(take: Callable[[], str]) -> None:
+        while True:
+            try:
+                name = take()
+            except IndexError:
+                return
+            update(name)
+
+    ends = [queue.popleft, queue.pop][:lanes]
+    with ThreadPoolExecutor(lanes) as pool:
+        running = [pool.submit(work, end) for end in ends]
+        try:
+            wait(running, return_when=FIRST_EXCEPTION)
+        finally:
+            queue.clear()  # after an error or Ctrl-C no lane starts another page
+    for lane in running:
+        lane.result()
 
 
 @contextmanager
-def _announced() -> Iterator[None]:
-    """Tell the kernels that they run for the book, so that their verdicts count on the scorecard."""
-    os.environ["REPRO_BOOK"] = "1"
+def _announced(lanes: int) -> Iterator[None]:
+    """Tell the kernels that they run for the book, so that their verdicts count, and what share of the cores they have.
+
+    Encoders come out the same to the byte whatever that share is: each is trained on `TrainConfig.threads` threads.
+    """
+    share = str(max(1, cpu_count() // lanes))
+    told = {"REPRO_BOOK": "1", "REPRO_THREADS": share, "OMP_NUM_THREADS": share}
+    before = {name: os.environ.get(name) for name in told}
+    os.environ.update(told)
     try:
         yield
     finally:
-        del os.environ["REPRO_BOOK"]
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 @contextmanager

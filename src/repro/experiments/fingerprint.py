@@ -10,6 +10,7 @@ import platform
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from repro.paths import PACKAGE, data_folder
@@ -55,10 +56,11 @@ def differences(before: Mapping[str, str] | None, now: Mapping[str, str]) -> lis
 
 
 class Ledger:
-    """What earlier builds did, in one JSON file that is replaced whole at each step."""
+    """What earlier builds did, in one JSON file that is replaced whole at each step; threads may share it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._lock = Lock()
         try:
             stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):  # absent or cut short: everything is rebuilt
@@ -70,18 +72,21 @@ class Ledger:
 
     def remember(self, name: str, causes: Mapping[str, str]) -> None:
         """Note a good execution."""
-        self.pages[name] = dict(causes)
-        self._save()
+        with self._lock:
+            self.pages[name] = dict(causes)
+            self._save()
 
     def forget(self, name: str) -> None:
         """Have a page executed by the next build."""
-        if self.pages.pop(name, None) is not None:
-            self._save()
+        with self._lock:
+            if self.pages.pop(name, None) is not None:
+                self._save()
 
     def mark_rendered(self, stamp: str) -> None:
         """Note a good rendering, or with an empty stamp that there is none."""
-        self.rendered = stamp
-        self._save()
+        with self._lock:
+            self.rendered = stamp
+            self._save()
 
     def _save(self) -> None:
         partial = self._path.with_suffix(f".{os.getpid()}.tmp")
