@@ -3,9 +3,11 @@
 import inspect
 from typing import Any
 
+from repro.reducers.autoencoder import Autoencoder
 from repro.reducers.linear import GRP, PCA, SVD, Truncate
 from repro.reducers.manifold import LLE, Isomap
 from repro.reducers.reducer import Reducer
+from repro.reducers.sbertlp import SBERTLP, neighbour_sweep
 from repro.types import InputError, one_of
 
 REDUCERS: dict[str, type[Reducer]] = {
@@ -13,8 +15,10 @@ REDUCERS: dict[str, type[Reducer]] = {
     "pca": PCA,
     "svd": SVD,
     "grp": GRP,
+    "autoencoder": Autoencoder,
     "isomap": Isomap,
     "lle": LLE,
+    "sbertlp": SBERTLP,
 }
 
 
@@ -35,4 +39,17 @@ def make_reducer(name: str, n_components: int, *, seed: int = 0, **params: Any) 
     return reducer(n_components, **params)
 
 
-__all__ = ["GRP", "LLE", "PCA", "REDUCERS", "SVD", "Isomap", "Reducer", "Truncate", "make_reducer"]
+__all__ = [
+    "GRP",
+    "LLE",
+    "PCA",
+    "REDUCERS",
+    "SBERTLP",
+    "SVD",
+    "Autoencoder",
+    "Isomap",
+    "Reducer",
+    "Truncate",
+    "make_reducer",
+    "neighbour_sweep",
+]

@@ -26,6 +26,11 @@ def right_singular_vectors(X: Array, count: int) -> tuple[Array, Array]:
     return np.sqrt(np.maximum(values[: -count - 1 : -1], 0.0)), orient(V[:, : -count - 1 : -1])
 
 
+def shares(variances: Array, total: float) -> Array:
+    """Variances as shares of the total; all 0 where there is none."""
+    return variances / (total if total > 0 else 1.0)
+
+
 class Truncate(Reducer):
     """The first `n_components` columns, untouched."""
 
@@ -33,18 +38,30 @@ class Truncate(Reducer):
         self.n_components = n_components
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn nothing but the number of columns.
+        """Learn what `transform` does not need: `mean_` (D,), `explained_variance_` and its ratio (n_components,).
 
         Raises:
             InputError: for unusable X, or `n_components` beyond D.
         """
         X = self._fit_input(X)
-        check_components(self.n_components, X.shape[1], "the columns of X")
+        count = check_components(self.n_components, X.shape[1], "the columns of X")
+        self.mean_, variances = X.mean(0, dtype=np.float64), X.var(0, dtype=np.float64)
+        self.explained_variance_ = variances[:count]
+        self.explained_variance_ratio_ = shares(variances[:count], float(variances.sum()))
         return self
 
     def transform(self, X: Any) -> Array:
         """The leading columns of X (n, D) as float32 (n, n_components)."""
         return self._new_input(X)[:, : self.n_components].astype(np.float32)
+
+    def inverse_transform(self, Y: Any) -> Array:
+        """Y (n, ≤ n_components) with the mean in place of the columns cut off, as float32 (n, D).
+
+        Raises:
+            InputError: for unusable Y.
+        """
+        Y = self._output(Y, prefixes=True)
+        return np.hstack([Y, np.tile(self.mean_[Y.shape[1] :], (len(Y), 1))]).astype(np.float32)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_features_in_")
@@ -67,6 +84,9 @@ class PCA(Reducer):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn `mean_` (D,), `components_` (n_components, D) and `singular_values_` (n_components,) from X (n, D).
 
+        With them `explained_variance_` and `explained_variance_ratio_`, of the standardised columns where
+        `standardize` asks for them.
+
         Raises:
             InputError: for unusable X, or `n_components` beyond min(n − 1, D).
         """
@@ -83,6 +103,8 @@ class PCA(Reducer):
             centred /= self.scale_
         self.singular_values_, V = right_singular_vectors(centred, count)
         self.components_ = np.ascontiguousarray(V.T)
+        self.explained_variance_ = self.singular_values_**2 / (n - 1)
+        self.explained_variance_ratio_ = shares(self.singular_values_**2, float(np.vdot(centred, centred)))
         return self
 
     def transform(self, X: Any) -> Array:
@@ -92,6 +114,18 @@ class PCA(Reducer):
         if not self.center_output:
             return (X @ V).astype(np.float32, copy=False)
         return ((X - self.mean_.astype(X.dtype)) @ V).astype(np.float32, copy=False)
+
+    def inverse_transform(self, Y: Any) -> Array:
+        """The rows (n, D), float32, nearest to the mean plane's points that Y (n, ≤ n_components) names.
+
+        Raises:
+            InputError: for unusable Y.
+        """
+        Y = self._output(Y, prefixes=True)
+        V = self.components_[: Y.shape[1]]  # (p, D)
+        if not self.center_output:
+            Y = Y - (self.mean_ / self.scale_) @ V.T
+        return ((Y @ V) * self.scale_ + self.mean_).astype(np.float32)
 
 
 class SVD(Reducer):
@@ -103,20 +137,37 @@ class SVD(Reducer):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn `components_` (n_components, D) and `singular_values_` (n_components,) from X (n, D).
 
+        `explained_variance_` is that of the outputs, about their mean, and the ratio is to the columns' variance, as
+        in scikit-learn: the first direction may hold much of the mean and little of the variance.
+
         Raises:
             InputError: for unusable X, or `n_components` beyond min(n, D).
         """
         X = self._fit_input(X)
         n, D = X.shape
         count = check_components(self.n_components, min(n, D), f"min(n, D) of {n} rows and {D} columns")
+        X = X.astype(np.float64, copy=False)
         self.singular_values_, V = right_singular_vectors(X, count)
         self.components_ = np.ascontiguousarray(V.T)
+        mean = X.mean(0)
+        self.explained_variance_ = np.maximum(self.singular_values_**2 / n - (mean @ V) ** 2, 0.0)
+        total = float(np.vdot(X, X)) / n - float(mean @ mean)
+        self.explained_variance_ratio_ = shares(self.explained_variance_, total)
         return self
 
     def transform(self, X: Any) -> Array:
         """Project X (n, D) to float32 (n, n_components)."""
         X = self._new_input(X)
         return (X @ self.components_.T.astype(X.dtype)).astype(np.float32, copy=False)
+
+    def inverse_transform(self, Y: Any) -> Array:
+        """YV_pᵀ, the rows (n, D), float32, that Y (n, ≤ n_components) names in the span of the components.
+
+        Raises:
+            InputError: for unusable Y.
+        """
+        Y = self._output(Y, prefixes=True)
+        return (Y @ self.components_[: Y.shape[1]]).astype(np.float32)
 
 
 class GRP(Reducer):
@@ -145,6 +196,18 @@ class GRP(Reducer):
         """Project X (n, D) to float32 (n, n_components)."""
         X = self._new_input(X)
         return (X @ self.components_.T.astype(X.dtype)).astype(np.float32, copy=False)
+
+    def inverse_transform(self, Y: Any) -> Array:
+        """The shortest rows (n, D), float32, that project to Y (n, ≤ n_components): Y times the pseudo-inverse of R.
+
+        Y narrower than `n_components` is taken for what `prefix` returns.
+
+        Raises:
+            InputError: for unusable Y.
+        """
+        Y = self._output(Y, prefixes=True)
+        R = self.components_[: Y.shape[1]] * np.sqrt(len(self.components_) / Y.shape[1])
+        return (Y @ np.linalg.pinv(R).T).astype(np.float32)
 
     def prefix(self, Y: Array, n_components: int) -> Array:
         """The leading columns of Y, scaled by √(columns / n_components) from variance 1/columns to 1/n_components.

@@ -1,4 +1,11 @@
-"""What every reducer shares: checked input, float32 output and the prefix that serves smaller sizes."""
+"""What every reducer shares: checked input, float32 output and the prefix that serves smaller sizes.
+
+Two more are there where they mean something. `inverse_transform` leads back to rows (n, D): truncate, pca, svd, grp
+(by pseudo-inverse) and autoencoder; a kernel's or a manifold's rows have no unique origin. The fitted
+`explained_variance_ratio_` is the share of the fitted rows' variance per component: truncate, pca, svd, kpca (in
+feature space) and, as one number for all units, autoencoder; grp's axes overlap, and isomap, lle and sbertlp
+keep distances or weights, not variance.
+"""
 
 from typing import Any
 
@@ -28,6 +35,15 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _new_input(self, X: Any) -> Array:
         check_is_fitted(self)
         return self._input(X, reset=False)
+
+    def _output(self, Y: Any, *, prefixes: bool) -> Array:
+        """Y (n, p) as `transform` returns it, or the leading columns of it, to be led back to rows of X."""
+        check_is_fitted(self)
+        Y, full = check_embeddings(Y, "Y"), self._n_features_out
+        if Y.shape[1] > full or (Y.shape[1] < full and not prefixes):
+            expected = f"1 to {full}" if prefixes else f"{full}"
+            raise InputError(f"Y has {Y.shape[1]} columns: expected {expected}, as transform returns")
+        return Y
 
     def _input(self, X: Any, **options: Any) -> Array:
         try:

@@ -1,0 +1,229 @@
+"""The autoencoder: a network that must rebuild X from a few numbers, x → φ(W₁x + b₁) → W₂· + b₂ (PROTOCOLS §4.5).
+
+The one reducer that needs torch, and only while it trains: a fitted one transforms with numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from tqdm.auto import tqdm
+
+from repro.reducers.reducer import Reducer, check_components
+from repro.seeding import make_rng
+from repro.types import Array, InputError, check_dim, one_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Layer = tuple[Array, Array]
+"""weights (out, in) and biases (out,)"""
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "tanh": np.tanh,
+    "relu": lambda X: np.maximum(X, 0),
+    "sigmoid": lambda X: 0.5 * (1 + np.tanh(0.5 * X)),  # no exp that overflows
+    "identity": lambda X: X,
+}
+
+
+def forward(X: Array, layers: list[Layer], activation: str, *, affine: bool) -> Array:
+    """X (n, in) through the layers, φ after each; `affine` leaves it out after the last, as decoders do."""
+    for i, (W, b) in enumerate(layers):
+        X = X @ W.T.astype(X.dtype) + b.astype(X.dtype)  # (n, out)
+        if not affine or i < len(layers) - 1:
+            X = ACTIVATIONS[activation](X)
+    return X
+
+
+def initial_layers(sizes: list[int], rng: np.random.Generator) -> list[Layer]:
+    """Uniform weights and biases within ±1/√in, torch's own default."""
+    layers = []
+    for before, after in pairwise(sizes):
+        bound = 1 / np.sqrt(before)
+        draw = rng.uniform(-bound, bound, (after, before + 1)).astype(np.float32)
+        layers.append((draw[:, :before], draw[:, before]))
+    return layers
+
+
+class Autoencoder(Reducer):
+    """Network trained by Adam to rebuild centred rows; its narrowest layer is the embedding.
+
+    The decoder ends affine, so with one layer on each side no activation rebuilds the fitted rows better than pca
+    does (Eckart and Young, 1936). There is no prefix: every size is a training of its own.
+
+    Args:
+        n_components: up to D.
+        hidden_layers: sizes between D and `n_components`, mirrored in the decoder; none gives a single hidden layer.
+        activation: tanh, relu, sigmoid or identity, after every layer but the last.
+        learning_rate: of Adam.
+        batch_size: rows per step.
+        epochs: at most so many passes.
+        validation: share of the rows held out to choose the best epoch, whose weights are kept; 0 chooses by the
+            training loss.
+        patience: epochs without improvement after which training stops.
+        threads: of torch while training; the same number gives the same weights, bit for bit.
+        progress: show a bar of epochs.
+        seed: of initial weights, held-out rows and order of rows.
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        hidden_layers: tuple[int, ...] = (),
+        activation: str = "tanh",
+        learning_rate: float = 1e-3,
+        batch_size: int = 256,
+        epochs: int = 100,
+        validation: float = 0.1,
+        patience: int = 5,
+        threads: int = 1,
+        progress: bool = False,
+        seed: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.hidden_layers = hidden_layers
+        self.activation = activation
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.validation = validation
+        self.patience = patience
+        self.threads = threads
+        self.progress = progress
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn `encoder_` and `decoder_` (lists of weights and biases) and `mean_` (D,) from X (n, D).
+
+        Also `losses_` (epochs, 2), mean squared errors of training and held-out rows per epoch; `best_epoch_`; and
+        `explained_variance_ratio_` (1,), the share of the variance that all units together rebuild.
+
+        Raises:
+            InputError: for unusable X, `n_components` beyond D, an unknown option, or a training that diverged.
+        """
+        X = self._fit_input(X, min_rows=2)
+        D = X.shape[1]
+        self._check_options()
+        count = check_components(self.n_components, D, f"the columns of X, {D}")
+        inner = (self.hidden_layers,) if isinstance(self.hidden_layers, int) else tuple(self.hidden_layers)
+        inner = tuple(check_dim(size, what="a size in hidden_layers") for size in inner)
+        self.mean_ = X.mean(0, dtype=np.float64)
+        centred = X - self.mean_.astype(X.dtype)
+        sizes = [D, *inner, count, *inner[::-1], D]
+        layers = initial_layers(sizes, make_rng(self.seed, "autoencoder", count))
+        layers = self._train(centred.astype(np.float32), layers)
+        self.encoder_, self.decoder_ = layers[: len(layers) // 2], layers[len(layers) // 2 :]
+        rebuilt = forward(self._encode(centred), self.decoder_, self.activation, affine=True)
+        total = float(np.square(centred, dtype=np.float64).sum())
+        left = float(np.square(centred - rebuilt, dtype=np.float64).sum())
+        self.explained_variance_ratio_ = np.array([1 - left / total if total else 0.0])
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """The narrowest layer's output for X (n, D) as float32 (n, n_components)."""
+        X = self._new_input(X)
+        return self._encode(X - self.mean_.astype(X.dtype)).astype(np.float32, copy=False)
+
+    def inverse_transform(self, Y: Any) -> Array:
+        """The decoder's output for Y (n, n_components) as float32 (n, D).
+
+        Raises:
+            InputError: for unusable Y.
+        """
+        Y = self._output(Y, prefixes=False)
+        return (forward(Y, self.decoder_, self.activation, affine=True) + self.mean_).astype(np.float32)
+
+    def prefix(self, Y: Array, n_components: int) -> Array:
+        """Y itself at its own size.
+
+        Raises:
+            InputError: for any other size, which is a training of its own.
+        """
+        if check_dim(n_components, limit=Y.shape[1], what="n_components") < Y.shape[1]:
+            raise InputError(
+                f"an autoencoder of {Y.shape[1]} units holds none of {n_components}: its units have no order, "
+                f"so fit one with n_components={n_components}"
+            )
+        return Y
+
+    def _encode(self, centred: Array) -> Array:
+        return forward(centred, self.encoder_, self.activation, affine=False)
+
+    def _check_options(self) -> None:
+        one_of(self.activation, list(ACTIVATIONS), "activation")
+        for what in ("batch_size", "epochs", "patience", "threads"):
+            check_dim(getattr(self, what), what=what)
+        if not 0 <= self.validation < 1:
+            raise InputError(f"validation is {self.validation}: expected a share from 0 to below 1, such as 0.1")
+        if not self.learning_rate > 0:
+            raise InputError(f"learning_rate is {self.learning_rate}: expected a number above 0, such as 1e-3")
+
+    def _train(self, X: Array, layers: list[Layer]) -> list[Layer]:
+        """The layers of the best epoch, from centred X (n, D) float32."""
+        import torch
+
+        rng = make_rng(self.seed, "autoencoder order")  # shared by all sizes: they differ by nothing but their size
+        order = rng.permutation(len(X))
+        held = min(max(1, round(self.validation * len(X))), len(X) - 1) if self.validation else 0
+        with torch_threads(self.threads):
+            rows, unseen = torch.from_numpy(X[order[held:]]), torch.from_numpy(X[order[:held]])
+            parameters = [torch.tensor(part, requires_grad=True) for layer in layers for part in layer]
+            adam = torch.optim.Adam(parameters, lr=self.learning_rate, fused=True)
+            losses: list[tuple[float, float]] = []
+            best, kept = float("inf"), [p.detach().clone() for p in parameters]
+            for epoch in tqdm(range(1, self.epochs + 1), desc="autoencoder", disable=not self.progress, leave=False):
+                shuffled = rows[torch.from_numpy(rng.permutation(len(rows)))]
+                summed = torch.zeros(())
+                for batch in shuffled.split(self.batch_size):
+                    loss = self._loss(batch, parameters)
+                    adam.zero_grad(set_to_none=True)
+                    loss.backward()
+                    adam.step()
+                    summed += loss.detach() * len(batch)
+                train = float(summed) / len(rows)
+                with torch.no_grad():
+                    checked = float(self._loss(unseen, parameters)) if held else train
+                losses.append((train, checked))
+                if not np.isfinite(train + checked):
+                    raise InputError(
+                        f"the autoencoder diverged in epoch {epoch}: its training loss is {train:g} and its held-out "
+                        f"loss {checked:g}; lower learning_rate (now {self.learning_rate:g}) or scale X down"
+                    )
+                if checked < best:
+                    best, self.best_epoch_, kept = checked, epoch, [p.detach().clone() for p in parameters]
+                elif epoch - self.best_epoch_ >= self.patience:
+                    break
+        self.losses_ = np.array(losses)
+        arrays = [p.numpy() for p in kept]
+        return list(zip(arrays[::2], arrays[1::2], strict=True))
+
+    def _loss(self, batch: Tensor, parameters: list[Tensor]) -> Tensor:
+        """Mean squared error of the rebuilt batch (B, D)."""
+        import torch
+        from torch.nn import functional as F
+
+        activation = {"tanh": torch.tanh, "relu": torch.relu, "sigmoid": torch.sigmoid}.get(self.activation)
+        states, last = batch, len(parameters) - 2
+        for i in range(0, len(parameters), 2):
+            states = F.linear(states, parameters[i], parameters[i + 1])
+            if activation is not None and i < last:
+                states = activation(states)
+        return F.mse_loss(states, batch)
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Give torch so many threads for the block: sums split otherwise differ in their last bits."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
