@@ -1,0 +1,135 @@
+"""Nearest neighbours against scikit-learn and slow loops, and what a vote for oneself does to accuracy."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+from sklearn.neighbors import KNeighborsClassifier
+
+from repro.evaluation import knn, knn_accuracy, knn_cv_accuracy
+from repro.evaluation.classify import stratified_folds
+from repro.types import InputError
+
+rng = np.random.default_rng(0)
+
+
+def blobs(n, width=6, classes=3, seed=0, spread=1.0):
+    draw = np.random.default_rng(seed)
+    y = draw.integers(classes, size=n)
+    return draw.normal(size=(n, width)) * spread + 2 * np.eye(classes, width)[y], y
+
+
+@pytest.mark.parametrize("k", [1, 3, 4, 10])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_equals_scikit_learn(k, dtype):
+    (X, y), (Q, z) = blobs(120, seed=1), blobs(70, seed=2)
+    X, Q = X.astype(dtype) + 100, Q.astype(dtype) + 100  # far from the origin, where products round
+    assert knn_accuracy(X, y, Q, z, k=k) == KNeighborsClassifier(k, algorithm="brute").fit(X, y).score(Q, z)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 12), st.booleans())
+def test_neighbours_are_those_of_a_slow_search(seed, width, k, grid):
+    draw = np.random.default_rng(seed)
+    X, Q = draw.normal(size=(40, width)), draw.normal(size=(15, width))
+    if grid:  # whole numbers: ties and duplicates everywhere
+        X, Q = np.round(X), np.round(Q)
+    expected = np.argsort(cdist(Q, X, "sqeuclidean"), axis=1, kind="stable")[:, :k]
+    found = knn.nearest_rows(X.astype(np.float32), Q.astype(np.float32), k)[0]
+    if grid:
+        np.testing.assert_array_equal(found, expected)
+    else:
+        D = cdist(Q, X)
+        np.testing.assert_allclose(
+            np.take_along_axis(D, found, 1), np.take_along_axis(D, expected, 1), rtol=1e-6, atol=1e-7
+        )
+
+
+def test_blocks_do_not_change_the_answer(monkeypatch):
+    X, Q = rng.normal(size=(50, 5)), rng.normal(size=(33, 5))
+    whole = knn.nearest_rows(X, Q, 4)
+    monkeypatch.setattr(knn, "BLOCK", 120)
+    np.testing.assert_array_equal(knn.nearest_rows(X, Q, 4), whole)
+
+
+def test_prefixes_and_several_k_share_a_search():
+    (X, y), (Q, z) = blobs(90, width=8, seed=3), blobs(40, width=8, seed=4)
+    dims, ks = [8, 2, 5], [5, 1, 3]
+    table = knn.knn_correct(X, y, Q, z, ks=ks, dims=dims)
+    assert table.shape == (3, 3, 40)
+    for i, dim in enumerate(dims):
+        for j, k in enumerate(ks):
+            assert table[i, j].mean() == knn_accuracy(X[:, :dim], y, Q[:, :dim], z, k=k)
+
+
+def test_ties_go_to_the_smallest_label():
+    X, Q = np.array([[-1.0], [1.0], [2.0]]), np.array([[0.0]])
+    assert knn_accuracy(X, ["b", "a", "c"], Q, ["a"], k=3) == 1.0
+    assert knn_accuracy(X, ["b", "c", "a"], Q, ["b"], k=2) == 1.0
+
+
+def test_the_same_rows_on_both_sides_are_left_out():
+    X, y = blobs(60, seed=5)
+    alone = [knn_accuracy(np.delete(X, i, 0), np.delete(y, i), X[[i]], y[[i]]) for i in range(60)]
+    assert knn_accuracy(X, y, X, y) == pytest.approx(np.mean(alone))
+
+
+def test_a_query_that_votes_for_itself_is_a_classifier_scored_on_what_it_was_fitted_on():
+    X, y = blobs(80, seed=6)
+    for k in (1, 3, 5):
+        naive = KNeighborsClassifier(k, algorithm="brute").fit(X, y).score(X, y)
+        assert knn_accuracy(X, y, X, y, k=k, self_neighbour=True) == naive
+        assert knn_cv_accuracy(X, y, k=k, self_neighbour=True) == naive
+    assert knn_accuracy(X, y, X, y, k=1, self_neighbour=True) == 1.0
+
+
+def test_self_vote_theorem_of_two_classes():
+    """With three votes of which one is one's own, a query is wrong only if both others are: 1 − (1 − q)²."""
+    n = 6_000
+    X, y = rng.normal(size=(n, 2)), rng.integers(2, size=n)  # labels without meaning: q = 1/2
+    assert knn_accuracy(X, y, X, y, self_neighbour=True) == pytest.approx(0.75, abs=0.02)
+    assert knn_accuracy(X, y, X, y) == pytest.approx(0.5, abs=0.025)
+
+
+def test_folds_equal_a_loop_over_folds():
+    X, y = blobs(97, seed=7)
+    fold = stratified_folds(y, 10, 3)
+    right = np.empty(97, bool)
+    for i in range(10):
+        held = fold == i
+        right[held] = KNeighborsClassifier(3).fit(X[~held], y[~held]).predict(X[held]) == y[held]
+    np.testing.assert_array_equal(knn.knn_cv_correct(X, y, seed=3)[0, 0], right)
+
+
+def test_rotation_changes_nothing_and_duplicates_are_legal():
+    (X, y), (Q, z) = blobs(60, seed=8), blobs(30, seed=9)
+    turn = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    assert knn_accuracy(X @ turn, y, Q @ turn, z) == knn_accuracy(X, y, Q, z)
+    X[:] = X[0]
+    assert 0 <= knn_accuracy(X, y, Q, z) <= 1  # all training rows equal
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"k": 31}, "31 neighbours: a query has 30"),
+        ({"k": 0}, "k is 0"),
+        ({"y_train": np.zeros(3)}, "lengths differ"),
+        ({"X_test": np.ones((10, 5))}, "5 columns, X_train 6"),
+        ({"X_test": np.full((10, 6), np.nan)}, "first in row 0"),
+        ({"y_test": np.zeros((10, 2))}, "one label per row"),
+    ],
+)
+def test_mistakes_are_named(change, said):
+    given = {"X_train": np.ones((30, 6)), "y_train": np.zeros(30), "X_test": np.ones((10, 6)), "y_test": np.zeros(10)}
+    with pytest.raises(InputError, match=said):
+        knn_accuracy(**{**given, **change})
+
+
+def test_leave_one_out_has_a_neighbour_less():
+    X, y = blobs(4, classes=2)
+    with pytest.raises(InputError, match="4 neighbours: a query has 3"):
+        knn_accuracy(X, y, X, y, k=4)
+    with pytest.raises(InputError, match="ks is empty"):
+        knn.knn_correct(X, y, X, y, ks=[])
