@@ -38,9 +38,36 @@ def test_krylov_and_dense_agree(D, k, count):
     np.testing.assert_array_equal(bottom_eigenpairs(A, count)[1], orient(vectors))
 
 
+@pytest.mark.parametrize("D, k, count", [(200, 15, 125), (6, 8, 100)])
+def test_flat_and_steep_spectra_at_the_largest_count(D, k, count):
+    A = residual_matrix(cloud(1000, D), k)
+    values, vectors = bottom_eigenpairs(A, count)
+    dense, V = spectral._dense(A.T.tocsr() @ A, count)
+    np.testing.assert_allclose(values, dense, rtol=1e-6)
+    cosines = np.linalg.svd(vectors.T @ V, compute_uv=False)  # of the principal angles
+    np.testing.assert_allclose(cosines, 1.0, atol=1e-8)
+    assert np.linalg.norm(A.T @ (A @ vectors) - vectors * values, axis=0).max() <= spectral.TOLERANCE * values[-1]
+
+
+def test_a_space_that_does_not_converge_is_left_to_the_dense_solver(monkeypatch):
+    A = residual_matrix(cloud(1000, 40), 10)
+    dense = spectral._dense(A.T.tocsr() @ A, 40)[1]
+    monkeypatch.setattr(spectral, "TOLERANCE", 0.0)
+    assert spectral._inverse_krylov(A, A.T.tocsr() @ A, 40) is None
+    np.testing.assert_array_equal(bottom_eigenpairs(A, 40)[1], orient(dense))
+
+
+def test_orthonormal_columns_are_free_of_the_constant():
+    V = cloud(50, 3)
+    basis = spectral._orthonormal(V)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(3), atol=1e-14)
+    np.testing.assert_allclose(basis.sum(0), 0.0, atol=1e-13)
+    assert spectral._orthonormal(np.c_[V, np.ones(50)]) is None
+
+
 def test_many_equal_eigenvalues_are_left_to_the_dense_solver():
     apart = sparse.block_diag([residual_matrix(cloud(25, 3) + i, 4) for i in range(48)], format="csr")
-    assert spectral._inverse_krylov(apart, (apart.T @ apart).tocsr(), 44) is None  # 48 null vectors, steps of 32
+    assert spectral._inverse_krylov(apart, (apart.T @ apart).tocsr(), 44) is None  # 48 null vectors, steps of 24
     values, vectors = bottom_eigenpairs(apart, 44)
     assert values.max() < 1e-10 and np.abs(apart @ vectors).max() < 1e-8
 

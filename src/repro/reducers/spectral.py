@@ -1,5 +1,6 @@
 """Eigenproblems of the reducers: signs fixed, a few eigenvectors out of many."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,10 @@ from scipy.linalg import blas, lapack
 from repro.seeding import make_rng
 from repro.types import Array
 
-WIDTH = 32
+WIDTH = 24
 """vectors by which the Krylov space grows at once"""
-ROUNDS = 4
-"""corrections at most"""
+ROUNDS = 3
+"""steps of inverse iteration at most"""
 TOLERANCE = 1e-5
 """residual of converged pairs, relative to the largest eigenvalue among them"""
 
@@ -50,8 +51,8 @@ def bottom_eigenpairs(A: Any, count: int) -> tuple[Array, Array]:
         A: sparse (n, n), with the constant vector in its null space.
         count: how many, at most n − 1.
     """
-    M = (A.T @ A).tocsr()
-    pairs = _inverse_krylov(A, M, count) if _few(M.shape[0], count) else None
+    M = A.T.tocsr() @ A
+    pairs = _inverse_krylov(A, M, count) if _few(M.shape[0], count, 8) else None
     values, vectors = _dense(M, count) if pairs is None else pairs
     return np.maximum(values, 0.0), orient(vectors)
 
@@ -63,9 +64,9 @@ def _dense(M: Any, count: int) -> tuple[Array, Array]:
     return values, vectors
 
 
-def _few(n: int, count: int) -> bool:
-    """Whether a Krylov space that finds `count` of n eigenvectors is small beside n."""
-    return n >= max(12 * count, 1000)
+def _few(n: int, count: int, times: int = 12) -> bool:
+    """Whether a Krylov space of `times` the eigenvectors wanted, which finds them, is small beside n."""
+    return n >= max(times * count, 1000)
 
 
 def _krylov(B: Array, count: int) -> tuple[Array, Array] | None:
@@ -104,38 +105,72 @@ def _start(n: int) -> Array:
 
 
 def _inverse_krylov(A: Any, M: Any, count: int) -> tuple[Array, Array] | None:
-    """The same from a block Krylov space of M⁻¹ (Golub and Underwood, 1977), or None where its result is not sure.
+    """The same from a block Krylov space of M⁻¹, or None where its result is not sure.
 
     M⁻¹ only steers the search, so its Cholesky factor is in single precision, lifted by 1e-6 of M's bound to stay
-    definite. Eigenvalues, vectors and residuals are M's own, by Rayleigh and Ritz in double precision; residuals
-    that single precision left are solved for and join the space (Davidson, 1975).
+    definite, and so is the Krylov space. Eigenvalues, vectors and residuals are M's own, by Rayleigh and Ritz in
+    double precision, after a step of inverse iteration that takes out what single precision left (Wilkinson, 1965).
     """
     n, bound = M.shape[0], _bound(M)
-    lifted = M.astype(np.float32).toarray(order="F")
-    lifted += np.float32(2 * bound / n)
-    lifted.flat[:: n + 1] += np.float32(1e-6 * bound)
+    lifted = M.astype(np.float32).toarray().T  # symmetric: the transpose has the order that LAPACK overwrites
+    lifted += np.float32(2 * bound / n)  # the constant vector, of eigenvalue 0, moves away
+    lifted[np.arange(n), np.arange(n)] += np.float32(1e-6 * bound)
     factor, failed = lapack.spotrf(lifted, lower=1, overwrite_a=1, clean=0)
-    if failed:
+    V = None if failed else _lanczos(lambda Z: _solve(factor, Z), n, count)
+    if V is None:
         return None
-    first = max(5 * count, 8 * WIDTH)
-    basis = np.empty((n, first + WIDTH + ROUNDS * count), order="F")
-    size, Z = 0, _start(n)
-    while size < first:
-        Z = _extend(basis, size, _solve(factor, Z))
-        size += WIDTH
-    images = A.T @ (A @ basis[:, :size])  # of M; A has far fewer entries
-    for _ in range(ROUNDS + 1):
-        values, vectors, residuals = _ritz(basis[:, :size], images, count)
-        left = np.linalg.norm(residuals, axis=0) > TOLERANCE * values[-1]
-        if not left.any():
-            return None if _hides(values) else (values, vectors)
-        lost = np.abs(residuals).max() > 100 * values[-1]  # null vectors, which this space cannot sort out
-        if lost or size + left.sum() > basis.shape[1]:
-            break
-        Z = _extend(basis, size, _solve(factor, residuals[:, left]))
-        size += Z.shape[1]
-        images = np.hstack([images, A.T @ (A @ Z)])
+    images = A.T @ (A @ V)  # of M; A has far fewer entries
+    residuals = images - V * np.einsum("ij,ij->j", V, images)
+    for _ in range(ROUNDS):
+        V = _orthonormal(V - _solve(factor, residuals))  # (M + lift)⁻¹V, each column by its own factor
+        if V is None:
+            return None
+        values, V, residuals = _ritz(V, A.T @ (A @ V), V.shape[1])
+        if np.linalg.norm(residuals[:, :count], axis=0).max() <= TOLERANCE * values[count - 1]:
+            return None if _hides(values[:count]) else (values[:count], V[:, :count])
     return None
+
+
+def _lanczos(apply: Callable[[Array], Array], n: int, count: int) -> Array | None:
+    """The `count` leading Ritz vectors, and a few more, of a positive definite operator (n, n), in single precision.
+
+    Block Lanczos with full reorthogonalisation (Golub and Underwood, 1977) until every residual, read off the
+    recurrence, is within a fraction of TOLERANCE of its value; None where the space grows too large for that.
+    """
+    check, last = max(7 * count // 2, 8 * WIDTH), min(max(9 * count, 12 * WIDTH), n // 2)
+    basis = np.empty((n, last + WIDTH), np.float32, order="F")
+    T = np.zeros((last, last))  # the operator on the basis; its upper triangle
+    basis[:, :WIDTH] = np.linalg.qr(_centred(_start(n)))[0]
+    for size in range(WIDTH, last + 1, WIDTH):
+        newest = slice(size - WIDTH, size)
+        Z = _centred(apply(basis[:, newest]))
+        for first in (max(0, size - 2 * WIDTH), 0):  # the recurrence's own two blocks, then what rounding left of all
+            overlaps = basis[:, first:size].T @ Z
+            Z -= basis[:, first:size] @ overlaps
+            T[first:size, newest] += overlaps
+        basis[:, size : size + WIDTH], coupling = np.linalg.qr(Z)
+        if size >= check:
+            values, S = linalg.eigh(T[:size, :size], lower=False, driver="evd", check_finite=False)
+            values, S = values[: -count - 1 - WIDTH // 2 : -1], S[:, : -count - 1 - WIDTH // 2 : -1]
+            residuals = np.linalg.norm(coupling @ S[newest], axis=0)[:count]
+            if (residuals <= TOLERANCE / 2 * values[:count]).all():
+                return (basis[:, :size] @ S.astype(np.float32)).astype(np.float64)
+            check = size + size // 8
+    return None
+
+
+def _centred(Z: Array) -> Array:
+    return np.asarray(Z - Z.mean(0), np.float32)
+
+
+def _orthonormal(V: Array) -> Array | None:
+    """Columns, nearly orthonormal already, made so and orthogonal to the constant; None if they are dependent."""
+    V = V - V.mean(0)
+    try:
+        R = linalg.cholesky(V.T @ V, check_finite=False)
+    except linalg.LinAlgError:
+        return None
+    return np.asarray(linalg.solve_triangular(R, V.T, trans=1, check_finite=False).T)
 
 
 def _extend(basis: Array, size: int, Z: Array) -> Array:
@@ -149,11 +184,11 @@ def _extend(basis: Array, size: int, Z: Array) -> Array:
 
 
 def _solve(factor: Array, B: Array) -> Array:
-    """(LLᵀ)⁻¹B (n, WIDTH) of the lower triangle L in `factor`."""
-    Y = blas.strsm(1.0, factor, np.asfortranarray(B, np.float32), lower=1, overwrite_b=1)
-    return np.asarray(blas.strsm(1.0, factor, Y, lower=1, trans_a=1, overwrite_b=1), np.float64)
+    """(LLᵀ)⁻¹B of B (n, any), in single precision, for the lower triangle L in `factor`."""
+    Y = blas.strsm(1.0, factor, np.asfortranarray(B, np.float32), lower=1)
+    return np.asarray(blas.strsm(1.0, factor, Y, lower=1, trans_a=1, overwrite_b=1))
 
 
 def _bound(M: Any) -> float:
     """No eigenvalue of M exceeds its largest absolute row sum."""
-    return float(abs(M).sum(1).max())
+    return float((abs(M) @ np.ones(M.shape[0])).max())
