@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from repro.data.sets import DataSet, ScoredPairs
+from repro.evaluation.protocol import Score
 from repro.evaluation.stats import accuracy_draws, percentiles, spearman_draws
 from repro.experiments.embeddings import TextTable
 from repro.experiments.scores import stored_classification
@@ -19,6 +21,8 @@ from repro.store import Store
 
 Rivals: TypeAlias = Callable[[Sequence["Contender"]], Iterable[tuple[int, int]]]
 """which contenders are compared: pairs of positions, the first's lead over the second"""
+Classify: TypeAlias = Callable[[TextTable, str, Mapping[str, DataSet]], Score]
+"""embeddings, name and splits of a labelled task to its score"""
 
 
 @dataclass(frozen=True)
@@ -26,13 +30,20 @@ class Contender:
     """One line of a table: embeddings of all texts by one method at one dim."""
 
     method: str
-    dim: int
+    dim: int | None
+    """None where it differs between the tasks"""
     readout: str
     setting: str
     """what a reducer was fitted on; empty where nothing was"""
     table: TextTable
     backbone: str | None = None
     """encoder of this line, where lines differ in it"""
+    by_task: Mapping[str, TextTable] | None = None
+    """embeddings by task instead of `table`, where a reducer is fitted for each task"""
+
+    def on(self, task: str) -> TextTable:
+        """The embeddings of a task's texts."""
+        return self.table if self.by_task is None else self.by_task[task]
 
 
 def suite_rows(
@@ -43,6 +54,7 @@ def suite_rows(
     rivals: Rivals | None = None,
     average: bool = False,
     protocol: str = "logreg",
+    classify: Classify | None = None,
     progress: bool = True,
     **shared: Any,
 ) -> pd.DataFrame:
@@ -58,6 +70,7 @@ def suite_rows(
         rivals: which lines are compared; None compares none.
         average: add the mean over the tasks as a dataset of its own.
         protocol: classifier protocol.
+        classify: scores labelled tasks; None is a linear probe under `protocol`.
         progress: show a progress bar.
         shared: columns common to all rows; `seed` is also that of folds and bootstrap.
     """
@@ -66,21 +79,23 @@ def suite_rows(
     values: dict[str, Any] = {}
     draws: dict[str, Any] = {}
     metric = "spearman"
+    if classify is None:
+        classify = partial(_probe, store=store, protocol=protocol, seed=seed)
     bar = tqdm(total=len(tasks) * len(lines), desc="scoring", disable=not progress, leave=False)
     for name, splits in tasks.items():
         test = splits.get("test")
-        metric = "spearman" if isinstance(test, ScoredPairs) else "accuracy"
         outcomes: list[Any] = []
         for line in lines:
             bar.set_postfix_str(f"{name}, {line.method}, dim {line.dim}", refresh=False)
             if isinstance(test, ScoredPairs):
-                outcomes.append(cosines_of(line.table, test))
+                outcomes.append(cosines_of(line.on(name), test))
             else:
-                outcomes.append(stored_classification(line.table, name, splits, store, protocol=protocol, seed=seed))
+                outcomes.append(classify(line.on(name), name, splits))
             bar.update()
         if isinstance(test, ScoredPairs):
             values[name], draws[name] = spearman_draws(outcomes, test.scores, subsets=test.subsets, seed=seed)
         else:
+            metric = outcomes[0].metric
             plain, resampled = accuracy_draws([score.items for score in outcomes], seed=seed)
             values[name] = np.array([score.value for score in outcomes])
             draws[name] = resampled + (values[name] - plain)  # nested accuracy is a mean over folds, a hair apart
@@ -100,9 +115,16 @@ def suite_rows(
             found = percentiles(values[name][a] - values[name][b], draws[name][:, a] - draws[name][:, b])
             rows.append(
                 {**_line(lines[b]), "dim": lines[a].dim, "dataset": name, "metric": f"{metric}_lead",
-                 "method": f"{lines[a].method} − {lines[b].method}", **found.columns}
+                 "method": f"{lines[a].method} − {lines[b].method}",
+                 "setting": lines[b].setting or lines[a].setting, **found.columns}
             )  # fmt: skip
     return make_rows(rows, **shared)
+
+
+def _probe(
+    table: TextTable, name: str, splits: Mapping[str, DataSet], *, store: Store, protocol: str, seed: int
+) -> Score:
+    return stored_classification(table, name, splits, store, protocol=protocol, seed=seed)
 
 
 def _line(line: Contender) -> dict[str, Any]:
