@@ -4,6 +4,8 @@ import inspect
 from typing import Any
 
 from repro.reducers.autoencoder import Autoencoder
+from repro.reducers.kernel import KPCA
+from repro.reducers.kernel_matrix import smallest_eigenvalue
 from repro.reducers.linear import GRP, PCA, SVD, Truncate
 from repro.reducers.manifold import LLE, Isomap
 from repro.reducers.reducer import Reducer
@@ -15,6 +17,7 @@ REDUCERS: dict[str, type[Reducer]] = {
     "pca": PCA,
     "svd": SVD,
     "grp": GRP,
+    "kpca": KPCA,
     "autoencoder": Autoencoder,
     "isomap": Isomap,
     "lle": LLE,
@@ -41,6 +44,7 @@ def make_reducer(name: str, n_components: int, *, seed: int = 0, **params: Any) 
 
 __all__ = [
     "GRP",
+    "KPCA",
     "LLE",
     "PCA",
     "REDUCERS",
@@ -52,4 +56,5 @@ __all__ = [
     "Truncate",
     "make_reducer",
     "neighbour_sweep",
+    "smallest_eigenvalue",
 ]
