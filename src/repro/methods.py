@@ -14,6 +14,12 @@ TRAINED_NARROW = "SimCSE-RoBERTa_base w/ end-to-end training"
 TWO_STEP = "SimCSE-RoBERTa_base w/ two-step training"
 REDUCED = {"PCA": "pca", "Isomap": "isomap", "LLE": "lle"}
 """rows of Tables 3 and 4 to the reducers that make them"""
+FULL_SIZE = "full size"
+"""an encoder's embeddings as they are, beside reduced ones"""
+ZHANG_METHODS = ("PCA", "SVD", "KPCA", "GRP", "Autoencoder")
+"""the five methods of Zhang et al.'s Table 1 and figures"""
+TRUNCATE = "Truncate"
+"""the first columns, beside them"""
 MAJORITY = "majority class"
 AVERAGE = "Avg."
 """dataset of the rows that hold the mean of a table's seven"""

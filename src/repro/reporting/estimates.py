@@ -37,17 +37,20 @@ class Estimate:
         return Estimate(self.value - other.value, hypot(self.half, other.half), min(self.seeds, other.seeds))
 
 
-def estimate(rows: pd.DataFrame) -> Estimate:
-    """Mean over seeds, in points, of the rows of one cell; one seed carries the assumed seed noise of §5.9."""
+def estimate(rows: pd.DataFrame, *, deterministic: bool = False) -> Estimate:
+    """Mean over seeds, in points, of the rows of one cell.
+
+    One seed carries the assumed seed noise of §5.9, unless nothing behind it was drawn at random.
+    """
     values = 100 * rows["value"].to_numpy(float)
     width = (rows["ci_high"] - rows["ci_low"]).to_numpy(float)
     item = 0.0 if np.isnan(width).all() else float(50 * np.nanmean(width))
-    return Estimate(float(values.mean()), half_width(item, values), len(values))
+    return Estimate(float(values.mean()), half_width(item, values, deterministic), len(values))
 
 
-def estimates(rows: pd.DataFrame, by: str = "dim") -> dict[int, Estimate]:
+def estimates(rows: pd.DataFrame, by: str = "dim", *, deterministic: bool = False) -> dict[int, Estimate]:
     """`estimate` of every value of `by`, ascending."""
-    return {int(key): estimate(group) for key, group in rows.groupby(by)}
+    return {int(key): estimate(group, deterministic=deterministic) for key, group in rows.groupby(by)}
 
 
 def mean(parts: Sequence[Estimate]) -> Estimate:
