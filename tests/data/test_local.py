@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from repro.data import Corpus, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs, check, load, load_splits
-from repro.data.local import read_vectors
+from repro.data.vectors import read_vectors
 from repro.types import InputError
 
 PAIRS = "score\tsentence1\tsentence2"

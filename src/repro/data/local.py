@@ -8,12 +8,11 @@ a split column is one split: it answers to `all` and, so that it can stand where
 
 from pathlib import Path
 
-import numpy as np
-
-from repro.data.rows import number_value, read_lines, read_rows, text_value
-from repro.data.sets import Corpus, DataSet, Retrieval, WordVectors
+from repro.data.rows import number_value, read_rows, text_value
+from repro.data.sets import Corpus, DataSet, Retrieval
 from repro.data.spec import DatasetSpec
 from repro.data.tables import file_splits, infer_kind, is_plain_text, read_corpus, read_table
+from repro.data.vectors import read_vectors
 from repro.paths import data_folder
 from repro.types import InputError, one_of
 
@@ -107,25 +106,3 @@ def read_retrieval(folder: Path, pattern: str, *, name: str = "retrieval") -> Re
         qrels,
         tuple(text_value(row, "answer", paths["queries"], number) for number, row in queries),
     )
-
-
-def read_vectors(path: Path, *, name: str = "vectors") -> WordVectors:
-    """Word vectors in GloVe's plain form: a word and its numbers per line, separated by single spaces.
-
-    Raises:
-        InputError: if a line has another number of numbers than the first, or something that is no number.
-    """
-    words: list[str] = []
-    rows: list[np.ndarray] = []
-    for number, line in read_lines(path):
-        word, *values = line.split(" ")
-        if rows and len(values) != len(rows[0]):
-            raise InputError(f"{path} line {number}: {len(values)} numbers for {word!r}, expected {len(rows[0])}")
-        try:
-            rows.append(np.array(values, dtype=np.float32))
-        except ValueError as error:
-            raise InputError(f"{path} line {number}: {error}; expected a word and its numbers") from None
-        words.append(word)
-    if not rows:
-        raise InputError(f"{path} is empty: expected a word and its numbers on every line")
-    return WordVectors(name, "local", tuple(words), np.stack(rows))
