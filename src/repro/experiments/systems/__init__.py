@@ -1,0 +1,12 @@
+"""Every system in the tables of SBERT-LP (2021) behind one `encode`: by name, from the weights at hand.
+
+The systems of this book stand in for the paper's at the size of the machine; what each one is, its `line` says.
+The paper's own are asked for by hub id. Nothing is ever put in another's place unasked: where weights are not at
+hand, `load_system` raises `Missing`, and its message says how to get them.
+"""
+
+from repro.experiments.systems.material import fit_texts
+from repro.experiments.systems.menu import SYSTEMS, load_system
+from repro.experiments.systems.system import Loaded, Missing, System, SystemConfig
+
+__all__ = ["SYSTEMS", "Loaded", "Missing", "System", "SystemConfig", "fit_texts", "load_system"]

@@ -1,0 +1,175 @@
+"""BERT-flow: an invertible network that turns the cloud of sentence states into a standard normal one.
+
+z = f(x) is a chain of (actnorm, LU linear, affine coupling) steps; f is fitted by maximum likelihood,
+log p(x) = log N(f(x); 0, I) + log|det ∂f/∂x|. The design of the steps is Glow's without images; the widths are ours.
+
+References:
+    Li et al. (2020), On the sentence embeddings from pre-trained language models; Kingma and Dhariwal (2018), Glow.
+"""
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from repro.seeding import derive_seed, make_rng
+from repro.types import Array, InputError, check_dim
+
+SCALE_BOUND = 2.0
+"""largest log-scale of a coupling: no single step can blow a direction up"""
+
+
+class ActNorm(nn.Module):
+    """y = (x − b)·e^s per coordinate; starts so that one batch has mean 0 and variance 1."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.shift = nn.Parameter(torch.zeros(dim))
+        self.log_scale = nn.Parameter(torch.zeros(dim))
+
+    @torch.no_grad()
+    def start_from(self, x: Tensor) -> None:
+        """Standardise this batch; a constant coordinate is only centred."""
+        deviation = x.std(0, correction=0)
+        self.shift.copy_(x.mean(0))
+        self.log_scale.copy_(torch.where(deviation > 1e-6, -deviation.clamp_min(1e-6).log(), 0.0))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Image y (B, d) and log-determinant (B,)."""
+        return (x - self.shift) * self.log_scale.exp(), self.log_scale.sum().expand(len(x))
+
+    def inverse(self, y: Tensor) -> Tensor:
+        """The x with image y."""
+        return y * (-self.log_scale).exp() + self.shift
+
+
+class LULinear(nn.Module):
+    """y = W x with W = P L (U + diag(sign·e^s)): the log-determinant is Σs. Starts as a random rotation."""
+
+    permutation: Tensor
+    sign: Tensor
+
+    def __init__(self, dim: int, seed: int) -> None:
+        super().__init__()
+        normal = make_rng(seed, "flow rotation", dim).standard_normal((dim, dim))
+        P, L, U = torch.linalg.lu(torch.from_numpy(np.linalg.qr(normal)[0]))
+        self.register_buffer("permutation", P.float())
+        self.register_buffer("sign", U.diagonal().sign().float())
+        self.lower = nn.Parameter(L.tril(-1).float())
+        self.upper = nn.Parameter(U.triu(1).float())
+        self.log_scale = nn.Parameter(U.diagonal().abs().log().float())
+
+    def factors(self) -> tuple[Tensor, Tensor]:
+        """L with its unit diagonal, and U with its own (both d × d)."""
+        L = self.lower.tril(-1) + torch.eye(len(self.sign), device=self.sign.device)
+        return L, self.upper.triu(1) + torch.diag(self.sign * self.log_scale.exp())
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Image y (B, d) and log-determinant (B,)."""
+        L, U = self.factors()
+        return x @ (self.permutation @ L @ U).T, self.log_scale.sum().expand(len(x))
+
+    def inverse(self, y: Tensor) -> Tensor:
+        """The x with image y, by two triangular solves."""
+        L, U = self.factors()
+        half = torch.linalg.solve_triangular(L, (y @ self.permutation).T, upper=False, unitriangular=True)
+        return torch.linalg.solve_triangular(U, half, upper=True).T
+
+
+class AffineCoupling(nn.Module):
+    """The first half a stays; the second becomes b·e^s(a) + t(a). Starts as the identity."""
+
+    def __init__(self, dim: int, hidden_dim: int) -> None:
+        super().__init__()
+        self.kept = dim // 2
+        last = nn.Linear(hidden_dim, 2 * (dim - self.kept))
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)
+        self.net = nn.Sequential(nn.Linear(self.kept, hidden_dim), nn.ReLU(), last)
+
+    def _scale_shift(self, a: Tensor) -> tuple[Tensor, Tensor]:
+        raw, shift = self.net(a).chunk(2, dim=-1)
+        return SCALE_BOUND * torch.tanh(raw / SCALE_BOUND), shift
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Image y (B, d) and log-determinant (B,)."""
+        a, b = x[:, : self.kept], x[:, self.kept :]
+        log_scale, shift = self._scale_shift(a)
+        return torch.cat([a, b * log_scale.exp() + shift], dim=-1), log_scale.sum(-1)
+
+    def inverse(self, y: Tensor) -> Tensor:
+        """The x with image y."""
+        a, b = y[:, : self.kept], y[:, self.kept :]
+        log_scale, shift = self._scale_shift(a)
+        return torch.cat([a, (b - shift) * (-log_scale).exp()], dim=-1)
+
+
+class Flow(nn.Module):
+    """`depth` steps of actnorm, LU linear and affine coupling; `hidden_dim` is the width inside a coupling.
+
+    Untrained it is a rotation, so its log-determinant is 0 and z has the length of x.
+
+    Raises:
+        InputError: for dim < 2 (a coupling needs two halves), depth < 1 or hidden_dim < 1.
+    """
+
+    def __init__(self, dim: int, *, depth: int = 8, hidden_dim: int = 512, seed: int = 0) -> None:
+        super().__init__()
+        if check_dim(dim) < 2:
+            raise InputError(f"dim is {dim}: a coupling needs two halves, so at least 2")
+        check_dim(depth, what="depth")
+        check_dim(hidden_dim, what="hidden_dim")
+        self.settings = {"dim": dim, "depth": depth, "hidden_dim": hidden_dim, "seed": seed}
+        steps: list[nn.Module] = []
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(derive_seed(seed, "flow", dim))
+            for step in range(depth):
+                steps += [ActNorm(dim), LULinear(dim, derive_seed(seed, "step", step)), AffineCoupling(dim, hidden_dim)]
+        self.steps = nn.ModuleList(steps)
+
+    @property
+    def dim(self) -> int:
+        """Size of x and of z."""
+        return self.settings["dim"]
+
+    @torch.no_grad()
+    def start_from(self, x: Tensor) -> None:
+        """Let every actnorm standardise what reaches it from this batch (B, d)."""
+        for step in self.steps:
+            if isinstance(step, ActNorm):
+                step.start_from(x)
+            x = step(x)[0]
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Image z (B, d) and the log-determinant of ∂z/∂x (B,)."""
+        log_det = x.new_zeros(len(x))
+        for step in self.steps:
+            x, change = step(x)
+            log_det = log_det + change
+        return x, log_det
+
+    def inverse(self, z: Tensor) -> Tensor:
+        """The x (B, d) with image z."""
+        for step in reversed(self.steps):
+            z = step.inverse(z)  # type: ignore[operator]
+        return z
+
+    @torch.no_grad()
+    def transform(self, X: Array) -> Array:
+        """Images z of states X (n, d), numpy to numpy, 4,096 rows at a time.
+
+        Raises:
+            InputError: if X has another number of columns.
+        """
+        if np.ndim(X) != 2 or np.shape(X)[1] != self.dim:
+            raise InputError(f"X has shape {np.shape(X)}: expected (n, {self.dim}) as in the fit")
+        rows = torch.from_numpy(np.ascontiguousarray(X, np.float32))
+        device = next(self.parameters()).device
+        return np.concatenate([self(part.to(device))[0].cpu().numpy() for part in rows.split(4096)])
+
+
+def negative_log_likelihood(flow: Flow, x: Tensor) -> Tensor:
+    """Mean over the batch of (d/2)·ln 2π + ‖z‖²/2 − log|det ∂z/∂x|, in nats."""
+    z, log_det = flow(x)
+    return (0.5 * z.square().sum(-1) - log_det).mean() + 0.5 * flow.dim * math.log(2 * math.pi)

@@ -1,0 +1,154 @@
+"""SBERT-WK: word states fused over layers, then words over the sentence, both by geometry alone (Wang and Kuo, 2020).
+
+A layer weighs more for a word where its state departs from the neighbouring layers' (low alignment, high novelty),
+and a word weighs more where its state keeps changing from layer to layer. Every 0/0 becomes uniform weights, so
+that layers that are all alike give the plain mean of the tokens.
+"""
+
+import logging
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm.auto import tqdm
+
+from repro.models.encoder import STATE_BUDGET, SentenceEncoder
+from repro.models.layerless import LayerlessEncoder
+from repro.models.packing import pack_by_tokens
+from repro.types import Array, InputError, check_dim
+
+log = logging.getLogger(__name__)
+NOTHING = 1e-7
+"""novelties and deviations below this are rounding; SBERT-WK divides by their sum"""
+
+
+def first_layer(n_layers: int) -> int:
+    """4 as published for 12 blocks, which leaves out the lower third; a shallower network leaves out the same share."""
+    return min(4, math.ceil(n_layers / 3))
+
+
+def coordinates(states: Tensor) -> Tensor:
+    """States of one word over L layers (..., D, L) as columns (..., L, L) with the same inner products.
+
+    One QR decomposition per word in float64 replaces D dimensions by L, so that all that follows is tiny.
+    """
+    return torch.linalg.qr(states.double(), mode="r").R
+
+
+def layer_weights(R: Tensor, window: int = 2) -> Tensor:
+    """Weight of each layer for each word (N, L) from the columns of R (N, r, L): inverse alignment plus novelty.
+
+    Inverse alignment is 1/(mean cosine with the layers at most `window` away). Novelty is the share of the state
+    outside the span of these layers: |last entry|/norm of the last column of a QR with this layer at the end. Each
+    is divided by its sum over layers, then both are added and halved.
+
+    Raises:
+        InputError: for fewer than two layers or a window below 1.
+    """
+    n_layers = R.shape[-1]
+    check_dim(window, what="window")
+    if n_layers < 2:
+        raise InputError(f"{n_layers} layer: SBERT-WK compares neighbouring layers, so at least 2 are needed")
+    unit = torch.nn.functional.normalize(R, dim=-2)  # (N, r, L)
+    cosines = unit.transpose(-1, -2) @ unit  # (N, L, L)
+    alignment, novelty = [], []
+    for k in range(n_layers):
+        near = [j for j in range(max(0, k - window), min(n_layers, k + window + 1)) if j != k]
+        alignment.append(cosines[:, k, near].mean(-1))
+        last = torch.linalg.qr(unit[:, :, [*near, k]], mode="r").R[..., -1]  # (N, ≤ window's size)
+        novelty.append(last[:, len(near) :].norm(dim=-1) / last.norm(dim=-1).clamp_min(NOTHING))
+    return (_shares(1 / _off_zero(torch.stack(alignment, -1))) + _shares(torch.stack(novelty, -1))) / 2
+
+
+def word_weights(R: Tensor) -> Tensor:
+    """Variance (N,) of the cosines between adjacent layers, from the columns of R (N, r, L)."""
+    unit = torch.nn.functional.normalize(R, dim=-2)
+    cosines = (unit[..., 1:] * unit[..., :-1]).sum(-2)  # (N, L−1)
+    spread = cosines.var(-1, correction=0)
+    return torch.where(spread > NOTHING**2, spread, torch.zeros_like(spread))
+
+
+def fuse(states: Tensor, mask: Tensor, *, window: int = 2) -> Tensor:
+    """Sentence embeddings (B, D) from token states of several layers (L, B, T, D) and their mask (B, T).
+
+    Raises:
+        InputError: for fewer than two layers or a window below 1.
+    """
+    real = mask.bool()
+    words = states[:, real].movedim(0, -1)  # (N, D, L), the unmasked tokens of all sentences
+    R = coordinates(words)
+    fused = (words @ layer_weights(R, window).unsqueeze(-1).to(words.dtype)).squeeze(-1)  # (N, D)
+    weights = torch.zeros(mask.shape, dtype=R.dtype, device=R.device)
+    weights[real] = word_weights(R)
+    uniform = mask / mask.sum(1, keepdim=True)
+    total = weights.sum(1, keepdim=True)
+    weights = torch.where(total > 0, weights / total.clamp_min(1e-300), uniform.to(weights.dtype))
+    placed = torch.zeros(*mask.shape, states.shape[-1], dtype=states.dtype, device=states.device)
+    placed[real] = fused
+    return (weights.unsqueeze(-1).to(states.dtype) * placed).sum(1)
+
+
+def _off_zero(x: Tensor) -> Tensor:
+    """Cosines whose inverse stays finite: the sign is kept, the size is at least 1e-3."""
+    return torch.where(x < 0, x.clamp_max(-1e-3), x.clamp_min(1e-3))
+
+
+def _shares(x: Tensor) -> Tensor:
+    """Rows divided by their sums; uniform where all of a row is nothing."""
+    x = torch.where(x.abs() > NOTHING, x, torch.zeros_like(x))
+    total = x.sum(-1, keepdim=True)
+    return torch.where(total.abs() > 0, x / torch.where(total == 0, torch.ones_like(total), total), 1 / x.shape[-1])
+
+
+class SbertWK(LayerlessEncoder):
+    """SBERT-WK on the token states of an encoder; special tokens count, as in mean pooling."""
+
+    def __init__(self, encoder: SentenceEncoder, *, first: int | None = None, window: int = 2) -> None:
+        """Keep the encoder.
+
+        Args:
+            encoder: its backbone gives the states; pooling and pooler are not used.
+            first: lowest layer that counts; None takes the published 4, or less in a shallow network.
+            window: neighbours on each side.
+
+        Raises:
+            InputError: if fewer than two layers are left, or window is below 1.
+        """
+        self.encoder = encoder
+        top = encoder.n_layers
+        self.first = first_layer(top) if first is None else encoder.backbone.layer_index(first)
+        if self.first >= top:
+            raise InputError(
+                f"first layer {self.first} of {top}: SBERT-WK needs at least two layers; choose a lower one"
+            )
+        self.window = check_dim(window, what="window")
+
+    @property
+    def dim(self) -> int:
+        """Hidden size of the backbone."""
+        return self.encoder.hidden_dim
+
+    @torch.no_grad()
+    def embed(self, texts: list[str], *, progress: bool = False) -> Array:
+        """Fused embeddings (n, D) of distinct texts."""
+        backbone = self.encoder.backbone
+        was_training = self.encoder.training
+        self.encoder.eval()
+        layers = range(self.first, backbone.n_layers + 1)
+        ids, truncated = backbone.tokenize(texts)
+        self.encoder.texts_encoded += len(texts)
+        self.encoder.texts_truncated += truncated
+        if truncated:
+            log.info("%d of %d texts cut at %d tokens", truncated, len(texts), backbone.max_length)
+        budget = STATE_BUDGET["cpu" if backbone.device.type == "cpu" else "cuda"] // self.dim
+        X = np.zeros((len(texts), self.dim), np.float32)
+        with tqdm(total=len(texts), desc="SBERT-WK", disable=not progress, leave=False) as bar:
+            for batch in pack_by_tokens([len(row) for row in ids], max(1, budget)):
+                tokens, mask = self.encoder.padded([ids[i] for i in batch])
+                states = torch.stack(backbone(tokens, mask, list(layers)))  # (layers, B, T, D)
+                full = torch.ones_like(tokens) if mask is None else mask
+                X[batch] = fuse(states, full, window=self.window).cpu().numpy()
+                bar.update(len(batch))
+        self.encoder.train(was_training)
+        return X
