@@ -4,6 +4,7 @@ JKJ = VΛVᵀ for the kernel matrix K of the fitted rows and J = I − 11ᵀ/n; 
 centred kernel values times V/√Λ.
 """
 
+import logging
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from repro.reducers.kernel_matrix import (
     kernel_values,
     unit_rows,
 )
-from repro.reducers.lanczos import WIDTH, block_lanczos, most_columns, smallest_of
+from repro.reducers.lanczos import SINGLE, WIDTH, block_lanczos, most_columns, smallest_of
 from repro.reducers.linear import right_singular_vectors, shares
 from repro.reducers.locality import RowIndex
 from repro.reducers.reducer import Reducer, check_components
@@ -28,6 +29,7 @@ from repro.reducers.spectral import orient
 from repro.seeding import make_rng
 from repro.types import Array, InputError, check_dim, one_of
 
+log = logging.getLogger(__name__)
 EXACT_ROWS = 20_000
 """rows beyond which no exact kernel matrix is made"""
 DENSE_ROWS = 1000
@@ -39,9 +41,9 @@ POSITIVE = 1e-10
 class KPCA(Reducer):
     """Kernel principal components.
 
-    Few components of many rows come from block Lanczos in single precision, to residuals of 1e-6 of the largest
-    eigenvalue; where it does not converge, or the eigenvalues asked for are too small for it, in double; failing
-    that, and for few rows, LAPACK finds all eigenpairs. `solver_` says which did. linear and cosine kernels of more
+    Few components of many rows come from block Lanczos in single precision, or in double where the eigenvalues asked
+    for are too small for it, to residuals of 1e-6 of the largest; where it does not converge, and for few rows,
+    LAPACK finds all eigenpairs. `solver_` says which did. linear and cosine kernels of more
     rows than columns need no kernel matrix: their feature space is that of the columns.
 
     Args:
@@ -231,12 +233,14 @@ class KPCA(Reducer):
             K = self._matrix(basis, dtype)
             trace = float(K.diagonal().sum(dtype=np.float64))
             found = block_lanczos(K, self._start(basis), count, progress=self.progress)
-            if found is not None:
+            if found is not None and (dtype == np.float64 or found[0][-1] > SINGLE * found[0][0]):
                 values, V, self.smallest_eigenvalue_, self.residual_ = found
                 if self.indefinite == "shift":
                     self.smallest_eigenvalue_ = smallest_of(K, values[0])
                 self.solver_ = "lanczos"
                 return values, V.astype(np.float64), trace
+            del K  # before the next one is made
+        log.info("block Lanczos did not settle on %d eigenpairs: computing all %s eigenpairs", count, f"{n:,}")
         return None
 
     def _start(self, basis: Array) -> Array:

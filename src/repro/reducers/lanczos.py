@@ -20,8 +20,8 @@ TOLERANCE = 1e-6
 """residual of converged pairs, relative to the largest eigenvalue"""
 RELATIVE = 1e-3
 """and relative to the smallest one asked for"""
-FLOOR = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
-"""below this share of the largest, an eigenvalue drowns in the rounding of the matrix"""
+SINGLE = 1e-5
+"""an eigenvalue below this share of the largest drowns in the rounding of a matrix in single precision"""
 
 
 def block_lanczos(
@@ -45,15 +45,11 @@ def block_lanczos(
     projected = np.zeros((most, most))
     with tqdm(total=most, desc="eigenvectors", disable=not progress, leave=False) as bar:
         step = _orthonormal(basis, 0, start.astype(K.dtype))
-        if step is None:
-            return None
-        for size in range(WIDTH, most + 1, WIDTH):
+        for size in range(WIDTH, min(most, n - 1 - WIDTH) + 1, WIDTH):
             block = basis[:, size - WIDTH : size]
             block[:] = step[0]
             step = _orthonormal(basis, size, K @ block)
             bar.update(WIDTH)
-            if step is None:
-                return None
             projected[:size, size - WIDTH : size] = step[1]
             if size < 2 * count:
                 continue
@@ -61,7 +57,7 @@ def block_lanczos(
             top, S = values[: -count - 1 : -1], S[:, : -count - 1 : -1]
             residual = float(np.linalg.norm(step[2] @ S[-WIDTH:], axis=0).max())
             if residual <= min(TOLERANCE * top[0], RELATIVE * top[-1]):
-                if top[-1] < FLOOR[K.dtype] * top[0] or _hides(top):
+                if _hides(top):
                     return None
                 vectors = basis[:, :size] @ S.astype(K.dtype)
                 return top, orient(vectors).astype(K.dtype, copy=False), float(values[0]), residual / top[0]
@@ -80,25 +76,28 @@ def smallest_of(K: Array, largest: float) -> float:
     return largest - float(eigsh(missing, k=1, which="LA", tol=1e-6, v0=start, return_eigenvectors=False)[0])
 
 
-def _orthonormal(basis: Array, size: int, Z: Array) -> tuple[Array, Array, Array] | None:
+def _orthonormal(basis: Array, size: int, Z: Array) -> tuple[Array, Array, Array]:
     """Split Z (n, WIDTH) into QR orthogonal to the constant and the first `size` columns, plus basis · C.
 
     Returns:
-        Q (n, WIDTH), C (size, WIDTH) and R (WIDTH, WIDTH), or None if Z has fewer directions than columns.
+        Q (n, WIDTH), C (size, WIDTH) and R (WIDTH, WIDTH).
     """
-    C, R = np.zeros((size, Z.shape[1])), np.eye(Z.shape[1])
-    for _ in range(2):  # once loses orthogonality, twice is enough (Parlett, 1980)
+    C, R, left = np.zeros((size, Z.shape[1])), np.eye(Z.shape[1]), 2
+    for _ in range(8):  # once loses orthogonality, twice is enough (Parlett, 1980)
         Z = Z - Z.mean(0)
         part = basis[:, :size].T @ Z
         Z -= basis[:, :size] @ part
         C += part @ R
         wide = Z.astype(np.float64, copy=False)
         try:
-            factor = np.linalg.cholesky(wide.T @ wide)
-        except np.linalg.LinAlgError:
-            return None
-        Z = linalg.solve_triangular(factor, wide.T, lower=True, check_finite=False).T.astype(Z.dtype, order="F")
-        R = factor.T @ R
+            factor = np.linalg.cholesky(wide.T @ wide).T
+            wide = linalg.solve_triangular(factor, wide.T, trans="T", check_finite=False).T
+        except np.linalg.LinAlgError:  # fewer directions than columns: the others are arbitrary, so once more
+            wide, factor = np.linalg.qr(wide)
+            left = 3
+        Z, R, left = wide.astype(Z.dtype, order="F"), factor @ R, left - 1
+        if not left:
+            break
     return Z, C, R
 
 
