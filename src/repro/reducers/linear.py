@@ -113,7 +113,9 @@ class PCA(Reducer):
         V = (self.components_ / self.scale_).T.astype(X.dtype)
         if not self.center_output:
             return (X @ V).astype(np.float32, copy=False)
-        return ((X - self.mean_.astype(X.dtype)) @ V).astype(np.float32, copy=False)
+        centred = X - self.mean_.astype(X.dtype)
+        # centred as precisely as X is given; the product in the precision of the output
+        return np.asarray(centred.astype(np.float32, copy=False) @ V.astype(np.float32, copy=False))
 
     def inverse_transform(self, Y: Any) -> Array:
         """The rows (n, D), float32, nearest to the mean plane's points that Y (n, ≤ n_components) names.
