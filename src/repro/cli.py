@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from repro.cli_models import encode, evaluate, pretrain, train
+from repro.cli_reduce import reduce
 from repro.terminal import complain, say
 from repro.types import InputError
 
@@ -153,7 +154,7 @@ def doctor(repair: bool = False) -> int:
 
 
 VERBS = {
-    f.__name__: f for f in (book, run, notebooks, train, encode, evaluate, pretrain, data, compare, doctor)
+    f.__name__: f for f in (book, run, notebooks, train, encode, reduce, evaluate, pretrain, data, compare, doctor)
 }  # fmt: skip
 
 
