@@ -4,8 +4,15 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from repro.reducers import locality
-from repro.reducers.locality import RowIndex, bottom_eigenvectors, nearest, reconstruction_weights, weight_matrix
+from repro.reducers import locality, neighbors
+from repro.reducers.locality import (
+    RowIndex,
+    bottom_eigenvectors,
+    gram_matrix,
+    nearest,
+    reconstruction_weights,
+    weight_matrix,
+)
 from repro.types import InputError
 
 
@@ -55,6 +62,55 @@ def test_neighbours_do_not_move_with_a_large_offset():
     np.testing.assert_array_equal(nearest(X + 1024.0, 5), nearest(X, 5))
 
 
+@pytest.mark.parametrize("size", [1e-30, 1e-3, 1e30])
+def test_neighbours_do_not_know_the_size(size):
+    X, Q = cloud(), cloud(9, seed=1)
+    np.testing.assert_array_equal(nearest(X * size, 5), nearest(X, 5))
+    np.testing.assert_array_equal(nearest(X * size, 5, Q * size), nearest(X, 5, Q))
+
+
+def test_near_ties_below_single_precision_are_told_apart():
+    directions = cloud(40, 6)
+    sphere = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    X = np.r_[sphere * (1 + 1e-9 * np.random.default_rng(1).permutation(40))[:, None], 5 * cloud(30, 6, seed=2)]
+    Q = np.zeros((1, 6))
+    np.testing.assert_array_equal(nearest(X, 7, Q), by_hand(X, 7, Q))
+    far = np.r_[X, [np.full(6, 1e6)]]  # one row so long that single precision settles nothing
+    np.testing.assert_array_equal(nearest(far, 7, Q), by_hand(X, 7, Q))
+    np.testing.assert_array_equal(nearest(far, 7)[:70], by_hand(far, 7)[:70])
+
+
+def test_distances_out_of_range():
+    with pytest.raises(InputError, match="squares overflow; divide X"):
+        nearest(cloud() * 1e200, 5)
+
+
+@pytest.mark.parametrize("k", [2, 5, 40])
+def test_inner_products_give_the_same_neighbours_and_weights(k, monkeypatch):
+    X, Q = np.r_[cloud(), np.round(cloud(seed=4))] + 100.0, cloud(30, seed=5) + 100.0
+    gram = gram_matrix(X)
+    indices, asked = nearest(X, k), nearest(X, k, Q)
+    np.testing.assert_array_equal(nearest(X, k, gram=gram), indices)
+    fast = reconstruction_weights(X, indices, X, gram=gram), reconstruction_weights(X, asked, Q, gram=gram)
+    monkeypatch.setattr(neighbors, "LARGEST", 0)
+    assert gram_matrix(X) is None
+    slow = reconstruction_weights(X, indices, X), reconstruction_weights(X, asked, Q)
+    for a, b in zip(fast, slow, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
+
+
+def test_inner_products_do_not_decide_over_close_rows():
+    clusters = np.repeat(cloud(6), 5, axis=0)
+    X = clusters + 1e-7 * cloud(30, seed=6)  # squared distances of 1e-13 between squares of 10
+    indices = nearest(X, 4)
+    exact = reconstruction_weights(X - clusters, indices, X - clusters)  # the same differences, without cancellation
+    np.testing.assert_allclose(reconstruction_weights(X, indices, X, gram=gram_matrix(X)), exact, rtol=1e-5)
+    same = nearest(clusters, 4)
+    np.testing.assert_array_equal(
+        reconstruction_weights(clusters, same, clusters, gram=gram_matrix(clusters)), np.full((30, 4), 0.25)
+    )
+
+
 @pytest.mark.parametrize("k, limit", [(0, "1 to 59"), (60, "1 to 59")])
 def test_neighbours_beyond_reach(k, limit):
     with pytest.raises(InputError, match=f"n_neighbors is {k}: expected {limit}"):
@@ -96,7 +152,9 @@ def test_blocks_equal_the_whole(monkeypatch):
     X, Q = cloud(), cloud(17, seed=3)
     ties = np.round(X)
     whole = nearest(X, 6, Q), nearest(ties, 6), weights_of(X)
-    monkeypatch.setattr(locality, "BLOCK", 64)
+    monkeypatch.setattr(neighbors, "BLOCK", 64)
+    monkeypatch.setattr(neighbors, "PRODUCTS", 128)
+    monkeypatch.setattr(locality, "STRIPE", 4)
     for a, b in zip(whole, (nearest(X, 6, Q), nearest(ties, 6), weights_of(X)), strict=True):
         np.testing.assert_array_equal(a, b)
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn import manifold
 from sklearn.exceptions import NotFittedError
 
-from repro.reducers import LLE, PCA, Isomap
+from repro.reducers import LLE, PCA, Isomap, neighbors
 from repro.reducers.manifold import neighbor_graph
 from repro.types import InputError
 
@@ -115,6 +115,16 @@ def test_lle_out_of_sample_is_scikit_learns():
     ours = LLE(4, n_neighbors=6, scale="unit_norm").fit(X)
     signs = np.sign((ours.embedding_ * oracle.embedding_).sum(0))
     np.testing.assert_allclose(ours.transform(Q) * signs, oracle.transform(Q), atol=1e-5)
+
+
+def test_lle_without_kept_inner_products_is_the_same(monkeypatch):
+    X, Q = cloud(), cloud(20, seed=1)
+    kept = LLE(4).fit(X)
+    monkeypatch.setattr(neighbors, "LARGEST", 0)
+    lean = LLE(4).fit(X)
+    assert kept._gram is not None and lean._gram is None
+    np.testing.assert_allclose(lean.embedding_, kept.embedding_, atol=1e-5)
+    np.testing.assert_allclose(lean.transform(Q), kept.transform(Q), atol=1e-5)
 
 
 @pytest.mark.parametrize("p", [1, 4, 9])

@@ -1,4 +1,4 @@
-"""Neighbours and local reconstruction: the weights and the matrix M of locally linear methods (PROTOCOLS §4.7).
+"""Local reconstruction: the weights and the matrix M of locally linear methods (PROTOCOLS §4.7).
 
 Each point is written as the combination of its k nearest neighbours that comes closest to it, with weights that
 sum to one (Roweis and Saul, 2000). The embedding that keeps those weights is spanned by the bottom eigenvectors
@@ -6,109 +6,98 @@ of M = (I − W)ᵀ(I − W).
 """
 
 import warnings
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import lapack
-from scipy.spatial.distance import cdist
-from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
+from repro.reducers.neighbors import (
+    Indices,
+    RowIndex,
+    blocks_of,
+    check_neighbors,
+    distances_to,
+    gram_matrix,
+    nearest,
+    square_norms,
+)
 from repro.reducers.spectral import bottom_eigenpairs
-from repro.types import Array, InputError, check_dim
+from repro.types import Array
 
-Indices: TypeAlias = NDArray[np.int64]
-BLOCK = 2**20
-"""entries of a block of distances or of differences to neighbours: it stays in cache"""
+STRIPE = 32
+"""rows of a small Gram matrix gathered at once, up to the diagonal's last entry among them"""
+CLOSE = 1e-4
+"""squared distance, relative to the squared norms, below which it is not computed from inner products"""
 NULL = 1e-10
 """eigenvalues of M below this are null"""
 
 
-def check_neighbors(n_neighbors: Any, n: int) -> int:
-    """Return k as an int in 1 … n − 1.
-
-    Raises:
-        InputError: if it is not; the message gives the limit.
-    """
-    try:
-        return check_dim(n_neighbors, limit=n - 1, what="n_neighbors")
-    except InputError as error:
-        raise InputError(f"{error} (n - 1 of {n} rows): fit on more rows or ask for fewer neighbours") from None
-
-
-def nearest(X: Array, k: int, Q: Array | None = None) -> Indices:
-    """The k rows of X (n, D) nearest to each query by Euclidean distance, ties going to the smaller index.
-
-    scikit-learn's search settles every row whose k-th and next distances differ by more than rounding; in the
-    others, which hold ties or duplicates, the distances are computed from differences, equal for equal rows.
-
-    Args:
-        X: fitted rows (n, D).
-        k: how many.
-        Q: queries (m, D); None asks for the neighbours of X's own rows, themselves excluded.
-
-    Returns:
-        Indices (m, k), each row ascending.
-
-    Raises:
-        InputError: for k below 1 or above n, without Q above n − 1.
-    """
-    n, D = X.shape
-    check_dim(k, limit=n - (Q is None), what="n_neighbors")
-    queries = X if Q is None else Q
-    wanted = min(k + 1 + (Q is None), n)  # the next one too, and the row itself
-    found, indices = NearestNeighbors(algorithm="brute").fit(X).kneighbors(queries, wanted)  # (m, wanted), ascending
-    settled = np.ones(len(queries), bool)
-    if Q is None:
-        own = indices == np.arange(n)[:, None]
-        settled = own.any(1)  # not where it has more duplicates than places
-        own[~settled, -1] = True
-        found, indices = found[~own].reshape(n, -1), indices[~own].reshape(n, -1)
-    if indices.shape[1] > k:
-        scale = max(float(np.einsum("ij,ij->i", Z, Z, dtype=np.float64).max()) for Z in (X, queries))
-        settled &= found[:, k] ** 2 - found[:, k - 1] ** 2 > np.finfo(np.float64).eps * (D + 8) * 4 * scale
-    indices = indices[:, :k]
-    unsettled = np.flatnonzero(~settled)
-    for start in range(0, len(unsettled), size := max(1, BLOCK // n)):
-        rows = unsettled[start : start + size]
-        exact = cdist(queries[rows], X, "sqeuclidean")
-        if Q is None:
-            exact[np.arange(len(rows)), rows] = np.inf
-        indices[rows] = np.argsort(exact, axis=1, kind="stable")[:, :k]
-    return np.sort(indices, axis=1).astype(np.int64)
-
-
-def distances_to(X: Array, indices: Indices, Q: Array) -> Array:
-    """Euclidean distance of each query (m, D) to its rows of X: (m, k) float64, exactly 0 for equal rows."""
-    result = np.empty(indices.shape)
-    for rows in _blocks(len(Q), indices.shape[1] * X.shape[1]):
-        differences = X[indices[rows]].astype(np.float64) - Q[rows, None]
-        result[rows] = np.sqrt(np.einsum("mkd,mkd->mk", differences, differences))
-    return result
-
-
-def reconstruction_weights(X: Array, indices: Indices, Q: Array, *, reg: float = 1e-3) -> Array:
+def reconstruction_weights(
+    X: Array, indices: Indices, Q: Array, *, reg: float = 1e-3, gram: Array | None = None
+) -> Array:
     """Weights (m, k), summing to one, with which rows X[indices] best combine to each query (Eqs. 3–8).
 
     G w = 1 is solved for the Gram matrix G of the differences to the neighbours, then w divided by its sum;
     `reg` · trace(G) on the diagonal makes it solvable when k exceeds the local dimension. Neighbours all equal
     to the query share the weight evenly.
+
+    Args:
+        X: fitted rows (n, D).
+        indices: neighbours of each query (m, k).
+        Q: queries (m, D).
+        reg: ρ.
+        gram: `gram_matrix(X)`, from which G follows by four terms instead of D; computed where that pays.
     """
     m, k = indices.shape
+    if gram is None and 2 * m * k * k >= len(X) ** 2:
+        gram = gram_matrix(X)
     weights = np.empty((m, k))
     one = np.ones(k)
     with threadpool_limits(1, user_api="blas"):  # systems this small only lose by being shared out
-        for rows in _blocks(m, k * X.shape[1]):
-            differences = X[indices[rows]].astype(np.float64) - Q[rows, None]  # (block, k, D)
-            G = differences @ differences.transpose(0, 2, 1)
+        centre = X.mean(0, dtype=np.float64)
+        P = X - centre
+        for rows in blocks_of(m, k * max(k, X.shape[1])):
+            near, centred = indices[rows], Q[rows] - centre
+            G = _gram_of_differences(P, near, centred, gram)
             diagonal = np.einsum("mkk->mk", G)
             trace = diagonal.sum(1, keepdims=True)
             diagonal += np.where(trace > 0, reg * trace, 1.0)  # trace 0: G = I, whose solution is even
             for row, matrix in enumerate(G, rows.start):
-                weights[row] = lapack.dposv(matrix.T, one, overwrite_a=1)[1]
+                weights[row] = lapack.dposv(matrix.T, one, overwrite_a=1)[1]  # reads the lower triangle
     return weights / weights.sum(1, keepdims=True)
+
+
+def _gram_of_differences(P: Array, indices: Indices, Q: Array, gram: Array | None) -> Array:
+    """Inner products (m, k, k) of the differences between queries Q (m, D) and their rows of P (n, D).
+
+    Only the lower triangle is sure to be filled.
+
+    From those of the rows, (p − q)(p' − q) = pp' − pq − p'q + qq; where the neighbours are so close that this
+    would lose digits, from the differences.
+    """
+    if gram is None:
+        return _products_of_differences(P, indices, Q)
+    k = indices.shape[1]
+    across = (P[indices] @ Q[:, :, None])[:, :, 0]  # pq
+    own = square_norms(Q)[:, None]
+    rest = across - own
+    G = np.empty((*indices.shape, k))
+    for start in range(0, k, STRIPE):
+        stop = min(start + STRIPE, k)
+        stripe = gram.ravel().take(indices[:, start:stop, None] * len(gram) + indices[:, None, :stop])
+        stripe -= across[:, start:stop, None]
+        stripe -= rest[:, None, :stop]
+        G[:, start:stop, :stop] = stripe
+    squares = gram.diagonal()[indices].sum(1) + k * own[:, 0]
+    close = np.flatnonzero(np.einsum("mkk->m", G) <= CLOSE * squares)
+    G[close] = _products_of_differences(P, indices[close], Q[close])
+    return G
+
+
+def _products_of_differences(P: Array, indices: Indices, Q: Array) -> Array:
+    differences = P[indices] - Q[:, None]  # (m, k, D)
+    return np.asarray(differences @ differences.transpose(0, 2, 1))
 
 
 def weight_matrix(indices: Indices, weights: Array, n: int) -> sparse.csr_array:
@@ -136,23 +125,15 @@ def bottom_eigenvectors(W: sparse.csr_array, count: int) -> tuple[Array, Array]:
     return values, vectors
 
 
-class RowIndex:
-    """Finds the rows exactly equal to one of X (n, D)."""
-
-    def __init__(self, X: Array) -> None:
-        self._seen: dict[bytes, int] = {}
-        for i, row in enumerate(_canonical(X)):
-            self._seen.setdefault(row.tobytes(), i)
-
-    def find(self, Q: Array) -> Indices:
-        """The first row of X equal to each row of Q (m, D), −1 where there is none (m,)."""
-        return np.array([self._seen.get(row.tobytes(), -1) for row in _canonical(Q)], np.int64)
-
-
-def _canonical(X: Array) -> Array:
-    return np.asarray(X.astype(np.float64) + 0.0)  # minus zero equals zero
-
-
-def _blocks(rows: int, entries_per_row: int) -> list[slice]:
-    size = max(1, BLOCK // 8 // entries_per_row)
-    return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
+__all__ = [
+    "NULL",
+    "Indices",
+    "RowIndex",
+    "bottom_eigenvectors",
+    "check_neighbors",
+    "distances_to",
+    "gram_matrix",
+    "nearest",
+    "reconstruction_weights",
+    "weight_matrix",
+]

@@ -14,6 +14,7 @@ from repro.reducers.locality import (
     bottom_eigenvectors,
     check_neighbors,
     distances_to,
+    gram_matrix,
     nearest,
     reconstruction_weights,
     weight_matrix,
@@ -23,6 +24,8 @@ from repro.reducers.spectral import top_eigenpairs
 from repro.types import Array, one_of
 
 SCALES = ("unit_variance", "unit_norm")
+KEPT = 4096
+"""rows of which lle keeps the inner products, for `transform`: 128 MB"""
 
 
 def neighbor_graph(X: Array, k: int) -> sparse.csr_array:
@@ -149,6 +152,8 @@ class LLE(Reducer):
         reg: ρ of the weights' regularisation.
     """
 
+    _gram: Array | None = None
+
     def __init__(
         self, n_components: int = 2, *, n_neighbors: int = 5, scale: str = "unit_variance", reg: float = 1e-3
     ) -> None:
@@ -168,11 +173,13 @@ class LLE(Reducer):
         one_of(self.scale, SCALES, "scale")
         k = check_neighbors(self.n_neighbors, n)
         count = check_components(self.n_components, n - 1, f"n - 1 of {n} rows")
-        indices = nearest(X, k)
-        self.weights_ = weight_matrix(indices, reconstruction_weights(X, indices, X, reg=self.reg), n)
+        gram = gram_matrix(X)
+        indices = nearest(X, k, gram=gram)
+        self.weights_ = weight_matrix(indices, reconstruction_weights(X, indices, X, reg=self.reg, gram=gram), n)
         self.eigenvalues_, vectors = bottom_eigenvectors(self.weights_, count)
         self.embedding_ = (vectors * (np.sqrt(n) if self.scale == "unit_variance" else 1.0)).astype(np.float32)
         self.fitted_, self.rows_ = X, RowIndex(X)
+        self._gram = gram if n <= KEPT else None
         return self
 
     def transform(self, X: Any) -> Array:
@@ -187,8 +194,7 @@ class LLE(Reducer):
         new = np.flatnonzero(known < 0)
         if len(new):
             indices = nearest(self.fitted_, self.n_neighbors, X[new])
-            W = weight_matrix(
-                indices, reconstruction_weights(self.fitted_, indices, X[new], reg=self.reg), len(self.fitted_)
-            )
+            weights = reconstruction_weights(self.fitted_, indices, X[new], reg=self.reg, gram=self._gram)
+            W = weight_matrix(indices, weights, len(self.fitted_))
             Y[new] = W @ self.embedding_
         return Y
