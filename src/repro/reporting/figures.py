@@ -5,6 +5,7 @@ from repro.reporting.figures_ablations import draw_candidates, draw_subspace
 from repro.reporting.figures_loss import draw_decomposition, draw_readouts
 from repro.reporting.figures_suites import draw_methods
 from repro.reporting.figures_wang import draw_grid, draw_readme_figure, draw_two_step
+from repro.reporting.figures_zhang import draw_reduced
 
 __all__ = [
     "draw_candidates",
@@ -16,6 +17,7 @@ __all__ = [
     "draw_neighbour_overlap",
     "draw_readme_figure",
     "draw_readouts",
+    "draw_reduced",
     "draw_subspace",
     "draw_two_step",
 ]

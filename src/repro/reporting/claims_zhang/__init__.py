@@ -1,0 +1,23 @@
+"""Claims of Zhang et al. (2024): from the rows of a figure or table to the measurements that judge them."""
+
+from repro.reporting.claims_zhang.figures import figure2, figure3, figure4
+from repro.reporting.claims_zhang.leads import encoders_of, full_size, lead, loss, playing
+from repro.reporting.claims_zhang.sufficient import halved_table, sufficient_dims, sufficient_table
+from repro.reporting.claims_zhang.table1 import printed_seconds, seconds_of, table1
+
+__all__ = [
+    "encoders_of",
+    "figure2",
+    "figure3",
+    "figure4",
+    "full_size",
+    "halved_table",
+    "lead",
+    "loss",
+    "playing",
+    "printed_seconds",
+    "seconds_of",
+    "sufficient_dims",
+    "sufficient_table",
+    "table1",
+]
