@@ -1,0 +1,28 @@
+"""SBERT-LP (2021), locality preserving sentence encoding: its four tables and its figures on neighbours and dims."""
+
+from repro.experiments.sbertlp import cases, clusters, mapping, neighbours, sts, sweeps
+from repro.experiments.sbertlp.encoded import Encoded, encode_systems, load_systems, lp, with_training
+from repro.experiments.sbertlp.mapping import grids, map_texts
+from repro.experiments.sbertlp.tasks import SUITES, Tasks, documents, load_tasks, scored, sentences
+
+__all__ = [
+    "SUITES",
+    "Encoded",
+    "Tasks",
+    "cases",
+    "clusters",
+    "documents",
+    "encode_systems",
+    "grids",
+    "load_systems",
+    "load_tasks",
+    "lp",
+    "map_texts",
+    "mapping",
+    "neighbours",
+    "scored",
+    "sentences",
+    "sts",
+    "sweeps",
+    "with_training",
+]

@@ -1,0 +1,129 @@
+"""Claims on Tables 1 to 4 of SBERT-LP (2021): is the mapping better than the system it is put on, and than others?"""
+
+import pandas as pd
+
+from repro.methods import AVERAGE
+from repro.reporting.claims_sbertlp.leads import (
+    HONEST,
+    SIZES,
+    USE,
+    count_gains,
+    lead,
+    not_at_hand,
+    printed_leads,
+    won,
+)
+from repro.reporting.compare import paper_values
+from repro.reporting.estimates import effect
+from repro.reporting.verdict import Measurement
+
+STS = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")
+CLASSIFICATION = ("mr", "cr", "subj", "mpqa", "sst2", "trec", "mrpc")
+INDICATORS = ("mi", "nmi", "ari", "purity")
+
+
+def table1(rows: pd.DataFrame) -> list[Measurement]:
+    """Claims LP-T1-1 … 3."""
+    found: list[Measurement] = []
+    for claim, size in (("LP-T1-1", "base"), ("LP-T1-2", "large")):
+        gain = lead(rows, SIZES[size], "spearman", AVERAGE)
+        if gain is not None:
+            paper = float(printed_leads("table1", SIZES[size]).mean())
+            found.append(effect(claim, gain, f"mean gain of the mapping over seven sets ({size})", paper=paper))
+        found += count_gains(claim, rows, "table1", size, "spearman", STS)
+    best = _best_by_set(rows, "spearman", STS)
+    if {"lp", "flow"} <= set(best) and len(best) == len(STS):
+        wins = int((best["lp"] > best["flow"]).sum())
+        found.append(won("LP-T1-3", wins, len(STS), "on which the better mapping beats the better flow", paper=500 / 7))
+    else:
+        found.append(not_at_hand("LP-T1-3", "mapping against flow"))
+    return found
+
+
+def table2(rows: pd.DataFrame) -> list[Measurement]:
+    """Claims LP-T2-1 … 3."""
+    found: list[Measurement] = []
+    for size, method in SIZES.items():
+        gain = lead(rows, method, "accuracy", AVERAGE)
+        if gain is not None:
+            paper = float(printed_leads("table2", method).mean())
+            found.append(effect("LP-T2-1", gain, f"mean gain of the mapping over seven sets ({size})", paper=paper))
+        found += count_gains("LP-T2-1", rows, "table2", size, "accuracy", CLASSIFICATION)
+    best = _best_by_set(rows, "accuracy", CLASSIFICATION)
+    if "lp" in best and len(best) == len(CLASSIFICATION):
+        wins = int((best["lp"] > best.drop(columns="lp").max(axis=1)).sum())
+        what = "on which a mapped system is the best of all lines"
+        found.append(won("LP-T2-2", wins, len(best), what, paper=300 / 7, null=0.0))
+    for size, method in SIZES.items():
+        gain = lead(rows, method, "accuracy", "trec")
+        if gain is not None:
+            paper = float(printed_leads("table2", method)["trec"])
+            found.append(effect("LP-T2-3", gain, f"gain of the mapping on TREC ({size})", paper=paper))
+    found.append(_below_use(rows))
+    return found
+
+
+def table3(rows: pd.DataFrame) -> list[Measurement]:
+    """Claims LP-T3-1 and LP-T3-2."""
+    found: list[Measurement] = []
+    for size, method in SIZES.items():
+        gains = {q: e for q in INDICATORS if (e := lead(rows, method, q, "20news")) is not None}
+        if gains:
+            q, e = min(gains.items(), key=lambda item: item[1].value)
+            paper = float(printed_leads("table3", method)[q])
+            found.append(effect("LP-T3-1", e, f"smallest of four gains, {q} ({size}), ×100", paper=paper))
+    if USE not in set(rows["method"]):
+        found.append(not_at_hand("LP-T3-2", "USE against all others"))
+    else:
+        honest = rows[rows["setting"].fillna("").isin(["", HONEST])]
+        at = honest[honest["metric"].isin(INDICATORS)].pivot_table(index="metric", columns="method", values="value")
+        wins = int((at[USE] > at.drop(columns=USE).max(axis=1)).sum())
+        found.append(won("LP-T3-2", wins, len(at), "of indicators by which USE is best", paper=100.0))
+    return found
+
+
+def table4(cases: pd.DataFrame, net: pd.DataFrame) -> list[Measurement]:
+    """Claim LP-T4-1: the two printed pairs, and every comparison of two pairs.
+
+    Args:
+        cases: the printed pairs under each system: method, pair, before, after; empty where the set lacks them.
+        net: rows of metric `turned`: comparisons repaired less comparisons broken, as a share of all.
+    """
+    found: list[Measurement] = []
+    for method, pairs in cases.groupby("method", sort=False):
+        at = pairs.set_index("pair")
+        wrong = 100 * float(at.loc[0, "before"] - at.loc[1, "before"])
+        right = 100 * float(at.loc[1, "after"] - at.loc[0, "after"])
+        for value, what in ((wrong, "cosine of pair 0 less pair 1 before"), (right, "of pair 1 less pair 0 after")):
+            name = f"printed pairs, {method}: {what} (×100)"
+            found.append(Measurement("LP-T4-1", "effect", value, value, value, what=name))
+    for row in net.itertuples():
+        what = f"{row.method}: comparisons repaired less broken, per cent of all"
+        found.append(Measurement("LP-T4-1", "effect", 100 * row.value, 100 * row.ci_low, 100 * row.ci_high, what=what))
+    return found
+
+
+def _best_by_set(rows: pd.DataFrame, metric: str, datasets: tuple[str, ...]) -> pd.DataFrame:
+    """By dataset, the best score of the mapping (`lp`), of flow (`flow`) and of every other method."""
+    kept = rows[(rows["metric"] == metric) & rows["dataset"].isin(datasets)]
+    kept = kept[kept["setting"].fillna("").isin(["", HONEST])]
+    group = kept["method"].where(~kept["method"].str.endswith("-LP"), "lp")
+    group = group.where(~kept["method"].str.contains("flow"), "flow")
+    return kept.assign(group=group).groupby(["dataset", "group"])["value"].max().unstack()
+
+
+def _below_use(rows: pd.DataFrame) -> Measurement:
+    at = rows[(rows["metric"] == "accuracy") & (rows["dataset"] == "trec")]
+    at = at[at["setting"].fillna("").isin(["", HONEST])].groupby("method")["value"].mean()
+    mapped = at[at.index.str.endswith("-LP")]
+    if USE not in at or mapped.empty:
+        return not_at_hand("LP-T2-3", "USE less the mapping on TREC")
+    paper = paper_values("sbertlp2021", "table2")
+    paper = paper[paper["dataset"] == "trec"].set_index("method")["value"]
+    printed = 100 * float(paper[USE] - paper[paper.index.str.endswith("-LP")].max())
+    rest = rows[(rows["metric"] == "accuracy") & (rows["dataset"] == "trec") & (rows["method"] == USE)]
+    half = 50 * float((rest["ci_high"] - rest["ci_low"]).mean())
+    value = 100 * float(at[USE] - mapped.max())
+    return Measurement(
+        "LP-T2-3", "effect", value, value - half, value + half, paper=printed, what="USE less the mapping on TREC"
+    )
