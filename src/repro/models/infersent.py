@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from tqdm.auto import tqdm
 
+from repro.models.backbone import default_device
 from repro.models.layerless import LayerlessEncoder
 from repro.models.packing import pack_by_tokens
 from repro.models.static import WordTable, tokens_of
@@ -107,7 +108,7 @@ class InferSent(LayerlessEncoder):
         with tqdm(total=len(texts), desc="InferSent", disable=not progress, leave=False) as bar:
             for batch in pack_by_tokens(lengths, TOKEN_BUDGET):
                 table, counts = padded([ids[i] for i in batch])
-                X[batch] = self.net(words[table.to(device)], counts.to(device)).cpu().numpy()
+                X[batch] = self.net(words[table.to(device)], counts).cpu().numpy()
                 bar.update(len(batch))
         return X
 
@@ -133,4 +134,4 @@ class InferSent(LayerlessEncoder):
         note = json.loads(note_path.read_text(encoding="utf-8"))
         net = BiLSTMMax(note["word_dim"], note["hidden_dim"])
         net.load_state_dict(load_file(folder / "infersent.safetensors"))
-        return cls(net, table, max_length=note["max_length"])
+        return cls(net.to(default_device()), table, max_length=note["max_length"])

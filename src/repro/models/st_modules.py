@@ -35,8 +35,10 @@ def hub_folder(name: str, *, download: bool = False) -> Path:
     try:
         folder = Path(snapshot_download(name, allow_patterns=list(FILES), local_files_only=not download))
     except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
-        state = "cannot be fetched from the hub" if download else "is not in the hub's cache on this machine"
-        raise InputError(f"{name} {state} ({(str(error) or repr(error)).splitlines()[0][:120]})") from error
+        if not download:
+            raise InputError(f"{name} is not in the hub's cache on this machine") from error
+        reason = (str(error) or repr(error)).splitlines()[0][:160]
+        raise InputError(f"{name} cannot be fetched from the hub ({reason})") from error
     if not list(folder.glob("model*.safetensors")):
         raise InputError(f"{name} in {folder} has no {WEIGHTS_MISSING}")
     return folder

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from repro.data.batching import epoch_order
+from repro.models.backbone import default_device
 from repro.models.flow import Flow, negative_log_likelihood
 from repro.training.loop import History, LoopConfig, train
 from repro.types import Array, InputError, check_dim, check_embeddings
@@ -39,11 +40,12 @@ def fit_flow(X: Array, config: FlowConfig, *, progress: bool = True) -> tuple[Fl
         InputError: if X is empty or not finite, or does not fill one batch.
         TrainingDiverged: when the likelihood is not finite.
     """
-    rows = torch.from_numpy(np.ascontiguousarray(check_embeddings(X), np.float32))
+    rows = torch.from_numpy(np.ascontiguousarray(check_embeddings(X), np.float32)).to(default_device())
     per_epoch = len(rows) // config.batch_size
     if per_epoch < 1:
         raise InputError(f"{len(rows)} states do not fill one batch of {config.batch_size}: fit on more texts")
     flow = Flow(rows.shape[1], depth=config.depth, hidden_dim=config.hidden_dim, seed=config.seed)
+    flow.to(rows.device)
 
     @lru_cache(maxsize=1)
     def order(epoch: int) -> NDArray[np.int64]:

@@ -16,6 +16,7 @@ from tqdm.auto import tqdm
 from repro.data.batching import bucketed_batches
 from repro.data.sets import LabelledPairs
 from repro.losses.nli import CLASSES
+from repro.models.backbone import default_device
 from repro.models.infersent import BiLSTMMax, InferSent, padded, word_ids
 from repro.models.static import WordTable
 from repro.seeding import derive_seed, make_rng
@@ -89,7 +90,7 @@ def train_infersent(
         InputError: for other labels than the three, or too few pairs for one batch beside the held-out ones.
         TrainingDiverged: when the loss is not finite.
     """
-    labels = label_ids(pairs)
+    labels = label_ids(pairs).numpy()
     held_out = max(1, round(config.dev_share * len(pairs)))
     order = make_rng(config.seed, "infersent dev").permutation(len(pairs))
     dev, train = order[:held_out], order[held_out:]
@@ -100,28 +101,30 @@ def train_infersent(
     vectors, ids, _ = word_ids(table, [*pairs.texts1, *pairs.texts2], config.max_length)
     if not len(vectors):
         raise InputError(f"no word of {pairs.name} is known to the table: other vectors are needed")
-    words = torch.from_numpy(vectors)
+    device = default_device()
+    words = torch.from_numpy(vectors).to(device)
     net = BiLSTMMax(table.dim, config.hidden_dim, seed=config.seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive_seed(config.seed, "infersent classifier"))
         head = nn.Sequential(
             nn.Linear(4 * net.dim, config.classifier_dim), nn.Tanh(), nn.Linear(config.classifier_dim, CLASSES)
         )
-    both = nn.ModuleDict({"net": net, "head": head})
+    both = nn.ModuleDict({"net": net, "head": head}).to(device)
     sides = (ids[: len(pairs)], ids[len(pairs) :])
     lengths = np.array([max(len(left), len(right)) for left, right in zip(*sides, strict=True)])
 
     def logits(rows: np.ndarray) -> Tensor:
         numbers, counts = padded([side[i] for side in sides for i in rows])
-        u, v = net(words[numbers], counts).split(len(rows))
+        u, v = net(words[numbers.to(device)], counts).split(len(rows))
         return head(pair_features(u, v))
 
     @torch.no_grad()
     def accuracy() -> float:
         both.eval()
         rows = dev[np.argsort(lengths[dev], kind="stable")]
-        guesses = torch.cat([logits(part).argmax(-1) for part in np.array_split(rows, math.ceil(len(rows) / 256))])
-        return float((guesses == labels[torch.from_numpy(rows)]).double().mean())
+        parts = np.array_split(rows, math.ceil(len(rows) / 256))
+        guesses = np.concatenate([logits(part).argmax(-1).cpu().numpy() for part in parts])
+        return float((guesses == labels[rows]).mean())
 
     history, best = InferSentHistory(), deepcopy(both.state_dict())
     optimiser = torch.optim.SGD(both.parameters(), lr=config.learning_rate)
@@ -135,7 +138,7 @@ def train_infersent(
         losses = []
         for batch in bucketed_batches(lengths[train], config.batch_size, seed=config.seed, epoch=epoch):
             rows = train[batch]
-            loss = nn.functional.cross_entropy(logits(rows), labels[torch.from_numpy(rows)])
+            loss = nn.functional.cross_entropy(logits(rows), torch.from_numpy(labels[rows]).to(device))
             if not torch.isfinite(loss):
                 raise TrainingDiverged(f"InferSent's loss is {loss.item()} in epoch {epoch}: lower the learning rate")
             optimiser.zero_grad(set_to_none=True)

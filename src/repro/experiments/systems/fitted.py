@@ -18,6 +18,7 @@ from repro.data.sets import LabelledPairs
 from repro.experiments.cell import threads
 from repro.experiments.embeddings import encode_once
 from repro.experiments.systems.system import Named
+from repro.models.backbone import default_device
 from repro.models.flow import Flow
 from repro.models.infersent import InferSent
 from repro.models.static import WordTable
@@ -95,7 +96,7 @@ def fitted_flow(base: Named, texts: Sequence[str], config: FlowConfig, store: St
     def load() -> Encoder:
         flow = Flow(**json.loads((made.folder / "flow.json").read_text(encoding="utf-8"))["flow"])
         flow.load_state_dict(load_file(made.folder / "flow.safetensors"))
-        return Transformed(encoder(), flow.eval().transform, flow.dim)
+        return Transformed(encoder(), flow.to(default_device()).eval().transform, flow.dim)
 
     return load, key
 

@@ -95,14 +95,13 @@ def published_folder(system: System, config: SystemConfig) -> Path:
     try:
         if config.weights is None:
             return hub_folder(system.hub, download=config.profile == "paper")
-        else:
-            folder = Path(config.weights).expanduser() / short
-            if not (folder / "config.json").is_file():
-                raise InputError(f"no model in {folder}")
-            return folder
+        folder = Path(config.weights).expanduser() / short
+        if not (folder / "config.json").is_file():
+            raise InputError(f"no model in {folder}")
+        return folder
     except InputError as error:
         raise Missing(
-            f"{system.name} needs the published weights of {system.hub}: {error}. With a network, run "
+            f"{system.name} needs published weights: {error}. With a network, run "
             f"`hf download {system.hub}` (or use profile='paper'); or copy the model to FOLDER/{short} and give FOLDER "
             "as `weights`"
         ) from error
