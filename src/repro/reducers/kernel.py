@@ -23,7 +23,7 @@ from repro.reducers.kernel_matrix import (
 )
 from repro.reducers.lanczos import SINGLE, WIDTH, block_lanczos, most_columns, smallest_of
 from repro.reducers.linear import right_singular_vectors, shares
-from repro.reducers.locality import RowIndex
+from repro.reducers.neighbors import RowIndex
 from repro.reducers.reducer import Reducer, check_components
 from repro.reducers.spectral import orient
 from repro.seeding import make_rng

@@ -169,12 +169,15 @@ class LLE(Reducer):
             InputError: for unusable X, k ≥ n, `n_components` beyond n − 1, or an unknown scale.
         """
         X = self._fit_input(X, min_rows=2)
-        n = len(X)
         one_of(self.scale, SCALES, "scale")
-        k = check_neighbors(self.n_neighbors, n)
-        count = check_components(self.n_components, n - 1, f"n - 1 of {n} rows")
+        k = check_neighbors(self.n_neighbors, len(X))
+        count = check_components(self.n_components, len(X) - 1, f"n - 1 of {len(X)} rows")
         gram = gram_matrix(X)
-        indices = nearest(X, k, gram=gram)
+        return self._fit_graph(X, nearest(X, k, gram=gram), count, gram)
+
+    def _fit_graph(self, X: Array, indices: Indices, count: int, gram: Array | None) -> Self:
+        """Fit rows X (n, D) whose neighbours (n, k) are found already, from `gram_matrix(X)`."""
+        n = len(X)
         self.weights_ = weight_matrix(indices, reconstruction_weights(X, indices, X, reg=self.reg, gram=gram), n)
         self.eigenvalues_, vectors = bottom_eigenvectors(self.weights_, count)
         self.embedding_ = (vectors * (np.sqrt(n) if self.scale == "unit_variance" else 1.0)).astype(np.float32)

@@ -5,18 +5,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from repro.reducers.locality import (
-    NULL,
-    Indices,
-    RowIndex,
-    bottom_eigenvectors,
-    check_neighbors,
-    distances_to,
-    nearest,
-    reconstruction_weights,
-    weight_matrix,
-)
+from repro.reducers.locality import NULL
 from repro.reducers.manifold import LLE
+from repro.reducers.neighbors import Indices, RowIndex, check_neighbors, distances_to, gram_matrix, nearest
 from repro.reducers.reducer import check_components
 from repro.types import Array, InputError
 
@@ -51,37 +42,30 @@ class SBERTLP(LLE):
         Raises:
             InputError: for unusable X, k ≥ n, or `n_components` beyond n − 1.
         """
-        return self._fit_distinct(*self._distinct(X))
+        rows = self._distinct(X)
+        gram = gram_matrix(rows)
+        return self._fit_distinct(rows, nearest(rows, self.n_neighbors, gram=gram), gram)
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """The embedding (rows of X, n_components); duplicates share theirs."""
-        rows, known = self._distinct(X)
-        return self._fit_distinct(rows, known).embedding_[known]
+        return self.fit(X).embedding_[self.rows_.find(self._new_input(X))]
 
-    def _distinct(self, X: Any) -> tuple[Array, Indices]:
-        """The rows to fit (n, D), and which of them each row of X is."""
+    def _distinct(self, X: Any) -> Array:
+        """The rows to fit (n, D), enough for `n_neighbors` and `n_components`."""
         X = self._fit_input(X, min_rows=2)
-        first = RowIndex(X).find(X)  # the first row equal to each
-        if not self.dedupe:
-            return X, first
-        kept, known = np.unique(first, return_inverse=True)
-        return (X if len(kept) == len(X) else X[kept]), known
-
-    def _fit_distinct(self, X: Array, known: Indices, indices: Indices | None = None) -> Self:
-        """Fit rows X (n, D); `indices` (n, k) are their neighbours where they are known already."""
-        n = len(X)
-        dropped = len(known) - n
+        kept = np.unique(RowIndex(X).find(X)) if self.dedupe else np.arange(len(X))  # the first of equal rows
+        n, dropped = len(kept), len(X) - len(kept)
         try:
-            k = check_neighbors(self.n_neighbors, n)
-            count = check_components(self.n_components, n - 1, f"n - 1 of {n} rows")
+            check_neighbors(self.n_neighbors, n)
+            check_components(self.n_components, n - 1, f"n - 1 of {n} rows")
         except InputError as error:
             raise InputError(f"{error}; {dropped} more rows are duplicates" if dropped else str(error)) from None
-        indices = nearest(X, k) if indices is None else indices
-        self.weights_ = weight_matrix(indices, reconstruction_weights(X, indices, X, reg=self.reg), n)  # Eqs. 3–8
-        self.eigenvalues_, vectors = bottom_eigenvectors(self.weights_, count)  # Eqs. 9–15
+        return X[kept] if dropped else X
+
+    def _fit_distinct(self, X: Array, indices: Indices, gram: Array | None) -> Self:
+        """Fit rows X (n, D) whose neighbours (n, k) are found already: weights of Eqs. 3–8, vectors of Eqs. 9–17."""
+        self._fit_graph(X, indices, self.n_components, gram)
         self.null_eigenvalues_ = int((self.eigenvalues_ < NULL).sum())
-        self.embedding_ = (vectors * np.sqrt(n)).astype(np.float32)  # Eq. 17: YᵀY/n = I
-        self.fitted_, self.rows_ = X, RowIndex(X)
         return self
 
 
@@ -105,11 +89,10 @@ def neighbour_sweep(X: Any, neighbors: Iterable[int], n_components: int, **optio
         raise InputError("no numbers of neighbours given: expected at least one, such as 30")
     reducers = {k: SBERTLP(n_components, n_neighbors=k, **options) for k in sizes}
     for reducer in reducers.values():
-        rows, known = reducer._distinct(X)
-        check_neighbors(reducer.n_neighbors, len(rows))
-        check_components(n_components, len(rows) - 1, f"n - 1 of {len(rows)} rows")
-    wide = nearest(rows, max(sizes))  # (n, largest k), each row ascending by index
+        rows = reducer._distinct(X)  # the same for all
+    gram = gram_matrix(rows)
+    wide = nearest(rows, max(sizes), gram=gram)  # (n, largest k), each row ascending by index
     order = np.argsort(distances_to(rows, wide, rows), axis=1, kind="stable")  # by distance, ties by index
     for k, reducer in reducers.items():
-        reducer._fit_distinct(rows, known, np.sort(np.take_along_axis(wide, order[:, :k], axis=1), axis=1))
+        reducer._fit_distinct(rows, np.sort(np.take_along_axis(wide, order[:, :k], axis=1), axis=1), gram)
     return reducers
