@@ -42,7 +42,12 @@ def kernel_values(
     K *= gamma
     K += coef0
     constant = coef0**degree if kernel == "poly" else float(np.tanh(coef0))
-    K = K**degree if kernel == "poly" else np.tanh(K, out=K)
+    if kernel == "sigmoid":
+        np.tanh(K, out=K)
+    else:
+        base = K.copy()
+        for _ in range(degree - 1):  # products: numpy's power takes a hundred times as long below zero
+            K *= base
     K -= constant
     return K, constant
 
