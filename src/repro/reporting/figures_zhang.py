@@ -64,6 +64,8 @@ def draw_reduced(
                 line = of_panel[of_panel["method"] == method].assign(low=float("nan"), high=float("nan"))
                 if len(line):
                     draw_line(panel, line, kind, position=METHODS.index(method))
+                    if method == "PCA":  # kernel PCA often lies on it
+                        panel.get_lines()[-1].set_markersize(9)
             panel.set_title(setting if row or column else f"{setting} ({kind})", loc="left")
             sizes = sorted({*found.loc[found["backbone"] == encoder, "dim"], full})
             dim_axis(panel, sizes, room=WIDTH / len(settings) - 0.7, label=row == len(encoders) - 1)

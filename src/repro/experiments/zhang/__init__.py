@@ -5,7 +5,7 @@ from repro.experiments.zhang.encoders import AT_HAND, PAPER, TRAINED, NamedEncod
 from repro.experiments.zhang.kernels import spectrum_rows
 from repro.experiments.zhang.reduce import METHODS, dims_of, reduced
 from repro.experiments.zhang.roughness import roughness_rows
-from repro.experiments.zhang.suite import BETWEEN, Variant, contenders, suite_rows
+from repro.experiments.zhang.suite import BETWEEN, RESCALED, Variant, contenders, suite_rows
 from repro.experiments.zhang.tasks import SETTINGS, TASKS, Task, fit_texts, kept, load_task, wiki_config
 from repro.experiments.zhang.timing import OURS, PEER, timing_rows
 
@@ -17,6 +17,7 @@ __all__ = [
     "OURS",
     "PAPER",
     "PEER",
+    "RESCALED",
     "SETTINGS",
     "SHALLOW",
     "TASKS",

@@ -19,6 +19,8 @@ from repro.models.encoder import merge_equal
 from repro.store import Store
 from repro.types import Array, one_of
 
+RESCALED = "divided by √(2γ)"
+"""setting of kernel PCA on PCA's scale"""
 BETWEEN = "transductive − inductive"
 """setting of the rows that compare the two"""
 

@@ -4,6 +4,13 @@ from repro.reporting.claims_zhang.figures import figure2, figure3, figure4
 from repro.reporting.claims_zhang.leads import encoders_of, full_size, lead, loss, playing
 from repro.reporting.claims_zhang.sufficient import halved_table, sufficient_dims, sufficient_table
 from repro.reporting.claims_zhang.table1 import printed_seconds, seconds_of, table1
+from repro.reporting.claims_zhang.tables import (
+    rescaled_table,
+    roughness_table,
+    score_table,
+    spectrum_table,
+    variant_table,
+)
 
 __all__ = [
     "encoders_of",
@@ -16,8 +23,13 @@ __all__ = [
     "loss",
     "playing",
     "printed_seconds",
+    "rescaled_table",
+    "roughness_table",
+    "score_table",
     "seconds_of",
+    "spectrum_table",
     "sufficient_dims",
     "sufficient_table",
     "table1",
+    "variant_table",
 ]

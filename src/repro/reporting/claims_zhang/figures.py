@@ -150,21 +150,19 @@ def _pca_above_full(rows: pd.DataFrame, encoder: str) -> list[Measurement]:
 def _levelled(rows: pd.DataFrame, encoder: str) -> list[Measurement]:
     """How many of the five lose at most a point from their largest size to 300 of the paper's 1,024."""
     full, _ = full_size(rows, encoder)
-    small = large = count = 0
-    seen: list[str] = []
-    for method in ZHANG_METHODS:
-        at = lead(rows, encoder, method, FULL_SIZE, "inductive")
-        if len(at) < 2:
-            continue
-        near = min(at, key=lambda d: abs(d - equivalent(300, "simcse", full)))
-        gain = at[max(at)] - at[near]
-        seen.append(f"{method} {gain.value:.1f}")
-        count += gain.value <= POINT
-        small, large = small + (gain.high <= POINT), large + (gain.low <= POINT)
-    if len(seen) < len(ZHANG_METHODS):
+    at = {method: lead(rows, encoder, method, FULL_SIZE, "inductive") for method in ZHANG_METHODS}
+    shared = set.intersection(*(set(leads) for leads in at.values()))
+    if len(shared) < 2:
         return []
+    near = min(shared, key=lambda d: abs(d - equivalent(300, "simcse", full)))
+    gains = {method: leads[max(leads)] - leads[near] for method, leads in at.items()}
+    count, small, large = (
+        sum(bound <= POINT for bound in bounds)
+        for bounds in zip(*((e.value, e.high, e.low) for e in gains.values()), strict=True)
+    )
+    seen = ", ".join(f"{method} {e.value:.1f}" for method, e in gains.items())
     seeds = int(rows["seed"].nunique())
-    what = f"STS-B, {encoder}: methods of five level at {near} of {full} dims (gain beyond: {', '.join(seen)})"
+    what = f"STS-B, {encoder}: methods of five that are level at {near} of {full} dims (gain beyond: {seen})"
     return [Measurement("ZHANG-S42-14", "effect", count, small, large, null=2.5, seeds=seeds, what=what)]
 
 
