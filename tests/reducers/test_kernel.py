@@ -239,6 +239,9 @@ def test_what_cannot_be_fitted():
         KPCA(2, kernel="poly", degree=0).fit(X)
     with pytest.raises(InputError, match="all 5 rows of X are equal"):
         KPCA(2).fit(np.ones((5, 3)))
+    for name, n in (("poly", 30), ("linear", 30), ("linear", 5)):
+        with pytest.raises(InputError, match="kernel values overflow: scale X down"), np.errstate(all="raise"):
+            KPCA(2, kernel=name).fit(X[:n] * 1e200)
     X[3, 1] = np.nan
     with pytest.raises(InputError, match="first in row 3"):
         KPCA(2).fit(X)
@@ -246,9 +249,13 @@ def test_what_cannot_be_fitted():
 
 def test_too_many_rows_for_an_exact_matrix_name_its_size_and_the_ways_out():
     X = cloud(20_001, 3)
-    with pytest.raises(InputError, match=r"20,001 rows takes 3,200,320,008 bytes: .* sample .* method='nystroem'"):
+    with pytest.raises(
+        InputError, match=r"20,001 rows takes 3,200,320,008 bytes in double precision: .* sample .* method='nystroem'"
+    ):
         KPCA(2).fit(X)
     assert KPCA(2, kernel="linear").fit(X).solver_ == "features"  # needs none
+    with pytest.raises(InputError, match="landmarks is 20001: expected 1 to 20000"):
+        KPCA(2, method="nystroem", landmarks=30_000).fit(X)
     assert KPCA(2, method="nystroem", landmarks=20).fit(X).transform(X[:5]).shape == (5, 2)
 
 

@@ -95,12 +95,13 @@ class KPCA(Reducer):
             InputError: for unusable X, an unknown option, more than 20,000 rows for an exact kernel matrix, or
                 `n_components` beyond the positive eigenvalues.
         """
-        self._fit(X)
+        self.fit_transform(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """The scores (n, n_components) of the fitted rows; `transform` would find them again, more slowly."""
-        return self._fit(X)
+        with np.errstate(over="ignore", invalid="ignore"):  # an error tells of it
+            return self._fit(X)
 
     def transform(self, X: Any) -> Array:
         """Scores of X (m, D) as float32 (m, n_components), by its centred kernel values with the fitted rows."""
@@ -122,6 +123,7 @@ class KPCA(Reducer):
         # distances do not move with the origin, and from the middle of the rows they lose least to rounding
         self.origin_ = X.mean(0, dtype=np.float64) if self.kernel == "rbf" else np.zeros(X.shape[1])
         if self.method == "nystroem":
+            check_dim(min(self.landmarks, n), limit=EXACT_ROWS, what="landmarks")
             drawn = make_rng(self.seed, "kpca landmarks").permutation(n)[: self.landmarks]
             return self._fit_features(X, count, self._prepared(X[np.sort(drawn)]))
         if self.kernel in ("cosine", "linear") and n > X.shape[1]:
@@ -183,6 +185,7 @@ class KPCA(Reducer):
             total += features.sum(0)
             gram += features.T @ features
         gram -= np.outer(total, total) / len(X)
+        _check_overflow(gram)
         values, V = linalg.eigh(gram, check_finite=False)
         self._keep(values[::-1], count, float(np.trace(gram)), len(X))
         V = orient(V[:, : -count - 1 : -1])
@@ -195,8 +198,8 @@ class KPCA(Reducer):
         n = len(X)
         if n > EXACT_ROWS:
             raise InputError(
-                f"an exact kernel matrix of {n:,} rows takes {8 * n * n:,} bytes: fit on a sample of at most "
-                f"{EXACT_ROWS:,} rows, such as the first 2,000 sentences of wiki, or use method='nystroem'"
+                f"an exact kernel matrix of {n:,} rows takes {8 * n * n:,} bytes in double precision: fit on a "
+                f"sample of at most {EXACT_ROWS:,} rows, such as 2,000 sentences of wiki, or use method='nystroem'"
             )
         self.basis_ = self._prepared(X)
         values, V, trace = self._lanczos(self.basis_, count) or self._dense(self.basis_, count)
@@ -223,6 +226,7 @@ class KPCA(Reducer):
         if self.indefinite == "jitter":
             add_noise(K, 1e-6 * float(np.abs(K.diagonal() + constant).mean()), make_rng(self.seed, "kpca jitter"))
         self.center_ = centre(K)
+        _check_overflow(self.center_)
         return K
 
     def _lanczos(self, basis: Array, count: int) -> tuple[Array, Array, float] | None:
@@ -261,3 +265,8 @@ class KPCA(Reducer):
         values, V = linalg.eigh(K, overwrite_a=True, check_finite=False, driver="evd")
         self.smallest_eigenvalue_, self.residual_, self.solver_ = float(values[1]), 0.0, "dense"
         return values[:0:-1], orient(V[:, : -count - 1 : -1]), trace
+
+
+def _check_overflow(values: Array) -> None:
+    if not np.isfinite(values).all():
+        raise InputError("kernel values overflow: scale X down, or lower gamma or degree")
