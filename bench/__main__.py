@@ -35,12 +35,13 @@ def main(arguments: list[str] | None = None) -> int:
         with threadpool_limits(options.threads):
             result = benchmark(name)(options.quick)
         for row in result if isinstance(result, list) else [result]:
-            print(_line(_cells(row, options.threads)), flush=True)
+            threads = row.threads or options.threads
+            print(_line(_cells(row, threads)), flush=True)
             if row.note:
                 print(f"    {row.note}")
             if not row.equal:
                 wrong.append(row.work if isinstance(result, list) else name)
-            rows += _rows(row, options.threads, peak_mb())
+            rows += _rows(row, threads, peak_mb())
     print(f"\nratio = median peer / median ours; load now {os.getloadavg()[0]:.1f}")
     if wrong:
         print(f"NOT EQUAL: {', '.join(wrong)}: no timing of these means anything", file=sys.stderr)
