@@ -1,6 +1,7 @@
 """What systems are made from: word vectors, training pairs, sentences to fit on, published weights."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 from repro import data
@@ -65,7 +66,8 @@ def fit_texts(config: SystemConfig) -> list[str]:
     """
     texts: list[str] = []
     for name in config.fit_on:
-        texts += data.texts_of(data.load(name, source=None if Path(name).is_file() else config.source))
+        source = "local" if Path(name).is_file() else config.source
+        texts += data.texts_of(_set(name, source, None, fingerprint(name, source)))
     distinct, _ = merge_equal(texts)
     if len(distinct) <= config.sentences:
         return distinct
@@ -80,9 +82,15 @@ def fit_note(config: SystemConfig) -> str:
 
 def training_pairs(config: SystemConfig) -> data.LabelledPairs:
     """Entailment pairs, drawn at random."""
-    pairs = data.load("nli", split="train", source=config.source, limit=config.sentences)
+    pairs = _set("nli", config.source, config.sentences, fingerprint("nli", config.source))
     assert isinstance(pairs, data.LabelledPairs)
     return pairs
+
+
+@lru_cache(maxsize=4)
+def _set(name: str, source: str, limit: int | None, content: str) -> data.DataSet:
+    # a page loads a dozen systems; `content` makes an edited file another set
+    return data.load(name, source=source, limit=limit)
 
 
 def published_folder(system: System, config: SystemConfig) -> Path:

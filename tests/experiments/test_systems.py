@@ -1,0 +1,222 @@
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.numpy import save_file
+
+from repro import data
+from repro.experiments.embeddings import encode_tasks
+from repro.experiments.systems import SYSTEMS, Missing, SystemConfig, fit_texts, load_system, loaders
+from repro.models import SentenceEncoder
+from repro.models.sbert_wk import SbertWK
+from repro.paths import PAPER_VALUES
+from repro.store import Store
+from repro.training.flow import FlowConfig
+from repro.training.infersent import InferSentConfig
+from repro.types import InputError
+
+HERE = [
+    "bert_avg",
+    "bert_cls",
+    "bert_flow",
+    "glove",
+    "infersent",
+    "sbert",
+    "sbert_flow",
+    "sbert_wk",
+    "sif",
+    "whitening",
+]
+PUBLISHED = sorted(name for name, system in SYSTEMS.items() if system.hub)
+ODD = ["zebra zzzz", "", "the dog"]
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory, sentences):
+    """A file of random vectors for the words of the microworld."""
+    words = sorted({word for text in sentences for word in text.lower().rstrip(".?!").split()})
+    rows = np.random.default_rng(0).normal(size=(len(words), 5)).round(3)
+    path = tmp_path_factory.mktemp("vectors") / "random.txt"
+    lines = [" ".join([word, *map(str, row)]) for word, row in zip(words, rows, strict=True)]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def config(tiny, vectors, monkeypatch):
+    """Everything on the tiny random BERT, random word vectors and a few hundred generated pairs."""
+    monkeypatch.setitem(loaders.INFERSENT, "embedded", InferSentConfig(hidden_dim=4, classifier_dim=8, epochs=1))
+    monkeypatch.setitem(loaders.FLOW, "embedded", FlowConfig(depth=2, hidden_dim=8, epochs=1, batch_size=64))
+    return SystemConfig(source="microworld", backbone=tiny, sentences=200, vectors=vectors)
+
+
+@pytest.fixture(scope="module")
+def tasks():
+    return {"stsb": {"test": data.load("stsb", source="microworld", limit=40)}}
+
+
+@pytest.fixture
+def published(tiny, tmp_path):
+    """A folder of models under the names of the published ones, each a small encoder in the same form."""
+    for name in PUBLISHED:
+        folder = tmp_path / "published" / SYSTEMS[name].hub.rpartition("/")[2]
+        shutil.copytree(tiny, folder, dirs_exist_ok=True)
+        if name == "use":
+            (folder / "modules.json").write_text(
+                '[{"path": "", "type": "sentence_transformers.models.Transformer"},'
+                ' {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},'
+                ' {"path": "2_Dense", "type": "sentence_transformers.models.Dense"}]'
+            )
+            for part, note in (
+                ("1_Pooling", '{"pooling_mode_mean_tokens": true}'),
+                ("2_Dense", '{"in_features": 32, "out_features": 6, "activation_function": "torch.nn.Tanh"}'),
+            ):
+                (folder / part).mkdir()
+                (folder / part / "config.json").write_text(note)
+            rng = np.random.default_rng(0)
+            weights = {"linear.weight": rng.normal(size=(6, 32)), "linear.bias": rng.normal(size=6)}
+            save_file({k: v.astype(np.float32) for k, v in weights.items()}, folder / "2_Dense" / "model.safetensors")
+    return str(tmp_path / "published")
+
+
+def test_every_system_of_the_paper_has_a_line():
+    printed = set()
+    for table in ("table1", "table2", "table3"):
+        frame = pd.read_csv(PAPER_VALUES / f"sbertlp2021_{table}.csv")
+        printed |= {row for row in frame["row"] if not row.endswith("-LP")}
+    ours = {label for system in SYSTEMS.values() for label in system.rows if label}
+    assert printed and printed <= ours and not {label for label in ours - printed if "CLS" not in label}
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_each_is_encoded_once_and_found_again(name, config, tasks):
+    store = Store()
+    loaded = load_system(name, config, store, progress=False)
+    table = encode_tasks(loaded.encoder, loaded.identity, tasks, store)
+    assert np.isfinite(table.X).all() and table.X.std() > 0 and table.X.dtype == np.float32
+    again = load_system(name, config, store, progress=False)
+
+    def never():
+        raise AssertionError("encoded twice")
+
+    found = encode_tasks(never, again.identity, tasks, store)
+    np.testing.assert_array_equal(found.X, table.X)
+    encoder = loaded.encoder()
+    X = encoder.encode(ODD)
+    assert X.shape == (3, table.X.shape[1]) and np.isfinite(X).all()
+    assert encoder.encode([]).shape == (0, X.shape[1])
+    np.testing.assert_allclose(np.linalg.norm(encoder.encode(["the dog"], normalize=True)), 1, atol=1e-5)
+    if loaded.backbone == "" or "flow" in name or name in ("sbert_wk", "whitening"):
+        with pytest.raises(InputError, match="has no layers"):
+            encoder.encode(ODD, layer=0)
+    if name in ("glove", "sif", "infersent"):
+        assert not X[:2].any() and encoder.texts_unknown == 2
+    assert "{" not in loaded.line and loaded.line == loaded.system.line
+
+
+@pytest.mark.parametrize("name", ("sif", "bert_avg", "infersent", "sbert_wk", "bert_flow", "whitening"))
+def test_the_identity_follows_what_decides_the_output(name, config):
+    store = Store()
+
+    def identity(**changes):
+        return load_system(name, replace(config, **changes), store, progress=False).identity
+
+    before = identity()
+    assert identity() == before and len(before) == 16
+    if name != "bert_avg":
+        assert identity(sentences=199) != before
+
+
+def test_fits_learn_from_the_sentences_that_are_named(config, tasks):
+    store = Store()
+    plain = load_system("whitening", config, store, progress=False)
+    target = load_system("whitening", replace(config, fit_on=("stsb",), sentences=10_000), store, progress=False)
+    assert plain.n_train == 200 and plain.note == "fitted on sentences of nli"
+    assert "200 sentences" in plain.line and target.note == "fitted on sentences of stsb"
+    whole = data.load("stsb", source="microworld")
+    texts = sorted({*whole.texts1, *whole.texts2})
+    Z = target.encoder().encode(texts)
+    np.testing.assert_allclose(np.cov(Z.T, bias=True), np.eye(Z.shape[1]), atol=1e-3)
+    assert len(fit_texts(config)) == len(set(fit_texts(config))) == 200
+    assert set(fit_texts(replace(config, seed=1))) != set(fit_texts(config))
+
+
+def test_a_flow_comes_back_from_the_store_as_it_was_fitted(config, tasks):
+    loaded = load_system("bert_flow", config, Store(), progress=False)
+    states = load_system("bert_avg", config, Store(), progress=False).encoder().encode(ODD)
+    np.testing.assert_array_equal(loaded.encoder().encode(ODD), loaded.encoder().transform(states))
+    assert not np.allclose(loaded.encoder().encode(ODD), states)
+
+
+def test_sbert_is_the_trained_cell_of_the_nli_objective(config):
+    loaded = load_system("sbert", config, Store(), progress=False)
+    encoder = loaded.encoder()
+    assert encoder.pooling == "mean" and encoder.dim == encoder.hidden_dim == 32 and loaded.n_train == 200
+    assert Store().folder("encoders", loaded.identity).is_dir()
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_weights_are_read_from_a_folder(name, config, published, tasks):
+    config = replace(config, weights=published, sentences=100)
+    loaded = load_system(name, config, Store(), progress=False)
+    X = encode_tasks(loaded.encoder, loaded.identity, tasks, Store()).X
+    assert X.shape[1] == (6 if name == "use" else 32)
+    assert SYSTEMS[name].hub.rpartition("/")[2] in loaded.line
+    if name.endswith("_wk"):
+        assert isinstance(loaded.encoder(), SbertWK)
+    elif name.endswith("cls"):
+        network = loaded.encoder()
+        assert isinstance(network, SentenceEncoder) and network.pooling == "cls"
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_without_weights_it_says_what_is_missing_and_where_to_get_it(name, config, tmp_path, monkeypatch):
+    with pytest.raises(Missing, match=f"hf download {SYSTEMS[name].hub}"):
+        load_system(name, replace(config, weights=str(tmp_path)), Store())
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(Missing, match="is not in the hub's cache on this machine"):
+        load_system(name, config, Store())
+
+
+def test_generated_word_vectors_are_not_called_glove(config):
+    loaded = load_system("glove", replace(config, vectors=None), Store())
+    assert loaded.line == "word vectors counted from generated text, mean of words"
+    X = loaded.encoder().encode(ODD)
+    assert X.shape == (3, 50) and X[2].any() and not X[:2].any()
+
+
+def test_word_vectors_of_the_users_own(config, tmp_path):
+    path = tmp_path / "mine.vec"
+    path.write_text("2 3\nthe 1 2 3\ndog 3 2 1\n", encoding="utf-8")
+    for name in ("glove", "fasttext"):
+        loaded = load_system(name, replace(config, vectors=str(path), fasttext=str(path)), Store())
+        np.testing.assert_allclose(loaded.encoder().encode(["The dog!"]), [[2, 2, 2]])
+    before = load_system("glove", replace(config, vectors=str(path)), Store())
+    assert before.line == "mine.vec, mean of words"
+    path.write_text("2 3\nthe 1 2 3\ndog 9 2 1\n", encoding="utf-8")
+    assert load_system("glove", replace(config, vectors=str(path)), Store()).identity != before.identity
+
+
+def test_vectors_that_are_missing_are_never_replaced(config, tmp_path, monkeypatch):
+    with pytest.raises(Missing, match="crawl-300d-2M-subword"):
+        load_system("fasttext", config, Store())
+    with pytest.raises(Missing, match="no word vectors"):
+        load_system("glove", replace(config, vectors=str(tmp_path / "absent.txt")), Store())
+    with pytest.raises(Missing, match="no hub mirror"):
+        load_system("infersent", replace(config, source="hub", vectors=None), Store())
+    monkeypatch.setenv("REPRO_DATA", str(tmp_path))
+    with pytest.raises(Missing, match=r"glove\.6B\.zip"):
+        load_system("sif", replace(config, source="local", vectors=None), Store())
+    with pytest.raises(InputError, match="unknown system 'elmo'"):
+        load_system("elmo", config, Store())
+
+
+def test_training_is_the_same_twice(config, tmp_path):
+    torch.manual_seed(7)
+    one = load_system("infersent", config, Store(tmp_path / "a"), progress=False).encoder().encode(ODD)
+    torch.manual_seed(8)
+    two = load_system("infersent", config, Store(tmp_path / "b"), progress=False).encoder().encode(ODD)
+    np.testing.assert_array_equal(one, two)
