@@ -5,7 +5,7 @@ from repro.reporting.figures_ablations import draw_candidates, draw_subspace
 from repro.reporting.figures_loss import draw_decomposition, draw_readouts
 from repro.reporting.figures_suites import draw_methods
 from repro.reporting.figures_wang import draw_grid, draw_readme_figure, draw_two_step
-from repro.reporting.figures_zhang import draw_reduced
+from repro.reporting.figures_zhang import draw_reduced, draw_seconds
 
 __all__ = [
     "draw_candidates",
@@ -18,6 +18,7 @@ __all__ = [
     "draw_readme_figure",
     "draw_readouts",
     "draw_reduced",
+    "draw_seconds",
     "draw_subspace",
     "draw_two_step",
 ]

@@ -1,5 +1,7 @@
 """Figures 1 to 4 of Zhang et al. (2024): score against size, a panel per encoder and setting."""
 
+from typing import Any
+
 import pandas as pd
 
 from repro.methods import FULL_SIZE, TRUNCATE, ZHANG_METHODS
@@ -11,6 +13,7 @@ from repro.reporting.style import (
     Drawing,
     add_legend,
     dim_axis,
+    look,
     new_figure,
     series_handles,
     styled,
@@ -68,7 +71,7 @@ def draw_reduced(
                         panel.get_lines()[-1].set_markersize(9)
             panel.set_title(setting if row or column else f"{setting} ({kind})", loc="left")
             sizes = sorted({*found.loc[found["backbone"] == encoder, "dim"], full})
-            dim_axis(panel, sizes, room=WIDTH / len(settings) - 0.7, label=row == len(encoders) - 1)
+            dim_axis(panel, sizes, room=WIDTH / len(settings) - 1.2, label=row == len(encoders) - 1)
         axes[row * len(settings)].set_ylabel(f"{encoder}\n{ylabel}", fontsize=10.5)
     add_legend(figure, [h for h, m in zip(series_handles(METHODS), METHODS, strict=True) if m in present])
     figure.alt = (
@@ -76,3 +79,40 @@ def draw_reduced(
         "grey: full size and one per cent below it; dotted: half the dimensions"
     )
     return figure
+
+
+@styled()
+def draw_seconds(frame: pd.DataFrame) -> Drawing:
+    """Times of PCA on a log axis, a panel per operation: the printed ones hollow, ours filled.
+
+    Args:
+        frame: columns method, operation, series and value; the series `paper` is the printed one.
+
+    Raises:
+        InputError: if there is nothing to draw.
+    """
+    if frame.empty:
+        raise InputError("nothing to draw: no ratios were given")
+    operations, series = list(dict.fromkeys(frame["operation"])), list(dict.fromkeys(frame["series"]))
+    methods = list(dict.fromkeys(frame["method"]))
+    figure, axes = new_figure(1, len(operations), height=3.8, sharey=True)
+    for panel, operation in zip(axes, operations, strict=True):
+        for i, name in enumerate(series):
+            own = frame[(frame["operation"] == operation) & (frame["series"] == name)]
+            places = [methods.index(m) + 0.22 * (i - (len(series) - 1) / 2) for m in own["method"]]
+            panel.plot(own["value"], places, label=name, linestyle="none", markersize=8, **_series(name, i))
+        panel.axvline(1, color=GREY, linewidth=1.0)
+        panel.set_xscale("log")
+        panel.set_yticks(range(len(methods)), methods)
+        panel.set_title(operation, loc="left")
+        panel.set_xlabel("times PCA's seconds")
+    axes[0].invert_yaxis()
+    add_legend(figure, axes[0].get_legend_handles_labels()[0])
+    figure.alt = (
+        f"seconds of {', '.join(methods)} as multiples of PCA's, {' and '.join(operations)}: {', '.join(series)}"
+    )
+    return figure
+
+
+def _series(name: str, position: int) -> dict[str, Any]:
+    return {**look(position), "color": GREY, "markerfacecolor": "none"} if name == "paper" else look(position)

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro.data.sets import texts_of
 from repro.experiments import suite
 from repro.experiments.embeddings import TextTable
 from repro.experiments.suite import Contender
 from repro.experiments.zhang.reduce import reduced
 from repro.experiments.zhang.tasks import Task, fit_texts
 from repro.experiments.zhang.timing import OURS, measure, seconds_of
+from repro.models.encoder import merge_equal
 from repro.reducers import make_reducer
 from repro.rows import make_rows
 from repro.store import Store
@@ -40,19 +42,20 @@ def depth_rows(
         shared: columns common to all rows.
     """
     fit, seed = table[fit_texts("inductive", task)], int(shared["seed"])
-    D = fit.shape[1]
+    judged = merge_equal(texts_of(task.splits["test"]))[0]  # as the task pages do, whose reductions the store holds
+    X, index, D = table[judged], {text: i for i, text in enumerate(judged)}, fit.shape[1]
     lines = []
     for d in dims:
         for label, inner in ((SHALLOW, ()), (DEEP, (inner_size(D, d),))):
             options: dict[str, Any] = {"hidden_layers": inner} if inner else {}
-            for size, Y in reduced("autoencoder", fit, table.X, [d], store, seed=seed, **options):
-                lines.append(Contender(label, size, "encoder", "inductive", TextTable(table.index, Y)))
+            for size, Y in reduced("autoencoder", fit, X, [d], store, seed=seed, **options):
+                lines.append(Contender(label, size, "encoder", "inductive", TextTable(index, Y)))
     scores = suite.suite_rows(lines, {task.name: task.judged}, store, rivals=_deep_over_shallow, **shared)
     makers: dict[str, Callable[[], Any]] = {
         SHALLOW: partial(make_reducer, "autoencoder", timed_dim, seed=seed),
         DEEP: partial(make_reducer, "autoencoder", timed_dim, seed=seed, hidden_layers=(inner_size(D, timed_dim),)),
     }
-    timed = measure(makers, fit, table.X, repeats=repeats, slow_repeats=repeats)
+    timed = measure(makers, fit, X, repeats=repeats, slow_repeats=repeats)
     seconds = [row for label, t in timed.items() for row in seconds_of(label, OURS, timed_dim, t)]
     return pd.concat([scores, make_rows(seconds, **shared)], ignore_index=True)
 

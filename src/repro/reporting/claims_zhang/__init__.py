@@ -2,8 +2,9 @@
 
 from repro.reporting.claims_zhang.figures import figure2, figure3, figure4
 from repro.reporting.claims_zhang.leads import encoders_of, full_size, lead, loss, playing
+from repro.reporting.claims_zhang.ratios import depth_table, ratio_frame, ratio_table, seconds_table
 from repro.reporting.claims_zhang.sufficient import halved_table, sufficient_dims, sufficient_table
-from repro.reporting.claims_zhang.table1 import printed_seconds, seconds_of, table1
+from repro.reporting.claims_zhang.table1 import table1
 from repro.reporting.claims_zhang.tables import (
     rescaled_table,
     roughness_table,
@@ -13,6 +14,7 @@ from repro.reporting.claims_zhang.tables import (
 )
 
 __all__ = [
+    "depth_table",
     "encoders_of",
     "figure2",
     "figure3",
@@ -22,11 +24,12 @@ __all__ = [
     "lead",
     "loss",
     "playing",
-    "printed_seconds",
+    "ratio_frame",
+    "ratio_table",
     "rescaled_table",
     "roughness_table",
     "score_table",
-    "seconds_of",
+    "seconds_table",
     "spectrum_table",
     "sufficient_dims",
     "sufficient_table",

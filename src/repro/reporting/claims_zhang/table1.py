@@ -1,5 +1,6 @@
 """Claims on seconds: Table 1, and one hidden layer against three (ZHANG-T1-1, -2, ZHANG-S3-1)."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pandas as pd
@@ -14,6 +15,8 @@ COLUMNS = {"fit": "Training Time (s)", "transform": "Inference time (s)"}
 SHALLOW, DEEP = "Autoencoder, 1 hidden layer", "Autoencoder, 3 hidden layers"
 PEER, OURS = "scikit-learn", "this package"
 Seconds = tuple[float, float, float]
+ENOUGH_ROWS = 5_000
+"""fitted rows from which seconds of kernel PCA speak: the paper's are 11,498, and they grow with the square"""
 
 
 def printed_seconds(what: str) -> dict[str, float]:
@@ -49,9 +52,17 @@ def table1(rows: pd.DataFrame) -> list[Measurement]:
         paper = transform["Autoencoder"] / max(transform[m] for m in ("PCA", "SVD", "GRP"))
         what = f"inference: Autoencoder by {name}, the slowest product"
         found += _ratio("ZHANG-T1-2", encoder, slowest, what, runs, paper)
-    what, paper = "inference: KPCA by Autoencoder", transform["KPCA"] / transform["Autoencoder"]
-    found += _ratio("ZHANG-T1-2", kernel, encoder, what, runs, paper)
-    return [*found, *_depth(rows, runs)]
+    paper = transform["KPCA"] / transform["Autoencoder"]
+    found += _ratio("ZHANG-T1-2", kernel, encoder, "inference: KPCA by Autoencoder", runs, paper)
+    fitted = rows.loc[rows["metric"] == "fit_seconds", "n_train"].min()
+    return [*(m if fitted >= ENOUGH_ROWS else _of_few(m, int(fitted)) for m in found), *_depth(rows, runs)]
+
+
+def _of_few(m: Measurement, fitted: int) -> Measurement:
+    """With few fitted rows kernel PCA is quicker than it should be: it can be found slow all the same, never fast."""
+    if "KPCA" not in m.what or (m.low > 1 and ": KPCA by" in m.what):
+        return m
+    return replace(m, seeds=0, what=f"{m.what} (of {fitted:,} fitted rows; {ENOUGH_ROWS:,} are needed)")
 
 
 def _depth(rows: pd.DataFrame, runs: int) -> list[Measurement]:
