@@ -17,9 +17,11 @@ KINDS = ("paper", "recorded", "live")
 DATASETS = {
     "STS-B": "stsb", "SICK-R": "sickr", "STS12": "sts12", "STS13": "sts13", "STS14": "sts14", "STS15": "sts15",
     "STS16": "sts16", "TREC": "trec", "CR": "cr", "MR": "mr", "SUBJ": "subj", "MPQA": "mpqa", "SST": "sst2",
-    "MRPC": "mrpc",
+    "MRPC": "mrpc", "SICK-E": "sicke", "20 Newsgroups": "20news",
 }  # fmt: skip
 """a table's column heading to the dataset's name here"""
+SPELLINGS = {"STS-b": "STS-B"}
+"""headings that a document spells otherwise"""
 CELL = ("method", "dataset", "metric", "dim", "readout")
 """what names one number of a table"""
 
@@ -38,7 +40,8 @@ def paper_values(paper: str, table: str) -> pd.DataFrame:
     frame = pd.read_csv(path, dtype={"note": "string"})
     percent = frame["unit"] == "percent"
     frame["value"] = frame["value"].where(~percent, frame["value"] / 100)
-    frame["dataset"] = frame["column"].map(DATASETS).fillna(frame["column"])
+    column = frame["column"].replace(SPELLINGS)
+    frame["dataset"] = column.map(DATASETS).fillna(column)
     frame["dim"] = pd.to_numeric(frame["dim"], errors="coerce").astype("Int64")
     return frame.rename(columns={"row": "method"})
 
