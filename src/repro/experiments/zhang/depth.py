@@ -28,7 +28,15 @@ def inner_size(hidden_dim: int, dim: int) -> int:
 
 
 def depth_rows(
-    table: TextTable, task: Task, dims: Sequence[int], store: Store, *, timed_dim: int, repeats: int = 2, **shared: Any
+    table: TextTable,
+    task: Task,
+    dims: Sequence[int],
+    store: Store,
+    *,
+    timed_dim: int,
+    repeats: int = 2,
+    progress: bool = True,
+    **shared: Any,
 ) -> pd.DataFrame:
     """Scores of both depths at every dim with the deep one's lead, and their seconds at one dim; inductive.
 
@@ -39,6 +47,7 @@ def depth_rows(
         store: where reduced embeddings are kept.
         timed_dim: size at which seconds are taken.
         repeats: rounds of the timing.
+        progress: show a progress bar.
         shared: columns common to all rows.
     """
     fit, seed = table[fit_texts("inductive", task)], int(shared["seed"])
@@ -50,7 +59,9 @@ def depth_rows(
             options: dict[str, Any] = {"hidden_layers": inner} if inner else {}
             for size, Y in reduced("autoencoder", fit, X, [d], store, seed=seed, **options):
                 lines.append(Contender(label, size, "encoder", "inductive", TextTable(index, Y)))
-    scores = suite.suite_rows(lines, {task.name: task.judged}, store, rivals=_deep_over_shallow, **shared)
+    scores = suite.suite_rows(
+        lines, {task.name: task.judged}, store, rivals=_deep_over_shallow, progress=progress, **shared
+    )
     makers: dict[str, Callable[[], Any]] = {
         SHALLOW: partial(make_reducer, "autoencoder", timed_dim, seed=seed),
         DEEP: partial(make_reducer, "autoencoder", timed_dim, seed=seed, hidden_layers=(inner_size(D, timed_dim),)),

@@ -63,7 +63,8 @@ def halved(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
             at = loss(rows, encoder, "PCA", setting)
             if at:
                 d = min(at, key=lambda d: abs(d - full / 2))
-                shown = f"{at[d].value:.2f} [{at[d].low:.2f}, {at[d].high:.2f}]"
+                value, low, high = (round(x, 2) + 0.0 for x in (at[d].value, at[d].low, at[d].high))  # no −0.00
+                shown = f"{value:.2f} [{low:.2f}, {high:.2f}]"
                 lines.append({"encoder": encoder, "dims": f"{d} of {full}", "setting": setting, kind: shown})
     return pd.DataFrame(lines, columns=["encoder", "dims", "setting", kind])
 

@@ -1,0 +1,274 @@
+"""Zhang's pages on a small scale: who may learn from what, one fit for all sizes, every number the task's own."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.decomposition import PCA
+
+from repro import data
+from repro.config import PROFILES
+from repro.evaluation.protocol import score_classification, score_sts
+from repro.evaluation.stats import paired_spearman_difference
+from repro.experiments import scores, zhang
+from repro.experiments.sweep import cosines_of
+from repro.experiments.zhang import encoders, kernels, reduce
+from repro.methods import FULL_SIZE, MAJORITY
+from repro.store import Store
+from repro.types import InputError
+
+FAST = ("pca", "svd", "grp", "truncate")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return Store(tmp_path_factory.mktemp("zhang"))
+
+
+@pytest.fixture(scope="module")
+def small(cell_config):
+    return replace(PROFILES["embedded"], train=replace(cell_config, pooling="mean"))
+
+
+@pytest.fixture(scope="module")
+def encoder(tiny, small, store):
+    torch.set_num_threads(1)
+    return next(zhang.load_encoders([tiny], small, store))
+
+
+@pytest.fixture(scope="module")
+def tasks(small, store):
+    wiki = replace(small.train, sentences=50)
+    return {
+        "stsb": zhang.load_task("stsb", "microworld", rows=40, wiki=wiki, store=store),
+        "trec": zhang.load_task("trec", "microworld", rows=300),
+        "sicke": zhang.load_task("sicke", "microworld", rows=60),
+    }
+
+
+def lines_of(encoder, task, store, **options):
+    chosen = {"methods": FAST, "dims": [4, 8, 16], **options}
+    return list(zhang.contenders(encoder, task, store, **chosen))
+
+
+def test_who_is_fitted_on_what(tasks):
+    task = tasks["stsb"]
+    train, test = (set(data.texts_of(task.splits[s])) for s in ("train", "test"))
+    assert set(zhang.fit_texts("inductive", task)) == train
+    assert set(zhang.fit_texts("transductive", task)) == train | test
+    assert zhang.fit_texts("wiki", task) == list(dict.fromkeys(task.wiki.texts))
+    for setting in zhang.SETTINGS:
+        texts = zhang.fit_texts(setting, task)
+        assert len(texts) == len(set(texts)), "distinct sentences"
+    with pytest.raises(InputError, match=r"wiki.*choose one of inductive, transductive"):
+        zhang.fit_texts("wiki", tasks["trec"])
+    assert "dev" not in task.splits, "nobody learns from, or is judged by, the dev pairs"
+
+
+def test_a_task_says_what_it_kept(tasks):
+    assert tasks["stsb"].describe() == "train: 40 of 2,000; test: 40 of 1,000, drawn at random"
+    assert zhang.load_task("trec", "microworld").describe() == "train: all 1,500; test: all 500"
+    assert zhang.kept("embedded", "trec", None) == 700
+    assert zhang.kept("embedded", "trec", 0) is None
+    assert zhang.kept("gpu", "trec", None) is None
+    assert zhang.kept("gpu", "trec", 9) == 9
+
+
+def test_the_wiki_setting_takes_the_profiles_number(small):
+    assert zhang.wiki_config(small, ["inductive"], None) is None
+    assert zhang.wiki_config(small, ["wiki"], None).sentences == 800
+    assert zhang.wiki_config(PROFILES["gpu"], ["wiki"], None).sentences == 2_000
+    assert zhang.wiki_config(small, ["wiki"], 7).sentences == 7
+
+
+@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    X=arrays(np.float32, (12, 6), elements=st.floats(-3, 3, width=32)),
+    a=arrays(np.float32, (7, 6), elements=st.floats(-3, 3, width=32)),
+    b=arrays(np.float32, (9, 6), elements=st.floats(-3, 3, width=32)),
+    seed=st.integers(0, 5),
+)
+def test_what_learns_nothing_is_the_same_in_every_setting(store, X, a, b, seed):
+    for name in ("grp", "truncate"):
+        ways = [dict(reduce.reduced(name, fit, X, [2, 5], store, seed=seed)) for fit in (a, b, np.vstack([a, b]))]
+        for other in ways[1:]:
+            for d, Y in ways[0].items():
+                np.testing.assert_array_equal(Y, other[d])
+
+
+def test_lines_that_learn_nothing_score_the_same_in_every_setting(encoder, tasks, store):
+    lines = lines_of(encoder, tasks["stsb"], store, settings=zhang.SETTINGS)
+    rows = zhang.suite_rows(lines, tasks["stsb"], store, experiment="e", seed=0, progress=False)
+    scored = rows[rows["metric"] == "spearman"].groupby(["method", "dim"])["value"].nunique()
+    assert (scored["GRP"] == 1).all()
+    assert (scored["Truncate"] == 1).all()
+    assert (scored["PCA"] > 1).any(), "what learns does not"
+    between = rows[(rows["setting"] == zhang.BETWEEN) & (rows["method"] == "GRP − GRP")]
+    assert len(between) == 3
+    assert (between[["value", "ci_low", "ci_high"]] == 0).all(axis=None)
+
+
+def test_one_fit_serves_all_sizes_and_sees_the_fit_set_alone(encoder, tasks, store):
+    task = tasks["trec"]
+    table = encoder.embed(task.parts, store)
+    fit = table[zhang.fit_texts("transductive", task)]
+    lines = lines_of(encoder, task, store)
+    for d in (4, 16):
+        line = next(x for x in lines if (x.method, x.dim, x.setting) == ("PCA", d, "transductive"))
+        peer = PCA(d, svd_solver="full").fit(fit.astype(np.float64))
+        expected = peer.transform(table[task.splits["test"].texts].astype(np.float64))
+        np.testing.assert_allclose(np.abs(line.table[task.splits["test"].texts]), np.abs(expected), atol=1e-4)
+    found = [(x.method, x.dim, x.setting, x.backbone) for x in lines]
+    assert found[0] == (FULL_SIZE, 32, "", encoder.name)
+    assert len(found) == len(set(found)) == 1 + 4 * 3 * 2
+
+
+def test_slow_reductions_come_from_the_store(store, monkeypatch):
+    X = np.random.default_rng(0).standard_normal((40, 8)).astype(np.float32)
+    for name in ("kpca", "autoencoder"):
+        first = dict(reduce.reduced(name, X, X[:9], [2, 4], store, seed=1))
+        assert {d: Y.shape for d, Y in first.items()} == {2: (9, 2), 4: (9, 4)}
+        with monkeypatch.context() as patch:
+            patch.setattr(reduce.np, "save", lambda *a, **k: pytest.fail("computed again"))
+            again = dict(reduce.reduced(name, X, X[:9], [2, 4], store, seed=1))
+            with pytest.raises(pytest.fail.Exception):  # another seed is another reduction
+                list(reduce.reduced(name, X, X[:9], [2, 4], store, seed=2))
+        for d, Y in first.items():
+            np.testing.assert_array_equal(Y, again[d])
+    assert dict(reduce.reduced("pca", X[:5], X, [6, 7], store)) == {}, "beyond n − 1"
+
+
+def test_the_autoencoder_has_sizes_of_its_own_and_no_wiki(encoder, tasks, store):
+    lines = lines_of(
+        encoder,
+        tasks["stsb"],
+        store,
+        methods=("pca", "autoencoder"),
+        settings=("inductive", "wiki"),
+        trained_dims=[0.25],
+    )
+    assert [(x.dim, x.setting) for x in lines if x.method == "Autoencoder"] == [(8, "inductive")]
+    assert {x.setting for x in lines if x.method == "PCA"} == {"inductive", "wiki"}
+
+
+def test_a_variant_stands_beside_its_method(encoder, tasks, store):
+    variants = [
+        zhang.Variant("pca", "standardized", {"standardize": True}),
+        zhang.Variant("kpca", zhang.RESCALED, rescale=True),
+    ]
+    lines = lines_of(encoder, tasks["trec"], store, methods=("pca", "kpca"), variants=variants)
+    at = {(x.method, x.dim, x.setting): x.table.X for x in lines}
+    assert not np.allclose(at["PCA", 8, "inductive"], at["PCA", 8, "inductive, standardized"])
+    # the Gaussian kernel with γ = 1/D, its scores divided by √(2γ)
+    expected = at["KPCA", 8, "inductive"] * np.sqrt(32 / 2)
+    np.testing.assert_allclose(at["KPCA", 8, f"inductive, {zhang.RESCALED}"], expected, rtol=1e-5)
+    rows = zhang.suite_rows(lines, tasks["trec"], store, experiment="e", seed=0, progress=False)
+    leads = rows[rows["metric"] == "accuracy_lead"]
+    compared = set(leads.loc[leads["setting"].str.contains(","), "method"])
+    assert compared == {f"{m} − {FULL_SIZE}" for m in ("PCA", "KPCA")}, "variants meet full size alone"
+
+
+def test_rows_are_the_tasks_own_scores_with_paired_leads(encoder, tasks, store, monkeypatch):
+    task = tasks["stsb"]
+    lines = lines_of(encoder, task, store)
+    rows = zhang.suite_rows(lines, task, store, experiment="e", seed=3, progress=False)
+    at = {(x.method, x.dim, x.setting): x for x in lines}
+    pairs = task.splits["test"]
+    for r in rows[rows["metric"] == "spearman"].itertuples():
+        line = at[r.method, r.dim, "" if r.method == FULL_SIZE else r.setting]
+        assert r.value == pytest.approx(score_sts(line.table.__getitem__, pairs, seed=3).value, abs=1e-12)
+    leads = rows[rows["metric"] == "spearman_lead"].set_index(["method", "dim", "setting"])
+    lead = leads.loc["SVD − PCA", 8, "inductive"]
+    cosines = [cosines_of(at[m, 8, "inductive"].table, pairs) for m in ("SVD", "PCA")]
+    expected = paired_spearman_difference(*cosines, pairs.scores, subsets=pairs.subsets, seed=3)
+    assert (lead["value"], lead["ci_low"]) == pytest.approx((expected.value, expected.low), abs=1e-12)
+    assert f"GRP − {FULL_SIZE}" in leads.index.get_level_values(0)
+    assert leads.loc[f"PCA − {FULL_SIZE}"].index.get_level_values("setting").nunique() == 2
+    assert "PCA − SVD" not in leads.index.get_level_values(0), "each pair is compared once"
+    fitted = dict(zip(rows["setting"].fillna(""), rows["n_train"], strict=True))
+    assert fitted["inductive"] == len(zhang.fit_texts("inductive", task))
+    assert fitted["transductive"] == len(zhang.fit_texts("transductive", task))
+    assert rows.loc[rows["method"] == FULL_SIZE, "n_train"].isna().all()
+
+    trec = tasks["trec"]
+    lines = lines_of(encoder, trec, store)
+    rows = zhang.suite_rows(lines, trec, store, experiment="e", seed=3, progress=False)
+    score = score_classification(lines[-1].table.__getitem__, trec.judged, seed=3)
+    own = rows[(rows["method"] == "Truncate") & (rows["dim"] == 16) & (rows["setting"] == "transductive")]
+    assert own["value"].item() == score.value
+    assert rows.loc[rows["method"] == MAJORITY, "value"].item() == score.floor
+    monkeypatch.setattr(scores, "score_classification", lambda *a, **k: pytest.fail("fitted again"))
+    jumps = zhang.roughness_rows(lines, trec, store, experiment="e", seed=3)
+    accuracies = rows[(rows["metric"] == "accuracy") & (rows["method"] == "PCA") & (rows["setting"] == "inductive")]
+    expected = accuracies.sort_values("dim")["value"].diff().dropna().std(ddof=0)
+    found = jumps[(jumps["method"] == "PCA") & (jumps["setting"] == "inductive")]["value"].item()
+    assert found == pytest.approx(expected)
+
+
+def test_pairs_are_judged_on_every_split(encoder, tasks, store):
+    task = tasks["sicke"]
+    lines = lines_of(encoder, task, store, methods=("pca",), dims=[8])
+    rows = zhang.suite_rows(lines, task, store, experiment="e", seed=0, progress=False)
+    assert rows.loc[rows["method"] == MAJORITY, "value"].item() > 0.3
+    assert set(task.judged) == {"train", "dev", "test"}
+
+
+def test_roughness_needs_three_sizes_that_all_share(encoder, tasks, store):
+    task = tasks["trec"]
+    lines = lines_of(encoder, task, store, dims=[4, 8])
+    with pytest.raises(InputError, match="2 sizes in inductive: roughness needs at least 3"):
+        zhang.roughness_rows(lines, task, store, experiment="e", seed=0)
+
+
+def test_the_autoencoders_roughness_is_held_against_the_roughest_other(encoder, tasks, store):
+    task = tasks["trec"]
+    lines = lines_of(encoder, task, store, methods=("pca", "grp", "autoencoder"), settings=("inductive",))
+    rows = zhang.roughness_rows(lines, task, store, experiment="e", seed=0).set_index("method")["value"]
+    assert rows["Autoencoder − others"] == pytest.approx(rows["Autoencoder"] - max(rows["PCA"], rows["GRP"]))
+
+
+def test_only_the_sigmoid_is_indefinite_and_repeats_make_null_eigenvalues(encoder, tasks, store):
+    task = tasks["stsb"]
+    train = task.splits["train"]
+    doubled = replace(train, texts1=(*train.texts1[:30], *train.texts1[:10]))
+    task = replace(task, splits={**task.splits, "train": doubled})
+    rows = zhang.spectrum_rows(encoder.name, encoder.embed(task.parts, store), task, experiment="e", seed=0)
+    at = rows.set_index(["metric", "setting", "method"])["value"]
+    for kernel in ("rbf", "rbf, median", "poly", "cosine"):
+        for setting in ("distinct sentences", "with repeats"):
+            assert at["smallest_eigenvalue", setting, f"KPCA, {kernel}"] > -1e-12
+            assert at["negative_eigenvalues", setting, f"KPCA, {kernel}"] == 0
+    X = np.random.default_rng(0).standard_normal((60, 8))
+    smallest = {name: kernels.spectrum(X, *kernel)[0] for name, kernel in kernels.KERNELS.items()}
+    assert smallest.pop("sigmoid") < -1e-3
+    assert smallest.pop("sigmoid, median") < -1e-3
+    assert min(smallest.values()) > -1e-9
+    assert abs(at["smallest_eigenvalue", "with repeats", "KPCA, rbf, median"]) < 1e-12
+    assert at["smallest_eigenvalue", "distinct sentences", "KPCA, rbf, median"] > 1e-12
+
+
+def test_encoders_by_name(small, store, tiny):
+    assert zhang.choose_encoders(None, small) == zhang.AT_HAND
+    assert zhang.choose_encoders(None, PROFILES["paper"]) == zhang.PAPER
+    with pytest.raises(InputError, match="expected one or more different names"):
+        zhang.choose_encoders(["a", "a"], small)
+    (trained,) = zhang.load_encoders([zhang.TRAINED], small, store)
+    assert trained.name.endswith("+ SimCSE")
+    assert trained.encoder().hidden_dim == 32
+    first, second = zhang.load_encoders([encoders.MINILM, tiny], small, store)
+    assert (first.name, first.unit_rows, second.unit_rows) == ("all-MiniLM-L6-v2", True, False)
+    assert encoders.NamedEncoder("stsb-bert-base", lambda: None, "").note.startswith("fine-tuned on STS-B")
+    X = encoders.unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]], np.float32))
+    np.testing.assert_allclose(X, [[0.6, 0.8], [0, 0]], rtol=1e-6)
+
+
+def test_dims_may_be_shares_of_the_full_size():
+    assert zhang.dims_of(384, [0.5, 48, 384, 0.125]) == [48, 192]
+    with pytest.raises(InputError, match=r"dims are \[500\]: expected sizes from 1 to 383"):
+        zhang.dims_of(384, [500])
+    with pytest.raises(InputError, match="unknown method 'tsne'"):
+        list(zhang.contenders(None, None, None, methods=["tsne"], dims=[2]))
