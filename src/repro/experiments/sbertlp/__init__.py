@@ -3,17 +3,18 @@
 from repro.experiments.sbertlp import cases, clusters, mapping, neighbours, sts, sweeps
 from repro.experiments.sbertlp.encoded import Encoded, encode_systems, load_systems, lp, with_training
 from repro.experiments.sbertlp.mapping import grids, map_texts
-from repro.experiments.sbertlp.tasks import SUITES, Tasks, documents, load_tasks, scored, sentences
+from repro.experiments.sbertlp.tasks import SUITES, Posts, Tasks, load_posts, load_tasks, scored, sentences
 
 __all__ = [
     "SUITES",
     "Encoded",
+    "Posts",
     "Tasks",
     "cases",
     "clusters",
-    "documents",
     "encode_systems",
     "grids",
+    "load_posts",
     "load_systems",
     "load_tasks",
     "lp",

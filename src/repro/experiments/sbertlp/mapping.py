@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from repro.data.sets import ScoredPairs
+from repro.data.sets import ScoredPairs, texts_of
 from repro.evaluation.sts import sts_spearman
 from repro.experiments.embeddings import TextTable
 from repro.models.encoder import merge_equal
@@ -123,3 +123,9 @@ def best(grid: pd.DataFrame) -> Choice:
     """The best combination; of equal ones the first, with the fewest neighbours and dims."""
     top = grid.loc[grid["value"].idxmax()]
     return Choice(int(top["n_neighbors"]), int(top["dim"]), float(top["value"]))
+
+
+def choose_on(table: TextTable, dev: ScoredPairs, *, neighbors: Sequence[int], dims: Sequence[int]) -> Choice:
+    """The best neighbours and dims on dev pairs, the mapping fitted on their own sentences."""
+    judged = texts_of(dev)
+    return best(grid_scores(map_texts(table, judged, judged, neighbors, max(dims)), dims, sts_score(dev)))

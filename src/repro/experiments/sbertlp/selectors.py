@@ -10,8 +10,8 @@ from scipy.spatial.distance import pdist
 from repro.reducers.locality import nearest
 from repro.types import Array, check_same_length
 
-SAMPLE = 500
-"""points whose distances or neighbourhoods are compared"""
+SAMPLE, PLACES = 500, 100
+"""points whose distances, and whose neighbourhoods, are compared"""
 
 
 def residual_variance(X: Array, Y: Array, *, sample: int = SAMPLE) -> float:
@@ -21,7 +21,7 @@ def residual_variance(X: Array, Y: Array, *, sample: int = SAMPLE) -> float:
     return float(1 - np.corrcoef(pdist(X[rows].astype(np.float64)), pdist(Y[rows].astype(np.float64)))[0, 1] ** 2)
 
 
-def procrustes_statistic(X: Array, Y: Array, n_neighbors: int, *, sample: int = SAMPLE) -> float:
+def procrustes_statistic(X: Array, Y: Array, n_neighbors: int, *, sample: int = PLACES) -> float:
     """Mean over points of what no shift, turn and scaling of a point's neighbourhood in Y brings onto that in X.
 
     For centred neighbourhoods A (k+1, D) and B (k+1, p) this is 1 − (Σ s_i)² / (‖A‖² ‖B‖²), s the singular values of
@@ -44,7 +44,7 @@ def procrustes_statistic(X: Array, Y: Array, n_neighbors: int, *, sample: int = 
         size = (A**2).sum() * (B**2).sum()
         # AᵀB and the square root of A·Aᵀ times that of B·Bᵀ have the same singular values, the latter only k + 1
         singular = np.linalg.svd(_root(A) @ _root(B), compute_uv=False).sum()
-        lost.append(1 - singular**2 / size if size > 0 else 0.0)
+        lost.append(max(1 - singular**2 / size, 0.0) if size > 0 else 0.0)
     return float(np.mean(lost))
 
 

@@ -17,6 +17,7 @@ from repro.experiments.sbertlp.selectors import procrustes_statistic, residual_v
 from repro.experiments.sbertlp.tasks import scored, sentences
 from repro.experiments.sweep import cosines_of
 from repro.rows import make_rows
+from repro.types import Array
 
 STS = ("stsb", "sickr")
 SENTIMENT = ("mr", "cr", "sst2")
@@ -25,7 +26,8 @@ RANGES = {"sts": (128, 300), "sentiment": (16, 64)}
 """dims that Section 4.6.2 calls best"""
 NEIGHBOURS, RANGE = "neighbours = ", "best in range"
 """setting of the rows of the sweep; method of the rows on the range of dims"""
-SELECTORS = {"residual variance": residual_variance, "Procrustes": procrustes_statistic}
+STATISTICS = ("residual variance", "Procrustes")
+"""metrics of the rows that hold them"""
 
 
 def neighbours_setting(k: int) -> str:
@@ -69,43 +71,40 @@ def sweep_rows(
              **percentiles(values[0], draws[:, 0]).columns}
         )  # fmt: skip
         for i, (k, d) in enumerate(cells, 1):
-            found = percentiles(values[i], draws[:, i])
-            rows.append({**own, "dim": d, "setting": neighbours_setting(k), **found.columns})
-        rows += [
-            {**own, "metric": f"{metric}_lead", **row}
-            for row in (
-                *_over_neighbours(
-                    cells, values[1:], draws[:, 1:], _selected(system.table, mapped, judged, cells, values)
-                ),
-                *_over_dims(cells, values[1:], draws[:, 1:], "sts" if metric == "spearman" else "sentiment"),
-            )
-        ]
+            here = percentiles(values[i], draws[:, i])
+            rows.append({**own, "dim": d, "setting": neighbours_setting(k), **here.columns})
+        dim = cells[int(np.argmax(values[1:]))][1]
+        found = _statistics(system.table[judged], mapped, judged, dim)
+        for statistic, by_k in found.items():
+            rows += [{**own, "metric": statistic, "dim": dim, "setting": neighbours_setting(k), "value": v}
+                     for k, v in by_k.items()]  # fmt: skip
+        picked = {statistic: min(by_k, key=by_k.__getitem__) for statistic, by_k in found.items()}
+        compared = _over_neighbours(cells, values[1:], draws[:, 1:], picked)
+        compared += _over_dims(cells, values[1:], draws[:, 1:], "sts" if metric == "spearman" else "sentiment")
+        rows += [{**own, "metric": f"{metric}_lead", **row} for row in compared]
     return make_rows(rows, **{"readout": "encoder", **shared})
 
 
-def selector_table(
-    system: Encoded,
-    splits: Mapping[str, Mapping[str, DataSet]],
-    names: Sequence[str],
-    rows: pd.DataFrame,
-    *,
-    neighbors: Sequence[int],
-) -> pd.DataFrame:
-    """By dataset and number of neighbours, both statistics and the score, at the dim of the best score."""
-    lines = []
-    for name in names:
-        judged = sentences(*_evaluated(splits[name]).values())
-        at = rows[(rows["dataset"] == name) & rows["setting"].fillna("").str.startswith(NEIGHBOURS)]
-        dim = int(at.loc[at["value"].idxmax(), "dim"])
-        mapped = map_texts(system.table, judged, judged, neighbors, dim)
-        score = at[at["dim"] == dim].set_index("setting")["value"]
-        for k, one in mapped.items():
-            X, Y = system.table[judged], one.table[judged]
-            lines.append(
-                {"dataset": name, "dim": dim, "neighbours": k, "residual variance": residual_variance(X, Y),
-                 "Procrustes": procrustes_statistic(X, Y, k), "score": 100 * score[neighbours_setting(k)]}
-            )  # fmt: skip
-    return pd.DataFrame(lines)
+def by_neighbours(rows: pd.DataFrame) -> pd.DataFrame:
+    """The scores of `sweep_rows` with a column `neighbours`, empty for the system itself."""
+    scores = rows[rows["metric"].isin(["spearman", "accuracy"])]
+    number = scores["setting"].str.removeprefix(NEIGHBOURS)
+    return scores.assign(neighbours=pd.to_numeric(number).astype("Int64"))
+
+
+def selector_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """By dataset and number of neighbours, both statistics and the score ×100, at the dim of the best score.
+
+    Args:
+        rows: of one system.
+    """
+    keys = ["dataset", "dim", "neighbours"]
+    number = rows["setting"].fillna("").str.removeprefix(NEIGHBOURS)
+    rows = rows.assign(neighbours=pd.to_numeric(number, errors="coerce").astype("Int64"))
+    found = rows[rows["metric"].isin(STATISTICS)].pivot_table(index=keys, columns="metric", values="value", sort=False)
+    scores = rows[rows["metric"].isin(["spearman", "accuracy"])].dropna(subset=["neighbours"])
+    table = found.assign(score=100 * scores.groupby(keys)["value"].mean().reindex(found.index))
+    return table.reset_index().rename_axis(columns=None)
 
 
 def _evaluated(splits: Mapping[str, DataSet]) -> dict[str, DataSet]:
@@ -127,21 +126,12 @@ def _drawn(tables: Sequence[TextTable], splits: Mapping[str, DataSet], seed: int
     return values, draws, "accuracy"
 
 
-def _selected(
-    table: TextTable,
-    mapped: Mapping[int, Mapped],
-    judged: Sequence[str],
-    cells: Sequence[tuple[int, int]],
-    values: Floats,
-) -> dict[str, int]:
-    """The number of neighbours that each statistic picks, at the dim of the best score."""
-    dim = cells[int(np.argmax(values[1:]))][1]
-    X, Y = table[judged], {k: prefix(one.table, dim)[judged] for k, one in mapped.items() if (k, dim) in cells}
-    residual = {k: residual_variance(X, each) for k, each in Y.items()}
-    local = {k: procrustes_statistic(X, each, k) for k, each in Y.items()}
+def _statistics(X: Array, mapped: Mapping[int, Mapped], judged: Sequence[str], dim: int) -> dict[str, dict[int, float]]:
+    """Both statistics at one dim, by number of neighbours."""
+    Y = {k: prefix(one.table, dim)[judged] for k, one in mapped.items() if dim <= one.table.X.shape[1]}
     return {
-        "residual variance": min(residual, key=residual.__getitem__),
-        "Procrustes": min(local, key=local.__getitem__),
+        STATISTICS[0]: {k: residual_variance(X, each) for k, each in Y.items()},
+        STATISTICS[1]: {k: procrustes_statistic(X, each, k) for k, each in Y.items()},
     }
 
 

@@ -3,9 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from repro import data
 from repro.data.sets import DataSet, LabelledTexts, ScoredPairs, texts_of
 from repro.models.encoder import merge_equal
+from repro.seeding import make_rng
 from repro.types import InputError, check_dim
 
 SUITES = {
@@ -23,6 +27,10 @@ FOREIGN = "nli"
 """training sentences of sets that have none: those SBERT learned from"""
 FOREIGN_ROWS = 2_500
 """pairs of them that are kept at most: a mapping is fitted on their sentences, in memory that grows with the square"""
+POSTS = {"embedded": (600, 60)}
+"""posts of 20 Newsgroups that a profile judges, and words of each; all and whole where it names none"""
+DEV_POSTS = 3_000
+"""posts to choose by where all are judged"""
 
 
 @dataclass(frozen=True)
@@ -82,27 +90,69 @@ def kept(profile: str, name: str, split: str, rows: int | None) -> int | None:
     return min(asked or FOREIGN_ROWS, FOREIGN_ROWS) if name == FOREIGN else asked
 
 
-def documents(
-    source: str, *, limit: int | None, words: int | None, split: str = "all", seed: int = 0
-) -> tuple[LabelledTexts, int]:
-    """Posts of 20 Newsgroups, cut after some words, and how many there are before the draw.
+@dataclass(frozen=True)
+class Posts:
+    """Posts of 20 Newsgroups to cluster, and others to choose by."""
+
+    judged: LabelledTexts
+    dev: LabelledTexts
+    available: int
+    """posts before the draw"""
+    words: int | None
+    """words kept of each post"""
+
+    @property
+    def parts(self) -> dict[str, dict[str, DataSet]]:
+        """What has to be encoded."""
+        return {"judged": {"all": self.judged}, "dev": {"all": self.dev}}
+
+    def describe(self) -> str:
+        """How many posts, and how much of them, in words."""
+        cut = "whole posts" if self.words is None else f"first {self.words} words"
+        drawn = f"{len(self.judged):,} of {self.available:,} posts, drawn at random"
+        judged = drawn if len(self.judged) < self.available else f"all {self.available:,} posts"
+        return f"judged: {judged}; {len(self.dev):,} posts to choose by; {cut} of each"
+
+
+def load_posts(
+    source: str,
+    *,
+    profile: str = "paper",
+    documents: int | None = None,
+    dev: int | None = None,
+    words: int | None = None,
+    seed: int = 0,
+) -> Posts:
+    """Posts of both splits; those to choose by are others, unless all are judged.
 
     Args:
         source: local, hub or microworld.
-        limit: posts kept, drawn at random; None keeps all.
-        words: words kept of each post; None keeps whole posts, which encoders cut at their own length.
-        split: train, test or all.
+        profile: whose numbers hold where none are asked for.
+        documents: posts to judge, drawn at random; 0 keeps all.
+        dev: posts to choose by; None is half as many, or `DEV_POSTS` of all.
+        words: words kept of each post; 0 keeps whole posts, which encoders cut at their own length.
         seed: of the draw.
     """
-    found = data.load("20news", split=split, source=source)
+    found = data.load("20news", split="all", source=source)
     if not isinstance(found, LabelledTexts):
         raise InputError(f"20news holds {type(found).__name__}: expected texts with a class each")
-    drawn = data.take(found, limit, seed=seed)
-    assert isinstance(drawn, LabelledTexts)
-    if words is not None:
+    standard = POSTS.get(profile, (0, 0))
+    documents, words = (
+        given if asked is None else asked for asked, given in zip((documents, words), standard, strict=True)
+    )
+    if words:
         check_dim(words, what="words")
-        drawn = replace(drawn, texts=tuple(" ".join(text.split()[:words]) for text in drawn.texts))
-    return drawn, len(found)
+        found = replace(found, texts=tuple(" ".join(text.split()[:words]) for text in found.texts))
+    order = make_rng(seed, "posts").permutation(len(found))
+    kept = min(documents or len(found), len(found))
+    rest = order[kept:] if kept < len(found) else order
+    chosen = rest[: dev or (max(kept // 2, 1) if kept < len(found) else DEV_POSTS)]
+    return Posts(_rows(found, order[:kept]), _rows(found, chosen), len(found), words or None)
+
+
+def _rows(found: LabelledTexts, rows: NDArray[np.int64]) -> LabelledTexts:
+    rows = np.sort(rows)
+    return replace(found, texts=tuple(found.texts[i] for i in rows), labels=found.labels[rows])
 
 
 def sentences(*parts: DataSet) -> list[str]:

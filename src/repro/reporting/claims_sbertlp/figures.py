@@ -32,10 +32,12 @@ def neighbours_and_dims(rows: pd.DataFrame) -> list[Measurement]:
 
 def _hardest(claim: str, rows: pd.DataFrame, method: str, what: str) -> list[Measurement]:
     kept = rows[(rows["method"] == method) & rows["metric"].str.endswith("_lead")]
-    each = {
-        name: estimate(part, deterministic=bool(part["n_train"].isna().all())) for name, part in kept.groupby("dataset")
-    }
-    if not each:
-        return []
-    name, e = min(each.items(), key=lambda item: item[1].value)
-    return [effect(claim, e, f"{what}, smallest of {len(each)} sets ({name})")]
+    found = []
+    for backbone, own in kept.groupby("backbone", sort=False):
+        each = {
+            name: estimate(part, deterministic=bool(part["n_train"].isna().all()))
+            for name, part in own.groupby("dataset")
+        }
+        name, e = min(each.items(), key=lambda item: item[1].value)
+        found.append(effect(claim, e, f"{what}, smallest of {len(each)} sets ({backbone}, {name})"))
+    return found
