@@ -237,6 +237,7 @@ def test_only_the_sigmoid_is_indefinite_and_repeats_make_null_eigenvalues(encode
     doubled = replace(train, texts1=(*train.texts1[:30], *train.texts1[:10]))
     task = replace(task, splits={**task.splits, "train": doubled})
     rows = zhang.spectrum_rows(encoder.name, encoder.embed(task.parts, store), task, experiment="e", seed=0)
+    assert set(rows["setting"]) == {"distinct sentences", "with repeats"}
     at = rows.set_index(["metric", "setting", "method"])["value"]
     for kernel in ("rbf", "rbf, median", "poly", "cosine"):
         for setting in ("distinct sentences", "with repeats"):

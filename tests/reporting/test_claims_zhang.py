@@ -91,6 +91,13 @@ def test_one_seed_is_noise_for_what_is_drawn_and_none_for_what_is_not():
     assert grp.half > 1.96
 
 
+def test_who_is_first_is_not_said_of_one_encoder():
+    rows = table(as_printed)
+    one = claims_zhang.figure2(rows[rows["backbone"] == OURS])
+    assert "ZHANG-S42-13" not in {m.claim_id for m in one}
+    assert "ZHANG-S42-2" in {m.claim_id for m in one}
+
+
 def test_random_projection_must_be_equal_to_the_last_digit():
     rows = table(as_printed)
     moved = (rows["setting"] == leads.BETWEEN) & (rows["method"] == "GRP − GRP")

@@ -36,8 +36,8 @@ def spectrum(X: Array, kernel: str, gamma: str | None) -> Array:
 def spectrum_rows(name: str, table: TextTable, task: Task, *, rows: int = ROWS, **shared: Any) -> pd.DataFrame:
     """The smallest eigenvalue per kernel as a share of the largest, and how many of them are negative.
 
-    Twice per kernel: of distinct training sentences, and of the training set as it comes, repeats and all, where equal
-    rows make eigenvalues of exactly zero that rounding scatters to both sides.
+    Of distinct training sentences, and, where some repeat, of the training set as it comes: equal rows make eigenvalues
+    of exactly zero, which rounding scatters to both sides.
 
     Args:
         name: of the encoder.
@@ -46,9 +46,11 @@ def spectrum_rows(name: str, table: TextTable, task: Task, *, rows: int = ROWS, 
         rows: at most so many, drawn at random.
         shared: columns common to all rows.
     """
-    given = list(texts_of(task.splits["train"]))
+    sets = {"distinct sentences": fit_texts("inductive", task), "with repeats": list(texts_of(task.splits["train"]))}
+    if len(sets["with repeats"]) == len(sets["distinct sentences"]):
+        del sets["with repeats"]
     found: list[dict[str, Any]] = []
-    for setting, texts in (("distinct sentences", fit_texts("inductive", task)), ("with repeats", given)):
+    for setting, texts in sets.items():
         order = make_rng(int(shared["seed"]), "kernel rows").permutation(len(texts))[:rows]
         X = table[[texts[i] for i in order]]
         for label, (kernel, gamma) in KERNELS.items():

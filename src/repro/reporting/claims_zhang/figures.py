@@ -9,30 +9,27 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.stats import seed_half_width
 from repro.methods import FULL_SIZE, ZHANG_METHODS
+from repro.reporting.claims_zhang.everywhere import on_every_task
 from repro.reporting.claims_zhang.leads import (
-    BETWEEN,
     WITHIN,
     absent,
     encoders_of,
     equivalent,
     full_size,
     lead,
-    loss,
     playing,
 )
 from repro.reporting.estimates import Estimate, effect, estimates, mean, sameness, weakest
 from repro.reporting.verdict import Measurement
 
-LEARNED = ("PCA", "SVD", "KPCA", "Autoencoder")
 POINT = 1.0
-"""what counts as no loss, in points or per cent"""
+"""what counts as no loss, in points"""
 
 
 def figure2(rows: pd.DataFrame) -> list[Measurement]:
     """What STS-B can say, the kernel's eigenvalues included."""
-    found = [*_everywhere(rows, "STS-B"), *_negative_eigenvalues(rows)]
+    found = [*on_every_task(rows, "STS-B"), *_negative_eigenvalues(rows)]
     if simcse := playing(rows, "simcse"):
         found += [*_pca_above_full(rows, simcse), *_alike("ZHANG-S42-5", rows, simcse, "KPCA", "STS-B")]
         found += _levelled(rows, simcse)
@@ -50,7 +47,7 @@ def figure2(rows: pd.DataFrame) -> list[Measurement]:
 
 def figure3(rows: pd.DataFrame) -> list[Measurement]:
     """What TREC can say."""
-    found = [*_everywhere(rows, "TREC"), *_rough(rows, "TREC")]
+    found = [*on_every_task(rows, "TREC"), *_rough(rows, "TREC")]
     for encoder in encoders_of(rows):
         found += _alike("ZHANG-S42-3", rows, encoder, "SVD", "TREC")
     if simcse := playing(rows, "simcse"):
@@ -60,66 +57,11 @@ def figure3(rows: pd.DataFrame) -> list[Measurement]:
 
 def figure4(rows: pd.DataFrame) -> list[Measurement]:
     """What SICK-E can say."""
-    found = [*_everywhere(rows, "SICK-E"), *_rough(rows, "SICK-E"), *_kernel_worse(rows, "SICK-E")]
+    found = [*on_every_task(rows, "SICK-E"), *_rough(rows, "SICK-E"), *_kernel_worse(rows, "SICK-E")]
     found += _named_gains(rows, ("roberta", "xlm-r"), "SICK-E")
     if xlm := playing(rows, "xlm-r"):
         return [*found, *_svd_saves_xlm(rows, xlm)]
     return [*found, absent("ZHANG-C-1", "paraphrase-xlm-r-multilingual-v1")]
-
-
-def _everywhere(rows: pd.DataFrame, task: str) -> list[Measurement]:
-    """Claims that hold for every task: 1, 8, 9, 11 and 13."""
-    found = []
-    for encoder in encoders_of(rows):
-        full, _ = full_size(rows, encoder)
-        at = {s: loss(rows, encoder, "PCA", s) for s in WITHIN}
-        half = {s: min(e, key=lambda d: abs(d - full / 2)) for s, e in at.items() if e}
-        if half:
-            s = max(half, key=lambda s: at[s][half[s]].value)
-            what = f"{task}, {encoder}: per cent lost by PCA at {half[s]} of {full} dims ({s})"
-            found.append(effect("ZHANG-S42-1", at[s][half[s]], what, null=POINT, direction=-1))
-    if simcse := playing(rows, "simcse"):
-        leads = lead(rows, simcse, "GRP", FULL_SIZE, "inductive")
-        if leads:
-            d, e = max(leads.items(), key=lambda item: item[1].value)
-            what = f"{task}, {simcse}: largest lead of GRP over full size ({d} dims)"
-            found.append(effect("ZHANG-S42-8", e, what, direction=-1))
-    between = rows[(rows["setting"] == BETWEEN) & (rows["method"] == "GRP − GRP")]
-    if len(between):
-        largest = 100 * float(between["value"].abs().max())
-        found.append(
-            Measurement("ZHANG-S42-9", "sameness", largest, largest, largest, margin=0.0,
-                        seeds=int(between["seed"].nunique()),
-                        what=f"{task}: largest difference of GRP between the settings, {len(between)} cells")
-        )  # fmt: skip
-    for method in LEARNED:
-        gains = [lead(rows, encoder, method, method, BETWEEN) for encoder in encoders_of(rows)]
-        each = [e for at in gains for e in at.values()]
-        if each:
-            what = f"{task}, {method}: transductive less inductive, mean over sizes and encoders"
-            found.append(effect("ZHANG-S42-11", mean(each), what))
-    return [*found, *_first_of_five(rows, task)]
-
-
-def _first_of_five(rows: pd.DataFrame, task: str) -> list[Measurement]:
-    """How many ranks PCA stands before the next best of the five, over encoders, settings and sizes that all have.
-
-    The interval is Student's over those cells, as if they were unrelated.
-    """
-    kept = rows[rows["metric"].isin(["spearman", "accuracy"]) & rows["setting"].isin(WITHIN)]
-    table = kept.pivot_table(index=["backbone", "setting", "dim"], columns="method", values="value", aggfunc="mean")
-    if not set(ZHANG_METHODS) <= set(table):
-        return []
-    ranks = table[list(ZHANG_METHODS)].dropna().rank(axis=1, ascending=False)
-    if len(ranks) < 3:
-        return []
-    means = ranks.mean()
-    second = str(means.drop("PCA").idxmin())
-    ahead = (ranks[second] - ranks["PCA"]).to_numpy(float)
-    half, value = seed_half_width(ahead), float(ahead.mean())
-    what = f"{task}: mean rank of {second}, the best of the others, less PCA's {means['PCA']:.2f} ({len(ranks)} cells)"
-    seeds = int(kept["seed"].nunique())
-    return [Measurement("ZHANG-S42-13", "effect", value, value - half, value + half, seeds=seeds, what=what)]
 
 
 def _over_settings(rows: pd.DataFrame, encoder: str, winner: str, rival: str) -> list[Estimate]:
