@@ -68,7 +68,7 @@ def draw_reduced(
                 if len(line):
                     draw_line(panel, line, kind, position=METHODS.index(method))
                     if method == "PCA":  # kernel PCA often lies on it
-                        panel.get_lines()[-1].set_markersize(9)
+                        panel.get_lines()[-1].set_markersize(7.5)
             panel.set_title(setting if row or column else f"{setting} ({kind})", loc="left")
             sizes = sorted({*found.loc[found["backbone"] == encoder, "dim"], full})
             dim_axis(panel, sizes, room=WIDTH / len(settings) - 1.2, label=row == len(encoders) - 1)

@@ -28,7 +28,7 @@ PAPER = (
     "sentence-transformers/stsb-bert-large",
     "princeton-nlp/sup-simcse-roberta-large",
 )
-"""their six, in the order of their Section 4"""
+"""their six, in the order of their Section 4; SimCSE's [CLS] state is read without the layer that its package adds"""
 UNIT = {MINILM, "all-mpnet-base-v2"}
 """published with a last module that divides every row by its length"""
 POOLING = {MINILM: "mean"}
