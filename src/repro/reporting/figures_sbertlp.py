@@ -79,15 +79,15 @@ def draw_votes(votes: pd.DataFrame) -> Drawing:
     own = 100 * votes["3-NN with oneself"]
     plain = 100 * votes["3-NN"]
     predicted = 100 * votes["predicted"]
-    ends = (float(min(predicted.min(), plain.min())) - 2, 101.0)
+    ends = (float(predicted.min()) - 2, 101.0)
     axes.plot(ends, ends, color=GREY, linewidth=1.2, linestyle="--")
     for i, (part, name) in enumerate(((two, "two classes"), (~two, "more classes"))):
-        axes.plot(predicted[part], own[part], linestyle="none", label=f"with oneself, {name}", **look(i))
-    axes.plot(predicted, plain, linestyle="none", color=GREY, marker="x", label="without")
+        axes.plot(predicted[part], own[part], linestyle="none", label=f"own vote, {name}", **look(i))
+    axes.plot(predicted, plain, linestyle="none", color=GREY, marker="x", label="no own vote")
     axes.set_xlabel("1 − (1 − q)², in per cent")
     axes.set_ylabel("3-NN accuracy × 100")
     handles, _ = axes.get_legend_handles_labels()
-    add_legend(figure, handles)
+    add_legend(figure, handles, columns=2)
     figure.alt = "3-NN accuracy with a vote for oneself lies along 1 − (1 − q)²; without it, below"
     return figure
 

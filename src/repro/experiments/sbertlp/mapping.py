@@ -19,6 +19,8 @@ NEIGHBORS = (5, 10, 15, 20, 30, 50, 75, 100)
 DIMS = (16, 32, 64, 128, 256, 300)
 FEW = {"embedded": ((10, 30, 100), (16, 32, 64, 128, 256))}
 """shorter grids of neighbours and dims"""
+CLEAR = 4
+"""sentences per dim at least, where a choice made on one set is carried over to another"""
 CHOSEN, ORACLE = "chosen on dev", "chosen on test"
 TRANSDUCTIVE, INDUCTIVE = "transductive", "inductive"
 
@@ -123,6 +125,16 @@ def best(grid: pd.DataFrame) -> Choice:
     """The best combination; of equal ones the first, with the fewest neighbours and dims."""
     top = grid.loc[grid["value"].idxmax()]
     return Choice(int(top["n_neighbors"]), int(top["dim"]), float(top["value"]))
+
+
+def within(grid: pd.DataFrame, n: int) -> pd.DataFrame:
+    """The combinations of a grid that can be carried over to n sentences: k < n, and dims well below n.
+
+    In n − 1 dims the coordinates of n sentences are a whole basis, and every two sentences are equally far apart
+    whatever they say; dims up to a quarter of n keep clear of that. The smallest dim is always left.
+    """
+    ceiling = max(n // CLEAR, int(grid["dim"].min()))
+    return grid[(grid["n_neighbors"] < n) & (grid["dim"] <= ceiling)]
 
 
 def choose_on(table: TextTable, dev: ScoredPairs, *, neighbors: Sequence[int], dims: Sequence[int]) -> Choice:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from repro.data.sets import DataSet, LabelledPairs, LabelledTexts
-from repro.evaluation.classify import majority_share, pair_features
+from repro.evaluation.classify import FOLDS, majority_share, pair_features
 from repro.evaluation.knn import knn_correct, knn_cv_correct
 from repro.evaluation.protocol import Score
 from repro.experiments.embeddings import TextTable
@@ -23,6 +23,7 @@ from repro.experiments.sbertlp.mapping import (
     grid_scores,
     map_texts,
     prefix,
+    within,
 )
 from repro.experiments.sbertlp.tasks import sentences
 from repro.experiments.suite import Contender, suite_rows
@@ -95,11 +96,14 @@ def contenders(
         if system.loaded.system.name not in mapped_on:
             continue
         own: dict[str, dict[str, TextTable]] = {setting: {} for setting in SETTINGS}
-        choice = best(grid(table, {s: splits[DEV][s] for s in ("train", "dev")}, neighbors, dims, judged="dev"))
+        on_dev = grid(table, {s: splits[DEV][s] for s in ("train", "dev")}, neighbors, dims, judged="dev")
         for name in names:
             judged = sentences(*splits[name].values())
             mapped = map_texts(table, judged, judged, neighbors, max(dims))
-            picks = {SETTINGS[0]: choice, SETTINGS[1]: best(_scores(mapped, splits[name], dims))}
+            picks = {
+                SETTINGS[0]: best(within(on_dev, len(judged))),
+                SETTINGS[1]: best(_scores(mapped, splits[name], dims)),
+            }
             for setting, pick in picks.items():
                 k = max((k for k in mapped if k <= pick.n_neighbors), default=min(mapped))
                 dim = min(pick.dim, mapped[k].table.X.shape[1])
@@ -137,12 +141,13 @@ def inductive_lines(
     for system in systems:
         table = system.table
         lines.append(Contender(system.method, table.X.shape[1], "encoder", "", table, system.backbone))
-        choice = best(grid(table, {s: splits[DEV][s] for s in ("train", "dev")}, neighbors, dims, judged="dev"))
+        on_dev = grid(table, {s: splits[DEV][s] for s in ("train", "dev")}, neighbors, dims, judged="dev")
         for setting in (TRANSDUCTIVE, INDUCTIVE):
             by_task = {}
             for name in names:
                 train, everything = splits[name]["train"], sentences(*splits[name].values())
                 fit = everything if setting == TRANSDUCTIVE else sentences(train)
+                choice = best(within(on_dev, len(fit)))
                 mapped = map_texts(table, fit, everything, [choice.n_neighbors], choice.dim)
                 by_task[name] = mapped[choice.n_neighbors].table
             lines.append(
@@ -169,6 +174,19 @@ def knn_rows(lines: Sequence[Contender], tasks: Tasks, store: Store, *, whole: b
         for self_neighbour in (False, True)
     ]  # fmt: skip
     return pd.concat([frames[0], frames[1][frames[1]["method"] != MAJORITY]], ignore_index=True)
+
+
+def probeable(tasks: Tasks) -> list[str]:
+    """Sets on which a linear classifier can be cross-validated: every class has a training row for each fold."""
+    found = []
+    for name, splits in tasks.items():
+        part = splits.get("train", splits.get("all"))
+        if (
+            isinstance(part, LabelledTexts | LabelledPairs)
+            and np.unique(part.labels, return_counts=True)[1].min() >= FOLDS
+        ):
+            found.append(name)
+    return found
 
 
 def votes(lines: Sequence[Contender], tasks: Tasks) -> pd.DataFrame:

@@ -27,7 +27,7 @@ FOREIGN = "nli"
 """training sentences of sets that have none: those SBERT learned from"""
 FOREIGN_ROWS = 2_500
 """pairs of them that are kept at most: a mapping is fitted on their sentences, in memory that grows with the square"""
-POSTS = {"embedded": (600, 60)}
+POSTS = {"embedded": (400, 40)}
 """posts of 20 Newsgroups that a profile judges, and words of each; all and whole where it names none"""
 DEV_POSTS = 3_000
 """posts to choose by where all are judged"""
