@@ -12,7 +12,16 @@ from repro.evaluation.cluster import INDICATORS, indicators, kmeans
 from repro.evaluation.stats import percentiles
 from repro.experiments.embeddings import TextTable
 from repro.experiments.sbertlp.encoded import Encoded, lp
-from repro.experiments.sbertlp.mapping import CHOSEN, ORACLE, TRANSDUCTIVE, best, grid_scores, map_texts, prefix
+from repro.experiments.sbertlp.mapping import (
+    CHOSEN,
+    ORACLE,
+    TRANSDUCTIVE,
+    best,
+    grid_scores,
+    map_texts,
+    prefix,
+    within,
+)
 from repro.experiments.suite import Contender
 from repro.rows import make_rows
 from repro.seeding import derive_seed, make_rng
@@ -54,7 +63,8 @@ def contenders(
             continue
         for setting, posts in zip(SETTINGS, (dev, judged), strict=True):
             mapped = map_texts(table, posts.texts, posts.texts, neighbors, max(dims))
-            pick = best(grid_scores(mapped, dims, _nmi(posts, seed)))
+            on_posts = grid_scores(mapped, dims, _nmi(posts, seed))
+            pick = best(on_posts if posts is judged else within(on_posts, len(posts)))
             if posts is not judged:
                 mapped = map_texts(table, judged.texts, judged.texts, [pick.n_neighbors], pick.dim)
             one = mapped[pick.n_neighbors]
