@@ -56,8 +56,15 @@ def test_a_task_that_was_encoded_before_is_found_again(tiny, sentences):
 
     encoder, store = SentenceEncoder.load(tiny), Store()
     first = {"a": task(*sentences[:6])}
-    encode_tasks(lambda: encoder, "id", first, store)
-    both = encode_tasks(lambda: encoder, "id", first | {"b": task(*sentences[4:9])}, store)
-    assert encoder.texts_encoded == 6 + 5
+    made = []
+
+    def make():
+        made.append(encoder)
+        return encoder
+
+    encode_tasks(make, "id", first, store)
+    both = encode_tasks(make, "id", first | {"b": task(*sentences[4:9]), "c": task(*sentences[2:5])}, store)
+    assert encoder.texts_encoded == 6 + 5 + 3
+    assert len(made) == 2  # once a call, whatever the number of tasks
     assert both.X.shape == (9, encoder.hidden_dim)
     np.testing.assert_array_equal(both[sentences[:9]], encoder.encode(sentences[:9], readout="encoder"))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -75,7 +76,7 @@ def encode_tasks(
     """Embeddings of all texts of some tasks, an entry of the store per task: pages that share a task share its entry.
 
     Args:
-        encoder: called only if some task has to be encoded.
+        encoder: called once, and only if some task has to be encoded.
         identity: digest of the encoder's weights and everything else that decides its output.
         tasks: the splits of each task, by name.
         store: where the matrices are kept.
@@ -83,8 +84,9 @@ def encode_tasks(
     """
     index: dict[str, int] = {}
     parts: list[Array] = []
+    made_once = cache(encoder)
     for splits in tasks.values():
-        table, _ = encode_once(encoder, identity, all_texts(list(splits.values())), store, progress=progress)
+        table, _ = encode_once(made_once, identity, all_texts(list(splits.values())), store, progress=progress)
         new = [text for text in table.index if text not in index]
         start = len(index)
         index.update((text, start + i) for i, text in enumerate(new))
