@@ -69,10 +69,10 @@ def draw_reduced(
                     draw_line(panel, line, kind, position=METHODS.index(method))
                     if method == "PCA":  # kernel PCA often lies on it
                         panel.get_lines()[-1].set_markersize(7.5)
-            panel.set_title(setting if row or column else f"{setting} ({kind})", loc="left")
+            panel.set_title(setting, loc="left")
             sizes = sorted({*found.loc[found["backbone"] == encoder, "dim"], full})
             dim_axis(panel, sizes, room=WIDTH / len(settings) - 1.2, label=row == len(encoders) - 1)
-        axes[row * len(settings)].set_ylabel(f"{encoder}\n{ylabel}", fontsize=10.5)
+        axes[row * len(settings)].set_ylabel(f"{encoder}\n{ylabel} ({kind})", fontsize=10)
     add_legend(figure, [h for h, m in zip(series_handles(METHODS), METHODS, strict=True) if m in present])
     figure.alt = (
         f"{ylabel} of {', '.join(present)} against dimension for {' and '.join(encoders)}, {' and '.join(settings)}; "
