@@ -21,7 +21,7 @@ from repro.reducers.kernel_matrix import (
     kernel_values,
     unit_rows,
 )
-from repro.reducers.lanczos import SINGLE, WIDTH, block_lanczos, most_columns, smallest_of
+from repro.reducers.lanczos import SINGLE, WIDTH, block_lanczos, smallest_of
 from repro.reducers.linear import right_singular_vectors, shares
 from repro.reducers.neighbors import RowIndex
 from repro.reducers.reducer import Reducer, check_components
@@ -231,7 +231,7 @@ class KPCA(Reducer):
 
     def _lanczos(self, basis: Array, count: int) -> tuple[Array, Array, float] | None:
         n = len(basis)
-        if n <= DENSE_ROWS or 3 * most_columns(count) > n:
+        if n <= max(DENSE_ROWS, 4 * (count + WIDTH)):  # the search takes two to three times count columns
             return None
         for dtype in (np.float32, np.float64):
             K = self._matrix(basis, dtype)
