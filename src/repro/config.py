@@ -152,7 +152,7 @@ PROFILES: dict[str, Profile] = {
         name="embedded",
         train=TrainConfig(sentences=6_400, check_every=34),  # three checks; each costs four steps
         step_two=StepTwoConfig(check_every=20),
-        dims=(2048, 512, 256, 128, 64, 32, 16, 8, 4),
+        dims=(2048, 256, 128, 64, 32, 16, 8, 4),
         candidates=(128, 64, 32, 16, 8),
         probe_rows=1_000,
     ),
