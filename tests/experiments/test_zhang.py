@@ -15,6 +15,7 @@ from repro.config import PROFILES
 from repro.evaluation.protocol import score_classification, score_sts
 from repro.evaluation.stats import paired_spearman_difference
 from repro.experiments import scores, zhang
+from repro.experiments.embeddings import unit_rows
 from repro.experiments.sweep import cosines_of
 from repro.experiments.zhang import encoders, kernels, reduce
 from repro.methods import FULL_SIZE, MAJORITY
@@ -263,7 +264,7 @@ def test_encoders_by_name(small, store, tiny):
     first, second = zhang.load_encoders([encoders.MINILM, tiny], small, store)
     assert (first.name, first.unit_rows, second.unit_rows) == ("all-MiniLM-L6-v2", True, False)
     assert encoders.NamedEncoder("stsb-bert-base", lambda: None, "").note.startswith("fine-tuned on STS-B")
-    X = encoders.unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]], np.float32))
+    X = unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]], np.float32))
     np.testing.assert_allclose(X, [[0.6, 0.8], [0, 0]], rtol=1e-6)
 
 

@@ -3,15 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from repro.data.sets import DataSet
-from repro.experiments.embeddings import TextTable, encode_tasks
+from repro.experiments.embeddings import TextTable, encode_tasks, unit_rows
 from repro.experiments.systems import SYSTEMS, Loaded, Missing, SystemConfig, load_system
 from repro.models.backbone import MINILM
 from repro.store import Store
-from repro.types import Array, InputError
+from repro.types import InputError
 
 
 @dataclass(frozen=True)
@@ -75,11 +74,6 @@ def encode_systems(
             table = table.map(unit_rows)  # published with a last module that does so
         encoded.append(Encoded(loaded, table, row if row and takes[row] == name else name))
     return encoded
-
-
-def unit_rows(X: Array) -> Array:
-    """Rows of X (n, D) divided by their lengths; a zero row stays."""
-    return np.asarray(X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12), X.dtype)
 
 
 def with_training(rows: pd.DataFrame, systems: Sequence[Encoded]) -> pd.DataFrame:

@@ -4,18 +4,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
-
 from repro.config import Profile, digest
 from repro.data.sets import DataSet
 from repro.experiments.cell import backbone_identity
-from repro.experiments.embeddings import TextTable, encode_tasks
+from repro.experiments.embeddings import TextTable, encode_tasks, unit_rows
 from repro.experiments.grid import train_all
 from repro.experiments.sweep import hidden_dim_of
 from repro.models import SentenceEncoder
 from repro.models.backbone import MINILM
 from repro.store import Store
-from repro.types import Array, Encoder, InputError
+from repro.types import Encoder, InputError
 
 TRAINED = "trained"
 """the profile's backbone after unsupervised SimCSE at full size, as Wang et al.'s pages train it"""
@@ -57,11 +55,6 @@ class NamedEncoder:
         """Embeddings of all texts of some parts, an entry of the store for each."""
         table = encode_tasks(self.encoder, self.identity, parts, store, progress=progress)
         return table.map(unit_rows) if self.unit_rows else table
-
-
-def unit_rows(X: Array) -> Array:
-    """Rows of X (n, D) divided by their lengths; a zero row stays."""
-    return np.asarray(X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12), X.dtype)
 
 
 def choose_encoders(names: Sequence[str] | None, profile: Profile) -> tuple[str, ...]:
