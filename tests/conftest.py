@@ -21,6 +21,21 @@ def repro_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
+@pytest.fixture
+def repro(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[object, str, str]]:
+    """Run the command; its exit code, output and complaints."""
+
+    from repro.cli import main
+
+    def run(*arguments: object) -> tuple[object, str, str]:
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return stopped.value.code, captured.out, captured.err
+
+    return run
+
+
 @pytest.fixture(scope="session")
 def sentences() -> tuple[str, ...]:
     """Six hundred sentences of the microworld."""

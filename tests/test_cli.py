@@ -16,19 +16,6 @@ needs_real_data = pytest.mark.skipif(data_folder() is None, reason="REPRO_DATA i
 
 
 @pytest.fixture
-def repro(capsys):
-    """Run the command; its exit code, output and complaints."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return stopped.value.code, captured.out, captured.err
-
-    return run
-
-
-@pytest.fixture
 def no_data(monkeypatch):
     monkeypatch.delenv("REPRO_DATA", raising=False)
 

@@ -7,23 +7,9 @@ import numpy as np
 import pytest
 
 from repro import cli_reduce
-from repro.cli import main
 from repro.reducers import REDUCERS, make_reducer
 
 OPTIONS = {"autoencoder": {"epochs": 3}, "sbertlp": {"n_neighbors": 8}, "grp": {}}
-
-
-@pytest.fixture
-def repro(capsys):
-    """Run the command; its exit code, output and complaints."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return stopped.value.code, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

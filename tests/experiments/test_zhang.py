@@ -15,10 +15,12 @@ from repro.config import PROFILES
 from repro.evaluation.protocol import score_classification, score_sts
 from repro.evaluation.stats import paired_spearman_difference
 from repro.experiments import scores, zhang
-from repro.experiments.embeddings import unit_rows
+from repro.experiments.embeddings import TextTable
+from repro.experiments.published import as_published
 from repro.experiments.sweep import cosines_of
 from repro.experiments.zhang import encoders, kernels, reduce
 from repro.methods import FULL_SIZE, MAJORITY
+from repro.models.backbone import MINILM
 from repro.store import Store
 from repro.types import InputError
 
@@ -261,11 +263,12 @@ def test_encoders_by_name(small, store, tiny):
     (trained,) = zhang.load_encoders([zhang.TRAINED], small, store)
     assert trained.name.endswith("+ SimCSE")
     assert trained.encoder().hidden_dim == 32
-    first, second = zhang.load_encoders([encoders.MINILM, tiny], small, store)
-    assert (first.name, first.unit_rows, second.unit_rows) == ("all-MiniLM-L6-v2", True, False)
+    first, second = zhang.load_encoders([MINILM, tiny], small, store)
+    assert first.name == "all-MiniLM-L6-v2"
     assert encoders.NamedEncoder("stsb-bert-base", lambda: None, "").note.startswith("fine-tuned on STS-B")
-    X = unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]], np.float32))
-    np.testing.assert_allclose(X, [[0.6, 0.8], [0, 0]], rtol=1e-6)
+    table = TextTable({"a": 0, "b": 1}, np.array([[3.0, 4.0], [0.0, 0.0]], np.float32))
+    np.testing.assert_allclose(as_published(first.name, table).X, [[0.6, 0.8], [0, 0]], rtol=1e-6)
+    assert as_published(second.name, table) is table
 
 
 def test_dims_may_be_shares_of_the_full_size():

@@ -92,8 +92,3 @@ def encode_tasks(
         index.update((text, start + i) for i, text in enumerate(new))
         parts.append(table[new])
     return TextTable(index, np.concatenate(parts))
-
-
-def unit_rows(X: Array) -> Array:
-    """Rows of X (n, D) divided by their lengths; a zero row stays."""
-    return np.asarray(X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12), X.dtype)

@@ -58,7 +58,7 @@ def contenders(
     chosen: list[dict[str, object]] = []
     for system in systems:
         table = system.table
-        lines.append(Contender(system.method, table.X.shape[1], "encoder", "", table, system.backbone))
+        lines.append(system.line)
         if system.loaded.system.name not in mapped_on:
             continue
         for setting, posts in zip(SETTINGS, (dev, judged), strict=True):

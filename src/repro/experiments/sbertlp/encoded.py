@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import pandas as pd
 
 from repro.data.sets import DataSet
-from repro.experiments.embeddings import TextTable, encode_tasks, unit_rows
+from repro.experiments.embeddings import TextTable, encode_tasks
+from repro.experiments.published import as_published
+from repro.experiments.suite import Contender
 from repro.experiments.systems import SYSTEMS, Loaded, Missing, SystemConfig, load_system
-from repro.models.backbone import MINILM
 from repro.store import Store
 from repro.types import InputError
 
@@ -26,6 +27,15 @@ class Encoded:
     def backbone(self) -> str:
         """What it was made from."""
         return self.loaded.backbone or self.loaded.system.name
+
+    @property
+    def line(self) -> Contender:
+        """The system itself, as a line of a table."""
+        return Contender(self.method, self.table.X.shape[1], "encoder", "", self.table, self.backbone)
+
+    def mapped(self, setting: str, by_task: Mapping[str, TextTable]) -> Contender:
+        """The system under the mapping, fitted for each task, as a line of a table."""
+        return Contender(lp(self.method), None, "encoder", setting, self.table, self.backbone, by_task)
 
     @property
     def deterministic(self) -> bool:
@@ -70,8 +80,7 @@ def encode_systems(
     for loaded in systems:
         row, name = loaded.system.row, loaded.system.name
         table = encode_tasks(loaded.encoder, loaded.identity, parts, store, progress=progress)
-        if loaded.backbone == MINILM:
-            table = table.map(unit_rows)  # published with a last module that does so
+        table = as_published(loaded.backbone, table)
         encoded.append(Encoded(loaded, table, row if row and takes[row] == name else name))
     return encoded
 

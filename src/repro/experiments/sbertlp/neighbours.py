@@ -92,7 +92,7 @@ def contenders(
     chosen: list[dict[str, object]] = []
     for system in systems:
         table = system.table
-        lines.append(Contender(system.method, table.X.shape[1], "encoder", "", table, system.backbone))
+        lines.append(system.line)
         if system.loaded.system.name not in mapped_on:
             continue
         own: dict[str, dict[str, TextTable]] = {setting: {} for setting in SETTINGS}
@@ -112,10 +112,7 @@ def contenders(
                     {"method": lp(system.method), "setting": setting, "dataset": name, "neighbours": k, "dims": dim,
                      "fitted on": mapped[k].fitted}
                 )  # fmt: skip
-        lines += [
-            Contender(lp(system.method), None, "encoder", setting, table, system.backbone, by_task)
-            for setting, by_task in own.items()
-        ]
+        lines += [system.mapped(setting, by_task) for setting, by_task in own.items()]
     return lines, pd.DataFrame(chosen)
 
 
@@ -140,7 +137,7 @@ def inductive_lines(
     lines: list[Contender] = []
     for system in systems:
         table = system.table
-        lines.append(Contender(system.method, table.X.shape[1], "encoder", "", table, system.backbone))
+        lines.append(system.line)
         on_dev = grid(table, {s: splits[DEV][s] for s in ("train", "dev")}, neighbors, dims, judged="dev")
         for setting in (TRANSDUCTIVE, INDUCTIVE):
             by_task = {}
@@ -150,9 +147,7 @@ def inductive_lines(
                 choice = best(within(on_dev, len(fit)))
                 mapped = map_texts(table, fit, everything, [choice.n_neighbors], choice.dim)
                 by_task[name] = mapped[choice.n_neighbors].table
-            lines.append(
-                Contender(lp(system.method), None, "encoder", f"{setting}, {CHOSEN}", table, system.backbone, by_task)
-            )
+            lines.append(system.mapped(f"{setting}, {CHOSEN}", by_task))
     return lines
 
 

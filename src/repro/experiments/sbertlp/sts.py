@@ -50,7 +50,7 @@ def contenders(
     chosen: list[dict[str, object]] = []
     for system in systems:
         table = system.table
-        lines.append(Contender(system.method, table.X.shape[1], "encoder", "", table, system.backbone))
+        lines.append(system.line)
         if system.loaded.system.name not in mapped_on:
             continue
         tables: dict[str, dict[str, TextTable]] = {setting: {} for setting in SETTINGS}
@@ -63,10 +63,7 @@ def contenders(
                     {"method": lp(system.method), "setting": setting, "dataset": name,
                      "neighbours": choice.n_neighbors, "dims": choice.dim, "fitted on": mapped.fitted}
                 )  # fmt: skip
-        lines += [
-            Contender(lp(system.method), None, "encoder", setting, table, system.backbone, by_task)
-            for setting, by_task in tables.items()
-        ]
+        lines += [system.mapped(setting, by_task) for setting, by_task in tables.items()]
     return lines, pd.DataFrame(chosen)
 
 

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 from repro import config as repro_config
 from repro.config import digest
-from repro.experiments.cell import backbone_identity, train_cell
+from repro.experiments.cell import train_cell
+from repro.experiments.published import states_identity
 from repro.experiments.systems.fitted import fitted_flow, fitted_whitening, trained_infersent
 from repro.experiments.systems.material import fit_note, fit_texts, published_folder, training_pairs, words_of
 from repro.experiments.systems.system import Loaded, Missing, System, SystemConfig
@@ -79,7 +80,7 @@ def states(
 ) -> Loaded:
     """States of a network as it is; its embeddings are shared with every page that reads the same network."""
     name = backbone or config.backbone
-    identity = digest({"backbone": backbone_identity(name), "pooling": pooling})
+    identity = states_identity(name, pooling)
     return Loaded(system, partial(SentenceEncoder.load, name, pooling=pooling), identity, name, None, "")
 
 

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from repro.config import Profile, digest
+from repro.config import Profile
 from repro.data.sets import DataSet
-from repro.experiments.cell import backbone_identity
-from repro.experiments.embeddings import TextTable, encode_tasks, unit_rows
+from repro.experiments.embeddings import TextTable, encode_tasks
 from repro.experiments.grid import train_all
+from repro.experiments.published import as_published, states_identity
 from repro.experiments.sweep import hidden_dim_of
 from repro.models import SentenceEncoder
 from repro.models.backbone import MINILM
@@ -27,8 +27,6 @@ PAPER = (
     "princeton-nlp/sup-simcse-roberta-large",
 )
 """their six, in the order of their Section 4; SimCSE's [CLS] state is read without the layer that its package adds"""
-UNIT = {MINILM, "all-mpnet-base-v2"}
-"""published with a last module that divides every row by its length"""
 POOLING = {MINILM: "mean"}
 """where the published pooling is not recorded beside the weights"""
 
@@ -43,8 +41,6 @@ class NamedEncoder:
     """makes the encoder; called only if something has to be encoded"""
     identity: str
     """digest of everything that decides its output, length of rows aside"""
-    unit_rows: bool = False
-    """divide every row by its length, as the published encoder does"""
 
     @property
     def note(self) -> str:
@@ -54,7 +50,7 @@ class NamedEncoder:
     def embed(self, parts: Mapping[str, Mapping[str, DataSet]], store: Store, *, progress: bool = True) -> TextTable:
         """Embeddings of all texts of some parts, an entry of the store for each."""
         table = encode_tasks(self.encoder, self.identity, parts, store, progress=progress)
-        return table.map(unit_rows) if self.unit_rows else table
+        return as_published(self.name, table)
 
 
 def choose_encoders(names: Sequence[str] | None, profile: Profile) -> tuple[str, ...]:
@@ -87,6 +83,5 @@ def load_encoders(names: Sequence[str], profile: Profile, store: Store) -> Itera
             yield NamedEncoder(f"{config.backbone} + SimCSE", partial(getattr, cell, "encoder"), cell.key)
             continue
         short, pooling = name.rstrip("/").split("/")[-1], POOLING.get(name)
-        identity = digest({"backbone": backbone_identity(name), "pooling": pooling})
         load = partial(SentenceEncoder.load, name, pooling=pooling)
-        yield NamedEncoder(short, load, identity, unit_rows=short in UNIT)
+        yield NamedEncoder(short, load, states_identity(name, pooling))
