@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from repro.config import PROFILES, StepTwoConfig, TrainConfig, digest, module_digest, override, profile
+from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, LoraConfig
 from repro.types import InputError
 
 
@@ -21,6 +22,8 @@ def test_the_digest_names_every_setting():
         "learning_rate": 1e-4, "max_length": 16, "epochs": 2.0, "sentences": 5, "check_every": 1,
         "checkpoint_by": "encoder", "mask_duplicates": False, "dropout": 0.2, "corpus": "c", "validation": "v",
         "objective": "nli", "layers": 1, "warmup": 0.1, "difference": "signed",
+        "prefixes": (8, 16), "examples": "triples", "angle": ANGLE_PRESETS["code"], "lora": LoraConfig(),
+        "espresso": ESPRESSO_FORMS["code"], "bidirectional": True, "final_norm": "all",
         "source": "local", "bf16": True, "threads": 2, "save_every": 1, "seed": 1,
     }  # fmt: skip
     assert set(changed) == set(TrainConfig.__dataclass_fields__)

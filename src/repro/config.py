@@ -7,24 +7,29 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, AngleConfig, EspressoConfig, LoraConfig
+from repro.recipes import NLI_RECIPES, RECIPES
 from repro.types import DataSource, InputError, check_dim, one_of
 
 Pooling = Literal["cls", "mean", "last", "avg_first_last"]
 Activation = Literal["tanh", "identity"]
+Objective = Literal["simcse", "nli", "angle", "matryoshka", "ese"]
+SCALING = ("angle", "matryoshka", "ese")
+"""objectives of ESE's comparison: AnglE on entailment pairs, without a pooler"""
 
 
 @dataclass(frozen=True)
 class TrainConfig:
     """One end-to-end training: objective, backbone, pooler width, data and schedule (PROTOCOLS §2.1, §2.2)."""
 
-    objective: Literal["simcse", "nli"] = "simcse"
-    """contrastive on plain sentences, or a softmax classifier on entailment pairs"""
+    objective: Objective = "simcse"
+    """contrastive on plain sentences; or on entailment pairs a softmax classifier, AnglE, AnglE on prefixes, ESE"""
     backbone: str = "repro-tiny"
     """shipped name, local folder or hub id"""
     layers: int | None = None
     """blocks kept of the backbone, from the first; None keeps all"""
     dim: int = 128
-    """embedding size d; may exceed the hidden size"""
+    """embedding size d of the pooler; may exceed the hidden size. `ese` has no pooler: its compressed size k"""
     pooling: Pooling = "cls"
     activation: Activation = "tanh"
     temperature: float = 0.05
@@ -44,6 +49,18 @@ class TrainConfig:
     """readout whose dev Spearman picks the checkpoint"""
     mask_duplicates: bool = True
     """leave equal texts out of the negatives; False is SimCSE as published"""
+    prefixes: tuple[int, ...] = ()
+    """sizes that `matryoshka` trains; those above the hidden size are left out, the hidden size is added"""
+    examples: Literal["pairs", "triples"] = "pairs"
+    """of the AnglE objectives: pairs labelled 1 or 0, or premises with an entailed and a contradicted hypothesis"""
+    angle: AngleConfig = ANGLE_PRESETS["paper"]
+    espresso: EspressoConfig = ESPRESSO_FORMS["paper"]
+    lora: LoraConfig | None = None
+    """train low-rank adapters in place of the backbone's weights"""
+    bidirectional: bool = False
+    """let the tokens of a decoder backbone see those after them"""
+    final_norm: Literal["last", "all", "none"] = "last"
+    """which states pass the final norm of a backbone that has one"""
     dropout: float | None = None
     """dropout of every layer; None keeps the backbone's own"""
     difference: Literal["abs", "signed"] = "abs"
@@ -62,7 +79,9 @@ class TrainConfig:
     def __post_init__(self) -> None:
         check_dim(self.dim)
         check_dim(self.sentences, what="sentences")
-        one_of(self.objective, ("simcse", "nli"), "objective")
+        one_of(self.objective, get_args(Objective), "objective")
+        one_of(self.examples, ("pairs", "triples"), "examples")
+        one_of(self.final_norm, ("last", "all", "none"), "final_norm")
         one_of(self.difference, ("abs", "signed"), "difference")
         if self.layers is not None:
             check_dim(self.layers, what="layers")
@@ -122,30 +141,6 @@ class Profile:
     probe_rows: int | None = None
     """rows of each split of a classification set that suites of tasks keep; None keeps all"""
 
-
-RECIPES: dict[tuple[str, str | None], dict[str, Any]] = {
-    # The contrastive loss of a network this small falls to 0.06 within 150 steps at dropout 0.1 and stops
-    # teaching; on Wikipedia sentences dropout 0.4 keeps it near 1 and lifts STS-B dev from 0.16 to 0.40 instead
-    # of 0.22 (results/tiny_recipe.parquet). Generated sentences share most words and are hard to tell apart as it
-    # is: there that dropout teaches nothing, and mean pooling is lifted (0.26 to 0.29), which on Wikipedia
-    # sentences it is not (0.54 to 0.47).
-    ("repro-tiny", "local"): {"batch_size": 64, "learning_rate": 1e-3, "dropout": 0.4},
-    ("repro-tiny", "hub"): {"batch_size": 64, "learning_rate": 1e-3, "dropout": 0.4},
-    ("repro-tiny", "microworld"): {"batch_size": 64, "learning_rate": 3e-4, "pooling": "mean"},
-    ("bert-base-uncased", None): {"batch_size": 64, "learning_rate": 3e-5},
-    ("bert-large-uncased", None): {"batch_size": 64, "learning_rate": 1e-5},
-    ("roberta-base", None): {"batch_size": 512, "learning_rate": 1e-5},
-    ("roberta-large", None): {"batch_size": 512, "learning_rate": 3e-5},
-}
-"""(backbone, source) to the settings that suit it; source None holds for all. The last four are SimCSE's own."""
-NLI_RECIPES: dict[tuple[str, str | None], dict[str, Any]] = {
-    # A hundred steps do not teach this network entailment with dropout (loss 1.09, ln 3 = 1.10); without it the
-    # loss falls to 1.04 in 150 steps and STS-B dev rises from 0.16 to 0.28.
-    ("repro-tiny", "local"): {"learning_rate": 1e-3, "dropout": 0.0, "sentences": 6_400},
-    ("repro-tiny", "hub"): {"learning_rate": 1e-3, "dropout": 0.0, "sentences": 6_400},
-    ("repro-tiny", "microworld"): {"learning_rate": 1e-3, "pooling": "mean", "sentences": 6_000},
-}
-"""the same for the `nli` objective; others have Sentence-BERT's learning rate"""
 
 PROFILES: dict[str, Profile] = {
     "embedded": Profile(

@@ -57,7 +57,7 @@ def test_what_a_cell_remembers(cell_config):
     assert cell.history.best_score == max(value for _, value in cell.history.checks)
     assert cell.dev_before == score(SentenceEncoder.load(cell_config.backbone), "encoder")
     manifest = json.loads((cell.folder / "manifest.json").read_text())
-    assert manifest["config"] == asdict(cell_config)
+    assert manifest["config"] == json.loads(json.dumps(asdict(cell_config)))
 
 
 def test_a_training_killed_by_the_system_resumes_to_the_same_bytes(cell_config, python, tmp_path, weights_of):

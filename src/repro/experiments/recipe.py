@@ -1,4 +1,4 @@
-"""Which learning rate, batch, dropout and pooling teach a small backbone: the measurements behind `config.RECIPES`."""
+"""Which learning rate, batch, dropout and pooling teach a small backbone: the measurements behind `recipes.RECIPES`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from repro import data
-from repro.config import RECIPES, Profile, TrainConfig, override
+from repro.config import Profile, TrainConfig, override
 from repro.config import profile as make_profile
 from repro.data.sets import DataSet
 from repro.evaluation.protocol import Score, score_sts
@@ -15,6 +15,7 @@ from repro.experiments.grid import train_all
 from repro.experiments.sweep import Sweep, gain_over, train_sweep
 from repro.methods import END_TO_END
 from repro.models.backbone import load_backbone, recorded_pooling
+from repro.recipes import RECIPES
 from repro.rows import make_rows
 from repro.store import Store
 from repro.types import InputError, check_dim
