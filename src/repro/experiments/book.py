@@ -233,7 +233,8 @@ def _execute(run: _Build, name: str, source: Path, target: Path, now: Mapping[st
     started = time.monotonic()
     run.ledger.forget(name)
     try:
-        notebook.run(source, target, {"profile": run.profile} if differs else {}, timeout=run.timeout)
+        changed = {"profile": run.profile} if differs else {}
+        notebook.run(source, target, changed, timeout=run.timeout, forked=True)
     except (notebook.NotebookError, InputError) as error:
         return Page(name, "failed", seconds=time.monotonic() - started, error=str(error))
     run.ledger.remember(name, now)

@@ -1,7 +1,6 @@
 """Execution of text notebooks with parameters; the executed .ipynb is an artefact, never a source.
 
 Papermill reads JSON only, so a MyST notebook goes through jupytext first and is handed over as a node.
-The kernel is always this interpreter with its environment: no kernel has to be registered on the machine.
 """
 
 import contextlib
@@ -17,11 +16,10 @@ from typing import Any
 
 import jupytext
 import papermill
-from jupyter_client.kernelspec import KernelSpec
-from jupyter_client.manager import AsyncKernelManager
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 
+from repro.experiments import kernel
 from repro.experiments import parameters as declarations
 from repro.experiments.contents import SUFFIXES
 from repro.experiments.parameters import Parameter
@@ -34,25 +32,6 @@ KERNELSPEC = {"name": "python3", "display_name": "Python 3", "language": "python
 
 class NotebookError(RuntimeError):
     """A notebook that stopped in one of its cells; the message says which, and why."""
-
-
-class _OwnKernel(AsyncKernelManager):
-    """Starts `sys.executable`, whatever kernels are registered, over an encrypted connection."""
-
-    # Keys for the kernel's sockets: without them every start warns that other users could listen.
-    transport_encryption = "auto"
-
-    @property
-    def kernel_spec(self) -> KernelSpec:
-        """A kernel specification that never touches the disk."""
-        return KernelSpec(
-            argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
-            display_name="Python 3",
-            language="python",
-            metadata={"supported_encryption": ["curve"]},
-            # Forked workers and frozen modules both print warnings into pages unless told not to.
-            env={"TOKENIZERS_PARALLELISM": "false", "PYDEVD_DISABLE_FILE_VALIDATION": "1"},
-        )
 
 
 def locate(name: str | Path, root: Path | None = None) -> Path:
@@ -124,6 +103,7 @@ def run(
     timeout: float | None = None,
     progress: bool = False,
     cwd: Path | None = None,
+    forked: bool = False,
 ) -> Any:
     """Execute a notebook with parameters and write the result to `output`.
 
@@ -134,6 +114,7 @@ def run(
         timeout: seconds a single cell may take; None for no limit.
         progress: show a bar that advances by cells.
         cwd: working folder of the kernel; the checkout that holds the notebook by default.
+        forked: fork the kernel from a process that has imported the heavy libraries; pays from the second notebook on.
 
     Raises:
         InputError: if a parameter is wrong, or if a cell itself raised `InputError`.
@@ -152,7 +133,7 @@ def run(
             parameters=values,
             kernel_name="python3",
             language="python",
-            kernel_manager_class=_OwnKernel,
+            kernel_manager_class=kernel.manager(forked=forked),
             execution_timeout=timeout,
             progress_bar=progress,
             stderr_file=sys.stderr if progress else None,  # bars of what runs inside a cell

@@ -1,0 +1,55 @@
+"""Kernels forked from a process that has imported the heavy libraries behave as fresh interpreters."""
+
+import os
+import sys
+
+import pytest
+
+from repro.experiments import kernel, notebook
+
+CELL = """```{code-cell} ipython3
+%s
+```
+"""
+
+
+def write(path, *cells):
+    path.write_text("# Title\n\n" + "\n".join(CELL % cell for cell in cells), encoding="utf-8")
+    return path
+
+
+def printed(node):
+    return "".join(output.text for cell in node.cells for output in cell.get("outputs", []) if "text" in output)
+
+
+def test_only_linux_forks(monkeypatch):
+    assert kernel.manager(forked=False) is kernel.OwnKernel
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert kernel.manager(forked=True) is kernel.OwnKernel
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
+def test_two_forked_notebooks_share_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("SEEN_BY_KERNEL", "first")
+    source = write(
+        tmp_path / "n.md",
+        "import os, sys\nprint('torch' in sys.modules, 'left_behind' in os.environ, os.environ['SEEN_BY_KERNEL'])",
+        "os.environ['left_behind'] = '1'\nprint(os.getcwd(), os.getsid(0) == os.getpid())",
+    )
+    first = notebook.run(source, tmp_path / "a.ipynb", cwd=tmp_path, forked=True)
+    monkeypatch.setenv("SEEN_BY_KERNEL", "second")
+    second = notebook.run(source, tmp_path / "b.ipynb", cwd=tmp_path, forked=True)
+    assert printed(first) == f"True False first\n{tmp_path} True\n"
+    assert printed(second) == f"True False second\n{tmp_path} True\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
+def test_a_forked_kernel_can_be_stopped(tmp_path):
+    source = write(
+        tmp_path / "n.md",
+        f"import os, time\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)",
+    )
+    with pytest.raises(notebook.NotebookError, match="longer than 3 s"):
+        notebook.run(source, tmp_path / "n.ipynb", timeout=3, forked=True)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
