@@ -19,7 +19,7 @@ class SystemConfig:
     seed: int = 0
     backbone: str = "repro-tiny"
     """network of every system that needs one and does not bring its own"""
-    sentences: int = 6_400
+    sentences: int = 4_800
     """entailment pairs that InferSent and SBERT train on; texts that SIF, flow and whitening are fitted on"""
     profile: str = "embedded"
     """size of what is trained; only `paper` may download weights"""
