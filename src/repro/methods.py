@@ -24,6 +24,15 @@ MAJORITY = "majority class"
 AVERAGE = "Avg."
 """dataset of the rows that hold the mean of a table's seven"""
 UNTRAINED = "untrained backbone"
+RAW, CONTROL, MRL, ESE = "RAW", "RAW + NLI", "MRL", "ESE"
+ESE_METHODS = (RAW, CONTROL, MRL, ESE)
+"""lines of ESE's comparison; the second, the same training without any scaling, is the control the paper lacks"""
+ESE_CODE = "ESE (code)"
+"""ESE in the form that its authors released"""
+ESE_PRINTED = {"RAW": RAW, "+ MRL": MRL, "+ ESE": ESE}
+"""ends of the row names of ESE's tables to the methods here"""
+SHALLOW_AVERAGE = "<Avg."
+"""dataset of the rows that hold the mean of a table's seven over the layers below the last, layer 0 aside"""
 
 
 def fitted_on(sentences: int) -> str:
@@ -35,3 +44,9 @@ def fitted_sentences(setting: str) -> int | None:
     """The number that `fitted_on` wrote; None for any other setting."""
     words = setting.removeprefix("fitted on ").split(" ")
     return int(words[0].replace(",", "")) if setting.startswith("fitted on ") else None
+
+
+def ese_line(row: str) -> tuple[str, str]:
+    """Backbone and method of a row name of ESE's tables, such as `bge-base-en-v1.5 / + MRL`."""
+    backbone, _, method = row.partition(" / ")
+    return backbone, ESE_PRINTED.get(method, method)

@@ -1,4 +1,7 @@
-"""Encode once: the states of a set of texts under one encoder, kept in the store and looked up by text."""
+"""Encode once: the states of a set of texts under one encoder, kept in the store and looked up by text.
+
+Of the last layer, or of several from one pass.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +13,9 @@ import numpy as np
 from repro.config import digest
 from repro.data.sets import DataSet
 from repro.evaluation.protocol import all_texts
-from repro.models.encoder import merge_equal
+from repro.models.encoder import SentenceEncoder, merge_equal
 from repro.store import Store, disk_full_explained
-from repro.types import Array, Encoder, InputError
+from repro.types import Array, Encoder, InputError, check_dim
 
 CODE = ("repro.models.encoder", "repro.models.backbone", "repro.models.pooling", "repro.models.packing")
 
@@ -92,3 +95,81 @@ def encode_tasks(
         index.update((text, start + i) for i, text in enumerate(new))
         parts.append(table[new])
     return TextTable(index, np.concatenate(parts))
+
+
+@dataclass(frozen=True)
+class LayerTable:
+    """Pooled states X of distinct texts at several layers (len(layers), n, D), looked up by layer, size and text."""
+
+    index: Mapping[str, int]
+    X: Array
+    layers: tuple[int, ...]
+
+    @property
+    def hidden_dim(self) -> int:
+        """Full size D."""
+        return int(self.X.shape[2])
+
+    def at(self, layer: int, dim: int | None = None) -> TextTable:
+        """The first `dim` columns of one layer's states, by default all of them.
+
+        Raises:
+            InputError: for a layer that was not read, or more columns than there are.
+        """
+        if layer not in self.layers:
+            raise InputError(f"layer {layer} was not read: the table holds {', '.join(map(str, self.layers))}")
+        size = check_dim(self.hidden_dim if dim is None else dim, limit=self.hidden_dim)
+        return TextTable(self.index, self.X[self.layers.index(layer)][:, :size])
+
+
+def encode_layers_once(
+    encoder: Callable[[], SentenceEncoder],
+    identity: str,
+    texts: Iterable[str],
+    store: Store,
+    *,
+    layers: Sequence[int] | None = None,
+    progress: bool = False,
+) -> tuple[LayerTable, bool]:
+    """Pooled states of all distinct texts at the wanted layers, from one pass or from the store; and whether it was.
+
+    Some layers are read out of an entry that holds them all, where there is one. What is returned lies on disk and is
+    read as it is used.
+
+    Args:
+        encoder: called only if the texts have to be encoded.
+        identity: digest of the encoder's weights and everything else that decides its states.
+        texts: any texts; equal ones are encoded once.
+        store: where the states are kept.
+        layers: 0 (embedding output) to L, ascending; None reads all.
+        progress: show a progress bar.
+
+    Raises:
+        InputError: for layers that are out of range, repeated or not ascending.
+    """
+    wanted = None if layers is None else [int(layer) for layer in layers]
+    if wanted is not None and (not wanted or wanted != sorted(set(wanted)) or wanted[0] < 0):
+        raise InputError(f"layers is {wanted}: expected one or more different ones, ascending from 0")
+    distinct, _ = merge_equal(list(texts))
+    named = digest(distinct)
+
+    def key_of(read: list[int] | None) -> str:
+        return digest({"encoder": identity, "texts": named, "layers": read or "all"}, code=CODE)
+
+    whole = wanted is None or store.folder("layers", key_of(None)).exists()
+    read = None if whole else wanted
+
+    def make(target: Path, work: Path) -> None:
+        X = encoder().encode_layers(distinct, read, progress=progress)
+        with disk_full_explained(target):
+            np.save(target / "h.npy", X, allow_pickle=False)
+
+    made = store.get_or_make("layers", key_of(read), make, config={"encoder": identity, "texts": len(distinct)})
+    X = np.load(made.folder / "h.npy", mmap_mode="r", allow_pickle=False)
+    table = LayerTable({text: i for i, text in enumerate(distinct)}, X, tuple(range(len(X)) if read is None else read))
+    if wanted is None or table.layers == tuple(wanted):
+        return table, made.hit
+    beyond = [layer for layer in wanted if layer not in table.layers]
+    if beyond:
+        raise InputError(f"layer {beyond[0]} of an encoder of {len(X) - 1}: expected 0 to {len(X) - 1}")
+    return LayerTable(table.index, X[wanted], tuple(wanted)), made.hit
