@@ -94,7 +94,7 @@ def accuracy_draws(corrects: Sequence[Any], *, resamples: int = 2000, seed: int)
 
 def bootstrap_accuracy(correct: Any, *, subsets: Any = None, resamples: int = 2000, seed: int) -> Interval:
     """Share of correct items with a percentile 95 % interval, items drawn within their subset."""
-    return _bootstrap_mean(_zero_one(correct, "correct"), subsets, resamples, seed)
+    return bootstrap_mean(_zero_one(correct, "correct"), subsets=subsets, resamples=resamples, seed=seed)
 
 
 def paired_accuracy_difference(
@@ -103,7 +103,7 @@ def paired_accuracy_difference(
     """Accuracy of a minus accuracy of b on the same resampled items."""
     check_same_length(correct_a=correct_a, correct_b=correct_b)
     difference = _zero_one(correct_a, "correct_a") - _zero_one(correct_b, "correct_b")
-    return _bootstrap_mean(difference, subsets, resamples, seed)
+    return bootstrap_mean(difference, subsets=subsets, resamples=resamples, seed=seed)
 
 
 def wilson(successes: float, n: int) -> Interval:
@@ -228,7 +228,9 @@ def _zero_one(values: Any, name: str) -> Floats:
     return vector
 
 
-def _bootstrap_mean(values: Floats, subsets: Any, resamples: int, seed: int) -> Interval:
+def bootstrap_mean(values: Any, *, subsets: Any = None, resamples: int = 2000, seed: int) -> Interval:
+    """Mean over items of any numbers, such as paired differences, with a percentile 95 % interval."""
+    values = finite_vector(values, "values")
     rng, total = make_rng(seed, "bootstrap"), np.zeros(resamples if resamples > 0 else 0)
     for members in subset_members(subsets, len(values), resamples):
         # Items that hold the same value are exchangeable: their counts in a resample are one multinomial draw.
