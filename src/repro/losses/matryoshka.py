@@ -1,0 +1,70 @@
+"""Matryoshka representation learning: one loss on several prefixes (Kusupati et al., 2022; PROTOCOLS §2.4)."""
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from repro.types import InputError, check_dim
+
+
+def matryoshka(
+    loss: Callable[..., Tensor], dims: Sequence[int], weights: Sequence[float] | None = None
+) -> Callable[..., Tensor]:
+    """The loss with its own signature on every prefix: Σ over m of c_m·ℓ(z[:, :m]).
+
+    Every floating matrix among the arguments as wide as the first one, d, is cut to its first m columns; one of q·d
+    columns, such as the classifier of `softmax_nli`, is q blocks of d, each cut. Labels, masks, keys and options pass
+    as they are.
+
+    Args:
+        loss: any function of embeddings; one that normalises does so on each prefix.
+        dims: sizes m, increasing; the size d of the embeddings is not added.
+        weights: c, one for each size; 1 by default.
+
+    Raises:
+        InputError: for sizes that repeat or do not increase, weights that do not fit, and, when called, for a size
+            above d or no matrix to cut.
+    """
+    sizes = tuple(check_dim(dim) for dim in dims)
+    if not sizes or any(a >= b for a, b in itertools.pairwise(sizes)):
+        raise InputError(f"dims are {list(dims)}: expected at least one size, increasing, none twice")
+    shares = (1.0,) * len(sizes) if weights is None else tuple(float(weight) for weight in weights)
+    if len(shares) != len(sizes) or not all(math.isfinite(share) and share >= 0 for share in shares):
+        raise InputError(f"weights are {list(shares)}: expected {len(sizes)} numbers of 0 or more, one for each size")
+
+    @functools.wraps(loss)
+    def nested(*args: Any, **options: Any) -> Tensor:
+        widths = [value.shape[1] for value in (*args, *options.values()) if _is_matrix(value)]
+        if not widths:
+            raise InputError("no floating matrix (n, d) among the arguments: nothing to take prefixes of")
+        if sizes[-1] > widths[0]:
+            raise InputError(f"dim {sizes[-1]} exceeds the {widths[0]} columns of the embeddings: leave it out")
+        parts = [
+            share
+            * loss(
+                *(_prefix(value, widths[0], size) for value in args),
+                **{name: _prefix(value, widths[0], size) for name, value in options.items()},
+            )
+            for size, share in zip(sizes, shares, strict=True)
+        ]
+        return torch.stack(parts).sum()
+
+    return nested
+
+
+def _is_matrix(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.ndim == 2 and value.is_floating_point()
+
+
+def _prefix(value: Any, width: int, size: int) -> Any:
+    """The first `size` of every `width` columns."""
+    if not _is_matrix(value) or value.shape[1] % width:
+        return value
+    if value.shape[1] == width:
+        return value[:, :size]
+    return value.unflatten(1, (-1, width))[:, :, :size].flatten(1)
