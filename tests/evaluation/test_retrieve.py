@@ -5,6 +5,7 @@ import pytest
 
 from repro.evaluation import retrieval_scores
 from repro.evaluation.retrieve import retrieve
+from repro.evaluation.search import top_documents
 from repro.types import InputError
 
 rng = np.random.default_rng(0)
@@ -84,6 +85,8 @@ def test_values_of_every_query_average_to_the_scores():
     assert found.ndcg(10).mean() == pytest.approx(scores["ndcg@10"]) and found.recall(10).shape == (15,)
     assert found.reciprocal_rank().mean() == pytest.approx(scores["mrr"])
     np.testing.assert_array_equal(found.hit(1), found.recall(1) * 3)
+    np.testing.assert_array_equal(found.top, top_documents(Q, C)[:, 0])
+    np.testing.assert_array_equal(found.hit(1), [float(found.top[i] in qrels[i]) for i in found.rows])
     graded = retrieval_scores(Q, C, {i: dict.fromkeys(documents, 1) for i, documents in qrels.items()})
     assert graded == retrieval_scores(Q, C, qrels)
 

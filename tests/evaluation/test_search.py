@@ -50,12 +50,14 @@ def test_faiss_on_renormalised_prefixes_is_exact_cosine(dim):
 
 
 def test_prefixes_left_as_they_are_would_be_ranked_by_length_too():
-    faiss = pytest.importorskip("faiss", reason="the extra eval brings it")
-    units, queries = (search.unit_prefix(X)[:, :4] for X in (C, Q))
-    plain = faiss.IndexFlatL2(4)
-    plain.add(np.ascontiguousarray(units))
-    by_length = plain.search(np.ascontiguousarray(queries), 1)[1]
-    assert (by_length != search.top_documents(queries, units)).mean() > 0.2
+    pytest.importorskip("faiss", reason="the extra eval brings it")
+    by_length = search.FlatIndex(C, 4, renormalize=False).search(Q)
+    assert (by_length != search.top_documents(Q[:, :4], C[:, :4])).mean() > 0.2
+    units = [search.unit_prefix(X)[:, :4].astype(float) for X in (Q, C)]
+    distances = ((units[0][:, None] - units[1][None]) ** 2).sum(2)
+    np.testing.assert_array_equal(by_length[:, 0], distances.argmin(1))
+    whole = search.FlatIndex(C, renormalize=False).search(Q, 5)
+    np.testing.assert_array_equal(whole, search.top_documents(Q, C, 5))  # at full size it makes no difference
 
 
 def test_unit_prefix():

@@ -27,6 +27,8 @@ class Retrieved:
     """of each scored query's relevant documents, from 1, ascending"""
     gains: tuple[NDArray[np.float64], ...]
     """their relevances, in the order of the ranks"""
+    top: NDArray[np.int64]
+    """the nearest document of every query, scored or not"""
 
     def ndcg(self, k: int) -> NDArray[np.float64]:
         """nDCG@k of every query (m,): Σ_{i≤k} rel_i / log₂(i + 1), over that of the best possible order."""
@@ -107,7 +109,9 @@ def retrieve(
         raise InputError(f"none of the {len(Q)} queries has a relevant document: qrels of {len(qrels)} give nothing")
     ranks: dict[int, NDArray[np.int64]] = {}
     gains: dict[int, NDArray[np.float64]] = {}
+    top = np.empty(len(Q), np.int64)
     for rows, cosines in cosine_blocks(Q, C):
+        top[rows] = cosines.argmax(1)  # the first of equal ones
         for row in sorted(relevant.keys() & set(range(rows.start, rows.stop))):
             documents, of_query = relevant[row], cosines[row - rows.start]
             at = np.array([_rank(of_query, document) for document in documents])
@@ -115,7 +119,7 @@ def retrieve(
             ranks[row], gains[row] = at[order], np.array(list(documents.values()), np.float64)[order]
     scored = sorted(relevant)
     return Retrieved(
-        np.array(scored), len(Q) - len(scored), tuple(ranks[i] for i in scored), tuple(gains[i] for i in scored)
+        np.array(scored), len(Q) - len(scored), tuple(ranks[i] for i in scored), tuple(gains[i] for i in scored), top
     )
 
 

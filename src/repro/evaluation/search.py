@@ -76,18 +76,25 @@ def top_documents(Q: Any, C: Any, k: int = 1) -> Indices:
 
 
 class FlatIndex:
-    """faiss' IndexFlatL2 over rows of length 1: what ESE's authors search with (their Section 4.3).
+    """faiss' IndexFlatL2 over the first columns of unit rows: what ESE's authors search with (their Section 4.3).
 
     Squared distance of unit rows is 2 − 2·cosine, so the order is that of exact cosines, rounding aside.
     """
 
-    def __init__(self, C: Any, dim: int | None = None) -> None:
-        """Store the first `dim` columns of documents C (n, D), normalised.
+    def __init__(self, C: Any, dim: int | None = None, *, renormalize: bool = True) -> None:
+        """Store the first `dim` columns of documents C (n, D).
+
+        Args:
+            C: documents.
+            dim: columns kept; None keeps all.
+            renormalize: give the prefixes length 1 again; False leaves them as they are once the full rows have
+                length 1, as sentence-transformers does.
 
         Raises:
             InputError: if faiss is not installed, for unusable embeddings, or a dim out of range.
         """
-        rows = np.ascontiguousarray(unit_prefix(C, dim, name="C"), np.float32)
+        self.renormalize = renormalize
+        rows = self._rows(C, dim, "C")
         # brought in only here: exact cosines need none of it
         self.dim, self.index = rows.shape[1], optional("faiss", "eval").IndexFlatL2(rows.shape[1])
         self.index.add(rows)
@@ -96,14 +103,17 @@ class FlatIndex:
         return int(self.index.ntotal)
 
     def search(self, Q: Any, k: int = 1) -> Indices:
-        """The k documents nearest to each query (m, k); queries are cut to the index's size and normalised.
+        """The k documents nearest to each query (m, k); queries are cut to the index's size, as documents were.
 
         Raises:
             InputError: for unusable embeddings, fewer columns than the index has, or a k that is not 1 … n.
         """
         check_dim(k, limit=len(self), what="k")
-        rows = np.ascontiguousarray(unit_prefix(Q, self.dim, name="Q"), np.float32)
-        return np.asarray(self.index.search(rows, k)[1], np.int64)
+        return np.asarray(self.index.search(self._rows(Q, self.dim, "Q"), k)[1], np.int64)
+
+    def _rows(self, X: Any, dim: int | None, name: str) -> NDArray[np.float32]:
+        unit = unit_prefix(X, dim if self.renormalize else None, name=name)
+        return np.ascontiguousarray(unit[:, :dim], np.float32)
 
 
 def _merge_equal(X: Array) -> tuple[Indices, Indices]:
