@@ -11,6 +11,7 @@ from math import log2
 from typing import Any
 
 from repro.config import TrainConfig, digest
+from repro.experiments.cell import TrainedCell
 from repro.experiments.embeddings import LayerTable, encode_layers_once
 from repro.experiments.grid import train_all
 from repro.experiments.published import states_identity
@@ -37,8 +38,8 @@ class Line:
     encoder: Callable[[], SentenceEncoder]
     identity: str
     """digest of everything that decides its states"""
-    seconds: float = 0.0
-    """what training took when it was done"""
+    cell: TrainedCell | None = None
+    """the training itself; None for the untouched backbone"""
 
     @property
     def n_train(self) -> int | None:
@@ -112,7 +113,7 @@ def ese_lines(
             continue
         cell = cells[method]
         load = partial(getattr, cell, "encoder")
-        found.append(Line(method, base.backbone, cell.config, load, cell.key, cell.seconds))
+        found.append(Line(method, base.backbone, cell.config, load, cell.key, cell))
     return found
 
 

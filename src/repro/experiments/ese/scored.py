@@ -12,7 +12,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from repro.data.limit import take
-from repro.data.sets import DataSet, ScoredPairs
+from repro.data.sets import ScoredPairs
 from repro.evaluation.protocol import all_texts
 from repro.evaluation.stats import Interval, percentiles, spearman_draws
 from repro.evaluation.sts import prefix_cosines
@@ -93,12 +93,10 @@ def load_sets(
     """
     found = {}
     for name, splits in load_tasks(names, source, text=text).items():
-        test: DataSet | None = splits.get("test")
+        test = take(splits["test"], rows) if "test" in splits else None
         if not isinstance(test, ScoredPairs):
             raise InputError(f"{name!r} is not a set of scored pairs: choose from {', '.join(SETS)}")
-        kept = take(test, rows)
-        assert isinstance(kept, ScoredPairs)
-        found[name] = kept
+        found[name] = test
     return found
 
 
