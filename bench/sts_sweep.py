@@ -8,7 +8,7 @@ from bench.timing import BenchRow, alternate
 from repro import data
 from repro.evaluation import sts_spearman
 from repro.models import SentenceEncoder
-from repro.models.backbone import MINILM, locate
+from repro.models.pretrained import MINILM, locate
 
 DIMS = (384, 256, 128, 64, 32, 16)
 

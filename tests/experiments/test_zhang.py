@@ -20,7 +20,7 @@ from repro.experiments.published import as_published
 from repro.experiments.sweep import cosines_of
 from repro.experiments.zhang import encoders, kernels, reduce
 from repro.methods import FULL_SIZE, MAJORITY
-from repro.models.backbone import MINILM
+from repro.models.pretrained import MINILM
 from repro.store import Store
 from repro.types import InputError
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from repro import paths
-from repro.models.backbone import MINILM, SHIPPED, locate
+from repro.models.pretrained import MINILM, SHIPPED, locate
 from repro.rows import hardware
 from repro.store import Store
 from repro.types import InputError

@@ -7,10 +7,10 @@ import pandas as pd
 
 from repro import data
 from repro.evaluation.protocol import all_texts, score_classification, score_sts
-from repro.experiments.cell import backbone_identity
 from repro.experiments.embeddings import TextTable
 from repro.models import SentenceEncoder
 from repro.models.encoder import merge_equal
+from repro.models.pretrained import identity
 from repro.rows import make_rows
 from repro.types import InputError, check_dim
 
@@ -101,6 +101,6 @@ def mteb_result(frame: pd.DataFrame) -> dict[str, Any]:
         "evaluation_time": None,
         "kg_co2_emissions": None,
         "model_name": str(first["backbone"]),
-        "model_revision": backbone_identity(str(first["backbone"])),
+        "model_revision": identity(str(first["backbone"])),
         "date": str(first["created"]),
     }

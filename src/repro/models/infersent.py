@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from tqdm.auto import tqdm
 
-from repro.models.backbone import default_device
 from repro.models.layerless import LayerlessEncoder
 from repro.models.packing import pack_by_tokens
+from repro.models.pretrained import default_device
 from repro.models.static import WordTable, tokens_of
 from repro.seeding import derive_seed
 from repro.types import Array, InputError, check_dim

@@ -14,7 +14,7 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 from tokenizers.trainers import WordPieceTrainer
 
-from repro.models.backbone import fresh_bert
+from repro.models.pretrained import fresh_bert
 from repro.types import InputError
 
 LETTERS = 200

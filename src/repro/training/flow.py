@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from repro.data.batching import epoch_order
-from repro.models.backbone import default_device
 from repro.models.flow import Flow, negative_log_likelihood
+from repro.models.pretrained import default_device
 from repro.training.loop import History, LoopConfig, train
 from repro.types import Array, InputError, check_dim, check_embeddings
 

@@ -16,8 +16,8 @@ from tqdm.auto import tqdm
 from repro.data.batching import bucketed_batches
 from repro.data.sets import LabelledPairs
 from repro.losses.nli import CLASSES
-from repro.models.backbone import default_device
 from repro.models.infersent import BiLSTMMax, InferSent, padded, word_ids
+from repro.models.pretrained import default_device
 from repro.models.static import WordTable
 from repro.seeding import derive_seed, make_rng
 from repro.training.loop import TrainingDiverged

@@ -18,9 +18,9 @@ from repro.data.sets import LabelledPairs
 from repro.experiments.cell import threads
 from repro.experiments.embeddings import encode_once
 from repro.experiments.systems.system import Named
-from repro.models.backbone import default_device
 from repro.models.flow import Flow
 from repro.models.infersent import InferSent
+from repro.models.pretrained import default_device
 from repro.models.static import WordTable
 from repro.models.transformed import Transformed
 from repro.models.whitening import Whitening, fit_whitening

@@ -15,7 +15,7 @@ from repro.experiments.systems.fitted import fitted_flow, fitted_whitening, trai
 from repro.experiments.systems.material import fit_note, fit_texts, published_folder, training_pairs, words_of
 from repro.experiments.systems.system import Loaded, Missing, System, SystemConfig
 from repro.models import SentenceEncoder
-from repro.models.backbone import MINILM, locate
+from repro.models.pretrained import MINILM, locate
 from repro.models.sbert_wk import SbertWK
 from repro.models.st_modules import FILES, load_modules
 from repro.models.static import StaticEncoder, fit_sif

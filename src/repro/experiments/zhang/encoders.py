@@ -11,7 +11,7 @@ from repro.experiments.grid import train_all
 from repro.experiments.published import as_published, states_identity
 from repro.experiments.sweep import hidden_dim_of
 from repro.models import SentenceEncoder
-from repro.models.backbone import MINILM
+from repro.models.pretrained import MINILM
 from repro.store import Store
 from repro.types import Encoder, InputError
 

@@ -1,0 +1,146 @@
+"""Low-rank adapters beside a backbone's linear layers: y = x Wᵀ + b + (α/r) x Aᵀ Bᵀ (Hu et al., 2022, Eq. 3).
+
+Only A (r, d_in) and B (d_out, r) are trained, r(d_in + d_out) numbers a layer; W stays as it was published. Also the
+one importer of peft, inside the functions: loading it takes a quarter of a second that few encoders need.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from repro.models.backbone import Backbone
+from repro.models.pretrained import ADAPTER_WEIGHTS
+from repro.objectives import LoraConfig
+from repro.seeding import derive_seed
+from repro.types import InputError
+
+
+def add_lora(backbone: Backbone, config: LoraConfig, *, seed: int) -> Backbone:
+    """Put an adapter beside every targeted linear layer, in place; from then on only adapters are trainable.
+
+    B starts at 0, so outputs are unchanged until a step is taken. On a GPU as on the CPU, the same seed gives the
+    same A.
+
+    Args:
+        backbone: without adapters.
+        config: rank, scale, dropout and targets; no targets means all linear layers inside the blocks.
+        seed: of A.
+
+    Raises:
+        InputError: for a target that no linear layer inside the blocks is called, with those there are; or for a
+            backbone that has adapters or had some merged into it.
+    """
+    from peft import LoraConfig as PeftConfig
+    from peft import inject_adapter_in_model
+
+    if backbone.lora is not None or backbone.merged:
+        state = "adapters already" if backbone.lora is not None else "merged adapters in its weights"
+        raise InputError(f"{backbone.name} has {state}: save the merged network and load that folder first")
+    layers = targets(backbone, config.targets)
+    settings = PeftConfig(
+        r=config.rank, lora_alpha=config.alpha, lora_dropout=config.dropout, target_modules=layers, bias="none"
+    )
+    device = backbone.device
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derive_seed(seed, "lora", config.rank))
+        inject_adapter_in_model(settings, backbone.model.cpu())
+    backbone.model.to(device).train(backbone.training)  # new layers start in training mode, with dropout
+    backbone.lora = config
+    return backbone
+
+
+def targets(backbone: Backbone, names: tuple[str, ...] = ()) -> list[str]:
+    """Full names of the linear layers inside the blocks, or of those whose last part is among `names`.
+
+    Raises:
+        InputError: for a name that none has, or if there is no linear layer inside the blocks.
+    """
+    inside = {id(module) for module in backbone.blocks.modules() if isinstance(module, nn.Linear)}
+    linear = [name for name, module in backbone.model.named_modules() if id(module) in inside]
+    ends = sorted({name.rpartition(".")[2] for name in linear})
+    if not linear:
+        raise InputError(f"{backbone.name} has no linear layers inside its blocks: adapters have no place there")
+    for wanted in names:
+        if wanted not in ends:
+            raise InputError(f"no linear layer inside the blocks of {backbone.name} is called {wanted!r}: "
+                             f"choose among {', '.join(ends)}")  # fmt: skip
+    return [name for name in linear if not names or name.rpartition(".")[2] in names]
+
+
+def adapter_weights(backbone: Backbone) -> dict[str, Tensor]:
+    """All A and B, by name."""
+    return {name: weight for name, weight in backbone.model.named_parameters() if ".lora_" in name}
+
+
+def merge_lora(backbone: Backbone) -> Backbone:
+    """Add each adapter's product to its layer's weights and drop the adapter, in place: same outputs, plain network.
+
+    Raises:
+        InputError: for a backbone without adapters.
+    """
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    if backbone.lora is None:
+        raise InputError(f"{backbone.name} has no adapters to merge")
+    adapted = [(name, part) for name, part in backbone.model.named_modules() if isinstance(part, BaseTunerLayer)]
+    for name, part in adapted:
+        part.merge(safe_merge=True)
+        parent, _, last = name.rpartition(".")
+        setattr(backbone.model.get_submodule(parent), last, part.get_base_layer())
+    del backbone.model.peft_config
+    backbone.requires_grad_(True)
+    backbone.lora, backbone.merged = None, True
+    return backbone
+
+
+def base_digest(backbone: Backbone) -> str:
+    """Digest of the network's own weights, without adapters: sixteen hex digits, on whatever device."""
+    found = hashlib.sha256()
+    for name, weight in sorted(backbone.model.state_dict().items()):
+        if ".lora_" not in name:
+            found.update(f"{name.replace('.base_layer', '')} {weight.dtype} {tuple(weight.shape)}".encode())
+            found.update(weight.detach().cpu().contiguous().view(torch.uint8).numpy())
+    return found.hexdigest()[:16]
+
+
+def save_adapters(backbone: Backbone, folder: Path) -> dict[str, Any]:
+    """Write the adapters alone, and return what `load_adapters` must know: the base, its digest, the depth kept."""
+    weights = {name: weight.detach().cpu().contiguous() for name, weight in adapter_weights(backbone).items()}
+    save_file(weights, folder / ADAPTER_WEIGHTS)
+    place = Path(backbone.name).expanduser()
+    name = str(place.resolve()) if place.is_dir() and "/" in backbone.name else backbone.name
+    return {"name": name, "digest": base_digest(backbone), "layers": backbone.n_layers}
+
+
+def load_adapters(backbone: Backbone, folder: Path, config: LoraConfig, base: dict[str, Any]) -> Backbone:
+    """Put the adapters of a folder beside the layers of their base.
+
+    Raises:
+        InputError: if the base is not the network they were trained beside, or the file does not fit it.
+    """
+    if backbone.n_layers > base["layers"]:
+        backbone.keep(base["layers"])
+    found = base_digest(backbone)
+    if found != base["digest"]:
+        raise InputError(
+            f"the adapters in {folder} were trained beside {base['name']} with weights {base['digest']}, but those it "
+            f"has here are {found}: put the network back that was there, or train the adapters again"
+        )
+    add_lora(backbone, config, seed=0)
+    file = folder / ADAPTER_WEIGHTS
+    try:
+        weights = load_file(file)
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"{file} cannot be read ({error}): the encoder folder is damaged") from error
+    places = adapter_weights(backbone)
+    if {name: tensor.shape for name, tensor in weights.items()} != {n: p.shape for n, p in places.items()}:
+        raise InputError(f"{file} does not fit {base['name']}: the encoder folder is damaged")
+    with torch.no_grad():
+        for name, weight in weights.items():
+            places[name].copy_(weight)
+    return backbone

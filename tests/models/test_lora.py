@@ -1,0 +1,207 @@
+"""Low-rank adapters: only they are trained, they start as nothing, and merging changes no output."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from repro.models import SentenceEncoder
+from repro.models.backbone import load_backbone
+from repro.models.lora import adapter_weights, add_lora, base_digest, merge_lora, targets
+from repro.objectives import LoraConfig
+from repro.types import InputError
+
+SMALL = LoraConfig(rank=4, alpha=8, dropout=0.0)
+
+
+@pytest.fixture(params=["bert", "qwen2", "llama"])
+def folder(request, tiny, decoders):
+    return tiny if request.param == "bert" else decoders[request.param]
+
+
+def taught(backbone, seed=3):
+    """Some adapters that do something."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for weight in adapter_weights(backbone).values():
+            weight.normal_(0, 0.1, generator=generator)
+    return backbone
+
+
+def states(backbone):
+    ids = torch.tensor([[5, 6, 7, 8, 9], [10, 11, 12, 13, 14]])
+    with torch.no_grad():
+        return torch.stack(backbone(ids, layers=range(backbone.n_layers + 1)))
+
+
+def test_a_fresh_adapter_changes_no_output_and_a_taught_one_does(folder):
+    backbone = load_backbone(folder)
+    before = states(backbone)
+    assert torch.equal(states(add_lora(backbone, SMALL, seed=0)), before)
+    assert not torch.allclose(states(taught(backbone))[1:], before[1:])
+
+
+def test_what_is_trainable_is_counted_by_rank_and_sizes(folder):
+    backbone = load_backbone(folder)
+    sizes = [backbone.model.get_submodule(name).weight.shape for name in targets(backbone)]
+    assert len(sizes) == backbone.n_layers * (6 if folder.endswith("tiny") else 7)
+    add_lora(backbone, SMALL, seed=0)
+    trainable = {name: p for name, p in backbone.named_parameters() if p.requires_grad}
+    assert sum(p.numel() for p in trainable.values()) == sum(SMALL.rank * (rows + columns) for rows, columns in sizes)
+    assert all(".lora_" in name for name in trainable)
+
+
+def test_a_step_moves_adapters_and_nothing_else(folder):
+    backbone = add_lora(load_backbone(folder), SMALL, seed=0).train()
+    before, digest = {n: w.clone() for n, w in backbone.model.state_dict().items()}, base_digest(backbone)
+    optimiser = torch.optim.AdamW([p for p in backbone.parameters() if p.requires_grad], lr=0.1)
+    for _ in range(2):  # A has no gradient while B is 0
+        optimiser.zero_grad()
+        backbone(torch.tensor([[5, 6, 7]]))[0].square().sum().backward()
+        optimiser.step()
+    moved = {name for name, weight in backbone.model.state_dict().items() if not torch.equal(weight, before[name])}
+    assert moved == set(adapter_weights(backbone))
+    assert base_digest(backbone) == digest
+
+
+def test_merging_changes_no_output_and_leaves_a_plain_network(folder):
+    backbone = load_backbone(folder)
+    names, attributes = set(backbone.state_dict()), set(vars(backbone.model))
+    taught(add_lora(backbone, SMALL, seed=0))
+    before = states(backbone)
+    merge_lora(backbone)
+    torch.testing.assert_close(states(backbone), before, rtol=0, atol=1e-5)
+    assert (set(backbone.state_dict()), set(vars(backbone.model))) == (names, attributes)
+    assert all(p.requires_grad for p in backbone.parameters())
+
+
+def test_the_same_seed_draws_the_same_adapters_and_leaves_other_draws_alone(tiny):
+    def drawn(seed):
+        return [w.clone() for w in adapter_weights(add_lora(load_backbone(tiny), SMALL, seed=seed)).values()]
+
+    torch.manual_seed(11)
+    expected = torch.rand(3)
+    torch.manual_seed(11)
+    first = drawn(0)
+    assert torch.equal(torch.rand(3), expected)
+    assert all(torch.equal(a, b) for a, b in zip(first, drawn(0), strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(first, drawn(1), strict=True))
+
+
+def test_named_targets_and_their_scale(tiny):
+    backbone = add_lora(load_backbone(tiny), LoraConfig(rank=2, alpha=6, dropout=0.3, targets=("query",)), seed=0)
+    layers = {name.split(".lora_")[0] for name in adapter_weights(backbone)}
+    assert layers == {f"encoder.layer.{n}.attention.self.query" for n in (0, 1)}
+    query = taught(backbone).model.get_submodule("encoder.layer.0.attention.self.query")
+    x = torch.randn(3, 32)
+    A, B = query.lora_A["default"].weight, query.lora_B["default"].weight
+    assert (A.shape, B.shape) == ((2, 32), (32, 2))
+    torch.testing.assert_close(query(x), query.base_layer(x) + 3 * x @ A.T @ B.T)
+    assert query.lora_dropout["default"].p == 0.3
+
+
+def test_an_unknown_target_lists_those_there_are(folder):
+    with pytest.raises(InputError, match=r"is called 'c_attn': choose among .*(query|q_proj)"):
+        add_lora(load_backbone(folder), LoraConfig(targets=("c_attn",)), seed=0)
+
+
+def test_adapters_are_not_put_on_top_of_others(tiny):
+    backbone = add_lora(load_backbone(tiny), SMALL, seed=0)
+    with pytest.raises(InputError, match="has adapters already"):
+        add_lora(backbone, SMALL, seed=0)
+    merge_lora(backbone)
+    with pytest.raises(InputError, match="has merged adapters in its weights"):
+        add_lora(backbone, SMALL, seed=0)
+    with pytest.raises(InputError, match="has no adapters to merge"):
+        merge_lora(backbone)
+
+
+def test_a_network_whose_blocks_hold_no_linear_layer_is_refused(tiny):
+    backbone = load_backbone(tiny)
+    for block in backbone.blocks:
+        for name, module in list(block.named_modules()):
+            if isinstance(module, torch.nn.Linear):
+                parent, _, last = name.rpartition(".")
+                setattr(block.get_submodule(parent), last, torch.nn.Identity())
+    with pytest.raises(InputError, match="no linear layers inside its blocks"):
+        targets(backbone)
+
+
+# folders
+
+
+@pytest.fixture
+def saved(folder, tmp_path):
+    encoder = SentenceEncoder.load(folder, pooling="mean", bidirectional=True, final_norm="all")
+    taught(add_lora(encoder.backbone, LoraConfig(rank=3, alpha=3), seed=0)).eval()
+    encoder.save(tmp_path / "adapted")
+    return encoder, tmp_path / "adapted"
+
+
+def test_only_adapters_are_saved_and_come_back_beside_their_base(saved, sentences):
+    encoder, place = saved
+    assert sorted(path.name for path in place.iterdir()) == ["adapter.safetensors", "encoder.json"]
+    assert set(load_file(place / "adapter.safetensors")) == set(adapter_weights(encoder.backbone))
+    loaded = SentenceEncoder.load(str(place))
+    assert (loaded.pooling, loaded.backbone.lora) == ("mean", LoraConfig(rank=3, alpha=3))
+    assert (loaded.backbone.bidirectional, loaded.backbone.final_norm) == (True, "all")
+    assert loaded.encode(sentences[:9]).tobytes() == encoder.encode(sentences[:9]).tobytes()
+
+
+def test_a_base_with_other_bytes_is_refused(tiny, tmp_path):
+    base = tmp_path / "base"
+    shutil.copytree(tiny, base)
+    encoder = SentenceEncoder.load(str(base), dim=4)
+    add_lora(encoder.backbone, SMALL, seed=0)
+    encoder.save(tmp_path / "adapted")
+    assert SentenceEncoder.load(str(tmp_path / "adapted")).dim == 4
+    weights = load_file(base / "model.safetensors")
+    name = next(name for name in weights if "intermediate" in name and weights[name].ndim == 2)
+    weights[name][0, 0] += 1e-3
+    save_file(weights, base / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(InputError, match=rf"were trained beside {base} with weights [0-9a-f]{{16}}, but those it has"):
+        SentenceEncoder.load(str(tmp_path / "adapted"))
+    shutil.rmtree(base)
+    with pytest.raises(InputError, match="no backbone folder"):
+        SentenceEncoder.load(str(tmp_path / "adapted"))
+
+
+def test_a_base_that_was_cut_is_cut_again(tiny, tmp_path, sentences):
+    encoder = SentenceEncoder.load(tiny)
+    encoder.backbone.keep(1)
+    taught(add_lora(encoder.backbone, SMALL, seed=0)).eval()
+    encoder.save(tmp_path / "adapted")
+    loaded = SentenceEncoder.load(str(tmp_path / "adapted"))
+    assert loaded.n_layers == 1
+    assert loaded.encode(sentences[:5]).tobytes() == encoder.encode(sentences[:5]).tobytes()
+
+
+def test_merged_adapters_are_saved_as_a_plain_network(saved, sentences, tmp_path):
+    encoder, _ = saved
+    before = encoder.encode(sentences[:5])
+    merge_lora(encoder.backbone)
+    encoder.save(tmp_path / "merged")
+    loaded = SentenceEncoder.load(str(tmp_path / "merged"))
+    assert loaded.backbone.lora is None and (tmp_path / "merged" / "config.json").is_file()
+    torch.testing.assert_close(torch.tensor(loaded.encode(sentences[:5])), torch.tensor(before), rtol=0, atol=1e-5)
+
+
+def test_damaged_adapters_are_named(saved):
+    _, place = saved
+    file = place / "adapter.safetensors"
+    weights = load_file(file)
+    save_file(dict(list(weights.items())[1:]), file)
+    with pytest.raises(InputError, match=r"adapter\.safetensors does not fit"):
+        SentenceEncoder.load(str(place))
+    file.write_bytes(b"no weights")
+    with pytest.raises(InputError, match=r"adapter\.safetensors cannot be read"):
+        SentenceEncoder.load(str(place))
+
+
+def test_a_folder_of_adapters_is_no_backbone(saved):
+    _, place = saved
+    with pytest.raises(InputError, match="holds adapters, not a network"):
+        load_backbone(str(place))
+    assert json.loads((place / "encoder.json").read_text())["lora"]["rank"] == 3
