@@ -5,7 +5,7 @@ import pytest
 
 from repro.data.vectors import read_vectors
 from repro.models.fasttext import FastText, character_grams, gram_hash
-from repro.models.static import StaticEncoder, Vocabulary, fit_sif, tokens_of
+from repro.models.static import StaticEncoder, Vocabulary, fit_sif, fit_usif, tokens_of
 from repro.types import InputError
 
 WORDS = ("the", "cat", "dog", "n't", "do", ".")
@@ -152,3 +152,25 @@ def test_damaged_fasttext_files_are_refused(oracle, tmp_path):
             FastText(path)
     with pytest.raises(InputError, match="no file"):
         FastText(tmp_path / "absent.bin")
+
+
+def test_usif_weights_and_removal_follow_the_paper():
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(30)]
+    table = Vocabulary(words, rng.normal(size=(30, 6)).astype(np.float32))
+    zipf = 1 / np.arange(1, 31) ** 2
+    texts = [" ".join(rng.choice(words, size=5, p=zipf / zipf.sum())) for _ in range(80)]
+    encoder = fit_usif(table, texts, components=3)
+    distinct = list(dict.fromkeys(texts))
+    tokens = [word for text in distinct for word in text.split()]
+    p = {w: tokens.count(w) / len(tokens) for w in set(tokens)}
+    alpha = sum(q > 1 - (1 - 1 / len(p)) ** 5 for q in p.values()) / len(p)
+    a = (1 - alpha) / (alpha * len(p) / 2)
+    assert encoder.weights["w0"] == pytest.approx(a / (a / 2 + p["w0"]))
+    raw = np.array([np.mean([a / (a / 2 + p[w]) * table.vectors[int(w[1:])] for w in t.split()], 0) for t in distinct])
+    _, S, Vt = np.linalg.svd(raw, full_matrices=False)
+    shares = S[:3] ** 2 / (S[:3] ** 2).sum()
+    expected = raw - sum(shares[i] * np.outer(raw @ Vt[i], Vt[i]) for i in range(3))
+    np.testing.assert_allclose(encoder.encode(distinct), expected, atol=1e-4)
+    with pytest.raises(InputError, match="components is 7"):
+        fit_usif(table, texts, components=7)
