@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import ortho_group, spearmanr
 
 from repro.evaluation import cosine_agreement, linear_cka
+from repro.evaluation.agreement import prefix_cka
 from repro.types import InputError
 
 rng = np.random.default_rng(0)
@@ -54,6 +55,16 @@ def test_weights_are_repetitions():
     assert linear_cka(X, Y, weights=counts) == pytest.approx(
         linear_cka(np.repeat(X, counts, 0), np.repeat(Y, counts, 0))
     )
+
+
+def test_prefix_cka_is_linear_cka_with_the_first_columns():
+    counts = rng.integers(0, 4, 60)
+    for weights in (None, counts):
+        expected = [linear_cka(X, X[:, :d], weights=weights) for d in (1, 5, 12)]
+        np.testing.assert_allclose(prefix_cka(X, [1, 5, 12], weights=weights), expected, rtol=1e-12)
+    assert prefix_cka(X, [12])[0] == pytest.approx(1) and np.isnan(prefix_cka(np.ones((4, 3)), [2])).all()
+    with pytest.raises(InputError, match="dim is 13: expected 1 to 12"):
+        prefix_cka(X, [13])
 
 
 def test_cosine_agreement_is_spearman_of_cosines():

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repro.evaluation.sts import prefix_cosines, sts_spearman
-from repro.types import Array, InputError, check_embeddings, check_same_length
+from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length
 
 
 def linear_cka(X: Any, Y: Any, *, weights: Any = None) -> float:
@@ -31,13 +31,26 @@ def linear_cka(X: Any, Y: Any, *, weights: Any = None) -> float:
     """
     X, Y = check_embeddings(X, "X"), check_embeddings(Y, "Y")
     check_same_length(X=X, Y=Y)
-    w = np.ones(len(X)) if weights is None else np.asarray(weights, np.float64)
-    check_same_length(X=X, weights=w)
-    if not (w >= 0).all() or not w.sum() > 0:
-        raise InputError(f"weights run from {w.min()} to {w.max()}: expected numbers of 0 or more, not all 0")
-    X, Y = (_centred(Z, w) for Z in (X, Y))
+    X, Y = (_centred(Z, weights) for Z in (X, Y))
     cross, own_x, own_y = (_square_norm(A, B) for A, B in ((X, Y), (X, X), (Y, Y)))
     return float(cross / np.sqrt(own_x * own_y)) if own_x > 0 and own_y > 0 else float("nan")
+
+
+def prefix_cka(X: Any, dims: Sequence[int], *, weights: Any = None) -> Array:
+    """Linear CKA of X (n, D) with its own first columns, at every size of `dims` (len(dims),), from one product.
+
+    All three norms are those of parts of XᵀX: its first d columns, all of it, and its first d rows and columns.
+
+    Raises:
+        InputError: for unusable embeddings, a size out of range, or weights that are negative or all 0.
+    """
+    X = check_embeddings(X)
+    for dim in dims:
+        check_dim(dim, limit=X.shape[1])
+    squares = np.square(_gram(X, weights))
+    columns = squares.sum(0)
+    with np.errstate(invalid="ignore"):  # constant embeddings: 0 / 0
+        return np.array([columns[:d].sum() / np.sqrt(columns.sum() * squares[:d, :d].sum()) for d in dims])
 
 
 def cosine_agreement(X: Any, Y: Any, pairs: Any) -> float:
@@ -70,10 +83,20 @@ def pair_cosines(X: Array, pairs: NDArray[np.integer[Any]] | Sequence[Sequence[i
     return np.asarray(prefix_cosines(X[rows[:, 0]], X[rows[:, 1]], [X.shape[1]])[0])
 
 
-def _centred(X: Array, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _gram(X: Array, weights: Any) -> NDArray[np.float64]:
+    """XᵀX of centred columns (D, D)."""
+    X = _centred(X, weights)
+    return np.asarray(X.T @ X)
+
+
+def _centred(X: Array, weights: Any) -> NDArray[np.float64]:
     """Columns less their weighted mean, rows times the root of their weight: weighted products become plain ones."""
+    w = np.ones(len(X)) if weights is None else np.asarray(weights, np.float64)
+    check_same_length(embeddings=X, weights=w)
+    if not (w >= 0).all() or not w.sum() > 0:
+        raise InputError(f"weights run from {w.min()} to {w.max()}: expected numbers of 0 or more, not all 0")
     X = np.asarray(X, np.float64)
-    return np.asarray((X - weights @ X / weights.sum()) * np.sqrt(weights)[:, None])
+    return np.asarray((X - w @ X / w.sum()) * np.sqrt(w)[:, None])
 
 
 def _square_norm(A: NDArray[np.float64], B: NDArray[np.float64]) -> float:
