@@ -26,10 +26,9 @@ def measured(X, Y):
 def test_gaussian_embeddings_keep_what_is_predicted(reducer, dim):
     X = gaussian(20_000)
     found = np.mean([measured(X, make_reducer(reducer, dim, seed=s).fit(X).transform(X)) for s in range(4)])
-    # a single projection scatters around what GRP keeps on average
-    assert found == pytest.approx(
-        predicted_similarity(X, [dim], reducer=reducer)[0], abs=0.06 if reducer == "grp" else 0.03
-    )
+    # sums of two products are far from Gaussian, and a single projection scatters around what GRP keeps on average
+    allowed = 0.06 if dim == 2 or reducer == "grp" else 0.03
+    assert found == pytest.approx(predicted_similarity(X, [dim], reducer=reducer)[0], abs=allowed)
 
 
 def test_a_random_rotation_is_what_truncation_meets_on_average():
