@@ -3,7 +3,17 @@ from pathlib import Path
 
 import pytest
 
-from repro.config import PROFILES, StepTwoConfig, TrainConfig, digest, module_digest, override, profile
+from repro.config import (
+    PROFILES,
+    SCALING,
+    StepTwoConfig,
+    TrainConfig,
+    digest,
+    module_digest,
+    only_what_is_read,
+    override,
+    profile,
+)
 from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, LoraConfig
 from repro.types import InputError
 
@@ -63,6 +73,9 @@ def test_a_digest_is_the_same_in_every_process(python):
         (TrainConfig, {"batch_size": 1}, "batch_size is 1: a contrastive loss needs at least 2"),
         (TrainConfig, {"temperature": 0}, "temperature is 0"),
         (TrainConfig, {"epochs": 0}, "epochs is 0"),
+        (TrainConfig, {"prefixes": (8, 0)}, "a prefix is 0"),
+        (TrainConfig, {"prefixes": (16, 8)}, r"prefixes are \(16, 8\): expected rising sizes, each once"),
+        (TrainConfig, {"prefixes": (8, 8)}, r"prefixes are \(8, 8\)"),
         (StepTwoConfig, {"views": 1}, "views is 1"),
         (StepTwoConfig, {"learning_rates": ()}, "learning_rates is empty"),
         (StepTwoConfig, {"batch_size": 1}, "batch_size is 1"),
@@ -91,6 +104,12 @@ def test_profiles_and_overrides():
     nli = profile("embedded", source="local", objective="nli").train
     assert (nli.objective, nli.corpus, nli.warmup, nli.dropout) == ("nli", "nli", 0.1, 0.0)
     assert profile("paper", objective="nli").train.learning_rate == 2e-5
+    for objective in SCALING:
+        same = profile("embedded", source="local", objective=objective).train
+        assert (same.objective, same.corpus) == (objective, "nli")
+        # one recipe for the three, or their comparison would not be one
+        assert replace(same, objective="angle") == profile("embedded", source="local", objective="angle").train
+    assert profile("paper", backbone="BAAI/bge-base-en-v1.5", objective="ese").train.learning_rate == 5e-5
     with pytest.raises(InputError, match="unknown source 'disk'"):
         profile("embedded", source="disk")
     assert override(TrainConfig(), dim=3, seed=None) == TrainConfig(dim=3)
@@ -98,3 +117,14 @@ def test_profiles_and_overrides():
         profile("big")
     with pytest.raises(InputError, match="unknown field of TrainConfig 'dims': choose one of objective, backbone"):
         override(TrainConfig(), dims=(3,))
+
+
+def test_settings_that_an_objective_does_not_read_do_not_name_another_training():
+    changes = {"dim": 64, "espresso": ESPRESSO_FORMS["code"], "prefixes": (8, 16)}
+    for objective, read in (("angle", ()), ("matryoshka", ("prefixes",)), ("ese", ("dim", "espresso"))):
+        base = TrainConfig(objective=objective)
+        for name, value in changes.items():
+            other = only_what_is_read(replace(base, **{name: value}))
+            assert (other == only_what_is_read(base)) == (name not in read), (objective, name)
+        assert only_what_is_read(replace(base, seed=1)) != only_what_is_read(base)
+    assert only_what_is_read(TrainConfig(dim=64)) == TrainConfig(dim=64)

@@ -1,18 +1,20 @@
 """The verbs of `repro` that work on networks: train, encode, evaluate, pretrain."""
 
 import sys
-from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
+import tyro
+
+from repro.cli_scaling import ScalingOptions, refuse_unread, trainings
 from repro.terminal import say
 
 
 def train(
     backbone: str = "repro-tiny",
-    dims: tuple[int, ...] = (128,),
+    dims: tuple[int, ...] = (),
     output: Path | None = None,
-    objective: Literal["simcse", "nli"] = "simcse",
+    objective: Literal["simcse", "nli", "angle", "matryoshka", "ese"] = "simcse",
     difference: Literal["abs", "signed"] | None = None,
     layers: int | None = None,
     sentences: int | None = None,
@@ -22,27 +24,32 @@ def train(
     epochs: float | None = None,
     pooling: Literal["cls", "mean", "last", "avg_first_last"] | None = None,
     activation: Literal["tanh", "identity"] | None = None,
+    scaling: Annotated[ScalingOptions, tyro.conf.arg(name="")] = ScalingOptions(),  # noqa: B008 - frozen
     source: Literal["local", "hub", "microworld"] | None = None,
     profile: Literal["embedded", "gpu", "paper"] = "embedded",
     seed: int = 0,
     workers: int | None = None,
 ) -> int:
-    """Train encoders end to end, one per dim; a killed run resumes when the same command is given again.
+    """Train encoders end to end; a killed run resumes when the same command is given again.
 
     Args:
         backbone: shipped name, local folder or hub id.
-        dims: pooler sizes; may exceed the hidden size.
-        output: folder for the encoders (one subfolder per dim); they are in the store in any case.
-        objective: contrastive on plain sentences, or a softmax classifier on entailment pairs.
-        difference: third feature of that classifier, |u - v| or u - v.
+        dims: simcse, nli: pooler sizes, one encoder each, by default 128; ese: compressed sizes, one encoder each, by
+            default 128; matryoshka: the prefixes that its one encoder trains, by default 8 to 768.
+        output: folder for the encoders (one subfolder per dim where there is one encoder per dim); they are in the
+            store in any case.
+        objective: contrastive on plain sentences; or on entailment pairs a softmax classifier (nli), AnglE (angle),
+            AnglE on prefixes (matryoshka), or on prefixes of all layers (ese).
+        difference: nli: third feature of the classifier, |u - v| or u - v.
         layers: blocks kept of the backbone; by default all.
-        sentences: how many training sentences; None takes the profile's number, as for all below.
+        sentences: how many training sentences, pairs or triples; None takes the profile's number, as for all below.
         learning_rate: peak learning rate.
         batch_size: sentences per step.
         dropout: of every layer.
         epochs: passes over the sentences.
         pooling: token states to sentence state.
-        activation: of the pooler.
+        activation: simcse, nli: of the pooler.
+        scaling: options of the objectives angle, matryoshka and ese.
         source: where the sentences come from; by default local files if REPRO_DATA is set, else the microworld.
         profile: defaults for everything not given.
         seed: of weights, dropout and data order.
@@ -50,27 +57,31 @@ def train(
     """
     import shutil
 
-    from repro.config import PROFILES
+    from repro.config import PROFILES, SCALING
     from repro.config import profile as make_profile
     from repro.data import default_source
     from repro.experiments.grid import train_all
     from repro.store import Store
+    from repro.training.end_to_end import title
 
+    refuse_unread(objective, scaling, {"difference": difference, "activation": activation, "dims": dims})
     wanted = source or PROFILES[profile].source or default_source()
     base = make_profile(
         profile, source=wanted, backbone=backbone, objective=objective, difference=difference, layers=layers,
         sentences=sentences, learning_rate=learning_rate, batch_size=batch_size, dropout=dropout, epochs=epochs,
-        pooling=pooling, activation=activation, seed=seed,
+        pooling=pooling, activation=activation, seed=seed, **scaling.settings(),
     ).train  # fmt: skip
-    for cell in train_all([replace(base, dim=dim) for dim in dims], Store(), workers=workers):
+    configs = trainings(base, dims)
+    readout = "encoder" if objective in SCALING else base.checkpoint_by
+    for folder, cell in zip(configs, train_all(list(configs.values()), Store(), workers=workers), strict=True):
         best = max((score for _, score in cell.history.checks), default=float("nan"))
         state = "found in the store" if cell.hit else f"trained in {cell.seconds:.0f} s"
         say(
-            f"dim {cell.config.dim}: {state}; dev Spearman {100 * cell.dev_before:.2f} (encoder, untrained) -> "
-            f"{100 * best:.2f} ({cell.config.checkpoint_by}); {cell.folder}"
+            f"{title(cell.config)}: {state}; dev Spearman {100 * cell.dev_before:.2f} (encoder, untrained) -> "
+            f"{100 * best:.2f} ({readout}); {cell.folder}"
         )
         if output is not None:
-            shutil.copytree(cell.folder, output / f"dim{cell.config.dim}", dirs_exist_ok=True)
+            shutil.copytree(cell.folder, output / folder, dirs_exist_ok=True)
     return 0
 
 

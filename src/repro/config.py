@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, AngleConfig, EspressoConfig, LoraConfig
-from repro.recipes import NLI_RECIPES, RECIPES
+from repro.recipes import ANGLE_RECIPES, NLI_RECIPES, RECIPES
 from repro.types import DataSource, InputError, check_dim, one_of
 
 Pooling = Literal["cls", "mean", "last", "avg_first_last"]
@@ -42,7 +42,7 @@ class TrainConfig:
     """tokens kept of a training sentence"""
     epochs: float = 1.0
     sentences: int = 20_000
-    """training sentences, or pairs of the `nli` objective, drawn from the corpus"""
+    """training sentences drawn from the corpus; pairs of the `nli` objective, pairs or triples of the AnglE ones"""
     check_every: int = 125
     """steps between dev checks; the best check is kept"""
     checkpoint_by: Literal["pooler", "encoder"] = "pooler"
@@ -50,7 +50,8 @@ class TrainConfig:
     mask_duplicates: bool = True
     """leave equal texts out of the negatives; False is SimCSE as published"""
     prefixes: tuple[int, ...] = ()
-    """sizes that `matryoshka` trains; those above the hidden size are left out, the hidden size is added"""
+    """sizes that `matryoshka` trains; those above the hidden size are left out, the hidden size is added; empty is
+    8, 16, 32, … 512, 768"""
     examples: Literal["pairs", "triples"] = "pairs"
     """of the AnglE objectives: pairs labelled 1 or 0, or premises with an entailed and a contradicted hypothesis"""
     angle: AngleConfig = ANGLE_PRESETS["paper"]
@@ -91,6 +92,10 @@ class TrainConfig:
             raise InputError(f"temperature is {self.temperature}: expected a number above 0")
         if not self.epochs > 0:
             raise InputError(f"epochs is {self.epochs}: expected a number above 0")
+        for size in self.prefixes:
+            check_dim(size, what="a prefix")
+        if list(self.prefixes) != sorted(set(self.prefixes)):
+            raise InputError(f"prefixes are {self.prefixes}: expected rising sizes, each once")
 
 
 @dataclass(frozen=True)
@@ -189,10 +194,12 @@ def profile(
     chosen = PROFILES[one_of(name, list(PROFILES), "profile")]
     network = backbone or chosen.train.backbone
     data = one_of(source or chosen.source or chosen.train.source, get_args(DataSource), "source")
-    recipe = RECIPES.get((network, data)) or RECIPES.get((network, None)) or {}
+    recipe = _recipe(RECIPES, network, data)
     if train.get("objective") == "nli":
         common = {"corpus": "nli", "warmup": 0.1, "batch_size": 64, "learning_rate": 2e-5}
-        recipe = common | NLI_RECIPES.get((network, data), {})
+        recipe = common | _recipe(NLI_RECIPES, network, data)
+    elif train.get("objective") in SCALING:
+        recipe = {"corpus": "nli", "batch_size": 64, "learning_rate": 5e-5} | _recipe(ANGLE_RECIPES, network, data)
     settings = {**recipe, **{field: value for field, value in train.items() if value is not None}}
     return replace(
         chosen,
@@ -200,6 +207,23 @@ def profile(
         step_two=override(chosen.step_two, views=views, seed=settings.get("seed")),
         source=cast(DataSource, data),
     )
+
+
+def _recipe(recipes: dict[tuple[str, str | None], dict[str, Any]], network: str, source: str) -> dict[str, Any]:
+    return recipes.get((network, source)) or recipes.get((network, None)) or {}
+
+
+def only_what_is_read(config: TrainConfig) -> TrainConfig:
+    """The configuration with every setting that its AnglE objective does not read at its default.
+
+    Two that differ in such a setting alone are one training, so that a sweep over sizes trains the control once.
+    """
+    if config.objective not in SCALING:
+        return config
+    unread = ["activation", "temperature", "difference", "checkpoint_by"]
+    unread += [] if config.objective == "ese" else ["dim", "espresso"]
+    unread += [] if config.objective == "matryoshka" else ["prefixes"]
+    return replace(config, **{name: getattr(TrainConfig(), name) for name in unread})
 
 
 def override(config: Any, **changes: Any) -> Any:

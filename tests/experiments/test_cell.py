@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from repro import data
-from repro.config import TrainConfig
+from repro.config import SCALING, TrainConfig
 from repro.evaluation import sts_spearman
 from repro.experiments import cell as cell_module
 from repro.experiments.cell import backbone_identity, cell_key, dev_scorer, train_cell
 from repro.experiments.grid import train_all
 from repro.models import SentenceEncoder
+from repro.objectives import EspressoConfig
 from repro.store import Store
 from repro.training.loop import TrainingDiverged
 from repro.types import InputError
@@ -31,6 +32,25 @@ def killed(*args, **kwargs):
     return loss(*args, **kwargs)
 contrastive.info_nce = killed
 train_cell(TrainConfig(**json.loads(sys.argv[1])), Store(), progress=False)
+"""
+
+KILLED_SCALING = """
+import json, os, signal, sys
+from repro.config import TrainConfig
+from repro.experiments.cell import train_cell
+from repro.objectives import AngleConfig, EspressoConfig
+from repro.store import Store
+from repro.training import scaling
+steps = iter(range(int(sys.argv[2])))
+loss = scaling.base_loss
+def killed(*args, **kwargs):
+    if next(steps, None) is None:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return loss(*args, **kwargs)
+scaling.base_loss = killed
+given = json.loads(sys.argv[1])
+given |= {"angle": AngleConfig(**given["angle"]), "espresso": EspressoConfig(**given["espresso"])}
+train_cell(TrainConfig(**{**given, "prefixes": tuple(given["prefixes"])}), Store(), progress=False)
 """
 
 
@@ -112,6 +132,46 @@ def test_a_loss_that_is_not_finite_stops_the_cell(sweep_config):
         train_cell(config, Store(), progress=False)
     assert list(Store().artefacts()) != []  # the sample of sentences
     assert not list(Store().home.glob("encoders/*/manifest.json"))
+
+
+@pytest.mark.parametrize("objective", SCALING)
+def test_cells_without_pooler(cell_config, objective):
+    config = replace(cell_config, objective=objective, corpus="nli", pooling="mean")
+    cell = train_cell(config, Store(), progress=False)
+    assert cell.encoder.pooler is None
+    score = dev_scorer("stsb", "microworld")
+    assert score(cell.encoder, "encoder") == pytest.approx(cell.history.best_score, abs=1e-6)
+    assert cell.dev_before == score(SentenceEncoder.load(config.backbone, pooling="mean"), "encoder")
+    assert cell.log_weights is None
+    with pytest.raises(InputError, match=f"the {objective} objective trains no pooler"):
+        _ = cell.pooler
+    # what the objective does not read names no other cell: found, not trained
+    other = replace(config, activation="identity", dim=config.dim if objective == "ese" else 4)
+    assert train_cell(other, Store(), progress=False).hit
+    with pytest.raises(InputError, match=f"the {objective} objective needs one, such as 'nli'"):
+        train_cell(replace(config, corpus="stsb"), Store(), progress=False)
+
+
+def test_learned_layer_weights_are_kept(cell_config):
+    config = replace(
+        cell_config, objective="ese", corpus="nli", pooling="mean", espresso=EspressoConfig(layer_weights="learned")
+    )
+    (weight,) = train_cell(config, Store(), progress=False).log_weights
+    assert weight != 0 and abs(weight) < 0.1  # it starts from ln(1 + ln 1)
+
+
+def test_a_scaled_training_killed_by_the_system_resumes_to_the_same_bytes(cell_config, python, tmp_path, weights_of):
+    config = replace(
+        cell_config, objective="ese", corpus="nli", pooling="mean", espresso=EspressoConfig(layer_weights="learned")
+    )
+    process = python(KILLED_SCALING, json.dumps(asdict(config)), 5)  # in its sixth step
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL, errors
+    resumed = train_cell(config, Store(), progress=False)
+    assert resumed.history.resumed_at == 4
+    whole = train_cell(config, Store(tmp_path / "other"), progress=False)
+    assert weights_of(resumed.folder) == weights_of(whole.folder)
+    assert (resumed.history.losses, resumed.log_weights) == (whole.history.losses, whole.log_weights)
 
 
 def test_the_key_names_settings_code_weights_and_data(cell_config, tmp_path, monkeypatch):

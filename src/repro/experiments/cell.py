@@ -13,16 +13,18 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from repro import data
-from repro.config import TrainConfig, digest
+from repro.config import SCALING, TrainConfig, digest, only_what_is_read
 from repro.evaluation import sts_spearman
-from repro.experiments.texts import fingerprint, training_pairs, training_sentences
+from repro.experiments.texts import fingerprint, training_examples, training_pairs, training_sentences
 from repro.models import Pooler, SentenceEncoder
-from repro.models.backbone import default_device, locate
+from repro.models.pretrained import default_device
+from repro.models.pretrained import identity as backbone_identity
 from repro.seeding import cpu_count
-from repro.store import Store, sha256
+from repro.store import Store
 from repro.training.contrastive import train_contrastive
 from repro.training.loop import History
 from repro.training.nli import train_nli
+from repro.training.scaling import train_scaling
 from repro.types import InputError
 
 PRODUCERS = (
@@ -32,14 +34,20 @@ PRODUCERS = (
     "repro.data.batching",
     "repro.seeding",
     "repro.models.backbone",
+    "repro.models.decoder",
+    "repro.models.pretrained",
     "repro.models.encoder",
     "repro.models.pooler",
     "repro.models.pooling",
 )
 """modules whose code decides the bytes of a trained encoder, whatever the objective"""
+ANGLE = ("repro.training.scaling", "repro.data.entailment", "repro.losses.angle")
 OBJECTIVES = {
     "simcse": ("repro.training.contrastive", "repro.losses.contrastive"),
     "nli": ("repro.training.nli", "repro.losses.nli"),
+    "angle": ANGLE,
+    "matryoshka": (*ANGLE, "repro.losses.matryoshka"),
+    "ese": (*ANGLE, "repro.losses.espresso", "repro.losses.compress", "repro.losses.dependencies"),
 }
 """and those of one objective"""
 
@@ -58,13 +66,19 @@ class TrainedCell:
 
     @cached_property
     def encoder(self) -> SentenceEncoder:
-        """The encoder with the pooler it was trained with."""
+        """The encoder with the pooler it was trained with, if its objective has one."""
         return SentenceEncoder.load(str(self.folder))
 
     @cached_property
     def pooler(self) -> Pooler:
-        """The pooler alone; cheap, for grids."""
+        """The pooler alone; cheap, for grids.
+
+        Raises:
+            InputError: for an objective that trains none.
+        """
         note = json.loads((self.folder / "encoder.json").read_text(encoding="utf-8"))
+        if note["pooler"] is None:
+            raise InputError(f"the {self.config.objective} objective trains no pooler: read prefixes of the states")
         weights = load_file(self.folder / "pooler.safetensors")
         pooler = Pooler(weights["linear.weight"].shape[1], **note["pooler"])
         pooler.load_state_dict(weights)
@@ -80,38 +94,37 @@ class TrainedCell:
         return head.to(default_device())
 
     @cached_property
+    def _note(self) -> dict[str, Any]:
+        return dict(json.loads((self.folder / "history.json").read_text(encoding="utf-8")))
+
+    @property
     def history(self) -> History:
         """Losses and dev checks of the training."""
-        return History(**json.loads((self.folder / "history.json").read_text(encoding="utf-8"))["history"])
+        return History(**self._note["history"])
 
-    @cached_property
+    @property
     def dev_before(self) -> float:
         """Dev Spearman of the untrained encoder readout."""
-        note = json.loads((self.folder / "history.json").read_text(encoding="utf-8"))
-        return float(note["dev_before"])
+        return float(self._note["dev_before"])
+
+    @property
+    def log_weights(self) -> list[float] | None:
+        """Learned weights of ESE's shallow layers, as s in e^(−s), first layer first; None where they are fixed."""
+        return self._note.get("log_weights")
 
 
 def cell_key(config: TrainConfig) -> str:
     """Digest of everything that decides the trained bytes: settings, code, backbone weights, data."""
+    adapters = () if config.lora is None else ("repro.models.lora",)
     return digest(
         {
-            "config": asdict(config),
+            "config": asdict(only_what_is_read(config)),
             "backbone": backbone_identity(config.backbone),
             "corpus": fingerprint(config.corpus, config.source),
             "validation": fingerprint(config.validation, config.source),
         },
-        code=(*PRODUCERS, *OBJECTIVES[config.objective]),
+        code=(*PRODUCERS, *OBJECTIVES[config.objective], *adapters),
     )
-
-
-def backbone_identity(name_or_path: str) -> str:
-    """Digest of the weights, their configuration and tokenizer, or the hub id where they are not local."""
-    place = locate(name_or_path)
-    weights = sorted(Path(place).glob("*.safetensors"))
-    if not weights:
-        return place
-    files = [*weights, Path(place) / "config.json", Path(place) / "tokenizer.json"]
-    return digest({file.name: sha256(file) for file in files if file.is_file()})
 
 
 @contextmanager
@@ -139,12 +152,18 @@ def train_cell(config: TrainConfig, store: Store, *, progress: bool = True) -> T
         dev = dev_scorer(config.validation, config.source)
         if config.objective == "nli":
             trained = train_nli(config, training_pairs(config), dev, **options)
+        elif config.objective in SCALING:
+            trained = train_scaling(config, training_examples(config), dev, **options)
         else:
             trained = train_contrastive(config, training_sentences(config, store), dev, **options)
         trained.encoder.save(target)
         if trained.head is not None:
             save_file(dict(trained.head.state_dict()), target / "head.safetensors")
-        note = {"history": asdict(trained.history), "dev_before": trained.dev_before, "config": asdict(config)}
+        weights = None if trained.log_weights is None else trained.log_weights.tolist()
+        note = {
+            "history": asdict(trained.history), "dev_before": trained.dev_before, "log_weights": weights,
+            "config": asdict(config),
+        }  # fmt: skip
         (target / "history.json").write_text(json.dumps(note), encoding="utf-8")
 
     key = cell_key(config)

@@ -15,6 +15,7 @@ from tqdm.auto import tqdm
 from repro.config import TrainConfig
 from repro.experiments.cell import TrainedCell, cell_key, default_workers, train_cell
 from repro.store import Store
+from repro.training.end_to_end import title
 
 
 def train_all(
@@ -27,14 +28,14 @@ def train_all(
     missing = [c for c in dict.fromkeys(configs) if not store.folder("encoders", cell_key(c)).exists()]
     count = min(workers or default_workers(), len(missing))
     if count > 1:
-        # wide poolers take longest, so they start first
-        queue = sorted(missing, key=lambda c: -c.dim)
+        # what takes longest starts first: ESE, which trains every layer, and wide poolers
+        queue = sorted(missing, key=lambda c: (c.objective != "ese", -c.dim))
         with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=_quiet) as pool:
             futures = {pool.submit(_train, config, store.home): config for config in queue}
             with tqdm(total=len(queue), desc="training cells", disable=not progress, leave=False) as bar:
                 for future in as_completed(futures):
                     future.result()
-                    bar.set_postfix_str(f"dim {futures[future].dim}, seed {futures[future].seed}")
+                    bar.set_postfix_str(f"{title(futures[future])}, seed {futures[future].seed}")
                     bar.update()
     trained_here = set(missing)
     cells = [train_cell(config, store, progress=progress) for config in configs]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from repro import data, paths
 from repro.config import TrainConfig, digest
+from repro.data.entailment import Triples, like_or_unlike, triples
 from repro.store import Store, sha256
 from repro.types import InputError
 
@@ -67,9 +68,20 @@ def training_sentences(config: TrainConfig, store: Store) -> tuple[str, ...]:
 
 def training_pairs(config: TrainConfig) -> data.LabelledPairs:
     """The training pairs of a configuration of the `nli` objective."""
-    pairs = data.load(config.corpus, split="train", source=config.source, limit=config.sentences)
+    return _labelled_pairs(config, limit=config.sentences)
+
+
+def training_examples(config: TrainConfig) -> data.LabelledPairs | Triples:
+    """The training pairs or triples of AnglE's objectives: `config.sentences` of them, neutral pairs left out."""
+    make = triples if config.examples == "triples" else like_or_unlike
+    return make(_labelled_pairs(config), config.sentences)
+
+
+def _labelled_pairs(config: TrainConfig, limit: int | None = None) -> data.LabelledPairs:
+    pairs = data.load(config.corpus, split="train", source=config.source, limit=limit)
     if not isinstance(pairs, data.LabelledPairs):
         raise InputError(
-            f"{config.corpus!r} is not a set of labelled pairs: the nli objective needs one, such as 'nli'"
+            f"{config.corpus!r} is not a set of labelled pairs: the {config.objective} objective needs one, such as "
+            "'nli'"
         )
     return pairs

@@ -55,7 +55,7 @@ def train_contrastive(
 
     history = minimise(
         encoder, loss_at, config, steps, lambda: dev_score(encoder, config.checkpoint_by), state_path=state_path,
-        save_every=save_every, description=f"SimCSE dim {config.dim}", progress=progress,
+        save_every=save_every, progress=progress,
     )  # fmt: skip
     return Trained(encoder, history, dev_before)
 

@@ -1,6 +1,6 @@
 """What every end-to-end training of backbone and pooler shares: fresh weights, batches, schedule, checkpoints."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from repro.config import StepTwoConfig, TrainConfig
+from repro.config import SCALING, StepTwoConfig, TrainConfig
 from repro.data.batching import epoch_order
 from repro.losses.distributed import world_size
 from repro.models import SentenceEncoder
@@ -31,18 +31,40 @@ class Trained:
     """dev Spearman of the untrained encoder readout"""
     head: nn.Linear | None = None
     """classifier that was trained along, if the objective has one"""
+    log_weights: Tensor | None = None
+    """learned layer weights of ESE (n_shallow,), as s in e^(−s); None where they are fixed"""
 
 
 def fresh_encoder(config: TrainConfig) -> SentenceEncoder:
-    """The backbone of a configuration, cut to its depth, with its dropout and an untrained pooler."""
+    """The backbone of a configuration, cut to its depth, with its dropout, and an untrained pooler or adapters.
+
+    The objectives of ESE's comparison have no pooler: their sizes are prefixes of the pooled state.
+    """
     encoder = SentenceEncoder.load(
-        config.backbone, dim=config.dim, pooling=config.pooling, activation=config.activation, seed=config.seed
-    )
+        config.backbone, dim=None if config.objective in SCALING else config.dim, pooling=config.pooling,
+        activation=config.activation, seed=config.seed, bidirectional=config.bidirectional or None,
+        final_norm=None if config.final_norm == "last" else config.final_norm,
+    )  # fmt: skip
+    if config.objective in SCALING:
+        encoder.pooler = None  # one that the folder may bring
     if config.layers is not None:
         encoder.backbone.keep(config.layers)
     if config.dropout is not None:
         encoder.backbone.set_dropout(config.dropout)
+    if config.lora is not None:
+        from repro.models.lora import add_lora  # the library behind it is slow to load
+
+        add_lora(encoder.backbone, config.lora, seed=config.seed)
     return encoder
+
+
+def title(config: TrainConfig) -> str:
+    """What progress bars and messages call a training."""
+    names = {
+        "simcse": f"SimCSE dim {config.dim}", "nli": f"NLI dim {config.dim}", "angle": "AnglE",
+        "matryoshka": "Matryoshka", "ese": f"ESE size {config.dim}",
+    }  # fmt: skip
+    return names[config.objective]
 
 
 def count_steps(config: TrainConfig | StepTwoConfig, n: int, what: str = "sentences") -> int:
@@ -100,10 +122,10 @@ def minimise(
     *,
     state_path: Path | None,
     save_every: int,
-    description: str,
     progress: bool,
+    rates: Mapping[str, float] | None = None,
 ) -> History:
-    """`loop.train` on the schedule of a configuration."""
+    """`loop.train` on the schedule of a configuration; `rates` as there."""
     loop = LoopConfig(
         steps=steps,
         learning_rate=config.learning_rate,
@@ -113,4 +135,7 @@ def minimise(
         bf16=config.bf16,
         seed=config.seed,
     )
-    return train(module, loss_at, loop, check=check, state_path=state_path, description=description, progress=progress)
+    return train(
+        module, loss_at, loop, check=check, state_path=state_path, description=title(config), progress=progress,
+        rates=rates,
+    )  # fmt: skip

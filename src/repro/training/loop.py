@@ -7,7 +7,7 @@ from the step number and the batch is chosen by it. A killed run therefore resum
 import json
 import logging
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -82,6 +82,7 @@ def train(
     state_path: Path | None = None,
     description: str = "training",
     progress: bool = True,
+    rates: Mapping[str, float] | None = None,
 ) -> History:
     """Minimise `loss_at(step)` over the parameters of `module` that require gradients.
 
@@ -93,13 +94,14 @@ def train(
         state_path: where the resumable state goes; an existing one is continued.
         description: shown beside the progress bar.
         progress: whether to show one.
+        rates: factors of the learning rate, by the start of a parameter's name; all others have factor 1.
 
     Raises:
         TrainingDiverged: when the loss is NaN or infinite; names the step.
         InputError: when `state_path` belongs to another configuration.
     """
     parallel = PartialState()
-    optimiser = _make_optimiser(module, config)
+    optimiser = _make_optimiser(module, config, rates or {})
     history, best, first = History(), None, 0
     resumable = _load_state(state_path, module, optimiser, config) if state_path and state_path.exists() else None
     if resumable is not None:
@@ -125,7 +127,7 @@ def train(
         if config.clip_norm:
             nn.utils.clip_grad_norm_(module.parameters(), config.clip_norm)
         for group in optimiser.param_groups:
-            group["lr"] = config.learning_rate * schedule(step, config)
+            group["lr"] = group["factor"] * config.learning_rate * schedule(step, config)
         optimiser.step()
         pending.append(loss.detach())
         step += 1
@@ -159,17 +161,21 @@ def schedule(step: int, config: LoopConfig) -> float:
     return (config.steps - step) / max(1.0, config.steps - warm)
 
 
-def _make_optimiser(module: nn.Module, config: LoopConfig) -> torch.optim.AdamW:
-    trained = [p for p in module.parameters() if p.requires_grad]
-    if not trained:
-        raise InputError("nothing to train: every parameter is frozen")
-    groups = [
-        {"params": [p for p in trained if p.ndim > 1], "weight_decay": config.weight_decay},
-        {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
+def _make_optimiser(module: nn.Module, config: LoopConfig, rates: Mapping[str, float]) -> torch.optim.AdamW:
+    """AdamW with a group for each (factor of the learning rate, decayed or not)."""
+    groups: dict[tuple[float, bool], list[nn.Parameter]] = {(1.0, True): [], (1.0, False): []}
+    for name, p in module.named_parameters():
+        if p.requires_grad:
+            factor = next((rate for start, rate in rates.items() if name.startswith(start)), 1.0)
+            groups.setdefault((factor, p.ndim > 1), []).append(p)
+    listed: list[dict[str, Any]] = [
+        {"params": params, "factor": factor, "weight_decay": config.weight_decay if decayed else 0.0}
+        for (factor, decayed), params in groups.items()
+        if params
     ]
-    return torch.optim.AdamW(
-        [g for g in groups if g["params"]], lr=config.learning_rate, betas=config.betas, fused=True
-    )
+    if not listed:
+        raise InputError("nothing to train: every parameter is frozen")
+    return torch.optim.AdamW(listed, lr=config.learning_rate, betas=config.betas, fused=True)
 
 
 def _average_gradients(module: nn.Module, parallel: PartialState) -> None:

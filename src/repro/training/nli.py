@@ -15,8 +15,8 @@ from repro.config import StepTwoConfig, TrainConfig
 from repro.data.sets import LabelledPairs
 from repro.losses.nli import CLASSES, softmax_nli
 from repro.models import Pooler
-from repro.models.backbone import default_device
 from repro.models.encoder import merge_equal
+from repro.models.pretrained import default_device
 from repro.seeding import derive_seed
 from repro.training.end_to_end import DevScore, Trained, batches, count_steps, fresh_encoder, minimise
 from repro.training.loop import LoopConfig, train
@@ -87,7 +87,7 @@ def train_nli(
     history = minimise(
         nn.ModuleDict({"encoder": encoder, "head": head}), loss_at, config, steps,
         lambda: dev_score(encoder, config.checkpoint_by), state_path=state_path, save_every=save_every,
-        description=f"NLI dim {config.dim}", progress=progress,
+        progress=progress,
     )  # fmt: skip
     return Trained(encoder, history, dev_before, head)
 

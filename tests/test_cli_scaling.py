@@ -1,0 +1,141 @@
+"""`repro train` on AnglE, Matryoshka and ESE: what is written, what is found again, and what is refused."""
+
+import json
+
+import pytest
+
+from repro import cli_scaling
+from repro.cli_scaling import READ_BY, ScalingOptions, trainings
+from repro.config import TrainConfig
+from repro.models import SentenceEncoder
+from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig, LoraConfig
+from repro.rows import read_rows
+from repro.types import InputError
+
+
+@pytest.fixture(autouse=True)
+def no_data(monkeypatch):
+    monkeypatch.delenv("REPRO_DATA", raising=False)
+
+
+@pytest.fixture
+def train(repro, tiny, tmp_path):
+    def run(objective, *more):
+        return repro(
+            "train", "--backbone", tiny, "--objective", objective, "--sentences", 64, "--batch-size", 16,
+            "--pooling", "mean", "--workers", 1, "--output", tmp_path / "trained", *more,
+        )  # fmt: skip
+
+    return run
+
+
+def test_ese_trains_one_encoder_per_size_that_evaluate_reads_at_any_depth_and_size(train, repro, tmp_path):
+    arguments = ("ese", "--dims", 16, 8, "--layers", 2, "--form", "code", "--preset", "ese_readme", "--alpha", 0.5)
+    code, out, err = train(*arguments)
+    assert code == 0, err
+    assert "ESE size 16: trained in" in out and "ESE size 8: trained in" in out
+    assert "(encoder, untrained) -> " in out and "(encoder); " in out
+    assert train(*arguments)[1].count("found in the store") == 2
+    note = json.loads((tmp_path / "trained" / "dim16" / "history.json").read_text())["config"]
+    assert (note["objective"], note["dim"], note["layers"], note["corpus"]) == ("ese", 16, 2, "nli")
+    assert note["espresso"]["alpha"] == 0.5 and note["espresso"]["full_size_loss"]
+    assert note["angle"]["in_batch_weight"] == 10
+    encoder = tmp_path / "trained" / "dim8"
+    assert SentenceEncoder.load(str(encoder)).pooler is None
+    code, out, err = repro(
+        "evaluate", "--encoder", encoder, "--data", "stsb", "--layer", 1, "--dims", 32, 8, "--rows", tmp_path / "r.pq"
+    )
+    assert code == 0, err
+    rows = read_rows(tmp_path / "r.pq")
+    assert rows["dim"].tolist() == [32, 8] and set(rows["layer"]) == {1}
+
+
+@pytest.mark.parametrize("objective", ["angle", "matryoshka"])
+def test_one_encoder_goes_to_the_output_itself(train, objective, tmp_path):
+    prefixes = ("--dims", 16, 4) if objective == "matryoshka" else ()
+    code, out, err = train(objective, *prefixes)
+    assert code == 0, err
+    assert {"angle": "AnglE: trained in", "matryoshka": "Matryoshka: trained in"}[objective] in out
+    note = json.loads((tmp_path / "trained" / "history.json").read_text())
+    assert note["config"]["prefixes"] == ([4, 16] if prefixes else [])
+    assert SentenceEncoder.load(str(tmp_path / "trained")).dim == 32
+
+
+def test_learned_layer_weights_are_kept_beside_the_encoder(train, tmp_path):
+    code, _, err = train("ese", "--dims", 8, "--layer-weights", "learned")
+    assert code == 0, err
+    (weight,) = json.loads((tmp_path / "trained" / "dim8" / "history.json").read_text())["log_weights"]
+    assert weight != 0
+
+
+def test_adapters_are_trained_in_place_of_the_weights(train, tmp_path):
+    code, _, err = train("angle", "--lora-rank", 4)
+    assert code == 0, err
+    encoder = SentenceEncoder.load(str(tmp_path / "trained"))
+    assert encoder.encode(["a cook thanked the driver"]).shape == (1, 32)
+    assert not (tmp_path / "trained" / "model.safetensors").exists()
+
+
+@pytest.mark.parametrize(
+    ("objective", "option", "message"),
+    [
+        ("angle", ("--dims", 8), "--dims is not read by the objective 'angle', only by simcse, nli, matryoshka, ese"),
+        ("angle", ("--form", "code"), "--form is not read by the objective 'angle', only by ese"),
+        ("matryoshka", ("--alpha", 1), "--alpha is not read by the objective 'matryoshka', only by ese"),
+        ("matryoshka", ("--beta", 0), "--beta is not read"),
+        ("matryoshka", ("--layer-weights", "log"), "--layer-weights is not read"),
+        ("angle", ("--strategy", "none"), "--strategy is not read"),
+        ("simcse", ("--preset", "paper"), "--preset is not read by the objective 'simcse', only by angle, matryoshka,"),
+        ("nli", ("--examples", "triples"), "--examples is not read by the objective 'nli'"),
+        ("nli", ("--lora-rank", 4), "--lora-rank is not read"),
+        ("simcse", ("--bidirectional",), "--bidirectional is not read"),
+        ("simcse", ("--final-norm", "all"), "--final-norm is not read"),
+        ("ese", ("--difference", "abs"), "--difference is not read by the objective 'ese', only by nli"),
+        ("ese", ("--activation", "tanh"), "--activation is not read by the objective 'ese', only by simcse, nli"),
+        ("ese", ("--dims", 33), "compressed size 33 of a hidden size of 32"),
+        ("ese", ("--dims", 0), "dim is 0"),
+        ("ese", ("--dims", 32, "--batch-size", 8, "--strategy", "embeddings"), "a batch has 16 texts"),
+        ("matryoshka", ("--dims", 8, 8), "prefixes are (8, 8): expected rising sizes, each once"),
+        ("angle", ("--lora-rank", 0), "rank is 0"),
+        (
+            "ese",
+            ("--examples", "triples", "--dims", 8),
+            "no premise of nli has both an entailed and a contradicted hypothesis",
+        ),
+    ],
+    ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else None,
+)
+def test_what_does_not_apply_or_cannot_be_had_is_refused(train, objective, option, message):
+    code, out, err = train(objective, *option)
+    assert code == 2
+    assert message in err.splitlines()[-1], err
+    assert "trained in" not in out
+
+
+def test_every_option_of_the_comparison_says_who_reads_it():
+    assert set(ScalingOptions.__dataclass_fields__) <= set(READ_BY)
+    with pytest.raises(InputError, match="leave it out"):
+        cli_scaling.refuse_unread("simcse", ScalingOptions(alpha=0.0), {})
+    cli_scaling.refuse_unread("simcse", ScalingOptions(), {"dims": (), "difference": None})
+
+
+def test_options_become_settings():
+    assert ScalingOptions().settings() == {
+        "angle": None, "examples": None, "espresso": EspressoConfig(), "lora": None, "bidirectional": None,
+        "final_norm": None,
+    }  # fmt: skip
+    chosen = ScalingOptions(
+        preset="code", form="code", strategy="max_k", beta=0.5, lora_rank=8, bidirectional=True, final_norm="all"
+    ).settings()
+    assert chosen["angle"] == ANGLE_PRESETS["code"] and chosen["lora"] == LoraConfig(rank=8)
+    assert chosen["espresso"].strategy == "max_k" and chosen["espresso"].beta == 0.5
+    assert chosen["espresso"].dependency == ESPRESSO_FORMS["code"].dependency
+    assert chosen["bidirectional"] is True and chosen["final_norm"] == "all"
+
+
+def test_the_encoders_of_a_command():
+    base = TrainConfig(objective="ese")
+    assert {folder: config.dim for folder, config in trainings(base, (64, 8)).items()} == {"dim64": 64, "dim8": 8}
+    assert list(trainings(base, ())) == list(trainings(TrainConfig(), ())) == ["dim128"]
+    (prefixed,) = trainings(TrainConfig(objective="matryoshka"), (64, 8)).values()
+    assert prefixed.prefixes == (8, 64)
