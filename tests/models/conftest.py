@@ -26,5 +26,8 @@ def decoders(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, s
         folder = tmp_path_factory.mktemp("decoder") / name
         model.save_pretrained(folder)
         (folder / "tokenizer.json").write_text(tokens, encoding="utf-8")
+        (folder / "tokenizer_config.json").write_text(
+            '{"pad_token": "[PAD]", "unk_token": "[UNK]", "eos_token": "[SEP]"}'
+        )
         made[name] = str(folder)
     return made

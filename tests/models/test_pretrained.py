@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from repro.models import SentenceEncoder, pretrained
 from repro.models.backbone import load_backbone
@@ -45,6 +46,17 @@ def test_a_folder_must_hold_a_backbone(tmp_path, tiny):
     shutil.copytree(tiny, folder)
     (folder / "model.safetensors").unlink()
     with pytest.raises(InputError, match="cannot load backbone"):
+        load_backbone(str(folder))
+
+
+def test_a_network_with_weights_missing_is_refused(tmp_path, tiny):
+    """transformers would leave them random, and only say so."""
+    folder = tmp_path / "holes"
+    shutil.copytree(tiny, folder)
+    weights = load_file(folder / "model.safetensors")
+    del weights[next(name for name in weights if "layer.1.output.dense.weight" in name)]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(InputError, match=r"holes' lack encoder\.layer\.1\.output\.dense\.weight$"):
         load_backbone(str(folder))
 
 

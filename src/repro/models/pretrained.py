@@ -31,6 +31,7 @@ from transformers.utils import cached_file
 
 from repro import paths
 from repro.config import digest
+from repro.models.decoder import causal_parts
 from repro.store import sha256
 from repro.types import InputError
 
@@ -58,20 +59,31 @@ def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
     careful = _careful(place)
     try:
         config = AutoConfig.from_pretrained(place, **careful)
-        model = AutoModel.from_pretrained(
-            place, use_safetensors=True, dtype=torch.float32, **careful, **_fresh_pooler(config)
-        )
-        tokenizer = AutoTokenizer.from_pretrained(place, **careful)
+        model, found = AutoModel.from_pretrained(
+            place, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **careful,
+            **_fresh_pooler(config),
+        )  # fmt: skip
+        tokenizer, longest = _tokenizer(place, careful)
     except (OSError, ValueError) as error:
         raise _not_loaded("backbone", name_or_path, error) from error
-    if getattr(tokenizer, "backend_tokenizer", None) is None:
-        raise InputError(f"{name_or_path!r} has no fast tokenizer (tokenizer.json): convert it first")
-    limits = [getattr(config, "max_position_embeddings", None), getattr(tokenizer, "model_max_length", None)]
+    _check_complete(name_or_path, found["missing_keys"])
+    limits = [getattr(config, "max_position_embeddings", None), longest]
     limit = min([n for n in limits if n and n < 1_000_000] or [512])
     if getattr(config, "model_type", "") in ("roberta", "xlm-roberta"):
         limit = min(limit, int(config.max_position_embeddings) - 2)  # positions start after the padding index
     limit = min(limit, _note(place, "sentence_bert_config.json").get("max_seq_length") or limit)
-    return model, tokenizer.backend_tokenizer, int(limit)
+    return model, tokenizer, int(limit)
+
+
+def _tokenizer(place: str, careful: dict[str, Any]) -> tuple[Tokenizer, int | None]:
+    if (Path(place) / "encoder.json").is_file():
+        # What we saved is read as it stands: AutoTokenizer goes by the architecture and would split a text before a
+        # Qwen2 as the published Qwen2 do, whatever tokenizer.json says.
+        return Tokenizer.from_file(str(Path(place) / "tokenizer.json")), None
+    tokenizer = AutoTokenizer.from_pretrained(place, **careful)
+    if getattr(tokenizer, "backend_tokenizer", None) is None:
+        raise InputError(f"{place!r} has no fast tokenizer (tokenizer.json): convert it first")
+    return tokenizer.backend_tokenizer, getattr(tokenizer, "model_max_length", None)
 
 
 def load_causal(name_or_path: str, *, device: torch.device | str | None = None) -> tuple[Any, Any]:
@@ -88,10 +100,15 @@ def load_causal(name_or_path: str, *, device: torch.device | str | None = None) 
     where = torch.device(device) if device else default_device()
     try:
         dtype = torch.float32 if where.type == "cpu" else "auto"
-        model = AutoModelForCausalLM.from_pretrained(place, use_safetensors=True, dtype=dtype, **careful)
+        model, found = AutoModelForCausalLM.from_pretrained(
+            place, use_safetensors=True, dtype=dtype, output_loading_info=True, **careful
+        )
         tokenizer = AutoTokenizer.from_pretrained(place, **careful)
     except (OSError, ValueError) as error:
         raise _not_loaded("generator", name_or_path, error) from error
+    if not causal_parts(model):
+        raise InputError(f"{name_or_path!r} is a {type(model).__name__}: expected a causal decoder, such as Llama")
+    _check_complete(name_or_path, found["missing_keys"])
     stop = model.generation_config.eos_token_id
     stop = tokenizer.eos_token_id if stop is None else stop
     first = stop[0] if isinstance(stop, list) else stop
@@ -106,6 +123,12 @@ def _not_loaded(what: str, name: str, error: Exception) -> InputError:
         f"(offline? shipped: {', '.join((*SHIPPED, MINILM))}; or give a local folder with config.json, "
         "model.safetensors and tokenizer.json)"
     )
+
+
+def _check_complete(name: str, missing: set[str]) -> None:
+    """Refuse a network of which some weights would stay random, as transformers leaves what a file does not hold."""
+    if lacking := sorted(key for key in missing if "pooler." not in key):
+        raise InputError(f"the weights of {name!r} lack {', '.join(lacking[:3])}{' …' if lacking[3:] else ''}")
 
 
 def _careful(place: str) -> dict[str, Any]:

@@ -1,0 +1,86 @@
+"""A causal language model that goes on with a text, greedily: the reader of retrieved paragraphs (ESE, Table 3)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from repro.models.encoder import merge_equal
+from repro.models.packing import pack_by_tokens
+from repro.models.pretrained import load_causal
+from repro.types import InputError, check_dim
+
+TOKEN_BUDGET = {"cpu": 2**11, "cuda": 2**15}
+"""padded tokens of a batch, those to come included"""
+
+
+def load_generator(name_or_path: str, *, device: torch.device | str | None = None) -> "Generator":
+    """A generator by folder or hub id; only safetensors weights are read and no remote code is run.
+
+    Raises:
+        InputError: for an unknown name, a network that is no causal language model, or a folder without weights.
+    """
+    model, tokenizer = load_causal(name_or_path, device=device)
+    return Generator(model, tokenizer, name=name_or_path)
+
+
+class Generator:
+    """A decoder with its language-model head and its tokenizer."""
+
+    def __init__(self, model: Any, tokenizer: Any, *, name: str) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.name = name
+
+    @property
+    def max_length(self) -> int | None:
+        """Most tokens the model takes, prompt and answer together; None if it sets no limit."""
+        limit = getattr(self.model.config, "max_position_embeddings", None)
+        return None if limit is None else int(limit)
+
+    def generate(self, prompts: Sequence[str], *, max_new_tokens: int = 32) -> list[str]:
+        """The most likely next token, again and again: what follows each prompt, without the prompt.
+
+        Equal prompts are answered once. Prompts of like length share a batch, padded on the left.
+
+        Args:
+            prompts: any texts; no chat template is put around them.
+            max_new_tokens: where an answer ends if the model does not end it.
+
+        Raises:
+            TypeError: for an item that is not a string, with its index.
+            InputError: for a prompt without tokens, or one that leaves no room for its answer.
+        """
+        check_dim(max_new_tokens, what="max_new_tokens")
+        distinct, inverse = merge_equal(prompts)
+        ids = [list(self.tokenizer(text)["input_ids"]) for text in distinct]
+        for text, row in zip(distinct, ids, strict=True):
+            self._check_room(text, len(row), max_new_tokens)
+        budget = TOKEN_BUDGET["cpu" if self.model.device.type == "cpu" else "cuda"]
+        answers = [""] * len(distinct)
+        for batch in pack_by_tokens([len(row) + max_new_tokens for row in ids], budget):
+            for i, answer in zip(batch, self._answers([ids[i] for i in batch], max_new_tokens), strict=True):
+                answers[i] = answer
+        return [answers[i] for i in inverse]
+
+    @torch.no_grad()
+    def _answers(self, ids: list[list[int]], max_new_tokens: int) -> list[str]:
+        width = max(len(row) for row in ids)
+        pad = self.model.generation_config.pad_token_id
+        table = torch.tensor([[pad] * (width - len(row)) + row for row in ids], device=self.model.device)  # (B, T)
+        lengths = torch.tensor([len(row) for row in ids], device=self.model.device)
+        mask = (torch.arange(width, device=self.model.device) >= width - lengths[:, None]).long()
+        found = self.model.generate(
+            input_ids=table, attention_mask=mask, max_new_tokens=max_new_tokens, do_sample=False, num_beams=1
+        )
+        return [str(text) for text in self.tokenizer.batch_decode(found[:, width:], skip_special_tokens=True)]
+
+    def _check_room(self, text: str, tokens: int, max_new_tokens: int) -> None:
+        start = f"the prompt {text[:40]!r}{'…' if len(text) > 40 else ''}"
+        if tokens == 0:
+            raise InputError(f"{start} has no token: {self.name} has nothing to go on from")
+        if self.max_length is not None and tokens + max_new_tokens > self.max_length:
+            raise InputError(
+                f"{start} has {tokens} tokens and {max_new_tokens} are to follow, but {self.name} takes "
+                f"{self.max_length}: shorten the context or max_new_tokens"
+            )
