@@ -41,7 +41,7 @@ PRODUCERS = (
     "repro.models.pooling",
 )
 """modules whose code decides the bytes of a trained encoder, whatever the objective"""
-ANGLE = ("repro.training.scaling", "repro.data.entailment", "repro.losses.angle")
+ANGLE = ("repro.training.scaling", "repro.data.entailment", "repro.losses.angle", "repro.models.lora")
 OBJECTIVES = {
     "simcse": ("repro.training.contrastive", "repro.losses.contrastive"),
     "nli": ("repro.training.nli", "repro.losses.nli"),

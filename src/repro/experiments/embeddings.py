@@ -17,7 +17,14 @@ from repro.models.encoder import SentenceEncoder, merge_equal
 from repro.store import Store, disk_full_explained
 from repro.types import Array, Encoder, InputError, check_dim
 
-CODE = ("repro.models.encoder", "repro.models.backbone", "repro.models.pooling", "repro.models.packing")
+CODE = (
+    "repro.models.encoder",
+    "repro.models.backbone",
+    "repro.models.decoder",
+    "repro.models.pretrained",
+    "repro.models.pooling",
+    "repro.models.packing",
+)
 
 
 @dataclass(frozen=True)
