@@ -31,6 +31,18 @@ ESE_CODE = "ESE (code)"
 """ESE in the form that its authors released"""
 ESE_PRINTED = {"RAW": RAW, "+ MRL": MRL, "+ ESE": ESE}
 """ends of the row names of ESE's tables to the methods here"""
+ESE_DEFAULT = "default"
+"""ESE in the printed form, among the variants of Table 2"""
+ESE_VARIANTS = {
+    "PCA on dependencies (default)": ESE_DEFAULT,
+    "PCA on sentence embeddings": "embeddings",
+    "max-k embedding dependencies": "max-k",
+    "none (w/o compression)": "no compression",
+    "without weight": "uniform weights",
+    "dynamic weight": "learned weights",
+    "default weight": ESE_DEFAULT,
+}
+"""ends of the row names of ESE's Table 2 to the variants here"""
 SHALLOW_AVERAGE = "<Avg."
 """dataset of the rows that hold the mean of a table's seven over the layers below the last, layer 0 aside"""
 
@@ -50,3 +62,8 @@ def ese_line(row: str) -> tuple[str, str]:
     """Backbone and method of a row name of ESE's tables, such as `bge-base-en-v1.5 / + MRL`."""
     backbone, _, method = row.partition(" / ")
     return backbone, ESE_PRINTED.get(method, method)
+
+
+def size_variant(size: int) -> str:
+    """The variant that compresses to another size, among those of Table 2 and Figure 5."""
+    return f"k = {size}"

@@ -63,7 +63,7 @@ def draw_by_depth(
     axes[0].set_ylabel(ylabel)
     kinds = kinds_of(found)
     handles = _handles(found)
-    add_legend(figure, [*handles, *(kind_handles(kinds) if len(kinds) > 1 else [])])
+    add_legend(figure, [*handles, *(kind_handles(kinds) if len(kinds) > 1 else [])], columns=2)
     figure.alt = (
         f"{ylabel} against the layer for {', '.join(_present(found))} on {' and '.join(backbones)}; "
         f"numbers: {', '.join(kinds)}"
@@ -107,7 +107,7 @@ def draw_by_size(
     for spare in axes[len(shown) :]:
         spare.set_visible(False)
     figure.supylabel(f"{ylabel} ({kind})", fontsize=12)
-    add_legend(figure, _handles(found))
+    add_legend(figure, _handles(found), columns=2)
     figure.alt = (
         f"{ylabel} of {', '.join(_present(found))} against size, a panel for each of layers "
         f"{', '.join(map(str, shown))}; numbers: {kind}"

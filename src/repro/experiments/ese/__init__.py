@@ -1,12 +1,32 @@
 """Li et al. (2025), ESE: how the quality of an embedding falls with depth and with size."""
 
+from repro.experiments.ese.ablation import ablation_rows
+from repro.experiments.ese.audit import constant_rows, rank_rows, repeat_rows
+from repro.experiments.ese.depth import depth_rows, half_depth
 from repro.experiments.ese.lines import METHODS, Line, compression_size, ese_lines, line_config, raw_line
+from repro.experiments.ese.scored import SETS, Scored, load_sets, score_lines
+from repro.experiments.ese.variants import VARIANTS, Variant, coinciding, depth_of, variant_lines
 
 __all__ = [
     "METHODS",
+    "SETS",
+    "VARIANTS",
     "Line",
+    "Scored",
+    "Variant",
+    "ablation_rows",
+    "coinciding",
     "compression_size",
+    "constant_rows",
+    "depth_of",
+    "depth_rows",
     "ese_lines",
+    "half_depth",
     "line_config",
+    "load_sets",
+    "rank_rows",
     "raw_line",
+    "repeat_rows",
+    "score_lines",
+    "variant_lines",
 ]
