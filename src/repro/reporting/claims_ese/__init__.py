@@ -1,7 +1,10 @@
 """Claims of Li et al. (2025), ESE: from the rows of a table or figure to the measurements that judge them."""
 
+from repro.reporting.claims_ese.compression import agreement_table, figure7, map_table
+from repro.reporting.claims_ese.efficiency import depth_cost, depth_cost_table, equality_table, figure6, size_cost_table
 from repro.reporting.claims_ese.figures import figure3, figure4, first_layer, threshold_of
 from repro.reporting.claims_ese.leads import PRINTED_BACKBONE, by_backbone
+from repro.reporting.claims_ese.rag import flat_table, found_table, leads_table, metrics_of, printed_table3, table3
 from repro.reporting.claims_ese.table1 import table1
 from repro.reporting.claims_ese.table2 import (
     baseline_scores,
@@ -18,17 +21,30 @@ from repro.reporting.claims_ese.tables import grid_table, lead_table, printed, t
 
 __all__ = [
     "PRINTED_BACKBONE",
+    "agreement_table",
     "baseline_scores",
     "by_backbone",
+    "depth_cost",
+    "depth_cost_table",
     "difference_rows",
     "difference_table",
+    "equality_table",
     "figure3",
     "figure4",
+    "figure6",
+    "figure7",
     "first_layer",
+    "flat_table",
+    "found_table",
     "grid_table",
     "lead_table",
+    "leads_table",
+    "map_table",
+    "metrics_of",
     "printed",
+    "printed_table3",
     "printed_variants",
+    "size_cost_table",
     "size_rows",
     "sizes_of",
     "t_table",
@@ -37,6 +53,7 @@ __all__ = [
     "table1_wide",
     "table2",
     "table2_joined",
+    "table3",
     "threshold_of",
     "weight_table",
 ]

@@ -1,0 +1,83 @@
+"""Claim on Figure 7, ESE-F7-1, and its tables: is the prefix of an embedding closer to the whole under ESE?
+
+The claim is made of distances in a map. It holds only if measures without a map agree (audit E16), so it is judged by
+both.
+"""
+
+import pandas as pd
+
+from repro.methods import ESE
+from repro.reporting.claims_ese.leads import RIVALS, by_backbone, estimate_of
+from repro.reporting.claims_ese.tables import rank
+from repro.reporting.estimates import effect
+from repro.reporting.verdict import Measurement
+
+MEASURES = {"cosine_agreement": "rank correlation of pair cosines", "linear_cka": "linear CKA"}
+
+
+def figure7(rows: pd.DataFrame, dim: int | None = None) -> list[Measurement]:
+    """Distances in the map, and agreement without one, against both rivals of the paper.
+
+    Args:
+        rows: of `ese.compression`.
+        dim: size of the prefix that is judged; None is that of the maps.
+    """
+    found = []
+    for backbone, own in by_backbone(rows):
+        maps = own[own["metric"] == "map_distance_lead"]
+        if maps.empty:
+            continue
+        size = int(maps["dim"].iloc[0]) if dim is None else dim
+        for rival in RIVALS:
+            lead = maps[(maps["method"] == f"{ESE} − {rival}") & (maps["dim"] == size)]
+            if len(lead):
+                value, low, high = (float(lead[c].mean()) for c in ("value", "ci_low", "ci_high"))
+                what = f"{backbone}: distance of full and first {size} in the map, ESE less {rival} ({_seeds(lead)})"
+                seeds = int(lead["seed"].nunique())
+                found.append(Measurement("ESE-F7-1", "effect", value, low, high, direction=-1, seeds=seeds, what=what))
+            for metric, words in MEASURES.items():
+                part = own[own["metric"] == f"{metric}_lead"]
+                for dataset in part["dataset"].dropna().unique():
+                    e = estimate_of(part, f"{metric}_lead", f"{ESE} − {rival}", dataset=dataset, dim=size)
+                    if e is not None:
+                        what = f"{backbone}: {words} of full and first {size} ×100, ESE less {rival}"
+                        found.append(effect("ESE-F7-1", e, what))
+    return found
+
+
+def _seeds(rows: pd.DataFrame) -> str:
+    return ", ".join(dict.fromkeys(rows["setting"].dropna()))
+
+
+def map_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """By line: mean distance in the map under each seed, its mean and spread, and its share of the map's own scale."""
+    own = rows[rows["metric"].isin(["map_distance", "map_share"])]
+    lines = []
+    for (backbone, method), part in own.groupby(["backbone", "method"], sort=False):
+        distance, share = (part[part["metric"] == name] for name in ("map_distance", "map_share"))
+        each = distance.groupby("setting", sort=False)["value"].mean()
+        lines.append(
+            {"backbone": backbone, "line": method, **{setting: value for setting, value in each.items()},
+             "mean ± sd": f"{each.mean():.2f} ± {each.std(ddof=1):.2f}" if len(each) > 1 else f"{each.mean():.2f}",
+             "by the mean distance of two sentences": share["value"].mean()}
+        )  # fmt: skip
+    return pd.DataFrame(lines)
+
+
+def agreement_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """By size and line: how much of the length the prefix keeps, and both measures ×100 with intervals."""
+    names = {"kept_length": "length kept, %", **MEASURES}
+    own = rows[rows["metric"].isin(list(names))]
+    own = own.assign(
+        cell=[_cell(row) for row in own.itertuples()], order=[rank(method) for method in own["method"]]
+    )  # fmt: skip
+    table = own.pivot_table(
+        index=["backbone", "dim", "order", "method"], columns="metric", values="cell", aggfunc="first"
+    )
+    table = table.reset_index().drop(columns="order").rename_axis(columns=None)
+    return table[["backbone", "dim", "method", *names]].rename(columns={**names, "dim": "dims", "method": "line"})
+
+
+def _cell(row: object) -> str:
+    value, low, high = (100 * float(getattr(row, c)) for c in ("value", "ci_low", "ci_high"))
+    return f"{value:.1f}" if pd.isna(low) else f"{value:.1f} [{low:.1f}, {high:.1f}]"
