@@ -4,11 +4,14 @@ import json
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from repro import cli
+from repro import cli, data
 from repro.cli import VERBS, main
 from repro.models import SentenceEncoder
+from repro.models.lora import add_lora
+from repro.objectives import LoraConfig
 from repro.paths import data_folder
 from repro.rows import read_rows
 
@@ -175,13 +178,71 @@ def test_evaluate_ones_own_pairs(repro, tiny, pairs, tmp_path, no_data):
         assert (score["hf_subset"], score["languages"]) == ("default", ["eng-Latn"])
 
 
-def test_evaluate_at_a_layer(repro, tiny, pairs, tmp_path, no_data):
-    code, _, _ = repro(
-        "evaluate", "--encoder", tiny, "--data", pairs, "--layer", 1, "--pooling", "mean",
+def test_evaluate_at_a_layer_and_a_prefix(repro, tiny, pairs, tmp_path, no_data):
+    code, out, _ = repro(
+        "evaluate", "--encoder", tiny, "--data", pairs, "--layer", 1, "--dim", 8, "--pooling", "mean",
         "--rows", tmp_path / "rows.parquet",
     )  # fmt: skip
     assert code == 0
-    assert read_rows(tmp_path / "rows.parquet")["layer"].tolist() == [1]
+    (row,) = read_rows(tmp_path / "rows.parquet").itertuples()
+    assert (row.layer, row.dim) == (1, 8)
+    assert f"layer   1  dim     8  spearman  {100 * row.value:.2f}" in out
+
+
+def test_evaluate_at_several_layers_is_one_pass_and_equals_each_alone(repro, tiny, pairs, tmp_path, no_data):
+    folder, rows = tmp_path / "pooled", tmp_path / "rows.parquet"
+    SentenceEncoder.load(tiny, dim=16, pooling="mean").save(folder)
+    start = ("evaluate", "--encoder", folder, "--data", pairs, "--rows", rows)
+    assert repro(*start, "--layers", 2, 0, 1, 1, "--dims", 16, 4)[0] == 0
+    together = read_rows(rows)
+    assert together["layer"].tolist() == [2, 2, 0, 0, 1, 1] and together["dim"].tolist() == [16, 4] * 3
+    assert together["readout"].tolist() == ["pooler"] * 2 + ["encoder"] * 4  # the pooler reads the last layer only
+    alone = []
+    for layer in (2, 0, 1):
+        for dim in (16, 4):
+            assert repro(*start, "--layer", layer, "--dim", dim)[0] == 0
+            alone += read_rows(rows)["value"].tolist()
+    assert together["value"].tolist() == pytest.approx(alone, abs=1e-9)
+    assert repro(*start)[0] == 0
+    (last,) = read_rows(rows).itertuples()
+    assert last.value == pytest.approx(alone[0], abs=1e-9) and last.layer is pd.NA
+    code, _, err = repro(*start, "--layers", 2, 1, "--dims", 32)
+    assert code == 2 and "dim is 32: expected 1 to 16" in err
+
+
+def test_adapters_are_scored_and_encoded_like_any_encoder(repro, tiny, pairs, tmp_path, no_data):
+    encoder = SentenceEncoder.load(tiny, pooling="mean")
+    add_lora(encoder.backbone, LoraConfig(rank=2), seed=0)
+    encoder.save(tmp_path / "adapted")
+    rows = tmp_path / "rows.parquet"
+    code, _, err = repro(
+        "evaluate", "--encoder", tmp_path / "adapted", "--data", pairs, "--rows", rows, "--mteb-json", tmp_path / "m"
+    )
+    assert code == 0, err
+    adapted = read_rows(rows)["value"].iloc[0]
+    assert repro("evaluate", "--encoder", tiny, "--pooling", "mean", "--data", pairs, "--rows", rows)[0] == 0
+    assert read_rows(rows)["value"].iloc[0] == adapted  # fresh adapters change nothing
+    code, _, err = repro(
+        "encode", "--encoder", tmp_path / "adapted", "--texts", pairs, "--output", tmp_path / "X.npy", "--layer", 1
+    )
+    assert code == 0, err
+    np.testing.assert_array_equal(
+        np.load(tmp_path / "X.npy"), encoder.encode(data.texts_of(data.load(str(pairs))), layer=1)
+    )
+
+
+def test_a_decoder_is_scored_as_it_is_told_to_see(repro, decoders, pairs, tmp_path, no_data):
+    rows = tmp_path / "rows.parquet"
+    start = ("evaluate", "--encoder", decoders["qwen2"], "--data", pairs, "--rows", rows, "--pooling", "mean")
+    values = []
+    for options in ((), ("--bidirectional", "True"), ("--final-norm", "none")):
+        assert repro(*start, *options)[0] == 0
+        (row,) = read_rows(rows).itertuples()
+        values.append((row.value, row.setting))
+    assert len({value for value, _ in values}) == 3
+    assert [setting for _, setting in values] == [
+        "all, mean pooling", "all, mean pooling, bidirectional", "all, mean pooling, final norm none",
+    ]  # fmt: skip
 
 
 def test_evaluate_ones_own_labels(repro, tiny, labelled, tmp_path, no_data):

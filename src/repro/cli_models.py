@@ -93,6 +93,8 @@ def encode(
     layer: int | None = None,
     dim: int | None = None,
     pooling: Literal["cls", "mean", "last", "avg_first_last"] | None = None,
+    bidirectional: bool | None = None,
+    final_norm: Literal["last", "all", "none"] | None = None,
     normalize: bool = False,
 ) -> int:
     """Embed the lines of a text file and write a float32 `.npy` matrix.
@@ -105,6 +107,8 @@ def encode(
         layer: read this layer (0 is the embedding output) and run no further.
         dim: keep the first so many columns.
         pooling: token states to sentence state; by default the encoder's own.
+        bidirectional: let the tokens of a decoder see those after them; by default as the encoder was trained.
+        final_norm: which states pass a decoder's final norm; by default as the encoder was trained, else the last.
         normalize: divide every row by its length, after cutting to `dim`.
     """
     import numpy as np
@@ -115,7 +119,7 @@ def encode(
     from repro.types import check_dim
 
     corpus = data.load(str(texts))
-    network = SentenceEncoder.load(encoder, pooling=pooling)
+    network = SentenceEncoder.load(encoder, pooling=pooling, bidirectional=bidirectional, final_norm=final_norm)
     full = network.dim if readout == "pooler" and layer in (None, network.n_layers) else network.hidden_dim
     if dim is not None:
         check_dim(dim, limit=full)
@@ -134,10 +138,12 @@ def evaluate(
     encoder: str,
     data: str,
     task: Literal["sts", "classification"] = "sts",
-    dims: tuple[int, ...] = (),
-    layer: int | None = None,
+    dims: Annotated[tuple[int, ...], tyro.conf.arg(aliases=["--dim"])] = (),
+    layers: Annotated[tuple[int, ...], tyro.conf.arg(aliases=["--layer"])] = (),
     readout: Literal["pooler", "encoder"] = "pooler",
     pooling: Literal["cls", "mean", "last", "avg_first_last"] | None = None,
+    bidirectional: bool | None = None,
+    final_norm: Literal["last", "all", "none"] | None = None,
     split: str | None = None,
     text: Literal["senteval", "raw"] = "senteval",
     aggregate: Literal["all", "mean", "wmean"] = "all",
@@ -147,16 +153,18 @@ def evaluate(
     rows: Path | None = None,
     mteb_json: Path | None = None,
 ) -> int:
-    """Score an encoder on a dataset, at one or several prefix sizes from a single pass.
+    """Score an encoder on a dataset, at one or several layers and prefix sizes from a single pass.
 
     Args:
         encoder: name, folder or hub id.
         data: dataset name (`repro data list`) or a TSV file of your own in the same layout.
         task: similarity of pairs, or a linear probe.
         dims: prefix sizes; by default the full size.
-        layer: read this layer and run no further.
+        layers: read these layers (0 is the embedding output) and run no further than the deepest.
         readout: pooler output z or encoder state h.
         pooling: token states to sentence state; by default the encoder's own.
+        bidirectional: let the tokens of a decoder see those after them; by default as the encoder was trained.
+        final_norm: which states pass a decoder's final norm; by default as the encoder was trained, else the last.
         split: similarity only, by default test.
         text: SentEval's tokenised text or the original (STS).
         aggregate: all pairs in one ranking, or the mean or weighted mean over subsets.
@@ -171,13 +179,15 @@ def evaluate(
     from repro.store import replacing
 
     frame = evaluate_encoder(
-        encoder, data, task=task, dims=dims, layer=layer, readout=readout, pooling=pooling, split=split, text=text,
-        aggregate=aggregate, protocol=protocol, source=source, seed=seed,
+        encoder, data, task=task, dims=dims, layers=layers, readout=readout, pooling=pooling,
+        bidirectional=bidirectional, final_norm=final_norm, split=split, text=text, aggregate=aggregate,
+        protocol=protocol, source=source, seed=seed,
     )  # fmt: skip
     say(f"{encoder} on {data} ({frame['data_source'].iloc[0]}, {frame['setting'].iloc[0]}), live, x100:")
     for row in frame.itertuples():
         interval = "" if row.ci_low != row.ci_low else f"  [{100 * row.ci_low:.2f}, {100 * row.ci_high:.2f}]"
-        say(f"  dim {row.dim:>5}  {row.metric}  {100 * row.value:.2f}{interval}")
+        layer = f"layer {row.layer:>3}  " if layers else ""
+        say(f"  {layer}dim {row.dim:>5}  {row.metric}  {100 * row.value:.2f}{interval}")
     if rows is not None:
         write_rows(rows, frame)
     if mteb_json is not None:

@@ -1,10 +1,12 @@
 """Which bytes a name stands for, and that no others are read: found, checked, loaded without a network."""
 
+import json
 import shutil
 import textwrap
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -111,3 +113,48 @@ def test_a_hub_model_in_the_cache_loads_offline_with_its_own_pooling(tiny, tmp_p
     out, trouble = run.communicate(timeout=120)
     assert run.returncode == 0, trouble
     assert out.split()[-3:] == ["mean", "16", "True"]
+
+
+@pytest.mark.parametrize(
+    ("note", "pooling"),
+    [
+        (
+            {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False},
+            "cls",
+        ),  # as bge-base-en-v1.5 is published
+        ({"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}, "mean"),
+        ({"pooling_mode_lasttoken": True}, "last"),
+        ({"pooling_mode": "cls"}, "cls"),
+        ({"pooling_mode": ["lasttoken"]}, "last"),
+    ],
+)
+def test_a_published_folder_brings_its_own_pooling(note, pooling, tiny, tmp_path, sentences):
+    """A BERT with modules.json, 1_Pooling and 2_Normalize, as BGE and UAE are published."""
+    folder = tmp_path / "published"
+    shutil.copytree(tiny, folder)
+    parts = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]
+    modules = [{"path": path, "type": f"sentence_transformers.models.{kind}"} for path, kind in parts]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": 32, **note}))
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 24, "do_lower_case": true}')
+    encoder = SentenceEncoder.load(str(folder))
+    assert (encoder.pooling, encoder.backbone.max_length, encoder.pooler) == (pooling, 24, None)
+    plain = SentenceEncoder.load(tiny, pooling=pooling)
+    plain.backbone.max_length = 24
+    np.testing.assert_array_equal(encoder.encode(sentences[:5]), plain.encode(sentences[:5]))
+    assert SentenceEncoder.load(str(folder), pooling="last").pooling == "last"
+
+
+@pytest.mark.parametrize(
+    "note",
+    [{"pooling_mode_max_tokens": True}, {"pooling_mode": ["cls", "mean"]}, {"pooling_mode_cls_token": False}],
+)
+def test_a_pooling_that_is_not_known_is_refused_not_replaced(note, tiny, tmp_path):
+    folder = tmp_path / "published"
+    shutil.copytree(tiny, folder)
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(note))
+    with pytest.raises(InputError, match=r"1_Pooling/config\.json of .* asks for pooling .*: only mean, cls or"):
+        SentenceEncoder.load(str(folder))
+    assert SentenceEncoder.load(str(folder), pooling="mean").pooling == "mean"

@@ -1,6 +1,8 @@
-"""Score an encoder on one dataset, at several prefix sizes from one pass (what `repro evaluate` does)."""
+"""Score an encoder on one dataset, at several layers and prefix sizes from one pass (what `repro evaluate` does)."""
 
+import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -12,8 +14,9 @@ from repro.models import SentenceEncoder
 from repro.models.encoder import merge_equal
 from repro.models.pretrained import identity
 from repro.rows import make_rows
-from repro.types import InputError, check_dim
+from repro.types import Array, InputError, check_dim, one_of
 
+log = logging.getLogger(__name__)
 MTEB_NAMES = {
     "stsb": "STSBenchmark", "sickr": "SICK-R", "sts12": "STS12", "sts13": "STS13", "sts14": "STS14",
     "sts15": "STS15", "sts16": "STS16",
@@ -26,9 +29,11 @@ def evaluate_encoder(
     *,
     task: str = "sts",
     dims: Sequence[int] = (),
-    layer: int | None = None,
+    layers: Sequence[int] = (),
     readout: str = "pooler",
     pooling: str | None = None,
+    bidirectional: bool | None = None,
+    final_norm: str | None = None,
     split: str | None = None,
     text: str = "senteval",
     aggregate: str = "all",
@@ -36,10 +41,11 @@ def evaluate_encoder(
     source: str | None = None,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """One row per prefix size.
+    """One row per layer and prefix size; without layers, the last, and no layer is named in the row.
 
     Raises:
-        InputError: for an unknown encoder or dataset, a dataset of another kind than the task, or a dim out of range.
+        InputError: for an unknown encoder or dataset, a dataset of another kind than the task, or a layer or dim out
+            of range.
     """
     sets: dict[str, data.DataSet]
     if task == "sts":
@@ -51,30 +57,68 @@ def evaluate_encoder(
         sets = data.load_splits(dataset, source=source, text=text)
         if not all(isinstance(part, data.LabelledTexts | data.LabelledPairs) for part in sets.values()):
             raise InputError(f"{dataset!r} has no labels: use --task sts, or give another dataset")
-    network = SentenceEncoder.load(encoder, pooling=pooling)
-    last = network.backbone.layer_index(layer) == network.n_layers
-    width = network.dim if readout == "pooler" and last else network.hidden_dim
-    sizes = [check_dim(d, limit=width) for d in dims] or [width]  # a wrong one is refused before the long work
+    network = SentenceEncoder.load(encoder, pooling=pooling, bidirectional=bidirectional, final_norm=final_norm)
+    readings = _readings(network, layers, one_of(readout, ("encoder", "pooler"), "readout"))
+    for reading in readings:
+        for dim in dims:
+            check_dim(dim, limit=reading.width)  # a wrong one is refused before the long work
     distinct, _ = merge_equal(all_texts(list(sets.values())))
-    X = network.encode(distinct, readout=readout, layer=layer, progress=True)
     index = {t: i for i, t in enumerate(distinct)}
+    states = network.encode_layers(distinct, [reading.depth for reading in readings], progress=True)
     rows: list[dict[str, Any]] = []
-    for dim in sizes:
-        table = TextTable(index, X[:, :dim])
-        if task == "sts":
-            assert isinstance(pairs, data.ScoredPairs)
-            score = score_sts(table.__getitem__, pairs, aggregate=aggregate, seed=seed)
-        else:
-            score = score_classification(table.__getitem__, sets, protocol=protocol, seed=seed)
-            rows.append({"metric": "majority_floor", "value": score.floor, "dim": dim})
-        rows.append({**score.columns, "dim": dim})
+    for reading, h in zip(readings, states, strict=True):
+        X = reading.read(network, h)
+        for dim in dims or [reading.width]:
+            table = TextTable(index, X[:, :dim])
+            shared = {"dim": dim, "layer": reading.layer, "readout": reading.readout}
+            if task == "sts":
+                assert isinstance(pairs, data.ScoredPairs)
+                score = score_sts(table.__getitem__, pairs, aggregate=aggregate, seed=seed)
+            else:
+                score = score_classification(table.__getitem__, sets, protocol=protocol, seed=seed)
+                rows.append({"metric": "majority_floor", "value": score.floor, **shared})
+            rows.append({**score.columns, **shared})
     first = next(iter(sets.values()))
     how = "" if task == "sts" else f", {protocol}"
+    if network.backbone.bidirectional:
+        how += ", bidirectional"
+    if network.backbone.final_norm != "last":
+        how += f", final norm {network.backbone.final_norm}"
     return make_rows(
-        rows, experiment="evaluate", method=task, backbone=encoder, readout=readout, layer=layer, dataset=first.name,
-        setting=f"{'+'.join(sets)}, {network.pooling} pooling{how}", seed=seed, data_source=first.source,
+        rows, experiment="evaluate", method=task, backbone=encoder, dataset=first.name, seed=seed,
+        setting=f"{'+'.join(sets)}, {network.pooling} pooling{how}", data_source=first.source,
         device=network.backbone.device.type,
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """One layer as it is scored."""
+
+    depth: int
+    layer: int | None
+    """as the row names it"""
+    readout: str
+    width: int
+
+    def read(self, network: SentenceEncoder, h: Array) -> Array:
+        """Embeddings (n, width) from pooled states h (n, D)."""
+        if self.readout == "pooler" and network.pooler is not None and len(h):
+            return network.pooler.project(h)
+        return h
+
+
+def _readings(network: SentenceEncoder, layers: Sequence[int], readout: str) -> list[_Reading]:
+    """A pooler belongs to the last layer: of those below, the pooled state is read, and their rows say so."""
+    found = []
+    for layer in dict.fromkeys(layers) if layers else [None]:
+        depth = network.backbone.layer_index(layer)
+        below = depth < network.n_layers and readout == "pooler" and network.pooler is not None
+        if below:
+            log.warning("layer %d is below the last, which the pooler reads: its pooled state is scored", depth)
+        shown = "encoder" if below else readout
+        found.append(_Reading(depth, layer, shown, network.dim if shown == "pooler" else network.hidden_dim))
+    return found
 
 
 def mteb_result(frame: pd.DataFrame) -> dict[str, Any]:

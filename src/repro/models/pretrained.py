@@ -18,20 +18,13 @@ from torch import nn
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 import transformers
-from transformers import (
-    AutoConfig,
-    AutoModel,
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    BertConfig,
-    BertForMaskedLM,
-    GenerationConfig,
-)
+from transformers import AutoConfig, AutoModel, AutoTokenizer, BertConfig, BertForMaskedLM
 from transformers.utils import cached_file
 
 from repro import paths
 from repro.config import digest
 from repro.models.decoder import causal_parts
+from repro.models.pooling import published_pooling
 from repro.store import sha256
 from repro.types import InputError
 
@@ -100,7 +93,7 @@ def load_causal(name_or_path: str, *, device: torch.device | str | None = None) 
     where = torch.device(device) if device else default_device()
     try:
         dtype = torch.float32 if where.type == "cpu" else "auto"
-        model, found = AutoModelForCausalLM.from_pretrained(
+        model, found = transformers.AutoModelForCausalLM.from_pretrained(
             place, use_safetensors=True, dtype=dtype, output_loading_info=True, **careful
         )
         tokenizer = AutoTokenizer.from_pretrained(place, **careful)
@@ -113,7 +106,7 @@ def load_causal(name_or_path: str, *, device: torch.device | str | None = None) 
     stop = tokenizer.eos_token_id if stop is None else stop
     first = stop[0] if isinstance(stop, list) else stop
     pad = first if tokenizer.pad_token_id is None else tokenizer.pad_token_id
-    model.generation_config = GenerationConfig(eos_token_id=stop, pad_token_id=pad)
+    model.generation_config = transformers.GenerationConfig(eos_token_id=stop, pad_token_id=pad)
     return model.to(where).eval(), tokenizer
 
 
@@ -199,8 +192,13 @@ def identity(name_or_path: str) -> str:
 
 
 def recorded_pooling(name_or_path: str) -> str:
-    """The pooling a published encoder was trained with (its `1_Pooling/config.json`), else `cls`."""
-    return "mean" if _note(locate(name_or_path), "1_Pooling/config.json").get("pooling_mode_mean_tokens") else "cls"
+    """The pooling a published encoder was trained with (its `1_Pooling/config.json`), `cls` where it has no such file.
+
+    Raises:
+        InputError: for a pooling that is not known here.
+    """
+    note = _note(locate(name_or_path), "1_Pooling/config.json")
+    return published_pooling(note, f"1_Pooling/config.json of {name_or_path}") if note else "cls"
 
 
 def _note(place: str, name: str) -> dict[str, Any]:

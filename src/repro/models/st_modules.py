@@ -1,7 +1,7 @@
 """Published sentence encoders in sentence-transformers' folder form: a network, a pooling, and perhaps a dense layer.
 
-`modules.json` lists the parts. What we read: Transformer, Pooling (mean or first token), Dense, Normalize; any other
-is refused rather than left out. Weights are safetensors. Also the one place that looks into the hub's cache.
+`modules.json` lists the parts. What we read: Transformer, Pooling (mean, first or last token), Dense, Normalize;
+any other is refused rather than left out. Weights are safetensors. Also the one place that looks into the hub's cache.
 """
 
 import json
@@ -17,6 +17,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from repro.models.encoder import SentenceEncoder
+from repro.models.pooling import published_pooling
 from repro.models.transformed import Transformed
 from repro.types import Array, Encoder, InputError
 
@@ -58,7 +59,8 @@ def load_modules(folder: Path, *, device: str | None = None) -> Encoder:
             case "Transformer" if not path:
                 pass
             case "Pooling":
-                pooling = _pooling(folder / path)
+                file = folder / path / "config.json"
+                pooling = published_pooling(_read(file, {}), str(file))
             case "Dense":
                 dense.append(_dense(folder / path))
             case "Normalize":
@@ -98,18 +100,6 @@ class Dense(nn.Module):
 class _Unit(nn.Module):
     def forward(self, h: Tensor) -> Tensor:
         return nn.functional.normalize(h, dim=-1, eps=1e-12)
-
-
-def _pooling(folder: Path) -> str:
-    note = _read(folder / "config.json", {})
-    chosen = sorted(name for name, value in note.items() if name.startswith("pooling_mode_") and value is True)
-    poolings = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
-    mode = note.get("pooling_mode")  # how newer releases write it
-    if len(chosen) == 1 and chosen[0] in poolings:
-        return poolings[chosen[0]]
-    if mode in ("mean", "cls"):
-        return str(mode)
-    raise InputError(f"{folder}/config.json asks for pooling {chosen or mode}: only mean or cls alone is read")
 
 
 def _dense(folder: Path) -> Dense:
