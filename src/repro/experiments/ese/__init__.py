@@ -4,7 +4,7 @@ from repro.experiments.ese.ablation import ablation_rows
 from repro.experiments.ese.audit import constant_rows, rank_rows, repeat_rows
 from repro.experiments.ese.depth import depth_rows, half_depth
 from repro.experiments.ese.lines import METHODS, Line, compression_size, ese_lines, line_config, raw_line
-from repro.experiments.ese.scored import SETS, Scored, load_sets, score_lines
+from repro.experiments.ese.scored import SETS, Scored, kept, load_sets, score_lines
 from repro.experiments.ese.variants import VARIANTS, Variant, coinciding, depth_of, variant_lines
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "depth_rows",
     "ese_lines",
     "half_depth",
+    "kept",
     "line_config",
     "load_sets",
     "rank_rows",

@@ -24,6 +24,8 @@ from repro.types import Array, InputError
 
 SETS = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")
 """the seven of Table 1; only all seven have an average"""
+ROWS = {"embedded": 300}
+"""pairs of each set that a profile keeps; all where it names none"""
 DEEPEST = 12
 """the paper reports the last twelve layers"""
 Pick = Callable[[Array], Array]
@@ -75,6 +77,11 @@ class Scored:
     def lead(self, dataset: str, first: Pick, second: Pick) -> Interval:
         """One function of the grid less another, on the same resamples."""
         return self.interval(dataset, lambda grid: first(grid) - second(grid))
+
+
+def kept(profile: str, rows: int | None) -> int | None:
+    """Pairs kept of each set: as many as given, 0 for all; None is the profile's number."""
+    return (ROWS.get(profile) if rows is None else rows) or None
 
 
 def load_sets(

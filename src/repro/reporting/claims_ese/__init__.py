@@ -17,7 +17,16 @@ from repro.reporting.claims_ese.table2 import (
     table2_joined,
     weight_table,
 )
-from repro.reporting.claims_ese.tables import grid_table, lead_table, printed, t_table, table1_cells, table1_wide
+from repro.reporting.claims_ese.tables import (
+    drop_table,
+    grid_table,
+    lead_rows,
+    lead_table,
+    printed,
+    t_table,
+    table1_cells,
+    table1_wide,
+)
 
 __all__ = [
     "PRINTED_BACKBONE",
@@ -28,6 +37,7 @@ __all__ = [
     "depth_cost_table",
     "difference_rows",
     "difference_table",
+    "drop_table",
     "equality_table",
     "figure3",
     "figure4",
@@ -37,6 +47,7 @@ __all__ = [
     "flat_table",
     "found_table",
     "grid_table",
+    "lead_rows",
     "lead_table",
     "leads_table",
     "map_table",

@@ -24,24 +24,24 @@ PRINTED_THRESHOLD, PRINTED_BEST = 60.00, 84.49
 REAL = ("local", "hub")
 
 
-def threshold_of(rows: pd.DataFrame) -> float:
+def threshold_of(rows: pd.DataFrame, dataset: str = AVERAGE) -> float:
     """The score in points that layers are to pass: the paper's 60 on real sets, where a line reaches it at all.
 
     Elsewhere it is the same share, 71 %, of the best score that any line of these rows has at its last layer.
     """
-    own = rows[(rows["metric"] == "spearman") & (rows["dataset"] == AVERAGE) & (rows["layer"] > 0)]
+    own = rows[(rows["metric"] == "spearman") & (rows["dataset"] == dataset) & (rows["layer"] > 0)]
     at_last = own[(own["layer"] == last_layer(own)) & (own["dim"] == full_dim(own))]
     best = 100 * float(at_last.groupby("method")["value"].mean().max())
     real = set(own["data_source"].dropna()) <= set(REAL)
     return PRINTED_THRESHOLD if real and best > PRINTED_THRESHOLD else PRINTED_THRESHOLD / PRINTED_BEST * best
 
 
-def first_layer(rows: pd.DataFrame, method: str, threshold: float) -> Estimate | None:
+def first_layer(rows: pd.DataFrame, method: str, threshold: float, *, dataset: str = AVERAGE) -> Estimate | None:
     """The first layer whose average at full size exceeds a score, and how far its interval lets it move.
 
     One past the last layer stands for a line that never exceeds it.
     """
-    own = kept(rows, "spearman", method, dim=full_dim(rows))
+    own = kept(rows, "spearman", method, dim=full_dim(rows), dataset=dataset)
     at = {int(layer): estimate(part, deterministic=method == RAW) for layer, part in own.groupby("layer")}
     if not at:
         return None

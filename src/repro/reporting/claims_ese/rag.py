@@ -4,6 +4,9 @@ Without one the claims, which allow a retrieval proxy, are judged by two: whethe
 and whether it is a supporting one. Neither has the printed size, so the size is compared for exact match alone.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import pandas as pd
 
 from repro.methods import ESE, MRL, RAW
@@ -15,12 +18,12 @@ from repro.reporting.verdict import Measurement
 
 DATASET = "hotpotqa"
 EXACT = "exact_match"
+KEYS = ["backbone", "layer", "method", "dim"]
 PROXIES = ("answer_in_context", "hit@1")
 WORDS = {
     EXACT: "exact match",
     "answer_in_context": "the first paragraph holds the answer",
     "hit@1": "the first paragraph is a supporting one",
-    "recall@10": "supporting paragraphs among the first ten",
 }
 """what a metric says, for the reader"""
 
@@ -118,27 +121,28 @@ def printed_table3() -> pd.DataFrame:
 def found_table(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     """One metric ×100 by backbone, layer and method, averaged over seeds, a column per size."""
     own = rows[(rows["metric"] == metric) & rows["setting"].isna()]
-    return _wide(own.assign(cell=100 * own["value"]), "mean")
+    cells = (100 * own.groupby(KEYS, sort=False)["value"].mean()).to_dict()
+    return _wide(cells)
 
 
 def leads_table(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Leads of ESE in points with paired intervals by backbone, layer and rival, a column per size."""
     own = rows[(rows["metric"] == f"{metric}_lead") & rows["method"].str.startswith(f"{ESE} − ")]
-    if own.empty:
-        return pd.DataFrame(columns=["backbone", "layer", "lead"])
-    keys = ["backbone", "layer", "method", "dim"]
-    cells = [(*key, shown(estimate_plain(part))) for key, part in own.groupby(keys, sort=False)]
-    return _wide(pd.DataFrame(cells, columns=[*keys, "cell"]), "first").rename(columns={"method": "lead"})
+    cells = {key: shown(estimate_plain(part)) for key, part in own.groupby(KEYS, sort=False)}
+    return _wide(cells).rename(columns={"method": "lead"})
 
 
-def _wide(rows: pd.DataFrame, how: str) -> pd.DataFrame:
-    first = {backbone: i for i, backbone in enumerate(dict.fromkeys(rows["backbone"]))}
-    order = {method: (rank(method), i) for i, method in enumerate(dict.fromkeys(rows["method"]))}
-    named = rows.assign(first=rows["backbone"].map(first), second=rows["method"].map(order))
-    keys = ["first", "backbone", "layer", "second", "method"]
-    table = named.pivot_table(index=keys, columns="dim", values="cell", aggfunc=how)
-    table.columns = [str(dim) for dim in table.columns]
-    return table.reset_index().drop(columns=["first", "second"])
+def _wide(cells: Mapping[tuple[Any, ...], Any]) -> pd.DataFrame:
+    """A line per backbone, layer and method, a column per size; networks of other sizes leave gaps."""
+    dims = sorted({int(dim) for *_, dim in cells})
+    lines: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for (backbone, layer, method, dim), cell in cells.items():
+        line = lines.setdefault((backbone, layer, method), {"backbone": backbone, "layer": layer, "method": method})
+        line[str(dim)] = cell
+    backbones = list(dict.fromkeys(backbone for backbone, _, _ in lines))
+    methods = list(dict.fromkeys(method for *_, method in lines))
+    ordered = sorted(lines, key=lambda k: (backbones.index(k[0]), k[1], rank(k[2]), methods.index(k[2])))
+    return pd.DataFrame([lines[key] for key in ordered], columns=["backbone", "layer", "method", *map(str, dims)])
 
 
 def flat_table(rows: pd.DataFrame, flat: pd.DataFrame) -> pd.DataFrame:

@@ -76,6 +76,17 @@ def _leads(rows: pd.DataFrame) -> dict[tuple[str, str], dict[str, pd.DataFrame]]
     return found
 
 
+def lead_rows(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """Leads of some lines at the last layer and over the shallow ones: rows with variant, place and interval."""
+    parts = [
+        part.assign(variant=lead, place=place)
+        for (_, lead), pair in _leads(rows).items()
+        if tuple(lead.split(" − ")) in pairs
+        for place, part in pair.items()
+    ]
+    return pd.concat(parts, ignore_index=True) if parts else rows.iloc[:0].assign(variant="", place="")
+
+
 def estimate_plain(rows: pd.DataFrame) -> Estimate:
     """Mean over seeds with the interval over items alone, for tables; verdicts add the seeds' noise."""
     return estimate(rows, deterministic=True)
@@ -103,6 +114,19 @@ def grid_table(rows: pd.DataFrame, *, dataset: str = AVERAGE) -> pd.DataFrame:
     table = 100 * named.pivot_table(index=keys, columns="dim", values="value", dropna=False).dropna(how="all")
     table.columns = [str(dim) for dim in table.columns]
     return table.reset_index().drop(columns=["first", "order"]).rename_axis(columns=None)
+
+
+def drop_table(rows: pd.DataFrame, *, dataset: str = AVERAGE) -> pd.DataFrame:
+    """What the middle layer costs each line at full size, in points, and ESE's cost less each rival's."""
+    lines = []
+    for backbone, own in by_backbone(rows):
+        dropped = own[own["metric"].isin(["spearman_drop", "drop_lead"]) & (own["dataset"] == dataset)]
+        dropped = dropped[dropped["dim"] == full_dim(own)]
+        for method, part in dropped.groupby("method", sort=False):
+            if " − " not in str(method) or str(method).startswith(f"{ESE} − "):
+                layer = int(part["layer"].iloc[0])
+                lines.append((backbone, method, f"{last_layer(own)} to {layer}", shown(estimate_plain(part))))
+    return pd.DataFrame(lines, columns=["backbone", "line", "layers", "points lost"])
 
 
 def t_table(rows: pd.DataFrame, rivals: Sequence[str]) -> pd.DataFrame:
