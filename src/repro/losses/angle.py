@@ -177,7 +177,7 @@ def _rankings(u: Tensor, v: Tensor, labels: Tensor, config: AngleConfig) -> Tens
         weights.append(config.angle_weight)
         scores.append(_angle_similarity(u, v, config.angle_pooling) * config.angle_scale)
     if not weights:
-        return u.sum() * 0.0
+        return (u.sum() + v.sum()) * 0.0
     return (_ranking(torch.stack(scores), labels) * u.new_tensor(weights)).sum()
 
 
