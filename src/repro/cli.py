@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from repro.cli_advise import advise
 from repro.cli_models import encode, evaluate, pretrain, train
 from repro.cli_reduce import reduce
 from repro.terminal import complain, say
@@ -154,8 +155,9 @@ def doctor(repair: bool = False) -> int:
 
 
 VERBS = {
-    f.__name__: f for f in (book, run, notebooks, train, encode, reduce, evaluate, pretrain, data, compare, doctor)
-}  # fmt: skip
+    f.__name__: f
+    for f in (book, run, notebooks, train, encode, reduce, evaluate, advise, pretrain, data, compare, doctor)
+}
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,0 +1,142 @@
+"""From what a user has to what the advisor reads: embeddings by layer, the rows to fit on, and the evidence."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from repro import data
+from repro.data.rows import number_value, read_lines, read_rows
+from repro.experiments.advise.evidence import Classes, Evidence, Pairs, Search
+from repro.models import SentenceEncoder
+from repro.types import Array, InputError
+
+
+@dataclass(frozen=True)
+class Case:
+    """Everything `advise` needs."""
+
+    versions: dict[int | None, Array]
+    fit_rows: slice
+    evidence: Evidence | None
+    source: str
+    """where it comes from, in words"""
+
+
+def from_matrix(
+    X: Array,
+    *,
+    pairs: Path | None = None,
+    labels: Path | None = None,
+    queries: Array | None = None,
+    qrels: Path | None = None,
+    name: str = "embeddings",
+) -> Case:
+    """Embeddings of a user's own, with at most one kind of evidence that refers to their rows, counted from 0.
+
+    Args:
+        X: embeddings (n, D).
+        pairs: TSV with columns row1, row2, score.
+        labels: a text file with one label per row.
+        queries: embeddings of queries (m, D); X are then the documents.
+        qrels: TSV with columns query, document, relevance: rows of `queries` and of X.
+        name: what the embeddings are called.
+
+    Raises:
+        InputError: for more than one kind of evidence, lengths that do not fit, or rows that do not exist.
+    """
+    given = [what for what, value in (("pairs", pairs), ("labels", labels), ("qrels", qrels)) if value is not None]
+    if len(given) > 1:
+        raise InputError(f"{' and '.join(given)} are given: expected one kind of evidence at a time")
+    if (queries is None) != (qrels is None):
+        raise InputError("queries and qrels belong together: give both or neither")
+    n, rows = len(X), slice(0, len(X))
+    evidence: Evidence | None = None
+    if pairs is not None:
+        table = [
+            (_row(line["row1"], n, pairs, i), _row(line["row2"], n, pairs, i), number_value(line, "score", pairs, i))
+            for i, line in read_rows(pairs, ("row1", "row2", "score"))
+        ]
+        first, second, grades = (np.array(column) for column in zip(*table, strict=True)) if table else ([],) * 3
+        evidence = Pairs(np.asarray(first, np.int64), np.asarray(second, np.int64), np.asarray(grades, np.float64))
+    elif labels is not None:
+        classes = [line.strip() for _, line in read_lines(labels)]
+        if len(classes) != n:
+            raise InputError(f"{labels} has {len(classes)} labels, {name} has {n} rows: expected one line for each row")
+        evidence = Classes(np.arange(n), np.array(classes))
+    elif queries is not None and qrels is not None:
+        if queries.shape[1] != X.shape[1]:
+            raise InputError(f"queries have {queries.shape[1]} columns, {name} {X.shape[1]}: expected the same")
+        judged: dict[int, dict[int, float]] = {}
+        for i, line in read_rows(qrels, ("query", "document", "relevance")):
+            of = judged.setdefault(_row(line["query"], len(queries), qrels, i), {})
+            of[_row(line["document"], n, qrels, i)] = number_value(line, "relevance", qrels, i)
+        X = np.concatenate([X, queries.astype(X.dtype)])
+        evidence = Search(np.arange(n, len(X)), np.arange(n), judged)
+    return Case({None: X}, rows, evidence, name)
+
+
+def from_encoder(
+    encoder: SentenceEncoder,
+    texts: str,
+    *,
+    layers: tuple[int, ...] = (),
+    split: str | None = None,
+    source: str | None = None,
+) -> Case:
+    """An encoder and a dataset's name or file; graded pairs, labelled texts and queries bring their evidence along.
+
+    Args:
+        encoder: what embeds.
+        texts: dataset name, or a file of the user's own.
+        layers: also consider stopping at these layers; the last is always among them.
+        split: of the dataset.
+        source: local, hub or microworld.
+
+    Raises:
+        InputError: for an unknown dataset, or a layer out of range.
+    """
+    loaded = data.load(texts, split=split, source=source)
+    sides: list[str]
+    evidence: Evidence | None = None
+    if isinstance(loaded, data.Retrieval):
+        sides = [*loaded.documents, *loaded.queries]
+        place = {name: i for i, name in enumerate(loaded.document_ids)}
+        known = {
+            row: {place[d]: float(v) for d, v in loaded.qrels.get(name, {}).items()}
+            for row, name in enumerate(loaded.query_ids)
+        }
+        documents = len(loaded.documents)
+        evidence, fit = Search(np.arange(documents, len(sides)), np.arange(documents), known), slice(0, documents)
+    else:
+        sides = list(data.texts_of(loaded))
+        fit = slice(0, len(sides))
+        if isinstance(loaded, data.ScoredPairs):
+            half = len(loaded)
+            evidence = Pairs(np.arange(half), np.arange(half, 2 * half), loaded.scores)
+        elif isinstance(loaded, data.LabelledTexts):
+            evidence = Classes(np.arange(len(sides)), np.array([str(label) for label in loaded.labels]))
+    wanted = [*sorted({encoder.backbone.layer_index(n) for n in layers} - {encoder.n_layers}), encoder.n_layers]
+    versions: dict[int | None, Array] = {}
+    if len(wanted) > 1:
+        versions = dict(zip(wanted, encoder.encode_layers(sides, wanted, progress=True), strict=True))
+    if len(wanted) == 1 or encoder.pooler is not None:
+        versions[encoder.n_layers if len(wanted) > 1 else None] = encoder.encode(sides, progress=True)
+    return Case(versions, fit, evidence, f"{encoder.backbone.name} on {loaded.name} ({loaded.source})")
+
+
+def _row(text: str, n: int, path: Path, line: int) -> int:
+    try:
+        row = int(text)
+    except ValueError:
+        raise InputError(f"{path} line {line}: {text!r} is no row number") from None
+    if not 0 <= row < n:
+        raise InputError(f"{path} line {line}: row {row}: expected 0 to {n - 1}")
+    return row
+
+
+def summary(case: Case) -> dict[str, Any]:
+    """Sizes of a case, for a first line of output."""
+    X = next(reversed(case.versions.values()))
+    return {"rows": len(X[case.fit_rows]), "dim": X.shape[1], "layers": [k for k in case.versions if k is not None]}

@@ -1,0 +1,90 @@
+"""The advice in words and tables."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from repro.experiments.advise.advice import Advice, Candidate
+from repro.experiments.advise.savings import Saving
+
+BYTES = ("B", "kB", "MB", "GB", "TB", "PB")
+
+
+def headline(advice: Advice) -> str:
+    """The answer in one sentence."""
+    chosen, kept = advice.answer, f"{100 * advice.retain:g} %"
+    if chosen is None:
+        return f"Keep all {advice.full_dim} dimensions: no smaller size could be shown to keep {kept}."
+    how = f"{chosen.dim} of {advice.full_dim} dimensions ({_means(chosen)})"
+    if advice.metric is None:
+        return f"{how} are predicted to keep {kept} of the similarities' order; without labels this is a prediction."
+    return (
+        f"{how} keep {100 * chosen.share:.2f} % of the score, and with 95 % confidence at least {kept} "
+        f"(lower bound {100 * chosen.low:.2f} %)."
+    )
+
+
+def explanation(advice: Advice) -> list[str]:
+    """What stands behind the answer, sentence by sentence."""
+    lines = []
+    if advice.metric is None:
+        lines.append(
+            "Predicted: Spearman correlation of similarities before and after, if embeddings were Gaussian; principal "
+            "components and truncation each from the covariance. Measured: neighbours kept."
+        )
+    else:
+        lines.append(
+            f"Measured: {advice.metric} at full size is {100 * advice.reference:.2f} on {advice.items:,} items; bounds "
+            f"of {100 * advice.confidence:.4g} % each, so that all ways tried together err with 5 % at most."
+        )
+    if advice.answer is not None:
+        lines.append(f"Of ten nearest neighbours {10 * advice.answer.neighbours:.1f} stay among the ten nearest.")
+    sizes = ", ".join(f"{name} {value:.1f}" for name, value in advice.intrinsic.items())
+    lines.append(f"How many directions the cloud has: {sizes}.")
+    return [*lines, *(note[0].upper() + note[1:] + "." for note in advice.notes)]
+
+
+def candidate_table(advice: Advice) -> pd.DataFrame:
+    """One row per candidate; shares are fractions."""
+    rows = [
+        {"line": _line(c), "layer": c.layer, "reducer": c.reducer, "dim": c.dim, "score": c.score, "share": c.share,
+         "low": c.low, "predicted": c.predicted, "neighbours": c.neighbours}
+        for c in advice.candidates
+    ]  # fmt: skip
+    frame = pd.DataFrame(rows)
+    frame["layer"] = frame["layer"].astype("Int64")
+    return frame
+
+
+def saving_table(found: Sequence[Saving]) -> pd.DataFrame:
+    """Memory and time now and then."""
+    return pd.DataFrame(
+        [
+            {"vectors": f"{s.vectors:,}", "memory now": size(s.full_bytes), "then": size(s.bytes),
+             "a query now": duration(s.full_seconds), "a query then": duration(s.seconds)}
+            for s in found
+        ]
+    )  # fmt: skip
+
+
+def size(count: float) -> str:
+    """Bytes as a reader says them."""
+    power = 0
+    while count >= 1000 and power < len(BYTES) - 1:
+        count, power = count / 1000, power + 1
+    return f"{count:.3g} {BYTES[power]}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a reader says them."""
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
+
+
+def _line(candidate: Candidate) -> str:
+    return candidate.reducer if candidate.layer is None else f"{candidate.reducer}, layer {candidate.layer}"
+
+
+def _means(candidate: Candidate) -> str:
+    means = {"truncate": "the first ones, as they are", "pca": "principal components", "svd": "singular directions"}
+    layer = "" if candidate.layer is None else f", layer {candidate.layer}"
+    return means.get(candidate.reducer, "random projection") + layer

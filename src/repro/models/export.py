@@ -1,0 +1,48 @@
+"""What was chosen, as files that anybody can read: a linear map in safetensors, a JSON note beside it (no pickle)."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
+
+from repro.store import disk_full_explained, replacing
+from repro.types import InputError, check_same_length
+
+FORMULA = "y = x @ matrix + bias"
+
+
+def write_linear(folder: Path, matrix: NDArray[Any], bias: NDArray[Any], **note: Any) -> list[Path]:
+    """Write `reducer.safetensors` with `matrix` (D, d) and `bias` (d,), and `reducer.json` with the formula and a note.
+
+    Raises:
+        InputError: if the bias has another length than the matrix has columns.
+    """
+    check_same_length(columns_of_matrix=matrix.T, bias=bias)
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {"matrix": np.ascontiguousarray(matrix, np.float32), "bias": np.ascontiguousarray(bias, np.float32)}
+    weights, description = folder / "reducer.safetensors", folder / "reducer.json"
+    with disk_full_explained(folder):
+        with replacing(weights) as partial:
+            save_file(tensors, partial)
+        with replacing(description) as partial:
+            shape = {"formula": FORMULA, "input_dim": int(matrix.shape[0]), "dim": int(matrix.shape[1])}
+            partial.write_text(json.dumps({**shape, **note}, indent=1, ensure_ascii=False), encoding="utf-8")
+    return [weights, description]
+
+
+def read_linear(folder: Path) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Matrix (D, d) and bias (d,) that `write_linear` wrote.
+
+    Raises:
+        InputError: if the folder does not hold them.
+    """
+    path = folder / "reducer.safetensors"
+    if not path.is_file():
+        raise InputError(f"no {path}: expected a folder that an export wrote")
+    tensors = load_file(path)
+    if set(tensors) != {"matrix", "bias"}:
+        raise InputError(f"{path} holds {', '.join(sorted(tensors))}: expected matrix and bias")
+    return tensors["matrix"], tensors["bias"]

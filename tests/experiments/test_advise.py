@@ -1,0 +1,183 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from repro.experiments.advise import Classes, Pairs, Search, advise, savings
+from repro.experiments.advise.advice import default_dims
+from repro.experiments.advise.inputs import from_matrix
+from repro.experiments.advise.words import candidate_table, headline, size
+from repro.models.export import read_linear, write_linear
+from repro.reducers import make_reducer
+from repro.reducers.linear_form import linear_form
+from repro.types import InputError
+
+
+def cloud(n=900, full=32, used=6, seed=0):
+    """Embeddings that use six directions, turned, with a little noise in all."""
+    rng = np.random.default_rng(seed)
+    turn = np.linalg.qr(rng.normal(size=(full, full)))[0]
+    X = np.concatenate([rng.normal(size=(n, used)), 0.02 * rng.normal(size=(n, full - used))], axis=1)
+    return (X @ turn).astype(np.float32)
+
+
+def graded(X, n=400, noise=0.1, seed=1):
+    rng = np.random.default_rng(seed)
+    first, second = rng.integers(0, len(X), n), rng.integers(0, len(X), n)
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    return Pairs(first, second, (unit[first] * unit[second]).sum(1) + noise * rng.normal(size=n))
+
+
+def test_the_answer_is_the_number_of_directions_that_are_used():
+    X = cloud()
+    advice = advise({None: X}, evidence=graded(X), dims=[32, 16, 12, 8, 6, 4, 2])
+    assert advice.answer is not None and (advice.answer.reducer, advice.answer.dim) == ("pca", 6)
+    assert advice.answer.low >= 0.99 and advice.confidence == 0.975
+    assert 5 < advice.intrinsic["participation ratio"] < 6.5
+    below = [c for c in advice.candidates if c.reducer == "pca" and c.dim < 6]
+    assert all(c.low < 0.99 for c in below)
+    assert headline(advice).startswith("6 of 32 dimensions (principal components) keep")
+
+
+def test_without_labels_it_predicts_and_says_so():
+    advice = advise({None: cloud()})
+    assert advice.answer is not None and advice.answer.dim <= 8 and advice.metric is None
+    assert "prediction" in headline(advice)
+    assert candidate_table(advice)["share"].isna().all()
+    assert advice.answer.neighbours > 0.8
+
+
+def test_classes_and_search_are_evidence_too():
+    X, rng = cloud(600), np.random.default_rng(2)
+    labels = np.where(X @ make_reducer("pca", 1).fit(X).components_[0] > 0, "up", "down")
+    found = advise({None: X}, evidence=Classes(np.arange(600), labels), dims=[32, 8, 4, 2], retain=0.95)
+    assert found.answer is not None and found.answer.dim <= 8 and found.reference > 0.9
+    queries = X[:60] + 0.05 * rng.normal(size=(60, 32)).astype(np.float32)
+    search = Search(np.arange(600, 660), np.arange(600), {i: {i: 1.0} for i in range(60)})
+    found = advise(
+        {None: np.concatenate([X, queries])}, fit_rows=slice(0, 600), evidence=search, dims=[32, 16, 8, 6], retain=0.9
+    )
+    assert found.metric == "ndcg@10" and found.rows == 600 and found.answer is not None
+
+
+def test_a_shallower_layer_may_win_only_by_its_bound():
+    X = cloud()
+    worse = (X + 0.6 * np.random.default_rng(5).normal(size=X.shape)).astype(np.float32)
+    found = advise({3: worse, 6: X}, evidence=graded(X), dims=[32, 8, 6])
+    assert found.answer is not None and found.answer.layer == 6 and found.confidence == pytest.approx(1 - 0.05 / 4)
+    found = advise({3: X[:, ::-1], 6: X}, evidence=graded(X), dims=[32, 8, 6])
+    assert found.answer is not None and found.answer.layer == 3  # as good and cheaper
+
+
+def test_too_few_items_are_called_too_few():
+    X = cloud()
+    found = advise({None: X}, evidence=graded(X, n=40, noise=1.0), reducers=("truncate",), dims=[32, 28], retain=0.999)
+    assert found.answer is None and found.reducer is None
+    assert "too few to tell" in found.notes[-1] or "are used" in found.notes[-1]
+    with pytest.raises(InputError, match="12 pairs: at least 30"):
+        graded(X, n=12)
+
+
+def test_what_is_odd_about_the_embeddings_is_said():
+    X = cloud(50)
+    X[:, 3] = 0.5
+    X[7] = X[2]
+    notes = " ".join(advise({None: X}, dims=[8]).notes)
+    assert "1 of 32 columns" in notes and "1 of 50 rows repeat" in notes and "50 rows for 32 dimensions" in notes
+
+
+def test_unusable_input_is_named():
+    X = cloud(100)
+    bad = X.copy()
+    bad[4, 0] = np.nan
+    noise = Pairs(np.arange(90), np.arange(1, 91), np.random.default_rng(0).normal(size=90))
+    for call, words in (
+        (lambda: advise({None: bad}), "row 4"),
+        (lambda: advise({None: np.ones((9, 4))}), "all 9 embeddings are equal"),
+        (lambda: advise({None: X}, retain=1.2), r"retain is 1\.2"),
+        (lambda: advise({None: X}, dims=[40]), "dim is 40: expected 1 to 32"),
+        (lambda: advise({None: X}, reducers=("umap",)), "unknown reducer"),
+        (lambda: advise({None: X[:2]}), "2 embeddings"),
+        (lambda: advise({None: X}, evidence=noise), "may be zero"),
+        (lambda: Pairs(np.arange(40), np.arange(40), np.ones(40)), "have the grade 1.0"),
+        (lambda: Classes(np.arange(40), np.array(["a"] * 39)), "lengths differ"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=words):
+            call()
+
+
+def test_files_of_evidence_are_read_strictly(tmp_path):
+    X = cloud(100)
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("row1\trow2\tscore\n" + "".join(f"{i}\t{i + 1}\t{i % 5}\n" for i in range(40)))
+    assert from_matrix(X, pairs=pairs).evidence.items == 40
+    pairs.write_text("row1\trow2\tscore\n0\t100\t1\n")
+    with pytest.raises(InputError, match=r"pairs.tsv line 2: row 100: expected 0 to 99"):
+        from_matrix(X, pairs=pairs)
+    labels = tmp_path / "labels.txt"
+    labels.write_text("a\nb\n")
+    with pytest.raises(InputError, match="has 2 labels, embeddings has 100 rows"):
+        from_matrix(X, labels=labels)
+    with pytest.raises(InputError, match="one kind of evidence"):
+        from_matrix(X, labels=labels, pairs=pairs)
+    with pytest.raises(InputError, match="belong together"):
+        from_matrix(X, queries=X[:3])
+
+
+def test_sizes_tried_fall_by_thirds_of_a_halving():
+    assert default_dims(384)[:4] == [384, 305, 242, 192] and default_dims(384)[-1] >= 8
+    assert default_dims(4) == [4]
+
+
+def test_an_exported_reducer_is_the_reducer(tmp_path):
+    X = cloud(200)
+    for name in ("truncate", "pca", "svd", "grp"):
+        reducer = make_reducer(name, 8, seed=3).fit(X)
+        form = linear_form(reducer, 5)
+        write_linear(tmp_path / name, form.matrix, form.bias, reducer=name)
+        matrix, bias = read_linear(tmp_path / name)
+        np.testing.assert_allclose(X @ matrix + bias, reducer.prefix(reducer.transform(X), 5), atol=1e-5)
+        assert json.loads((tmp_path / name / "reducer.json").read_text())["dim"] == 5
+    with pytest.raises(InputError, match="LLE is no matrix"):
+        linear_form(make_reducer("lle", 2, n_neighbors=5).fit(X))
+    with pytest.raises(InputError, match="expected a folder that an export wrote"):
+        read_linear(tmp_path)
+
+
+def test_savings_count_bytes():
+    million, billion = savings(64, 16, repeats=2)
+    assert (million.full_bytes, million.bytes, billion.bytes) == (256_000_000, 64_000_000, 64_000_000_000)
+    assert million.full_seconds > 0 and billion.seconds == pytest.approx(1000 * million.seconds)
+    assert size(1_540_000_000) == "1.54 GB"
+
+
+def test_the_command_writes_report_rows_and_reducer(tmp_path, repro):
+    X = cloud()
+    np.save(tmp_path / "X.npy", X)
+    evidence = graded(X)
+    lines = zip(evidence.first, evidence.second, evidence.grades, strict=True)
+    (tmp_path / "p.tsv").write_text("row1\trow2\tscore\n" + "".join(f"{a}\t{b}\t{c:.4f}\n" for a, b, c in lines))
+    out = tmp_path / "out"
+    code, text, _ = repro("advise", "--embeddings", tmp_path / "X.npy", "--pairs", tmp_path / "p.tsv", "--output", out)
+    assert code == 0 and "dimensions (principal components) keep" in text
+    page = (out / "report.html").read_text()
+    assert "data:image/svg+xml" in page and "<table" in page and "nan" not in page.lower().replace("financ", "")
+    assert set(pd.read_parquet(out / "candidates.parquet")["reducer"]) == {"truncate", "pca"}
+    matrix, bias = read_linear(out)
+    assert matrix.shape[0] == 32 and len(bias) == matrix.shape[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "give either --embeddings"),
+        (["--encoder", "repro-tiny"], "--encoder needs --texts"),
+        (["--embeddings", "X.npy", "--texts", "stsb"], "--texts belongs to --encoder"),
+        (["--encoder", "repro-tiny", "--texts", "stsb", "--pairs", "p.tsv"], "--pairs belongs to --embeddings"),
+        (["--embeddings", "nosuch.npy"], "no file nosuch.npy"),
+    ],
+)
+def test_a_mistake_ends_with_2_and_one_line(repro, arguments, words):
+    code, _, errors = repro("advise", *arguments)
+    assert code == 2 and words in errors and "Traceback" not in errors
