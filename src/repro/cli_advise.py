@@ -109,7 +109,7 @@ def _tell(advice: "Advice", source: str, output: Path, seconds: float) -> None:
     if advice.answer is not None:
         saved = saving_table(savings(advice.full_dim, advice.answer.dim))
         tables["What it saves (memory counted, exact search timed here and scaled)"] = saved
-    shown = frame.drop(columns="line").round(4)
+    shown = frame.drop(columns="line").dropna(axis="columns", how="all").round(4)
     tables["Every size that was tried"] = shown
     lines = explanation(advice)
     answer = headline(advice)
