@@ -1,5 +1,7 @@
 """Decoders as backbones: who sees whom, on whichever side the padding is, at whichever layer a run stops."""
 
+import logging
+
 import numpy as np
 import pytest
 import torch
@@ -193,7 +195,32 @@ def test_dropout_of_the_attention_is_set_too(load):
     assert not torch.equal(*(backbone(IDS, MASK)[0] for _ in range(2)))
 
 
+@BOTH
+@ATTENTION
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_half_precision_gives_finite_states_near_the_full_ones(family, attention, bidirectional, load):
+    """Under autocast the mask's lowest single-precision number has no like in bfloat16."""
+    backbone = load(family, attention, bidirectional=bidirectional)
+    full = run(backbone, IDS, MASK)
+    with torch.autocast("cpu", torch.bfloat16):
+        half = run(backbone, IDS, MASK)
+    for a, b in zip(half, full, strict=True):
+        torch.testing.assert_close(a[MASK.bool()].float(), b[MASK.bool()], rtol=0.05, atol=0.05)
+
+
 # encoders on them
+
+
+def test_cls_pooling_of_a_causal_decoder_is_warned_of(decoders, caplog):
+    encoder = SentenceEncoder.load(decoders["llama"])
+    with caplog.at_level(logging.WARNING):
+        X = encoder.encode(["the cook", "the driver"])
+        encoder.encode(["the cook"])
+    assert [record.message[:30] for record in caplog.records] == ["cls pooling of a causal decode"]
+    np.testing.assert_allclose(X[0], X[1], atol=1e-6)  # both start with the same token
+    caplog.clear()
+    both = SentenceEncoder.load(decoders["llama"], bidirectional=True).encode(["the cook", "the driver"])
+    assert not caplog.records and not np.allclose(both[0], both[1], atol=1e-4)
 
 
 @BOTH

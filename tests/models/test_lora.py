@@ -168,6 +168,20 @@ def test_a_base_with_other_bytes_is_refused(tiny, tmp_path):
         SentenceEncoder.load(str(tmp_path / "adapted"))
 
 
+@pytest.mark.parametrize("name", ["base", "repro-tiny"])
+def test_a_base_is_named_so_that_it_is_found_from_anywhere(name, tiny, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    shutil.copytree(tiny, tmp_path / "here" / "base")
+    monkeypatch.chdir(tmp_path / "here")
+    encoder = SentenceEncoder.load(name)
+    add_lora(encoder.backbone, SMALL, seed=0)
+    encoder.save(tmp_path / "adapted")
+    monkeypatch.chdir(tmp_path)
+    note = json.loads((tmp_path / "adapted" / "encoder.json").read_text())
+    assert note["base"]["name"] == (name if name == "repro-tiny" else str(tmp_path / "here" / "base"))
+    assert SentenceEncoder.load(str(tmp_path / "adapted")).backbone.lora == SMALL
+
+
 def test_a_base_that_was_cut_is_cut_again(tiny, tmp_path, sentences):
     encoder = SentenceEncoder.load(tiny)
     encoder.backbone.keep(1)

@@ -57,8 +57,7 @@ class Backbone(nn.Module):
         self.max_length = max_length
         self.bidirectional = bidirectional
         self.final_norm = one_of(final_norm, decoder.FINAL_NORMS, "final_norm")
-        self.lora: LoraConfig | None = None
-        """settings of the adapters, if there are any"""
+        self.lora: LoraConfig | None = None  # settings of the adapters, if there are any
         self.merged = False  # adapters were: the weights are no longer those of `name`
         self.blocks_run = 0
         self._blocks = _block_list(model)
@@ -73,7 +72,8 @@ class Backbone(nn.Module):
         if bidirectional:
             for part in causal:
                 part.is_causal = False  # type: ignore[assignment]
-            self._check_that_it_sees_ahead()
+            decoder.check_sees_ahead(model, lambda ids: self(ids, layers=[1])[0])
+            self.blocks_run = 0
 
     @property
     def n_layers(self) -> int:
@@ -94,6 +94,11 @@ class Backbone(nn.Module):
     def blocks(self) -> nn.ModuleList:
         """The blocks, in the order in which they run."""
         return self._blocks
+
+    @property
+    def causal(self) -> bool:
+        """Whether a token sees only those before it."""
+        return self._is_decoder and not self.bidirectional
 
     @property
     def pad_id(self) -> int:
@@ -156,19 +161,6 @@ class Backbone(nn.Module):
         if self.bidirectional:
             told["attention_mask"] = decoder.padding_only(full, next(self.model.parameters()).dtype)
         return told
-
-    @torch.no_grad()
-    def _check_that_it_sees_ahead(self) -> None:
-        was_training = self.model.training
-        self.model.eval()
-        first = self(torch.tensor([[0, 1], [0, 2]], device=self.device), layers=[1])[0][:, 0]  # (2, D)
-        self.model.train(was_training)
-        self.blocks_run = 0
-        if torch.equal(first[0], first[1]):
-            raise InputError(
-                f"{type(self.model).__name__} stays causal under bidirectional=True: expected a network whose "
-                "attention takes a mask (B, 1, T, T), such as Llama or Qwen2"
-            )
 
     def _normed(self, states: Tensor, layer: int) -> Tensor:
         """States of a layer below the last as `final_norm` wants them; the network has seen to the last itself."""

@@ -5,9 +5,12 @@ architecture: attention says that it is causal by a flag, and a ready-made mask 
 """
 
 import inspect
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
+
+from repro.types import InputError
 
 FINAL_NORMS = ("last", "all", "none")
 NORM_NAMES = ("norm", "ln_f", "final_layer_norm", "final_layernorm", "final_norm")
@@ -33,6 +36,28 @@ def padding_only(mask: Tensor, dtype: torch.dtype) -> Tensor:
 def positions(mask: Tensor) -> Tensor:
     """Each token's place in its text (B, T), from 0, on whichever side the padding is."""
     return (mask.cumsum(-1) - 1).clamp_min(0)
+
+
+@torch.no_grad()
+def check_sees_ahead(model: nn.Module, first_block: Callable[[Tensor], Tensor]) -> None:
+    """Change the second of two tokens and look at the state of the first after one block.
+
+    Args:
+        model: the network that was told to see both ways.
+        first_block: token ids (B, T) to the states (B, T, D) of its first block.
+
+    Raises:
+        InputError: if the state is the same: the network makes a mask of its own.
+    """
+    was_training = model.training
+    model.eval()
+    states = first_block(torch.tensor([[0, 1], [0, 2]], device=next(model.parameters()).device))  # (2, 2, D)
+    model.train(was_training)
+    if torch.equal(states[0, 0], states[1, 0]):
+        raise InputError(
+            f"{type(model).__name__} stays causal under bidirectional=True: expected a network whose attention takes a "
+            "mask (B, 1, T, T), such as Llama or Qwen2"
+        )
 
 
 def norm_name(model: nn.Module, blocks: nn.ModuleList) -> str | None:

@@ -164,6 +164,8 @@ class SentenceEncoder(nn.Module):
         wanted = list(range(self.n_layers + 1)) if layers is None else [self.backbone.layer_index(n) for n in layers]
         if 0 in wanted and self.pooling == "cls":
             self._warn("layer 0 under cls pooling is one constant vector for every text")
+        if self.pooling == "cls" and self.backbone.causal:
+            self._warn("cls pooling of a causal decoder reads a token that has seen no other: use mean or last")
         distinct, inverse = merge_equal(texts)
         rows = np.zeros((len(wanted), len(distinct), self.hidden_dim), np.float32)
         if not distinct:

@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from repro.models.backbone import Backbone
-from repro.models.pretrained import ADAPTER_WEIGHTS
+from repro.models.pretrained import ADAPTER_WEIGHTS, MINILM, SHIPPED, locate
 from repro.objectives import LoraConfig
 from repro.seeding import derive_seed
 from repro.types import InputError
@@ -112,8 +112,9 @@ def save_adapters(backbone: Backbone, folder: Path) -> dict[str, Any]:
     """Write the adapters alone, and return what `load_adapters` must know: the base, its digest, the depth kept."""
     weights = {name: weight.detach().cpu().contiguous() for name, weight in adapter_weights(backbone).items()}
     save_file(weights, folder / ADAPTER_WEIGHTS)
-    place = Path(backbone.name).expanduser()
-    name = str(place.resolve()) if place.is_dir() and "/" in backbone.name else backbone.name
+    place = Path(locate(backbone.name))
+    named = backbone.name in (*SHIPPED, MINILM) or not place.is_dir()  # other folders are found from anywhere
+    name = backbone.name if named else str(place.resolve())
     return {"name": name, "digest": base_digest(backbone), "layers": backbone.n_layers}
 
 
