@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from repro.cli_advise import advise
+from repro.cli_export import export
 from repro.cli_models import encode, evaluate, pretrain, train
 from repro.cli_reduce import reduce
 from repro.terminal import complain, say
@@ -156,7 +157,7 @@ def doctor(repair: bool = False) -> int:
 
 VERBS = {
     f.__name__: f
-    for f in (book, run, notebooks, train, encode, reduce, evaluate, advise, pretrain, data, compare, doctor)
+    for f in (book, run, notebooks, train, encode, reduce, evaluate, advise, export, pretrain, data, compare, doctor)
 }
 
 

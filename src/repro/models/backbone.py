@@ -101,6 +101,11 @@ class Backbone(nn.Module):
         return self._is_decoder and not self.bidirectional
 
     @property
+    def has_final_norm(self) -> bool:
+        """Whether the network ends in a norm after its last block."""
+        return self._norm is not None
+
+    @property
     def pad_id(self) -> int:
         """Token id used for padding."""
         return int(getattr(self.model.config, "pad_token_id", None) or 0)
