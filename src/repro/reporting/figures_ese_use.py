@@ -1,6 +1,6 @@
 """Figures on the use of ESE's embeddings: what depth and size cost, and where prefixes lie beside the whole."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -8,7 +8,9 @@ import pandas as pd
 from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 
+from repro.reporting.curves import draw_line
 from repro.reporting.figures_ese import METHODS
+from repro.reporting.points import points
 from repro.reporting.style import (
     GREY,
     WIDTH,
@@ -43,6 +45,51 @@ class Mapped(Protocol):
 
 
 @styled()
+def draw_found(
+    frame: pd.DataFrame, *, titles: Mapping[str, str], chance: Mapping[str, float], kind: str = "live"
+) -> Drawing:
+    """What a search finds against size: a row of panels per metric, a column per layer, shallow first (Table 3).
+
+    Args:
+        frame: rows of one backbone with method, layer, dim, metric and value (a fraction).
+        titles: metrics to draw, with what they are called.
+        chance: by metric, what a paragraph drawn at random scores: a dashed line.
+        kind: which kind of number it is.
+
+    Raises:
+        InputError: if there is nothing to draw.
+    """
+    found = points(frame[frame["metric"].isin(list(titles))].assign(kind=kind), ["metric", "layer", "method", "dim"])
+    metrics, layers = [m for m in titles if m in set(found["metric"])], sorted(set(found["layer"]))
+    figure, axes = new_figure(len(metrics), len(layers), height=1.0 + 2.2 * len(metrics), sharey="row", sharex=True)
+    for i, metric in enumerate(metrics):
+        for j, layer in enumerate(layers):
+            panel = axes[i * len(layers) + j]
+            own = found[(found["metric"] == metric) & (found["layer"] == layer)]
+            for method in _present(own):
+                line = own[own["method"] == method].assign(low=float("nan"), high=float("nan"))
+                draw_line(panel, line, kind, position=METHODS.index(method))
+            if metric in chance:
+                panel.axhline(100 * chance[metric], color=GREY, linestyle="--", linewidth=1.2)
+            panel.set_ylim(bottom=0)
+            panel.set_title(
+                f"{titles[metric]}, layer {layer}" if j == 0 else f"layer {layer}", loc="left", fontsize=10.5
+            )
+            last = i == len(metrics) - 1
+            dim_axis(panel, sorted(set(found["dim"])), room=WIDTH / len(layers) - 0.8, label=last)
+            panel.tick_params(labelbottom=last)
+    figure.supylabel(f"% of questions ({kind})", fontsize=12)
+    dashed = Line2D([], [], color=GREY, linestyle="--", linewidth=1.2, label="a paragraph at random")
+    add_legend(figure, [*_handles(found), dashed])
+    figure.alt = (
+        f"{' and '.join(titles[m] for m in metrics)}, per cent of questions, against size at layers "
+        f"{', '.join(map(str, layers))}, for {', '.join(_present(found))}; dashed: a paragraph drawn at random; "
+        f"numbers: {kind}"
+    )
+    return figure
+
+
+@styled()
 def draw_depth_cost(frame: pd.DataFrame, *, kind: str = "live", ylabel: str = "Spearman × 100") -> Drawing:
     """Quality against the milliseconds it takes, a panel per backbone, every point the layer that is read (Figure 6a).
 
@@ -66,8 +113,8 @@ def draw_depth_cost(frame: pd.DataFrame, *, kind: str = "live", ylabel: str = "S
             if method == _present(own)[-1]:
                 for row in line.itertuples():
                     panel.annotate(
-                        str(row.layer), (row.ms, row.spearman), xytext=(0, 7), textcoords="offset points",
-                        ha="center", fontsize=11,
+                        str(row.layer), (row.ms, row.spearman), xytext=(-6, 6), textcoords="offset points",
+                        ha="right", fontsize=11,
                     )  # fmt: skip
         panel.set_xlim(0, 1.12 * own["ms"].max())
         panel.margins(y=0.12)
@@ -119,8 +166,9 @@ def draw_size_cost(frame: pd.DataFrame, *, kind: str = "live") -> Drawing:
             dim_axis(panel, sorted(set(own["dim"])), room=WIDTH / len(backbones) - 0.9, label=i == len(titles) - 1)
             panel.tick_params(labelbottom=i == len(titles) - 1)
             panel.set_ylim(bottom=0)
-            panel.set_title(f"{backbone}: {title}" if len(backbones) < 3 else title, loc="left", fontsize=10.5)
-    figure.supylabel(f"milliseconds ({kind})", fontsize=12)
+            panel.set_title(backbone if i == 0 else "", loc="left", fontsize=11)
+            if j == 0:
+                panel.set_ylabel(f"{title}, ms ({kind})", fontsize=11)
     add_legend(figure, _handles(drawn))
     figure.alt = (
         f"milliseconds of encoding and search, and of search alone, against size, for {', '.join(_present(drawn))} on "
@@ -145,14 +193,14 @@ def draw_joint_maps(maps: Sequence[tuple[str, Mapped]], *, dim: int, full: int) 
         raise InputError("nothing to draw: no map was made")
     columns = min(2, len(maps))
     rows = -(-len(maps) // columns)
-    figure, axes = new_figure(rows, columns, height=0.8 + 2.9 * rows)
+    figure, axes = new_figure(rows, columns, height=0.8 + 2.6 * rows)
     for panel, (title, found) in zip(axes, maps, strict=False):
         panel.add_collection(
             LineCollection(list(np.stack([found.full, found.cut], axis=1)), colors=GREY, linewidths=0.6, alpha=0.35)
         )
         panel.plot(*found.full.T, linestyle="none", **_dots(0))
         panel.plot(*found.cut.T, linestyle="none", **_dots(1))
-        panel.set_title(f"{title}: {found.distance:.1f}", loc="left")
+        panel.set_title(f"{title}: {found.distance:.1f}", loc="left", fontsize=10.5)
         panel.set_xticks([])
         panel.set_yticks([])
         panel.set_aspect("equal", adjustable="datalim")

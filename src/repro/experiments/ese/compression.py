@@ -2,12 +2,12 @@
 
 Full embeddings and prefixes have different numbers of columns, so a common map needs zeros in place of those left out.
 Metrics: `map_distance`, mean distance in a t-SNE map between the two points of a sentence, and `map_distance_lead` of
-one line less another under the same seeds of the map; `map_share`, that distance by the map's mean distance between
-sentences; `kept_length`, share of a unit embedding's length that lies in the prefix; `cosine_agreement` and
-`linear_cka` (PROTOCOLS §9, E16), with `…_lead` on the same resampled items.
+one line less another under the same seeds; `map_share`, that distance by the mean distance of two sentences;
+`kept_length`, share of a unit embedding's length that lies in the prefix; `cosine_agreement` and `linear_cka`
+(PROTOCOLS §9, E16), with `…_lead` on the same resampled items.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -18,6 +18,7 @@ from scipy.spatial.distance import pdist
 from scipy.stats import t
 from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits
+from tqdm.auto import tqdm
 
 from repro.data.sets import ScoredPairs, texts_of
 from repro.evaluation.agreement import pair_cosines, prefix_cka
@@ -29,11 +30,17 @@ from repro.models.encoder import merge_equal
 from repro.rows import make_rows
 from repro.seeding import derive_seed, make_rng
 from repro.store import Store
-from repro.types import Array
+from repro.types import Array, one_of
 
 RESAMPLES, CKA_RESAMPLES, CKA_SENTENCES = 2_000, 200, 1_000
 """of pairs, and of sentences: a resample of linear CKA is a product of matrices"""
 PERPLEXITY = 30.0
+
+
+AS_THEY_ARE, CENTRED = "as they are", "centred"
+FORMS = (AS_THEY_ARE, CENTRED)
+"""what enters a map: rows as they are, or less the mean of full rows and of prefixes each: without the direction that
+all sentences share, and that parts the two sets into islands"""
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,8 @@ class Joint:
     """A line's sentences in one map, full and cut: points (n, 2) each."""
 
     line: Line
+    form: str
+    """of `FORMS`"""
     seed: int
     full: Array
     cut: Array
@@ -56,17 +65,28 @@ class Joint:
         return self.distance / float(pdist(self.full).mean())
 
 
-def joint_map(X: Array, dim: int, *, seed: int, perplexity: float = PERPLEXITY, iterations: int = 1_000) -> Array:
+def joint_map(
+    X: Array, dim: int, *, seed: int, centre: bool = False, perplexity: float = PERPLEXITY, iterations: int = 750
+) -> Array:
     """t-SNE of unit rows X (n, D) and of their first `dim` numbers, of length 1 again, zeros for the rest: (2n, 2).
 
     The start is random, so that the seed decides the map; one that starts from principal components hides how little
     a distance in it means.
 
+    Args:
+        X: embeddings of distinct sentences.
+        dim: size of the prefix.
+        seed: of the start.
+        centre: subtract the mean of the full rows, and that of the prefixes.
+        perplexity: about how many neighbours each point is fitted to.
+        iterations: of gradient descent.
+
     Raises:
         InputError: for unusable embeddings or a dim out of range.
     """
-    unit, cut = unit_prefix(X), unit_prefix(X, dim)
-    both = np.concatenate([unit, np.pad(cut, ((0, 0), (0, unit.shape[1] - dim)))])
+    parts = [unit_prefix(X), unit_prefix(X, dim)]
+    full, cut = (part - part.mean(0) for part in parts) if centre else parts
+    both = np.concatenate([full, np.pad(cut, ((0, 0), (0, full.shape[1] - dim)))])
     state = derive_seed(seed, "t-SNE") % 2**32
     tsne = TSNE(
         2, perplexity=min(perplexity, (len(both) - 1) / 3), init="random", max_iter=iterations, random_state=state
@@ -82,10 +102,11 @@ def map_lines(
     *,
     dim: int,
     seeds: Sequence[int],
+    forms: Sequence[str] = FORMS,
     perplexity: float = PERPLEXITY,
-    progress: Callable[[str], None] | None = None,
+    progress: bool = True,
 ) -> list[Joint]:
-    """Joint maps of the last layer of every line under every seed.
+    """Joint maps of the last layer of every line, in every form and under every seed.
 
     Args:
         lines: of one size.
@@ -93,34 +114,36 @@ def map_lines(
         store: where states are kept.
         dim: size of the prefix.
         seeds: of the maps; the start of one seed is the same for all lines.
+        forms: of `FORMS`.
         perplexity: of the maps.
-        progress: told of every map, if given.
+        progress: show progress bars.
     """
     found = []
-    for line in lines:
-        table = line.states(texts, store)
+    jobs = [(line, form, seed) for line in lines for form in forms for seed in seeds]
+    for line, form, seed in tqdm(jobs, desc="t-SNE", disable=not progress, leave=False):
+        one_of(form, FORMS, "form of a map")
+        table = line.states(texts, store, progress=progress)
         X = table.at(table.layers[-1])[texts]
-        for seed in seeds:
-            Y = joint_map(X, dim, seed=seed, perplexity=perplexity)
-            found.append(Joint(line, seed, Y[: len(X)], Y[len(X) :]))
-            if progress:
-                progress(f"{line.method}, seed {seed}")
+        Y = joint_map(X, dim, seed=seed, centre=form == CENTRED, perplexity=perplexity)
+        found.append(Joint(line, form, seed, Y[: len(X)], Y[len(X) :]))
     return found
 
 
 def map_rows(maps: Sequence[Joint], *, dim: int, **shared: Any) -> pd.DataFrame:
     """Distances of every map, and every two lines' difference with Student's interval over the maps' seeds."""
     rows = [
-        {**_of(m.line), "metric": metric, "setting": f"t-SNE seed {m.seed}", "value": value}
+        {**_of(m.line), "metric": metric, "setting": f"{m.form}, t-SNE seed {m.seed}", "value": value}
         for m in maps
         for metric, value in (("map_distance", m.distance), ("map_share", m.share))
     ]
     lines = list({m.line.method: m.line for m in maps}.values())
-    for rival, winner in combinations(lines, 2):
-        for metric in ("distance", "share"):
-            a, b = (np.array([getattr(m, metric) for m in maps if m.line is line]) for line in (winner, rival))
-            rows.append({**_between(winner, rival), "metric": f"map_{metric}_lead",
-                         "setting": f"{len(a)} t-SNE seeds", **over_seeds(a - b).columns})  # fmt: skip
+    for form in dict.fromkeys(m.form for m in maps):
+        for rival, winner in combinations(lines, 2):
+            a, b = (
+                np.array([m.distance for m in maps if m.line is line and m.form == form]) for line in (winner, rival)
+            )
+            rows.append({**_between(winner, rival), "metric": "map_distance_lead",
+                         "setting": f"{form}, {len(a)} t-SNE seeds", **over_seeds(a - b).columns})  # fmt: skip
     return make_rows(rows, dim=dim, readout="encoder", **shared)
 
 

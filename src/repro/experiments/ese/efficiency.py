@@ -60,16 +60,20 @@ class Timed:
 def in_turns(works: Mapping[Any, Callable[[], object]], repeats: int) -> dict[Any, Seconds]:
     """Seconds of each work in every round, all taking turns, on one thread; a round to warm up is dropped.
 
+    Each round starts one work later than the last, so that none always comes after the same one.
+
     Raises:
         InputError: for less than one round.
     """
     check_dim(repeats, what="repeats")
     taken: dict[Any, list[float]] = {name: [] for name in works}
+    names = list(works)
     with threads(1), threadpool_limits(1):
-        for _ in range(repeats + 1):
-            for name, work in works.items():
+        for i in range(repeats + 1):
+            first = i % max(len(names), 1)
+            for name in [*names[first:], *names[:first]]:
                 started = perf_counter()
-                work()
+                works[name]()
                 taken[name].append(perf_counter() - started)
     return {name: np.array(seconds[1:]) for name, seconds in taken.items()}
 

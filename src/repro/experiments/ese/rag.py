@@ -7,7 +7,7 @@ size than at another.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -15,18 +15,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from repro import data
-from repro.data.limit import take
 from repro.data.sets import Retrieval, texts_of
-from repro.evaluation.rag import answer_in_context, is_yes_no
+from repro.evaluation.rag import answer_in_context, is_yes_no, normalize_answer
 from repro.evaluation.retrieve import retrieve
 from repro.evaluation.search import FlatIndex
 from repro.evaluation.stats import Interval, bootstrap_mean, wilson
 from repro.experiments.ese.lines import Line
 from repro.rows import make_rows
-from repro.seeding import make_rng
 from repro.store import Store
-from repro.types import Array, InputError, check_dim
+from repro.types import Array, check_dim
 
 PRINTED_DIMS = (64, 128, 256, 512, 768)
 BINARY = ("hit@1", "answer_in_context", "exact_match")
@@ -34,6 +31,13 @@ BINARY = ("hit@1", "answer_in_context", "exact_match")
 AS_IT_IS = "prefix as it is"
 """setting of the rows in which prefixes are searched without being normalised anew"""
 TOP = 10
+SHORT = {
+    "answer_in_context": "answer in the first paragraph",
+    "hit@1": "first paragraph supports",
+    f"recall@{TOP}": f"supporting ones among the first {TOP}",
+    "exact_match": "exact match",
+}
+"""metrics in a few words"""
 
 
 @dataclass(frozen=True)
@@ -53,39 +57,6 @@ class Search:
         found = self.items[metric]
         found = found[~np.isnan(found)]
         return wilson(found.sum(), len(found)) if metric in BINARY else bootstrap_mean(found, seed=seed)
-
-
-def load_questions(
-    source: str, *, questions: int | None = None, paragraphs: int | None = None, seed: int = 0
-) -> Retrieval:
-    """HotpotQA's questions and paragraphs; fewer of either are drawn at random, and every gold paragraph is kept.
-
-    Args:
-        source: local, hub or microworld.
-        questions: how many; None keeps all.
-        paragraphs: how many at least the corpus has besides what the questions need; None keeps all.
-        seed: of the draws.
-
-    Raises:
-        InputError: for a number below 1, or a set without answers.
-    """
-    whole = data.load("hotpotqa", source=source)
-    assert isinstance(whole, Retrieval)
-    if whole.answers is None:
-        raise InputError(f"hotpotqa from {source} has no answers: they are what is looked for")
-    asked = take(whole, questions, seed=seed)
-    assert isinstance(asked, Retrieval)
-    gold = {document for judged in asked.qrels.values() for document, relevance in judged.items() if relevance > 0}
-    order = make_rng(seed, "paragraphs", whole.name).permutation(len(whole.documents))
-    size = len(order) if paragraphs is None else max(check_dim(paragraphs, what="paragraphs"), len(gold))
-    others = [row for row in order if whole.document_ids[row] not in gold][: size - len(gold)]
-    kept = np.sort([*others, *(row for row in order if whole.document_ids[row] in gold)]).astype(int)
-    ids = tuple(whole.document_ids[row] for row in kept)
-    here = set(ids)
-    qrels = {query: {d: r for d, r in judged.items() if d in here} for query, judged in asked.qrels.items()}
-    return replace(
-        asked, document_ids=ids, documents=tuple(whole.documents[row] for row in kept), qrels=qrels
-    )  # fmt: skip
 
 
 def sizes(hidden_dim: int, dims: Sequence[int] | None = None) -> list[int]:
@@ -148,6 +119,20 @@ def answers_held(asked: Retrieval, top: NDArray[np.int64]) -> Array:
             for answer, row in zip(answers, top, strict=True)
         ]
     )
+
+
+def chance(asked: Retrieval) -> dict[str, float]:
+    """What a paragraph drawn at random scores, by metric: where a line does no better, its leads say nothing."""
+    gold = [sum(relevance > 0 for relevance in asked.qrels.get(query, {}).values()) for query in asked.query_ids]
+    words = [normalize_answer(document) for document in asked.documents]
+    answers = [normalize_answer(a) for a in asked.answers or () if not is_yes_no(a)]
+    held = [sum(f" {answer} " in f" {text} " for text in words) for answer in answers]
+    n = len(asked.documents)
+    return {
+        "answer_in_context": float(np.mean(held)) / n if held else float("nan"),
+        "hit@1": float(np.mean(gold)) / n,
+        f"recall@{TOP}": min(1.0, TOP / n),
+    }
 
 
 def rag_rows(searches: Sequence[Search], *, seed: int = 0, **shared: Any) -> pd.DataFrame:

@@ -29,10 +29,10 @@ def figure7(rows: pd.DataFrame, dim: int | None = None) -> list[Measurement]:
             continue
         size = int(maps["dim"].iloc[0]) if dim is None else dim
         for rival in RIVALS:
-            lead = maps[(maps["method"] == f"{ESE} − {rival}") & (maps["dim"] == size)]
-            if len(lead):
+            leads = maps[(maps["method"] == f"{ESE} − {rival}") & (maps["dim"] == size)]
+            for setting, lead in leads.groupby("setting", sort=False):
                 value, low, high = (float(lead[c].mean()) for c in ("value", "ci_low", "ci_high"))
-                what = f"{backbone}: distance of full and first {size} in the map, ESE less {rival} ({_seeds(lead)})"
+                what = f"{backbone}: distance of full and first {size} in the map, ESE less {rival} ({setting})"
                 seeds = int(lead["seed"].nunique())
                 found.append(Measurement("ESE-F7-1", "effect", value, low, high, direction=-1, seeds=seeds, what=what))
             for metric, words in MEASURES.items():
@@ -45,23 +45,22 @@ def figure7(rows: pd.DataFrame, dim: int | None = None) -> list[Measurement]:
     return found
 
 
-def _seeds(rows: pd.DataFrame) -> str:
-    return ", ".join(dict.fromkeys(rows["setting"].dropna()))
-
-
 def map_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """By line: mean distance in the map under each seed, its mean and spread, and its share of the map's own scale."""
+    """By form and line: mean distance in the map under each seed, mean and spread, and its share of the map's scale."""
     own = rows[rows["metric"].isin(["map_distance", "map_share"])]
+    split = own["setting"].str.split(", ", n=1)
+    own = own.assign(form=split.str[0], drawn=split.str[1])
     lines = []
-    for (backbone, method), part in own.groupby(["backbone", "method"], sort=False):
+    for (form, backbone, method), part in own.groupby(["form", "backbone", "method"], sort=False):
         distance, share = (part[part["metric"] == name] for name in ("map_distance", "map_share"))
-        each = distance.groupby("setting", sort=False)["value"].mean()
+        each = distance.groupby("drawn", sort=False)["value"].mean()
         lines.append(
-            {"backbone": backbone, "line": method, **{setting: value for setting, value in each.items()},
+            {"rows": form, "backbone": backbone, "line": method, **dict(each.items()),
              "mean ± sd": f"{each.mean():.2f} ± {each.std(ddof=1):.2f}" if len(each) > 1 else f"{each.mean():.2f}",
              "by the mean distance of two sentences": share["value"].mean()}
         )  # fmt: skip
-    return pd.DataFrame(lines)
+    order = {form: i for i, form in enumerate(dict.fromkeys(line["rows"] for line in lines))}
+    return pd.DataFrame(sorted(lines, key=lambda line: order[line["rows"]]))
 
 
 def agreement_table(rows: pd.DataFrame) -> pd.DataFrame:
