@@ -49,7 +49,7 @@ def train(
         epochs: passes over the sentences.
         pooling: token states to sentence state.
         activation: simcse, nli: of the pooler.
-        scaling: options of the objectives angle, matryoshka and ese.
+        scaling: options of ESE's comparison.
         source: where the sentences come from; by default local files if REPRO_DATA is set, else the microworld.
         profile: defaults for everything not given.
         seed: of weights, dropout and data order.

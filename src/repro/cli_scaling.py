@@ -1,4 +1,4 @@
-"""Options of `repro train` that only some objectives read; one that is not read is refused rather than ignored."""
+"""Options of `repro train` for ESE's comparison; one that the objective does not read is refused, not ignored."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -15,14 +15,14 @@ READ_BY = {
     "activation": ("simcse", "nli"),
     "dims": ("simcse", "nli", "matryoshka", "ese"),
     **dict.fromkeys(("form", "layer_weights", "strategy", "alpha", "beta"), ("ese",)),
-    **dict.fromkeys(("preset", "examples", "lora_rank", "bidirectional", "final_norm"), SCALING),
+    **dict.fromkeys(("preset", "examples"), SCALING),
 }
 """option to the objectives that read it; all objectives read the others"""
 
 
 @dataclass(frozen=True)
 class ScalingOptions:
-    """Options of the objectives angle, matryoshka and ese."""
+    """Options of AnglE, Matryoshka and ESE, and of the large backbones they are published on."""
 
     preset: Literal["paper", "code", "ese_readme"] | None = None
     """angle, matryoshka, ese: weights of AnglE's terms; by default paper"""
@@ -39,11 +39,11 @@ class ScalingOptions:
     beta: float | None = None
     """ese: weight of learn-to-compress; by default 1"""
     lora_rank: int | None = None
-    """angle, matryoshka, ese: train adapters of this rank in place of the backbone's own weights"""
+    """train adapters of this rank in place of the backbone's own weights"""
     bidirectional: bool = False
-    """angle, matryoshka, ese: let the tokens of a decoder see those after them"""
+    """let the tokens of a decoder see those after them"""
     final_norm: Literal["last", "all", "none"] | None = None
-    """angle, matryoshka, ese: which states pass the backbone's final norm, if it has one; by default last"""
+    """which states pass the backbone's final norm, if it has one; by default last"""
 
     def settings(self) -> dict[str, Any]:
         """Fields of `TrainConfig`; None where nothing was asked for."""
@@ -65,7 +65,7 @@ def refuse_unread(objective: str, options: ScalingOptions, others: Mapping[str, 
 
     Args:
         objective: what is trained.
-        options: those of the AnglE objectives.
+        options: those of ESE's comparison.
         others: further options, by name; those not given are None or empty.
 
     Raises:
@@ -75,7 +75,7 @@ def refuse_unread(objective: str, options: ScalingOptions, others: Mapping[str, 
     given = [name for name, value in asdict(options).items() if value != untouched[name]]
     given += [name for name, value in others.items() if value not in (None, ())]
     for name in given:
-        if objective not in READ_BY[name]:
+        if objective not in READ_BY.get(name, (objective,)):
             way_out = " (read prefixes of it with `repro evaluate --dims`)" if name == "dims" else ""
             raise InputError(
                 f"--{name.replace('_', '-')} is not read by the objective {objective!r}, only by "

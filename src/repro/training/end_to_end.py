@@ -14,6 +14,7 @@ from repro.config import SCALING, StepTwoConfig, TrainConfig
 from repro.data.batching import epoch_order
 from repro.losses.distributed import world_size
 from repro.models import SentenceEncoder
+from repro.models.lora import add_lora
 from repro.training.loop import History, LoopConfig, train
 from repro.types import InputError
 
@@ -52,8 +53,6 @@ def fresh_encoder(config: TrainConfig) -> SentenceEncoder:
     if config.dropout is not None:
         encoder.backbone.set_dropout(config.dropout)
     if config.lora is not None:
-        from repro.models.lora import add_lora  # the library behind it is slow to load
-
         add_lora(encoder.backbone, config.lora, seed=config.seed)
     return encoder
 
