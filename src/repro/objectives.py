@@ -10,9 +10,10 @@ from repro.types import InputError, check_dim, one_of
 
 LayerWeights = Literal["log", "uniform", "learned", "learned_literal"]
 Dependency = Literal["per_sentence", "per_batch"]
-Decomposition = Literal["eigh", "randomized"]
+Decomposition = Literal["eigh", "subspace", "randomized"]
 Strategy = Literal["dependencies", "embeddings", "max_k", "none"]
 LAYER_WEIGHTS = ("log", "uniform", "learned", "learned_literal")
+DECOMPOSITIONS = ("eigh", "subspace", "randomized")
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class EspressoConfig:
     dependency: Dependency = "per_sentence"
     """one dependency matrix (D, D) for each sentence, or one for the batch"""
     decomposition: Decomposition = "eigh"
-    """exact, or randomised with a seed"""
+    """exact, exact within a stated tolerance but faster, or randomised with a seed"""
     strategy: Strategy = "dependencies"
     """what the compressed target is made of (Table 2)"""
     center: bool = False
@@ -83,7 +84,7 @@ class EspressoConfig:
         one_of(self.layer_weights, LAYER_WEIGHTS, "layer_weights")
         one_of(self.reduction, ("sum", "mean"), "reduction")
         one_of(self.dependency, ("per_sentence", "per_batch"), "dependency")
-        one_of(self.decomposition, ("eigh", "randomized"), "decomposition")
+        one_of(self.decomposition, DECOMPOSITIONS, "decomposition")
         one_of(self.strategy, ("dependencies", "embeddings", "max_k", "none"), "strategy")
         if self.first_layer < 0:
             raise InputError(f"first_layer is {self.first_layer}: expected 0 (embedding output) or more")

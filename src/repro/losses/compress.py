@@ -1,20 +1,17 @@
 """Learn-to-compress: the targets of ESE and the alignment with them (Li et al., 2025, Eqs. 3-6; PROTOCOLS §2.5)."""
 
-import math
 from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from repro.losses.dependencies import Dependencies, chunks
+from repro.losses.dependencies import NEGLIGIBLE, Dependencies, chunks
 from repro.losses.distributed import gather_with_grad, own_rows
-from repro.objectives import LAYER_WEIGHTS
+from repro.losses.subspace import leading_vectors
+from repro.objectives import DECOMPOSITIONS, LAYER_WEIGHTS
 from repro.seeding import derive_seed
 from repro.types import InputError, check_dim, one_of
-
-NEGLIGIBLE = 1e-7
-"""singular values below this share of the largest are rounding, and set to 0"""
 
 
 def layer_weights(n: int, kind: str = "log") -> Tensor:
@@ -77,8 +74,9 @@ def compress_target(
         X: pooled states (B, D).
         size: k.
         dependency: per_sentence, or per_batch.
-        decomposition: `eigh`, or `randomized` as in the released code: two power iterations from a seeded start, no
-            oversampling, signs as they fall.
+        decomposition: of a batch's A. `eigh`; `subspace`, the same within a stated tolerance in a fraction of the time
+            (`repro.losses.subspace`); or `randomized` as in the released code: two power iterations from a seeded
+            start, no oversampling, signs as they fall. A sentence's A has so few columns that it is exact always.
         strategy: `dependencies`; `embeddings` takes X·V_k of X itself; `max_k` X times the k columns of A with the
             largest sums.
         center: subtract the batch mean first, `embeddings` only.
@@ -92,36 +90,50 @@ def compress_target(
             apply; or gradients through a randomised decomposition.
     """
     one_of(dependency, ("per_sentence", "per_batch"), "dependency")
-    one_of(decomposition, ("eigh", "randomized"), "decomposition")
+    one_of(decomposition, DECOMPOSITIONS, "decomposition")
     one_of(strategy, ("dependencies", "embeddings", "max_k"), "strategy of a target")
     if X.ndim != 2 or 0 in X.shape:
         raise InputError(f"X has shape {tuple(X.shape)}: expected pooled states (B, D)")
     check_dim(size, limit=X.shape[1], what="size")
     if center and strategy != "embeddings":
         raise InputError(f"center applies to strategy 'embeddings', not to {strategy!r}")
-    moves = X.requires_grad and torch.is_grad_enabled()
-    if moves and decomposition != "eigh":
+    approximate = strategy == "dependencies" and dependency == "per_batch" and decomposition != "eigh"
+    if approximate and X.requires_grad and torch.is_grad_enabled():
         raise InputError(
-            f"no gradient through decomposition {decomposition!r}, whose vectors are not eigenvectors: "
+            f"no gradient through decomposition {decomposition!r}, whose vectors are not A's own: "
             "detach X (stop_gradient=True) or use 'eigh'"
         )
     X = X if X.dtype == torch.float64 else X.float()
+    if not bool(torch.isfinite(X).all()):
+        return X.new_full((len(X), size), float("nan"))  # no decomposition: the loss is not finite, and says so
     with torch.autocast(X.device.type, enabled=False):
         if strategy == "embeddings":
             target = _of_embeddings(X.double(), size, center)
         elif dependency == "per_sentence":
             target = torch.cat([_per_sentence(part, size, strategy) for part in chunks(X.double())])
-        elif strategy == "max_k" or decomposition == "eigh":
+        elif not approximate:
             target = _per_batch(X.double(), size, strategy)
-        else:
+        elif decomposition == "randomized":
             target = X @ _randomized(dependency_matrix(X), size, seed)
+        else:
+            found = leading_vectors(dependency_matrix(X), size)
+            target = _per_batch(X.double(), size, strategy) if found is None else _padded(X @ _turned(*found), size)
     return target.to(X.dtype)
 
 
 def dependency_matrix(X: Tensor) -> Tensor:
     """Eq. 3 for a batch: A = softmax(XᵀX/√D) (D, D), each row summing to 1; X (B, D) are the rows of one process."""
-    everyone = gather_with_grad(X)
-    return torch.softmax(everyone.mT @ everyone / math.sqrt(X.shape[1]), dim=-1)
+    Y = gather_with_grad(X).mT / X.shape[1] ** 0.25  # (D, WB)
+    if Y.requires_grad or Y.is_cuda:
+        return torch.softmax(Y @ Y.mT, dim=-1)
+    size, blocks = len(Y), 6  # symmetric: little more than half of the product is needed
+    width, Y = -(-size // blocks), Y.contiguous()
+    G = Y.new_empty(size, size)
+    for start in range(0, size, width):
+        rows = slice(start, start + width)
+        torch.mm(Y[rows], Y[: rows.stop].mT, out=G[rows, : rows.stop])
+        G[:start, rows] = G[rows, :start].mT
+    return torch.softmax(G, dim=-1, out=G)
 
 
 def _per_batch(X: Tensor, size: int, strategy: str) -> Tensor:
@@ -130,7 +142,7 @@ def _per_batch(X: Tensor, size: int, strategy: str) -> Tensor:
         return X @ A[:, A.sum(0).argsort(dim=0, descending=True, stable=True)[:size]]
     with torch.no_grad():
         U, S = _left_vectors(A)
-        US = _oriented(U) * S
+        US = _turned(U, S)
     return X @ _following(US, A.mT @ US, lambda V: A @ V)[:, :size]
 
 
@@ -144,8 +156,7 @@ def _per_sentence(x: Tensor, size: int, strategy: str) -> Tensor:
             US, S = A.components()
             US = _oriented(US * S.ge(NEGLIGIBLE * S[:, :1]).unsqueeze(1))
         components = _following(US, A.transposed_times(US), A.times)[:, :, :size]  # (B, D, at most k)
-    target = (x.unsqueeze(1) @ components).squeeze(1)
-    return F.pad(target, (0, size - target.shape[1]))  # A has no further components
+    return _padded((x.unsqueeze(1) @ components).squeeze(1), size)
 
 
 def _of_embeddings(X: Tensor, size: int, center: bool) -> Tensor:
@@ -176,6 +187,15 @@ def _oriented(U: Tensor) -> Tensor:
     return U * torch.where(U.gather(-2, first) < 0, -1.0, 1.0)
 
 
+def _turned(U: Tensor, S: Tensor) -> Tensor:
+    return _oriented(U) * S
+
+
+def _padded(target: Tensor, size: int) -> Tensor:
+    """Zero columns for the components that A does not have."""
+    return F.pad(target, (0, size - target.shape[1]))
+
+
 def _following(US: Tensor, directions: Tensor, times: Callable[[Tensor], Tensor]) -> Tensor:
     """U·S = A·V as it stands, with the gradient of A·V when A moves.
 
@@ -198,7 +218,8 @@ def _following(US: Tensor, directions: Tensor, times: Callable[[Tensor], Tensor]
     N = fixed.mT @ AV
     squares = fixed.square().sum(-2)
     gap = squares.unsqueeze(-2) - squares.unsqueeze(-1)  # λⱼ − λᵢ at (i, j)
-    turn = (N + N.mT) * gap / (gap.square() + (1e-10 * squares.amax(-1)[..., None, None]) ** 2)
+    spread = (1e-10 * squares.amax(-1)[..., None, None]).square() + torch.finfo(gap.dtype).tiny
+    turn = (N + N.mT) * gap / (gap.square() + spread)
     moved = AV + fixed @ (turn - turn.detach())
     return US + (moved - moved.detach()) * (US != 0).any(-2, keepdim=True)
 

@@ -9,6 +9,8 @@ import math
 import torch
 from torch import Tensor
 
+NEGLIGIBLE = 1e-7
+"""singular values below this share of the largest are rounding, and set to 0"""
 LARGEST = 12.0
 """beyond max yᵢ², the alternating series of negative products loses more than 1e-11 to rounding: A is formed"""
 CHUNK = 2**22
@@ -48,19 +50,26 @@ class Dependencies:
         return self.left @ self.right.gather(1, which.unsqueeze(2).expand(-1, -1, self.right.shape[2])).mT
 
     def components(self) -> tuple[Tensor, Tensor]:
-        """U·S (B, D, r) and S (B, r), descending, of A = USVᵀ; r is D where A is formed.
+        """U·S (B, D, m) and S (B, m), descending, of A = USVᵀ; what is negligible in every row is left out.
 
         AAᵀ = GKGᵀ with G = Z⁻¹F and K = FᵀF = LLᵀ, so that the eigenvectors W of LᵀGᵀGL give US = GLW: an error of
         1e-16·S₁², as in an eigendecomposition of AAᵀ itself.
         """
         if self.right is None:
-            squares, U = torch.linalg.eigh(self.left @ self.left.mT)
-            S = squares.clamp_min(0).sqrt()
-            return (U * S.unsqueeze(1)).flip(2), S.flip(1)
+            squares, W = torch.linalg.eigh(self.left @ self.left.mT)
+            S, W = squares.clamp_min(0).sqrt().flip(1), W.flip(2)
+            kept = _kept(S)
+            return W[:, :, :kept] * S[:, None, :kept], S[:, :kept]
         powers, Q = torch.linalg.eigh(self.right.mT @ self.right)
         L = Q * powers.clamp_min(0).sqrt().unsqueeze(1)  # (B, r, r)
         squares, W = torch.linalg.eigh(L.mT @ (self.left.mT @ self.left) @ L)
-        return (self.left @ (L @ W)).flip(2), squares.clamp_min(0).sqrt().flip(1)
+        S, W = squares.clamp_min(0).sqrt().flip(1), W.flip(2)
+        kept = _kept(S)
+        return self.left @ (L @ W[:, :, :kept]), S[:, :kept]
+
+
+def _kept(S: Tensor) -> int:
+    return int(S.ge(NEGLIGIBLE * S[:, :1]).sum(1).max())
 
 
 def feature_count(scaled: Tensor) -> int | None:
