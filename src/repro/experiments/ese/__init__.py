@@ -5,7 +5,7 @@ from repro.experiments.ese.audit import constant_rows, rank_rows, repeat_rows
 from repro.experiments.ese.depth import depth_rows, half_depth
 from repro.experiments.ese.lines import METHODS, Line, compression_size, ese_lines, line_config, raw_line
 from repro.experiments.ese.scored import SETS, Scored, kept, load_sets, score_lines
-from repro.experiments.ese.variants import VARIANTS, Variant, coinciding, depth_of, variant_lines
+from repro.experiments.ese.variants import VARIANTS, Variant, coinciding, depth_of, menu, sweep, switches, variant_lines
 
 __all__ = [
     "METHODS",
@@ -25,9 +25,12 @@ __all__ = [
     "kept",
     "line_config",
     "load_sets",
+    "menu",
     "rank_rows",
     "raw_line",
     "repeat_rows",
     "score_lines",
+    "sweep",
+    "switches",
     "variant_lines",
 ]

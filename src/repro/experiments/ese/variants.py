@@ -54,6 +54,30 @@ VARIANTS = {
     )
 }
 """every variant by its name; names stay, since the audit quotes them"""
+LEFT_OUT = {"embedded": ("learned weights", "E5 embeddings, centred", "E6 randomised", "E8 literal weights")}
+"""variants that a profile does without: a network of two blocks has one weight to learn"""
+SWEEP = {"embedded": (1 / 4, 4)}
+"""further sizes of Figure 5, as multiples of the default"""
+WIDE_SWEEP = (1 / 8, 1 / 4, 1 / 2, 2, 4, 6)
+
+
+def menu(profile: str, variants: Sequence[str] | None = None) -> list[str]:
+    """The variants given, or those of a profile."""
+    return [v for v in VARIANTS if v not in LEFT_OUT.get(profile, ())] if variants is None else list(variants)
+
+
+def sweep(profile: str, hidden_dim: int, sizes: Sequence[int] | None = None) -> list[int]:
+    """The compressed sizes given, or those of a profile, none above the hidden size."""
+    own = compression_size(hidden_dim)
+    wanted = [round(own * factor) for factor in SWEEP.get(profile, WIDE_SWEEP)] if sizes is None else list(sizes)
+    return sorted({min(size, hidden_dim) for size in wanted if size >= 1})
+
+
+def switches(name: str) -> dict[str, Any]:
+    """What a variant sets otherwise than the printed form."""
+    plain = vars(EspressoConfig())
+    changes = VARIANTS[one_of(name, list(VARIANTS), "variant")].changes
+    return {switch: value for switch, value in changes.items() if value != plain[switch]}
 
 
 def what_is_read(config: EspressoConfig, n_layers: int) -> EspressoConfig:

@@ -1,5 +1,6 @@
 """Claims of Li et al. (2025), ESE: from the rows of a table or figure to the measurements that judge them."""
 
+from repro.reporting.claims_ese.audit import constant_table, rank_table, repeat_table
 from repro.reporting.claims_ese.compression import agreement_table, figure7, map_table
 from repro.reporting.claims_ese.efficiency import depth_cost, depth_cost_table, equality_table, figure6, size_cost_table
 from repro.reporting.claims_ese.figures import figure3, figure4, first_layer, threshold_of
@@ -15,6 +16,7 @@ from repro.reporting.claims_ese.table2 import (
     sizes_of,
     table2,
     table2_joined,
+    variant_of,
     weight_table,
 )
 from repro.reporting.claims_ese.tables import (
@@ -33,6 +35,7 @@ __all__ = [
     "agreement_table",
     "baseline_scores",
     "by_backbone",
+    "constant_table",
     "depth_cost",
     "depth_cost_table",
     "difference_rows",
@@ -55,6 +58,8 @@ __all__ = [
     "printed",
     "printed_table3",
     "printed_variants",
+    "rank_table",
+    "repeat_table",
     "size_cost_table",
     "size_rows",
     "sizes_of",
@@ -66,5 +71,6 @@ __all__ = [
     "table2_joined",
     "table3",
     "threshold_of",
+    "variant_of",
     "weight_table",
 ]

@@ -201,3 +201,8 @@ def baseline_scores(rows: pd.DataFrame) -> dict[tuple[str, str], float]:
             if len(mine):
                 found[place, method] = 100 * float(mine["value"].mean())
     return found
+
+
+def variant_of(row: str) -> str:
+    """What a printed row of Table 2 is called here."""
+    return ESE_VARIANTS[row]
