@@ -178,7 +178,7 @@ def draw_differences(frame: pd.DataFrame, *, xlabel: str, kind: str = "live") ->
             panel.errorbar(own["value"], y, xerr=reach, fmt="none", ecolor=GREY, elinewidth=1.4, capsize=0)
         panel.plot(own["value"], y, linestyle="none", color=look(i)["color"], marker=look(i)["marker"], markersize=6)
         panel.axvline(0, color=GREY, linewidth=1.0)
-        panel.set_yticks(y, names)
+        panel.set_yticks(y, names, fontsize=10.5)
         panel.set_title(place, loc="left")
         panel.set_xlabel(xlabel)
         panel.grid(visible=False, axis="y")
