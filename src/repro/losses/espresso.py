@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from repro.losses.compress import align, compress_target, layer_weights
+from repro.losses.parallel import each_on_a_thread
 from repro.objectives import ESPRESSO_FORMS, EspressoConfig
 from repro.seeding import derive_seed
 from repro.types import InputError, check_dim, one_of
@@ -56,23 +57,16 @@ def espresso(
             stacklevel=2,
         )
 
+    targets = _targets(layers, [*shallow, len(layers) - 1], size, config, seed)
+
     def part(i: int) -> Tensor:
         prefix = layers[i][:, :size]
-        terms = [prefix.sum() * 0.0]
+        total = prefix.sum() * 0.0
         if config.alpha:
-            terms.append(config.alpha * loss(prefix))
-        if config.beta and config.strategy != "none":
-            target = compress_target(
-                layers[i].detach() if config.stop_gradient else layers[i],
-                size,
-                dependency=config.dependency,
-                decomposition=config.decomposition,
-                strategy=config.strategy,
-                center=config.center,
-                seed=derive_seed(seed, "espresso", i),
-            )
-            terms.append(config.beta * align(prefix, target, temperature=config.temperature))
-        return torch.stack(terms).sum()
+            total = total + config.alpha * loss(prefix)
+        if i in targets:
+            total = total + config.beta * align(prefix, targets[i], temperature=config.temperature)
+        return total
 
     total = part(len(layers) - 1)
     if config.full_size_loss and config.alpha:
@@ -101,6 +95,29 @@ def shallow_layers(count: int, config: EspressoConfig) -> range:
 def initial_log_weights(n: int) -> Tensor:
     """Where the learned s of n shallow layers start, so that e^{−s} are the default weights: ln(1 + ln position)."""
     return -layer_weights(n).log()
+
+
+def _targets(
+    layers: Sequence[Tensor], wanted: Sequence[int], size: int, config: EspressoConfig, seed: int
+) -> dict[int, Tensor]:
+    """What the prefixes of the wanted layers should become; nothing where learn-to-compress is off."""
+    if not config.beta or config.strategy == "none":
+        return {}
+
+    def target(i: int, X: Tensor) -> Tensor:
+        return compress_target(
+            X,
+            size,
+            dependency=config.dependency,
+            decomposition=config.decomposition,
+            strategy=config.strategy,
+            center=config.center,
+            seed=derive_seed(seed, "espresso", wanted[i]),
+        )
+
+    states = [layers[i] for i in wanted]
+    found = each_on_a_thread(target, states) if config.stop_gradient else map(target, range(len(states)), states)
+    return dict(zip(wanted, found, strict=True))
 
 
 def _weights(parts: Tensor, config: EspressoConfig, log_weights: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,374 @@
+import math
+import threading
+import warnings
+from dataclasses import replace
+
+import pytest
+import torch
+
+from repro.losses import angle_pairs, cosent, espresso, info_nce, initial_log_weights, shallow_layers
+from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig
+from repro.seeding import derive_seed
+from repro.types import InputError
+
+LABELS = torch.tensor([1, 0, 1, 1, 0, 0])
+BLOCKS, TEXTS, DIM, SIZE = 4, 12, 10, 3
+
+
+def states(blocks=BLOCKS, texts=TEXTS, dim=DIM, *, seed=0, dtype=torch.float64):
+    """Pooled states of layers 0 … L, rows with a common part."""
+    generator = torch.Generator().manual_seed(seed)
+    own = torch.randn(blocks + 1, texts, dim, generator=generator, dtype=torch.float64)
+    common = torch.randn(blocks + 1, 1, dim, generator=generator, dtype=torch.float64)
+    return [X.to(dtype) for X in 0.6 * own + common]
+
+
+def angle_of(X):
+    x, y = X.chunk(2)
+    return angle_pairs(x, y, LABELS[: len(x)])
+
+
+def value_and_gradients(loss, layers):
+    inputs = [X.clone().requires_grad_() for X in layers]
+    value = loss(inputs)
+    return [value, *torch.autograd.grad(value, inputs, allow_unused=True, materialize_grads=True)]
+
+
+def assert_alike(found, expected, **tolerance):
+    for mine, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(mine, theirs, **(tolerance or {"rtol": 1e-7, "atol": 1e-7}))
+
+
+# the two forms, written from the equations
+
+
+def target_by_hand(X, size, per_sentence):
+    with torch.no_grad():
+        rows = []
+        for i, x in enumerate(X):
+            if per_sentence or i == 0:
+                A = torch.softmax((torch.outer(x, x) if per_sentence else X.T @ X) / math.sqrt(len(x)), dim=1)
+                U, S, _ = torch.linalg.svd(A)
+                U = U * torch.sign(U.gather(0, U.abs().argmax(0, keepdim=True)))
+            rows.append((U[:, :size] * S[:size]).T @ x)
+        return torch.stack(rows)
+
+
+def align_by_hand(x, t):
+    return torch.nn.MSELoss()(x, t) + torch.nn.KLDivLoss(reduction="batchmean")(x.log_softmax(-1), t.softmax(-1))
+
+
+def paper_by_hand(layers, loss, size):
+    """Eqs. 2, 6 and 7 with alpha = beta = 1."""
+    n = len(layers) - 1
+    express = loss(layers[n][:, :size])
+    compress = align_by_hand(layers[n][:, :size], target_by_hand(layers[n], size, True))
+    for i in range(1, n):
+        weight = 1 / (1 + math.log(i))
+        express = express + weight * loss(layers[i][:, :size])
+        compress = compress + weight * align_by_hand(layers[i][:, :size], target_by_hand(layers[i], size, True))
+    return express + compress
+
+
+def code_by_hand(layers, loss, size, targets=None):
+    """`compute_loss` and `compute_student_loss` of AngleESETrainer in AnglE 0.6.1, its SVD factors given."""
+    n_layers = len(layers) - 1
+    teacher = layers[-1]
+    total = loss(teacher)
+    slimmed = teacher[:, :size]
+    total = total + loss(slimmed)
+    if targets:
+        total = total + align_by_hand(slimmed, targets[n_layers])
+    student = 0.0
+    for i in range(n_layers - 1):
+        division = 1.0 + math.log(1 + i)
+        slimmed = layers[i][:, :size]
+        student = student + loss(slimmed) / division
+        if targets:
+            student = student + align_by_hand(slimmed, targets[i]) / division
+    return total + student / (n_layers - 1)
+
+
+@pytest.mark.parametrize("blocks", [2, BLOCKS])
+@pytest.mark.parametrize("loss", [angle_of, lambda X: info_nce(*X.chunk(2), temperature=0.2)])
+def test_the_printed_form_is_the_equations(blocks, loss):
+    layers = states(blocks)
+    found = value_and_gradients(lambda L: espresso(L, loss, size=SIZE), layers)
+    assert_alike(found, value_and_gradients(lambda L: paper_by_hand(L, loss, SIZE), layers))
+
+
+@pytest.mark.parametrize("blocks", [2, BLOCKS])
+def test_the_released_form_is_the_released_code(blocks):
+    layers = states(blocks)
+    # its randomised factors injected, signs and all
+    targets = {}
+    for i in [*range(blocks - 1), blocks]:
+        X = layers[i]
+        with torch.random.fork_rng():
+            torch.manual_seed(derive_seed(derive_seed(7, "espresso", i), "compress"))
+            u, s, _ = torch.svd_lowrank(torch.softmax(X.T @ X / DIM**0.5, dim=-1), q=SIZE)
+        targets[i] = X @ (u @ torch.diag(s))
+    found = value_and_gradients(lambda L: espresso(L, angle_of, size=SIZE, form="code", seed=7), layers)
+    assert_alike(found, value_and_gradients(lambda L: code_by_hand(L, angle_of, SIZE, targets), layers))
+
+
+def test_the_released_form_without_compression_is_the_released_code():
+    layers = states()
+    config = replace(ESPRESSO_FORMS["code"], strategy="none")
+    found = value_and_gradients(lambda L: espresso(L, angle_of, size=SIZE, config=config), layers)
+    assert_alike(found, value_and_gradients(lambda L: code_by_hand(L, angle_of, SIZE), layers))
+
+
+def test_equals_the_loss_module_of_angle():
+    # ESE of two blocks on four pairs without compression, computed with AnglE 0.6.1's AngleLoss (format A, its default
+    # weights) as `compute_loss` and `compute_student_loss` put it together
+    layers = [torch.sin(torch.arange(64, dtype=torch.float64).reshape(8, 8) * (1.3 + i)) for i in range(3)]
+    labels = torch.tensor([1, 0, 0, 1])
+    config = replace(ESPRESSO_FORMS["code"], strategy="none")
+    found = espresso(
+        layers, lambda X: angle_pairs(*X.chunk(2), labels, config=ANGLE_PRESETS["code"]), size=4, config=config
+    )
+    assert found.item() == pytest.approx(45.73017898331756, rel=1e-12)
+
+
+# which layers learn
+
+
+def test_the_printed_form_trains_all_blocks_and_the_released_one_the_embeddings():
+    layers = states()
+    for form, trained in (("paper", [1, 2, 3, 4]), ("code", [0, 1, 2, 4])):
+        _, *gradients = value_and_gradients(lambda L, form=form: espresso(L, angle_of, size=SIZE, form=form), layers)
+        assert [i for i, gradient in enumerate(gradients) if gradient.abs().max() > 0] == trained
+        # dimensions beyond k learn from the full size only, which only the released form trains
+        beyond = [i for i, gradient in enumerate(gradients) if gradient[:, SIZE:].abs().max() > 0]
+        assert beyond == ([4] if form == "code" else [])
+
+
+def test_any_first_and_last_shallow_layer():
+    layers = states(6)
+    config = EspressoConfig(first_layer=2, last_shallow=-3, strategy="none")
+    assert list(shallow_layers(7, config)) == [2, 3]
+    found = espresso(layers, angle_of, size=SIZE, config=config)
+    parts = [angle_of(layers[i][:, :SIZE]) for i in (2, 3, 6)]
+    assert found.item() == pytest.approx((parts[0] + parts[1] / (1 + math.log(2)) + parts[2]).item())
+
+
+def test_one_block_has_no_shallow_layers():
+    layers = states(1)
+    for config in (EspressoConfig(strategy="none"), EspressoConfig(strategy="none", reduction="mean")):
+        found = espresso(layers, angle_of, size=SIZE, config=config)
+        assert found.item() == pytest.approx(angle_of(layers[1][:, :SIZE]).item())
+
+
+# switches
+
+
+def test_express_alone_at_full_size_with_one_block_is_the_loss_itself():
+    layers = states(1)
+    config = EspressoConfig(alpha=1, beta=0, layer_weights="uniform")
+    assert espresso(layers, angle_of, size=DIM, config=config).item() == pytest.approx(angle_of(layers[1]).item())
+
+
+def test_alpha_and_beta_weigh_the_two_processes():
+    layers = states()
+
+    def at(alpha, beta, **changes):
+        return espresso(layers, angle_of, size=SIZE, config=EspressoConfig(alpha=alpha, beta=beta, **changes)).item()
+
+    for changes in ({}, {"full_size_loss": True}, {"reduction": "mean"}, {"layer_weights": "uniform"}):
+        express, compress = at(1, 0, **changes), at(0, 1, **changes)
+        assert at(0.5, 3, **changes) == pytest.approx(0.5 * express + 3 * compress)
+        assert at(1, 1, **changes) != pytest.approx(express)
+
+
+def test_no_weight_no_loss():
+    found = value_and_gradients(
+        lambda L: espresso(L, angle_of, size=SIZE, config=EspressoConfig(alpha=0, beta=0)), states()
+    )
+    assert all(bool((part == 0).all()) for part in found)
+
+
+def test_the_mean_divides_the_shallow_layers_alone():
+    layers = states()
+    config = EspressoConfig(strategy="none")
+    last = angle_of(layers[-1][:, :SIZE]).item()
+    summed, mean = (
+        espresso(layers, angle_of, size=SIZE, config=replace(config, reduction=reduction)).item()
+        for reduction in ("sum", "mean")
+    )
+    assert mean - last == pytest.approx((summed - last) / 3)
+
+
+def test_the_temperature_drops_the_divergence():
+    layers = states()
+    both, squares, cold = (
+        espresso(layers, angle_of, size=SIZE, config=EspressoConfig(alpha=0, temperature=t)).item()
+        for t in (1.0, 0.0, -1.0)
+    )
+    assert squares == cold < both
+
+
+def test_the_seed_matters_to_a_randomised_target_alone():
+    layers = states(2, dim=40)
+    for form, same in (("paper", True), ("code", False)):
+        first, second = (espresso(layers, angle_of, size=20, form=form, seed=seed).item() for seed in (0, 1))
+        assert (first == second) == same
+        assert first == espresso(layers, angle_of, size=20, form=form, seed=0).item()
+
+
+def test_a_target_that_moves_adds_its_gradient():
+    layers = states(2)
+    fixed, moving = (
+        value_and_gradients(
+            lambda L, stop=stop: espresso(L, angle_of, size=SIZE, config=EspressoConfig(stop_gradient=stop)), layers
+        )
+        for stop in (True, False)
+    )
+    torch.testing.assert_close(fixed[0], moving[0])
+    # dimensions beyond k get a gradient through the target only
+    assert fixed[1][:, SIZE:].abs().max() == 0
+    assert fixed[2][:, SIZE:].abs().max() == 0 and moving[2][:, SIZE:].abs().max() > 0
+    inputs = [X.clone().requires_grad_() for X in layers]
+    free = EspressoConfig(stop_gradient=False, dependency="per_batch")
+    assert torch.autograd.gradcheck(
+        lambda *L: espresso(L, lambda X: X.square().mean(), size=SIZE, config=free), inputs, atol=1e-5, rtol=1e-4
+    )
+
+
+# learned weights
+
+
+def test_learned_weights_start_where_the_default_ones_are():
+    layers, s = states(), initial_log_weights(3)
+    assert s.tolist() == pytest.approx([math.log(1 + math.log(i)) for i in (1, 2, 3)])
+    config = EspressoConfig()
+    default = espresso(layers, angle_of, size=SIZE, config=config).item()
+    literal, learned = (
+        espresso(layers, angle_of, size=SIZE, config=replace(config, layer_weights=kind), log_weights=s).item()
+        for kind in ("learned_literal", "learned")
+    )
+    assert literal == pytest.approx(default)
+    assert learned == pytest.approx(default + s.sum().item())
+
+
+def test_learned_weights_settle_and_literal_ones_run_away():
+    layers = states()
+    config = EspressoConfig(layer_weights="learned", strategy="none")
+    parts = [angle_of(layers[i][:, :SIZE]).item() for i in (1, 2, 3)]
+    s = initial_log_weights(3).double().requires_grad_()
+    (gradient,) = torch.autograd.grad(espresso(layers, angle_of, size=SIZE, config=config, log_weights=s), s)
+    expected = [1 - math.exp(-a) * part for a, part in zip(s.tolist(), parts, strict=True)]
+    assert gradient.tolist() == pytest.approx(expected)
+    # at s = ln(loss) the gradient is 0: every layer's share is 1
+    optimum = torch.tensor(parts, dtype=torch.float64).log().requires_grad_()
+    (gradient,) = torch.autograd.grad(
+        espresso(layers, angle_of, size=SIZE, config=config, log_weights=optimum), optimum
+    )
+    assert gradient.tolist() == pytest.approx([0, 0, 0], abs=1e-12)
+    # without the addition less weight is always better
+    config = replace(config, layer_weights="learned_literal")
+    values = [espresso(layers, angle_of, size=SIZE, config=config, log_weights=s.detach() + a).item() for a in range(5)]
+    assert values == sorted(values, reverse=True)
+    assert values[-1] > angle_of(layers[-1][:, :SIZE]).item()
+
+
+def test_learned_weights_under_the_mean():
+    layers, s = states(), initial_log_weights(3)
+    config = EspressoConfig(layer_weights="learned", reduction="mean", strategy="none")
+    parts = [angle_of(layers[i][:, :SIZE]).item() for i in (1, 2, 3, 4)]
+    shares = sum(math.exp(-a) * part + a for a, part in zip(s.tolist(), parts, strict=False))
+    found = espresso(layers, angle_of, size=SIZE, config=config, log_weights=s).item()
+    assert found == pytest.approx(parts[3] + shares / 3)
+
+
+# odd input
+
+
+@pytest.mark.parametrize("form", ["paper", "code"])
+@pytest.mark.parametrize("kind", ["zero", "constant", "odd size", "single text repeated"])
+def test_gradients_are_finite_on_odd_input(form, kind):
+    layers = states(dtype=torch.float32)
+    if kind == "zero":
+        layers = [torch.zeros(TEXTS, DIM) for _ in layers]
+    elif kind == "constant":
+        layers = [torch.ones(TEXTS, DIM) for _ in layers]
+    elif kind == "odd size":
+        layers = [X[:, :9] for X in layers]
+    else:
+        layers = [X[:1].expand(TEXTS, DIM).contiguous() for X in layers]
+    for config in (ESPRESSO_FORMS[form], replace(ESPRESSO_FORMS[form], stop_gradient=False, decomposition="eigh")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # constant embeddings under `code`
+            found = value_and_gradients(lambda L, c=config: espresso(L, angle_of, size=3, config=c), layers)
+        assert all(bool(torch.isfinite(part).all()) for part in found)
+
+
+def test_constant_embeddings_have_nothing_to_learn():
+    # under `cls` pooling layer 0 is one vector: the contrastive part is stuck at ln B, without gradient
+    layers = states()
+    layers[0] = layers[0][:1].expand(TEXTS, DIM).contiguous()
+    config = replace(ESPRESSO_FORMS["code"], strategy="none")
+    with pytest.warns(UserWarning, match="layer 0 is the same vector for every text"):
+        found = value_and_gradients(
+            lambda L: espresso(L, lambda X: info_nce(*X.chunk(2)), size=SIZE, config=config), layers
+        )
+    assert found[1].abs().max() < 1e-9
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        espresso(layers, angle_of, size=SIZE)  # the printed form leaves it alone
+
+
+# threads
+
+
+def test_targets_on_threads_are_those_of_one_thread():
+    layers = states(6, dim=24)
+    expected = espresso(layers, angle_of, size=SIZE)
+    used = set()
+
+    def watched(X):
+        used.add(threading.get_ident())
+        return angle_of(X)
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        found = espresso(layers, watched, size=SIZE)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+    assert found.item() == expected.item()
+    assert used == {threading.get_ident()}  # the base loss, whose gradient is recorded, stays
+
+
+# mistakes
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"form": "draft"}, "unknown form 'draft': choose one of paper, code"),
+        ({"size": 11}, "size is 11: expected 1 to 10"),
+        ({"layers": states()[:1]}, "1 layers: expected layer 0 and at least one"),
+        ({"layers": [*states()[:2], torch.ones(TEXTS, 4)]}, r"layers have shapes \(12, 10\), \(12, 4\)"),
+        ({"config": EspressoConfig(first_layer=5)}, "first_layer is 5: the last layer is 4"),
+        ({"config": EspressoConfig(layer_weights="learned")}, r"needs log_weights, from initial_log_weights\(3\)"),
+        ({"log_weights": torch.zeros(3)}, "log_weights given, but layer_weights is 'log'"),
+        (
+            {"config": EspressoConfig(layer_weights="learned"), "log_weights": torch.zeros(2)},
+            r"log_weights has shape \(2,\): expected \(3,\)",
+        ),
+        ({"config": EspressoConfig(strategy="embeddings"), "size": 10, "layers": states(texts=6)}, "6 texts have no"),
+    ],
+)
+def test_errors_name_the_numbers(change, message):
+    arguments = {"layers": states(), "size": SIZE, **change}
+    with pytest.raises(InputError, match=message):
+        espresso(arguments.pop("layers"), angle_of, **arguments)
+
+
+def test_any_base_loss_will_do():
+    layers = states()
+    graded = torch.arange(6.0)
+    found = espresso(layers, lambda X: cosent(*X.chunk(2), graded), size=SIZE)
+    assert bool(torch.isfinite(found))
