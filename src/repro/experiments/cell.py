@@ -41,14 +41,17 @@ PRODUCERS = (
     "repro.models.pooling",
 )
 """modules whose code decides the bytes of a trained encoder, whatever the objective"""
-ANGLE = ("repro.training.scaling", "repro.data.entailment", "repro.losses.angle", "repro.models.lora")
+ANGLE = ("repro.training.scaling", "repro.data.entailment", "repro.losses.angle")
 OBJECTIVES = {
     "simcse": ("repro.training.contrastive", "repro.losses.contrastive"),
     "nli": ("repro.training.nli", "repro.losses.nli"),
     "angle": ANGLE,
     "matryoshka": (*ANGLE, "repro.losses.matryoshka"),
-    "ese": (*ANGLE, "repro.losses.espresso", "repro.losses.compress", "repro.losses.dependencies"),
-}
+    "ese": (
+        *ANGLE, "repro.losses.espresso", "repro.losses.compress", "repro.losses.dependencies", "repro.losses.subspace",
+        "repro.losses.parallel",
+    ),
+}  # fmt: skip
 """and those of one objective"""
 
 
