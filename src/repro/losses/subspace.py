@@ -42,7 +42,7 @@ def leading_vectors(A: Tensor, count: int) -> tuple[Tensor, Tensor] | None:
         right[done:stop] = block
         rows, coupling = _orthonormal(block @ A.mT, left[:done])
         if done and _norm(coupling) <= TOLERANCE * largest:  # A·v leaves the left basis by no more
-            return _rayleigh_ritz(left[:done], images[:done], count)
+            return _rayleigh_ritz(A, left[:done], images[:done], count)
         left[done:stop], images[done:stop] = rows, rows @ A
         largest = largest or _norm(images[:stop] @ images[:stop].mT) ** 0.5
         block, coupling = _orthonormal(images[done:stop], right[:stop])
@@ -51,7 +51,7 @@ def leading_vectors(A: Tensor, count: int) -> tuple[Tensor, Tensor] | None:
             U = torch.linalg.svd(images[:stop] @ right[:stop].mT).U
             missed = _norm(U[-WIDTH:, :count].mT @ coupling)
         if missed <= TOLERANCE * largest:  # Aᵀ·u leaves the right basis by no more
-            return _rayleigh_ritz(left[:stop], images[:stop], count)
+            return _rayleigh_ritz(A, left[:stop], images[:stop], count)
         if stop > limit // 2 and missed > 8 * TOLERANCE * largest:
             break
     return None
@@ -79,14 +79,15 @@ def _orthonormal(rows: Tensor, basis: Tensor) -> tuple[Tensor, Tensor]:
     return rows, R
 
 
-def _rayleigh_ritz(left: Tensor, images: Tensor, count: int) -> tuple[Tensor, Tensor] | None:
-    """Singular vectors and values of QQᵀA, Q the rows of `left` and QᵀA those of `images`."""
+def _rayleigh_ritz(A: Tensor, left: Tensor, images: Tensor, count: int) -> tuple[Tensor, Tensor] | None:
+    """Singular vectors and values of QQᵀA, Q the rows of `left` and QᵀA those of `images`; None if more may hide."""
     wide = images.double()
     squares, W = torch.linalg.eigh(wide @ wide.mT)
     S, W = squares.flip(0)[:count].clamp_min(0).sqrt(), W.flip(1)[:, :count]
-    if len(S) < count and S[-1] > 2 * TOLERANCE * S[0]:
+    small = 2 * TOLERANCE * float(S[0])
+    if len(S) < count and S[-1] > small and float(A.norm()) ** 2 - float(images.norm()) ** 2 > small**2:
         return None
     crowded = S[: 1 - WIDTH] - S[WIDTH - 1 :] if len(S) >= WIDTH else S[:0]
-    if bool(((crowded <= TOLERANCE * S[: len(crowded)]) & (S[: len(crowded)] > 2 * TOLERANCE * S[0])).any()):
+    if bool(((crowded <= TOLERANCE * S[: len(crowded)]) & (S[: len(crowded)] > small)).any()):
         return None  # WIDTH equal values: there may be more, with vectors that the start did not hold
     return left.mT @ W.to(left.dtype), S.to(left.dtype)
