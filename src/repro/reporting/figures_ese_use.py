@@ -1,6 +1,7 @@
 """Figures on the use of ESE's embeddings: what depth and size cost, and where prefixes lie beside the whole."""
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import Any, Protocol
 
 import numpy as np
@@ -71,14 +72,15 @@ def draw_found(
                 draw_line(panel, line, kind, position=METHODS.index(method))
             if metric in chance:
                 panel.axhline(100 * chance[metric], color=GREY, linestyle="--", linewidth=1.2)
-            panel.set_ylim(bottom=0)
-            panel.set_title(
-                f"{titles[metric]}, layer {layer}" if j == 0 else f"layer {layer}", loc="left", fontsize=10.5
-            )
+            if i == 0:
+                panel.set_title(f"layer {layer} ({kind})", loc="left")
+            if j == 0:
+                panel.set_ylabel(f"{fill(titles[metric], 24)}, %", fontsize=11)
             last = i == len(metrics) - 1
             dim_axis(panel, sorted(set(found["dim"])), room=WIDTH / len(layers) - 0.8, label=last)
             panel.tick_params(labelbottom=last)
-    figure.supylabel(f"% of questions ({kind})", fontsize=12)
+        highest = max(*found.loc[found["metric"] == metric, "value"], 100 * chance.get(metric, 0))
+        axes[i * len(layers)].set_ylim(0, 1.08 * highest)
     dashed = Line2D([], [], color=GREY, linestyle="--", linewidth=1.2, label="a paragraph at random")
     add_legend(figure, [*_handles(found), dashed])
     figure.alt = (

@@ -121,14 +121,11 @@ def time_lines(
         repeats,
     )
     states = [table.at(last) for table in tables]
+    rows = [repeated(table[pool], stored, seed=seed) for table in states]
     search: dict[tuple[int, int], Seconds] = {}
     for dim in sizes(hidden_dim, dims):
         found = in_turns(
-            {
-                i: partial(FlatIndex(repeated(table[pool], stored, seed=seed), dim).search, table[texts], 10)
-                for i, table in enumerate(states)
-            },
-            repeats,
+            {i: partial(FlatIndex(rows[i], dim).search, table[texts], 10) for i, table in enumerate(states)}, repeats
         )
         search |= {(i, dim): seconds for i, seconds in found.items()}
     return Timed(tuple(lines), encode, search)

@@ -135,6 +135,26 @@ def chance(asked: Retrieval) -> dict[str, float]:
     }
 
 
+def better_than_chance(rows: pd.DataFrame, at_random: Mapping[str, float]) -> pd.DataFrame:
+    """By network and line, its share at the last layer and full size with its interval, and whether chance is below it.
+
+    Args:
+        rows: of `rag_rows`.
+        at_random: of `chance`.
+    """
+    lines = []
+    for backbone in rows["backbone"].dropna().unique():
+        own = rows[(rows["backbone"] == backbone) & rows["metric"].isin(list(at_random))]
+        own = own[(own["layer"] == own["layer"].max()) & (own["dim"] == own["dim"].max())]
+        lines += [
+            {"backbone": backbone, "line": row.method, "measure": SHORT[row.metric],
+             "found": f"{100 * row.value:.1f} [{100 * row.ci_low:.1f}, {100 * row.ci_high:.1f}]",
+             "at random": 100 * at_random[row.metric], "better": "yes" if row.ci_low > at_random[row.metric] else "no"}
+            for row in own.itertuples()
+        ]  # fmt: skip
+    return pd.DataFrame(lines)
+
+
 def rag_rows(searches: Sequence[Search], *, seed: int = 0, **shared: Any) -> pd.DataFrame:
     """All scores, leads and differences of leads.
 

@@ -1,0 +1,130 @@
+"""Figure 7's experiment: what enters a map, what its distances are, and measures that need none."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from repro import data
+from repro.config import TrainConfig
+from repro.data.limit import take
+from repro.evaluation import cosine_agreement, linear_cka
+from repro.experiments.ese import compression, raw_line
+from repro.methods import ESE, MRL, RAW
+from repro.store import Store
+from repro.types import InputError
+
+rng = np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def lines(tiny):
+    base = TrainConfig(backbone=tiny, source="microworld")
+    poolings = {RAW: "cls", MRL: "mean", ESE: "last"}
+    return [replace(raw_line(replace(base, pooling=p)), method=m, backbone="tiny") for m, p in poolings.items()]
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return take(data.load("stsb", source="microworld"), 40)
+
+
+def test_a_map_holds_both_sets_and_follows_its_seed():
+    X = rng.normal(size=(30, 8))
+    first = compression.joint_map(X, 4, seed=0, iterations=260)
+    assert first.shape == (60, 2) and np.isfinite(first).all()
+    np.testing.assert_array_equal(first, compression.joint_map(X, 4, seed=0, iterations=260))
+    assert not np.allclose(first, compression.joint_map(X, 4, seed=1, iterations=260))
+    with pytest.raises(InputError, match="dim is 9: expected 1 to 8"):
+        compression.joint_map(X, 9, seed=0)
+
+
+def test_a_prefix_that_is_all_there_is_lies_on_its_sentence(monkeypatch):
+    class Planar:
+        def __init__(self, *_, **__): ...
+
+        def fit_transform(self, X):
+            return X[:, :2]
+
+    monkeypatch.setattr(compression, "TSNE", Planar)
+    X = np.hstack([rng.normal(size=(20, 3)), np.zeros((20, 5))])
+    for centre in (False, True):
+        Y = compression.joint_map(X, 3, seed=0, centre=centre)
+        np.testing.assert_allclose(Y[:20], Y[20:])
+    shared = X + np.array([0, 0, 0, 9, 0, 0, 0, 0])  # a common direction, outside the prefix
+    apart, close = (compression.joint_map(shared, 3, seed=0, centre=c) for c in (False, True))
+    assert np.abs(apart[:20]).mean() < np.abs(apart[20:]).mean()  # unit rows point along it, prefixes cannot
+    np.testing.assert_allclose(close.reshape(2, 20, 2).mean(1), 0, atol=1e-12)
+
+
+def test_distances(lines):
+    full, cut = np.array([[0.0, 0], [4, 0]]), np.array([[0.0, 3], [4, 1]])
+    joint = compression.Joint(lines[0], compression.AS_THEY_ARE, 0, full, cut)
+    assert joint.distance == 2.0 and joint.share == 0.5
+
+
+def test_rows_of_maps(lines):
+    def joint(line, form, seed, distance):
+        full = np.array([[0.0, 0], [2, 0]])
+        return compression.Joint(line, form, seed, full, full + np.array([0, distance]))
+
+    maps = [
+        joint(line, form, seed, i + 1 + 0.1 * seed * (i - 1))
+        for i, line in enumerate(lines) for form in compression.FORMS for seed in (0, 1, 2)
+    ]  # fmt: skip
+    rows = compression.map_rows(maps, dim=4, experiment="e", seed=0)
+    each = rows[(rows["metric"] == "map_distance") & (rows["method"] == ESE)]
+    assert len(each) == 6 and set(each["setting"]) == {
+        f"{form}, t-SNE seed {seed}" for form in compression.FORMS for seed in (0, 1, 2)
+    }
+    lead = rows[(rows["metric"] == "map_distance_lead") & (rows["method"] == f"{ESE} − {MRL}")]
+    assert set(lead["setting"]) == {f"{form}, 3 t-SNE seeds" for form in compression.FORMS}
+    row = lead.iloc[0]  # 1, 1.1, 1.2: mean 1.1, t(.975, 2) · 0.1 / √3
+    assert row["value"] == pytest.approx(1.1) and row["ci_high"] - row["value"] == pytest.approx(4.30265 * 0.1 / 3**0.5)
+    assert (rows["dim"] == 4).all()
+    alone = compression.map_rows([m for m in maps if m.seed == 0], dim=4)
+    assert alone.loc[alone["metric"] == "map_distance_lead", "ci_low"].isna().all()
+
+
+def test_every_line_form_and_seed_has_a_map(lines, pairs, monkeypatch):
+    seen = []
+
+    def flat(X, dim, *, seed, centre, perplexity):
+        seen.append((seed, centre))
+        return np.arange(4.0 * len(X)).reshape(-1, 2)
+
+    monkeypatch.setattr(compression, "joint_map", flat)
+    texts = list(pairs.texts1[:6])
+    maps = compression.map_lines(lines[:2], texts, Store(), dim=4, seeds=[3, 5], progress=False)
+    assert [(m.line.method, m.form, m.seed) for m in maps] == [
+        (line.method, form, seed) for line in lines[:2] for form in compression.FORMS for seed in (3, 5)
+    ]
+    assert seen == 2 * [(3, False), (5, False), (3, True), (5, True)]
+    np.testing.assert_array_equal(maps[0].cut - maps[0].full, np.full((6, 2), 12.0))
+    with pytest.raises(InputError, match="unknown form of a map 'round'"):
+        compression.map_lines(lines, texts, Store(), dim=4, seeds=[0], forms=["round"], progress=False)
+
+
+def test_agreement_rows_are_the_measures(lines, pairs):
+    rows = compression.agreement_rows(lines, pairs, Store(), dims=[4, 32], seed=0, progress=False, experiment="e")
+    texts = list(dict.fromkeys(pairs.texts1 + pairs.texts2))
+    X = lines[2].encoder().encode(texts)
+    sides = [[texts.index(a), texts.index(b)] for a, b in zip(pairs.texts1, pairs.texts2, strict=True)]
+    at = rows[rows["method"] == ESE].set_index(["metric", "dim"])
+    assert at.loc[("cosine_agreement", 4), "value"] == pytest.approx(cosine_agreement(X[:, :4], X, sides), abs=1e-6)
+    assert at.loc[("linear_cka", 4), "value"] == pytest.approx(linear_cka(X, X[:, :4]), abs=1e-6)
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    assert at.loc[("kept_length", 4), "value"] == pytest.approx(np.linalg.norm(unit[:, :4], axis=1).mean(), abs=1e-6)
+    for metric in ("cosine_agreement", "linear_cka", "kept_length"):
+        assert at.loc[(metric, 32), "value"] == pytest.approx(1, abs=1e-6)
+    own = rows[rows["metric"].isin(["cosine_agreement", "linear_cka"]) & (rows["dim"] == 4)]
+    assert ((own["ci_low"] < own["ci_high"]) & (own["ci_high"] <= 1)).all()
+    with pytest.raises(InputError, match="dim is 33: expected 1 to 32"):
+        compression.agreement_rows(lines, pairs, Store(), dims=[33], progress=False)
+
+
+def test_leads_are_paired(lines, pairs):
+    twins = [lines[1], replace(lines[1], method=ESE)]
+    rows = compression.agreement_rows(twins, pairs, Store(), dims=[8], seed=0, progress=False)
+    leads = rows[rows["metric"].str.endswith("_lead")]
+    assert len(leads) == 2 and (leads[["value", "ci_low", "ci_high"]] == 0).all(axis=None)

@@ -1,0 +1,111 @@
+"""Figure 6's experiment: what is timed and how often, that shallow reads stop, and what ratios are made of."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from repro import data
+from repro.config import TrainConfig
+from repro.data.limit import take
+from repro.evaluation import sts_spearman
+from repro.experiments.ese import efficiency, raw_line
+from repro.methods import ESE, MRL, RAW
+from repro.store import Store
+from repro.types import InputError
+
+
+@pytest.fixture(scope="module")
+def lines(tiny):
+    base = TrainConfig(backbone=tiny, source="microworld")
+    poolings = {RAW: "cls", MRL: "mean", ESE: "last"}
+    return [replace(raw_line(replace(base, pooling=p)), method=m, backbone="tiny") for m, p in poolings.items()]
+
+
+@pytest.fixture(scope="module")
+def pool():
+    return list(take(data.load("stsb", source="microworld"), 40).texts1)
+
+
+def test_works_take_turns_and_the_first_round_does_not_count(monkeypatch):
+    clock, order = [0.0], []
+    monkeypatch.setattr(efficiency, "perf_counter", lambda: clock[0])
+
+    def work(name, seconds):
+        order.append(name)
+        clock[0] += seconds * (10 if len(order) <= 2 else 1)
+
+    found = efficiency.in_turns({"a": lambda: work("a", 1.0), "b": lambda: work("b", 0.25)}, 3)
+    assert order == ["a", "b", "b", "a", "a", "b", "b", "a"]
+    np.testing.assert_allclose(found["a"], [1.0] * 3)
+    np.testing.assert_allclose(found["b"], [0.25] * 3)
+    with pytest.raises(InputError, match="repeats is 0"):
+        efficiency.in_turns({}, 0)
+
+
+def test_every_depth_and_size_of_every_line_is_timed(lines, pool):
+    pytest.importorskip("faiss", reason="the extra eval brings it")
+    timed = efficiency.time_lines(lines, pool[:5], pool, Store(), stored=200, dims=[4, 8], repeats=2)
+    assert set(timed.encode) == {(i, layer) for i in range(3) for layer in (1, 2)}
+    assert set(timed.search) == {(i, dim) for i in range(3) for dim in (4, 8, 32)} and timed.last == 2
+    assert all(
+        len(seconds) == 2 and (seconds > 0).all() for part in (timed.encode, timed.search) for seconds in part.values()
+    )
+    rows = efficiency.timing_rows(timed, texts=5, stored=200, experiment="e", seed=0)
+    encode = rows[rows["metric"] == "encode_seconds"]
+    assert len(encode) == 6 and ((encode["ci_low"] <= encode["value"]) & (encode["value"] <= encode["ci_high"])).all()
+    total = rows[(rows["metric"] == "total_seconds") & (rows["method"] == MRL) & (rows["dim"] == 8)].iloc[0]
+    assert total["value"] == pytest.approx(np.median(timed.encode[1, 2] + timed.search[1, 8])) and total["layer"] == 2
+    ratios = rows[rows["metric"] == "encode_ratio"]
+    assert set(ratios["method"]) == {f"{MRL} / {RAW}", f"{ESE} / {RAW}", f"{ESE} / {MRL}"} and len(ratios) == 6
+    search = rows[rows["metric"] == "search_ratio"]
+    assert len(search) == 3 * (3 + 1) and search["setting"].str.endswith("mean over sizes").sum() == 3
+    assert (rows.loc[rows["metric"] == "size_ratio", "dim"] == 4).all()
+
+
+def test_lines_of_other_shapes_and_empty_texts_are_refused(lines, pool):
+    with pytest.raises(InputError, match="0 texts and 40 stored ones"):
+        efficiency.time_lines(lines, [], pool, Store(), stored=10)
+    shallow = raw_line(TrainConfig(backbone="repro-tiny", source="microworld"))
+    with pytest.raises(InputError, match="time networks of one shape together"):
+        efficiency.time_lines([lines[0], shallow], pool[:2], pool, Store(), stored=10)
+
+
+def test_a_ratio_is_made_within_rounds():
+    slow = np.array([1.0, 2.0, 4.0])  # the machine got busier, for both alike
+    found = efficiency.ratio_of(1.5 * slow, slow)
+    assert found.value == found.low == found.high == pytest.approx(1.5)
+    noisy = efficiency.ratio_of(np.array([1.0, 2.0, 1.5, 1.2]), np.array([1.1, 1.6, 1.6, 1.0]))
+    back = efficiency.ratio_of(np.array([1.1, 1.6, 1.6, 1.0]), np.array([1.0, 2.0, 1.5, 1.2]))
+    assert noisy.low < noisy.value < noisy.high and back.high == pytest.approx(1 / noisy.low)
+    alone = efficiency.ratio_of(np.array([2.0]), np.array([1.0]))
+    assert alone.value == 2 and np.isnan(alone.low) and np.isnan(alone.high)
+
+
+def test_stored_vectors_are_near_theirs_but_never_equal():
+    X = np.random.default_rng(0).normal(size=(7, 16)).astype(np.float32)
+    rows = efficiency.repeated(X, 100)
+    assert rows.shape == (100, 16) and len(np.unique(rows, axis=0)) == 100
+    away = np.linalg.norm(rows - np.resize(X, (100, 16)), axis=1) / np.linalg.norm(np.resize(X, (100, 16)), axis=1)
+    assert away.min() > 0.003 and away.max() < 0.025
+    np.testing.assert_array_equal(rows, efficiency.repeated(X, 100))
+    with pytest.raises(InputError, match="stored is 0"):
+        efficiency.repeated(X, 0)
+
+
+def test_a_shallow_read_runs_no_later_block(lines, pool):
+    assert efficiency.blocks_run(lines[0], pool[:1]) == {1: 1, 2: 2}
+
+
+def test_quality_is_spearman_at_every_layer(lines):
+    pairs = take(data.load("stsb", source="microworld"), 60)
+    rows = efficiency.quality_rows(lines[:2], pairs, Store(), seed=0, progress=False)
+    assert len(rows) == 4 and set(rows["layer"]) == {1, 2} and set(rows["dim"]) == {32}
+    X1, X2 = (lines[1].encoder().encode(texts, layer=1) for texts in (pairs.texts1, pairs.texts2))
+    own = rows[(rows["method"] == MRL) & (rows["layer"] == 1)].iloc[0]
+    assert own["value"] == pytest.approx(sts_spearman(X1, X2, pairs.scores), abs=1e-6)
+    assert own["ci_low"] < own["value"] < own["ci_high"]
+
+
+def test_memory():
+    assert efficiency.megabytes_per_million(768) == 3072.0
