@@ -1,0 +1,13 @@
+"""The proposal's questions: what theory expects of a dimension, what random directions keep, what is out of reach."""
+
+from repro.experiments.proposal.free_points import aligned_info_nce, free_points
+from repro.experiments.proposal.geometry import curve_rows, free_rows, geometry_rows, sampled_info_nce
+
+__all__ = [
+    "aligned_info_nce",
+    "curve_rows",
+    "free_points",
+    "free_rows",
+    "geometry_rows",
+    "sampled_info_nce",
+]
