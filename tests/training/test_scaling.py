@@ -1,6 +1,7 @@
 """AnglE, Matryoshka and ESE on entailment pairs or triples: what the loss is made of, what moves, and resuming."""
 
 import json
+import re
 import socket
 from dataclasses import replace
 
@@ -14,8 +15,8 @@ from repro.data.entailment import Triples, like_or_unlike
 from repro.losses import angle_pairs, angle_triples, espresso
 from repro.models import SentenceEncoder
 from repro.models.encoder import merge_equal
-from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig
-from repro.training.end_to_end import batches
+from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig, LoraConfig
+from repro.training.end_to_end import batches, fresh_encoder
 from repro.training.scaling import learned_weights, prefix_sizes, states_of, train_scaling
 from repro.types import InputError
 
@@ -206,6 +207,26 @@ def test_learned_layer_weights_move_at_a_rate_of_their_own(config, pairs):
     slow = train(replace(config, learning_rate=1e-5), pairs)
     assert (slow.log_weights - start).abs().item() == pytest.approx(moved.item(), rel=0.5)
     assert train(replace(config, espresso=EspressoConfig(layer_weights="uniform")), pairs).log_weights is None
+
+
+@pytest.mark.parametrize("network", ["qwen2", "llama"])
+def test_decoders_train_adapters_at_every_layer_and_see_both_ways(config, pairs, decoders, network, tmp_path):
+    config = replace(
+        config, backbone=decoders[network], bidirectional=True, final_norm="all", lora=LoraConfig(rank=4), epochs=2,
+        learning_rate=1e-2,
+    )  # fmt: skip
+    trained = train(config, pairs)
+    backbone = trained.encoder.backbone
+    assert (backbone.bidirectional, backbone.final_norm, backbone.lora) == (True, "all", config.lora)
+    assert np.mean(trained.history.losses[-3:]) < np.mean(trained.history.losses[:3])
+    fresh = fresh_encoder(config).state_dict()
+    moved = {name for name, weight in trained.encoder.state_dict().items() if not torch.equal(weight, fresh[name])}
+    assert moved and all(".lora_" in name for name in moved), "the published weights stay as they were"
+    assert {int(re.search(r"\.(\d+)\.", name)[1]) for name in moved} == set(range(backbone.n_layers))
+    trained.encoder.save(tmp_path / "saved")
+    again = SentenceEncoder.load(str(tmp_path / "saved"))
+    texts = ["a cook", "the driver slept"]
+    np.testing.assert_allclose(again.encode_layers(texts), trained.encoder.encode_layers(texts), atol=1e-6)
 
 
 # bytes
