@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from repro.config import TrainConfig
+from repro.experiments.cell import threads
 from repro.experiments.ese.lines import Line
 from repro.experiments.texts import training_examples
 from repro.losses import align, compress_target, layer_weights, shallow_layers
@@ -45,7 +46,9 @@ def rank_rows(lines: Sequence[Line], texts: Sequence[str], store: Any, **shared:
         for layer in table.layers:
             X = torch.from_numpy(np.array(table.at(layer)[texts], np.float64))
             common = {"method": RANK, "backbone": line.backbone, "layer": layer, "dim": X.shape[1]}
-            for kind, S in (("per sentence", singular_values(X)), ("per batch", batch_values(X)[None])):
+            with threads(1):  # matrices this small do not pay for a second core
+                values = {"per sentence": singular_values(X), "per batch": batch_values(X)[None]}
+            for kind, S in values.items():
                 setting = f"{line.method}, {kind}"
                 ranks = np.greater(S, NEGLIGIBLE * S[:, :1]).sum(1)
                 rows.append(
@@ -114,8 +117,9 @@ def _agreement(first: Tensor, second: Tensor) -> dict[str, float]:
 def constant_rows(config: TrainConfig, *, size: int, **shared: Any) -> pd.DataFrame:
     """What the embedding output contributes under `cls` pooling (E1), on one training batch without dropout.
 
-    `distinct_vectors` among the batch's texts; `base_loss` and the norm of its gradient by the states, `base_gradient`,
-    at layer 0 and at the last; `loss_share`, how much of the released form's total layer 0 makes up.
+    At layer 0 and at the last: `distinct_vectors` among the batch's texts; `base_loss`; the norm of its gradient by
+    each state, `base_gradient`, and of the sum of these gradients, `shared_gradient`. `loss_share` is how much of the
+    released form's total layer 0 makes up.
 
     Args:
         config: backbone and data; the batch is its first training examples.
@@ -155,3 +159,5 @@ def _of_layer(prefix: Tensor, loss: Any) -> Iterator[dict[str, Any]]:
     yield {"metric": "base_loss", "value": value.item()}
     # of rows scaled to unit length, so that layers of different scale compare
     yield {"metric": "base_gradient", "value": float((leaf.grad.norm(dim=1) * prefix.norm(dim=1)).mean())}
+    # all that can move a vector that every text shares
+    yield {"metric": "shared_gradient", "value": float(leaf.grad.sum(0).norm() * prefix.norm(dim=1).mean())}

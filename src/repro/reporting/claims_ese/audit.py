@@ -28,10 +28,15 @@ def repeat_table(rows: pd.DataFrame) -> pd.DataFrame:
 def constant_table(rows: pd.DataFrame) -> pd.DataFrame:
     """The embedding output under `cls` pooling beside the last layer, in the released form (audit E1)."""
     names = {
-        "distinct_vectors": "distinct vectors", "base_loss": "AnglE's loss", "base_gradient": "its gradient, relative",
+        "distinct_vectors": "distinct vectors",
+        "base_loss": "AnglE's loss",
+        "base_gradient": "its gradient by one text",
+        "shared_gradient": "by what all texts share",
         "loss_share": "share of the whole loss, %",
-    }  # fmt: skip
+    }
     table = rows.pivot_table(index="layer", columns="metric", values="value")[list(names)]
     table["loss_share"] *= 100
+    for gradient in ("base_gradient", "shared_gradient"):
+        table[gradient] = [f"{v:.0e}" for v in table[gradient]]
     table["distinct_vectors"] = table["distinct_vectors"].astype(int)
     return table.reset_index().rename(columns=names).rename_axis(columns=None)

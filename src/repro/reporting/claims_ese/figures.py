@@ -22,6 +22,8 @@ from repro.reporting.verdict import Measurement
 PRINTED_THRESHOLD, PRINTED_BEST = 60.00, 84.49
 """the score that layers are to pass, and the best of the same figure"""
 REAL = ("local", "hub")
+FEWEST_LAYERS = 3
+"""from which on the first layer above a score tells lines apart"""
 
 
 def threshold_of(rows: pd.DataFrame, dataset: str = AVERAGE) -> float:
@@ -95,7 +97,13 @@ def figure4(rows: pd.DataFrame) -> list[Measurement]:
 
 
 def _first_layers(backbone: str, rows: pd.DataFrame, threshold: float) -> list[Measurement]:
-    """How many layers later a rival passes the threshold than ESE; and MRL than RAW, where the paper has one layer."""
+    """How many layers later a rival passes the threshold than ESE; and MRL than RAW, where the paper has one layer.
+
+    A network of two layers has no room for it.
+    """
+    if last_layer(rows) < FEWEST_LAYERS:
+        nan, why = float("nan"), f"{backbone}: {last_layer(rows)} layers, of which one is below the last"
+        return [Measurement("ESE-F3-1", "effect", nan, nan, nan, seeds=0, what=why)]
     at = {method: first_layer(rows, method, threshold) for method in (RAW, MRL, ESE)}
     found = []
     for later, earlier in ((RAW, ESE), (MRL, ESE), (RAW, MRL)):

@@ -1,0 +1,199 @@
+"""Variants of ESE: one thing changed at a time, none trained twice; and facts of one batch."""
+
+from dataclasses import replace
+from math import exp, log
+
+import numpy as np
+import pytest
+import torch
+
+from repro.experiments import ese
+from repro.experiments.ese import audit
+from repro.experiments.ese.variants import COMPRESSION, WEIGHTS, comparisons, what_is_read
+from repro.methods import AVERAGE, ESE_DEFAULT, ESE_VARIANTS, MRL, RAW, SHALLOW_AVERAGE
+from repro.objectives import ESPRESSO_FORMS, EspressoConfig
+from repro.store import Store
+from repro.types import InputError
+
+FEW = ("default", "uniform weights", "learned weights", "no compression", "as released")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return Store(tmp_path_factory.mktemp("variants"))
+
+
+@pytest.fixture(scope="module")
+def base(cell_config):
+    return replace(cell_config, corpus="nli", pooling="mean", sentences=64, check_every=4)
+
+
+@pytest.fixture(scope="module")
+def lines(base, store):
+    torch.set_num_threads(1)
+    return ese.variant_lines(base, store, variants=FEW, sizes=[2, 4, 8], progress=False)
+
+
+@pytest.fixture(scope="module")
+def rows(lines, store):
+    sets = ese.load_sets(ese.SETS, "microworld", rows=30)
+    scored = ese.score_lines(lines, sets, store, dims=[4], resamples=40, progress=False)
+    return ese.ablation_rows(scored, experiment="e", seed=0)
+
+
+def value_of(rows, **where):
+    own = rows[rows["metric"] == where.pop("metric", "spearman")]
+    for column, wanted in where.items():
+        own = own[own[column] == wanted]
+    assert len(own) == 1, own
+    return float(own["value"].iloc[0])
+
+
+def test_every_variant_differs_from_its_reference_in_one_thing():
+    for variant in ese.VARIANTS.values():
+        if variant.name in (ESE_DEFAULT, "as released"):
+            continue
+        own, other = (vars(EspressoConfig(**ese.VARIANTS[n].changes)) for n in (variant.name, variant.reference))
+        changed = {switch for switch in own if own[switch] != other[switch]}
+        assert changed in ({*changed} if len(changed) == 1 else set(), {"first_layer", "last_shallow"}), variant.name
+    assert EspressoConfig(**ese.VARIANTS["as released"].changes) == ESPRESSO_FORMS["code"]
+    assert set(ESE_VARIANTS.values()) == {*COMPRESSION, *WEIGHTS}, "all of Table 2"
+
+
+def test_what_a_variant_sets_is_said_without_what_it_keeps():
+    assert ese.switches(ESE_DEFAULT) == {}
+    assert ese.switches("E3 loss at full size") == {"full_size_loss": True}
+    assert ese.switches("as released") == {
+        "first_layer": 0, "last_shallow": -2, "reduction": "mean", "full_size_loss": True,
+        "dependency": "per_batch", "decomposition": "randomized",
+    }  # fmt: skip
+
+
+def test_a_network_of_two_blocks_has_one_weight_and_a_deeper_one_several():
+    everything = list(ese.VARIANTS)
+    assert ese.coinciding(everything, 2) == {
+        "uniform weights": "default", "E2 mean over layers": "default",
+    }  # fmt: skip
+    assert ese.coinciding(everything, 6) == {}
+    with pytest.raises(InputError, match="unknown variant 'E99'"):
+        ese.coinciding(["E99"], 2)
+
+
+def test_what_is_read_keeps_what_counts():
+    code = ESPRESSO_FORMS["code"]
+    assert what_is_read(code, 12) == code
+    plain = EspressoConfig(decomposition="randomized")
+    assert what_is_read(plain, 12) == EspressoConfig(), "one matrix per sentence is always decomposed exactly"
+    none = EspressoConfig(strategy="none", dependency="per_batch", decomposition="randomized", center=True)
+    assert what_is_read(none, 12) == EspressoConfig(strategy="none")
+
+
+def test_menus_of_the_profiles():
+    assert "E5 embeddings, centred" not in ese.menu("embedded") and ese.menu("gpu") == list(ese.VARIANTS)
+    assert ese.menu("embedded", ["default"]) == ["default"]
+    assert ese.sweep("embedded", 128) == [4, 64]
+    assert ese.sweep("gpu", 768) == [16, 32, 64, 256, 512, 768]
+    assert ese.sweep("gpu", 128, [3]) == [3]
+
+
+def test_equal_trainings_are_one(lines):
+    names = [own.method for own in lines]
+    assert names == [RAW, MRL, *FEW, "k = 2", "k = 8"], "the default's own size, 4 of 32, is not a variant"
+    at = {own.method: own for own in lines}
+    assert at["uniform weights"].identity == at["default"].identity
+    assert len({own.identity for own in lines}) == len(lines) - 1
+    assert (at["k = 8"].config.dim, at["default"].config.dim) == (8, 4)
+
+
+def test_repeated_sizes_and_unknown_variants_are_refused(base, store):
+    with pytest.raises(InputError, match="different sizes"):
+        ese.variant_lines(base, store, variants=["default"], sizes=[2, 2])
+    with pytest.raises(InputError, match="unknown variant"):
+        ese.variant_lines(base, store, variants=["defualt"])
+
+
+def test_comparisons_are_those_of_the_table_the_figure_and_the_audit():
+    found = set(comparisons([RAW, MRL, *ese.VARIANTS, "k = 2"]))
+    assert {("default", "embeddings"), ("embeddings", "max-k"), ("max-k", "no compression")} <= found
+    assert {("learned weights", "default"), ("default", "uniform weights")} <= found
+    assert ("E6 randomised", "E4 one matrix per batch") in found
+    assert {("default", "k = 2"), ("k = 2", RAW), ("k = 2", MRL), ("default", MRL)} <= found
+    assert all(set(pair) <= {RAW, "default"} for pair in comparisons([RAW, "default"]))
+
+
+def test_rows_compare_variants_at_both_places_and_sizes(rows):
+    for dim in (4, 32):
+        last = [value_of(rows, method=m, dataset=AVERAGE, dim=dim) for m in ("no compression", "default")]
+        low = [value_of(rows, method=m, dataset=SHALLOW_AVERAGE, dim=dim) for m in ("no compression", "default")]
+        pair = {"method": "no compression − default", "dim": dim}
+        lead = value_of(rows, metric="spearman_lead", dataset=AVERAGE, **pair)
+        shallow = value_of(rows, metric="spearman_lead", dataset=SHALLOW_AVERAGE, **pair)
+        assert (lead, shallow) == pytest.approx((last[0] - last[1], low[0] - low[1]))
+        assert value_of(rows, metric="shallow_excess", **pair) == pytest.approx(shallow - lead)
+    same = rows[(rows["method"] == "default − uniform weights") & (rows["metric"] == "spearman_lead")]
+    assert len(same) and (same[["value", "ci_low", "ci_high"]] == 0).all(axis=None)
+
+
+def test_rows_say_sizes_and_weights(rows, lines):
+    sizes = rows[rows["metric"] == "compressed_size"].set_index("method")["value"].to_dict()
+    assert sizes["default"] == 4 and sizes["k = 8"] == 8 and MRL not in sizes and RAW not in sizes
+    weights = rows[rows["metric"] == "layer_weight"].set_index("method")
+    assert set(weights.index) == {"default", "learned weights"}, "fixed ones are the default's"
+    assert weights.loc["default", ["layer", "value"]].tolist() == [1, 1.0]
+    learned = next(own.cell.log_weights for own in lines if own.method == "learned weights")
+    assert weights.loc["learned weights", "value"] == pytest.approx(exp(-learned[0]))
+
+
+# facts of one batch
+
+
+def test_a_sentence_of_few_values_has_a_matrix_of_few_directions():
+    x = torch.tensor([[1.0, 1.0, -1.0, -1.0, 0.5, 0.5]], dtype=torch.float64)
+    S = audit.singular_values(x)[0]
+    A = torch.softmax(torch.outer(x[0], x[0]) / 6**0.5, dim=1)
+    np.testing.assert_allclose(S, torch.linalg.svdvals(A), atol=1e-12)
+    assert (audit.NEGLIGIBLE * S[0] < S).sum() == 3, "three distinct values, three distinct rows"
+    flat = audit.singular_values(torch.zeros(1, 6, dtype=torch.float64))[0]
+    assert flat[0] == pytest.approx(1.0) and flat[1] < 1e-12, "all rows uniform"
+    X = torch.randn(20, 6, dtype=torch.float64)
+    np.testing.assert_allclose(audit.batch_values(X), torch.linalg.svdvals(torch.softmax(X.mT @ X / 6**0.5, dim=1)))
+
+
+def test_ranks_by_layer_from_smallest_to_largest(lines, store, sentences):
+    rows = ese.rank_rows(lines[:1], sentences[:12], store, experiment="e", seed=0)
+    ranks = rows[(rows["metric"] == "numerical_rank") & (rows["setting"] == "RAW, per sentence")]
+    assert list(ranks["layer"]) == [0, 1, 2]
+    assert ((ranks["ci_low"] <= ranks["value"]) & (ranks["value"] <= ranks["ci_high"])).all()
+    assert (ranks["ci_high"] <= 32).all()
+    assert (rows.loc[rows["metric"] == "second_share", "value"] < 1).all()
+
+
+def test_the_exact_target_is_the_same_twice_and_a_randomised_one_is_not():
+    X = np.random.default_rng(0).normal(size=(80, 24))
+    rows = ese.repeat_rows(X, 8, backbone="b", layer=1, experiment="e").set_index(["setting", "metric"])["value"]
+    assert rows["eigh", "sign_flips"] == 0
+    for metric in ("column_cosine", "last_cosine", "subspace_overlap"):
+        assert rows["eigh", metric] == pytest.approx(1.0)
+    assert 0 < rows["randomized", "sign_flips"] < 1
+    assert rows["randomized", "last_cosine"] < 0.999
+    assert rows["randomized", "subspace_overlap"] < 1
+
+
+def test_a_constant_layer_has_the_loss_of_equal_scores(base):
+    rows = ese.constant_rows(base, size=4, experiment="e", seed=0)
+
+    def at(layer, metric):
+        return float(rows[(rows["layer"] == layer) & (rows["metric"] == metric)]["value"].iloc[0])
+
+    n = base.batch_size
+    assert at(0, "distinct_vectors") == 1 and at(2, "distinct_vectors") > n
+    # both rankings of equal scores are ln(1 + pairs of unlike labels), and all other texts are equally likely partners
+    for ones in range(1, n):
+        ranking = 2 * log(1 + ones * (n - ones))
+        if ranking <= at(0, "base_loss") <= ranking + ones / n * log(2 * n - 1) + 1e-6:
+            break
+    else:
+        pytest.fail(f"{at(0, 'base_loss')} is no loss of equal scores")
+    # each pair of unlike labels pulls as much as it pushes: nothing is left to move the one vector
+    assert at(0, "shared_gradient") < 1e-9 < at(2, "base_gradient")
+    assert 0 < at(0, "loss_share") < 1
