@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from math import ceil
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -21,7 +22,7 @@ from repro.reporting.style import (
     styled,
 )
 
-CURVES: Mapping[str, Mapping[str, object]] = {
+CURVES: Mapping[str, Mapping[str, Any]] = {
     "expected": {"color": PALETTE[0], "linestyle": "-", "linewidth": 2.4},
     "Jensen bound": {"color": PALETTE[1], "linestyle": (0, (5, 2)), "linewidth": 1.5},
     "endless batch": {"color": PALETTE[3], "linestyle": (0, (1, 1.5)), "linewidth": 2.0},
@@ -38,7 +39,7 @@ MEASURED: Mapping[str, str] = {
 }
 """what is drawn of trained encoders, with its title"""
 ALL_DIMS, FILLED = "theory, all dims", "theory, dims filled"
-THEORY: Mapping[str, Mapping[str, object]] = {
+THEORY: Mapping[str, Mapping[str, Any]] = {
     ALL_DIMS: {"color": GREY, "linestyle": (0, (5, 2)), "linewidth": 1.6},
     FILLED: {"color": PALETTE[1], "linestyle": (0, (1, 1.5)), "linewidth": 2.0},
 }
@@ -70,7 +71,7 @@ def draw_info_nce(rows: pd.DataFrame) -> Drawing:
         for name, looks in CURVES.items():
             # the endless-batch limit may be negative: a loss is not, and a logarithmic axis has no place for it
             line = of_one[(of_one["method"] == name) & (of_one["value"] > 0)].sort_values("dim")
-            panel.plot(line["dim"], line["value"], **looks)  # type: ignore[arg-type]
+            panel.plot(line["dim"], line["value"], **looks)
             if line["ci_low"].notna().any():
                 panel.vlines(line["dim"], line["ci_low"].clip(lower=1e-300), line["ci_high"], color=looks["color"])
         above = of_one.loc[(of_one["value"] > 0) & (of_one["method"] != "endless batch"), "value"]
@@ -82,7 +83,7 @@ def draw_info_nce(rows: pd.DataFrame) -> Drawing:
         dim_axis(panel, list(frame["dim"]), room=WIDTH / 2 - 0.9, label=False)
     figure.supylabel("InfoNCE, nats", fontsize=12)
     present = [name for name in CURVES if name in set(frame["method"])]
-    add_legend(figure, [Line2D([], [], label=name, **CURVES[name]) for name in present])  # type: ignore[arg-type]
+    add_legend(figure, [Line2D([], [], label=name, **CURVES[name]) for name in present])
     figure.alt = f"InfoNCE against dimension: {', '.join(present)}; {'; '.join(settings)}"
     return figure
 
@@ -109,15 +110,15 @@ def draw_geometry(rows: pd.DataFrame) -> Drawing:
                 _line(panel, of_kind[of_kind["metric"] == BESIDE.get((metric, name))], looks)
         panel.set_title(MEASURED[metric], loc="left", fontsize=10.5)
         dim_axis(panel, list(frame["dim"]), room=WIDTH / 2 - 0.9, label=False)
-    lines = [Line2D([], [], label=name, **looks) for name, looks in THEORY.items()]  # type: ignore[arg-type]
+    lines = [Line2D([], [], label=name, **looks) for name, looks in THEORY.items()]
     add_legend(figure, [*series_handles(kinds), *lines])
     figure.alt = f"{', '.join(MEASURED[m] for m in shown)} of trained encoders against dimension"
     return figure
 
 
-def _line(axes: Axes, rows: pd.DataFrame, looks: Mapping[str, object]) -> None:
+def _line(axes: Axes, rows: pd.DataFrame, looks: Mapping[str, Any]) -> None:
     means = rows.groupby("dim", as_index=False)["value"].mean()
-    axes.plot(means["dim"], means["value"], **looks)  # type: ignore[arg-type]
+    axes.plot(means["dim"], means["value"], **looks)
 
 
 def _panels(count: int) -> tuple[Drawing, Sequence[Axes]]:

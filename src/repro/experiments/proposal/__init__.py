@@ -2,6 +2,7 @@
 
 from repro.experiments.proposal.free_points import aligned_info_nce, free_points
 from repro.experiments.proposal.geometry import curve_rows, free_rows, geometry_rows, sampled_info_nce
+from repro.experiments.proposal.projections import projection_rows, promised_eps
 
 __all__ = [
     "aligned_info_nce",
@@ -9,5 +10,7 @@ __all__ = [
     "free_points",
     "free_rows",
     "geometry_rows",
+    "projection_rows",
+    "promised_eps",
     "sampled_info_nce",
 ]

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from repro.reporting.estimates import estimates, trend
@@ -49,7 +50,7 @@ def geometry_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def misses(rows: pd.DataFrame) -> dict[str, float]:
-    """How far the measured loss lies from either expectation: the median over dims of |measured/expected − 1|.
+    """How far the measured loss lies from either expectation: a factor of 1 or more, the median over dims.
 
     Keys are the headings of `geometry_table`; an expectation that no dim has is left out.
     """
@@ -57,5 +58,5 @@ def misses(rows: pd.DataFrame) -> dict[str, float]:
     found = {}
     for metric in ("expected_info_nce", "expected_info_nce_filled"):
         if metric in table:
-            found[TABLE[metric]] = float((table["info_nce"] / table[metric] - 1).abs().median())
+            found[TABLE[metric]] = float(np.exp(np.log(table["info_nce"] / table[metric]).abs().median()))
     return found
