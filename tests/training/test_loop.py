@@ -63,6 +63,19 @@ def test_the_rate_rises_linearly_and_decays_to_nothing(warmup):
         assert shares[warm] == pytest.approx((40 - warm) / (40 - warmup * 40))
 
 
+def test_a_factor_of_the_rate_holds_for_the_parameters_it_names():
+    def weights(rates, rate=1e-3):
+        module = network()
+        train(module, task(module), LoopConfig(steps=1, learning_rate=rate, clip_norm=0.0), progress=False, rates=rates)
+        return [value.detach().clone() for value in module.parameters()]
+
+    before, plain, faster = list(network().parameters()), weights({}), weights({"3.": 10.0})
+    for i in range(2):  # of the first layer
+        assert torch.equal(faster[i], plain[i])
+    for i in range(2, 4):
+        torch.testing.assert_close(faster[i] - before[i], 10 * (plain[i] - before[i]), rtol=1e-3, atol=1e-6)
+
+
 def test_equals_a_plain_adam_loop():
     mine, plain = nn.Linear(6, 1), nn.Linear(6, 1)
     plain.load_state_dict(mine.state_dict())
