@@ -9,7 +9,7 @@ from repro import data
 from repro.config import TrainConfig
 from repro.data.limit import take
 from repro.evaluation import sts_spearman
-from repro.experiments.ese import efficiency, raw_line
+from repro.experiments.ese import clock, efficiency, raw_line
 from repro.methods import ESE, MRL, RAW
 from repro.store import Store
 from repro.types import InputError
@@ -28,19 +28,35 @@ def pool():
 
 
 def test_works_take_turns_and_the_first_round_does_not_count(monkeypatch):
-    clock, order = [0.0], []
-    monkeypatch.setattr(efficiency, "perf_counter", lambda: clock[0])
+    now, order = [0.0], []
+    monkeypatch.setattr(clock, "perf_counter", lambda: now[0])
 
     def work(name, seconds):
-        order.append(name)
-        clock[0] += seconds * (10 if len(order) <= 2 else 1)
+        now[0] += 100  # preparing is not timed
 
-    found = efficiency.in_turns({"a": lambda: work("a", 1.0), "b": lambda: work("b", 0.25)}, 3)
+        def run():
+            order.append(name)
+            now[0] += seconds * (10 if len(order) <= 2 else 1)
+
+        return run
+
+    found = clock.in_turns({"a": lambda: work("a", 1.0), "b": lambda: work("b", 0.25)}, 3)
     assert order == ["a", "b", "b", "a", "a", "b", "b", "a"]
     np.testing.assert_allclose(found["a"], [1.0] * 3)
     np.testing.assert_allclose(found["b"], [0.25] * 3)
-    with pytest.raises(InputError, match="repeats is 0"):
-        efficiency.in_turns({}, 0)
+    for bad in ({"repeats": 0}, {"repeats": 1, "tries": 0}):
+        with pytest.raises(InputError, match="is 0: expected at least 1"):
+            clock.in_turns({}, **bad)
+
+
+def test_the_fastest_try_of_a_round_counts(monkeypatch):
+    now, taken = [0.0], iter([9.0, 9.0, 3.0, 2.0, 4.0, 5.0])
+    monkeypatch.setattr(clock, "perf_counter", lambda: now[0])
+
+    def run():
+        now[0] += next(taken)
+
+    np.testing.assert_allclose(clock.in_turns({"a": lambda: run}, 2, tries=2)["a"], [2.0, 4.0])
 
 
 def test_every_depth_and_size_of_every_line_is_timed(lines, pool):
@@ -73,12 +89,12 @@ def test_lines_of_other_shapes_and_empty_texts_are_refused(lines, pool):
 
 def test_a_ratio_is_made_within_rounds():
     slow = np.array([1.0, 2.0, 4.0])  # the machine got busier, for both alike
-    found = efficiency.ratio_of(1.5 * slow, slow)
+    found = clock.ratio_of(1.5 * slow, slow)
     assert found.value == found.low == found.high == pytest.approx(1.5)
-    noisy = efficiency.ratio_of(np.array([1.0, 2.0, 1.5, 1.2]), np.array([1.1, 1.6, 1.6, 1.0]))
-    back = efficiency.ratio_of(np.array([1.1, 1.6, 1.6, 1.0]), np.array([1.0, 2.0, 1.5, 1.2]))
+    noisy = clock.ratio_of(np.array([1.0, 2.0, 1.5, 1.2]), np.array([1.1, 1.6, 1.6, 1.0]))
+    back = clock.ratio_of(np.array([1.1, 1.6, 1.6, 1.0]), np.array([1.0, 2.0, 1.5, 1.2]))
     assert noisy.low < noisy.value < noisy.high and back.high == pytest.approx(1 / noisy.low)
-    alone = efficiency.ratio_of(np.array([2.0]), np.array([1.0]))
+    alone = clock.ratio_of(np.array([2.0]), np.array([1.0]))
     assert alone.value == 2 and np.isnan(alone.low) and np.isnan(alone.high)
 
 
@@ -105,7 +121,3 @@ def test_quality_is_spearman_at_every_layer(lines):
     own = rows[(rows["method"] == MRL) & (rows["layer"] == 1)].iloc[0]
     assert own["value"] == pytest.approx(sts_spearman(X1, X2, pairs.scores), abs=1e-6)
     assert own["ci_low"] < own["value"] < own["ci_high"]
-
-
-def test_memory():
-    assert efficiency.megabytes_per_million(768) == 3072.0

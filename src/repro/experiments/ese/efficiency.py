@@ -1,7 +1,7 @@
 """Figure 6: what depth and size cost in seconds, beside what they bring.
 
-Seconds are medians over rounds in which all lines take turns, one thread each, so that a busy machine disturbs all
-alike. Metrics: `encode_seconds` of some texts down to a layer, no later block being run; `search_seconds` of some
+Seconds are medians over rounds in which all lines take turns (`clock`), so that a busy machine disturbs all alike.
+Metrics: `encode_seconds` of some texts down to a layer, no later block being run; `search_seconds` of some
 queries against stored vectors of a size; `total_seconds`, encoding at full depth and search. `…_ratio` is one line's
 seconds by another's of the same round, `size_ratio` those of the full size by those of the smallest.
 """
@@ -10,20 +10,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from scipy.stats import t
-from threadpoolctl import threadpool_limits
 
 from repro.data.sets import ScoredPairs, texts_of
 from repro.evaluation.search import FlatIndex
-from repro.evaluation.stats import Interval, bootstrap_spearman
+from repro.evaluation.stats import bootstrap_spearman
 from repro.evaluation.sts import prefix_cosines
-from repro.experiments.cell import threads
+from repro.experiments.ese.clock import Seconds, in_turns, ratio_of
 from repro.experiments.ese.lines import Line
 from repro.experiments.ese.rag import sizes
 from repro.rows import make_rows
@@ -33,8 +29,6 @@ from repro.types import Array, InputError, check_dim
 
 JITTER = 0.01
 """noise on repeated vectors, as a share of their length: equal ones would spare a search its work"""
-Seconds = NDArray[np.float64]
-"""of every round (R,)"""
 
 
 @dataclass(frozen=True)
@@ -57,27 +51,6 @@ class Timed:
         return np.asarray(self.encode[line, self.last] + self.search[line, dim])
 
 
-def in_turns(works: Mapping[Any, Callable[[], object]], repeats: int) -> dict[Any, Seconds]:
-    """Seconds of each work in every round, all taking turns, on one thread; a round to warm up is dropped.
-
-    Each round starts one work later than the last, so that none always comes after the same one.
-
-    Raises:
-        InputError: for less than one round.
-    """
-    check_dim(repeats, what="repeats")
-    taken: dict[Any, list[float]] = {name: [] for name in works}
-    names = list(works)
-    with threads(1), threadpool_limits(1):
-        for i in range(repeats + 1):
-            first = i % max(len(names), 1)
-            for name in [*names[first:], *names[:first]]:
-                started = perf_counter()
-                works[name]()
-                taken[name].append(perf_counter() - started)
-    return {name: np.array(seconds[1:]) for name, seconds in taken.items()}
-
-
 def time_lines(
     lines: Sequence[Line],
     texts: Sequence[str],
@@ -87,6 +60,7 @@ def time_lines(
     stored: int,
     dims: Sequence[int] | None = None,
     repeats: int = 5,
+    tries: int = 1,
     seed: int = 0,
 ) -> Timed:
     """Time some lines of one network at every depth and size.
@@ -99,6 +73,7 @@ def time_lines(
         stored: vectors that every query is compared with.
         dims: sizes, as `ese.rag.sizes` reads them.
         repeats: rounds that count.
+        tries: of each work in every round; the fastest counts.
         seed: of the noise.
 
     Raises:
@@ -114,21 +89,26 @@ def time_lines(
     encoders = [line.encoder() for line in lines]
     encode = in_turns(
         {
-            (i, layer): partial(encoder.encode, list(texts), readout="encoder", layer=layer)
+            (i, layer): partial(partial, encoder.encode, list(texts), readout="encoder", layer=layer)
             for layer in range(1, last + 1)
             for i, encoder in enumerate(encoders)
         },
         repeats,
+        tries=tries,
     )
     states = [table.at(last) for table in tables]
     rows = [repeated(table[pool], stored, seed=seed) for table in states]
     search: dict[tuple[int, int], Seconds] = {}
     for dim in sizes(hidden_dim, dims):
-        found = in_turns(
-            {i: partial(FlatIndex(rows[i], dim).search, table[texts], 10) for i, table in enumerate(states)}, repeats
-        )
+        works = {i: partial(_search, rows[i], table[texts], dim) for i, table in enumerate(states)}
+        found = in_turns(works, repeats, tries=tries)
         search |= {(i, dim): seconds for i, seconds in found.items()}
     return Timed(tuple(lines), encode, search)
+
+
+def _search(C: Array, Q: Array, dim: int) -> Callable[[], object]:
+    """A search for Q in a freshly made index of C."""
+    return partial(FlatIndex(C, dim).search, Q, 10)
 
 
 def repeated(X: Array, n: int, *, seed: int = 0) -> Array:
@@ -186,19 +166,6 @@ def _ratios(timed: Timed, encoding: str, searching: str) -> Iterator[dict[str, A
         yield {**_of(timed, i), "dim": dims[0], "metric": "size_ratio", "setting": searching, **found.columns}
 
 
-def ratio_of(a: Seconds, b: Seconds) -> Interval:
-    """Geometric mean of the rounds' ratios a / b, with Student's 95 % interval on their logarithms.
-
-    One round has no interval: nothing follows from it.
-    """
-    logs = np.log(a / b)
-    value = float(np.exp(logs.mean()))
-    if len(logs) < 2:
-        return Interval(value, float("nan"), float("nan"))
-    half = float(t.ppf(0.975, len(logs) - 1) * logs.std(ddof=1) / np.sqrt(len(logs)))
-    return Interval(value, value * float(np.exp(-half)), value * float(np.exp(half)))
-
-
 def quality_rows(
     lines: Sequence[Line], pairs: ScoredPairs, store: Store, *, seed: int = 0, progress: bool = True, **shared: Any
 ) -> pd.DataFrame:
@@ -223,11 +190,6 @@ def blocks_run(line: Line, texts: Sequence[str]) -> dict[int, int]:
         encoder.encode(list(texts), readout="encoder", layer=layer)
         counts[layer] = encoder.backbone.blocks_run - before
     return counts
-
-
-def megabytes_per_million(dim: int) -> float:
-    """Memory of a million vectors of `dim` single-precision numbers: 4 bytes each, in a flat index no more."""
-    return 4.0 * check_dim(dim)
 
 
 def _of(timed: Timed, i: int) -> dict[str, Any]:
