@@ -9,7 +9,7 @@ from importlib import import_module
 
 from bench.timing import BenchRow
 
-NAMES = ("encode", "sts_sweep", "early_exit", "probe", "senteval", "step_two", "grid", "reducers")
+NAMES = ("encode", "sts_sweep", "early_exit", "probe", "senteval", "step_two", "grid", "compress", "angle", "reducers")
 
 
 def benchmark(name: str) -> Callable[[bool], BenchRow]:

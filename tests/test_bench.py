@@ -31,6 +31,23 @@ def test_every_reducer_gives_what_its_peer_gives():
     assert all(row.equal and row.ours_s > 0 and row.peer_s > 0 for row in rows), [row.checked for row in rows]
 
 
+def test_the_targets_of_a_step_are_the_exact_ones_within_the_tolerance():
+    from bench import benchmark
+
+    rows = benchmark("compress")(True)
+    assert [row.work.split(", ")[1] for row in rows] == ["4 layers × 768", "2 layers × 384", "2 layers × 384"]
+    assert all(row.equal and row.ours_s > 0 and row.peer_s > 0 for row in rows), [row.checked for row in rows]
+    assert rows[0].threads == 1 and rows[0].goal == 4 and rows[0].shares["gap"] <= 2e-3
+
+
+def test_the_loss_over_sorted_pairs_is_that_over_all_pairs():
+    from bench import benchmark
+
+    rows = benchmark("angle")(True)
+    assert [row.work.split(", ")[2] for row in rows] == ["two labels", "26 grades"]
+    assert all(row.equal for row in rows), [row.checked for row in rows]
+
+
 def row(equal):
     from bench import BenchRow
 
