@@ -220,6 +220,8 @@ def test_leads_are_shown_at_both_places(rows):
     table = claims.lead_table(depth(seeds=(0, 1)), rows).set_index(["lead", "place"])
     assert table.loc[("ESE − MRL", "last layer"), "live"] == "2.00 [1.00, 3.00]"
     assert table.loc[("ESE − MRL", "≺ Avg."), "recorded"] == "36.33 ± 0.00 (2 seeds)"
+    alone = claims.lead_table(depth(backbone="deep"), rows)
+    assert set(alone.loc[alone["backbone"] == "deep", "live"]) == {"–"}, "recorded on another network"
     drawn = claims.lead_rows(rows, [(ESE, RAW), (ESE_CODE, ESE)])
     assert set(drawn["variant"]) == {"ESE − RAW"} and set(drawn["place"]) == {"last layer", "≺ Avg."}
 
@@ -320,8 +322,9 @@ def test_table_two_joins_what_is_printed(ablation):
 def test_differences_sizes_weights_and_baselines(ablation):
     drawn = claims.difference_rows(ablation, {"embeddings": "default", "max-k": "default"})
     assert set(drawn["variant"]) == {"embeddings"}, "max-k was not compared with the default"
-    table = claims.difference_table(ablation.iloc[:0], ablation, {"embeddings": "default"})
-    assert table["live, 64 dims"].iloc[0] == "-2.00 [-3.00, -1.00]" and "recorded, 64 dims" not in table
+    table = claims.difference_table(ablation, {"embeddings": "default", "max-k": "default"}, "live")
+    assert table["live, 64 dims"].tolist() == ["-2.00 [-3.00, -1.00]", "-2.00 [-3.00, -1.00]"]
+    assert table["place"].tolist() == ["last layer", "≺ Avg."]
     by_size = claims.size_rows(ablation)
     assert set(by_size["dim"]) == {4, 16, 64} and set(by_size["place"]) == {"last layer", "≺ Avg."}
     assert claims.baseline_scores(ablation)["last layer", MRL] == pytest.approx(40.0)

@@ -14,6 +14,7 @@ from repro.reporting.claims_ese.leads import by_backbone, estimate_of, full_dim,
 from repro.reporting.claims_ese.tables import SHALLOW_TITLE, estimate_plain, shown
 from repro.reporting.compare import paper_values, side_by_side
 from repro.reporting.estimates import Estimate, effect
+from repro.reporting.tables import MISSING
 from repro.reporting.verdict import Measurement
 
 COMPRESSION = (ESE_DEFAULT, "embeddings", "max-k", "no compression")
@@ -156,21 +157,26 @@ def difference_rows(rows: pd.DataFrame, references: Mapping[str, str], dim: int 
     return pd.concat(parts, ignore_index=True)[columns]
 
 
-def difference_table(past: pd.DataFrame, live: pd.DataFrame, references: Mapping[str, str]) -> pd.DataFrame:
-    """The same for the reader: a line per variant and place, recorded and live, at full size and at the compressed."""
+def difference_table(rows: pd.DataFrame, references: Mapping[str, str], kind: str) -> pd.DataFrame:
+    """The same for the reader: a line per variant and place, at full size and at the compressed one.
+
+    Args:
+        rows: of the ablation, of one backbone and kind.
+        references: variant to what it is compared with; those that were not compared are left out.
+        kind: of number, for the headings.
+    """
+    dims = sorted({int(d) for d in rows.loc[rows["metric"] == "spearman_lead", "dim"].dropna()}, reverse=True)
     lines = []
     for variant, reference in references.items():
         for place, dataset in PLACES.items():
+            own = kept(rows, "spearman_lead", f"{variant} − {reference}", dataset=dataset)
             line: dict[str, object] = {"variant": variant, "against": reference, "place": place}
-            for kind, rows in (("recorded", past), ("live", live)):
-                own = rows[(rows["metric"] == "spearman_lead") & (rows["dataset"] == dataset)]
-                own = own[own["method"] == f"{variant} − {reference}"]
-                for dim in sorted({int(d) for d in live["dim"].dropna()}, reverse=True):
-                    at = own[own["dim"] == dim]
-                    line[f"{kind}, {dim} dims"] = shown(estimate_plain(at)) if len(at) else "–"
-            lines.append(line)
-    table = pd.DataFrame(lines)
-    return table.loc[:, [c for c in table if (table[c] != "–").any()]]
+            for dim in dims:
+                at = own[own["dim"] == dim]
+                line[f"{kind}, {dim} dims"] = shown(estimate_plain(at)) if len(at) else MISSING
+            if len(own):
+                lines.append(line)
+    return pd.DataFrame(lines)
 
 
 def weight_table(rows: pd.DataFrame) -> pd.DataFrame:

@@ -51,14 +51,15 @@ def rank(method: str) -> int:
 
 def lead_table(past: pd.DataFrame, live: pd.DataFrame) -> pd.DataFrame:
     """Leads at the last layer and over the shallow layers, recorded (mean over seeds) and live (paired intervals)."""
+    before, now = _leads(past), _leads(live)
     lines = []
-    for (backbone, lead), pair in _leads(live).items():
-        before = _leads(past).get((backbone, lead))
-        for place, rows in pair.items():
-            recorded = before[place] if before is not None and place in before else rows.iloc[:0]
+    for backbone, lead in dict.fromkeys([*now, *before]):
+        recorded, measured = (leads.get((backbone, lead), {}) for leads in (before, now))
+        for place in dict.fromkeys([*measured, *recorded]):
             lines.append(
-                {"backbone": backbone, "lead": lead, "place": place, "recorded": _spread(recorded),
-                 "live": shown(estimate_plain(rows))}
+                {"backbone": backbone, "lead": lead, "place": place,
+                 "recorded": _spread(recorded[place]) if place in recorded else "–",
+                 "live": shown(estimate_plain(measured[place])) if place in measured else "–"}
             )  # fmt: skip
     return pd.DataFrame(lines, columns=["backbone", "lead", "place", "recorded", "live"])
 
