@@ -1,10 +1,15 @@
-"""A fair clock: works take turns, and what is told of two of them are ratios within a round."""
+"""A fair clock: works take turns, and what is told of two of them are ratios within a round.
+
+Without an accelerator the seconds are the processor's, which other programs on the machine do not lengthen; on one
+thread they are the time that the work takes on an idle machine.
+"""
 
 from collections.abc import Callable, Mapping
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, TypeAlias
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.stats import t
 from threadpoolctl import threadpool_limits
@@ -38,19 +43,20 @@ def in_turns(
     check_dim(tries, what="tries")
     taken: dict[Any, list[float]] = {name: [] for name in works}
     names = list(works)
+    read = perf_counter if torch.cuda.is_available() else process_time  # the processor's clock stops while it waits
     with threads(1), threadpool_limits(1):
         for i in range(repeats + 1):
             first = i % max(len(names), 1)
             for name in [*names[first:], *names[:first]]:
                 work = works[name]()
-                taken[name].append(min(_seconds(work) for _ in range(tries)))
+                taken[name].append(min(_seconds(work, read) for _ in range(tries)))
     return {name: np.array(seconds[1:]) for name, seconds in taken.items()}
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    started = perf_counter()
+def _seconds(work: Callable[[], object], read: Callable[[], float]) -> float:
+    started = read()
     work()
-    return perf_counter() - started
+    return read() - started
 
 
 def ratio_of(a: Seconds, b: Seconds) -> Interval:
