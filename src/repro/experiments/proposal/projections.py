@@ -53,8 +53,8 @@ def projection_rows(
     """Distortion of distances and cosines, and the score of scored pairs, under random projection and under PCA.
 
     Lengths are compared after the mean of all ratios is brought to 1 for PCA, which shrinks everything; a cosine does
-    not see that factor. PCA learns its directions from `fit` and does not subtract the mean, so that both methods are
-    linear maps of the same unit rows.
+    not see that factor. PCA learns its directions from `fit`. Its cosines are those of the projected rows themselves,
+    so that both methods are linear maps; its score is that of rows less their mean, as PCA is used elsewhere.
 
     Args:
         table: embeddings of all texts.
@@ -77,18 +77,21 @@ def projection_rows(
         {"method": FULL_SIZE, "dim": D, "metric": "participation_ratio", "value": theory.participation_ratio(X)},
         {"method": FULL_SIZE, "dim": D, "metric": "sentences", "value": float(len(X))},
     ]  # fmt: skip
+    centre = np.zeros((1, D))
     maps = [(GRP, seed + draw, make_reducer("grp", max(dims), seed=seed + draw).fit(X)) for draw in range(draws)]
     within = [dim for dim in dims if dim <= min(D, len(fit) - 1)]
     if within:
         fitted = unit_rows(table[list(fit)].astype(np.float64))
+        centre = fitted.mean(axis=0, keepdims=True)
         maps.append((PCA, seed, make_reducer("pca", max(within), center_output=False).fit(fitted)))
     for method, draw, reducer in maps:
-        Y = reducer.transform(X)
+        Y, origin = reducer.transform(X), reducer.transform(centre) if method == PCA else 0.0
         for dim in dims if method == GRP else within:
             Z = reducer.prefix(Y, dim).astype(np.float64)
             at = {"method": method, "dim": dim, "seed": draw}
             rows += [{**at, **row} for row in _kept(X, Z, sampled, seed, rescale=method == PCA)]
-            score = sts_spearman(Z[sides[0]], Z[sides[1]], pairs.scores)
+            C = Z if method == GRP else reducer.prefix(Y - origin, dim)
+            score = sts_spearman(C[sides[0]], C[sides[1]], pairs.scores)
             rows.append({**at, "metric": "spearman", "value": score})
     return make_rows(rows, dataset=pairs.name, setting=f"{len(X):,} sentences", **shared)
 

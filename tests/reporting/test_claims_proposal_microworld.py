@@ -1,0 +1,55 @@
+"""Expectations on worlds of known dimension: from made-up rows to their verdicts, the table and the figures."""
+
+import pytest
+
+from repro.reporting import claims_proposal, figures_microworld
+from repro.rows import make_rows
+from repro.types import InputError
+
+WORLDS = (3, 4, 5, 6, 8)
+
+
+def made(estimate=lambda f: 2.0 * f, knee=lambda f: 8.0, worlds=WORLDS):
+    rows = []
+    for f in worlds:
+        at = {"setting": f"{f} factors"}
+        rows += [
+            {**at, "method": "known", "metric": "participation_ratio", "value": 4.0 * f},
+            {**at, "method": "known", "metric": "dimension_99", "value": 5.0 * f},
+            {**at, "method": "m", "metric": "participation_ratio", "value": estimate(f)},
+            {**at, "method": "m", "metric": "knee", "value": knee(f)},
+            {**at, "method": "m", "metric": "spearman", "value": 0.5},
+        ]
+        rows += [
+            {**at, "method": "m", "metric": "share_kept", "dim": dim, "value": 0.9, "ci_low": 0.8} for dim in (4, 16)
+        ]
+    return make_rows(rows, experiment="x", seed=0)
+
+
+def test_growth_is_judged_and_a_constant_knee_is_not():
+    table = claims_proposal.known_dimension(made())
+    assert list(table["estimate"]) == ["participation ratio"]
+    assert table["verdict"].item() == "reproduced" and table["estimate / known"].item() == pytest.approx(0.5)
+    assert claims_proposal.known_dimension(made(lambda f: -f))["verdict"].item() == "not reproduced"
+    both = claims_proposal.known_dimension(made(knee=lambda f: 8.0 + (f == 5))).set_index("estimate")["verdict"]
+    assert both["knee"] == "within noise"
+    assert claims_proposal.known_dimension(made(worlds=(3, 4))).empty, "two worlds make no trend"
+
+
+def test_table_has_a_line_per_world_and_embedding():
+    table = claims_proposal.world_table(made())
+    assert len(table) == 2 * len(WORLDS)
+    line = table[(table["world"] == "8 factors") & (table["embedding"] == "m")].iloc[0]
+    assert line["knee"] == 8 and line["Spearman × 100"] == pytest.approx(50)
+
+
+def test_figures_draw_every_world_and_the_known_line():
+    figure = figures_microworld.draw_intrinsic(made())
+    first = figure.axes[0]
+    assert list(first.get_lines()[1].get_ydata()) == [4.0 * f for f in WORLDS] and first.get_title(loc="left")
+    kept = figures_microworld.draw_share_kept(made(), 0.95)
+    assert len(kept.axes) == 1 and len(kept.axes[0].get_lines()) == len(WORLDS) + 1
+    assert "5 factors" in kept.alt
+    rows = made()
+    with pytest.raises(InputError, match="nothing to draw"):
+        figures_microworld.draw_share_kept(rows[rows["metric"] == "knee"], 0.95)
