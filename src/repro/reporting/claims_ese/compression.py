@@ -64,19 +64,19 @@ def map_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def agreement_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """By size and line: how much of the length the prefix keeps, and both measures ×100 with intervals."""
+    """By size and line: share of the length in the prefix, and both measures ×100 with intervals; means over seeds."""
     names = {"kept_length": "length kept, %", **MEASURES}
     own = rows[rows["metric"].isin(list(names))]
-    own = own.assign(
-        cell=[_cell(row) for row in own.itertuples()], order=[rank(method) for method in own["method"]]
-    )  # fmt: skip
-    table = own.pivot_table(
-        index=["backbone", "dim", "order", "method"], columns="metric", values="cell", aggfunc="first"
-    )
-    table = table.reset_index().drop(columns="order").rename_axis(columns=None)
-    return table[["backbone", "dim", "method", *names]].rename(columns={**names, "dim": "dims", "method": "line"})
+    means = own.groupby(["backbone", "dim", "method", "metric"], sort=False)[["value", "ci_low", "ci_high"]].mean()
+    lines: dict[tuple[str, int, str], dict[str, object]] = {}
+    for (backbone, dim, method, metric), row in means.iterrows():
+        line = lines.setdefault((backbone, dim, method), {"backbone": backbone, "dims": int(dim), "line": method})
+        line[names[metric]] = _cell(row)
+    backbones = list(dict.fromkeys(backbone for backbone, _, _ in lines))
+    ordered = sorted(lines, key=lambda key: (backbones.index(key[0]), key[1], rank(key[2])))
+    return pd.DataFrame([lines[key] for key in ordered], columns=["backbone", "dims", "line", *names.values()])
 
 
-def _cell(row: object) -> str:
-    value, low, high = (100 * float(getattr(row, c)) for c in ("value", "ci_low", "ci_high"))
+def _cell(row: pd.Series) -> str:
+    value, low, high = (100 * float(row[c]) for c in ("value", "ci_low", "ci_high"))
     return f"{value:.1f}" if pd.isna(low) else f"{value:.1f} [{low:.1f}, {high:.1f}]"
