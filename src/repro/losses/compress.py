@@ -104,7 +104,7 @@ def compress_target(
             "detach X (stop_gradient=True) or use 'eigh'"
         )
     X = X if X.dtype == torch.float64 else X.float()
-    if not bool(torch.isfinite(X).all()):
+    if not bool(torch.isfinite(X.sum())):
         return X.new_full((len(X), size), float("nan"))  # no decomposition: the loss is not finite, and says so
     with torch.autocast(X.device.type, enabled=False):
         if strategy == "embeddings":
@@ -123,15 +123,15 @@ def compress_target(
 
 def dependency_matrix(X: Tensor) -> Tensor:
     """Eq. 3 for a batch: A = softmax(XᵀX/√D) (D, D), each row summing to 1; X (B, D) are the rows of one process."""
-    Y = gather_with_grad(X).mT / X.shape[1] ** 0.25  # (D, WB)
+    Y = gather_with_grad(X) / X.shape[1] ** 0.25  # (WB, D)
     if Y.requires_grad or Y.is_cuda:
-        return torch.softmax(Y @ Y.mT, dim=-1)
-    size, blocks = len(Y), 6  # symmetric: little more than half of the product is needed
-    width, Y = -(-size // blocks), Y.contiguous()
+        return torch.softmax(Y.mT @ Y, dim=-1)
+    size, blocks = Y.shape[1], 6  # symmetric: little more than half of the product is needed
+    width = -(-size // blocks)
     G = Y.new_empty(size, size)
     for start in range(0, size, width):
         rows = slice(start, start + width)
-        torch.mm(Y[rows], Y[: rows.stop].mT, out=G[rows, : rows.stop])
+        torch.mm(Y[:, rows].mT, Y[:, : rows.stop], out=G[rows, : rows.stop])
         G[:start, rows] = G[rows, :start].mT
     return torch.softmax(G, dim=-1, out=G)
 
