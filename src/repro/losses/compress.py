@@ -104,7 +104,8 @@ def compress_target(
             "detach X (stop_gradient=True) or use 'eigh'"
         )
     X = X if X.dtype == torch.float64 else X.float()
-    if not bool(torch.isfinite(gather_with_grad(X.detach().sum().reshape(1))).all()):  # of any process: all gather below
+    sums = gather_with_grad(X.detach().sum().reshape(1))  # of all processes, which stop or gather together
+    if not bool(torch.isfinite(sums).all()):
         return X.new_full((len(X), size), float("nan"))  # no decomposition: the loss is not finite, and says so
     with torch.autocast(X.device.type, enabled=False):
         if strategy == "embeddings":
