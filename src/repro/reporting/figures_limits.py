@@ -50,7 +50,9 @@ def draw_free_limits(rows: pd.DataFrame) -> Drawing:
         if len(line) > 1:
             margins.plot(line["documents"], line["value"], color=PALETTE[5], marker="P", markersize=5)
             end = (line["documents"].iloc[-1], line["value"].iloc[-1])
-            margins.annotate(f"{dim} dims", end, xytext=(-2, 7), textcoords="offset points", ha="right", fontsize=10.5)
+            margins.annotate(
+                f"{dim} dims", end, xytext=(-12, -9), textcoords="offset points", ha="right", fontsize=10.5
+            )
     exact = curve[curve["metric"] == "margin"].sort_values("documents")
     margins.plot(exact["documents"], exact["value"], color=GREY, linestyle=DASHED, linewidth=1.8)
     margins.set_title("smallest margin", loc="left")
