@@ -110,9 +110,9 @@ def _serve(arguments: Sequence[str], environment: Mapping[str, str], folder: str
     os.setsid()  # the leader of a group, which the manager signals as a whole
     os.environ.clear()
     os.environ.update(environment)
-    os.environ["JPY_PARENT_PID"] = str(os.getppid())  # a kernel ends with its parent, here the fork server
     if folder:
         os.chdir(folder)
     from ipykernel import kernelapp
 
-    kernelapp.launch_new_instance(argv=list(arguments))
+    # a kernel ends with its parent, which here is the fork server
+    kernelapp.launch_new_instance(argv=[*arguments, f"--IPKernelApp.parent_handle={os.getppid()}"])
