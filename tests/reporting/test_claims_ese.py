@@ -165,6 +165,14 @@ def test_first_layers_above_the_threshold():
     assert [m.verdict for m in measured] == ["reproduced"] * 3, "RAW may pass with MRL"
 
 
+def test_first_layers_stand_in_the_order_of_the_lines():
+    mixed = depth(source="local").sample(frac=1, random_state=0)
+    table = claims.first_layer_table(mixed, {"net": 76.0})
+    assert table["line"].tolist() == list(LINES)
+    assert table["first layer above it"].tolist() == ["4", "4", "4", "4"] and table["of"].unique() == [4]
+    assert set(claims.first_layer_table(mixed, {"net": 99.0})["first layer above it"]) == {"none"}
+
+
 def test_two_layers_have_no_room_for_a_first_one(rows):
     two = rows[(rows["layer"].isna() | (rows["layer"] <= 2))]
     (m,) = by_claim(claims.figure3(two), "ESE-F3-1")

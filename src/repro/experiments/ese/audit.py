@@ -143,7 +143,7 @@ def constant_rows(config: TrainConfig, *, size: int, **shared: Any) -> pd.DataFr
 
     parts = [(w * part(layer)).item() / len(shallow) for w, layer in zip(weights, shallow, strict=True)]
     total = sum(parts) + (part(len(states) - 1) + loss(states[-1])).item()
-    common = {"method": CONSTANT, "backbone": config.backbone, "dim": size, "n_train": len(labels)}
+    common = {"method": CONSTANT, "backbone": config.backbone, "dim": size}
     rows = [{**common, "layer": 0, "metric": "loss_share", "value": parts[0] / total}]
     for layer in (0, len(states) - 1):
         rows += [{**common, "layer": layer, **row} for row in _of_layer(states[layer][:, :size], loss)]

@@ -3,7 +3,7 @@
 from repro.reporting.claims_ese.audit import constant_table, rank_table, repeat_table
 from repro.reporting.claims_ese.compression import agreement_table, figure7, map_table
 from repro.reporting.claims_ese.efficiency import depth_cost, depth_cost_table, equality_table, figure6, size_cost_table
-from repro.reporting.claims_ese.figures import figure3, figure4, first_layer, threshold_of
+from repro.reporting.claims_ese.figures import figure3, figure4, first_layer, first_layer_table, threshold_of
 from repro.reporting.claims_ese.leads import PRINTED_BACKBONE, by_backbone
 from repro.reporting.claims_ese.rag import flat_table, found_table, leads_table, metrics_of, printed_table3, table3
 from repro.reporting.claims_ese.table1 import table1
@@ -47,6 +47,7 @@ __all__ = [
     "figure6",
     "figure7",
     "first_layer",
+    "first_layer_table",
     "flat_table",
     "found_table",
     "grid_table",

@@ -3,6 +3,8 @@
 A layer or size of the paper's backbone is read as the same share of ours: half of the layers, ESE's compressed size.
 """
 
+from collections.abc import Mapping
+
 import pandas as pd
 
 from repro.methods import AVERAGE, ESE, MRL, RAW
@@ -16,6 +18,7 @@ from repro.reporting.claims_ese.leads import (
     last_layer,
     smallest_lead,
 )
+from repro.reporting.claims_ese.tables import rank
 from repro.reporting.estimates import Estimate, effect, estimate, mean, sameness
 from repro.reporting.verdict import Measurement
 
@@ -56,6 +59,19 @@ def first_layer(rows: pd.DataFrame, method: str, threshold: float, *, dataset: s
     low = first({layer: e.high > threshold for layer, e in at.items()})
     high = first({layer: e.low > threshold for layer, e in at.items()})
     return Estimate(float(value), max(value - low, high - value), min(e.seeds for e in at.values()))
+
+
+def first_layer_table(rows: pd.DataFrame, thresholds: Mapping[str, float], *, dataset: str = AVERAGE) -> pd.DataFrame:
+    """The first layer of every line that exceeds its backbone's threshold, the lines in their order."""
+    lines = []
+    for backbone, own in by_backbone(rows):
+        scored = own[(own["metric"] == "spearman") & (own["dataset"] == dataset)]
+        for method in sorted(scored["method"].unique(), key=rank):
+            e = first_layer(scored, method, thresholds[backbone], dataset=dataset)
+            if e is not None:
+                first = "none" if e.value > last_layer(own) else f"{e.value:.0f}"
+                lines.append((backbone, f"{thresholds[backbone]:.1f}", method, first, last_layer(own)))
+    return pd.DataFrame(lines, columns=["backbone", "threshold", "line", "first layer above it", "of"])
 
 
 def figure3(rows: pd.DataFrame, threshold: float | None = None) -> list[Measurement]:

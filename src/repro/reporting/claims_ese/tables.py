@@ -122,11 +122,11 @@ def drop_table(rows: pd.DataFrame, *, dataset: str = AVERAGE) -> pd.DataFrame:
     lines = []
     for backbone, own in by_backbone(rows):
         dropped = own[own["metric"].isin(["spearman_drop", "drop_lead"]) & (own["dataset"] == dataset)]
-        dropped = dropped[dropped["dim"] == full_dim(own)]
-        for method, part in dropped.groupby("method", sort=False):
-            if " − " not in str(method) or str(method).startswith(f"{ESE} − "):
-                layer = int(part["layer"].iloc[0])
-                lines.append((backbone, method, f"{last_layer(own)} to {layer}", shown(estimate_plain(part))))
+        at = {str(m): part for m, part in dropped[dropped["dim"] == full_dim(own)].groupby("method")}
+        for method in [*ORDER, *(f"{ESE} − {rival}" for rival in ORDER)]:
+            if method in at:
+                layers = f"{last_layer(own)} to {int(at[method]['layer'].iloc[0])}"
+                lines.append((backbone, method, layers, shown(estimate_plain(at[method]))))
     return pd.DataFrame(lines, columns=["backbone", "line", "layers", "points lost"])
 
 
