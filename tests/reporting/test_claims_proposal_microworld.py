@@ -16,6 +16,8 @@ def made(estimate=lambda f: 2.0 * f, knee=lambda f: 8.0, worlds=WORLDS):
         rows += [
             {**at, "method": "known", "metric": "participation_ratio", "value": 4.0 * f},
             {**at, "method": "known", "metric": "dimension_99", "value": 5.0 * f},
+            {**at, "method": "known", "metric": "effective_rank", "value": 10.0 * f},
+            {**at, "method": "m", "metric": "effective_rank", "value": 20.0 * f},
             {**at, "method": "m", "metric": "participation_ratio", "value": estimate(f)},
             {**at, "method": "m", "metric": "knee", "value": knee(f)},
             {**at, "method": "m", "metric": "spearman", "value": 0.5},
@@ -28,9 +30,11 @@ def made(estimate=lambda f: 2.0 * f, knee=lambda f: 8.0, worlds=WORLDS):
 
 def test_growth_is_judged_and_a_constant_knee_is_not():
     table = claims_proposal.known_dimension(made())
-    assert list(table["estimate"]) == ["participation ratio"]
-    assert table["verdict"].item() == "reproduced" and table["estimate / known"].item() == pytest.approx(0.5)
-    assert claims_proposal.known_dimension(made(lambda f: -f))["verdict"].item() == "not reproduced"
+    assert list(table["estimate"]) == ["effective rank", "participation ratio"]
+    assert list(table["verdict"]) == ["reproduced"] * 2
+    assert list(table["estimate / known"]) == pytest.approx([2.0, 0.5]), "each against its own truth"
+    falling = claims_proposal.known_dimension(made(lambda f: -f)).set_index("estimate")["verdict"]
+    assert falling["participation ratio"] == "not reproduced"
     both = claims_proposal.known_dimension(made(knee=lambda f: 8.0 + (f == 5))).set_index("estimate")["verdict"]
     assert both["knee"] == "within noise"
     assert claims_proposal.known_dimension(made(worlds=(3, 4))).empty, "two worlds make no trend"

@@ -34,21 +34,23 @@ def world_table(rows: pd.DataFrame) -> pd.DataFrame:
 def known_dimension(rows: pd.DataFrame) -> pd.DataFrame:
     """Kendall's τ over worlds of each estimate, and of the knee, with the known participation ratio; with a verdict.
 
+    The ratio is to the known value of the same measure where there is one, else to the known participation ratio.
     Fewer than three worlds, or an estimate that is one number throughout, are not judged.
     """
-    known = rows[(rows["method"] == "known") & (rows["metric"] == "participation_ratio")].set_index("setting")["value"]
+    known = rows[rows["method"] == "known"].pivot_table(index="setting", columns="metric", values="value")
     lines = []
     for (method, metric), group in rows[rows["method"] != "known"].groupby(["method", "metric"], sort=False):
         own = group.set_index("setting")["value"] if metric in (*INTRINSIC, "knee") else pd.Series(dtype=float)
-        truth = known.reindex(own.index)
+        truth = known["participation_ratio"].reindex(own.index)
         if len(own) < 3 or own.nunique() < 2:
             continue
         # τ compares order alone, so that ranks may stand for the sizes
         found = kendall_trend([int(rank) for rank in truth.rank()], own.to_numpy(float))
+        same = known.get(str(metric), known["participation_ratio"]).reindex(own.index)
         judged = Measurement("", "trend", found.value, found.low, found.high)
         lines.append(
             {"embedding": method, "estimate": NAMES[str(metric)], "verdict": judged.verdict,
              "Kendall τ with the known dimension": f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]",
-             "estimate / known": float((own / truth).median())}
+             "estimate / known": float((own / same).median())}
         )  # fmt: skip
     return pd.DataFrame(lines)
