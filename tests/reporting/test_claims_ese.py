@@ -340,22 +340,26 @@ def test_differences_sizes_weights_and_baselines(ablation):
     assert weights["learned weights"] == pytest.approx(0.8)
 
 
-def test_facts_of_a_batch_as_tables():
+def test_facts_of_a_batch_as_tables(ablation):
     common = {"method": "E4", "layer": 1, "dim": 8, "setting": "RAW, per sentence"}
     rank = {**common, "metric": "numerical_rank", "value": 4, "ci_low": 3, "ci_high": 5}
-    ranks = make_rows([rank, {**common, "metric": "second_share", "value": 0.01}], experiment="e")
-    table = claims.rank_table(ranks)
-    assert table.loc[0, ["rank, median", "smallest", "largest", "second by first"]].tolist() == [4, 3, 5, "1.0e-02"]
+    facts = [rank, {**common, "metric": "second_share", "value": 0.01}]
     metrics = ("sign_flips", "column_cosine", "last_cosine", "subspace_overlap")
-    repeats = make_rows([{"setting": "eigh", "metric": m, "value": 0.5} for m in metrics], experiment="e")
-    assert (claims.repeat_table(repeats).iloc[0, 1:] == 50).all()
+    facts += [{"setting": "eigh", "dim": 16, "metric": m, "value": 0.5} for m in metrics]
     names = ("distinct_vectors", "base_loss", "base_gradient", "shared_gradient")
-    constant = make_rows(
-        [{"layer": k, "metric": m, "value": 2.0} for k in (0, 2) for m in names]
-        + [{"layer": 0, "metric": "loss_share", "value": 0.25}], experiment="e",
-    )  # fmt: skip
-    table = claims.constant_table(constant)
-    assert table.loc[0, "share of the whole loss, %"] == 25 and table["distinct vectors"].tolist() == [2, 2]
+    facts += [{"layer": k, "metric": m, "value": 2.0} for k in (0, 2) for m in names]
+    facts += [{"layer": 0, "metric": "loss_share", "value": 0.25}]
+    of_two = [make_rows(facts, experiment="e", backbone=backbone, seed=0) for backbone in ("net", "deep")]
+    everything = pd.concat([ablation, *of_two], ignore_index=True)
+    ranks = claims.rank_table(everything)
+    assert ranks["backbone"].tolist() == ["net", "deep"]
+    assert ranks.loc[0, ["rank, median", "smallest", "largest", "second by first"]].tolist() == [4, 3, 5, "1.0e-02"]
+    repeats = claims.repeat_table(everything)
+    assert len(repeats) == 2 and (repeats.iloc[:, 3:] == 50).all(axis=None)
+    constant = claims.constant_table(everything)
+    assert constant["distinct vectors"].tolist() == [2, 2, 2, 2]
+    assert constant.loc[0, "share of the whole loss, %"] == 25 and constant.loc[1].isna().sum() == 1
+    assert claims.difference_table(of_two[0], {"a": "b"}, "live").empty, "nothing was compared"
 
 
 def test_every_claim_of_these_pages_is_judged_or_said_to_be_absent(rows, ablation):

@@ -1,28 +1,34 @@
-"""Tables of audit E1, E4 and E6: what one batch shows before any training."""
+"""Tables of audit E1, E4 and E6: what one batch shows before any training; rows of other kinds are passed over."""
 
 import pandas as pd
 
 
 def rank_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Numerical rank of dependency matrices by layer: median, smallest and largest, and S₂/S₁ (audit E4)."""
+    keys = ["backbone", "layer", "dim", "setting"]
     ranks, seconds = (rows[rows["metric"] == metric] for metric in ("numerical_rank", "second_share"))
-    ratio = seconds.set_index(["layer", "setting"])["value"]
-    lines = [
-        {"layer": r.layer, "size": r.dim, "matrix": r.setting, "rank, median": int(r.value),
-         "smallest": int(r.ci_low), "largest": int(r.ci_high), "second by first": f"{ratio[r.layer, r.setting]:.1e}"}
-        for r in ranks.itertuples()
-    ]  # fmt: skip
-    return pd.DataFrame(lines)
+    found = ranks.groupby(keys, sort=False).agg(
+        median=("value", "median"), smallest=("ci_low", "min"), largest=("ci_high", "max")
+    )
+    ratio = seconds.groupby(keys, sort=False)["value"].mean()
+    table = found.astype(int).assign(ratio=[f"{ratio[key]:.1e}" for key in found.index]).reset_index()
+    return table.rename(
+        columns={"dim": "size", "setting": "matrix", "median": "rank, median", "ratio": "second by first"}
+    )
 
 
 def repeat_table(rows: pd.DataFrame) -> pd.DataFrame:
     """How far two calls on one batch agree, a line per decomposition (audit E6)."""
     names = {
-        "sign_flips": "components that change sign, %", "column_cosine": "cosine of equal components, median, %",
-        "last_cosine": "the last one's, %", "subspace_overlap": "overlap of the two spaces, %",
-    }  # fmt: skip
-    table = 100 * rows.pivot_table(index="setting", columns="metric", values="value", sort=False)[list(names)]
-    return table.reset_index().rename(columns={"setting": "decomposition", **names}).rename_axis(columns=None)
+        "sign_flips": "components that change sign, %",
+        "column_cosine": "cosine of equal components, median, %",
+        "last_cosine": "the last one's, %",
+        "subspace_overlap": "overlap of the two spaces, %",
+    }
+    own = rows[rows["metric"].isin(list(names))]
+    table = 100 * own.pivot_table(index=["backbone", "dim", "setting"], columns="metric", values="value", sort=False)
+    table = table.reindex(columns=list(names)).reset_index()
+    return table.rename(columns={"dim": "k", "setting": "decomposition", **names}).rename_axis(columns=None)
 
 
 def constant_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -34,7 +40,9 @@ def constant_table(rows: pd.DataFrame) -> pd.DataFrame:
         "shared_gradient": "by what all texts share",
         "loss_share": "share of the whole loss, %",
     }
-    table = rows.pivot_table(index="layer", columns="metric", values="value")[list(names)]
+    own = rows[rows["metric"].isin(list(names))]
+    table = own.pivot_table(index=["backbone", "layer"], columns="metric", values="value", sort=False)
+    table = table.reindex(columns=list(names))
     table["loss_share"] *= 100
     for gradient in ("base_gradient", "shared_gradient"):
         table[gradient] = [f"{v:.0e}" for v in table[gradient]]

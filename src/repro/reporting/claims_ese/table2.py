@@ -176,7 +176,7 @@ def difference_table(rows: pd.DataFrame, references: Mapping[str, str], kind: st
                 line[f"{kind}, {dim} dims"] = shown(estimate_plain(at)) if len(at) else MISSING
             if len(own):
                 lines.append(line)
-    return pd.DataFrame(lines)
+    return pd.DataFrame(lines, columns=["variant", "against", "place", *(f"{kind}, {dim} dims" for dim in dims)])
 
 
 def weight_table(rows: pd.DataFrame) -> pd.DataFrame:
