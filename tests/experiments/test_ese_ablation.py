@@ -91,7 +91,7 @@ def test_what_is_read_keeps_what_counts():
 def test_menus_of_the_profiles():
     assert "E5 embeddings, centred" not in ese.menu("embedded") and ese.menu("gpu") == list(ese.VARIANTS)
     assert ese.menu("embedded", ["default"]) == ["default"]
-    assert ese.sweep("embedded", 128) == [4, 64]
+    assert ese.sweep("embedded", 128) == [64]
     assert ese.sweep("gpu", 768) == [16, 32, 64, 256, 512, 768]
     assert ese.sweep("gpu", 128, [3]) == [3]
 
@@ -103,6 +103,7 @@ def test_equal_trainings_are_one(lines):
     assert at["uniform weights"].identity == at["default"].identity
     assert len({own.identity for own in lines}) == len(lines) - 1
     assert (at["k = 8"].config.dim, at["default"].config.dim) == (8, 4)
+    assert at["as released"].config.espresso == ESPRESSO_FORMS["code"], "as Table 1 trains it"
 
 
 def test_repeated_sizes_and_unknown_variants_are_refused(base, store):
@@ -118,6 +119,8 @@ def test_comparisons_are_those_of_the_table_the_figure_and_the_audit():
     assert {("learned weights", "default"), ("default", "uniform weights")} <= found
     assert ("E6 randomised", "E4 one matrix per batch") in found
     assert {("default", "k = 2"), ("k = 2", RAW), ("k = 2", MRL), ("default", MRL)} <= found
+    gap = ["default", "no compression", "uniform weights"]
+    assert {("default", "no compression"), ("default", "uniform weights")} <= set(comparisons(gap))
     assert all(set(pair) <= {RAW, "default"} for pair in comparisons([RAW, "default"]))
 
 

@@ -289,8 +289,20 @@ def test_the_order_of_targets_is_judged_step_by_step(ablation):
     found = by_claim(claims.table2(ablation), "ESE-T2-1")
     assert [m.value for m in found[:3]] == pytest.approx([2.0, 1.0, 1.0])
     dearest = next(m for m in found if m.paper is not None)
-    assert dearest.paper == 15.29 and dearest.value == pytest.approx(17.0) and dearest.verdict == "reproduced"
+    assert (
+        dearest.paper == pytest.approx(15.29)
+        and dearest.value == pytest.approx(17.0)
+        and dearest.verdict == "reproduced"
+    )
     assert found[-1].value == pytest.approx(16.0) and "costs the shallow layers more" in found[-1].what
+
+
+def test_an_order_with_gaps_is_judged_between_those_that_were_tried(ablation):
+    fewer = ablation[~ablation["method"].str.contains("max-k|embeddings")]
+    extra = ablation[ablation["method"] == "embeddings − max-k"].assign(method="default − no compression")
+    found = by_claim(claims.table2(pd.concat([fewer, extra], ignore_index=True)), "ESE-T2-1")
+    assert [m.what.split(": ")[1] for m in found[:2]] == ["default less no compression"] * 2
+    assert found[1].paper == pytest.approx(66.27 - 50.18) and len(found) == 3
 
 
 def test_the_order_of_weights_differs_between_the_places(ablation):

@@ -22,8 +22,7 @@ COMPRESSION = (ESE_DEFAULT, "embeddings", "max-k", "no compression")
 LAST_WEIGHTS = ("learned weights", ESE_DEFAULT, "uniform weights")
 SHALLOW_WEIGHTS = (ESE_DEFAULT, "learned weights", "uniform weights")
 PLACES = {"last layer": AVERAGE, SHALLOW_TITLE: SHALLOW_AVERAGE}
-DEAREST = 15.29
-"""points that the shallow layers lose without compression, against max-k, as printed"""
+NONE = "no compression"
 SIZE = size_variant(0)[:-1]
 
 
@@ -37,13 +36,18 @@ def table2(rows: pd.DataFrame, coinciding: Mapping[str, str] | None = None) -> l
     same = dict(coinciding or {})
     found = []
     for backbone, own in by_backbone(rows):
+        tried = [variant for variant in COMPRESSION if (own["method"] == variant).any()]
         for place in PLACES:
-            for a, b in pairwise(COMPRESSION):
-                paper = DEAREST if (b, place) == ("no compression", SHALLOW_TITLE) else None
+            for a, b in pairwise(tried):
+                paper = printed_cost(a) if (b, place) == (NONE, SHALLOW_TITLE) else None
                 found += _order("ESE-T2-1", backbone, own, a, b, place, same, paper)
             for a, b in pairwise(LAST_WEIGHTS if place == "last layer" else SHALLOW_WEIGHTS):
                 found += _order("ESE-T2-2", backbone, own, a, b, place, same)
-        excess = estimate_of(own, "shallow_excess", "max-k − no compression", dim=full_dim(own))
+        excess = (
+            estimate_of(own, "shallow_excess", f"{tried[-2]} − {NONE}", dim=full_dim(own))
+            if NONE in tried[1:]
+            else None
+        )
         if excess is not None:
             what = f"{backbone}: what leaving compression out costs the shallow layers more than the last one"
             found.append(effect("ESE-T2-1", excess, what))
@@ -74,6 +78,12 @@ def _lead_either_way(rows: pd.DataFrame, a: str, b: str, place: str) -> Estimate
     return None if opposite is None else Estimate(-opposite.value, opposite.half, opposite.seeds)
 
 
+def printed_cost(variant: str) -> float:
+    """Points that the shallow layers lose, as printed, from a variant to no compression."""
+    at = printed_variants().query("dataset == @SHALLOW_AVERAGE").drop_duplicates("method").set_index("method")["value"]
+    return float(100 * (at[variant] - at[NONE]))
+
+
 def sizes_of(rows: pd.DataFrame) -> dict[int, str]:
     """Compressed sizes that were tried, the default's among them, with their variants."""
     sized = (rows["method"] == ESE_DEFAULT) | rows["method"].str.startswith(SIZE)
@@ -85,7 +95,7 @@ def _rises_and_falls(backbone: str, rows: pd.DataFrame) -> list[Measurement]:
     """The default's lead over the smallest and over the largest size tried."""
     sizes = sizes_of(rows)
     own = next((size for size, method in sizes.items() if method == ESE_DEFAULT), None)
-    if own is None or len(sizes) < 3:
+    if own is None:
         return []
     found = []
     for side, size in (("smallest", min(sizes)), ("largest", max(sizes))):
