@@ -1,6 +1,8 @@
 """What every test stands on: a store of its own, one thread, and a tiny random BERT in place of a trained one."""
 
+import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -109,3 +111,24 @@ def python(tmp_path: Path) -> Callable[..., subprocess.Popen]:
         if process.poll() is None:
             process.kill()
         process.communicate()
+
+
+@pytest.fixture
+def two_processes(python: Callable[..., subprocess.Popen]) -> Callable[..., list]:
+    """Run a script as rank 0 and rank 1, given its rank and any arguments; the last line of JSON that each prints."""
+
+    def run(code: str, *arguments: object) -> list:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        meeting = {
+            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2",
+            "ACCELERATE_USE_CPU": "true", "CUDA_VISIBLE_DEVICES": "",
+        }  # fmt: skip
+        started = [python(code, rank, *arguments, RANK=str(rank), LOCAL_RANK=str(rank), **meeting) for rank in range(2)]
+        outputs = [process.communicate(timeout=120) for process in started]
+        for process, (_, errors) in zip(started, outputs, strict=True):
+            assert process.returncode == 0, errors
+        return [json.loads(out.splitlines()[-1]) for out, _ in outputs]
+
+    return run

@@ -1,8 +1,5 @@
 """Two processes must train like one with the whole batch: the loss, its gradient, and the weights after many steps."""
 
-import json
-import socket
-
 import pytest
 import torch
 from torch import nn
@@ -42,39 +39,19 @@ print(json.dumps({
 """
 
 
-@pytest.fixture
-def two_processes(python):
-    """What each of two processes prints; they meet through gloo."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    meeting = {
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port),
-        "WORLD_SIZE": "2",
-        "LOCAL_WORLD_SIZE": "2",
-        "ACCELERATE_USE_CPU": "true",
-        "CUDA_VISIBLE_DEVICES": "",
-    }
-    started = [python(SHARED, rank, RANK=str(rank), LOCAL_RANK=str(rank), **meeting) for rank in range(2)]
-    outputs = [process.communicate(timeout=120) for process in started]
-    for process, (_, errors) in zip(started, outputs, strict=True):
-        assert process.returncode == 0, errors
-    return [json.loads(out.splitlines()[-1]) for out, _ in outputs]
-
-
 def test_two_processes_equal_one_large_batch(two_processes):
+    both = two_processes(SHARED)
     z1, z2, z_neg = torch.randn(3, 6, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     inputs = [z.clone().requires_grad_() for z in (z1, z2, z_neg)]
     mask = duplicate_mask(torch.tensor([0, 1, 2, 0, 3, 1]))
     loss = info_nce(inputs[0], inputs[1], temperature=0.3, z_neg=inputs[2], mask=mask)
     gradients = torch.autograd.grad(loss, inputs)
 
-    assert [row for found in two_processes for row in found["mask"]] == mask.tolist()
-    assert sum(found["loss"] for found in two_processes) / 2 == pytest.approx(loss.item(), rel=1e-12)
+    assert [row for found in both for row in found["mask"]] == mask.tolist()
+    assert sum(found["loss"] for found in both) / 2 == pytest.approx(loss.item(), rel=1e-12)
     for i, gradient in enumerate(gradients):
         # every process minimises its own loss; the mean over processes is the large batch's
-        parts = torch.cat([torch.tensor(found["gradients"][i], dtype=torch.float64) for found in two_processes]) / 2
+        parts = torch.cat([torch.tensor(found["gradients"][i], dtype=torch.float64) for found in both]) / 2
         torch.testing.assert_close(parts, gradient, rtol=1e-9, atol=1e-12)
 
     torch.manual_seed(0)
@@ -87,9 +64,9 @@ def test_two_processes_equal_one_large_batch(two_processes):
     untrained = module.weight.detach().clone()
     train(module, loss_at, LoopConfig(steps=8, learning_rate=0.05), progress=False)
     assert (module.weight - untrained).abs().max() > 0.05
-    for found in two_processes:
+    for found in both:
         torch.testing.assert_close(torch.tensor(found["weights"], dtype=torch.float64), module.weight.detach())
-    assert two_processes[0]["weights"] == two_processes[1]["weights"]
+    assert both[0]["weights"] == both[1]["weights"]
 
 
 def test_a_process_alone_gathers_nothing():

@@ -1,8 +1,5 @@
 """AnglE and ESE on two processes must give the loss and the gradient of one large batch."""
 
-import json
-import socket
-
 import pytest
 import torch
 
@@ -61,24 +58,8 @@ print(json.dumps(values_and_gradients(torch.cat([mine, 6 + mine, 12 + mine]))))
 )
 
 
-def test_two_processes_equal_one_large_batch(python):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    meeting = {
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port),
-        "WORLD_SIZE": "2",
-        "LOCAL_WORLD_SIZE": "2",
-        "ACCELERATE_USE_CPU": "true",
-        "CUDA_VISIBLE_DEVICES": "",
-    }
-    started = [python(SHARED, rank, RANK=str(rank), LOCAL_RANK=str(rank), **meeting) for rank in range(2)]
-    outputs = [process.communicate(timeout=120) for process in started]
-    for process, (_, errors) in zip(started, outputs, strict=True):
-        assert process.returncode == 0, errors
-    two = [json.loads(out.splitlines()[-1]) for out, _ in outputs]
-
+def test_two_processes_equal_one_large_batch(two_processes):
+    two = two_processes(SHARED)
     here: dict = {}
     exec(LOSSES, here)
     one = here["values_and_gradients"](torch.arange(18))

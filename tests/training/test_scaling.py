@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 from dataclasses import replace
 
 import numpy as np
@@ -281,7 +280,7 @@ from repro.objectives import ESPRESSO_FORMS
 from repro.training.scaling import train_scaling
 pairs = like_or_unlike(data.load("nli", split="train", source="microworld"), 96)
 found = {}
-for name, given in json.loads(sys.argv[1]).items():
+for name, given in json.loads(sys.argv[2]).items():
     config = TrainConfig(**{**given, "espresso": ESPRESSO_FORMS.get(name, ESPRESSO_FORMS["paper"])})
     trained = train_scaling(config, pairs, lambda encoder, readout: 0.0, progress=False)
     found[name] = trained.encoder.encode(["a cook", "the driver slept"]).tolist()
@@ -289,22 +288,11 @@ print(json.dumps(found))
 """
 
 
-def test_two_processes_train_like_one(config, pairs, python):
+def test_two_processes_train_like_one(config, pairs, two_processes):
     shared = {"objective": "ese", "corpus": "nli", "backbone": config.backbone, "dim": 8, "pooling": "mean"}
     shared |= {"batch_size": 16, "learning_rate": 1e-3, "check_every": 0, "save_every": 0, "dropout": 0.0}
     plain = {"angle": {**shared, "objective": "angle"}, "paper": shared, "code": shared}
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    meeting = {
-        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2",
-        "ACCELERATE_USE_CPU": "true", "CUDA_VISIBLE_DEVICES": "",
-    }  # fmt: skip
-    started = [python(SHARED, json.dumps(plain), RANK=str(rank), LOCAL_RANK=str(rank), **meeting) for rank in range(2)]
-    outputs = [process.communicate(timeout=120) for process in started]
-    for process, (_, errors) in zip(started, outputs, strict=True):
-        assert process.returncode == 0, errors
-    first, second = (json.loads(out.splitlines()[-1]) for out, _ in outputs)
+    first, second = two_processes(SHARED, json.dumps(plain))
     texts = ["a cook", "the driver slept"]
     untrained = SentenceEncoder.load(config.backbone, pooling="mean").encode(texts)
     for name, given in plain.items():
