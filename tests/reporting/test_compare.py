@@ -14,6 +14,7 @@ from repro.reporting.compare import (
     verdict_frame,
     write_verdicts,
 )
+from repro.reporting.console import experiment_lines
 from repro.reporting.verdict import OUTCOMES, Measurement
 from repro.rows import make_rows
 from repro.types import InputError
@@ -116,3 +117,10 @@ def test_where_rows_come_from():
     assert said["seeds"] == "0, 1" and said["data_source"] == "local" and said["backbone"] == "repro-tiny"
     with pytest.raises(InputError, match="no rows"):
         source_of(pd.DataFrame())
+
+
+def test_the_terminal_sets_each_network_of_ese_beside_the_printed_one():
+    lines = list(experiment_lines("ese_table1"))
+    assert any("bge-base-en-v1.5 as printed, repro-tiny as recorded" in line for line in lines)
+    raw = next(line.split() for line in lines if line.split()[:2] == ["RAW", "Avg."])
+    assert raw[2] == "83.46" and 20 < float(raw[3]) < 80
