@@ -128,3 +128,13 @@ def test_settings_that_an_objective_does_not_read_do_not_name_another_training()
             assert (other == only_what_is_read(base)) == (name not in read), (objective, name)
         assert only_what_is_read(replace(base, seed=1)) != only_what_is_read(base)
     assert only_what_is_read(TrainConfig(dim=64)) == TrainConfig(dim=64)
+
+
+def test_the_paper_profile_takes_each_papers_network():
+    assert profile("paper").train.backbone == "roberta-base"
+    assert profile("paper", objective="nli").train.backbone == "roberta-base"
+    for objective in ("angle", "matryoshka", "ese"):
+        chosen = profile("paper", objective=objective).train
+        assert (chosen.backbone, chosen.learning_rate) == ("BAAI/bge-base-en-v1.5", 5e-5)
+        assert profile("paper", objective=objective, backbone="mine").train.backbone == "mine"
+        assert profile("embedded", objective=objective).train.backbone == "repro-tiny"

@@ -145,6 +145,8 @@ class Profile:
     """None: local files if REPRO_DATA is set, else the microworld"""
     probe_rows: int | None = None
     """rows of each split of a classification set that suites of tasks keep; None keeps all"""
+    scaling_backbone: str | None = None
+    """network of the AnglE objectives; None: that of `train`"""
 
 
 PROFILES: dict[str, Profile] = {
@@ -172,6 +174,7 @@ PROFILES: dict[str, Profile] = {
         candidates=(768, 512, 256, 128, 64, 32, 16, 8),
         seeds=(0, 1, 2),
         source="hub",
+        scaling_backbone="BAAI/bge-base-en-v1.5",
     ),
 }
 
@@ -192,7 +195,8 @@ def profile(
         InputError: for an unknown profile or field, or a value out of range.
     """
     chosen = PROFILES[one_of(name, list(PROFILES), "profile")]
-    network = backbone or chosen.train.backbone
+    own = chosen.scaling_backbone if train.get("objective") in SCALING else None
+    network = backbone or own or chosen.train.backbone
     data = one_of(source or chosen.source or chosen.train.source, get_args(DataSource), "source")
     recipe = _recipe(RECIPES, network, data)
     if train.get("objective") == "nli":
