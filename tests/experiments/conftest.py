@@ -36,3 +36,14 @@ def weights_of():
         return {path.name: path.read_bytes() for path in sorted(folder.glob("*.safetensors"))}
 
     return read
+
+
+@pytest.fixture(scope="session")
+def untrained_lines(tiny) -> list:
+    """Lines of ESE's comparison without any training: one network under three poolings stands for three methods."""
+    from repro.experiments.ese import raw_line
+    from repro.methods import ESE, MRL, RAW
+
+    base = TrainConfig(backbone=tiny, source="microworld")
+    poolings = {RAW: "cls", MRL: "mean", ESE: "last"}
+    return [replace(raw_line(replace(base, pooling=p)), method=m, backbone="tiny") for m, p in poolings.items()]

@@ -6,22 +6,14 @@ import numpy as np
 import pytest
 
 from repro import data
-from repro.config import TrainConfig
 from repro.data.limit import take
 from repro.evaluation import cosine_agreement, linear_cka
-from repro.experiments.ese import compression, raw_line
-from repro.methods import ESE, MRL, RAW
+from repro.experiments.ese import compression
+from repro.methods import ESE, MRL
 from repro.store import Store
 from repro.types import InputError
 
 rng = np.random.default_rng(0)
-
-
-@pytest.fixture(scope="module")
-def lines(tiny):
-    base = TrainConfig(backbone=tiny, source="microworld")
-    poolings = {RAW: "cls", MRL: "mean", ESE: "last"}
-    return [replace(raw_line(replace(base, pooling=p)), method=m, backbone="tiny") for m, p in poolings.items()]
 
 
 @pytest.fixture(scope="module")
@@ -57,20 +49,20 @@ def test_a_prefix_that_is_all_there_is_lies_on_its_sentence(monkeypatch):
     np.testing.assert_allclose(close.reshape(2, 20, 2).mean(1), 0, atol=1e-12)
 
 
-def test_distances(lines):
+def test_distances(untrained_lines):
     full, cut = np.array([[0.0, 0], [4, 0]]), np.array([[0.0, 3], [4, 1]])
-    joint = compression.Joint(lines[0], compression.AS_THEY_ARE, 0, full, cut)
+    joint = compression.Joint(untrained_lines[0], compression.AS_THEY_ARE, 0, full, cut)
     assert joint.distance == 2.0 and joint.share == 0.5
 
 
-def test_rows_of_maps(lines):
+def test_rows_of_maps(untrained_lines):
     def joint(line, form, seed, distance):
         full = np.array([[0.0, 0], [2, 0]])
         return compression.Joint(line, form, seed, full, full + np.array([0, distance]))
 
     maps = [
         joint(line, form, seed, i + 1 + 0.1 * seed * (i - 1))
-        for i, line in enumerate(lines) for form in compression.FORMS for seed in (0, 1, 2)
+        for i, line in enumerate(untrained_lines) for form in compression.FORMS for seed in (0, 1, 2)
     ]  # fmt: skip
     rows = compression.map_rows(maps, dim=4, experiment="e", seed=0)
     each = rows[(rows["metric"] == "map_distance") & (rows["method"] == ESE)]
@@ -86,7 +78,7 @@ def test_rows_of_maps(lines):
     assert alone.loc[alone["metric"] == "map_distance_lead", "ci_low"].isna().all()
 
 
-def test_every_line_form_and_seed_has_a_map(lines, pairs, monkeypatch):
+def test_every_line_form_and_seed_has_a_map(untrained_lines, pairs, monkeypatch):
     seen = []
 
     def flat(X, dim, *, seed, centre, perplexity):
@@ -95,20 +87,22 @@ def test_every_line_form_and_seed_has_a_map(lines, pairs, monkeypatch):
 
     monkeypatch.setattr(compression, "joint_map", flat)
     texts = list(pairs.texts1[:6])
-    maps = compression.map_lines(lines[:2], texts, Store(), dim=4, seeds=[3, 5], progress=False)
+    maps = compression.map_lines(untrained_lines[:2], texts, Store(), dim=4, seeds=[3, 5], progress=False)
     assert [(m.line.method, m.form, m.seed) for m in maps] == [
-        (line.method, form, seed) for line in lines[:2] for form in compression.FORMS for seed in (3, 5)
+        (line.method, form, seed) for line in untrained_lines[:2] for form in compression.FORMS for seed in (3, 5)
     ]
     assert seen == 2 * [(3, False), (5, False), (3, True), (5, True)]
     np.testing.assert_array_equal(maps[0].cut - maps[0].full, np.full((6, 2), 12.0))
     with pytest.raises(InputError, match="unknown form of a map 'round'"):
-        compression.map_lines(lines, texts, Store(), dim=4, seeds=[0], forms=["round"], progress=False)
+        compression.map_lines(untrained_lines, texts, Store(), dim=4, seeds=[0], forms=["round"], progress=False)
 
 
-def test_agreement_rows_are_the_measures(lines, pairs):
-    rows = compression.agreement_rows(lines, pairs, Store(), dims=[4, 32], seed=0, progress=False, experiment="e")
+def test_agreement_rows_are_the_measures(untrained_lines, pairs):
+    rows = compression.agreement_rows(
+        untrained_lines, pairs, Store(), dims=[4, 32], seed=0, progress=False, experiment="e"
+    )
     texts = list(dict.fromkeys(pairs.texts1 + pairs.texts2))
-    X = lines[2].encoder().encode(texts)
+    X = untrained_lines[2].encoder().encode(texts)
     sides = [[texts.index(a), texts.index(b)] for a, b in zip(pairs.texts1, pairs.texts2, strict=True)]
     at = rows[rows["method"] == ESE].set_index(["metric", "dim"])
     assert at.loc[("cosine_agreement", 4), "value"] == pytest.approx(cosine_agreement(X[:, :4], X, sides), abs=1e-6)
@@ -120,11 +114,11 @@ def test_agreement_rows_are_the_measures(lines, pairs):
     own = rows[rows["metric"].isin(["cosine_agreement", "linear_cka"]) & (rows["dim"] == 4)]
     assert ((own["ci_low"] < own["ci_high"]) & (own["ci_high"] <= 1)).all()
     with pytest.raises(InputError, match="dim is 33: expected 1 to 32"):
-        compression.agreement_rows(lines, pairs, Store(), dims=[33], progress=False)
+        compression.agreement_rows(untrained_lines, pairs, Store(), dims=[33], progress=False)
 
 
-def test_leads_are_paired(lines, pairs):
-    twins = [lines[1], replace(lines[1], method=ESE)]
+def test_leads_are_paired(untrained_lines, pairs):
+    twins = [untrained_lines[1], replace(untrained_lines[1], method=ESE)]
     rows = compression.agreement_rows(twins, pairs, Store(), dims=[8], seed=0, progress=False)
     leads = rows[rows["metric"].str.endswith("_lead")]
     assert len(leads) == 2 and (leads[["value", "ci_low", "ci_high"]] == 0).all(axis=None)

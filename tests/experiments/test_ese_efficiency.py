@@ -1,7 +1,5 @@
 """Figure 6's experiment: what is timed and how often, that shallow reads stop, and what ratios are made of."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -13,13 +11,6 @@ from repro.experiments.ese import clock, efficiency, raw_line
 from repro.methods import ESE, MRL, RAW
 from repro.store import Store
 from repro.types import InputError
-
-
-@pytest.fixture(scope="module")
-def lines(tiny):
-    base = TrainConfig(backbone=tiny, source="microworld")
-    poolings = {RAW: "cls", MRL: "mean", ESE: "last"}
-    return [replace(raw_line(replace(base, pooling=p)), method=m, backbone="tiny") for m, p in poolings.items()]
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +52,9 @@ def test_the_fastest_try_of_a_round_counts(monkeypatch):
     np.testing.assert_allclose(clock.in_turns({"a": lambda: run}, 2, tries=2)["a"], [2.0, 4.0])
 
 
-def test_every_depth_and_size_of_every_line_is_timed(lines, pool):
+def test_every_depth_and_size_of_every_line_is_timed(untrained_lines, pool):
     pytest.importorskip("faiss", reason="the extra eval brings it")
-    timed = efficiency.time_lines(lines, pool[:5], pool, Store(), stored=200, dims=[4, 8], repeats=2)
+    timed = efficiency.time_lines(untrained_lines, pool[:5], pool, Store(), stored=200, dims=[4, 8], repeats=2)
     assert set(timed.encode) == {(i, layer) for i in range(3) for layer in (1, 2)}
     assert set(timed.search) == {(i, dim) for i in range(3) for dim in (4, 8, 32)} and timed.last == 2
     assert all(
@@ -81,12 +72,12 @@ def test_every_depth_and_size_of_every_line_is_timed(lines, pool):
     assert (rows.loc[rows["metric"] == "size_ratio", "dim"] == 4).all()
 
 
-def test_lines_of_other_shapes_and_empty_texts_are_refused(lines, pool):
+def test_lines_of_other_shapes_and_empty_texts_are_refused(untrained_lines, pool):
     with pytest.raises(InputError, match="0 texts and 40 stored ones"):
-        efficiency.time_lines(lines, [], pool, Store(), stored=10)
+        efficiency.time_lines(untrained_lines, [], pool, Store(), stored=10)
     shallow = raw_line(TrainConfig(backbone="repro-tiny", source="microworld"))
     with pytest.raises(InputError, match="time networks of one shape together"):
-        efficiency.time_lines([lines[0], shallow], pool[:2], pool, Store(), stored=10)
+        efficiency.time_lines([untrained_lines[0], shallow], pool[:2], pool, Store(), stored=10)
 
 
 def test_a_ratio_is_made_within_rounds():
@@ -111,15 +102,15 @@ def test_stored_vectors_are_near_theirs_but_never_equal():
         efficiency.repeated(X, 0)
 
 
-def test_a_shallow_read_runs_no_later_block(lines, pool):
-    assert efficiency.blocks_run(lines[0], pool[:1]) == {1: 1, 2: 2}
+def test_a_shallow_read_runs_no_later_block(untrained_lines, pool):
+    assert efficiency.blocks_run(untrained_lines[0], pool[:1]) == {1: 1, 2: 2}
 
 
-def test_quality_is_spearman_at_every_layer(lines):
+def test_quality_is_spearman_at_every_layer(untrained_lines):
     pairs = take(data.load("stsb", source="microworld"), 60)
-    rows = efficiency.quality_rows(lines[:2], pairs, Store(), seed=0, progress=False)
+    rows = efficiency.quality_rows(untrained_lines[:2], pairs, Store(), seed=0, progress=False)
     assert len(rows) == 4 and set(rows["layer"]) == {1, 2} and set(rows["dim"]) == {32}
-    X1, X2 = (lines[1].encoder().encode(texts, layer=1) for texts in (pairs.texts1, pairs.texts2))
+    X1, X2 = (untrained_lines[1].encoder().encode(texts, layer=1) for texts in (pairs.texts1, pairs.texts2))
     own = rows[(rows["method"] == MRL) & (rows["layer"] == 1)].iloc[0]
     assert own["value"] == pytest.approx(sts_spearman(X1, X2, pairs.scores), abs=1e-6)
     assert own["ci_low"] < own["value"] < own["ci_high"]

@@ -206,6 +206,18 @@ def test_each_question_with_one_paragraph_is_answered_once(echo, searches, asked
     assert len(Echo.asked) > len(pairs)  # another generator answers anew
 
 
+def test_other_weights_under_the_same_name_answer_anew(echo, tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "model.safetensors").write_bytes(b"first")
+    prompts, store = [generated.PROMPT.format(context="a b", question="c")], Store()
+    for _ in range(2):
+        generated.generate_once(prompts, str(tmp_path), store, progress=False)
+    assert len(Echo.asked) == 1
+    (tmp_path / "model.safetensors").write_bytes(b"second")
+    generated.generate_once(prompts, str(tmp_path), store, progress=False)
+    assert len(Echo.asked) == 2
+
+
 def test_the_prompt_is_the_papers():
     text = generated.PROMPT.format(context="C", question="Q")
     assert text.startswith("As an advanced QA system, your role is") and text.endswith("so on and so forth.\n\nOutput:")

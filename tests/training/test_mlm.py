@@ -102,7 +102,7 @@ def small():
     )  # fmt: skip
 
 
-def test_pre_training_beats_counting_words_and_resumes_to_the_same_bytes(small, tmp_path, monkeypatch):
+def test_pre_training_beats_counting_words_and_resumes_to_the_same_bytes(small, tmp_path, monkeypatch, killed):
     torch.set_num_threads(1)
     sentences = data.load("wiki", source="microworld", limit=3000).texts
     whole, history, figures = pretrain(sentences, small, progress=False)
@@ -110,15 +110,8 @@ def test_pre_training_beats_counting_words_and_resumes_to_the_same_bytes(small, 
     assert figures["dev_loss"] < figures["unigram_loss"] < math.log(VOCABULARY)
     assert len(history.losses) == figures["steps"] == 276  # 2,970 sentences kept
 
-    steps = iter(range(25))
-
-    def killed(*args):
-        if next(steps, None) is None:
-            raise KeyboardInterrupt
-        return mlm_loss(*args)
-
     state = tmp_path / "state.safetensors"
-    monkeypatch.setattr(mlm, "mlm_loss", killed)
+    monkeypatch.setattr(mlm, "mlm_loss", killed(mlm_loss, at=26))
     with pytest.raises(KeyboardInterrupt):
         pretrain(sentences, small, state_path=state, progress=False)
     monkeypatch.setattr(mlm, "mlm_loss", mlm_loss)

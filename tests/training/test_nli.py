@@ -57,20 +57,11 @@ def test_the_same_configuration_gives_the_same_bytes(config, pairs):
     assert other.history.losses != first.history.losses
 
 
-def test_a_killed_run_resumes_to_the_same_bytes(config, pairs, tmp_path):
+def test_a_killed_run_resumes_to_the_same_bytes(config, pairs, tmp_path, killed):
     whole = train_nli(config, pairs, spread, progress=False)
-    calls = 0
-
-    def dies(encoder, readout):
-        nonlocal calls
-        calls += 1
-        if calls == 6:
-            raise KeyboardInterrupt
-        return spread(encoder, readout)
-
     options = {"state_path": tmp_path / "state.safetensors", "save_every": 3, "progress": False}
     with pytest.raises(KeyboardInterrupt):
-        train_nli(config, pairs, dies, **options)
+        train_nli(config, pairs, killed(spread, at=6), **options)
     resumed = train_nli(config, pairs, spread, **options)
     assert resumed.history.resumed_at > 0
     assert bytes_of(resumed.encoder) == bytes_of(whole.encoder)

@@ -245,21 +245,12 @@ def test_the_same_configuration_gives_the_same_bytes(config, pairs, objective, f
 
 
 @pytest.mark.parametrize(("objective", "form"), [("angle", "paper"), ("ese", "code"), ("ese", "learned")])
-def test_a_killed_run_resumes_to_the_same_bytes(config, pairs, objective, form, tmp_path):
+def test_a_killed_run_resumes_to_the_same_bytes(config, pairs, objective, form, tmp_path, killed):
     config = replace(config, objective=objective, epochs=4, **FORMS[form])
     whole = train(config, pairs)
-    calls = 0
-
-    def dies(encoder, readout):
-        nonlocal calls
-        calls += 1
-        if calls == 6:
-            raise KeyboardInterrupt
-        return spread(encoder, readout)
-
     options = {"state_path": tmp_path / "state.safetensors", "save_every": 3}
     with pytest.raises(KeyboardInterrupt):
-        train(config, pairs, dies, **options)
+        train(config, pairs, killed(spread, at=6), **options)
     resumed = train(config, pairs, **options)
     assert resumed.history.resumed_at > 0
     assert bytes_of(resumed.encoder) == bytes_of(whole.encoder)

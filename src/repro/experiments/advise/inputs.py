@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -134,9 +133,3 @@ def _row(text: str, n: int, path: Path, line: int) -> int:
     if not 0 <= row < n:
         raise InputError(f"{path} line {line}: row {row}: expected 0 to {n - 1}")
     return row
-
-
-def summary(case: Case) -> dict[str, Any]:
-    """Sizes of a case, for a first line of output."""
-    X = next(reversed(case.versions.values()))
-    return {"rows": len(X[case.fit_rows]), "dim": X.shape[1], "layers": [k for k in case.versions if k is not None]}

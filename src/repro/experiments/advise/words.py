@@ -29,16 +29,18 @@ def explanation(advice: Advice) -> list[str]:
     lines = []
     if advice.metric is None:
         lines.append(
-            "Predicted: Spearman correlation of similarities before and after, if embeddings were Gaussian; principal "
-            "components and truncation each from the covariance. Measured: neighbours kept."
+            "Predicted: Spearman correlation of similarities before and after, if embeddings were Gaussian, from their "
+            "covariance. Measured here (live): neighbours kept."
         )
     else:
         lines.append(
-            f"Measured: {advice.metric} at full size is {100 * advice.reference:.2f} on {advice.items:,} items; bounds "
-            f"of {100 * advice.confidence:.4g} % each, so that all ways tried together err with 5 % at most."
+            f"Measured here (live): {advice.metric} at full size is {100 * advice.reference:.2f} on {advice.items:,} "
+            f"items; bounds of {100 * advice.confidence:.4g} % each, so that all ways together err with 5 % at most."
         )
     if advice.answer is not None:
         lines.append(f"Of ten nearest neighbours {10 * advice.answer.neighbours:.1f} stay among the ten nearest.")
+    among = ", those that are judged among them" if advice.metric in ("spearman", "accuracy") else ""
+    lines.append(f"Reducers were fitted on {advice.rows:,} embeddings{among}.")
     sizes = ", ".join(f"{name} {value:.1f}" for name, value in advice.intrinsic.items())
     lines.append(f"How many directions the cloud has: {sizes}.")
     return [*lines, *(note[0].upper() + note[1:] + "." for note in advice.notes)]

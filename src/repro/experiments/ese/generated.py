@@ -13,6 +13,7 @@ from repro.data.sets import Retrieval
 from repro.evaluation.rag import exact_match
 from repro.experiments.ese.rag import Search
 from repro.models.generator import load_generator
+from repro.models.pretrained import identity
 from repro.store import Store
 
 PROMPT = (
@@ -73,11 +74,11 @@ def generate_once(
 
     A model that was told to be brief goes on with a question of its own on the next line; the answer ends before it.
     """
-    loaded, said = None, dict[str, str]()
+    loaded, said, weights = None, dict[str, str](), identity(generator)
     for start in tqdm(range(0, len(prompts), CHUNK), desc="answering", disable=not progress, leave=False):
         chunk = list(prompts[start : start + CHUNK])
         key = digest(
-            {"generator": generator, "prompts": chunk, "tokens": max_new_tokens}, code=("repro.models.generator",)
+            {"generator": weights, "prompts": chunk, "tokens": max_new_tokens}, code=("repro.models.generator",)
         )
 
         def make(target: Path, work: Path, chunk: list[str] = chunk) -> None:
