@@ -6,8 +6,10 @@ Neutral pairs are dropped, as AnglE does (Li & Li, 2024): whether they are alike
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from repro.data.limit import take
 from repro.data.sets import LabelledPairs
@@ -35,13 +37,25 @@ class Triples:
         return len(self.queries)
 
 
+def checked_labels(pairs: LabelledPairs) -> NDArray[Any]:
+    """The labels of entailment pairs (n,).
+
+    Raises:
+        InputError: for a label that is none of the three.
+    """
+    unknown = sorted({str(label) for label in pairs.labels} - {LIKE, UNLIKE, NEUTRAL})
+    if unknown:
+        raise InputError(f"{pairs.name} has the label {unknown[0]!r}: expected {UNLIKE}, {LIKE}, {NEUTRAL}")
+    return pairs.labels
+
+
 def like_or_unlike(pairs: LabelledPairs, limit: int | None = None, *, seed: int = 0) -> LabelledPairs:
     """The entailed and the contradicted pairs, `limit` of them drawn at random.
 
     Raises:
         InputError: for a label that is none of the three, or if nothing is left.
     """
-    labels = _checked(pairs)
+    labels = checked_labels(pairs)
     rows = np.flatnonzero(labels != NEUTRAL)
     if not len(rows):
         raise InputError(f"{pairs.name} has neutral pairs only: expected some labelled {LIKE} or {UNLIKE}")
@@ -64,7 +78,7 @@ def triples(pairs: LabelledPairs, limit: int | None = None, *, seed: int = 0) ->
     Raises:
         InputError: for a label that is none of the three, or if no premise has both.
     """
-    labels = _checked(pairs)
+    labels = checked_labels(pairs)
     found: dict[str, dict[str, list[str]]] = defaultdict(lambda: {LIKE: [], UNLIKE: [], NEUTRAL: []})
     for premise, hypothesis, label in zip(pairs.texts1, pairs.texts2, labels, strict=True):
         found[premise][str(label)].append(hypothesis)
@@ -84,12 +98,5 @@ def triples(pairs: LabelledPairs, limit: int | None = None, *, seed: int = 0) ->
     return Triples(pairs.name, pairs.source, pairs.split, queries, positives, negatives)
 
 
-def _checked(pairs: LabelledPairs) -> np.ndarray:
-    unknown = sorted({str(label) for label in pairs.labels} - {LIKE, UNLIKE, NEUTRAL})
-    if unknown:
-        raise InputError(f"{pairs.name} has the label {unknown[0]!r}: expected {UNLIKE}, {LIKE}, {NEUTRAL}")
-    return pairs.labels
-
-
-def _pick(texts: Sequence[str], rows: np.ndarray) -> tuple[str, ...]:
+def _pick(texts: Sequence[str], rows: NDArray[np.int64]) -> tuple[str, ...]:
     return tuple(texts[row] for row in rows)

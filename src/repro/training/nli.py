@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from repro.config import StepTwoConfig, TrainConfig
+from repro.data.entailment import LIKE, NEUTRAL, UNLIKE, checked_labels
 from repro.data.sets import LabelledPairs
 from repro.losses.nli import CLASSES, softmax_nli
 from repro.models import Pooler
@@ -23,7 +24,7 @@ from repro.training.loop import LoopConfig, train
 from repro.training.two_step import PoolerRun, two_of
 from repro.types import Array, InputError, check_same_length
 
-LABELS = {"contradiction": 0, "entailment": 1, "neutral": 2}
+LABELS = {UNLIKE: 0, LIKE: 1, NEUTRAL: 2}
 
 
 def nli_head(dim: int, seed: int) -> nn.Linear:
@@ -39,10 +40,7 @@ def label_ids(pairs: LabelledPairs) -> Tensor:
     Raises:
         InputError: for a label that is not contradiction, entailment or neutral.
     """
-    unknown = sorted({str(label) for label in pairs.labels} - set(LABELS))
-    if unknown:
-        raise InputError(f"{pairs.name} has the label {unknown[0]!r}: expected {', '.join(LABELS)}")
-    return torch.tensor([LABELS[label] for label in pairs.labels])
+    return torch.tensor([LABELS[label] for label in checked_labels(pairs)])
 
 
 def train_nli(
