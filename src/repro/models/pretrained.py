@@ -88,26 +88,43 @@ def load_causal(name_or_path: str, *, device: torch.device | str | None = None) 
     Raises:
         InputError: for an unknown name, a network that is no causal language model, or a folder without weights.
     """
-    place = locate(name_or_path)
-    careful = _careful(place)
-    where = torch.device(device) if device else default_device()
-    try:
-        dtype = torch.float32 if where.type == "cpu" else "auto"
-        model, found = transformers.AutoModelForCausalLM.from_pretrained(
-            place, use_safetensors=True, dtype=dtype, output_loading_info=True, **careful
-        )
-        tokenizer = AutoTokenizer.from_pretrained(place, **careful)
-    except (OSError, ValueError) as error:
-        raise _not_loaded("generator", name_or_path, error) from error
+    model, tokenizer, missing = _load_writer(transformers.AutoModelForCausalLM, "generator", name_or_path, device)
     if not causal_parts(model):
         raise InputError(f"{name_or_path!r} is a {type(model).__name__}: expected a causal decoder, such as Llama")
-    _check_complete(name_or_path, found["missing_keys"])
+    _check_complete(name_or_path, missing)
     stop = model.generation_config.eos_token_id
     stop = tokenizer.eos_token_id if stop is None else stop
     first = stop[0] if isinstance(stop, list) else stop
     pad = first if tokenizer.pad_token_id is None else tokenizer.pad_token_id
     model.generation_config = transformers.GenerationConfig(eos_token_id=stop, pad_token_id=pad)
-    return model.to(where).eval(), tokenizer
+    return model, tokenizer
+
+
+def load_seq2seq(name_or_path: str, *, device: torch.device | str | None = None) -> tuple[Any, Any]:
+    """An encoder-decoder that writes texts, such as Marian or T5, and its tokenizer; its own precision off the CPU.
+
+    Raises:
+        InputError: for an unknown name, a network of another kind, or a folder without weights.
+    """
+    model, tokenizer, missing = _load_writer(transformers.AutoModelForSeq2SeqLM, "translator", name_or_path, device)
+    _check_complete(name_or_path, missing)
+    return model, tokenizer
+
+
+def _load_writer(auto: Any, what: str, name: str, device: torch.device | str | None) -> tuple[Any, Any, set[str]]:
+    """A network with the head of one kind, its tokenizer, and the names of weights that the file does not hold."""
+    place = locate(name)
+    careful = _careful(place)
+    where = torch.device(device) if device else default_device()
+    try:
+        dtype = torch.float32 if where.type == "cpu" else "auto"
+        model, found = auto.from_pretrained(
+            place, use_safetensors=True, dtype=dtype, output_loading_info=True, **careful
+        )
+        tokenizer = AutoTokenizer.from_pretrained(place, **careful)
+    except (OSError, ValueError) as error:
+        raise _not_loaded(what, name, error) from error
+    return model.to(where).eval(), tokenizer, found["missing_keys"]
 
 
 def _not_loaded(what: str, name: str, error: Exception) -> InputError:
