@@ -152,7 +152,7 @@ class Profile:
 PROFILES: dict[str, Profile] = {
     "embedded": Profile(
         name="embedded",
-        train=TrainConfig(sentences=4_800, check_every=25, save_every=25),  # three checks; each costs four steps
+        train=TrainConfig(sentences=3_200, check_every=25, save_every=25),  # two checks; each costs four steps
         step_two=StepTwoConfig(check_every=20),
         dims=(2048, 256, 128, 64, 32, 16, 8, 4),
         candidates=(128, 64, 32, 16, 8),
