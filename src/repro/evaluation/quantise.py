@@ -1,0 +1,229 @@
+"""Fewer bits for each number of an embedding: codes of float16, int8, int4 or one bit, and search among them.
+
+An integer level cuts the range of each dimension on a fit set into 2^bits − 1 equal steps,
+
+    code = round((x − offset) / step),  x̂ = offset + step · code,
+
+numbers outside the range going to its nearest end. The binary level keeps the sign of x − mean (Charikar, 2002) and is
+read as ±1. Codes are packed, eight bits a byte; the codebook (offset and step) is stored once, whatever the number of
+vectors.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from repro.types import Array, InputError, check_dim, check_embeddings, one_of
+
+Codes: TypeAlias = NDArray[Any]
+"""(n, d) of a float level or int8; (n, ⌈d·bits/8⌉) bytes of int4 and binary"""
+BITS: Mapping[str, int] = MappingProxyType({"float32": 32, "float16": 16, "int8": 8, "int4": 4, "binary": 1})
+"""of each number, by level"""
+FLOATS = ("float32", "float16")
+BLOCK = 2**20
+"""numbers that are decoded at once: 4 MB"""
+
+
+@dataclass(frozen=True, eq=False)
+class Codebook:
+    """What a level learned from a fit set."""
+
+    level: str
+    offset: NDArray[np.float32]
+    """(d,): lower end of the range of an integer level, mean of the binary one, 0 of a float one"""
+    step: NDArray[np.float32]
+    """(d,): size of a step of an integer level, else 1"""
+    clipped: float
+    """share of the fit set's numbers that lie outside the range"""
+
+    @property
+    def dim(self) -> int:
+        """Numbers of a vector."""
+        return len(self.offset)
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of the codebook itself, once for all vectors."""
+        return 4 * self.dim * (0 if self.level in FLOATS else 1 if self.level == "binary" else 2)
+
+
+def vector_bytes(dim: int, level: str) -> int:
+    """Bytes of one coded vector, the bits that fill up its last byte included.
+
+    Raises:
+        InputError: for an unknown level or a dim below 1.
+    """
+    return -(-check_dim(dim) * BITS[one_of(level, list(BITS), "level")] // 8)
+
+
+def affordable_dim(budget: int, level: str) -> int:
+    """How many numbers so many bytes hold; 0 where not even one.
+
+    Raises:
+        InputError: for an unknown level or a budget below 1.
+    """
+    return 8 * check_dim(budget, what="budget") // BITS[one_of(level, list(BITS), "level")]
+
+
+def fit_codebook(X: Any, level: str, *, coverage: float = 1.0) -> Codebook:
+    """Learn range or mean of every dimension from a fit set.
+
+    Args:
+        X: embeddings (n, d).
+        level: of `BITS`.
+        coverage: share of each dimension's numbers that an integer range spans; the rest, half at either end, is
+            clipped. 1 spans them all.
+
+    Raises:
+        InputError: for unusable embeddings, an unknown level, or a share outside 0 … 1.
+    """
+    X = check_embeddings(X).astype(np.float64)
+    bits, d = BITS[one_of(level, list(BITS), "level")], X.shape[1]
+    if not 0 < coverage <= 1:
+        raise InputError(f"coverage is {coverage}: expected a share above 0, at most 1, such as 0.999")
+    offset, step = np.zeros(d), np.ones(d)
+    if level == "binary":
+        offset = X.mean(axis=0)
+    elif level not in FLOATS:
+        offset, high = np.quantile(X, [(1 - coverage) / 2, (1 + coverage) / 2], axis=0)
+        step = (high - offset) / (2**bits - 1)
+        step[step == 0] = 1  # one value in all rows: code 0 stands for it exactly
+    book = Codebook(level, offset.astype(np.float32), step.astype(np.float32), 0.0)
+    return Codebook(level, book.offset, book.step, clipped_share(X, book))
+
+
+def clipped_share(X: Any, book: Codebook) -> float:
+    """Share of the numbers of X (n, d) more than half a step outside an integer level's range; 0 of other levels."""
+    X = _fitting(X, book)
+    if book.level in FLOATS or book.level == "binary":
+        return 0.0
+    steps = (X - book.offset) / book.step
+    return float(((steps < -0.5) | (steps > 2 ** BITS[book.level] - 0.5)).mean())
+
+
+def quantise(X: Any, book: Codebook) -> Codes:
+    """Codes of embeddings X (n, d), one row each.
+
+    Raises:
+        InputError: for unusable embeddings, another number of columns than the codebook has, or numbers that float16
+            cannot hold.
+    """
+    X = _fitting(X, book)
+    if book.level in FLOATS:
+        largest, end = float(np.abs(X).max()), float(np.finfo(book.level).max)
+        if largest > end:
+            raise InputError(f"X holds {largest:g}: {book.level} ends at {end:g}; scale the rows first")
+        return np.ascontiguousarray(X, book.level)
+    if book.level == "binary":
+        return np.packbits(book.offset < X, axis=1)  # (n, ⌈d/8⌉), zeros at the end
+    top = 2 ** BITS[book.level] - 1
+    codes = np.clip(np.rint((X - book.offset) / book.step), 0, top).astype(np.uint8)
+    if book.level == "int8":
+        return codes
+    codes = np.pad(codes, ((0, 0), (0, book.dim % 2)))
+    return np.asarray(codes[:, ::2] << 4 | codes[:, 1::2])
+
+
+def dequantise(codes: Codes, book: Codebook) -> NDArray[np.float32]:
+    """What codes stand for (n, d); of the binary level the signs, ±1, of the numbers less the mean.
+
+    Raises:
+        InputError: for codes that the codebook did not make.
+    """
+    codes = _matching(codes, book)
+    if book.level in FLOATS:
+        return codes.astype(np.float32)
+    if book.level == "binary":
+        return np.unpackbits(codes, axis=1, count=book.dim) * np.float32(2) - np.float32(1)
+    if book.level == "int4":
+        codes = np.stack([codes >> 4, codes & 15], axis=2).reshape(len(codes), -1)[:, : book.dim]
+    return book.offset + book.step * codes.astype(np.float32)
+
+
+def prepare_queries(Q: Any, book: Codebook) -> Array:
+    """Float queries (m, d) as they are compared with `dequantise`d documents: less the mean for the binary level."""
+    Q = _fitting(Q, book)
+    return Q - book.offset if book.level == "binary" else Q
+
+
+def code_cosines(Q: Any, codes: Codes, book: Codebook) -> NDArray[np.float32]:
+    """Cosines of float queries Q (m, d) with what codes (n, …) stand for (m, n), a block of documents at a time.
+
+    Binary codes are not unpacked: a table holds what each of the 256 bytes contributes to the product with a query.
+
+    Raises:
+        InputError: for unusable queries, or queries or codes that do not fit the codebook.
+    """
+    Q, codes = prepare_queries(Q, book).astype(np.float32), _matching(codes, book)
+    lengths = np.linalg.norm(Q, axis=1, keepdims=True)
+    Q = Q / np.where(lengths > 0, lengths, 1)
+    if book.level == "binary":
+        return np.stack([_signed_sums(q, codes) for q in Q]) / np.float32(np.sqrt(book.dim))
+    found = np.empty((len(Q), len(codes)), np.float32)
+    step = max(1, BLOCK // book.dim)
+    for start in range(0, len(codes), step):
+        C = dequantise(codes[start : start + step], book)
+        norms = np.sqrt(np.einsum("nd,nd->n", C, C))
+        found[:, start : start + step] = Q @ C.T / np.where(norms > 0, norms, 1)
+    return found
+
+
+def hamming_cosines(queries: Codes, codes: Codes, dim: int) -> NDArray[np.float32]:
+    """Cosines of binary codes (m, b) and (n, b) as vectors of ±1 (m, n): 1 − 2·(bits that differ)/d, by popcount.
+
+    Raises:
+        InputError: for codes of different size, or another number of bytes than `dim` bits take.
+    """
+    expected = vector_bytes(dim, "binary")
+    for name, side in (("queries", queries), ("codes", codes)):
+        if side.dtype != np.uint8 or side.ndim != 2 or side.shape[1] != expected:
+            raise InputError(f"{name} are {side.dtype} {side.shape}: expected binary codes of {expected} bytes a row")
+    # the bits that fill up the last byte are zero on both sides: they never differ
+    found = np.stack([_differing(q, _words(codes)) for q in _words(queries)])
+    return 1 - found * np.float32(2 / dim)
+
+
+def _differing(q: NDArray[Any], words: NDArray[Any]) -> NDArray[np.uint32]:
+    return np.asarray(np.bitwise_count(words ^ q).sum(axis=1, dtype=np.uint32))
+
+
+def _words(codes: Codes) -> NDArray[Any]:
+    """The same bits in the widest words that rows divide into: fewer and faster operations."""
+    width = next(w for w in (8, 4, 2, 1) if codes.shape[1] % w == 0)
+    return np.ascontiguousarray(codes).view(f"u{width}")
+
+
+def _signed_sums(q: NDArray[np.float32], codes: Codes) -> NDArray[np.float32]:
+    """Σ_i ±q_i for every row of binary codes (n,), from a table of 256 sums for each byte."""
+    every = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * np.float32(2) - np.float32(1)  # (256, 8)
+    padded = np.pad(q, (0, 8 * codes.shape[1] - len(q))).reshape(-1, 8)
+    total = np.zeros(len(codes), np.float32)
+    for table, column in zip(padded @ every.T, _columns(codes), strict=True):
+        total += table[column]
+    return total
+
+
+def _columns(codes: Codes) -> Iterator[NDArray[np.uint8]]:
+    yield from np.ascontiguousarray(codes.T)
+
+
+def _fitting(X: Any, book: Codebook) -> Array:
+    X = check_embeddings(X)
+    if X.shape[1] != book.dim:
+        raise InputError(f"X has {X.shape[1]} columns, the codebook {book.dim}: fit it on embeddings of this size")
+    return X
+
+
+def _matching(codes: Codes, book: Codebook) -> Codes:
+    kind = book.level if book.level in FLOATS else "uint8"
+    width = book.dim if book.level in FLOATS else vector_bytes(book.dim, book.level)
+    if codes.ndim != 2 or codes.dtype != kind or codes.shape[1] != width:
+        raise InputError(
+            f"codes are {codes.dtype} of shape {codes.shape}: {book.level} codes of {book.dim} dims are {kind}, "
+            f"{width} a row"
+        )
+    return codes

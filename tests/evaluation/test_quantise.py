@@ -1,0 +1,156 @@
+"""Codes: errors within half a step, bytes counted, search among packed codes equal to search among decoded ones."""
+
+import numpy as np
+import pytest
+
+from repro.evaluation.quantise import (
+    BITS,
+    affordable_dim,
+    clipped_share,
+    code_cosines,
+    dequantise,
+    fit_codebook,
+    hamming_cosines,
+    prepare_queries,
+    quantise,
+    vector_bytes,
+)
+from repro.types import InputError
+
+RNG = np.random.default_rng(0)
+SCALES = np.geomspace(0.01, 100, 37)
+X = (RNG.normal(size=(300, 37)) * SCALES + 3 * SCALES).astype(np.float32)
+Q = X[:5] + RNG.normal(size=(5, 37)).astype(np.float32) * SCALES.astype(np.float32)
+
+
+def cosines(A, B):
+    A, B = (M.astype(np.float64) / np.linalg.norm(M.astype(np.float64), axis=1, keepdims=True) for M in (A, B))
+    return A @ B.T
+
+
+@pytest.mark.parametrize("level", ["int8", "int4"])
+def test_integer_levels_err_by_half_a_step_at_most(level):
+    book = fit_codebook(X, level)
+    error = np.abs(dequantise(quantise(X, book), book) - X)
+    assert (error <= book.step / 2 * (1 + 1e-3)).all() and book.clipped == 0
+    assert error.max(axis=0) == pytest.approx(book.step / 2, rel=0.2), "a step is as long as the range demands, no less"
+    assert book.step == pytest.approx((X.max(0) - X.min(0)) / (2 ** BITS[level] - 1), rel=1e-5)
+    # the error of an even spread over a step: its square is a twelfth of the step's
+    if level == "int8":
+        assert (error**2).mean(0) == pytest.approx(book.step**2 / 12, rel=0.4)
+
+
+def test_numbers_beyond_the_range_go_to_its_end():
+    book = fit_codebook(X, "int8")
+    far = np.stack([X.max(0) + 10 * SCALES, X.min(0) - 10 * SCALES])
+    assert dequantise(quantise(far, book), book) == pytest.approx(np.stack([X.max(0), X.min(0)]), rel=1e-4, abs=1e-4)
+    assert clipped_share(far, book) == 1
+    tight = fit_codebook(X, "int8", coverage=0.9)
+    assert tight.clipped == pytest.approx(0.1, abs=0.02) and (tight.step < book.step).all()
+    assert clipped_share(X, fit_codebook(X, "binary")) == clipped_share(X, fit_codebook(X, "float16")) == 0
+
+
+def test_a_constant_dimension_is_kept_exactly():
+    constant = np.column_stack([np.full(9, 0.3), RNG.normal(size=9)])
+    for level in ("int8", "int4"):
+        book = fit_codebook(constant, level)
+        assert dequantise(quantise(constant, book), book)[:, 0] == pytest.approx(np.full(9, 0.3), abs=1e-7)
+
+
+@pytest.mark.parametrize("level", ["float32", "float16"])
+def test_float_levels(level):
+    book = fit_codebook(X, level)
+    codes = quantise(X, book)
+    assert codes.dtype == level and codes.nbytes == len(X) * vector_bytes(37, level)
+    assert dequantise(codes, book) == pytest.approx(X, rel=0 if level == "float32" else 2**-11)
+    with pytest.raises(InputError, match="X holds 70000: float16 ends at 65504"):
+        quantise(np.full((1, 37), 7e4), fit_codebook(X, "float16"))
+
+
+def test_signs_of_symmetric_data_turn_with_it():
+    half = RNG.normal(size=(50, 12))
+    both = np.concatenate([half, -half])
+    book = fit_codebook(both, "binary")
+    assert book.offset == pytest.approx(np.zeros(12), abs=1e-7)
+    S = dequantise(quantise(both, book), book)
+    assert set(np.unique(S)) == {-1, 1} and np.array_equal(S[:50], -S[50:])
+    assert np.array_equal(S[:50], np.sign(half))
+    # shifted data has the same codes: the mean is taken off
+    shifted = fit_codebook(both + 5, "binary")
+    assert np.array_equal(quantise(both + 5, shifted), quantise(both, book))
+
+
+def test_cosine_of_signs_is_the_angle_of_gaussian_data():
+    """E sign(u)·sign(v) = 1 − 2θ/π for directions at angle θ (Charikar, 2002)."""
+    u = RNG.normal(size=20_000)
+    for rho in (0.0, 0.5, 0.9):
+        v = rho * u + np.sqrt(1 - rho**2) * RNG.normal(size=len(u))
+        packed = [np.packbits(side > 0)[None] for side in (u, v)]
+        assert hamming_cosines(*packed, len(u))[0, 0] == pytest.approx(1 - 2 * np.arccos(rho) / np.pi, abs=0.03)
+
+
+@pytest.mark.parametrize("dim", [1, 7, 8, 16, 31, 32, 37])
+def test_popcount_is_the_product_of_signs(dim):
+    book = fit_codebook(X[:, :dim], "binary")
+    codes = quantise(X[:, :dim], book)
+    S = dequantise(codes, book)
+    assert hamming_cosines(codes[:9], codes, dim) == pytest.approx(S[:9] @ S.T / dim, abs=1e-6)
+
+
+@pytest.mark.parametrize("dim", [5, 8, 37])
+@pytest.mark.parametrize("level", BITS)
+def test_search_among_codes_equals_search_among_what_they_stand_for(level, dim, monkeypatch):
+    monkeypatch.setattr("repro.evaluation.quantise.BLOCK", 70 * dim)
+    book = fit_codebook(X[:, :dim], level)
+    codes = quantise(X[:, :dim], book)
+    expected = cosines(prepare_queries(Q[:, :dim], book), dequantise(codes, book))
+    assert code_cosines(Q[:, :dim], codes, book) == pytest.approx(expected, abs=2e-6)
+
+
+@pytest.mark.parametrize(("level", "dim", "size"), [
+    ("float32", 12, 48), ("float16", 24, 48), ("int8", 48, 48), ("int4", 96, 48), ("binary", 384, 48),
+    ("int4", 5, 3), ("binary", 1, 1), ("binary", 9, 2),
+])  # fmt: skip
+def test_bytes_are_counted(level, dim, size):
+    M = RNG.normal(size=(4, dim))
+    assert vector_bytes(dim, level) == size == quantise(M, fit_codebook(M, level)).nbytes / 4
+    assert affordable_dim(size, level) >= dim and vector_bytes(affordable_dim(size, level), level) <= size
+    own = {"float32": 0, "float16": 0, "int8": 8 * dim, "int4": 8 * dim, "binary": 4 * dim}
+    assert fit_codebook(M, level).stored_bytes == own[level]
+
+
+def test_more_bits_err_less():
+    error = {}
+    for level in ("int4", "int8", "float16"):
+        book = fit_codebook(X, level)
+        error[level] = float(((dequantise(quantise(X, book), book) - X) / SCALES).std())
+    assert error["int4"] > 10 * error["int8"] and error["int8"] > 3 * error["float16"]
+
+
+def test_zero_queries_and_zero_documents_have_cosine_0():
+    book = fit_codebook(X, "float32")
+    assert not code_cosines(np.zeros((1, 37)), quantise(X, book), book).any()
+    assert not code_cosines(Q, quantise(np.zeros((2, 37)), book), book).any()
+
+
+def test_bad_input_is_named():
+    book = fit_codebook(X, "int8")
+    bad = X.copy()
+    bad[7, 3] = np.nan
+    for call in (lambda: fit_codebook(bad, "int8"), lambda: quantise(bad, book), lambda: code_cosines(bad, X, book)):
+        with pytest.raises(InputError, match="NaN or infinite values in 1 of 300 rows, first in row 7"):
+            call()
+    with pytest.raises(InputError, match="unknown level 'int2': choose one of float32"):
+        fit_codebook(X, "int2")
+    with pytest.raises(InputError, match="dim is 0"):
+        vector_bytes(0, "int8")
+    with pytest.raises(InputError, match="budget is 0"):
+        affordable_dim(0, "int8")
+    with pytest.raises(InputError, match="coverage is 0"):
+        fit_codebook(X, "int8", coverage=0)
+    with pytest.raises(InputError, match="X has 5 columns, the codebook 37"):
+        quantise(X[:, :5], book)
+    with pytest.raises(InputError, match=r"codes are float32 of shape \(300, 37\): int8 codes of 37 dims are uint8"):
+        dequantise(X, book)
+    with pytest.raises(InputError, match="expected binary codes of 5 bytes a row"):
+        hamming_cosines(quantise(X, book), quantise(X, book), 37)
