@@ -1,5 +1,7 @@
 """The proposal's questions: what theory expects of a dimension, what random directions keep, what is out of reach."""
 
+from repro.experiments.proposal.baselines import Baseline, baseline_rows, encode_seconds, load_baselines, timed_texts
+from repro.experiments.proposal.code_search import search_rows
 from repro.experiments.proposal.free_points import aligned_info_nce, free_points
 from repro.experiments.proposal.geometry import curve_rows, free_rows, geometry_rows, sampled_info_nce
 from repro.experiments.proposal.limit_texts import limit_texts
@@ -13,12 +15,18 @@ from repro.experiments.proposal.limits import (
 )
 from repro.experiments.proposal.microworld import Probe, known_rows, make_probe, sentences_of, world_rows
 from repro.experiments.proposal.projections import projection_rows, promised_eps
+from repro.experiments.proposal.quantisation import Way, byte_rows, ways
 
 __all__ = [
+    "Baseline",
     "Probe",
+    "Way",
     "aligned_info_nce",
+    "baseline_rows",
+    "byte_rows",
     "circle_curve",
     "curve_rows",
+    "encode_seconds",
     "encoder_limit_rows",
     "free_limit_rows",
     "free_points",
@@ -27,12 +35,16 @@ __all__ = [
     "geometry_rows",
     "known_rows",
     "limit_texts",
+    "load_baselines",
     "make_probe",
     "most_sets",
     "projection_rows",
     "promised_eps",
     "sampled_info_nce",
+    "search_rows",
     "sentences_of",
     "smallest_dim",
+    "timed_texts",
+    "ways",
     "world_rows",
 ]
