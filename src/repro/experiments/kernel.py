@@ -23,7 +23,9 @@ IMPORTED = (
     "ipykernel.kernelapp", "repro.models.encoder", "repro.experiments.grid", "repro.evaluation", "repro.reducers",
 )  # fmt: skip
 """what forked kernels have imported; nothing that draws, since a kernel chooses how figures are shown when it starts"""
-SETTINGS = {"TOKENIZERS_PARALLELISM": "false", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+QUIET = {"PYTHONWARNINGS": "ignore:IProgress not found"}
+"""progress is shown in the terminal, so tqdm need not ask for a widget"""
+SETTINGS = {"TOKENIZERS_PARALLELISM": "false", "PYDEVD_DISABLE_FILE_VALIDATION": "1", **QUIET}
 """forked workers and frozen modules both print warnings into pages unless told not to"""
 
 
@@ -64,6 +66,8 @@ class _Forks(LocalProvisioner):
     async def launch_kernel(self, cmd: list[str], **options: Any) -> KernelConnectionInfo:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(list(IMPORTED))
+        for name, value in QUIET.items():  # the fork server has this process's environment
+            os.environ.setdefault(name, value)
         environment = dict(options.get("env") or os.environ)
         # cmd is that of the specification: python -m ipykernel_launcher -f FILE
         process = context.Process(target=_serve, args=(cmd[3:], environment, options.get("cwd")))
