@@ -88,6 +88,34 @@ def decoders(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, s
     return made
 
 
+@pytest.fixture(scope="session")
+def translators(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Folders of a random Marian and a random T5, with the vocabulary of `tiny`; what they write means nothing."""
+    import torch
+    from transformers import MarianConfig, MarianMTModel, T5Config, T5ForConditionalGeneration
+
+    tokens = (Path(tiny) / "tokenizer.json").read_text(encoding="utf-8")
+    ends = {"pad_token_id": 0, "eos_token_id": 3, "decoder_start_token_id": 0}
+    marian = {"encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48}
+    marian |= {"encoder_attention_heads": 4, "decoder_attention_heads": 4, "max_position_embeddings": 64}
+    marian |= {"init_std": 0.5, "forced_eos_token_id": 3}  # as wide as that, a random network minds what it reads
+    t5 = {"d_kv": 8, "d_ff": 48, "num_layers": 1, "num_heads": 4}
+    made = {}
+    for name, make, config in (
+        ("marian", MarianMTModel, MarianConfig(vocab_size=400, d_model=32, **marian, **ends)),
+        ("t5", T5ForConditionalGeneration, T5Config(vocab_size=400, d_model=32, **t5, **ends)),
+    ):
+        torch.manual_seed(1)
+        folder = tmp_path_factory.mktemp("translator") / name
+        make(config).save_pretrained(folder)
+        (folder / "tokenizer.json").write_text(tokens, encoding="utf-8")
+        (folder / "tokenizer_config.json").write_text(
+            '{"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "[PAD]", "unk_token": "[UNK]"}'
+        )
+        made[name] = str(folder)
+    return made
+
+
 @pytest.fixture
 def python(tmp_path: Path) -> Callable[..., subprocess.Popen]:
     """Start a script in a Python of its own; it sees the same REPRO_HOME and runs on one thread."""

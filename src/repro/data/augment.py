@@ -1,0 +1,218 @@
+"""Other wordings of a sentence, as positives for contrastive training: synonyms, and mixtures of several ways (§7.7).
+
+A lexicon maps a word, or a phrase of words with single spaces between them, to what may stand in its place.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from repro.data.microworld.grammar import with_article
+from repro.data.rows import read_lines
+from repro.data.sets import WordVectors
+from repro.seeding import make_rng
+from repro.types import InputError, check_dim, check_same_length
+
+Lexicon: TypeAlias = Mapping[str, Sequence[str]]
+Positives: TypeAlias = tuple[str | None, ...]
+"""another wording of each sentence; None where there is none, so that the sentence is no anchor"""
+
+_NEGATIONS = "no not never none nobody nothing nowhere neither nor cannot without hardly scarcely"
+_NUMBERS = """
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion first second
+third fourth fifth sixth seventh eighth ninth tenth half once twice dozen
+"""
+_STOP_WORDS = """
+a an the this that these those i me my mine myself we us our ours ourselves you your yours yourself he him his himself
+she her hers herself it its itself they them their theirs themselves who whom whose which what when where why how and
+or but if because as until while although though than then so too very of at by for with about against between among
+into through during before after above below to from up down in out on off over under further again here there all any
+both each few more most other others another some such only own same just also even still yet ever is am are was were
+be been being have has had having do does did doing done can could may might must shall should will would ought let
+someone somebody something anyone anything everyone everything however whether since upon within towards toward per
+via etc
+"""
+NEGATIONS, NUMBERS = frozenset(_NEGATIONS.split()), frozenset(_NUMBERS.split())
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+"""words that carry the frame of a sentence and not its content; short, since a lexicon decides what is replaced"""
+
+_WORD = re.compile(r"(?<!\w)[^\W\d_]+(?:['’-][^\W\d_]+)*(?!\w)")  # a word with a digit in it is a number
+_TOKEN = re.compile(r"\w+")
+_OPENING = " \t\n\"'“”‘’()[]"
+
+
+def synonyms(texts: Sequence[str], lexicon: Lexicon, *, p: float = 0.15, seed: int = 0) -> list[str]:
+    """Every text with each content word replaced by one of its synonyms with probability p.
+
+    Numbers, negations, stop words and names, which is what is capitalised inside a sentence, are kept, and so is the
+    case of the first letter; `a` and `an` follow the sound of the new word. Of overlapping phrases the longest that
+    starts first is taken. What happens to a word is decided by the seed, its text and its place in it, so that
+    neither the other texts nor their order matter, and what p = 0.1 replaces, p = 0.2 replaces as well.
+
+    Args:
+        texts: any texts.
+        lexicon: word or phrase to its synonyms; keys are compared without case.
+        p: chance of each word or phrase that the lexicon has.
+        seed: of all draws.
+
+    Raises:
+        InputError: for p outside 0 … 1, or a lexicon without a synonym.
+    """
+    if not 0 <= p <= 1:
+        raise InputError(f"p is {p}: expected a probability, 0 to 1")
+    known = {word.lower(): [other for other in others if other != word] for word, others in lexicon.items()}
+    known = {word: others for word, others in known.items() if others}
+    if not known:
+        raise InputError("the lexicon is empty: expected words with their synonyms")
+    longest = max(word.count(" ") + 1 for word in known)
+    return [_reworded(text, known, longest, p, seed) for text in texts]
+
+
+def _reworded(text: str, lexicon: Mapping[str, list[str]], longest: int, p: float, seed: int) -> str:
+    words = list(_WORD.finditer(text))
+    draws = make_rng(seed, "synonyms", text).random((len(words), 2))
+    pieces: list[str] = []
+    done = i = 0
+    while i < len(words):
+        unit = _unit_at(text, words, i, lexicon, longest)
+        if unit and draws[i, 0] < p:
+            start, end = unit[0].start(), unit[-1].end()
+            others = lexicon[text[start:end].lower()]
+            chosen = others[int(draws[i, 1] * len(others))]
+            before = text[done:start]
+            if i and words[i - 1].group().lower() in ("a", "an") and words[i - 1].end() == start - 1:
+                article = with_article(chosen).split(" ", 1)[0]
+                before = text[done : words[i - 1].start()] + _with_case_of(words[i - 1].group(), article) + " "
+            pieces += [before, _with_case_of(text[start], chosen)]
+            done = end
+        i += len(unit) or 1
+    return "".join([*pieces, text[done:]])
+
+
+def _unit_at(
+    text: str, words: Sequence[re.Match[str]], i: int, lexicon: Mapping[str, list[str]], longest: int
+) -> Sequence[re.Match[str]]:
+    """The longest phrase at word i that has synonyms and may be replaced; empty if there is none."""
+    for size in range(min(longest, len(words) - i), 0, -1):
+        unit = words[i : i + size]
+        start, end = unit[0].start(), unit[-1].end()
+        if text[start:end].lower() in lexicon and not any(_is_kept(text, word) for word in unit):
+            content = any(word.group().lower() not in STOP_WORDS for word in unit)
+            return unit if content else ()
+    return ()
+
+
+def _is_kept(text: str, word: re.Match[str]) -> bool:
+    """Whether a word is a negation, a number or a name."""
+    found = word.group()
+    if found.lower() in NEGATIONS | NUMBERS or found.lower().endswith(("n't", "n’t")):
+        return True
+    if not found[0].isupper():
+        return False
+    before = text[: word.start()].rstrip(_OPENING)
+    starts = not before or before[-1] in ".!?:"
+    return not starts or (len(found) > 1 and found.isupper())  # an abbreviation is a name wherever it stands
+
+
+def _with_case_of(model: str, word: str) -> str:
+    return word[0].upper() + word[1:] if model[0].isupper() else word
+
+
+def read_lexicon(path: Path | str) -> dict[str, tuple[str, ...]]:
+    """A lexicon from a file: on each line a word, a tab, and its synonyms with commas between them.
+
+    A word that comes twice gets the synonyms of both lines. Plain or gzipped.
+
+    Raises:
+        InputError: for a line of another form, with file and line, or an empty file.
+    """
+    path = Path(path).expanduser()
+    found: dict[str, list[str]] = {}
+    for number, line in read_lines(path):
+        columns = line.split("\t")
+        word = columns[0].strip().lower()
+        others = [other.strip() for other in columns[-1].split(",")]
+        if len(columns) != 2 or not word or not all(others):
+            raise InputError(
+                f"{path} line {number}: {line[:60]!r}; expected a word, a tab, synonyms with commas between"
+            )
+        found.setdefault(word, []).extend(other for other in others if other not in found[word])
+    if not found:
+        raise InputError(f"{path} is empty: expected a word, a tab and its synonyms on every line")
+    return {word: tuple(others) for word, others in found.items()}
+
+
+def neighbour_lexicon(
+    vectors: WordVectors, *, neighbours: int = 3, least: float = 0.75, words: int = 6_000
+) -> dict[str, tuple[str, ...]]:
+    """For every frequent content word those nearest to it by the cosine of their vectors.
+
+    These are related words and not always synonyms: words of one theme, and opposites, are near each other too.
+
+    Args:
+        vectors: most frequent word first.
+        neighbours: the most that a word gets.
+        least: cosine from which on a word counts as near.
+        words: so many of the most frequent words give and take; the rarer, the less their vectors know.
+
+    Raises:
+        InputError: if no word has a near one.
+    """
+    check_dim(neighbours, what="neighbours")
+    kept = [
+        row
+        for row, word in enumerate(vectors.words[: check_dim(words, what="words")])
+        if len(word) > 2 and _WORD.fullmatch(word) and word not in STOP_WORDS | NEGATIONS | NUMBERS
+    ]
+    X = vectors.vectors[kept]
+    X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
+    found: dict[str, tuple[str, ...]] = {}
+    for start in range(0, len(kept), 1024):
+        cosines = X[start : start + 1024] @ X.T  # (chunk, words)
+        cosines[np.arange(len(cosines)), start + np.arange(len(cosines))] = -1.0
+        for row in np.flatnonzero(cosines.max(axis=1) >= least):
+            near = np.flatnonzero(cosines[row] >= least)
+            near = near[np.argsort(-cosines[row, near], kind="stable")][:neighbours]
+            found[vectors.words[kept[start + row]]] = tuple(vectors.words[kept[j]] for j in near)
+    if not found:
+        raise InputError(f"no two of the {len(kept)} words of {vectors.name} have a cosine of {least:g} or more")
+    return found
+
+
+def drop_equal(texts: Sequence[str], positives: Sequence[str | None]) -> Positives:
+    """The positives, None where one says nothing that its text does not: equal but for white space and case."""
+    check_same_length(texts=texts, positives=positives)
+    return tuple(
+        None if b is None or not b.strip() or _plain(a) == _plain(b) else b
+        for a, b in zip(texts, positives, strict=True)
+    )
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+def mixture(ways: Mapping[str, Sequence[str | None]], *, seed: int = 0) -> Positives:
+    """For each text the positive of one of several ways, each with an equal chance.
+
+    A way that has none for that text leaves it without: to draw again would favour the other ways.
+
+    Raises:
+        InputError: for fewer than two ways, or ways of different length.
+    """
+    if len(ways) < 2:
+        raise InputError(f"a mixture of {', '.join(ways) or 'nothing'}: expected at least two ways")
+    check_same_length(**ways)
+    table = list(ways.values())
+    chosen = make_rng(seed, "mixture", *ways).integers(len(table), size=len(table[0]))
+    return tuple(table[way][i] for i, way in enumerate(chosen))
+
+
+def token_overlap(a: str, b: str) -> float:
+    """Share of the distinct words of two texts that are in both, case aside: 1 for the same words, 0 for none."""
+    first, second = set(_TOKEN.findall(a.lower())), set(_TOKEN.findall(b.lower()))
+    return len(first & second) / max(1, len(first | second))
