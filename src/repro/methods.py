@@ -46,6 +46,22 @@ ESE_VARIANTS = {
 SHALLOW_AVERAGE = "<Avg."
 """dataset of the rows that hold the mean of a table's seven over the layers below the last, layer 0 aside"""
 
+BASELINES = {
+    "tfidf": "n-gram TF-IDF", "lsa": "LSA", "glove": "GloVe", "word2vec": "word2vec", "fasttext": "fastText",
+    "doc2vec": "Doc2Vec", "use": "USE (stand-in: distiluse)", "sbert": "SBERT", "simcse": "SimCSE",
+    "minilm": "all-MiniLM-L6-v2",
+}  # fmt: skip
+"""what the proposal compares with, and one encoder more: names to what rows call them"""
+PRINTED_BASELINES = {
+    BASELINES["glove"]: ("sbertlp2021", "table1", "Avg. GloVe embeddings"),
+    BASELINES["use"]: ("sbertlp2021", "table1", "Universal Sentence Encoder"),
+    BASELINES["sbert"]: ("sbertlp2021", "table1", "SBERTbase"),
+    BASELINES["simcse"]: ("wang2023", "table3", "SimCSE-RoBERTa_base"),
+}
+"""those to the paper, table and row that print a score of theirs on STS-B and SICK-R"""
+BEST_REDUCED = "best reduction"
+"""of the reducers tried at one dim, the one that a dev split prefers"""
+
 
 def fitted_on(sentences: int) -> str:
     """What the `setting` of a reducer's rows says."""

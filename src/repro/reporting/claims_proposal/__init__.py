@@ -1,20 +1,48 @@
 """Claims of the proposal: from the rows of a page to the measurements that judge them, and its tables."""
 
+from repro.reporting.claims_proposal.baselines import (
+    baseline_table,
+    front,
+    in_order,
+    printed_baselines,
+    printed_differences,
+    smallest_memory,
+)
 from repro.reporting.claims_proposal.geometry import alignment_uniformity, geometry_table, misses
 from repro.reporting.claims_proposal.limits import encoder_table, limit_table
 from repro.reporting.claims_proposal.microworld import known_dimension, world_table
 from repro.reporting.claims_proposal.projections import johnson_lindenstrauss, score_table, slopes, sufficient_table
+from repro.reporting.claims_proposal.quantisation import (
+    best_ways,
+    equal_bytes,
+    reducer_table,
+    sentences,
+    time_table,
+    wins,
+)
 
 __all__ = [
     "alignment_uniformity",
+    "baseline_table",
+    "best_ways",
     "encoder_table",
+    "equal_bytes",
+    "front",
     "geometry_table",
+    "in_order",
     "johnson_lindenstrauss",
     "known_dimension",
     "limit_table",
     "misses",
+    "printed_baselines",
+    "printed_differences",
+    "reducer_table",
     "score_table",
+    "sentences",
     "slopes",
+    "smallest_memory",
     "sufficient_table",
+    "time_table",
+    "wins",
     "world_table",
 ]

@@ -1,0 +1,100 @@
+"""The baselines beside each other, and whether printed differences between them are found here."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from repro.methods import BASELINES, PRINTED_BASELINES
+from repro.reporting import estimates
+from repro.reporting.compare import paper_values
+
+COSTS = {"gb_per_million": "GB per million", "encode_seconds": "seconds per million"}
+
+
+def printed_baselines(datasets: tuple[str, ...]) -> pd.DataFrame:
+    """The printed scores, as rows: method, dataset and value, each with the paper that prints it."""
+    found = []
+    for method, (paper, table, row) in PRINTED_BASELINES.items():
+        own = paper_values(paper, table)
+        own = own[(own["method"] == row) & own["dataset"].isin(datasets) & (own["metric"] == "spearman")]
+        found.append(own.assign(method=method, printed=f"{row} ({paper})"))
+    return pd.concat(found, ignore_index=True)[["method", "dataset", "value", "printed"]]
+
+
+def baseline_table(rows: pd.DataFrame, missing: pd.DataFrame, lines: dict[str, str]) -> pd.DataFrame:
+    """A line per method: size, memory, cost and scores; one for each that is not at hand, with what is missing.
+
+    Args:
+        rows: of `experiments.proposal.baseline_rows`; of several seeds the mean is shown.
+        missing: method and what is missing.
+        lines: what each method is here, by method.
+    """
+    scores = rows[rows["metric"] == "spearman"]
+    found = []
+    for method, group in scores.groupby("method", sort=False):
+        own = rows[rows["method"] == method]
+        line: dict[str, object] = {"method": method, "dims": int(group["dim"].iloc[0])}
+        for dataset, at in group.groupby("dataset", sort=False):
+            value, low, high = (100 * at[c].mean() for c in ("value", "ci_low", "ci_high"))
+            line[str(dataset)] = f"{value:.2f} [{low:.2f}, {high:.2f}]"
+        memory = own[own["metric"] == "gb_per_million"].groupby("setting")["value"].mean()
+        line["GB per million"] = f"{memory['dense']:.3g}"
+        if "sparse" in memory:
+            line["GB per million"] = f"{memory['dense']:.3g} dense, {memory['sparse']:.3g} sparse"
+        seconds = own.loc[own["metric"] == "encode_seconds", "value"].mean()
+        line["seconds per million"] = f"{seconds:,.0f}"
+        line["what it is here"] = lines.get(str(method), "")
+        found.append(line)
+    found += [
+        {"method": row.method, "what it is here": f"not here: {row.missing}"} for row in missing.itertuples()
+    ]  # fmt: skip
+    columns = ["method", "dims", *scores["dataset"].unique(), *COSTS.values(), "what it is here"]
+    table = pd.DataFrame(found, columns=columns).astype({"dims": "Int64"})
+    return in_order(table)
+
+
+def in_order(table: pd.DataFrame) -> pd.DataFrame:
+    """The lines in the order in which the proposal names the methods."""
+    order = {method: i for i, method in enumerate(BASELINES.values())}
+    return table.sort_values("method", key=lambda names: names.map(order), kind="stable", ignore_index=True)
+
+
+def smallest_memory(rows: pd.DataFrame) -> pd.Series:
+    """Gigabytes of a million vectors by method, in the form that takes less."""
+    return rows[rows["metric"] == "gb_per_million"].groupby("method", sort=False)["value"].min()
+
+
+def front(rows: pd.DataFrame, metric: str = "gb_per_million") -> list[str]:
+    """The methods that no other equals or beats both in mean score and in memory or seconds, cheapest first."""
+    score = rows[rows["metric"] == "spearman"].groupby("method", sort=False)["value"].mean()
+    own = rows[rows["metric"] == metric]
+    cost = smallest_memory(rows) if metric == "gb_per_million" else own.groupby("method", sort=False)["value"].mean()
+    table = pd.DataFrame({"score": score, "cost": cost.reindex(score.index)}).sort_values(
+        ["cost", "score"], ascending=[True, False]
+    )
+    best = table["score"].cummax().shift(fill_value=-np.inf)
+    return [str(name) for name in table.index[table["score"] > best]]
+
+
+def printed_differences(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of every two methods with printed scores: the printed difference, ours with its interval, and a verdict.
+
+    Rule `effect`: reproduced where ours lies on the printed side and is of that size.
+    """
+    leads = rows[rows["metric"] == "spearman_lead"]
+    printed = printed_baselines(tuple(leads["dataset"].unique())).set_index(["method", "dataset"])["value"]
+    lines = []
+    for dataset, group in leads.groupby("dataset", sort=False):
+        for a, b in combinations(PRINTED_BASELINES, 2):
+            own = group[group["method"] == f"{b} − {a}"]
+            if own.empty or (a, dataset) not in printed.index or (b, dataset) not in printed.index:
+                continue
+            paper = 100 * float(printed[b, dataset] - printed[a, dataset])
+            e = estimates.estimate(own)
+            m = estimates.effect("", e, "", paper=paper)
+            lines.append(
+                {"difference": f"{b} − {a}", "dataset": dataset, "paper": paper, "verdict": m.verdict,
+                 "ours": f"{e.value:.2f} [{e.low:.2f}, {e.high:.2f}]"}
+            )  # fmt: skip
+    return pd.DataFrame(lines, columns=["difference", "dataset", "paper", "ours", "verdict"])

@@ -1,0 +1,97 @@
+"""Quality against what it costs, and training against reduction: figures of the proposal's experiments."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from repro.reporting.points import checked
+from repro.reporting.style import GREY, Drawing, look, new_figure, styled
+
+AXES = {
+    "gb_per_million": "GB per million vectors",
+    "encode_seconds": "seconds per million sentences, one thread",
+}
+"""what a baseline costs: metric to the words below the axis"""
+ROOM = 7.5
+"""points of score that a label of the upper panel needs for itself, as a share of 100 points of height"""
+
+
+@styled()
+def draw_baselines(rows: pd.DataFrame, *, kind: str = "live") -> Drawing:
+    """Mean Spearman of every method against memory and against seconds, both on logarithmic axes.
+
+    A method that may be kept sparse has two points in the first panel, joined: sparse and dense.
+
+    Args:
+        rows: with method, dataset, setting, metric (spearman, gb_per_million, encode_seconds) and value.
+        kind: of number, for the title.
+
+    Raises:
+        InputError: if there is nothing to draw or a column is missing.
+    """
+    frame = checked(rows, ("method", "dataset", "setting", "metric", "value"))
+    scores = frame[frame["metric"] == "spearman"]
+    score = 100 * scores.groupby("method", sort=False)["value"].mean()
+    figure, panels = new_figure(2, 1, height=7.6, sharey=True)
+    for panel, (metric, words) in zip(panels, AXES.items(), strict=True):
+        own = frame[frame["metric"] == metric]
+        low = own.groupby("method")["value"].min()
+        for position, method in enumerate(score.index):
+            spots = sorted(own.loc[own["method"] == method].groupby("setting", dropna=False)["value"].mean())
+            style = look(position)
+            panel.plot(spots, [score[method]] * len(spots), linestyle="none", markersize=8, **style)
+            panel.plot(spots, [score[method]] * len(spots), linestyle=":", color=style["color"], alpha=0.6)
+        panel.set_xscale("log")
+        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
+        panel.xaxis.set_minor_formatter(NullFormatter())
+        panel.set_xlabel(words)
+        panel.margins(y=0.12)
+        _label(panel, low.reindex(score.index), score, float(own["value"].max()))
+    sets = ", ".join(dict.fromkeys(scores["dataset"]))
+    panels[0].set_title(f"{kind}: mean Spearman × 100 of {sets}", loc="left")
+    figure.alt = f"{kind}: Spearman against memory and against encoding time of {', '.join(score.index)}"
+    return figure
+
+
+def _label(panel: Axes, x: pd.Series, y: pd.Series, largest: float) -> None:
+    """Names beside their points, moved apart where they would lie on each other; room for the one furthest right."""
+    span = float(np.log10(largest / x.min())) or 1.0
+    left = np.log10(x.min()) - 0.06 * span
+    right = max(np.log10(x.max()) + 0.36 * span, np.log10(largest) + 0.06 * span)
+    panel.set_xlim(10**left, 10**right)
+    bottom, top = panel.get_ylim()
+    heights = apart(y.to_numpy(float), ROOM / 100 * (top - bottom))
+    for position, (method, height) in enumerate(zip(y.index, heights, strict=True)):
+        panel.annotate(
+            str(method), (x[method], y[method]), xytext=(10 ** (np.log10(x[method]) + 0.035 * (right - left)), height),
+            color=look(position)["color"], fontsize=11, va="center",
+            arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3},
+        )  # fmt: skip
+
+
+def apart(heights: Sequence[float] | np.ndarray, gap: float) -> np.ndarray:
+    """The heights moved as little as one pass needs so that neighbours are at least `gap` apart, order kept.
+
+    Runs of names that touch are spread evenly about their own mean.
+    """
+    order = np.argsort(heights, kind="stable")
+    runs: list[list[float]] = []
+    for value in np.asarray(heights, float)[order]:
+        runs.append([value])
+        while len(runs) > 1 and _top(runs[-2], gap) + gap > _bottom(runs[-1], gap):
+            runs[-2:] = [runs[-2] + runs[-1]]
+    moved = np.empty(len(order))
+    placed = [_bottom(run, gap) + i * gap for run in runs for i in range(len(run))]
+    moved[order] = placed
+    return moved
+
+
+def _bottom(run: Sequence[float], gap: float) -> float:
+    return float(np.mean(run)) - gap * (len(run) - 1) / 2
+
+
+def _top(run: Sequence[float], gap: float) -> float:
+    return float(np.mean(run)) + gap * (len(run) - 1) / 2
