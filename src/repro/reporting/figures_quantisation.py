@@ -1,5 +1,7 @@
 """Scores against bytes per vector, a line per level: fewer dimensions of many bits, or more of few."""
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -57,6 +59,6 @@ def draw_bytes(rows: pd.DataFrame) -> Drawing:
     return figure
 
 
-def _line(panel: Axes, best: pd.DataFrame, metric: str, method: str, **looks: object) -> None:
+def _line(panel: Axes, best: pd.DataFrame, metric: str, method: str, **looks: Any) -> None:
     own = best[(best["metric"] == metric) & (best["method"] == method)].sort_values("bytes")
     panel.plot(own["bytes"].astype(int), 100 * own["value"], **looks)

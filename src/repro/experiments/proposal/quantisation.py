@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from repro.data.sets import Retrieval, ScoredPairs, texts_of
 from repro.evaluation.quantise import (
@@ -38,6 +39,8 @@ from repro.reducers import make_reducer
 from repro.rows import make_rows
 from repro.seeding import make_rng
 from repro.types import Array, InputError, one_of
+
+Rows: TypeAlias = NDArray[np.int64]
 
 FIRST, PCA, ROTATED = "first columns", "PCA", "PCA, rotated"
 REDUCERS = (FIRST, PCA, ROTATED)
@@ -138,20 +141,20 @@ class _Bench:
     """All texts as one matrix, and where each task's stand in it."""
 
     X: Array
-    fit: Array
-    sides: tuple[Array, Array]
-    pool: Array
+    fit: Rows
+    sides: tuple[Rows, Rows]
+    pool: Rows
     """distinct sentences of the pairs"""
-    asked: Array
+    asked: Rows
     """positions in the pool of those whose neighbours are compared"""
-    queries: Array
-    documents: Array
+    queries: Rows
+    documents: Rows
     pairs: ScoredPairs
     questions: Retrieval
     seed: int
 
     @cached_property
-    def truth(self) -> Array:
+    def truth(self) -> Rows:
         """The nearest sentences by full floats, of each sentence that is asked for."""
         return self._nearest(self.X, self.X, min(NEIGHBOURS, len(self.pool) - 1))
 
@@ -171,12 +174,12 @@ class _Bench:
         found = self._nearest(C, Q, min(k, len(self.pool) - 1))
         return np.array([np.isin(a, b).mean() for a, b in zip(self.truth, found, strict=True)])
 
-    def _nearest(self, C: Array, Q: Array, k: int) -> Array:
+    def _nearest(self, C: Array, Q: Array, k: int) -> Rows:
         top = top_documents(Q[self.pool][self.asked], C[self.pool], k + 1)
         # a sentence is no neighbour of itself; where ties put others before it, the last goes instead
         return np.array([row[row != own][:k] for row, own in zip(top, self.asked, strict=True)])
 
-    def draws(self, metric: str, columns: Sequence[Array]) -> tuple[Array, Array]:
+    def draws(self, metric: str, columns: Sequence[Array]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Scores of each column (P,), and of each on the same resampled items (resamples, P)."""
         if metric == "spearman":
             return spearman_draws(
@@ -193,7 +196,7 @@ def _bench(table: TextTable, fit: Sequence[str], pairs: ScoredPairs, questions: 
     texts = list(dict.fromkeys([*fit, *sentences, *texts_of(questions)]))
     place = {text: i for i, text in enumerate(texts)}
 
-    def rows(some: Sequence[str]) -> Array:
+    def rows(some: Sequence[str]) -> Rows:
         return np.array([place[text] for text in some])
 
     asked = np.sort(make_rng(seed, "neighbours").permutation(len(sentences))[:ASKED])
