@@ -38,10 +38,10 @@ footer {{ color: #72777f; font-size: .85rem; margin-top: 2.5rem }}
 
 @styled()
 def draw_advice(frame: pd.DataFrame, *, retain: float, labelled: bool) -> Drawing:
-    """Share of the score kept against size, with lower bounds; without labels the predicted correlation.
+    """Share of the score kept against size, with lower bounds; without labels the share that is expected.
 
     Args:
-        frame: a row per candidate with line, dim, share, low, predicted, neighbours (fractions).
+        frame: a row per candidate with line, dim, share, low, expected, neighbours (fractions).
         retain: the share asked for, drawn as a line.
         labelled: whether shares were measured.
 
@@ -55,7 +55,7 @@ def draw_advice(frame: pd.DataFrame, *, retain: float, labelled: bool) -> Drawin
     left, right = axes
     for position, name in enumerate(names):
         part = frame[frame["line"] == name].sort_values("dim")
-        left.plot(part["dim"], 100 * part["share" if labelled else "predicted"], **look(position))
+        left.plot(part["dim"], 100 * part["share" if labelled else "expected"], **look(position))
         if labelled:
             left.fill_between(
                 part["dim"],
@@ -67,13 +67,13 @@ def draw_advice(frame: pd.DataFrame, *, retain: float, labelled: bool) -> Drawin
             )
         right.plot(part["dim"], 100 * part["neighbours"], **look(position))
     left.axhline(100 * retain, color=GREY, linestyle=":", linewidth=1.2)
-    left.set_title("score kept, %" if labelled else "predicted correlation, %", loc="left")
+    left.set_title("score kept, %" if labelled else "score kept, expected, %", loc="left")
     right.set_title("neighbours kept, %", loc="left")
     for panel in axes:
         dim_axis(panel, sorted(set(frame["dim"])), room=WIDTH / 2 - 0.7)
     add_legend(figure, series_handles(names))
     what = (
-        "share of the score kept, with its lower bound," if labelled else "predicted correlation with full similarity"
+        "share of the score kept, with its lower bound," if labelled else "share of a score that is expected to be kept"
     )
     figure.alt = f"{what} and share of nearest neighbours kept, against dimensions, for {', '.join(names)}"
     return figure

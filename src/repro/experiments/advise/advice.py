@@ -9,6 +9,7 @@ import numpy as np
 from repro.evaluation.retention import retention, smallest_sufficient
 from repro.evaluation.search import top_documents
 from repro.experiments.advise.evidence import Evidence
+from repro.experiments.advise.measured import read_measured
 from repro.reducers import Reducer, make_reducer
 from repro.seeding import make_rng
 from repro.theory import participation_ratio, predicted_similarity, two_nn
@@ -33,6 +34,8 @@ class Candidate:
     """Spearman correlation with full similarity that the spectrum promises"""
     neighbours: float
     """share of the ten nearest neighbours that stay among the ten nearest"""
+    expected: float = math.nan
+    """share of a score that is expected to be kept, by the rule that was nearest to labels for this reducer"""
     score: float = math.nan
     share: float = math.nan
     """of the full-size score; NaN without labels"""
@@ -51,7 +54,7 @@ class Advice:
     rows: int
     retain: float
     metric: str | None
-    """None: the answer is a prediction from the spectrum"""
+    """None: the answer is a prediction"""
     items: int
     reference: float
     """full-size score; NaN without labels"""
@@ -84,7 +87,7 @@ def advise(
     Args:
         versions: embeddings (n, D) by layer, the last layer last; one with key None if there are no layers.
         fit_rows: rows that reducers are fitted on; None is all. Queries of a search are not among them.
-        evidence: what sizes are judged by; None predicts from the spectrum.
+        evidence: what sizes are judged by; None predicts from the spectrum and the neighbours kept.
         retain: share of the full-size score that must be kept.
         reducers: tried side by side; each more makes all bounds a little stricter.
         dims: sizes tried; None takes `default_dims`.
@@ -116,8 +119,12 @@ def advise(
             fitted[layer, name] = reducer
             kept = _neighbours_kept(checked[last], [Y for _, Y in curve], seed)
             predicted = _predicted(name, X[fit_rows], [d for d, _ in curve])
-            for (d, Y), promise, near in zip(curve, predicted, kept, strict=True):
-                found.append(Candidate(layer, name, d, promise, near))
+            # With PCA the spectrum alone is too hopeful: it does not see that subtracting the mean reorders
+            # neighbours, so there the fit to both answers. Truncation subtracts nothing, and the spectrum does better.
+            # Which rule answers for which reducer is decided by `ship` from recorded errors, leave-one-task-out.
+            expected = read_measured().expected(name, np.array(predicted), np.array(kept))
+            for (d, Y), promise, near, share in zip(curve, predicted, kept, expected, strict=True):
+                found.append(Candidate(layer, name, d, promise, near, float(share)))
                 reduced.append(Y)
     walks = len(checked) * len(reducers)
     confidence = 1 - 0.05 / walks
@@ -195,7 +202,7 @@ def _smallest(
     for candidate in found:
         walks.setdefault((candidate.layer, candidate.reducer), []).append(candidate)
     for walk in walks.values():
-        bounds = [c.low if labelled else c.predicted for c in walk]
+        bounds = [c.low if labelled else c.expected for c in walk]
         dim = smallest_sufficient([c.dim for c in walk], bounds, retain)
         passed = next((c for c in walk if c.dim == dim), None)
         if passed is not None and (best is None or passed.dim < best.dim):
@@ -222,7 +229,7 @@ def _why_none(found: Sequence[Candidate], full: int, retain: float, evidence: Ev
     """Why nothing below the full size passes, and what would help."""
     below = [c for c in found if c.dim < full]
     if evidence is None:
-        return f"no size below {full} is predicted to keep {100 * retain:g} %"
+        return f"no size below {full} is expected to keep {100 * retain:g} %"
     close = [c for c in below if c.share > retain and np.isfinite(c.low)]
     if not close:
         return f"no size below {full} keeps {100 * retain:g} % of the score: these dimensions are used"

@@ -97,25 +97,7 @@ def from_encoder(
         InputError: for an unknown dataset, or a layer out of range.
     """
     loaded = data.load(texts, split=split, source=source)
-    sides: list[str]
-    evidence: Evidence | None = None
-    if isinstance(loaded, data.Retrieval):
-        sides = [*loaded.documents, *loaded.queries]
-        place = {name: i for i, name in enumerate(loaded.document_ids)}
-        known = {
-            row: {place[d]: float(v) for d, v in loaded.qrels.get(name, {}).items()}
-            for row, name in enumerate(loaded.query_ids)
-        }
-        documents = len(loaded.documents)
-        evidence, fit = Search(np.arange(documents, len(sides)), np.arange(documents), known), slice(0, documents)
-    else:
-        sides = list(data.texts_of(loaded))
-        fit = slice(0, len(sides))
-        if isinstance(loaded, data.ScoredPairs):
-            half = len(loaded)
-            evidence = Pairs(np.arange(half), np.arange(half, 2 * half), loaded.scores)
-        elif isinstance(loaded, data.LabelledTexts):
-            evidence = Classes(np.arange(len(sides)), np.array([str(label) for label in loaded.labels]))
+    sides, fit, evidence = judged_texts(loaded)
     wanted = [*sorted({encoder.backbone.layer_index(n) for n in layers} - {encoder.n_layers}), encoder.n_layers]
     versions: dict[int | None, Array] = {}
     if len(wanted) > 1:
@@ -123,6 +105,29 @@ def from_encoder(
     if len(wanted) == 1 or encoder.pooler is not None:
         versions[encoder.n_layers if len(wanted) > 1 else None] = encoder.encode(sides, progress=True)
     return Case(versions, fit, evidence, f"{encoder.backbone.name} on {loaded.name} ({loaded.source})")
+
+
+def judged_texts(loaded: data.DataSet) -> tuple[list[str], slice, Evidence | None]:
+    """The texts of a dataset in the order that its evidence counts rows, those to fit on, and the evidence.
+
+    Reducers are fitted on both sides of pairs, on all labelled texts, and of a search on the documents alone.
+    """
+    if isinstance(loaded, data.Retrieval):
+        place = {name: i for i, name in enumerate(loaded.document_ids)}
+        known = {
+            row: {place[d]: float(v) for d, v in loaded.qrels.get(name, {}).items()}
+            for row, name in enumerate(loaded.query_ids)
+        }
+        sides, documents = [*loaded.documents, *loaded.queries], len(loaded.documents)
+        return sides, slice(0, documents), Search(np.arange(documents, len(sides)), np.arange(documents), known)
+    sides = list(data.texts_of(loaded))
+    evidence: Evidence | None = None
+    if isinstance(loaded, data.ScoredPairs):
+        half = len(loaded)
+        evidence = Pairs(np.arange(half), np.arange(half, 2 * half), loaded.scores)
+    elif isinstance(loaded, data.LabelledTexts):
+        evidence = Classes(np.arange(len(sides)), np.array([str(label) for label in loaded.labels]))
+    return sides, slice(0, len(sides)), evidence
 
 
 def _row(text: str, n: int, path: Path, line: int) -> int:

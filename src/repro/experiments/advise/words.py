@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from repro.experiments.advise.advice import Advice, Candidate
+from repro.experiments.advise.measured import read_measured
 from repro.experiments.advise.savings import Saving
 
 BYTES = ("B", "kB", "MB", "GB", "TB", "PB")
@@ -17,7 +18,7 @@ def headline(advice: Advice) -> str:
         return f"Keep all {advice.full_dim} dimensions: no smaller size could be shown to keep {kept}."
     how = f"{chosen.dim} of {advice.full_dim} dimensions ({_means(chosen)})"
     if advice.metric is None:
-        return f"{how} are predicted to keep {kept} of the similarities' order; without labels this is a prediction."
+        return f"{how} are expected to keep {kept} of a score; without labels this is a prediction."
     return (
         f"{how} keep {100 * chosen.share:.2f} % of the score, and with 95 % confidence at least {kept} "
         f"(lower bound {100 * chosen.low:.2f} %)."
@@ -30,8 +31,13 @@ def explanation(advice: Advice) -> list[str]:
     if advice.metric is None:
         lines.append(
             "Predicted: Spearman correlation of similarities before and after, if embeddings were Gaussian, from their "
-            "covariance. Measured here (live): neighbours kept."
+            "covariance. Measured here (live): neighbours kept. Expected share of a score: from these, by the "
+            "rule that was nearest to what labels say of other embeddings."
         )
+        reducers = (
+            [advice.answer.reducer] if advice.answer else list(dict.fromkeys(c.reducer for c in advice.candidates))
+        )
+        lines += [read_measured().statement(name, advice.retain) for name in reducers]
     else:
         lines.append(
             f"Measured here (live): {advice.metric} at full size is {100 * advice.reference:.2f} on {advice.items:,} "
@@ -50,7 +56,7 @@ def candidate_table(advice: Advice) -> pd.DataFrame:
     """One row per candidate; shares are fractions."""
     rows = [
         {"line": _line(c), "layer": c.layer, "reducer": c.reducer, "dim": c.dim, "score": c.score, "share": c.share,
-         "low": c.low, "predicted": c.predicted, "neighbours": c.neighbours}
+         "low": c.low, "expected": c.expected, "predicted": c.predicted, "neighbours": c.neighbours}
         for c in advice.candidates
     ]  # fmt: skip
     frame = pd.DataFrame(rows)

@@ -2,6 +2,8 @@
 
 from repro.experiments.proposal.augmentation import augmentation_rows, train_augmented
 from repro.experiments.proposal.baselines import Baseline, baseline_rows, encode_seconds, load_baselines, timed_texts
+from repro.experiments.proposal.choosing import judged_tasks, named_encoders, retention_rows
+from repro.experiments.proposal.choosing_rules import rule_rows
 from repro.experiments.proposal.code_search import search_rows
 from repro.experiments.proposal.free_points import aligned_info_nce, free_points
 from repro.experiments.proposal.geometry import curve_rows, free_rows, geometry_rows, sampled_info_nce
@@ -37,14 +39,18 @@ __all__ = [
     "free_retrieval",
     "free_rows",
     "geometry_rows",
+    "judged_tasks",
     "known_rows",
     "limit_texts",
     "load_baselines",
     "make_augmentations",
     "make_probe",
     "most_sets",
+    "named_encoders",
     "projection_rows",
     "promised_eps",
+    "retention_rows",
+    "rule_rows",
     "sampled_info_nce",
     "search_rows",
     "sentences_of",

@@ -1,5 +1,10 @@
 """Claims of the proposal: from the rows of a page to the measurements that judge them, and its tables."""
 
+from repro.reporting.claims_proposal.augmentation import (
+    augmentation_leads,
+    augmentation_reading,
+    augmentation_table,
+)
 from repro.reporting.claims_proposal.baselines import (
     baseline_table,
     front,
@@ -8,6 +13,7 @@ from repro.reporting.claims_proposal.baselines import (
     printed_differences,
     smallest_memory,
 )
+from repro.reporting.claims_proposal.choosing import against_half, answer_table, rule_table, trusted
 from repro.reporting.claims_proposal.geometry import alignment_uniformity, geometry_table, misses
 from repro.reporting.claims_proposal.limits import encoder_table, limit_table
 from repro.reporting.claims_proposal.microworld import known_dimension, world_table
@@ -22,7 +28,12 @@ from repro.reporting.claims_proposal.quantisation import (
 )
 
 __all__ = [
+    "against_half",
     "alignment_uniformity",
+    "answer_table",
+    "augmentation_leads",
+    "augmentation_reading",
+    "augmentation_table",
     "baseline_table",
     "best_ways",
     "encoder_table",
@@ -37,12 +48,14 @@ __all__ = [
     "printed_baselines",
     "printed_differences",
     "reducer_table",
+    "rule_table",
     "score_table",
     "sentences",
     "slopes",
     "smallest_memory",
     "sufficient_table",
     "time_table",
+    "trusted",
     "wins",
     "world_table",
 ]
