@@ -115,7 +115,8 @@ def draw_answers(rows: pd.DataFrame, rules: Sequence[str], reducer: str, target:
         _share_axes(panel, float(wide[["labels", *rules]].min().min()))
     for panel in axes[len(rules) :]:
         panel.set_visible(False)
-    figure.supxlabel("size by labels, % of D", fontsize=12)
+    for panel in axes[max(0, len(rules) - 2) : len(rules)]:
+        panel.set_xlabel("size by labels, % of D")
     figure.supylabel("size named without, % of D", fontsize=12)
     add_legend(figure, series_handles(encoders), columns=2)
     figure.alt = f"sizes named by {', '.join(rules)} against sizes by labels, {reducer}, to keep {100 * target:g} %"

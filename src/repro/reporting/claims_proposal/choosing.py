@@ -76,8 +76,8 @@ def against_half(rows: pd.DataFrame, reducer: str, target: float, *, seed: int =
         found = bootstrap_mean(gain.to_numpy(), seed=seed)
         judged = Measurement("", "effect", found.value, found.low, found.high)
         lines.append(
-            {"rule": rule, "nearer than half of D by": f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]",
-             "tasks": len(gain), "nearer?": judged.verdict}
+            {"rule": rule, "by, in |log₂|": f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]",
+             "tasks": len(gain), "nearer than half of D?": judged.verdict}
         )  # fmt: skip
     return pd.DataFrame(lines)
 
