@@ -1,10 +1,5 @@
 """Claims of the proposal: from the rows of a page to the measurements that judge them, and its tables."""
 
-from repro.reporting.claims_proposal.augmentation import (
-    augmentation_leads,
-    augmentation_reading,
-    augmentation_table,
-)
 from repro.reporting.claims_proposal.baselines import (
     baseline_table,
     front,
@@ -31,9 +26,6 @@ __all__ = [
     "against_half",
     "alignment_uniformity",
     "answer_table",
-    "augmentation_leads",
-    "augmentation_reading",
-    "augmentation_table",
     "baseline_table",
     "best_ways",
     "encoder_table",
