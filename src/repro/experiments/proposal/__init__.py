@@ -1,5 +1,6 @@
 """The proposal's questions: what theory expects of a dimension, what random directions keep, what is out of reach."""
 
+from repro.experiments.proposal.augmentation import augmentation_rows, train_augmented
 from repro.experiments.proposal.baselines import Baseline, baseline_rows, encode_seconds, load_baselines, timed_texts
 from repro.experiments.proposal.choosing import judged_tasks, named_encoders, retention_rows
 from repro.experiments.proposal.choosing_rules import rule_rows
@@ -18,15 +19,20 @@ from repro.experiments.proposal.limits import (
 from repro.experiments.proposal.microworld import Probe, known_rows, make_probe, sentences_of, world_rows
 from repro.experiments.proposal.projections import projection_rows, promised_eps
 from repro.experiments.proposal.quantisation import Way, byte_rows, ways
+from repro.experiments.proposal.rewordings import Augmentation, make_augmentations
+from repro.experiments.proposal.train_or_reduce import contenders, train_or_reduce_rows, train_projections
 
 __all__ = [
+    "Augmentation",
     "Baseline",
     "Probe",
     "Way",
     "aligned_info_nce",
+    "augmentation_rows",
     "baseline_rows",
     "byte_rows",
     "circle_curve",
+    "contenders",
     "curve_rows",
     "encode_seconds",
     "encoder_limit_rows",
@@ -39,6 +45,7 @@ __all__ = [
     "known_rows",
     "limit_texts",
     "load_baselines",
+    "make_augmentations",
     "make_probe",
     "most_sets",
     "named_encoders",
@@ -51,6 +58,9 @@ __all__ = [
     "sentences_of",
     "smallest_dim",
     "timed_texts",
+    "train_augmented",
+    "train_or_reduce_rows",
+    "train_projections",
     "ways",
     "world_rows",
 ]

@@ -1,5 +1,10 @@
 """Claims of the proposal: from the rows of a page to the measurements that judge them, and its tables."""
 
+from repro.reporting.claims_proposal.augmentation import (
+    augmentation_leads,
+    augmentation_reading,
+    augmentation_table,
+)
 from repro.reporting.claims_proposal.baselines import (
     baseline_table,
     front,
@@ -21,11 +26,15 @@ from repro.reporting.claims_proposal.quantisation import (
     time_table,
     wins,
 )
+from repro.reporting.claims_proposal.train_or_reduce import scores_table, sign_table, size_kept, trained_or_reduced
 
 __all__ = [
     "against_half",
     "alignment_uniformity",
     "answer_table",
+    "augmentation_leads",
+    "augmentation_reading",
+    "augmentation_table",
     "baseline_table",
     "best_ways",
     "encoder_table",
@@ -42,11 +51,15 @@ __all__ = [
     "reducer_table",
     "rule_table",
     "score_table",
+    "scores_table",
     "sentences",
+    "sign_table",
+    "size_kept",
     "slopes",
     "smallest_memory",
     "sufficient_table",
     "time_table",
+    "trained_or_reduced",
     "trusted",
     "wins",
     "world_table",

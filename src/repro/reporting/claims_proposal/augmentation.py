@@ -1,0 +1,115 @@
+"""Which positives teach most: the table of augmentations, their leads over dropout with verdicts, and a reading."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from repro.methods import UNTRAINED
+from repro.reporting.compare import DATASETS
+from repro.reporting.estimates import estimate
+from repro.reporting.tables import MISSING
+from repro.reporting.verdict import Measurement
+
+REFERENCE = "dropout"
+"""what the others are compared with: unsupervised SimCSE"""
+TITLES = {name: title for title, name in DATASETS.items()}
+POINTS, SHARES = ("spearman",), ("survivors", "token_overlap")
+"""metrics that are shown ×100, and in per cent"""
+
+
+def augmentation_table(rows: pd.DataFrame, notes: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """A line per augmentation: survivors, overlap, alignment, uniformity and every score; mean ± sd over seeds.
+
+    Args:
+        rows: of `augmentation_rows`.
+        notes: by augmentation, what it needs or lacks: a last column, and a line also for what has no rows.
+    """
+    names = list(dict.fromkeys([*(notes or {}), *rows["method"]]))
+    names = sorted(names, key=lambda name: name != UNTRAINED)  # where all start from comes first
+    lines = []
+    for name in names:
+        own = rows[rows["method"] == name]
+        line = {
+            "positives": name,
+            "survivors, %": _spread(own, "survivors", 0),
+            "words shared, %": _spread(own, "token_overlap", 0),
+            "alignment": _spread(own, "alignment", 3),
+            "uniformity": _spread(own, "uniformity", 3),
+        }
+        for dataset in _datasets(rows):
+            line[TITLES.get(dataset, dataset)] = _spread(own[own["dataset"] == dataset], "spearman", 2)
+        lines.append({**line, "made from": notes.get(name, "")} if notes is not None else line)
+    return pd.DataFrame(lines)
+
+
+def augmentation_leads(rows: pd.DataFrame) -> pd.DataFrame:
+    """Every augmentation's Spearman less dropout's on each set, judged as the claim that it is above.
+
+    One seed carries the noise that a single training is assumed to have.
+    """
+    lines = []
+    for name, dataset, found in _leads(rows):
+        lines.append(
+            {"positives": name, "set": TITLES.get(dataset, dataset), "verdict": found.verdict, "seeds": found.seeds,
+             "points above dropout": f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"}
+        )  # fmt: skip
+    return pd.DataFrame(lines)
+
+
+def augmentation_reading(rows: pd.DataFrame) -> list[str]:
+    """What the rows say, in sentences: who leads dropout on each set, and who has the best geometry."""
+    trained = rows[rows["method"] != UNTRAINED]
+    found = {(name, dataset): lead for name, dataset, lead in _leads(trained)}
+    said = []
+    for dataset in _datasets(rows):
+        own = trained[(trained["metric"] == "spearman") & (trained["dataset"] == dataset)]
+        means = 100 * own.groupby("method")["value"].mean()
+        best = str(means.idxmax())
+        words = {"reproduced": [], "within noise": [], "not reproduced": []}  # type: dict[str, list[str]]
+        for (name, of), lead in found.items():
+            if of == dataset:
+                words[lead.verdict].append(name)
+        parts = [
+            f"{_listed(names)} {verb}"
+            for names, verb in (
+                (words["reproduced"], "above dropout"),
+                (words["within noise"], "not told apart from it"),
+                (words["not reproduced"], "below dropout"),
+            )
+            if names
+        ]
+        said.append(
+            f"{TITLES.get(dataset, dataset)}: highest is {best} with {means[best]:.2f}. By the intervals, {'; '.join(parts)}."
+        )
+    geometry = trained[trained["metric"].isin(["alignment", "uniformity"])]
+    means = geometry.groupby(["metric", "method"])["value"].mean()
+    if {"alignment", "uniformity"} <= set(geometry["metric"]):
+        closest, widest = (str(means[metric].idxmin()) for metric in ("alignment", "uniformity"))
+        both = f"{closest} has both" if closest == widest else f"{closest} has the first and {widest} the second"
+        said.append(f"Closest positives and widest spread: {both}.")
+    return said
+
+
+def _leads(rows: pd.DataFrame) -> list[tuple[str, str, Measurement]]:
+    own = rows[rows["metric"] == "spearman_lead"]
+    found = []
+    for (name, dataset), group in own.groupby(["method", "dataset"], sort=False):
+        e = estimate(group)
+        found.append((str(name), str(dataset), Measurement("", "effect", e.value, e.low, e.high, seeds=e.seeds)))
+    return found
+
+
+def _datasets(rows: pd.DataFrame) -> list[str]:
+    return [str(name) for name in rows.loc[rows["metric"] == "spearman", "dataset"].unique()]
+
+
+def _spread(rows: pd.DataFrame, metric: str, digits: int) -> str:
+    values = rows.loc[rows["metric"] == metric, "value"] * (100 if metric in POINTS + SHARES else 1)
+    if values.empty:
+        return MISSING
+    return f"{values.mean():.{digits}f}" + (f" ± {values.std():.{digits}f}" if len(values) > 1 else "")
+
+
+def _listed(names: list[str]) -> str:
+    """Names with `and` before the last, and the verb that fits their number."""
+    return f"{names[0]} is" if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]} are"
