@@ -58,6 +58,7 @@ def advise(
     from repro.experiments.advise.inputs import from_encoder, from_matrix
 
     started = time.perf_counter()
+    origin: dict[str, str] = {}
     if (embeddings is None) == (encoder is None):
         raise InputError("give either --embeddings X.npy, or --encoder NAME with --texts FILE")
     if embeddings is not None:
@@ -75,7 +76,10 @@ def advise(
         from repro.models import SentenceEncoder
 
         assert encoder is not None
-        case = from_encoder(SentenceEncoder.load(encoder), texts, layers=layers, split=split, source=source)
+        network = SentenceEncoder.load(encoder)
+        case = from_encoder(network, texts, layers=layers, split=split, source=source)
+        named = str(Path(encoder).resolve()) if Path(encoder).is_dir() else encoder
+        origin = {"encoder": named, "pooling": network.pooling}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         advice = find(
@@ -84,7 +88,7 @@ def advise(
         )  # fmt: skip
     for warning in caught:
         complain(f"warning: {warning.message}")
-    _tell(advice, case.source, output, time.perf_counter() - started)
+    _tell(advice, case.source, origin, output, time.perf_counter() - started)
     return 0
 
 
@@ -93,7 +97,7 @@ def _refuse(names: list[str], owner: str) -> None:
         raise InputError(f"--{names[0]} belongs to {owner}, which is not given")
 
 
-def _tell(advice: "Advice", source: str, output: Path, seconds: float) -> None:
+def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, seconds: float) -> None:
     """Print the answer, and write the report, the rows and the reducer."""
     from repro.experiments.advise import savings
     from repro.experiments.advise.words import candidate_table, explanation, headline, saving_table
@@ -132,8 +136,11 @@ def _tell(advice: "Advice", source: str, output: Path, seconds: float) -> None:
             "layer": advice.answer.layer,
             "fitted_on": advice.rows,
             "source": source,
+            **origin,
         }
         written = write_linear(output, form.matrix, form.bias, **note)
         say(saved.to_string(index=False))
         say(f"the reducer, {note['reducer']}: {', '.join(str(path) for path in written)}")
+        if origin:
+            say(f"encoder and reducer as one: repro export --reducer {output} --output NEW_FOLDER")
     say(f"report: {output / 'report.html'} ({seconds:.0f} s)")

@@ -46,3 +46,21 @@ def read_linear(folder: Path) -> tuple[NDArray[np.float32], NDArray[np.float32]]
     if set(tensors) != {"matrix", "bias"}:
         raise InputError(f"{path} holds {', '.join(sorted(tensors))}: expected matrix and bias")
     return tensors["matrix"], tensors["bias"]
+
+
+def read_note(folder: Path) -> dict[str, Any]:
+    """What `reducer.json` says of a linear map beside its tensors, such as the encoder and layer it was fitted on.
+
+    Raises:
+        InputError: if the file is missing or damaged.
+    """
+    path = folder / "reducer.json"
+    try:
+        note = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"no {path}: expected a folder that an export wrote") from None
+    except ValueError as error:
+        raise InputError(f"{path} is not valid JSON ({error}): write the folder anew") from error
+    if not isinstance(note, dict):
+        raise InputError(f"{path} holds a {type(note).__name__}: expected names and values")
+    return note
