@@ -48,7 +48,7 @@ def augmentation_leads(rows: pd.DataFrame) -> pd.DataFrame:
     One seed carries the noise that a single training is assumed to have.
     """
     lines = []
-    for name, dataset, found in _leads(rows):
+    for name, dataset, found in _leads(rows[rows["method"] != UNTRAINED]):
         lines.append(
             {"positives": name, "set": TITLES.get(dataset, dataset), "verdict": found.verdict, "seeds": found.seeds,
              "points above dropout": f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"}
@@ -78,9 +78,8 @@ def augmentation_reading(rows: pd.DataFrame) -> list[str]:
             )
             if names
         ]
-        said.append(
-            f"{TITLES.get(dataset, dataset)}: highest is {best} with {means[best]:.2f}. By the intervals, {'; '.join(parts)}."
-        )
+        told = f" By the intervals, {'; '.join(parts)}." if parts else ""
+        said.append(f"{TITLES.get(dataset, dataset)}: highest is {best} with {means[best]:.2f}.{told}")
     geometry = trained[trained["metric"].isin(["alignment", "uniformity"])]
     means = geometry.groupby(["metric", "method"])["value"].mean()
     if {"alignment", "uniformity"} <= set(geometry["metric"]):

@@ -1,0 +1,165 @@
+"""Rewordings keep what they promise to keep, repeat by seed, and say what the generator's frames say."""
+
+import numpy as np
+import pytest
+
+from repro import data
+from repro.data.augment import (
+    NEGATIONS,
+    NUMBERS,
+    STOP_WORDS,
+    drop_equal,
+    mixture,
+    neighbour_lexicon,
+    read_lexicon,
+    synonyms,
+    token_overlap,
+)
+from repro.data.microworld.taxonomy import FACTORS
+from repro.data.rewording import microworld_lexicon, microworld_paraphrases
+from repro.data.sets import WordVectors
+from repro.types import InputError
+
+EVERY_WORD = {word: ["WRONG"] for word in ("paris", "nasa", "not", "don't", "two", "3", "b2b", "the", "never", "i")}
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return data.load("wiki", source="microworld", limit=400).texts
+
+
+def test_no_chance_is_identity_and_every_chance_replaces_what_it_may(texts):
+    lexicon = microworld_lexicon()
+    assert synonyms(texts, lexicon, p=0.0) == list(texts)
+    assert synonyms(["Big dogs bark at big cats."], {"big": ["huge"], "bark": ["yelp"]}, p=1) == [
+        "Huge dogs yelp at huge cats."
+    ]
+
+
+def test_numbers_negations_stop_words_and_names_are_kept():
+    kept = "The NASA team in Paris did not, and don't you never, buy two of 3 b2b goods? I do"
+    assert synonyms([kept], EVERY_WORD | {"goods": ["wares"]}, p=1) == [kept.replace("goods", "wares")]
+    assert not (STOP_WORDS & NUMBERS) and "not" in NEGATIONS
+
+
+def test_a_sentence_may_open_with_a_capital_and_a_name_may_not_change():
+    lexicon = {"dogs": ["hounds"], "brown": ["tan"]}
+    said = 'Dogs ran. "Dogs bark!" Mr Brown saw Dogs; brown dogs. BROWN'
+    assert synonyms([said], lexicon, p=1) == ['Hounds ran. "Hounds bark!" Mr Brown saw Dogs; tan hounds. BROWN']
+
+
+def test_articles_follow_the_sound_and_longest_phrases_win():
+    lexicon = {"car": ["automobile"], "orange": ["fruit"], "look at": ["watch"], "look": ["stare"], "at": ["WRONG"]}
+    assert synonyms(["A car, an orange. Look at a car!"], lexicon, p=1) == [
+        "An automobile, a fruit. Watch an automobile!"
+    ]
+    assert synonyms(["look  at, look"], lexicon, p=1) == ["stare  at, stare"], "a phrase has single spaces"
+
+
+def test_a_text_is_reworded_alike_in_any_company(texts):
+    lexicon, some = microworld_lexicon(), list(texts[:50])
+    together = synonyms(some, lexicon, p=0.5, seed=3)
+    assert together == [synonyms([text], lexicon, p=0.5, seed=3)[0] for text in some]
+    assert together[::-1] == synonyms(some[::-1], lexicon, p=0.5, seed=3)
+    assert together != synonyms(some, lexicon, p=0.5, seed=4)
+
+
+def test_chance_is_the_share_replaced_and_grows_with_what_was_replaced_before():
+    lexicon, some = {"cat": ["dog"]}, [f"{i} " + "cat " * 20 for i in range(100)]
+    few, many = (synonyms(some, lexicon, p=p) for p in (0.15, 0.4))
+    share = sum(text.count("dog") for text in few) / 2_000
+    assert share == pytest.approx(0.15, abs=4 * np.sqrt(0.15 * 0.85 / 2_000))
+    for a, b in zip(few, many, strict=True):
+        assert all(y == "dog" for x, y in zip(a.split(), b.split(), strict=True) if x == "dog")
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.5])
+def test_unusable_chances_and_lexicons_are_named(p):
+    with pytest.raises(InputError, match=f"p is {p}"):
+        synonyms(["a"], {"a": ["b"]}, p=p)
+    for lexicon in ({}, {"a": []}, {"a": ["a"]}):
+        with pytest.raises(InputError, match="lexicon is empty"):
+            synonyms(["a"], lexicon)
+
+
+def test_a_lexicon_is_read_and_its_faults_are_named(write):
+    path = write("words.tsv", "Big\thuge, large", "look at\twatch", "big\tvast,huge")
+    assert read_lexicon(path) == {"big": ("huge", "large", "vast"), "look at": ("watch",)}
+    assert read_lexicon(write("words.tsv.gz", "a\tb")) == {"a": ("b",)}
+    for line in ("big", "big\t", "\thuge", "big\thuge,,vast", "big\thuge\tvast"):
+        with pytest.raises(InputError, match=r"bad\.tsv line 2: .*expected a word, a tab"):
+            read_lexicon(write("bad.tsv", "a\tb", line))
+    with pytest.raises(InputError, match="is empty"):
+        read_lexicon(write("none.tsv"))
+    with pytest.raises(InputError, match="no file"):
+        read_lexicon("nosuch.tsv")
+
+
+def test_neighbours_are_those_of_a_direct_search():
+    rng = np.random.default_rng(0)
+    words = ("the", "two", "4th", *(f"word{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(60)))
+    X = rng.normal(size=(len(words), 4)).astype(np.float32)
+    found = neighbour_lexicon(WordVectors("v", "local", words, X), neighbours=2, least=0.8)
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    for i, word in enumerate(words[3:], start=3):
+        near = sorted((-float(unit[i] @ unit[j]), words[j]) for j in range(3, len(words)) if j != i)
+        expected = tuple(other for cosine, other in near[:2] if -cosine >= 0.8)
+        assert found.get(word, ()) == expected
+    assert not {"the", "two", "4th"} & set(found)
+    with pytest.raises(InputError, match=r"no two of the 1 words"):
+        neighbour_lexicon(WordVectors("v", "local", words, X), words=4)
+
+
+def test_the_generators_lexicon_stays_within_a_meaning():
+    lexicon = microworld_lexicon()
+    alike = {frozenset(value) for factor in FACTORS for value in factor.synonyms}
+    assert set(lexicon["physician"]) == {"doctor", "medic"}
+    assert set(lexicon["noticed"]) == {"spotted"}, "neither `saw` nor `seen` fits both its past and its participle"
+    assert "film" not in lexicon, "a verb in one place, a noun in another"
+    assert {"physician", "doctor", "medic"} in alike
+    assert set(lexicon["automobiles"]) == {"cars", "motor cars"}
+
+
+def test_paraphrases_are_the_same_frame_in_other_words(texts):
+    again = microworld_paraphrases(texts, size=len(texts), seed=1)
+    pairs = [(a, b) for a, b in zip(texts, again, strict=True) if b]
+    assert 0.65 < len(pairs) / len(texts) < 0.8, "all sentences that say a frame and nothing else"
+    assert np.mean([token_overlap(a, b) for a, b in pairs]) < 0.3
+    # every value of the frame that both say is the same value: synonyms of each other or equal
+    agents = {phrase: i for i, value in enumerate(FACTORS[2].synonyms) for phrase in value}
+    for a, b in pairs[:100]:
+        said = [
+            {i for phrase, i in agents.items() if f" {phrase} " in f" {text.lower().strip('.?')} "} for text in (a, b)
+        ]
+        assert said[0] & said[1]
+    assert again == microworld_paraphrases(texts, size=len(texts), seed=1)
+    assert again != microworld_paraphrases(texts, size=len(texts), seed=2)
+    assert microworld_paraphrases(["No frame says this."], size=400) == [None]
+
+
+def test_equal_wordings_are_dropped():
+    found = drop_equal(["A b", "A b", "A b", "A b"], ["a  B ", "a c", None, " "])
+    assert found == (None, "a c", None, None)
+    with pytest.raises(InputError, match="lengths differ"):
+        drop_equal(["a"], [])
+
+
+def test_a_mixture_takes_each_way_equally_often():
+    n = 3_000
+    ways = {name: tuple(f"{name} {i}" for i in range(n)) for name in ("x", "y")} | {"z": (None,) * n}
+    found = mixture(ways, seed=5)
+    counts = [sum(text is not None and text.startswith(name) for text in found) for name in ("x", "y")]
+    for count in (*counts, found.count(None)):
+        assert count == pytest.approx(n / 3, abs=4 * np.sqrt(n * 2 / 9))
+    assert all(text is None or text.endswith(f" {i}") for i, text in enumerate(found))
+    assert found == mixture(ways, seed=5) != mixture(ways, seed=6)
+    with pytest.raises(InputError, match="a mixture of x"):
+        mixture({"x": ("a",)})
+    with pytest.raises(InputError, match="lengths differ"):
+        mixture({"x": ("a",), "y": ()})
+
+
+def test_overlap_is_of_distinct_words():
+    assert token_overlap("The cat, the CAT!", "cat the") == 1
+    assert token_overlap("a b", "b c") == pytest.approx(1 / 3)
+    assert token_overlap("", "") == 0
