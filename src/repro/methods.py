@@ -59,8 +59,16 @@ PRINTED_BASELINES = {
     BASELINES["simcse"]: ("wang2023", "table3", "SimCSE-RoBERTa_base"),
 }
 """those to the paper, table and row that print a score of theirs on STS-B and SICK-R"""
+TRAINED_PROJECTION = "trained projection"
+TWO_STEP_PROJECTION = "two-step projection"
+"""of the proposal's comparison: trained together with its encoder, or afterwards on a frozen one"""
 BEST_REDUCED = "best reduction"
 """of the reducers tried at one dim, the one that a dev split prefers"""
+REDUCER_NAMES = {
+    "pca": "PCA", "svd": "SVD", "kpca": "KPCA", "grp": "GRP", "autoencoder": "Autoencoder", "truncate": TRUNCATE,
+    "isomap": "Isomap", "lle": "LLE", "sbertlp": "SBERT-LP",
+}  # fmt: skip
+"""every reducer by what tables call it"""
 
 
 def fitted_on(sentences: int) -> str:

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from repro.reporting.points import checked
-from repro.reporting.style import GREY, Drawing, look, new_figure, styled
+from repro.methods import BEST_REDUCED, FULL_SIZE
+from repro.reporting.points import checked, points
+from repro.reporting.style import GREY, WIDTH, Drawing, add_legend, dim_axis, look, new_figure, series_handles, styled
 
 AXES = {
     "gb_per_million": "GB per million vectors",
@@ -16,7 +18,9 @@ AXES = {
 }
 """what a baseline costs: metric to the words below the axis"""
 ROOM = 7.5
-"""points of score that a label of the upper panel needs for itself, as a share of 100 points of height"""
+"""per cent of a panel's height that a name needs for itself"""
+SCORES = {"spearman": "Spearman × 100", "ndcg@10": "nDCG@10 × 100"}
+"""metrics of `draw_train_or_reduce`"""
 
 
 @styled()
@@ -49,21 +53,26 @@ def draw_baselines(rows: pd.DataFrame, *, kind: str = "live") -> Drawing:
         panel.xaxis.set_minor_formatter(NullFormatter())
         panel.set_xlabel(words)
         panel.margins(y=0.12)
-        _label(panel, low.reindex(score.index), score, float(own["value"].max()))
+        twice = own.groupby("method")["value"].nunique().reindex(score.index) > 1
+        _label(panel, low.reindex(score.index), score, twice, float(own["value"].max()))
     sets = ", ".join(dict.fromkeys(scores["dataset"]))
     panels[0].set_title(f"{kind}: mean Spearman × 100 of {sets}", loc="left")
     figure.alt = f"{kind}: Spearman against memory and against encoding time of {', '.join(score.index)}"
     return figure
 
 
-def _label(panel: Axes, x: pd.Series, y: pd.Series, largest: float) -> None:
-    """Names beside their points, moved apart where they would lie on each other; room for the one furthest right."""
+def _label(panel: Axes, x: pd.Series, y: pd.Series, twice: pd.Series, largest: float) -> None:
+    """Names beside their points, moved apart where they would lie on each other; room for the one furthest right.
+
+    The name of a method that is there twice stands above the line that joins its points.
+    """
     span = float(np.log10(largest / x.min())) or 1.0
     left = np.log10(x.min()) - 0.06 * span
     right = max(np.log10(x.max()) + 0.36 * span, np.log10(largest) + 0.06 * span)
     panel.set_xlim(10**left, 10**right)
     bottom, top = panel.get_ylim()
-    heights = apart(y.to_numpy(float), ROOM / 100 * (top - bottom))
+    gap = ROOM / 100 * (top - bottom)
+    heights = apart(y.to_numpy(float) + 0.75 * gap * twice.to_numpy(bool), gap)
     for position, (method, height) in enumerate(zip(y.index, heights, strict=True)):
         panel.annotate(
             str(method), (x[method], y[method]), xytext=(10 ** (np.log10(x[method]) + 0.035 * (right - left)), height),
@@ -95,3 +104,37 @@ def _bottom(run: Sequence[float], gap: float) -> float:
 
 def _top(run: Sequence[float], gap: float) -> float:
     return float(np.mean(run)) + gap * (len(run) - 1) / 2
+
+
+@styled()
+def draw_train_or_reduce(rows: pd.DataFrame, *, kind: str = "live") -> Drawing:
+    """Score against dim, a panel per task and a line per method; the full size is a grey line across.
+
+    Args:
+        rows: with method, dataset, metric (spearman or ndcg@10), dim, value, ci_low and ci_high; of several seeds the
+            mean is drawn with one standard deviation around it.
+        kind: of number, for the title.
+
+    Raises:
+        InputError: if there is nothing to draw or a column is missing.
+    """
+    wanted = rows[rows["metric"].isin(list(SCORES)) & (rows["method"] != BEST_REDUCED)]
+    frame = checked(wanted, ("method", "dataset", "metric", "dim", "value"))
+    full, below = frame[frame["method"] == FULL_SIZE], frame[frame["method"] != FULL_SIZE]
+    tasks, methods = (list(dict.fromkeys(below[column])) for column in ("dataset", "method"))
+    drawn = points(below.assign(kind=kind), ("method", "dataset", "dim"))
+    figure, panels = new_figure(len(tasks), 1, height=1.3 + 2.5 * len(tasks), sharex=True)
+    for i, (panel, task) in enumerate(zip(panels, tasks, strict=True)):
+        for position, method in enumerate(methods):
+            line = drawn[(drawn["dataset"] == task) & (drawn["method"] == method)].sort_values("dim")
+            panel.plot(line["dim"], line["value"], linestyle="-", linewidth=2, **look(position))
+        level = 100 * full.loc[full["dataset"] == task, "value"].mean()
+        panel.axhline(level, color=GREY, linestyle=(0, (4, 2)), linewidth=1.4)
+        metric = SCORES[below.loc[below["dataset"] == task, "metric"].iloc[0]]
+        panel.set_title(f"{kind}: {task}, {metric}", loc="left")
+        dim_axis(panel, list(below["dim"]), room=WIDTH - 0.9, label=i == len(tasks) - 1)
+    size = int(full["dim"].iloc[0])
+    dashed = Line2D([], [], color=GREY, linestyle=(0, (4, 2)), linewidth=1.4, label=f"full size ({size})")
+    add_legend(figure, [*series_handles(methods), dashed], columns=2)
+    figure.alt = f"{kind}: score against dimension of {', '.join(methods)} on {', '.join(tasks)}"
+    return figure

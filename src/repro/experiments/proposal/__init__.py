@@ -1,10 +1,11 @@
 """The proposal's questions: what theory expects of a dimension, what random directions keep, what is out of reach."""
 
 from repro.experiments.proposal.augmentation import augmentation_rows, train_augmented
-from repro.experiments.proposal.baselines import Baseline, baseline_rows, encode_seconds, load_baselines, timed_texts
+from repro.experiments.proposal.baselines import Baseline, baseline_rows, load_baselines
 from repro.experiments.proposal.choosing import judged_tasks, named_encoders, retention_rows
 from repro.experiments.proposal.choosing_rules import rule_rows
 from repro.experiments.proposal.code_search import search_rows
+from repro.experiments.proposal.encode_cost import encode_seconds, timed_texts
 from repro.experiments.proposal.free_points import aligned_info_nce, free_points
 from repro.experiments.proposal.geometry import curve_rows, free_rows, geometry_rows, sampled_info_nce
 from repro.experiments.proposal.limit_texts import limit_texts
@@ -20,7 +21,14 @@ from repro.experiments.proposal.microworld import Probe, known_rows, make_probe,
 from repro.experiments.proposal.projections import projection_rows, promised_eps
 from repro.experiments.proposal.quantisation import Way, byte_rows, ways
 from repro.experiments.proposal.rewordings import Augmentation, make_augmentations
-from repro.experiments.proposal.train_or_reduce import contenders, train_or_reduce_rows, train_projections
+from repro.experiments.proposal.train_or_reduce import contenders, train_or_reduce_rows
+from repro.experiments.proposal.train_projection import (
+    default_dims,
+    preset,
+    projection_profile,
+    train_projection,
+    train_projections,
+)
 
 __all__ = [
     "Augmentation",
@@ -34,6 +42,7 @@ __all__ = [
     "circle_curve",
     "contenders",
     "curve_rows",
+    "default_dims",
     "encode_seconds",
     "encoder_limit_rows",
     "free_limit_rows",
@@ -49,6 +58,8 @@ __all__ = [
     "make_probe",
     "most_sets",
     "named_encoders",
+    "preset",
+    "projection_profile",
     "projection_rows",
     "promised_eps",
     "retention_rows",
@@ -60,6 +71,7 @@ __all__ = [
     "timed_texts",
     "train_augmented",
     "train_or_reduce_rows",
+    "train_projection",
     "train_projections",
     "ways",
     "world_rows",

@@ -4,25 +4,21 @@ Counted words, latent directions and vectors of words or paragraphs are fitted h
 from; the others come from `experiments.systems`. What is not at hand has a line that says what is missing.
 """
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import combinations
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
 from repro.config import Profile, digest
 from repro.data.sets import ScoredPairs, texts_of
-from repro.evaluation.stats import Interval, percentiles, spearman_draws
-from repro.experiments.cell import threads
+from repro.evaluation.stats import percentiles, spearman_draws
 from repro.experiments.embeddings import encode_tasks
 from repro.experiments.grid import train_all
+from repro.experiments.proposal.encode_cost import encode_seconds, timed_texts
 from repro.experiments.published import as_published
 from repro.experiments.sweep import cosines_of, hidden_dim_of
 from repro.experiments.systems import Missing, SystemConfig, load_system
@@ -33,15 +29,12 @@ from repro.models.pretrained import default_device
 from repro.models.skipgram import fit_doc2vec, fit_word2vec
 from repro.models.static import StaticEncoder
 from repro.rows import make_rows
-from repro.seeding import make_rng
 from repro.store import Store
-from repro.types import Array, Encoder, InputError, check_dim, one_of
+from repro.types import Array, Encoder, InputError, one_of
 
 FIT_CODE = ("repro.models.lexical", "repro.models.skipgram", "repro.models.static", "repro.models.layerless")
 NETWORKS = ("use", "sbert", "simcse", "minilm")
 """those that an accelerator would encode on"""
-WARM_UP = 16
-"""sentences encoded before the clock starts"""
 
 
 @dataclass(frozen=True)
@@ -185,39 +178,6 @@ def baseline_rows(
             method = f"{baselines[j].method} − {baselines[i].method}"
             rows.append({"method": method, "dataset": name, "metric": "spearman_lead", **lead.columns})
     return make_rows(rows, readout="encoder", seed=seed, **shared)
-
-
-def timed_texts(pairs: ScoredPairs, count: int, *, seed: int) -> list[str]:
-    """So many distinct sentences of some pairs, drawn by the seed; all where there are fewer."""
-    distinct = merge_equal(texts_of(pairs))[0]
-    drawn = make_rng(seed, "timed sentences").permutation(len(distinct))[: check_dim(count, what="timed")]
-    return [distinct[row] for row in sorted(drawn)]
-
-
-def encode_seconds(encode: Callable[[Sequence[str]], Any], texts: Sequence[str], *, repeats: int = 3) -> Interval:
-    """Seconds to encode the texts on one thread: median over rounds, between the fastest and the slowest."""
-    with _one_thread():
-        encode(texts[:WARM_UP])
-        spent = []
-        for _ in range(check_dim(repeats, what="repeats")):
-            started = perf_counter()
-            encode(texts)
-            spent.append(perf_counter() - started)
-    return Interval(float(np.median(spent)), min(spent), max(spent))
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """One thread for networks, matrix products and tokenizers, which read this variable at every call."""
-    name, before = "TOKENIZERS_PARALLELISM", os.environ.get("TOKENIZERS_PARALLELISM")
-    os.environ[name] = "false"
-    try:
-        with threads(1), threadpool_limits(1):
-            yield
-    finally:
-        os.environ.pop(name)
-        if before is not None:
-            os.environ[name] = before
 
 
 @dataclass(frozen=True)
