@@ -64,9 +64,12 @@ def test_sentences_say_what_the_tables_say():
     ]
 
 
-def test_reducer_table_has_every_way_of_one_budget():
-    table = claims_proposal.reducer_table(made(), 16)
-    assert len(table) == 6 and table["STS-B, Spearman"].max() == pytest.approx(70)
+def test_reducer_table_sets_reducers_side_by_side():
+    table = claims_proposal.reducer_table(made(), 16).set_index("level")
+    assert list(table.index) == ["float32 × 4", "int8 × 16", "binary × 128"]
+    assert table.loc["binary × 128", "retrieval, nDCG@10"] == "60.0 / 80.0"
+    one = made()[lambda rows: (rows["setting"] != "PCA, 16 bytes") | (rows["method"] != "binary")]
+    assert claims_proposal.reducer_table(one, 16).set_index("level").loc["binary × 128"].iloc[1] == "60.0 / –"
     assert claims_proposal.reducer_table(made(), 17).empty
 
 

@@ -15,11 +15,12 @@ DASHED = (0, (4, 2))
 
 
 @styled()
-def draw_bytes(rows: pd.DataFrame) -> Drawing:
+def draw_bytes(rows: pd.DataFrame, kind: str = "live") -> Drawing:
     """Three scores of one encoder against bytes, each point of the best reducer; and neighbours found by bits alone.
 
     Args:
         rows: of one encoder, with method, setting, dim, metric and value.
+        kind: of number, for the title.
 
     Raises:
         InputError: if there is nothing to draw or a column is missing.
@@ -28,7 +29,7 @@ def draw_bytes(rows: pd.DataFrame) -> Drawing:
     best, full = best_levels(frame), by_bytes(frame)
     full = full[full["bytes"].isna()].set_index("metric")["value"]
     levels = [level for level in LEVELS if level in set(best["method"])]
-    figure, panels = new_figure(2, 2, height=6.4)
+    figure, panels = new_figure(2, 2, height=6.8)
     sizes = sorted({int(size) for size in best["bytes"]})
     for panel, (metric, title) in zip(panels, METRICS.items(), strict=False):
         for level in levels:
@@ -55,6 +56,7 @@ def draw_bytes(rows: pd.DataFrame) -> Drawing:
     handles.append(Line2D([], [], color=GREY, linestyle=":", linewidth=1.6, label="full size"))
     add_legend(figure, handles)
     name = ", ".join(dict.fromkeys(frame["backbone"].dropna()))
+    figure.suptitle(f"{name} ({kind})", x=0.01, ha="left", fontsize=12)
     figure.alt = f"{name}: similarity, retrieval and neighbours kept against bytes per vector, by level of quantisation"
     return figure
 

@@ -111,7 +111,7 @@ def byte_rows(
         reducers: of `REDUCERS`.
         shortlist: rows that a search by bits leaves to the floats.
         seed: of the rotation, the sampled sentences and the resamples.
-        shared: columns of every row.
+        shared: columns of every row; `n_train` is the number of distinct texts in `fit`.
     """
     bench = _bench(table, fit, pairs, questions, seed)
     chosen = ways(bench.X.shape[1], budgets, levels, reducers, fit=len(bench.fit))
@@ -133,7 +133,7 @@ def byte_rows(
                     kept = {"neighbours_kept": bench.kept(C, C, shortlist)}
                     columns.append((SHORTLIST, way.setting, dim, kept))
     scored = [row for metric in ("spearman", "ndcg@10", "neighbours_kept") for row in _scored(metric, columns, bench)]
-    return make_rows([*scored, *counted], readout="encoder", seed=seed, **shared)
+    return make_rows([*scored, *counted], readout="encoder", seed=seed, n_train=len(bench.fit), **shared)
 
 
 @dataclass(frozen=True, eq=False)

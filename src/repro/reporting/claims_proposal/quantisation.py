@@ -52,14 +52,18 @@ def wins(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def reducer_table(rows: pd.DataFrame, budget: int) -> pd.DataFrame:
-    """Scores ×100 of every reducer and level that spends so many bytes."""
+    """A line per encoder and level that spends so many bytes: scores ×100, of one reducer after the other."""
     own = by_bytes(rows)
     own = own[(own["bytes"] == budget).fillna(False) & own["method"].isin(LEVELS)]
-    table = own.assign(value=100 * own["value"]).pivot_table(
-        index=["backbone", "method", "dim", "reducer"], columns="metric", values="value", sort=False
-    )
-    table = table.reindex(columns=[metric for metric in METRICS if metric in table]).rename(columns=METRICS)
-    return table.reset_index().rename(columns={"backbone": "encoder", "method": "level", "dim": "dims"})
+    reducers = list(dict.fromkeys(own["reducer"]))
+    lines = []
+    for (backbone, level, dim), group in own.groupby(["backbone", "method", "dim"], sort=False):
+        line: dict[str, object] = {"encoder": backbone, "level": f"{level} × {dim}"}
+        for metric, words in METRICS.items():
+            of = group[group["metric"] == metric].set_index("reducer")["value"].reindex(reducers)
+            line[words] = " / ".join("–" if pd.isna(value) else f"{100 * value:.1f}" for value in of)
+        lines.append(line)
+    return pd.DataFrame(lines)
 
 
 def equal_bytes(rows: pd.DataFrame) -> pd.DataFrame:
