@@ -160,3 +160,34 @@ def two_processes(python: Callable[..., subprocess.Popen]) -> Callable[..., list
         return [json.loads(out.splitlines()[-1]) for out, _ in outputs]
 
     return run
+
+
+@pytest.fixture
+def made_curves() -> Callable:
+    """Rows of a trial of the advisor on made-up curves: two encoders, three tasks; the spectrum is always right."""
+    import pandas as pd
+
+    from repro.experiments import proposal
+    from repro.rows import make_rows
+
+    def make(targets: tuple[float, ...] = (0.9, 0.95), off: float = 0.0):
+        rows = []
+        for encoder, full in (("a", 64), ("b", 128)):
+            for task in range(3):
+                at = {"backbone": encoder, "dataset": f"t{task}"}
+                ratio = {"method": "full size", "metric": "participation_ratio", "value": 6.0 + task, "dim": full}
+                rows.append({**at, **ratio})
+                for reducer, steep in (("pca", 6 + task), ("truncate", 12 + 2 * task)):
+                    for dim in (full, full // 2, full // 4, full // 8):
+                        share = 1 - max(steep / dim - steep / full, 0)
+                        here = {**at, "method": reducer, "dim": dim}
+                        rows += [
+                            {**here, "metric": "share_kept", "value": share, "ci_low": share},
+                            {**here, "metric": "predicted", "value": min(share + off, 1.0)},
+                            {**here, "metric": "neighbours_kept", "value": share**4},
+                        ]
+        shared = {"experiment": "x", "data_source": "made", "seed": 0}
+        curves = make_rows(rows, **shared)
+        return pd.concat([curves, proposal.rule_rows(curves, targets, **shared)], ignore_index=True)
+
+    return make

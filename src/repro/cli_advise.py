@@ -34,7 +34,7 @@ def advise(
     """Say how few dimensions keep what your embeddings are used for; write a report and the fitted reducer.
 
     With graded pairs, labels or relevant documents the answer is measured, with a lower bound; without them it is
-    predicted from the spectrum.
+    predicted from the spectrum and the neighbours that stay, and how far off such predictions were is said.
 
     Args:
         embeddings: `.npy` matrix, one row per text; or give --encoder and --texts.
@@ -58,6 +58,8 @@ def advise(
     from repro.experiments.advise.inputs import from_encoder, from_matrix
 
     started = time.perf_counter()
+    if output.exists() and not output.is_dir():
+        raise InputError(f"the output {output} is a file: expected a folder, which is made if need be")
     origin: dict[str, str] = {}
     if (embeddings is None) == (encoder is None):
         raise InputError("give either --embeddings X.npy, or --encoder NAME with --texts FILE")

@@ -119,9 +119,10 @@ def advise(
             fitted[layer, name] = reducer
             kept = _neighbours_kept(checked[last], [Y for _, Y in curve], seed)
             predicted = _predicted(name, X[fit_rows], [d for d, _ in curve])
-            # With PCA the spectrum alone is too hopeful: it does not see that subtracting the mean reorders
-            # neighbours, so there the fit to both answers. Truncation subtracts nothing, and the spectrum does better.
-            # Which rule answers for which reducer is decided by `ship` from recorded errors, leave-one-task-out.
+            # With PCA the spectrum alone is too hopeful, as it does not see that subtracting the mean reorders
+            # neighbours: there the fit to both came nearer to labels (leave-one-task-out, and with the encoder left out
+            # too). Truncation subtracts nothing, and the spectrum came nearer. `ship` decides it from recorded errors.
+            # Under PCA half of all dimensions, taken blindly, came nearer than either, which the statement says.
             expected = read_measured().expected(name, np.array(predicted), np.array(kept))
             for (d, Y), promise, near, share in zip(curve, predicted, kept, expected, strict=True):
                 found.append(Candidate(layer, name, d, promise, near, float(share)))

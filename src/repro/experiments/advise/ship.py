@@ -31,7 +31,7 @@ def measured_from(rows: pd.DataFrame) -> dict[str, Any]:
         InputError: where the rows hold no measured error.
     """
     whole = rows[rows["dataset"] == "all"]
-    parts = whole["setting"].str.split(", ", expand=True).reindex(columns=[0, 1, 2])
+    parts = whole["setting"].str.split(", ", expand=True).reindex(columns=[0, 1, 2]).astype("string")
     whole = whole.assign(reducer=parts[0], left=parts[1], target=parts[2].str.removeprefix("keep ").astype("Float64"))
     unseen = whole[whole["left"] == UNSEEN]
     if unseen.empty:
@@ -55,8 +55,7 @@ def measured_from(rows: pd.DataFrame) -> dict[str, Any]:
     coefficients = whole[whole["metric"] == "coefficient"].set_index(["reducer", "left"])["value"]
     reducers = list(dict.fromkeys(unseen["reducer"]))
     cases = rows[rows["dataset"] != "all"]
-    newest = rows.loc[rows["created"].idxmax()] if len(rows) else None
-    assert newest is not None
+    newest = cases.loc[cases["created"].astype(str).idxmax()]
     return {
         "written_by": "python -m repro.experiments.advise.ship",
         "encoders": sorted(cases["backbone"].unique()),

@@ -15,7 +15,8 @@ def headline(advice: Advice) -> str:
     """The answer in one sentence."""
     chosen, kept = advice.answer, f"{100 * advice.retain:g} %"
     if chosen is None:
-        return f"Keep all {advice.full_dim} dimensions: no smaller size could be shown to keep {kept}."
+        could = "is expected" if advice.metric is None else "could be shown"
+        return f"Keep all {advice.full_dim} dimensions: no smaller size {could} to keep {kept}."
     how = f"{chosen.dim} of {advice.full_dim} dimensions ({_means(chosen)})"
     if advice.metric is None:
         return f"{how} are expected to keep {kept} of a score; without labels this is a prediction."
