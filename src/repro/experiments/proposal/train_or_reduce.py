@@ -22,7 +22,8 @@ from repro.experiments.suite import Contender
 from repro.experiments.sweep import Sweep, cosines_of, spearman_of, states_of
 from repro.experiments.wang.two_step import train_two_step
 from repro.experiments.zhang.reduce import reduced
-from repro.methods import BEST_REDUCED, FULL_SIZE, REDUCER_NAMES, TRAINED_PROJECTION, TWO_STEP_PROJECTION
+from repro.methods import BEST_REDUCED, FULL_SIZE, REDUCER_NAMES, TRAINED_PROJECTION, TWO_STEP_PROJECTION, fitted_on
+from repro.models.encoder import merge_equal
 from repro.rows import make_rows
 from repro.store import Store
 from repro.types import Array, InputError, one_of
@@ -45,7 +46,7 @@ def contenders(
     Args:
         sweep: of `train_projections`.
         dev: pairs that choose among the reductions, and the encoder and checkpoint of step 2.
-        fit: sentences that reducers are fitted on.
+        fit: sentences that reducers are fitted on; equal ones count once.
         store: where slow reductions and the projections of step 2 are kept.
         methods: reducers by name.
         step_two: schedule of step 2; None leaves it out.
@@ -60,8 +61,9 @@ def contenders(
     full, *dims = sweep.cells  # the full size first
     table, cell = sweep.embeddings(full, full), sweep.cells[full]
     yield Contender(FULL_SIZE, full, "pooler", "", table)
-    learned = states_of(cell, fit, store).map(cell.pooler.project)[list(fit)]
-    setting = f"fitted on {len(fit):,} sentences"
+    distinct = merge_equal(fit)[0]
+    learned = states_of(cell, distinct, store).map(cell.pooler.project)[distinct]
+    setting = fitted_on(len(distinct))
     by_dim: dict[int, list[Contender]] = {d: [] for d in dims}
     for name in methods:
         for d, Y in reduced(name, learned, table.X, dims, store, seed=sweep.config.seed):

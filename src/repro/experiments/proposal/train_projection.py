@@ -8,12 +8,13 @@ from typing import Any
 
 from repro.config import Profile, TrainConfig, digest
 from repro.config import profile as make_profile
-from repro.data.sets import DataSet
+from repro.data.sets import DataSet, ScoredPairs
+from repro.evaluation import sts_spearman
 from repro.evaluation.protocol import all_texts
-from repro.experiments.cell import TrainedCell, cell_key, dev_scorer, threads
+from repro.experiments.cell import TrainedCell, cell_key, threads
 from repro.experiments.sweep import Sweep, hidden_dim_of, states_of
 from repro.experiments.texts import training_sentences
-from repro.models import Pooler
+from repro.models import Pooler, SentenceEncoder
 from repro.store import Store
 from repro.training.contrastive import train_contrastive
 from repro.training.end_to_end import fresh_encoder
@@ -61,8 +62,14 @@ def preset(config: TrainConfig) -> TrainConfig:
     return replace(config, pooling="mean", activation="identity")
 
 
-def train_projection(config: TrainConfig, store: Store, *, progress: bool = True) -> TrainedCell:
+def train_projection(config: TrainConfig, dev: ScoredPairs, store: Store, *, progress: bool = True) -> TrainedCell:
     """Train encoder and projection together, or find them; as `experiments.cell.train_cell`, with the pooler above.
+
+    Args:
+        config: what to train and how; its `validation` is not read.
+        dev: pairs that pick the checkpoint.
+        store: where it is kept.
+        progress: show a progress bar.
 
     Raises:
         InputError: for another pooling or activation than the proposal's.
@@ -70,28 +77,47 @@ def train_projection(config: TrainConfig, store: Store, *, progress: bool = True
     if config != preset(config):
         raise InputError(f"pooling is {config.pooling}, activation {config.activation}: expected `preset(config)`")
 
+    def dev_score(encoder: SentenceEncoder, readout: str) -> float:
+        X1, X2 = (encoder.encode(side, readout=readout) for side in (dev.texts1, dev.texts2))
+        return float(sts_spearman(X1, X2, dev.scores))
+
     @threads(config.threads)
     def make(target: Path, work: Path) -> None:
         encoder = fresh_encoder(config)
         pooler = Pooler(encoder.hidden_dim, config.dim, **POOLER).initialise(config.seed)
         encoder.pooler = pooler.to(encoder.backbone.device)
         trained = train_contrastive(
-            config, training_sentences(config, store), dev_scorer(config.validation, config.source), encoder=encoder,
+            config, training_sentences(config, store), dev_score, encoder=encoder,
             state_path=work / "state.safetensors", save_every=config.save_every, progress=progress,
         )  # fmt: skip
         trained.encoder.save(target)
         note = {"history": asdict(trained.history), "dev_before": trained.dev_before, "config": asdict(config)}
         (target / "history.json").write_text(json.dumps(note), encoding="utf-8")
 
-    key = digest({"cell": cell_key(config), "pooler": POOLER})
+    judged_by = digest([dev.texts1, dev.texts2, dev.scores.tolist()])
+    key = digest({"cell": cell_key(config), "pooler": POOLER, "dev": judged_by})
     made = store.get_or_make("encoders", key, make, config=asdict(config))
     return TrainedCell(config, key, made.folder, made.hit, made.seconds)
 
 
 def train_projections(
-    config: TrainConfig, dims: Sequence[int], sets: Sequence[DataSet], store: Store, *, progress: bool = True
+    config: TrainConfig,
+    dims: Sequence[int],
+    dev: ScoredPairs,
+    sets: Sequence[DataSet],
+    store: Store,
+    *,
+    progress: bool = True,
 ) -> Sweep:
-    """An encoder at full size D and one at every dim below, with the states of all texts of some sets under each.
+    """An encoder at full size D and one at every dim below, with the states of all texts under each.
+
+    Args:
+        config: what to train and how; pooling, activation and dim are set here.
+        dims: sizes; those that are not below D are left out.
+        dev: pairs that pick every checkpoint.
+        sets: what else is encoded.
+        store: where trained encoders and states are kept.
+        progress: show progress bars.
 
     Raises:
         InputError: if no dim lies below the full size, or one comes twice.
@@ -101,6 +127,6 @@ def train_projections(
     if not below or len(set(dims)) != len(dims):
         raise InputError(f"dims is {list(dims)}: expected different sizes below the {full} of {config.backbone}")
     sizes = sorted(below, reverse=True)
-    cells = {d: train_projection(replace(preset(config), dim=d), store, progress=progress) for d in [full, *sizes]}
-    texts = all_texts(list(sets))
+    cells = {d: train_projection(replace(preset(config), dim=d), dev, store, progress=progress) for d in [full, *sizes]}
+    texts = all_texts([dev, *sets])
     return Sweep(cells, {d: states_of(c, texts, store) for d, c in cells.items()}, sum(c.hit for c in cells.values()))
