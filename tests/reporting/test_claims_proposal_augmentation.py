@@ -51,7 +51,7 @@ def test_the_reading_follows_the_rows():
     first, geometry = claims_proposal.augmentation_reading(made())
     assert first == (
         "STS-B: highest is synonym with 60.00. By the intervals, synonym is above dropout; "
-        "mixture is not told apart from it; paraphrase is below dropout."
+        "mixture is not told apart from dropout; paraphrase is below dropout."
     )
     assert geometry == "Closest positives and widest spread: synonym has the first and dropout the second."
     rows = made()

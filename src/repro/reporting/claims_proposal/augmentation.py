@@ -73,7 +73,7 @@ def augmentation_reading(rows: pd.DataFrame) -> list[str]:
             f"{_listed(names)} {verb}"
             for names, verb in (
                 (words["reproduced"], "above dropout"),
-                (words["within noise"], "not told apart from it"),
+                (words["within noise"], "not told apart from dropout"),
                 (words["not reproduced"], "below dropout"),
             )
             if names
