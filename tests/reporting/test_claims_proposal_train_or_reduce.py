@@ -26,6 +26,7 @@ def made(lead=0.05, half=0.005, seeds=(0, 1, 2), loss=0.0, dims=(8, 16, 24)):
                     rows.append({**at, "method": method, "dim": dim, "value": value + wobble, "setting": setting})
                 ends = {
                     f"{TRAINED_PROJECTION} − {BEST_REDUCED}": lead + wobble,
+                    f"{TRAINED_PROJECTION} − PCA": lead + wobble, f"{TRAINED_PROJECTION} − GRP": lead - 0.02,
                     f"{TRAINED_PROJECTION} − {FULL_SIZE}": -loss, f"{TWO_STEP_PROJECTION} − {FULL_SIZE}": -loss,
                 }  # fmt: skip
                 rows += [
@@ -68,6 +69,7 @@ def test_tables_say_the_choice_and_who_is_ahead():
     table = claims_proposal.sign_table(made(0.05)).set_index(["task", "dim"])
     assert table.loc[("stsb", 8), "best reduction"] == "PCA" and table.loc[("stsb", 8), "ahead"] == "training"
     assert table.loc[("hotpotqa", 24), "lead"].startswith("+5.10 [")
+    assert table.loc[("stsb", 8), "least lead"].startswith("+3.00 [") and "over GRP" in table["least lead"].iloc[0]
     assert set(claims_proposal.sign_table(made(-0.05))["ahead"]) == {"reduction"}
     assert set(claims_proposal.sign_table(made(0.0))["ahead"]) == {"open"}
     scores = claims_proposal.scores_table(made()).set_index(["task", "dim"])
