@@ -86,18 +86,18 @@ def equal_bytes(rows: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values(["fewer bits", "more bits"], key=lambda c: c.map(order), ignore_index=True)
 
 
-def sentences(rows: pd.DataFrame) -> Iterator[str]:
+def sentences(rows: pd.DataFrame, kind: str = "live") -> Iterator[str]:
     """What the rows say, one thing at a time."""
     counted = wins(rows)
-    if counted["of"].iloc[0]:
+    cases = counted["of"].iloc[0]
+    if cases:
         said = ", ".join(f"{line.level} {line.best}" for line in counted.itertuples() if line.best)
-        yield f"Best way to spend a budget, {counted['of'].iloc[0]} cases of encoder, score and bytes: {said}."
-    for line in equal_bytes(rows).itertuples(index=False):
-        if line[1] != "float32":
-            continue
+        yield f"{kind}: best way to spend a budget, in {cases} cases of encoder, score and bytes: {said}."
+    table = equal_bytes(rows)
+    for line in table[table["more bits"] == "float32"].to_dict("records"):
         yield (
-            f"{line[0]} against float32 at equal bytes: surely better in {line[3]} of {line[2]}, surely worse in "
-            f"{line[5]}, not to be told in {line[4]}."
+            f"{kind}: {line['fewer bits']} against float32 at equal bytes: better in {line['fewer bits better']} of "
+            f"{line['compared']}, worse in {line['more bits better']}, not to be told in {line['cannot be told']}."
         )
 
 
