@@ -102,7 +102,7 @@ def _refuse(names: list[str], owner: str) -> None:
 def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, seconds: float) -> None:
     """Print the answer, and write the report, the rows and the reducer."""
     from repro.experiments.advise import savings
-    from repro.experiments.advise.words import candidate_table, explanation, headline, saving_table
+    from repro.experiments.advise.words import candidate_table, explanation, headline, report_table, saving_table
     from repro.models.export import write_linear
     from repro.reducers.linear_form import linear_form
     from repro.reporting.advice import advice_page, draw_advice
@@ -114,9 +114,8 @@ def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, s
     tables: dict[str, pd.DataFrame] = {}
     if advice.answer is not None:
         saved = saving_table(savings(advice.full_dim, advice.answer.dim))
-        tables["What it saves (memory counted, exact search timed here and scaled)"] = saved
-    shown = frame.drop(columns="line").dropna(axis="columns", how="all").round(4)
-    tables["Every size that was tried"] = shown
+        tables["What it saves: memory counted, exact search timed here and scaled"] = saved
+    tables["Every size that was tried"] = report_table(advice)
     lines = explanation(advice)
     answer = headline(advice)
     page = advice_page(

@@ -87,8 +87,9 @@ def test_what_ships_is_written_from_rows(tmp_path, made_curves):
     error = found.error_of("pca", SPECTRUM, 0.9)
     assert error is not None and error.cases == 6 and error.log2_median == 0 and error.target_met == 1
     assert found.rules["pca"] in (SPECTRUM, CALIBRATED)
-    assert f"{2**error.log2_median:.1f} in the median" in found.statement("pca", 0.9)
-    assert found.statement("grp", 0.9) == "How far predictions for grp are off was not measured."
+    where, pca, grp, _ = found.statement(["pca", "grp"], 0.9)
+    assert "2 encoders and 3 tasks" in where and f"factor of {2**error.log2_median:.1f} in the median" in pca
+    assert grp == "grp: how far predictions are off was not measured."
     assert found.expected("grp", np.array([0.5]), np.array([0.1])) == pytest.approx([0.5])
     one = rows[rows["backbone"] == "a"]
     with pytest.raises(InputError, match="record proposal_choosing_dim"):
@@ -106,8 +107,8 @@ def test_predictions_come_with_their_measured_error(repro, tmp_path):
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     shipped = read_measured()
     for where in (text, page):
-        assert code == 0 and "Measured error of such predictions" in where
-        assert f"{len(shipped.encoders)} encoders on {len(shipped.tasks)} tasks" in where and shipped.commit in where
+        assert code == 0 and "How far such predictions are off was measured" in where
+        assert f"{len(shipped.encoders)} encoders and {len(shipped.tasks)} tasks" in where and shipped.commit in where
         assert "Half of all dimensions, taken blindly" in where
     error = shipped.error_of("pca", shipped.rules["pca"], 0.95)
     assert error is not None and error.target == 0.95 and shipped.error_of("pca", HALF, 0.95) is not None
@@ -117,4 +118,4 @@ def test_measured_answers_do_not_speak_of_predictions():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 8))
     evidence = Pairs(np.arange(100), np.arange(100, 200), (X[:100] * X[100:]).sum(1) + 0.1 * rng.normal(size=100))
-    assert not any("Measured error" in line for line in explanation(advise({None: X}, evidence=evidence)))
+    assert not any("such predictions" in line for line in explanation(advise({None: X}, evidence=evidence)))

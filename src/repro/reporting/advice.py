@@ -23,9 +23,11 @@ PAGE = """<!doctype html>
 <meta name="color-scheme" content="light dark"><title>{title}</title><style>
 body {{ font: 16px/1.55 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem }}
 body {{ color: #222; background: #fff }}
-h1 {{ line-height: 1.25 }} img {{ max-width: 100%; height: auto }} .scroll {{ overflow-x: auto }}
+h1 {{ line-height: 1.25; font-size: 1.8rem; overflow-wrap: anywhere }} h2 {{ font-size: 1.15rem; margin-top: 2rem }}
+p {{ margin: .6rem 0 }} .scroll {{ overflow-x: auto }}
+img {{ width: 100%; min-width: 30rem; height: auto; margin-top: 1rem }}
 table {{ border-collapse: collapse; font-variant-numeric: tabular-nums }}
-th, td {{ padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #8884 }}
+th, td {{ padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #8884; white-space: nowrap }}
 th:first-child, td:first-child {{ text-align: left }}
 .answer {{ font-size: 1.15rem; border-left: 4px solid #1b7f79; padding: .2rem 1rem }}
 footer {{ color: #72777f; font-size: .85rem; margin-top: 2.5rem }}
@@ -66,6 +68,7 @@ def draw_advice(frame: pd.DataFrame, *, retain: float, labelled: bool) -> Drawin
                 linewidth=0,
             )
         right.plot(part["dim"], 100 * part["neighbours"], **look(position))
+    left.set_ylim(bottom=max(left.get_ylim()[0], 0))  # a share below nothing is as bad as nothing
     left.axhline(100 * retain, color=GREY, linestyle=":", linewidth=1.2)
     left.set_title("score kept, %" if labelled else "score kept, expected, %", loc="left")
     right.set_title("neighbours kept, %", loc="left")
@@ -101,7 +104,7 @@ def advice_page(
     parts = [
         f'<p class="answer">{escape(answer)}</p>',
         *(f"<p>{escape(text)}</p>" for text in paragraphs),
-        figure.img(),
+        f'<div class="scroll">{figure.img()}</div>',
     ]
     for caption, table in tables.items():
         html = table.to_html(index=False, border=0, escape=True, na_rep="–")

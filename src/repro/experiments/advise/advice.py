@@ -230,7 +230,10 @@ def _why_none(found: Sequence[Candidate], full: int, retain: float, evidence: Ev
     """Why nothing below the full size passes, and what would help."""
     below = [c for c in found if c.dim < full]
     if evidence is None:
-        return f"no size below {full} is expected to keep {100 * retain:g} %"
+        if not below:
+            return f"no size below {full} was tried"
+        best = max(below, key=lambda c: c.expected)
+        return f"the most that is expected below {full} is {100 * best.expected:.2f} %, of {best.reducer} at {best.dim}"
     close = [c for c in below if c.share > retain and np.isfinite(c.low)]
     if not close:
         return f"no size below {full} keeps {100 * retain:g} % of the score: these dimensions are used"

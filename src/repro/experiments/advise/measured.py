@@ -5,7 +5,7 @@ They are written by `python -m repro.experiments.advise.ship` from the recorded 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -65,19 +65,25 @@ class Measured:
         own = [e for e in self.errors if (e.reducer, e.rule) == (reducer, rule)]
         return min(own, key=lambda e: abs(e.target - target), default=None)
 
-    def statement(self, reducer: str, target: float) -> str:
-        """What a reader of a prediction has to know of its error."""
-        rule = self.rules.get(reducer, "")
-        error, half = self.error_of(reducer, rule, target), self.error_of(reducer, HALF, target)
-        if error is None or half is None:
-            return f"How far predictions for {reducer} are off was not measured."
-        return (
-            f"Measured error of such predictions ({reducer}, rule: {rule}; {len(self.encoders)} encoders on "
-            f"{len(self.tasks)} tasks, {error.cases} cases, neither the task nor the encoder seen before; to keep "
-            f"{100 * error.target:g} %): {_words(error)}. Half of all dimensions, taken blindly: {_words(half)}. "
-            f"Measured on {self.data_source} data at commit {self.commit}, {self.date}. Labels for a few hundred "
-            "items say more."
+    def statement(self, reducers: Sequence[str], target: float) -> list[str]:
+        """What a reader of a prediction has to know of its error: where it was measured, then a line per reducer."""
+        lines = []
+        for reducer in reducers:
+            rule = self.rules.get(reducer, "")
+            error, half = self.error_of(reducer, rule, target), self.error_of(reducer, HALF, target)
+            if error is None or half is None:
+                lines.append(f"{reducer}: how far predictions are off was not measured.")
+                continue
+            curve = "" if error.curve is None else f", shares off by {100 * error.curve:.1f} points on average"
+            lines.append(
+                f"{reducer} (rule: {rule}), to keep {100 * error.target:g} %: sizes off by a factor of {_words(error)}"
+                f"{curve}. Half of all dimensions, taken blindly: {_words(half)}."
+            )
+        where = (
+            f"How far such predictions are off was measured on {len(self.encoders)} encoders and {len(self.tasks)} "
+            f"tasks, neither of which the rule had seen ({self.data_source} data, commit {self.commit}, {self.date})."
         )
+        return [where, *lines, "Labels for a few hundred items of your own say more."]
 
 
 @cache
@@ -100,8 +106,4 @@ def read_measured(path: Path = ASSET) -> Measured:
 
 def _words(error: RuleError) -> str:
     middle, worst = (f"{2**x:.1f}" for x in (error.log2_median, error.log2_worst))
-    curve = "" if error.curve is None else f", shares off by {100 * error.curve:.1f} points on average"
-    return (
-        f"sizes off by a factor of {middle} in the median and {worst} at worst, the share kept in "
-        f"{100 * error.target_met:.0f} % of cases{curve}"
-    )
+    return f"{middle} in the median and {worst} at worst, target met in {100 * error.target_met:.0f} % of cases"

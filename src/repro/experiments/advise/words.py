@@ -38,7 +38,7 @@ def explanation(advice: Advice) -> list[str]:
         reducers = (
             [advice.answer.reducer] if advice.answer else list(dict.fromkeys(c.reducer for c in advice.candidates))
         )
-        lines += [read_measured().statement(name, advice.retain) for name in reducers]
+        lines += read_measured().statement(reducers, advice.retain)
     else:
         lines.append(
             f"Measured here (live): {advice.metric} at full size is {100 * advice.reference:.2f} on {advice.items:,} "
@@ -62,6 +62,20 @@ def candidate_table(advice: Advice) -> pd.DataFrame:
     ]  # fmt: skip
     frame = pd.DataFrame(rows)
     frame["layer"] = frame["layer"].astype("Int64")
+    return frame
+
+
+def report_table(advice: Advice) -> pd.DataFrame:
+    """The candidates as the report shows them: what the answer rests on, and which one it is."""
+    names = {
+        "layer": "layer", "reducer": "reducer", "dim": "dim", "score": "score", "share": "share kept",
+        "low": "lower bound", "expected": "share expected", "predicted": "similarity predicted",
+        "neighbours": "neighbours kept",
+    }  # fmt: skip
+    hidden = ("score", "share", "low") if advice.metric is None else ("expected", "predicted")
+    frame = candidate_table(advice)[[name for name in names if name not in hidden]]
+    frame = frame.dropna(axis="columns", how="all").round(4).rename(columns=names)
+    frame.insert(0, "answer", ["▶" if candidate == advice.answer else "" for candidate in advice.candidates])
     return frame
 
 
