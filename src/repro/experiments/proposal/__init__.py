@@ -1,6 +1,6 @@
 """The proposal's questions: what theory expects of a dimension, what random directions keep, what is out of reach."""
 
-from repro.experiments.proposal.augmentation import augmentation_rows, train_augmented
+from repro.experiments.proposal.augmentation import augmentation_rows, train_augmented, wording_rows
 from repro.experiments.proposal.baselines import Baseline, baseline_rows, load_baselines
 from repro.experiments.proposal.choosing import judged_tasks, named_encoders, retention_rows
 from repro.experiments.proposal.choosing_rules import rule_rows
@@ -74,5 +74,6 @@ __all__ = [
     "train_projection",
     "train_projections",
     "ways",
+    "wording_rows",
     "world_rows",
 ]

@@ -110,15 +110,26 @@ def augmentation_rows(
                 cell = train_augmented(own, sentences, augmentation, store, progress=progress)
                 states = encode_tasks(partial(getattr, cell, "encoder"), cell.key, tasks, store)
                 embedded[augmentation.name] = states.map(cell.pooler.project)
-                wordings = _wordings(sentences, augmentation.positives, seed)
-                rows += [{"method": augmentation.name, "seed": seed, **row} for row in wordings]
         measured = [*_geometry(embedded, next(iter(tests.values())), seed), *_scores(embedded, tests, seed)]
         rows += [{"seed": seed, "readout": "pooler", **row} for row in measured]
     columns = {
         "backbone": config.backbone, "layer": config.layers, "dim": config.dim, "data_source": config.source,
         "n_train": len(sentences), "device": "cuda" if torch.cuda.is_available() else "cpu",
     }  # fmt: skip
-    return make_rows(rows, **{**columns, **shared})
+    scored = make_rows(rows, **{**columns, **shared})
+    return pd.concat([wording_rows(sentences, made, **{**columns, **shared}), scored], ignore_index=True)
+
+
+def wording_rows(sentences: Sequence[str], made: Mapping[int, Sequence[Augmentation]], **shared: Any) -> pd.DataFrame:
+    """Share of the sentences that have a positive, and how many words the two share, by augmentation and seed."""
+    rows = [
+        {"method": augmentation.name, "seed": seed, **row}
+        for seed, augmentations in made.items()
+        for augmentation in augmentations
+        if augmentation.positives is not None
+        for row in _wordings(sentences, augmentation.positives, seed)
+    ]
+    return make_rows(rows, **shared)
 
 
 def _untrained(config: TrainConfig, tasks: Mapping[str, Mapping[str, DataSet]], store: Store) -> TextTable:

@@ -4,6 +4,7 @@ from repro.reporting.claims_proposal.augmentation import (
     augmentation_leads,
     augmentation_reading,
     augmentation_table,
+    wording_table,
 )
 from repro.reporting.claims_proposal.baselines import (
     baseline_table,
@@ -62,5 +63,6 @@ __all__ = [
     "trained_or_reduced",
     "trusted",
     "wins",
+    "wording_table",
     "world_table",
 ]

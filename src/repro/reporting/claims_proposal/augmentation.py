@@ -17,28 +17,36 @@ POINTS, SHARES = ("spearman",), ("survivors", "token_overlap")
 """metrics that are shown ×100, and in per cent"""
 
 
-def augmentation_table(rows: pd.DataFrame, notes: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """A line per augmentation: survivors, overlap, alignment, uniformity and every score; mean ± sd over seeds.
+def wording_table(rows: pd.DataFrame, notes: Mapping[str, str]) -> pd.DataFrame:
+    """A line per augmentation: survivors, words shared with the sentence, and what it is made from or lacks.
 
     Args:
-        rows: of `augmentation_rows`.
-        notes: by augmentation, what it needs or lacks: a last column, and a line also for what has no rows.
+        rows: of `augmentation_rows`; seeds are averaged.
+        notes: by augmentation, what it needs or lacks; one without rows has its line as well.
     """
-    names = list(dict.fromkeys([*(notes or {}), *rows["method"]]))
-    names = sorted(names, key=lambda name: name != UNTRAINED)  # where all start from comes first
     lines = []
+    for name, note in notes.items():
+        own = rows[rows["method"] == name]
+        shares = {"survivors, %": _spread(own, "survivors", 0), "words shared, %": _spread(own, "token_overlap", 0)}
+        lines.append({"positives": name, **shares, "made from": note})
+    return pd.DataFrame(lines)
+
+
+def augmentation_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """A line per augmentation: survivors, alignment, uniformity and every score; mean ± sd over seeds."""
+    lines = []
+    names = sorted(rows["method"].unique(), key=lambda name: name != UNTRAINED)  # where all start from comes first
     for name in names:
         own = rows[rows["method"] == name]
         line = {
             "positives": name,
             "survivors, %": _spread(own, "survivors", 0),
-            "words shared, %": _spread(own, "token_overlap", 0),
             "alignment": _spread(own, "alignment", 3),
             "uniformity": _spread(own, "uniformity", 3),
         }
         for dataset in _datasets(rows):
             line[TITLES.get(dataset, dataset)] = _spread(own[own["dataset"] == dataset], "spearman", 2)
-        lines.append({**line, "made from": notes.get(name, "")} if notes is not None else line)
+        lines.append(line)
     return pd.DataFrame(lines)
 
 
