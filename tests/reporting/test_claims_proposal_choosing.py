@@ -37,7 +37,9 @@ def test_a_better_rule_is_called_nearer_and_half_is_not(made_curves):
     rows = made_curves()
     table = claims_proposal.against_half(rows, "pca", 0.95).set_index("rule")
     assert table.loc["spectrum", "nearer than half of D?"] == "reproduced"
-    assert "spectrum is nearest to labels" in claims_proposal.trusted(rows, "pca", 0.95)
+    assert "nearest to labels is spectrum (mean |log₂| 0.00, target met in 100 %" in claims_proposal.trusted(
+        rows, "pca", 0.95
+    )
     assert ", nearer than the best blind rule" in claims_proposal.trusted(rows, "pca", 0.95)
     wrong = claims_proposal.against_half(made_curves(off=1.0), "pca", 0.95).set_index("rule")
     assert wrong.loc["spectrum", "nearer than half of D?"] != "reproduced"
@@ -51,6 +53,7 @@ def test_figures(made_curves):
     answers = figures_choosing.draw_answers(rows, ["spectrum", "half of D", "calibrated"], "pca", 0.9)
     _, first, _ = answers.axes[0].get_lines()
     assert list(first.get_xdata()) == list(first.get_ydata()), "the right rule lies on the diagonal"
+    assert answers.get_suptitle() == "live: pca, to keep 90 %" and figure.get_suptitle() == "a, pca"
     assert "half of D" in answers.alt and answers.axes[3].get_visible() is False
     with pytest.raises(InputError, match="no curves of nobody"):
         figures_choosing.draw_retention(rows, "nobody", "pca", 0.9)

@@ -55,7 +55,7 @@ def draw_retention(rows: pd.DataFrame, encoder: str, reducer: str, target: float
     tasks = list(dict.fromkeys(frame["dataset"]))
     columns = min(2 if len(tasks) <= 4 else 3, len(tasks))
     lines = -(-len(tasks) // columns)
-    figure, axes = new_figure(lines, columns, height=1.3 + 1.9 * lines, sharex=True, sharey=True)
+    figure, axes = new_figure(lines, columns, height=1.5 + 1.9 * lines, sharex=True)
     for i, panel in enumerate(axes):
         if i >= len(tasks):
             panel.set_visible(False)
@@ -71,10 +71,12 @@ def draw_retention(rows: pd.DataFrame, encoder: str, reducer: str, target: float
                 )  # fmt: skip
         panel.axhline(100 * target, color=GREY, linestyle=":", linewidth=1.2)
         panel.set_title(tasks[i], loc="left")
-        panel.set_ylim(40, 112)
+        highest = of_one.loc[of_one["metric"] == "share_kept", "value"].max()
+        panel.set_ylim(40, max(108.0, 104 * float(highest)))
         lowest = i + columns >= len(tasks)
         dim_axis(panel, list(frame["dim"]), room=WIDTH / columns - 0.9, label=lowest)
         panel.tick_params(labelbottom=lowest)
+    figure.suptitle(f"{encoder}, {reducer}", fontsize=11)
     figure.supylabel("share kept, %", fontsize=12)
     handles = [Line2D([], [], color=c, linestyle=s, linewidth=1.8, label=name) for name, c, s in CURVES.values()]
     add_legend(figure, handles, columns=2)
@@ -85,7 +87,9 @@ def draw_retention(rows: pd.DataFrame, encoder: str, reducer: str, target: float
 
 
 @styled()
-def draw_answers(rows: pd.DataFrame, rules: Sequence[str], reducer: str, target: float) -> Drawing:
+def draw_answers(
+    rows: pd.DataFrame, rules: Sequence[str], reducer: str, target: float, *, kind: str = "live"
+) -> Drawing:
     """The size that each rule names against the one that labels give, both as shares of the full size.
 
     Args:
@@ -93,6 +97,7 @@ def draw_answers(rows: pd.DataFrame, rules: Sequence[str], reducer: str, target:
         rules: one panel each.
         reducer: pca or truncate.
         target: share that is asked for.
+        kind: live or recorded, written above.
 
     Raises:
         InputError: if there is nothing to draw or a column is missing.
@@ -105,7 +110,7 @@ def draw_answers(rows: pd.DataFrame, rules: Sequence[str], reducer: str, target:
     wide = frame.pivot_table(index=["backbone", "dataset"], columns="method", values="share", sort=False).reset_index()
     encoders = list(dict.fromkeys(wide["backbone"]))
     lines = -(-len(rules) // 2)
-    figure, axes = new_figure(lines, min(2, len(rules)), height=1.4 + 2.3 * lines, sharex=True, sharey=True)
+    figure, axes = new_figure(lines, min(2, len(rules)), height=1.6 + 2.3 * lines, sharex=True, sharey=True)
     for panel, rule in zip(axes, rules, strict=False):
         panel.plot([1, 200], [1, 200], color=GREY, linewidth=1.2, linestyle=(0, (4, 2)))
         for position, encoder in enumerate(encoders):
@@ -117,6 +122,7 @@ def draw_answers(rows: pd.DataFrame, rules: Sequence[str], reducer: str, target:
         panel.set_visible(False)
     for panel in axes[max(0, len(rules) - 2) : len(rules)]:
         panel.set_xlabel("size by labels, % of D")
+    figure.suptitle(f"{kind}: {reducer}, to keep {100 * target:g} %", fontsize=11)
     figure.supylabel("size named without, % of D", fontsize=12)
     add_legend(figure, series_handles(encoders), columns=2)
     figure.alt = f"sizes named by {', '.join(rules)} against sizes by labels, {reducer}, to keep {100 * target:g} %"

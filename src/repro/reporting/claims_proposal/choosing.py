@@ -87,12 +87,19 @@ def trusted(rows: pd.DataFrame, reducer: str, target: float) -> str:
     whole = rows[(rows["dataset"] == EVERY) & (rows["setting"] == _setting(reducer, TASK, target))]
     error = whole[whole["metric"] == "log2_error_mean"].set_index("method")["value"]
     met = whole[whole["metric"] == "target_met_share"].set_index("method")["value"]
+    size = whole[whole["metric"] == "share_of_size_median"].set_index("method")["value"]
     best, control = error[list(LOOKING)].idxmin(), error[list(BLIND)].idxmin()
+
+    def said(rule: str) -> str:
+        return (
+            f"{rule} (mean |log₂| {error[rule]:.2f}, target met in {100 * met[rule]:.0f} %, median size "
+            f"{100 * size[rule]:.0f} % of D)"
+        )
+
     compared = "nearer than" if error[best] < error[control] else "no nearer than"
     return (
-        f"{reducer}, to keep {100 * target:g} %: of the rules that look at embeddings, {best} is nearest to labels "
-        f"(mean |log₂| {error[best]:.2f}, target met in {100 * met[best]:.0f} %), {compared} the best blind rule, "
-        f"{control} ({error[control]:.2f}, {100 * met[control]:.0f} %)."
+        f"{reducer}, to keep {100 * target:g} %: of the rules that look at embeddings, nearest to labels is "
+        f"{said(best)}, {compared} the best blind rule, {said(control)}."
     )
 
 
