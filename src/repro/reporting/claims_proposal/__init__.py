@@ -9,6 +9,7 @@ from repro.reporting.claims_proposal.augmentation import (
 from repro.reporting.claims_proposal.baselines import (
     baseline_table,
     front,
+    front_table,
     in_order,
     printed_baselines,
     printed_differences,
@@ -41,6 +42,7 @@ __all__ = [
     "encoder_table",
     "equal_bytes",
     "front",
+    "front_table",
     "geometry_table",
     "in_order",
     "johnson_lindenstrauss",

@@ -23,7 +23,7 @@ def printed_baselines(datasets: tuple[str, ...]) -> pd.DataFrame:
 
 
 def baseline_table(rows: pd.DataFrame, missing: pd.DataFrame, lines: dict[str, str]) -> pd.DataFrame:
-    """A line per method: size, memory, cost and scores; one for each that is not at hand, with what is missing.
+    """A line per method: size, memory, cost and scores; one without numbers for each that is not at hand.
 
     Args:
         rows: of `experiments.proposal.baseline_rows`; of several seeds the mean is shown.
@@ -46,9 +46,7 @@ def baseline_table(rows: pd.DataFrame, missing: pd.DataFrame, lines: dict[str, s
         line["seconds per million"] = f"{seconds:,.0f}"
         line["what it is here"] = lines.get(str(method), "")
         found.append(line)
-    found += [
-        {"method": row.method, "what it is here": f"not here: {row.missing}"} for row in missing.itertuples()
-    ]  # fmt: skip
+    found += [{"method": method, "what it is here": "not here"} for method in missing["method"]]
     columns = ["method", "dims", *scores["dataset"].unique(), *COSTS.values(), "what it is here"]
     table = pd.DataFrame(found, columns=columns).astype({"dims": "Int64"})
     return in_order(table)
@@ -75,6 +73,13 @@ def front(rows: pd.DataFrame, metric: str = "gb_per_million") -> list[str]:
     )
     best = table["score"].cummax().shift(fill_value=-np.inf)
     return [str(name) for name in table.index[table["score"] > best]]
+
+
+def front_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """The methods that nothing as small, or as fast, equals in score."""
+    return pd.DataFrame(
+        [{"of": name, "on the front": ", ".join(front(rows, metric))} for metric, name in COSTS.items()]
+    )  # fmt: skip
 
 
 def printed_differences(rows: pd.DataFrame) -> pd.DataFrame:

@@ -84,10 +84,10 @@ def sign_table(rows: pd.DataFrame) -> pd.DataFrame:
             lines.append(
                 {"task": dataset, "dim": dim, "best reduction": names[dataset, dim], "lead": _written(e),
                  "ahead": "training" if e.low > 0 else "reduction" if e.high < 0 else "open",
-                 "least lead": f"{_written(least[1])} over {least[0]}"}
+                 "least lead": _written(least[1]), "over": least[0]}
             )  # fmt: skip
-    return pd.DataFrame(lines, columns=["task", "dim", "best reduction", "lead", "ahead", "least lead"])
+    return pd.DataFrame(lines, columns=["task", "dim", "best reduction", "lead", "ahead", "least lead", "over"])
 
 
 def _written(e: Estimate) -> str:
-    return f"{e.value:+.2f} [{e.low:.2f}, {e.high:.2f}]"
+    return f"{e.value:.2f} [{e.low:.2f}, {e.high:.2f}]"
