@@ -44,7 +44,10 @@ def test_the_tables_have_a_line_also_for_what_waits():
     assert wordings.loc["back-translation", ["survivors, %", "made from"]].tolist() == ["–", "no pair"]
     assert wordings.loc["dropout", "survivors, %"] == "50 ± 0"
     table = claims_proposal.augmentation_table(made((0, 1))).set_index("positives")
-    assert list(table.index)[:2] == ["untrained backbone", "dropout"]
+    order = ["untrained backbone", "dropout", "synonym", "paraphrase", "mixture"]
+    assert list(table.index) == order
+    sorted_by_name = made((0, 1)).sort_values("method", ignore_index=True)
+    assert list(claims_proposal.augmentation_table(sorted_by_name)["positives"]) == order
     assert table.loc["dropout", "STS-B"] == "50.05 ± 0.07" and table.loc["dropout", "alignment"] == "0.400 ± 0.000"
 
 

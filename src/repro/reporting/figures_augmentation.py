@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from repro.reporting.claims_proposal.augmentation import TITLES
+from repro.reporting.claims_proposal.augmentation import ORDER, TITLES, in_order
 from repro.reporting.points import checked
 from repro.reporting.style import Drawing, add_legend, look, new_figure, series_handles, styled
 
@@ -19,7 +19,7 @@ def draw_augmentations(rows: pd.DataFrame) -> Drawing:
     """
     frame = checked(rows, ("method", "metric", "dataset", "value", "ci_low", "ci_high"))
     scores = frame[frame["metric"] == "spearman"]
-    names, datasets = (list(dict.fromkeys(scores[column])) for column in ("method", "dataset"))
+    names, datasets = in_order(scores["method"], ORDER), in_order(scores["dataset"], list(TITLES))
     figure, (plane, right) = new_figure(1, 2, height=3.9)
     for position, name in enumerate(names):
         own = frame[frame["method"] == name]

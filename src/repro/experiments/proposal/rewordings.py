@@ -42,11 +42,11 @@ def choose_lexicon(source: str, lexicon: str | None = None) -> tuple[Lexicon | N
     if source == "microworld":
         return microworld_lexicon(), "the generator's own synonyms"
     if source == "hub":
-        return None, "no lexicon at hand: name one by `lexicon`"
+        return None, "no lexicon at hand: name one as lexicon"
     try:
         vectors = data.load("glove", source=source)
     except InputError:
-        return None, "neither a lexicon nor word vectors at hand: name one by `lexicon`"
+        return None, "neither a lexicon nor word vectors at hand: name one as lexicon"
     assert isinstance(vectors, WordVectors)
     return neighbour_lexicon(vectors), "nearest GloVe vectors: related words, not always synonyms"
 
@@ -109,7 +109,7 @@ def _make(
         return Augmentation(name, found, note if found is None else f"{note}; p = {p:g}")
     if name == BACK_TRANSLATION:
         if translators is None:
-            return Augmentation(name, None, "no pair of translators at hand: name two by `translators`")
+            return Augmentation(name, None, "no pair of translators at hand: name two as translators")
         there, back = translators
         said = back_translate(sentences, there, back, store, beams=beams, progress=progress)
         return Augmentation(name, drop_equal(sentences, said), f"{Path(there).name}, {Path(back).name}")

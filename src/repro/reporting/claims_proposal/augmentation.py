@@ -1,6 +1,6 @@
 """Which positives teach most: the table of augmentations, their leads over dropout with verdicts, and a reading."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
@@ -12,6 +12,8 @@ from repro.reporting.verdict import Measurement
 
 REFERENCE = "dropout"
 """what the others are compared with: unsupervised SimCSE"""
+ORDER = (UNTRAINED, REFERENCE, "synonym", "back-translation", "paraphrase", "mixture")
+"""of lines; recorded rows come sorted by name"""
 TITLES = {name: title for title, name in DATASETS.items()}
 POINTS, SHARES = ("spearman",), ("survivors", "token_overlap")
 """metrics that are shown ×100, and in per cent"""
@@ -35,8 +37,7 @@ def wording_table(rows: pd.DataFrame, notes: Mapping[str, str]) -> pd.DataFrame:
 def augmentation_table(rows: pd.DataFrame) -> pd.DataFrame:
     """A line per augmentation: survivors, alignment, uniformity and every score; mean ± sd over seeds."""
     lines = []
-    names = sorted(rows["method"].unique(), key=lambda name: name != UNTRAINED)  # where all start from comes first
-    for name in names:
+    for name in in_order(rows["method"], ORDER):
         own = rows[rows["method"] == name]
         line = {
             "positives": name,
@@ -97,17 +98,24 @@ def augmentation_reading(rows: pd.DataFrame) -> list[str]:
     return said
 
 
+def in_order(names: Iterable[str], order: Sequence[str]) -> list[str]:
+    """The distinct names, those of `order` first and as there."""
+    return sorted(dict.fromkeys(names), key=lambda name: order.index(name) if name in order else len(order))
+
+
 def _leads(rows: pd.DataFrame) -> list[tuple[str, str, Measurement]]:
     own = rows[rows["metric"] == "spearman_lead"]
     found = []
-    for (name, dataset), group in own.groupby(["method", "dataset"], sort=False):
-        e = estimate(group)
-        found.append((str(name), str(dataset), Measurement("", "effect", e.value, e.low, e.high, seeds=e.seeds)))
+    for dataset in _datasets(rows):
+        of_one = own[own["dataset"] == dataset]
+        for name in in_order(of_one["method"], ORDER):
+            e = estimate(of_one[of_one["method"] == name])
+            found.append((name, dataset, Measurement("", "effect", e.value, e.low, e.high, seeds=e.seeds)))
     return found
 
 
 def _datasets(rows: pd.DataFrame) -> list[str]:
-    return [str(name) for name in rows.loc[rows["metric"] == "spearman", "dataset"].unique()]
+    return in_order(rows.loc[rows["metric"] == "spearman", "dataset"], list(TITLES))
 
 
 def _spread(rows: pd.DataFrame, metric: str, digits: int) -> str:
