@@ -70,13 +70,13 @@ def test_sentences_of_unknown_words_are_counted():
 
 
 def test_a_table_of_fitted_and_trained_methods(sentences, pairs, cell_config):
-    names = ["lsa", "glove", "word2vec", "doc2vec", "simcse"]
+    names = ["lsa", "simcse", "word2vec", "doc2vec", "glove"]  # leads keep their direction in any order
     rows = rows_of(names, sentences[:300], pairs, cell_config)
     scores = rows[rows["metric"] == "spearman"].set_index("method")
     assert list(scores.index) == [BASELINES[name] for name in names]
-    assert scores["dim"].tolist()[:1] + scores["dim"].tolist()[2:] == [12, 12, 12, 32], "of SimCSE the states"
+    assert scores["dim"].tolist()[:-1] == [12, 32, 12, 12], "of SimCSE the states"
     assert (scores["ci_low"] < scores["value"]).all() and (scores["value"] < scores["ci_high"]).all()
-    assert scores["n_train"].isna().tolist() == [False, True, False, False, False], "GloVe comes as it is"
+    assert scores["n_train"].isna().tolist() == [False, False, False, False, True], "GloVe comes as it is"
     spent = rows[rows["metric"] == "encode_seconds"]
     assert len(spent) == 5 and (spent["value"] > 0).all() and set(spent["setting"]) == {"1 thread"}
     assert ((spent["ci_low"] <= spent["value"]) & (spent["value"] <= spent["ci_high"])).all()

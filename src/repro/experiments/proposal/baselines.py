@@ -172,7 +172,8 @@ def baseline_rows(
             at = {"method": b.method, "dim": read[b.name].dim, "backbone": b.backbone or b.name, "n_train": b.n_train}
             rows.append({**at, "dataset": name, "metric": "spearman", **percentiles(values[k], draws[:, k]).columns})
             rows.append({**at, "dataset": name, "metric": "zero_vectors", "value": float(read[b.name].zeros[name])})
-        printed = [k for k, b in enumerate(baselines) if b.method in PRINTED_BASELINES]
+        place = {b.method: k for k, b in enumerate(baselines)}
+        printed = [place[method] for method in PRINTED_BASELINES if method in place]
         for i, j in combinations(printed, 2):
             lead = percentiles(values[j] - values[i], draws[:, j] - draws[:, i])
             method = f"{baselines[j].method} − {baselines[i].method}"
