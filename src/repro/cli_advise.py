@@ -22,6 +22,7 @@ def advise(
     labels: Path | None = None,
     queries: Path | None = None,
     qrels: Path | None = None,
+    fit_on: str | None = None,
     retain: float = 0.99,
     reducers: tuple[Literal["truncate", "pca", "svd", "grp"], ...] = ("truncate", "pca"),
     dims: tuple[int, ...] = (),
@@ -44,6 +45,7 @@ def advise(
         labels: with --embeddings: text file with one label per row.
         queries: with --embeddings, which are then the documents: `.npy` matrix of queries.
         qrels: with --queries: TSV with columns query, document, relevance; rows count from 0.
+        fit_on: fit reducers on other rows than those judged: `.npy` matrix, or with --encoder a dataset or a file.
         retain: share of the full-size score to keep.
         reducers: ways to shorten that are tried.
         dims: sizes that are tried; by default about three to each halving.
@@ -67,9 +69,11 @@ def advise(
         refused = {"texts": texts, "layers": layers, "split": split, "source": source}
         _refuse([name for name, value in refused.items() if value], "--encoder")
         asked = None if queries is None else read_matrix(queries)
+        others = None if fit_on is None else read_matrix(Path(fit_on))
         case = from_matrix(
-            read_matrix(embeddings), pairs=pairs, labels=labels, queries=asked, qrels=qrels, name=str(embeddings)
-        )
+            read_matrix(embeddings), pairs=pairs, labels=labels, queries=asked, qrels=qrels, fit_on=others,
+            name=str(embeddings),
+        )  # fmt: skip
     else:
         if texts is None:
             raise InputError("--encoder needs --texts: a dataset name or a file with one text per line")
@@ -79,7 +83,7 @@ def advise(
 
         assert encoder is not None
         network = SentenceEncoder.load(encoder)
-        case = from_encoder(network, texts, layers=layers, split=split, source=source)
+        case = from_encoder(network, texts, layers=layers, split=split, source=source, fit_on=fit_on)
         named = str(Path(encoder).resolve()) if Path(encoder).is_dir() else encoder
         origin = {"encoder": named, "pooling": network.pooling}
     with warnings.catch_warnings(record=True) as caught:

@@ -181,3 +181,42 @@ def test_the_command_writes_report_rows_and_reducer(tmp_path, repro):
 def test_a_mistake_ends_with_2_and_one_line(repro, arguments, words):
     code, _, errors = repro("advise", *arguments)
     assert code == 2 and words in errors and "Traceback" not in errors
+
+
+def test_reducers_fitted_on_other_rows_are_judged_on_rows_they_have_not_seen(tmp_path, repro):
+    X, other = cloud(400), cloud(500, seed=0)[400:]
+    pairs = graded(X)
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "other.npy", other)
+    lines = [f"{a}\t{b}\t{g}" for a, b, g in zip(pairs.first, pairs.second, pairs.grades, strict=True)]
+    (tmp_path / "pairs.tsv").write_text("\n".join(["row1\trow2\tscore", *lines]) + "\n")
+    case = from_matrix(X, pairs=tmp_path / "pairs.tsv", fit_on=other)
+    assert case.fit_rows == slice(400, 500)
+    apart, among = (
+        advise(case.versions, fit_rows=rows, evidence=case.evidence, retain=0.9) for rows in (case.fit_rows, None)
+    )
+    assert (apart.seen, among.seen, apart.rows, among.rows) == (False, True, 100, 500)
+    assert apart.reducer is not None and np.allclose(apart.reducer.mean_, other.mean(axis=0), atol=1e-5)
+    arguments = ["advise", "--embeddings", tmp_path / "X.npy", "--pairs", tmp_path / "pairs.tsv"]
+    code, told, _ = repro(*arguments, "--output", tmp_path / "out")
+    assert code == 0 and "those that are judged among them: other texts may keep less" in told
+    code, told, _ = repro(*arguments, "--fit-on", tmp_path / "other.npy", "--output", tmp_path / "out")
+    assert code == 0 and "fitted on 100 embeddings, none of which is judged" in told
+    np.save(tmp_path / "other.npy", other[:, :5])
+    code, _, complaint = repro(*arguments, "--fit-on", tmp_path / "other.npy", "--output", tmp_path / "out")
+    assert code == 2 and "5 columns" in complaint
+
+
+def test_texts_to_fit_on_leave_out_those_that_are_judged(tiny, tmp_path):
+    from repro import data
+    from repro.experiments.advise.inputs import from_encoder
+    from repro.models import SentenceEncoder
+
+    encoder = SentenceEncoder.load(tiny)
+    judged = data.load("stsb", split="test", source="microworld")
+    case = from_encoder(encoder, "stsb", source="microworld", fit_on="stsb")
+    trained = set(data.texts_of(data.load("stsb", split="train", source="microworld"))) - set(data.texts_of(judged))
+    assert case.fit_rows == slice(2 * len(judged), 2 * len(judged) + len(trained))
+    (tmp_path / "same.txt").write_text("\n".join(dict.fromkeys(data.texts_of(judged))) + "\n")
+    with pytest.raises(InputError, match="0 texts are not judged"):
+        from_encoder(encoder, "stsb", source="microworld", fit_on=str(tmp_path / "same.txt"))

@@ -53,6 +53,8 @@ class Advice:
     full_dim: int
     rows: int
     retain: float
+    seen: bool
+    """whether reducers were fitted on rows that are judged"""
     metric: str | None
     """None: the answer is a prediction"""
     items: int
@@ -145,11 +147,16 @@ def advise(
         intrinsic["TwoNN"] = two_nn(sample)
     except InputError as error:
         notes.append(f"TwoNN has no answer: {error}")
+    seen = _seen(evidence, fit_rows, len(checked[last]))
     return Advice(
-        tuple(found), answer, full, n, retain, evidence.metric if evidence else None, evidence.items if evidence else 0,
-        reference, confidence if evidence else math.nan, intrinsic,
+        tuple(found), answer, full, n, retain, seen, evidence.metric if evidence else None,
+        evidence.items if evidence else 0, reference, confidence if evidence else math.nan, intrinsic,
         fitted[answer.layer, answer.reducer] if answer else None, tuple(notes),
     )  # fmt: skip
+
+
+def _seen(evidence: Evidence | None, fit_rows: slice, n: int) -> bool:
+    return evidence is not None and bool(np.isin(evidence.judged, np.arange(n)[fit_rows]).any())
 
 
 def _checked(X: Array, layer: int | None) -> Array:

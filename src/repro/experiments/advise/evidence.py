@@ -38,6 +38,11 @@ class Evidence(Protocol):
         """How many items are resampled."""
         ...
 
+    @property
+    def judged(self) -> Rows:
+        """Rows that a reducer fitted on them would know beforehand; the documents of a search it may know."""
+        ...
+
     def draws(self, versions: Sequence[Array], *, seed: int) -> tuple[Array, Array]:
         """Scores of each version (P,), and the same on shared resamples (resamples, P)."""
         ...
@@ -67,6 +72,11 @@ class Pairs:
         """Pairs."""
         return len(self.grades)
 
+    @property
+    def judged(self) -> Rows:
+        """Both sides of the pairs."""
+        return np.concatenate([self.first, self.second])
+
     def draws(self, versions: Sequence[Array], *, seed: int) -> tuple[Array, Array]:
         """Scores of each version (P,), and the same on shared resamples of the pairs (resamples, P)."""
         cosines = [prefix_cosines(X[self.first], X[self.second], [X.shape[1]])[0] for X in versions]
@@ -93,6 +103,11 @@ class Classes:
     def items(self) -> int:
         """Labelled rows."""
         return len(self.labels)
+
+    @property
+    def judged(self) -> Rows:
+        """The labelled rows."""
+        return self.rows
 
     def draws(self, versions: Sequence[Array], *, seed: int) -> tuple[Array, Array]:
         """Scores of each version (P,), and the same on shared resamples of the rows (resamples, P)."""
@@ -134,6 +149,11 @@ class Search:
     def items(self) -> int:
         """Queries that have a relevant document."""
         return sum(any(v > 0 for v in judged.values()) for judged in self.qrels.values())
+
+    @property
+    def judged(self) -> Rows:
+        """The queries."""
+        return self.queries
 
     def draws(self, versions: Sequence[Array], *, seed: int) -> tuple[Array, Array]:
         """Scores of each version (P,), and the same on shared resamples of the queries (resamples, P)."""

@@ -11,6 +11,9 @@ from repro.experiments.advise.evidence import Classes, Evidence, Pairs, Search
 from repro.models import SentenceEncoder
 from repro.types import Array, InputError
 
+FIT_TEXTS = 20_000
+"""texts drawn from `fit_on`, at most: principal components of some hundred dimensions settle long before"""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -30,6 +33,7 @@ def from_matrix(
     labels: Path | None = None,
     queries: Array | None = None,
     qrels: Path | None = None,
+    fit_on: Array | None = None,
     name: str = "embeddings",
 ) -> Case:
     """Embeddings of a user's own, with at most one kind of evidence that refers to their rows, counted from 0.
@@ -40,6 +44,7 @@ def from_matrix(
         labels: a text file with one label per row.
         queries: embeddings of queries (m, D); X are then the documents.
         qrels: TSV with columns query, document, relevance: rows of `queries` and of X.
+        fit_on: embeddings (f, D) that reducers are fitted on; None takes X.
         name: what the embeddings are called.
 
     Raises:
@@ -73,6 +78,13 @@ def from_matrix(
             of[_row(line["document"], n, qrels, i)] = number_value(line, "relevance", qrels, i)
         X = np.concatenate([X, queries.astype(X.dtype)])
         evidence = Search(np.arange(n, len(X)), np.arange(n), judged)
+    if fit_on is not None:
+        if fit_on.shape[1] != X.shape[1]:
+            raise InputError(
+                f"the embeddings to fit on have {fit_on.shape[1]} columns, {name} {X.shape[1]}: expected the same"
+            )
+        rows = slice(len(X), len(X) + len(fit_on))
+        X = np.concatenate([X, fit_on.astype(X.dtype)])
     return Case({None: X}, rows, evidence, name)
 
 
@@ -83,6 +95,7 @@ def from_encoder(
     layers: tuple[int, ...] = (),
     split: str | None = None,
     source: str | None = None,
+    fit_on: str | None = None,
 ) -> Case:
     """An encoder and a dataset's name or file; graded pairs, labelled texts and queries bring their evidence along.
 
@@ -92,12 +105,18 @@ def from_encoder(
         layers: also consider stopping at these layers; the last is always among them.
         split: of the dataset.
         source: local, hub or microworld.
+        fit_on: dataset name, of which its training split is taken, or a file: texts that reducers are fitted on, those
+            that are judged left out; None takes the judged ones.
 
     Raises:
-        InputError: for an unknown dataset, or a layer out of range.
+        InputError: for an unknown dataset, a layer out of range, or nothing new to fit on.
     """
     loaded = data.load(texts, split=split, source=source)
     sides, fit, evidence = judged_texts(loaded)
+    if fit_on is not None:
+        others = _other_texts(fit_on, set(sides), source)
+        fit = slice(len(sides), len(sides) + len(others))
+        sides = [*sides, *others]
     wanted = [*sorted({encoder.backbone.layer_index(n) for n in layers} - {encoder.n_layers}), encoder.n_layers]
     versions: dict[int | None, Array] = {}
     if len(wanted) > 1:
@@ -128,6 +147,17 @@ def judged_texts(loaded: data.DataSet) -> tuple[list[str], slice, Evidence | Non
     elif isinstance(loaded, data.LabelledTexts):
         evidence = Classes(np.arange(len(sides)), np.array([str(label) for label in loaded.labels]))
     return sides, slice(0, len(sides)), evidence
+
+
+def _other_texts(name: str, judged: set[str], source: str | None) -> list[str]:
+    """Distinct texts of a dataset's training split, or of a file, that are not judged."""
+    spec = data.DATASETS.get(name)
+    split = "train" if spec is not None and "train" in spec.splits else None
+    found = dict.fromkeys(data.texts_of(data.load(name, split=split, source=source if spec else None, limit=FIT_TEXTS)))
+    others = [text for text in found if text not in judged]
+    if len(others) < 3:
+        raise InputError(f"fit_on {name}: {len(others)} texts are not judged ones: expected other texts to fit on")
+    return others
 
 
 def _row(text: str, n: int, path: Path, line: int) -> int:

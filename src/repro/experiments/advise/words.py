@@ -46,8 +46,11 @@ def explanation(advice: Advice) -> list[str]:
         )
     if advice.answer is not None:
         lines.append(f"Of ten nearest neighbours {10 * advice.answer.neighbours:.1f} stay among the ten nearest.")
-    among = ", those that are judged among them" if advice.metric in ("spearman", "accuracy") else ""
-    lines.append(f"Reducers were fitted on {advice.rows:,} embeddings{among}.")
+    fitted = f"Reducers were fitted on {advice.rows:,} embeddings"
+    if advice.seen:
+        lines.append(f"{fitted}, those that are judged among them: other texts may keep less, which --fit-on shows.")
+    else:
+        lines.append(f"{fitted}{'' if advice.metric is None else ', none of which is judged'}.")
     sizes = ", ".join(f"{name} {value:.1f}" for name, value in advice.intrinsic.items())
     lines.append(f"How many directions the cloud has: {sizes}.")
     return [*lines, *(note[0].upper() + note[1:] + "." for note in advice.notes)]
