@@ -137,7 +137,11 @@ def verdict_table(verdicts: pd.DataFrame, statements: Mapping[str, str] | None =
         }
     )
     if statements:
-        shown.insert(2, "statement", [statements.get(claim, "") for claim in verdicts["claim_id"]])
+        again = verdicts["claim_id"].duplicated()  # a claim judged at many dims is written out once
+        said = [
+            "" if told else statements.get(claim, "") for claim, told in zip(verdicts["claim_id"], again, strict=True)
+        ]
+        shown.insert(2, "statement", said)
     table = show(shown)
     present = [outcome for outcome in OUTCOMES if outcome in set(verdicts["verdict"])]
     legend = "".join(f"<li>{_verdict_pill(o)} {escape(MEANING[o])}</li>" for o in present)

@@ -28,7 +28,13 @@ from repro.reporting.claims_proposal.quantisation import (
     time_table,
     wins,
 )
-from repro.reporting.claims_proposal.train_or_reduce import scores_table, sign_table, size_kept, trained_or_reduced
+from repro.reporting.claims_proposal.train_or_reduce import (
+    least_leads,
+    scores_table,
+    sign_table,
+    size_kept,
+    trained_or_reduced,
+)
 
 __all__ = [
     "against_half",
@@ -47,6 +53,7 @@ __all__ = [
     "in_order",
     "johnson_lindenstrauss",
     "known_dimension",
+    "least_leads",
     "limit_table",
     "misses",
     "printed_baselines",
