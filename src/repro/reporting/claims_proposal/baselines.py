@@ -22,13 +22,12 @@ def printed_baselines(datasets: tuple[str, ...]) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True)[["method", "dataset", "value", "printed"]]
 
 
-def baseline_table(rows: pd.DataFrame, missing: pd.DataFrame, lines: dict[str, str]) -> pd.DataFrame:
+def baseline_table(rows: pd.DataFrame, missing: pd.DataFrame) -> pd.DataFrame:
     """A line per method: size, memory, cost and scores; one without numbers for each that is not at hand.
 
     Args:
         rows: of `experiments.proposal.baseline_rows`; of several seeds the mean is shown.
         missing: method and what is missing.
-        lines: what each method is here, by method.
     """
     scores = rows[rows["metric"] == "spearman"]
     found = []
@@ -44,12 +43,24 @@ def baseline_table(rows: pd.DataFrame, missing: pd.DataFrame, lines: dict[str, s
             line["GB per million"] = f"{memory['dense']:.3g} dense, {memory['sparse']:.3g} sparse"
         seconds = own.loc[own["metric"] == "encode_seconds", "value"].mean()
         line["seconds per million"] = f"{seconds:,.0f}"
-        line["what it is here"] = lines.get(str(method), "")
         found.append(line)
-    found += [{"method": method, "what it is here": "not here"} for method in missing["method"]]
-    columns = ["method", "dims", *scores["dataset"].unique(), *COSTS.values(), "what it is here"]
+    found += [{"method": method} for method in missing["method"]]
+    columns = ["method", "dims", *scores["dataset"].unique(), *COSTS.values()]
     table = pd.DataFrame(found, columns=columns).astype({"dims": "Int64"})
     return in_order(table)
+
+
+def lines_table(lines: dict[str, str], missing: pd.DataFrame) -> pd.DataFrame:
+    """What each method is here, or which file it waits for.
+
+    Args:
+        lines: what a method is, by method.
+        missing: method and what is missing.
+    """
+    found = [{"method": method, "what it is here": line} for method, line in lines.items()]
+    absent = zip(missing["method"], missing["missing"], strict=True)
+    found += [{"method": method, "what it is here": f"not here: {what}"} for method, what in absent]
+    return in_order(pd.DataFrame(found, columns=["method", "what it is here"]))
 
 
 def in_order(table: pd.DataFrame) -> pd.DataFrame:
