@@ -283,6 +283,21 @@ def test_encode_writes_a_matrix(repro, tiny, tmp_path, no_data):
     assert (X[0] == X[2]).all()
 
 
+def test_encode_and_advise_take_a_baseline_by_its_name(repro, pairs, tmp_path, no_data):
+    texts, output = tmp_path / "texts.txt", tmp_path / "X.npy"
+    texts.write_text("the cow sleeps\nthe horse sleeps\n")
+    code, out, err = repro("encode", "--encoder", "glove", "--texts", texts, "--output", output, "--dim", 9)
+    assert code == 0 and "2 x 9 float32" in out and "mean of words" in out, err
+    code, _, err = repro("encode", "--encoder", "glove", "--texts", texts, "--output", output, "--pooling", "cls")
+    assert code == 2 and "pooling is cls: glove is made whole" in err
+    code, out, err = repro("advise", "--encoder", "glove", "--texts", texts, "--output", tmp_path / "advice")
+    assert code == 2 and "2 embeddings" in err
+    code, out, err = repro("advise", "--encoder", "glove", "--texts", "stsb", "--output", tmp_path / "advice")
+    assert code == 0 and "mean of words" in (tmp_path / "advice" / "report.html").read_text(), err
+    code, _, err = repro("advise", "--encoder", "glove", "--texts", "stsb", "--layers", 1)
+    assert code == 2 and "has no layers" in err
+
+
 def test_train_then_find_then_evaluate(repro, tiny, pairs, tmp_path, no_data):
     arguments = (
         "train", "--backbone", tiny, "--dims", 4, "--sentences", 64, "--batch-size", 16, "--workers", 1,

@@ -3,7 +3,7 @@
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from repro.terminal import complain, say
 from repro.types import InputError
@@ -39,7 +39,7 @@ def advise(
 
     Args:
         embeddings: `.npy` matrix, one row per text; or give --encoder and --texts.
-        encoder: name, folder or hub id of an encoder.
+        encoder: name, folder or hub id of an encoder, or a baseline such as glove.
         texts: dataset name (`repro data list`) or a file of your own; its scores, labels or qrels are used.
         pairs: with --embeddings: TSV with columns row1, row2, score; rows count from 0.
         labels: with --embeddings: text file with one label per row.
@@ -79,13 +79,20 @@ def advise(
             raise InputError("--encoder needs --texts: a dataset name or a file with one text per line")
         given = {"pairs": pairs, "labels": labels, "queries": queries, "qrels": qrels}
         _refuse([name for name, value in given.items() if value], "--embeddings")
+        from repro.data import default_source
+        from repro.experiments.systems import system_named
         from repro.models import SentenceEncoder
 
         assert encoder is not None
-        network = SentenceEncoder.load(encoder)
-        case = from_encoder(network, texts, layers=layers, split=split, source=source, fit_on=fit_on)
-        named = str(Path(encoder).resolve()) if Path(encoder).is_dir() else encoder
-        origin = {"encoder": named, "pooling": network.pooling}
+        judged: dict[str, Any] = {"layers": layers, "split": split, "source": source, "fit_on": fit_on}
+        system = system_named(encoder, source=source or default_source())
+        if system is not None:
+            case = from_encoder(system.encoder(), texts, name=system.line, **judged)
+        else:
+            network = SentenceEncoder.load(encoder)
+            case = from_encoder(network, texts, **judged)
+            named = str(Path(encoder).resolve()) if Path(encoder).is_dir() else encoder
+            origin = {"encoder": named, "pooling": network.pooling}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         advice = find(

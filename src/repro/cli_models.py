@@ -100,7 +100,7 @@ def encode(
     """Embed the lines of a text file and write a float32 `.npy` matrix.
 
     Args:
-        encoder: name, folder or hub id.
+        encoder: name, folder or hub id; or a baseline such as glove, sif or sbert.
         texts: file with one text per line (or any dataset name).
         output: the `.npy` file.
         readout: pooler output z or encoder state h.
@@ -114,23 +114,34 @@ def encode(
     import numpy as np
 
     from repro import data
+    from repro.experiments.systems import system_named
     from repro.models import SentenceEncoder
     from repro.store import replacing
-    from repro.types import check_dim
+    from repro.types import InputError, check_dim
 
     corpus = data.load(str(texts))
-    network = SentenceEncoder.load(encoder, pooling=pooling, bidirectional=bidirectional, final_norm=final_norm)
-    full = network.dim if readout == "pooler" and layer in (None, network.n_layers) else network.hidden_dim
+    system = system_named(encoder, source=data.default_source())
+    if system is None:
+        network = SentenceEncoder.load(encoder, pooling=pooling, bidirectional=bidirectional, final_norm=final_norm)
+        full = network.dim if readout == "pooler" and layer in (None, network.n_layers) else network.hidden_dim
+        if dim is not None:
+            check_dim(dim, limit=full)
+        X = network.encode(data.texts_of(corpus), readout=readout, layer=layer, progress=True)
+        said = f"; {network.texts_truncated} texts were cut"
+    else:
+        of_networks = {"pooling": pooling, "bidirectional": bidirectional, "final_norm": final_norm}
+        for name, value in of_networks.items():
+            if value is not None:
+                raise InputError(f"{name} is {value}: {encoder} is made whole; leave it out")
+        X = system.encoder().encode(data.texts_of(corpus), readout=readout, layer=layer, progress=True)
+        said = f"; {system.line}"
     if dim is not None:
-        check_dim(dim, limit=full)
-    X = network.encode(data.texts_of(corpus), readout=readout, layer=layer, progress=True)
-    if dim is not None:
-        X = X[:, :dim]
+        X = X[:, : check_dim(dim, limit=X.shape[1])]
     if normalize:
         X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
     with replacing(output) as partial, partial.open("wb") as file:
         np.save(file, X, allow_pickle=False)
-    say(f"{X.shape[0]} x {X.shape[1]} float32 -> {output}; {network.texts_truncated} texts were cut")
+    say(f"{X.shape[0]} x {X.shape[1]} float32 -> {output}{said}")
     return 0
 
 

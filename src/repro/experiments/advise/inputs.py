@@ -9,7 +9,7 @@ from repro import data
 from repro.data.rows import number_value, read_lines, read_rows
 from repro.experiments.advise.evidence import Classes, Evidence, Pairs, Search
 from repro.models import SentenceEncoder
-from repro.types import Array, InputError
+from repro.types import Array, Encoder, InputError
 
 FIT_TEXTS = 20_000
 """texts drawn from `fit_on`, at most: principal components of some hundred dimensions settle long before"""
@@ -89,9 +89,10 @@ def from_matrix(
 
 
 def from_encoder(
-    encoder: SentenceEncoder,
+    encoder: Encoder,
     texts: str,
     *,
+    name: str | None = None,
     layers: tuple[int, ...] = (),
     split: str | None = None,
     source: str | None = None,
@@ -100,8 +101,9 @@ def from_encoder(
     """An encoder and a dataset's name or file; graded pairs, labelled texts and queries bring their evidence along.
 
     Args:
-        encoder: what embeds.
+        encoder: what embeds: a network, or a baseline, which has no layers.
         texts: dataset name, or a file of the user's own.
+        name: what the encoder is called; None is a network's own name.
         layers: also consider stopping at these layers; the last is always among them.
         split: of the dataset.
         source: local, hub or microworld.
@@ -117,13 +119,20 @@ def from_encoder(
         others = _other_texts(fit_on, set(sides), source)
         fit = slice(len(sides), len(sides) + len(others))
         sides = [*sides, *others]
-    wanted = [*sorted({encoder.backbone.layer_index(n) for n in layers} - {encoder.n_layers}), encoder.n_layers]
     versions: dict[int | None, Array] = {}
-    if len(wanted) > 1:
-        versions = dict(zip(wanted, encoder.encode_layers(sides, wanted, progress=True), strict=True))
-    if len(wanted) == 1 or encoder.pooler is not None:
-        versions[encoder.n_layers if len(wanted) > 1 else None] = encoder.encode(sides, progress=True)
-    return Case(versions, fit, evidence, f"{encoder.backbone.name} on {loaded.name} ({loaded.source})")
+    if isinstance(encoder, SentenceEncoder):
+        wanted = [*sorted({encoder.backbone.layer_index(n) for n in layers} - {encoder.n_layers}), encoder.n_layers]
+        if len(wanted) > 1:
+            versions = dict(zip(wanted, encoder.encode_layers(sides, wanted, progress=True), strict=True))
+        if len(wanted) == 1 or encoder.pooler is not None:
+            versions[encoder.n_layers if len(wanted) > 1 else None] = encoder.encode(sides, progress=True)
+        name = name or encoder.backbone.name
+    else:
+        name = name or type(encoder).__name__
+        if layers:
+            raise InputError(f"layers {', '.join(map(str, layers))}: {name} has no layers to choose from")
+        versions[None] = encoder.encode(sides, progress=True)
+    return Case(versions, fit, evidence, f"{name} on {loaded.name} ({loaded.source})")
 
 
 def judged_texts(loaded: data.DataSet) -> tuple[list[str], slice, Evidence | None]:

@@ -6,7 +6,7 @@ hand, `load_system` raises `Missing`, and its message says how to get them.
 """
 
 from repro.experiments.systems.material import fit_texts
-from repro.experiments.systems.menu import SYSTEMS, load_system
+from repro.experiments.systems.menu import SYSTEMS, load_system, system_named
 from repro.experiments.systems.system import Loaded, Missing, System, SystemConfig
 
-__all__ = ["SYSTEMS", "Loaded", "Missing", "System", "SystemConfig", "fit_texts", "load_system"]
+__all__ = ["SYSTEMS", "Loaded", "Missing", "System", "SystemConfig", "fit_texts", "load_system", "system_named"]

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from repro.experiments.systems.loaders import (
     Loader,
@@ -82,3 +83,20 @@ def load_system(name: str, config: SystemConfig, store: Store, *, progress: bool
     count = "" if loaded.n_train is None else f"{loaded.n_train:,}"
     line = system.line.format(backbone=loaded.backbone, n=count, vectors=vectors_name(config))
     return replace(loaded, system=replace(system, line=line))
+
+
+def system_named(name: str, *, source: str, seed: int = 0) -> Loaded | None:
+    """The system that a command line names in place of a network; None where it names a folder or no system.
+
+    Args:
+        name: as the user typed it.
+        source: where training pairs and word vectors come from.
+        seed: of what has to be trained or fitted first.
+
+    Raises:
+        Missing: if its weights or vectors are not at hand.
+        InputError: for unsuitable data.
+    """
+    if name not in SYSTEMS or Path(name).is_dir():
+        return None
+    return load_system(name, SystemConfig(source=source, seed=seed), Store())
