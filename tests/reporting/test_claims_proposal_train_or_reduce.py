@@ -43,7 +43,9 @@ def made(lead=0.05, half=0.005, seeds=(0, 1, 2), loss=0.0, dims=(8, 16, 24)):
 )
 def test_the_open_question_is_answered_by_the_interval(lead, half, expected):
     found = claims_proposal.trained_or_reduced(made(lead, half))
-    assert [m.what.split(":")[0] for m in found] == ["stsb, dim 8", "stsb, dim 16", "stsb, dim 24"], "similarity alone"
+    assert [m.what.split(":")[0] for m in found] == ["b, stsb, dim 8", "b, stsb, dim 16", "b, stsb, dim 24"], (
+        "similarity alone"
+    )
     assert {m.verdict for m in found} == {expected}
     assert set(verdict_frame("live", found)["claim_id"]) == {"PROP-E-1"}
 
@@ -70,7 +72,7 @@ def test_one_seed_carries_assumed_noise():
 def test_sizes_are_judged_as_shares_of_the_full_one():
     found = claims_proposal.size_kept(made(loss=0.001))
     assert [(m.what.split(":")[0], m.verdict) for m in found] == [
-        ("stsb, dim 16 of 48", "reproduced"), ("stsb, dim 24 of 48", "reproduced"), ("stsb, dim 8 of 48", "reproduced"),
+        (f"b, stsb, dim {dim} of 48", "reproduced") for dim in (16, 24, 8)
     ]  # fmt: skip
     assert "two-step" in found[-1].what and "trained projection" in found[0].what
     assert {m.verdict for m in claims_proposal.size_kept(made(loss=0.05))} == {"not reproduced"}

@@ -73,7 +73,7 @@ def trained_or_reduced(rows: pd.DataFrame) -> list[Measurement]:
     return [
         Measurement(
             "PROP-E-1", "effect", e.value, e.low, e.high, null=0.0, direction=1, seeds=e.seeds,
-            what=f"{name}, dim {dim}: trained projection less the closest reduction, {e.over}",
+            what=f"{_network(rows)}, {name}, dim {dim}: trained projection less the closest reduction, {e.over}",
         )
         for name, at in least_leads(rows[(rows["metric"] == SIMILARITY) | (rows["metric"] == "spearman")]).items()
         for dim, e in at.items()
@@ -83,19 +83,23 @@ def trained_or_reduced(rows: pd.DataFrame) -> list[Measurement]:
 def size_kept(rows: pd.DataFrame) -> list[Measurement]:
     """Similarity at a third of the full size and above, and of two-step training at a sixth, less that at full size."""
     full = int(rows.loc[rows["method"] == FULL_SIZE, "dim"].dropna().iloc[0])
-    similar = rows[rows["metric"] == SIMILARITY]
+    similar, network = rows[rows["metric"] == SIMILARITY], _network(rows)
     found = []
     for name, at in leads(similar, FULL_SIZE).items():
         found += [
-            sameness("PROP-Q-1", e, f"{name}, dim {dim} of {full}: trained projection less full size")
+            sameness("PROP-Q-1", e, f"{network}, {name}, dim {dim} of {full}: trained projection less full size")
             for dim, e in at.items() if dim >= CLOSE * full
         ]  # fmt: skip
     for name, at in leads(similar, FULL_SIZE, TWO_STEP_PROJECTION).items():
         enough = [dim for dim in at if dim >= SHORT * full]
         if enough:
-            what = f"{name}, dim {min(enough)} of {full}: two-step projection less full size"
+            what = f"{network}, {name}, dim {min(enough)} of {full}: two-step projection less full size"
             found.append(sameness("PROP-Q-1", at[min(enough)], what))
     return found
+
+
+def _network(rows: pd.DataFrame) -> str:
+    return str(rows["backbone"].iloc[0])
 
 
 def scores_table(rows: pd.DataFrame) -> pd.DataFrame:
