@@ -15,7 +15,7 @@ book: .venv/.ready       ## execute what changed and render the book; ARGS="--on
 	$(BIN)/repro book $(ARGS)
 
 test: .venv/.ready       ## run the test suite, offline; on real data too where REPRO_DATA is set
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 check: .venv/.ready      ## style, types and the floors of the package
 	$(BIN)/ruff check && $(BIN)/ruff format --check && $(BIN)/mypy && $(BIN)/lint-imports
