@@ -69,6 +69,8 @@ REDUCER_NAMES = {
     "isomap": "Isomap", "lle": "LLE", "sbertlp": "SBERT-LP",
 }  # fmt: skip
 """every reducer by what tables call it"""
+TRAIN_OR_REDUCE = (FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION, BEST_REDUCED, *REDUCER_NAMES.values())
+"""the lines of that comparison in the order of tables and figures"""
 
 
 def fitted_on(sentences: int) -> str:

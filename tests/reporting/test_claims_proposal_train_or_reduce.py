@@ -1,5 +1,6 @@
 """PROP-E-1 and PROP-Q-1 from made-up rows: who is ahead, what a smaller size costs, and the verdicts they deserve."""
 
+import pandas as pd
 import pytest
 
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
@@ -93,6 +94,18 @@ def test_tables_say_the_choice_and_who_is_ahead():
     assert scores.loc[("stsb", FULL), FULL_SIZE] == pytest.approx(80.1), "mean over seeds"
     assert scores.loc[("hotpotqa", 8), "GRP"] == pytest.approx(60.1)
     assert list(scores.columns)[1:4] == [FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION]
+
+
+def test_recorded_rows_sorted_by_name_come_in_the_order_of_live_ones():
+    rows = made()
+    shuffled = rows.sort_values(["dataset", "method"], ignore_index=True)
+    for table in (claims_proposal.scores_table, claims_proposal.sign_table):
+        pd.testing.assert_frame_equal(table(shuffled), table(rows))
+    labels = [
+        [text.get_text() for text in figures_proposal.draw_train_or_reduce(frame).legends[0].get_texts()]
+        for frame in (rows, shuffled)
+    ]
+    assert labels[0] == labels[1]
 
 
 def test_a_panel_per_task_and_a_line_per_method():

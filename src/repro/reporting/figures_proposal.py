@@ -8,7 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from repro.methods import BEST_REDUCED, FULL_SIZE
+from repro.methods import BEST_REDUCED, FULL_SIZE, TRAIN_OR_REDUCE
+from repro.reporting.claims_proposal.train_or_reduce import in_task_order
 from repro.reporting.points import checked, points
 from repro.reporting.style import GREY, WIDTH, Drawing, add_legend, dim_axis, look, new_figure, series_handles, styled
 
@@ -121,7 +122,8 @@ def draw_train_or_reduce(rows: pd.DataFrame, *, kind: str = "live") -> Drawing:
     wanted = rows[rows["metric"].isin(list(SCORES)) & (rows["method"] != BEST_REDUCED)]
     frame = checked(wanted, ("method", "dataset", "metric", "dim", "value"))
     full, below = frame[frame["method"] == FULL_SIZE], frame[frame["method"] != FULL_SIZE]
-    tasks, methods = (list(dict.fromkeys(below[column])) for column in ("dataset", "method"))
+    tasks = list(dict.fromkeys(in_task_order(below)["dataset"]))
+    methods = [method for method in TRAIN_OR_REDUCE if method in set(below["method"])]
     drawn = points(below.assign(kind=kind), ("method", "dataset", "dim"))
     figure, panels = new_figure(len(tasks), 1, height=1.3 + 2.5 * len(tasks), sharex=True)
     for i, (panel, task) in enumerate(zip(panels, tasks, strict=True)):
