@@ -1,5 +1,7 @@
 """Expectations on worlds of known dimension: from made-up rows to their verdicts, the table and the figures."""
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from repro.reporting import claims_proposal, figures_microworld
@@ -57,3 +59,17 @@ def test_figures_draw_every_world_and_the_known_line():
     rows = made()
     with pytest.raises(InputError, match="nothing to draw"):
         figures_microworld.draw_share_kept(rows[rows["metric"] == "knee"], 0.95)
+
+
+def test_seeds_are_averaged_before_anything_is_judged_or_drawn():
+    rows = made()
+    several = pd.concat([rows.assign(seed=0), rows.assign(seed=1)], ignore_index=True)
+    pd.testing.assert_frame_equal(claims_proposal.known_dimension(several), claims_proposal.known_dimension(rows))
+    for draw in (figures_microworld.draw_intrinsic, lambda f: figures_microworld.draw_share_kept(f, 0.95)):
+        one, two = (
+            [np.asarray(line.get_ydata(), float) for panel in draw(f).axes for line in panel.get_lines()]
+            for f in (rows, several)
+        )
+        assert len(one) == len(two) > 3
+        for a, b in zip(one, two, strict=True):
+            np.testing.assert_array_equal(a, b)

@@ -3,7 +3,7 @@
 import pandas as pd
 from matplotlib.lines import Line2D
 
-from repro.reporting.points import checked
+from repro.reporting.points import checked, over_seeds
 from repro.reporting.style import (
     GREY,
     PALETTE,
@@ -67,7 +67,7 @@ def draw_free_limits(rows: pd.DataFrame) -> Drawing:
 
 @styled()
 def draw_encoder_limits(rows: pd.DataFrame, chance: float) -> Drawing:
-    """Sets realised and recall@2 against the number of leading columns, a line per encoder.
+    """Sets realised and recall@2 against the number of leading columns, a line per encoder; seeds are averaged.
 
     Args:
         rows: with method, dim, metric and value.
@@ -76,7 +76,8 @@ def draw_encoder_limits(rows: pd.DataFrame, chance: float) -> Drawing:
     Raises:
         InputError: if there is nothing to draw or a column is missing.
     """
-    frame = checked(rows, ("method", "dim", "metric", "value"))
+    by = ("method", "dim", "metric")
+    frame = over_seeds(checked(rows, (*by, "value")), by)
     names = list(dict.fromkeys(frame["method"]))
     figure, panels = new_figure(1, 2, height=3.7, sharey=True)
     titles = {"sets_realised": "sets realised, %", "recall@2": "recall@2, %"}

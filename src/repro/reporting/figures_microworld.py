@@ -4,15 +4,16 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from repro.reporting.claims_proposal.microworld import INTRINSIC, NAMES
-from repro.reporting.points import checked
+from repro.reporting.points import checked, over_seeds
 from repro.reporting.style import GREY, WIDTH, Drawing, add_legend, dim_axis, look, new_figure, series_handles, styled
 
 KNOWN = "known"
+LINE = ("method", "setting", "metric")
 
 
 @styled()
 def draw_intrinsic(rows: pd.DataFrame) -> Drawing:
-    """Each estimator of intrinsic dimension against the number of factors, a line per embedding.
+    """Each estimator of intrinsic dimension against the number of factors, a line per embedding; seeds are averaged.
 
     Args:
         rows: with method, setting (such as `3 factors`), metric and value; those of the method `known` are dashed.
@@ -20,7 +21,7 @@ def draw_intrinsic(rows: pd.DataFrame) -> Drawing:
     Raises:
         InputError: if there is nothing to draw or a column is missing.
     """
-    frame = checked(rows, ("method", "setting", "metric", "value"))
+    frame = over_seeds(checked(rows, (*LINE, "value")), LINE)
     frame["factors"] = [int(str(setting).split()[0]) for setting in frame["setting"]]
     names = [name for name in dict.fromkeys(frame["method"]) if name != KNOWN]
     figure, axes = new_figure(2, 2, height=5.4, sharex=True)
@@ -45,7 +46,7 @@ def draw_intrinsic(rows: pd.DataFrame) -> Drawing:
 
 @styled()
 def draw_share_kept(rows: pd.DataFrame, target: float) -> Drawing:
-    """Share of the full-size score by size, a panel per embedding and a line per world, with its lower bound.
+    """Share of the full-size score by size, a panel per embedding and a line per world, with its lower bound; seeds averaged.
 
     Args:
         rows: with method, setting, dim, metric (`share_kept`), value and ci_low.
@@ -54,7 +55,8 @@ def draw_share_kept(rows: pd.DataFrame, target: float) -> Drawing:
     Raises:
         InputError: if there is nothing to draw or a column is missing.
     """
-    frame = checked(rows[rows["metric"] == "share_kept"], ("method", "setting", "dim", "value", "ci_low"))
+    frame = checked(rows[rows["metric"] == "share_kept"], (*LINE, "dim", "value", "ci_low"))
+    frame = over_seeds(frame, (*LINE, "dim"))
     methods, worlds = (list(dict.fromkeys(frame[column])) for column in ("method", "setting"))
     figure, axes = new_figure(1, len(methods), height=3.9, sharey=True)
     for panel, method in zip(axes, methods, strict=True):

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from repro.methods import BEST_REDUCED, FULL_SIZE, TRAIN_OR_REDUCE
+from repro.methods import BASELINES, BEST_REDUCED, FULL_SIZE, TRAIN_OR_REDUCE
 from repro.reporting.claims_proposal.train_or_reduce import in_task_order
 from repro.reporting.points import checked, points
 from repro.reporting.style import GREY, WIDTH, Drawing, add_legend, dim_axis, look, new_figure, series_handles, styled
@@ -37,9 +37,11 @@ def draw_baselines(rows: pd.DataFrame, *, kind: str = "live") -> Drawing:
     Raises:
         InputError: if there is nothing to draw or a column is missing.
     """
-    frame = checked(rows, ("method", "dataset", "setting", "metric", "value"))
+    frame, named = checked(rows, ("method", "dataset", "setting", "metric", "value")), set(BASELINES.values())
     scores = frame[frame["metric"] == "spearman"]
-    score = 100 * scores.groupby("method", sort=False)["value"].mean()
+    means = 100 * scores.groupby("method")["value"].mean()
+    # each method keeps its look from figure to figure; one that the proposal does not name comes last
+    score = means.reindex([*(m for m in BASELINES.values() if m in means), *(m for m in means.index if m not in named)])
     figure, panels = new_figure(2, 1, height=7.6, sharey=True)
     for panel, (metric, words) in zip(panels, AXES.items(), strict=True):
         own = frame[frame["metric"] == metric]
@@ -56,7 +58,7 @@ def draw_baselines(rows: pd.DataFrame, *, kind: str = "live") -> Drawing:
         panel.margins(y=0.12)
         twice = own.groupby("method")["value"].nunique().reindex(score.index) > 1
         _label(panel, low.reindex(score.index), score, twice, float(own["value"].max()))
-    sets = ", ".join(dict.fromkeys(scores["dataset"]))
+    sets = ", ".join(dict.fromkeys(in_task_order(scores)["dataset"]))
     panels[0].set_title(f"{kind}: mean Spearman × 100 of {sets}", loc="left")
     figure.alt = f"{kind}: Spearman against memory and against encoding time of {', '.join(score.index)}"
     return figure

@@ -44,6 +44,17 @@ def points(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return found[[*keys, *POINT, "n"]]
 
 
+def over_seeds(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """One row for the seeds of everything that shares `by`: the mean of value, ci_low and ci_high, in the old order.
+
+    Args:
+        rows: with `value`, the columns of `by` (empty ones count as equal), and perhaps ci_low and ci_high.
+        by: columns that tell rows of one seed apart.
+    """
+    numbers = [name for name in ("value", "ci_low", "ci_high") if name in rows]
+    return rows.groupby(list(by), sort=False, dropna=False)[numbers].mean().reset_index()
+
+
 def checked(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """A copy of a frame that has rows, the columns asked for and known kinds.
 

@@ -7,6 +7,7 @@ import pandas as pd
 
 from repro.methods import BASELINES, PRINTED_BASELINES
 from repro.reporting import estimates
+from repro.reporting.claims_proposal.train_or_reduce import in_task_order
 from repro.reporting.compare import paper_values
 
 COSTS = {"gb_per_million": "GB per million", "encode_seconds": "seconds per million"}
@@ -29,7 +30,7 @@ def baseline_table(rows: pd.DataFrame, missing: pd.DataFrame) -> pd.DataFrame:
         rows: of `experiments.proposal.baseline_rows`; of several seeds the mean is shown.
         missing: method and what is missing.
     """
-    scores = rows[rows["metric"] == "spearman"]
+    scores = in_task_order(rows[rows["metric"] == "spearman"])
     found = []
     for method, group in scores.groupby("method", sort=False):
         own = rows[rows["method"] == method]
@@ -38,9 +39,9 @@ def baseline_table(rows: pd.DataFrame, missing: pd.DataFrame) -> pd.DataFrame:
             value, low, high = (100 * at[c].mean() for c in ("value", "ci_low", "ci_high"))
             line[str(dataset)] = f"{value:.2f} [{low:.2f}, {high:.2f}]"
         memory = own[own["metric"] == "gb_per_million"].groupby("setting")["value"].mean()
-        line["GB per million"] = f"{memory['dense']:.3g}"
+        line["GB per million"] = _size(memory["dense"])
         if "sparse" in memory:
-            line["GB per million"] = f"{memory['dense']:.3g} dense, {memory['sparse']:.3g} sparse"
+            line["GB per million"] = f"{_size(memory['dense'])} dense, {_size(memory['sparse'])} sparse"
         seconds = own.loc[own["metric"] == "encode_seconds", "value"].mean()
         line["seconds per million"] = f"{seconds:,.0f}"
         found.append(line)
@@ -48,6 +49,10 @@ def baseline_table(rows: pd.DataFrame, missing: pd.DataFrame) -> pd.DataFrame:
     columns = ["method", "dims", *scores["dataset"].unique(), *COSTS.values()]
     table = pd.DataFrame(found, columns=columns).astype({"dims": "Int64"})
     return in_order(table)
+
+
+def _size(gigabytes: float) -> str:
+    return f"{gigabytes:,.0f}" if gigabytes >= 100 else f"{gigabytes:.3g}"
 
 
 def lines_table(lines: dict[str, str], missing: pd.DataFrame) -> pd.DataFrame:

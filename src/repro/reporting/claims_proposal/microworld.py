@@ -3,6 +3,7 @@
 import pandas as pd
 
 from repro.evaluation.stats import kendall_trend
+from repro.reporting.points import over_seeds
 from repro.reporting.verdict import Measurement
 
 INTRINSIC = ("participation_ratio", "effective_rank", "two_nn", "mle_dimension")
@@ -35,8 +36,9 @@ def known_dimension(rows: pd.DataFrame) -> pd.DataFrame:
     """Kendall's τ over worlds of each estimate, and of the knee, with the known participation ratio; with a verdict.
 
     The ratio is to the known value of the same measure where there is one, else to the known participation ratio.
-    Fewer than three worlds, or an estimate that is one number throughout, are not judged.
+    Seeds are averaged. Fewer than three worlds, or an estimate that is one number throughout, are not judged.
     """
+    rows = over_seeds(rows, ("method", "setting", "metric", "dim"))
     known = rows[rows["method"] == "known"].pivot_table(index="setting", columns="metric", values="value")
     lines = []
     for (method, metric), group in rows[rows["method"] != "known"].groupby(["method", "metric"], sort=False):
