@@ -23,7 +23,7 @@ def draw_intrinsic(rows: pd.DataFrame) -> Drawing:
     """
     frame = over_seeds(checked(rows, (*LINE, "value")), LINE)
     frame["factors"] = [int(str(setting).split()[0]) for setting in frame["setting"]]
-    names = [name for name in dict.fromkeys(frame["method"]) if name != KNOWN]
+    names = sorted(set(frame["method"]) - {KNOWN})  # the same looks however rows are ordered
     figure, axes = new_figure(2, 2, height=5.4, sharex=True)
     for i, (panel, metric) in enumerate(zip(axes, INTRINSIC, strict=True)):
         of_one = frame[frame["metric"] == metric]
@@ -46,7 +46,9 @@ def draw_intrinsic(rows: pd.DataFrame) -> Drawing:
 
 @styled()
 def draw_share_kept(rows: pd.DataFrame, target: float) -> Drawing:
-    """Share of the full-size score by size, a panel per embedding and a line per world, with its lower bound; seeds averaged.
+    """Share of the full-size score by size, a panel per embedding and a line per world, with its lower bound.
+
+    Seeds are averaged.
 
     Args:
         rows: with method, setting, dim, metric (`share_kept`), value and ci_low.
@@ -57,7 +59,7 @@ def draw_share_kept(rows: pd.DataFrame, target: float) -> Drawing:
     """
     frame = checked(rows[rows["metric"] == "share_kept"], (*LINE, "dim", "value", "ci_low"))
     frame = over_seeds(frame, (*LINE, "dim"))
-    methods, worlds = (list(dict.fromkeys(frame[column])) for column in ("method", "setting"))
+    methods, worlds = (sorted(set(frame[column])) for column in ("method", "setting"))
     figure, axes = new_figure(1, len(methods), height=3.9, sharey=True)
     for panel, method in zip(axes, methods, strict=True):
         for position, world in enumerate(worlds):
