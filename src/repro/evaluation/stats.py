@@ -84,7 +84,12 @@ def spearman_draws(
 
 def accuracy_draws(corrects: Sequence[Any], *, resamples: int = 2000, seed: int) -> tuple[Floats, Floats]:
     """Accuracy of several predictions (P,), and of each on the same resampled items (resamples, P)."""
-    table = np.column_stack([_zero_one(correct, "correct") for correct in corrects])  # (n, P)
+    return mean_draws([_zero_one(correct, "correct") for correct in corrects], resamples=resamples, seed=seed)
+
+
+def mean_draws(columns: Sequence[Any], *, resamples: int = 2000, seed: int) -> tuple[Floats, Floats]:
+    """Means of several columns of outcomes (P,), and of each on the same resampled items (resamples, P)."""
+    table = np.column_stack(columns)  # (n, P)
     n, rng = len(table), make_rng(seed, "bootstrap")
     step = max(1, CHUNK // n)
     sizes = [min(step, resamples - start) for start in range(0, resamples, step)]

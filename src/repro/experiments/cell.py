@@ -1,7 +1,7 @@
 """One cell: one configuration and one seed, trained once and kept in the store."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -22,6 +22,7 @@ from repro.models.pretrained import identity as backbone_identity
 from repro.seeding import cpu_count
 from repro.store import Store
 from repro.training.contrastive import train_contrastive
+from repro.training.end_to_end import DevScore, Trained
 from repro.training.loop import History
 from repro.training.nli import train_nli
 from repro.training.scaling import train_scaling
@@ -159,26 +160,36 @@ def train_cell(config: TrainConfig, store: Store, *, progress: bool = True) -> T
             trained = train_scaling(config, training_examples(config), dev, **options)
         else:
             trained = train_contrastive(config, training_sentences(config, store), dev, **options)
-        trained.encoder.save(target)
-        if trained.head is not None:
-            save_file(dict(trained.head.state_dict()), target / "head.safetensors")
-        weights = None if trained.log_weights is None else trained.log_weights.tolist()
-        note = {
-            "history": asdict(trained.history), "dev_before": trained.dev_before, "log_weights": weights,
-            "config": asdict(config),
-        }  # fmt: skip
-        (target / "history.json").write_text(json.dumps(note), encoding="utf-8")
+        write_trained(trained, config, target)
 
     key = cell_key(config)
     made = store.get_or_make("encoders", key, make, config=asdict(config))
     return TrainedCell(config, key, made.folder, made.hit, made.seconds)
 
 
-def dev_scorer(name: str, source: str) -> Callable[[SentenceEncoder, str], float]:
+def write_trained(trained: Trained, config: TrainConfig, folder: Path) -> None:
+    """What a training left, as `TrainedCell` reads it: the encoder, its head if it has one, and its history."""
+    trained.encoder.save(folder)
+    if trained.head is not None:
+        save_file(dict(trained.head.state_dict()), folder / "head.safetensors")
+    weights = None if trained.log_weights is None else trained.log_weights.tolist()
+    note = {
+        "history": asdict(trained.history), "dev_before": trained.dev_before, "log_weights": weights,
+        "config": asdict(config),
+    }  # fmt: skip
+    (folder / "history.json").write_text(json.dumps(note), encoding="utf-8")
+
+
+def dev_scorer(name: str, source: str) -> DevScore:
     """A function that scores an encoder's readout on the dev split of scored pairs."""
     dev = data.load(name, split="dev", source=source)
     if not isinstance(dev, data.ScoredPairs):
         raise InputError(f"{name!r} is not a set of scored pairs: it cannot choose checkpoints")
+    return scorer_on(dev)
+
+
+def scorer_on(dev: data.ScoredPairs) -> DevScore:
+    """The same for pairs at hand."""
     texts = data.texts_of(dev)
 
     def score(encoder: SentenceEncoder, readout: str) -> float:

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from repro.evaluation.classify import stratified_folds
 from repro.evaluation.logistic import fit_logistic
 from repro.evaluation.retrieve import retrieve
-from repro.evaluation.stats import accuracy_draws, spearman_draws
+from repro.evaluation.stats import accuracy_draws, mean_draws, spearman_draws
 from repro.evaluation.sts import prefix_cosines
-from repro.seeding import make_rng
 from repro.types import Array, InputError, check_same_length
 
 Rows = NDArray[np.int64]
@@ -157,10 +156,8 @@ class Search:
 
     def draws(self, versions: Sequence[Array], *, seed: int) -> tuple[Array, Array]:
         """Scores of each version (P,), and the same on shared resamples of the queries (resamples, P)."""
-        table = np.stack([retrieve(X[self.queries], X[self.documents], self.qrels).ndcg(10) for X in versions], axis=1)
-        rng = make_rng(seed, "bootstrap")
-        counts = rng.multinomial(len(table), np.full(len(table), 1 / len(table)), size=RESAMPLES)
-        return table.mean(axis=0), counts @ table / len(table)
+        gains = [retrieve(X[self.queries], X[self.documents], self.qrels).ndcg(10) for X in versions]
+        return mean_draws(gains, resamples=RESAMPLES, seed=seed)
 
 
 def _enough(n: int, what: str) -> None:

@@ -3,14 +3,12 @@
 One training for each way and seed, on the same sentences in the same order for the same number of steps.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 
@@ -18,10 +16,11 @@ from repro.config import TrainConfig, digest
 from repro.data.augment import Positives, token_overlap
 from repro.data.sets import DataSet, ScoredPairs, texts_of
 from repro.evaluation.stats import bootstrap_mean, bootstrap_spearman
-from repro.experiments.cell import OBJECTIVES, PRODUCERS, TrainedCell, dev_scorer, threads, train_cell
+from repro.experiments.cell import OBJECTIVES, PRODUCERS, TrainedCell, dev_scorer, threads, train_cell, write_trained
 from repro.experiments.embeddings import TextTable, encode_tasks
 from repro.experiments.proposal.geometry import positives_of, uniformity_of
 from repro.experiments.proposal.rewordings import DROPOUT, Augmentation
+from repro.experiments.published import unit_rows
 from repro.experiments.sweep import cosines_of, gain_over
 from repro.experiments.texts import fingerprint
 from repro.methods import UNTRAINED
@@ -30,7 +29,7 @@ from repro.rows import make_rows
 from repro.store import Store
 from repro.training.end_to_end import fresh_encoder
 from repro.training.positives import train_positives
-from repro.types import Array, InputError
+from repro.types import InputError
 
 
 def train_augmented(
@@ -61,9 +60,7 @@ def train_augmented(
             config, sentences, positives, dev_scorer(config.validation, config.source), progress=progress,
             state_path=work / "state.safetensors", save_every=config.save_every,
         )  # fmt: skip
-        trained.encoder.save(target)
-        note = {"history": asdict(trained.history), "dev_before": trained.dev_before, "config": asdict(config)}
-        (target / "history.json").write_text(json.dumps(note), encoding="utf-8")
+        write_trained(trained, config, target)
 
     key = digest(named, code=code)
     made = store.get_or_make("encoders", key, make, config={"augmentation": augmentation.name, **asdict(config)})
@@ -152,10 +149,10 @@ def _geometry(embedded: Mapping[str, TextTable], pairs: ScoredPairs, seed: int) 
     sides, everything = positives_of(pairs), list(dict.fromkeys(texts_of(pairs)))
     for method, table in embedded.items():
         at = {"method": method, "dataset": pairs.name}
-        Z1, Z2 = (_unit(table[side]) for side in sides)
+        Z1, Z2 = (unit_rows(table[side]) for side in sides)
         away = 2 - 2 * (Z1 * Z2).sum(axis=1)
         yield {**at, "metric": "alignment", **bootstrap_mean(away, seed=seed).columns}
-        yield {**at, "metric": "uniformity", "value": uniformity_of(_unit(table[everything]))}
+        yield {**at, "metric": "uniformity", "value": uniformity_of(unit_rows(table[everything]))}
 
 
 def _scores(embedded: Mapping[str, TextTable], tests: Mapping[str, ScoredPairs], seed: int) -> Iterator[dict[str, Any]]:
@@ -175,7 +172,3 @@ def _test_of(name: str, splits: Mapping[str, DataSet]) -> ScoredPairs:
     if not isinstance(pairs, ScoredPairs):
         raise InputError(f"{name!r} has no test split of scored pairs: choose sets such as stsb and sickr")
     return pairs
-
-
-def _unit(X: Array) -> Array:
-    return np.asarray(X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12))

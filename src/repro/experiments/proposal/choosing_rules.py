@@ -19,8 +19,7 @@ from repro.types import Array, InputError
 
 NEIGHBOURS, SIZE_ALONE, SHARE, RATIO, ALL = "neighbours", "size alone", "share of D", "PR × constant", "all of D"
 RULES = (SPECTRUM, NEIGHBOURS, CALIBRATED, SIZE_ALONE, SHARE, RATIO, HALF, ALL)
-CONTROLS = RULES[3:]
-"""rules that look at no embedding, or only at the participation ratio PR"""
+"""the last five look at no embedding, or only at the participation ratio PR: controls"""
 TASK = "task left out"
 LEFT_OUT = (TASK, UNSEEN)
 """what a tuned rule has not seen: its task; or, as with a user's embeddings, neither its task nor its encoder"""

@@ -30,7 +30,7 @@ from repro.evaluation.quantise import (
 )
 from repro.evaluation.retrieve import retrieve
 from repro.evaluation.search import top_documents
-from repro.evaluation.stats import percentiles, spearman_draws
+from repro.evaluation.stats import mean_draws, percentiles, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.experiments.embeddings import TextTable
 from repro.experiments.published import unit_rows
@@ -185,10 +185,7 @@ class _Bench:
             return spearman_draws(
                 columns, self.pairs.scores, subsets=self.pairs.subsets, resamples=RESAMPLES, seed=self.seed
             )
-        items = np.stack(columns, axis=1)  # (n, P)
-        n = len(items)
-        counts = make_rng(self.seed, "bootstrap").multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
-        return items.mean(axis=0), counts @ items / n
+        return mean_draws(columns, resamples=RESAMPLES, seed=self.seed)
 
 
 def _bench(table: TextTable, fit: Sequence[str], pairs: ScoredPairs, questions: Retrieval, seed: int) -> _Bench:

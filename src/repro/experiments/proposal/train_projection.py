@@ -1,6 +1,5 @@
 """The proposal's encoder, trained at a size: mean of states, a linear map without bias, unit length, InfoNCE."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -9,12 +8,11 @@ from typing import Any
 from repro.config import Profile, TrainConfig, digest
 from repro.config import profile as make_profile
 from repro.data.sets import DataSet, ScoredPairs
-from repro.evaluation import sts_spearman
 from repro.evaluation.protocol import all_texts
-from repro.experiments.cell import TrainedCell, cell_key, threads
+from repro.experiments.cell import TrainedCell, cell_key, scorer_on, threads, write_trained
 from repro.experiments.sweep import Sweep, hidden_dim_of, states_of
 from repro.experiments.texts import training_sentences
-from repro.models import Pooler, SentenceEncoder
+from repro.models import Pooler
 from repro.store import Store
 from repro.training.contrastive import train_contrastive
 from repro.training.end_to_end import fresh_encoder
@@ -77,22 +75,16 @@ def train_projection(config: TrainConfig, dev: ScoredPairs, store: Store, *, pro
     if config != preset(config):
         raise InputError(f"pooling is {config.pooling}, activation {config.activation}: expected `preset(config)`")
 
-    def dev_score(encoder: SentenceEncoder, readout: str) -> float:
-        X1, X2 = (encoder.encode(side, readout=readout) for side in (dev.texts1, dev.texts2))
-        return float(sts_spearman(X1, X2, dev.scores))
-
     @threads(config.threads)
     def make(target: Path, work: Path) -> None:
         encoder = fresh_encoder(config)
         pooler = Pooler(encoder.hidden_dim, config.dim, **POOLER).initialise(config.seed)
         encoder.pooler = pooler.to(encoder.backbone.device)
         trained = train_contrastive(
-            config, training_sentences(config, store), dev_score, encoder=encoder,
+            config, training_sentences(config, store), scorer_on(dev), encoder=encoder,
             state_path=work / "state.safetensors", save_every=config.save_every, progress=progress,
         )  # fmt: skip
-        trained.encoder.save(target)
-        note = {"history": asdict(trained.history), "dev_before": trained.dev_before, "config": asdict(config)}
-        (target / "history.json").write_text(json.dumps(note), encoding="utf-8")
+        write_trained(trained, config, target)
 
     judged_by = digest([dev.texts1, dev.texts2, dev.scores.tolist()])
     key = digest({"cell": cell_key(config), "pooler": POOLER, "dev": judged_by})
