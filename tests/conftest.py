@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -139,6 +140,19 @@ def python(tmp_path: Path) -> Callable[..., subprocess.Popen]:
         if process.poll() is None:
             process.kill()
         process.communicate()
+
+
+@pytest.fixture
+def wait_for() -> Callable[[Callable[[], bool]], None]:
+    """Wait until a condition holds, which another process brings about."""
+
+    def wait(condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + 30
+        while not condition():
+            assert time.monotonic() < end, "waited in vain"
+            time.sleep(0.02)
+
+    return wait
 
 
 @pytest.fixture

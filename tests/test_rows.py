@@ -1,3 +1,7 @@
+import hashlib
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -53,12 +57,97 @@ def test_recording_replaces_the_same_key_and_keeps_the_others(tmp_path):
     assert not frame.duplicated(list(KEY)).any()
     value = frame.set_index(["seed", "dim"])["value"]
     assert value.to_dict() == pytest.approx({(0, 8): 0.4, (0, 16): 0.5, (1, 8): 0.7, (1, 16): 0.8})
-    assert [p.name for p in tmp_path.glob("*") if p.suffix != ".lock"] == ["wang_table1.parquet"]
+    assert {p.name for p in tmp_path.iterdir() if p.suffix != ".lock"} == {"wang_table1.parquet", "SHA256SUMS"}
     # columns outside the key, such as the hardware, do not make another number
     moved = some(0.9)
     moved["hardware"] = "another machine"
     record(moved, tmp_path)
     assert len(read_rows(path)) == 4
+
+
+SIDE_BY_SIDE = """
+import sys, time
+from pathlib import Path
+from repro.rows import make_rows, record
+folder, process = Path(sys.argv[1]), int(sys.argv[2])
+(folder / f"ready{process}").touch()
+while len(list(folder.glob("ready*"))) < 3:
+    time.sleep(0.01)
+for i in range(4):
+    record(make_rows([{"value": i}], experiment="e", seed=100 * process + i), folder)
+"""
+
+
+def test_processes_that_record_side_by_side_lose_no_row(tmp_path, python):
+    for process in [python(SIDE_BY_SIDE, tmp_path, number) for number in range(3)]:
+        assert process.wait(timeout=60) == 0
+    assert sorted(read_rows(tmp_path / "e.parquet")["seed"]) == [100 * p + i for p in range(3) for i in range(4)]
+    # who waits for a lock holds its file, not its name: were it removed, two would hold one lock each
+    assert (tmp_path / "SHA256SUMS.lock").exists()
+
+
+def test_no_flipped_bit_of_recorded_rows_is_accepted(tmp_path):
+    (path,) = record(some(), tmp_path)
+    whole = path.read_bytes()
+    for at in range(0, len(whole), 97):
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << at % 8
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match="has changed since it was recorded: its sha256 is not in SHA256SUMS"):
+            read_rows(path)
+    path.write_bytes(whole)
+    assert len(read_rows(path)) == 2
+
+
+def test_a_digest_may_stand_twice_as_git_merges_it_but_a_file_without_one_is_refused(tmp_path):
+    (path,) = record(some(), tmp_path)
+    sums = tmp_path / "SHA256SUMS"
+    line = sums.read_text()
+    assert line == f"{hashlib.sha256(path.read_bytes()).hexdigest()}  wang_table1.parquet\n"
+    sums.write_text(f"{'0' * 64}  wang_table1.parquet\n{line}")
+    assert len(read_rows(path)) == 2
+    path.rename(tmp_path / "ese_table1.parquet")
+    with pytest.raises(InputError, match="run `sha256sum"):
+        read_rows(tmp_path / "ese_table1.parquet")
+
+
+@pytest.mark.parametrize("writes", [0, 1])
+def test_a_kill_while_recording_leaves_rows_that_are_read(writes, tmp_path, monkeypatch):
+    (path,) = record(some(0.1), tmp_path)
+    left = iter(range(writes))
+
+    def write(folder, digests, real=rows._write_digests):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        real(folder, digests)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(rows, "_write_digests", write)
+        record(some(0.5), tmp_path)
+    assert read_rows(path)["value"].iloc[0] == (0.5 if writes else 0.1)
+    record(some(0.7), tmp_path)
+    assert read_rows(path)["value"].iloc[0] == 0.7
+
+
+def test_the_recorded_rows_are_whole():
+    folder = rows.results_folder()
+    files = sorted(folder.glob("*.parquet"))
+    assert [line.split()[1] for line in (folder / "SHA256SUMS").read_text().splitlines()] == [p.name for p in files]
+    assert all(len(read_rows(path)) for path in files)
+
+
+def test_rows_made_on_a_gpu_name_it(monkeypatch):
+    cuda = SimpleNamespace(get_device_name=lambda: "NVIDIA H100")
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    frame = make_rows([{"device": "cuda"}, {}], experiment="e")
+    assert frame["hardware"].str.startswith("NVIDIA H100, ").tolist() == [True, False]
+
+
+def test_rows_are_made_where_the_system_counts_no_memory(python):
+    code = (
+        "import psutil, sys; sys.modules['resource'] = None; import repro.rows as r; print(r.provenance()['peak_mb'])"
+    )
+    assert python(code).communicate(timeout=60) == ("None\n", "")
 
 
 def test_each_experiment_has_its_file(tmp_path):

@@ -55,15 +55,16 @@ def train(
         seed: of weights, dropout and data order.
         workers: processes side by side; by default one per core.
     """
-    import shutil
-
     from repro.config import PROFILES, SCALING
     from repro.config import profile as make_profile
     from repro.data import default_source
     from repro.experiments.grid import train_all
     from repro.store import Store
     from repro.training.end_to_end import title
+    from repro.writing import copy_folder, writable_folder
 
+    if output is not None:
+        writable_folder(output)
     refuse_unread(objective, scaling, {"difference": difference, "activation": activation, "dims": dims})
     wanted = source or PROFILES[profile].source or default_source()
     base = make_profile(
@@ -81,7 +82,7 @@ def train(
             f"{100 * best:.2f} ({readout}); {cell.folder}"
         )
         if output is not None:
-            shutil.copytree(cell.folder, output / folder, dirs_exist_ok=True)
+            copy_folder(cell.folder, output / folder)
     return 0
 
 
@@ -116,9 +117,10 @@ def encode(
     from repro import data
     from repro.experiments.systems import system_named
     from repro.models import SentenceEncoder
-    from repro.store import replacing
     from repro.types import InputError, check_dim
+    from repro.writing import replacing, writable_file
 
+    writable_file(output)
     corpus = data.load(str(texts))
     system = system_named(encoder, source=data.default_source())
     if system is None:
@@ -187,8 +189,11 @@ def evaluate(
     """
     from repro.experiments.evaluate import evaluate_encoder, mteb_result
     from repro.rows import write_rows
-    from repro.store import replacing
+    from repro.writing import replacing, writable_file
 
+    for path in (rows, mteb_json):
+        if path is not None:
+            writable_file(path)
     frame = evaluate_encoder(
         encoder, data, task=task, dims=dims, layers=layers, readout=readout, pooling=pooling,
         bidirectional=bidirectional, final_norm=final_norm, split=split, text=text, aggregate=aggregate,

@@ -46,8 +46,9 @@ def reduce(
     import numpy as np
 
     from repro.reducers import make_reducer
-    from repro.store import replacing
+    from repro.writing import replacing, writable_file
 
+    writable_file(output)
     if output.exists() and output.samefile(input):
         raise InputError(f"the output {output} is the input: expected another file")
     options = parameters(method, param)

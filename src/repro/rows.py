@@ -4,9 +4,11 @@ Values are fractions or correlations; tables show them ×100. A row never says w
 `live`: that is where it is kept, `results/` or the store.
 """
 
+import hashlib
+import io
 import os
 import platform
-import resource
+import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -18,8 +20,14 @@ import pandas as pd
 from filelock import FileLock
 
 from repro import paths
-from repro.store import replacing
+from repro.store import sha256
 from repro.types import InputError
+from repro.writing import replacing
+
+try:
+    import resource
+except ImportError:  # Windows has none
+    resource = None  # type: ignore[assignment]
 
 COLUMNS = (
     "experiment", "paper_table", "method", "backbone", "readout", "layer", "dim", "dataset", "setting", "metric",
@@ -37,6 +45,8 @@ KINDS = {
 }
 """columns that hold numbers; all others hold text, also where all of it is missing"""
 VERSIONED = ("torch", "transformers", "numpy", "scikit-learn")
+DIGESTS = "SHA256SUMS"
+"""beside recorded rows: the digest of every file, a line each, as `sha256sum` writes and checks them"""
 
 
 def make_rows(values: Iterable[Mapping[str, Any]], **shared: Any) -> pd.DataFrame:
@@ -51,6 +61,9 @@ def make_rows(values: Iterable[Mapping[str, Any]], **shared: Any) -> pd.DataFram
     """
     stamp = {**provenance(), **shared}
     rows = [{**stamp, **row} for row in values]
+    for row in rows:
+        if str(row["device"]).startswith("cuda"):
+            row["hardware"] = accelerator()
     unknown = sorted({name for row in rows for name in row} - set(COLUMNS))
     if unknown:
         raise InputError(f"unknown row column {unknown[0]!r}: the schema has {', '.join(COLUMNS)}")
@@ -60,15 +73,28 @@ def make_rows(values: Iterable[Mapping[str, Any]], **shared: Any) -> pd.DataFram
 
 def provenance() -> dict[str, Any]:
     """Where and when this process computes: hardware, commit, versions, peak memory, time."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {
         "hardware": hardware(),
         "device": "cpu",
         "commit": commit(),
         "versions": versions(),
-        "peak_mb": round(peak, 1),
+        "peak_mb": _peak_mb(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def _peak_mb() -> float | None:
+    if resource is None:
+        return None
+    unit = 1024**2 if sys.platform == "darwin" else 1024
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, 1)
+
+
+def accelerator() -> str:
+    """The GPU in use, and the processor beside it."""
+    import torch  # of an extra: nothing says "cuda" without it
+
+    return f"{torch.cuda.get_device_name()}, {hardware()}"
 
 
 @lru_cache
@@ -127,12 +153,13 @@ def read_rows(path: Path) -> pd.DataFrame:
     """Read rows from parquet.
 
     Raises:
-        InputError: if the file is missing, damaged, or does not have the schema's columns.
+        InputError: if the file is missing, damaged, or does not have the schema's columns; and if it does not have
+            the digest that is recorded beside it.
     """
     if not path.is_file():
         raise InputError(f"no rows at {path}: run the experiment with --record first")
     try:
-        frame = pd.read_parquet(path)
+        frame = pd.read_parquet(io.BytesIO(_verified(path)))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read as parquet ({error}): remove it and record again") from error
     missing = [column for column in COLUMNS if column not in frame.columns]
@@ -141,25 +168,69 @@ def read_rows(path: Path) -> pd.DataFrame:
     return frame
 
 
+def _verified(path: Path) -> bytes:
+    """The bytes of a file, once they have its digest in `SHA256SUMS` if there is one beside it."""
+    for _ in range(3):  # another process may record between the two reads
+        content, digests = path.read_bytes(), _read_digests(path.parent)
+        if digests is None or hashlib.sha256(content).hexdigest() in digests.get(path.name, ()):
+            return content
+    raise InputError(
+        f"{path} has changed since it was recorded: its sha256 is not in {DIGESTS}. Restore both with git, or remove "
+        f"the file and record again; if the change is meant, run `sha256sum *.parquet > {DIGESTS}` in that folder"
+    )
+
+
+def _read_digests(folder: Path) -> dict[str, set[str]] | None:
+    """The digests that each file may have: two while it is replaced, and where git has merged the lines of both sides.
+
+    None where no digests are kept.
+    """
+    try:
+        lines = (folder / DIGESTS).read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return None
+    found: dict[str, set[str]] = {}
+    for line in lines:
+        digest, _, name = line.partition("  ")
+        found.setdefault(name, set()).add(digest)
+    return found
+
+
+def _write_digests(folder: Path, digests: Mapping[str, set[str]]) -> None:
+    lines = [f"{digest}  {name}\n" for name in sorted(digests) for digest in sorted(digests[name])]
+    with replacing(folder / DIGESTS) as partial:
+        partial.write_text("".join(lines), encoding="utf-8", newline="\n")
+
+
 def results_folder() -> Path:
     """Where recorded rows are committed: `results/` in the checkout."""
     return paths.project_root() / "results"
 
 
 def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
-    """Add rows to `results/<experiment>.parquet`; a row with the same key is replaced by the new one."""
+    """Add rows to `results/<experiment>.parquet`; a row with the same key is replaced by the new one.
+
+    Processes may record side by side. A kill leaves rows and digests of before or after, never of both.
+    """
     folder = folder or results_folder()
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for experiment, group in rows.groupby("experiment"):
-        path = paths.inside(folder, f"{experiment}.parquet")
-        with FileLock(f"{path}.lock"):
+    with FileLock(folder / f"{DIGESTS}.lock"):  # it stays: whoever waits for a lock holds the file, not its name
+        digests = _read_digests(folder)
+        if digests is None:
+            digests = {path.name: {sha256(path)} for path in folder.glob("*.parquet")}
+        for experiment, group in rows.groupby("experiment"):
+            path = paths.inside(folder, f"{experiment}.parquet")
             before = [read_rows(path)] if path.is_file() else []
             merged = pd.concat([*before, group], ignore_index=True)
             merged = merged.drop_duplicates(list(KEY), keep="last").sort_values(list(KEY), ignore_index=True)
-            write_rows(path, merged)
-        Path(f"{path}.lock").unlink(missing_ok=True)
-        written.append(path)
+            with replacing(path) as partial:
+                merged.to_parquet(partial, compression="zstd", index=False)
+                new = sha256(partial)
+                _write_digests(folder, {**digests, path.name: digests.get(path.name, set()) | {new}})
+            digests[path.name] = {new}
+            _write_digests(folder, digests)
+            written.append(path)
     return written
 
 

@@ -2,8 +2,8 @@
 
 An artefact is a folder `REPRO_HOME/<kind>/<digest>/` with its files and a `manifest.json` that holds
 their sha256 and the configuration that made them. It is written under a temporary name and renamed into
-place, so that it either exists whole or not at all; a per-key lock lets two processes share a store. A
-damaged artefact is moved aside with a warning and made again. Nothing is pickled.
+place, so that it either exists whole or not at all; a per-key lock lets two processes share a store, and what
+is finished is read without it. A damaged artefact is moved aside with a warning and made again. Nothing is pickled.
 """
 
 import errno
@@ -14,15 +14,17 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
+import psutil
+from filelock import FileLock, Timeout
 
 from repro import paths
 from repro.types import InputError
+from repro.writing import disk_full_explained, partial_of, partials_of, replacing
 
 log = logging.getLogger(__name__)
 MANIFEST = "manifest.json"
@@ -35,7 +37,7 @@ class Made:
     folder: Path
     hit: bool
     seconds: float
-    """time it took to make when it was made"""
+    """time it took to make when it was made, that of killed runs up to their last state included"""
 
 
 class Store:
@@ -59,12 +61,12 @@ class Store:
             config: recorded in the manifest for the reader.
 
         Raises:
-            InputError: when the disk is full; finished artefacts and resumable states are kept.
+            InputError: when the disk is full or may not be written; finished artefacts and resumable states are kept.
         """
         final = self.folder(kind, key)
-        with disk_full_explained(final):
-            final.parent.mkdir(parents=True, exist_ok=True)
-        with disk_full_explained(final), FileLock(f"{final}.lock"):
+        if final.exists() and self.fault(final) is None:  # without the lock: a store may be read-only
+            return Made(final, True, float(read_manifest(final)["seconds"]))
+        with disk_full_explained(final), self._locked(final):
             if final.exists():
                 fault = self.fault(final)
                 if fault is None:
@@ -72,10 +74,11 @@ class Store:
                 self.set_aside(final, fault)
             work = self.home / "work" / f"{kind}-{key}"
             work.mkdir(parents=True, exist_ok=True)
-            target = final.with_name(f"{final.name}.{os.getpid()}.partial")
-            shutil.rmtree(target, ignore_errors=True)
+            for left in partials_of(final):  # of killed runs: nobody else writes this key
+                shutil.rmtree(left, ignore_errors=True)
+            target = partial_of(final)
             target.mkdir()
-            started = time.perf_counter()
+            started = time.perf_counter() - _seconds_before(work)
             try:
                 make(target, work)
                 seconds = time.perf_counter() - started
@@ -85,6 +88,22 @@ class Store:
                 shutil.rmtree(target, ignore_errors=True)
             shutil.rmtree(work, ignore_errors=True)
             return Made(final, False, seconds)
+
+    @contextmanager
+    def _locked(self, final: Path) -> Iterator[None]:
+        lock = FileLock(f"{final}.lock")
+        try:
+            final.parent.mkdir(parents=True, exist_ok=True)
+            held = lock.acquire()
+        except OSError as error:
+            if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
+                raise
+            raise InputError(
+                f"{self.home} may not be written ({error.strerror}) and does not hold {final.parent.name}/{final.name} "
+                "whole: set REPRO_HOME to a folder of your own"
+            ) from error
+        with held:
+            yield
 
     def fault(self, folder: Path) -> str | None:
         """What is wrong with an artefact, or None if every file has the checksum its manifest records."""
@@ -111,53 +130,32 @@ class Store:
         """What killed runs left: half-written folders and files (a resumable state is not among them)."""
         return sorted(p for p in self.home.glob("**/*.partial"))
 
+    def abandoned(self, partial: Path) -> bool:
+        """Whether nobody writes it any more: the process in its name is gone, and the lock of its artefact is free.
+
+        The process may live on another machine that shares the store: there the lock alone tells.
+        """
+        owner = partial.name.split(".")[-2]
+        if owner.isdigit() and psutil.pid_exists(int(owner)):
+            return False
+        kind, name, *_ = (*partial.relative_to(self.home).parts, "")
+        if kind == "work":
+            kind, _, name = name.rpartition("-")
+        lock = self.home / kind / f"{name.split('.')[0]}.lock"
+        if not lock.exists():
+            return True
+        try:
+            with FileLock(lock, timeout=0):
+                return True
+        except Timeout:
+            return False
+
     def set_aside(self, folder: Path, fault: str) -> None:
         """Move a damaged artefact to `damaged/`, so that the next use makes it anew."""
         aside = self.home / "damaged" / f"{folder.parent.name}-{folder.name}-{time.time_ns()}"
         aside.parent.mkdir(parents=True, exist_ok=True)
         os.replace(folder, aside)
         log.warning("%s/%s is damaged (%s): moved to %s, making it anew", folder.parent.name, folder.name, fault, aside)
-
-
-@contextmanager
-def disk_full_explained(place: Path) -> Iterator[None]:
-    """Turn a full disk into a message that says what to do.
-
-    Raises:
-        InputError: when writing failed for want of space.
-    """
-    try:
-        yield
-    except Exception as error:
-        if not _is_disk_full(error):
-            raise
-        there = next(folder for folder in place.parents if folder.exists())
-        free = shutil.disk_usage(there).free / 1e6
-        raise InputError(
-            f"the disk of {there} is full ({free:.0f} MB free): free some space or set REPRO_HOME to "
-            "another disk, then run the same command again; what was finished is kept"
-        ) from error
-
-
-def _is_disk_full(error: Exception) -> bool:
-    full = (errno.ENOSPC, errno.EDQUOT)
-    if isinstance(error, OSError):
-        return error.errno in full
-    # safetensors writes in Rust and has an exception of its own, which holds the number in its text only
-    return type(error).__name__ == "SafetensorError" and any(f"os error {number})" in str(error) for number in full)
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary name that becomes `path` when the block ends well, and vanishes when it does not."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
-        with disk_full_explained(path):
-            yield partial
-            os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def sha256(path: Path) -> str:
@@ -175,3 +173,19 @@ def write_manifest(folder: Path, notes: dict[str, Any]) -> None:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The notes and checksums of an artefact."""
     return dict(json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
+
+
+def _seconds_before(work: Path) -> float:
+    """Seconds that killed runs spent on this scratch folder, each from its start to the last state it left.
+
+    A run that is killed cannot say when: the times of its files do. The file `seconds` was written when the last
+    one started and holds what those before it had spent.
+    """
+    clock, spent = work / "seconds", 0.0
+    if clock.is_file():
+        last = max(path.stat().st_mtime for path in work.rglob("*"))
+        with suppress(ValueError):
+            spent = float(clock.read_text(encoding="utf-8")) + last - clock.stat().st_mtime
+    with replacing(clock) as partial:
+        partial.write_text(str(spent), encoding="utf-8")
+    return spent

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from repro.experiments import book, notebook, render
+from repro.experiments.fingerprint import Ledger
 from repro.types import InputError
 
 FRONT = """---
@@ -115,9 +116,11 @@ def test_a_users_mistake_inside_a_cell_stays_an_input_error_and_the_output_is_ke
         "from repro.types import InputError\nprint('before')",
         "if True:\n    raise InputError('dim is 0: expected at least 1')",
     )
+    (tmp_path / "n.ipynb.999999999.partial.ipynb").touch()  # a run that was killed
     with pytest.raises(InputError, match=r"n\.md, cell 3.*raise InputError.*dim is 0"):
         notebook.run(source, tmp_path / "n.ipynb")
     assert "before" in (tmp_path / "n.ipynb").read_text()
+    assert sorted(path.name for path in tmp_path.glob("n*")) == ["n.ipynb", "n.md"]
 
 
 def test_notebooks_are_found_by_path_or_name_but_not_outside(tmp_path):
@@ -182,6 +185,33 @@ def test_only_what_changed_is_executed_and_a_failure_stops_nothing_else(checkout
     assert partial.pages[1].reason == "src/repro changed"
     with pytest.raises(InputError, match="choose among book/index, notebooks/good, notebooks/bad"):
         book.build(checkout, only=["god"])
+
+
+@pytest.mark.parametrize("stored", ["[1, 2]", '{"pages": 3}', '{"pages": {"a": 1}, "rendered": ""}', '{"pages'])
+def test_a_ledger_of_another_shape_is_ignored_with_a_warning(stored, tmp_path, caplog):
+    (tmp_path / "book.json").write_text(stored)
+    ledger = Ledger(tmp_path / "book.json")
+    assert (ledger.pages, ledger.rendered) == ({}, "")
+    assert "cannot be read" in caplog.text and "every page is made anew" in caplog.text
+    ledger.remember("a", {"its text": "x"})
+    assert Ledger(tmp_path / "book.json").pages == {"a": {"its text": "x"}}
+
+
+def test_a_page_whose_verdicts_are_damaged_is_executed_again(checkout, monkeypatch):
+    monkeypatch.setattr(book, "render", lambda root, tree, fresh: [])
+    left = checkout / "_build" / "verdicts" / "good.parquet"
+
+    def leave_verdicts(*arguments, **options):
+        for path in (left, arguments[1]):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("whole")
+
+    monkeypatch.setattr(notebook, "run", leave_verdicts)
+    reasons = []
+    for damage in (lambda: None, lambda: None, lambda: left.write_text("damaged"), left.unlink):
+        damage()
+        reasons.append(book.build(checkout, only=["good"]).pages[1].reason)
+    assert reasons == ["first build", "", "its verdicts changed", "its verdicts changed"]
 
 
 def test_two_lanes_meet_in_the_middle_and_do_every_page_once():

@@ -102,6 +102,16 @@ def test_a_page_replaces_its_own_verdicts_and_leaves_no_partial_file(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["page.parquet"]
 
 
+def test_a_damaged_file_of_verdicts_is_left_out_with_a_warning(tmp_path, caplog):
+    write_verdicts("page", verdict_frame("live", [measured("WANG-T1-1", 3.0)]), folder=tmp_path)
+    (tmp_path / "garbage.parquet").write_bytes(b"PAR1 and nothing else")
+    (tmp_path / "empty.parquet").touch()
+    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "other.parquet")
+    verdict_frame("live", [measured("WANG-T1-1", 3.0)]).assign(verdict="?").to_parquet(tmp_path / "words.parquet")
+    assert set(scorecard(tmp_path)["live"]) == {"not attempted", "reproduced"}
+    assert all(f"{name}.parquet holds no verdicts" in caplog.text for name in ("garbage", "empty", "other", "words"))
+
+
 def test_without_any_verdict_everything_is_not_attempted(tmp_path):
     card = scorecard(tmp_path / "nothing")
     assert set(card["recorded"]) == set(card["live"]) == {"not attempted"}

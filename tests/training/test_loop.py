@@ -154,6 +154,23 @@ def test_a_damaged_state_is_noticed_and_the_run_starts_anew(tmp_path, caplog):
     assert (bytes_of(again), history.resumed_at) == (bytes_of(whole), 0)
 
 
+def test_no_flipped_bit_of_a_state_is_trained_on(tmp_path, caplog):
+    state = tmp_path / "state.safetensors"
+    run(state_path=state)
+    whole = state.read_bytes()
+
+    def begin(step):
+        raise KeyboardInterrupt
+
+    for at in range(0, len(whole), 151):  # a state that is accepted is a finished one: no step begins
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << at % 8
+        state.write_bytes(damaged)
+        with pytest.raises(KeyboardInterrupt):
+            train(network(), begin, CONFIG, state_path=state, progress=False)
+    assert caplog.text.count("starting anew") == len(range(0, len(whole), 151))
+
+
 def test_a_full_disk_keeps_the_last_state_and_says_what_to_do(tmp_path, monkeypatch):
     state = tmp_path / "state.safetensors"
     with pytest.raises(KeyboardInterrupt):

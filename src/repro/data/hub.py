@@ -16,6 +16,7 @@ from repro.data.spec import FIELDS, DatasetSpec, HubSource
 from repro.optional import optional
 from repro.paths import home
 from repro.types import InputError
+from repro.writing import replacing
 
 Rows = list[dict[str, Any]]
 
@@ -71,10 +72,8 @@ def snapshot(spec: DatasetSpec, part: str) -> Path:
     if path.is_file():
         return path
     table = _download(spec, source, part)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    table.to_parquet(str(partial))
-    partial.replace(path)  # whole or not at all, so that a broken download is never taken for a snapshot
+    with replacing(path) as partial:  # a broken download is never taken for a snapshot
+        table.to_parquet(str(partial))
     return path
 
 

@@ -30,6 +30,8 @@ LAST = ("book/scorecard",)
 """Pages that read what the others computed, hence run after them."""
 ALONE = "runs_alone"
 """Set in the metadata of a notebook that measures time: nothing else runs beside it."""
+VERDICTS = "its verdicts"
+"""Cause to execute a page again: what it left for the scorecard is lost or damaged."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +215,7 @@ def _update(run: _Build, name: str, source: Path, causes: Mapping[str, str], cho
         target.unlink(missing_ok=True)
         run.ledger.forget(name)
         return Page(name, "copied" if write_if_changed(plain, text) else "unchanged")
-    now = {"its text": digest(text.hex()), **causes}
+    now = {"its text": digest(text.hex()), **causes, VERDICTS: _verdicts_of(run, name)}
     reasons = differences(run.ledger.pages.get(name) if target.is_file() else None, now)
     if chosen and (reasons or run.force):
         reason = ", ".join(reasons) or "forced"
@@ -237,8 +239,13 @@ def _execute(run: _Build, name: str, source: Path, target: Path, now: Mapping[st
         notebook.run(source, target, changed, timeout=run.timeout, forked=True)
     except (notebook.NotebookError, InputError) as error:
         return Page(name, "failed", seconds=time.monotonic() - started, error=str(error))
-    run.ledger.remember(name, now)
+    run.ledger.remember(name, {**now, VERDICTS: _verdicts_of(run, name)})
     return Page(name, "executed", seconds=time.monotonic() - started)
+
+
+def _verdicts_of(run: _Build, name: str) -> str:
+    folder = run.tree.parent / "verdicts"
+    return contents([folder / f"{name.rsplit('/', 1)[-1]}.parquet"], folder)
 
 
 def _render(run: _Build, root: Path) -> list[str]:

@@ -1,6 +1,5 @@
 """Is everything in order? Packages, backbones, data and the store (what `repro doctor` does)."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -46,11 +45,8 @@ def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
             yield f"{artefact}: {fault}; `repro doctor --repair` moves it aside", True
     yield f"{count} artefacts examined", False
     for partial in store.partials():
-        if not partial.exists():
-            continue  # went with the folder it was in
-        owner = partial.name.rsplit(".", 2)[-2]
-        if owner.isdigit() and os.path.exists(f"/proc/{owner}"):
-            continue  # still being written
+        if not partial.exists() or not store.abandoned(partial):
+            continue  # went with the folder it was in, or is still being written
         if repair:
             shutil.rmtree(partial) if partial.is_dir() else partial.unlink()
         yield f"{partial}: left by a killed run" + ("; removed" if repair else ""), True

@@ -5,15 +5,17 @@ Kept apart by cause so that a rebuild can say why: "src/repro changed" is worth 
 
 import hashlib
 import json
-import os
+import logging
 import platform
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 from repro.paths import PACKAGE, data_folder
+from repro.writing import replacing
+
+log = logging.getLogger(__name__)
 
 # Libraries whose version can change a number or a figure. Others may come and go without a rebuild.
 WATCHED = ["numpy", "scipy", "scikit-learn", "pandas", "torch", "transformers", "matplotlib", "altair", "papermill"]
@@ -61,14 +63,18 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = Lock()
-        try:
-            stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):  # absent or cut short: everything is rebuilt
-            stored = {}
-        self.pages: dict[str, dict[str, str]] = stored.get("pages", {})
+        self.pages: dict[str, dict[str, str]] = {}
         """The causes of each page's last good execution."""
-        self.rendered: str = stored.get("rendered", "")
+        self.rendered = ""
         """The stamps of the tree that was last rendered without complaint."""
+        if path.is_file():
+            try:
+                stored = json.loads(path.read_text(encoding="utf-8"))
+                self.pages = {name: dict(causes) for name, causes in stored["pages"].items()}
+                self.rendered = str(stored["rendered"])
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                log.warning("%s cannot be read (%s): every page is made anew", path, error)
+                self.pages = {}
 
     def remember(self, name: str, causes: Mapping[str, str]) -> None:
         """Note a good execution."""
@@ -89,9 +95,8 @@ class Ledger:
             self._save()
 
     def _save(self) -> None:
-        partial = self._path.with_suffix(f".{os.getpid()}.tmp")
-        partial.write_text(json.dumps({"pages": self.pages, "rendered": self.rendered}, indent=1), encoding="utf-8")
-        partial.replace(self._path)
+        with replacing(self._path) as partial:
+            partial.write_text(json.dumps({"pages": self.pages, "rendered": self.rendered}, indent=1), encoding="utf-8")
 
 
 def _version(name: str) -> str:

@@ -4,10 +4,8 @@ Small networks train faster as two processes of one thread than as one process o
 microseconds do not pay for waking a second core. The bytes are the same either way.
 """
 
-import multiprocessing
-import os
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 
 from tqdm.auto import tqdm
@@ -16,6 +14,7 @@ from repro.config import TrainConfig
 from repro.experiments.cell import TrainedCell, cell_key, default_workers, train_cell
 from repro.store import Store
 from repro.training.end_to_end import title
+from repro.workers import done_in_processes
 
 
 def train_all(
@@ -24,26 +23,22 @@ def train_all(
     """Train every configuration that the store does not hold yet; return all, in order.
 
     Finished cells stay if the run is killed; the next call goes on from there.
+
+    Raises:
+        InputError: if a worker dies, as all do that a script without `if __name__ == "__main__":` starts.
     """
     missing = [c for c in dict.fromkeys(configs) if not store.folder("encoders", cell_key(c)).exists()]
     count = min(workers or default_workers(), len(missing))
     if count > 1:
         # what takes longest starts first: ESE, which trains every layer, and wide poolers
         queue = sorted(missing, key=lambda c: (c.objective != "ese", -c.dim))
-        with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=_quiet) as pool:
-            futures = {pool.submit(_train, config, store.home): config for config in queue}
-            with tqdm(total=len(queue), desc="training cells", disable=not progress, leave=False) as bar:
-                for future in as_completed(futures):
-                    future.result()
-                    bar.set_postfix_str(f"{title(futures[future])}, seed {futures[future].seed}")
-                    bar.update()
+        with tqdm(total=len(queue), desc="training cells", disable=not progress, leave=False) as bar:
+            for config in done_in_processes(partial(_train, home=store.home), queue, count):
+                bar.set_postfix_str(f"{title(config)}, seed {config.seed}")
+                bar.update()
     trained_here = set(missing)
     cells = [train_cell(config, store, progress=progress) for config in configs]
     return [TrainedCell(c.config, c.key, c.folder, c.hit and c.config not in trained_here, c.seconds) for c in cells]
-
-
-def _quiet() -> None:
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 
 def _train(config: TrainConfig, home: Path) -> str:

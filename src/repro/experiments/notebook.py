@@ -25,6 +25,7 @@ from repro.experiments.contents import SUFFIXES
 from repro.experiments.parameters import Parameter
 from repro.paths import inside, project_root
 from repro.types import InputError
+from repro.writing import partial_of, writable_file
 
 LOGGER = logging.getLogger(__name__)
 KERNELSPEC = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -117,13 +118,14 @@ def run(
         forked: fork the kernel from a process that has imported the heavy libraries; pays from the second notebook on.
 
     Raises:
-        InputError: if a parameter is wrong, or if a cell itself raised `InputError`.
+        InputError: if a parameter is wrong, if a cell itself raised `InputError`, or if `output` is no regular file.
         NotebookError: if a cell failed otherwise, took too long or lost its kernel.
     """
     node = read(source)
     values = validate(node, parameters or {})
+    output = writable_file(output)
     output.parent.mkdir(parents=True, exist_ok=True)
-    partial = output.with_name(f".{output.stem}.{os.getpid()}.ipynb")
+    partial = partial_of(output, ".partial.ipynb")  # papermill wants that ending
     # Papermill reports each file it touches and warns of types it cannot read; ours were checked above.
     logging.getLogger("papermill").setLevel(logging.ERROR)
     try:

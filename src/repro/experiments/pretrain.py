@@ -1,6 +1,7 @@
 """Pre-train a backbone and write it with its model card (what `repro pretrain` does)."""
 
 import json
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from repro.rows import commit, hardware, versions
 from repro.seeding import cpu_count
 from repro.training.mlm import PretrainConfig, loss_curve, pretrain
 from repro.types import InputError
+from repro.writing import writable_folder
 
 PRODUCERS = ("repro.training.loop", "repro.training.mlm", "repro.models.wordpiece", "repro.data.batching")
 """modules whose code a resumed run must find unchanged: other token ids under the same weights would be noise"""
@@ -56,8 +58,9 @@ def pretrain_backbone(
     """Train, resume if a state of the same settings is at hand, and write the backbone's folder.
 
     Raises:
-        InputError: if the corpus is not a corpus of plain sentences.
+        InputError: if the corpus is not a corpus of plain sentences, or the output is there and is not a folder.
     """
+    writable_folder(output)
     texts = data.load(corpus, source=source, limit=sentences)
     if not isinstance(texts, data.Corpus):
         raise InputError(f"{corpus!r} is not a corpus of plain sentences")
@@ -88,4 +91,5 @@ def pretrain_backbone(
         ),
         encoding="utf-8",
     )  # fmt: skip
+    shutil.rmtree(state.parent, ignore_errors=True)  # no longer needed
     return figures

@@ -1,5 +1,6 @@
 """Paper, recorded and live: three kinds of number side by side, never mixed; and the scorecard of all claims."""
 
+import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -10,9 +11,10 @@ import pandas as pd
 
 from repro import paths
 from repro.reporting.verdict import OUTCOMES, Measurement, worst
-from repro.store import replacing
 from repro.types import InputError
+from repro.writing import replacing
 
+log = logging.getLogger(__name__)
 KINDS = ("paper", "recorded", "live")
 DATASETS = {
     "STS-B": "stsb", "SICK-R": "sickr", "STS12": "sts12", "STS13": "sts13", "STS14": "sts14", "STS15": "sts15",
@@ -136,10 +138,21 @@ def write_verdicts(page: str, *frames: pd.DataFrame, folder: Path | None = None)
 
 
 def read_verdicts(folder: Path | None = None) -> pd.DataFrame:
-    """The verdicts of all pages built so far; empty where none are."""
-    folder = folder or verdicts_folder()
-    frames = [pd.read_parquet(path).assign(page=path.stem) for path in sorted(folder.glob("*.parquet"))]
-    return pd.concat(frames, ignore_index=True) if frames else verdict_frame("live", []).assign(page="")
+    """The verdicts of all pages built so far; empty where none are.
+
+    A damaged file is left out with a warning: the next build executes its page again.
+    """
+    frames = [verdict_frame("live", []).assign(page="")]
+    for path in sorted((folder or verdicts_folder()).glob("*.parquet")):
+        try:
+            found = pd.read_parquet(path).assign(page=path.stem)
+            if not set(found["verdict"]) <= set(OUTCOMES) or not set(found["kind"]) <= set(KINDS):
+                raise ValueError("its columns hold other words than verdicts and kinds")
+            frames.append(found[frames[0].columns])
+        except Exception as error:  # damage shows in whatever the reader stumbles over
+            log.warning("%s holds no verdicts that can be read (%s): left out, `repro book` makes it anew", path, error)
+    whole = [frame for frame in frames if len(frame)]
+    return pd.concat(whole, ignore_index=True) if whole else frames[0]
 
 
 def scorecard(folder: Path | None = None) -> pd.DataFrame:

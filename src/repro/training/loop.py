@@ -4,6 +4,7 @@ A step is a pure function of (seed, step number, weights, optimiser state): the 
 from the step number and the batch is chosen by it. A killed run therefore resumes to the same bytes.
 """
 
+import hashlib
 import json
 import logging
 import math
@@ -22,8 +23,8 @@ from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from repro.seeding import derive_seed
-from repro.store import replacing
 from repro.types import InputError
+from repro.writing import replacing
 
 log = logging.getLogger(__name__)
 
@@ -230,29 +231,42 @@ def _save_state(
     step: int,
     config: LoopConfig,
 ) -> None:
-    """One file, renamed into place: a kill leaves either the old state or the new one, never half."""
+    """One file, renamed into place, with its digest: a kill leaves either the old state or the new one, never half."""
     tensors = dict(_prefixed("weights", module.state_dict()))
     tensors |= dict(_prefixed("optimiser", _flatten_optimiser(optimiser)))
     tensors |= dict(_prefixed("best", best or {}))
-    notes = {"step": step, "history": asdict(history), "config": asdict(config)}
+    notes = json.dumps({"step": step, "history": asdict(history), "config": asdict(config)})
     with replacing(path) as partial:
-        save_file(tensors, partial, metadata={"loop": json.dumps(notes)})
+        save_file(tensors, partial, metadata={"loop": notes, "sha256": _digest(tensors, notes)})
+
+
+def _digest(tensors: Mapping[str, Tensor], notes: str) -> str:
+    """Of all that a state says: a wrong bit would be trained on and end in an artefact that is sealed as valid."""
+    digest = hashlib.sha256(notes.encode())
+    for name, value in sorted(tensors.items()):
+        digest.update(f"\n{name} {value.dtype} {tuple(value.shape)}\n".encode())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()
 
 
 def _load_state(
     path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, config: LoopConfig
 ) -> tuple[History, dict[str, Tensor] | None, int] | None:
     """History, best weights and step of a resumable state; None, with a warning, for a damaged one."""
-    parts: dict[str, dict[str, Tensor]] = {"weights": {}, "optimiser": {}, "best": {}}
     try:
         with safe_open(path, "pt") as file:
-            notes = json.loads(file.metadata()["loop"])
-            for key in file.keys():  # noqa: SIM118 - a safetensors file is not a dict
-                part, name = key.split("/", 1)
-                parts[part][name] = file.get_tensor(key)
-    except (SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
+            said: dict[str, str] = file.metadata() or {}
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - it is not a dict
+        if _digest(tensors, said["loop"]) != said["sha256"]:
+            raise ValueError("its digest is another")
+    except (SafetensorError, KeyError, TypeError, ValueError, OSError, RuntimeError) as error:
         log.warning("%s cannot be read (%s): starting anew", path, error)
         return None
+    notes = json.loads(said["loop"])
+    parts: dict[str, dict[str, Tensor]] = {"weights": {}, "optimiser": {}, "best": {}}
+    for key, value in tensors.items():
+        part, name = key.split("/", 1)
+        parts[part][name] = value
     if notes["config"] != json.loads(json.dumps(asdict(config))):
         raise InputError(f"{path} holds a run with other settings: remove it to start anew, or restore its settings")
     module.load_state_dict(parts["weights"])

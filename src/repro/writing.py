@@ -1,0 +1,113 @@
+"""Files that appear whole or not at all, whoever is killed and however full the disk is.
+
+A file is written under a name of its process, `<name>.<pid>.partial`, and renamed into place.
+"""
+
+import errno
+import glob
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from repro.types import InputError
+
+
+@contextmanager
+def disk_full_explained(place: Path) -> Iterator[None]:
+    """Turn a full disk into a message that says what to do.
+
+    Raises:
+        InputError: when writing failed for want of space.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not _is_disk_full(error):
+            raise
+        there = next(folder for folder in place.parents if folder.exists())
+        free = shutil.disk_usage(there).free / 1e6
+        raise InputError(
+            f"the disk of {there} is full ({free:.0f} MB free): free some space or set REPRO_HOME to "
+            "another disk, then run the same command again; what was finished is kept"
+        ) from error
+
+
+def _is_disk_full(error: Exception) -> bool:
+    full = (errno.ENOSPC, errno.EDQUOT)
+    if isinstance(error, OSError):
+        # numpy gives no number when a write comes back short
+        return error.errno in full or bool(re.fullmatch(r"\d+ requested and \d+ written", str(error)))
+    # safetensors writes in Rust and has an exception of its own, which holds the number in its text only
+    return type(error).__name__ == "SafetensorError" and any(f"os error {number})" in str(error) for number in full)
+
+
+def writable_file(path: Path) -> Path:
+    """The file that an output's name stands for, links followed, once it is sure that a file may be put there.
+
+    Raises:
+        InputError: for what renaming a file over it would destroy: a folder, a pipe, a device, links in a circle.
+    """
+    real = Path(os.path.realpath(path))
+    writable_folder(real.parent)
+    if real.is_symlink() or (real.exists() and not real.is_file()):
+        what = "a folder" if real.is_dir() else "no regular file"
+        raise InputError(f"{path} is {what}: give the name of a file, there already or not")
+    return real
+
+
+def writable_folder(path: Path) -> Path:
+    """The folder that an output's name stands for, links followed, there already or not.
+
+    Raises:
+        InputError: if it, or what it should lie in, is there and is not a folder.
+    """
+    real = Path(os.path.realpath(path))
+    there = next(place for place in (real, *real.parents) if place.exists())
+    if not there.is_dir():
+        raise InputError(f"{there} is not a folder: give the name of one, there already or not")
+    return real
+
+
+def partial_of(path: Path, ending: str = ".partial") -> Path:
+    """A name of this process beside `path`, to write under and then rename; what dead processes left is removed."""
+    for left in partials_of(path, ending):
+        owner = left.name.removeprefix(f"{path.name}.").removesuffix(ending)
+        if owner.isdigit() and not psutil.pid_exists(int(owner)):
+            left.unlink(missing_ok=True)
+    return path.with_name(f"{path.name}.{os.getpid()}{ending}")
+
+
+def partials_of(path: Path, ending: str = ".partial") -> list[Path]:
+    """The names that processes, alive or dead, write under before they rename to `path`."""
+    return list(path.parent.glob(f"{glob.escape(path.name)}.*{ending}"))
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary name that becomes `path` when the block ends well, and vanishes when it does not.
+
+    Raises:
+        InputError: if `path` is there and is no regular file, or if the disk is full.
+    """
+    path = writable_file(path)
+    with disk_full_explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = partial_of(path)
+        try:
+            yield partial
+            os.replace(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """Copy the files of a folder, each whole or not at all, over what the target holds."""
+    for path in sorted(source.rglob("*")):
+        if path.is_file():
+            with replacing(target / path.relative_to(source)) as partial:
+                shutil.copyfile(path, partial)

@@ -1,0 +1,96 @@
+import errno
+import os
+import stat
+
+import numpy as np
+import pytest
+
+from repro.types import InputError
+from repro.writing import copy_folder, replacing
+
+
+def test_replacing_is_all_or_nothing(tmp_path):
+    path = tmp_path / "new" / "file.txt"
+    with replacing(path) as partial:
+        partial.write_text("one")
+        assert not path.exists()
+    with pytest.raises(RuntimeError), replacing(path) as partial:
+        partial.write_text("two")
+        raise RuntimeError
+    with pytest.raises(InputError, match="is full"), replacing(path) as partial:
+        partial.write_text("three")
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert path.read_text() == "one"
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    "make", [os.mkfifo, os.mkdir, lambda path: os.symlink(path, path)], ids=["pipe", "folder", "circle"]
+)
+def test_what_is_no_regular_file_is_never_renamed_over(make, tmp_path):
+    path = tmp_path / "out.npy"
+    make(path)
+    before = os.lstat(path)
+    said = r"out.npy is (a folder|no regular file): give the name of a file"
+    with pytest.raises(InputError, match=said), replacing(path) as partial:
+        partial.write_text("new")
+    assert os.lstat(path) == before and list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_is_followed_and_stays_one(there, tmp_path):
+    target = tmp_path / "deep" / "target.txt"
+    if there:
+        target.parent.mkdir()
+        target.write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "second")
+    (tmp_path / "second").symlink_to("deep/target.txt")
+    with replacing(tmp_path / "link") as partial:
+        partial.write_text("new")
+    assert target.read_text() == "new" and (tmp_path / "link").is_symlink() and (tmp_path / "second").is_symlink()
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_a_folder_is_copied_file_by_file_and_links_in_it_are_followed(tmp_path):
+    (tmp_path / "from" / "deep").mkdir(parents=True)
+    (tmp_path / "from" / "deep" / "a").write_text("new")
+    (tmp_path / "to" / "deep").mkdir(parents=True)
+    os.mkfifo(tmp_path / "to" / "deep" / "a")
+    with pytest.raises(InputError, match="no regular file"):
+        copy_folder(tmp_path / "from", tmp_path / "to")
+    copy_folder(tmp_path / "from", tmp_path / "fresh")
+    assert (tmp_path / "fresh" / "deep" / "a").read_text() == "new"
+
+
+def test_what_a_dead_process_left_goes_with_the_next_write_and_a_living_one_keeps_its_own(tmp_path):
+    dead, alive = tmp_path / "rows.999999999.partial", tmp_path / f"rows.{os.getppid()}.partial"
+    other = tmp_path / "rows.txt.999999999.partial"
+    for left in (dead, alive, other):
+        left.write_text("half")
+    with replacing(tmp_path / "rows") as partial:
+        partial.write_text("whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["rows", alive.name, other.name])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "encode --encoder none --texts none --output OUT",
+        "reduce --method pca --dim 1 --input X.npy --output OUT",
+        "evaluate --encoder none --data none --rows OUT",
+        "evaluate --encoder none --data none --mteb-json OUT",
+        "run playground --output OUT",
+        "train --output OUT",
+        "pretrain --output OUT",
+        "advise --embeddings X.npy --output OUT",
+        "export --encoder none --output OUT",
+    ],
+)
+def test_no_verb_works_for_an_output_that_it_would_destroy(arguments, repro, tmp_path, monkeypatch):
+    pipe = tmp_path / "out"
+    os.mkfifo(pipe)
+    np.save(tmp_path / "X.npy", np.eye(3))
+    given = arguments.replace("OUT", str(pipe)).replace("X.npy", str(tmp_path / "X.npy")).split()
+    code, out, err = repro(*given)
+    assert code == 2 and out == "" and str(pipe) in err and "Traceback" not in err
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
