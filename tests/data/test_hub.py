@@ -4,7 +4,7 @@ import sys
 import datasets
 import pytest
 
-from repro.data import DATASETS, Retrieval, fetch, load, load_splits
+from repro.data import DATASETS, Retrieval, describe, fetch, load, load_splits
 from repro.data.hub import to_set
 from repro.experiments.texts import fingerprint
 from repro.paths import home
@@ -52,16 +52,19 @@ def test_the_second_use_reads_the_snapshot_and_a_changed_copy_is_another(hub, tm
         load("subj", source="hub")
 
 
-def test_an_unreachable_hub_says_what_to_do(monkeypatch):
-    def load_dataset(*_, **__):
-        raise ConnectionError("no route to host")
-
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    with pytest.raises(
-        InputError, match=r"stsb.*mteb/stsbenchmark-sts.*no route to host.*REPRO_DATA.*repro data fetch"
-    ):
+def test_an_unreachable_hub_is_asked_once_and_the_message_says_what_to_do(monkeypatch):
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: pytest.fail("the client would retry for long"))
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    with pytest.raises(InputError, match=r"stsb.*mteb/stsbenchmark-sts.*refused.*REPRO_DATA.*repro data fetch"):
         load("stsb", source="hub")
     assert not list((home() / "data").rglob("*.parquet"))
+
+
+def test_mirrors_without_a_pinned_commit_are_marked():
+    on_hub = {row["name"]: row["hub"] for row in describe()}
+    assert on_hub["trec"] == "SetFit/TREC-QC (not pinned)" and on_hub["stsb"] == "mteb/stsbenchmark-sts"
+    assert {name for name, hub in on_hub.items() if "not pinned" in hub} == {"sickr", "sicke", "cr", "mpqa", "trec"}
 
 
 def test_a_split_that_the_mirror_lacks_is_refused_with_its_note(hub):

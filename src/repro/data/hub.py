@@ -151,15 +151,20 @@ def _copy(source: HubSource) -> Path | None:
 
 
 def _download(spec: DatasetSpec, source: HubSource, part: str) -> pa.Table:
-    datasets = optional("datasets", "train")
     files = None if source.data_files is None else {part: source.data_files.format(part=part)}
-    where = str(_copy(source) or source.id)
+    copy = _copy(source)
     try:
+        if copy is None:
+            _knock()
+        datasets = optional("datasets", "train")
         with TemporaryDirectory(ignore_cleanup_errors=True) as cache:  # what is kept is the snapshot
             loaded = datasets.load_dataset(
-                where, source.config, split=part, revision=source.revision, data_files=files, cache_dir=cache
-            )
+                str(copy or source.id), source.config, split=part, revision=source.revision, data_files=files,
+                cache_dir=cache,
+            )  # fmt: skip
             return loaded.with_format("arrow")[:]
+    except InputError:
+        raise
     except Exception as error:  # the hub's clients raise a dozen unrelated types when there is no network
         reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
         raise InputError(
@@ -167,6 +172,13 @@ def _download(spec: DatasetSpec, source: HubSource, part: str) -> pa.Table:
             f"REPRO_DATA to a folder that holds {spec.file} and use source='local', or run `repro data fetch "
             f"{spec.name}` on a machine that has one and copy {home() / 'data' / spec.name} over"
         ) from error
+
+
+def _knock() -> None:
+    """Ask the hub once for a sign of life: left alone, its client retries for half a minute and logs each try twice."""
+    hub = optional("huggingface_hub", "train")
+    if not hub.constants.HF_HUB_OFFLINE:  # else nothing is asked of the network
+        hub.get_session().head(hub.constants.ENDPOINT, timeout=10)
 
 
 def _mapped(spec: DatasetSpec, source: HubSource, rows: Rows) -> dict[str, list[Any]]:
