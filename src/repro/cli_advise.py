@@ -31,6 +31,7 @@ def advise(
     source: Literal["local", "hub", "microworld"] | None = None,
     output: Path = Path("advice"),
     seed: int = 0,
+    columns: tuple[str, ...] = (),
 ) -> int:
     """Say how few dimensions keep what your embeddings are used for; write a report and the fitted reducer.
 
@@ -40,11 +41,12 @@ def advise(
     Args:
         embeddings: `.npy` matrix, one row per text; or give --encoder and --texts.
         encoder: name, folder or hub id of an encoder, or a baseline such as glove.
-        texts: dataset name (`repro data list`) or a file of your own; its scores, labels or qrels are used.
-        pairs: with --embeddings: TSV with columns row1, row2, score; rows count from 0.
-        labels: with --embeddings: text file with one label per row.
+        texts: dataset name (`repro data list`) or a file of your own (`-` for a pipe); its scores, labels or qrels are
+            used.
+        pairs: with --embeddings: table with columns row1, row2, score; rows count from 0.
+        labels: with --embeddings: text file with one label per row, or a table with a column label.
         queries: with --embeddings, which are then the documents: `.npy` matrix of queries.
-        qrels: with --queries: TSV with columns query, document, relevance; rows count from 0.
+        qrels: with --queries: table with columns query, document, relevance; rows count from 0.
         fit_on: fit reducers on other rows than those judged: `.npy` matrix, or with --encoder a dataset or a file.
         retain: share of the full-size score to keep.
         reducers: ways to shorten that are tried.
@@ -54,8 +56,11 @@ def advise(
         source: where the dataset comes from.
         output: folder for report.html, candidates.parquet and the reducer.
         seed: of resamples, folds and random projections.
+        columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating. Tables are TSV, CSV,
+            JSON lines or parquet.
     """
     from repro.cli_reduce import read_matrix
+    from repro.data import column_names
     from repro.experiments.advise import advise as find
     from repro.experiments.advise.inputs import from_encoder, from_matrix
 
@@ -72,7 +77,7 @@ def advise(
         others = None if fit_on is None else read_matrix(Path(fit_on))
         case = from_matrix(
             read_matrix(embeddings), pairs=pairs, labels=labels, queries=asked, qrels=qrels, fit_on=others,
-            name=str(embeddings),
+            name=str(embeddings), columns=column_names(columns),
         )  # fmt: skip
     else:
         if texts is None:
@@ -85,6 +90,7 @@ def advise(
 
         assert encoder is not None
         judged: dict[str, Any] = {"layers": layers, "split": split, "source": source, "fit_on": fit_on}
+        judged["columns"] = column_names(columns)
         system = system_named(encoder, source=source or default_source())
         if system is not None:
             case = from_encoder(system.encoder(), texts, name=system.line, **judged)

@@ -97,12 +97,13 @@ def encode(
     bidirectional: bool | None = None,
     final_norm: Literal["last", "all", "none"] | None = None,
     normalize: bool = False,
+    columns: tuple[str, ...] = (),
 ) -> int:
     """Embed the lines of a text file and write a float32 `.npy` matrix.
 
     Args:
         encoder: name, folder or hub id; or a baseline such as glove, sif or sbert.
-        texts: file with one text per line (or any dataset name).
+        texts: file with one text per line, a table (TSV, CSV, JSON lines, parquet), `-` for a pipe, or a dataset name.
         output: the `.npy` file.
         readout: pooler output z or encoder state h.
         layer: read this layer (0 is the embedding output) and run no further.
@@ -111,6 +112,7 @@ def encode(
         bidirectional: let the tokens of a decoder see those after them; by default as the encoder was trained.
         final_norm: which states pass a decoder's final norm; by default as the encoder was trained, else the last.
         normalize: divide every row by its length, after cutting to `dim`.
+        columns: of a table whose columns go by other names: NAME=COLUMN, such as text=Body.
     """
     import numpy as np
 
@@ -121,7 +123,7 @@ def encode(
     from repro.writing import replacing, writable_file
 
     writable_file(output)
-    corpus = data.load(str(texts))
+    corpus = data.load(str(texts), columns=data.column_names(columns))
     system = system_named(encoder, source=data.default_source())
     if system is None:
         network = SentenceEncoder.load(encoder, pooling=pooling, bidirectional=bidirectional, final_norm=final_norm)
@@ -165,12 +167,14 @@ def evaluate(
     seed: int = 0,
     rows: Path | None = None,
     mteb_json: Path | None = None,
+    columns: tuple[str, ...] = (),
 ) -> int:
     """Score an encoder on a dataset, at one or several layers and prefix sizes from a single pass.
 
     Args:
         encoder: name, folder or hub id.
-        data: dataset name (`repro data list`) or a TSV file of your own in the same layout.
+        data: dataset name (`repro data list`), or a table of your own (TSV, CSV, JSON lines, parquet, `-` for a pipe)
+            with columns score, sentence1, sentence2 or label, text.
         task: similarity of pairs, or a linear probe.
         dims: prefix sizes; by default the full size.
         layers: read these layers (0 is the embedding output) and run no further than the deepest.
@@ -186,7 +190,9 @@ def evaluate(
         seed: of folds and bootstrap.
         rows: also write the rows to this parquet file.
         mteb_json: also write the scores in MTEB's result schema to this file.
+        columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating sentence1=Left.
     """
+    from repro.data import column_names
     from repro.experiments.evaluate import evaluate_encoder, mteb_result
     from repro.rows import write_rows
     from repro.writing import replacing, writable_file
@@ -197,7 +203,7 @@ def evaluate(
     frame = evaluate_encoder(
         encoder, data, task=task, dims=dims, layers=layers, readout=readout, pooling=pooling,
         bidirectional=bidirectional, final_norm=final_norm, split=split, text=text, aggregate=aggregate,
-        protocol=protocol, source=source, seed=seed,
+        protocol=protocol, source=source, seed=seed, columns=column_names(columns),
     )  # fmt: skip
     say(f"{encoder} on {data} ({frame['data_source'].iloc[0]}, {frame['setting'].iloc[0]}), live, x100:")
     for row in frame.itertuples():

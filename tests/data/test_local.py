@@ -17,7 +17,7 @@ def test_the_header_says_what_a_users_file_is(write):
     labelled = load(write("b.tsv.gz", "label\ttext", "pos\tgood"))
     assert isinstance(labelled, LabelledTexts) and labelled.labels.tolist() == ["pos"]
     assert isinstance(load(write("c.tsv", "label\tsentence1\tsentence2", "1\ta\tb")), LabelledPairs)
-    assert load(write("d.txt", "one", "", "two")).texts == ("one", "two")
+    assert load(write("d.txt", "one", "two", "")).texts == ("one", "two")
     corpus = load(write("e.tsv", "text", "one", "two"))
     assert isinstance(corpus, Corpus) and corpus.texts == ("one", "two")
 

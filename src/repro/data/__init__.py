@@ -4,12 +4,15 @@
 two it was is the `source` of the set. No source ever stands in for another unasked.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from repro.data.inventory import CheckRow, check, describe
 from repro.data.limit import take
 from repro.data.local import load_file, load_local
+from repro.data.piped import piped
 from repro.data.registry import DATASETS, get_spec
+from repro.data.rows import column_names
 from repro.data.sets import (
     Corpus,
     DataSet,
@@ -20,7 +23,7 @@ from repro.data.sets import (
     WordVectors,
     texts_of,
 )
-from repro.data.spec import DatasetSpec, HubSource
+from repro.data.spec import NOTHING, DatasetSpec, HubSource
 from repro.data.tables import file_splits
 from repro.paths import data_folder
 from repro.types import InputError, one_of
@@ -41,6 +44,7 @@ __all__ = [
     "ScoredPairs",
     "WordVectors",
     "check",
+    "column_names",
     "default_source",
     "describe",
     "fetch",
@@ -64,17 +68,20 @@ def load(
     text: str = "senteval",
     seed: int = 0,
     limit: int | None = None,
+    columns: Mapping[str, str] = NOTHING,
 ) -> DataSet:
-    """Read one split of a dataset, or a TSV file of the user's own.
+    """Read one split of a dataset, or a file of the user's own.
 
     Args:
-        name_or_path: A name of `DATASETS`, or the path of a .tsv, .tsv.gz, .txt or .txt.gz file.
+        name_or_path: A name of `DATASETS`, the path of a table (TSV, CSV, JSON lines, parquet) or of a text file with
+            one text on each line, gzipped or not, or `-` for either on standard input.
         split: Its name; `all` joins every split. None means test where there is one, else the whole set.
         source: `local`, `hub` or `microworld`; None means `default_source()`. A path is always local.
         text: For the STS sets from local files, `senteval` (tokenised, lower-cased) or `raw`.
         seed: Of the microworld's sentences and of the draw that `limit` makes.
         limit: Keep so many rows, drawn at random and in their old order (see `repro.data.limit.take`); for the
             microworld's wiki, generate so many.
+        columns: Of a user's table: our column → its own, for names that are not understood by themselves.
 
     Returns:
         The set of the dataset's kind.
@@ -86,7 +93,9 @@ def load(
     if _is_path(name_or_path):
         if source not in (None, "local"):
             raise InputError(f"{name_or_path} is a file, which is read locally: leave out source={source!r}")
-        return take(load_file(Path(name_or_path).expanduser(), split), limit, seed=seed)
+        return take(load_file(_file(name_or_path, columns), split, columns), limit, seed=seed)
+    if columns:
+        raise InputError(f"columns name those of a table of your own: {name_or_path} is a dataset, so leave them out")
     spec = get_spec(str(name_or_path))
     source = one_of(source or default_source(), SOURCES, "source")
     split = split or spec.default_split
@@ -109,6 +118,7 @@ def load_splits(
     text: str = "senteval",
     seed: int = 0,
     limit: int | None = None,
+    columns: Mapping[str, str] = NOTHING,
 ) -> dict[str, DataSet]:
     """Read every split of a dataset or file: split → set, in order; `limit` holds for each.
 
@@ -117,13 +127,16 @@ def load_splits(
     """
     path = _is_path(name_or_path)
     if path:
-        splits = file_splits(Path(name_or_path).expanduser())
+        splits = file_splits(_file(name_or_path, columns), columns)
     else:
         spec = get_spec(str(name_or_path))
-        splits = tuple(spec.hub.splits) if source == "hub" and spec.hub else spec.splits
-    return {
-        split: load(name_or_path, split=split, source=source, text=text, seed=seed, limit=limit) for split in splits
-    }
+        splits = spec.splits
+        if source == "hub":
+            from repro.data.hub import hub_splits
+
+            splits = hub_splits(spec)
+    asked = {"source": source, "text": text, "seed": seed, "limit": limit, "columns": columns}
+    return {split: load(name_or_path, split=split, **asked) for split in splits}
 
 
 def fetch(name: str) -> list[Path]:
@@ -139,6 +152,10 @@ def fetch(name: str) -> list[Path]:
 
 def _is_path(name_or_path: str | Path) -> bool:
     """A name has neither folder nor ending; anything else is meant as a file."""
-    if isinstance(name_or_path, Path):
+    if isinstance(name_or_path, Path) or name_or_path == "-":
         return True
     return name_or_path not in DATASETS and ("/" in name_or_path or "\\" in name_or_path or "." in name_or_path)
+
+
+def _file(name_or_path: str | Path, columns: Mapping[str, str]) -> Path:
+    return piped(columns) if str(name_or_path) == "-" else Path(name_or_path).expanduser()

@@ -1,16 +1,18 @@
 """The local source: a folder of benchmark files named by REPRO_DATA, or any file of the user's own.
 
-A user's file says by its header what it is: score, sentence1, sentence2 are graded pairs; label, text are
+A user's table says by its column names what it is: score, sentence1, sentence2 are graded pairs; label, text are
 labelled texts; label, sentence1, sentence2 are labelled pairs; a single column `text` (or any .txt file, one
-sentence per line, blank lines skipped) is a corpus. The columns split and subset are optional. A file without
-a split column is one split: it answers to `all` and, so that it can stand where a benchmark stands, to `test`.
+sentence per line) is a corpus. The columns split and subset are optional. A file without a split column is one
+split: it answers to `all` and, so that it can stand where a benchmark stands, to `test`.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
+from repro.data.forms import ENDINGS, ending
 from repro.data.rows import number_value, read_rows, text_value
 from repro.data.sets import Corpus, DataSet, Retrieval
-from repro.data.spec import DatasetSpec
+from repro.data.spec import NOTHING, DatasetSpec
 from repro.data.tables import file_splits, infer_kind, is_plain_text, read_corpus, read_table
 from repro.data.vectors import read_vectors
 from repro.paths import data_folder
@@ -32,7 +34,7 @@ def load_local(spec: DatasetSpec, split: str, *, text: str = "senteval") -> Data
         case "vectors":
             return read_vectors(path, name=spec.name)
         case "corpus":
-            return Corpus(spec.name, "local", read_corpus(path))
+            return Corpus(spec.name, "local", read_corpus(path, skip_blank=True))
     form = text if spec.raw_file else "raw"
     return read_table(path, spec.kind, spec.name, split, columns=spec.columns, splits=spec.splits, text_form=form)
 
@@ -59,23 +61,28 @@ def local_path(spec: DatasetSpec, text: str = "senteval") -> Path:
     return folder / name
 
 
-def load_file(path: Path, split: str | None = None) -> DataSet:
+def load_file(path: Path, split: str | None = None, columns: Mapping[str, str] = NOTHING) -> DataSet:
     """Read a user's own file; what it is follows from its header (see the module's first lines).
+
+    Args:
+        path: The file.
+        split: The split to read; None takes test, the only one, or all.
+        columns: Our column → the file's, where it goes by a name of its own.
 
     Raises:
         InputError: if the file is missing or malformed, the header fits no kind, or the split has no rows.
     """
-    name = path.name
-    for ending in (".gz", ".tsv", ".txt"):
-        name = name.removesuffix(ending)
-    kind = infer_kind(path)
-    splits = file_splits(path)
+    name = path.name.removesuffix(".gz")
+    if ending(path) in (".txt", *ENDINGS):
+        name = name[: -len(ending(path))]
+    kind = infer_kind(path, columns)
+    splits = file_splits(path, columns)
     split = split or ("test" if "test" in splits else splits[0] if len(splits) == 1 else "all")
     if is_plain_text(path):
         if split not in ("all", "test", "train"):
             raise InputError(f"{path} is plain text without splits, so no split {split!r}: ask for 'all'")
         return Corpus(name, "local", read_corpus(path), split)
-    return read_table(path, kind, name, split)
+    return read_table(path, kind, name, split, columns=columns)
 
 
 def read_retrieval(folder: Path, pattern: str, *, name: str = "retrieval") -> Retrieval:

@@ -1,68 +1,85 @@
-"""Lines of a text file and rows of a TSV file, read strictly: every fault names file, line and column.
+"""Rows of a user's table, whatever its form, by our names for its columns: every fault names file, line and column.
 
-The format has no quoting: a tab always ends a column and a line feed always ends a row, so a text may hold bare quotes.
+A column is known by our name in any case (`Score`), by a common other name (`text_a`), or as `columns` names it.
 """
 
-import gzip
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from repro.data.forms import read_form
+from repro.data.spec import NOTHING
 from repro.types import InputError
 
-
-def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line number from 1, line without its end) of a UTF-8 text file, plain or gzipped.
-
-    Raises:
-        InputError: if the file is missing, is not gzip though named .gz, is cut short, or is not UTF-8.
-    """
-    if not path.is_file():
-        raise InputError(f"no file {path}: check the path, or set REPRO_DATA to the folder that holds the benchmarks")
-    number = 0
-    try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                yield number, _decode(line, path, number)
-    except (EOFError, zlib.error) as error:
-        raise InputError(
-            f"{path} ends in the middle of its gzip stream after line {number} ({error}): copy the file again"
-        ) from None
-    except gzip.BadGzipFile as error:
-        raise InputError(f"{path} is named .gz but is not gzip ({error}): compress it or drop the ending") from None
+OTHER_NAMES = {
+    "sentence1": ("text1", "texta", "sentencea", "question1", "premise"),
+    "sentence2": ("text2", "textb", "sentenceb", "question2", "hypothesis"),
+    "score": ("similarity", "similarityscore", "relatednessscore"),
+    "label": ("class", "category"),
+    "text": ("sentence",),
+    "split": (),
+    "subset": (),
+    "row1": (),
+    "row2": (),
+    "query": (),
+    "document": (),
+    "relevance": (),
+}
+"""Our column → what else it is often called, without case, spaces, hyphens and underscores."""
 
 
-def read_rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield (line number, {column: value}) of a TSV file whose header holds at least `columns`.
+def column_names(given: Sequence[str]) -> dict[str, str]:
+    """Our column → the file's, from `name=column` as typed on the command line.
 
     Raises:
-        InputError: for a missing header column or a row with another number of columns than the header.
+        InputError: for something of another form, or a name that is none of ours.
     """
-    lines = read_lines(path)
-    header = _header(path, lines)
+    named = {}
+    for pair in given:
+        name, equals, column = pair.partition("=")
+        if not (equals and column and name in OTHER_NAMES):
+            known = ", ".join(OTHER_NAMES)
+            raise InputError(f"columns {pair!r}: expected NAME=COLUMN, COLUMN as in the file and NAME one of {known}")
+        named[name] = column
+    return named
+
+
+def read_rows(
+    path: Path, columns: tuple[str, ...], named: Mapping[str, str] = NOTHING
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield (line number, {column: value}) of a table that has at least `columns`, by our names.
+
+    Args:
+        path: The table, in any form of `repro.data.forms`.
+        columns: Ours that it must have.
+        named: Our column → the file's, where it goes by a name of its own.
+
+    Raises:
+        InputError: for a missing column or a row with another number of values than the table has columns.
+    """
+    found, rows = read_form(path)
+    header = _known(path, found, named)
     missing = [column for column in columns if column not in header]
     if missing:
         raise InputError(
-            f"{path} line 1: the header has columns {', '.join(header)} but lacks {', '.join(missing)}; "
-            f"expected at least {', '.join(columns)}, separated by tabs"
+            f"{path} line 1: the header has columns {', '.join(found)} but lacks {', '.join(missing)}; "
+            f"expected at least {', '.join(columns)}; name another column by --columns {missing[0]}=COLUMN"
         )
-    for number, line in lines:
-        values = line.split("\t")
+    for number, values in rows:
         if len(values) != len(header):
             raise InputError(
-                f"{path} line {number}: {len(values)} columns, expected {len(header)} ({', '.join(header)}); "
-                "tabs separate columns and nothing is quoted"
+                f"{path} line {number}: {len(values)} columns, expected {len(header)} ({', '.join(found)}); "
+                "in TSV tabs separate columns and nothing is quoted"
             )
         yield number, dict(zip(header, values, strict=True))
 
 
-def read_header(path: Path) -> tuple[str, ...]:
-    """The column names of a TSV file.
+def read_header(path: Path, named: Mapping[str, str] = NOTHING) -> tuple[str, ...]:
+    """The columns of a table, by our names where they are known.
 
     Raises:
-        InputError: if the file is empty or a name occurs twice.
+        InputError: if the file is empty or a column occurs twice.
     """
-    return _header(path, read_lines(path))
+    return _known(path, read_form(path)[0], named)
 
 
 def text_value(row: dict[str, str], column: str, path: Path, number: int) -> str:
@@ -91,23 +108,21 @@ def number_value(row: dict[str, str], column: str, path: Path, number: int) -> f
     return value
 
 
-def _header(path: Path, lines: Iterator[tuple[int, str]]) -> tuple[str, ...]:
-    first = next(lines, None)
-    if first is None:
-        raise InputError(f"{path} is empty: expected a header line and rows")
-    header = tuple(first[1].removeprefix("\ufeff").split("\t"))
+def _known(path: Path, header: tuple[str, ...], named: Mapping[str, str]) -> tuple[str, ...]:
+    """The header with our names in place of the file's: named ones first, then ours, then common other ones."""
     repeated = next((name for name in header if header.count(name) > 1), None)
     if repeated is not None:
         raise InputError(f"{path} line 1: the column {repeated!r} occurs twice; expected every column once")
-    return header
-
-
-def _decode(line: bytes, path: Path, number: int) -> str:
-    try:
-        return line.decode("utf-8").rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        column = line[: error.start].count(b"\t") + 1
-        raise InputError(
-            f"{path} line {number}, column {column}: byte 0x{line[error.start]:02x} is not UTF-8; "
-            "save the file as UTF-8"
-        ) from None
+    plain = ["".join(letter for letter in name.lower() if letter not in " _-") for name in header]
+    ours: dict[int, str] = {}
+    for name, column in named.items():
+        if column not in header:
+            raise InputError(f"{path} line 1: no column {column!r} for {name}: it has {', '.join(header)}")
+        ours[header.index(column)] = name
+    for name, others in OTHER_NAMES.items():
+        places = [header.index(name)] if name in header else []
+        places += [plain.index(spelling) for spelling in (name, *others) if spelling in plain]
+        place = next((place for place in places if place not in ours), None)
+        if place is not None and name not in ours.values():
+            ours[place] = name
+    return tuple(ours.get(i, f"({name})" if name in ours.values() else name) for i, name in enumerate(header))

@@ -1,17 +1,19 @@
-"""One TSV file to one set: pairs, labelled texts, labelled pairs, captions or a corpus."""
+"""One table to one set: pairs, labelled texts, labelled pairs, captions or a corpus."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 
-from repro.data.rows import number_value, read_header, read_lines, read_rows, text_value
+from repro.data.forms import ending
+from repro.data.lines import filled_lines, read_lines
+from repro.data.rows import number_value, read_header, read_rows, text_value
 from repro.data.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, ScoredPairs
 from repro.data.spec import FIELDS, NOTHING
 from repro.types import InputError
 
 
-def infer_kind(path: Path) -> str:
+def infer_kind(path: Path, named: Mapping[str, str] = NOTHING) -> str:
     """What a user's file holds, by its ending and header: pairs, labelled_pairs, texts or corpus.
 
     Raises:
@@ -19,7 +21,7 @@ def infer_kind(path: Path) -> str:
     """
     if is_plain_text(path):
         return "corpus"
-    header = read_header(path)
+    header = read_header(path, named)
     for kind in ("pairs", "labelled_pairs", "texts"):
         if set(FIELDS[kind]) <= set(header):
             return kind
@@ -28,25 +30,29 @@ def infer_kind(path: Path) -> str:
     raise InputError(
         f"{path} line 1: the header {', '.join(header)} fits no kind of set; expected score, sentence1, sentence2 "
         "(graded pairs), label, text (labelled texts), label, sentence1, sentence2 (labelled pairs) or text "
-        "(a corpus), separated by tabs"
+        "(a corpus); say by --columns NAME=COLUMN which column is which"
     )
 
 
 def is_plain_text(path: Path) -> bool:
     """Whether a file is .txt or .txt.gz: one sentence per line, no header."""
-    return path.name.removesuffix(".gz").endswith(".txt")
+    return ending(path) == ".txt"
 
 
-def file_splits(path: Path) -> tuple[str, ...]:
+def file_splits(path: Path, named: Mapping[str, str] = NOTHING) -> tuple[str, ...]:
     """The splits of a file in order of appearance; `all` where it has no split column."""
-    if is_plain_text(path) or "split" not in read_header(path):
+    if is_plain_text(path) or "split" not in read_header(path, named):
         return ("all",)
-    return tuple(dict.fromkeys(row["split"] for _, row in read_rows(path, ("split",))))
+    return tuple(dict.fromkeys(row["split"] for _, row in read_rows(path, ("split",), named)))
 
 
-def read_corpus(path: Path) -> tuple[str, ...]:
-    """The sentences of a plain text file, one per line; blank lines are skipped."""
-    return tuple(line for _, line in read_lines(path) if line.strip())
+def read_corpus(path: Path, *, skip_blank: bool = False) -> tuple[str, ...]:
+    """The sentences of a plain text file, one per line.
+
+    Raises:
+        InputError: for a blank line before the last sentence, unless such lines are skipped.
+    """
+    return tuple(line for _, line in read_lines(path) if line.strip()) if skip_blank else tuple(filled_lines(path))
 
 
 def read_table(
@@ -59,7 +65,7 @@ def read_table(
     splits: tuple[str, ...] = (),
     text_form: str = "raw",
 ) -> DataSet:
-    """Read one split (`all`: every split) of a TSV file into the set of its kind.
+    """Read one split (`all`: every split) of a table into the set of its kind.
 
     Args:
         path: The file.
@@ -73,17 +79,16 @@ def read_table(
     Raises:
         InputError: for a malformed row, an unknown split, or a split without rows.
     """
-    files = {column: columns.get(column, column) for column in FIELDS[kind]}
-    rows = list(_split_rows(path, tuple(files.values()), split, splits))
+    rows = list(_split_rows(path, FIELDS[kind], split, splits, columns))
     if kind == "captions":
         rows = _without_sts_images(rows)
 
     def texts(column: str) -> tuple[str, ...]:
-        return tuple(text_value(row, files[column], path, number) for number, row in rows)
+        return tuple(text_value(row, column, path, number) for number, row in rows)
 
     match kind:
         case "pairs":
-            scores = [number_value(row, files["score"], path, number) for number, row in rows]
+            scores = [number_value(row, "score", path, number) for number, row in rows]
             subsets = [row.get("subset") or name for _, row in rows]
             sides = texts("sentence1"), texts("sentence2")
             return ScoredPairs(name, "local", split, *sides, np.array(scores), np.array(subsets), text_form)
@@ -99,13 +104,13 @@ def read_table(
 
 
 def _split_rows(
-    path: Path, columns: tuple[str, ...], split: str, splits: tuple[str, ...]
+    path: Path, columns: tuple[str, ...], split: str, splits: tuple[str, ...], named: Mapping[str, str]
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    has_splits = "split" in read_header(path)
+    has_splits = "split" in read_header(path, named)
     if not has_splits and split not in ("all", "test", *splits):
         raise InputError(f"{path} has no split column, so no split {split!r}: ask for 'all', or add the column")
     seen: set[str] = set()
-    for number, row in read_rows(path, columns):
+    for number, row in read_rows(path, columns, named):
         if has_splits:
             seen.add(row["split"])
             if splits and row["split"] not in splits:

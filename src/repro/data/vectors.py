@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from repro.data.rows import read_lines
+from repro.data.lines import read_lines
 from repro.data.sets import WordVectors
 from repro.types import InputError, check_dim
 

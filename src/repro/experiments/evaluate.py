@@ -1,13 +1,14 @@
 """Score an encoder on one dataset, at several layers and prefix sizes from one pass (what `repro evaluate` does)."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from repro import data
+from repro.data.spec import NOTHING
 from repro.evaluation.protocol import all_texts, score_classification, score_sts
 from repro.experiments.embeddings import TextTable
 from repro.models import SentenceEncoder
@@ -40,8 +41,11 @@ def evaluate_encoder(
     protocol: str = "logreg",
     source: str | None = None,
     seed: int = 0,
+    columns: Mapping[str, str] = NOTHING,
 ) -> pd.DataFrame:
     """One row per layer and prefix size; without layers, the last, and no layer is named in the row.
+
+    `columns` names those of a table of the user's own, as `repro.data.load` has it.
 
     Raises:
         InputError: for an unknown encoder or dataset, a dataset of another kind than the task, or a layer or dim out
@@ -49,12 +53,12 @@ def evaluate_encoder(
     """
     sets: dict[str, data.DataSet]
     if task == "sts":
-        pairs = data.load(dataset, split=split, source=source, text=text)
+        pairs = data.load(dataset, split=split, source=source, text=text, columns=columns)
         if not isinstance(pairs, data.ScoredPairs):
             raise InputError(f"{dataset!r} has no scored pairs: use --task classification, or give another dataset")
         sets = {pairs.split: pairs}
     else:
-        sets = data.load_splits(dataset, source=source, text=text)
+        sets = data.load_splits(dataset, source=source, text=text, columns=columns)
         if not all(isinstance(part, data.LabelledTexts | data.LabelledPairs) for part in sets.values()):
             raise InputError(f"{dataset!r} has no labels: use --task sts, or give another dataset")
     network = SentenceEncoder.load(encoder, pooling=pooling, bidirectional=bidirectional, final_norm=final_norm)

@@ -1,12 +1,16 @@
 """From what a user has to what the advisor reads: embeddings by layer, the rows to fit on, and the evidence."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from repro import data
-from repro.data.rows import number_value, read_lines, read_rows
+from repro.data.forms import ENDINGS, ending
+from repro.data.lines import filled_lines
+from repro.data.rows import number_value, read_header, read_rows, text_value
+from repro.data.spec import NOTHING
 from repro.experiments.advise.evidence import Classes, Evidence, Pairs, Search
 from repro.models import SentenceEncoder
 from repro.types import Array, Encoder, InputError
@@ -35,17 +39,19 @@ def from_matrix(
     qrels: Path | None = None,
     fit_on: Array | None = None,
     name: str = "embeddings",
+    columns: Mapping[str, str] = NOTHING,
 ) -> Case:
     """Embeddings of a user's own, with at most one kind of evidence that refers to their rows, counted from 0.
 
     Args:
         X: embeddings (n, D).
-        pairs: TSV with columns row1, row2, score.
-        labels: a text file with one label per row.
+        pairs: table with columns row1, row2, score.
+        labels: a text file with one label per row, or a table with a column label.
         queries: embeddings of queries (m, D); X are then the documents.
-        qrels: TSV with columns query, document, relevance: rows of `queries` and of X.
+        qrels: table with columns query, document, relevance: rows of `queries` and of X.
         fit_on: embeddings (f, D) that reducers are fitted on; None takes X.
         name: what the embeddings are called.
+        columns: our column → the table's, for names that are not understood by themselves.
 
     Raises:
         InputError: for more than one kind of evidence, lengths that do not fit, or rows that do not exist.
@@ -60,20 +66,22 @@ def from_matrix(
     if pairs is not None:
         table = [
             (_row(line["row1"], n, pairs, i), _row(line["row2"], n, pairs, i), number_value(line, "score", pairs, i))
-            for i, line in read_rows(pairs, ("row1", "row2", "score"))
+            for i, line in read_rows(pairs, ("row1", "row2", "score"), columns)
         ]
         first, second, grades = (np.array(column) for column in zip(*table, strict=True)) if table else ([],) * 3
         evidence = Pairs(np.asarray(first, np.int64), np.asarray(second, np.int64), np.asarray(grades, np.float64))
     elif labels is not None:
-        classes = [line.strip() for _, line in read_lines(labels)]
+        classes = _labels(labels, columns)
         if len(classes) != n:
-            raise InputError(f"{labels} has {len(classes)} labels, {name} has {n} rows: expected one line for each row")
+            raise InputError(
+                f"{labels} has {len(classes)} labels, {name} has {n} rows: expected one label for each row"
+            )
         evidence = Classes(np.arange(n), np.array(classes))
     elif queries is not None and qrels is not None:
         if queries.shape[1] != X.shape[1]:
             raise InputError(f"queries have {queries.shape[1]} columns, {name} {X.shape[1]}: expected the same")
         judged: dict[int, dict[int, float]] = {}
-        for i, line in read_rows(qrels, ("query", "document", "relevance")):
+        for i, line in read_rows(qrels, ("query", "document", "relevance"), columns):
             of = judged.setdefault(_row(line["query"], len(queries), qrels, i), {})
             of[_row(line["document"], n, qrels, i)] = number_value(line, "relevance", qrels, i)
         X = np.concatenate([X, queries.astype(X.dtype)])
@@ -97,6 +105,7 @@ def from_encoder(
     split: str | None = None,
     source: str | None = None,
     fit_on: str | None = None,
+    columns: Mapping[str, str] = NOTHING,
 ) -> Case:
     """An encoder and a dataset's name or file; graded pairs, labelled texts and queries bring their evidence along.
 
@@ -109,11 +118,12 @@ def from_encoder(
         source: local, hub or microworld.
         fit_on: dataset name, of which its training split is taken, or a file: texts that reducers are fitted on, those
             that are judged left out; None takes the judged ones.
+        columns: of a table of the user's own, as `repro.data.load` has it.
 
     Raises:
         InputError: for an unknown dataset, a layer out of range, or nothing new to fit on.
     """
-    loaded = data.load(texts, split=split, source=source)
+    loaded = data.load(texts, split=split, source=source, columns=columns)
     sides, fit, evidence = judged_texts(loaded)
     if fit_on is not None:
         others = _other_texts(fit_on, set(sides), source)
@@ -156,6 +166,12 @@ def judged_texts(loaded: data.DataSet) -> tuple[list[str], slice, Evidence | Non
     elif isinstance(loaded, data.LabelledTexts):
         evidence = Classes(np.arange(len(sides)), np.array([str(label) for label in loaded.labels]))
     return sides, slice(0, len(sides)), evidence
+
+
+def _labels(path: Path, columns: Mapping[str, str]) -> list[str]:
+    if ending(path) in ENDINGS and "label" in read_header(path, columns):
+        return [text_value(row, "label", path, number).strip() for number, row in read_rows(path, ("label",), columns)]
+    return [line.strip() for line in filled_lines(path)]
 
 
 def _other_texts(name: str, judged: set[str], source: str | None) -> list[str]:
