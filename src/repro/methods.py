@@ -1,4 +1,4 @@
-"""Names of methods as the papers print them, so that rows join the transcribed tables."""
+"""Names of methods as the papers print them, so that rows join the transcribed tables; and what readers are shown."""
 
 END_TO_END = "Encoder_d + pooler_d (end-to-end training)"
 STEP_1 = "Encoder_opt + pooler_d (After step 1)"
@@ -71,6 +71,55 @@ REDUCER_NAMES = {
 """every reducer by what tables call it"""
 TRAIN_OR_REDUCE = (FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION, BEST_REDUCED, *REDUCER_NAMES.values())
 """the lines of that comparison in the order of tables and figures"""
+
+SHOWN = {
+    "Avg. GloVe embeddings": "{words}, mean of words",
+    "Avg. fast-text embeddings": "fastText, mean of words",
+    "sif": "{words}, SIF",
+    "Avg. BERT embeddings": "{backbone}, mean of states",
+    "BERT-CLS-TOKEN": "{backbone}, [CLS] state",
+    "InferSent-GloVe": "small BiLSTM on {words} after NLI",
+    "Universal Sentence Encoder": "{backbone}",
+    "SBERT-WK": "{backbone}, layers fused as in SBERT-WK",
+    "minilm_wk": "{backbone}, layers fused as in SBERT-WK",
+    "sbert_wk": "{backbone} after NLI, layers fused as in SBERT-WK",
+    "BERTbase-flow": "{backbone} after NLI, flow",
+    "bert_flow": "{backbone}, flow",
+    "whitening": "{backbone}, whitened",
+    "SBERTbase": "{backbone} after NLI",
+    "sbert": "{backbone} after NLI",
+    "SBERTlarge": "{backbone}",
+    "minilm": "{backbone}",
+    "GloVe": "{words}",
+    BASELINES["use"]: "{backbone}",
+    BASELINES["sbert"]: "{backbone} after NLI",
+    BASELINES["simcse"]: "{backbone} after SimCSE",
+}
+"""the keys of rows that name a paper's network, to what stands there where the network is another one"""
+OWN_NETWORKS = (
+    "bert-base-uncased",
+    "bert-large-uncased",
+    "bert-base-nli-mean-tokens",
+    "bert-large-nli-mean-tokens",
+)
+"""those of which the keys above are true"""
+
+
+def shown(method: str, backbone: str, *, generated: bool = False) -> str:
+    """What a reader is told that a line is: the network that it was measured on, not the one that its key names.
+
+    Args:
+        method: key of the rows; of a mapped line (`SBERTbase-LP`), or of a lead (`SBERTbase-LP − SBERTbase`), too.
+        backbone: of the rows.
+        generated: whether the word vectors were counted from generated text.
+    """
+    words = "word vectors of generated text" if generated else "GloVe"
+    parts = []
+    for part in method.split(" − "):
+        key = part.removesuffix("-LP")
+        name = key if backbone in OWN_NETWORKS else SHOWN.get(key, key).format(backbone=backbone, words=words)
+        parts.append(f"{name}, mapped" if part != key else name)
+    return " − ".join(parts)
 
 
 def fitted_on(sentences: int) -> str:

@@ -61,13 +61,16 @@ def test_splits_are_entries_and_rows_are_counted(tasks):
     )  # a mapping cannot take them all
 
 
-def test_posts_to_choose_by_are_others():
-    posts = sbertlp.load_posts("microworld", documents=100, dev=50, words=5)
-    assert (len(posts.judged), len(posts.dev)) == (100, 50)
-    assert all(len(text.split()) <= 5 for text in posts.judged.texts)
-    whole = sbertlp.load_posts("microworld", documents=100, dev=50)
-    assert not set(whole.judged.texts) & set(whole.dev.texts)
-    assert "100 of 1,600 posts, drawn at random" in posts.describe()
+@pytest.mark.parametrize("documents", [100, 0])
+def test_posts_to_choose_by_are_of_the_training_split_and_judged_ones_of_the_test_split(documents):
+    posts = sbertlp.load_posts("microworld", documents=documents, dev=50)
+    train, test = (set(data.load("20news", split=split, source="microworld").texts) for split in ("train", "test"))
+    assert set(posts.judged.texts) <= test and set(posts.dev.texts) <= train and len(posts.dev) == 50
+    assert len(posts.judged) == (documents or 600)
+    assert ("100 of 600 test posts, drawn" if documents else "all 600 test posts") in posts.describe()
+    assert len(sbertlp.load_posts("microworld", documents=documents).dev) == (50 if documents else 1_000)
+    short = sbertlp.load_posts("microworld", documents=9, words=5)
+    assert all(len(text.split()) <= 5 for part in (short.judged, short.dev) for text in part.texts)
 
 
 def test_mapping_depends_on_fitted_sentences_only(tasks, encoded):

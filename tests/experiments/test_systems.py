@@ -9,9 +9,11 @@ from safetensors.numpy import save_file
 
 from repro import data
 from repro.experiments.embeddings import encode_tasks
+from repro.experiments.sbertlp import load_systems
 from repro.experiments.systems import SYSTEMS, Missing, SystemConfig, fit_texts, load_system, loaders
 from repro.models import SentenceEncoder
 from repro.models.sbert_wk import SbertWK
+from repro.models.wordpiece import make_bert, train_wordpiece
 from repro.paths import PAPER_VALUES
 from repro.store import Store
 from repro.training.flow import FlowConfig
@@ -45,12 +47,20 @@ def vectors(tmp_path_factory, sentences):
     return str(path)
 
 
+@pytest.fixture(scope="module")
+def deep(sentences, tmp_path_factory):
+    """A random BERT like `tiny`, of the fewest layers that SBERT-WK reads."""
+    folder = tmp_path_factory.mktemp("backbone") / "deep"
+    make_bert(train_wordpiece(sentences, 400), layers=3, hidden_dim=32, heads=2, max_length=48).save(folder)
+    return str(folder)
+
+
 @pytest.fixture
-def config(tiny, vectors, monkeypatch):
-    """Everything on the tiny random BERT, random word vectors and a few hundred generated pairs."""
+def config(deep, vectors, monkeypatch):
+    """Everything on a random BERT, random word vectors and a few hundred generated pairs."""
     monkeypatch.setitem(loaders.INFERSENT, "embedded", InferSentConfig(hidden_dim=4, classifier_dim=8, epochs=1))
     monkeypatch.setitem(loaders.FLOW, "embedded", FlowConfig(depth=2, hidden_dim=8, epochs=1, batch_size=64))
-    return SystemConfig(source="microworld", backbone=tiny, sentences=200, vectors=vectors)
+    return SystemConfig(source="microworld", backbone=deep, sentences=200, vectors=vectors)
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +69,11 @@ def tasks():
 
 
 @pytest.fixture
-def published(tiny, tmp_path):
+def published(deep, tmp_path):
     """A folder of models under the names of the published ones, each a small encoder in the same form."""
     for name in PUBLISHED:
         folder = tmp_path / "published" / SYSTEMS[name].hub.rpartition("/")[2]
-        shutil.copytree(tiny, folder, dirs_exist_ok=True)
+        shutil.copytree(deep, folder, dirs_exist_ok=True)
         if name == "use":
             (folder / "modules.json").write_text(
                 '[{"path": "", "type": "sentence_transformers.models.Transformer"},'
@@ -156,6 +166,13 @@ def test_sbert_is_the_trained_cell_of_the_nli_objective(config):
     encoder = loaded.encoder()
     assert encoder.pooling == "mean" and encoder.dim == encoder.hidden_dim == 32 and loaded.n_train == 200
     assert Store().folder("encoders", loaded.identity).is_dir()
+
+
+def test_sbert_wk_of_a_network_of_two_layers_is_missing_and_the_others_are_loaded(config, tiny):
+    shallow = replace(config, backbone=tiny)
+    found, missing = load_systems(["sbert", "sbert_wk"], shallow, Store(), progress=False)
+    assert [loaded.system.name for loaded in found] == ["sbert"] and missing["system"].tolist() == ["sbert_wk"]
+    assert "2 layers" in missing["missing"][0] and "all-MiniLM-L6-v2 has 6" in missing["missing"][0]
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -70,8 +70,14 @@ def test_two_layers_give_uniform_words(states):
     two = states[:2]
     R = coordinates(two.flatten(1, 2).movedim(0, -1))
     assert not word_weights(R).any()  # one cosine has no variance
-    with pytest.raises(InputError, match="at least 2 are needed"):
-        layer_weights(R[..., :1])
+
+
+@pytest.mark.parametrize("kept", [1, 2])
+def test_fewer_than_three_layers_are_refused_for_their_fusion_is_a_plain_mean(states, tiny, kept):
+    with pytest.raises(InputError, match=f"{kept} layers: .* at least 3"):
+        layer_weights(coordinates(states[:kept].flatten(1, 2).movedim(0, -1)))
+    with pytest.raises(InputError, match=f"2 layers, of which {kept} from layer {3 - kept} up.*MiniLM-L6-v2 has 6"):
+        SbertWK(SentenceEncoder.load(tiny), first=3 - kept)
 
 
 def test_the_lower_third_is_left_out():
@@ -89,9 +95,7 @@ def test_encoding_is_independent_of_company_and_batch(tiny, sentences):
 
 def test_bad_settings_are_refused(tiny):
     encoder = SentenceEncoder.load(tiny)
-    with pytest.raises(InputError, match="first layer 2 of 2"):
-        SbertWK(encoder, first=2)
     with pytest.raises(InputError, match="window is 0"):
-        SbertWK(encoder, window=0)
+        SbertWK(encoder, first=0, window=0)
     with pytest.raises(InputError, match="has no layers"):
-        SbertWK(encoder).encode(["a"], layer=1)
+        SbertWK(encoder, first=0).encode(["a"], layer=1)

@@ -46,6 +46,16 @@ def test_the_table_has_every_method_and_says_what_is_missing():
     assert known.loc["fastText", "what it is here"].startswith("not here: no file crawl.bin")
 
 
+def test_a_stand_in_is_called_by_its_own_name_in_tables_and_figures():
+    rows = made()
+    rows.loc[rows["method"].isin(["SBERT", "SimCSE"]), "backbone"] = "repro-tiny"
+    named = {"n-gram TF-IDF", "GloVe", "repro-tiny after NLI", "repro-tiny after SimCSE", "all-MiniLM-L6-v2"}
+    assert set(claims_proposal.baseline_table(rows, pd.DataFrame(columns=["method"]))["method"]) == named
+    assert "repro-tiny after SimCSE" in claims_proposal.front_table(rows)["on the front"][0]
+    assert claims_proposal.printed_differences(rows)["difference"].tolist() == ["repro-tiny after NLI − GloVe"]
+    assert {text.get_text() for text in figures_proposal.draw_baselines(rows).axes[0].texts} == named
+
+
 def test_the_front_is_what_nothing_cheaper_beats():
     rows = made()
     assert claims_proposal.front(rows) == ["n-gram TF-IDF", "SimCSE", "all-MiniLM-L6-v2"], "sparse counts"

@@ -21,6 +21,8 @@ from repro.types import Array, InputError, check_dim
 log = logging.getLogger(__name__)
 NOTHING = 1e-7
 """novelties and deviations below this are rounding; SBERT-WK divides by their sum"""
+LEAST = 3
+"""layers: of two, each is the other's only neighbour, all weights are equal and what is left is a plain mean"""
 
 
 def first_layer(n_layers: int) -> int:
@@ -44,12 +46,12 @@ def layer_weights(R: Tensor, window: int = 2) -> Tensor:
     is divided by its sum over layers, then both are added and halved.
 
     Raises:
-        InputError: for fewer than two layers or a window below 1.
+        InputError: for fewer than three layers or a window below 1.
     """
     n_layers = R.shape[-1]
     check_dim(window, what="window")
-    if n_layers < 2:
-        raise InputError(f"{n_layers} layer: SBERT-WK compares neighbouring layers, so at least 2 are needed")
+    if n_layers < LEAST:
+        raise InputError(f"{n_layers} layers: SBERT-WK compares neighbouring layers, so at least {LEAST} are needed")
     unit = torch.nn.functional.normalize(R, dim=-2)  # (N, r, L)
     cosines = unit.transpose(-1, -2) @ unit  # (N, L, L)
     alignment, novelty = [], []
@@ -73,7 +75,7 @@ def fuse(states: Tensor, mask: Tensor, *, window: int = 2) -> Tensor:
     """Sentence embeddings (B, D) from token states of several layers (L, B, T, D) and their mask (B, T).
 
     Raises:
-        InputError: for fewer than two layers or a window below 1.
+        InputError: for fewer than three layers or a window below 1.
     """
     real = mask.bool()
     words = states[:, real].movedim(0, -1)  # (N, D, L), the unmasked tokens of all sentences
@@ -113,14 +115,16 @@ class SbertWK(LayerlessEncoder):
             window: neighbours on each side.
 
         Raises:
-            InputError: if fewer than two layers are left, or window is below 1.
+            InputError: if fewer than three layers are left, or window is below 1.
         """
         self.encoder = encoder
         top = encoder.n_layers
         self.first = first_layer(top) if first is None else encoder.backbone.layer_index(first)
-        if self.first >= top:
+        left = top - self.first + 1
+        if left < LEAST:
             raise InputError(
-                f"first layer {self.first} of {top}: SBERT-WK needs at least two layers; choose a lower one"
+                f"{top} layers, of which {left} from layer {self.first} up: SBERT-WK compares neighbouring layers and "
+                f"needs at least {LEAST}; take a deeper network (all-MiniLM-L6-v2 has 6) or a lower first layer"
             )
         self.window = check_dim(window, what="window")
 

@@ -10,6 +10,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from repro.methods import BASELINES, BEST_REDUCED, FULL_SIZE, TRAIN_OR_REDUCE
 from repro.reporting.claims_proposal.train_or_reduce import in_task_order
+from repro.reporting.networks import names
 from repro.reporting.points import checked, points
 from repro.reporting.style import GREY, WIDTH, Drawing, add_legend, dim_axis, look, new_figure, series_handles, styled
 
@@ -38,6 +39,7 @@ def draw_baselines(rows: pd.DataFrame, *, kind: str = "live") -> Drawing:
         InputError: if there is nothing to draw or a column is missing.
     """
     frame, named = checked(rows, ("method", "dataset", "setting", "metric", "value")), set(BASELINES.values())
+    said = names(rows)
     scores = frame[frame["metric"] == "spearman"]
     means = 100 * scores.groupby("method")["value"].mean()
     # each method keeps its look from figure to figure; one that the proposal does not name comes last
@@ -57,10 +59,11 @@ def draw_baselines(rows: pd.DataFrame, *, kind: str = "live") -> Drawing:
         panel.set_xlabel(words)
         panel.margins(y=0.12)
         twice = own.groupby("method")["value"].nunique().reindex(score.index) > 1
-        _label(panel, low.reindex(score.index), score, twice, float(own["value"].max()))
+        x, y = (each.rename(said) for each in (low.reindex(score.index), score))
+        _label(panel, x, y, twice, float(own["value"].max()))
     sets = ", ".join(dict.fromkeys(in_task_order(scores)["dataset"]))
     panels[0].set_title(f"{kind}: mean Spearman × 100 of {sets}", loc="left")
-    figure.alt = f"{kind}: Spearman against memory and against encoding time of {', '.join(score.index)}"
+    figure.alt = f"{kind}: Spearman against memory and against encoding time of {', '.join(score.rename(said).index)}"
     return figure
 
 

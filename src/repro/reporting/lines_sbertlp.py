@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from repro.methods import AVERAGE, MAJORITY
-from repro.reporting.compare import DATASETS
+from repro.reporting.compare import DATASETS, paper_values
+from repro.reporting.networks import names
 
 SPELLINGS = {"BERT CLS-TOKEN": "BERT-CLS-TOKEN"}
 """Tables 2 and 3 spell a row of Table 1 otherwise"""
@@ -45,8 +46,35 @@ def ordered(table: pd.DataFrame, *frames: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values("line", key=lambda c: c.map(place).fillna(len(names)), kind="stable", ignore_index=True)
 
 
+def here(rows: pd.DataFrame, method: str) -> str:
+    """The network that was measured under a key, and the paper's in whose place it is."""
+    name = names(rows[rows["method"] == method]).get(method, method)
+    printed_here = method != name and method in set(paper_values("sbertlp2021", "table1")["method"])
+    return f"{name}; in the paper {method}" if printed_here else name
+
+
+def beside_the_paper(table: pd.DataFrame, printed: pd.DataFrame, *ours: pd.DataFrame) -> pd.DataFrame:
+    """A table with a column `line`, as the paper's lines and what stands there here: no printed name heads our numbers.
+
+    Args:
+        table: with `line`.
+        printed: the labelled lines of the paper.
+        ours: our labelled rows.
+    """
+    here = table["line"].map(_names_of_lines(*ours)).fillna("not at hand")
+    line = table["line"].where(table["line"].isin(printed["line"]), "–")
+    table = table.assign(line=line).rename(columns={"line": "in the paper"})
+    table.insert(1, "here", here)
+    return table
+
+
 def wide(frame: pd.DataFrame) -> pd.DataFrame:
-    """One line per system and setting, a column per dataset, scores ×100 averaged over seeds."""
+    """One line per system and setting, a column per dataset, scores ×100 averaged over seeds.
+
+    Our lines go by the networks they were measured on.
+    """
+    if "backbone" in frame:
+        frame = frame.assign(line=frame["line"].map(_names_of_lines(frame)))
     table = 100 * frame.pivot_table(index="line", columns="dataset", values="value", aggfunc="mean", observed=True)
     known = [name for name in [*DATASETS.values(), AVERAGE] if name in table]
     titles = {name: title for title, name in DATASETS.items()}
@@ -64,3 +92,13 @@ def missing_paper(table: pd.DataFrame, systems: pd.DataFrame) -> pd.DataFrame:
     value = (100 * table.drop_duplicates("line").set_index("line")["value"]).to_dict()
     shown = systems.assign(paper=[value.get(SPELLINGS.get(row, row)) for row in systems["row"]])
     return shown.rename(columns={"row": "the paper's row"})[["system", "the paper's row", "paper", "missing"]]
+
+
+def _names_of_lines(*frames: pd.DataFrame) -> dict[str, str]:
+    """Lines of our rows to the networks they were measured on, each with its setting."""
+    said = names(*frames)
+    return {
+        line: line.replace(method, said[method], 1)
+        for frame in frames
+        for line, method in frame[["line", "method"]].drop_duplicates().itertuples(index=False)
+    }

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from repro.reporting.compare import KINDS, source_of
+from repro.reporting.networks import networks_line
 from repro.reporting.verdict import MEANING, OUTCOMES
 from repro.types import InputError, one_of
 
@@ -87,6 +88,8 @@ def comparison(table: pd.DataFrame, *, caption: str = "") -> Shown:
 def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
     """Where the live (or recorded) numbers of a page come from: data source first, in a colour of its own.
 
+    A second line says which networks stand where the paper had which, and what they are worth at full size.
+
     Raises:
         InputError: for no rows, or an unknown kind of number.
     """
@@ -112,7 +115,9 @@ def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
         f"<span>{escape(meaning)}</span> · {listed}</div>"
     )
     plain = "; ".join(f"{name} {value}" for name, value in rest)
-    return Shown(html, f"{kind} numbers, **data: {source}** ({meaning}); {plain}")
+    networks = networks_line(rows)
+    html += f'<div class="badge-line">{escape(networks)}</div>' if networks else ""
+    return Shown(html, f"{kind} numbers, **data: {source}** ({meaning}); {plain}{networks and '. ' + networks}")
 
 
 def verdict_table(verdicts: pd.DataFrame, statements: Mapping[str, str] | None = None) -> Shown:

@@ -114,10 +114,9 @@ def load_baselines(
             except Missing as error:
                 missing.append({"method": BASELINES[name], "missing": str(error)})
                 continue
-            line = loaded.line.replace(", stand-in for a large SBERT", ", as its authors published it")
             found.append(
-                Baseline(name, cache(loaded.encoder), loaded.identity, line, loaded.backbone, loaded.n_train)
-            )  # fmt: skip
+                Baseline(name, cache(loaded.encoder), loaded.identity, loaded.line, loaded.backbone, loaded.n_train)
+            )
     if not found:
         raise InputError(f"baselines is {list(names)}: none of them is at hand")
     return found, pd.DataFrame(missing, columns=["method", "missing"])

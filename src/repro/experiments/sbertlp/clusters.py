@@ -49,7 +49,7 @@ def contenders(
         systems: with the embeddings of all posts.
         mapped_on: names of the systems that the mapping is put on.
         judged: posts to cluster.
-        dev: other posts, on which neighbours and dims are chosen by NMI.
+        dev: posts of the training split, on which neighbours and dims are chosen by NMI.
         neighbors: grid of neighbours.
         dims: grid of dims.
         seed: of K-means.
@@ -64,7 +64,7 @@ def contenders(
         for setting, posts in zip(SETTINGS, (dev, judged), strict=True):
             mapped = map_texts(table, posts.texts, posts.texts, neighbors, max(dims))
             on_posts = grid_scores(mapped, dims, _nmi(posts, seed))
-            pick = best(on_posts if posts is judged else within(on_posts, len(posts)))
+            pick = best(on_posts if posts is judged else within(on_posts, min(len(dev), len(judged))))
             if posts is not judged:
                 mapped = map_texts(table, judged.texts, judged.texts, [pick.n_neighbors], pick.dim)
             one = mapped[pick.n_neighbors]

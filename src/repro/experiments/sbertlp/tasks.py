@@ -28,9 +28,9 @@ FOREIGN = "nli"
 FOREIGN_ROWS = 2_500
 """pairs of them that are kept at most: a mapping is fitted on their sentences, in memory that grows with the square"""
 POSTS = {"embedded": (400, 40)}
-"""posts of 20 Newsgroups that a profile judges, and words of each; all and whole where it names none"""
+"""test posts of 20 Newsgroups that a profile judges, and words of each; all and whole where it names none"""
 DEV_POSTS = 3_000
-"""posts to choose by where all are judged"""
+"""training posts to choose by where all test posts are judged"""
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,12 @@ def kept(profile: str, name: str, split: str, rows: int | None) -> int | None:
 
 @dataclass(frozen=True)
 class Posts:
-    """Posts of 20 Newsgroups to cluster, and others to choose by."""
+    """Posts of 20 Newsgroups to cluster, of its test split, and others to choose by, of its training split."""
 
     judged: LabelledTexts
     dev: LabelledTexts
     available: int
-    """posts before the draw"""
+    """test posts before the draw"""
     words: int | None
     """words kept of each post"""
 
@@ -109,9 +109,9 @@ class Posts:
     def describe(self) -> str:
         """How many posts, and how much of them, in words."""
         cut = "whole posts" if self.words is None else f"first {self.words} words"
-        drawn = f"{len(self.judged):,} of {self.available:,} posts, drawn at random"
-        judged = drawn if len(self.judged) < self.available else f"all {self.available:,} posts"
-        return f"judged: {judged}; {len(self.dev):,} posts to choose by; {cut} of each"
+        drawn = f"{len(self.judged):,} of {self.available:,} test posts, drawn at random"
+        judged = drawn if len(self.judged) < self.available else f"all {self.available:,} test posts"
+        return f"judged: {judged}; {len(self.dev):,} training posts to choose by; {cut} of each"
 
 
 def load_posts(
@@ -123,31 +123,32 @@ def load_posts(
     words: int | None = None,
     seed: int = 0,
 ) -> Posts:
-    """Posts of both splits; those to choose by are others, unless all are judged.
+    """Posts to judge, of the test split, and others to choose by, of the training split.
 
     Args:
         source: local, hub or microworld.
         profile: whose numbers hold where none are asked for.
-        documents: posts to judge, drawn at random; 0 keeps all.
-        dev: posts to choose by; None is half as many, or `DEV_POSTS` of all.
+        documents: test posts to judge, drawn at random; 0 keeps all.
+        dev: training posts to choose by; None is half as many, or `DEV_POSTS` where all are judged.
         words: words kept of each post; 0 keeps whole posts, which encoders cut at their own length.
         seed: of the draw.
     """
-    found = data.load("20news", split="all", source=source)
-    if not isinstance(found, LabelledTexts):
-        raise InputError(f"20news holds {type(found).__name__}: expected texts with a class each")
     standard = POSTS.get(profile, (0, 0))
     documents, words = (
         given if asked is None else asked for asked, given in zip((documents, words), standard, strict=True)
     )
-    if words:
-        check_dim(words, what="words")
-        found = replace(found, texts=tuple(" ".join(text.split()[:words]) for text in found.texts))
-    order = make_rng(seed, "posts").permutation(len(found))
-    kept = min(documents or len(found), len(found))
-    rest = order[kept:] if kept < len(found) else order
-    chosen = rest[: dev or (max(kept // 2, 1) if kept < len(found) else DEV_POSTS)]
-    return Posts(_rows(found, order[:kept]), _rows(found, chosen), len(found), words or None)
+    drawn, available = {}, {}
+    for split in ("test", "train"):
+        found = data.load("20news", split=split, source=source)
+        if not isinstance(found, LabelledTexts):
+            raise InputError(f"20news holds {type(found).__name__}: expected texts with a class each")
+        if words:
+            check_dim(words, what="words")
+            found = replace(found, texts=tuple(" ".join(text.split()[:words]) for text in found.texts))
+        asked = documents if split == "test" else dev or (max(documents // 2, 1) if documents else DEV_POSTS)
+        order = make_rng(seed, "posts").permutation(len(found))
+        drawn[split], available[split] = _rows(found, order[: asked or None]), len(found)
+    return Posts(drawn["test"], drawn["train"], available["test"], words or None)
 
 
 def _rows(found: LabelledTexts, rows: NDArray[np.int64]) -> LabelledTexts:

@@ -22,7 +22,7 @@ from repro.models.static import StaticEncoder, fit_sif
 from repro.store import Store, sha256
 from repro.training.flow import FlowConfig
 from repro.training.infersent import InferSentConfig
-from repro.types import Encoder
+from repro.types import Encoder, InputError
 
 Loader: TypeAlias = Callable[[System, SystemConfig, Store, bool], Loaded]
 STATIC_CODE = ("repro.models.static", "repro.models.fasttext", "repro.models.layerless", "repro.data.vectors")
@@ -119,16 +119,17 @@ def published(
 
 
 def wk(system: System, config: SystemConfig, store: Store, progress: bool, *, of: Loader) -> Loaded:
-    """SBERT-WK on the network of another system."""
+    """SBERT-WK on the network of another system; too few layers count as missing, so that a page goes on without it."""
     base = of(system, config, store, progress)
-
-    def encoder() -> Encoder:
-        network = base.encoder()
-        assert isinstance(network, SentenceEncoder)
-        return SbertWK(network)
+    network = base.encoder()
+    assert isinstance(network, SentenceEncoder)
+    try:
+        encoder = SbertWK(network)
+    except InputError as error:
+        raise Missing(f"{base.backbone}: {error}") from error
 
     identity = digest({"sbert_wk": base.identity}, code=("repro.models.sbert_wk",))
-    return replace(base, system=system, encoder=encoder, identity=identity, note="")
+    return replace(base, system=system, encoder=lambda: encoder, identity=identity, note="")
 
 
 def after(system: System, config: SystemConfig, store: Store, progress: bool, *, of: Loader, fit: str) -> Loaded:

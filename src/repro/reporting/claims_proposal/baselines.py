@@ -9,6 +9,7 @@ from repro.methods import BASELINES, PRINTED_BASELINES
 from repro.reporting import estimates
 from repro.reporting.claims_proposal.train_or_reduce import in_task_order
 from repro.reporting.compare import paper_values
+from repro.reporting.networks import names
 
 COSTS = {"gb_per_million": "GB per million", "encode_seconds": "seconds per million"}
 
@@ -48,7 +49,7 @@ def baseline_table(rows: pd.DataFrame, missing: pd.DataFrame) -> pd.DataFrame:
     found += [{"method": method} for method in missing["method"]]
     columns = ["method", "dims", *scores["dataset"].unique(), *COSTS.values()]
     table = pd.DataFrame(found, columns=columns).astype({"dims": "Int64"})
-    return in_order(table)
+    return in_order(table).replace({"method": names(rows)})
 
 
 def _size(gigabytes: float) -> str:
@@ -93,9 +94,13 @@ def front(rows: pd.DataFrame, metric: str = "gb_per_million") -> list[str]:
 
 def front_table(rows: pd.DataFrame) -> pd.DataFrame:
     """The methods that nothing as small, or as fast, equals in score."""
+    said = names(rows)
     return pd.DataFrame(
-        [{"of": name, "on the front": ", ".join(front(rows, metric))} for metric, name in COSTS.items()]
-    )  # fmt: skip
+        [
+            {"of": name, "on the front": ", ".join(said[m] for m in front(rows, metric))}
+            for metric, name in COSTS.items()
+        ]
+    )
 
 
 def printed_differences(rows: pd.DataFrame) -> pd.DataFrame:
@@ -103,7 +108,7 @@ def printed_differences(rows: pd.DataFrame) -> pd.DataFrame:
 
     Rule `effect`: reproduced where ours lies on the printed side and is of that size.
     """
-    leads = rows[rows["metric"] == "spearman_lead"]
+    leads, said = rows[rows["metric"] == "spearman_lead"], names(rows)
     printed = printed_baselines(tuple(leads["dataset"].unique())).set_index(["method", "dataset"])["value"]
     lines = []
     for dataset, group in leads.groupby("dataset", sort=False):
@@ -115,7 +120,12 @@ def printed_differences(rows: pd.DataFrame) -> pd.DataFrame:
             e = estimates.estimate(own)
             m = estimates.effect("", e, "", paper=paper)
             lines.append(
-                {"difference": f"{b} − {a}", "dataset": dataset, "paper": paper, "verdict": m.verdict,
-                 "ours": f"{e.value:.2f} [{e.low:.2f}, {e.high:.2f}]"}
-            )  # fmt: skip
+                {
+                    "difference": f"{said.get(b, b)} − {said.get(a, a)}",
+                    "dataset": dataset,
+                    "paper": paper,
+                    "verdict": m.verdict,
+                    "ours": f"{e.value:.2f} [{e.low:.2f}, {e.high:.2f}]",
+                }
+            )
     return pd.DataFrame(lines, columns=["difference", "dataset", "paper", "ours", "verdict"])

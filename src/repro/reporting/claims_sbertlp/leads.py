@@ -8,9 +8,11 @@ import pandas as pd
 from repro.evaluation.stats import wilson
 from repro.reporting.compare import paper_values
 from repro.reporting.estimates import Estimate, estimate
+from repro.reporting.lines_sbertlp import here
 from repro.reporting.verdict import Measurement
 
-SIZES = {"base": "SBERTbase", "large": "SBERTlarge"}
+SIZES = ("SBERTbase", "SBERTlarge")
+"""the paper's two systems, as the keys of rows"""
 USE = "Universal Sentence Encoder"
 HONEST = "transductive, chosen on dev"
 """setting that claims are judged in: fitted on the evaluated sentences as in the paper, chosen without their scores"""
@@ -44,16 +46,16 @@ def won(claim: str, wins: int, n: int, what: str, *, paper: float, null: float =
 
 
 def count_gains(
-    claim: str, rows: pd.DataFrame, table: str, size: str, metric: str, datasets: Sequence[str]
+    claim: str, rows: pd.DataFrame, table: str, method: str, metric: str, datasets: Sequence[str]
 ) -> list[Measurement]:
     """On how many sets the mapping gains, beside the printed count; nothing where a set is lacking."""
-    method = SIZES[size]
     leads = [found for name in datasets if (found := lead(rows, method, metric, name)) is not None]
     if len(leads) < len(datasets):
         return []
     paper = 100 * float((printed_leads(table, method) > 0).mean())
     wins = sum(e.value > 0 for e in leads)
-    return [won(claim, wins, len(leads), f"on which the mapping gains ({size})", paper=paper, seeds=leads[0].seeds)]
+    what = f"on which the mapping gains ({here(rows, method)})"
+    return [won(claim, wins, len(leads), what, paper=paper, seeds=leads[0].seeds)]
 
 
 def not_at_hand(claim: str, what: str) -> Measurement:
