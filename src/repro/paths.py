@@ -68,3 +68,14 @@ def inside(folder: Path, name: str) -> Path:
     if not path.is_relative_to(folder.resolve()):
         raise InputError(f"{name!r} leads outside {folder}: name a file below that folder")
     return path
+
+
+def file_to_write(path: Path) -> Path:
+    """The path, if a file can be written there: to be asked before hours of work, not after.
+
+    Raises:
+        InputError: if it names a folder.
+    """
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: expected the name of a file to write")
+    return path

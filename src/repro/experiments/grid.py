@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
-from tqdm.auto import tqdm
-
 from repro.config import TrainConfig
 from repro.experiments.cell import TrainedCell, cell_key, default_workers, train_cell
 from repro.store import Store
+from repro.terminal import progress_bar
 from repro.training.end_to_end import title
 
 
@@ -32,7 +31,7 @@ def train_all(
         queue = sorted(missing, key=lambda c: (c.objective != "ese", -c.dim))
         with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=_quiet) as pool:
             futures = {pool.submit(_train, config, store.home): config for config in queue}
-            with tqdm(total=len(queue), desc="training cells", disable=not progress, leave=False) as bar:
+            with progress_bar(total=len(queue), desc="training cells", show=progress) as bar:
                 for future in as_completed(futures):
                     future.result()
                     bar.set_postfix_str(f"{title(futures[future])}, seed {futures[future].seed}")
