@@ -11,12 +11,26 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from repro import __version__
 from repro.cli_advise import advise
 from repro.cli_export import export
+from repro.cli_help import command
 from repro.cli_models import encode, evaluate, pretrain, train
 from repro.cli_reduce import reduce
-from repro.terminal import complain, say
-from repro.types import InputError
+from repro.terminal import close_output, complain, say, shows_progress
+from repro.types import InputError, one_of
+
+ABOUT = """How many dimensions does a sentence embedding need? Measure it on your own texts, or rerun the book's pages.
+
+Three things to begin with:
+  repro advise --encoder all-MiniLM-L6-v2 --texts stsb   how few dimensions keep an encoder's quality
+  repro run playground -p dims "[64, 16]"                a page of the book with numbers of your own
+  repro compare wang_table1                              a paper's table beside what was measured here
+
+The book is made by `repro book` and lies in _build/html/index.html; what the repository holds is told in README.md.
+
+More of each verb is told by `repro VERB --help`; `repro --version` says which version this is.
+"""
 
 Pairs = Annotated[
     tyro.conf.UseAppendAction[list[tuple[str, str]]],
@@ -30,13 +44,13 @@ def book(
     profile: Literal["embedded", "gpu", "paper"] = "embedded",
     timeout: float | None = None,
 ) -> int:
-    """Execute the notebooks that changed and render the book; prints where it is.
+    """The book as web pages in `_build/html`: pages that changed are executed, and all are rendered.
 
     Args:
-        only: names of pages to execute; the others stay as they are.
+        only: names of pages to execute, the others stay as they are; by default all that changed.
         force: execute all pages, changed or not.
         profile: size of the experiments.
-        timeout: seconds one cell may take.
+        timeout: seconds one cell may take; by default as long as it needs.
     """
     from repro.experiments.book import build
     from repro.paths import project_root
@@ -57,26 +71,31 @@ def run(
     record: bool = False,
     timeout: float | None = None,
 ) -> int:
-    """Execute one notebook with other parameters; a wrong name or type is refused with the valid ones.
+    """One page of the book with dims, networks or seeds of your own, as an executed notebook.
+
+    A wrong name or type of a parameter is refused, and the valid ones are listed.
 
     Args:
         notebook: path of a notebook, or its bare name.
-        p: a notebook parameter.
         output: where the executed notebook goes; by default below `runs/`.
         record: append its rows to `results/`.
-        timeout: seconds one cell may take.
+        timeout: seconds one cell may take; by default as long as it needs.
     """
+    from repro.config import PROFILES
     from repro.experiments import notebook as notebooks
     from repro.experiments.notebook import NotebookError
+    from repro.writing import writable_file
 
     source = notebooks.locate(notebook)
     given: dict[str, Any] = dict(p)
     if record:
         given["record"] = "True"
     values = notebooks.validate(source, given)
-    target = output or notebooks.default_output(source, values)
+    if "profile" in values:
+        one_of(values["profile"], list(PROFILES), "profile")
+    target = writable_file(output) if output else notebooks.default_output(source, values)
     try:
-        notebooks.run(source, target, values, timeout=timeout, progress=True)
+        notebooks.run(source, target, values, timeout=timeout, progress=shows_progress())
     except NotebookError as error:
         complain(f"{error} (the notebook up to that cell is at {target})")
         return 1
@@ -85,7 +104,7 @@ def run(
 
 
 def notebooks() -> int:
-    """Write `notebooks/*.ipynb`, unexecuted, for plain papermill and Jupyter."""
+    """All pages as `notebooks/*.ipynb`, not yet executed, for Jupyter and plain papermill."""
     from repro.experiments.notebook import to_ipynb
     from repro.paths import project_root
 
@@ -96,13 +115,14 @@ def notebooks() -> int:
 
 
 def data(
-    verb: tyro.conf.Positional[Literal["list", "check", "fetch"]], name: tyro.conf.Positional[str | None] = None
+    verb: tyro.conf.Positional[Literal["list", "check", "fetch"]],
+    name: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[NAME]")] = None,
 ) -> int:
-    """Datasets: list them, check the local files against the official counts, or fetch one from the hub.
+    """The datasets there are, whether your files of them are whole, or one of them from the hub.
 
     Args:
-        verb: what to do.
-        name: one dataset; needed for fetch.
+        verb: list them, check local files against the official counts, or fetch one from the hub.
+        name: one dataset, needed for fetch; by default check looks at all.
     """
     from repro import data as sets
 
@@ -127,8 +147,10 @@ def data(
     return 0
 
 
-def compare(experiment: tyro.conf.Positional[str | None] = None) -> int:
-    """Paper, recorded and live numbers side by side, with verdicts.
+def compare(
+    experiment: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[EXPERIMENT]")] = None,
+) -> int:
+    """A paper's printed numbers beside those measured here; without a name, the verdicts on all claims.
 
     Args:
         experiment: such as wang_table1; by default the scorecard of all claims.
@@ -141,10 +163,10 @@ def compare(experiment: tyro.conf.Positional[str | None] = None) -> int:
 
 
 def doctor(repair: bool = False) -> int:
-    """Report on the installation and the store; with --repair, move damaged artefacts aside and drop leftovers.
+    """Whether installation, data and stored artefacts are in order; with --repair they are mended.
 
     Args:
-        repair: mend what is found.
+        repair: move damaged artefacts aside, so that they are made anew, and remove what killed runs left.
     """
     from repro.experiments.doctor import examine
 
@@ -159,16 +181,25 @@ VERBS = {
     f.__name__: f
     for f in (book, run, notebooks, train, encode, reduce, evaluate, advise, export, pretrain, data, compare, doctor)
 }
+SHOW_PROGRESS = (run, train, encode, reduce, evaluate, advise, pretrain)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one verb; exit 0 when it did its work, 1 when something failed, 2 on a user's mistake."""
     logging.basicConfig(format="%(levelname)s: %(message)s", level=os.environ.get("REPRO_LOG", "WARNING").upper())
+    code = 0
     try:
-        code = tyro.extras.subcommand_cli_from_dict(
-            VERBS, prog="repro", description=__doc__, args=arguments, sort_subcommands=False
-        )
-    except (InputError, TypeError, FileNotFoundError, PermissionError, IsADirectoryError) as error:
+        if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+            say(f"repro {__version__}")
+        else:
+            code = tyro.extras.subcommand_cli_from_dict(
+                {name: command(verb, shows_progress=verb in SHOW_PROGRESS) for name, verb in VERBS.items()}, prog="repro", description=ABOUT, args=arguments,
+                sort_subcommands=False, config=(tyro.conf.DisallowNone,),
+            )  # fmt: skip
+        sys.stdout.flush()
+    except BrokenPipeError:
+        close_output()
+    except (InputError, TypeError, OSError) as error:
         if isinstance(error, TypeError) and not str(error).startswith("texts"):
             raise
         complain(f"error: {error}")
@@ -176,5 +207,4 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         complain("stopped; what was finished is kept, the same command goes on from there")
         code = 130
-    sys.stdout.flush()
     raise SystemExit(code)

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from repro.terminal import complain, say
 from repro.types import InputError
 
+WRITTEN = ("candidates.parquet", "report.html", "reducer.safetensors", "reducer.json")
+"""all that an advice leaves in its folder, if it has an answer"""
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -33,27 +36,29 @@ def advise(
     seed: int = 0,
     columns: tuple[str, ...] = (),
 ) -> int:
-    """Say how few dimensions keep what your embeddings are used for; write a report and the fitted reducer.
+    """The fewest dimensions that keep what your embeddings are used for, with a report and the fitted reducer.
 
-    With graded pairs, labels or relevant documents the answer is measured, with a lower bound; without them it is
-    predicted from the spectrum and the neighbours that stay, and how far off such predictions were is said.
+    With graded pairs, labels or relevant documents the answer is measured, and with --fit-on it has a lower bound.
+
+    Without them it is a prediction, and how far off such predictions were is said.
 
     Args:
-        embeddings: `.npy` matrix, one row per text; or give --encoder and --texts.
-        encoder: name, folder or hub id of an encoder, or a baseline such as glove.
-        texts: dataset name (`repro data list`) or a file of your own (`-` for a pipe); its scores, labels or qrels are
-            used.
+        embeddings: `.npy` matrix, one row per text; by default --encoder and --texts are given.
+        encoder: with --texts: name, folder or hub id of an encoder, or a baseline such as glove.
+        texts: with --encoder: dataset name (`repro data list`) or a file of your own (`-` for a pipe); its scores, labels
+            or qrels are used.
         pairs: with --embeddings: table with columns row1, row2, score; rows count from 0.
         labels: with --embeddings: text file with one label per row, or a table with a column label.
         queries: with --embeddings, which are then the documents: `.npy` matrix of queries.
         qrels: with --queries: table with columns query, document, relevance; rows count from 0.
-        fit_on: fit reducers on other rows than those judged: `.npy` matrix, or with --encoder a dataset or a file.
+        fit_on: fit reducers on other rows than those judged: `.npy` matrix, or with --encoder a dataset or a file; by
+            default on those judged, which leaves the answer without a bound.
         retain: share of the full-size score to keep.
         reducers: ways to shorten that are tried.
         dims: sizes that are tried; by default about three to each halving.
-        layers: with --encoder: also consider stopping at these layers.
-        split: of the dataset.
-        source: where the dataset comes from.
+        layers: with --encoder: also consider stopping at these layers; by default the last alone.
+        split: of the dataset; by default its test split, or what it has.
+        source: where the dataset comes from; by default local files if REPRO_DATA is set, else the microworld.
         output: folder for report.html, candidates.parquet and the reducer.
         seed: of resamples, folds and random projections.
         columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating. Tables are TSV, CSV,
@@ -65,8 +70,7 @@ def advise(
     from repro.experiments.advise.inputs import from_encoder, from_matrix
 
     started = time.perf_counter()
-    if output.exists() and not output.is_dir():
-        raise InputError(f"the output {output} is a file: expected a folder, which is made if need be")
+    _refuse_foreign(output)
     origin: dict[str, str] = {}
     if (embeddings is None) == (encoder is None):
         raise InputError("give either --embeddings X.npy, or --encoder NAME with --texts FILE")
@@ -116,6 +120,23 @@ def _refuse(names: list[str], owner: str) -> None:
         raise InputError(f"--{names[0]} belongs to {owner}, which is not given")
 
 
+def _refuse_foreign(output: Path) -> None:
+    """Before hours of work: refuse to write over files of these names that no earlier advice wrote."""
+    import pyarrow.parquet
+
+    if output.exists() and not output.is_dir():
+        raise InputError(f"the output {output} is a file: expected a folder, which is made if need be")
+    there = [name for name in WRITTEN if (output / name).exists()]
+    if not there:
+        return
+    try:
+        ours = {"reducer", "dim", "neighbours"} <= set(pyarrow.parquet.read_schema(output / WRITTEN[0]).names)
+    except (OSError, ValueError):
+        ours = False
+    if not ours:
+        raise InputError(f"{output / there[0]} was written by no advice: give another --output, nothing is overwritten")
+
+
 def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, seconds: float) -> None:
     """Print the answer, and write the report, the rows and the reducer."""
     from repro.experiments.advise import savings
@@ -126,7 +147,6 @@ def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, s
     from repro.rows import hardware
     from repro.store import replacing
 
-    output.mkdir(parents=True, exist_ok=True)
     frame = candidate_table(advice)
     tables: dict[str, pd.DataFrame] = {}
     if advice.answer is not None:
@@ -140,10 +160,12 @@ def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, s
         figure=draw_advice(frame, retain=advice.retain, labelled=advice.metric is not None), tables=tables,
         footer=f"live; {advice.rows:,} rows; {hardware()}; {seconds:.0f} s",
     )  # fmt: skip
-    with replacing(output / "report.html") as partial:
-        partial.write_text(page, encoding="utf-8")
-    with replacing(output / "candidates.parquet") as partial:
+    with replacing(output / WRITTEN[0]) as partial:  # first, as the sign of a folder of ours
         frame.to_parquet(partial, index=False)
+    for name in WRITTEN[1:]:  # an earlier advice may have had an answer where this one has none
+        (output / name).unlink(missing_ok=True)
+    with replacing(output / WRITTEN[1]) as partial:
+        partial.write_text(page, encoding="utf-8")
     say(answer)
     for line in lines:
         say(f"  {line}")
@@ -161,4 +183,4 @@ def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, s
         say(f"the reducer, {note['reducer']}: {', '.join(str(path) for path in written)}")
         if origin:
             say(f"encoder and reducer as one: repro export --reducer {output} --output NEW_FOLDER")
-    say(f"report: {output / 'report.html'} ({seconds:.0f} s)")
+    say(f"report: {output / WRITTEN[1]} ({seconds:.0f} s)")

@@ -19,7 +19,7 @@ def export(
     pooling: Literal["cls", "mean", "last"] | None = None,
     normalize: bool = False,
 ) -> int:
-    """Write an encoder for `SentenceTransformer(OUTPUT)`: with its pooler, cut to a layer, or followed by a reducer.
+    """A folder that `SentenceTransformer` loads: an encoder as it is, cut to a layer, or followed by a reducer.
 
     Args:
         output: a new folder.
@@ -27,8 +27,8 @@ def export(
             --reducer was fitted on.
         layer: leave out the blocks above this one; the pooler, which reads the last, is left out too. By default the
             layer that --reducer was fitted on, else the last.
-        dim: keep the first so many numbers.
-        reducer: folder of a linear reducer that `repro advise` wrote, fitted on this encoder's embeddings.
+        dim: keep the first so many numbers; by default all.
+        reducer: folder of a reducer that `repro advise` wrote, fitted on this encoder's embeddings; by default none.
         pooling: token states to sentence state; by default the encoder's own.
         normalize: end with rows of length 1.
     """

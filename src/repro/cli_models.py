@@ -30,24 +30,24 @@ def train(
     seed: int = 0,
     workers: int | None = None,
 ) -> int:
-    """Train encoders end to end; a killed run resumes when the same command is given again.
+    """Encoders of your own, trained end to end; a stopped run goes on when the same command is given again.
 
     Args:
         backbone: shipped name, local folder or hub id.
         dims: simcse, nli: pooler sizes, one encoder each, by default 128; ese: compressed sizes, one encoder each, by
             default 128; matryoshka: the prefixes that its one encoder trains, by default 8 to 768.
-        output: folder for the encoders (one subfolder per dim where there is one encoder per dim); they are in the
-            store in any case.
+        output: folder for the encoders (one subfolder per dim where there is one encoder per dim); by default they are
+            in the store alone.
         objective: contrastive on plain sentences; or on entailment pairs a softmax classifier (nli), AnglE (angle),
             AnglE on prefixes (matryoshka), or on prefixes of all layers (ese).
-        difference: nli: third feature of the classifier, |u - v| or u - v.
+        difference: nli: third feature of the classifier, |u - v| (by default) or u - v.
         layers: blocks kept of the backbone; by default all.
-        sentences: how many training sentences, pairs or triples; None takes the profile's number, as for all below.
-        learning_rate: peak learning rate.
+        sentences: how many training sentences, pairs or triples; by default as many as the profile says.
+        learning_rate: peak learning rate; by default the profile's, as for all up to activation.
         batch_size: sentences per step.
         dropout: of every layer.
         epochs: passes over the sentences.
-        pooling: token states to sentence state.
+        pooling: from token states to sentence state.
         activation: simcse, nli: of the pooler.
         scaling: options of ESE's comparison.
         source: where the sentences come from; by default local files if REPRO_DATA is set, else the microworld.
@@ -94,20 +94,20 @@ def encode(
     layer: int | None = None,
     dim: int | None = None,
     pooling: Literal["cls", "mean", "last", "avg_first_last"] | None = None,
-    bidirectional: bool | None = None,
+    bidirectional: tyro.conf.FlagConversionOff[bool | None] = None,
     final_norm: Literal["last", "all", "none"] | None = None,
     normalize: bool = False,
     columns: tuple[str, ...] = (),
 ) -> int:
-    """Embed the lines of a text file and write a float32 `.npy` matrix.
+    """A float32 `.npy` matrix of embeddings, one row for each line of a text file.
 
     Args:
         encoder: name, folder or hub id; or a baseline such as glove, sif or sbert.
         texts: file with one text per line, a table (TSV, CSV, JSON lines, parquet), `-` for a pipe, or a dataset name.
         output: the `.npy` file.
         readout: pooler output z or encoder state h.
-        layer: read this layer (0 is the embedding output) and run no further.
-        dim: keep the first so many columns.
+        layer: read this layer (0 is the embedding output) and run no further; by default the last.
+        dim: keep the first so many columns; by default all.
         pooling: token states to sentence state; by default the encoder's own.
         bidirectional: let the tokens of a decoder see those after them; by default as the encoder was trained.
         final_norm: which states pass a decoder's final norm; by default as the encoder was trained, else the last.
@@ -157,7 +157,7 @@ def evaluate(
     layers: Annotated[tuple[int, ...], tyro.conf.arg(aliases=["--layer"])] = (),
     readout: Literal["pooler", "encoder"] = "pooler",
     pooling: Literal["cls", "mean", "last", "avg_first_last"] | None = None,
-    bidirectional: bool | None = None,
+    bidirectional: tyro.conf.FlagConversionOff[bool | None] = None,
     final_norm: Literal["last", "all", "none"] | None = None,
     split: str | None = None,
     text: Literal["senteval", "raw"] = "senteval",
@@ -169,7 +169,7 @@ def evaluate(
     mteb_json: Path | None = None,
     columns: tuple[str, ...] = (),
 ) -> int:
-    """Score an encoder on a dataset, at one or several layers and prefix sizes from a single pass.
+    """The score of an encoder on a dataset with its interval, at several layers and sizes from a single pass.
 
     Args:
         encoder: name, folder or hub id.
@@ -177,7 +177,7 @@ def evaluate(
             with columns score, sentence1, sentence2 or label, text.
         task: similarity of pairs, or a linear probe.
         dims: prefix sizes; by default the full size.
-        layers: read these layers (0 is the embedding output) and run no further than the deepest.
+        layers: read these layers (0 is the embedding output), run no further than the deepest; by default the last.
         readout: pooler output z or encoder state h.
         pooling: token states to sentence state; by default the encoder's own.
         bidirectional: let the tokens of a decoder see those after them; by default as the encoder was trained.
@@ -188,8 +188,9 @@ def evaluate(
         protocol: classifier of the probe: logistic regression by L-BFGS, or SentEval's own.
         source: where the data comes from; by default local files if REPRO_DATA is set, else the microworld.
         seed: of folds and bootstrap.
-        rows: also write the rows to this parquet file.
-        mteb_json: also write the scores in MTEB's result schema to this file.
+        rows: also write the rows to this parquet file; by default none.
+        mteb_json: also write the scores in MTEB's result schema to this file, and of several layers or sizes one file
+            each (NAME-layer2-dim64.json), as MTEB averages what one file holds; by default none.
         columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating sentence1=Left.
     """
     from repro.data import column_names
@@ -215,8 +216,12 @@ def evaluate(
     if mteb_json is not None:
         import json
 
-        with replacing(mteb_json) as partial:
-            partial.write_text(json.dumps(mteb_result(frame), indent=2), encoding="utf-8")
+        of_place = [(name, own) for name, own in frame.groupby(["layer", "dim"], dropna=False, sort=False)]
+        for (layer, dim), own in of_place:
+            at = f"-layer{layer}-dim{dim}" if layers else f"-dim{dim}"
+            target = mteb_json.with_stem(mteb_json.stem + at) if len(of_place) > 1 else mteb_json
+            with replacing(target) as partial:
+                partial.write_text(json.dumps(mteb_result(own), indent=2), encoding="utf-8")
     return 0
 
 
@@ -234,7 +239,7 @@ def pretrain(
     source: Literal["local", "hub", "microworld"] | None = None,
     seed: int = 0,
 ) -> int:
-    """Pre-train a small BERT from scratch by masked language modelling; resumes after a kill.
+    """A small BERT of your own, pre-trained from scratch; a stopped run goes on when the command is given again.
 
     Args:
         corpus: dataset name or a text file with one sentence per line.
@@ -245,9 +250,9 @@ def pretrain(
         epochs: passes over the corpus.
         learning_rate: peak rate; by default 1e-3 for 2 layers, 5e-4 for more.
         batch_size: sentences per step.
-        sentences: take only so many sentences.
+        sentences: take only so many sentences; by default all.
         threads: CPU threads; by default all cores.
-        source: where the corpus comes from.
+        source: where the corpus comes from; by default local files if REPRO_DATA is set, else the microworld.
         seed: of weights, masks and data order.
     """
     from repro.experiments.pretrain import pretrain_backbone

@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-import sys
 import time
 import warnings
 from pathlib import Path
@@ -20,6 +19,8 @@ Parameters = Annotated[
     tyro.conf.UseAppendAction[list[str]],
     tyro.conf.arg(metavar="KEY=VALUE"),
 ]
+OPTIONS = {"name": "--method", "n_components": "--dim", "seed": "--seed"}
+"""parameters of every reducer that have an option of their own"""
 WORDS = {"true": True, "false": False, "none": None}
 
 
@@ -32,7 +33,7 @@ def reduce(
     fit_on: tuple[Path, ...] = (),
     seed: int = 0,
 ) -> int:
-    """Reduce a `.npy` matrix of embeddings to fewer dims and write a float32 `.npy` matrix.
+    """A float32 `.npy` matrix with fewer columns, from a `.npy` matrix of embeddings.
 
     Args:
         method: the reducer.
@@ -48,8 +49,7 @@ def reduce(
     from repro.reducers import make_reducer
     from repro.writing import replacing, writable_file
 
-    writable_file(output)
-    if output.exists() and output.samefile(input):
+    if writable_file(output).exists() and output.samefile(input):
         raise InputError(f"the output {output} is the input: expected another file")
     options = parameters(method, param)
     reducer = make_reducer(method, dim, seed=seed, **options)
@@ -93,20 +93,23 @@ def explained(method: str, reducer: Any) -> str:
 
 
 def parameters(method: str, pairs: list[str]) -> dict[str, Any]:
-    """Read KEY=VALUE pairs as parameters of the reducer; bars of progress go to a terminal alone.
+    """Read KEY=VALUE pairs as parameters of the reducer, which shows its progress.
 
     Raises:
-        InputError: for a pair without `=`, a key given twice, or a value of another kind than the default's.
+        InputError: for a pair without `=`, a key given twice or that has an option of its own, or a value of another
+            kind than the default's.
     """
     from repro.reducers import REDUCERS
 
     signature = inspect.signature(REDUCERS[method]).parameters
-    values: dict[str, Any] = {"progress": sys.stderr.isatty()} if "progress" in signature else {}
+    values: dict[str, Any] = {"progress": True} if "progress" in signature else {}
     given = set[str]()
     for pair in pairs:
         key, sign, text = pair.partition("=")
         if not sign:
             raise InputError(f"--param {pair!r}: expected KEY=VALUE, such as n_neighbors=30")
+        if key in OPTIONS:
+            raise InputError(f"--param {pair}: expected the option {OPTIONS[key]} in its place")
         if key in given:
             raise InputError(f"--param {key} is given twice: expected one value")
         given.add(key)
@@ -148,7 +151,9 @@ def read_matrix(path: Path) -> "Array":
     try:
         with path.open("rb") as file:
             X = np.lib.format.read_array(file, allow_pickle=False)
-    except (ValueError, EOFError, SyntaxError, MemoryError) as error:
+    except OSError:
+        raise
+    except Exception as error:  # the header is parsed as Python, which fails in more ways than numpy's errors tell
         if "object" in str(error).lower():
             raise InputError(f"{path} holds Python objects: save plain numbers, np.save(path, X)") from error
         raise InputError(f"{path} is not a whole .npy file ({error}): np.save(path, X) writes one") from error

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
+from repro.cli_help import Unset
 from repro.config import SCALING, TrainConfig, override
 from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, LayerWeights, LoraConfig, Strategy
 from repro.types import InputError
@@ -24,25 +25,25 @@ READ_BY = {
 class ScalingOptions:
     """Options of AnglE, Matryoshka and ESE, and of the large backbones they are published on."""
 
-    preset: Literal["paper", "code", "ese_readme"] | None = None
+    preset: Unset[Literal["paper", "code", "ese_readme"]] = None
     """angle, matryoshka, ese: weights of AnglE's terms; by default paper"""
-    examples: Literal["pairs", "triples"] | None = None
+    examples: Unset[Literal["pairs", "triples"]] = None
     """angle, matryoshka, ese: entailed and contradicted pairs (the default), or premises with one hypothesis of each"""
-    form: Literal["paper", "code"] | None = None
+    form: Unset[Literal["paper", "code"]] = None
     """ese: as printed (the default), or as its authors released it"""
-    layer_weights: LayerWeights | None = None
+    layer_weights: Unset[LayerWeights] = None
     """ese: of the layers below the last; by default the form's, log"""
-    strategy: Strategy | None = None
+    strategy: Unset[Strategy] = None
     """ese: what the compressed target is made of; by default the form's, dependencies"""
-    alpha: float | None = None
+    alpha: Unset[float] = None
     """ese: weight of learn-to-express; by default 1"""
-    beta: float | None = None
+    beta: Unset[float] = None
     """ese: weight of learn-to-compress; by default 1"""
-    lora_rank: int | None = None
-    """train adapters of this rank in place of the backbone's own weights"""
+    lora_rank: Unset[int] = None
+    """train adapters of this rank in place of the backbone's own weights; by default the weights themselves"""
     bidirectional: bool = False
     """let the tokens of a decoder see those after them"""
-    final_norm: Literal["last", "all", "none"] | None = None
+    final_norm: Unset[Literal["last", "all", "none"]] = None
     """which states pass the backbone's final norm, if it has one; by default last"""
 
     def settings(self) -> dict[str, Any]:

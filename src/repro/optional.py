@@ -6,11 +6,16 @@ from typing import Any, NoReturn
 from repro.types import InputError
 
 
+def installing(extra: str) -> str:
+    """The command that installs an extra; by its name alone pip would fetch another project called `repro`."""
+    return f"`pip install -e '.[{extra}]'` in the checkout"
+
+
 class NotInstalled:
     """Stands in for a package that is missing; any use of it says which extra brings it."""
 
     def __init__(self, package: str, extra: str) -> None:
-        self._message = f"{package} is not installed: pip install 'repro[{extra}]' brings it"
+        self._message = f"{package} is not installed: {installing(extra)} brings it"
 
     def __getattr__(self, name: str) -> NoReturn:
         """Explain the absence."""

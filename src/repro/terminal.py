@@ -1,13 +1,45 @@
-"""The two ways to speak to whoever typed a command."""
+"""How the package speaks to whoever typed a command: lines, complaints, and bars of progress on a terminal alone."""
 
+import os
 import sys
+from collections.abc import Iterable
+from typing import Any
+
+from tqdm import tqdm
+
+QUIET = "REPRO_QUIET"
+"""set in the environment by `--quiet`, so that worker processes are quiet too"""
 
 
 def say(line: str) -> None:
-    """A line of output, shown at once."""
-    print(line, flush=True)
+    """A line of output, shown at once; when nobody reads on, as under `| head`, the work goes on in silence."""
+    try:
+        print(line, flush=True)
+    except BrokenPipeError:
+        close_output()
 
 
 def complain(line: str) -> None:
     """A line on standard error, shown at once."""
     print(line, file=sys.stderr, flush=True)
+
+
+def close_output() -> None:
+    """Send what is still to come on standard output nowhere: its reader has gone."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def shows_progress() -> bool:
+    """Whether bars are wanted: a log, a pipe or a notebook's page would keep every state of a bar."""
+    return sys.stderr.isatty() and not os.environ.get(QUIET)
+
+
+def progress_bar(items: Iterable[Any] | None = None, *, show: bool, **options: Any) -> Any:
+    """A bar of progress on standard error, as tqdm draws it, over `items` or to be advanced by hand.
+
+    Args:
+        items: what is worked through.
+        show: whether the caller wants a bar; none is drawn where `shows_progress` is false.
+        options: of tqdm.
+    """
+    return tqdm(items, disable=not (show and shows_progress()), leave=False, **options)

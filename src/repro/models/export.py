@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
-from repro.store import disk_full_explained, replacing
+from repro.store import disk_full_explained, replacing, sha256
 from repro.types import InputError, check_same_length
 
 FORMULA = "y = x @ matrix + bias"
 
 
 def write_linear(folder: Path, matrix: NDArray[Any], bias: NDArray[Any], **note: Any) -> list[Path]:
-    """Write `reducer.safetensors` with `matrix` (D, d) and `bias` (d,), and `reducer.json` with the formula and a note.
+    """Write `reducer.safetensors` with `matrix` (D, d) and `bias` (d,), and `reducer.json` with formula, digest and note.
 
     Raises:
         InputError: if the bias has another length than the matrix has columns.
@@ -28,7 +28,12 @@ def write_linear(folder: Path, matrix: NDArray[Any], bias: NDArray[Any], **note:
         with replacing(weights) as partial:
             save_file(tensors, partial)
         with replacing(description) as partial:
-            shape = {"formula": FORMULA, "input_dim": int(matrix.shape[0]), "dim": int(matrix.shape[1])}
+            shape = {
+                "formula": FORMULA,
+                "input_dim": int(matrix.shape[0]),
+                "dim": int(matrix.shape[1]),
+                "sha256": sha256(weights),
+            }
             partial.write_text(json.dumps({**shape, **note}, indent=1, ensure_ascii=False), encoding="utf-8")
     return [weights, description]
 
@@ -37,11 +42,13 @@ def read_linear(folder: Path) -> tuple[NDArray[np.float32], NDArray[np.float32]]
     """Matrix (D, d) and bias (d,) that `write_linear` wrote.
 
     Raises:
-        InputError: if the folder does not hold them.
+        InputError: if the folder does not hold them, or holds others than its note speaks of.
     """
-    path = folder / "reducer.safetensors"
+    path, note = folder / "reducer.safetensors", read_note(folder)
     if not path.is_file():
-        raise InputError(f"no {path}: expected a folder that an export wrote")
+        raise InputError(f"no {path}: expected a folder that `repro advise` wrote, with a smaller size as its answer")
+    if sha256(path) != note.get("sha256"):
+        raise InputError(f"{path} is not the reducer that reducer.json beside it speaks of: ask for the advice anew")
     tensors = load_file(path)
     if set(tensors) != {"matrix", "bias"}:
         raise InputError(f"{path} holds {', '.join(sorted(tensors))}: expected matrix and bias")
@@ -58,7 +65,9 @@ def read_note(folder: Path) -> dict[str, Any]:
     try:
         note = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"no {path}: expected a folder that an export wrote") from None
+        raise InputError(
+            f"no {path}: expected a folder that `repro advise` wrote, with a smaller size as its answer"
+        ) from None
     except ValueError as error:
         raise InputError(f"{path} is not valid JSON ({error}): write the folder anew") from error
     if not isinstance(note, dict):

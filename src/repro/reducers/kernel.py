@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import linalg
-from tqdm.auto import tqdm
 
 from repro.reducers.kernel_matrix import (
     KERNELS,
@@ -27,6 +26,7 @@ from repro.reducers.neighbors import RowIndex
 from repro.reducers.reducer import Reducer, check_components
 from repro.reducers.spectral import orient
 from repro.seeding import make_rng
+from repro.terminal import progress_bar
 from repro.types import Array, InputError, check_dim, one_of
 
 log = logging.getLogger(__name__)
@@ -178,7 +178,7 @@ class KPCA(Reducer):
             width, center = W.shape[1], K.mean(0)
         check_components(count, width, "the rank of the kernel's features")
         gram, total, sums = np.zeros((width, width)), np.zeros(width), np.zeros(len(center))
-        for rows in tqdm(list(blocks(len(X))), desc="kernel features", disable=not self.progress, leave=False):
+        for rows in progress_bar(list(blocks(len(X))), desc="kernel features", show=self.progress):
             features = (self._features(X[rows]) - center).astype(np.float64)
             sums += features.sum(0)
             features = features if W is None else features @ W

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy import linalg
 from scipy.spatial.distance import pdist
-from tqdm.auto import tqdm
 
 from repro.seeding import make_rng
+from repro.terminal import progress_bar
 from repro.types import Array, InputError, check_embeddings, one_of
 
 KERNELS = ("rbf", "poly", "sigmoid", "cosine", "linear")
@@ -111,7 +111,7 @@ def kernel_matrix(
     """The symmetric matrix (n, n) of `kernel_values` of X (n, D), each pair computed once, and their constant."""
     n, constant = len(X), 0.0
     K = np.empty((n, n), dtype)
-    for rows in tqdm(list(blocks(n)), desc="kernel matrix", disable=not progress, leave=False):
+    for rows in progress_bar(list(blocks(n)), desc="kernel matrix", show=progress):
         part, constant = kernel_values(X[rows], X[rows.start :], kernel, **options)
         K[rows, rows.start :] = part
         K[rows.start :, rows] = part.T

@@ -8,10 +8,10 @@ of its last block, so that looking whether they have converged costs nothing of 
 import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
-from tqdm.auto import tqdm
 
 from repro.reducers.spectral import orient
 from repro.seeding import make_rng
+from repro.terminal import progress_bar
 from repro.types import Array
 
 WIDTH = 64
@@ -43,7 +43,7 @@ def block_lanczos(
     n, most = len(K), most_columns(count)
     basis = np.empty((n, most), K.dtype, order="F")
     projected = np.zeros((most, most))
-    with tqdm(total=most, desc="eigenvectors", disable=not progress, leave=False) as bar:
+    with progress_bar(total=most, desc="eigenvectors", show=progress) as bar:
         step = _orthonormal(basis, 0, start.astype(K.dtype))
         for size in range(WIDTH, min(most, n - 1 - WIDTH) + 1, WIDTH):
             block = basis[:, size - WIDTH : size]

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from torch import Tensor, nn
-from tqdm.auto import tqdm
 
 from repro.data.batching import bucketed_batches
 from repro.data.sets import LabelledPairs
@@ -20,6 +19,7 @@ from repro.models.infersent import BiLSTMMax, InferSent, padded, word_ids
 from repro.models.pretrained import default_device
 from repro.models.static import WordTable
 from repro.seeding import derive_seed, make_rng
+from repro.terminal import progress_bar
 from repro.training.loop import TrainingDiverged
 from repro.training.nli import label_ids
 from repro.types import InputError, check_dim
@@ -129,7 +129,7 @@ def train_infersent(
     history, best = InferSentHistory(), deepcopy(both.state_dict())
     optimiser = torch.optim.SGD(both.parameters(), lr=config.learning_rate)
     steps = len(train) // config.batch_size
-    bar = tqdm(total=config.epochs * steps, desc="InferSent", disable=not progress, leave=False, mininterval=0.5)
+    bar = progress_bar(total=config.epochs * steps, desc="InferSent", show=progress, mininterval=0.5)
     for epoch in range(config.epochs):
         rate = optimiser.param_groups[0]["lr"]
         if rate < config.smallest_rate:

@@ -20,9 +20,9 @@ from accelerate import PartialState
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
-from tqdm.auto import tqdm
 
 from repro.seeding import derive_seed
+from repro.terminal import progress_bar
 from repro.types import InputError
 from repro.writing import replacing
 
@@ -114,7 +114,7 @@ def train(
         history.best_step, history.best_score, best = 0, history.checks[0][1], _copy(module)
     cast: Any = torch.autocast(parallel.device.type, torch.bfloat16) if config.bf16 else nullcontext()
     pending: list[Tensor] = []
-    bar = tqdm(total=config.steps, initial=first, desc=description, disable=not progress, leave=False, mininterval=0.5)
+    bar = progress_bar(total=config.steps, initial=first, desc=description, show=progress, mininterval=0.5)
     step = first
     # the second condition holds at the start too: a run may be killed after the check that ended it
     while step < config.steps and not _exhausted(history, config):

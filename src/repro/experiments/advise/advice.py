@@ -249,6 +249,5 @@ def _why_none(found: Sequence[Candidate], full: int, retain: float, evidence: Ev
     needed = evidence.items * ((best.share - best.low) / (best.share - retain)) ** 2
     return (
         f"{evidence.items:,} labelled items are too few to tell: {best.reducer} at {best.dim} keeps "
-        f"{100 * best.share:.2f} % of the score, but its lower bound is {100 * best.low:.2f} %; "
-        f"about {math.ceil(needed / 10) * 10:,} items would do"
+        f"{100 * best.share:.2f} % of the score; about {math.ceil(needed / 10) * 10:,} items would do"
     )

@@ -1,5 +1,6 @@
 """The advice in words and tables."""
 
+import math
 from collections.abc import Sequence
 
 import pandas as pd
@@ -8,6 +9,8 @@ from repro.experiments.advise.advice import Advice, Candidate
 from repro.experiments.advise.measured import read_measured
 from repro.experiments.advise.savings import Saving
 
+CHANGES = 10
+"""items that must be able to change before resamples of right and wrong ones say how many did not"""
 BYTES = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
@@ -20,10 +23,28 @@ def headline(advice: Advice) -> str:
     how = f"{chosen.dim} of {advice.full_dim} dimensions ({_means(chosen)})"
     if advice.metric is None:
         return f"{how} are expected to keep {kept} of a score; without labels this is a prediction."
+    if why_no_bound(advice, chosen):
+        return f"{how} keep {100 * chosen.share:.2f} % of the score measured here; no lower bound is given."
     return (
         f"{how} keep {100 * chosen.share:.2f} % of the score, and with 95 % confidence at least {kept} "
         f"(lower bound {100 * chosen.low:.2f} %)."
     )
+
+
+def why_no_bound(advice: Advice, candidate: Candidate) -> str:
+    """Why the lower bound of a candidate does not hold as often as it says; empty where it does, or there is none."""
+    needed = round(CHANGES / max(1 - advice.retain, 1e-4))
+    if advice.seen and candidate.reducer in ("pca", "svd"):
+        return (
+            "the reducer was fitted on the embeddings that are judged, and keeps more of them than of other texts: "
+            "--fit-on, with texts that are not judged, gives a bound"
+        )
+    if advice.metric not in (None, "spearman") and advice.items < needed:
+        return (
+            f"of {advice.items:,} items that are right or wrong too few can change to tell a loss of "
+            f"{100 * (1 - advice.retain):.3g} % from none: about {needed:,} items give a bound"
+        )
+    return ""
 
 
 def explanation(advice: Advice) -> list[str]:
@@ -42,13 +63,19 @@ def explanation(advice: Advice) -> list[str]:
     else:
         lines.append(
             f"Measured here (live): {advice.metric} at full size is {100 * advice.reference:.2f} on {advice.items:,} "
-            f"items; bounds of {100 * advice.confidence:.4g} % each, so that all ways together err with 5 % at most."
+            "items."
         )
+        without = {c.reducer: why_no_bound(advice, c) for c in advice.candidates}
+        if not all(without.values()):
+            lines.append(
+                f"Bounds hold with {100 * advice.confidence:.4g} % each: all ways together err with 5 % at most."
+            )
+        lines += [f"No bound is given of {name}: {reason}." for name, reason in without.items() if reason]
     if advice.answer is not None:
         lines.append(f"Of ten nearest neighbours {10 * advice.answer.neighbours:.1f} stay among the ten nearest.")
     fitted = f"Reducers were fitted on {advice.rows:,} embeddings"
     if advice.seen:
-        lines.append(f"{fitted}, those that are judged among them: other texts may keep less, which --fit-on shows.")
+        lines.append(f"{fitted}, those that are judged among them: other texts may keep less.")
     else:
         lines.append(f"{fitted}{'' if advice.metric is None else ', none of which is judged'}.")
     sizes = ", ".join(f"{name} {value:.1f}" for name, value in advice.intrinsic.items())
@@ -57,10 +84,10 @@ def explanation(advice: Advice) -> list[str]:
 
 
 def candidate_table(advice: Advice) -> pd.DataFrame:
-    """One row per candidate; shares are fractions."""
+    """One row per candidate; shares are fractions, and a bound that does not hold is missing."""
     rows = [
         {"line": _line(c), "layer": c.layer, "reducer": c.reducer, "dim": c.dim, "score": c.score, "share": c.share,
-         "low": c.low, "expected": c.expected, "predicted": c.predicted, "neighbours": c.neighbours}
+         "low": math.nan if why_no_bound(advice, c) else c.low, "expected": c.expected, "predicted": c.predicted, "neighbours": c.neighbours}
         for c in advice.candidates
     ]  # fmt: skip
     frame = pd.DataFrame(rows)

@@ -18,7 +18,6 @@ from scipy.spatial.distance import pdist
 from scipy.stats import t
 from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits
-from tqdm.auto import tqdm
 
 from repro.data.sets import ScoredPairs, texts_of
 from repro.evaluation.agreement import pair_cosines, prefix_cka
@@ -30,6 +29,7 @@ from repro.models.encoder import merge_equal
 from repro.rows import make_rows
 from repro.seeding import derive_seed, make_rng
 from repro.store import Store
+from repro.terminal import progress_bar
 from repro.types import Array, one_of
 
 RESAMPLES, CKA_RESAMPLES, CKA_SENTENCES = 2_000, 200, 1_000
@@ -120,7 +120,7 @@ def map_lines(
     """
     found = []
     jobs = [(line, form, seed) for line in lines for form in forms for seed in seeds]
-    for line, form, seed in tqdm(jobs, desc="t-SNE", disable=not progress, leave=False):
+    for line, form, seed in progress_bar(jobs, desc="t-SNE", show=progress):
         one_of(form, FORMS, "form of a map")
         table = line.states(texts, store, progress=progress)
         X = table.at(table.layers[-1])[texts]

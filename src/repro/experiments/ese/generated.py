@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from repro.config import digest
 from repro.data.sets import Retrieval
@@ -15,6 +14,7 @@ from repro.experiments.ese.rag import Search
 from repro.models.generator import load_generator
 from repro.models.pretrained import identity
 from repro.store import Store
+from repro.terminal import progress_bar
 
 PROMPT = (
     "As an advanced QA system, your role is to provide accurate and straightforward answers based on the provided "
@@ -75,7 +75,7 @@ def generate_once(
     A model that was told to be brief goes on with a question of its own on the next line; the answer ends before it.
     """
     loaded, said, weights = None, dict[str, str](), identity(generator)
-    for start in tqdm(range(0, len(prompts), CHUNK), desc="answering", disable=not progress, leave=False):
+    for start in progress_bar(range(0, len(prompts), CHUNK), desc="answering", show=progress):
         chunk = list(prompts[start : start + CHUNK])
         key = digest(
             {"generator": weights, "prompts": chunk, "tokens": max_new_tokens}, code=("repro.models.generator",)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from repro.data.limit import take
 from repro.data.sets import ScoredPairs
@@ -20,6 +19,7 @@ from repro.experiments.ese.lines import Line
 from repro.experiments.sweep import load_tasks
 from repro.methods import AVERAGE
 from repro.store import Store
+from repro.terminal import progress_bar
 from repro.types import Array, InputError
 
 SETS = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")
@@ -150,7 +150,7 @@ def score_lines(
     wanted[:, [i for i, layer in enumerate(read) if layer > 0]] = np.isin(sizes, resampled_dims or sizes)
     wanted[:, -1] = True
     values, draws = {}, {}
-    bar = tqdm(total=len(sets), desc="scoring", disable=not progress, leave=False)
+    bar = progress_bar(total=len(sets), desc="scoring", show=progress)
     for name, pairs in sets.items():
         cosines = np.empty((*shape, len(pairs)))
         for i, table in enumerate(tables):
