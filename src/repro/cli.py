@@ -73,7 +73,7 @@ def run(
     given: dict[str, Any] = dict(p)
     if record:
         given["record"] = "True"
-    values = notebooks.validate(source, given)
+    values = notebooks.from_here(notebooks.validate(source, given))
     target = output or notebooks.default_output(source, values)
     try:
         notebooks.run(source, target, values, timeout=timeout, progress=True)
