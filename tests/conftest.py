@@ -191,3 +191,18 @@ def made_curves() -> Callable:
         return pd.concat([curves, proposal.rule_rows(curves, targets, **shared)], ignore_index=True)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def hub_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Toy copies of every hub repository in use; REPRO_HUB names such a folder."""
+    from hub_copy import make_hub
+
+    return make_hub(tmp_path_factory.mktemp("hub"))
+
+
+@pytest.fixture
+def hub(hub_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """source='hub' reads the toy copies, here and in every process that is started."""
+    monkeypatch.setenv("REPRO_HUB", str(hub_folder))
+    return hub_folder

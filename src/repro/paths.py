@@ -46,7 +46,20 @@ def data_folder() -> Path | None:
     Raises:
         InputError: if `REPRO_DATA` names something that is not a folder.
     """
-    value = os.environ.get("REPRO_DATA", "")
+    return _folder_named_by("REPRO_DATA", "the benchmark files")
+
+
+def hub_folder() -> Path | None:
+    """The folder named by `REPRO_HUB`, which holds copies of hub repositories by their ids, or None if it is not set.
+
+    Raises:
+        InputError: if `REPRO_HUB` names something that is not a folder.
+    """
+    return _folder_named_by("REPRO_HUB", "the copies of hub repositories")
+
+
+def _folder_named_by(variable: str, holds: str) -> Path | None:
+    value = os.environ.get(variable, "")
     if not value:
         return None
     folder = Path(value).expanduser()
@@ -54,7 +67,7 @@ def data_folder() -> Path | None:
         folder = project_root() / folder
     folder = folder.resolve()
     if not folder.is_dir():
-        raise InputError(f"REPRO_DATA is {value!r}, which is not a folder: point it at the benchmark files or unset it")
+        raise InputError(f"{variable} is {value!r}, which is not a folder: point it at {holds} or unset it")
     return folder
 
 

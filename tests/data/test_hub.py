@@ -1,76 +1,82 @@
-import json
 import subprocess
 import sys
 
 import datasets
 import pytest
 
-from repro.data import DATASETS, LabelledPairs, Retrieval, ScoredPairs, fetch, load
+from repro.data import DATASETS, Retrieval, describe, fetch, load, load_splits
 from repro.data.hub import to_set
+from repro.experiments.texts import fingerprint
 from repro.paths import home
 from repro.types import InputError
 
-
-@pytest.fixture
-def hub(tmp_path, monkeypatch):
-    """A hub that serves what is put on it, through the real `datasets` on local JSON files, and counts calls."""
-    monkeypatch.setenv("REPRO_HOME", str(tmp_path / "home"))
-    real, shelf, calls = datasets.load_dataset, {}, []
-
-    def load_dataset(repository, config=None, *, split, revision=None, data_files=None):
-        calls.append((repository, config, split, revision))
-        if (repository, split) not in shelf:
-            raise ConnectionError("no route to host")
-        path = tmp_path / f"{len(calls)}.jsonl"
-        path.write_text("".join(json.dumps(row) + "\n" for row in shelf[repository, split]))
-        return real("json", data_files=str(path), split="train", cache_dir=str(tmp_path / "cache"))
-
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    shelf["calls"] = calls
-    return shelf
+ON_HUB = [name for name, spec in DATASETS.items() if spec.hub]
 
 
-def test_the_second_use_is_offline(hub):
-    hub["mteb/stsbenchmark-sts", "test"] = [{"sentence1": "a", "sentence2": "b", "score": 2.5, "genre": "x"}]
-    data = load("stsb", source="hub")
-    assert isinstance(data, ScoredPairs) and data.source == "hub" and data.scores.tolist() == [2.5]
-    assert hub["calls"] == [("mteb/stsbenchmark-sts", None, "test", DATASETS["stsb"].hub.revision)]
-    hub.pop(("mteb/stsbenchmark-sts", "test"))
-    assert load("stsb", source="hub").texts1 == ("a",)
-    assert len(hub["calls"]) == 1
+CLASSES = {"negative", "positive"}, {"0", "1"}, {"entailment", "neutral", "contradiction"}, {"objective", "subjective"}
+QUESTIONS = {"ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM"}
 
 
-def test_an_unreachable_hub_says_what_to_do(hub):
-    with pytest.raises(
-        InputError, match=r"stsb.*mteb/stsbenchmark-sts.*no route to host.*REPRO_DATA.*repro data fetch"
-    ):
+@pytest.mark.parametrize("name", ON_HUB)
+def test_a_set_has_the_official_splits_and_labels_on_the_hub_too(hub, name):
+    spec, found = DATASETS[name], load_splits(name, source="hub")
+    assert tuple(found) == (spec.splits if name != "flickr30k" else ("train",))  # its mirror has no more
+    assert load(name, source="hub").split == spec.default_split
+    for split, data in found.items():
+        assert data.source == "hub" and data.split == split
+        if spec.form is not None or name == "nli":
+            assert set(data.labels) in (*CLASSES, QUESTIONS)
+
+
+def test_test_labels_that_one_mirror_hides_come_from_another(hub):
+    assert len(load("sst2", source="hub")) == 120
+    assert len(load("sst2", source="hub", split="all")) == 360
+    assert {path.name.rpartition("-")[2] for path in fetch("sst2")} == {
+        "train.parquet", "validation.parquet", "test.parquet",
+    }  # fmt: skip
+
+
+def test_the_second_use_reads_the_snapshot_and_a_changed_copy_is_another(hub, tmp_path, monkeypatch):
+    first = load("stsb", source="hub")
+    name = fingerprint("stsb", "hub")
+    with monkeypatch.context() as patched:
+        patched.setattr(datasets, "load_dataset", None)
+        assert load("stsb", source="hub").texts1 == first.texts1
+    other = tmp_path / "hub" / "mteb" / "stsbenchmark-sts"
+    other.mkdir(parents=True)
+    for part in ("train", "validation", "test"):
+        (other / f"{part}.jsonl").write_text('{"sentence1": "a", "sentence2": "b", "score": 2.5, "genre": "x"}\n')
+    monkeypatch.setenv("REPRO_HUB", str(tmp_path / "hub"))
+    assert load("stsb", source="hub").texts1 == ("a",) and fingerprint("stsb", "hub") != name
+    with pytest.raises(InputError, match=r"REPRO_HUB=.*hub holds no copy of SetFit/subj"):
+        load("subj", source="hub")
+
+
+def test_an_unreachable_hub_is_asked_once_and_the_message_says_what_to_do(monkeypatch):
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: pytest.fail("the client would retry for long"))
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    with pytest.raises(InputError, match=r"stsb.*mteb/stsbenchmark-sts.*refused.*REPRO_DATA.*repro data fetch"):
         load("stsb", source="hub")
     assert not list((home() / "data").rglob("*.parquet"))
 
 
-def test_splits_are_joined_and_labels_renamed(hub):
-    hub["nyu-mll/glue", "train"] = [{"sentence1": "a", "sentence2": "b", "label": 1}]
-    hub["nyu-mll/glue", "validation"] = [{"sentence1": "c", "sentence2": "d", "label": 0}]
-    data = load("mrpc", source="hub", split="train")
-    assert isinstance(data, LabelledPairs) and data.texts1 == ("a", "c") and data.labels.tolist() == ["1", "0"]
-    for part in ("train", "test"):
-        hub["SetFit/subj", part] = [{"text": part, "label": 1 if part == "train" else 0}]
-    assert load("subj", source="hub").labels.tolist() == ["subjective", "objective"]
-    assert len(fetch("subj")) == 2
+def test_mirrors_without_a_pinned_commit_are_marked():
+    on_hub = {row["name"]: row["hub"] for row in describe()}
+    assert on_hub["trec"] == "SetFit/TREC-QC (not pinned)" and on_hub["stsb"] == "mteb/stsbenchmark-sts"
+    assert {name for name, hub in on_hub.items() if "not pinned" in hub} == {"sickr", "sicke", "cr", "mpqa", "trec"}
 
 
 def test_a_split_that_the_mirror_lacks_is_refused_with_its_note(hub):
-    with pytest.raises(InputError, match="no split 'test': it has train, dev; GLUE hides the test labels"):
-        load("sst2", source="hub")
-    with pytest.raises(InputError, match="official test set cannot be told apart"):
-        load("sickr", source="hub")
+    with pytest.raises(InputError, match="no split 'val': it has train; images whose captions occur in STS"):
+        load("flickr30k", source="hub", split="val")
 
 
 def test_blank_rows_are_dropped_only_where_the_mirror_is_known_to_have_them():
-    news = to_set(DATASETS["20news"], "test", [{"text": "a", "label_text": "x"}, {"text": " ", "label_text": "x"}])
-    assert news.texts == ("a",)
+    rows = [{"text": "a", "label_text": "x"}, {"text": " ", "label_text": "x"}]
+    assert to_set(DATASETS["20news"], "test", {"test": rows}).texts == ("a",)
     with pytest.raises(InputError, match="blank"):
-        to_set(DATASETS["subj"], "all", [{"text": " ", "label": 0}])
+        to_set(DATASETS["subj"], "all", {"all": [{"text": " ", "label": 0}]})
 
 
 @pytest.mark.parametrize(
@@ -83,7 +89,7 @@ def test_blank_rows_are_dropped_only_where_the_mirror_is_known_to_have_them():
 )
 def test_a_mirror_that_changed_is_noticed(name, row, message):
     with pytest.raises(InputError, match=message):
-        to_set(DATASETS[name], "train", [row])
+        to_set(DATASETS[name], "train", {"train": [row]})
 
 
 def test_hotpotqa_becomes_retrieval_over_distinct_paragraphs():
@@ -92,13 +98,13 @@ def test_hotpotqa_becomes_retrieval_over_distinct_paragraphs():
         {"id": "x", "question": "q?", "answer": "A", "supporting_facts": {"title": ["A", "A"]}, "context": shared},
         {"id": "y", "question": "r?", "answer": "B", "supporting_facts": {"title": ["B"]}, "context": shared},
     ]
-    data = to_set(DATASETS["hotpotqa"], "test", rows)
+    data = to_set(DATASETS["hotpotqa"], "test", {"test": rows})
     assert isinstance(data, Retrieval) and data.documents == ("A One. Two.", "B Three.")
     assert data.qrels == {"x": {"d000000": 1, "d000001": 0}, "y": {"d000000": 0, "d000001": 1}}
 
 
 def test_captions_are_labelled_by_image():
-    data = to_set(DATASETS["flickr30k"], "train", [{"set": ["a", "b"]}, {"set": ["c"]}])
+    data = to_set(DATASETS["flickr30k"], "train", {"train": [{"set": ["a", "b"]}, {"set": ["c"]}]})
     assert data.texts == ("a", "b", "c") and data.labels[0] == data.labels[1] != data.labels[2]
 
 

@@ -120,7 +120,11 @@ def load_splits(
         splits = file_splits(Path(name_or_path).expanduser())
     else:
         spec = get_spec(str(name_or_path))
-        splits = tuple(spec.hub.splits) if source == "hub" and spec.hub else spec.splits
+        splits = spec.splits
+        if source == "hub":
+            from repro.data.hub import hub_splits
+
+            splits = hub_splits(spec)
     return {
         split: load(name_or_path, split=split, source=source, text=text, seed=seed, limit=limit) for split in splits
     }

@@ -1,20 +1,24 @@
 """The hub source: mirrors on the Hugging Face hub, fetched once and kept in the store as parquet.
 
 The only importer of `datasets`. Fetching and mapping are apart: `load_hub` talks to the network at most once per
-hub split, `to_set` turns rows into our sets and knows nothing of where they came from.
+hub split, `to_set` turns rows into our sets and knows nothing of where they came from. REPRO_HUB may name a folder
+of copied repositories, `owner/name` below it, which then stands for the hub.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+from repro.config import digest
 from repro.data.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs
 from repro.data.spec import FIELDS, DatasetSpec, HubSource
 from repro.optional import optional
-from repro.paths import home
+from repro.paths import home, hub_folder
 from repro.types import InputError
 
 Rows = list[dict[str, Any]]
@@ -26,15 +30,25 @@ def load_hub(spec: DatasetSpec, split: str) -> DataSet:
     Raises:
         InputError: if the dataset has no hub mirror or the mirror no such split, or the hub cannot be reached.
     """
-    source = hub_source(spec)
-    if split not in source.splits and split != "all":
+    known = hub_splits(spec)
+    if split not in (*known, "all"):
+        source = hub_source(spec)
         raise InputError(
-            f"{spec.name} on the hub ({source.id}) has no split {split!r}: it has {', '.join(source.splits)}"
+            f"{spec.name} on the hub ({source.id}) has no split {split!r}: it has {', '.join(known)}"
             + (f"; {source.note}" if source.note else "")
         )
-    ours = source.splits.values() if split == "all" else [source.splits[split]]
-    rows = [row for parts in ours for part in parts for row in pq.read_table(snapshot(spec, part)).to_pylist()]
-    return to_set(spec, split, rows)
+    wanted = known if split == "all" else (split,)
+    return to_set(spec, split, {one: [row for path in _snapshots(spec, one) for row in _rows(path)] for one in wanted})
+
+
+def hub_splits(spec: DatasetSpec) -> tuple[str, ...]:
+    """The splits that the hub has, in the dataset's own order.
+
+    Raises:
+        InputError: if no mirror of it is known.
+    """
+    source = hub_source(spec)
+    return tuple(split for split in spec.splits if split in source.splits or split in source.elsewhere)
 
 
 def fetch_hub(spec: DatasetSpec) -> list[Path]:
@@ -43,11 +57,11 @@ def fetch_hub(spec: DatasetSpec) -> list[Path]:
     Raises:
         InputError: if the dataset has no hub mirror, or the hub cannot be reached.
     """
-    return [snapshot(spec, part) for parts in hub_source(spec).splits.values() for part in parts]
+    return [path for split in hub_splits(spec) for path in _snapshots(spec, split)]
 
 
-def hub_source(spec: DatasetSpec) -> HubSource:
-    """Where the dataset lies on the hub.
+def hub_source(spec: DatasetSpec, split: str = "") -> HubSource:
+    """Where the dataset, or one split of it, lies on the hub.
 
     Raises:
         InputError: if no mirror of it is known.
@@ -57,51 +71,39 @@ def hub_source(spec: DatasetSpec) -> HubSource:
             f"{spec.name} has no hub mirror ({spec.note}): set REPRO_DATA to a folder with {spec.file}, "
             "or use source='microworld'"
         )
-    return spec.hub
+    return spec.hub.elsewhere.get(split, spec.hub)
 
 
-def snapshot(spec: DatasetSpec, part: str) -> Path:
-    """The parquet file of one hub split in the store, downloaded if it is not there yet.
-
-    Raises:
-        InputError: if it is not there and the hub cannot be reached.
-    """
-    source = hub_source(spec)
-    path = home() / "data" / spec.name / f"{source.revision or 'main'}-{part}.parquet"
-    if path.is_file():
-        return path
-    table = _download(spec, source, part)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    table.to_parquet(str(partial))
-    partial.replace(path)  # whole or not at all, so that a broken download is never taken for a snapshot
-    return path
+def hub_version(source: HubSource) -> str:
+    """What identifies a mirror's content: its pinned commit (`main` where none is), or the files of its copy."""
+    copy = _copy(source)
+    if copy is None:
+        return source.revision or "main"
+    files = sorted(path for path in copy.rglob("*") if path.is_file())
+    states = [(path.relative_to(copy).as_posix(), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+    return f"copy-{digest(states)}"
 
 
-def to_set(spec: DatasetSpec, split: str, rows: Rows) -> DataSet:
+def to_set(spec: DatasetSpec, split: str, rows: Mapping[str, Rows]) -> DataSet:
     """Turn rows as the hub gives them into the set of the dataset's kind.
 
     Args:
         spec: Names the kind and, in its hub source, the columns and labels that differ from ours.
-        split: The name of the split.
-        rows: One dict per row, by the hub's column names.
+        split: The name of the split, or `all`.
+        rows: Of every split it is made of, one dict per row, by the hub's column names.
 
     Raises:
         InputError: if a column is missing, a label is hidden or unknown, or a text is blank.
     """
-    source = hub_source(spec)
     if spec.kind == "retrieval":
-        return _retrieval(spec, split, rows)
+        return _retrieval(spec, split, [row for part in rows.values() for row in part])
     if spec.kind == "captions":
-        return _captions(spec, split, rows, _column(rows, source, "caption", spec.name))
-    columns = {field: _column(rows, source, field, spec.name) for field in FIELDS[spec.kind]}
-    if source.drop_blank:
-        texts = [columns[field] for field in columns if field not in ("label", "score")]
-        kept = [row for row in range(len(rows)) if all(text[row].strip() for text in texts)]
-        columns = {field: [values[row] for row in kept] for field, values in columns.items()}
+        return _captions(spec, rows, split)
+    columns: dict[str, list[Any]] = {field: [] for field in FIELDS[spec.kind]}
+    for one, part in rows.items():
+        for field, values in _mapped(spec, hub_source(spec, one), part).items():
+            columns[field] += values
     name = spec.name
-    if "label" in columns:
-        columns["label"] = [_label(source, label, name) for label in columns["label"]]
     match spec.kind:
         case "pairs":
             subsets = np.full(len(columns["score"]), name)
@@ -116,12 +118,51 @@ def to_set(spec: DatasetSpec, split: str, rows: Rows) -> DataSet:
             return Corpus(name, "hub", tuple(columns["text"]), split)
 
 
-def _download(spec: DatasetSpec, source: HubSource, part: str) -> Any:
-    datasets = optional("datasets", "train")
+def _rows(path: Path) -> Rows:
+    return pq.read_table(path).to_pylist()
+
+
+def _snapshots(spec: DatasetSpec, split: str) -> list[Path]:
+    """The parquet files of one of our splits in the store, downloaded if they are not there yet."""
+    source = hub_source(spec, split)
+    return [_snapshot(spec, source, part) for part in source.splits[split]]
+
+
+def _snapshot(spec: DatasetSpec, source: HubSource, part: str) -> Path:
+    path = home() / "data" / spec.name / f"{hub_version(source).replace('/', '-')}-{part}.parquet"
+    if path.is_file():
+        return path
+    table = _download(spec, source, part)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    pq.write_table(table, partial)
+    partial.replace(path)  # whole or not at all, so that a broken download is never taken for a snapshot
+    return path
+
+
+def _copy(source: HubSource) -> Path | None:
+    folder = hub_folder()
+    if folder is None:
+        return None
+    copy = folder / source.id
+    if not copy.is_dir():
+        raise InputError(f"REPRO_HUB={folder} holds no copy of {source.id}: put the repository there, or unset it")
+    return copy
+
+
+def _download(spec: DatasetSpec, source: HubSource, part: str) -> pa.Table:
+    files = None if source.data_files is None else {part: source.data_files.format(part=part)}
+    copy = _copy(source)
     try:
-        return datasets.load_dataset(
-            source.id, source.config, split=part, revision=source.revision, data_files=source.data_files
-        )
+        if copy is None:
+            _knock()
+        datasets = optional("datasets", "train")
+        with TemporaryDirectory(ignore_cleanup_errors=True) as cache:  # what is kept is the snapshot
+            loaded = datasets.load_dataset(
+                str(copy or source.id), source.config, split=part, revision=source.revision, data_files=files,
+                cache_dir=cache,
+            )  # fmt: skip
+            return loaded.with_format("arrow")[:]
     except InputError:
         raise
     except Exception as error:  # the hub's clients raise a dozen unrelated types when there is no network
@@ -131,6 +172,25 @@ def _download(spec: DatasetSpec, source: HubSource, part: str) -> Any:
             f"REPRO_DATA to a folder that holds {spec.file} and use source='local', or run `repro data fetch "
             f"{spec.name}` on a machine that has one and copy {home() / 'data' / spec.name} over"
         ) from error
+
+
+def _knock() -> None:
+    """Ask the hub once for a sign of life: left alone, its client retries for half a minute and logs each try twice."""
+    hub = optional("huggingface_hub", "train")
+    if not hub.constants.HF_HUB_OFFLINE:  # else nothing is asked of the network
+        hub.get_session().head(hub.constants.ENDPOINT, timeout=10)
+
+
+def _mapped(spec: DatasetSpec, source: HubSource, rows: Rows) -> dict[str, list[Any]]:
+    """The columns of one split by our names, with our labels."""
+    columns = {field: _column(rows, source, field, spec.name) for field in FIELDS[spec.kind]}
+    if source.drop_blank:
+        texts = [columns[field] for field in columns if field not in ("label", "score")]
+        kept = [row for row in range(len(rows)) if all(text[row].strip() for text in texts)]
+        columns = {field: [values[row] for row in kept] for field, values in columns.items()}
+    if "label" in columns:
+        columns["label"] = [_label(source, label, spec.name) for label in columns["label"]]
+    return columns
 
 
 def _column(rows: Rows, source: HubSource, field: str, name: str) -> list[Any]:
@@ -151,9 +211,15 @@ def _label(source: HubSource, label: Any, name: str) -> str:
     return source.labels.get(text, text)
 
 
-def _captions(spec: DatasetSpec, split: str, rows: Rows, captions: list[list[str]]) -> DataSet:
+def _captions(spec: DatasetSpec, rows: Mapping[str, Rows], split: str) -> DataSet:
     """Rows of several captions each: one text per caption, labelled by its row."""
-    pairs = [(text, f"{split}-{image:05d}") for image, group in enumerate(captions) for text in group if text.strip()]
+    pairs = [
+        (text, f"{one}-{image:05d}")
+        for one, part in rows.items()
+        for image, group in enumerate(_column(part, hub_source(spec, one), "caption", spec.name))
+        for text in group
+        if text.strip()
+    ]
     texts, labels = zip(*pairs, strict=True)
     return LabelledTexts(spec.name, "hub", split, texts, np.array(labels))
 

@@ -1,5 +1,6 @@
 """What is there and whether it is what it should be: the rows behind `repro data list` and `repro data check`."""
 
+import re
 from collections import Counter
 from typing import NamedTuple
 
@@ -8,6 +9,8 @@ from repro.data.registry import DATASETS, get_spec
 from repro.data.sets import ScoredPairs
 from repro.data.spec import DatasetSpec
 from repro.types import InputError
+
+PINNED = re.compile("[0-9a-f]{40}")
 
 
 class CheckRow(NamedTuple):
@@ -46,7 +49,7 @@ def describe() -> list[dict[str, str]]:
             "rows": " / ".join(f"{size:,}" for size in spec.sizes.values()),
             "splits": " / ".join(spec.splits),
             "local": _local_state(spec),
-            "hub": spec.hub.id if spec.hub else "–",
+            "hub": _hub_state(spec),
             "microworld": spec.microworld,
             "licence": spec.licence,
         }
@@ -80,3 +83,9 @@ def _local_state(spec: DatasetSpec) -> str:
     except InputError:
         return "–"
     return "yes"
+
+
+def _hub_state(spec: DatasetSpec) -> str:
+    if spec.hub is None:
+        return "–"
+    return spec.hub.id + ("" if PINNED.fullmatch(spec.hub.revision or "") else " (not pinned)")

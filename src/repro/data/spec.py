@@ -31,12 +31,15 @@ class HubSource:
     """Our split → the hub splits that are concatenated to make it."""
     config: str | None = None
     revision: str | None = None
-    """A pinned commit where one was verified; None reads the newest."""
+    """A pinned commit where one is known; None reads the newest."""
     columns: Mapping[str, str] = field(default_factory=dict)
     """Our column → the hub's, where the names differ."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """The hub's label → ours, where they differ."""
     data_files: str | None = None
+    """The files of a split, with `{part}` for the hub split, where the hub cannot tell them by their names."""
+    elsewhere: Mapping[str, "HubSource"] = field(default_factory=dict)
+    """Our split → another mirror, for what this one hides."""
     drop_blank: bool = False
     """Leave out rows whose text is blank (the mirror removed headers and kept the empty remainder)."""
     note: str = ""

@@ -17,8 +17,10 @@ def fingerprint(name: str, source: str) -> str:
         folder = paths.PACKAGE / "data" / "microworld"
         return digest({path.name: _checksum(path) for path in sorted(folder.glob("*.py"))})
     if source == "hub":
-        hub = data.get_spec(name).hub
-        return digest([name, hub.id if hub else "", hub.revision if hub else ""])
+        from repro.data.hub import hub_source, hub_version  # brings pyarrow
+
+        hub = hub_source(data.get_spec(name))
+        return digest([name, *([mirror.id, hub_version(mirror)] for mirror in (hub, *hub.elsewhere.values()))])
     return digest([_checksum(path) for path in local_files(name)])
 
 
