@@ -14,6 +14,7 @@ from repro.config import (
     override,
     profile,
 )
+from repro.models.pretrained import locate
 from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, LoraConfig
 from repro.types import InputError
 
@@ -113,10 +114,23 @@ def test_profiles_and_overrides():
     with pytest.raises(InputError, match="unknown source 'disk'"):
         profile("embedded", source="disk")
     assert override(TrainConfig(), dim=3, seed=None) == TrainConfig(dim=3)
-    with pytest.raises(InputError, match="unknown profile 'big': choose one of embedded, gpu, paper"):
-        profile("big")
+    for ask in (profile, PROFILES.__getitem__):  # pages look up the profile's source before all else
+        with pytest.raises(InputError, match="unknown profile 'papr': choose one of embedded, gpu, paper"):
+            ask("papr")
     with pytest.raises(InputError, match="unknown field of TrainConfig 'dims': choose one of objective, backbone"):
         override(TrainConfig(), dims=(3,))
+
+
+def test_the_backbone_of_every_offline_profile_is_there():
+    for name in ("embedded", "gpu"):
+        assert Path(locate(profile(name).train.backbone)).is_dir()
+
+
+def test_batches_of_a_small_trial_shrink_with_a_word(caplog):
+    trial = profile("paper", sentences=200)
+    assert (trial.train.batch_size, trial.step_two.batch_size) == (200, 200)
+    assert caplog.messages == ["200 sentences do not fill a batch of 512: one batch of all"] * 2
+    assert profile("paper", sentences=200, batch_size=512).train.batch_size == 512  # what is asked for is not changed
 
 
 def test_settings_that_an_objective_does_not_read_do_not_name_another_training():

@@ -90,7 +90,7 @@ def run(
     given: dict[str, Any] = dict(p)
     if record:
         given["record"] = "True"
-    values = notebooks.validate(source, given)
+    values = notebooks.from_here(notebooks.validate(source, given))
     if "profile" in values:
         one_of(values["profile"], list(PROFILES), "profile")
     target = writable_file(output) if output else notebooks.default_output(source, values)

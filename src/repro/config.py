@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,6 +12,7 @@ from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, AngleConfig, Espress
 from repro.recipes import ANGLE_RECIPES, NLI_RECIPES, RECIPES
 from repro.types import DataSource, InputError, check_dim, one_of
 
+LOGGER = logging.getLogger(__name__)
 Pooling = Literal["cls", "mean", "last", "avg_first_last"]
 Activation = Literal["tanh", "identity"]
 Objective = Literal["simcse", "nli", "angle", "matryoshka", "ese"]
@@ -149,8 +151,15 @@ class Profile:
     """network of the AnglE objectives; None: that of `train`"""
 
 
-PROFILES: dict[str, Profile] = {
-    "embedded": Profile(
+class _Profiles(dict[str, Profile]):
+    """By name; another name is the user's mistake, wherever it is looked up."""
+
+    def __missing__(self, name: str) -> Profile:
+        return self[one_of(name, list(self), "profile")]
+
+
+_PROFILES = (
+    Profile(
         name="embedded",
         train=TrainConfig(sentences=3_200, check_every=25, save_every=25),  # two checks; each costs four steps
         step_two=StepTwoConfig(check_every=20),
@@ -158,15 +167,15 @@ PROFILES: dict[str, Profile] = {
         candidates=(128, 64, 32, 16, 8),
         probe_rows=1_000,
     ),
-    "gpu": Profile(
+    Profile(
         name="gpu",
-        train=TrainConfig(backbone="repro-mini", sentences=1_000_000, bf16=True),
+        train=TrainConfig(backbone="all-MiniLM-L6-v2", sentences=1_000_000, bf16=True),
         step_two=StepTwoConfig(),
         dims=(2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4),
         candidates=(512, 256, 128, 64, 32, 16, 8),
         seeds=(0, 1, 2),
     ),
-    "paper": Profile(
+    Profile(
         name="paper",
         train=TrainConfig(backbone="roberta-base", dim=768, sentences=1_000_000, bf16=True),
         step_two=StepTwoConfig(batch_size=512),
@@ -176,7 +185,8 @@ PROFILES: dict[str, Profile] = {
         source="hub",
         scaling_backbone="BAAI/bge-base-en-v1.5",
     ),
-}
+)
+PROFILES: dict[str, Profile] = _Profiles({each.name: each for each in _PROFILES})
 
 
 def profile(
@@ -194,7 +204,7 @@ def profile(
     Raises:
         InputError: for an unknown profile or field, or a value out of range.
     """
-    chosen = PROFILES[one_of(name, list(PROFILES), "profile")]
+    chosen = PROFILES[name]
     own = chosen.scaling_backbone if train.get("objective") in SCALING else None
     network = backbone or own or chosen.train.backbone
     data = one_of(source or chosen.source or chosen.train.source, get_args(DataSource), "source")
@@ -205,12 +215,22 @@ def profile(
     elif train.get("objective") in SCALING:
         recipe = {"corpus": "nli", "batch_size": 64, "learning_rate": 5e-5} | _recipe(ANGLE_RECIPES, network, data)
     settings = {**recipe, **{field: value for field, value in train.items() if value is not None}}
+    step_one = override(chosen.train, backbone=network, source=data, **settings)
+    step_two = override(chosen.step_two, views=views, seed=settings.get("seed"))
     return replace(
         chosen,
-        train=override(chosen.train, backbone=network, source=data, **settings),
-        step_two=override(chosen.step_two, views=views, seed=settings.get("seed")),
+        train=step_one if train.get("batch_size") else _filled(step_one, step_one.sentences),
+        step_two=_filled(step_two, step_one.sentences),
         source=cast(DataSource, data),
     )
+
+
+def _filled(config: Any, sentences: int) -> Any:
+    """The configuration with batches no larger than all sentences of a small trial; says so where they shrink."""
+    if 2 <= sentences < config.batch_size:
+        LOGGER.warning("%d sentences do not fill a batch of %d: one batch of all", sentences, config.batch_size)
+        return replace(config, batch_size=sentences)
+    return config
 
 
 def _recipe(recipes: dict[tuple[str, str | None], dict[str, Any]], network: str, source: str) -> dict[str, Any]:

@@ -3,10 +3,12 @@ import sys
 import threading
 from pathlib import Path
 
+import papermill
 import pytest
 
 from repro.experiments import book, notebook, render
 from repro.experiments.fingerprint import Ledger
+from repro.paths import project_root
 from repro.types import InputError
 
 FRONT = """---
@@ -140,6 +142,36 @@ def test_ipynb_for_plain_papermill_keeps_the_parameters_tag(tmp_path):
         "parameters"
     ]
     assert notebook.parameters_of(target).keys() == notebook.parameters_of(tmp_path / "n.md").keys()
+
+
+def test_folders_given_to_a_page_are_those_of_the_readers_working_folder(tmp_path, monkeypatch):
+    (tmp_path / "models" / "x").mkdir(parents=True)
+    (tmp_path / "bert").mkdir()
+    (tmp_path / "bert" / "config.json").touch()
+    (tmp_path / "sbert").mkdir()
+    monkeypatch.chdir(tmp_path)
+    given = {"backbones": ["models/x", "models/x:1", "bert", "sbert", "org/name", "microworld"], "dim": 8}
+    here = str(tmp_path)
+    expected = [f"{here}/models/x", f"{here}/models/x:1", f"{here}/bert", "sbert", "org/name", "microworld"]
+    assert notebook.from_here(given) == {"backbones": expected, "dim": 8}
+
+
+PAGES = sorted((project_root() / "notebooks").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_plain_papermill_knows_every_parameter_of_every_page_and_its_type(page, tmp_path):
+    target = notebook.to_ipynb(page, tmp_path)
+    declared = notebook.parameters_of(page)
+    seen = papermill.inspect_notebook(str(target))
+    assert list(seen) == list(declared)
+    assert "None" not in {parameter["inferred_type_name"] for parameter in seen.values()}
+    cell = next(filter(notebook._declares, notebook.read(target).cells))
+    values: dict = {}
+    exec(compile(cell.source, "parameters", "exec"), values)
+    assert {name: values[name] for name in declared} == {name: p.default for name, p in declared.items()}
+    again = notebook.parameters_of(target)
+    assert notebook.declarations.validate(again, {name: p.default for name, p in declared.items()})
 
 
 @pytest.fixture

@@ -74,18 +74,19 @@ def test_a_missing_package_says_what_brings_it(monkeypatch):
         load_backbone(MINILM)
 
 
-def test_a_shipped_name_without_weights_says_so(monkeypatch, tmp_path):
-    monkeypatch.setattr(pretrained.paths, "BACKBONES", tmp_path)
-    with pytest.raises(InputError, match="repro-tiny is not in this installation"):
-        locate("repro-tiny")
+def test_only_networks_that_are_there_are_called_shipped():
+    assert {name: Path(locate(name)) for name in SHIPPED} == {
+        folder.name: folder for folder in pretrained.paths.BACKBONES.iterdir() if (folder / "config.json").is_file()
+    }
+    with pytest.raises(InputError, match=r"cannot load backbone 'repro-mini'.*shipped: repro-tiny, all-MiniLM-L6-v2"):
+        load_backbone("repro-mini")
 
 
 def test_what_ships_is_small_and_loads():
-    shipped = [name for name in SHIPPED if (pretrained.paths.BACKBONES / name).is_dir()]
-    assert "repro-tiny" in shipped
-    size = sum(f.stat().st_size for name in shipped for f in Path(locate(name)).rglob("*") if f.is_file())
+    assert "repro-tiny" in SHIPPED
+    size = sum(f.stat().st_size for name in SHIPPED for f in Path(locate(name)).rglob("*") if f.is_file())
     assert size < 16e6
-    for name in shipped:
+    for name in SHIPPED:
         network = load_backbone(name)
         assert network.max_length <= 512 and not network.training
         assert {p.dtype for p in network.parameters()} == {torch.float32}

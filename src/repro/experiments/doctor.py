@@ -30,7 +30,7 @@ def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
         try:
             yield f"backbone {name}: {locate(name)}", False
         except InputError as error:
-            yield f"backbone {name}: {error}", name != "repro-mini"
+            yield f"backbone {name}: {error}", True
     folder = paths.data_folder()
     yield f"REPRO_DATA: {folder or 'not set; the microworld is used'}", False
     store = Store()

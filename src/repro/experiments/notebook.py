@@ -75,9 +75,13 @@ def parameters_of(source: Path | Any) -> dict[str, Parameter]:
     """The parameters a notebook declares in its cell tagged `parameters`: name, type, default and comment."""
     node = read(source) if isinstance(source, Path) else source
     for cell in node.cells:
-        if cell.cell_type == "code" and "parameters" in cell.metadata.get("tags", []):
+        if _declares(cell):
             return declarations.declared_in(cell.source)
     return {}
+
+
+def _declares(cell: Any) -> bool:
+    return cell.cell_type == "code" and "parameters" in cell.metadata.get("tags", [])
 
 
 def validate(source: Path | Any, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,6 +91,21 @@ def validate(source: Path | Any, given: Mapping[str, Any]) -> dict[str, Any]:
         InputError: on an unknown name or a wrong type; the message lists names, types and defaults.
     """
     return declarations.validate(parameters_of(source), given)
+
+
+def from_here(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with paths of the reader's working folder made absolute, since a page runs in the checkout."""
+
+    def absolute(value: Any) -> Any:
+        if isinstance(value, list):
+            return [absolute(item) for item in value]
+        name, colon, blocks = value.partition(":") if isinstance(value, str) else ("", "", "")  # folder:blocks
+        path = Path(name).expanduser()
+        # A bare name may be a system or a set as well: only a folder that holds a network is taken for one.
+        known = path.exists() if os.sep in name else name and (path / "config.json").is_file()
+        return f"{path.resolve()}{colon}{blocks}" if known else value
+
+    return {name: absolute(value) for name, value in values.items()}
 
 
 def default_output(source: Path, given: Mapping[str, Any], root: Path | None = None) -> Path:
@@ -159,6 +178,8 @@ def run(
 def to_ipynb(source: Path, folder: Path) -> Path:
     """Write a text notebook as `.ipynb`, unexecuted, for plain `papermill` and Jupyter."""
     node = read(source)
+    for cell in filter(_declares, node.cells):
+        cell.source = declarations.without_bars(cell.source)
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"{source.stem}.ipynb"
     jupytext.write(node, target, fmt="ipynb")

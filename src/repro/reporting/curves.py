@@ -15,13 +15,14 @@ from repro.reporting.style import (
     KIND_STYLE,
     WIDTH,
     Drawing,
+    NothingToDraw,
     add_legend,
     dim_axis,
+    drawing,
     kind_handles,
     look,
     new_figure,
     series_handles,
-    styled,
 )
 from repro.types import InputError, check_same_length
 
@@ -29,7 +30,7 @@ TITLES = {name: title for title, name in DATASETS.items()}
 Optimal = Mapping[str, int] | Mapping[tuple[str, str], int]
 
 
-@styled()
+@drawing
 def draw_curves_by_dim(
     frame: pd.DataFrame,
     *,
@@ -90,7 +91,7 @@ def draw_curves_by_dim(
     return figure
 
 
-@styled()
+@drawing
 def draw_loss_curve(
     steps: Sequence[int],
     losses: Sequence[float],
@@ -114,7 +115,7 @@ def draw_loss_curve(
         InputError: for no step, or lengths that differ.
     """
     if not len(steps):
-        raise InputError("nothing to draw: no training step was logged")
+        raise NothingToDraw("no training step was logged")
     check_same_length(steps=steps, losses=losses)
     figure, (axes,) = new_figure(height=3.6)
     window = max(1, len(steps) // 20)
@@ -139,7 +140,7 @@ def draw_loss_curve(
     return figure
 
 
-@styled()
+@drawing
 def draw_neighbour_overlap(
     dims: Sequence[int],
     overlap: Sequence[float] | Mapping[str, Sequence[float]],
@@ -160,7 +161,7 @@ def draw_neighbour_overlap(
     """
     ways = dict(overlap) if isinstance(overlap, Mapping) else {"neighbours kept": overlap}
     if not len(dims) or not ways:
-        raise InputError("nothing to draw: no dims or no shares were given")
+        raise NothingToDraw("no dims or no shares were given")
     order = np.argsort(dims)
     x = np.asarray(dims)[order]
     figure, (axes,) = new_figure(height=3.6 if len(ways) > 1 else 3.2)

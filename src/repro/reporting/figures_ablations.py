@@ -5,11 +5,21 @@ from collections.abc import Mapping
 import pandas as pd
 
 from repro.reporting.points import points
-from repro.reporting.style import GREY, KIND_STYLE, WIDTH, Drawing, add_legend, dim_axis, look, new_figure, styled
-from repro.types import InputError
+from repro.reporting.style import (
+    GREY,
+    KIND_STYLE,
+    WIDTH,
+    Drawing,
+    NothingToDraw,
+    add_legend,
+    dim_axis,
+    drawing,
+    look,
+    new_figure,
+)
 
 
-@styled()
+@drawing
 def draw_candidates(frame: pd.DataFrame, *, names: Mapping[str, str]) -> Drawing:
     """Mean score against the number of candidate dims, a panel per stage and a curve per target dim.
 
@@ -22,7 +32,7 @@ def draw_candidates(frame: pd.DataFrame, *, names: Mapping[str, str]) -> Drawing
     """
     rows = frame[frame["method"].isin(list(names)) & frame["setting"].str.startswith("candidates=")]
     if rows.empty:
-        raise InputError("nothing to draw: no rows whose setting is candidates=k")
+        raise NothingToDraw("no rows whose setting is candidates=k")
     rows = rows.assign(candidates=rows["setting"].str.removeprefix("candidates=").astype(int))
     figure, axes = new_figure(1, len(names), height=3.4, sharex=True, sharey=True)
     for panel, (method, title) in zip(axes, names.items(), strict=True):
@@ -38,7 +48,7 @@ def draw_candidates(frame: pd.DataFrame, *, names: Mapping[str, str]) -> Drawing
     return figure
 
 
-@styled()
+@drawing
 def draw_subspace(frame: pd.DataFrame, *, metric: str, ylabel: str) -> Drawing:
     """A measure of the pooler's row space against dim, a curve per activation, with what chance or PCA gives.
 
@@ -52,7 +62,7 @@ def draw_subspace(frame: pd.DataFrame, *, metric: str, ylabel: str) -> Drawing:
     """
     rows = frame[frame["metric"] == metric]
     if rows.empty:
-        raise InputError(f"nothing to draw: no rows of metric {metric!r}")
+        raise NothingToDraw(f"no rows of metric {metric!r}")
     figure, (axes,) = new_figure(height=3.3)
     found = points(rows.assign(kind="live"), ["setting", "method", "dim"])
     for i, (setting, part) in enumerate(found[found["method"] == "trained pooler"].groupby("setting", sort=False)):

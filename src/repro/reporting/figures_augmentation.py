@@ -6,10 +6,10 @@ from matplotlib.ticker import MaxNLocator
 
 from repro.reporting.claims_proposal.augmentation import ORDER, TITLES, in_order
 from repro.reporting.points import checked
-from repro.reporting.style import Drawing, add_legend, look, new_figure, styled
+from repro.reporting.style import Drawing, add_legend, drawing, look, new_figure
 
 
-@styled()
+@drawing
 def draw_augmentations(rows: pd.DataFrame) -> Drawing:
     """Alignment against uniformity, and Spearman on every set with its 95 % interval; seeds are averaged.
 

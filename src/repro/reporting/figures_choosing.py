@@ -13,14 +13,14 @@ from repro.reporting.style import (
     PALETTE,
     WIDTH,
     Drawing,
+    NothingToDraw,
     add_legend,
     dim_axis,
+    drawing,
     look,
     new_figure,
     series_handles,
-    styled,
 )
-from repro.types import InputError
 
 CURVES = {
     "share_kept": ("measured with labels", PALETTE[0], "-"),
@@ -31,7 +31,7 @@ CURVES = {
 """metric to label, colour and line"""
 
 
-@styled()
+@drawing
 def draw_retention(rows: pd.DataFrame, encoder: str, reducer: str, target: float) -> Drawing:
     """Share of the score kept by size with its bound, and what each rule promises without labels; a panel per task.
 
@@ -51,7 +51,7 @@ def draw_retention(rows: pd.DataFrame, encoder: str, reducer: str, target: float
     )
     frame = frame[own & (frame["backbone"] == encoder) & frame["metric"].isin(list(CURVES))]
     if frame.empty:
-        raise InputError(f"nothing to draw: no curves of {encoder} under {reducer}")
+        raise NothingToDraw(f"no curves of {encoder} under {reducer}")
     tasks = list(dict.fromkeys(frame["dataset"]))
     columns = min(2 if len(tasks) <= 4 else 3, len(tasks))
     lines = -(-len(tasks) // columns)
@@ -86,7 +86,7 @@ def draw_retention(rows: pd.DataFrame, encoder: str, reducer: str, target: float
     return figure
 
 
-@styled()
+@drawing
 def draw_answers(
     rows: pd.DataFrame, rules: Sequence[str], reducer: str, target: float, *, kind: str = "live"
 ) -> Drawing:
@@ -105,7 +105,7 @@ def draw_answers(
     frame = checked(rows, ("backbone", "dataset", "dim", "method", "setting", "metric", "value"))
     frame = frame[(frame["metric"] == "answer") & (frame["setting"] == f"{reducer}, task left out, keep {target:g}")]
     if frame.empty:
-        raise InputError(f"nothing to draw: no answers under {reducer} at {target:g}")
+        raise NothingToDraw(f"no answers under {reducer} at {target:g}")
     frame = frame.assign(share=100 * frame["value"] / frame["dim"].astype(float))
     wide = frame.pivot_table(index=["backbone", "dataset"], columns="method", values="share", sort=False).reset_index()
     encoders = list(dict.fromkeys(wide["backbone"]))

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from repro.reporting.points import checked
-from repro.reporting.style import GREY, PALETTE, WIDTH, Drawing, add_legend, dim_axis, look, new_figure, styled
+from repro.reporting.style import GREY, PALETTE, WIDTH, Drawing, add_legend, dim_axis, drawing, look, new_figure
 
 CHI2: Mapping[str, Any] = {"color": PALETTE[1], "linestyle": (0, (5, 2)), "linewidth": 1.5}
 BOUND: Mapping[str, Any] = {"color": PALETTE[3], "linestyle": "-", "linewidth": 1.8}
@@ -19,7 +19,7 @@ HIGHEST = 3.0
 """of the axis of distortions: what lies above is beside the point"""
 
 
-@styled()
+@drawing
 def draw_distortion(rows: pd.DataFrame, theory: pd.DataFrame) -> Drawing:
     """Ratio of squared distances after and before against dim, a panel per encoder and method.
 
@@ -64,7 +64,7 @@ def draw_distortion(rows: pd.DataFrame, theory: pd.DataFrame) -> Drawing:
     return figure
 
 
-@styled()
+@drawing
 def draw_cosine_error(rows: pd.DataFrame) -> Drawing:
     """Root mean square error of cosines, and Spearman kept, against dim; an encoder by colour, PCA by a dotted line.
 

@@ -15,13 +15,14 @@ from repro.reporting.style import (
     GREY,
     WIDTH,
     Drawing,
+    NothingToDraw,
     add_legend,
     dim_axis,
+    drawing,
     kind_handles,
     look,
     new_figure,
     series_handles,
-    styled,
 )
 from repro.types import InputError
 
@@ -30,7 +31,7 @@ METHODS = (*ESE_METHODS, ESE_CODE)
 MOST_PANELS = 12
 
 
-@styled()
+@drawing
 def draw_by_depth(
     frame: pd.DataFrame, *, threshold: Mapping[str, float] | None = None, ylabel: str = "Spearman × 100"
 ) -> Drawing:
@@ -71,7 +72,7 @@ def draw_by_depth(
     return figure
 
 
-@styled()
+@drawing
 def draw_by_size(
     frame: pd.DataFrame, *, layers: Sequence[int] | None = None, kind: str = "live", ylabel: str = "Spearman × 100"
 ) -> Drawing:
@@ -90,7 +91,7 @@ def draw_by_size(
     shown = sorted({int(x) for x in found["layer"] if x > 0} if layers is None else set(layers))
     found = found[found["layer"].isin(shown)]
     if found.empty:
-        raise InputError(f"nothing to draw: no row of layers {list(shown)}")
+        raise NothingToDraw(f"no row of layers {list(shown)}")
     if len(shown) > MOST_PANELS:
         raise InputError(f"{len(shown)} layers do not fit one figure: name at most {MOST_PANELS} of them")
     columns = min(len(shown), 3 if len(shown) > 4 else 2)
@@ -115,7 +116,7 @@ def draw_by_size(
     return figure
 
 
-@styled()
+@drawing
 def draw_compression_sizes(
     frame: pd.DataFrame, *, baselines: Mapping[tuple[str, str], float], ylabel: str = "Spearman × 100"
 ) -> Drawing:
@@ -155,7 +156,7 @@ def draw_compression_sizes(
     return figure
 
 
-@styled()
+@drawing
 def draw_differences(frame: pd.DataFrame, *, xlabel: str, kind: str = "live") -> Drawing:
     """Differences to a default with their intervals, a line per variant, a panel per place (Table 2).
 

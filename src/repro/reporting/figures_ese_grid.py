@@ -7,11 +7,11 @@ import pandas as pd
 
 from repro.reporting.figures_ese import METHODS
 from repro.reporting.points import points
-from repro.reporting.style import WIDTH, Drawing, new_figure, styled, thin
+from repro.reporting.style import WIDTH, Drawing, drawing, new_figure, thin
 from repro.types import InputError
 
 
-@styled()
+@drawing
 def draw_depth_grids(frame: pd.DataFrame, *, kind: str = "live", label: str = "Spearman × 100") -> Drawing:
     """Score of every layer (row) and size (column), a panel per line, all on one scale of colours.
 

@@ -16,14 +16,15 @@ from repro.reporting.style import (
     GREY,
     WIDTH,
     Drawing,
+    NothingToDraw,
     add_legend,
     dim_axis,
+    drawing,
     look,
     new_figure,
     series_handles,
-    styled,
 )
-from repro.types import Array, InputError
+from repro.types import Array
 
 
 class Mapped(Protocol):
@@ -45,7 +46,7 @@ class Mapped(Protocol):
         ...
 
 
-@styled()
+@drawing
 def draw_found(
     frame: pd.DataFrame, *, titles: Mapping[str, str], chance: Mapping[str, float], kind: str = "live"
 ) -> Drawing:
@@ -91,7 +92,7 @@ def draw_found(
     return figure
 
 
-@styled()
+@drawing
 def draw_depth_cost(frame: pd.DataFrame, *, kind: str = "live", ylabel: str = "Spearman × 100") -> Drawing:
     """Quality against the milliseconds it takes, a panel per backbone, every point the layer that is read (Figure 6a).
 
@@ -104,7 +105,7 @@ def draw_depth_cost(frame: pd.DataFrame, *, kind: str = "live", ylabel: str = "S
         InputError: if there is nothing to draw.
     """
     if frame.empty:
-        raise InputError("nothing to draw: no layer was timed and scored")
+        raise NothingToDraw("no layer was timed and scored")
     backbones = list(dict.fromkeys(frame["backbone"]))
     figure, axes = new_figure(1, len(backbones), height=4.0)
     for panel, backbone in zip(axes, backbones, strict=True):
@@ -131,7 +132,7 @@ def draw_depth_cost(frame: pd.DataFrame, *, kind: str = "live", ylabel: str = "S
     return figure
 
 
-@styled()
+@drawing
 def draw_size_cost(frame: pd.DataFrame, *, kind: str = "live") -> Drawing:
     """Milliseconds against size: encoding and search above, search alone below, a column per backbone (Figure 6b).
 
@@ -148,7 +149,7 @@ def draw_size_cost(frame: pd.DataFrame, *, kind: str = "live") -> Drawing:
     titles = {"total_seconds": "encode + search", "search_seconds": "search"}
     drawn = frame[frame["metric"].isin(list(titles))]
     if drawn.empty:
-        raise InputError("nothing to draw: no size was timed")
+        raise NothingToDraw("no size was timed")
     backbones = list(dict.fromkeys(drawn["backbone"]))
     figure, axes = new_figure(len(titles), len(backbones), height=5.4, sharex="col")
     for i, (metric, title) in enumerate(titles.items()):
@@ -179,7 +180,7 @@ def draw_size_cost(frame: pd.DataFrame, *, kind: str = "live") -> Drawing:
     return figure
 
 
-@styled()
+@drawing
 def draw_joint_maps(maps: Sequence[tuple[str, Mapped]], *, dim: int, full: int) -> Drawing:
     """Where every sentence's full embedding and its prefix lie in one map, joined by a line (Figure 7).
 
@@ -192,7 +193,7 @@ def draw_joint_maps(maps: Sequence[tuple[str, Mapped]], *, dim: int, full: int) 
         InputError: if there is no map.
     """
     if not maps:
-        raise InputError("nothing to draw: no map was made")
+        raise NothingToDraw("no map was made")
     columns = min(2, len(maps))
     rows = -(-len(maps) // columns)
     figure, axes = new_figure(rows, columns, height=0.8 + 2.6 * rows)

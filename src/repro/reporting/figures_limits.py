@@ -11,16 +11,16 @@ from repro.reporting.style import (
     Drawing,
     add_legend,
     dim_axis,
+    drawing,
     look,
     new_figure,
     series_handles,
-    styled,
 )
 
 DASHED = (0, (4, 2))
 
 
-@styled()
+@drawing
 def draw_free_limits(rows: pd.DataFrame) -> Drawing:
     """Share of top-2 sets that free embeddings realise by dim; and their smallest margin against documents.
 
@@ -65,7 +65,7 @@ def draw_free_limits(rows: pd.DataFrame) -> Drawing:
     return figure
 
 
-@styled()
+@drawing
 def draw_encoder_limits(rows: pd.DataFrame, chance: float) -> Drawing:
     """Sets realised and recall@2 against the number of leading columns, a line per encoder; seeds are averaged.
 

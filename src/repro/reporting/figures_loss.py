@@ -14,23 +14,23 @@ from repro.reporting.style import (
     GREY,
     WIDTH,
     Drawing,
+    NothingToDraw,
     add_legend,
     dim_axis,
+    drawing,
     kind_handles,
     look,
     new_figure,
     series_handles,
-    styled,
     thin,
 )
-from repro.types import InputError
 
 READOUTS = ("encoder", "pooler")
 PARTS = ("encoder_loss", "pooler_loss")
 TOTAL = "total_loss"
 
 
-@styled()
+@drawing
 def draw_readouts(frame: pd.DataFrame, *, ylabel: str = "Spearman × 100") -> Drawing:
     """Score of the encoder's and of the pooler's output against dim, a panel per network.
 
@@ -60,7 +60,7 @@ def draw_readouts(frame: pd.DataFrame, *, ylabel: str = "Spearman × 100") -> Dr
     return figure
 
 
-@styled()
+@drawing
 def draw_decomposition(frame: pd.DataFrame) -> Drawing:
     """Encoder loss and pooler loss stacked by dim, a panel per network and kind of number (Figure 3c).
 
@@ -107,7 +107,7 @@ def _stack(axes: Axes, of_one: pd.DataFrame, network: str, *, hollow: bool, room
     table = of_one.pivot_table(index="dim", columns="metric", values="value").sort_index()
     lacking = [part for part in PARTS if part not in table or table[part].isna().any()]
     if lacking:
-        raise InputError(f"{network} lacks {lacking[0]} at some dim: a stack needs both parts of every dim")
+        raise NothingToDraw(f"{network} lacks {lacking[0]} at some dim: a stack needs both parts of every dim")
     x = np.arange(len(table))
     encoder, pooler = (table[part].to_numpy() for part in PARTS)
     same_side = encoder * pooler > 0

@@ -5,13 +5,13 @@ from matplotlib.lines import Line2D
 
 from repro.reporting.claims_proposal.microworld import INTRINSIC, NAMES
 from repro.reporting.points import checked, over_seeds
-from repro.reporting.style import GREY, WIDTH, Drawing, add_legend, dim_axis, look, new_figure, series_handles, styled
+from repro.reporting.style import GREY, WIDTH, Drawing, add_legend, dim_axis, drawing, look, new_figure, series_handles
 
 KNOWN = "known"
 LINE = ("method", "setting", "metric")
 
 
-@styled()
+@drawing
 def draw_intrinsic(rows: pd.DataFrame) -> Drawing:
     """Each estimator of intrinsic dimension against the number of factors, a line per embedding; seeds are averaged.
 
@@ -44,7 +44,7 @@ def draw_intrinsic(rows: pd.DataFrame) -> Drawing:
     return figure
 
 
-@styled()
+@drawing
 def draw_share_kept(rows: pd.DataFrame, target: float) -> Drawing:
     """Share of the full-size score by size, a panel per embedding and a line per world, with its lower bound.
 

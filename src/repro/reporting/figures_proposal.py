@@ -12,7 +12,7 @@ from repro.methods import BASELINES, BEST_REDUCED, FULL_SIZE, TRAIN_OR_REDUCE
 from repro.reporting.claims_proposal.train_or_reduce import in_task_order
 from repro.reporting.networks import names
 from repro.reporting.points import checked, points
-from repro.reporting.style import GREY, WIDTH, Drawing, add_legend, dim_axis, look, new_figure, series_handles, styled
+from repro.reporting.style import GREY, WIDTH, Drawing, add_legend, dim_axis, drawing, look, new_figure, series_handles
 
 AXES = {
     "gb_per_million": "GB per million vectors",
@@ -25,7 +25,7 @@ SCORES = {"spearman": "Spearman × 100", "ndcg@10": "nDCG@10 × 100"}
 """metrics of `draw_train_or_reduce`"""
 
 
-@styled()
+@drawing
 def draw_baselines(rows: pd.DataFrame, *, kind: str = "live") -> Drawing:
     """Mean Spearman of every method against memory and against seconds, both on logarithmic axes.
 
@@ -112,7 +112,7 @@ def _top(run: Sequence[float], gap: float) -> float:
     return float(np.mean(run)) + gap * (len(run) - 1) / 2
 
 
-@styled()
+@drawing
 def draw_train_or_reduce(rows: pd.DataFrame, *, kind: str = "live") -> Drawing:
     """Score against dim, a panel per task and a line per method; the full size is a grey line across.
 

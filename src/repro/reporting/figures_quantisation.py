@@ -8,13 +8,13 @@ from matplotlib.lines import Line2D
 
 from repro.reporting.claims_proposal.quantisation import LEVELS, METRICS, best_levels, by_bytes
 from repro.reporting.points import checked
-from repro.reporting.style import GREY, WIDTH, Drawing, add_legend, dim_axis, look, new_figure, series_handles, styled
+from repro.reporting.style import GREY, WIDTH, Drawing, add_legend, dim_axis, drawing, look, new_figure, series_handles
 
 BIT_SEARCHES = ("binary, queries too", "binary, then float")
 DASHED = (0, (4, 2))
 
 
-@styled()
+@drawing
 def draw_bytes(rows: pd.DataFrame, kind: str = "live") -> Drawing:
     """Three scores of one encoder against bytes, each point of the best reducer; and neighbours found by bits alone.
 

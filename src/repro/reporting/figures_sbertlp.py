@@ -13,17 +13,18 @@ from repro.reporting.style import (
     GREY,
     WIDTH,
     Drawing,
+    NothingToDraw,
     add_legend,
     dim_axis,
+    drawing,
     look,
     new_figure,
     series_handles,
-    styled,
 )
-from repro.types import Array, InputError, check_same_length
+from repro.types import Array, check_same_length
 
 
-@styled()
+@drawing
 def draw_gains(frame: pd.DataFrame, *, by: str = "dataset", ylabel: str = "gain, points") -> Drawing:
     """What the mapping adds to its system on every dataset: ours with intervals, the printed one hollow and grey.
 
@@ -36,7 +37,7 @@ def draw_gains(frame: pd.DataFrame, *, by: str = "dataset", ylabel: str = "gain,
         InputError: if there is nothing to draw.
     """
     if frame.empty:
-        raise InputError("nothing to draw: no mapped system was measured")
+        raise NothingToDraw("no mapped system was measured")
     methods, names = list(dict.fromkeys(frame["method"])), list(dict.fromkeys(frame[by]))
     names = [n for n in names if n != AVERAGE] + [n for n in names if n == AVERAGE]
     settings = list(dict.fromkeys(frame.loc[frame["kind"] != "paper", "setting"]))
@@ -62,7 +63,7 @@ def draw_gains(frame: pd.DataFrame, *, by: str = "dataset", ylabel: str = "gain,
     return figure
 
 
-@styled()
+@drawing
 def draw_votes(votes: pd.DataFrame) -> Drawing:
     """Accuracy when a query votes for itself, against 1 − (1 − q)² from its nearest other row.
 
@@ -73,7 +74,7 @@ def draw_votes(votes: pd.DataFrame) -> Drawing:
         InputError: if there is nothing to draw.
     """
     if votes.empty:
-        raise InputError("nothing to draw: no votes were counted")
+        raise NothingToDraw("no votes were counted")
     figure, (axes,) = new_figure(height=4.2)
     two = votes["classes"] == 2
     own = 100 * votes["3-NN with oneself"]
@@ -92,7 +93,7 @@ def draw_votes(votes: pd.DataFrame) -> Drawing:
     return figure
 
 
-@styled()
+@drawing
 def draw_sweep(frame: pd.DataFrame, *, x: str, ylabel: str, marked: tuple[int, int] | None = None) -> Drawing:
     """Score against neighbours or dims, a panel per dataset, a curve for each value of the other; Figures 2 to 5.
 
@@ -107,7 +108,7 @@ def draw_sweep(frame: pd.DataFrame, *, x: str, ylabel: str, marked: tuple[int, i
     """
     mapped = frame.dropna(subset=["neighbours"])
     if mapped.empty:
-        raise InputError("nothing to draw: no score of the mapping")
+        raise NothingToDraw("no score of the mapping")
     names, other = list(dict.fromkeys(mapped["dataset"])), "dim" if x == "neighbours" else "neighbours"
     series = sorted(mapped[other].astype(int).unique())
     columns = min(2, len(names))
@@ -135,7 +136,7 @@ def draw_sweep(frame: pd.DataFrame, *, x: str, ylabel: str, marked: tuple[int, i
     return figure
 
 
-@styled()
+@drawing
 def draw_turned(before: Array, after: Array, gold: Array, *, marked: Sequence[int] = ()) -> Drawing:
     """Cosine of every pair before and after the mapping, in three classes of gold score.
 

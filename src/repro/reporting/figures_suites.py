@@ -10,13 +10,13 @@ from repro.reporting.style import (
     Drawing,
     add_legend,
     dim_axis,
+    drawing,
     new_figure,
     series_handles,
-    styled,
 )
 
 
-@styled()
+@drawing
 def draw_methods(frame: pd.DataFrame, *, series: str = "line", ylabel: str, floor: float | None = None) -> Drawing:
     """Score against dim of every method, a panel each for paper, recorded and live: levels differ, order is compared.
 

@@ -16,10 +16,10 @@ from repro.reporting.style import (
     Drawing,
     add_legend,
     dim_axis,
+    drawing,
     look,
     new_figure,
     series_handles,
-    styled,
 )
 
 CURVES: Mapping[str, Mapping[str, Any]] = {
@@ -53,7 +53,7 @@ LOG_FROM = 30.0
 """largest over smallest value from which on a panel has a logarithmic axis"""
 
 
-@styled()
+@drawing
 def draw_info_nce(rows: pd.DataFrame) -> Drawing:
     """InfoNCE of aligned points against dim on a logarithmic scale, a panel per temperature and batch.
 
@@ -88,7 +88,7 @@ def draw_info_nce(rows: pd.DataFrame) -> Drawing:
     return figure
 
 
-@styled()
+@drawing
 def draw_geometry(rows: pd.DataFrame) -> Drawing:
     """Alignment, uniformity, InfoNCE and filled dimensions of trained encoders against dim, theory beside them.
 

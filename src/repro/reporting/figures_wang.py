@@ -17,12 +17,13 @@ from repro.reporting.style import (
     KIND_STYLE,
     WIDTH,
     Drawing,
+    NothingToDraw,
     add_legend,
     dim_axis,
+    drawing,
     look,
     new_figure,
     series_handles,
-    styled,
     thin,
 )
 from repro.rows import recorded_rows
@@ -32,7 +33,7 @@ NAMES = tuple(STAGE_NAMES.values())
 Pair = tuple[int, int]
 
 
-@styled()
+@drawing
 def draw_two_step(frame: pd.DataFrame, *, stages: Sequence[str], names: Sequence[str] = NAMES) -> Drawing:
     """Table 1 as a figure: scores of the three stages by dim, and beside them what each step gained.
 
@@ -76,7 +77,7 @@ def draw_two_step(frame: pd.DataFrame, *, stages: Sequence[str], names: Sequence
     return figure
 
 
-@styled()
+@drawing
 def draw_grid(
     matrix: pd.DataFrame,
     *,
@@ -96,7 +97,7 @@ def draw_grid(
         InputError: for an empty matrix.
     """
     if matrix.empty or matrix.isna().all(axis=None):
-        raise InputError("nothing to draw: the matrix of encoders and poolers is empty")
+        raise NothingToDraw("the matrix of encoders and poolers is empty")
     values = matrix.to_numpy(dtype=float) * 100
     encoders, poolers = [int(d) for d in matrix.index], [int(d) for d in matrix.columns]
     if oracle is None:
@@ -127,7 +128,7 @@ def draw_grid(
     return figure
 
 
-@styled()
+@drawing
 def draw_readme_figure() -> Drawing:
     """The README's figure: the three stages of Table 1 against dim, as printed and, where recorded, as measured."""
     printed = paper_values("wang2023", "table1")

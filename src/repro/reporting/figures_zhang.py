@@ -11,20 +11,20 @@ from repro.reporting.style import (
     GREY,
     WIDTH,
     Drawing,
+    NothingToDraw,
     add_legend,
     dim_axis,
+    drawing,
     look,
     new_figure,
     series_handles,
-    styled,
 )
-from repro.types import InputError
 
 METHODS = (*ZHANG_METHODS, TRUNCATE)
 """every method keeps its colour, whichever are drawn"""
 
 
-@styled()
+@drawing
 def draw_reduced(
     frame: pd.DataFrame, *, ylabel: str, kind: str = "live", tolerance: float = 1.0, floor: float | None = None
 ) -> Drawing:
@@ -53,7 +53,7 @@ def draw_reduced(
     for row, encoder in enumerate(encoders):
         whole = frame[(frame["backbone"] == encoder) & (frame["method"] == FULL_SIZE)]
         if whole.empty:
-            raise InputError(f"{encoder!r} has no score at full size to compare with")
+            raise NothingToDraw(f"{encoder!r} has no score at full size to compare with")
         full, score = int(whole["dim"].max()), 100 * float(whole["value"].mean())
         for column, setting in enumerate(settings):
             panel = axes[row * len(settings) + column]
@@ -81,7 +81,7 @@ def draw_reduced(
     return figure
 
 
-@styled()
+@drawing
 def draw_seconds(frame: pd.DataFrame) -> Drawing:
     """Times of PCA on a log axis, a panel per operation: the printed ones hollow, ours filled.
 
@@ -92,7 +92,7 @@ def draw_seconds(frame: pd.DataFrame) -> Drawing:
         InputError: if there is nothing to draw.
     """
     if frame.empty:
-        raise InputError("nothing to draw: no ratios were given")
+        raise NothingToDraw("no ratios were given")
     operations, series = list(dict.fromkeys(frame["operation"])), list(dict.fromkeys(frame["series"]))
     methods = list(dict.fromkeys(frame["method"]))
     figure, axes = new_figure(1, len(operations), height=3.8, sharey=True)

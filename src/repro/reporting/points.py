@@ -1,10 +1,11 @@
 """From rows to the points of a figure: one per kind, series and dim, with seeds averaged and a band around them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
-from repro.reporting.style import KINDS
+from repro.reporting.style import KINDS, NothingToDraw
 from repro.types import InputError, one_of
 
 POINT = ("value", "low", "high")
@@ -25,7 +26,7 @@ def points(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """
     frame = checked(frame, ("kind", *by, "value")).dropna(subset=["value", *by])
     if frame.empty:
-        raise InputError(f"nothing to draw: every row lacks a value or one of {', '.join(by)}")
+        raise NothingToDraw(f"every row lacks a value or one of {', '.join(by)}")
     keys = ["kind", *by]
     for bound in ("ci_low", "ci_high"):
         if bound not in frame:
@@ -55,6 +56,12 @@ def over_seeds(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return rows.groupby(list(by), sort=False, dropna=False)[numbers].mean().reset_index()
 
 
+def in_order(lines: Sequence[Mapping[str, object]], by: str | list[str], **order: Any) -> pd.DataFrame:
+    """Lines as a table sorted by some columns; without a line, a table without columns, which has no order."""
+    table = pd.DataFrame(lines)
+    return table.sort_values(by, ignore_index=True, kind="stable", **order) if len(table) else table
+
+
 def checked(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """A copy of a frame that has rows, the columns asked for and known kinds.
 
@@ -62,7 +69,7 @@ def checked(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
         InputError: if it has not.
     """
     if frame.empty:
-        raise InputError("nothing to draw: the frame has no rows")
+        raise NothingToDraw("the frame has no rows")
     missing = [column for column in columns if column not in frame.columns]
     if missing:
         raise InputError(f"the frame lacks the column {missing[0]!r}: figures need {', '.join(columns)}")

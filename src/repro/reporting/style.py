@@ -8,10 +8,11 @@ where the style sheet lifts it further.
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from html import escape
 from io import BytesIO, StringIO
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ParamSpec
 
 import matplotlib as mpl
 from cycler import cycler
@@ -19,6 +20,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
+
+from repro.reporting.shown import nothing
+from repro.types import InputError
+
+P = ParamSpec("P")
 
 GREY = "#72777f"
 PALETTE = ("#2b7bba", "#c8553d", "#1b8f6f", "#b5679a", "#b07d00", "#3f97cf")
@@ -110,18 +116,57 @@ class Drawing(Figure):
             self.draw_without_rendering()
             self.set_layout_engine("none")
 
-    def _repr_svg_(self) -> str:
+    def _repr_svg_(self) -> str | None:
         return self.svg()
 
-    def _repr_png_(self) -> bytes:
+    def _repr_png_(self) -> bytes | None:
         return self.png()
+
+
+class NothingToDraw(InputError):
+    """Rows that hold no point of a figure; its message says what they lack."""
+
+
+class Blank(Drawing):
+    """The sentence that stands in place of a figure without a point."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__()
+        self._said = nothing(reason)
+        self.alt = self._said.markdown
+
+    def _repr_svg_(self) -> None:
+        return None
+
+    def _repr_png_(self) -> None:
+        return None
+
+    def _repr_html_(self) -> str:
+        return self._said.html
+
+    def _repr_markdown_(self) -> str:
+        return self._said.markdown
 
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """The book's look for a `with` block; as a decorator, for a function that draws."""
+    """The book's look for a `with` block."""
     with mpl.rc_context(dict(STYLE)):
         yield
+
+
+def drawing(draw: Callable[P, Drawing]) -> Callable[P, Drawing]:
+    """Give a function that draws the book's look; where it finds nothing to draw, its figure says so."""
+
+    @wraps(draw)
+    def draw_or_say(*args: P.args, **options: P.kwargs) -> Drawing:
+        try:
+            with styled():
+                return draw(*args, **options)
+        except NothingToDraw as error:
+            return Blank(str(error))
+
+    return draw_or_say
 
 
 def new_figure(rows: int = 1, columns: int = 1, *, height: float = 3.6, **subplots: Any) -> tuple[Drawing, list[Axes]]:

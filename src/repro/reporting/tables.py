@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -10,8 +9,9 @@ import pandas as pd
 
 from repro.reporting.compare import KINDS, source_of
 from repro.reporting.networks import networks_line
+from repro.reporting.shown import Shown, nothing
 from repro.reporting.verdict import MEANING, OUTCOMES
-from repro.types import InputError, one_of
+from repro.types import one_of
 
 MISSING = "–"
 NUMBER = re.compile(r"–|[-−]?[\d.,]+( ± [\d.]+)?( \[[^]]*\]| \(\d+ seeds?\))?")
@@ -20,28 +20,8 @@ PROSE = 40
 """characters from which a cell is read as a sentence and given room"""
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A piece of a page, as HTML for the browser and as Markdown for print."""
-
-    html: str
-    markdown: str
-
-    def _repr_html_(self) -> str:
-        return self.html
-
-    def _repr_markdown_(self) -> str:
-        return self.markdown
-
-
 def to_myst(frame: pd.DataFrame, *, digits: int = 2) -> str:
-    """A Markdown table; a missing value is an en dash, numbers align right.
-
-    Raises:
-        InputError: for a frame without columns.
-    """
-    if not len(frame.columns):
-        raise InputError("a table needs at least one column")
+    """A Markdown table; a missing value is an en dash, numbers align right."""
     numeric = [pd.api.types.is_numeric_dtype(frame[column]) for column in frame]
     lines = [_line(str(c) for c in frame), _line("---:" if n else ":---" for n in numeric)]
     for row in frame.itertuples(index=False):
@@ -58,6 +38,8 @@ def show(frame: pd.DataFrame, *, digits: int = 2, caption: str = "", labels: Map
         caption: a line above the table.
         labels: other headings for some columns.
     """
+    if frame.empty:
+        return nothing(caption)
     titles = [str((labels or {}).get(column, column)) for column in frame]
     head = "".join(f"<th>{_pill(c, t)}</th>" for c, t in zip(frame, titles, strict=True))
     body = "".join(
@@ -121,13 +103,9 @@ def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
 
 
 def verdict_table(verdicts: pd.DataFrame, statements: Mapping[str, str] | None = None) -> Shown:
-    """Claims with what was measured, its interval and the computed verdict; the rules' meaning below.
-
-    Raises:
-        InputError: for an empty frame: a page without a verdict is a defect.
-    """
+    """Claims with what was measured, its interval and the computed verdict; the rules' meaning below."""
     if verdicts.empty:
-        raise InputError("no verdicts to show: a page must judge at least one claim")
+        return nothing("no claim can be judged from these rows")
     shown = pd.DataFrame(
         {
             "claim": verdicts["claim_id"],

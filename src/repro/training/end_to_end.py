@@ -74,7 +74,10 @@ def count_steps(config: TrainConfig | StepTwoConfig, n: int, what: str = "senten
     """
     steps = round(config.epochs * (n // config.batch_size))
     if steps < 1:
-        raise InputError(f"{n} {what} do not fill one batch of {config.batch_size} in {config.epochs} epochs")
+        raise InputError(
+            f"{n} {what} do not fill one batch of {config.batch_size} in {config.epochs:g} epochs: give more "
+            "`sentences`, a smaller `batch_size` or more `epochs`"
+        )
     return steps
 
 

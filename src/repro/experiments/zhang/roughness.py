@@ -14,7 +14,6 @@ from repro.experiments.zhang.tasks import Task
 from repro.methods import ZHANG_METHODS
 from repro.rows import make_rows
 from repro.store import Store
-from repro.types import InputError
 
 AUTOENCODER = "Autoencoder"
 
@@ -29,7 +28,8 @@ def roughness_rows(
 ) -> pd.DataFrame:
     """Roughness of every method per encoder and setting, and the autoencoder's lead over the roughest of the others.
 
-    Sizes are those that every method has. A lead is read on resamples of the test items that all methods share; the
+    Sizes are those that every method has; where these are fewer than three there is nothing to compare, and no row. A
+    lead is read on resamples of the test items that all methods share; the
     roughest of the others is chosen anew in each.
 
     Args:
@@ -38,9 +38,6 @@ def roughness_rows(
         store: where fitted probes are kept.
         protocol: classifier protocol.
         shared: columns common to all rows; `seed` is also that of folds and bootstrap.
-
-    Raises:
-        InputError: for fewer than three sizes that all methods share.
     """
     seed = int(shared["seed"])
     groups = dict.fromkeys((line.backbone, line.setting) for line in lines if line.setting and "," not in line.setting)
@@ -51,7 +48,7 @@ def roughness_rows(
         by = {m: at for m, at in by.items() if at}
         dims = sorted(set.intersection(*(set(at) for at in by.values()))) if by else []
         if len(dims) < 3:
-            raise InputError(f"{len(dims)} sizes in {setting}: roughness needs at least 3 that all methods have")
+            continue
         items = [
             stored_classification(by[m][d].table, task.name, task.judged, store, protocol=protocol, seed=seed).items
             for m in by for d in dims

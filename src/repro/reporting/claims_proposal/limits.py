@@ -2,6 +2,8 @@
 
 import pandas as pd
 
+from repro.reporting.points import in_order
+
 
 def limit_table(rows: pd.DataFrame, margin: float) -> pd.DataFrame:
     """A line per number of documents: the smallest dim that suffices in principle, by descent, and with a margin.
@@ -21,7 +23,7 @@ def limit_table(rows: pd.DataFrame, margin: float) -> pd.DataFrame:
                 "margin of the curve, 4 dims": f"{curve['margin'].iloc[0]:.2g}",
             }
         )
-    table = pd.DataFrame(lines).sort_values("documents", ignore_index=True)
+    table = in_order(lines, "documents")
     whole = [name for name in table if "margin of" not in str(name) or "with" in str(name)]
     return table.astype(dict.fromkeys(whole, "Int64"))
 

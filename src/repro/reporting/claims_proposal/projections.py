@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from repro.evaluation.stats import seed_half_width
+from repro.reporting.points import in_order
 from repro.reporting.verdict import Measurement
 from repro.theory import jl_dim
 
@@ -68,7 +69,7 @@ def score_table(rows: pd.DataFrame) -> pd.DataFrame:
             values = 100 * of_one["value"]
             line[str(method)] = f"{values.mean():.2f}" + (f" ± {values.std():.2f}" if len(values) > 1 else "")
         lines.append(line)
-    return pd.DataFrame(lines).sort_values(["encoder", "dim"], ascending=[True, False], ignore_index=True)
+    return in_order(lines, ["encoder", "dim"], ascending=[True, False])
 
 
 def _facts(rows: pd.DataFrame, metric: str) -> dict[str, float]:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from repro.reporting.points import in_order
+
 METRICS = {"spearman": "STS-B, Spearman", "ndcg@10": "retrieval, nDCG@10", "neighbours_kept": "ten neighbours kept"}
 """what tables and figures call them; all ×100"""
 LEVELS = ("float32", "float16", "int8", "int4", "binary")
@@ -39,7 +41,7 @@ def best_ways(rows: pd.DataFrame) -> pd.DataFrame:
                 share = 100 * top["value"] / full[backbone, metric]
                 line[words] = f"{top['method']} × {top['dim']}, {top['reducer']}: {share:.0f} %"
         lines.append(line)
-    return pd.DataFrame(lines).sort_values(["encoder", "bytes"], ignore_index=True, kind="stable")
+    return in_order(lines, ["encoder", "bytes"])
 
 
 def wins(rows: pd.DataFrame) -> pd.DataFrame:
@@ -81,9 +83,8 @@ def equal_bytes(rows: pd.DataFrame) -> pd.DataFrame:
              "cannot be told": len(group) - better - worse, "more bits better": worse,
              "median difference, points": float(100 * group["value"].median())}
         )  # fmt: skip
-    table = pd.DataFrame(lines)
     order = {level: i for i, level in enumerate(LEVELS)}
-    return table.sort_values(["fewer bits", "more bits"], key=lambda c: c.map(order), ignore_index=True)
+    return in_order(lines, ["fewer bits", "more bits"], key=lambda c: c.map(order))
 
 
 def sentences(rows: pd.DataFrame, kind: str = "live") -> Iterator[str]:
@@ -93,8 +94,9 @@ def sentences(rows: pd.DataFrame, kind: str = "live") -> Iterator[str]:
     if cases:
         said = ", ".join(f"{line.level} {line.best}" for line in counted.itertuples() if line.best)
         yield f"{kind}: best way to spend a budget, in {cases} cases of encoder, score and bytes: {said}."
-    table = equal_bytes(rows)
-    for line in table[table["more bits"] == "float32"].to_dict("records"):
+    for line in equal_bytes(rows).to_dict("records"):
+        if line["more bits"] != "float32":
+            continue
         yield (
             f"{kind}: {line['fewer bits']} against float32 at equal bytes: better in {line['fewer bits better']} of "
             f"{line['compared']}, worse in {line['more bits better']}, not to be told in {line['cannot be told']}."
@@ -113,4 +115,4 @@ def time_table(rows: pd.DataFrame) -> pd.DataFrame:
              "ms a query": 1000 * float(of.loc["search_seconds", "value"]),
              "× float32, full size": f"{ratio['value']:.2f} [{ratio['ci_low']:.2f}, {ratio['ci_high']:.2f}]"}
         )  # fmt: skip
-    return pd.DataFrame(lines).sort_values("at", key=lambda c: c != "full size", ignore_index=True, kind="stable")
+    return in_order(lines, "at", key=lambda c: c != "full size")
