@@ -198,14 +198,18 @@ def test_poolers_chosen_on_other_pairs_are_other_poolers(sweep, store, sets):
     assert any(first.runs[d]["dev_before"] != other.runs[d]["dev_before"] for d in DIMS)
 
 
-@pytest.mark.parametrize("select_by", ["encoder", "pooler_max", "pair"])
+@pytest.mark.parametrize("select_by", ["encoder", "pooler_max", "pair", "oracle"])
 def test_opt_follows_the_rule(select_by, sweep, store, sets):
-    trained = wang.train_two_step(sweep, sets["dev"], STEP_TWO, store, select_by=select_by)
-    dev = sets["dev"]
+    dev, test = sets["dev"], sets["test"]
+    # an oracle of another mind than dev: the order of its scores is turned round
+    oracle = replace(test, scores=5 - test.scores) if select_by == "oracle" else None
+    trained = wang.train_two_step(sweep, dev, STEP_TWO, store, select_by=select_by, oracle=oracle)
     for d in DIMS:
-        read = {"encoder": None, "pooler_max": max(DIMS), "pair": d}[select_by]
-        scores = {i: spearman_of(sweep.embeddings(i, read), dev) for i in DIMS}
+        read = {"encoder": None, "pooler_max": max(DIMS)}.get(select_by, d)
+        scores = {i: spearman_of(sweep.embeddings(i, read), oracle or dev) for i in DIMS}
         assert trained.opt[d] == max(DIMS, key=lambda i: (scores[i], i))
+        before = spearman_of(sweep.embeddings(trained.opt[d], d), dev)  # step 2 is stopped on dev always
+        assert trained.runs[d]["dev_before"] == pytest.approx(before, abs=1e-6)
 
 
 def test_the_diagonal_of_the_grid_is_end_to_end(sweep, sets):

@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from repro.config import TrainConfig
+from repro.losses import info_nce
 from repro.models import SentenceEncoder
 from repro.training import end_to_end
 from repro.training.contrastive import train_contrastive, two_views
-from repro.training.end_to_end import own_share
+from repro.training.end_to_end import batches, own_share
 from repro.types import InputError
 
 
@@ -55,6 +56,17 @@ def test_training_lowers_the_loss_and_counts_its_steps(config, sentences):
     assert len(losses) == 24
     assert np.mean(losses[-6:]) < np.mean(losses[:6])
     assert len(train(replace(config, epochs=0.5), sentences[:96]).history.losses) == 3
+
+
+@pytest.mark.parametrize("temperature", [0.05, 0.5])
+def test_the_first_loss_is_that_of_the_untrained_embeddings(config, sentences, temperature):
+    """Without dropout both views are what `encode` gives."""
+    config = replace(config, dropout=0.0, temperature=temperature, epochs=1 / 6)
+    texts = [sentences[i] for i in batches(config, 96)(0)]
+    z = torch.from_numpy(SentenceEncoder.load(config.backbone, dim=8).encode(texts))
+    equal = torch.tensor([[a == b for b in texts] for a in texts])
+    expected = info_nce(z, z, temperature=temperature, mask=equal).item()
+    assert train(config, sentences[:96]).history.losses == [pytest.approx(expected, rel=1e-4)]
 
 
 def test_the_score_before_is_the_untrained_encoders(config, tiny, sentences):

@@ -6,6 +6,7 @@ import torch
 
 from repro.data.sets import LabelledPairs
 from repro.models.static import Vocabulary
+from repro.seeding import make_rng
 from repro.training.infersent import InferSentConfig, pair_features, train_infersent
 from repro.types import InputError
 
@@ -51,6 +52,17 @@ def test_the_rate_decays_and_shrinks_where_the_held_out_accuracy_falls(pairs, ta
     assert history.rates[-1] < 0.3 * 0.9 ** (len(history.rates) - 1)  # it did shrink
     early = replace(config, smallest_rate=0.25)
     assert len(train_infersent(pairs, table, early, progress=False)[1].rates) < len(history.rates)
+
+
+def test_held_out_labels_teach_nothing(pairs, table):
+    held_out = make_rng(0, "infersent dev").permutation(600)[:60]
+    labels = pairs.labels.copy()
+    labels[held_out] = np.roll(labels[held_out], 1)
+    given, turned = (
+        train_infersent(replace(pairs, labels=y), table, replace(SMALL, epochs=1), progress=False)[1]
+        for y in (pairs.labels, labels)
+    )
+    assert given.losses == turned.losses and given.accuracies != turned.accuracies
 
 
 def test_the_weights_of_the_best_epoch_are_kept(pairs, table):

@@ -107,6 +107,17 @@ def test_same_seed_same_bytes_whatever_the_global_stream():
     assert bytes_of(other) != bytes_of(first)
 
 
+def test_every_step_draws_its_own_dropout():
+    module, drawn = nn.Linear(1, 1), []
+
+    def loss_at(step):
+        drawn.append(tuple(torch.rand(3).tolist()))
+        return module.weight.square().sum()
+
+    train(module, loss_at, LoopConfig(steps=6), progress=False)
+    assert len(set(drawn)) == 6
+
+
 @pytest.mark.parametrize("killed_at", [3, 5, 8, 13, 19])
 def test_a_killed_run_resumes_to_the_same_bytes(killed_at, tmp_path):
     whole, expected = run()

@@ -119,6 +119,17 @@ def test_step_two_learns_and_the_dev_score_picks_the_rate(frozen, pairs):
     assert run.dev_by_rate[run.learning_rate] == max(run.dev_by_rate.values()) == run.dev_after
 
 
+def test_the_two_sides_of_a_pair_see_different_dropout(frozen, pairs):
+    encoder, (first, second) = frozen
+    one_step = replace(STEP_TWO, learning_rates=(1e-2,), epochs=1 / 6)
+    later = iter(range(1000))
+    found = {
+        bytes_of(step_two((encoder, np.stack(views)), pairs, lambda pooler: float(next(later)), one_step).pooler)
+        for views in ((first, second), (first, first), (second, second))
+    }
+    assert len(found) == 3
+
+
 def test_a_random_start_is_another_start(frozen, pairs):
     later = iter(range(1000))
     current = step_two(frozen, pairs, lambda pooler: float(next(later)))

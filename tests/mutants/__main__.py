@@ -1,0 +1,292 @@
+"""Mutation testing: would the tests notice what a scientist gets wrong?  `make mutants`
+
+`mutations.toml` lists one-line mistakes: a temperature that is ignored, n for n − 1, dev for test. Each is made in a
+copy of the checkout, and the tests named beside it must then fail. Every selection of tests runs unchanged first: a
+test that fails anyway notices nothing. One warm process imports torch and its like once and forks for each mistake;
+only the package, from the copy, is imported anew.
+"""
+
+import argparse
+import compileall
+import contextlib
+import importlib
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import tomllib
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from py_compile import PycInvalidationMode
+
+ROOT = Path(__file__).resolve().parents[2]
+LIST = Path(__file__).with_name("mutations.toml")
+PASS = 0.95
+LIMIT, SLOWER = 60.0, 6.0
+"""a mistake may take so many seconds, or so many times what the tests take without it, before it counts as noticed"""
+WARM = (
+    "numpy", "scipy.stats", "scipy.sparse.linalg", "pandas", "pyarrow.parquet", "matplotlib.pyplot",
+    "sklearn.linear_model", "sklearn.neighbors", "sklearn.cluster", "sklearn.decomposition", "sklearn.manifold",
+    "torch", "transformers", "transformers.models.bert.modeling_bert", "accelerate", "safetensors.torch", "tokenizers",
+    "peft", "tyro", "filelock", "hypothesis", "pytest",
+)  # fmt: skip
+SETTINGS = {
+    "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false",
+    "PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "agg", "CUDA_VISIBLE_DEVICES": "",
+}  # fmt: skip
+
+
+class ListError(Exception):
+    """The list of mistakes does not fit the package any more."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One mistake: what it means, the text of a line before and after, and the tests that should notice."""
+
+    area: str
+    file: str
+    means: str
+    before: str
+    after: str
+    tests: str
+
+    def of(self, source: str) -> str:
+        """The file with the mistake in it."""
+        found = source.count(self.before)
+        if found != 1 or self.before == self.after:
+            what = f"{found} times: expected once" if found != 1 else "with nothing changed after it"
+            raise ListError(f"{self.file}, {self.means!r}: the list has the text\n    {self.before}\n{what}")
+        changed = source.replace(self.before, self.after)
+        try:
+            compile(changed, self.file, "exec")
+        except SyntaxError as error:
+            raise ListError(f"{self.file}, {self.means!r}: no Python after the change ({error})") from None
+        return changed
+
+
+@dataclass
+class Run:
+    """One run of tests in a child of its own."""
+
+    folder: Path
+    pid: int
+    began: float
+    limit: float
+    cpu: float = 0.0
+    """seconds of processor time, which do not depend on who else is busy"""
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log"
+
+    def outcome(self) -> tuple[str, str] | None:
+        """None while it runs; then survived, killed, crashed, timed out or broken, and which test said so."""
+        pid, status, used = os.wait4(self.pid, os.WNOHANG)
+        if not pid and time.monotonic() - self.began < self.limit:
+            return None
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)  # what it started and left behind
+        if not pid:
+            os.waitpid(self.pid, 0)
+            return "timed out", f"after {self.limit:.0f} s"
+        self.cpu = used.ru_utime + used.ru_stime
+        if os.WIFSIGNALED(status):
+            return "crashed", f"by signal {os.WTERMSIG(status)}"
+        failed = re.search(r"^(?:FAILED|ERROR) (\S+::\S+)", self.log.read_text(errors="replace"), re.MULTILINE)
+        code = os.waitstatus_to_exitcode(status)
+        if code == 0:
+            return "survived", ""
+        return ("killed", failed[1]) if code == 1 and failed else ("broken", f"pytest ended with {code}")
+
+
+def read_list(text: str) -> list[Mutant]:
+    """The mistakes, in the order of the list."""
+    return [
+        Mutant(part["area"], file, means, before, after, own[0] if own else part["tests"])
+        for file, part in tomllib.loads(text).items()
+        for means, before, after, *own in part["mutants"]
+    ]
+
+
+def check(mutants: list[Mutant], src: Path) -> None:
+    """Refuse a list of which a line has gone, or that says one thing twice."""
+    complaints = []
+    for mutant in mutants:
+        path = src / "repro" / mutant.file
+        try:
+            if not path.is_file():
+                raise ListError(f"{mutant.file}, {mutant.means!r}: there is no such file")
+            mutant.of(path.read_text(encoding="utf-8"))
+        except ListError as error:
+            complaints.append(str(error))
+    twice = [key for key, n in Counter((m.file, m.before, m.after) for m in mutants).items() if n > 1]
+    complaints += [f"{file}: listed twice\n    {before}" for file, before, _ in twice]
+    if complaints:
+        raise ListError("\n".join([*complaints, f"mend {LIST.relative_to(ROOT)}: name each mistake where it now is"]))
+
+
+def copy_checkout(folder: Path) -> Path:
+    """What tests need, with bytecode that is valid for a source by its content, not by its date."""
+    folder.mkdir()
+    for path in ROOT.iterdir():
+        if path.is_file() and path.stat().st_size < 2**20:
+            shutil.copy(path, folder)
+        elif path.is_dir() and not path.name.startswith((".", "_build")) and path.name != "runs":
+            shutil.copytree(path, folder / path.name, ignore=shutil.ignore_patterns("__pycache__"))
+    compileall.compile_dir(folder / "src", quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
+    return folder
+
+
+def start(folder: Path, tests: str, limit: float) -> Run:
+    """Run tests in a fork of this warm process, with the package of that folder."""
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid:
+        return Run(folder, pid, time.monotonic(), limit)
+    code = 3
+    try:
+        os.setsid()
+        os.chdir(folder)
+        with open("log", "wb") as log:
+            os.dup2(log.fileno(), 1)
+            os.dup2(log.fileno(), 2)
+        os.environ["PYTHONPATH"] = f"{folder}/src"
+        sys.path.insert(0, f"{folder}/src")
+        import pytest
+
+        options = ["-x", "-n", "0", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--durations=0"]
+        options += ["--hypothesis-profile=mutants", f"--basetemp={folder}/tmp", *shlex.split(tests)]
+        code = int(pytest.main(options))
+        if not str(sys.modules["repro"].__file__).startswith(str(folder)):
+            code = 4
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
+
+
+def warm_up() -> None:
+    """Import what takes seconds, and nothing of the package."""
+    sys.dont_write_bytecode = True
+    for name in WARM:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            say(f"{name} is not here: the tests that need it will import nothing of it")
+    from hypothesis import settings
+
+    settings.register_profile("mutants", database=None, deadline=None)
+    assert "repro" not in sys.modules and threading.active_count() == 1, "only a process of one thread may fork"
+
+
+def run_all(jobs: list[tuple[str, Mutant | None, float]], folders: list[Path], report) -> None:
+    """Run (tests, mutant or None, limit) over the folders, as many at a time, and report each outcome."""
+    waiting, running, free = list(reversed(jobs)), [], list(folders)
+    while waiting or running:
+        while waiting and free:
+            tests, mutant, limit = waiting.pop()
+            folder = free.pop()
+            path, source = None, ""
+            if mutant:
+                path = folder / "src" / "repro" / mutant.file
+                source = path.read_text(encoding="utf-8")
+                path.write_text(mutant.of(source), encoding="utf-8")
+            running.append((start(folder, tests, limit), tests, mutant, path, source))
+        time.sleep(0.02)
+        for entry in list(running):
+            run, tests, mutant, path, source = entry
+            outcome = run.outcome()
+            if outcome is None:
+                continue
+            running.remove(entry)
+            free.append(run.folder)
+            if path:
+                path.write_text(source, encoding="utf-8")
+            report(tests, mutant, *outcome, time.monotonic() - run.began, run)
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def tail(log: Path) -> str:
+    return "".join(f"    {line}\n" for line in log.read_text(errors="replace").splitlines()[-30:])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make mutants", description=__doc__.split("\n")[0])
+    parser.add_argument("--only", default="", help="mistakes whose area, file or meaning holds this text")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--check", action="store_true", help="only see whether the list fits the package")
+    given = parser.parse_args()
+    mutants = read_list(LIST.read_text(encoding="utf-8"))
+    try:
+        check(mutants, ROOT / "src")
+    except ListError as error:
+        say(f"The list of mistakes does not fit the package:\n{error}")
+        return 1
+    mutants = [m for m in mutants if given.only in f"{m.area} {m.file} {m.means}"]
+    say(f"{len(mutants)} mistakes, {len({m.tests for m in mutants})} selections of tests")
+    if given.check or not mutants:
+        return 0
+    began = time.monotonic()
+    warm_up()
+    took: dict[str, float] = {}
+    lost: list[str] = []
+    found: list[tuple[Mutant, str]] = []
+
+    def unchanged(tests: str, _: object, outcome: str, by: str, seconds: float, run: Run) -> None:
+        took[tests] = seconds
+        say(f"{outcome:9} {tests} ({run.cpu:.1f} s)")
+        if outcome != "survived":
+            lost.append(f"{tests}: {outcome} {by} with nothing changed\n{tail(run.log)}")
+
+    def changed(tests: str, mutant: Mutant, outcome: str, by: str, seconds: float, run: Run) -> None:
+        found.append((mutant, outcome))
+        say(f"{outcome:9} {mutant.area:10} {mutant.file}: {mutant.means} ({run.cpu:.1f} s{by and ', '}{by})")
+        if outcome == "broken":
+            lost.append(f"{mutant.file}, {mutant.means!r}: no test failed, but {by}\n{tail(run.log)}")
+
+    with tempfile.TemporaryDirectory(prefix="mutants-") as temporary:
+        folders = [copy_checkout(Path(temporary).resolve() / str(i)) for i in range(max(1, given.workers))]
+        selections = list(dict.fromkeys(m.tests for m in mutants))
+        run_all([(tests, None, 600.0) for tests in selections], folders, unchanged)
+        if not lost:
+            say("all selections pass unchanged")
+            jobs = [(m.tests, m, max(LIMIT, SLOWER * took[m.tests])) for m in mutants]
+            run_all(jobs, folders, changed)
+    if lost:
+        say("\n".join(lost))
+        return 1
+    return verdict(found, time.monotonic() - began)
+
+
+def verdict(found: list[tuple[Mutant, str]], seconds: float) -> int:
+    """Score per area and survivors; 1 if too many survive."""
+    survivors = [m for m, outcome in found if outcome == "survived"]
+    every, left = Counter(m.area for m, _ in found), Counter(m.area for m in survivors)
+    say("")
+    for area, n in every.items():
+        say(f"{area:10} {n - left[area]:3} of {n:3} noticed")
+    stopped = sum(outcome in ("timed out", "crashed") for _, outcome in found)
+    share = 1 - len(survivors) / len(found)
+    noticed = f"{len(found) - len(survivors):3} of {len(found):3}, {100 * share:.1f} %"
+    say(f"{'in all':10} {noticed}, in {seconds / 60:.1f} min")
+    if stopped:
+        say(f"{stopped} of them noticed only by running too long or crashing")
+    for m in survivors:
+        say(f"survived: {m.file}: {m.means}\n    - {m.before.strip()}\n    + {m.after.strip()}\n    under {m.tests}")
+    return int(share < PASS)
+
+
+if __name__ == "__main__":
+    if os.environ.get("OMP_NUM_THREADS") != "1" or "CUDA_VISIBLE_DEVICES" not in os.environ:  # before any import
+        sys.exit(subprocess.call([sys.executable, __file__, *sys.argv[1:]], env={**os.environ, **SETTINGS}))
+    sys.exit(main())
