@@ -96,6 +96,7 @@ def encode(
     bidirectional: bool | None = None,
     final_norm: Literal["last", "all", "none"] | None = None,
     normalize: bool = False,
+    prompt: str | None = None,
 ) -> int:
     """Embed the lines of a text file and write a float32 `.npy` matrix.
 
@@ -110,6 +111,8 @@ def encode(
         bidirectional: let the tokens of a decoder see those after them; by default as the encoder was trained.
         final_norm: which states pass a decoder's final norm; by default as the encoder was trained, else the last.
         normalize: divide every row by its length, after cutting to `dim`.
+        prompt: put before every text: a name among the encoder's prompts, or the text itself; by default the encoder's
+            own, if it has one.
     """
     import numpy as np
 
@@ -122,14 +125,16 @@ def encode(
     corpus = data.load(str(texts))
     system = system_named(encoder, source=data.default_source())
     if system is None:
-        network = SentenceEncoder.load(encoder, pooling=pooling, bidirectional=bidirectional, final_norm=final_norm)
+        network = SentenceEncoder.load(
+            encoder, pooling=pooling, bidirectional=bidirectional, final_norm=final_norm, prompt=prompt
+        )
         full = network.dim if readout == "pooler" and layer in (None, network.n_layers) else network.hidden_dim
         if dim is not None:
             check_dim(dim, limit=full)
         X = network.encode(data.texts_of(corpus), readout=readout, layer=layer, progress=True)
         said = f"; {network.texts_truncated} texts were cut"
     else:
-        of_networks = {"pooling": pooling, "bidirectional": bidirectional, "final_norm": final_norm}
+        of_networks = {"pooling": pooling, "bidirectional": bidirectional, "final_norm": final_norm, "prompt": prompt}
         for name, value in of_networks.items():
             if value is not None:
                 raise InputError(f"{name} is {value}: {encoder} is made whole; leave it out")
@@ -155,6 +160,7 @@ def evaluate(
     pooling: Literal["cls", "mean", "last", "avg_first_last"] | None = None,
     bidirectional: bool | None = None,
     final_norm: Literal["last", "all", "none"] | None = None,
+    prompt: str | None = None,
     split: str | None = None,
     text: Literal["senteval", "raw"] = "senteval",
     aggregate: Literal["all", "mean", "wmean"] = "all",
@@ -176,6 +182,8 @@ def evaluate(
         pooling: token states to sentence state; by default the encoder's own.
         bidirectional: let the tokens of a decoder see those after them; by default as the encoder was trained.
         final_norm: which states pass a decoder's final norm; by default as the encoder was trained, else the last.
+        prompt: put before every text: a name among the encoder's prompts, or the text itself; by default the encoder's
+            own, if it has one.
         split: similarity only, by default test.
         text: SentEval's tokenised text or the original (STS).
         aggregate: all pairs in one ranking, or the mean or weighted mean over subsets.
@@ -191,7 +199,7 @@ def evaluate(
 
     frame = evaluate_encoder(
         encoder, data, task=task, dims=dims, layers=layers, readout=readout, pooling=pooling,
-        bidirectional=bidirectional, final_norm=final_norm, split=split, text=text, aggregate=aggregate,
+        bidirectional=bidirectional, final_norm=final_norm, prompt=prompt, split=split, text=text, aggregate=aggregate,
         protocol=protocol, source=source, seed=seed,
     )  # fmt: skip
     say(f"{encoder} on {data} ({frame['data_source'].iloc[0]}, {frame['setting'].iloc[0]}), live, x100:")

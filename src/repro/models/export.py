@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from repro.store import disk_full_explained, replacing
+from repro.store import disk_full_explained, replacing, sha256
 from repro.types import InputError, check_same_length
 
 FORMULA = "y = x @ matrix + bias"
 
 
 def write_linear(folder: Path, matrix: NDArray[Any], bias: NDArray[Any], **note: Any) -> list[Path]:
-    """Write `reducer.safetensors` with `matrix` (D, d) and `bias` (d,), and `reducer.json` with the formula and a note.
+    """Write `reducer.safetensors` with `matrix` (D, d) and `bias` (d,), and what `reducer.json` says of them.
 
     Raises:
         InputError: if the bias has another length than the matrix has columns.
@@ -29,6 +30,7 @@ def write_linear(folder: Path, matrix: NDArray[Any], bias: NDArray[Any], **note:
             save_file(tensors, partial)
         with replacing(description) as partial:
             shape = {"formula": FORMULA, "input_dim": int(matrix.shape[0]), "dim": int(matrix.shape[1])}
+            shape["sha256"] = sha256(weights)
             partial.write_text(json.dumps({**shape, **note}, indent=1, ensure_ascii=False), encoding="utf-8")
     return [weights, description]
 
@@ -37,12 +39,17 @@ def read_linear(folder: Path) -> tuple[NDArray[np.float32], NDArray[np.float32]]
     """Matrix (D, d) and bias (d,) that `write_linear` wrote.
 
     Raises:
-        InputError: if the folder does not hold them.
+        InputError: if the folder does not hold them, or other bytes than its note says.
     """
     path = folder / "reducer.safetensors"
     if not path.is_file():
         raise InputError(f"no {path}: expected a folder that an export wrote")
-    tensors = load_file(path)
+    if read_note(folder).get("sha256", found := sha256(path)) != found:
+        raise InputError(f"{path} has changed since it was written, or belongs to another reducer.json: write it anew")
+    try:
+        tensors = load_file(path)
+    except SafetensorError as error:
+        raise InputError(f"{path} cannot be read ({error}): write the folder anew") from error
     if set(tensors) != {"matrix", "bias"}:
         raise InputError(f"{path} holds {', '.join(sorted(tensors))}: expected matrix and bias")
     return tensors["matrix"], tensors["bias"]
