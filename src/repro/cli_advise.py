@@ -30,6 +30,7 @@ def advise(
     reducers: tuple[Literal["truncate", "pca", "svd", "grp"], ...] = ("truncate", "pca"),
     dims: tuple[int, ...] = (),
     layers: tuple[int, ...] = (),
+    prompt: str | None = None,
     split: str | None = None,
     source: Literal["local", "hub", "microworld"] | None = None,
     output: Path = Path("advice"),
@@ -57,6 +58,8 @@ def advise(
         reducers: ways to shorten that are tried.
         dims: sizes that are tried; by default about three to each halving.
         layers: with --encoder: also consider stopping at these layers; by default the last alone.
+        prompt: with --encoder: put before every text: a name among the encoder's prompts, or the text itself; by
+            default the encoder's own, if it has one.
         split: of the dataset; by default its test split, or what it has.
         source: where the dataset comes from; by default local files if REPRO_DATA is set, else the microworld.
         output: folder for report.html, candidates.parquet and the reducer.
@@ -75,7 +78,7 @@ def advise(
     if (embeddings is None) == (encoder is None):
         raise InputError("give either --embeddings X.npy, or --encoder NAME with --texts FILE")
     if embeddings is not None:
-        refused = {"texts": texts, "layers": layers, "split": split, "source": source}
+        refused = {"texts": texts, "layers": layers, "split": split, "source": source, "prompt": prompt}
         _refuse([name for name, value in refused.items() if value], "--encoder")
         asked = None if queries is None else read_matrix(queries)
         others = None if fit_on is None else read_matrix(Path(fit_on))
@@ -97,12 +100,14 @@ def advise(
         judged["columns"] = column_names(columns)
         system = system_named(encoder, source=source or default_source())
         if system is not None:
+            if prompt is not None:
+                raise InputError(f"prompt is {prompt!r}: {encoder} is made whole; leave it out")
             case = from_encoder(system.encoder(), texts, name=system.line, **judged)
         else:
-            network = SentenceEncoder.load(encoder)
+            network = SentenceEncoder.load(encoder, prompt=prompt)
             case = from_encoder(network, texts, **judged)
             named = str(Path(encoder).resolve()) if Path(encoder).is_dir() else encoder
-            origin = {"encoder": named, "pooling": network.pooling}
+            origin = {"encoder": named, "pooling": network.pooling, "prompt": network.prompt}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         advice = find(
@@ -176,6 +181,7 @@ def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, s
             "layer": advice.answer.layer,
             "fitted_on": advice.rows,
             "source": source,
+            "compared_by": "classifier" if advice.metric == "accuracy" else "cosine",
             **origin,
         }
         written = write_linear(output, form.matrix, form.bias, **note)

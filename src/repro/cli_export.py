@@ -30,7 +30,7 @@ def export(
         dim: keep the first so many numbers; by default all.
         reducer: folder of a reducer that `repro advise` wrote, fitted on this encoder's embeddings; by default none.
         pooling: token states to sentence state; by default the encoder's own.
-        normalize: end with rows of length 1.
+        normalize: end with rows of length 1, as after a --reducer that was judged by cosines in any case.
     """
     from repro.models import SentenceEncoder
     from repro.models.export import read_linear, read_note
@@ -42,7 +42,8 @@ def export(
     name = note.get("encoder") if encoder is None else encoder
     if name is None:
         raise InputError("give --encoder, or with --reducer the folder that `repro advise --encoder` wrote")
-    network = SentenceEncoder.load(name, pooling=pooling)
+    network = SentenceEncoder.load(name, pooling=pooling, prompt=note.get("prompt"))
+    normalize |= note.get("compared_by") == "cosine"
     if "encoder" in note:
         layer = _layer_fitted_on(network, layer, note)
         if Path(name).name != Path(note["encoder"]).name:

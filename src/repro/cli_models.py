@@ -98,6 +98,7 @@ def encode(
     final_norm: Literal["last", "all", "none"] | None = None,
     normalize: bool = False,
     columns: tuple[str, ...] = (),
+    prompt: str | None = None,
 ) -> int:
     """A float32 `.npy` matrix of embeddings, one row for each line of a text file.
 
@@ -113,6 +114,8 @@ def encode(
         final_norm: which states pass a decoder's final norm; by default as the encoder was trained, else the last.
         normalize: divide every row by its length, after cutting to `dim`.
         columns: of a table whose columns go by other names: NAME=COLUMN, such as text=Body.
+        prompt: put before every text: a name among the encoder's prompts, or the text itself; by default the encoder's
+            own, if it has one.
     """
     import numpy as np
 
@@ -126,14 +129,16 @@ def encode(
     corpus = data.load(str(texts), columns=data.column_names(columns))
     system = system_named(encoder, source=data.default_source())
     if system is None:
-        network = SentenceEncoder.load(encoder, pooling=pooling, bidirectional=bidirectional, final_norm=final_norm)
+        network = SentenceEncoder.load(
+            encoder, pooling=pooling, bidirectional=bidirectional, final_norm=final_norm, prompt=prompt
+        )
         full = network.dim if readout == "pooler" and layer in (None, network.n_layers) else network.hidden_dim
         if dim is not None:
             check_dim(dim, limit=full)
         X = network.encode(data.texts_of(corpus), readout=readout, layer=layer, progress=True)
         said = f"; {network.texts_truncated} texts were cut"
     else:
-        of_networks = {"pooling": pooling, "bidirectional": bidirectional, "final_norm": final_norm}
+        of_networks = {"pooling": pooling, "bidirectional": bidirectional, "final_norm": final_norm, "prompt": prompt}
         for name, value in of_networks.items():
             if value is not None:
                 raise InputError(f"{name} is {value}: {encoder} is made whole; leave it out")
@@ -159,6 +164,7 @@ def evaluate(
     pooling: Literal["cls", "mean", "last", "avg_first_last"] | None = None,
     bidirectional: tyro.conf.FlagConversionOff[bool | None] = None,
     final_norm: Literal["last", "all", "none"] | None = None,
+    prompt: str | None = None,
     split: str | None = None,
     text: Literal["senteval", "raw"] = "senteval",
     aggregate: Literal["all", "mean", "wmean"] = "all",
@@ -182,6 +188,8 @@ def evaluate(
         pooling: token states to sentence state; by default the encoder's own.
         bidirectional: let the tokens of a decoder see those after them; by default as the encoder was trained.
         final_norm: which states pass a decoder's final norm; by default as the encoder was trained, else the last.
+        prompt: put before every text: a name among the encoder's prompts, or the text itself; by default the encoder's
+            own, if it has one.
         split: similarity only, by default test.
         text: SentEval's tokenised text or the original (STS).
         aggregate: all pairs in one ranking, or the mean or weighted mean over subsets.
@@ -203,7 +211,7 @@ def evaluate(
             writable_file(path)
     frame = evaluate_encoder(
         encoder, data, task=task, dims=dims, layers=layers, readout=readout, pooling=pooling,
-        bidirectional=bidirectional, final_norm=final_norm, split=split, text=text, aggregate=aggregate,
+        bidirectional=bidirectional, final_norm=final_norm, prompt=prompt, split=split, text=text, aggregate=aggregate,
         protocol=protocol, source=source, seed=seed, columns=column_names(columns),
     )  # fmt: skip
     say(f"{encoder} on {data} ({frame['data_source'].iloc[0]}, {frame['setting'].iloc[0]}), live, x100:")

@@ -166,7 +166,8 @@ def sha256(path: Path) -> str:
 
 def write_manifest(folder: Path, notes: dict[str, Any]) -> None:
     """Seal a folder: record the checksum of every file in it, with some notes."""
-    files = {str(p.relative_to(folder)): sha256(p) for p in sorted(folder.rglob("*")) if p.is_file()}
+    paths_in = sorted(p for p in folder.rglob("*") if p.is_file() and p != folder / MANIFEST)
+    files = {str(p.relative_to(folder)): sha256(p) for p in paths_in}
     (folder / MANIFEST).write_text(json.dumps({**notes, "files": files}, indent=1, default=str), encoding="utf-8")
 
 

@@ -83,6 +83,14 @@ def test_a_zero_prefix_has_cosine_zero_and_is_counted(caplog):
     assert "1 cosines of zero vectors were set to 0" in caplog.text
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_rows_that_are_not_finite_are_refused_not_given_cosine_zero(pairs, bad):
+    X1, X2, _ = pairs
+    X2[[5, 9], 3] = bad
+    with pytest.raises(InputError, match=r"X2 has NaN or infinite values in 2 of 200 rows, first in row 5"):
+        prefix_cosines(X1, X2, [2, 12])
+
+
 # subsets
 
 

@@ -211,8 +211,16 @@ def test_half_precision_gives_finite_states_near_the_full_ones(family, attention
 # encoders on them
 
 
+@BOTH
+def test_a_causal_decoder_is_read_at_its_last_token_unless_told_otherwise(family, decoders, sentences):
+    encoder = SentenceEncoder.load(decoders[family])
+    assert encoder.pooling == "last" and len(np.unique(encoder.encode(sentences[:9]), axis=0)) == 9
+    assert SentenceEncoder.load(decoders[family], pooling="mean").pooling == "mean"
+    assert SentenceEncoder.load(decoders[family], bidirectional=True).pooling == "cls"
+
+
 def test_cls_pooling_of_a_causal_decoder_is_warned_of(decoders, caplog):
-    encoder = SentenceEncoder.load(decoders["llama"])
+    encoder = SentenceEncoder.load(decoders["llama"], pooling="cls")
     with caplog.at_level(logging.WARNING):
         X = encoder.encode(["the cook", "the driver"])
         encoder.encode(["the cook"])

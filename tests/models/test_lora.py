@@ -142,7 +142,7 @@ def saved(folder, tmp_path):
 
 def test_only_adapters_are_saved_and_come_back_beside_their_base(saved, sentences):
     encoder, place = saved
-    assert sorted(path.name for path in place.iterdir()) == ["adapter.safetensors", "encoder.json"]
+    assert sorted(path.name for path in place.iterdir()) == ["adapter.safetensors", "encoder.json", "manifest.json"]
     assert set(load_file(place / "adapter.safetensors")) == set(adapter_weights(encoder.backbone))
     loaded = SentenceEncoder.load(str(place))
     assert (loaded.pooling, loaded.backbone.lora) == ("mean", LoraConfig(rank=3, alpha=3))
@@ -207,6 +207,9 @@ def test_damaged_adapters_are_named(saved):
     file = place / "adapter.safetensors"
     weights = load_file(file)
     save_file(dict(list(weights.items())[1:]), file)
+    with pytest.raises(InputError, match=r"adapter\.safetensors has changed since it was written"):
+        SentenceEncoder.load(str(place))
+    (place / "manifest.json").unlink()
     with pytest.raises(InputError, match=r"adapter\.safetensors does not fit"):
         SentenceEncoder.load(str(place))
     file.write_bytes(b"no weights")

@@ -35,14 +35,14 @@ def sts_spearman(
     """
     one_of(aggregate, AGGREGATES, "aggregate")
     scores = np.asarray(scores, np.float64)
-    X1, X2 = check_embeddings(X1, "X1"), check_embeddings(X2, "X2")
+    X1, X2 = np.asarray(X1), np.asarray(X2)
     check_same_length(X1=X1, X2=X2, scores=scores)
     if not np.isfinite(scores).all():
         first = int(np.argmin(np.isfinite(scores)))
         raise InputError(f"scores has {scores[first]} in row {first}: drop that pair or give its score")
     groups = np.zeros(len(scores), int) if subsets is None else np.unique(np.asarray(subsets), return_inverse=True)[1]
     check_same_length(scores=scores, subsets=groups)
-    cosines = prefix_cosines(X1, X2, [X1.shape[1]] if dims is None else dims)
+    cosines = prefix_cosines(X1, X2, [X1.shape[-1]] if dims is None else dims)
     values = np.array([_aggregate(row, scores, groups, aggregate) for row in cosines])
     return float(values[0]) if dims is None else values
 
@@ -53,8 +53,9 @@ def prefix_cosines(X1: Array, X2: Array, dims: Sequence[int]) -> Array:
     A pair whose prefix is a zero vector has cosine 0; how many there are is logged.
 
     Raises:
-        InputError: for sides of different size, or a dim out of range.
+        InputError: for sides of different size, a dim out of range, or embeddings that are not finite.
     """
+    X1, X2 = check_embeddings(X1, "X1"), check_embeddings(X2, "X2")
     if X1.shape != X2.shape:
         raise InputError(f"X1 has shape {X1.shape}, X2 {X2.shape}: expected the two sides of the same pairs")
     for dim in dims:

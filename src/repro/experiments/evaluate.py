@@ -35,6 +35,7 @@ def evaluate_encoder(
     pooling: str | None = None,
     bidirectional: bool | None = None,
     final_norm: str | None = None,
+    prompt: str | None = None,
     split: str | None = None,
     text: str = "senteval",
     aggregate: str = "all",
@@ -61,7 +62,9 @@ def evaluate_encoder(
         sets = data.load_splits(dataset, source=source, text=text, columns=columns)
         if not all(isinstance(part, data.LabelledTexts | data.LabelledPairs) for part in sets.values()):
             raise InputError(f"{dataset!r} has no labels: use --task sts, or give another dataset")
-    network = SentenceEncoder.load(encoder, pooling=pooling, bidirectional=bidirectional, final_norm=final_norm)
+    network = SentenceEncoder.load(
+        encoder, pooling=pooling, bidirectional=bidirectional, final_norm=final_norm, prompt=prompt
+    )
     readings = _readings(network, layers, one_of(readout, ("encoder", "pooler"), "readout"))
     for reading in readings:
         for dim in dims:
@@ -86,6 +89,8 @@ def evaluate_encoder(
     how = "" if task == "sts" else f", {protocol}"
     if network.backbone.bidirectional:
         how += ", bidirectional"
+    if network.prompt:
+        how += f", prompt {network.prompt!r}"
     if network.backbone.final_norm != "last":
         how += f", final norm {network.backbone.final_norm}"
     return make_rows(

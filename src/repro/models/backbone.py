@@ -17,6 +17,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from repro.models import decoder
+from repro.models.intact import check_tokens
 from repro.models.pretrained import default_device, load_network
 from repro.objectives import LoraConfig
 from repro.types import InputError, check_dim, one_of
@@ -111,11 +112,16 @@ class Backbone(nn.Module):
         return int(getattr(self.model.config, "pad_token_id", None) or 0)
 
     def tokenize(self, texts: Sequence[str], max_length: int | None = None) -> tuple[list[list[int]], int]:
-        """Token ids with special tokens, and how many texts were cut at `max_length`."""
+        """Token ids with special tokens, and how many texts were cut at `max_length`.
+
+        Raises:
+            InputError: for a token that the network has no row for.
+        """
         limit = min(max_length or self.max_length, self.max_length)
         self.tokenizer.no_padding()
         self.tokenizer.enable_truncation(limit)
         encodings = self.tokenizer.encode_batch(list(texts))
+        check_tokens(self.name, [e.ids for e in encodings], self.model)
         return [e.ids for e in encodings], sum(bool(e.overflowing) for e in encodings)
 
     def layer_index(self, layer: int | None) -> int:

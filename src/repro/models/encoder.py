@@ -18,12 +18,13 @@ from torch import Tensor, nn
 
 from repro.models import pooling as pooling_module
 from repro.models.backbone import Backbone
-from repro.models.folders import read_backbone, read_note, read_pooler, write_encoder
-from repro.models.packing import pack_by_tokens
-from repro.models.pooler import Pooler
-from repro.models.pretrained import locate, recorded_pooling
+from repro.models.folders import read_backbone, read_head, read_note, read_pooling, write_encoder
+from repro.models.packing import merge_equal, pack_by_tokens
+from repro.models.parts import prompt_of
+from repro.models.pooler import Head, Pooler
+from repro.models.pretrained import locate
 from repro.terminal import progress_bar
-from repro.types import Array, check_dim, one_of
+from repro.types import Array, InputError, check_dim, one_of
 
 log = logging.getLogger(__name__)
 STATE_BUDGET = {"cpu": 2**19, "cuda": 2**25}
@@ -31,16 +32,17 @@ STATE_BUDGET = {"cpu": 2**19, "cuda": 2**25}
 
 
 class SentenceEncoder(nn.Module):
-    """A backbone with a pooling and, possibly, a pooler.
+    """A backbone with a pooling and, possibly, a pooler, or the parts of a published encoder in its place.
 
     Readouts: `encoder` is h (n, hidden_dim), `pooler` is z (n, dim). Without a pooler, z is h.
     """
 
-    def __init__(self, backbone: Backbone, *, pooling: str = "cls", pooler: Pooler | None = None) -> None:
+    def __init__(self, backbone: Backbone, *, pooling: str = "cls", pooler: Head | None = None) -> None:
         super().__init__()
         self.backbone = backbone
         self.pooling = one_of(pooling, pooling_module.NAMES, "pooling")
         self.pooler = pooler
+        self.prompt = ""
         self.texts_encoded = 0
         self.texts_truncated = 0
         self._warned: set[str] = set()
@@ -57,33 +59,37 @@ class SentenceEncoder(nn.Module):
         device: str | None = None,
         bidirectional: bool | None = None,
         final_norm: str | None = None,
+        prompt: str | None = "",
     ) -> "SentenceEncoder":
-        """Load a backbone, or an encoder written by `save`.
+        """Load a backbone, an encoder written by `save`, or a published one with all that follows its pooling.
 
         Args:
             name_or_path: `repro-tiny`, `all-MiniLM-L6-v2`, a local folder or a hub id.
-            dim: size of a fresh pooler; None keeps the folder's own pooler, or has none.
-            pooling: `cls`, `mean`, `last`, `avg_first_last`; None takes the one the folder records, else `cls`.
+            dim: size of a fresh pooler; None keeps what follows the pooling in the folder, if anything does.
+            pooling: `cls`, `mean`, `last`, `avg_first_last`; None takes the one the folder records, else `cls`, or
+                `last` of a causal decoder. Another than the folder records leaves out what follows it there.
             activation: of a fresh pooler, `tanh` or `identity`.
             seed: of a fresh pooler's weights.
             device: such as `cpu` or `cuda:0`; None takes the accelerator if there is one.
             bidirectional: let the tokens of a decoder see those after them; None takes what the folder records.
             final_norm: which states pass the norm after the last block, `last`, `all` or `none`; None likewise.
+            prompt: put before every text: a name among the folder's prompts, or a text; None is the folder's default.
 
         Raises:
-            InputError: for an unknown name, pooling, activation or final norm, dim < 1, or adapters that were trained
-                beside other weights than their base has now.
+            InputError: for an unknown name, pooling, activation, final norm or prompt, dim < 1, a damaged folder, or
+                adapters that were trained beside other weights than their base has now.
         """
         folder = Path(locate(name_or_path))
         note = read_note(folder)
         backbone = read_backbone(
             name_or_path, folder, note, device=device, bidirectional=bidirectional, final_norm=final_norm
         )
-        encoder = cls(backbone, pooling=pooling or note.get("pooling") or recorded_pooling(name_or_path))
+        encoder = cls(backbone, pooling=pooling or read_pooling(name_or_path, note, backbone))
         if dim is None:
-            encoder.pooler = read_pooler(folder, note, backbone.hidden_dim)
+            encoder.pooler = read_head(name_or_path, note, backbone, pooling)
         else:
             encoder.pooler = Pooler(backbone.hidden_dim, check_dim(dim), activation=activation).initialise(seed)
+        encoder.prompt = prompt_of(name_or_path, prompt)
         return encoder.to(backbone.device).eval()
 
     def save(self, folder: Path) -> None:
@@ -139,7 +145,7 @@ class SentenceEncoder(nn.Module):
 
         Raises:
             TypeError: for an item that is not a string, with its index.
-            InputError: for a layer out of range or an unknown readout.
+            InputError: for a layer out of range, an unknown readout, or embeddings that are not finite.
         """
         one_of(readout, ("encoder", "pooler"), "readout")
         depth = self.backbone.layer_index(layer)
@@ -148,6 +154,7 @@ class SentenceEncoder(nn.Module):
         X = self.encode_layers(texts, [depth], progress=progress)[0]
         if readout == "pooler" and self.pooler is not None and depth == self.n_layers:
             X = self.pooler.project(X) if len(X) else np.zeros((0, self.dim), np.float32)
+            self._check_finite((~np.isfinite(X)).any(axis=1), "texts")
         if normalize:
             X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
         return X
@@ -159,7 +166,7 @@ class SentenceEncoder(nn.Module):
 
         Raises:
             TypeError: for an item that is not a string, with its index.
-            InputError: for a layer out of range.
+            InputError: for a layer out of range, or states that are not finite.
         """
         wanted = list(range(self.n_layers + 1)) if layers is None else [self.backbone.layer_index(n) for n in layers]
         if 0 in wanted and self.pooling == "cls":
@@ -172,7 +179,7 @@ class SentenceEncoder(nn.Module):
             return rows
         was_training = self.training
         self.eval()
-        ids, truncated = self.backbone.tokenize(distinct)
+        ids, truncated = self.backbone.tokenize([self.prompt + text for text in distinct])
         self.texts_encoded += len(distinct)
         self.texts_truncated += truncated
         if truncated:
@@ -186,12 +193,15 @@ class SentenceEncoder(nn.Module):
             return np.asarray(torch.stack(h).float().cpu().numpy())
 
         workers = min(torch.get_num_threads(), len(batches)) if self.backbone.device.type == "cpu" else 1
+        bad = np.zeros(len(distinct), bool)
         bar = progress_bar(total=len(distinct), desc="encoding", show=progress)
         with bar, _one_thread_each(workers) as side_by_side:
             for batch, h in zip(batches, side_by_side(read, batches), strict=True):
                 rows[:, batch] = h
+                bad[batch] = ~np.isfinite(h).all(axis=(0, 2))
                 bar.update(len(batch))
         self.train(was_training)
+        self._check_finite(bad, "distinct texts")
         return rows[:, inverse]
 
     def padded(self, ids: list[list[int]]) -> tuple[Tensor, Tensor | None]:
@@ -207,27 +217,17 @@ class SentenceEncoder(nn.Module):
         mask = (np.arange(width) < lengths[:, None]).astype(np.int64)
         return tensor, torch.from_numpy(mask).to(self.backbone.device)
 
+    def _check_finite(self, bad: np.ndarray[Any, Any], what: str) -> None:
+        if bad.any():
+            raise InputError(
+                f"{self.backbone.name} gives NaN or infinite embeddings to {int(bad.sum())} of {len(bad)} {what}, "
+                f"first to number {int(bad.argmax())}: its weights are damaged, or overflow in this precision"
+            )
+
     def _warn(self, message: str) -> None:
         if message not in self._warned:
             self._warned.add(message)
             log.warning(message)
-
-
-def merge_equal(texts: Sequence[str]) -> tuple[list[str], np.ndarray[Any, np.dtype[np.int64]]]:
-    """The distinct texts in order of first appearance, and for each text the index of its distinct one.
-
-    Raises:
-        TypeError: for an item that is not a string, with its index.
-    """
-    if isinstance(texts, str):
-        raise TypeError("texts is one string: expected a sequence of strings, such as [text]")
-    index: dict[str, int] = {}
-    inverse = np.empty(len(texts), np.int64)
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"texts[{i}] is {type(text).__name__}: expected a string")
-        inverse[i] = index.setdefault(text, len(index))
-    return list(index), inverse
 
 
 @contextmanager

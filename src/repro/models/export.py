@@ -6,16 +6,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from repro.store import disk_full_explained, replacing, sha256
+from repro.store import sha256
 from repro.types import InputError, check_same_length
+from repro.writing import disk_full_explained, replacing
 
 FORMULA = "y = x @ matrix + bias"
 
 
 def write_linear(folder: Path, matrix: NDArray[Any], bias: NDArray[Any], **note: Any) -> list[Path]:
-    """Write `reducer.safetensors` with `matrix` (D, d) and `bias` (d,), and `reducer.json` with formula, digest and note.
+    """Write `reducer.safetensors` with `matrix` (D, d) and `bias` (d,), and what `reducer.json` says of them.
 
     Raises:
         InputError: if the bias has another length than the matrix has columns.
@@ -28,12 +30,8 @@ def write_linear(folder: Path, matrix: NDArray[Any], bias: NDArray[Any], **note:
         with replacing(weights) as partial:
             save_file(tensors, partial)
         with replacing(description) as partial:
-            shape = {
-                "formula": FORMULA,
-                "input_dim": int(matrix.shape[0]),
-                "dim": int(matrix.shape[1]),
-                "sha256": sha256(weights),
-            }
+            shape = {"formula": FORMULA, "input_dim": int(matrix.shape[0]), "dim": int(matrix.shape[1])}
+            shape["sha256"] = sha256(weights)
             partial.write_text(json.dumps({**shape, **note}, indent=1, ensure_ascii=False), encoding="utf-8")
     return [weights, description]
 
@@ -42,14 +40,17 @@ def read_linear(folder: Path) -> tuple[NDArray[np.float32], NDArray[np.float32]]
     """Matrix (D, d) and bias (d,) that `write_linear` wrote.
 
     Raises:
-        InputError: if the folder does not hold them, or holds others than its note speaks of.
+        InputError: if the folder does not hold them, or other bytes than its note says.
     """
-    path, note = folder / "reducer.safetensors", read_note(folder)
+    path = folder / "reducer.safetensors"
     if not path.is_file():
-        raise InputError(f"no {path}: expected a folder that `repro advise` wrote, with a smaller size as its answer")
-    if sha256(path) != note.get("sha256"):
-        raise InputError(f"{path} is not the reducer that reducer.json beside it speaks of: ask for the advice anew")
-    tensors = load_file(path)
+        raise InputError(f"no {path}: expected a folder that an export wrote")
+    if read_note(folder).get("sha256", found := sha256(path)) != found:
+        raise InputError(f"{path} has changed since it was written, or belongs to another reducer.json: write it anew")
+    try:
+        tensors = load_file(path)
+    except SafetensorError as error:
+        raise InputError(f"{path} cannot be read ({error}): write the folder anew") from error
     if set(tensors) != {"matrix", "bias"}:
         raise InputError(f"{path} holds {', '.join(sorted(tensors))}: expected matrix and bias")
     return tensors["matrix"], tensors["bias"]
@@ -65,9 +66,7 @@ def read_note(folder: Path) -> dict[str, Any]:
     try:
         note = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(
-            f"no {path}: expected a folder that `repro advise` wrote, with a smaller size as its answer"
-        ) from None
+        raise InputError(f"no {path}: expected a folder that an export wrote") from None
     except ValueError as error:
         raise InputError(f"{path} is not valid JSON ({error}): write the folder anew") from error
     if not isinstance(note, dict):

@@ -9,12 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from repro.models.backbone import Backbone, load_backbone
+from repro.models.intact import check_intact
 from repro.models.lora import load_adapters, save_adapters
-from repro.models.pooler import Pooler
+from repro.models.parts import Parts, own_pooling, read_parts
+from repro.models.pooler import Head, Pooler
+from repro.models.pretrained import locate
 from repro.objectives import LoraConfig
+from repro.store import write_manifest
 from repro.types import InputError
 
 if TYPE_CHECKING:
@@ -37,13 +42,9 @@ def write_encoder(encoder: "SentenceEncoder", folder: Path) -> None:
     if encoder.pooler is not None:
         weights = {name: value.cpu().contiguous() for name, value in encoder.pooler.state_dict().items()}
         save_file(weights, folder / "pooler.safetensors")
-        note["pooler"] = {
-            "dim": encoder.pooler.dim,
-            "activation": encoder.pooler.activation,
-            "bias": encoder.pooler.linear.bias is not None,
-            "normalize": encoder.pooler.normalize,
-        }
+        note["parts" if isinstance(encoder.pooler, Parts) else "pooler"] = encoder.pooler.settings
     (folder / "encoder.json").write_text(json.dumps(note, indent=1), encoding="utf-8")
+    write_manifest(folder, {"kind": "encoder"})
 
 
 def read_note(folder: Path) -> dict[str, Any]:
@@ -76,6 +77,8 @@ def read_backbone(
         InputError: for an unknown name, or adapters whose base is not the network they were trained beside.
     """
     base = note.get("base")
+    if base:
+        check_intact(folder)  # of a network it is done where that is loaded
     backbone = load_backbone(
         base["name"] if base else name_or_path,
         device=device,
@@ -89,10 +92,40 @@ def read_backbone(
     return backbone.eval()
 
 
-def read_pooler(folder: Path, note: dict[str, Any], hidden_dim: int) -> Pooler | None:
-    """The pooler that an encoder was saved with, if it had one."""
-    if not note.get("pooler"):
+def read_pooling(name_or_path: str, note: dict[str, Any], backbone: Backbone) -> str:
+    """The pooling that a folder records; without one, the last token of a causal decoder, the first of others.
+
+    Raises:
+        InputError: for a pooling that is not known here.
+    """
+    recorded = note.get("pooling") or own_pooling(name_or_path)
+    return recorded or ("last" if backbone.causal else "cls")
+
+
+def read_head(name_or_path: str, note: dict[str, Any], backbone: Backbone, pooling: str | None) -> Head | None:
+    """What follows the pooling: the pooler that an encoder was saved with, or the parts a published one names.
+
+    With another `pooling` than it was published with, the states alone are read: nothing after it was made for them.
+
+    Raises:
+        InputError: for damaged weights, or a part that is not known here.
+    """
+    if not note:
+        try:
+            own = pooling is None or pooling == own_pooling(name_or_path)
+        except InputError:  # a pooling that is not known here, and another is asked for
+            own = False
+        return read_parts(name_or_path, backbone.hidden_dim) if own else None
+    if not note.get("pooler") and not note.get("parts"):
         return None
-    pooler = Pooler(hidden_dim, **note["pooler"])
-    pooler.load_state_dict(load_file(folder / "pooler.safetensors"))
-    return pooler
+    file = Path(locate(name_or_path)) / "pooler.safetensors"
+    try:
+        head: Head = (
+            Pooler(backbone.hidden_dim, **note["pooler"])
+            if note.get("pooler")
+            else Parts(backbone.hidden_dim, note["parts"])
+        )
+        head.load_state_dict(load_file(file))
+    except (OSError, TypeError, SafetensorError, RuntimeError) as error:
+        raise InputError(f"{file} cannot be read ({error}): the encoder folder is damaged") from error
+    return head

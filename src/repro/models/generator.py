@@ -5,9 +5,10 @@ from typing import Any
 
 import torch
 
-from repro.models.encoder import merge_equal
-from repro.models.packing import pack_by_tokens
-from repro.models.pretrained import load_causal
+from repro.models.decoder import causal_parts
+from repro.models.intact import check_complete
+from repro.models.packing import merge_equal, pack_by_tokens
+from repro.models.pretrained import load_writer
 from repro.types import InputError, check_dim
 
 TOKEN_BUDGET = {"cpu": 2**11, "cuda": 2**15}
@@ -20,8 +21,26 @@ def load_generator(name_or_path: str, *, device: torch.device | str | None = Non
     Raises:
         InputError: for an unknown name, a network that is no causal language model, or a folder without weights.
     """
-    model, tokenizer = load_causal(name_or_path, device=device)
+    model, tokenizer = _load_causal(name_or_path, device)
     return Generator(model, tokenizer, name=name_or_path)
+
+
+def _load_causal(name_or_path: str, device: torch.device | str | None) -> tuple[Any, Any]:
+    """A decoder with its language-model head, and its tokenizer; its own precision on an accelerator.
+
+    Nothing of the folder's generation settings is kept but the ids that end a text: published ones sample, or
+    punish repetition, which a greedy answer does not ask for.
+    """
+    model, tokenizer, found = load_writer("AutoModelForCausalLM", "generator", name_or_path, device)
+    if not causal_parts(model):
+        raise InputError(f"{name_or_path!r} is a {type(model).__name__}: expected a causal decoder, such as Llama")
+    check_complete(name_or_path, found)
+    stop = model.generation_config.eos_token_id
+    stop = tokenizer.eos_token_id if stop is None else stop
+    first = stop[0] if isinstance(stop, list) else stop
+    pad = first if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+    model.generation_config = type(model.generation_config)(eos_token_id=stop, pad_token_id=pad)
+    return model, tokenizer
 
 
 class Generator:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from repro.models.encoder import merge_equal
+from repro.models.packing import merge_equal
 from repro.types import Array, InputError, one_of
 
 

@@ -1,6 +1,7 @@
-"""Packing: which texts share a batch when encoding, so that little of it is padding."""
+"""Packing: which texts are encoded, and which share a batch, so that little of it is padding."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,3 +25,20 @@ def pack_by_tokens(lengths: Sequence[int] | NDArray[np.integer], budget: int) ->
             batch = batch[: ends[-1]]
         yield batch
         start += len(batch)
+
+
+def merge_equal(texts: Sequence[str]) -> tuple[list[str], np.ndarray[Any, np.dtype[np.int64]]]:
+    """The distinct texts in order of first appearance, and for each text the index of its distinct one.
+
+    Raises:
+        TypeError: for an item that is not a string, with its index.
+    """
+    if isinstance(texts, str):
+        raise TypeError("texts is one string: expected a sequence of strings, such as [text]")
+    index: dict[str, int] = {}
+    inverse = np.empty(len(texts), np.int64)
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"texts[{i}] is {type(text).__name__}: expected a string")
+        inverse[i] = index.setdefault(text, len(index))
+    return list(index), inverse

@@ -1,5 +1,7 @@
 """Wang's pooler: z = activation(h Wᵀ + b), W (dim, hidden_dim) (Wang et al., 2023, §2; PROTOCOLS §1.2)."""
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -10,7 +12,22 @@ from repro.types import Array, check_dim, one_of
 ACTIVATIONS = ("tanh", "identity")
 
 
-class Pooler(nn.Module):
+class Head(nn.Module):
+    """What turns pooled states (n, hidden_dim) into embeddings (n, dim)."""
+
+    dim: int
+    settings: Any
+    """what its constructor takes, after the hidden size"""
+
+    @torch.no_grad()
+    def project(self, h: Array) -> Array:
+        """Project stored states h (n, D) to embeddings (n, dim), both numpy."""
+        device = next((weight.device for weight in self.parameters()), torch.device("cpu"))
+        z = self(torch.from_numpy(np.ascontiguousarray(h, dtype=np.float32)).to(device))
+        return np.asarray(z.cpu().numpy())
+
+
+class Pooler(Head):
     """The layer that is resized: d(D + 1) parameters, d may exceed D."""
 
     def __init__(
@@ -21,11 +38,8 @@ class Pooler(nn.Module):
         self.activation = one_of(activation, ACTIVATIONS, "activation")
         self.normalize = normalize
         self.linear = nn.Linear(hidden_dim, dim, bias=bias)
-
-    @property
-    def dim(self) -> int:
-        """Embedding size d."""
-        return self.linear.out_features
+        self.dim = dim
+        self.settings = {"dim": dim, "activation": activation, "bias": bias, "normalize": normalize}
 
     @property
     def hidden_dim(self) -> int:
@@ -47,10 +61,3 @@ class Pooler(nn.Module):
         if self.activation == "tanh":
             z = torch.tanh(z)
         return nn.functional.normalize(z, dim=-1, eps=1e-12) if self.normalize else z
-
-    @torch.no_grad()
-    def project(self, h: Array) -> Array:
-        """Project stored states h (n, D) to embeddings (n, dim), both numpy."""
-        device = self.linear.weight.device
-        z = self(torch.from_numpy(np.ascontiguousarray(h, dtype=np.float32)).to(device))
-        return np.asarray(z.cpu().numpy())

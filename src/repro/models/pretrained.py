@@ -7,6 +7,8 @@ import importlib.util
 import json
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,8 +25,7 @@ from transformers.utils import cached_file
 
 from repro import paths
 from repro.config import digest
-from repro.models.decoder import causal_parts
-from repro.models.pooling import published_pooling
+from repro.models.intact import check_complete, check_intact, check_vocabulary, most_tokens
 from repro.optional import installing
 from repro.store import sha256
 from repro.types import InputError
@@ -40,37 +41,43 @@ WEIGHTS_SHA256 = {MINILM: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb
 """weights that come from a third party are refused unless they are these bytes"""
 ADAPTER_WEIGHTS = "adapter.safetensors"
 """a folder with this file in place of a network holds adapters beside one that its `encoder.json` names"""
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "merges.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model")
+"""files of which a tokenizer needs one; without any, transformers makes one that knows next to no word"""
 
 
-def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
-    """A network without a head, its tokenizer, and the most tokens it takes; float32 on the CPU.
+def load_network(name_or_path: str, *, dtype: torch.dtype = torch.float32) -> tuple[nn.Module, Tokenizer, int]:
+    """A network without a head, its tokenizer, and the most tokens it takes; on the CPU.
 
     Raises:
-        InputError: for an unknown name, a folder without weights, or weights with the wrong checksum.
+        InputError: for an unknown name, a folder that lacks a part or is damaged, or weights with the wrong checksum.
     """
     place = locate(name_or_path)
     if (Path(place) / ADAPTER_WEIGHTS).is_file():
         raise InputError(f"{place} holds adapters, not a network: load it as an encoder, or name their base")
     careful = _careful(place)
-    try:
+    with _explained("backbone", name_or_path, place):
         config = AutoConfig.from_pretrained(place, **careful)
+        layers = getattr(config, "num_hidden_layers", 1)
+        if layers < 1:
+            raise InputError(f"config.json of {name_or_path!r} has {layers} layers: expected at least 1")
         model, found = AutoModel.from_pretrained(
-            place, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **careful,
+            place, use_safetensors=True, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True, **careful,
             **_fresh_pooler(config),
         )  # fmt: skip
+        check_complete(name_or_path, found)
+        with torch.no_grad():  # what does not fit together otherwise shows at the first text
+            model(input_ids=torch.tensor([[0, config.pad_token_id or 0]]))
+    with _explained("tokenizer", name_or_path, place):
         tokenizer, longest = _tokenizer(place, careful)
-    except (OSError, ValueError) as error:
-        raise _not_loaded("backbone", name_or_path, error) from error
-    _check_complete(name_or_path, found["missing_keys"])
-    limits = [getattr(config, "max_position_embeddings", None), longest]
-    limit = min([n for n in limits if n and n < 1_000_000] or [512])
-    if getattr(config, "model_type", "") in ("roberta", "xlm-roberta"):
-        limit = min(limit, int(config.max_position_embeddings) - 2)  # positions start after the padding index
-    limit = min(limit, _note(place, "sentence_bert_config.json").get("max_seq_length") or limit)
-    return model, tokenizer, int(limit)
+        check_vocabulary(name_or_path, tokenizer.get_vocab_size(), model)
+        own = read_json(place, "sentence_bert_config.json", {}).get("max_seq_length")
+        limit = most_tokens(name_or_path, config, longest, own)
+    return model, tokenizer, limit
 
 
 def _tokenizer(place: str, careful: dict[str, Any]) -> tuple[Tokenizer, int | None]:
+    if not any(file_of(place, name) for name in TOKENIZERS):
+        raise InputError(f"{place} has no tokenizer.json: copy the tokenizer that the network was trained with into it")
     if (Path(place) / "encoder.json").is_file():
         # What we saved is read as it stands: AutoTokenizer goes by the architecture and would split a text before a
         # Qwen2 as the published Qwen2 do, whatever tokenizer.json says.
@@ -81,69 +88,52 @@ def _tokenizer(place: str, careful: dict[str, Any]) -> tuple[Tokenizer, int | No
     return tokenizer.backend_tokenizer, getattr(tokenizer, "model_max_length", None)
 
 
-def load_causal(name_or_path: str, *, device: torch.device | str | None = None) -> tuple[Any, Any]:
-    """A decoder with its language-model head, and its tokenizer; its own precision on an accelerator.
+def load_writer(head: str, what: str, name: str, device: torch.device | str | None) -> tuple[Any, Any, dict[str, Any]]:
+    """A network that writes, its tokenizer, and what was found of its weights; its own precision off the CPU.
 
-    Nothing of the folder's generation settings is kept but the ids that end a text: published ones sample, or
-    punish repetition, which a greedy answer does not ask for.
-
-    Raises:
-        InputError: for an unknown name, a network that is no causal language model, or a folder without weights.
-    """
-    model, tokenizer, missing = _load_writer(transformers.AutoModelForCausalLM, "generator", name_or_path, device)
-    if not causal_parts(model):
-        raise InputError(f"{name_or_path!r} is a {type(model).__name__}: expected a causal decoder, such as Llama")
-    _check_complete(name_or_path, missing)
-    stop = model.generation_config.eos_token_id
-    stop = tokenizer.eos_token_id if stop is None else stop
-    first = stop[0] if isinstance(stop, list) else stop
-    pad = first if tokenizer.pad_token_id is None else tokenizer.pad_token_id
-    model.generation_config = transformers.GenerationConfig(eos_token_id=stop, pad_token_id=pad)
-    return model, tokenizer
-
-
-def load_seq2seq(name_or_path: str, *, device: torch.device | str | None = None) -> tuple[Any, Any]:
-    """An encoder-decoder that writes texts, such as Marian or T5, and its tokenizer; its own precision off the CPU.
+    Args:
+        head: name of the transformers class that gives the network its head.
+        what: the network is called in messages.
+        name: folder or hub id.
+        device: where it goes; None takes the accelerator if there is one.
 
     Raises:
-        InputError: for an unknown name, a network of another kind, or a folder without weights.
+        InputError: for an unknown name, a network of another kind, or a folder that lacks a part or is damaged.
     """
-    model, tokenizer, missing = _load_writer(transformers.AutoModelForSeq2SeqLM, "translator", name_or_path, device)
-    _check_complete(name_or_path, missing)
-    return model, tokenizer
-
-
-def _load_writer(auto: Any, what: str, name: str, device: torch.device | str | None) -> tuple[Any, Any, set[str]]:
-    """A network with the head of one kind, its tokenizer, and the names of weights that the file does not hold."""
     place = locate(name)
-    careful = _careful(place)
     where = torch.device(device) if device else default_device()
-    try:
+    careful = _careful(place)
+    with _explained(what, name, place):
         dtype = torch.float32 if where.type == "cpu" else "auto"
-        model, found = auto.from_pretrained(
-            place, use_safetensors=True, dtype=dtype, output_loading_info=True, **careful
+        model, found = getattr(transformers, head).from_pretrained(
+            place, use_safetensors=True, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True, **careful
         )
         tokenizer = AutoTokenizer.from_pretrained(place, **careful)
-    except (OSError, ValueError) as error:
-        raise _not_loaded(what, name, error) from error
-    return model.to(where).eval(), tokenizer, found["missing_keys"]
+    return model.to(where).eval(), tokenizer, found
 
 
-def _not_loaded(what: str, name: str, error: Exception) -> InputError:
-    return InputError(
-        f"cannot load {what} {name!r}: {(str(error) or repr(error)).splitlines()[0]} "
-        f"(offline? shipped: {', '.join((*SHIPPED, MINILM))}; or give a local folder with config.json, "
-        "model.safetensors and tokenizer.json)"
-    )
-
-
-def _check_complete(name: str, missing: set[str]) -> None:
-    """Refuse a network of which some weights would stay random, as transformers leaves what a file does not hold."""
-    if lacking := sorted(key for key in missing if "pooler." not in key):
-        raise InputError(f"the weights of {name!r} lack {', '.join(lacking[:3])}{' …' if lacking[3:] else ''}")
+@contextmanager
+def _explained(what: str, name: str, place: str) -> Iterator[None]:
+    """Say in one sentence what fails: a folder is another's work, and damaged ones end in errors of many kinds."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        kind = "" if isinstance(error, OSError | ValueError) else f"{type(error).__name__}: "
+        said = " ".join(str(error).split())[:300] or repr(error)
+        way_out = "is the folder whole, and are its files of one model?" if Path(place).is_dir() else (
+            f"offline? shipped: {', '.join((*SHIPPED, MINILM))}; or give a local folder with config.json, "
+            "model.safetensors and tokenizer.json"
+        )  # fmt: skip
+        raise InputError(f"cannot load {what} {name!r}: {kind}{said} ({way_out})") from error
 
 
 def _careful(place: str) -> dict[str, Any]:
+    """The options of loading, after a look at the bytes."""
+    config = file_of(place, "config.json")
+    if config is not None:
+        check_intact(config.parent)
     # without a connection the hub client would retry for half a minute before it looks at its cache
     return {"trust_remote_code": False, "local_files_only": Path(place).is_dir() or not _hub_answers()}
 
@@ -193,38 +183,50 @@ def locate(name_or_path: str) -> str:
 
 
 def identity(name_or_path: str) -> str:
-    """Digest of the weights, their configuration and tokenizer, or the hub id where they are not local.
+    """Digest of the weights, their configuration and tokenizer; of a hub id, the id and the commit it stands for here.
 
     Of a folder of adapters, digest of these and of the note that names their base.
     """
     place = locate(name_or_path)
-    weights = sorted(Path(place).glob("*.safetensors"))
-    if not weights:
-        return place
-    files = [*weights, Path(place) / "config.json", Path(place) / "tokenizer.json"]
-    if Path(place) / ADAPTER_WEIGHTS in weights:
-        files.append(Path(place) / "encoder.json")  # names the base and its digest
-    return digest({file.name: sha256(file) for file in files if file.is_file()})
+    folder = Path(place)
+    if not folder.is_dir():
+        config = file_of(place, "config.json")
+        return place if config is None else f"{place}@{config.parent.name}"
+    weights = sorted([*folder.glob("*.safetensors"), *folder.glob("*/model.safetensors")])
+    files = [*weights, folder / "config.json", folder / "tokenizer.json"]
+    if folder / ADAPTER_WEIGHTS in weights:
+        files.append(folder / "encoder.json")  # names the base and its digest
+    return digest({file.relative_to(folder).as_posix(): sha256(file) for file in files if file.is_file()})
 
 
-def recorded_pooling(name_or_path: str) -> str:
-    """The pooling a published encoder was trained with (its `1_Pooling/config.json`), `cls` where it has no such file.
+def file_of(place: str, name: str) -> Path | None:
+    """A file of a model that `locate` found, local or on the hub; None where it has none of that name."""
+    folder = Path(place)
+    if folder.is_dir():
+        path = paths.inside(folder, name) if ".." in Path(name).parts else folder / name
+        return path if path.is_file() else None
+    try:
+        return Path(cached_file(place, name, local_files_only=not _hub_answers()))
+    except OSError:  # the hub client's "no such file" is one too
+        return None
+
+
+def read_json(place: str, name: str, absent: Any) -> Any:
+    """A small JSON file of a model; `absent`, which it must be like, where the model has none.
 
     Raises:
-        InputError: for a pooling that is not known here.
+        InputError: if it is damaged.
     """
-    note = _note(locate(name_or_path), "1_Pooling/config.json")
-    return published_pooling(note, f"1_Pooling/config.json of {name_or_path}") if note else "cls"
-
-
-def _note(place: str, name: str) -> dict[str, Any]:
-    """A small JSON file of a model, local or on the hub; empty where it has none."""
-    folder = Path(place)
+    path = file_of(place, name)
+    if path is None:
+        return absent
     try:
-        path = folder / name if folder.is_dir() else Path(cached_file(place, name, local_files_only=not _hub_answers()))
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except OSError:  # the hub client's "no such file" is one too
-        return {}
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{path} is not valid JSON ({error}): the folder is damaged") from error
+    if type(found) is not type(absent):
+        raise InputError(f"{path} holds a {type(found).__name__}: expected a {type(absent).__name__}")
+    return found
 
 
 def _fresh_pooler(config: Any) -> dict[str, Any]:

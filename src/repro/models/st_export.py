@@ -14,10 +14,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors.torch import save_file
+from torch import nn
 
 from repro.models.encoder import SentenceEncoder
-from repro.models.pooler import Pooler
-from repro.store import disk_full_explained
+from repro.models.parts import Dense, Parts
+from repro.models.pooler import Head, Pooler
+from repro.store import disk_full_explained, write_manifest
 from repro.types import InputError, check_dim
 
 MODES = {"cls": "cls_token", "mean": "mean_tokens", "last": "lasttoken"}
@@ -35,6 +37,10 @@ class Linear:
     bias: NDArray[Any]
     """(outputs,)"""
     activation: str = "Identity"
+
+
+UNIT = None
+"""in a chain: rows are divided by their length"""
 
 
 def export_folder(
@@ -66,19 +72,18 @@ def export_folder(
     depth = backbone.layer_index(layer)
     _check_expressible(encoder, depth)
     pooler = encoder.pooler if depth == encoder.n_layers else None
-    chain = [] if pooler is None else [_of_pooler(pooler)]
-    unit = pooler is not None and pooler.normalize
+    chain = [] if pooler is None else _chain(pooler)
     width = encoder.hidden_dim if pooler is None else pooler.dim
-    if unit and (reducer is not None or dim not in (None, width)):
-        raise InputError("the pooler ends in rows of length 1, after which nothing may come: leave reducer and dim out")
     if reducer is not None:
         if reducer[0].shape[0] != width:
             raise InputError(f"the reducer takes {reducer[0].shape[0]} numbers, the encoder gives {width}")
         chain.append(Linear(*reducer))
         width = reducer[0].shape[1]
     if dim is not None and check_dim(dim, limit=width) < width:
-        whole = chain.pop() if chain else Linear(np.eye(width), np.zeros(width))
+        whole = (chain.pop() if chain and chain[-1] else UNIT) or Linear(np.eye(width), np.zeros(width))
         chain.append(Linear(whole.matrix[:, :dim], whole.bias[:dim], whole.activation))
+    if normalize and chain[-1:] != [UNIT]:
+        chain.append(UNIT)
     if depth < encoder.n_layers:
         backbone.keep(depth)
     with disk_full_explained(folder):
@@ -86,7 +91,8 @@ def export_folder(
         padding = backbone.tokenizer.id_to_token(backbone.pad_id)
         tokens = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": padding}
         _note(folder / "tokenizer_config.json", {**tokens, "model_max_length": backbone.max_length})
-        _write_modules(folder, encoder, chain, normalize=normalize or unit)
+        _write_modules(folder, encoder, chain)
+        write_manifest(folder, {"kind": "export"})
     return folder
 
 
@@ -108,26 +114,39 @@ def _check_expressible(encoder: SentenceEncoder, depth: int) -> None:
         )
 
 
-def _write_modules(folder: Path, encoder: SentenceEncoder, chain: Sequence[Linear], *, normalize: bool) -> None:
+def _write_modules(folder: Path, encoder: SentenceEncoder, chain: Sequence[Linear | None]) -> None:
     parts: list[tuple[str, str]] = [("Transformer", ""), ("Pooling", "1_Pooling")]
     _note(folder / "sentence_bert_config.json", {"max_seq_length": encoder.backbone.max_length, "do_lower_case": False})
     modes = {f"pooling_mode_{name}": MODES[encoder.pooling] == name for name in MODES.values()}
     _note(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": encoder.hidden_dim, **modes})
+    if encoder.prompt:
+        prompts = {"prompts": {"default": encoder.prompt}, "default_prompt_name": "default"}
+        _note(folder / "config_sentence_transformers.json", prompts)
     for linear in chain:
-        parts.append(("Dense", f"{len(parts)}_Dense"))
-        _dense(folder / parts[-1][1], linear)
-    if normalize:
-        parts.append(("Normalize", f"{len(parts)}_Normalize"))
+        kind = "Normalize" if linear is UNIT else "Dense"
+        parts.append((kind, f"{len(parts)}_{kind}"))
         (folder / parts[-1][1]).mkdir()
+        if linear is not UNIT:
+            _dense(folder / parts[-1][1], linear)
     named = enumerate(parts)
     listed = [{"idx": i, "name": str(i), "path": path, "type": f"{PACKAGE}.{kind}"} for i, (kind, path) in named]
     _note(folder / "modules.json", listed)
 
 
-def _of_pooler(pooler: Pooler) -> Linear:
-    weight, bias = pooler.linear.weight.detach().cpu().numpy(), pooler.linear.bias
+def _chain(head: Head) -> list[Linear | None]:
+    if isinstance(head, Pooler):
+        return [_of_layer(head.linear, head.activation.capitalize()), *([UNIT] if head.normalize else [])]
+    assert isinstance(head, Parts)
+    return [
+        _of_layer(part.linear, type(part.activation).__name__) if isinstance(part, Dense) else UNIT
+        for part in head.parts
+    ]
+
+
+def _of_layer(layer: nn.Linear, activation: str) -> Linear:
+    weight, bias = layer.weight.detach().cpu().numpy(), layer.bias
     shift = np.zeros(len(weight)) if bias is None else bias.detach().cpu().numpy()
-    return Linear(weight.T, shift, pooler.activation.capitalize())
+    return Linear(weight.T, shift, activation)
 
 
 def _dense(folder: Path, linear: Linear) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from repro.config import digest
-from repro.models.encoder import merge_equal
-from repro.models.packing import pack_by_tokens
-from repro.models.pretrained import identity, load_seq2seq
+from repro.models.intact import check_complete
+from repro.models.packing import merge_equal, pack_by_tokens
+from repro.models.pretrained import identity, load_writer
 from repro.store import Store
 from repro.terminal import progress_bar
 from repro.types import check_dim
@@ -32,7 +32,8 @@ def load_translator(name_or_path: str, *, device: torch.device | str | None = No
     Raises:
         InputError: for an unknown name, a network that is no encoder-decoder, or a folder without weights.
     """
-    model, tokenizer = load_seq2seq(name_or_path, device=device)
+    model, tokenizer, found = load_writer("AutoModelForSeq2SeqLM", "translator", name_or_path, device)
+    check_complete(name_or_path, found)
     return Translator(model, tokenizer, name=name_or_path)
 
 

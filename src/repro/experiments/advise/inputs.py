@@ -132,10 +132,10 @@ def from_encoder(
     versions: dict[int | None, Array] = {}
     if isinstance(encoder, SentenceEncoder):
         wanted = [*sorted({encoder.backbone.layer_index(n) for n in layers} - {encoder.n_layers}), encoder.n_layers]
-        if len(wanted) > 1:
-            versions = dict(zip(wanted, encoder.encode_layers(sides, wanted, progress=True), strict=True))
-        if len(wanted) == 1 or encoder.pooler is not None:
-            versions[encoder.n_layers if len(wanted) > 1 else None] = encoder.encode(sides, progress=True)
+        states = encoder.encode_layers(sides, wanted, progress=True)
+        versions = dict(zip(wanted if len(wanted) > 1 else [None], states, strict=True))
+        if encoder.pooler is not None:
+            versions[list(versions)[-1]] = encoder.pooler.project(states[-1])
         name = name or encoder.backbone.name
     else:
         name = name or type(encoder).__name__

@@ -15,7 +15,7 @@ from repro.experiments.grid import train_all
 from repro.experiments.sweep import Sweep, gain_over, train_sweep
 from repro.methods import END_TO_END
 from repro.models.backbone import load_backbone
-from repro.models.pretrained import recorded_pooling
+from repro.models.parts import recorded_pooling
 from repro.recipes import RECIPES
 from repro.rows import make_rows
 from repro.store import Store
