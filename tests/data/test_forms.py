@@ -33,6 +33,18 @@ def frame(tmp_path, name, rows, header):
     return path
 
 
+@pytest.fixture
+def pipe(monkeypatch):
+    """Put bytes on standard input."""
+
+    def put(content):
+        _stdin.cache_clear(), _file.cache_clear()
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    yield put
+    _stdin.cache_clear(), _file.cache_clear()
+
+
 @pytest.mark.parametrize("name", ["a.csv", "semicolon.csv", "a.jsonl", "a.ndjson", "a.json", "a.parquet"])
 @pytest.mark.parametrize(
     "header",
@@ -131,12 +143,10 @@ def test_one_endless_line_in_a_small_gz_is_refused_at_once(tmp_path):
         (b'{"label": 1, "text": "a"}\n', LabelledTexts),
     ],
 )
-def test_a_pipe_is_read_as_what_it_holds(monkeypatch, content, kind):
-    _stdin.cache_clear(), _file.cache_clear()
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+def test_a_pipe_is_read_as_what_it_holds(pipe, content, kind):
+    pipe(content)
     data = load("-")
     assert isinstance(data, kind) and data.name == "stdin"
-    _stdin.cache_clear(), _file.cache_clear()
 
 
 def test_labels_and_judgements_come_from_tables_of_any_form(tmp_path):
@@ -145,3 +155,21 @@ def test_labels_and_judgements_come_from_tables_of_any_form(tmp_path):
     pairs = frame(tmp_path, "p.jsonl", [(row, 39 - row, row) for row in range(40)], ("row1", "row2", "Rating"))
     evidence = from_matrix(np.eye(40), pairs=pairs, columns={"score": "Rating"}).evidence
     assert evidence.grades.tolist() == list(range(40)) == evidence.first.tolist()
+
+
+def test_the_commands_take_pipes_and_columns_of_any_name(repro, tiny, pipe, sentences, tmp_path):
+    pipe("\n".join(sentences[:3]).encode())
+    code, _, errors = repro("encode", "--encoder", tiny, "--texts", "-", "--output", tmp_path / "X.npy")
+    assert code == 0, errors
+    assert len(np.load(tmp_path / "X.npy")) == 3
+    rows = [(5 * (i % 2), sentences[i], sentences[i + 1 - i % 2]) for i in range(40)]
+    path = frame(tmp_path, "p.csv", rows, ("Rating", "Left", "Right"))
+    named = ("--columns", "score=Rating", "sentence1=Left", "sentence2=Right")
+    code, said, errors = repro("evaluate", "--encoder", tiny, "--data", path, *named)
+    assert code == 0 and "spearman" in said, errors
+    code, said, errors = repro("evaluate", "--encoder", tiny, "--data", path)
+    assert code == 2 and "--columns NAME=COLUMN" in errors
+    code, said, errors = repro(
+        "advise", "--encoder", tiny, "--texts", path, *named, "--dims", 8, "--output", tmp_path / "advice"
+    )
+    assert code == 0 and "spearman at full size" in said, errors

@@ -28,12 +28,13 @@ def test_a_set_has_the_official_splits_and_labels_on_the_hub_too(hub, name):
             assert set(data.labels) in (*CLASSES, QUESTIONS)
 
 
-def test_test_labels_that_one_mirror_hides_come_from_another(hub):
+def test_test_labels_that_one_mirror_hides_come_from_another(hub, capfd):
     assert len(load("sst2", source="hub")) == 120
     assert len(load("sst2", source="hub", split="all")) == 360
     assert {path.name.rpartition("-")[2] for path in fetch("sst2")} == {
         "train.parquet", "validation.parquet", "test.parquet",
     }  # fmt: skip
+    assert capfd.readouterr().err == ""
 
 
 def test_the_second_use_reads_the_snapshot_and_a_changed_copy_is_another(hub, tmp_path, monkeypatch):

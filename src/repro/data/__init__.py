@@ -5,6 +5,7 @@ two it was is the `source` of the set. No source ever stands in for another unas
 """
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from repro.data.inventory import CheckRow, check, describe
@@ -135,8 +136,8 @@ def load_splits(
             from repro.data.hub import hub_splits
 
             splits = hub_splits(spec)
-    asked = {"source": source, "text": text, "seed": seed, "limit": limit, "columns": columns}
-    return {split: load(name_or_path, split=split, **asked) for split in splits}
+    read = partial(load, name_or_path, source=source, text=text, seed=seed, limit=limit, columns=columns)
+    return {split: read(split=split) for split in splits}
 
 
 def fetch(name: str) -> list[Path]:

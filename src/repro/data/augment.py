@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from repro.data.lines import read_lines
 from repro.data.microworld.grammar import with_article
-from repro.data.rows import read_lines
 from repro.data.sets import WordVectors
 from repro.seeding import make_rng
 from repro.types import InputError, check_dim, check_same_length
