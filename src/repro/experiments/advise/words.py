@@ -11,6 +11,11 @@ from repro.experiments.advise.savings import Saving
 
 CHANGES = 10
 """items that must be able to change before resamples of right and wrong ones say how many did not"""
+MEASURES = {
+    "participation ratio": "Directions that share the variance evenly",
+    "TwoNN": "dimensions of the surface that neighbours lie on, however it is curved",
+}
+"""what two numbers measure that need not be near one another"""
 BYTES = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
@@ -78,8 +83,8 @@ def explanation(advice: Advice) -> list[str]:
         lines.append(f"{fitted}, those that are judged among them: other texts may keep less.")
     else:
         lines.append(f"{fitted}{'' if advice.metric is None else ', none of which is judged'}.")
-    sizes = ", ".join(f"{name} {value:.1f}" for name, value in advice.intrinsic.items())
-    lines.append(f"How many directions the cloud has: {sizes}.")
+    sizes = "; ".join(f"{MEASURES[name]} ({name}): {value:.1f}" for name, value in advice.intrinsic.items())
+    lines.append(f"{sizes}.")
     return [*lines, *(note[0].upper() + note[1:] + "." for note in advice.notes)]
 
 
