@@ -44,7 +44,8 @@ def advise(
     Args:
         embeddings: `.npy` matrix, one row per text; by default --encoder and --texts are given.
         encoder: with --texts: name, folder or hub id of an encoder, or a baseline such as glove.
-        texts: with --encoder: dataset name (`repro data list`) or a file of your own; its scores, labels or qrels are used.
+        texts: with --encoder: dataset name (`repro data list`) or a file of your own; its scores, labels or qrels are
+            used.
         pairs: with --embeddings: TSV with columns row1, row2, score; rows count from 0.
         labels: with --embeddings: text file with one label per row.
         queries: with --embeddings, which are then the documents: `.npy` matrix of queries.
