@@ -1,19 +1,24 @@
 """The command line: help, what each verb does with good input, and one line with exit code 2 for a user's mistake."""
 
+import inspect
 import json
+import os
+import shlex
+import subprocess
 import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from repro import cli, data
+from repro import __version__, cli, data
 from repro.cli import VERBS, main
 from repro.models import SentenceEncoder
 from repro.models.lora import add_lora
 from repro.objectives import LoraConfig
 from repro.paths import data_folder
 from repro.rows import read_rows
+from repro.terminal import QUIET
 
 needs_real_data = pytest.mark.skipif(data_folder() is None, reason="REPRO_DATA is not set")
 
@@ -53,9 +58,12 @@ def labelled(tmp_path):
 
 
 @pytest.mark.parametrize("verb", [(), *((verb,) for verb in VERBS)], ids=lambda verb: verb[0] if verb else "repro")
-def test_help(verb, repro):
+def test_help_speaks_to_a_user_in_120_columns(verb, repro, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     code, out, err = repro(*verb, "--help")
     assert (code, err) == (0, "")
+    assert max(map(len, out.splitlines())) <= 120
+    assert not [word for word in ("function", "docstring", "None)", "None}", "(default: )", "MISSING") if word in out]
     assert f"usage: repro {' '.join(verb)}".strip() in out
     described = [verb[0]] if verb else list(VERBS)
     for name in described:
@@ -63,9 +71,21 @@ def test_help(verb, repro):
         assert " ".join(first.split()[:3]) in " ".join(out.replace("│", " ").split())
 
 
-def test_every_option_has_a_help_text(repro):
+def test_the_first_help_shows_examples_that_run_and_where_the_book_is(repro):
+    out = repro("--help")[1]
+    examples = [shlex.split(line.split("   ")[0])[1] for line in out.splitlines() if line.startswith("  repro ")]
+    assert len(examples) == 3 and set(examples) <= set(VERBS)
+    assert "_build/html/index.html" in out and "README.md" in out
+    assert repro("--version")[:2] == (0, f"repro {__version__}\n")
+
+
+def test_every_option_has_a_help_text(repro, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     for verb in VERBS:
         out = repro(verb, "--help")[1]
+        assert ("--quiet" in out) == (VERBS[verb] in cli.SHOW_PROGRESS)
+        named = set(inspect.signature(VERBS[verb]).parameters) - {"notebook", "verb", "name", "experiment", "scaling"}
+        assert all(f"--{name.replace('_', '-')}" in out for name in named)
         lines = out.splitlines()
         for i, line in enumerate(lines):
             if line.startswith("│ --"):
@@ -97,6 +117,13 @@ def test_every_option_has_a_help_text(repro):
         (["train", "--source", "local"], "REPRO_DATA"),
         (["data", "fetch"], "fetch needs a dataset name"),
         (["run", "nosuch_notebook"], "nosuch_notebook"),
+        (["run", "wang_figure2_dimensions", "-p", "profile", "papr"], "'papr': choose one of embedded, gpu, paper"),
+        (["run", "beyond_microworld", "-p", "target", ".inf"], "parameter target is '.inf': expected float"),
+        (["run", "playground", "--output", "."], ". is a folder: expected the name of a file"),
+        (["encode", "--encoder", "{tiny}", "--texts", "{pairs}", "--output", "."], ". is a folder"),
+        (["encode", "--encoder", "{tiny}", "--texts", "x" * 300, "--output", "{tmp}/o.npy"], "File name too long"),
+        (["evaluate", "--encoder", "{tiny}", "--data", "{pairs}", "--rows", "{tmp}"], "is a folder"),
+        (["evaluate", "--encoder", "{tiny}", "--data", "{pairs}", "--mteb-json", "{tmp}"], "is a folder"),
         (["pretrain", "--corpus", "stsb", "--source", "microworld"], "is not a corpus of plain sentences"),
         (["pretrain", "--source", "microworld", "--sentences", "50"], "50 sentences: expected two batches (512)"),
     ],
@@ -129,7 +156,18 @@ def test_a_broken_table_is_named_with_its_line(line, content, found, repro, tiny
     assert f"{pairs} line {line}" in err and found in err
 
 
+@pytest.mark.parametrize("arguments", [("data", "list"), ("--help",)], ids=" ".join)
+def test_a_reader_that_has_gone_is_no_fault(arguments):
+    heard, said = os.pipe()
+    os.close(heard)
+    ran = subprocess.run([sys.executable, "-m", "repro", *arguments], stdout=said, stderr=subprocess.PIPE, text=True)
+    os.close(said)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
 def test_a_wrong_option_lists_what_there_is(repro):
+    code, _, err = repro("book", "--profile", "papr")
+    assert code == 2 and "embedded" in err and "paper" in err and "Traceback" not in err
     code, _, err = repro("evaluate", "--encoder", "repro-tiny", "--data", "stsb", "--task", "sleep")
     assert code == 2 and "sts" in err and "classification" in err
     code, _, err = repro("nosuch")
@@ -165,17 +203,17 @@ def test_evaluate_ones_own_pairs(repro, tiny, pairs, tmp_path, no_data):
     assert frame["value"].iloc[0] > 0.5  # it counts shared words at least
     for row in frame.itertuples():
         assert f"dim {row.dim:>5}  spearman  {100 * row.value:.2f}  [{100 * row.ci_low:.2f}" in out
-    found = json.loads(result.read_text())
-    assert set(found) >= {
-        "task_name", "dataset_revision", "mteb_version", "scores", "evaluation_time", "kg_co2_emissions",
-    }  # fmt: skip
-    assert (found["task_name"], found["model_name"]) == ("mine", tiny)
-    (scores,) = found["scores"].values()
-    assert [score["dim"] for score in scores] == [32, 8]
-    for score, value in zip(scores, frame["value"], strict=True):
+    for dim, value in zip((32, 8), frame["value"], strict=True):
+        found = json.loads(result.with_stem(f"result-dim{dim}").read_text())
+        assert set(found) >= {
+            "task_name", "dataset_revision", "mteb_version", "scores", "evaluation_time", "kg_co2_emissions",
+        }  # fmt: skip
+        assert (found["task_name"], found["model_name"]) == ("mine", tiny)
+        ((score,),) = found["scores"].values()  # MTEB averages what one file holds
         assert {"main_score", "cosine_spearman", "hf_subset", "languages"} <= set(score)
-        assert score["main_score"] == score["cosine_spearman"] == pytest.approx(value)
+        assert score["dim"] == dim and score["main_score"] == score["cosine_spearman"] == pytest.approx(value)
         assert (score["hf_subset"], score["languages"]) == ("default", ["eng-Latn"])
+    assert not result.exists()
 
 
 def test_evaluate_at_a_layer_and_a_prefix(repro, tiny, pairs, tmp_path, no_data):
@@ -275,12 +313,19 @@ def test_evaluate_reads_the_microworld_when_there_are_no_files(repro, tiny, no_d
 def test_encode_writes_a_matrix(repro, tiny, tmp_path, no_data):
     texts, output = tmp_path / "texts.txt", tmp_path / "new" / "X.npy"
     texts.write_text("one line\nanother\none line\n")
-    code, out, _ = repro("encode", "--encoder", tiny, "--texts", texts, "--output", output, "--dim", 7, "--normalize")
-    assert code == 0 and "3 x 7 float32" in out
+    code, out, err = repro("encode", "--encoder", tiny, "--texts", texts, "--output", output, "--dim", 7, "--normalize")
+    assert code == 0 and "3 x 7 float32" in out and not err, "a log keeps no bars"
     X = np.load(output, allow_pickle=False)
     assert (X.shape, X.dtype) == ((3, 7), np.float32)
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, atol=1e-6)
     assert (X[0] == X[2]).all()
+
+
+def test_quiet_is_told_to_workers_too(repro, monkeypatch, no_data):
+    monkeypatch.setenv(QUIET, "")
+    monkeypatch.setattr("repro.cli_reduce.parameters", lambda *_: {})
+    assert repro("reduce", "--method", "pca", "--dim", 1, "--input", "none.npy", "--output", "o.npy", "--quiet")[0] == 2
+    assert os.environ[QUIET] == "1"
 
 
 def test_encode_and_advise_take_a_baseline_by_its_name(repro, pairs, tmp_path, no_data):

@@ -30,7 +30,10 @@ def test_what_was_advised_can_be_exported_and_loaded(repro, tiny, tmp_path):
         (["--encoder", "./nosuch", "--output", "out"], "no backbone folder"),
         (["--encoder", "TINY", "--output", "."], "nothing is overwritten"),
         (["--encoder", "TINY", "--output", "out", "--layer", "9"], "layer 9"),
-        (["--encoder", "TINY", "--output", "out", "--reducer", "nosuch"], "expected a folder that an export wrote"),
+        (
+            ["--encoder", "TINY", "--output", "out", "--reducer", "nosuch"],
+            "expected a folder that `repro advise` wrote",
+        ),
     ],
 )
 def test_a_mistake_ends_with_2_and_one_line(repro, tiny, tmp_path, monkeypatch, arguments, words):

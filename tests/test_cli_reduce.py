@@ -10,6 +10,13 @@ from repro import cli_reduce
 from repro.reducers import REDUCERS, make_reducer
 
 OPTIONS = {"autoencoder": {"epochs": 3}, "sbertlp": {"n_neighbors": 8}, "grp": {}}
+HEADERS = {
+    "tokenizer": "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4",
+    "overflow": f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({10**30}, 4), }}",
+    "index": "{'descr': ('<f4',), 'fortran_order': False, 'shape': (3, 4), }",
+    "type": "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), 3: 1}",
+}
+"""headers of damaged files, by the error that numpy raises"""
 
 
 @pytest.fixture
@@ -88,6 +95,11 @@ def test_parameters_take_the_kind_of_their_defaults():
         (["--method", "pca", "--dim", "3", "--param", "whiten"], "--param 'whiten': expected KEY=VALUE"),
         (["--method", "lle", "--dim", "3", "--param", "reg=abc"], "reg is 'abc': expected float, such as 0.001"),
         (["--method", "lle", "--dim", "3", "--param", "reg=1", "--param", "reg=2"], "--param reg is given twice"),
+        (["--method", "grp", "--dim", "3", "--param", "seed=3"], "--param seed=3: expected the option --seed"),
+        (["--method", "grp", "--dim", "3", "--param", "n_components=3"], "expected the option --dim"),
+        (["--method", "grp", "--dim", "3", "--param", "name=pca"], "expected the option --method"),
+        *((["--method", "pca", "--dim", "3", "--input", f"{{tmp}}/{kind}.npy"], f"{kind}.npy is not a whole .npy file")
+          for kind in HEADERS),
         (["--method", "lle", "--dim", "3", "--param", "n_neighbors=2.5"], "n_neighbors is 2.5: expected int"),
         (["--method", "kpca", "--dim", "3", "--param", "gamma=wide"], "gamma is 'wide': expected a number above 0"),
         (["--method", "pca", "--dim", "3", "--fit-on", "{tmp}/narrow.npy"], "narrow.npy has 5 columns, "),
@@ -118,6 +130,11 @@ def test_a_mistake_ends_with_2_and_one_line(arguments, message, repro, files, tm
     np.save(tmp_path / "words.npy", np.array([["ab", "c"]]))
     np.save(tmp_path / "objects.npy", np.array([[{}]]), allow_pickle=True)
     np.savez(tmp_path / "zip.npz", X=np.ones((9, 5)))
+    for kind, header in HEADERS.items():
+        line = header.encode() + b"\n"
+        (tmp_path / f"{kind}.npy").write_bytes(
+            b"\x93NUMPY\x01\x00" + len(line).to_bytes(2, "little") + line + bytes(48)
+        )
     claim = files[0].read_bytes().replace(b"(40, 12), }" + b" " * 12, b"(40" + b"0" * 12 + b", 12), }")
     (tmp_path / "huge.npy").write_bytes(claim)
     (tmp_path / "text.npy").write_text("1 2 3\n")

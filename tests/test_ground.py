@@ -2,11 +2,14 @@
 
 import json
 import os
+import re
+import sys
+import tomllib
 
 import numpy as np
 import pytest
 
-from repro import paths
+from repro import paths, terminal
 from repro.optional import NotInstalled, optional
 from repro.seeding import cpu_count, derive_seed, make_rng
 from repro.types import InputError, check_dim, check_embeddings, check_same_length, one_of
@@ -154,6 +157,35 @@ def test_an_absent_package_explains_itself_when_touched():
     absent = optional("no_such_package_at_all", "eval")
     assert isinstance(absent, NotInstalled)
     for touch in (lambda: absent.IndexFlatIP, lambda: absent(3)):
-        with pytest.raises(InputError, match=r"no_such_package_at_all is not installed: pip install 'repro\[eval\]'"):
+        with pytest.raises(
+            InputError, match=r"is not installed: `pip install -e '.\[eval\]'` in the checkout brings it"
+        ):
             touch()
     assert optional("json", "eval") is json
+
+
+def test_no_message_and_no_file_installs_the_stranger_that_pypi_calls_repro():
+    checkout = paths.PACKAGE.parents[1]
+    told = [*paths.PACKAGE.rglob("*.py"), *(checkout / name for name in ("README.md", "environment.yml", "Makefile"))]
+    assert not [path for path in told if re.search(r"""['" ]repro\[""", path.read_text(encoding="utf-8"))]
+    project = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["name"] != "repro" and project["scripts"] == {"repro": "repro.cli:main"}
+    assert project["optional-dependencies"]["all"][0].startswith(f"{project['name']}[")
+
+
+# bars of progress
+
+
+@pytest.mark.parametrize(("to_terminal", "quiet", "show", "drawn"), [
+    (True, "", True, True), (False, "", True, False), (True, "1", True, False), (True, "", False, False),
+])  # fmt: skip
+def test_bars_are_drawn_on_a_terminal_alone(to_terminal, quiet, show, drawn, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: to_terminal)
+    monkeypatch.setenv(terminal.QUIET, quiet)
+    assert list(terminal.progress_bar(range(3), show=show, desc="counting")) == [0, 1, 2]
+    assert ("counting" in capsys.readouterr().err) == drawn
+
+
+def test_bars_come_from_one_place():
+    drawing = [path.name for path in paths.PACKAGE.rglob("*.py") if "import tqdm" in path.read_text(encoding="utf-8")]
+    assert drawing == ["terminal.py"]

@@ -34,7 +34,7 @@ More of each verb is told by `repro VERB --help`; `repro --version` says which v
 
 Pairs = Annotated[
     tyro.conf.UseAppendAction[list[tuple[str, str]]],
-    tyro.conf.arg(aliases=["-p"], metavar="NAME VALUE", help="a notebook parameter; may be given several times"),
+    tyro.conf.arg(aliases=["-p"], metavar="NAME VALUE"),
 ]
 
 
@@ -77,6 +77,7 @@ def run(
 
     Args:
         notebook: path of a notebook, or its bare name.
+        p: a notebook parameter; may be given several times.
         output: where the executed notebook goes; by default below `runs/`.
         record: append its rows to `results/`.
         timeout: seconds one cell may take; by default as long as it needs.
@@ -193,9 +194,13 @@ def main(arguments: list[str] | None = None) -> None:
             say(f"repro {__version__}")
         else:
             code = tyro.extras.subcommand_cli_from_dict(
-                {name: command(verb, shows_progress=verb in SHOW_PROGRESS) for name, verb in VERBS.items()}, prog="repro", description=ABOUT, args=arguments,
-                sort_subcommands=False, config=(tyro.conf.DisallowNone,),
-            )  # fmt: skip
+                {name: command(verb, shows_progress=verb in SHOW_PROGRESS) for name, verb in VERBS.items()},
+                prog="repro",
+                description=ABOUT,
+                args=arguments,
+                sort_subcommands=False,
+                config=(tyro.conf.DisallowNone,),
+            )
         sys.stdout.flush()
     except BrokenPipeError:
         close_output()

@@ -46,8 +46,8 @@ def advise(
     Args:
         embeddings: `.npy` matrix, one row per text; by default --encoder and --texts are given.
         encoder: with --texts: name, folder or hub id of an encoder, or a baseline such as glove.
-        texts: with --encoder: dataset name (`repro data list`) or a file of your own (`-` for a pipe); its scores, labels
-            or qrels are used.
+        texts: with --encoder: dataset name (`repro data list`) or a file of your own (`-` for a pipe); its scores,
+            labels or qrels are used.
         pairs: with --embeddings: table with columns row1, row2, score; rows count from 0.
         labels: with --embeddings: text file with one label per row, or a table with a column label.
         queries: with --embeddings, which are then the documents: `.npy` matrix of queries.

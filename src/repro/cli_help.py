@@ -27,7 +27,7 @@ quiet_option = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, defaul
 
 
 def command(verb: Callable[..., int], *, shows_progress: bool) -> Callable[..., int]:
-    """The verb as tyro reads it: the help of each option in one piece, and `--quiet` where there is progress to show."""
+    """The verb as tyro reads it: each option's help in one piece, and `--quiet` where there is progress to show."""
     hints = get_type_hints(verb, include_extras=True)
     parsed = docstring_parser.parse(verb.__doc__ or "")
     texts = {option.arg_name: " ".join((option.description or "").split()) for option in parsed.params}

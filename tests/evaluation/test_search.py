@@ -79,7 +79,7 @@ def test_bad_input_is_named():
 
 def test_without_faiss_the_message_names_the_extra(monkeypatch):
     monkeypatch.setattr(search, "optional", NotInstalled)
-    with pytest.raises(InputError, match=r"faiss is not installed: pip install 'repro\[eval\]'"):
+    with pytest.raises(InputError, match=r"faiss is not installed: `pip install -e '.\[eval\]'`"):
         search.FlatIndex(C)
     assert len(search.top_documents(Q, C)) == 40  # the exact search does without
 

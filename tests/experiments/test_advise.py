@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from time import sleep
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from repro.experiments.advise import Classes, Pairs, Search, advise, savings
 from repro.experiments.advise.advice import default_dims
 from repro.experiments.advise.inputs import from_matrix
-from repro.experiments.advise.words import candidate_table, explanation, headline, size
+from repro.experiments.advise.words import candidate_table, explanation, headline, size, why_no_bound
 from repro.models.export import read_linear, write_linear
 from repro.reducers import make_reducer
 from repro.reducers.linear_form import linear_form
@@ -133,6 +134,8 @@ def test_sizes_tried_fall_by_thirds_of_a_halving():
 
 def test_an_exported_reducer_is_the_reducer(tmp_path):
     X = cloud(200)
+    with pytest.raises(InputError, match="expected a folder that `repro advise` wrote"):
+        read_linear(tmp_path)
     for name in ("truncate", "pca", "svd", "grp"):
         reducer = make_reducer(name, 8, seed=3).fit(X)
         form = linear_form(reducer, 5)
@@ -142,8 +145,10 @@ def test_an_exported_reducer_is_the_reducer(tmp_path):
         assert json.loads((tmp_path / name / "reducer.json").read_text())["dim"] == 5
     with pytest.raises(InputError, match="LLE is no matrix"):
         linear_form(make_reducer("lle", 2, n_neighbors=5).fit(X))
-    with pytest.raises(InputError, match="expected a folder that an export wrote"):
-        read_linear(tmp_path)
+    tensors = tmp_path / "pca" / "reducer.safetensors"
+    tensors.write_bytes((tmp_path / "svd" / "reducer.safetensors").read_bytes())
+    with pytest.raises(InputError, match="has changed since it was written, or belongs to another"):
+        read_linear(tmp_path / "pca")
 
 
 def test_a_query_that_waits_for_the_machine_costs_no_more(monkeypatch):
@@ -189,6 +194,49 @@ def test_the_command_writes_report_rows_and_reducer(tmp_path, repro):
     assert matrix.shape[0] == 32 and len(bias) == matrix.shape[1]
 
 
+def test_an_advice_of_all_dimensions_leaves_no_reducer_of_an_earlier_one(tmp_path, repro):
+    np.save(tmp_path / "narrow.npy", cloud(200))
+    np.save(tmp_path / "full.npy", np.random.default_rng(0).normal(size=(200, 8)).astype(np.float32))
+    out = tmp_path / "out"
+    (out / "mine").mkdir(parents=True)
+    (out / "notes.txt").write_text("keep me")
+    for name, chosen in (("narrow", True), ("full", False)):
+        code, text, errors = repro("advise", "--embeddings", tmp_path / f"{name}.npy", "--output", out, "--dims", 6, 4)
+        assert code == 0 and ("Keep all" not in text) == chosen, errors
+        assert (out / "reducer.safetensors").exists() == (out / "reducer.json").exists() == chosen
+    code, _, errors = repro("export", "--reducer", out, "--output", tmp_path / "model", "--encoder", "repro-tiny")
+    assert code == 2 and "with a smaller size as its answer" in errors
+    assert (out / "notes.txt").read_text() == "keep me" and (out / "mine").is_dir()
+
+
+@pytest.mark.parametrize("name", ["report.html", "candidates.parquet", "reducer.safetensors", "reducer.json"])
+def test_a_strangers_file_is_not_written_over(name, tmp_path, repro):
+    np.save(tmp_path / "X.npy", cloud(100))
+    (tmp_path / name).write_text("a stranger's")
+    code, _, errors = repro("advise", "--embeddings", tmp_path / "X.npy", "--output", tmp_path)
+    assert code == 2 and f"{name} was written by no advice: give another --output" in errors
+    assert (tmp_path / name).read_text() == "a stranger's"
+
+
+def test_no_bound_is_printed_where_it_does_not_hold():
+    X, other = cloud(), cloud(500, seed=0)
+    pairs = graded(X)
+    right = Classes(np.arange(400), np.where(X[:400, 0] > 0, "up", "down"))
+    for evidence, fit_rows, reducer, words in (
+        (pairs, None, "pca", "--fit-on, with texts that are not judged, gives a bound"),
+        (pairs, None, "truncate", ""),
+        (pairs, slice(900, 1400), "pca", ""),
+        (right, slice(900, 1400), "pca", "of 400 items that are right or wrong too few can change"),
+    ):
+        versions = {None: np.concatenate([X, other])}
+        found = advise(versions, fit_rows=fit_rows, evidence=evidence, reducers=(reducer,), dims=[32, 31])
+        told = " ".join([headline(found), *explanation(found)])
+        assert found.answer is None or ("no lower bound is given" in told) == bool(words)
+        assert ("with 95 % confidence" in told or "Bounds hold" in told) == (not words) and words in told
+        assert candidate_table(found)["low"].isna().all() == bool(words)
+    assert why_no_bound(replace(found, retain=0.9), found.candidates[0]) == "", "400 items tell a loss of ten per cent"
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -221,8 +269,10 @@ def test_reducers_fitted_on_other_rows_are_judged_on_rows_they_have_not_seen(tmp
     arguments = ["advise", "--embeddings", tmp_path / "X.npy", "--pairs", tmp_path / "pairs.tsv"]
     code, told, _ = repro(*arguments, "--output", tmp_path / "out")
     assert code == 0 and "those that are judged among them: other texts may keep less" in told
+    assert "no lower bound is given" in told and "with 95 % confidence" not in told
     code, told, _ = repro(*arguments, "--fit-on", tmp_path / "other.npy", "--output", tmp_path / "out")
     assert code == 0 and "fitted on 100 embeddings, none of which is judged" in told
+    assert "with 95 % confidence" in told
     np.save(tmp_path / "other.npy", other[:, :5])
     code, _, complaint = repro(*arguments, "--fit-on", tmp_path / "other.npy", "--output", tmp_path / "out")
     assert code == 2 and "5 columns" in complaint

@@ -1,7 +1,10 @@
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from repro.paths import project_root
 from repro.reporting.compare import (
     claims,
     counts,
@@ -14,7 +17,8 @@ from repro.reporting.compare import (
     verdict_frame,
     write_verdicts,
 )
-from repro.reporting.console import experiment_lines
+from repro.reporting.console import experiment_lines, scorecard_lines
+from repro.reporting.recorded import JUDGES
 from repro.reporting.verdict import OUTCOMES, Measurement
 from repro.rows import make_rows
 from repro.types import InputError
@@ -115,6 +119,31 @@ def test_a_damaged_file_of_verdicts_is_left_out_with_a_warning(tmp_path, caplog)
 def test_without_any_verdict_everything_is_not_attempted(tmp_path):
     card = scorecard(tmp_path / "nothing")
     assert set(card["recorded"]) == set(card["live"]) == {"not attempted"}
+
+
+def test_seconds_are_printed_as_seconds():
+    lines = [line.split() for line in experiment_lines("zhang_table1")]
+    assert ["PCA", "Training", "Time", "(s)", "seconds", "300", "2.0800"] in [line[:7] for line in lines]
+
+
+def test_recorded_verdicts_are_printed_without_a_build(tmp_path, monkeypatch):
+    experiment = "proposal_johnson_lindenstrauss"
+    monkeypatch.setattr("repro.reporting.recorded.JUDGES", {experiment: JUDGES[experiment]})
+    monkeypatch.setattr("repro.reporting.compare.verdicts_folder", lambda: tmp_path)
+    lines = list(scorecard_lines())
+    (line,) = [line for line in lines if line.startswith("PROP-T-2")]
+    assert "recorded: not attempted" not in line and "live:" not in line
+    assert "no book is built here: `make book`" in lines[-1]
+    write_verdicts("page", verdict_frame("live", [measured("PROP-T-2", 3.0)]), folder=tmp_path)
+    assert any(line.startswith("PROP-T-2") and "live: reproduced" in line for line in scorecard_lines())
+
+
+def test_every_page_that_judges_recorded_rows_is_judged_without_a_build_too():
+    for page in (project_root() / "notebooks").glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        if "write_verdicts(" in text:
+            named = re.findall(r'recorded_rows\("(\w+)"\)|^experiment = "(\w+)"', text, flags=re.MULTILINE)
+            assert named and {first or second for first, second in named} <= set(JUDGES), page.name
 
 
 def test_an_unknown_claim_is_refused():

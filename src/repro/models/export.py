@@ -17,7 +17,7 @@ FORMULA = "y = x @ matrix + bias"
 
 
 def write_linear(folder: Path, matrix: NDArray[Any], bias: NDArray[Any], **note: Any) -> list[Path]:
-    """Write `reducer.safetensors` with `matrix` (D, d) and `bias` (d,), and what `reducer.json` says of them.
+    """Write `reducer.safetensors` with `matrix` (D, d) and `bias` (d,), `reducer.json` with formula, digest and note.
 
     Raises:
         InputError: if the bias has another length than the matrix has columns.

@@ -155,9 +155,14 @@ def read_verdicts(folder: Path | None = None) -> pd.DataFrame:
     return pd.concat(whole, ignore_index=True) if whole else frames[0]
 
 
-def scorecard(folder: Path | None = None) -> pd.DataFrame:
-    """Every claim with its recorded and its live verdict; a claim of several parts has that of its worst part."""
-    given = read_verdicts(folder)
+def scorecard(folder: Path | None = None, *, given: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Every claim with its recorded and its live verdict; a claim of several parts has that of its worst part.
+
+    Args:
+        folder: where pages left their verdicts; by default the build's.
+        given: verdicts to use in place of theirs.
+    """
+    given = read_verdicts(folder) if given is None else given
     card = claims()[["claim_id", "paper", "place", "statement"]].copy()
     for kind in ("recorded", "live"):
         own = given[given["kind"] == kind]

@@ -5,20 +5,30 @@ from collections.abc import Iterator
 import pandas as pd
 
 from repro.reporting import claims_ese
-from repro.reporting.compare import KINDS, counts, paper_values, scorecard, side_by_side
+from repro.reporting.compare import KINDS, counts, paper_values, read_verdicts, scorecard, side_by_side
+from repro.reporting.recorded import recorded_verdicts
 from repro.rows import make_rows, recorded_rows
 from repro.types import InputError
 
+SCORES = (
+    r"spearman|accuracy|majority|exact_match|answer|hit@|recall@|same_first|nmi|ari|purity|turned|(depth|drop)_lead"
+)
+"""beginnings of the metrics that are shown x100; any other, such as seconds, is shown as it is"""
 PAPERS = {"wang": "wang2023", "zhang": "zhang2024", "sbertlp": "sbertlp2021", "ese": "ese2025"}
 
 
 def scorecard_lines() -> Iterator[str]:
-    """All claims with their recorded and live verdicts, then the counts."""
-    card = scorecard()
+    """All claims with the verdicts of the recorded rows and, once the book is built, of live ones; then the counts."""
+    live = read_verdicts().query("kind == 'live'")
+    card = scorecard(given=pd.concat([recorded_verdicts(), live], ignore_index=True))
     for row in card.itertuples():
-        yield f"{row.claim_id:<14} recorded: {row.recorded:<15} live: {row.live:<15} {row.statement}"
+        shown = f" live: {row.live:<15}" if len(live) else ""
+        yield f"{row.claim_id:<14} recorded: {row.recorded:<15}{shown} {row.statement}"
     yield ""
-    yield from counts(card).to_string(index=False).splitlines()
+    table = counts(card)
+    yield from (table if len(live) else table[table["numbers"] == "recorded"]).to_string(index=False).splitlines()
+    if live.empty:
+        yield "no live verdicts, as no book is built here: `make book` makes them"
 
 
 def experiment_lines(experiment: str) -> Iterator[str]:
@@ -30,7 +40,10 @@ def experiment_lines(experiment: str) -> Iterator[str]:
     short, _, table = experiment.partition("_")
     if short not in PAPERS or not table:
         raise InputError(f"unknown experiment {experiment!r}: expected <paper>_<table> with {', '.join(PAPERS)}")
-    yield f"{experiment}: {KINDS[0]} and {KINDS[1]} numbers (x100); live numbers are on the page of the book"
+    yield (
+        f"{experiment}: {KINDS[0]} and {KINDS[1]} numbers, scores x100, others (seconds, sizes) as they are; live "
+        "numbers are on the page of the book"
+    )
     recorded = recorded_rows(experiment)
     if experiment == "ese_table1":
         yield from _ese_lines(recorded)
@@ -53,4 +66,7 @@ def _ese_lines(recorded: pd.DataFrame) -> Iterator[str]:
 
 def _side_by_side(printed: pd.DataFrame, recorded: pd.DataFrame, keys: list[str]) -> list[str]:
     shown = side_by_side(printed, recorded, make_rows([]), keys=keys)
+    if "metric" in shown:
+        plain = ~shown["metric"].str.match(SCORES)
+        shown.loc[plain, ["paper", "recorded", "recorded_sd"]] /= 100
     return shown[[*keys, "paper", "recorded", "recorded_sd", "seeds"]].to_string(index=False).splitlines()

@@ -92,7 +92,8 @@ def candidate_table(advice: Advice) -> pd.DataFrame:
     """One row per candidate; shares are fractions, and a bound that does not hold is missing."""
     rows = [
         {"line": _line(c), "layer": c.layer, "reducer": c.reducer, "dim": c.dim, "score": c.score, "share": c.share,
-         "low": math.nan if why_no_bound(advice, c) else c.low, "expected": c.expected, "predicted": c.predicted, "neighbours": c.neighbours}
+         "low": math.nan if why_no_bound(advice, c) else c.low, "expected": c.expected, "predicted": c.predicted,
+         "neighbours": c.neighbours}
         for c in advice.candidates
     ]  # fmt: skip
     frame = pd.DataFrame(rows)
