@@ -64,21 +64,42 @@ def main(arguments: list[str] | None = None) -> int:
                         if cell.cell_type == "code":
                             cell.metadata.setdefault("tags", []).append("raises-exception")
                     import jupytext
+
                     src = folder / "src" / target.name
                     src.parent.mkdir(exist_ok=True)
                     jupytext.write(node, src, fmt="ipynb")
                     done = notebook.run(src, target, given, timeout=300, forked=True, cwd=ROOT)
-                    errors = [(i, o) for i, c in enumerate(done.cells) for o in c.get("outputs", []) if o.output_type == "error"]
+                    errors = [
+                        (i, o)
+                        for i, c in enumerate(done.cells)
+                        for o in c.get("outputs", [])
+                        if o.output_type == "error"
+                    ]
                     import re as r
+
                     if errors:
-                        outcome = "FAILED" + "".join(f"\n   cell {i}: {o.ename}: {o.evalue[:300]}\n" + "\n".join("        " + line for line in r.sub(r"\x1b\[[0-9;]*m", "", "\n".join(o.traceback)).splitlines() if line.startswith(("File", "---")) or "-->" in line)[-900:] for i, o in errors)
+                        outcome = "FAILED" + "".join(
+                            f"\n   cell {i}: {o.ename}: {o.evalue[:300]}\n"
+                            + "\n".join(
+                                "        " + line
+                                for line in r.sub(r"\x1b\[[0-9;]*m", "", "\n".join(o.traceback)).splitlines()
+                                if line.startswith(("File", "---")) or "-->" in line
+                            )[-900:]
+                            for i, o in errors
+                        )
                 else:
                     notebook.run(source, target, given, timeout=300, forked=True)
             except (NotebookError, InputError) as error:
                 outcome = f"FAILED {error}"
                 if options.through and target.is_file():
                     import subprocess
-                    outcome = "FAILED\n" + subprocess.run([sys.executable, "errors.py", str(target)], capture_output=True, text=True).stdout
+
+                    outcome = (
+                        "FAILED\n"
+                        + subprocess.run(
+                            [sys.executable, "errors.py", str(target)], capture_output=True, text=True
+                        ).stdout
+                    )
             except Exception as error:
                 outcome = f"FAILED {type(error).__name__} {error}"
             return job, time.monotonic() - begun, outcome
@@ -86,6 +107,7 @@ def main(arguments: list[str] | None = None) -> int:
         failed = 0
         with ThreadPoolExecutor(options.lanes) as pool:
             from concurrent.futures import as_completed
+
             for done in as_completed([pool.submit(work, job) for job in jobs]):
                 (page, variant, family), seconds, outcome = done.result()
                 failed += outcome.startswith("FAILED")

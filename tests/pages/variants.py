@@ -41,7 +41,9 @@ def _toy(parameter: Parameter) -> Any:
 
 def _changed(parameter: Parameter, variant: str, networks: list[str]) -> Any:
     name, default = parameter.name, parameter.default
-    if variant in (ONE_DIM, TWO_DIMS) and (name.endswith("dims") or name in ("dim", "columns", "sizes", "size", "prefix")):
+    if variant in (ONE_DIM, TWO_DIMS) and (
+        name.endswith("dims") or name in ("dim", "columns", "sizes", "size", "prefix")
+    ):
         some = ([8], [0.5]) if variant == ONE_DIM else ([5, 24], [0.3, 0.77])
         shares = "float" in parameter.kind
         return next((v for v in (some[shares], some[shares][-1]) if _fits(parameter, v)), None)

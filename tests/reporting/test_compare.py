@@ -19,6 +19,7 @@ from repro.reporting.compare import (
 )
 from repro.reporting.console import experiment_lines, scorecard_lines
 from repro.reporting.recorded import JUDGES
+from repro.reporting.tables import comparison
 from repro.reporting.verdict import OUTCOMES, Measurement
 from repro.rows import make_rows
 from repro.types import InputError
@@ -57,6 +58,13 @@ def test_recorded_seeds_are_averaged_and_every_kind_keeps_its_column():
     assert line["recorded"] == pytest.approx(71.0) and line["recorded_sd"] == pytest.approx(1.0) and line["seeds"] == 3
     assert line["gap"] == pytest.approx(60.0 - 78.17)
     assert table["live"].isna().sum() == 7 and table["gap"].isna().sum() == 7
+
+
+def test_a_number_repeated_under_three_seeds_is_one_number_without_a_seed():
+    same = rows([{"dim": 128, "value": 0.7, "ci_low": 0.68, "ci_high": 0.72, "seed": i} for i in range(3)])
+    (line,) = side_by_side(same.iloc[:0], same, same.iloc[:0]).itertuples()
+    assert line.recorded == pytest.approx(70.0) and np.isnan([line.recorded_sd, line.seeds]).all()
+    assert "| 70.00 |" in comparison(side_by_side(same.iloc[:0], same, same.iloc[:0])).markdown
 
 
 def test_a_live_cell_named_twice_is_refused():

@@ -72,7 +72,8 @@ def side_by_side(
 ) -> pd.DataFrame:
     """One line per cell with columns paper | recorded | recorded_sd | seeds | live | live_low | live_high | gap.
 
-    Scores are ×100. `gap` is live − paper where both exist. Recorded seeds are averaged.
+    Scores are ×100. `gap` is live − paper where both exist. Recorded seeds are averaged; a number that is the same in
+    all of them has none: nothing was drawn.
 
     Raises:
         InputError: if live rows name one cell twice.
@@ -83,13 +84,14 @@ def side_by_side(
         raise InputError(f"live rows name the cell {twice} twice: select one metric, readout and seed first")
     printed = (100 * paper.set_index(keys)["value"]).rename("paper")
     grouped = recorded.groupby(keys, dropna=False)["value"]
+    drawn = (grouped.size() == 1) | (grouped.nunique() > 1)
     measured = live.set_index(keys)
     table = pd.concat(
         [
             printed,
             (100 * grouped.mean()).rename("recorded"),
-            (100 * grouped.std()).rename("recorded_sd"),
-            grouped.size().rename("seeds"),
+            (100 * grouped.std().where(drawn)).rename("recorded_sd"),
+            grouped.size().where(drawn).rename("seeds"),
             (100 * measured["value"]).rename("live"),
             (100 * measured["ci_low"]).rename("live_low"),
             (100 * measured["ci_high"]).rename("live_high"),

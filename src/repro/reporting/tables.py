@@ -57,7 +57,9 @@ def comparison(table: pd.DataFrame, *, caption: str = "") -> Shown:
     shown = table.drop(columns=["recorded_sd", "seeds", "live_low", "live_high"], errors="ignore").copy()
     if "recorded_sd" in table:
         shown["recorded"] = [
-            MISSING if pd.isna(v) else f"{v:.2f}" + (f" ± {sd:.2f} ({int(n)} seeds)" if n > 1 else " (1 seed)")
+            MISSING
+            if pd.isna(v)
+            else f"{v:.2f}" + (f" ± {sd:.2f} ({int(n)} seeds)" if n > 1 else " (1 seed)" if n == 1 else "")
             for v, sd, n in zip(table["recorded"], table["recorded_sd"], table["seeds"], strict=True)
         ]
     shown["live"] = [
