@@ -48,7 +48,8 @@ def _changed(parameter: Parameter, variant: str, networks: Sequence[str]) -> Any
         blocks = [f"{network}:1" for network in networks]
         own = {"backbone": networks[0], "encoder": networks[0], "encoders": [networks[0], "trained"]}
         own |= {"backbones": [*networks[:2], *blocks[:2]]}
-        own |= {"profile": PAPER, "reference": networks[-1]} if variant == PAPER else {}
+        if variant == PAPER:
+            own |= {"profile": PAPER} | ({"reference": networks[-1]} if isinstance(default, str) else {})
         return _fitting(parameter, own.get(name))
     if variant == ONE_DATASET:
         first = default[:1] if isinstance(default, list) else None
