@@ -125,7 +125,7 @@ def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, s
     tables: dict[str, pd.DataFrame] = {}
     if advice.answer is not None:
         saved = saving_table(savings(advice.full_dim, advice.answer.dim))
-        tables["What it saves: memory counted, exact search timed here and scaled"] = saved
+        tables["What it saves: memory counted; seconds of one core for an exact search, timed here and scaled"] = saved
     tables["Every size that was tried"] = report_table(advice)
     lines = explanation(advice)
     answer = headline(advice)

@@ -12,6 +12,8 @@ Labels: TypeAlias = NDArray[Any]
 Readout: TypeAlias = Literal["encoder", "pooler"]
 """Which output of an encoder is read: the pooled state h (hidden_dim) or the projected z (dim)."""
 DataSource: TypeAlias = Literal["local", "hub", "microworld"]
+LARGEST = 1e15
+"""entry of embeddings beyond which sums of squares overflow in single precision"""
 
 
 class InputError(ValueError):
@@ -49,13 +51,16 @@ def check_embeddings(X: Any, name: str = "X") -> Array:
     """Return X as a float array (n, dim) after checking that it can be computed with.
 
     Raises:
-        InputError: if X is not two-dimensional, is empty, or holds NaN or infinity (first bad row named).
+        InputError: if X is not two-dimensional, is empty, or holds complex numbers, NaN or infinity (first bad row
+            named), or numbers out of range.
     """
     X = np.asarray(X)
     if X.ndim != 2:
         raise InputError(f"{name} has shape {X.shape}: expected a matrix (n, dim), one row per text")
     if 0 in X.shape:
         raise InputError(f"{name} has shape {X.shape}: expected at least one row and one column")
+    if np.iscomplexobj(X):
+        raise InputError(f"{name} holds complex numbers: expected real ones, such as {name}.real")
     if not np.issubdtype(X.dtype, np.floating):
         X = X.astype(np.float64)
     bad = ~np.isfinite(X).all(axis=1)
@@ -64,6 +69,18 @@ def check_embeddings(X: Any, name: str = "X") -> Array:
             f"{name} has NaN or infinite values in {int(bad.sum())} of {len(X)} rows, first in row "
             f"{int(np.argmax(bad))}: drop or repair those rows"
         )
+    return check_range(X, name)
+
+
+def check_range(X: Array, name: str = "X") -> Array:
+    """Return X (n, dim) after checking that its squares, summed, have room in single precision.
+
+    Raises:
+        InputError: if an entry's modulus exceeds `LARGEST`.
+    """
+    reach = max(float(X.max()), -float(X.min()))
+    if reach > LARGEST:
+        raise InputError(f"{name} reaches {reach:.0e}: expected at most {LARGEST:.0e}; divide it by its largest entry")
     return X
 
 

@@ -3,7 +3,7 @@ import pytest
 from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.linear_model import LogisticRegression
 
-from repro.evaluation import linear_probe, nested_cv_accuracy
+from repro.evaluation import knn_cv_accuracy, linear_probe, nested_cv_accuracy, senteval
 from repro.evaluation.classify import (
     FOLDS,
     GRIDS,
@@ -150,17 +150,31 @@ def test_pair_features_are_sentevals():
 # errors
 
 
-def test_one_class_or_a_class_smaller_than_the_folds():
+def test_one_class_or_fewer_rows_than_folds():
     X = np.random.default_rng(0).standard_normal((40, 3))
     with pytest.raises(InputError, match="only one class"):
         nested_cv_accuracy(X, np.zeros(40))
     with pytest.raises(InputError, match="only one class"):
         linear_probe(X, np.zeros(40), X, np.zeros(40), X_dev=X, y_dev=np.zeros(40))
-    few = np.array([1] * 7 + [0] * 33)
-    with pytest.raises(InputError, match=r"class .*1.* has 7 rows: expected at least 10, one per fold"):
-        linear_probe(X, few, X, few)
-    with pytest.raises(InputError, match="has 7 rows"):
-        nested_cv_accuracy(X, few)
+    for rows, labels in ((9, np.arange(9) % 2), (40, np.eye(40, dtype=int)[0])):
+        for score in (nested_cv_accuracy, lambda X, y: linear_probe(X, y, X, y)):
+            with pytest.raises(InputError, match=f"{rows} rows, .* 10 folds need at least 10, and 2 of a second class"):
+                score(X[:rows], labels)
+
+
+@pytest.mark.parametrize(("protocol", "rare"), [("logreg", 1), ("logreg", 9), ("senteval", 2)])
+def test_a_rare_class_is_warned_of_and_spread_over_the_folds_it_has_rows_for(protocol, rare, monkeypatch):
+    monkeypatch.setattr(senteval, "CHECKS", 2)
+    monkeypatch.setattr(senteval, "RATE", 0.3)
+    y = np.array(["a"] * 40 + ["b"] * 40 + ["rare"] * rare)
+    X = np.eye(3)[np.unique(y, return_inverse=True)[1]] * 3 + np.random.default_rng(0).normal(size=(len(y), 3)) / 4
+    with pytest.warns(UserWarning, match=rf"1 of 3 classes .* missing from some: 'rare' \({rare}\)$") as told:
+        scores = [nested_cv_accuracy(X, y, protocol=protocol), linear_probe(X, y, X, y, protocol=protocol)]
+        scores.append(knn_cv_accuracy(X, y))
+    assert len(told) == 3  # not once more for every inner fold
+    assert min(scores) >= 1 - rare / len(y) - 0.01  # the common classes are told apart
+    fold = stratified_folds(y, 10, 0, "quiet")
+    assert len(np.unique(fold[y == "rare"])) == rare and np.ptp(np.bincount(fold)) <= 1
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,13 @@ def test_prefixes_and_several_k_share_a_search():
             assert table[i, j].mean() == knn_accuracy(X[:, :dim], y, Q[:, :dim], z, k=k)
 
 
+def test_every_k_has_k_votes_and_not_one_more():
+    X, Q = np.arange(1.0, 6.0)[:, None], np.array([[0.0]])  # votes in the order a, b, b, a, a
+    right = knn.knn_correct(X, ["a", "b", "b", "a", "a"], Q, ["a"], ks=[1, 2, 3, 4, 5])
+    assert right[0, :, 0].tolist() == [True, True, False, True, True]  # of two and of four, the tie is a's
+    assert knn_accuracy(X[:3], [0, 1, 1], X[:3], [0, 1, 1], k=3, self_neighbour=True) == 2 / 3  # oneself and both others
+
+
 def test_ties_go_to_the_smallest_label():
     X, Q = np.array([[-1.0], [1.0], [2.0]]), np.array([[0.0]])
     assert knn_accuracy(X, ["b", "a", "c"], Q, ["a"], k=3) == 1.0

@@ -45,6 +45,15 @@ def test_every_model_learns_from_its_own_rows_alone():
         np.testing.assert_allclose(together.coefficients[k], oracle.coef_, atol=5e-3)
 
 
+def test_a_penalty_weighs_by_the_rows_of_its_own_model():
+    X, y = made(2)
+    members = np.arange(len(y)) < np.array([[40], [400]])
+    models = fit_logistic(X, y, members, np.array([0.02, 0.02]))
+    for k, own in enumerate(members):
+        oracle = LogisticRegression(C=0.02, tol=1e-8, max_iter=10_000).fit(X[own], y[own])
+        np.testing.assert_allclose(models.coefficients[k], oracle.coef_, atol=0.01 * np.abs(oracle.coef_).max())
+
+
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer, load_digits])
 def test_accuracy_on_held_out_rows_is_scikit_learns(load):
     X, y = load(return_X_y=True)

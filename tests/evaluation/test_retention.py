@@ -20,6 +20,12 @@ def test_shares_and_bounds_of_paired_draws():
     assert stricter.low[1] < found.low[1]
 
 
+def test_a_bound_leaves_all_its_error_on_one_side():
+    draws = np.column_stack([np.full(101, 2.0), np.linspace(1, 2, 101)])  # shares of 0.5, 0.505 … 1
+    assert retention(np.array([2.0, 1.5]), draws, reference=0).low[1] == pytest.approx(0.525)
+    assert retention(np.array([2.0, 1.5]), draws, reference=0, confidence=0.9).low[1] == pytest.approx(0.55)
+
+
 def test_the_walk_stops_at_the_first_failure():
     assert smallest_sufficient([8, 64, 16, 32], [0.99, 1.0, 0.97, 0.99], 0.98) == 32
     assert smallest_sufficient([8, 16, 32], [0.99, 0.99, 0.97], 0.98) is None

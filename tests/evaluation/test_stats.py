@@ -19,6 +19,7 @@ from repro.evaluation.stats import (
     paired_accuracy_difference,
     paired_spearman_difference,
     paired_t,
+    wilson,
 )
 from repro.seeding import make_rng
 from repro.types import InputError
@@ -81,6 +82,14 @@ def test_constant_scores_are_nan_with_a_warning():
     with pytest.warns(UserWarning, match="constant"):
         interval = bootstrap_spearman(np.ones(9), np.arange(9), seed=0)
     assert np.isnan([interval.value, interval.low, interval.high]).all()
+
+
+def test_few_pairs_have_no_interval_worth_the_name():
+    with pytest.warns(UserWarning, match="9 pairs are too few for an interval"):
+        bootstrap_spearman(*graded(9), seed=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bootstrap_spearman(*graded(10), seed=0)
 
 
 def test_pairing_narrows_the_difference():
@@ -157,6 +166,10 @@ def test_kendall_trend():
         (lambda: bootstrap_spearman([1.0], [1], seed=0), "at least 2"),
         (lambda: bootstrap_spearman([1.0, 2], [1, 2], subsets=["a"], seed=0), "subsets has 1"),
         (lambda: bootstrap_spearman([1.0, 2], [1, 2], resamples=0, seed=0), "resamples is 0"),
+        (lambda: bootstrap_spearman([1.0, 2], [1, 2], seed=0), "2 pairs are too few .* expected at least 3"),
+        (lambda: bootstrap_spearman([1j, 2, 3], [1, 2, 3], seed=0), "predicted holds complex numbers"),
+        (lambda: wilson(5, 3), "5 successes of 3 trials: expected 0 to 3"),
+        (lambda: wilson(-1, 3), "-1 successes of 3"),
         (lambda: bootstrap_accuracy([], seed=0), "at least 1"),
         (lambda: bootstrap_accuracy([0, 0.5], seed=0), "holds 0.5"),
         (lambda: mcnemar([1], [1, 0]), "lengths differ"),

@@ -1,4 +1,5 @@
 import json
+from time import sleep
 
 import numpy as np
 import pandas as pd
@@ -7,7 +8,7 @@ import pytest
 from repro.experiments.advise import Classes, Pairs, Search, advise, savings
 from repro.experiments.advise.advice import default_dims
 from repro.experiments.advise.inputs import from_matrix
-from repro.experiments.advise.words import candidate_table, headline, size
+from repro.experiments.advise.words import candidate_table, explanation, headline, size
 from repro.models.export import read_linear, write_linear
 from repro.reducers import make_reducer
 from repro.reducers.linear_form import linear_form
@@ -143,6 +144,26 @@ def test_an_exported_reducer_is_the_reducer(tmp_path):
         linear_form(make_reducer("lle", 2, n_neighbors=5).fit(X))
     with pytest.raises(InputError, match="expected a folder that an export wrote"):
         read_linear(tmp_path)
+
+
+def test_a_query_that_waits_for_the_machine_costs_no_more(monkeypatch):
+    class Waits(np.ndarray):
+        def __matmul__(self, other):
+            sleep(0.02)
+            return np.asarray(self) @ np.asarray(other)
+
+    class Draws:
+        def standard_normal(self, size, dtype):
+            return np.ones(size, dtype).view(Waits)
+
+    monkeypatch.setattr("repro.experiments.advise.savings.SAMPLE", 10)
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: Draws())
+    assert savings(4, 2, counts=[10], repeats=3)[0].full_seconds < 0.005
+
+
+def test_both_measures_of_directions_say_what_they_measure():
+    said = " ".join(explanation(advise({None: cloud(100)}, dims=[8])))
+    assert "share the variance evenly (participation ratio): 5." in said and "however it is curved (TwoNN): " in said
 
 
 def test_savings_count_bytes():

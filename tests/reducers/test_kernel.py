@@ -1,5 +1,7 @@
 """Kernel PCA: pca where the kernel is linear or nearly, scikit-learn's elsewhere, whichever solver finds it."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn import decomposition
@@ -75,6 +77,15 @@ def test_nystroem_with_every_row_a_landmark_is_exact(name):
     np.testing.assert_allclose(nystroem.transform(X) * signs, exact.transform(X), atol=1e-4)
     np.testing.assert_allclose(nystroem.transform(Q) * signs, exact.transform(Q), atol=1e-4)
     np.testing.assert_allclose(nystroem.explained_variance_ratio_, exact.explained_variance_ratio_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["rbf", "poly"])
+def test_nystroem_scores_are_centred_and_have_the_variance_that_is_said(name):
+    X = cloud(200) / 3  # not the mean of the landmarks alone
+    nystroem = KPCA(5, kernel=name, method="nystroem", landmarks=12)
+    Y = nystroem.fit_transform(X).astype(np.float64)
+    np.testing.assert_allclose(Y.mean(0), 0, atol=1e-5 * np.abs(Y).max())
+    np.testing.assert_allclose(np.cov(Y.T), np.diag(nystroem.explained_variance_), atol=1e-5 * Y.var())
 
 
 def test_nystroem_comes_nearer_with_more_landmarks():
@@ -185,6 +196,15 @@ def test_the_smallest_eigenvalue_of_a_kernel_matrix():
         smallest_eigenvalue(np.zeros((4001, 2)))
 
 
+@pytest.mark.parametrize("gamma, alike", [(0.01, False), (3.0, True)])
+def test_a_kernel_that_is_nearly_the_identity_is_warned_of(gamma, alike):
+    X = np.random.default_rng(0).standard_normal((100, 48))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        KPCA(3, gamma=gamma).fit(X)
+    assert [str(w.message)[:33] for w in told] == ["the kernel is nearly the identity"] * alike
+
+
 def test_gamma():
     X = cloud(50)
     squared = ((X[:, None] - X) ** 2).sum(2)[np.triu_indices(50, 1)]
@@ -239,9 +259,9 @@ def test_what_cannot_be_fitted():
         KPCA(2, kernel="poly", degree=0).fit(X)
     with pytest.raises(InputError, match="all 5 rows of X are equal"):
         KPCA(2).fit(np.ones((5, 3)))
-    for name, n in (("poly", 30), ("linear", 30), ("linear", 5)):
+    for degree, n in ((3, 30), (60, 30), (60, 5)):
         with pytest.raises(InputError, match="kernel values overflow: scale X down"), np.errstate(all="raise"):
-            KPCA(2, kernel=name).fit(X[:n] * 1e200)
+            KPCA(2, kernel="poly", degree=degree).fit(X[:n] * 1e14)
     X[3, 1] = np.nan
     with pytest.raises(InputError, match="first in row 3"):
         KPCA(2).fit(X)

@@ -114,6 +114,15 @@ def test_standardising_leaves_a_constant_column_at_zero():
     assert np.isfinite(pca.transform(X)).all() and pca.singular_values_[1] == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.parametrize("deviation", [1e-33, 1e-15, 5e-9])
+def test_standardising_does_not_raise_a_dead_column_to_unit_variance(X, deviation):
+    dead = np.random.default_rng(1).standard_normal((60, 1)) * deviation
+    fitted = PCA(11, standardize=True).fit(np.hstack([X * 0.05, dead]))
+    alone = PCA(11, standardize=True).fit(X * 0.05)
+    np.testing.assert_allclose(fitted.singular_values_, alone.singular_values_, rtol=1e-6)
+    assert np.abs(fitted.components_[:, -1]).max() < 1e-6
+
+
 @pytest.mark.parametrize(
     "reducer, limit", [(Truncate, "1 to 12"), (PCA, r"1 to 4 \(min\(n - 1, D\)"), (SVD, r"1 to 5 \(min\(n, D\)")]
 )

@@ -1,6 +1,7 @@
 """Matrices of any shape, with constant columns and duplicates: every reducer keeps its promise or says why not."""
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from repro.reducers import REDUCERS, make_reducer
+from repro.reducers import REDUCERS, make_reducer, memory
 from repro.types import InputError
 
 PARAMETERS = {
@@ -101,6 +102,41 @@ def test_one_bad_number_names_its_row(name, X, data):
     X[row, data.draw(st.integers(0, X.shape[1] - 1))] = data.draw(st.sampled_from([np.nan, np.inf, -np.inf]))
     with pytest.raises(InputError, match=f"first in row {row}"):
         make_reducer(name, 1, **PARAMETERS.get(name, {})).fit(X)
+
+
+@pytest.mark.parametrize("name", REDUCERS)
+def test_outputs_are_stored_row_by_row_whatever_the_order_of_the_input(name):
+    X = np.asfortranarray(np.random.default_rng(0).standard_normal((20, 5)))
+    for Y in ((reducer := make_reducer(name, 3, **PARAMETERS.get(name, {}))).fit_transform(X), reducer.transform(X)):
+        assert Y.flags.c_contiguous and not Y.flags.f_contiguous
+
+
+@pytest.mark.parametrize("name", REDUCERS)
+@pytest.mark.parametrize("factor, said", [(1e150, "X reaches .*: expected at most 1e.15"), (1j, "X holds complex")])
+def test_numbers_that_single_precision_cannot_hold_are_refused(name, factor, said):
+    with pytest.raises(InputError, match=said):
+        make_reducer(name, 2, **PARAMETERS.get(name, {})).fit(np.random.default_rng(0).standard_normal((9, 4)) * factor)
+
+
+@pytest.mark.parametrize("name, entry", [("isomap", 24), ("lle", 17), ("sbertlp", 17), ("kpca", 4)])
+def test_more_rows_than_there_is_memory_for_are_refused_with_advice(name, entry, monkeypatch):
+    X, needed = np.random.default_rng(0).standard_normal((200, 4)), entry * 200**2
+    reducer = make_reducer(name, 2, **PARAMETERS.get(name, {}))
+    monkeypatch.setattr(memory, "available_bytes", lambda: needed / 4)
+    with pytest.raises(InputError, match=r"200 rows need about .* GB .* a sample of at most 100 rows and transform"):
+        reducer.fit(X)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 24 * 200**2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of graphs in pieces
+        reducer.fit(X)
+
+
+def test_the_memory_that_is_available_is_known_or_without_bound(monkeypatch):
+    assert 2**20 < memory.available_bytes() < 2**60
+    monkeypatch.setattr(memory, "Path", lambda path: Path("nowhere"))
+    assert 2**20 < memory.available_bytes() < 2**60
+    monkeypatch.setattr(memory, "os", None)
+    assert memory.available_bytes() == np.inf
 
 
 @pytest.mark.parametrize("name", REDUCERS)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from repro.reducers import spectral
+from repro.reducers import memory, spectral
 from repro.reducers.locality import nearest, reconstruction_weights, weight_matrix
 from repro.reducers.spectral import bottom_eigenpairs, orient, top_eigenpairs
+from repro.types import InputError
 
 
 def residual_matrix(X, k):
@@ -49,12 +50,16 @@ def test_flat_and_steep_spectra_at_the_largest_count(D, k, count):
     assert np.linalg.norm(A.T @ (A @ vectors) - vectors * values, axis=0).max() <= spectral.TOLERANCE * values[-1]
 
 
-def test_a_space_that_does_not_converge_is_left_to_the_dense_solver(monkeypatch):
+def test_a_space_that_does_not_converge_is_left_to_the_dense_solver(monkeypatch, caplog):
     A = residual_matrix(cloud(1000, 40), 10)
     dense = spectral._dense(A.T.tocsr() @ A, 40)[1]
     monkeypatch.setattr(spectral, "TOLERANCE", 0.0)
     assert spectral._inverse_krylov(A, A.T.tocsr() @ A, 40) is None
     np.testing.assert_array_equal(bottom_eigenpairs(A, 40)[1], orient(dense))
+    assert "40 eigenvectors of 1,000 rows are left to the dense solver" in caplog.text
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1e7)
+    with pytest.raises(InputError, match="1,000 rows need about 0.0 GB"):
+        bottom_eigenpairs(A, 40)
 
 
 def test_orthonormal_columns_are_free_of_the_constant():

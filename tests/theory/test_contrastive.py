@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from scipy.special import logsumexp
+from scipy.special import gammaln, logsumexp
 
 from repro.losses import info_nce, uniformity
 from repro.theory import (
@@ -31,6 +31,14 @@ def test_log_moment_of_one_dimension_and_of_three():
     assert log_moment(1, 3.0) == pytest.approx(np.log(np.cosh(3.0)))
     assert log_moment(3, 2.0) == pytest.approx(np.log(np.sinh(2.0) / 2.0))  # uniform on −1 … 1
     assert log_moment(5, 0.0) == 0.0
+
+
+@pytest.mark.parametrize("dim", [2, 3, 4])
+@pytest.mark.parametrize("t", [708.0, 713.0, 1500.0, 1e4])
+def test_log_moment_of_few_dimensions_is_finite_however_large_t(dim, t):
+    # Laplace: the density of the cosine near 1 gives Γ(m/2)/(2√π)·(2/t)^((m−1)/2)·e^t to a relative 1/t
+    laplace = t + gammaln(dim / 2) - np.log(2 * np.sqrt(np.pi)) + (dim - 1) / 2 * np.log(2 / t)
+    assert log_moment(dim, t) == pytest.approx(laplace, abs=1 / t)
 
 
 def test_series_and_bessel_form_meet_where_the_series_overflows():

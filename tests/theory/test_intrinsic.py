@@ -50,15 +50,11 @@ def test_scale_rotation_and_repetition_change_nothing():
     assert effective_rank(7.0 * X) == pytest.approx(effective_rank(X))
 
 
-def test_censoring_is_unbiased():
-    # ratios of exact Pareto law, drawn: the estimate's mean over many draws is the exponent
-    rng = np.random.default_rng(0)
-    found = []
-    for _ in range(400):
-        log_ratio = np.sort(rng.exponential(1 / 4.0, 50))
-        kept = 45
-        found.append((kept - 1) / (log_ratio[:kept].sum() + 5 * log_ratio[kept - 1]))
-    assert np.mean(found) == pytest.approx(4.0, abs=4 * np.std(found) / np.sqrt(400))
+def test_few_points_by_hand():
+    """The unbiased estimate has one ratio less above the line, and the censored ones count as the last one kept."""
+    X = np.array([[0.0], [1.0], [3.0], [10.0]])  # ratios 3, 2, 3/2 and 9/7
+    assert two_nn(X, discard=0.25) == pytest.approx(2 / (np.log(9 / 7) + np.log(1.5) + 2 * np.log(2)))
+    assert two_nn(X, discard=0.0) == pytest.approx(3 / (np.log(9 / 7) + np.log(1.5) + np.log(2) + np.log(3)))
 
 
 def test_spectra_of_wide_and_of_tall_matrices_agree():

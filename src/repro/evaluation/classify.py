@@ -5,6 +5,7 @@ Protocol `logreg`: L-BFGS logistic regression, C from 2⁻²…2³ (nested, spli
 folds, all folds × penalties fitted as one batch; their accuracies are not comparable.
 """
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -61,7 +62,7 @@ def linear_probe(
         y_dev: its classes.
 
     Raises:
-        InputError: for mismatched lengths, non-finite features, one class, or a class with fewer rows than folds.
+        InputError: for mismatched lengths, non-finite features, one class, or fewer rows than folds.
     """
     return probe(X_train, y_train, X_test, y_test, protocol=protocol, seed=seed, X_dev=X_dev, y_dev=y_dev).accuracy
 
@@ -126,17 +127,26 @@ def nested_cv(X: Any, y: Any, *, protocol: str = "logreg", seed: int = 0) -> Pro
 
 
 def stratified_folds(y: NDArray[Any], k: int, seed: int, *keys: object) -> NDArray[np.int64]:
-    """Fold of every row (n,), the classes spread evenly.
+    """Fold of every row (n,), the classes spread evenly; one with fewer rows than folds is missing from some.
+
+    A warning tells of such classes, once for the outer folds.
 
     Raises:
-        InputError: for one class only, or a class with fewer rows than folds.
+        InputError: for one class only, fewer rows than folds, or a single row beside one class.
     """
     classes, counts = np.unique(y, return_counts=True)
     if len(classes) < 2:
         raise InputError(f"only one class ({str(classes[0])!r}): nothing to tell apart")
-    if counts.min() < k:
+    if len(y) < k or (not keys and np.sort(counts)[-2] < 2):  # inner folds have lost a row of each class
         raise InputError(
-            f"class {str(classes[counts.argmin()])!r} has {counts.min()} rows: expected at least {k}, one per fold"
+            f"{len(y)} rows, {counts.max()} of them of one class: {k} folds need at least {k}, and 2 of a second class"
+        )
+    rare = [f"{str(name)!r} ({count})" for name, count in zip(classes, counts, strict=True) if count < k]
+    if rare and not keys:
+        shown = ", ".join(rare[:5]) + (", …" if len(rare) > 5 else "")
+        warnings.warn(
+            f"{len(rare)} of {len(classes)} classes have fewer rows than the {k} folds and are missing from some: {shown}",
+            stacklevel=3,
         )
     rng = make_rng(seed, "folds", *keys)
     fold = np.empty(len(y), np.int64)

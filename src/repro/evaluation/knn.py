@@ -46,7 +46,7 @@ def knn_cv_accuracy(X: Any, y: Any, *, k: int = 3, self_neighbour: bool = False,
     """Accuracy over ten stratified folds, for sets without a test split; `self_neighbour` needs no folds.
 
     Raises:
-        InputError: as `knn_accuracy`, and for a class with fewer rows than folds.
+        InputError: as `knn_accuracy`, and for fewer rows than folds.
     """
     return float(knn_cv_correct(X, y, ks=[k], self_neighbour=self_neighbour, seed=seed)[0, 0].mean())
 

@@ -32,8 +32,10 @@ def finite_vector(values: Any, name: str, at_least: int = 1) -> Floats:
     """Return `values` as a float64 vector.
 
     Raises:
-        InputError: if it is not a vector, is shorter than `at_least`, or holds NaN or infinity.
+        InputError: if it is not a vector, is shorter than `at_least`, or holds NaN, infinity or complex numbers.
     """
+    if np.iscomplexobj(values):
+        raise InputError(f"{name} holds complex numbers: expected real ones")
     vector = np.asarray(values, dtype=np.float64)
     if vector.ndim != 1 or len(vector) < at_least:
         raise InputError(f"{name} has shape {vector.shape}: expected a vector of at least {at_least} numbers")
@@ -41,6 +43,18 @@ def finite_vector(values: Any, name: str, at_least: int = 1) -> Floats:
         bad = ~np.isfinite(vector)
         raise InputError(f"{name} has {int(bad.sum())} NaN or infinite values, first at {int(bad.argmax())}: drop them")
     return vector
+
+
+def check_pairs(count: int) -> None:
+    """Check that so many scored pairs have a rank correlation.
+
+    Raises:
+        InputError: for fewer than three.
+    """
+    if count < 3:
+        raise InputError(
+            f"{count} pairs are too few for a rank correlation: of two it is 1 or -1; expected at least 3, better 100"
+        )
 
 
 def tie_runs(values: Floats) -> Ties:

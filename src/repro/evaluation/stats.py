@@ -12,6 +12,7 @@ from repro.evaluation.resample import (
     CHUNK,
     Counts,
     Floats,
+    check_pairs,
     draw_counts,
     finite_vector,
     spearman_of_counts,
@@ -23,6 +24,8 @@ from repro.types import InputError, check_same_length
 
 SINGLE_SEED_HALF_WIDTH = 1.96
 """Points assumed for one run of a training that was not repeated: a seed sd of 1 (SimCSE issue 63)."""
+FEWEST_PAIRS = 10
+"""Pairs below which the interval of a rank correlation says little."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,10 @@ class Interval:
 def bootstrap_spearman(predicted: Any, gold: Any, *, subsets: Any = None, resamples: int = 2000, seed: int) -> Interval:
     """Spearman over all items with a percentile 95 % interval, items drawn within their subset (§5.9).
 
-    A constant side has no rank correlation: all three numbers are NaN, with a warning.
+    A constant side has no rank correlation: all three numbers are NaN, with a warning; fewer than ten items warn too.
+
+    Raises:
+        InputError: for fewer than three items, or unusable numbers.
     """
     (value,), draws = _bootstrap_spearmans([predicted], gold, subsets, resamples, seed)
     return percentiles(value, draws[:, 0])
@@ -115,7 +121,12 @@ def wilson(successes: float, n: int) -> Interval:
     """A share of n independent trials with Wilson's 95 % interval; NaN for none.
 
     Successes may be a mean over seeds, which scipy's `proportion_ci` does not take.
+
+    Raises:
+        InputError: for successes below 0 or above n.
     """
+    if not 0 <= successes <= n:
+        raise InputError(f"{successes:g} successes of {n} trials: expected 0 to {n}")
     if not n:
         return Interval(np.nan, np.nan, np.nan)
     z, p = 1.959964, successes / n
@@ -215,6 +226,7 @@ def _bootstrap_spearmans(
     ties = [tie_runs(finite_vector(predicted, "predicted", 2)) for predicted in predictions]
     n = len(gold_ties.run)
     members, rng, step = subset_members(subsets, n, resamples), make_rng(seed, "bootstrap"), max(1, CHUNK // n)
+    check_pairs(n)
 
     def each(counts: Counts) -> Floats:
         return spearman_of_counts(counts, ties, gold_ties)
@@ -222,6 +234,9 @@ def _bootstrap_spearmans(
     value = each(np.ones((1, n), dtype=np.int64))[0]
     if np.isnan(value).any():
         warnings.warn("predicted or gold is constant: its Spearman correlation is NaN", stacklevel=3)
+    if n < FEWEST_PAIRS:
+        said = f"{n} pairs are too few for an interval of their correlation: expected at least {FEWEST_PAIRS}, better 100"
+        warnings.warn(said, stacklevel=3)
     sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
     return value, np.concatenate([each(draw_counts(members, size, rng)) for size in sizes])
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
+from repro.evaluation.resample import check_pairs, finite_vector
 from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length, one_of
 
 log = logging.getLogger(__name__)
@@ -31,15 +32,14 @@ def sts_spearman(
         One float, or one per dim (len(dims),). NaN, with a warning, where cosines or scores are constant.
 
     Raises:
-        InputError: for mismatched lengths, non-finite embeddings or scores, or a dim out of range.
+        InputError: for mismatched lengths, fewer than three pairs, non-finite embeddings or scores, or a dim out of
+            range.
     """
     one_of(aggregate, AGGREGATES, "aggregate")
-    scores = np.asarray(scores, np.float64)
+    scores = finite_vector(scores, "scores", 0)
     X1, X2 = check_embeddings(X1, "X1"), check_embeddings(X2, "X2")
     check_same_length(X1=X1, X2=X2, scores=scores)
-    if not np.isfinite(scores).all():
-        first = int(np.argmin(np.isfinite(scores)))
-        raise InputError(f"scores has {scores[first]} in row {first}: drop that pair or give its score")
+    check_pairs(len(scores))
     groups = np.zeros(len(scores), int) if subsets is None else np.unique(np.asarray(subsets), return_inverse=True)[1]
     check_same_length(scores=scores, subsets=groups)
     cosines = prefix_cosines(X1, X2, [X1.shape[1]] if dims is None else dims)

@@ -52,6 +52,8 @@ def evaluate_encoder(
         pairs = data.load(dataset, split=split, source=source, text=text)
         if not isinstance(pairs, data.ScoredPairs):
             raise InputError(f"{dataset!r} has no scored pairs: use --task classification, or give another dataset")
+        if len(set(pairs.scores)) < 2:
+            raise InputError(f"all {len(pairs)} pairs of {dataset!r} have one score: there is no order to compare with")
         sets = {pairs.split: pairs}
     else:
         sets = data.load_splits(dataset, source=source, text=text)
@@ -78,6 +80,8 @@ def evaluate_encoder(
                 score = score_classification(table.__getitem__, sets, protocol=protocol, seed=seed)
                 rows.append({"metric": "majority_floor", "value": score.floor, **shared})
             rows.append({**score.columns, **shared})
+    if all(row["value"] != row["value"] for row in rows):  # NaN
+        raise InputError(f"{encoder} gives all pairs of {dataset!r} one cosine: there is nothing to rank")
     first = next(iter(sets.values()))
     how = "" if task == "sts" else f", {protocol}"
     if network.backbone.bidirectional:

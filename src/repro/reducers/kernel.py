@@ -5,6 +5,7 @@ centred kernel values times V/√Λ.
 """
 
 import logging
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from repro.reducers.kernel_matrix import (
 )
 from repro.reducers.lanczos import SINGLE, WIDTH, block_lanczos, smallest_of
 from repro.reducers.linear import right_singular_vectors, shares
+from repro.reducers.memory import check_memory
 from repro.reducers.neighbors import RowIndex
 from repro.reducers.reducer import Reducer, check_components
 from repro.reducers.spectral import orient
@@ -34,6 +36,8 @@ EXACT_ROWS = 20_000
 """rows beyond which no exact kernel matrix is made"""
 DENSE_ROWS = 1000
 """rows up to which all eigenpairs are computed"""
+FLAT = 1.01
+"""a largest eigenvalue below this multiple of the mean one leaves the components to rounding"""
 POSITIVE = 1e-10
 """eigenvalues below this share of the largest are null"""
 
@@ -92,8 +96,8 @@ class KPCA(Reducer):
         centred kernel, exact where `solver_` is "dense", a bound from above where it is "lanczos".
 
         Raises:
-            InputError: for unusable X, an unknown option, more than 20,000 rows for an exact kernel matrix, or
-                `n_components` beyond the positive eigenvalues.
+            InputError: for unusable X, an unknown option, more rows than there is memory for or than 20,000 for an
+                exact kernel matrix, or `n_components` beyond the positive eigenvalues.
         """
         self.fit_transform(X)
         return self
@@ -201,6 +205,7 @@ class KPCA(Reducer):
                 f"an exact kernel matrix of {n:,} rows takes {8 * n * n:,} bytes in double precision: fit on a "
                 f"sample of at most {EXACT_ROWS:,} rows, such as 2,000 sentences of wiki, or use method='nystroem'"
             )
+        check_memory(n, 4 * n * n)
         self.basis_ = self._prepared(X)
         values, V, trace = self._lanczos(self.basis_, count) or self._dense(self.basis_, count)
         if self.indefinite == "shift":
@@ -209,12 +214,18 @@ class KPCA(Reducer):
         self._keep(values + self.shift_, count, trace + (n - 1) * self.shift_, n)
         scale = np.sqrt(self.eigenvalues_)
         self.dual_ = V / scale
-        return (V * scale).astype(np.float32)
+        return (V * scale).astype(np.float32, order="C")
 
     def _keep(self, values: Array, count: int, trace: float, n: int) -> None:
         """Store the leading of `values`, descending, if so many are positive."""
         positive = int((values > POSITIVE * values[0]).sum())
         check_components(count, positive, "the positive eigenvalues of the kernel matrix")
+        if n > 2 and values[0] < FLAT * trace / (n - 1):
+            warnings.warn(
+                "the kernel is nearly the identity, it sees no row near another: rounding, which differs with the "
+                "number of threads, chooses the components. Lower gamma, or let it be 'median'",
+                stacklevel=5,
+            )
         self.eigenvalues_ = values[:count]
         self.explained_variance_ = self.eigenvalues_ / (n - 1)
         self.explained_variance_ratio_ = shares(self.eigenvalues_, trace)
@@ -259,6 +270,7 @@ class KPCA(Reducer):
         return start
 
     def _dense(self, basis: Array, count: int) -> tuple[Array, Array, float]:
+        check_memory(len(basis), 24 * len(basis) ** 2)  # LAPACK's workspace is twice the matrix
         K = self._matrix(basis, np.float64)
         trace = float(K.diagonal().sum())
         K -= 2 * np.linalg.norm(K) / len(K)  # the constant vector ends below all others, and is left out
@@ -268,5 +280,5 @@ class KPCA(Reducer):
 
 
 def _check_overflow(values: Array) -> None:
-    if not np.isfinite(values).all():
+    if not (np.abs(values) < 1e60).all():  # scores are of the size of their roots, in single precision
         raise InputError("kernel values overflow: scale X down, or lower gamma or degree")

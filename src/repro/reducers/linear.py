@@ -11,6 +11,10 @@ from repro.seeding import make_rng
 from repro.types import Array
 
 
+DEAD = 1e-6
+"""columns that deviate by less than this share of the largest deviation are constant but for rounding"""
+
+
 def right_singular_vectors(X: Array, count: int) -> tuple[Array, Array]:
     """The leading singular values (count,) and right singular vectors (D, count) of X (n, D), in float64.
 
@@ -52,7 +56,7 @@ class Truncate(Reducer):
 
     def transform(self, X: Any) -> Array:
         """The leading columns of X (n, D) as float32 (n, n_components)."""
-        return self._new_input(X)[:, : self.n_components].astype(np.float32)
+        return self._new_input(X)[:, : self.n_components].astype(np.float32, order="C")
 
     def inverse_transform(self, Y: Any) -> Array:
         """Y (n, ≤ n_components) with the mean in place of the columns cut off, as float32 (n, D).
@@ -72,7 +76,8 @@ class PCA(Reducer):
 
     Args:
         n_components: up to min(n − 1, D).
-        standardize: divide the centred columns by their standard deviation; a constant column stays 0.
+        standardize: divide the centred columns by their standard deviation, but for those that vary by less than
+            a millionth of what the liveliest one does: single precision's rounding is not blown up to unit variance.
         center_output: False applies V_p without subtracting μ, as published export scripts do.
     """
 
@@ -98,7 +103,8 @@ class PCA(Reducer):
         self.scale_ = np.ones(D)
         if self.standardize:
             deviation = np.sqrt(np.mean(centred**2, axis=0))
-            varies = deviation > 1e-12 * (np.abs(self.mean_) + deviation)  # a constant column's is rounding
+            # a dead column's deviation is rounding, of its own mean or of the network's sums
+            varies = deviation > np.maximum(1e-12 * (np.abs(self.mean_) + deviation), DEAD * deviation.max())
             self.scale_[varies] = deviation[varies]
             centred /= self.scale_
         self.singular_values_, V = right_singular_vectors(centred, count)

@@ -19,8 +19,9 @@ from repro.reducers.locality import (
     reconstruction_weights,
     weight_matrix,
 )
+from repro.reducers.memory import check_memory
 from repro.reducers.reducer import Reducer, check_components
-from repro.reducers.spectral import top_eigenpairs
+from repro.reducers.spectral import check_bottom_memory, top_eigenpairs
 from repro.types import Array, one_of
 
 SCALES = ("unit_variance", "unit_norm")
@@ -100,12 +101,14 @@ class Isomap(Reducer):
         """Learn `embedding_` (n, n_components), `eigenvalues_` (n_components,) and `distances_` (n, n) from X (n, D).
 
         Raises:
-            InputError: for unusable X, k ≥ n, or `n_components` beyond the positive eigenvalues.
+            InputError: for unusable X, k ≥ n, `n_components` beyond the positive eigenvalues, or more rows than there
+                is memory for.
         """
         X = self._fit_input(X, min_rows=2)
         n = len(X)
         k = check_neighbors(self.n_neighbors, n)
         count = check_components(self.n_components, n - 1, f"n - 1 of {n} rows")
+        check_memory(n, 24 * n * n)  # paths, their squares, and what centres those
         self.fitted_ = X
         self.distances_ = shortest_path(neighbor_graph(X, k), method="D", directed=True)
         B = self.distances_**2
@@ -115,7 +118,7 @@ class Isomap(Reducer):
         self.eigenvalues_, self.vectors_ = top_eigenpairs(B, count)
         positive = int((self.eigenvalues_ > 1e-10 * max(self.eigenvalues_[0], 0.0)).sum())
         check_components(count, positive, "the positive eigenvalues of the path distances")
-        self.embedding_ = (self.vectors_ * np.sqrt(self.eigenvalues_)).astype(np.float32)
+        self.embedding_ = (self.vectors_ * np.sqrt(self.eigenvalues_)).astype(np.float32, order="C")
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
@@ -166,12 +169,14 @@ class LLE(Reducer):
         """Learn `embedding_` (n, n_components), `eigenvalues_` (n_components,) and `weights_` (n, n) from X (n, D).
 
         Raises:
-            InputError: for unusable X, k ≥ n, `n_components` beyond n − 1, or an unknown scale.
+            InputError: for unusable X, k ≥ n, `n_components` beyond n − 1, an unknown scale, or more rows than there is
+                memory for.
         """
         X = self._fit_input(X, min_rows=2)
         one_of(self.scale, SCALES, "scale")
         k = check_neighbors(self.n_neighbors, len(X))
         count = check_components(self.n_components, len(X) - 1, f"n - 1 of {len(X)} rows")
+        check_bottom_memory(len(X), count)
         gram = gram_matrix(X)
         return self._fit_graph(X, nearest(X, k, gram=gram), count, gram)
 
@@ -180,7 +185,7 @@ class LLE(Reducer):
         n = len(X)
         self.weights_ = weight_matrix(indices, reconstruction_weights(X, indices, X, reg=self.reg, gram=gram), n)
         self.eigenvalues_, vectors = bottom_eigenvectors(self.weights_, count)
-        self.embedding_ = (vectors * (np.sqrt(n) if self.scale == "unit_variance" else 1.0)).astype(np.float32)
+        self.embedding_ = (vectors * (np.sqrt(n) if self.scale == "unit_variance" else 1.0)).astype(np.float32, "C")
         self.fitted_, self.rows_ = X, RowIndex(X)
         self._gram = gram if n <= KEPT else None
         return self

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from repro.types import Array, InputError, check_dim, check_embeddings
+from repro.types import Array, InputError, check_dim, check_embeddings, check_range
 
 
 class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -47,11 +47,12 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _input(self, X: Any, **options: Any) -> Array:
         try:
-            return np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], **options))
+            X = np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], **options))
         except ValueError as error:
-            if "NaN" in str(error) or "infinity" in str(error):
+            if any(word in str(error) for word in ("NaN", "infinity", "Complex")):
                 check_embeddings(X)  # names the row
             raise InputError(str(error)) from error
+        return check_range(X)
 
     @property
     def _n_features_out(self) -> int:

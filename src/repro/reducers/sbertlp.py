@@ -9,6 +9,7 @@ from repro.reducers.locality import NULL
 from repro.reducers.manifold import LLE
 from repro.reducers.neighbors import Indices, RowIndex, check_neighbors, distances_to, gram_matrix, nearest
 from repro.reducers.reducer import check_components
+from repro.reducers.spectral import check_bottom_memory
 from repro.types import Array, InputError
 
 
@@ -40,7 +41,7 @@ class SBERTLP(LLE):
         parts of the neighbour graph float freely. A warning tells of them.
 
         Raises:
-            InputError: for unusable X, k ≥ n, or `n_components` beyond n − 1.
+            InputError: for unusable X, k ≥ n, `n_components` beyond n − 1, or more rows than there is memory for.
         """
         rows = self._distinct(X)
         gram = gram_matrix(rows)
@@ -57,9 +58,10 @@ class SBERTLP(LLE):
         n, dropped = len(kept), len(X) - len(kept)
         try:
             check_neighbors(self.n_neighbors, n)
-            check_components(self.n_components, n - 1, f"n - 1 of {n} rows")
+            count = check_components(self.n_components, n - 1, f"n - 1 of {n} rows")
         except InputError as error:
             raise InputError(f"{error}; {dropped} more rows are duplicates" if dropped else str(error)) from None
+        check_bottom_memory(n, count)
         return X[kept] if dropped else X
 
     def _fit_distinct(self, X: Array, indices: Indices, gram: Array | None) -> Self:

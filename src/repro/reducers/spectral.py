@@ -1,5 +1,6 @@
 """Eigenproblems of the reducers: signs fixed, a few eigenvectors out of many."""
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -7,15 +8,19 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import blas, lapack
 
+from repro.reducers.memory import check_memory
 from repro.seeding import make_rng
 from repro.types import Array
 
+log = logging.getLogger(__name__)
 WIDTH = 24
 """vectors by which the Krylov space grows at once"""
 ROUNDS = 3
 """steps of inverse iteration at most"""
 TOLERANCE = 1e-5
 """residual of converged pairs, relative to the largest eigenvalue among them"""
+DENSE_BYTES = 17
+"""of the dense solver for each of the n² entries: the matrix and a copy in double precision"""
 
 
 def orient(V: Array) -> Array:
@@ -36,6 +41,7 @@ def top_eigenpairs(B: Array, count: int) -> tuple[Array, Array]:
     n = len(B)
     pairs = _krylov(B, count) if _few(n, count) else None
     if pairs is None:
+        _take_over(n, count)
         top = linalg.eigh(B, subset_by_index=(n - count, n - 1), overwrite_a=True, check_finite=False)
         pairs = top[0][::-1], top[1][:, ::-1]
     return pairs[0], orient(pairs[1])
@@ -53,8 +59,26 @@ def bottom_eigenpairs(A: Any, count: int) -> tuple[Array, Array]:
     """
     M = A.T.tocsr() @ A
     pairs = _inverse_krylov(A, M, count) if _few(M.shape[0], count, 8) else None
-    values, vectors = _dense(M, count) if pairs is None else pairs
-    return np.maximum(values, 0.0), orient(vectors)
+    if pairs is None:
+        _take_over(len(M.indptr) - 1, count)
+        pairs = _dense(M, count)
+    return np.maximum(pairs[0], 0.0), orient(pairs[1])
+
+
+def check_bottom_memory(n: int, count: int) -> None:
+    """Refuse n rows whose matrix `bottom_eigenpairs` has no memory for.
+
+    Raises:
+        InputError: with the numbers.
+    """
+    check_memory(n, (5 if _few(n, count, 8) else DENSE_BYTES) * n * n)  # 4 in single precision, and what is sparse
+
+
+def _take_over(n: int, count: int) -> None:
+    """Say that the dense solver begins, which takes n³ steps, if it can."""
+    if n >= 1000:
+        log.warning("%d eigenvectors of %s rows are left to the dense solver, which may take long", count, f"{n:,}")
+    check_memory(n, DENSE_BYTES * n * n)
 
 
 def _dense(M: Any, count: int) -> tuple[Array, Array]:

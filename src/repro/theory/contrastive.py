@@ -34,10 +34,11 @@ def log_moment(dim: int, t: float) -> float:
     t = abs(float(t))
     if dim == 1:
         return t + float(log1p(np.exp(-2 * t))) - float(np.log(2))  # ln cosh t
-    with np.errstate(over="ignore"):
-        series = _hyp0f1(dim / 2, t * t / 4)
-    if np.isfinite(series):
-        return float(np.log(series))
+    if dim > 2 or t < 709:  # beyond that, scipy's series of two dimensions is 0 where it should overflow
+        with np.errstate(over="ignore"):
+            series = _hyp0f1(dim / 2, t * t / 4)
+        if np.isfinite(series):
+            return float(np.log(series))
     order = dim / 2 - 1
     return float(gammaln(dim / 2) + order * np.log(2 / t) + np.log(ive(order, t)) + t)
 

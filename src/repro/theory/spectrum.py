@@ -17,7 +17,7 @@ def predicted_similarity(X: Array, dims: Sequence[int], *, reducer: str = "pca")
     """Predicted Spearman correlation (len(dims),) of reduced with full similarity over random pairs.
 
     With eigenvalues λ and participation ratio PR of C, the correlation ρ of inner products is √(Σ_{i≤d}λᵢ²/Σλᵢ²) for
-    `pca`; √(d/(d + PR)) for `grp`; (1 + PR·(1/d − 1/D))^−½ for the first d coordinates of a random rotation, `rotate`;
+    `pca`; √(d/(d + 1 + PR)) for `grp`; (1 + PR·(1/d − 1/D))^−½ for the first d coordinates of a random rotation, `rotate`;
     and ‖C_{·,S}‖²/(‖C‖·‖C_{S,S}‖), with S the first d coordinates as they stand, for `truncate`. Its Spearman form is
     (6/π)·asin(ρ/2), as if the products were Gaussian too: too high by 0.05 where only two directions are kept.
 
@@ -42,7 +42,7 @@ def predicted_similarity(X: Array, dims: Sequence[int], *, reducer: str = "pca")
         squared = np.sort(np.linalg.eigvalsh(C))[::-1] ** 2
         rho = np.sqrt(np.cumsum(squared)[d - 1] / squared.sum())
     elif reducer == "grp":
-        rho = np.sqrt(d / (d + ratio))
+        rho = np.sqrt(d / (d + 1 + ratio))
     elif reducer == "rotate":
         rho = 1 / np.sqrt(1 + ratio * (1 / d - 1 / X.shape[1]))
     else:

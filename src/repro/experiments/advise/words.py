@@ -8,6 +8,11 @@ from repro.experiments.advise.advice import Advice, Candidate
 from repro.experiments.advise.measured import read_measured
 from repro.experiments.advise.savings import Saving
 
+MEASURES = {
+    "participation ratio": "Directions that share the variance evenly",
+    "TwoNN": "dimensions of the surface that neighbours lie on, however it is curved",
+}
+"""what two numbers measure that need not be near one another"""
 BYTES = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
@@ -51,8 +56,8 @@ def explanation(advice: Advice) -> list[str]:
         lines.append(f"{fitted}, those that are judged among them: other texts may keep less, which --fit-on shows.")
     else:
         lines.append(f"{fitted}{'' if advice.metric is None else ', none of which is judged'}.")
-    sizes = ", ".join(f"{name} {value:.1f}" for name, value in advice.intrinsic.items())
-    lines.append(f"How many directions the cloud has: {sizes}.")
+    sizes = "; ".join(f"{MEASURES[name]} ({name}): {value:.1f}" for name, value in advice.intrinsic.items())
+    lines.append(f"{sizes}.")
     return [*lines, *(note[0].upper() + note[1:] + "." for note in advice.notes)]
 
 
