@@ -6,7 +6,7 @@ export TOKENIZERS_PARALLELISM := false
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test check mutants notebooks bench clean
+.PHONY: help book test check pages mutants notebooks bench clean
 
 help:       ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -19,6 +19,9 @@ test: .venv/.ready       ## run the test suite, offline; on real data too where 
 
 check: .venv/.ready      ## style, types and the floors of the package
 	$(BIN)/ruff check && $(BIN)/ruff format --check && $(BIN)/mypy && $(BIN)/lint-imports
+
+pages: .venv/.ready      ## run every notebook with other dims, networks, data and profile, small: about 20 minutes
+	$(BIN)/python -m tests.pages $(ARGS)
 
 mutants: .venv/.ready    ## make the mistakes of tests/mutants/mutations.toml: would the tests notice?; ARGS="--only losses"
 	$(BIN)/python tests/mutants $(ARGS)

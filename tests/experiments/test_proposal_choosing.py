@@ -1,13 +1,17 @@
 """The advisor on trial: rules are judged on cases they have not seen, and the right one has no error."""
 
+from collections import defaultdict
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from repro import data
 from repro.config import profile
+from repro.evaluation.retention import NoShareError
 from repro.experiments import proposal
 from repro.experiments.advise.calibration import FEATURES, Calibration, features, fit_calibration
-from repro.experiments.proposal import choosing_rules
+from repro.experiments.proposal import choosing, choosing_rules
 from repro.experiments.proposal.choosing_rules import ALL, HALF, KNEE, LABELS, RULES, SPECTRUM, TASK, UNSEEN
 from repro.store import Store
 from repro.types import InputError
@@ -76,12 +80,23 @@ def test_answers_are_sizes_and_the_full_one_keeps_all():
     assert (case.at_least(20), case.at_least(3), case.at_least(100)) == (32, 16, 64)
 
 
-def test_one_task_or_no_curves_are_refused(made_curves):
+def test_one_task_or_no_curves_judge_no_rule_and_say_so(made_curves, capsys):
     rows = made_curves()
-    with pytest.raises(InputError, match="one task, t1"):
-        proposal.rule_rows(rows[rows["dataset"] == "t1"], [0.9])
-    with pytest.raises(InputError, match="no curves"):
-        proposal.rule_rows(rows[rows["metric"] == "answer"], [0.9])
+    for few in (rows[rows["dataset"] == "t1"], rows[rows["metric"] == "answer"]):
+        assert proposal.rule_rows(few, [0.9], experiment="x").empty
+        assert "so none is judged" in capsys.readouterr().err
+
+
+def test_a_task_that_an_encoder_cannot_tell_apart_is_left_out_with_a_word(monkeypatch, capsys):
+    def refuse(*given, **options):
+        raise NoShareError("the reference scores 0")
+
+    monkeypatch.setattr(choosing, "advise", refuse)
+    encoder = SimpleNamespace(name="e", embed=lambda parts, store: defaultdict(lambda: None))
+    task = proposal.judged_tasks(["stsb"], "microworld", rows=9, queries=None)["stsb"]
+    monkeypatch.setattr(choosing, "judged_texts", lambda task: ("all", None, task))
+    assert proposal.retention_rows(encoder, "stsb", task, Store(), reducers=["pca"], experiment="x").empty
+    assert "left out: e on stsb: the reference scores 0" in capsys.readouterr().err
 
 
 def test_curves_of_an_encoder_on_generated_tasks(capsys):

@@ -217,13 +217,16 @@ def test_plans_that_cannot_be_are_refused_before_training():
         wang.plan_networks(chosen, ["repro-tiny:3"])
     with pytest.raises(InputError, match="different"):
         wang.plan_networks(chosen, ["repro-tiny", "repro-tiny:2"])
-    with pytest.raises(InputError, match="128, its hidden size; add it to dims, or set reference to 'best'"):
-        wang.plan_networks(chosen, ["repro-tiny"], [64, 8])
-    with pytest.raises(InputError, match="two different ones"):
-        wang.plan_networks(chosen, ["repro-tiny"], [128])
-    with pytest.raises(InputError, match="from dim 32;"):
-        wang.plan_networks(chosen, ["repro-tiny"], [64, 8], reference=32)
-    assert len(wang.plan_networks(chosen, ["repro-tiny"], [64, 8], reference="best")) == 1
+
+
+@pytest.mark.parametrize(
+    ("dims", "reference", "trained"),
+    [([8], None, (8, 128)), ([128], None, (128,)), ([64, 8], 32, (8, 32, 64)), ([64, 8], "best", (8, 64))],
+)
+def test_the_dim_that_losses_are_measured_from_joins_those_asked_for(dims, reference, trained):
+    chosen = profile("embedded", source="microworld")
+    (planned,) = wang.plan_networks(chosen, ["repro-tiny"], dims, reference=reference)
+    assert planned.dims == trained
 
 
 def test_networks_are_trained_in_one_pool_and_hits_are_counted_per_network(config, tiny, sets, tmp_path):

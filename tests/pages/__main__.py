@@ -1,119 +1,99 @@
-"""`python -m tests.pages`: every page of the book under a reader's own parameters, at toy size; 1 if one fails."""
+"""`python -m tests.pages`: every page of the book under a reader's own parameters, at toy size; 1 if one fails.
+
+The page's own parameters say what can be changed: dimensions, networks, datasets, lists, the profile. Kernels are
+forked from a process that has imported the libraries, and share one store that goes when the check ends.
+"""
 
 import argparse
 import os
-import re
+import random
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import papermill
+from tests.hub_copy import make_hub
+from tests.pages import networks, variants
 
 from repro import data
 from repro.experiments import kernel, notebook
-from repro.experiments.notebook import NotebookError
 from repro.paths import project_root
 from repro.seeding import cpu_count
-from repro.types import InputError
-from tests.pages import networks, variants
+from repro.terminal import say
 
-ROOT = project_root()
+PAGES = sorted((project_root() / "notebooks").glob("*.md"))
 FAMILIES = ("bert", "roberta", "mpnet", "llama")
 
 
-def main(arguments: list[str] | None = None) -> int:
+@dataclass(frozen=True)
+class Run:
+    """One page under one variant."""
+
+    page: Path
+    variant: str
+    values: Mapping[str, Any] | None
+    """parameters; None where the page has none of that kind"""
+
+    def outcome(self, folder: Path) -> str:
+        """`ok`, or the first line of what went wrong. One variant goes through plain papermill, as a reader may."""
+        target = folder / f"{self.page.stem}-{self.variant}.ipynb".replace(" ", "-")
+        options = {"execution_timeout": 600, "kernel_manager_class": kernel.manager(forked=True), "progress_bar": False}
+        try:
+            if self.variant == variants.ONE_DIM:
+                source = notebook.to_ipynb(self.page, folder / "plain")
+                papermill.execute_notebook(source, target, dict(self.values or {}), cwd=folder, **options)
+            else:
+                notebook.run(self.page, target, self.values, timeout=600, forked=True)
+        except Exception as error:
+            return f"FAILED {type(error).__name__}: {str(error).strip()[-600:]}"
+        return "ok"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run, print a line each; 1 if one failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.pages", description=__doc__)
     parser.add_argument("pages", nargs="*", metavar="PAGE", help="names of pages; all by default")
     parser.add_argument("--variants", nargs="+", default=variants.VARIANTS, choices=variants.VARIANTS)
-    parser.add_argument("--families", nargs="+", default=FAMILIES)
-    parser.add_argument("--lanes", type=int, default=min(2, cpu_count()))
-    parser.add_argument("--keep", type=Path)
-    parser.add_argument("--through", action="store_true")
+    parser.add_argument("--backbone", help=f"folder of the variant `backbone`; by default of {', '.join(FAMILIES)}")
+    parser.add_argument("--sample", type=int, help="run only so many, drawn by --turn")
+    parser.add_argument("--turn", default="", help="any text, such as a commit; the same text draws the same sample")
     options = parser.parse_args(arguments)
-    os.environ.update(OMP_NUM_THREADS="1", REPRO_THREADS="1", TOKENIZERS_PARALLELISM="false")
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as made:
-        folder = options.keep or Path(made)
-        os.environ["REPRO_HOME"] = str(folder / "home")
-        here = folder / "networks"
-        if here.is_dir():
-            tiny = {name: str(here / f"tiny-{name}") for name in networks.FAMILIES}
-        else:
-            tiny = networks.make(here, data.load("wiki", source="microworld", limit=600).texts)
-        jobs = []
-        for page in options.pages or sorted(path.stem for path in (ROOT / "notebooks").glob("*.md")):
-            for variant in options.variants:
-                for family in options.families if variant == "backbone" else [""]:
-                    jobs.append((page, variant, family))
+        folder = Path(made)
+        os.environ.update(OMP_NUM_THREADS="1", REPRO_THREADS="1", TOKENIZERS_PARALLELISM="false")
+        os.environ.update(REPRO_HOME=f"{folder}/home", REPRO_HUB=str(make_hub(folder / "hub")))
+        runs = list(_runs(folder, options.pages, options.variants, options.backbone))
+        if options.sample:
+            runs = random.Random(options.turn).sample([run for run in runs if run.values], options.sample)
 
-        def work(job):
-            page, variant, family = job
-            source = ROOT / "notebooks" / f"{page}.md"
-            chosen = [tiny[family]] if family else [tiny["roberta"], tiny["bert"], tiny["qwen"]]
-            given = variants.values(notebook.parameters_of(source), variant, chosen)
-            if given is None:
-                return job, 0.0, "none to change"
-            begun, outcome = time.monotonic(), "ok"
-            target = folder / "runs" / f"{page}-{variant}-{family}.ipynb".replace(" ", "_")
-            try:
-                if options.through:
-                    node = notebook.read(source)
-                    for cell in node.cells:
-                        if cell.cell_type == "code":
-                            cell.metadata.setdefault("tags", []).append("raises-exception")
-                    import jupytext
-
-                    src = folder / "src" / target.name
-                    src.parent.mkdir(exist_ok=True)
-                    jupytext.write(node, src, fmt="ipynb")
-                    done = notebook.run(src, target, given, timeout=300, forked=True, cwd=ROOT)
-                    errors = [
-                        (i, o)
-                        for i, c in enumerate(done.cells)
-                        for o in c.get("outputs", [])
-                        if o.output_type == "error"
-                    ]
-                    import re as r
-
-                    if errors:
-                        outcome = "FAILED" + "".join(
-                            f"\n   cell {i}: {o.ename}: {o.evalue[:300]}\n"
-                            + "\n".join(
-                                "        " + line
-                                for line in r.sub(r"\x1b\[[0-9;]*m", "", "\n".join(o.traceback)).splitlines()
-                                if line.startswith(("File", "---")) or "-->" in line
-                            )[-900:]
-                            for i, o in errors
-                        )
-                else:
-                    notebook.run(source, target, given, timeout=300, forked=True)
-            except (NotebookError, InputError) as error:
-                outcome = f"FAILED {error}"
-                if options.through and target.is_file():
-                    import subprocess
-
-                    outcome = (
-                        "FAILED\n"
-                        + subprocess.run(
-                            [sys.executable, "errors.py", str(target)], capture_output=True, text=True
-                        ).stdout
-                    )
-            except Exception as error:
-                outcome = f"FAILED {type(error).__name__} {error}"
-            return job, time.monotonic() - begun, outcome
+        def work(run: Run) -> tuple[Run, float, str]:
+            begun = time.monotonic()
+            outcome = "nothing of the kind to change" if run.values is None else run.outcome(folder)
+            return run, time.monotonic() - begun, outcome
 
         failed = 0
-        with ThreadPoolExecutor(options.lanes) as pool:
-            from concurrent.futures import as_completed
-
-            for done in as_completed([pool.submit(work, job) for job in jobs]):
-                (page, variant, family), seconds, outcome = done.result()
+        with ThreadPoolExecutor(min(2, cpu_count())) as pool:
+            for run, seconds, outcome in pool.map(work, runs):
                 failed += outcome.startswith("FAILED")
-                print(f"{page:38} | {(variant + ' ' + family).strip():18} | {seconds:6.1f} | {outcome}", flush=True)
-    print(f"{len(jobs)} runs, {failed} failed, in {time.monotonic() - started:.0f} s")
+                say(f"{run.page.stem:36} | {run.variant:11} | {seconds:5.0f} s | {outcome}")
+    say(f"{len(runs)} runs, {failed} failed, in {time.monotonic() - started:.0f} s")
     return 1 if failed else 0
+
+
+def _runs(folder: Path, names: Sequence[str], kinds: Sequence[str], backbone: str | None) -> Iterator[Run]:
+    made = networks.make(folder / "networks", data.load("wiki", source="microworld", limit=600).texts)
+    for place, page in enumerate(PAGES):
+        own = backbone or made[FAMILIES[place % len(FAMILIES)]]
+        declared = notebook.parameters_of(page)
+        for kind in kinds if not names or page.stem in names else ():
+            given = [made["roberta"], made["bert"], made["qwen"]] if kind == variants.PAPER else [own]
+            yield Run(page, kind, variants.values(declared, kind, given))
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def test_seeds_are_averaged_and_a_grid_without_diagonal_has_no_gain(frame):
 
 
 def test_an_empty_frame_is_refused(frame):
-    with pytest.raises(InputError, match="nothing to draw"):
+    with pytest.raises(InputError, match="no rows"):
         interactive.chart_grid(frame.iloc[:0])
     with pytest.raises(InputError, match="encoder"):
         interactive.chart_grid(frame.drop(columns="encoder"))

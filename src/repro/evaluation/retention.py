@@ -9,6 +9,10 @@ from numpy.typing import NDArray
 from repro.types import Array, InputError, check_same_length
 
 
+class NoShareError(InputError):
+    """A score that may be zero: a share of it means nothing."""
+
+
 @dataclass(frozen=True)
 class Retention:
     """Shares of the reference score, size by size."""
@@ -31,14 +35,14 @@ def retention(values: Array, draws: Array, *, reference: int, confidence: float 
         confidence: of each lower bound.
 
     Raises:
-        InputError: if the reference score may be zero: a share of it means nothing.
+        NoShareError: if the reference score may be zero.
     """
     check_same_length(values=values, draws=np.asarray(draws).T)
     base, drawn = float(values[reference]), draws[:, reference]
     usable = np.isfinite(drawn)
     if not base > 0 or not usable.any() or np.quantile(drawn[usable], 0.025) <= 0:
         low, high = np.quantile(drawn[usable], [0.025, 0.975]) if usable.any() else (np.nan, np.nan)
-        raise InputError(
+        raise NoShareError(
             f"the reference scores {base:.4f} [{low:.4f}, {high:.4f}]: a share of what may be zero says nothing. "
             "Use more labelled items, or labels that these embeddings can tell apart"
         )

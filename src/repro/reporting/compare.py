@@ -133,7 +133,7 @@ def write_verdicts(page: str, *frames: pd.DataFrame, folder: Path | None = None)
     if folder is None and not os.environ.get("REPRO_BOOK"):
         return None
     path = paths.inside(folder or verdicts_folder(), f"{page}.parquet")
-    joined = pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
+    joined = pd.concat([frame for frame in frames if len(frame)] or list(frames[:1]), ignore_index=True)
     with replacing(path) as partial:
         joined.to_parquet(partial, index=False)
     return path

@@ -75,12 +75,13 @@ def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
     A second line says which networks stand where the paper had which, and what they are worth at full size.
 
     Raises:
-        InputError: for no rows, or an unknown kind of number.
+        InputError: for an unknown kind of number.
     """
     one_of(kind, KINDS, "kind of number")
-    if kind == "recorded" and rows.empty:
-        nothing = "no long run of this experiment is recorded yet"
-        return Shown(f'<div class="badge-line">{_pill(kind, kind)} {nothing}</div>', f"recorded numbers: {nothing}")
+    if rows.empty:
+        none = "no long run of this experiment is recorded yet"
+        none = none if kind == "recorded" else "none can be computed under these parameters"
+        return Shown(f'<div class="badge-line">{_pill(kind, kind)} {none}</div>', f"{kind} numbers: {none}")
     said = source_of(rows)
     source = said["data_source"]
     meaning = {

@@ -8,6 +8,7 @@ import pandas as pd
 from repro import data
 from repro.config import Profile
 from repro.data.sets import DataSet
+from repro.evaluation.retention import NoShareError
 from repro.experiments import zhang
 from repro.experiments.advise import advise
 from repro.experiments.advise.inputs import judged_texts
@@ -68,7 +69,7 @@ def retention_rows(
 
     Metrics: `share_kept` with its lower bound in ci_low, `predicted`, `neighbours_kept`; and, at the full size, the
     score, the number of labelled items and the participation ratio. The number of rows that reducers were fitted on is
-    n_train.
+    n_train. No row where the full-size score may be zero, of which the terminal tells.
 
     Args:
         encoder: whose embeddings.
@@ -80,13 +81,17 @@ def retention_rows(
         shared: columns of every row.
 
     Raises:
-        InputError: for a set without labels, or a full-size score that may be zero.
+        InputError: for a set without labels.
     """
     texts, fit, evidence = judged_texts(task)
     if evidence is None:
         raise InputError(f"{name} has neither scores nor labels nor relevant documents: nothing to judge sizes by")
     X = encoder.embed({name: {name: task}}, store)[texts]
-    found = advise({None: X}, fit_rows=fit, evidence=evidence, reducers=reducers, seed=seed)
+    try:
+        found = advise({None: X}, fit_rows=fit, evidence=evidence, reducers=reducers, seed=seed)
+    except NoShareError as error:
+        complain(f"left out: {encoder.name} on {name}: {error}")
+        return make_rows([], **shared)
     rows: list[dict[str, Any]] = [
         {"metric": "participation_ratio", "value": found.intrinsic["participation ratio"], "dim": found.full_dim},
         {"metric": evidence.metric, "value": found.reference, "dim": found.full_dim},

@@ -75,13 +75,13 @@ def plan_networks(
     Args:
         profile: where it runs; names the networks, the candidate dims and the data.
         names: networks as `name` or `name:blocks`; None takes the profile's.
-        dims: pooler widths of every network; None is the hidden size and the profile's candidates below it.
-        reference: as in `decomposition_rows`; checked here, before anything is trained.
+        dims: pooler widths of every network, to which the reference is added; None is the hidden size and the profile's
+            candidates below it.
+        reference: as in `decomposition_rows`.
         train: fields of `TrainConfig` that replace all recipes; None keeps them.
 
     Raises:
-        InputError: for a name or a number of blocks that does not exist, repeated networks, a single dim, or dims
-            without the reference.
+        InputError: for a name or a number of blocks that does not exist, or repeated networks.
     """
     planned = []
     for name in names or NETWORKS[profile.name]:
@@ -101,16 +101,9 @@ def plan_networks(
             config = override(config, pooling=recorded_pooling(backbone))
         config = override(config, **settings)
         config = override(config, **train)
-        widths = tuple(dims or few or {network.hidden_dim, *(d for d in profile.candidates if d < network.hidden_dim)})
-        if len(set(widths)) < 2:
-            raise InputError(f"dims are {list(widths)}: a loss needs two different ones at least")
+        widths = set(dims or few or {network.hidden_dim, *(d for d in profile.candidates if d < network.hidden_dim)})
         full = network.hidden_dim if reference is None else reference
-        if full != "best" and full not in widths:
-            listed = ", ".join(map(str, widths))
-            raise InputError(
-                f"dims are {listed}: the losses of {name} are measured from dim {full}"
-                f"{', its hidden size' if reference is None else ''}; add it to dims, or set reference to 'best'"
-            )
+        widths |= {full} if isinstance(full, int) else set()
         label = backbone if config.layers is None else f"{backbone}:{config.layers}"
         planned.append(Network(label, blocks or network.n_layers, network.hidden_dim, config, tuple(sorted(widths))))
     labels = [network.name for network in planned]

@@ -9,7 +9,6 @@ from repro.evaluation.stats import percentiles, spearman_draws
 from repro.experiments.sweep import Sweep, cosines_of, spearman_of
 from repro.rows import make_rows
 from repro.training.two_step import SELECT_BY, select
-from repro.types import InputError
 
 Grid = dict[tuple[int, int], float]
 """score of encoder_i with pooler_j, by (i, j)"""
@@ -25,13 +24,8 @@ def grid_rows(sweep: Sweep, pairs: data.ScoredPairs, *, experiment: str, profile
 
     Rows of metric `spearman_gain` say what encoder_i gains over encoder_j under pooler_j, and those of readout encoder
     what encoder_i alone leads the encoder of the widest pooler by. All pairs are resampled on the same items.
-
-    Raises:
-        InputError: for a sweep of a single dim, which leaves nothing to exchange.
     """
     dims = sorted(sweep.cells)
-    if len(dims) < 2:
-        raise InputError(f"dims is {dims}: a grid of encoders and poolers needs at least two")
     wide = dims[-1]
     lines: list[tuple[int, int | None]] = [*((i, None) for i in dims), *((i, j) for i in dims for j in dims)]
     cosines = [cosines_of(sweep.embeddings(i, j), pairs) for i, j in lines]

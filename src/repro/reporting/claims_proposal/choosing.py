@@ -67,6 +67,8 @@ def against_half(rows: pd.DataFrame, reducer: str, target: float, *, seed: int =
         & (rows["setting"] == _setting(reducer, TASK, target))
         & (rows["dataset"] != EVERY)
     ]
+    if own.empty:
+        return pd.DataFrame()
     wide = own.assign(value=own["value"].abs()).pivot_table(
         index=["dataset", "backbone"], columns="method", values="value"
     )
@@ -86,6 +88,8 @@ def trusted(rows: pd.DataFrame, reducer: str, target: float) -> str:
     """Which rule to trust, in words made from the errors."""
     whole = rows[(rows["dataset"] == EVERY) & (rows["setting"] == _setting(reducer, TASK, target))]
     error = whole[whole["metric"] == "log2_error_mean"].set_index("method")["value"]
+    if error.empty:
+        return f"{reducer}, to keep {100 * target:g} %: no rule was judged."
     met = whole[whole["metric"] == "target_met_share"].set_index("method")["value"]
     size = whole[whole["metric"] == "share_of_size_median"].set_index("method")["value"]
     best, control = error[list(LOOKING)].idxmin(), error[list(BLIND)].idxmin()
