@@ -14,9 +14,12 @@ FEWEST = {
 
 @pytest.fixture(scope="module")
 def mutants():
+    """The runner, whose folder is its path when it runs."""
     spec = importlib.util.spec_from_file_location("mutants_main", FOLDER / "__main__.py")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(FOLDER))
+        spec.loader.exec_module(module)
     return module
 
 

@@ -5,6 +5,7 @@ from repro.data.sets import Corpus, LabelledPairs, LabelledTexts, ScoredPairs
 from repro.evaluation import linear_probe, nested_cv_accuracy, sts_spearman
 from repro.evaluation.classify import pair_features
 from repro.evaluation.protocol import all_texts, score_classification, score_sts
+from repro.evaluation.stats import bootstrap_spearman
 from repro.types import InputError
 
 
@@ -38,6 +39,8 @@ def test_similarity(pairs, aggregate):
     assert score.metric == ("spearman" if aggregate == "all" else f"spearman_{aggregate}")
     assert score.n == len(score.items) == 50
     if aggregate == "all":
+        within = bootstrap_spearman(score.items, pairs.scores, subsets=pairs.subsets, seed=0)
+        assert (score.ci_low, score.ci_high) == (within.low, within.high)
         assert score.ci_low < score.value < score.ci_high
 
 

@@ -11,6 +11,7 @@ from repro.evaluation.resample import draw_counts, spearman_of_counts, subset_me
 from repro.evaluation.stats import (
     Interval,
     bootstrap_accuracy,
+    bootstrap_mean,
     bootstrap_spearman,
     half_width,
     holm,
@@ -111,6 +112,19 @@ def test_accuracy_interval_is_the_binomial_one():
     assert bootstrap_accuracy(correct, subsets=correct, seed=0) == Interval(0.7, 0.7, 0.7)
 
 
+def test_items_that_differ_between_subsets_alone_have_no_interval():
+    kinds = np.repeat([1, 0], [30, 70])
+    interval = bootstrap_accuracy(kinds, subsets=kinds, seed=0)
+    assert (interval.low, interval.value, interval.high) == pytest.approx((0.3, 0.3, 0.3))
+    assert bootstrap_accuracy(kinds, seed=0).half_width > 0.05
+
+
+def test_a_bootstrap_of_means_turns_with_its_seed():
+    values = np.random.default_rng(0).normal(size=50)
+    first, again, other = (bootstrap_mean(values, resamples=100, seed=seed) for seed in (1, 1, 2))
+    assert first == again != other
+
+
 def test_paired_accuracy_counts_only_the_items_that_differ():
     a, b = np.ones(500), np.ones(500)
     b[:50] = 0
@@ -154,6 +168,7 @@ def test_kendall_trend():
     assert rising.value == pytest.approx(1.0) and rising.low > 0 and rising.high == 1.0
     assert kendall_trend(dims, [np.arange(8.0)] * 3).low == pytest.approx(1.0)
     assert kendall_trend(dims, -np.arange(8.0)).high < 0
+    assert kendall_trend(dims, [np.arange(8.0), -3 * np.arange(8.0)]).value == pytest.approx(-1.0)  # of the means
     with pytest.warns(UserWarning, match="do not vary"):
         assert np.isnan(kendall_trend(dims, np.ones(8)).value)
 

@@ -9,6 +9,7 @@ only the package, from the copy, is imported anew.
 import argparse
 import compileall
 import contextlib
+import gc
 import importlib
 import os
 import re
@@ -20,14 +21,14 @@ import sys
 import tempfile
 import threading
 import time
-import tomllib
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from py_compile import PycInvalidationMode
 
+from mistakes import LIST, ListError, Mutant, check, read_list
+
 ROOT = Path(__file__).resolve().parents[2]
-LIST = Path(__file__).with_name("mutations.toml")
 PASS = 0.95
 LIMIT, SLOWER = 60.0, 6.0
 """a mistake may take so many seconds, or so many times what the tests take without it, before it counts as noticed"""
@@ -40,36 +41,11 @@ WARM = (
 SETTINGS = {
     "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false",
     "PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "agg", "CUDA_VISIBLE_DEVICES": "",
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
 }  # fmt: skip
 
-
-class ListError(Exception):
-    """The list of mistakes does not fit the package any more."""
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One mistake: what it means, the text of a line before and after, and the tests that should notice."""
-
-    area: str
-    file: str
-    means: str
-    before: str
-    after: str
-    tests: str
-
-    def of(self, source: str) -> str:
-        """The file with the mistake in it."""
-        found = source.count(self.before)
-        if found != 1 or self.before == self.after:
-            what = f"{found} times: expected once" if found != 1 else "with nothing changed after it"
-            raise ListError(f"{self.file}, {self.means!r}: the list has the text\n    {self.before}\n{what}")
-        changed = source.replace(self.before, self.after)
-        try:
-            compile(changed, self.file, "exec")
-        except SyntaxError as error:
-            raise ListError(f"{self.file}, {self.means!r}: no Python after the change ({error})") from None
-        return changed
+PLUGINS = [f"-p{name}" for name in ("_hypothesis_pytestplugin", "no:cacheprovider", "no:unraisableexception")]
+"""what a second of every run is spared for: plugins no test needs, and a collection of torch's garbage at the end"""
 
 
 @dataclass
@@ -87,13 +63,17 @@ class Run:
     def log(self) -> Path:
         return self.folder / "log"
 
+    def stop(self) -> None:
+        """End it, with what it started and left behind."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+
     def outcome(self) -> tuple[str, str] | None:
         """None while it runs; then survived, killed, crashed, timed out or broken, and which test said so."""
         pid, status, used = os.wait4(self.pid, os.WNOHANG)
         if not pid and time.monotonic() - self.began < self.limit:
             return None
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)  # what it started and left behind
+        self.stop()
         if not pid:
             os.waitpid(self.pid, 0)
             return "timed out", f"after {self.limit:.0f} s"
@@ -107,32 +87,6 @@ class Run:
         return ("killed", failed[1]) if code == 1 and failed else ("broken", f"pytest ended with {code}")
 
 
-def read_list(text: str) -> list[Mutant]:
-    """The mistakes, in the order of the list."""
-    return [
-        Mutant(part["area"], file, means, before, after, own[0] if own else part["tests"])
-        for file, part in tomllib.loads(text).items()
-        for means, before, after, *own in part["mutants"]
-    ]
-
-
-def check(mutants: list[Mutant], src: Path) -> None:
-    """Refuse a list of which a line has gone, or that says one thing twice."""
-    complaints = []
-    for mutant in mutants:
-        path = src / "repro" / mutant.file
-        try:
-            if not path.is_file():
-                raise ListError(f"{mutant.file}, {mutant.means!r}: there is no such file")
-            mutant.of(path.read_text(encoding="utf-8"))
-        except ListError as error:
-            complaints.append(str(error))
-    twice = [key for key, n in Counter((m.file, m.before, m.after) for m in mutants).items() if n > 1]
-    complaints += [f"{file}: listed twice\n    {before}" for file, before, _ in twice]
-    if complaints:
-        raise ListError("\n".join([*complaints, f"mend {LIST.relative_to(ROOT)}: name each mistake where it now is"]))
-
-
 def copy_checkout(folder: Path) -> Path:
     """What tests need, with bytecode that is valid for a source by its content, not by its date."""
     folder.mkdir()
@@ -141,7 +95,8 @@ def copy_checkout(folder: Path) -> Path:
             shutil.copy(path, folder)
         elif path.is_dir() and not path.name.startswith((".", "_build")) and path.name != "runs":
             shutil.copytree(path, folder / path.name, ignore=shutil.ignore_patterns("__pycache__"))
-    compileall.compile_dir(folder / "src", quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
+    for part in ("src", "tests"):
+        compileall.compile_dir(folder / part, quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
     return folder
 
 
@@ -162,8 +117,8 @@ def start(folder: Path, tests: str, limit: float) -> Run:
         sys.path.insert(0, f"{folder}/src")
         import pytest
 
-        options = ["-x", "-n", "0", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--durations=0"]
-        options += ["--hypothesis-profile=mutants", f"--basetemp={folder}/tmp", *shlex.split(tests)]
+        options = ["-x", "--assert=plain", "--tb=short", "--hypothesis-seed=0", "--hypothesis-profile=mutants"]
+        options += [*PLUGINS, f"--basetemp={folder}/tmp", *shlex.split(tests)]
         code = int(pytest.main(options))
         if not str(sys.modules["repro"].__file__).startswith(str(folder)):
             code = 4
@@ -180,36 +135,42 @@ def warm_up() -> None:
             importlib.import_module(name)
         except ImportError:
             say(f"{name} is not here: the tests that need it will import nothing of it")
-    from hypothesis import settings
+    from hypothesis import Phase, settings
 
-    settings.register_profile("mutants", database=None, deadline=None)
+    # a mistake is noticed by any example: none is made smaller, or kept for the next mistake
+    settings.register_profile("mutants", database=None, deadline=None, phases=(Phase.explicit, Phase.generate))
+    gc.freeze()
     assert "repro" not in sys.modules and threading.active_count() == 1, "only a process of one thread may fork"
 
 
 def run_all(jobs: list[tuple[str, Mutant | None, float]], folders: list[Path], report) -> None:
     """Run (tests, mutant or None, limit) over the folders, as many at a time, and report each outcome."""
     waiting, running, free = list(reversed(jobs)), [], list(folders)
-    while waiting or running:
-        while waiting and free:
-            tests, mutant, limit = waiting.pop()
-            folder = free.pop()
-            path, source = None, ""
-            if mutant:
-                path = folder / "src" / "repro" / mutant.file
-                source = path.read_text(encoding="utf-8")
-                path.write_text(mutant.of(source), encoding="utf-8")
-            running.append((start(folder, tests, limit), tests, mutant, path, source))
-        time.sleep(0.02)
-        for entry in list(running):
-            run, tests, mutant, path, source = entry
-            outcome = run.outcome()
-            if outcome is None:
-                continue
-            running.remove(entry)
-            free.append(run.folder)
-            if path:
-                path.write_text(source, encoding="utf-8")
-            report(tests, mutant, *outcome, time.monotonic() - run.began, run)
+    try:
+        while waiting or running:
+            while waiting and free:
+                tests, mutant, limit = waiting.pop()
+                folder = free.pop()
+                path, source = None, ""
+                if mutant:
+                    path = folder / "src" / "repro" / mutant.file
+                    source = path.read_text(encoding="utf-8")
+                    path.write_text(mutant.of(source), encoding="utf-8")
+                running.append((start(folder, tests, limit), tests, mutant, path, source))
+            time.sleep(0.02)
+            for entry in list(running):
+                run, tests, mutant, path, source = entry
+                outcome = run.outcome()
+                if outcome is None:
+                    continue
+                running.remove(entry)
+                free.append(run.folder)
+                if path:
+                    path.write_text(source, encoding="utf-8")
+                report(tests, mutant, *outcome, time.monotonic() - run.began, run)
+    finally:
+        for run, *_ in running:
+            run.stop()
 
 
 def say(text: str) -> None:
@@ -222,7 +183,7 @@ def tail(log: Path) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__.split("\n")[0])
-    parser.add_argument("--only", default="", help="mistakes whose area, file or meaning holds this text")
+    parser.add_argument("--only", default="", help="mistakes whose area, file or meaning match this pattern")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--check", action="store_true", help="only see whether the list fits the package")
     given = parser.parse_args()
@@ -232,7 +193,7 @@ def main() -> int:
     except ListError as error:
         say(f"The list of mistakes does not fit the package:\n{error}")
         return 1
-    mutants = [m for m in mutants if given.only in f"{m.area} {m.file} {m.means}"]
+    mutants = [m for m in mutants if re.search(given.only, f"{m.area} {m.file} {m.means}")]
     say(f"{len(mutants)} mistakes, {len({m.tests for m in mutants})} selections of tests")
     if given.check or not mutants:
         return 0
@@ -244,7 +205,7 @@ def main() -> int:
 
     def unchanged(tests: str, _: object, outcome: str, by: str, seconds: float, run: Run) -> None:
         took[tests] = seconds
-        say(f"{outcome:9} {tests} ({run.cpu:.1f} s)")
+        say(f"{'passes' if outcome == 'survived' else outcome:9} {tests} ({run.cpu:.1f} s)")
         if outcome != "survived":
             lost.append(f"{tests}: {outcome} {by} with nothing changed\n{tail(run.log)}")
 

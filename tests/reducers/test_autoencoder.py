@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from repro.reducers import PCA, Autoencoder, autoencoder
+from repro.seeding import make_rng
 from repro.types import InputError
 
 ACTIVATIONS = ["tanh", "relu", "sigmoid", "identity"]
@@ -53,6 +54,21 @@ def test_the_kept_weights_have_the_loss_of_the_best_epoch():
     # one batch an epoch and no rows held out: the next epoch's loss is that of the weights before it
     assert len(fitted.losses_) == fitted.best_epoch_ + 3 or len(fitted.losses_) == 40
     assert left_over(X, fitted) / X.size <= fitted.losses_[0, 0]
+
+
+def test_the_kept_weights_have_the_smallest_held_out_loss():
+    X = cloud()
+    fitted = Autoencoder(3, epochs=40, learning_rate=0.5, batch_size=64, patience=3).fit(X)
+    held_out = X[make_rng(0, "autoencoder order").permutation(len(X))[:20]]
+    smallest = fitted.losses_[fitted.best_epoch_ - 1, 1]
+    assert smallest == fitted.losses_[:, 1].min() and fitted.best_epoch_ < len(fitted.losses_)
+    assert left_over(held_out, fitted) / held_out.size == pytest.approx(smallest, rel=1e-5)
+
+
+def test_the_training_loss_weighs_rows_alike_whatever_the_batches():
+    options = {"learning_rate": 1e-12, "epochs": 1, "validation": 0}
+    found = [Autoencoder(3, batch_size=size, **options).fit(cloud()).losses_[0, 0] for size in (7, 200)]
+    assert found[0] == pytest.approx(found[1], rel=1e-5)
 
 
 def test_patience_ends_a_training_that_stopped_improving():

@@ -88,6 +88,14 @@ def test_nystroem_scores_are_centred_and_have_the_variance_that_is_said(name):
     np.testing.assert_allclose(np.cov(Y.T), np.diag(nystroem.explained_variance_), atol=1e-5 * Y.var())
 
 
+def test_landmarks_are_drawn_and_not_the_first_rows():
+    X = np.r_[np.zeros((40, 10)), cloud(40)]  # landmarks among the zeros would see nothing
+    fitted = [KPCA(3, method="nystroem", landmarks=20, seed=seed).fit(X) for seed in (0, 0, 1)]
+    assert fitted[0].eigenvalues_[-1] > 1e-3
+    np.testing.assert_array_equal(fitted[0].eigenvalues_, fitted[1].eigenvalues_)
+    assert not np.allclose(fitted[0].eigenvalues_, fitted[2].eigenvalues_)
+
+
 def test_nystroem_comes_nearer_with_more_landmarks():
     X = cloud(600)
     exact = KPCA(8).fit_transform(X)
