@@ -62,7 +62,7 @@ def beside_the_paper(table: pd.DataFrame, printed: pd.DataFrame, *ours: pd.DataF
         ours: our labelled rows.
     """
     here = table["line"].map(_names_of_lines(*ours)).fillna("not at hand")
-    line = table["line"].where(table["line"].isin(printed["line"]), "–")
+    line = table["line"].str.split(", ").str[0].where(table["line"].isin(printed["line"]), "–")  # it names no setting
     table = table.assign(line=line).rename(columns={"line": "in the paper"})
     table.insert(1, "here", here)
     return table
