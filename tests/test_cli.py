@@ -368,7 +368,7 @@ def test_train_on_entailment_pairs_with_fewer_blocks(repro, tiny, pairs, tmp_pat
     assert code == 2 and "layers is 3: expected 1 to 2" in err
 
 
-def test_pretrain_writes_a_backbone_with_its_card(repro, tmp_path, sentences, no_data, monkeypatch):
+def test_pretrain_writes_a_backbone_with_its_card(repro, tmp_path, sentences, no_data, monkeypatch, repro_home):
     corpus, output = tmp_path / "corpus.txt", tmp_path / "mini"
     corpus.write_text("\n".join(sentences) + "\n")
     monkeypatch.setattr(sys, "argv", ["repro", "pretrain", "--corpus", "corpus.txt"])
@@ -383,6 +383,7 @@ def test_pretrain_writes_a_backbone_with_its_card(repro, tmp_path, sentences, no
         card["config"]["hidden_dim"] == 32 and card["loss_curve"] and card["command"] == "pretrain --corpus corpus.txt"
     )
     assert f"{len(sentences):,} sentences" in (output / "README.md").read_text()
+    assert not list(repro_home.glob("work/*"))  # nothing is left to resume
     before = (output / "model.safetensors").read_bytes(), (output / "tokenizer.json").read_bytes()
     assert repro(*arguments)[0] == 0
     assert ((output / "model.safetensors").read_bytes(), (output / "tokenizer.json").read_bytes()) == before

@@ -245,7 +245,7 @@ def _digest(tensors: Mapping[str, Tensor], notes: str) -> str:
     digest = hashlib.sha256(notes.encode())
     for name, value in sorted(tensors.items()):
         digest.update(f"\n{name} {value.dtype} {tuple(value.shape)}\n".encode())
-        digest.update(value.reshape(-1).view(torch.uint8).numpy())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 
