@@ -40,7 +40,9 @@ def test_products_of_one_random_direction_correlate_as_predicted():
         CM = C @ R @ R.transpose(0, 2, 1)  # (draws, 8, 8)
         square = np.einsum("rij,rji->r", CM, CM).mean()
         rho = np.sqrt((C**2).sum() / square)
-        assert predicted_similarity(X, [dim], reducer="grp")[0] == pytest.approx(6 / np.pi * np.arcsin(rho / 2), abs=4e-3)
+        assert predicted_similarity(X, [dim], reducer="grp")[0] == pytest.approx(
+            6 / np.pi * np.arcsin(rho / 2), abs=4e-3
+        )
 
 
 def test_a_random_rotation_is_what_truncation_meets_on_average():

@@ -235,7 +235,9 @@ def _bootstrap_spearmans(
     if np.isnan(value).any():
         warnings.warn("predicted or gold is constant: its Spearman correlation is NaN", stacklevel=3)
     if n < FEWEST_PAIRS:
-        said = f"{n} pairs are too few for an interval of their correlation: expected at least {FEWEST_PAIRS}, better 100"
+        said = (
+            f"{n} pairs are too few for an interval of their correlation: expected at least {FEWEST_PAIRS}, better 100"
+        )
         warnings.warn(said, stacklevel=3)
     sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
     return value, np.concatenate([each(draw_counts(members, size, rng)) for size in sizes])

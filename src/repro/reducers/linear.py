@@ -10,7 +10,6 @@ from repro.reducers.spectral import orient
 from repro.seeding import make_rng
 from repro.types import Array
 
-
 DEAD = 1e-6
 """columns that deviate by less than this share of the largest deviation are constant but for rounding"""
 
