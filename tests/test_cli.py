@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -281,6 +282,21 @@ def test_a_decoder_is_scored_as_it_is_told_to_see(repro, decoders, pairs, tmp_pa
     assert [setting for _, setting in values] == [
         "all, mean pooling", "all, mean pooling, bidirectional", "all, mean pooling, final norm none",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([f"3\tword {i}\tword {i + 1}" for i in range(12)], "all 12 pairs of .* have one score"),
+        ([f"{i % 3}\tone cook\tone driver" for i in range(12)], "gives all pairs of .* one cosine"),
+        (["1\tone cook\tone driver", "2\tone horse\tone lamp"], "2 pairs are too few for a rank correlation"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*constant")
+def test_evaluate_refuses_what_cannot_be_ranked(lines, message, repro, tiny, tmp_path, no_data):
+    (tmp_path / "few.tsv").write_text("\n".join(["score\tsentence1\tsentence2", *lines]) + "\n", encoding="utf-8")
+    code, _, err = repro("evaluate", "--encoder", tiny, "--data", tmp_path / "few.tsv", "--pooling", "mean")
+    assert code == 2 and re.search(message, err) and "Traceback" not in err
 
 
 def test_evaluate_ones_own_labels(repro, tiny, labelled, tmp_path, no_data):

@@ -168,7 +168,7 @@ def test_a_rare_class_is_warned_of_and_spread_over_the_folds_it_has_rows_for(pro
     monkeypatch.setattr(senteval, "RATE", 0.3)
     y = np.array(["a"] * 40 + ["b"] * 40 + ["rare"] * rare)
     X = np.eye(3)[np.unique(y, return_inverse=True)[1]] * 3 + np.random.default_rng(0).normal(size=(len(y), 3)) / 4
-    with pytest.warns(UserWarning, match=rf"1 of 3 classes .* missing from some: 'rare' \({rare}\)$") as told:
+    with pytest.warns(UserWarning, match=rf"1 of 3 classes .* miss from some: 'rare' \({rare}\)$") as told:
         scores = [nested_cv_accuracy(X, y, protocol=protocol), linear_probe(X, y, X, y, protocol=protocol)]
         scores.append(knn_cv_accuracy(X, y))
     assert len(told) == 3  # not once more for every inner fold

@@ -161,7 +161,7 @@ def test_a_query_that_waits_for_the_machine_costs_no_more(monkeypatch):
         def standard_normal(self, size, dtype):
             return np.ones(size, dtype).view(Waits)
 
-    monkeypatch.setattr("repro.experiments.advise.savings.SAMPLE", 10)
+    monkeypatch.setitem(savings.__globals__, "SAMPLE", 10)
     monkeypatch.setattr(np.random, "default_rng", lambda seed: Draws())
     assert savings(4, 2, counts=[10], repeats=3)[0].full_seconds < 0.005
 

@@ -114,6 +114,12 @@ def test_standardising_leaves_a_constant_column_at_zero():
     assert np.isfinite(pca.transform(X)).all() and pca.singular_values_[1] == pytest.approx(0, abs=1e-6)
 
 
+def test_centred_rows_have_one_direction_less_than_there_are_rows(X):
+    assert PCA(4).fit(X[:5]).singular_values_[-1] > 0
+    with pytest.raises(InputError, match="n_components is 5: expected 1 to 4"):
+        PCA(5).fit(X[:5])
+
+
 @pytest.mark.parametrize("deviation", [1e-33, 1e-15, 5e-9])
 def test_standardising_does_not_raise_a_dead_column_to_unit_variance(X, deviation):
     dead = np.random.default_rng(1).standard_normal((60, 1)) * deviation

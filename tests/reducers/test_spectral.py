@@ -58,7 +58,7 @@ def test_a_space_that_does_not_converge_is_left_to_the_dense_solver(monkeypatch,
     np.testing.assert_array_equal(bottom_eigenpairs(A, 40)[1], orient(dense))
     assert "40 eigenvectors of 1,000 rows are left to the dense solver" in caplog.text
     monkeypatch.setattr(memory, "available_bytes", lambda: 1e7)
-    with pytest.raises(InputError, match="1,000 rows need about 0.0 GB"):
+    with pytest.raises(InputError, match=r"1,000 rows need about 0\.0 GB"):
         bottom_eigenpairs(A, 40)
 
 

@@ -145,7 +145,7 @@ def stratified_folds(y: NDArray[Any], k: int, seed: int, *keys: object) -> NDArr
     if rare and not keys:
         shown = ", ".join(rare[:5]) + (", …" if len(rare) > 5 else "")
         warnings.warn(
-            f"{len(rare)} of {len(classes)} classes have fewer rows than the {k} folds and are missing from some: {shown}",
+            f"{len(rare)} of {len(classes)} classes have fewer rows than the {k} folds and miss from some: {shown}",
             stacklevel=3,
         )
     rng = make_rng(seed, "folds", *keys)

@@ -17,9 +17,10 @@ def predicted_similarity(X: Array, dims: Sequence[int], *, reducer: str = "pca")
     """Predicted Spearman correlation (len(dims),) of reduced with full similarity over random pairs.
 
     With eigenvalues λ and participation ratio PR of C, the correlation ρ of inner products is √(Σ_{i≤d}λᵢ²/Σλᵢ²) for
-    `pca`; √(d/(d + 1 + PR)) for `grp`; (1 + PR·(1/d − 1/D))^−½ for the first d coordinates of a random rotation, `rotate`;
-    and ‖C_{·,S}‖²/(‖C‖·‖C_{S,S}‖), with S the first d coordinates as they stand, for `truncate`. Its Spearman form is
-    (6/π)·asin(ρ/2), as if the products were Gaussian too: too high by 0.05 where only two directions are kept.
+    `pca`; √(d/(d + 1 + PR)) for `grp`; (1 + PR·(1/d − 1/D))^−½ for the first d coordinates of a random rotation,
+    `rotate`; and ‖C_{·,S}‖²/(‖C‖·‖C_{S,S}‖), with S the first d coordinates as they stand, for `truncate`. Its
+    Spearman form is (6/π)·asin(ρ/2), as if the products were Gaussian too: too high by 0.05 where only two directions
+    are kept.
 
     Args:
         X: embeddings (n, D); they are centred here.
