@@ -1,3 +1,4 @@
+import json
 import shutil
 from dataclasses import replace
 
@@ -8,13 +9,15 @@ import torch
 from safetensors.numpy import save_file
 
 from repro import data
+from repro.evaluation import sts_spearman
 from repro.experiments.embeddings import encode_tasks
 from repro.experiments.sbertlp import load_systems
-from repro.experiments.systems import SYSTEMS, Missing, SystemConfig, fit_texts, load_system, loaders
+from repro.experiments.systems import SYSTEMS, Missing, SystemConfig, fit_texts, load_system, loaders, trials
 from repro.models import SentenceEncoder
 from repro.models.sbert_wk import SbertWK
 from repro.models.wordpiece import make_bert, train_wordpiece
 from repro.paths import PAPER_VALUES
+from repro.rows import recorded_rows
 from repro.store import Store
 from repro.training.flow import FlowConfig
 from repro.training.infersent import InferSentConfig
@@ -165,7 +168,36 @@ def test_sbert_is_the_trained_cell_of_the_nli_objective(config):
     loaded = load_system("sbert", config, Store(), progress=False)
     encoder = loaded.encoder()
     assert encoder.pooling == "mean" and encoder.dim == encoder.hidden_dim == 32 and loaded.n_train == 200
-    assert Store().folder("encoders", loaded.identity).is_dir()
+    note = json.loads((Store().folder("encoders", loaded.identity) / "history.json").read_text(encoding="utf-8"))
+    assert note["config"]["checkpoint_by"] == "encoder", "the mean of states is what is read"
+
+
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [
+        ("sbert", loaders.SBERT["repro-tiny"]),
+        ("infersent", {name: getattr(loaders.INFERSENT["embedded"], name) for name in ("learning_rate", "epochs")}),
+    ],
+)
+def test_settings_are_those_that_the_dev_split_prefers(method, settings):
+    rows = recorded_rows(trials.EXPERIMENT)
+    assert set(rows["dataset"]) == {"stsb"} and set(rows["data_source"]) == {"local"}
+    assert trials.is_best(rows, method, settings)
+    assert not trials.is_best(rows, method, {**settings, "learning_rate": 7.0})
+    with pytest.raises(InputError, match="no trials of 'elmo'"):
+        trials.is_best(rows, "elmo", settings)
+
+
+def test_trials_score_what_is_loaded_on_dev_pairs_alone(config, monkeypatch):
+    monkeypatch.setattr(trials, "SBERT_TRIED", [{"learning_rate": 2e-5}])
+    monkeypatch.setattr(trials, "INFERSENT_TRIED", [{"learning_rate": 0.1, "epochs": 1}])
+    rows = pd.concat([trials.sbert_trials(config, Store()), trials.infersent_trials(config, Store())])
+    value = rows[rows["metric"] == "spearman"].set_index("method")["value"]
+    dev = data.load("stsb", split="dev", source="microworld")
+    for name in ("sbert", "infersent"):
+        encoder = load_system(name, config, Store(), progress=False).encoder()
+        X1, X2 = (encoder.encode(side, readout="encoder") for side in (dev.texts1, dev.texts2))
+        assert value[name] == pytest.approx(sts_spearman(X1, X2, dev.scores), abs=1e-6)
 
 
 def test_sbert_wk_of_a_network_of_two_layers_is_missing_and_the_others_are_loaded(config, tiny):
