@@ -8,7 +8,7 @@ import os
 
 PYTHON = os.environ.get("REPRO_PYTHON", ".venv/bin/python")
 PROFILE = config.get("profile", "gpu")
-BACKBONES = config.get("backbones", ["repro-tiny", "repro-mini", "all-MiniLM-L6-v2"])
+BACKBONES = config.get("backbones", ["repro-tiny", "all-MiniLM-L6-v2"])
 SEEDS = config.get("seeds", [0, 1, 2])
 DIMS = config.get("dims", [768, 512, 256, 128, 64, 32, 16, 8])
 NOTEBOOKS = config.get("notebooks", ["wang_figure2_dimensions", "wang_table1_two_step_simcse"])

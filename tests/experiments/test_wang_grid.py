@@ -12,6 +12,7 @@ from repro.config import profile
 from repro.experiments import wang
 from repro.experiments.sweep import cosines_of, spearman_of
 from repro.models import SentenceEncoder
+from repro.reporting import claims_wang
 from repro.store import Store
 from repro.training.two_step import select, splice
 from repro.types import InputError
@@ -103,10 +104,10 @@ def test_n_encoders_encode_every_text_once(config, store, sets):
     assert wang.encode_counts(again)["encoded now"] == 0
 
 
-def test_a_grid_of_one_is_refused(config, store, sets):
+def test_a_grid_of_one_dim_has_one_cell_and_judges_nothing(config, store, sets):
     one = wang.train_sweep(config, DIMS[:1], [sets["test"]], store, progress=False)
-    with pytest.raises(InputError, match="at least two"):
-        wang.grid_rows(one, sets["test"], experiment="e", profile="embedded")
+    rows = wang.grid_rows(one, sets["test"], experiment="e", profile="embedded")
+    assert claims_wang.grid_of(rows).shape == (1, 1) and claims_wang.figure4(rows) == []
 
 
 ENCODERS = {64: 0.70, 16: 0.75, 8: 0.60}

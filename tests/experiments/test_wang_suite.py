@@ -12,6 +12,7 @@ from repro import data
 from repro.config import StepTwoConfig
 from repro.evaluation.protocol import score_classification, score_sts
 from repro.experiments import scores, wang
+from repro.experiments.wang import suite
 from repro.methods import FULL, MAJORITY, TRAINED_NARROW, TWO_STEP
 from repro.store import Store
 from repro.types import InputError
@@ -173,3 +174,10 @@ def test_rows_of_classification_sets_are_drawn_and_pairs_are_kept_whole():
     assert {split: len(part) for split, part in drawn["stsb"].items()} == {
         split: len(part) for split, part in wang.load_tasks(["stsb"], "microworld")["stsb"].items()
     }
+
+
+def test_a_dim_that_a_reducer_cannot_give_is_left_out_with_a_word(capsys):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    reducer, dims = suite._fitted("isomap", [2, 18], X, {"n_neighbors": 5})
+    assert dims == [2] and reducer.transform(X).shape == (20, 2)
+    assert "left out: isomap at 18 dims" in capsys.readouterr().err

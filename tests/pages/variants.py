@@ -14,6 +14,7 @@ TOY: dict[str, Any] = {
     "maps": 1, "points": 8, "steps": 20, "restarts": 1, "draws": 2, "sampled": 500, "starts": [0], "seeds": [0],
     "fit_sentences": [60, 100], "perplexity": 5.0, "factors": [3, 5], "values": 4, "encode_dims": [64, 8],
     "theory_dims": [2, 8], "free_dims": [2, 8], "batches": [64], "systems": ["glove", "bert_avg", "sbert", "minilm"],
+    "backbones": ["repro-tiny", "repro-tiny:1"],
 }  # fmt: skip
 """sizes by the names of parameters; defaults below them stay"""
 ONE_DIM, TWO_DIMS, BACKBONE, ONE_DATASET, ONE_OF_EACH, PAPER = VARIANTS = (

@@ -17,6 +17,7 @@ from repro.methods import FULL, REDUCED, TRAINED_NARROW, TWO_STEP, fitted_on
 from repro.reducers import make_reducer
 from repro.seeding import make_rng
 from repro.store import Store
+from repro.terminal import complain
 from repro.types import Array, InputError
 
 SUITES = {
@@ -77,17 +78,27 @@ def contenders(
             if n != smallest and name != "pca":
                 continue
             reachable = [d for d in dims if d <= min(len(fit) - 1, fit.shape[1])]
-            if not reachable:
-                continue
             extra = {} if name == "pca" else {"n_neighbors": n_neighbors}
-            reducer = make_reducer(name, max(reachable), **extra).fit(fit)
+            reducer, reached = _fitted(name, sorted(reachable), fit, extra)
+            if not reached:
+                continue
             Y = reducer.transform(states.X)
-            for d in reachable:
+            for d in (d for d in dims if d in reached):
                 yield Contender(label, d, "encoder", fitted_on(n), TextTable(states.index, reducer.prefix(Y, d)))
     for d in dims:
         yield Contender(TRAINED_NARROW, d, "pooler", "", sweep.embeddings(d, d))
         projected = sweep.states[trained.opt[d]].map(trained.new_poolers[d].project)
         yield Contender(TWO_STEP, d, "pooler", "", projected)
+
+
+def _fitted(name: str, dims: list[int], fit: Array, extra: dict[str, int]) -> tuple[Any, list[int]]:
+    """A reducer fitted for the largest of the dims that it can give, and those; says which it cannot."""
+    while dims:
+        try:
+            return make_reducer(name, dims[-1], **extra).fit(fit), dims
+        except InputError as error:  # path distances have fewer positive eigenvalues than rows
+            complain(f"left out: {name} at {dims.pop()} dims: {error}")
+    return None, dims
 
 
 def suite_rows(
