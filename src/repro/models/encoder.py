@@ -217,7 +217,7 @@ class SentenceEncoder(nn.Module):
         mask = (np.arange(width) < lengths[:, None]).astype(np.int64)
         return tensor, torch.from_numpy(mask).to(self.backbone.device)
 
-    def _check_finite(self, bad: np.ndarray[Any, Any], what: str) -> None:
+    def _check_finite(self, bad: Any, what: str) -> None:
         if bad.any():
             raise InputError(
                 f"{self.backbone.name} gives NaN or infinite embeddings to {int(bad.sum())} of {len(bad)} {what}, "

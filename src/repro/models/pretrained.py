@@ -45,8 +45,8 @@ TOKENIZERS = ("tokenizer.json", "vocab.txt", "merges.txt", "tokenizer.model", "s
 """files of which a tokenizer needs one; without any, transformers makes one that knows next to no word"""
 
 
-def load_network(name_or_path: str, *, dtype: torch.dtype = torch.float32) -> tuple[nn.Module, Tokenizer, int]:
-    """A network without a head, its tokenizer, and the most tokens it takes; on the CPU.
+def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
+    """A network without a head, its tokenizer, and the most tokens it takes; float32 on the CPU.
 
     Raises:
         InputError: for an unknown name, a folder that lacks a part or is damaged, or weights with the wrong checksum.
@@ -61,8 +61,8 @@ def load_network(name_or_path: str, *, dtype: torch.dtype = torch.float32) -> tu
         if layers < 1:
             raise InputError(f"config.json of {name_or_path!r} has {layers} layers: expected at least 1")
         model, found = AutoModel.from_pretrained(
-            place, use_safetensors=True, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True, **careful,
-            **_fresh_pooler(config),
+            place, use_safetensors=True, dtype=torch.float32, output_loading_info=True, ignore_mismatched_sizes=True,
+            **careful, **_fresh_pooler(config),
         )  # fmt: skip
         check_complete(name_or_path, found)
         with torch.no_grad():  # what does not fit together otherwise shows at the first text
