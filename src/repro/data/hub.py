@@ -34,12 +34,16 @@ def load_hub(spec: DatasetSpec, split: str) -> DataSet:
     known = hub_splits(spec)
     if split not in (*known, "all"):
         source = hub_source(spec)
+        note = f"; {source.note}" if source.note else ""
         raise InputError(
-            f"{spec.name} on the hub ({source.id}) has no split {split!r}: it has {', '.join(known)}"
-            + (f"; {source.note}" if source.note else "")
+            f"{spec.name} on the hub ({source.id}) has no split {split!r}: it has {', '.join(known)}{note}"
         )
     wanted = known if split == "all" else (split,)
-    return to_set(spec, split, {one: [row for path in _snapshots(spec, one) for row in _rows(path)] for one in wanted})
+    return to_set(
+        spec,
+        split,
+        {one: [row for path in _snapshots(spec, one) for row in pq.read_table(path).to_pylist()] for one in wanted},
+    )
 
 
 def hub_splits(spec: DatasetSpec) -> tuple[str, ...]:
@@ -53,11 +57,7 @@ def hub_splits(spec: DatasetSpec) -> tuple[str, ...]:
 
 
 def fetch_hub(spec: DatasetSpec) -> list[Path]:
-    """Snapshot every hub split of a dataset; the files are returned.
-
-    Raises:
-        InputError: if the dataset has no hub mirror, or the hub cannot be reached.
-    """
+    """Snapshot every hub split of a dataset; the files are returned, the errors are those of `load_hub`."""
     return [path for split in hub_splits(spec) for path in _snapshots(spec, split)]
 
 
@@ -105,22 +105,17 @@ def to_set(spec: DatasetSpec, split: str, rows: Mapping[str, Rows]) -> DataSet:
         for field, values in _mapped(spec, hub_source(spec, one), part).items():
             columns[field] += values
     name = spec.name
+    sides = tuple(columns.get("sentence1", ())), tuple(columns.get("sentence2", ()))
     match spec.kind:
         case "pairs":
-            subsets = np.full(len(columns["score"]), name)
-            sides = tuple(columns["sentence1"]), tuple(columns["sentence2"])
-            return ScoredPairs(name, "hub", split, *sides, np.array(columns["score"], dtype=float), subsets)
+            scores = np.array(columns["score"], dtype=float)
+            return ScoredPairs(name, "hub", split, *sides, scores, np.full(len(scores), name))
         case "labelled_pairs":
-            sides = tuple(columns["sentence1"]), tuple(columns["sentence2"])
             return LabelledPairs(name, "hub", split, *sides, np.array(columns["label"]))
         case "texts":
             return LabelledTexts(name, "hub", split, tuple(columns["text"]), np.array(columns["label"]))
         case _:
             return Corpus(name, "hub", tuple(columns["text"]), split)
-
-
-def _rows(path: Path) -> Rows:
-    return pq.read_table(path).to_pylist()
 
 
 def _snapshots(spec: DatasetSpec, split: str) -> list[Path]:
