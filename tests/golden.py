@@ -18,6 +18,7 @@ import nbformat
 import pandas as pd
 
 from repro import paths
+from repro.terminal import say
 
 VOLATILE = (
     (re.compile(r"\d[\d,.]*( ± [\d.]+)? ?(s|ms|µs|MB|seconds|minutes)\b"), "TIME"),
@@ -83,8 +84,8 @@ def compare(old: Path, new: Path) -> int:
         )
         lines = list(difflib.unified_diff(before, after, f"old/{name}", f"new/{name}", lineterm="", n=0))
         different += bool(lines)
-        print(*lines[:40], *([f"… {len(lines) - 40} more lines"] if len(lines) > 40 else []), sep="\n", end="")
-        print(f"{name}: {'DIFFERS' if lines else 'same'}")
+        shown = [*lines[:40], *([f"… {len(lines) - 40} more lines"] if len(lines) > 40 else [])]
+        say("\n".join([*shown, f"{name}: {'DIFFERS' if lines else 'same'}"]))
     return different
 
 
