@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from repro.experiments.advise import Classes, Pairs, Search, advise, savings
-from repro.experiments.advise.advice import default_dims
+from repro.experiments.advise.advice import Candidate, _neighbours_kept, _seen, _why_none, default_dims
 from repro.experiments.advise.inputs import from_matrix
 from repro.experiments.advise.words import candidate_table, headline, size
 from repro.models.export import read_linear, write_linear
@@ -46,6 +46,31 @@ def test_without_labels_it_predicts_and_says_so():
     assert "prediction" in headline(advice)
     assert candidate_table(advice)["share"].isna().all()
     assert advice.answer.neighbours > 0.8
+
+
+def test_unrelated_embeddings_share_no_neighbours():
+    A, B = np.random.default_rng(0).normal(size=(2, 400, 16))
+    same, other = _neighbours_kept(A, [A, B], 0)
+    assert same == 1.0 and other < 0.06  # by chance 10 of 399; a row is no neighbour of its own
+    found = advise({1: A, 2: B}, dims=[16])
+    assert {c.layer: c.neighbours > 0.5 for c in found.candidates if c.reducer == "truncate"} == {1: False, 2: True}
+
+
+def test_labels_that_say_nothing_cannot_be_learnt():
+    rng = np.random.default_rng(0)
+    values, _ = Classes(np.arange(200), rng.choice(["a", "b"], 200)).draws([rng.normal(size=(200, 64))], seed=0)
+    assert 0.35 < values[0] < 0.65
+
+
+def test_the_items_that_would_do_follow_from_the_width_of_the_bound():
+    close = Candidate(None, "pca", 8, 1.0, 1.0, share=0.995, low=0.985)
+    said = _why_none([close], 16, 0.99, Pairs(np.arange(100), np.arange(100), np.arange(100.0)))
+    assert "100 labelled items are too few" in said and "about 400 items would do" in said  # half as wide
+
+
+def test_one_judged_row_among_the_fitted_is_seen():
+    judged = Pairs(np.full(40, 5), np.full(40, 15), np.arange(40.0))
+    assert _seen(judged, slice(0, 10), 20) and not _seen(judged, slice(6, 15), 20) and not _seen(None, slice(0, 9), 20)
 
 
 def test_classes_and_search_are_evidence_too():
