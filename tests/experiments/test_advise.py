@@ -62,6 +62,21 @@ def test_labels_that_say_nothing_cannot_be_learnt():
     assert 0.35 < values[0] < 0.65
 
 
+def test_the_unit_of_embeddings_plays_no_part_in_accuracy():
+    X = np.random.default_rng(0).normal(size=(200, 8))
+    labels = np.where(X[:, 0] + X[:, 1] > 0.4, "up", "down")
+    values, _ = Classes(np.arange(200), labels).draws([X, 1e-4 * X], seed=0)
+    assert values[0] == values[1] > 0.9
+
+
+def test_a_document_at_the_second_place_counts_by_its_discount():
+    unit = np.eye(40)
+    documents = np.concatenate([np.hstack([unit, 0 * unit]), np.hstack([unit, 0.1 * unit])])
+    found = Search(np.arange(80, 120), np.arange(80), {i: {40 + i: 1.0} for i in range(40)})
+    values, _ = found.draws([np.concatenate([documents, documents[:40]])], seed=0)
+    assert values[0] == pytest.approx(1 / np.log2(3))
+
+
 def test_the_items_that_would_do_follow_from_the_width_of_the_bound():
     close = Candidate(None, "pca", 8, 1.0, 1.0, share=0.995, low=0.985)
     said = _why_none([close], 16, 0.99, Pairs(np.arange(100), np.arange(100), np.arange(100.0)))
