@@ -96,6 +96,14 @@ def test_nested_cross_validation_equals_the_loops(load):
     assert found.correct.shape == (len(y),)
 
 
+def test_nested_accuracy_is_the_mean_over_folds_of_unequal_size():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(105, 3)), np.repeat([0, 1, 2], 35)
+    found, fold = nested_cv(X + y[:, None], y), stratified_folds(y, 10, 0)
+    assert found.accuracy == pytest.approx(np.mean([found.correct[fold == i].mean() for i in range(10)]), abs=1e-12)
+    assert found.accuracy != pytest.approx(found.correct.mean(), abs=1e-6)
+
+
 def test_digits_by_nested_cross_validation():
     X, y = load_digits(return_X_y=True)
     keep = np.random.default_rng(0).permutation(len(y))[:400]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from repro.experiments.advise import Classes, Pairs, Search, advise, savings
-from repro.experiments.advise.advice import default_dims
+from repro.experiments.advise.advice import Candidate, _neighbours_kept, _seen, _why_none, default_dims
 from repro.experiments.advise.inputs import from_matrix
 from repro.experiments.advise.words import candidate_table, explanation, headline, size, why_no_bound
 from repro.models.export import read_linear, write_linear
@@ -48,6 +48,46 @@ def test_without_labels_it_predicts_and_says_so():
     assert "prediction" in headline(advice)
     assert candidate_table(advice)["share"].isna().all()
     assert advice.answer.neighbours > 0.8
+
+
+def test_unrelated_embeddings_share_no_neighbours():
+    A, B = np.random.default_rng(0).normal(size=(2, 400, 16))
+    same, other = _neighbours_kept(A, [A, B], 0)
+    assert same == 1.0 and other < 0.06  # by chance 10 of 399; a row is no neighbour of its own
+    found = advise({1: A, 2: B}, dims=[16])
+    assert {c.layer: c.neighbours > 0.5 for c in found.candidates if c.reducer == "truncate"} == {1: False, 2: True}
+
+
+def test_labels_that_say_nothing_cannot_be_learnt():
+    rng = np.random.default_rng(0)
+    values, _ = Classes(np.arange(200), rng.choice(["a", "b"], 200)).draws([rng.normal(size=(200, 64))], seed=0)
+    assert 0.35 < values[0] < 0.65
+
+
+def test_the_unit_of_embeddings_plays_no_part_in_accuracy():
+    X = np.random.default_rng(0).normal(size=(200, 8))
+    labels = np.where(X[:, 0] + X[:, 1] > 0.4, "up", "down")
+    values, _ = Classes(np.arange(200), labels).draws([X, 1e-4 * X], seed=0)
+    assert values[0] == values[1] > 0.9
+
+
+def test_a_document_at_the_second_place_counts_by_its_discount():
+    unit = np.eye(40)
+    documents = np.concatenate([np.hstack([unit, 0 * unit]), np.hstack([unit, 0.1 * unit])])
+    found = Search(np.arange(80, 120), np.arange(80), {i: {40 + i: 1.0} for i in range(40)})
+    values, _ = found.draws([np.concatenate([documents, documents[:40]])], seed=0)
+    assert values[0] == pytest.approx(1 / np.log2(3))
+
+
+def test_the_items_that_would_do_follow_from_the_width_of_the_bound():
+    close = Candidate(None, "pca", 8, 1.0, 1.0, share=0.995, low=0.985)
+    said = _why_none([close], 16, 0.99, Pairs(np.arange(100), np.arange(100), np.arange(100.0)))
+    assert "100 labelled items are too few" in said and "about 400 items would do" in said  # half as wide
+
+
+def test_one_judged_row_among_the_fitted_is_seen():
+    judged = Pairs(np.full(40, 5), np.full(40, 15), np.arange(40.0))
+    assert _seen(judged, slice(0, 10), 20) and not _seen(judged, slice(6, 15), 20) and not _seen(None, slice(0, 9), 20)
 
 
 def test_classes_and_search_are_evidence_too():

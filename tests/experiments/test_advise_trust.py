@@ -79,6 +79,13 @@ def test_shipped_errors_are_those_of_the_recorded_rows():
         assert shipped == measured_from(rows)
 
 
+def test_errors_are_those_of_the_nearest_target():
+    measured = read_measured()
+    for error in measured.errors:
+        for aside in (-0.004, 0.004):
+            assert measured.error_of(error.reducer, error.rule, error.target + aside) == error
+
+
 def test_what_ships_is_written_from_rows(tmp_path, made_curves):
     rows = made_curves()
     path = write_measured(tmp_path / "error.json", rows)

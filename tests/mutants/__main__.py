@@ -204,9 +204,10 @@ def main() -> int:
     found: list[tuple[Mutant, str]] = []
 
     def unchanged(tests: str, _: object, outcome: str, by: str, seconds: float, run: Run) -> None:
-        took[tests] = seconds
         say(f"{'passes' if outcome == 'survived' else outcome:9} {tests} ({run.cpu:.1f} s)")
-        if outcome != "survived":
+        if outcome == "survived":
+            took[tests] = seconds
+        else:
             lost.append(f"{tests}: {outcome} {by} with nothing changed\n{tail(run.log)}")
 
     def changed(tests: str, mutant: Mutant, outcome: str, by: str, seconds: float, run: Run) -> None:
@@ -219,14 +220,11 @@ def main() -> int:
         folders = [copy_checkout(Path(temporary).resolve() / str(i)) for i in range(max(1, given.workers))]
         selections = list(dict.fromkeys(m.tests for m in mutants))
         run_all([(tests, None, 600.0) for tests in selections], folders, unchanged)
-        if not lost:
-            say("all selections pass unchanged")
-            jobs = [(m.tests, m, max(LIMIT, SLOWER * took[m.tests])) for m in mutants]
-            run_all(jobs, folders, changed)
-    if lost:
-        say("\n".join(lost))
-        return 1
-    return verdict(found, time.monotonic() - began)
+        jobs = [(m.tests, m, max(LIMIT, SLOWER * took[m.tests])) for m in mutants if m.tests in took]
+        run_all(jobs, folders, changed)
+    code = verdict(found, time.monotonic() - began)
+    say("\n".join(lost))
+    return 1 if lost else code
 
 
 def verdict(found: list[tuple[Mutant, str]], seconds: float) -> int:
@@ -237,7 +235,7 @@ def verdict(found: list[tuple[Mutant, str]], seconds: float) -> int:
     for area, n in every.items():
         say(f"{area:10} {n - left[area]:3} of {n:3} noticed")
     stopped = sum(outcome in ("timed out", "crashed") for _, outcome in found)
-    share = 1 - len(survivors) / len(found)
+    share = 1 - len(survivors) / max(1, len(found))
     noticed = f"{len(found) - len(survivors):3} of {len(found):3}, {100 * share:.1f} %"
     say(f"{'in all':10} {noticed}, in {seconds / 60:.1f} min")
     if stopped:

@@ -5,6 +5,7 @@ import pytest
 
 from repro.methods import END_TO_END, FULL, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP
 from repro.reporting import claims_wang, suites
+from repro.reporting.claims_wang import tables34
 from repro.reporting.compare import paper_values, verdict_frame
 from repro.rows import make_rows
 
@@ -173,3 +174,14 @@ def test_ablations():
     assert by["WANG-LIM-1", "largest change by the tanh, tanh less identity"] == "reproduced"
     assert by["WANG-S2-1", "largest change of encoding time against 768 dims, per cent"] == "not reproduced"
     assert claims_wang.ablations(ablation().iloc[:0], 768) == []
+
+
+def test_half_of_the_cells_is_not_most_of_them(monkeypatch):
+    lead = pd.DataFrame({"lead": [1.0] * 17 + [-1.0] * 18})
+    monkeypatch.setattr(tables34, "won_cells", lambda rows: lead)
+    (cells,) = (
+        m
+        for m in tables34.table3(make_rows([{"metric": "spearman", "method": FULL, "value": 0.5, "seed": 0}]), 768)
+        if m.null
+    )
+    assert cells.low < cells.null == 50 < cells.high and cells.verdict == "not reproduced"

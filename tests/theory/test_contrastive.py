@@ -48,6 +48,15 @@ def test_series_and_bessel_form_meet_where_the_series_overflows():
     assert np.all(np.abs(np.diff(steps)) < 0.01) and np.isfinite(log_moment(64, 5000.0))
 
 
+def test_log_moment_of_three_dimensions_where_the_series_overflows():
+    assert log_moment(3, 1000.0) == pytest.approx(1000 - np.log(2000), abs=1e-9)  # ln(sinh t / t)
+
+
+def test_the_limit_rises_by_what_positives_lack():
+    near, far = (expected_info_nce(16, 0.1, positive_cosine=cosine) for cosine in (1.0, 0.3))
+    assert far - near == pytest.approx(0.7 / 0.1)
+
+
 def test_log_moment_by_monte_carlo():
     rng = np.random.default_rng(0)
     draws = np.exp(4.0 * sphere(rng, 200_000, 6)[:, 0])

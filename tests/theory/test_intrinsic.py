@@ -57,6 +57,13 @@ def test_few_points_by_hand():
     assert two_nn(X, discard=0.0) == pytest.approx(3 / (np.log(9 / 7) + np.log(1.5) + np.log(2) + np.log(3)))
 
 
+def test_effective_rank_of_known_singular_values():
+    columns = np.linalg.qr(np.c_[np.ones(20), np.random.default_rng(0).normal(size=(20, 2))])[0][:, 1:]
+    share = np.array([0.75, 0.25])
+    assert effective_rank(columns * share + 5) == pytest.approx(np.exp(-(share * np.log(share)).sum()))
+    assert participation_ratio(columns * share + 5) == pytest.approx(1 / (0.9**2 + 0.1**2))
+
+
 def test_spectra_of_wide_and_of_tall_matrices_agree():
     X = np.random.default_rng(1).normal(size=(40, 90))
     padded = np.concatenate([X, np.repeat(X.mean(0, keepdims=True), 60, axis=0)])  # adds no variance, makes it tall

@@ -8,6 +8,8 @@ import torch
 
 from repro.config import TrainConfig
 from repro.data.batching import epoch_order
+from repro.losses import info_nce
+from repro.models import SentenceEncoder
 from repro.training.contrastive import train_contrastive
 from repro.training.positives import same_text, surviving_batches, train_positives
 from repro.types import InputError
@@ -30,6 +32,15 @@ def test_a_sentence_as_its_own_positive_is_simcse_to_the_byte(config, sentences)
     assert plain.history.losses == given.history.losses
     for name, value in weights(plain).items():
         assert np.array_equal(value, weights(given)[name]), name
+
+
+def test_the_first_loss_asks_each_sentence_for_its_positive(config, sentences):
+    config = replace(config, pooling="mean", max_length=48, dropout=0.0, temperature=0.02)
+    texts, others = sentences[:8], sentences[100:108]  # one batch
+    encoder = SentenceEncoder.load(config.backbone, dim=8, pooling="mean")
+    z1, z2 = (torch.from_numpy(encoder.encode(side)) for side in (texts, others))
+    found = train_positives(config, texts, others, lambda *_: 0.5, progress=False).history.losses
+    assert found == [pytest.approx(info_nce(z1, z2, temperature=0.02).item(), rel=1e-4)]
 
 
 def test_positives_decide_and_a_killed_run_goes_on(config, sentences, tmp_path):
