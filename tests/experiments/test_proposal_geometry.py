@@ -1,6 +1,7 @@
 """Free points, simulated losses and measured geometry against closed forms and direct loops."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import torch
 
 from repro import data, theory
 from repro.experiments import proposal, wang
+from repro.experiments.embeddings import TextTable
 from repro.experiments.proposal import geometry
 from repro.losses import alignment, info_nce, uniformity
 from repro.store import Store
@@ -121,3 +123,13 @@ def test_unusable_numbers_are_named():
     ):
         with pytest.raises(InputError, match=words):
             call()
+
+
+def test_few_positives_are_one_batch_with_a_word(capsys):
+    texts1, texts2 = tuple("abcdef"), tuple("ghijkl")
+    pairs = data.ScoredPairs("x", "local", "test", texts1, texts2, np.full(6, 5.0), np.array(["x"] * 6, object))
+    table = TextTable({text: row for row, text in enumerate(texts1 + texts2)}, sphere(12, 4))
+    sweep = SimpleNamespace(cells={4: None}, embeddings=lambda *dims: table, shared=dict)
+    rows = proposal.geometry_rows(sweep, pairs, temperature=0.5, batch=64, experiment="x")
+    assert "B = 6" in rows["setting"][0] and (rows["metric"] == "info_nce").any()
+    assert "6 positive pairs do not fill a batch of 64" in capsys.readouterr().err

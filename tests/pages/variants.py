@@ -49,7 +49,8 @@ def _changed(parameter: Parameter, variant: str, networks: Sequence[str]) -> Any
         blocks = [f"{network}:1" for network in networks]
         own = {"backbone": networks[0], "encoder": networks[0], "encoders": [networks[0], "trained"]}
         own |= {"backbones": [*networks[:2], *blocks[:2]]}
-        if variant == PAPER:
+        if variant == PAPER:  # no page gives `trained` another network than the profile's, which is on the hub
+            own |= {"encoders": [networks[0], networks[-1]]}
             own |= {"profile": PAPER} | ({"reference": networks[-1]} if isinstance(default, str) else {})
         return _fitting(parameter, own.get(name))
     if variant == ONE_DATASET:

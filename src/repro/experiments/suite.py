@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,8 +17,10 @@ from repro.experiments.sweep import cosines_of
 from repro.methods import AVERAGE, MAJORITY
 from repro.rows import make_rows
 from repro.store import Store
-from repro.terminal import progress_bar
+from repro.terminal import complain, progress_bar
+from repro.types import InputError
 
+T = TypeVar("T")
 Rivals: TypeAlias = Callable[[Sequence["Contender"]], Iterable[tuple[int, int]]]
 """which contenders are compared: pairs of positions, the first's lead over the second"""
 Classify: TypeAlias = Callable[[TextTable, str, Mapping[str, DataSet]], Score]
@@ -44,6 +46,21 @@ class Contender:
     def on(self, task: str) -> TextTable:
         """The embeddings of a task's texts."""
         return self.table if self.by_task is None else self.by_task[task]
+
+
+def within_reach(what: str, dims: Sequence[int], fit: Callable[[int], T]) -> tuple[T | None, list[int]]:
+    """What `fit` gives for the largest dim that it can, and the dims up to that, ascending; says which it cannot.
+
+    Some reducers know their reach only once they are fitted: a matrix of path distances, or of a kernel, has fewer
+    positive eigenvalues than rows.
+    """
+    dims = sorted(dims)
+    while dims:
+        try:
+            return fit(dims[-1]), dims
+        except InputError as error:
+            complain(f"left out: {what} at {dims.pop()} dims: {error}")
+    return None, dims
 
 
 def suite_rows(

@@ -16,6 +16,7 @@ from repro.experiments.sweep import Sweep
 from repro.methods import END_TO_END
 from repro.rows import make_rows
 from repro.seeding import make_rng
+from repro.terminal import complain
 from repro.types import Array, InputError, check_dim
 
 EXPECTED, LIMIT, JENSEN, SIMPLEX = "expected", "endless batch", "Jensen bound", "simplex bound"
@@ -154,10 +155,13 @@ def geometry_rows(
         sweep: an encoder per dim; what its pooler puts out is measured.
         pairs: scored pairs; those that mean the same are the positives, all their sentences have to be uniform.
         temperature: divides the cosines.
-        batch: positives per batch.
+        batch: positives per batch; all where there are fewer, of which the terminal tells.
         seed: of batches and bootstrap.
         shared: columns of every row.
     """
+    if (found := len(positives_of(pairs)[0])) < batch:
+        complain(f"{found} positive pairs do not fill a batch of {batch}: one batch of all")
+        batch = found
     rows = [
         {**row, "dim": dim, "readout": "pooler", "method": END_TO_END}
         for dim in sweep.cells

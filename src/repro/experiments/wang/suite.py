@@ -17,7 +17,6 @@ from repro.methods import FULL, REDUCED, TRAINED_NARROW, TWO_STEP, fitted_on
 from repro.reducers import make_reducer
 from repro.seeding import make_rng
 from repro.store import Store
-from repro.terminal import complain
 from repro.types import Array, InputError
 
 SUITES = {
@@ -79,7 +78,9 @@ def contenders(
                 continue
             reachable = [d for d in dims if d <= min(len(fit) - 1, fit.shape[1])]
             extra = {} if name == "pca" else {"n_neighbors": n_neighbors}
-            reducer, reached = _fitted(name, sorted(reachable), fit, extra)
+            reducer, reached = suite.within_reach(
+                name, reachable, lambda d, name=name, fit=fit, extra=extra: make_reducer(name, d, **extra).fit(fit)
+            )
             if not reached:
                 continue
             Y = reducer.transform(states.X)
@@ -89,16 +90,6 @@ def contenders(
         yield Contender(TRAINED_NARROW, d, "pooler", "", sweep.embeddings(d, d))
         projected = sweep.states[trained.opt[d]].map(trained.new_poolers[d].project)
         yield Contender(TWO_STEP, d, "pooler", "", projected)
-
-
-def _fitted(name: str, dims: list[int], fit: Array, extra: dict[str, int]) -> tuple[Any, list[int]]:
-    """A reducer fitted for the largest of the dims that it can give, and those; says which it cannot."""
-    while dims:
-        try:
-            return make_reducer(name, dims[-1], **extra).fit(fit), dims
-        except InputError as error:  # path distances have fewer positive eigenvalues than rows
-            complain(f"left out: {name} at {dims.pop()} dims: {error}")
-    return None, dims
 
 
 def suite_rows(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from repro.config import digest
+from repro.experiments.suite import within_reach
 from repro.reducers import make_reducer
 from repro.store import Store, disk_full_explained
 from repro.types import Array, InputError
@@ -34,7 +35,7 @@ def reduced(
         name: of a reducer.
         fit: rows that it is fitted on (m, D).
         X: rows to reduce.
-        dims: sizes; those beyond min(m − 1, D) are left out.
+        dims: sizes; those beyond min(m − 1, D), or the reducer's own reach, are left out.
         store: where the output of slow reducers is kept.
         seed: of reducers that draw at random.
         params: of the reducer.
@@ -46,10 +47,9 @@ def reduced(
         for d in sizes:
             yield d, _output(name, fit, X, d, store, seed, params)
         return
-    Y = _output(name, fit, X, sizes[-1], store, seed, params)
-    reducer = make_reducer(name, sizes[-1], seed=seed, **params)
+    Y, sizes = within_reach(name, sizes, lambda d: _output(name, fit, X, d, store, seed, params))
     for d in sizes:
-        yield d, reducer.prefix(Y, d)
+        yield d, make_reducer(name, sizes[-1], seed=seed, **params).prefix(Y, d)
 
 
 def _output(name: str, fit: Array, X: Array, dim: int, store: Store, seed: int, params: Mapping[str, Any]) -> Array:

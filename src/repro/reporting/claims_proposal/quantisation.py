@@ -20,7 +20,7 @@ def by_bytes(rows: pd.DataFrame) -> pd.DataFrame:
 
 def best_levels(rows: pd.DataFrame) -> pd.DataFrame:
     """Of every encoder, metric, level and number of bytes the row of the best reducer."""
-    own = by_bytes(rows).dropna(subset=["bytes"])
+    own = by_bytes(rows).dropna(subset=["bytes", "value"])
     return own.loc[own.groupby(["backbone", "metric", "method", "bytes"], sort=False)["value"].idxmax()]
 
 
