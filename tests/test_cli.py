@@ -114,7 +114,10 @@ def test_every_option_has_a_help_text(repro, monkeypatch):
         (["encode", "--encoder", "{tiny}", "--texts", "{tmp}/none.txt", "--output", "{tmp}/o.npy"], "none.txt"),
         (["train", "--dims", "0", "--source", "microworld"], "dim is 0"),
         (["train", "--batch-size", "1", "--source", "microworld"], "batch_size is 1"),
-        (["train", "--backbone", "{tiny}", "--sentences", "8", "--source", "microworld"], "do not fill one batch"),
+        (
+            ["train", "--backbone", "{tiny}", "--sentences", "8", "--batch-size", "9", "--source", "microworld"],
+            "do not fill one batch",
+        ),
         (["train", "--source", "local"], "REPRO_DATA"),
         (["data", "fetch"], "fetch needs a dataset name"),
         (["run", "nosuch_notebook"], "nosuch_notebook"),

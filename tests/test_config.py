@@ -126,6 +126,13 @@ def test_the_backbone_of_every_offline_profile_is_there():
         assert Path(locate(profile(name).train.backbone)).is_dir()
 
 
+def test_a_decoder_is_read_at_its_last_token_unless_told_otherwise(decoders, tiny, caplog):
+    assert profile("embedded", backbone=decoders["llama"]).train.pooling == "last"
+    assert "is a decoder" in caplog.text
+    assert profile("embedded", backbone=decoders["qwen2"], pooling="mean").train.pooling == "mean"
+    assert profile("embedded", backbone=tiny).train.pooling == "cls"
+
+
 def test_batches_of_a_small_trial_shrink_with_a_word(caplog):
     trial = profile("paper", sentences=200)
     assert (trial.train.batch_size, trial.step_two.batch_size) == (200, 200)

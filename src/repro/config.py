@@ -151,6 +151,10 @@ class Profile:
     """network of the AnglE objectives; None: that of `train`"""
 
 
+DECODERS = ("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gpt2", "gpt_neox", "opt", "phi", "phi3")
+"""kinds of network that read forwards only"""
+
+
 class _Profiles(dict[str, Profile]):
     """By name; another name is the user's mistake, wherever it is looked up."""
 
@@ -214,6 +218,9 @@ def profile(
         recipe = common | _recipe(NLI_RECIPES, network, data)
     elif train.get("objective") in SCALING:
         recipe = {"corpus": "nli", "batch_size": 64, "learning_rate": 5e-5} | _recipe(ANGLE_RECIPES, network, data)
+    if not recipe.get("pooling") and not train.get("pooling") and reads_forwards(network):
+        LOGGER.warning("%s is a decoder, whose first state has seen one token: the last one is read", network)
+        recipe = {**recipe, "pooling": "last"}
     settings = {**recipe, **{field: value for field, value in train.items() if value is not None}}
     step_one = override(chosen.train, backbone=network, source=data, **settings)
     step_two = override(chosen.step_two, views=views, seed=settings.get("seed"))
@@ -223,6 +230,18 @@ def profile(
         step_two=_filled(step_two, step_one.sentences),
         source=cast(DataSource, data),
     )
+
+
+def reads_forwards(network: str) -> bool:
+    """Whether a local folder holds a causal decoder, such as Llama, that names no pooling of its own."""
+    folder = Path(network)
+    if any((folder / name).exists() for name in ("encoder.json", "1_Pooling")):
+        return False
+    try:
+        said = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        return any(name.endswith("ForCausalLM") for name in said["architectures"]) or said["model_type"] in DECODERS
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # whatever loads the network says what is wrong
+        return False
 
 
 def _filled(config: Any, sentences: int) -> Any:

@@ -5,7 +5,6 @@ import pytest
 
 from repro.reporting import claims_proposal, figures_quantisation
 from repro.rows import make_rows
-from repro.types import InputError
 
 DIMS = {"float32": 4, "int8": 16, "binary": 128}
 
@@ -90,5 +89,4 @@ def test_the_figure_draws_a_line_per_level():
     assert [float(line.get_ydata()[0]) for line in spearman.lines[:3]] == pytest.approx([50, 70, 60])
     assert len(neighbours.lines) == 3 and len(bits.lines) == 3
     assert figure.svg() == figures_quantisation.draw_bytes(made()).svg()
-    with pytest.raises(InputError, match="no rows"):
-        figures_quantisation.draw_bytes(make_rows([]))
+    assert "no rows" in figures_quantisation.draw_bytes(make_rows([])).alt

@@ -48,11 +48,11 @@ class Contender:
         return self.table if self.by_task is None else self.by_task[task]
 
 
-def within_reach(what: str, dims: Sequence[int], fit: Callable[[int], T]) -> tuple[T | None, list[int]]:
-    """What `fit` gives for the largest dim that it can, and the dims up to that, ascending; says which it cannot.
+def within_reach(what: str, dims: Sequence[int], fit: Callable[[int], T]) -> tuple[T, list[int]] | None:
+    """What `fit` gives for the largest dim that it can, and the dims up to that, ascending; None for none.
 
     Some reducers know their reach only once they are fitted: a matrix of path distances, or of a kernel, has fewer
-    positive eigenvalues than rows.
+    positive eigenvalues than rows. The terminal is told what is left out.
     """
     dims = sorted(dims)
     while dims:
@@ -60,7 +60,7 @@ def within_reach(what: str, dims: Sequence[int], fit: Callable[[int], T]) -> tup
             return fit(dims[-1]), dims
         except InputError as error:
             complain(f"left out: {what} at {dims.pop()} dims: {error}")
-    return None, dims
+    return None
 
 
 def suite_rows(

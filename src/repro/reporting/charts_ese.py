@@ -22,7 +22,7 @@ def chart_depth(frame: pd.DataFrame, *, label: str = "Spearman × 100") -> Any:
         label: what the score is.
 
     Raises:
-        InputError: if there is nothing to draw or a column is missing.
+        InputError: if a column is missing.
     """
     found = points(checked(frame, ("method", "layer", "dim", "value")).assign(kind="live"), ["method", "layer", "dim"])
     found = found.astype({"layer": int, "method": object, "kind": object}).round(3).drop(columns="kind")

@@ -52,7 +52,7 @@ def draw_curves_by_dim(
         title: a line above all panels.
 
     Raises:
-        InputError: if there is nothing to draw, a column is missing, or `optimal` names an unknown series.
+        InputError: if a column is missing, or `optimal` names an unknown series.
     """
     found = points(frame, [series, "dim"])
     names = list(dict.fromkeys(found[series]))

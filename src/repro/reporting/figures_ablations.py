@@ -26,9 +26,6 @@ def draw_candidates(frame: pd.DataFrame, *, names: Mapping[str, str]) -> Drawing
     Args:
         frame: live rows with method, dim, setting `candidates=k` and value (a fraction).
         names: methods to draw, with their titles.
-
-    Raises:
-        InputError: if there is nothing to draw.
     """
     rows = frame[frame["method"].isin(list(names)) & frame["setting"].str.startswith("candidates=")]
     if rows.empty:
@@ -56,9 +53,6 @@ def draw_subspace(frame: pd.DataFrame, *, metric: str, ylabel: str) -> Drawing:
         frame: live rows of `subspace_rows`.
         metric: `subspace_overlap` or `variance_kept`.
         ylabel: what it is.
-
-    Raises:
-        InputError: if there is nothing to draw.
     """
     rows = frame[frame["metric"] == metric]
     if rows.empty:

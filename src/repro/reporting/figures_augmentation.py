@@ -17,7 +17,7 @@ def draw_augmentations(rows: pd.DataFrame) -> Drawing:
         rows: with method, metric (`alignment`, `uniformity`, `spearman`), dataset, value, ci_low and ci_high.
 
     Raises:
-        InputError: if there is nothing to draw or a column is missing.
+        InputError: if a column is missing.
     """
     frame = checked(rows, ("method", "metric", "dataset", "value", "ci_low", "ci_high"))
     scores = frame[frame["metric"] == "spearman"]

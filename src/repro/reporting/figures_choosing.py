@@ -43,7 +43,7 @@ def draw_retention(rows: pd.DataFrame, encoder: str, reducer: str, target: float
         target: share that is asked for, dotted.
 
     Raises:
-        InputError: if there is nothing to draw or a column is missing.
+        InputError: if a column is missing.
     """
     frame = checked(rows, ("backbone", "dataset", "method", "setting", "dim", "metric", "value", "ci_low"))
     own = (frame["method"] == reducer) | (
@@ -100,7 +100,7 @@ def draw_answers(
         kind: live or recorded, written above.
 
     Raises:
-        InputError: if there is nothing to draw or a column is missing.
+        InputError: if a column is missing.
     """
     frame = checked(rows, ("backbone", "dataset", "dim", "method", "setting", "metric", "value"))
     frame = frame[(frame["metric"] == "answer") & (frame["setting"] == f"{reducer}, task left out, keep {target:g}")]

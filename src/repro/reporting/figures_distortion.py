@@ -29,7 +29,7 @@ def draw_distortion(rows: pd.DataFrame, theory: pd.DataFrame) -> Drawing:
         theory: with backbone, dim, low and high (χ² quantiles), and eps (what the bound promises, NaN for nothing).
 
     Raises:
-        InputError: if there is nothing to draw or a column is missing.
+        InputError: if a column is missing.
     """
     frame = checked(rows, ("backbone", "method", "dim", "metric", "value"))
     frame = frame[frame["metric"].str.startswith("distortion_")]
@@ -72,7 +72,7 @@ def draw_cosine_error(rows: pd.DataFrame) -> Drawing:
         rows: with backbone, method, dim, metric (cosine_rms, cosine_rms_expected, spearman) and value.
 
     Raises:
-        InputError: if there is nothing to draw or a column is missing.
+        InputError: if a column is missing.
     """
     frame = checked(rows, ("backbone", "method", "dim", "metric", "value"))
     backbones = list(dict.fromkeys(frame["backbone"]))

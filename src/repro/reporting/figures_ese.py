@@ -41,9 +41,6 @@ def draw_by_depth(
         frame: rows with kind, backbone, method, layer and value (a fraction); of one metric, size and dataset.
         threshold: by backbone, in points.
         ylabel: what the score is.
-
-    Raises:
-        InputError: if there is nothing to draw.
     """
     found = points(frame, ["backbone", "method", "layer"])
     backbones = list(dict.fromkeys(found["backbone"]))
@@ -85,7 +82,7 @@ def draw_by_size(
         ylabel: what the score is.
 
     Raises:
-        InputError: if there is nothing to draw, or more layers than fit.
+        InputError: for more layers than fit.
     """
     found = points(frame.assign(kind=kind), ["method", "layer", "dim"])
     shown = sorted({int(x) for x in found["layer"] if x > 0} if layers is None else set(layers))
@@ -126,9 +123,6 @@ def draw_compression_sizes(
         frame: rows with kind, place (last layer or shallow average), dim (the size k) and value (a fraction).
         baselines: (place, method) to a score in points.
         ylabel: what the score is.
-
-    Raises:
-        InputError: if there is nothing to draw.
     """
     found = points(frame, ["place", "dim"])
     places = list(dict.fromkeys(found["place"]))
@@ -164,9 +158,6 @@ def draw_differences(frame: pd.DataFrame, *, xlabel: str, kind: str = "live") ->
         frame: rows with variant, place, value, ci_low and ci_high (fractions).
         xlabel: what the difference is.
         kind: which kind of number it is.
-
-    Raises:
-        InputError: if there is nothing to draw.
     """
     found = points(frame.assign(kind=kind), ["variant", "place"])
     names, places = list(dict.fromkeys(found["variant"])), list(dict.fromkeys(found["place"]))

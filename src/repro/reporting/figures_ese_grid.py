@@ -21,7 +21,7 @@ def draw_depth_grids(frame: pd.DataFrame, *, kind: str = "live", label: str = "S
         label: what the score is.
 
     Raises:
-        InputError: if there is nothing to draw, or a line is unknown.
+        InputError: if a line is unknown.
     """
     found = points(frame.assign(kind=kind), ["method", "layer", "dim"])
     unknown = sorted(set(found["method"]) - set(METHODS))

@@ -57,9 +57,6 @@ def draw_found(
         titles: metrics to draw, with what they are called.
         chance: by metric, what a paragraph drawn at random scores: a dashed line.
         kind: which kind of number it is.
-
-    Raises:
-        InputError: if there is nothing to draw.
     """
     found = points(frame[frame["metric"].isin(list(titles))].assign(kind=kind), ["metric", "layer", "method", "dim"])
     metrics, layers = [m for m in titles if m in set(found["metric"])], sorted(set(found["layer"]))
@@ -100,9 +97,6 @@ def draw_depth_cost(frame: pd.DataFrame, *, kind: str = "live", ylabel: str = "S
         frame: columns backbone, method, layer, ms and spearman (in points).
         kind: which kind of number it is.
         ylabel: what the quality is.
-
-    Raises:
-        InputError: if there is nothing to draw.
     """
     if frame.empty:
         raise NothingToDraw("no layer was timed and scored")
@@ -142,9 +136,6 @@ def draw_size_cost(frame: pd.DataFrame, *, kind: str = "live") -> Drawing:
         frame: rows of the metrics `total_seconds` and `search_seconds` with backbone, method, dim, value, ci_low and
             ci_high.
         kind: which kind of number it is.
-
-    Raises:
-        InputError: if there is nothing to draw.
     """
     titles = {"total_seconds": "encode + search", "search_seconds": "search"}
     drawn = frame[frame["metric"].isin(list(titles))]

@@ -28,7 +28,7 @@ def draw_free_limits(rows: pd.DataFrame) -> Drawing:
         rows: with method (gradient descent, curve, most possible), setting (such as `8 documents`), dim, metric, value.
 
     Raises:
-        InputError: if there is nothing to draw or a column is missing.
+        InputError: if a column is missing.
     """
     frame = checked(rows, ("method", "setting", "dim", "metric", "value"))
     frame["documents"] = [int(str(setting).split()[0]) for setting in frame["setting"]]
@@ -74,7 +74,7 @@ def draw_encoder_limits(rows: pd.DataFrame, chance: float) -> Drawing:
         chance: recall@2 of documents in random order, dotted.
 
     Raises:
-        InputError: if there is nothing to draw or a column is missing.
+        InputError: if a column is missing.
     """
     by = ("method", "dim", "metric")
     frame = over_seeds(checked(rows, (*by, "value")), by)

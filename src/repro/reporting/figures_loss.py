@@ -39,7 +39,7 @@ def draw_readouts(frame: pd.DataFrame, *, ylabel: str = "Spearman × 100") -> Dr
         ylabel: what the score is.
 
     Raises:
-        InputError: if there is nothing to draw or a column is missing.
+        InputError: if a column is missing.
     """
     found = points(frame, ["network", "readout", "dim"])
     networks = list(dict.fromkeys(found["network"]))
@@ -71,7 +71,7 @@ def draw_decomposition(frame: pd.DataFrame) -> Drawing:
         frame: rows with kind, network, dim, value (a fraction) and metric: encoder_loss, pooler_loss, total_loss.
 
     Raises:
-        InputError: if there is nothing to draw, a column is missing, or a dim has one part only.
+        InputError: if a column is missing, or a dim has one part only.
     """
     frame = checked(frame, ("kind", "network", "dim", "metric", "value"))
     found = points(frame[frame["metric"].isin([*PARTS, TOTAL])], ["network", "metric", "dim"])

@@ -19,7 +19,7 @@ def draw_intrinsic(rows: pd.DataFrame) -> Drawing:
         rows: with method, setting (such as `3 factors`), metric and value; those of the method `known` are dashed.
 
     Raises:
-        InputError: if there is nothing to draw or a column is missing.
+        InputError: if a column is missing.
     """
     frame = over_seeds(checked(rows, (*LINE, "value")), LINE)
     frame["factors"] = [int(str(setting).split()[0]) for setting in frame["setting"]]
@@ -55,7 +55,7 @@ def draw_share_kept(rows: pd.DataFrame, target: float) -> Drawing:
         target: share that is asked for, dotted.
 
     Raises:
-        InputError: if there is nothing to draw or a column is missing.
+        InputError: if a column is missing.
     """
     frame = checked(rows[rows["metric"] == "share_kept"], (*LINE, "dim", "value", "ci_low"))
     frame = over_seeds(frame, (*LINE, "dim"))

@@ -36,7 +36,7 @@ def draw_baselines(rows: pd.DataFrame, *, kind: str = "live") -> Drawing:
         kind: of number, for the title.
 
     Raises:
-        InputError: if there is nothing to draw or a column is missing.
+        InputError: if a column is missing.
     """
     frame, named = checked(rows, ("method", "dataset", "setting", "metric", "value")), set(BASELINES.values())
     said = names(rows)
@@ -122,7 +122,7 @@ def draw_train_or_reduce(rows: pd.DataFrame, *, kind: str = "live") -> Drawing:
         kind: of number, for the title.
 
     Raises:
-        InputError: if there is nothing to draw or a column is missing.
+        InputError: if a column is missing.
     """
     wanted = rows[rows["metric"].isin(list(SCORES)) & (rows["method"] != BEST_REDUCED)]
     frame = checked(wanted, ("method", "dataset", "metric", "dim", "value"))

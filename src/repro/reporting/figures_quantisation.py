@@ -23,7 +23,7 @@ def draw_bytes(rows: pd.DataFrame, kind: str = "live") -> Drawing:
         kind: of number, for the title.
 
     Raises:
-        InputError: if there is nothing to draw or a column is missing.
+        InputError: if a column is missing.
     """
     frame = checked(rows, ("backbone", "method", "setting", "dim", "metric", "value"))
     best, full = best_levels(frame), by_bytes(frame)

@@ -32,9 +32,6 @@ def draw_gains(frame: pd.DataFrame, *, by: str = "dataset", ylabel: str = "gain,
         frame: kind, method (a panel each), setting (ours), value, ci_low, ci_high as fractions, and the column `by`.
         by: what stands along the axis.
         ylabel: of the gains.
-
-    Raises:
-        InputError: if there is nothing to draw.
     """
     if frame.empty:
         raise NothingToDraw("no mapped system was measured")
@@ -69,9 +66,6 @@ def draw_votes(votes: pd.DataFrame) -> Drawing:
 
     Args:
         votes: predicted, `3-NN with oneself` (fractions) and classes, one line per system and dataset.
-
-    Raises:
-        InputError: if there is nothing to draw.
     """
     if votes.empty:
         raise NothingToDraw("no votes were counted")
@@ -102,9 +96,6 @@ def draw_sweep(frame: pd.DataFrame, *, x: str, ylabel: str, marked: tuple[int, i
         x: `neighbours` or `dim`.
         ylabel: what the score is.
         marked: a range of x that is shaded.
-
-    Raises:
-        InputError: if there is nothing to draw.
     """
     mapped = frame.dropna(subset=["neighbours"])
     if mapped.empty:

@@ -25,9 +25,6 @@ def draw_methods(frame: pd.DataFrame, *, series: str = "line", ylabel: str, floo
         series: the column that names a method.
         ylabel: what the score is.
         floor: score ×100 of the majority class in our data, drawn in our panels.
-
-    Raises:
-        InputError: if there is nothing to draw.
     """
     found = points(frame, [series, "dim"])
     names, kinds = list(dict.fromkeys(found[series])), kinds_of(found)

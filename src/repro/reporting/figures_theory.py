@@ -61,7 +61,7 @@ def draw_info_nce(rows: pd.DataFrame) -> Drawing:
         rows: with method (a name of `CURVES`), setting, dim and value; `ci_low` and `ci_high` become error bars.
 
     Raises:
-        InputError: if there is nothing to draw or a column is missing.
+        InputError: if a column is missing.
     """
     frame = checked(rows, ("method", "setting", "dim", "value"))
     settings = list(dict.fromkeys(frame["setting"]))
@@ -96,7 +96,7 @@ def draw_geometry(rows: pd.DataFrame) -> Drawing:
         rows: with kind, metric, dim and value; seeds are averaged.
 
     Raises:
-        InputError: if there is nothing to draw or a column is missing.
+        InputError: if a column is missing.
     """
     frame = checked(rows, ("kind", "metric", "dim", "value"))
     shown = [metric for metric in MEASURED if metric in set(frame["metric"])]

@@ -46,7 +46,7 @@ def draw_two_step(frame: pd.DataFrame, *, stages: Sequence[str], names: Sequence
         names: what the legend calls them.
 
     Raises:
-        InputError: if there is nothing to draw or a column is missing.
+        InputError: if a column is missing.
     """
     frame = checked(frame, ("kind", "method", "dim", "value"))
     metric = frame["metric"].astype("string").fillna("") if "metric" in frame else pd.Series("", index=frame.index)

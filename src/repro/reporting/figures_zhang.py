@@ -41,7 +41,7 @@ def draw_reduced(
         floor: score ×100 of the majority class, if there is one.
 
     Raises:
-        InputError: if there is nothing to draw, or an encoder has no score at full size.
+        InputError: if an encoder has no score at full size.
     """
     drawn = frame[frame["method"].isin(METHODS) & ~frame["setting"].fillna("").str.contains(",")]
     found = points(drawn.assign(kind=kind), ["backbone", "setting", "method", "dim"])
@@ -87,9 +87,6 @@ def draw_seconds(frame: pd.DataFrame) -> Drawing:
 
     Args:
         frame: columns method, operation, series and value; the series `paper` is the printed one.
-
-    Raises:
-        InputError: if there is nothing to draw.
     """
     if frame.empty:
         raise NothingToDraw("no ratios were given")

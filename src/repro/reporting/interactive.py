@@ -136,7 +136,7 @@ def chart_curves_by_dim(frame: pd.DataFrame, *, series: str = "method", ylabel: 
         ylabel: what the score is.
 
     Raises:
-        InputError: if there is nothing to draw or a column is missing.
+        InputError: if a column is missing.
     """
     found = points(frame, [series, "dim"]).astype({"kind": object, series: object}).round(3)
     found[series] = found[series].map(title_of)
@@ -180,7 +180,7 @@ def chart_grid(frame: pd.DataFrame, *, label: str = "Spearman × 100") -> Any:
         label: what the score is.
 
     Raises:
-        InputError: if there is nothing to draw or a column is missing.
+        InputError: if a column is missing.
     """
     found = points(checked(frame, ("encoder", "dim", "value")).assign(kind="live"), ["encoder", "dim"])
     found = found.astype({"encoder": int, "kind": object}).round(3).drop(columns="kind")

@@ -22,7 +22,7 @@ def points(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         by: columns that name a point; `dim` is made a plain int.
 
     Raises:
-        InputError: if there is nothing to draw, a column is missing, or a kind is unknown.
+        InputError: if a column is missing, or a kind is unknown.
     """
     frame = checked(frame, ("kind", *by, "value")).dropna(subset=["value", *by])
     if frame.empty:

@@ -30,6 +30,7 @@ from repro.models.skipgram import fit_doc2vec, fit_word2vec
 from repro.models.static import StaticEncoder
 from repro.rows import make_rows
 from repro.store import Store
+from repro.terminal import complain
 from repro.types import Array, Encoder, InputError, one_of
 
 FIT_CODE = ("repro.models.lexical", "repro.models.skipgram", "repro.models.static", "repro.models.layerless")
@@ -91,9 +92,11 @@ def load_baselines(
         one_of(name, list(BASELINES), "baseline")
     if len(set(names)) != len(names):
         raise InputError(f"baselines is {list(names)}: expected different names")
+    if "lsa" in names and dim >= len(texts):
+        complain(f"{len(texts):,} sentences give LSA at most {len(texts) - 1} dims")
     fit: dict[str, Callable[[], Encoder]] = {
         "tfidf": partial(fit_tfidf, texts),
-        "lsa": partial(fit_lsa, texts, dim=dim, seed=chosen.train.seed),
+        "lsa": partial(fit_lsa, texts, dim=min(dim, len(texts) - 1), seed=chosen.train.seed),
         "word2vec": lambda: StaticEncoder(fit_word2vec(texts, dim=dim, seed=chosen.train.seed)),
         "doc2vec": partial(fit_doc2vec, texts, dim=dim, seed=chosen.train.seed),
     }

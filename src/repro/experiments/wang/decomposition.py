@@ -97,7 +97,7 @@ def plan_networks(
             source=profile.source,
             layers=None if blocks == network.n_layers else blocks,
         ).train
-        if not any(known == backbone for known, _ in RECIPES):
+        if config.pooling == "cls" and not any(known == backbone for known, _ in RECIPES):
             config = override(config, pooling=recorded_pooling(backbone))
         config = override(config, **settings)
         config = override(config, **train)

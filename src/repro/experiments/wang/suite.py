@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -78,11 +79,10 @@ def contenders(
                 continue
             reachable = [d for d in dims if d <= min(len(fit) - 1, fit.shape[1])]
             extra = {} if name == "pca" else {"n_neighbors": n_neighbors}
-            reducer, reached = suite.within_reach(
-                name, reachable, lambda d, name=name, fit=fit, extra=extra: make_reducer(name, d, **extra).fit(fit)
-            )
-            if not reached:
+            found = suite.within_reach(name, reachable, partial(_fitted, name, fit, extra))
+            if found is None:
                 continue
+            reducer, reached = found
             Y = reducer.transform(states.X)
             for d in (d for d in dims if d in reached):
                 yield Contender(label, d, "encoder", fitted_on(n), TextTable(states.index, reducer.prefix(Y, d)))
@@ -90,6 +90,10 @@ def contenders(
         yield Contender(TRAINED_NARROW, d, "pooler", "", sweep.embeddings(d, d))
         projected = sweep.states[trained.opt[d]].map(trained.new_poolers[d].project)
         yield Contender(TWO_STEP, d, "pooler", "", projected)
+
+
+def _fitted(name: str, fit: Array, extra: Mapping[str, int], dim: int) -> Any:
+    return make_reducer(name, dim, **extra).fit(fit)
 
 
 def suite_rows(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from repro.config import Profile
+from repro.config import Profile, reads_forwards
 from repro.data.sets import DataSet
 from repro.experiments.embeddings import TextTable, encode_tasks
 from repro.experiments.grid import train_all
@@ -82,6 +82,9 @@ def load_encoders(names: Sequence[str], profile: Profile, store: Store) -> Itera
             (cell,) = train_all([config], store)
             yield NamedEncoder(f"{config.backbone} + SimCSE", partial(getattr, cell, "encoder"), cell.key)
             continue
-        short, pooling = name.rstrip("/").split("/")[-1], POOLING.get(name)
+        short, pooling = (
+            name.rstrip("/").split("/")[-1],
+            POOLING.get(name) or ("last" if reads_forwards(name) else None),
+        )
         load = partial(SentenceEncoder.load, name, pooling=pooling)
         yield NamedEncoder(short, load, states_identity(name, pooling))

@@ -47,9 +47,13 @@ def reduced(
         for d in sizes:
             yield d, _output(name, fit, X, d, store, seed, params)
         return
-    Y, sizes = within_reach(name, sizes, lambda d: _output(name, fit, X, d, store, seed, params))
+    found = within_reach(name, sizes, lambda d: _output(name, fit, X, d, store, seed, params))
+    if found is None:
+        return
+    Y, sizes = found
+    reducer = make_reducer(name, sizes[-1], seed=seed, **params)
     for d in sizes:
-        yield d, make_reducer(name, sizes[-1], seed=seed, **params).prefix(Y, d)
+        yield d, reducer.prefix(Y, d)
 
 
 def _output(name: str, fit: Array, X: Array, dim: int, store: Store, seed: int, params: Mapping[str, Any]) -> Array:
