@@ -123,7 +123,7 @@ def test_every_option_has_a_help_text(repro, monkeypatch):
         (["run", "nosuch_notebook"], "nosuch_notebook"),
         (["run", "wang_figure2_dimensions", "-p", "profile", "papr"], "'papr': choose one of embedded, gpu, paper"),
         (["run", "beyond_microworld", "-p", "target", ".inf"], "parameter target is '.inf': expected float"),
-        (["run", "playground", "--output", "."], ". is a folder: expected the name of a file"),
+        (["run", "playground", "--output", "."], ". is a folder: give the name of a file"),
         (["encode", "--encoder", "{tiny}", "--texts", "{pairs}", "--output", "."], ". is a folder"),
         (["encode", "--encoder", "{tiny}", "--texts", "{pairs}", "--output", "x" * 300], "File name too long"),
         (["evaluate", "--encoder", "{tiny}", "--data", "{pairs}", "--rows", "{tmp}"], "is a folder"),

@@ -60,7 +60,8 @@ def check_embeddings(X: Any, name: str = "X") -> Array:
     if 0 in X.shape:
         raise InputError(f"{name} has shape {X.shape}: expected at least one row and one column")
     if np.iscomplexobj(X):
-        raise InputError(f"{name} holds complex numbers: expected real ones, such as {name}.real")
+        said = "Complex data not supported"  # scikit-learn's words, which its checks of estimators look for
+        raise InputError(f"{said}: {name} holds complex numbers, expected real ones such as {name}.real")
     if not np.issubdtype(X.dtype, np.floating):
         X = X.astype(np.float64)
     bad = ~np.isfinite(X).all(axis=1)

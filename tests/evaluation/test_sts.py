@@ -49,7 +49,7 @@ def test_perfect_order():
     seed=st.integers(0, 10**6),
     n=st.integers(1, 40),
     dim=st.integers(1, 30),
-    scale=st.sampled_from([1e-60, 1e-8, 1, 1e20]),
+    scale=st.sampled_from([1e-60, 1e-8, 1, 1e12]),
 )
 def test_prefix_cosines_equal_slicing_and_renormalising(seed, n, dim, scale):
     rng = np.random.default_rng(seed)
@@ -139,12 +139,12 @@ def test_constants_have_no_rank_correlation(pairs, which, caplog):
         ({"subsets": ["a"] * 9, "aggregate": "mean"}, "scores has 10, subsets has 9"),
         ({"X2": np.ones((10, 4))}, r"X1 has shape \(10, 3\), X2 \(10, 4\)"),
         ({"X1": np.ones(10)}, r"X1 has shape \(10,\): expected a matrix"),
-        ({"X1": np.ones((0, 3)), "X2": np.ones((0, 3)), "scores": []}, "at least one row"),
+        ({"X1": np.ones((0, 3)), "X2": np.ones((0, 3)), "scores": []}, "0 pairs are too few"),
         ({"X1": np.where(GRID == 13, np.nan, 1.0)}, "X1 has NaN .* in 1 of 10 rows, first in row 4"),
         ({"X2": np.where(GRID > 20, np.inf, 1.0)}, "X2 has NaN .* in 3 of 10 rows, first in row 7"),
         ({"scores": [0, 1, 2, float("nan"), 4, 5, 6, 7, 8, 9]}, "scores has 1 NaN or infinite values, first at 3"),
         ({"scores": np.arange(10) * 1j}, "scores holds complex numbers"),
-        ({"X1": np.ones((10, 3)) * 1j}, "X1 holds complex numbers: expected real ones, such as X1.real"),
+        ({"X1": np.ones((10, 3)) * 1j}, "X1 holds complex numbers, expected real ones such as X1.real"),
         ({"X2": np.full((10, 3), 1e150)}, r"X2 reaches 1e\+150: expected at most 1e\+15; divide it"),
         ({name: GRID[:2] for name in ("X1", "X2")} | {"scores": [0, 1]}, "2 pairs are too few .* at least 3"),
         ({"dims": [3, 4]}, "dim is 4: expected 1 to 3"),

@@ -44,7 +44,7 @@ def folder(tmp_path_factory):
     (place / "pairs_empty.tsv").write_text("")
     (place / "labels_short.txt").write_text("a\nb\n")
     (place / "labels_one.txt").write_text("a\n" * 200)
-    (place / "labels_rare.txt").write_text("a\n" * 198 + "b\nb\n")
+    (place / "labels_rare.txt").write_text("a\n" * 199 + "b\n")
     return place
 
 
@@ -85,7 +85,7 @@ def folder(tmp_path_factory):
         ("X.npy --pairs absent.tsv", "no file"),
         ("X.npy --labels labels_short.txt", "has 2 labels"),
         ("X.npy --labels labels_one.txt", "only one class ('a')"),
-        ("X.npy --labels labels_rare.txt", "class 'b' has 2 rows"),
+        ("X.npy --labels labels_rare.txt", "5 folds need at least 5, and 2 of a second class"),
         ("X.npy --labels absent.txt", "no file"),
         ("X.npy --queries Q.npy", "queries and qrels belong together"),
         ("X.npy --qrels qrels.tsv", "queries and qrels belong together"),

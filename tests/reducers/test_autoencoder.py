@@ -163,7 +163,8 @@ def test_options_out_of_range(options, message):
         Autoencoder(**{"n_components": 2, **options}).fit(cloud())
 
 
-def test_progress_is_shown_on_request(capsys):
+def test_progress_is_shown_on_request(capsys, monkeypatch):
+    monkeypatch.setattr("repro.terminal.shows_progress", lambda: True)
     Autoencoder(2, epochs=2, progress=True).fit(cloud())
     assert "autoencoder" in capsys.readouterr().err
     Autoencoder(2, epochs=2).fit(cloud())

@@ -287,7 +287,8 @@ def test_too_many_rows_for_an_exact_matrix_name_its_size_and_the_ways_out():
     assert KPCA(2, method="nystroem", landmarks=20).fit(X).transform(X[:5]).shape == (5, 2)
 
 
-def test_progress_is_shown_on_request(capsys):
+def test_progress_is_shown_on_request(capsys, monkeypatch):
+    monkeypatch.setattr("repro.terminal.shows_progress", lambda: True)
     X = cloud(1500, 8)
     KPCA(3, progress=True).fit(X)
     shown = capsys.readouterr().err

@@ -179,6 +179,11 @@ def test_two_layers_have_no_room_for_a_first_one(rows):
     assert m.verdict == "not attempted" and "2 layers" in m.what
 
 
+def test_rows_of_one_dataset_have_no_average_to_pass(rows):
+    alone = rows[rows["dataset"] == "stsb"]
+    assert claims.figure3(alone) == [] == claims.figure4(alone) and pd.isna(claims.threshold_of(alone))
+
+
 def test_ese_must_rise_and_the_others_fall_somewhere(rows):
     ese, raw, mrl = by_claim(claims.figure3(rows), "ESE-F3-2")
     assert (ese.value, raw.value, mrl.value) == pytest.approx((5.0, -2.0, -3.0))

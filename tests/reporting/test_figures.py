@@ -118,22 +118,31 @@ def test_an_odd_number_of_panels_labels_every_column():
 @pytest.mark.parametrize(
     "draw",
     [
-        lambda: figures.draw_curves_by_dim(frame().iloc[:0]),
-        lambda: figures.draw_curves_by_dim(frame().assign(value=np.nan)),
         lambda: figures.draw_curves_by_dim(frame().drop(columns="dim")),
         lambda: figures.draw_curves_by_dim(frame(kinds=("guess",))),
+        lambda: figures.draw_loss_curve([1, 2], [3.0]),
+        lambda: figures.draw_neighbour_overlap([4, 8], {"pca": [0.5]}),
+    ],
+)
+def test_rows_of_another_form_are_an_input_error(draw):
+    with pytest.raises(InputError):
+        draw()
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: figures.draw_curves_by_dim(frame().iloc[:0]),
+        lambda: figures.draw_curves_by_dim(frame().assign(value=np.nan)),
         lambda: figures.draw_two_step(frame().iloc[:0], stages=STAGES),
         lambda: figures.draw_two_step(frame(), stages=STAGES),
         lambda: figures.draw_grid(pd.DataFrame()),
         lambda: figures.draw_loss_curve([], []),
-        lambda: figures.draw_loss_curve([1, 2], [3.0]),
         lambda: figures.draw_neighbour_overlap([], []),
-        lambda: figures.draw_neighbour_overlap([4, 8], {"pca": [0.5]}),
     ],
 )
-def test_nothing_to_draw_is_an_input_error(draw):
-    with pytest.raises(InputError):
-        draw()
+def test_where_nothing_is_to_be_drawn_the_page_says_so(draw):
+    assert draw()._repr_markdown_().startswith("Nothing to show under these parameters")
 
 
 def test_two_step_has_a_row_per_kind_and_names_stages_and_steps():

@@ -116,7 +116,7 @@ def test_dropout_none_keeps_the_backbones_own(config, sentences):
 
 
 def test_too_few_sentences_for_one_batch(config, sentences):
-    with pytest.raises(InputError, match=r"15 sentences do not fill one batch of 16 in 1\.0 epochs"):
+    with pytest.raises(InputError, match=r"15 sentences do not fill one batch of 16 in 1 epochs"):
         train(config, sentences[:15])
 
 

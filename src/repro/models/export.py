@@ -44,7 +44,7 @@ def read_linear(folder: Path) -> tuple[NDArray[np.float32], NDArray[np.float32]]
     """
     path = folder / "reducer.safetensors"
     if not path.is_file():
-        raise InputError(f"no {path}: expected a folder that an export wrote")
+        raise InputError(f"no {path}: expected a folder that `repro advise` wrote, with a smaller size as its answer")
     if read_note(folder).get("sha256", found := sha256(path)) != found:
         raise InputError(f"{path} has changed since it was written, or belongs to another reducer.json: write it anew")
     try:

@@ -3,6 +3,7 @@
 A layer or size of the paper's backbone is read as the same share of ours: half of the layers, ESE's compressed size.
 """
 
+import math
 from collections.abc import Mapping
 
 import pandas as pd
@@ -32,9 +33,12 @@ FEWEST_LAYERS = 3
 def threshold_of(rows: pd.DataFrame, dataset: str = AVERAGE) -> float:
     """The score in points that layers are to pass: the paper's 60 on real sets, where a line reaches it at all.
 
-    Elsewhere it is the same share, 71 %, of the best score that any line of these rows has at its last layer.
+    Elsewhere it is the same share, 71 %, of the best score that any line of these rows has at its last layer; NaN where
+    they hold no score of that set.
     """
     own = rows[(rows["metric"] == "spearman") & (rows["dataset"] == dataset) & (rows["layer"] > 0)]
+    if own.empty:  # one dataset has no average
+        return float("nan")
     at_last = own[(own["layer"] == last_layer(own)) & (own["dim"] == full_dim(own))]
     best = 100 * float(at_last.groupby("method")["value"].mean().max())
     real = set(own["data_source"].dropna()) <= set(REAL)
@@ -117,6 +121,8 @@ def _first_layers(backbone: str, rows: pd.DataFrame, threshold: float) -> list[M
 
     A network of two layers has no room for it.
     """
+    if math.isnan(threshold):
+        return []
     if last_layer(rows) < FEWEST_LAYERS:
         nan, why = float("nan"), f"{backbone}: {last_layer(rows)} layers, of which one is below the last"
         return [Measurement("ESE-F3-1", "effect", nan, nan, nan, seeds=0, what=why)]
