@@ -61,12 +61,19 @@ def _interrupts_ignored() -> Iterator[None]:
 
 def _become_worker() -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
 
 
-def _end_with_parent() -> None:
-    """A killed parent tells nobody: its workers would wait for work for ever."""
+def end_with_parent() -> None:
+    """Let this process end when the one that started it does: a killed parent tells nobody, and work would wait for it.
+
+    A process that a fork server has forked ends with the one that asked for it, not with the server.
+    """
     parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()

@@ -1,8 +1,10 @@
 """Kernels forked from a process that has imported the heavy libraries behave as fresh interpreters."""
 
 import os
+import signal
 import sys
 
+import psutil
 import pytest
 
 from repro.experiments import kernel, notebook
@@ -10,6 +12,15 @@ from repro.experiments import kernel, notebook
 CELL = """```{code-cell} ipython3
 %s
 ```
+"""
+RUN = """
+import sys
+from pathlib import Path
+from repro.experiments import kernel, notebook
+
+if __name__ == "__main__":
+    kernel.IMPORTED = ("ipykernel.kernelapp",)
+    notebook.run(Path(sys.argv[1]), Path(sys.argv[2]), forked=True)
 """
 
 
@@ -53,3 +64,17 @@ def test_a_forked_kernel_can_be_stopped(tmp_path):
         notebook.run(source, tmp_path / "n.ipynb", timeout=3, forked=True)
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
+def test_a_forked_kernel_ends_with_the_run_that_started_it(python, tmp_path, wait_for):
+    note = tmp_path / "pid"
+    source = write(
+        tmp_path / "n.md", f"import os, time\nopen({str(note)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)"
+    )
+    running = python(RUN, source, tmp_path / "n.ipynb")
+    wait_for(lambda: note.is_file() and note.read_text() != "")
+    own = psutil.Process(int(note.read_text()))
+    running.send_signal(signal.SIGKILL)
+    running.wait(timeout=30)
+    wait_for(lambda: not own.is_running())

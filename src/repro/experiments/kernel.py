@@ -19,6 +19,8 @@ from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning import LocalProvisioner
 
+from repro.workers import end_with_parent
+
 IMPORTED = (
     "ipykernel.kernelapp", "repro.models.encoder", "repro.experiments.grid", "repro.evaluation", "repro.reducers",
 )  # fmt: skip
@@ -112,11 +114,11 @@ class _Running:
 def _serve(arguments: Sequence[str], environment: Mapping[str, str], folder: str | None) -> None:
     """What a forked process does: become a kernel of its own session, in its own folder and environment."""
     os.setsid()  # the leader of a group, which the manager signals as a whole
+    end_with_parent()  # the server lives on as long as a kernel does, so it would not tell
     os.environ.clear()
     os.environ.update(environment)
     if folder:
         os.chdir(folder)
     from ipykernel import kernelapp
 
-    # a kernel ends with its parent, which here is the fork server
     kernelapp.launch_new_instance(argv=[*arguments, f"--IPKernelApp.parent_handle={os.getppid()}"])
