@@ -302,6 +302,13 @@ def test_evaluate_refuses_what_cannot_be_ranked(lines, message, repro, tiny, tmp
     assert code == 2 and re.search(message, err) and "Traceback" not in err
 
 
+def test_a_warning_is_one_sentence(repro, tiny, sentences, tmp_path, no_data):
+    lines = [f"{i}\t{sentences[i]}\t{sentences[i + 7]}" for i in range(7)]
+    (tmp_path / "few.tsv").write_text("\n".join(["score\tsentence1\tsentence2", *lines]) + "\n", encoding="utf-8")
+    code, _, err = repro("evaluate", "--encoder", tiny, "--data", tmp_path / "few.tsv", "--pooling", "mean")
+    assert code == 0 and re.fullmatch(r"warning: 7 pairs are too few for an interval.*\n", err)
+
+
 def test_evaluate_ones_own_labels(repro, tiny, labelled, tmp_path, no_data):
     rows, result = tmp_path / "rows.parquet", tmp_path / "result.json"
     code, out, _ = repro(

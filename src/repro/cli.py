@@ -6,6 +6,9 @@ A user's mistake ends with exit code 2 and one message; heavy libraries load onl
 import logging
 import os
 import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -190,17 +193,8 @@ def main(arguments: list[str] | None = None) -> None:
     logging.basicConfig(format="%(levelname)s: %(message)s", level=os.environ.get("REPRO_LOG", "WARNING").upper())
     code = 0
     try:
-        if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
-            say(f"repro {__version__}")
-        else:
-            code = tyro.extras.subcommand_cli_from_dict(
-                {name: command(verb, shows_progress=verb in SHOW_PROGRESS) for name, verb in VERBS.items()},
-                prog="repro",
-                description=ABOUT,
-                args=arguments,
-                sort_subcommands=False,
-                config=(tyro.conf.DisallowNone,),
-            )
+        with _warnings_told():
+            code = _verb(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         close_output()
@@ -213,3 +207,26 @@ def main(arguments: list[str] | None = None) -> None:
         complain("stopped; what was finished is kept, the same command goes on from there")
         code = 130
     raise SystemExit(code)
+
+
+@contextmanager
+def _warnings_told() -> Iterator[None]:
+    """What code warns of is told as a sentence, without the line of code that Python prints beside it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *where: complain(f"warning: {message}")
+        yield
+
+
+def _verb(arguments: Sequence[str]) -> int:
+    if list(arguments) == ["--version"]:
+        say(f"repro {__version__}")
+        return 0
+    return tyro.extras.subcommand_cli_from_dict(
+        {name: command(verb, shows_progress=verb in SHOW_PROGRESS) for name, verb in VERBS.items()},
+        prog="repro",
+        description=ABOUT,
+        args=arguments,
+        sort_subcommands=False,
+        config=(tyro.conf.DisallowNone,),
+    )

@@ -1,11 +1,10 @@
 """The verb `advise`: how few dimensions do these embeddings need?"""
 
 import time
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from repro.terminal import complain, say
+from repro.terminal import say
 from repro.types import InputError
 
 WRITTEN = ("candidates.parquet", "report.html", "reducer.safetensors", "reducer.json")
@@ -108,14 +107,10 @@ def advise(
             case = from_encoder(network, texts, **judged)
             named = str(Path(encoder).resolve()) if Path(encoder).is_dir() else encoder
             origin = {"encoder": named, "pooling": network.pooling, "prompt": network.prompt}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        advice = find(
-            case.versions, fit_rows=case.fit_rows, evidence=case.evidence, retain=retain, reducers=reducers,
-            dims=dims or None, seed=seed,
-        )  # fmt: skip
-    for warning in caught:
-        complain(f"warning: {warning.message}")
+    advice = find(
+        case.versions, fit_rows=case.fit_rows, evidence=case.evidence, retain=retain, reducers=reducers,
+        dims=dims or None, seed=seed,
+    )  # fmt: skip
     _tell(advice, case.source, origin, output, time.perf_counter() - started)
     return 0
 

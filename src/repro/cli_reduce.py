@@ -3,13 +3,12 @@
 import ast
 import inspect
 import time
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from repro.terminal import complain, say
+from repro.terminal import say
 from repro.types import InputError
 
 if TYPE_CHECKING:
@@ -58,21 +57,17 @@ def reduce(
     for path, matrix in zip(fit_on, fitted, strict=True):
         if matrix.shape[1] != X.shape[1]:
             raise InputError(f"{path} has {matrix.shape[1]} columns, {input} has {X.shape[1]}: expected the same")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        started = time.perf_counter()
-        if fitted:
-            rows = np.concatenate(fitted)
-            reducer.fit(rows)
-            between = time.perf_counter()
-            Y = reducer.transform(X)
-            seconds = f"in {between - started:.2f} s, reduced in {time.perf_counter() - between:.2f} s"
-        else:
-            rows = X
-            Y = reducer.fit_transform(X)
-            seconds = f"in {time.perf_counter() - started:.2f} s"
-    for warning in caught:
-        complain(f"warning: {warning.message}")
+    started = time.perf_counter()
+    if fitted:
+        rows = np.concatenate(fitted)
+        reducer.fit(rows)
+        between = time.perf_counter()
+        Y = reducer.transform(X)
+        seconds = f"in {between - started:.2f} s, reduced in {time.perf_counter() - between:.2f} s"
+    else:
+        rows = X
+        Y = reducer.fit_transform(X)
+        seconds = f"in {time.perf_counter() - started:.2f} s"
     with replacing(output) as partial, partial.open("wb") as file:
         np.save(file, Y, allow_pickle=False)
     source = ", ".join(map(str, fit_on)) if fit_on else "the input itself"
