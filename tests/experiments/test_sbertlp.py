@@ -102,12 +102,21 @@ def test_neighbours_beyond_reach_are_left_out_or_refused(tasks, encoded):
         sbertlp.map_texts(encoded.table, judged, judged, [50], 4)
 
 
+def test_a_choice_is_one_that_the_judged_sentences_allow(tasks, encoded):
+    few = sbertlp.sentences(tasks.splits["sts12"]["test"])[:4]
+    choice = mapping.choose_on(encoded.table, tasks.splits["stsb"]["dev"], few, neighbors=[2, 3, 9], dims=DIMS)
+    assert choice.n_neighbors < 4
+    with pytest.raises(InputError, match="4 distinct sentences allow at most 3"):
+        mapping.choose_on(encoded.table, tasks.splits["stsb"]["dev"], few, neighbors=[9], dims=DIMS)
+
+
 def test_table1_chooses_on_dev_and_compares_pair_by_pair(tasks, encoded, store):
     names = ["sts12", "stsb", "sickr"]
     lines, chosen = sts.contenders([encoded], ["toy"], names, tasks.splits, neighbors=NEIGHBORS, dims=DIMS)
     assert [line.setting for line in lines] == ["", *sts.SETTINGS]
     test = tasks.splits["sts12"]["test"]
-    dev = mapping.choose_on(encoded.table, tasks.splits["stsb"]["dev"], neighbors=NEIGHBORS, dims=DIMS)
+    given = {"neighbors": NEIGHBORS, "dims": DIMS}
+    dev = mapping.choose_on(encoded.table, tasks.splits["stsb"]["dev"], sbertlp.sentences(test), **given)
     row = chosen[(chosen["setting"] == sts.SETTINGS[0]) & (chosen["dataset"] == "sts12")].iloc[0]
     assert (row["neighbours"], row["dims"]) == (dev.n_neighbors, dev.dim)
     # the oracle is the best of the grid on the test pairs, and no choice can beat it

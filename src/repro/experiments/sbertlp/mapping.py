@@ -80,10 +80,7 @@ def map_texts(
         InputError: if no number of neighbours is within reach.
     """
     X = table[merge_equal(list(fit))[0]]
-    n = len({row.tobytes() for row in X})
-    reachable = [k for k in neighbors if k < n]
-    if not reachable:
-        raise InputError(f"neighbors is {list(neighbors)}: {n} distinct sentences allow at most {n - 1}")
+    n, reachable = _within_reach(neighbors, X)
     texts = merge_equal(list(judged))[0]
     index, Q = {text: i for i, text in enumerate(texts)}, table[texts]
     with warnings.catch_warnings():
@@ -92,6 +89,15 @@ def map_texts(
     return {
         k: Mapped(TextTable(index, reducer.transform(Q)), reducer.null_eigenvalues_, n) for k, reducer in fitted.items()
     }
+
+
+def _within_reach(neighbors: Sequence[int], X: Array) -> tuple[int, list[int]]:
+    """How many rows of X (n, D) differ, and the numbers of neighbours that so many have."""
+    n = len({row.tobytes() for row in X})
+    reachable = [k for k in neighbors if k < n]
+    if not reachable:
+        raise InputError(f"neighbors is {list(neighbors)}: {n} distinct sentences allow at most {n - 1}")
+    return n, reachable
 
 
 def grid_scores(
@@ -137,7 +143,14 @@ def within(grid: pd.DataFrame, n: int) -> pd.DataFrame:
     return grid[(grid["n_neighbors"] < n) & (grid["dim"] <= ceiling)]
 
 
-def choose_on(table: TextTable, dev: ScoredPairs, *, neighbors: Sequence[int], dims: Sequence[int]) -> Choice:
-    """The best neighbours and dims on dev pairs, the mapping fitted on their own sentences."""
-    judged = texts_of(dev)
-    return best(grid_scores(map_texts(table, judged, judged, neighbors, max(dims)), dims, sts_score(dev)))
+def choose_on(
+    table: TextTable, dev: ScoredPairs, texts: Sequence[str], *, neighbors: Sequence[int], dims: Sequence[int]
+) -> Choice:
+    """The best neighbours and dims on dev pairs, the mapping fitted on their own sentences, that `texts` allow too.
+
+    Raises:
+        InputError: if no number of neighbours is within reach of both.
+    """
+    own = texts_of(dev)
+    n, reachable = _within_reach(neighbors, table[texts])
+    return best(within(grid_scores(map_texts(table, own, own, reachable, max(dims)), dims, sts_score(dev)), n))
