@@ -181,7 +181,7 @@ def made_curves() -> Callable:
     """Rows of a trial of the advisor on made-up curves: two encoders, three tasks; the spectrum is always right."""
     import pandas as pd
 
-    from repro.experiments import proposal
+    from repro.papers import proposal
     from repro.rows import make_rows
 
     def make(targets: tuple[float, ...] = (0.9, 0.95), off: float = 0.0):

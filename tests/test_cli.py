@@ -424,7 +424,7 @@ def test_data_list(repro, no_data):
 
 
 def test_doctor(repro, no_data, monkeypatch):
-    from repro.experiments import doctor
+    from repro import doctor
 
     monkeypatch.setattr(doctor, "examine", lambda repair: iter([("all well", False), ("broken", not repair)]))
     assert repro("doctor")[:2] == (1, "ok  all well\nBAD broken\n")
@@ -435,7 +435,7 @@ def test_an_interrupt_says_that_nothing_is_lost(repro, monkeypatch):
     def interrupted(**options):
         raise KeyboardInterrupt
 
-    from repro.experiments import doctor
+    from repro import doctor
 
     monkeypatch.setattr(doctor, "examine", interrupted)
     code, _, err = repro("doctor")
@@ -446,7 +446,7 @@ def test_a_fault_of_ours_is_not_dressed_up_as_the_users(monkeypatch):
     def broken(**options):
         raise TypeError("unsupported operand")
 
-    from repro.experiments import doctor
+    from repro import doctor
 
     monkeypatch.setattr(doctor, "examine", broken)
     with pytest.raises(TypeError, match="unsupported operand"):

@@ -28,7 +28,7 @@ def modules_after(python, statement):
         "import repro, repro.cli",
         "import repro.types, repro.paths, repro.seeding, repro.config, repro.store, repro.optional, repro.rows",
         "import repro.evaluation, repro.evaluation.protocol",
-        "import repro.reporting",
+        "import repro.report",
         "import repro.data\nrepro.data.load('stsb', split='dev', source='microworld')",
         "import repro.theory",
     ],

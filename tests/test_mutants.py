@@ -36,8 +36,7 @@ def test_every_mistake_finds_its_line_and_its_tests(mutants, listed):
 
 
 def test_a_line_that_has_gone_or_stands_twice_is_named(mutants, tmp_path):
-    (tmp_path / "repro").mkdir()
-    (tmp_path / "repro/mean.py").write_text("x = total / n\ny = total / n\n")
+    (tmp_path / "mean.py").write_text("x = total / n\ny = total / n\n")
     part = '["mean.py"]\narea = "losses"\ntests = "t.py"\nmutants = [["n is off", {}]]'
     for line, words in (
         ("'total / (n - 1)', 'total / n'", "0 times: expected once"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from repro.experiments import notebook
+from repro.book import notebook
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ import pytest
 from filelock import FileLock
 from safetensors import SafetensorError
 
-from repro.experiments.doctor import examine
+from repro.doctor import examine
 from repro.store import MANIFEST, Store, disk_full_explained
 from repro.types import InputError
 

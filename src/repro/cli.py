@@ -55,7 +55,7 @@ def book(
         profile: size of the experiments.
         timeout: seconds one cell may take; by default as long as it needs.
     """
-    from repro.experiments.book import build
+    from repro.book.builder import build
     from repro.paths import project_root
 
     built = build(project_root(), profile=profile, only=only or None, force=force, timeout=timeout, report=say)
@@ -85,9 +85,9 @@ def run(
         record: append its rows to `results/`.
         timeout: seconds one cell may take; by default as long as it needs.
     """
+    from repro.book import notebook as notebooks
+    from repro.book.notebook import NotebookError
     from repro.config import PROFILES
-    from repro.experiments import notebook as notebooks
-    from repro.experiments.notebook import NotebookError
     from repro.writing import writable_file
 
     source = notebooks.locate(notebook)
@@ -109,7 +109,7 @@ def run(
 
 def notebooks() -> int:
     """All pages as `notebooks/*.ipynb`, not yet executed, for Jupyter and plain papermill."""
-    from repro.experiments.notebook import to_ipynb
+    from repro.book.notebook import to_ipynb
     from repro.paths import project_root
 
     folder = project_root() / "notebooks"
@@ -159,7 +159,7 @@ def compare(
     Args:
         experiment: such as wang_table1; by default the scorecard of all claims.
     """
-    from repro.reporting.console import experiment_lines, scorecard_lines
+    from repro.report.console import experiment_lines, scorecard_lines
 
     for line in scorecard_lines() if experiment is None else experiment_lines(experiment):
         say(line)
@@ -172,7 +172,7 @@ def doctor(repair: bool = False) -> int:
     Args:
         repair: move damaged artefacts aside, so that they are made anew, and remove what killed runs left.
     """
-    from repro.experiments.doctor import examine
+    from repro.doctor import examine
 
     faults = 0
     for line, bad in examine(repair=repair):

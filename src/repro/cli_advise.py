@@ -13,7 +13,7 @@ WRITTEN = ("candidates.parquet", "report.html", "reducer.safetensors", "reducer.
 if TYPE_CHECKING:
     import pandas as pd
 
-    from repro.experiments.advise import Advice
+    from dimadvise import Advice
 
 
 def advise(
@@ -66,10 +66,10 @@ def advise(
         columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating. Tables are TSV, CSV,
             JSON lines or parquet.
     """
+    from dimadvise import advise as find
+    from dimadvise.inputs import from_encoder, from_matrix
     from repro.cli_reduce import read_matrix
     from repro.data import column_names
-    from repro.experiments.advise import advise as find
-    from repro.experiments.advise.inputs import from_encoder, from_matrix
 
     started = time.perf_counter()
     _refuse_foreign(output)
@@ -91,8 +91,8 @@ def advise(
         given = {"pairs": pairs, "labels": labels, "queries": queries, "qrels": qrels}
         _refuse([name for name, value in given.items() if value], "--embeddings")
         from repro.data import default_source
-        from repro.experiments.systems import system_named
         from repro.models import SentenceEncoder
+        from rivals import system_named
 
         assert encoder is not None
         judged: dict[str, Any] = {"layers": layers, "split": split, "source": source, "fit_on": fit_on}
@@ -139,11 +139,11 @@ def _refuse_foreign(output: Path) -> None:
 
 def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, seconds: float) -> None:
     """Print the answer, and write the report, the rows and the reducer."""
-    from repro.experiments.advise import savings
-    from repro.experiments.advise.words import candidate_table, explanation, headline, report_table, saving_table
+    from dimadvise import savings
+    from dimadvise.report import advice_page, draw_advice
+    from dimadvise.words import candidate_table, explanation, headline, report_table, saving_table
     from repro.models.export import write_linear
     from repro.reducers.linear_form import linear_form
-    from repro.reporting.advice import advice_page, draw_advice
     from repro.rows import hardware
     from repro.store import replacing
 

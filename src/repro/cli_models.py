@@ -58,7 +58,7 @@ def train(
     from repro.config import PROFILES, SCALING
     from repro.config import profile as make_profile
     from repro.data import default_source
-    from repro.experiments.grid import train_all
+    from repro.runs.pool import train_all
     from repro.store import Store
     from repro.training.end_to_end import title
     from repro.writing import copy_folder, writable_folder
@@ -120,10 +120,10 @@ def encode(
     import numpy as np
 
     from repro import data
-    from repro.experiments.systems import system_named
     from repro.models import SentenceEncoder
     from repro.types import InputError, check_dim
     from repro.writing import replacing, writable_file
+    from rivals import system_named
 
     writable_file(output)
     corpus = data.load(str(texts), columns=data.column_names(columns))
@@ -202,8 +202,8 @@ def evaluate(
         columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating sentence1=Left.
     """
     from repro.data import column_names
-    from repro.experiments.evaluate import evaluate_encoder, mteb_result
     from repro.rows import write_rows
+    from repro.runs.evaluate import evaluate_encoder, mteb_result
     from repro.writing import replacing, writable_file
 
     for path in (rows, mteb_json):
@@ -263,7 +263,7 @@ def pretrain(
         source: where the corpus comes from; by default local files if REPRO_DATA is set, else the microworld.
         seed: of weights, masks and data order.
     """
-    from repro.experiments.pretrain import pretrain_backbone
+    from repro.runs.pretrain import pretrain_backbone
     from repro.training.mlm import PretrainConfig
 
     config = PretrainConfig(

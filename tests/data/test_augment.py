@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from microworld.taxonomy import FACTORS
 from repro import data
 from repro.data.augment import (
     NEGATIONS,
@@ -15,9 +16,8 @@ from repro.data.augment import (
     synonyms,
     token_overlap,
 )
-from repro.data.microworld.taxonomy import FACTORS
 from repro.data.rewording import microworld_lexicon, microworld_paraphrases
-from repro.data.sets import WordVectors
+from repro.sets import WordVectors
 from repro.types import InputError
 
 EVERY_WORD = {word: ["WRONG"] for word in ("paris", "nasa", "not", "don't", "two", "3", "b2b", "the", "never", "i")}

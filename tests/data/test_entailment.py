@@ -5,7 +5,7 @@ import pytest
 
 from repro import data
 from repro.data.entailment import like_or_unlike, triples
-from repro.data.sets import LabelledPairs
+from repro.sets import LabelledPairs
 from repro.types import InputError
 
 

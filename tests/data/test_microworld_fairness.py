@@ -10,8 +10,8 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
+from microworld import World, role_swaps
 from repro.data import load
-from repro.data.microworld import World, role_swaps
 
 
 def word_cosines(texts1, texts2, vectorizer):

@@ -5,11 +5,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from microworld import SIZES, World, role_swaps
+from microworld.grammar import inflect, plural, with_article
+from microworld.relations import entailments, paraphrases
+from microworld.surface import TEMPLATES, render
 from repro.data import Retrieval, WordVectors, load, texts_of
-from repro.data.microworld import SIZES, World, role_swaps
-from repro.data.microworld.grammar import inflect, plural, with_article
-from repro.data.microworld.relations import entailments, paraphrases
-from repro.data.microworld.surface import TEMPLATES, render
 
 
 def microworld(name, **options):

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from repro.data.microworld import World, graded_pairs
-from repro.data.microworld.frames import drop, split_of
-from repro.data.microworld.spectrum import dimension, effective_rank, participation_ratio
-from repro.data.microworld.taxonomy import ABSENT, FACTORS, NAMES, POLARITY
+from microworld import World, graded_pairs
+from microworld.frames import drop, split_of
+from microworld.spectrum import dimension, effective_rank, participation_ratio
+from microworld.taxonomy import ABSENT, FACTORS, NAMES, POLARITY
 from repro.types import InputError
 
 WORLDS = [World(), World(factors=4), World(factors=3, values=5), World(values=6, seed=3)]

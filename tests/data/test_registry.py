@@ -2,8 +2,8 @@ from collections import Counter
 
 import pytest
 
+from microworld import SIZES
 from repro.data import DATASETS, default_source, describe, fetch, get_spec, load, load_splits
-from repro.data.microworld import SIZES
 from repro.types import InputError
 
 

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from repro.data.sets import Corpus, LabelledPairs, LabelledTexts, ScoredPairs
 from repro.evaluation import linear_probe, nested_cv_accuracy, sts_spearman
 from repro.evaluation.classify import pair_features
 from repro.evaluation.protocol import all_texts, score_classification, score_sts
 from repro.evaluation.stats import bootstrap_spearman
+from repro.sets import Corpus, LabelledPairs, LabelledTexts, ScoredPairs
 from repro.types import InputError
 
 

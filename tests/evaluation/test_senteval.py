@@ -6,10 +6,10 @@ import torch
 from sklearn.datasets import make_classification
 from torch import nn
 
-from repro.data.sets import LabelledTexts
 from repro.evaluation import linear_probe, nested_cv_accuracy, senteval
 from repro.evaluation.classify import FOLDS, nested_cv, probe, stratified_folds
 from repro.evaluation.protocol import score_classification
+from repro.sets import LabelledTexts
 from repro.types import InputError
 
 

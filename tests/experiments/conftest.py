@@ -41,8 +41,8 @@ def weights_of():
 @pytest.fixture(scope="session")
 def untrained_lines(tiny) -> list:
     """Lines of ESE's comparison without any training: one network under three poolings stands for three methods."""
-    from repro.experiments.ese import raw_line
     from repro.methods import ESE, MRL, RAW
+    from repro.papers.ese import raw_line
 
     base = TrainConfig(backbone=tiny, source="microworld")
     poolings = {RAW: "cls", MRL: "mean", ESE: "last"}

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro.experiments.advise import Classes, Pairs, Search, advise, savings
-from repro.experiments.advise.advice import Candidate, _neighbours_kept, _seen, _why_none, default_dims
-from repro.experiments.advise.inputs import from_matrix
-from repro.experiments.advise.words import candidate_table, explanation, headline, size, why_no_bound
+from dimadvise import Classes, Pairs, Search, advise, savings
+from dimadvise.advice import Candidate, _neighbours_kept, _seen, _why_none, default_dims
+from dimadvise.inputs import from_matrix
+from dimadvise.words import candidate_table, explanation, headline, size, why_no_bound
 from repro.models.export import read_linear, write_linear
 from repro.reducers import make_reducer
 from repro.reducers.linear_form import linear_form
@@ -319,8 +319,8 @@ def test_reducers_fitted_on_other_rows_are_judged_on_rows_they_have_not_seen(tmp
 
 
 def test_texts_to_fit_on_leave_out_those_that_are_judged(tiny, tmp_path):
+    from dimadvise.inputs import from_encoder
     from repro import data
-    from repro.experiments.advise.inputs import from_encoder
     from repro.models import SentenceEncoder
 
     encoder = SentenceEncoder.load(tiny)

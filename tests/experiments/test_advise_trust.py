@@ -5,15 +5,15 @@ import json
 import numpy as np
 import pytest
 
+from dimadvise import Pairs, advise
+from dimadvise.advice import default_dims
+from dimadvise.measured import ASSET, CALIBRATED, HALF, SPECTRUM, read_measured
+from dimadvise.ship import EXPERIMENT, measured_from, write_measured
+from dimadvise.words import explanation
 from repro.evaluation.retention import retention, smallest_sufficient
 from repro.evaluation.stats import accuracy_draws, spearman_draws
 from repro.evaluation.sts import sts_spearman
-from repro.experiments import proposal
-from repro.experiments.advise import Pairs, advise
-from repro.experiments.advise.advice import default_dims
-from repro.experiments.advise.measured import ASSET, CALIBRATED, HALF, SPECTRUM, read_measured
-from repro.experiments.advise.ship import EXPERIMENT, measured_from, write_measured
-from repro.experiments.advise.words import explanation
+from repro.papers import proposal
 from repro.reducers import make_reducer
 from repro.rows import recorded_rows
 from repro.types import InputError

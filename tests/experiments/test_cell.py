@@ -12,11 +12,11 @@ import pytest
 from repro import data
 from repro.config import SCALING, TrainConfig
 from repro.evaluation import sts_spearman
-from repro.experiments import cell as cell_module
-from repro.experiments.cell import backbone_identity, cell_key, dev_scorer, train_cell
-from repro.experiments.grid import train_all
 from repro.models import SentenceEncoder
 from repro.objectives import EspressoConfig
+from repro.runs import cell as cell_module
+from repro.runs.cell import backbone_identity, cell_key, dev_scorer, train_cell
+from repro.runs.pool import train_all
 from repro.store import Store
 from repro.training.loop import TrainingDiverged
 from repro.types import InputError
@@ -24,7 +24,7 @@ from repro.types import InputError
 KILLED = """
 import json, os, signal, sys
 from repro.config import TrainConfig
-from repro.experiments.cell import train_cell
+from repro.runs.cell import train_cell
 from repro.store import Store
 from repro.training import contrastive
 steps = iter(range(int(sys.argv[2])))
@@ -40,7 +40,7 @@ train_cell(TrainConfig(**json.loads(sys.argv[1])), Store(), progress=False)
 KILLED_SCALING = """
 import json, os, signal, sys
 from repro.config import TrainConfig
-from repro.experiments.cell import train_cell
+from repro.runs.cell import train_cell
 from repro.objectives import AngleConfig, EspressoConfig
 from repro.store import Store
 from repro.training import scaling

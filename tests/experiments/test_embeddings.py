@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from repro.data.sets import LabelledTexts
-from repro.experiments.embeddings import TextTable, encode_once, encode_tasks
 from repro.models import SentenceEncoder
+from repro.runs.embeddings import TextTable, encode_once, encode_tasks
+from repro.sets import LabelledTexts
 from repro.store import Store
 from repro.types import InputError
 

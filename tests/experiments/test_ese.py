@@ -10,14 +10,14 @@ from repro import data
 from repro.config import TrainConfig
 from repro.evaluation.stats import paired_spearman_difference
 from repro.evaluation.sts import prefix_cosines, sts_spearman
-from repro.experiments import ese
-from repro.experiments.embeddings import encode_layers_once
-from repro.experiments.ese.lines import Line
-from repro.experiments.ese.scored import Scored, kept
-from repro.experiments.sweep import hidden_dim_of
 from repro.methods import AVERAGE, CONTROL, ESE, ESE_CODE, MRL, RAW, SHALLOW_AVERAGE
 from repro.models import SentenceEncoder
 from repro.objectives import ESPRESSO_FORMS, EspressoConfig
+from repro.papers import ese
+from repro.papers.ese.lines import Line
+from repro.papers.ese.scored import Scored, kept
+from repro.runs.embeddings import encode_layers_once
+from repro.runs.sweep import hidden_dim_of
 from repro.store import Store
 from repro.types import InputError
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from repro.experiments import ese
-from repro.experiments.ese import audit
-from repro.experiments.ese.variants import COMPRESSION, WEIGHTS, comparisons, what_is_read
 from repro.methods import AVERAGE, ESE_DEFAULT, ESE_VARIANTS, MRL, RAW, SHALLOW_AVERAGE
 from repro.objectives import ESPRESSO_FORMS, EspressoConfig
+from repro.papers import ese
+from repro.papers.ese import audit
+from repro.papers.ese.variants import COMPRESSION, WEIGHTS, comparisons, what_is_read
 from repro.store import Store
 from repro.types import InputError
 

@@ -8,8 +8,8 @@ import pytest
 from repro import data
 from repro.data.limit import take
 from repro.evaluation import cosine_agreement, linear_cka
-from repro.experiments.ese import compression
 from repro.methods import ESE, MRL
+from repro.papers.ese import compression
 from repro.store import Store
 from repro.types import InputError
 

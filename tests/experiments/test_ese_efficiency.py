@@ -7,8 +7,8 @@ from repro import data
 from repro.config import TrainConfig
 from repro.data.limit import take
 from repro.evaluation import sts_spearman
-from repro.experiments.ese import clock, efficiency, raw_line
 from repro.methods import ESE, MRL, RAW
+from repro.papers.ese import clock, efficiency, raw_line
 from repro.store import Store
 from repro.types import InputError
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from repro.config import TrainConfig
-from repro.data.sets import Retrieval
 from repro.evaluation import answer_in_context, retrieval_scores
 from repro.evaluation.search import top_documents
-from repro.experiments.ese import generated, questions, rag, raw_line
 from repro.methods import ESE, MRL, RAW
+from repro.papers.ese import generated, questions, rag, raw_line
+from repro.sets import Retrieval
 from repro.store import Store
 from repro.types import InputError
 

@@ -7,7 +7,7 @@ import sys
 import psutil
 import pytest
 
-from repro.experiments import kernel, notebook
+from repro.book import kernel, notebook
 
 CELL = """```{code-cell} ipython3
 %s

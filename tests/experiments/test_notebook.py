@@ -6,8 +6,9 @@ from pathlib import Path
 import papermill
 import pytest
 
-from repro.experiments import book, notebook, render
-from repro.experiments.fingerprint import Ledger
+from repro.book import builder as book
+from repro.book import notebook, render
+from repro.book.fingerprint import Ledger
 from repro.paths import project_root
 from repro.types import InputError
 

@@ -10,11 +10,11 @@ from repro import data
 from repro.data.augment import token_overlap
 from repro.data.limit import take
 from repro.evaluation import sts_spearman
-from repro.experiments import proposal
-from repro.experiments.cell import cell_key
-from repro.experiments.proposal import rewordings
-from repro.experiments.texts import training_sentences
 from repro.losses import alignment, uniformity
+from repro.papers import proposal
+from repro.papers.proposal import rewordings
+from repro.runs.cell import cell_key
+from repro.runs.texts import training_sentences
 from repro.store import Store
 from repro.types import InputError
 

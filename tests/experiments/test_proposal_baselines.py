@@ -11,12 +11,12 @@ import torch
 from repro import data
 from repro.config import profile as make_profile
 from repro.evaluation import sts_spearman
-from repro.experiments import proposal
-from repro.experiments.systems import SystemConfig
 from repro.methods import BASELINES
-from repro.models.lexical import fit_tfidf
+from repro.papers import proposal
 from repro.store import Store
 from repro.types import InputError
+from rivals import SystemConfig
+from rivals.lexical import fit_tfidf
 
 
 @pytest.fixture(scope="module")

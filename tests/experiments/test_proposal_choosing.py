@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from dimadvise.calibration import FEATURES, Calibration, features, fit_calibration
 from repro import data
 from repro.config import profile
 from repro.evaluation.retention import NoShareError
-from repro.experiments import proposal
-from repro.experiments.advise.calibration import FEATURES, Calibration, features, fit_calibration
-from repro.experiments.proposal import choosing, choosing_rules
-from repro.experiments.proposal.choosing_rules import ALL, HALF, KNEE, LABELS, RULES, SPECTRUM, TASK, UNSEEN
+from repro.papers import proposal
+from repro.papers.proposal import choosing, choosing_rules
+from repro.papers.proposal.choosing_rules import ALL, HALF, KNEE, LABELS, RULES, SPECTRUM, TASK, UNSEEN
 from repro.store import Store
 from repro.types import InputError
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from repro import data, theory
-from repro.experiments import proposal, wang
-from repro.experiments.embeddings import TextTable
-from repro.experiments.proposal import geometry
 from repro.losses import alignment, info_nce, uniformity
+from repro.papers import proposal, wang
+from repro.papers.proposal import geometry
+from repro.runs.embeddings import TextTable
 from repro.store import Store
 from repro.types import InputError
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
-from repro.experiments import proposal
-from repro.experiments.proposal import limits
-from repro.models.lexical import fit_tfidf
+from repro.papers import proposal
+from repro.papers.proposal import limits
 from repro.types import InputError
+from rivals.lexical import fit_tfidf
 
 
 @pytest.mark.parametrize("n", [3, 4, 7, 30, 100])

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from microworld import World
 from repro import data, theory
-from repro.data.microworld import World
-from repro.experiments import proposal
-from repro.experiments.embeddings import TextTable
-from repro.experiments.proposal import microworld
+from repro.papers import proposal
+from repro.papers.proposal import microworld
+from repro.runs.embeddings import TextTable
 from repro.types import InputError
 
 

@@ -5,9 +5,9 @@ import pytest
 
 from repro import data, theory
 from repro.evaluation import sts_spearman
-from repro.experiments import proposal
-from repro.experiments.embeddings import TextTable
-from repro.experiments.published import unit_rows
+from repro.papers import proposal
+from repro.runs.embeddings import TextTable
+from repro.runs.published import unit_rows
 from repro.types import InputError
 
 N = 60

@@ -5,10 +5,10 @@ import pytest
 
 from repro import data
 from repro.evaluation import retrieval_scores, sts_spearman
-from repro.experiments import proposal
-from repro.experiments.embeddings import TextTable
-from repro.experiments.proposal.quantisation import FIRST, HAMMING, PCA, ROTATED, SHORTLIST
+from repro.papers import proposal
+from repro.papers.proposal.quantisation import FIRST, HAMMING, PCA, ROTATED, SHORTLIST
 from repro.rows import COLUMNS
+from repro.runs.embeddings import TextTable
 from repro.types import InputError
 
 N, D = 60, 32

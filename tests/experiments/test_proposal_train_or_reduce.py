@@ -10,12 +10,12 @@ from repro import data
 from repro.config import StepTwoConfig
 from repro.evaluation import retrieval_scores, sts_spearman
 from repro.evaluation.stats import paired_spearman_difference
-from repro.experiments import proposal
-from repro.experiments.ese.questions import load_questions
-from repro.experiments.sweep import cosines_of, spearman_of
-from repro.experiments.texts import training_sentences
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
+from repro.papers import proposal
+from repro.papers.ese.questions import load_questions
 from repro.reducers import make_reducer
+from repro.runs.sweep import cosines_of, spearman_of
+from repro.runs.texts import training_sentences
 from repro.store import Store
 from repro.types import InputError
 

@@ -10,16 +10,16 @@ from scipy.spatial.distance import pdist
 
 from repro import data
 from repro.evaluation.sts import sts_spearman
-from repro.experiments import sbertlp
-from repro.experiments.embeddings import TextTable
-from repro.experiments.sbertlp import cases, clusters, mapping, neighbours, sts, sweeps
-from repro.experiments.sbertlp.encoded import Encoded
-from repro.experiments.sbertlp.selectors import procrustes_statistic, residual_variance
-from repro.experiments.suite import suite_rows
-from repro.experiments.systems import Loaded, System, SystemConfig
 from repro.methods import AVERAGE
+from repro.papers import sbertlp
+from repro.papers.sbertlp import cases, clusters, mapping, neighbours, sts, sweeps
+from repro.papers.sbertlp.encoded import Encoded
+from repro.papers.sbertlp.selectors import procrustes_statistic, residual_variance
+from repro.runs.embeddings import TextTable
+from repro.runs.suite import suite_rows
 from repro.store import Store
 from repro.types import InputError
+from rivals import Loaded, System, SystemConfig
 
 NEIGHBORS, DIMS = [5, 10], [2, 4, 8]
 SHARED = {"experiment": "e", "paper_table": "t", "profile": "embedded", "data_source": "microworld", "seed": 0}

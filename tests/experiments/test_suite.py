@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from repro.data.sets import LabelledTexts, ScoredPairs
 from repro.evaluation.protocol import Score
 from repro.evaluation.stats import percentiles, spearman_draws
-from repro.experiments.embeddings import TextTable
-from repro.experiments.suite import Contender, suite_rows
-from repro.experiments.sweep import cosines_of
+from repro.runs.embeddings import TextTable
+from repro.runs.suite import Contender, suite_rows
+from repro.runs.sweep import cosines_of
+from repro.sets import LabelledTexts, ScoredPairs
 from repro.store import Store
 
 SIDES = [tuple(f"{side}{i}" for i in range(40)) for side in "ab"]

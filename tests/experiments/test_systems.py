@@ -10,18 +10,18 @@ from safetensors.numpy import save_file
 
 from repro import data
 from repro.evaluation import sts_spearman
-from repro.experiments.embeddings import encode_tasks
-from repro.experiments.sbertlp import load_systems
-from repro.experiments.systems import SYSTEMS, Missing, SystemConfig, fit_texts, load_system, loaders, trials
 from repro.models import SentenceEncoder
-from repro.models.sbert_wk import SbertWK
 from repro.models.wordpiece import make_bert, train_wordpiece
+from repro.papers.sbertlp import load_systems
 from repro.paths import PAPER_VALUES
 from repro.rows import recorded_rows
+from repro.runs.embeddings import encode_tasks
 from repro.store import Store
-from repro.training.flow import FlowConfig
-from repro.training.infersent import InferSentConfig
 from repro.types import InputError
+from rivals import SYSTEMS, Missing, SystemConfig, fit_texts, load_system, loaders, trials
+from rivals.flow_fit import FlowConfig
+from rivals.infersent_training import InferSentConfig
+from rivals.sbert_wk import SbertWK
 
 HERE = [
     "bert_avg",

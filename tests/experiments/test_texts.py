@@ -3,8 +3,8 @@ import gzip
 import pytest
 
 from repro.config import TrainConfig
-from repro.experiments import texts
-from repro.experiments.texts import fingerprint, local_files, training_sentences
+from repro.runs import texts
+from repro.runs.texts import fingerprint, local_files, training_sentences
 from repro.store import Store
 from repro.types import InputError
 

@@ -13,11 +13,11 @@ from scipy.stats import spearmanr
 from repro import data
 from repro.config import StepTwoConfig
 from repro.data.batching import epoch_order
-from repro.experiments import wang
-from repro.experiments.grid import train_all
-from repro.experiments.sweep import spearman_of
-from repro.experiments.texts import training_sentences
 from repro.models import SentenceEncoder
+from repro.papers import wang
+from repro.runs.pool import train_all
+from repro.runs.sweep import spearman_of
+from repro.runs.texts import training_sentences
 from repro.seeding import derive_seed, make_rng
 from repro.store import Store
 from repro.types import InputError

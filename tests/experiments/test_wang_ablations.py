@@ -10,10 +10,10 @@ from scipy.linalg import subspace_angles
 
 from repro import data
 from repro.config import StepTwoConfig
-from repro.experiments import wang
-from repro.experiments.sweep import cosines_of
-from repro.experiments.wang.subspace import overlap, principal_components, row_space
 from repro.models import Pooler
+from repro.papers import wang
+from repro.papers.wang.subspace import overlap, principal_components, row_space
+from repro.runs.sweep import cosines_of
 from repro.store import Store
 
 DIMS = (16, 8, 4)

@@ -9,10 +9,10 @@ from scipy.stats import spearmanr
 
 from repro import data
 from repro.config import profile
-from repro.experiments import wang
-from repro.experiments.sweep import cosines_of, spearman_of
 from repro.models import SentenceEncoder
-from repro.reporting import claims_wang
+from repro.papers import wang
+from repro.report import claims_wang
+from repro.runs.sweep import cosines_of, spearman_of
 from repro.store import Store
 from repro.training.two_step import select, splice
 from repro.types import InputError

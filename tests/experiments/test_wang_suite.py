@@ -11,10 +11,11 @@ from sklearn.decomposition import PCA
 from repro import data
 from repro.config import StepTwoConfig
 from repro.evaluation.protocol import score_classification, score_sts
-from repro.experiments import scores, suite, wang
-from repro.experiments.zhang.reduce import reduced
 from repro.methods import FULL, MAJORITY, TRAINED_NARROW, TWO_STEP
+from repro.papers import wang
+from repro.papers.zhang.reduce import reduced
 from repro.reducers import make_reducer
+from repro.runs import scores, suite
 from repro.store import Store
 from repro.types import InputError
 

@@ -14,13 +14,14 @@ from repro import data
 from repro.config import PROFILES
 from repro.evaluation.protocol import score_classification, score_sts
 from repro.evaluation.stats import paired_spearman_difference
-from repro.experiments import scores, zhang
-from repro.experiments.embeddings import TextTable
-from repro.experiments.published import as_published
-from repro.experiments.sweep import cosines_of
-from repro.experiments.zhang import encoders, kernels, reduce
 from repro.methods import FULL_SIZE, MAJORITY
 from repro.models.pretrained import MINILM
+from repro.papers import zhang
+from repro.papers.zhang import encoders, kernels, reduce
+from repro.runs import scores
+from repro.runs.embeddings import TextTable
+from repro.runs.published import as_published
+from repro.runs.sweep import cosines_of
 from repro.store import Store
 from repro.types import InputError
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from repro import data
-from repro.experiments import zhang
-from repro.experiments.embeddings import TextTable
-from repro.experiments.zhang import depth, timing
 from repro.methods import ZHANG_METHODS
+from repro.papers import zhang
+from repro.papers.zhang import depth, timing
+from repro.runs.embeddings import TextTable
 from repro.store import Store
 from repro.types import InputError
 

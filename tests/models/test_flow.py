@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from repro.models.flow import ActNorm, Flow, LULinear, negative_log_likelihood
-from repro.training.flow import FlowConfig, fit_flow
 from repro.types import InputError
+from rivals.flow import ActNorm, Flow, LULinear, negative_log_likelihood
+from rivals.flow_fit import FlowConfig, fit_flow
 
 
 def shaken(dim, **sizes):

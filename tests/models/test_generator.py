@@ -7,8 +7,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from repro.models.generator import TOKEN_BUDGET, load_generator
 from repro.types import InputError
+from rivals.generator import TOKEN_BUDGET, load_generator
 
 PROMPTS = ["the cook", "why did the farmer sell the old horse in the woods?", "a", "the driver thanked the tiger",
            "the cook", "where was it?"]  # fmt: skip

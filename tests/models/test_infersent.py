@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import torch
 
-from repro.models.infersent import BiLSTMMax, InferSent, padded, word_ids
-from repro.models.static import Vocabulary
 from repro.types import InputError
+from rivals.infersent import BiLSTMMax, InferSent, padded, word_ids
+from rivals.static import Vocabulary
 
 WORDS = ("the", "cat", "dog", "sat", "on", "a", "mat", ".")
 TEXTS = ["the cat sat", "a dog", "the mat . a cat sat on the dog", "zebra", "on a zebra mat"]

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from repro.models.lexical import fit_lsa, fit_tfidf
 from repro.types import InputError
+from rivals.lexical import fit_lsa, fit_tfidf
 
 TEXTS = [
     "a dog sleeps", "the dog sleeps", "a cat sleeps on the mat", "the cook thanks a driver", "a driver thanks the cook",

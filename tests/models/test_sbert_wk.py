@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from repro.models import SentenceEncoder
-from repro.models.sbert_wk import SbertWK, coordinates, first_layer, fuse, layer_weights, word_weights
 from repro.types import InputError
+from rivals.sbert_wk import SbertWK, coordinates, first_layer, fuse, layer_weights, word_weights
 
 
 def literal(words, window=2):

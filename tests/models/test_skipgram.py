@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from repro import data
-from repro.models.skipgram import fit_doc2vec, fit_word2vec
 from repro.types import InputError
+from rivals.skipgram import fit_doc2vec, fit_word2vec
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_inference_does_not_depend_on_company(texts):
 
 def test_bytes_do_not_depend_on_the_process():
     code = (
-        "import hashlib; from repro import data; from repro.models.skipgram import fit_doc2vec, fit_word2vec\n"
+        "import hashlib; from repro import data; from rivals.skipgram import fit_doc2vec, fit_word2vec\n"
         "t = list(data.texts_of(data.load('wiki', source='microworld', limit=150)))\n"
         "x, w = fit_doc2vec(t, dim=8, epochs=2).encode(t[:9]), fit_word2vec(t, dim=8, epochs=2).vectors\n"
         "print(hashlib.sha256(x.tobytes() + w.tobytes()).hexdigest())"

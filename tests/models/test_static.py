@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from repro.data.vectors import read_vectors
-from repro.models.fasttext import FastText, character_grams, gram_hash
-from repro.models.static import StaticEncoder, Vocabulary, fit_sif, fit_usif, tokens_of
 from repro.types import InputError
+from rivals.fasttext import FastText, character_grams, gram_hash
+from rivals.static import StaticEncoder, Vocabulary, fit_sif, fit_usif, tokens_of
 
 WORDS = ("the", "cat", "dog", "n't", "do", ".")
 TEXTS = ["The cat.", "the dog the dog", "do n't", "a cat don't"]

@@ -6,10 +6,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from repro.models import translation
-from repro.models.translation import TOKEN_BUDGET, back_translate, load_translator
 from repro.store import Store
 from repro.types import InputError
+from rivals import translation
+from rivals.translation import TOKEN_BUDGET, back_translate, load_translator
 
 TEXTS = ["the cook", "why did the farmer sell the old horse in the woods?", "a", "the driver thanked the tiger",
          "the cook", "where was it?"]  # fmt: skip

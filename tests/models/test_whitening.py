@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from repro.models.whitening import fit_whitening
 from repro.types import InputError
+from rivals.whitening import fit_whitening
 
 
 @pytest.fixture

@@ -153,7 +153,7 @@ def run_all(jobs: list[tuple[str, Mutant | None, float]], folders: list[Path], r
                 folder = free.pop()
                 path, source = None, ""
                 if mutant:
-                    path = folder / "src" / "repro" / mutant.file
+                    path = folder / "src" / mutant.file
                     source = path.read_text(encoding="utf-8")
                     path.write_text(mutant.of(source), encoding="utf-8")
                 running.append((start(folder, tests, limit), tests, mutant, path, source))

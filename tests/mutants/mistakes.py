@@ -51,7 +51,7 @@ def check(mutants: list[Mutant], src: Path) -> None:
     """Refuse a list of which a line has gone, or that says one thing twice."""
     complaints = []
     for mutant in mutants:
-        path = src / "repro" / mutant.file
+        path = src / mutant.file
         try:
             if not path.is_file():
                 raise ListError(f"{mutant.file}, {mutant.means!r}: there is no such file")

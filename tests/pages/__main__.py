@@ -21,7 +21,7 @@ from tests.hub_copy import make_hub
 from tests.pages import networks, variants
 
 from repro import data
-from repro.experiments import kernel, notebook
+from repro.book import kernel, notebook
 from repro.paths import project_root
 from repro.seeding import cpu_count
 from repro.terminal import say

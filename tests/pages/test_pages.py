@@ -7,7 +7,7 @@ import pytest
 from tests.pages import __main__ as check
 from tests.pages import variants
 
-from repro.experiments import kernel, notebook
+from repro.book import kernel, notebook
 
 CELL = "```{{code-cell}} ipython3\n:tags: [parameters]\n\n{}\n```\n\n```{{code-cell}} ipython3\n{}\n```\n"
 

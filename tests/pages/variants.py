@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from repro.experiments import parameters
-from repro.experiments.parameters import Parameter
+from repro.book import parameters
+from repro.book.parameters import Parameter
 from repro.types import InputError
 
 TOY: dict[str, Any] = {

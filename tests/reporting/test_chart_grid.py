@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from repro.reporting import claims_wang, figures, interactive
+from repro.report import claims_wang, figures, interactive
 from repro.types import InputError
 
 SCORE = {(64, 64): 0.70, (16, 64): 0.60, (8, 64): 0.50, (64, 16): 0.55, (16, 16): 0.50, (8, 16): 0.56,

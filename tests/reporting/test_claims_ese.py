@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 from repro.methods import AVERAGE, CONTROL, ESE, ESE_CODE, MRL, RAW, SHALLOW_AVERAGE
-from repro.reporting import claims_ese as claims
-from repro.reporting.claims_ese import leads as reading
-from repro.reporting.compare import verdict_frame
+from repro.report import claims_ese as claims
+from repro.report.claims_ese import leads as reading
+from repro.report.compare import verdict_frame
 from repro.rows import make_rows
 
 L, DIMS, SETS = 4, (8, 16, 64), ("stsb", "sickr", AVERAGE)

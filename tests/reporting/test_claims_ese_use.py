@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from repro.methods import CONTROL, ESE, MRL, RAW
-from repro.reporting import claims_ese
-from repro.reporting.claims_ese import rag
-from repro.reporting.compare import verdict_frame
+from repro.report import claims_ese
+from repro.report.claims_ese import rag
+from repro.report.compare import verdict_frame
 from repro.rows import make_rows
 
 DIMS = (8, 32, 128)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from repro.reporting import claims_proposal, figures_augmentation
+from repro.report import claims_proposal, figures_augmentation
 from repro.rows import make_rows
 
 LEADS = {"synonym": 0.10, "paraphrase": -0.10, "mixture": 0.01}

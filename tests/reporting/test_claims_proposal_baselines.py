@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from repro.methods import BASELINES, PRINTED_BASELINES
-from repro.reporting import claims_proposal, figures_proposal
+from repro.report import claims_proposal, figures_proposal
 from repro.rows import make_rows
 
 MADE = {

@@ -1,9 +1,9 @@
 """Tables, words and figures of the advisor's trial, from made-up curves on which the spectrum is right."""
 
-from repro.experiments.advise import measured
-from repro.experiments.proposal import choosing_rules
-from repro.reporting import claims_proposal, figures_choosing
-from repro.reporting.claims_proposal import choosing
+from dimadvise import measured
+from repro.papers.proposal import choosing_rules
+from repro.report import claims_proposal, figures_choosing
+from repro.report.claims_proposal import choosing
 
 
 def test_names_are_those_of_the_rows():

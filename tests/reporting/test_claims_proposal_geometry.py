@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro.reporting import claims_proposal, figures_theory
-from repro.reporting.compare import of_kind, verdict_frame
+from repro.report import claims_proposal, figures_theory
+from repro.report.compare import of_kind, verdict_frame
 from repro.rows import make_rows
 
 DIMS = (4, 8, 16, 32, 64, 128)

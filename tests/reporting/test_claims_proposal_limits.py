@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from repro.reporting import claims_proposal, figures_limits
+from repro.report import claims_proposal, figures_limits
 from repro.rows import make_rows
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro.reporting import claims_proposal, figures_microworld
+from repro.report import claims_proposal, figures_microworld
 from repro.rows import make_rows
 
 WORLDS = (3, 4, 5, 6, 8)

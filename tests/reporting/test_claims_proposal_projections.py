@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro.reporting import claims_proposal, figures_distortion
-from repro.reporting.compare import verdict_frame
+from repro.report import claims_proposal, figures_distortion
+from repro.report.compare import verdict_frame
 from repro.rows import make_rows
 from repro.theory import jl_dim
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from repro.reporting import claims_proposal, figures_quantisation
+from repro.report import claims_proposal, figures_quantisation
 from repro.rows import make_rows
 
 DIMS = {"float32": 4, "int8": 16, "binary": 128}

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
-from repro.reporting import claims_proposal, figures_proposal
-from repro.reporting.compare import verdict_frame
+from repro.report import claims_proposal, figures_proposal
+from repro.report.compare import verdict_frame
 from repro.rows import make_rows
 
 FULL = 48

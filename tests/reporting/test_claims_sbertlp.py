@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from repro.methods import AVERAGE
-from repro.reporting import claims_sbertlp, compare, figures_sbertlp, lines_sbertlp
-from repro.reporting.claims_sbertlp.leads import HONEST, USE, printed_leads
-from repro.reporting.claims_sbertlp.tables import CLASSIFICATION, STS
+from repro.report import claims_sbertlp, compare, figures_sbertlp, lines_sbertlp
+from repro.report.claims_sbertlp.leads import HONEST, USE, printed_leads
+from repro.report.claims_sbertlp.tables import CLASSIFICATION, STS
 from repro.rows import make_rows
 
 

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from repro.evaluation.stats import wilson
-from repro.reporting import claims_wang
-from repro.reporting.claims_wang.figure3 import SOFTMAX
+from repro.report import claims_wang
+from repro.report.claims_wang.figure3 import SOFTMAX
 from repro.rows import make_rows
 
 SEEDS = (0, 1, 2)

@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 from repro.methods import END_TO_END, FULL, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP
-from repro.reporting import claims_wang, suites
-from repro.reporting.claims_wang import tables34
-from repro.reporting.compare import paper_values, verdict_frame
+from repro.report import claims_wang, suites
+from repro.report.claims_wang import tables34
+from repro.report.compare import paper_values, verdict_frame
 from repro.rows import make_rows
 
 SEEDS = (0, 1, 2)

@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 from repro.methods import FULL_SIZE, TRUNCATE, ZHANG_METHODS
-from repro.reporting import claims_zhang
-from repro.reporting.claims_zhang import leads, sufficient
-from repro.reporting.compare import verdict_frame
+from repro.report import claims_zhang
+from repro.report.claims_zhang import leads, sufficient
+from repro.report.compare import verdict_frame
 from repro.rows import make_rows
 from repro.types import InputError
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from repro.paths import project_root
-from repro.reporting.compare import (
+from repro.report.compare import (
     claims,
     counts,
     join_kinds,
@@ -17,10 +17,10 @@ from repro.reporting.compare import (
     verdict_frame,
     write_verdicts,
 )
-from repro.reporting.console import experiment_lines, scorecard_lines
-from repro.reporting.recorded import JUDGES
-from repro.reporting.tables import comparison
-from repro.reporting.verdict import OUTCOMES, Measurement
+from repro.report.console import experiment_lines, scorecard_lines
+from repro.report.recorded import JUDGES
+from repro.report.tables import comparison
+from repro.report.verdict import OUTCOMES, Measurement
 from repro.rows import make_rows
 from repro.types import InputError
 
@@ -136,8 +136,8 @@ def test_seconds_are_printed_as_seconds():
 
 def test_recorded_verdicts_are_printed_without_a_build(tmp_path, monkeypatch):
     experiment = "proposal_johnson_lindenstrauss"
-    monkeypatch.setattr("repro.reporting.recorded.JUDGES", {experiment: JUDGES[experiment]})
-    monkeypatch.setattr("repro.reporting.compare.verdicts_folder", lambda: tmp_path)
+    monkeypatch.setattr("repro.report.recorded.JUDGES", {experiment: JUDGES[experiment]})
+    monkeypatch.setattr("repro.report.compare.verdicts_folder", lambda: tmp_path)
     lines = list(scorecard_lines())
     (line,) = [line for line in lines if line.startswith("PROP-T-2")]
     assert "recorded: not attempted" not in line and "live:" not in line

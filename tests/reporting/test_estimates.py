@@ -2,7 +2,7 @@
 
 import pytest
 
-from repro.reporting.estimates import Estimate, estimate, mean, trend, weakest
+from repro.report.estimates import Estimate, estimate, mean, trend, weakest
 from repro.rows import make_rows
 
 PARTS = [Estimate(1.0, 2.0, 3), Estimate(5.0, 4.0, 1)]

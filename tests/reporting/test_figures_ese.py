@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from repro.methods import ESE, MRL, RAW
-from repro.reporting import charts_ese, figures_ese, figures_ese_grid, interactive
-from repro.reporting.style import PALETTE
+from repro.report import charts_ese, figures_ese, figures_ese_grid, interactive
+from repro.report.style import PALETTE
 from repro.types import InputError
 
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from repro.methods import CONTROL, ESE, MRL, RAW
-from repro.reporting import figures_ese_use as figures
-from repro.reporting.style import look
+from repro.report import figures_ese_use as figures
+from repro.report.style import look
 
 LINES = (RAW, CONTROL, MRL, ESE)
 

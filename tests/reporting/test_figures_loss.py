@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro.reporting import claims_wang, figures
-from repro.reporting.style import PALETTE
+from repro.report import claims_wang, figures
+from repro.report.style import PALETTE
 from repro.types import InputError
 
 ENCODER = {128: 0.0, 32: -0.02, 8: 0.05}

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from repro.reporting import figures
+from repro.report import figures
 
 
 def frame(kinds, lines=("PCA", "two-step"), dims=(8, 32, 128)):

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from repro.methods import FULL_SIZE
-from repro.reporting import figures
+from repro.report import figures
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from repro import paths
-from repro.reporting import figures, interactive
+from repro.report import figures, interactive
 from repro.types import InputError
 
 VEGA = paths.project_root() / "book" / "_static" / "vega"

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from repro.methods import shown
-from repro.reporting import networks
-from repro.reporting.tables import badge
+from repro.report import networks
+from repro.report.tables import badge
 from repro.rows import make_rows
 
 

@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from repro.reporting import figures, interactive
-from repro.reporting.compare import join_kinds, paper_values
-from repro.reporting.style import KIND_STYLE, KINDS, new_figure
+from repro.report import figures, interactive
+from repro.report.compare import join_kinds, paper_values
+from repro.report.style import KIND_STYLE, KINDS, new_figure
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 from markdown_it import MarkdownIt
 
-from repro.reporting.compare import verdict_frame
-from repro.reporting.style import Drawing, NothingToDraw, drawing
-from repro.reporting.tables import badge, comparison, show, to_myst, verdict_table
-from repro.reporting.verdict import OUTCOMES, Measurement
+from repro.report.compare import verdict_frame
+from repro.report.style import Drawing, NothingToDraw, drawing
+from repro.report.tables import badge, comparison, show, to_myst, verdict_table
+from repro.report.verdict import OUTCOMES, Measurement
 from repro.rows import make_rows
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from repro.reporting.verdict import MEANING, OUTCOMES, Measurement, cell, effect, judge, ratio, sameness, worst
+from repro.report.verdict import MEANING, OUTCOMES, Measurement, cell, effect, judge, ratio, sameness, worst
 from repro.types import InputError
 
 # value, low, high, paper, direction -> outcome; the null is 0

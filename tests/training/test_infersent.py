@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from repro.data.sets import LabelledPairs
-from repro.models.static import Vocabulary
 from repro.seeding import make_rng
-from repro.training.infersent import InferSentConfig, pair_features, train_infersent
+from repro.sets import LabelledPairs
 from repro.types import InputError
+from rivals.infersent_training import InferSentConfig, pair_features, train_infersent
+from rivals.static import Vocabulary
 
 WORDS = tuple("abcdefghij")
 SMALL = InferSentConfig(hidden_dim=16, classifier_dim=32, epochs=12, batch_size=16, learning_rate=0.5)

@@ -14,19 +14,10 @@ from repro.data.local import load_file, load_local
 from repro.data.piped import piped
 from repro.data.registry import DATASETS, get_spec
 from repro.data.rows import column_names
-from repro.data.sets import (
-    Corpus,
-    DataSet,
-    LabelledPairs,
-    LabelledTexts,
-    Retrieval,
-    ScoredPairs,
-    WordVectors,
-    texts_of,
-)
 from repro.data.spec import NOTHING, DatasetSpec, HubSource
 from repro.data.tables import file_splits
 from repro.paths import data_folder
+from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs, WordVectors, texts_of
 from repro.types import InputError, one_of
 
 SOURCES = ("local", "hub", "microworld")
@@ -107,7 +98,7 @@ def load(
     one_of(split, tuple(dict.fromkeys((*spec.splits, "all"))), f"split of {spec.name}")
     if source == "local":
         return take(load_local(spec, split, text=text), limit, seed=seed)
-    from repro.data.microworld import make_set
+    from microworld import make_set
 
     return take(make_set(spec.name, split, seed=seed, size=limit), limit, seed=seed)
 

@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from microworld.grammar import with_article
 from repro.data.lines import read_lines
-from repro.data.microworld.grammar import with_article
-from repro.data.sets import WordVectors
 from repro.seeding import make_rng
+from repro.sets import WordVectors
 from repro.types import InputError, check_dim, check_same_length
 
 Lexicon: TypeAlias = Mapping[str, Sequence[str]]

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repro.data.limit import take
-from repro.data.sets import LabelledPairs
 from repro.seeding import make_rng
+from repro.sets import LabelledPairs
 from repro.types import InputError, check_dim, check_same_length
 
 LIKE, UNLIKE, NEUTRAL = "entailment", "contradiction", "neutral"

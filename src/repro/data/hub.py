@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from repro.config import digest
-from repro.data.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs
 from repro.data.spec import FIELDS, DatasetSpec, HubSource
 from repro.optional import optional
 from repro.paths import home, hub_folder
+from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs
 from repro.types import InputError
 from repro.writing import replacing
 

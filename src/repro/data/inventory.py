@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from repro.data.local import load_local, local_path
 from repro.data.registry import DATASETS, get_spec
-from repro.data.sets import ScoredPairs
 from repro.data.spec import DatasetSpec
+from repro.sets import ScoredPairs
 from repro.types import InputError
 
 PINNED = re.compile("[0-9a-f]{40}")

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from repro.data.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs, WordVectors
 from repro.seeding import make_rng
+from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs, WordVectors
 from repro.types import check_dim
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from repro.data.forms import ENDINGS, ending
 from repro.data.rows import number_value, read_rows, text_value
-from repro.data.sets import Corpus, DataSet, Retrieval
 from repro.data.spec import NOTHING, DatasetSpec
 from repro.data.tables import file_splits, infer_kind, is_plain_text, read_corpus, read_table
 from repro.data.vectors import read_vectors
 from repro.paths import data_folder
+from repro.sets import Corpus, DataSet, Retrieval
 from repro.types import InputError, one_of
 
 TEXT_FORMS = ("senteval", "raw")

@@ -6,11 +6,11 @@ Not in the generator's folder: the files there name the generated sets, and a ch
 from collections import defaultdict
 from collections.abc import Sequence
 
-from repro.data.microworld.grammar import inflect, plural
-from repro.data.microworld.opinions import BAD, FILM, GOOD, GOODS
-from repro.data.microworld.surface import render
-from repro.data.microworld.taxonomy import ACTION, AGENT, FACTORS, OBJECT
-from repro.data.microworld.world import World, draw_split
+from microworld.grammar import inflect, plural
+from microworld.opinions import BAD, FILM, GOOD, GOODS
+from microworld.surface import render
+from microworld.taxonomy import ACTION, AGENT, FACTORS, OBJECT
+from microworld.world import World, draw_split
 from repro.seeding import make_rng
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from repro.data.forms import ending
 from repro.data.lines import filled_lines, read_lines
 from repro.data.rows import number_value, read_header, read_rows, text_value
-from repro.data.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, ScoredPairs
 from repro.data.spec import FIELDS, NOTHING
+from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, ScoredPairs
 from repro.types import InputError
 
 

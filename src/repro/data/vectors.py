@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from repro.data.lines import read_lines
-from repro.data.sets import WordVectors
+from repro.sets import WordVectors
 from repro.types import InputError, check_dim
 
 log = logging.getLogger(__name__)

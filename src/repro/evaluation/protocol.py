@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from repro.data.sets import DataSet, LabelledPairs, LabelledTexts, ScoredPairs, texts_of
 from repro.evaluation.classify import ProbeResult, nested_cv, pair_features, probe
 from repro.evaluation.stats import bootstrap_accuracy, bootstrap_spearman
 from repro.evaluation.sts import AGGREGATES, prefix_cosines, sts_spearman
+from repro.sets import DataSet, LabelledPairs, LabelledTexts, ScoredPairs, texts_of
 from repro.types import Array, InputError, one_of
 
 Embed = Callable[[Sequence[str]], Array]

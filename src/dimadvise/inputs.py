@@ -1,0 +1,195 @@
+"""From what a user has to what the advisor reads: embeddings by layer, the rows to fit on, and the evidence."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dimadvise.evidence import Classes, Evidence, Pairs, Search
+from repro import data
+from repro.data.forms import ENDINGS, ending
+from repro.data.lines import filled_lines
+from repro.data.rows import number_value, read_header, read_rows, text_value
+from repro.data.spec import NOTHING
+from repro.models import SentenceEncoder
+from repro.types import Array, Encoder, InputError
+
+FIT_TEXTS = 20_000
+"""texts drawn from `fit_on`, at most: principal components of some hundred dimensions settle long before"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Everything `advise` needs."""
+
+    versions: dict[int | None, Array]
+    fit_rows: slice
+    evidence: Evidence | None
+    source: str
+    """where it comes from, in words"""
+
+
+def from_matrix(
+    X: Array,
+    *,
+    pairs: Path | None = None,
+    labels: Path | None = None,
+    queries: Array | None = None,
+    qrels: Path | None = None,
+    fit_on: Array | None = None,
+    name: str = "embeddings",
+    columns: Mapping[str, str] = NOTHING,
+) -> Case:
+    """Embeddings of a user's own, with at most one kind of evidence that refers to their rows, counted from 0.
+
+    Args:
+        X: embeddings (n, D).
+        pairs: table with columns row1, row2, score.
+        labels: a text file with one label per row, or a table with a column label.
+        queries: embeddings of queries (m, D); X are then the documents.
+        qrels: table with columns query, document, relevance: rows of `queries` and of X.
+        fit_on: embeddings (f, D) that reducers are fitted on; None takes X.
+        name: what the embeddings are called.
+        columns: our column → the table's, for names that are not understood by themselves.
+
+    Raises:
+        InputError: for more than one kind of evidence, lengths that do not fit, or rows that do not exist.
+    """
+    given = [what for what, value in (("pairs", pairs), ("labels", labels), ("qrels", qrels)) if value is not None]
+    if len(given) > 1:
+        raise InputError(f"{' and '.join(given)} are given: expected one kind of evidence at a time")
+    if (queries is None) != (qrels is None):
+        raise InputError("queries and qrels belong together: give both or neither")
+    n, rows = len(X), slice(0, len(X))
+    evidence: Evidence | None = None
+    if pairs is not None:
+        table = [
+            (_row(line["row1"], n, pairs, i), _row(line["row2"], n, pairs, i), number_value(line, "score", pairs, i))
+            for i, line in read_rows(pairs, ("row1", "row2", "score"), columns)
+        ]
+        first, second, grades = (np.array(column) for column in zip(*table, strict=True)) if table else ([],) * 3
+        evidence = Pairs(np.asarray(first, np.int64), np.asarray(second, np.int64), np.asarray(grades, np.float64))
+    elif labels is not None:
+        classes = _labels(labels, columns)
+        if len(classes) != n:
+            raise InputError(
+                f"{labels} has {len(classes)} labels, {name} has {n} rows: expected one label for each row"
+            )
+        evidence = Classes(np.arange(n), np.array(classes))
+    elif queries is not None and qrels is not None:
+        if queries.shape[1] != X.shape[1]:
+            raise InputError(f"queries have {queries.shape[1]} columns, {name} {X.shape[1]}: expected the same")
+        judged: dict[int, dict[int, float]] = {}
+        for i, line in read_rows(qrels, ("query", "document", "relevance"), columns):
+            of = judged.setdefault(_row(line["query"], len(queries), qrels, i), {})
+            of[_row(line["document"], n, qrels, i)] = number_value(line, "relevance", qrels, i)
+        X = np.concatenate([X, queries.astype(X.dtype)])
+        evidence = Search(np.arange(n, len(X)), np.arange(n), judged)
+    if fit_on is not None:
+        if fit_on.shape[1] != X.shape[1]:
+            raise InputError(
+                f"the embeddings to fit on have {fit_on.shape[1]} columns, {name} {X.shape[1]}: expected the same"
+            )
+        rows = slice(len(X), len(X) + len(fit_on))
+        X = np.concatenate([X, fit_on.astype(X.dtype)])
+    return Case({None: X}, rows, evidence, name)
+
+
+def from_encoder(
+    encoder: Encoder,
+    texts: str,
+    *,
+    name: str | None = None,
+    layers: tuple[int, ...] = (),
+    split: str | None = None,
+    source: str | None = None,
+    fit_on: str | None = None,
+    columns: Mapping[str, str] = NOTHING,
+) -> Case:
+    """An encoder and a dataset's name or file; graded pairs, labelled texts and queries bring their evidence along.
+
+    Args:
+        encoder: what embeds: a network, or a baseline, which has no layers.
+        texts: dataset name, or a file of the user's own.
+        name: what the encoder is called; None is a network's own name.
+        layers: also consider stopping at these layers; the last is always among them.
+        split: of the dataset.
+        source: local, hub or microworld.
+        fit_on: dataset name, of which its training split is taken, or a file: texts that reducers are fitted on, those
+            that are judged left out; None takes the judged ones.
+        columns: of a table of the user's own, as `repro.data.load` has it.
+
+    Raises:
+        InputError: for an unknown dataset, a layer out of range, or nothing new to fit on.
+    """
+    loaded = data.load(texts, split=split, source=source, columns=columns)
+    sides, fit, evidence = judged_texts(loaded)
+    if fit_on is not None:
+        others = _other_texts(fit_on, set(sides), source)
+        fit = slice(len(sides), len(sides) + len(others))
+        sides = [*sides, *others]
+    versions: dict[int | None, Array] = {}
+    if isinstance(encoder, SentenceEncoder):
+        wanted = [*sorted({encoder.backbone.layer_index(n) for n in layers} - {encoder.n_layers}), encoder.n_layers]
+        states = encoder.encode_layers(sides, wanted, progress=True)
+        versions = dict(zip(wanted if len(wanted) > 1 else [None], states, strict=True))
+        if encoder.pooler is not None:
+            versions[list(versions)[-1]] = encoder.pooler.project(states[-1])
+        name = name or encoder.backbone.name
+    else:
+        name = name or type(encoder).__name__
+        if layers:
+            raise InputError(f"layers {', '.join(map(str, layers))}: {name} has no layers to choose from")
+        versions[None] = encoder.encode(sides, progress=True)
+    return Case(versions, fit, evidence, f"{name} on {loaded.name} ({loaded.source})")
+
+
+def judged_texts(loaded: data.DataSet) -> tuple[list[str], slice, Evidence | None]:
+    """The texts of a dataset in the order that its evidence counts rows, those to fit on, and the evidence.
+
+    Reducers are fitted on both sides of pairs, on all labelled texts, and of a search on the documents alone.
+    """
+    if isinstance(loaded, data.Retrieval):
+        place = {name: i for i, name in enumerate(loaded.document_ids)}
+        known = {
+            row: {place[d]: float(v) for d, v in loaded.qrels.get(name, {}).items()}
+            for row, name in enumerate(loaded.query_ids)
+        }
+        sides, documents = [*loaded.documents, *loaded.queries], len(loaded.documents)
+        return sides, slice(0, documents), Search(np.arange(documents, len(sides)), np.arange(documents), known)
+    sides = list(data.texts_of(loaded))
+    evidence: Evidence | None = None
+    if isinstance(loaded, data.ScoredPairs):
+        half = len(loaded)
+        evidence = Pairs(np.arange(half), np.arange(half, 2 * half), loaded.scores)
+    elif isinstance(loaded, data.LabelledTexts):
+        evidence = Classes(np.arange(len(sides)), np.array([str(label) for label in loaded.labels]))
+    return sides, slice(0, len(sides)), evidence
+
+
+def _labels(path: Path, columns: Mapping[str, str]) -> list[str]:
+    if ending(path) in ENDINGS and "label" in read_header(path, columns):
+        return [text_value(row, "label", path, number).strip() for number, row in read_rows(path, ("label",), columns)]
+    return [line.strip() for line in filled_lines(path)]
+
+
+def _other_texts(name: str, judged: set[str], source: str | None) -> list[str]:
+    """Distinct texts of a dataset's training split, or of a file, that are not judged."""
+    spec = data.DATASETS.get(name)
+    split = "train" if spec is not None and "train" in spec.splits else None
+    found = dict.fromkeys(data.texts_of(data.load(name, split=split, source=source if spec else None, limit=FIT_TEXTS)))
+    others = [text for text in found if text not in judged]
+    if len(others) < 3:
+        raise InputError(f"fit_on {name}: {len(others)} texts are not judged ones: expected other texts to fit on")
+    return others
+
+
+def _row(text: str, n: int, path: Path, line: int) -> int:
+    try:
+        row = int(text)
+    except ValueError:
+        raise InputError(f"{path} line {line}: {text!r} is no row number") from None
+    if not 0 <= row < n:
+        raise InputError(f"{path} line {line}: row {row}: expected 0 to {n - 1}")
+    return row

@@ -1,0 +1,109 @@
+"""How far predictions without labels were off where labels could tell: the numbers that ship with the package.
+
+They are written by `python -m dimadvise.ship` from the recorded rows of the page
+`proposal_choosing_dim`, and never by hand.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from dimadvise.calibration import Calibration
+from repro.paths import ASSETS
+from repro.types import Array, InputError
+
+ASSET = ASSETS / "advise_error.json"
+SPECTRUM, CALIBRATED, HALF = "spectrum", "calibrated", "half of D"
+"""the rules that an answer may rest on, and the one that looks at no embedding"""
+UNSEEN = "task and encoder left out"
+"""what a rule had not seen when its errors were measured: as little as it has seen of a user's embeddings"""
+
+
+@dataclass(frozen=True)
+class RuleError:
+    """Errors of one rule, under one reducer and at one target, over all cases (PROTOCOLS §7.6)."""
+
+    reducer: str
+    rule: str
+    target: float
+    cases: int
+    log2_median: float
+    """of |log₂(predicted size / size by labels)|"""
+    log2_worst: float
+    target_met: float
+    """share of cases in which the size named kept the target"""
+    curve: float | None
+    """mean |predicted share − measured share| over sizes; None for a rule that names a size only"""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Where errors were measured, what they were, and which rule answers for each reducer."""
+
+    encoders: tuple[str, ...]
+    tasks: tuple[str, ...]
+    data_source: str
+    commit: str
+    date: str
+    rules: Mapping[str, str]
+    """reducer to the rule that predicts for it"""
+    calibrations: Mapping[str, Calibration]
+    errors: tuple[RuleError, ...]
+
+    def expected(self, reducer: str, predicted: Array, neighbours: Array) -> Array:
+        """Share of a score (P,) that sizes are expected to keep; the spectrum's correlation where nothing is known."""
+        if self.rules.get(reducer) == CALIBRATED:
+            return self.calibrations[reducer](predicted, neighbours)
+        return np.asarray(predicted, np.float64)
+
+    def error_of(self, reducer: str, rule: str, target: float) -> RuleError | None:
+        """Errors at the measured target nearest to the one asked for; None where the rule was not measured."""
+        own = [e for e in self.errors if (e.reducer, e.rule) == (reducer, rule)]
+        return min(own, key=lambda e: abs(e.target - target), default=None)
+
+    def statement(self, reducers: Sequence[str], target: float) -> list[str]:
+        """What a reader of a prediction has to know of its error: where it was measured, then a line per reducer."""
+        lines = []
+        for reducer in reducers:
+            rule = self.rules.get(reducer, "")
+            error, half = self.error_of(reducer, rule, target), self.error_of(reducer, HALF, target)
+            if error is None or half is None:
+                lines.append(f"{reducer}: how far predictions are off was not measured.")
+                continue
+            curve = "" if error.curve is None else f", shares off by {100 * error.curve:.1f} points on average"
+            lines.append(
+                f"{reducer} (rule: {rule}), to keep {100 * error.target:g} %: sizes off by a factor of {_words(error)}"
+                f"{curve}. Half of all dimensions, taken blindly: {_words(half)}."
+            )
+        where = (
+            f"How far such predictions are off was measured on {len(self.encoders)} encoders and {len(self.tasks)} "
+            f"tasks, neither of which the rule had seen ({self.data_source} data, commit {self.commit}, {self.date})."
+        )
+        return [where, *lines, "Labels for a few hundred items of your own say more."]
+
+
+@cache
+def read_measured(path: Path = ASSET) -> Measured:
+    """The numbers in the package.
+
+    Raises:
+        InputError: if the file is absent or damaged: the installation is.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return Measured(
+            tuple(found["encoders"]), tuple(found["tasks"]), found["data_source"], found["commit"], found["date"],
+            found["rules"], {name: Calibration(tuple(c)) for name, c in found["coefficients"].items()},
+            tuple(RuleError(**error) for error in found["errors"]),
+        )  # fmt: skip
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} cannot be read ({error!r}): install the package again") from error
+
+
+def _words(error: RuleError) -> str:
+    middle, worst = (f"{2**x:.1f}" for x in (error.log2_median, error.log2_worst))
+    return f"{middle} in the median and {worst} at worst, target met in {100 * error.target_met:.0f} % of cases"

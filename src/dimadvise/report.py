@@ -1,0 +1,102 @@
+"""The advisor's report: one HTML file with its figures inside, for a browser, light or dark."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+import pandas as pd
+
+from repro.report.style import GREY, WIDTH, Drawing, add_legend, dim_axis, look, new_figure, series_handles, styled
+from repro.types import InputError
+
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>{title}</title><style>
+body {{ font: 16px/1.55 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem }}
+body {{ color: #222; background: #fff }}
+h1 {{ line-height: 1.25; font-size: 1.8rem; overflow-wrap: anywhere }} h2 {{ font-size: 1.15rem; margin-top: 2rem }}
+p {{ margin: .6rem 0 }} .scroll {{ overflow-x: auto }}
+img {{ width: 100%; min-width: 30rem; height: auto; margin-top: 1rem }}
+table {{ border-collapse: collapse; font-variant-numeric: tabular-nums }}
+th, td {{ padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #8884; white-space: nowrap }}
+th:first-child, td:first-child {{ text-align: left }}
+.answer {{ font-size: 1.15rem; border-left: 4px solid #1b7f79; padding: .2rem 1rem }}
+footer {{ color: #72777f; font-size: .85rem; margin-top: 2.5rem }}
+@media (prefers-color-scheme: dark) {{ body {{ color: #ddd; background: #14181e }} }}
+</style></head><body><h1>{title}</h1>
+{body}
+<footer>{footer}</footer></body></html>
+"""
+
+
+@styled()
+def draw_advice(frame: pd.DataFrame, *, retain: float, labelled: bool) -> Drawing:
+    """Share of the score kept against size, with lower bounds; without labels the share that is expected.
+
+    Args:
+        frame: a row per candidate with line, dim, share, low, expected, neighbours (fractions).
+        retain: the share asked for, drawn as a line.
+        labelled: whether shares were measured.
+
+    Raises:
+        InputError: if there is nothing to draw.
+    """
+    if frame.empty:
+        raise InputError("nothing to draw: no size was tried")
+    names = list(dict.fromkeys(frame["line"]))
+    figure, axes = new_figure(1, 2, height=3.7)
+    left, right = axes
+    for position, name in enumerate(names):
+        part = frame[frame["line"] == name].sort_values("dim")
+        left.plot(part["dim"], 100 * part["share" if labelled else "expected"], **look(position))
+        if labelled:
+            left.fill_between(
+                part["dim"],
+                100 * part["low"],
+                100 * part["share"],
+                color=look(position)["color"],
+                alpha=0.2,
+                linewidth=0,
+            )
+        right.plot(part["dim"], 100 * part["neighbours"], **look(position))
+    left.set_ylim(bottom=max(left.get_ylim()[0], 0))  # a share below nothing is as bad as nothing
+    left.axhline(100 * retain, color=GREY, linestyle=":", linewidth=1.2)
+    left.set_title("score kept, %" if labelled else "score kept, expected, %", loc="left")
+    right.set_title("neighbours kept, %", loc="left")
+    for panel in axes:
+        dim_axis(panel, sorted(set(frame["dim"])), room=WIDTH / 2 - 0.7)
+    add_legend(figure, series_handles(names))
+    what = (
+        "share of the score kept, with its lower bound," if labelled else "share of a score that is expected to be kept"
+    )
+    figure.alt = f"{what} and share of nearest neighbours kept, against dimensions, for {', '.join(names)}"
+    return figure
+
+
+def advice_page(
+    *,
+    title: str,
+    answer: str,
+    paragraphs: Sequence[str],
+    figure: Drawing,
+    tables: Mapping[str, pd.DataFrame],
+    footer: str,
+) -> str:
+    """The report as HTML.
+
+    Args:
+        title: heading of the page.
+        answer: the answer in one sentence.
+        paragraphs: what else has to be said.
+        figure: the curves.
+        tables: by caption; numbers are shown as they are.
+        footer: where the numbers come from.
+    """
+    parts = [
+        f'<p class="answer">{escape(answer)}</p>',
+        *(f"<p>{escape(text)}</p>" for text in paragraphs),
+        f'<div class="scroll">{figure.img()}</div>',
+    ]
+    for caption, table in tables.items():
+        html = table.to_html(index=False, border=0, escape=True, na_rep="–")
+        parts.append(f'<h2>{escape(caption)}</h2><div class="scroll">{html}</div>')
+    return PAGE.format(title=escape(title), body="\n".join(parts), footer=escape(footer))

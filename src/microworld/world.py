@@ -1,0 +1,212 @@
+"""The world: frames, how alike two of them are, and the ideal embedding whose dimension is known.
+
+A frame is a row of value ids, one column per factor (`taxonomy.NAMES`), polarity last: 0 affirmed, 1 negated; -1
+where the sentence leaves a factor unsaid. Its ideal embedding is the concatenation of √c_f times the embeddings of
+its values, normalised; negation multiplies a similarity by 0.4. So cosine similarity *is* meaning similarity.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from microworld.frames import Frames, drop, split_of
+from microworld.spectrum import dimension, effective_rank, participation_ratio, spectrum
+from microworld.surface import render
+from microworld.taxonomy import ABSENT, AGENT, FACTORS, NAMES, OBJECT
+from repro.seeding import make_rng
+from repro.types import InputError, check_dim
+
+UNLIKE_POLARITY = 0.4
+"""What a similarity is multiplied by when one frame affirms and the other denies."""
+NEGATED = 0.15
+"""Share of negated frames."""
+
+
+@dataclass(frozen=True)
+class World:
+    """A world of `factors` factors with at most `values` values each.
+
+    Args:
+        factors: 3 (agent, action, object) to 8 (all, the last being polarity), in the order of `taxonomy.NAMES`.
+        values: The most values a factor keeps; None keeps all. Fewer values, lower dimension.
+        seed: Draws which values are kept, and is mixed into every draw of frames.
+
+    Raises:
+        InputError: if a knob is out of reach.
+    """
+
+    factors: int = 8
+    values: int | None = None
+    seed: int = 0
+    weights: NDArray[np.float64] = field(init=False, repr=False, compare=False)
+    """c_f of each summand, (factors without polarity,), summing to one."""
+
+    def __post_init__(self) -> None:
+        if check_dim(self.factors, limit=len(NAMES), what="factors") < 3:
+            raise InputError(f"factors is {self.factors}: expected 3 to {len(NAMES)}; a sentence needs {NAMES[:3]}")
+        if self.values is not None and check_dim(self.values, what="values") < 2:
+            raise InputError(f"values is {self.values}: expected at least 2, or None for all")
+        weights = np.array([factor.weight for factor in FACTORS[: self.factors]])
+        object.__setattr__(self, "weights", weights / weights.sum())
+
+    @property
+    def has_polarity(self) -> bool:
+        """Whether frames can be negated."""
+        return self.factors == len(NAMES)
+
+    @cached_property
+    def choices(self) -> tuple[NDArray[np.int64], ...]:
+        """The value ids that each factor may take, without polarity."""
+        beings = len(FACTORS[AGENT])
+        kept = []
+        for column, factor in enumerate(FACTORS[: self.factors]):
+            # Agents and objects share one order, beings first: in a small world, too, whoever acts can be acted upon.
+            name = "being" if column in (AGENT, OBJECT) else factor.name
+            order = make_rng(self.seed, "microworld values", name).permutation(
+                len(factor) if name != "being" else beings
+            )
+            kept.append(np.sort(np.concatenate([order, np.arange(len(order), len(factor))])[: self.values]))
+        return tuple(kept)
+
+    @property
+    def size(self) -> int:
+        """How many distinct full frames there are."""
+        return self._affirmed * (2 if self.has_polarity else 1)
+
+    def frames(self, n: int, seed: int = 0) -> Frames:
+        """Draw n distinct full frames, (n, factors): factors independent, values uniform, 15 % negated.
+
+        Raises:
+            InputError: if fewer than n distinct frames exist.
+        """
+        check_dim(n, what="number of frames")
+        if n > self.size:
+            raise InputError(f"{n} distinct frames asked for, but this world has {self.size}: raise factors or values")
+        rng = make_rng(self.seed, "microworld frames", seed, self.factors, self.values)
+        numbers = rng.choice(self._affirmed, size=min(n, self._affirmed), replace=False)
+        negated = (rng.random(len(numbers)) < NEGATED).astype(np.int64)
+        if n > self._affirmed:  # every affirmation is used up: go on with the other polarity of some
+            again = rng.choice(self._affirmed, size=n - self._affirmed, replace=False)
+            numbers, negated = np.concatenate([numbers, numbers[again]]), np.concatenate([negated, 1 - negated[again]])
+        places = np.unravel_index(numbers, [len(values) for values in self.choices])
+        columns = [values[place] for values, place in zip(self.choices, places, strict=True)]
+        return np.stack([*columns, negated] if self.has_polarity else columns, axis=1)
+
+    def draw(self, n: int, rng: np.random.Generator) -> Frames:
+        """Draw n full frames, repeats allowed, from a generator of the caller's."""
+        columns = [values[rng.integers(len(values), size=n)] for values in self.choices]
+        negated = (rng.random(n) < NEGATED).astype(np.int64)
+        return np.stack([*columns, negated] if self.has_polarity else columns, axis=1)
+
+    def similarity(self, f: Frames, g: Frames) -> NDArray[np.float64]:
+        """Frame similarity s in [0, 1], row by row: Σ c_f σ_f, times 0.4 when polarities differ.
+
+        Where a factor is unsaid in one frame it adds nothing, and the sum is divided by the geometric mean of the
+        weight that each frame does say: the cosine of the ideal embeddings. For full frames the divisor is one.
+
+        Raises:
+            InputError: if the frames are not of this world or differ in number.
+        """
+        f, g = self._check(f), self._check(g)
+        if len(f) != len(g):
+            raise InputError(f"{len(f)} frames against {len(g)}: expected one g for each f")
+        total = np.zeros(len(f))
+        for column, (factor, weight) in enumerate(zip(FACTORS, self.weights, strict=False)):
+            said = (f[:, column] != ABSENT) & (g[:, column] != ABSENT)
+            total += weight * np.where(said, factor.kernel[f[:, column], g[:, column]], 0.0)
+        total /= np.sqrt(self._said(f) * self._said(g))
+        return np.where(f[:, -1] == g[:, -1], total, UNLIKE_POLARITY * total) if self.has_polarity else total
+
+    def ideal_embeddings(self, frames: Frames) -> NDArray[np.float64]:
+        """Unit vectors (n, D) whose inner products are the frame similarities.
+
+        D is the number of values over all factors, doubled by polarity: the kernel [[1, .4], [.4, 1]] is
+        0.7 + 0.3 · sign · sign′, so the second half repeats the first times the sign.
+        """
+        frames = self._check(frames)
+        blocks = []
+        for column, (root, weight) in enumerate(zip(self.roots, self.weights, strict=True)):
+            said = (frames[:, column] != ABSENT)[:, None]
+            blocks.append(np.where(said, np.sqrt(weight) * root[frames[:, column]], 0.0))
+        X = np.concatenate(blocks, axis=1) / np.sqrt(self._said(frames))[:, None]  # (n, D / 2)
+        if not self.has_polarity:
+            return X
+        sign = 1.0 - 2.0 * frames[:, -1:]
+        like, unlike = (1 + UNLIKE_POLARITY) / 2, (1 - UNLIKE_POLARITY) / 2
+        return np.concatenate([np.sqrt(like) * X, np.sqrt(unlike) * sign * X], axis=1)
+
+    @cached_property
+    def roots(self) -> tuple[NDArray[np.float64], ...]:
+        """Per factor a matrix R (all values, kept values) with R Rᵀ = σ_f on the kept values, zero elsewhere."""
+        return tuple(_root(factor.kernel, kept) for factor, kept in zip(FACTORS, self.choices, strict=False))
+
+    @cached_property
+    def spectrum(self) -> NDArray[np.float64]:
+        """Eigenvalues of the covariance of the ideal embeddings, largest first, known without drawing a frame."""
+        embeddings = [root[kept] for root, kept in zip(self.roots, self.choices, strict=True)]
+        unlike = UNLIKE_POLARITY if self.has_polarity else None
+        return spectrum(embeddings, self.weights, unlike_polarity=unlike, negated=NEGATED)
+
+    def dimension(self, share: float = 0.99) -> int:
+        """The number of leading eigenvalues that carry `share` of the centred trace.
+
+        Raises:
+            InputError: if share is not above 0 and at most 1.
+        """
+        return dimension(self.spectrum, share)
+
+    @property
+    def participation_ratio(self) -> float:
+        """(Σλ)² / Σλ² of the spectrum."""
+        return participation_ratio(self.spectrum)
+
+    @property
+    def effective_rank(self) -> float:
+        """The exponential of the entropy of the normalised spectrum."""
+        return effective_rank(self.spectrum)
+
+    def sentences(self, n: int, seed: int = 0) -> list[str]:
+        """Make n English sentences, each saying a drawn frame of this world, optional factors dropped at random."""
+        rng = make_rng(self.seed, "microworld sentences", seed)
+        return render(drop(self.frames(n, seed), rng), rng).texts
+
+    @property
+    def _affirmed(self) -> int:
+        return prod(len(values) for values in self.choices)
+
+    def _said(self, frames: Frames) -> NDArray[np.float64]:
+        """The weight of the factors that each frame does say."""
+        return (frames[:, : len(self.weights)] != ABSENT) @ self.weights
+
+    def _check(self, frames: Frames) -> Frames:
+        frames = np.atleast_2d(np.asarray(frames, dtype=np.int64))
+        if frames.ndim != 2 or frames.shape[1] != self.factors:
+            raise InputError(f"frames have shape {frames.shape}: expected (n, {self.factors}), one column per factor")
+        if (frames[:, :3] == ABSENT).any():
+            raise InputError("a frame lacks its agent, action or object: only the other factors may be left unsaid")
+        return frames
+
+
+def draw_split(world: World, n: int, rng: np.random.Generator, split: str, unsaid: float = 0.5) -> Frames:
+    """Draw n frames, repeats allowed, optional factors dropped at random, all of one split (`all`: of any).
+
+    Raises:
+        InputError: if the world is so small that the split has hardly a frame.
+    """
+    kept: list[Frames] = []
+    for _ in range(200):
+        frames = drop(world.draw(max(4 * n, 256), rng), rng, unsaid)
+        kept.append(frames if split == "all" else frames[split_of(frames) == split])
+        if sum(map(len, kept)) >= n:
+            return np.concatenate(kept)[:n]
+    raise InputError(f"{n} frames of the {split} split asked for, but {world} has too few: raise factors or values")
+
+
+def _root(kernel: NDArray[np.float64], kept: NDArray[np.int64]) -> NDArray[np.float64]:
+    values, vectors = np.linalg.eigh(kernel[np.ix_(kept, kept)])
+    root = np.zeros((len(kernel), len(kept)))
+    root[kept] = vectors * np.sqrt(np.clip(values, 0, None))
+    return root

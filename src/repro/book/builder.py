@@ -1,0 +1,269 @@
+"""The book: execute the pages that changed, two at a time, keep the others, render all of them.
+
+Every page named by `_toc.yml` lands in `_build/book/` under the path it has in the checkout: notebooks executed
+through papermill, prose as it is. Jupyter Book then renders that tree with execution off, so the same
+contents file serves both this builder and a plain `jupyter-book build .`.
+"""
+
+import logging
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from filelock import FileLock, Timeout
+
+from repro.book import notebook
+from repro.book.contents import choose, pages_of
+from repro.book.fingerprint import Ledger, contents, differences, digest, stamps, surroundings
+from repro.book.render import prepare, render, write_if_changed
+from repro.seeding import cpu_count
+from repro.types import InputError
+
+LOGGER = logging.getLogger(__name__)
+LAST = ("book/scorecard",)
+"""Pages that read what the others computed, hence run after them."""
+ALONE = "runs_alone"
+"""Set in the metadata of a notebook that measures time: nothing else runs beside it."""
+VERDICTS = "its verdicts"
+"""Cause to execute a page again: what it left for the scorecard is lost or damaged."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What became of one page."""
+
+    name: str
+    status: Literal["executed", "unchanged", "copied", "skipped", "failed"]
+    reason: str = ""
+    seconds: float = 0.0
+    error: str = ""
+
+    def __str__(self) -> str:
+        """One line of progress."""
+        took = f" in {self.seconds:.1f} s" if self.seconds else ""
+        return f"{self.name}: {self.status}{took}" + (f" - {self.error}" if self.error else "")
+
+
+@dataclass(frozen=True)
+class Book:
+    """What became of the book."""
+
+    index: Path
+    pages: tuple[Page, ...]
+    complaints: tuple[str, ...]
+    """Warnings and errors of the rendering."""
+    seconds: float
+
+    @property
+    def failures(self) -> tuple[Page, ...]:
+        """The pages that did not execute."""
+        return tuple(page for page in self.pages if page.status == "failed")
+
+    @property
+    def ok(self) -> bool:
+        """Whether every page executed and rendered without complaint."""
+        return not self.failures and not self.complaints
+
+
+@dataclass(frozen=True)
+class _Build:
+    """What all pages of one build share."""
+
+    tree: Path
+    ledger: Ledger
+    profile: str
+    force: bool
+    timeout: float | None
+    report: Callable[[str], None]
+
+
+def build(
+    root: Path,
+    *,
+    profile: str = "embedded",
+    only: Collection[str] | None = None,
+    force: bool = False,
+    timeout: float | None = None,
+    report: Callable[[str], None] = LOGGER.info,
+) -> Book:
+    """Bring `_build/html/` up to date.
+
+    A page executes again if its text, its parameters, `src/`, `results/`, the data source or a library changed.
+    A failing page does not stop the others; it is shown with its error and tried again by the next build.
+
+    Args:
+        root: the checkout.
+        profile: passed to every notebook that declares a parameter `profile`.
+        only: names of pages (bare or with folder) to execute; the others stay as they are.
+        force: execute whether anything changed or not.
+        timeout: seconds a single cell may take.
+        report: receives a line of progress at a time.
+
+    Raises:
+        InputError: if `_toc.yml` or `only` names a page that does not exist.
+    """
+    root, started = root.resolve(), time.monotonic()
+    pages = pages_of(root)
+    chosen = choose(pages, only)
+    tree = root / "_build" / "book"
+    tree.mkdir(parents=True, exist_ok=True)
+    lanes = 2 if profile == "embedded" and cpu_count() > 1 else 1
+    done: dict[str, Page] = {}
+    with _alone(root / "_build" / "book.lock", report), _announced(lanes):
+        ledger = Ledger(root / "_build" / "book.json")
+        run = _Build(tree, ledger, profile, force, timeout, report)
+        causes = surroundings(root) | {"the profile": profile}
+
+        def update(name: str) -> None:
+            done[name] = page = _update(run, name, pages[name], causes, name in chosen)
+            report(f"[{len(done)}/{len(pages)}] {page} ({time.monotonic() - started:.0f} s so far)")
+
+        quiet = [name for name in pages if name not in LAST and not _runs_alone(pages[name])]
+        _side_by_side(quiet, update, lanes)
+        for name in pages:
+            if name not in done and name not in LAST:
+                update(name)
+        verdicts = root / "_build" / "verdicts"
+        causes["a verdict of another page"] = contents(verdicts.glob("*.parquet"), verdicts)
+        for name in LAST:
+            if name in pages:
+                update(name)
+        _prune(tree, pages)
+        prepare(root, tree)
+        complaints = _render(run, root)
+    seconds = time.monotonic() - started
+    order = tuple(done[name] for name in pages)
+    return Book(root / "_build" / "html" / "index.html", order, tuple(complaints), seconds)
+
+
+def _runs_alone(source: Path) -> bool:
+    return bool(notebook.read(source).metadata.get(ALONE))
+
+
+def _side_by_side(names: Sequence[str], update: Callable[[str], None], lanes: int) -> None:
+    """Work on the names from the front and, in a second lane, from the back.
+
+    Neighbours train the same encoders, so two lanes that started side by side would wait for each other.
+    """
+    queue = deque(names)
+
+    def work(take: Callable[[], str]) -> None:
+        while True:
+            try:
+                name = take()
+            except IndexError:
+                return
+            update(name)
+
+    ends = [queue.popleft, queue.pop][:lanes]
+    with ThreadPoolExecutor(lanes) as pool:
+        running = [pool.submit(work, end) for end in ends]
+        try:
+            wait(running, return_when=FIRST_EXCEPTION)
+        finally:
+            queue.clear()  # after an error or Ctrl-C no lane starts another page
+    for lane in running:
+        lane.result()
+
+
+@contextmanager
+def _announced(lanes: int) -> Iterator[None]:
+    """Tell the kernels that they run for the book, so that their verdicts count, and what share of the cores they have.
+
+    Encoders come out the same to the byte whatever that share is: each is trained on `TrainConfig.threads` threads.
+    """
+    share = str(max(1, cpu_count() // lanes))
+    told = {"REPRO_BOOK": "1", "REPRO_THREADS": share, "OMP_NUM_THREADS": share}
+    before = {name: os.environ.get(name) for name in told}
+    os.environ.update(told)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def _alone(path: Path, report: Callable[[str], None]) -> Iterator[None]:
+    """Let one build work at a time; a second one says that it waits."""
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        report("another build is at work here: waiting for it")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _update(run: _Build, name: str, source: Path, causes: Mapping[str, str], chosen: bool) -> Page:
+    """Copy or execute one page, if it must be."""
+    text, node = source.read_bytes(), notebook.read(source)
+    plain, target = run.tree / f"{name}{source.suffix}", run.tree / f"{name}.ipynb"
+    if not notebook.has_code(node):
+        target.unlink(missing_ok=True)
+        run.ledger.forget(name)
+        return Page(name, "copied" if write_if_changed(plain, text) else "unchanged")
+    now = {"its text": digest(text.hex()), **causes, VERDICTS: _verdicts_of(run, name)}
+    reasons = differences(run.ledger.pages.get(name) if target.is_file() else None, now)
+    if chosen and (reasons or run.force):
+        reason = ", ".join(reasons) or "forced"
+        run.report(f"{name}: executing because: {reason}")
+        page = replace(_execute(run, name, source, target, now), reason=reason)
+    else:
+        page = Page(name, "skipped" if reasons else "unchanged")
+    if not target.is_file():  # never executed so far: a page must exist to be rendered, if only without numbers
+        write_if_changed(plain, text)
+    return page
+
+
+def _execute(run: _Build, name: str, source: Path, target: Path, now: Mapping[str, str]) -> Page:
+    declared = notebook.parameters_of(source)
+    # A value equal to the default is not injected: the page would show a second cell of parameters for nothing.
+    differs = "profile" in declared and declared["profile"].default != run.profile
+    started = time.monotonic()
+    run.ledger.forget(name)
+    try:
+        changed = {"profile": run.profile} if differs else {}
+        notebook.run(source, target, changed, timeout=run.timeout, forked=True)
+    except (notebook.NotebookError, InputError) as error:
+        return Page(name, "failed", seconds=time.monotonic() - started, error=str(error))
+    run.ledger.remember(name, {**now, VERDICTS: _verdicts_of(run, name)})
+    return Page(name, "executed", seconds=time.monotonic() - started)
+
+
+def _verdicts_of(run: _Build, name: str) -> str:
+    folder = run.tree.parent / "verdicts"
+    return contents([folder / f"{name.rsplit('/', 1)[-1]}.parquet"], folder)
+
+
+def _render(run: _Build, root: Path) -> list[str]:
+    """Render, unless the tree is what was last rendered."""
+    stamp = stamps(run.tree)
+    if run.ledger.rendered == stamp and (root / "_build" / "html" / "index.html").is_file():
+        run.report("rendering: nothing changed")
+        return []
+    started = time.monotonic()
+    complaints = render(root, run.tree, fresh=not run.ledger.rendered)
+    run.ledger.mark_rendered("" if complaints else stamp)
+    run.report(f"rendering: {'with complaints' if complaints else 'done'} in {time.monotonic() - started:.1f} s")
+    return complaints
+
+
+def _prune(tree: Path, pages: Collection[str]) -> None:
+    """Remove what is no page any more, and the text of an executed one: Sphinx wants one file per name."""
+    for path in [*tree.rglob("*.ipynb"), *tree.rglob("*.md")]:
+        name = path.relative_to(tree).with_suffix("").as_posix()
+        if name not in pages or (path.suffix == ".md" and path.with_suffix(".ipynb").is_file()):
+            path.unlink()

@@ -1,0 +1,137 @@
+"""The lines of ESE's comparison: a backbone as it is, and after three trainings on the same pairs and seed.
+
+RAW is the backbone untouched. `RAW + NLI` is the control that the paper lacks: AnglE on the pairs that MRL and ESE
+see, but without any scaling, so that what the pairs teach can be told from what the scaling does (audit E10).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import log2
+from typing import Any
+
+from repro.config import TrainConfig, digest
+from repro.methods import CONTROL, ESE_CODE, ESE_METHODS, MRL, RAW
+from repro.models import SentenceEncoder
+from repro.objectives import ESPRESSO_FORMS, EspressoConfig
+from repro.runs.cell import TrainedCell
+from repro.runs.embeddings import LayerTable, encode_layers_once
+from repro.runs.pool import train_all
+from repro.runs.published import states_identity
+from repro.runs.sweep import hidden_dim_of
+from repro.store import Store
+from repro.types import one_of
+
+METHODS = ESE_METHODS
+PAPER_SHARE = 128 / 768
+"""of the hidden size that ESE compresses to"""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the comparison: an encoder, not loaded until something has to be encoded."""
+
+    method: str
+    backbone: str
+    config: TrainConfig | None
+    """how it was trained; None for the untouched backbone"""
+    encoder: Callable[[], SentenceEncoder]
+    identity: str
+    """digest of everything that decides its states"""
+    cell: TrainedCell | None = None
+    """the training itself; None for the untouched backbone"""
+
+    @property
+    def n_train(self) -> int | None:
+        """Training pairs; none for the untouched backbone."""
+        return None if self.config is None else self.config.sentences
+
+    def states(
+        self, texts: Iterable[str], store: Store, layers: Sequence[int] | None = None, *, progress: bool = False
+    ) -> LayerTable:
+        """Pooled states of texts at the wanted layers, by default all, from one pass or from the store."""
+        table, _ = encode_layers_once(self.encoder, self.identity, texts, store, layers=layers, progress=progress)
+        return table
+
+
+def compression_size(hidden_dim: int) -> int:
+    """ESE's k for a backbone: the power of two nearest to the paper's share of the hidden size, 128 of 768."""
+    return max(2, int(2 ** round(log2(hidden_dim * PAPER_SHARE))))
+
+
+def line_config(base: TrainConfig, method: str, *, size: int | None = None) -> TrainConfig:
+    """The training behind a method: `base` with the method's objective, and nothing that the objective does not read.
+
+    Args:
+        base: backbone, data, schedule and seed, the same for all methods.
+        method: `RAW + NLI`, `MRL`, `ESE`, or `ESE (code)`.
+        size: compressed size k of ESE; None is the paper's share of the hidden size.
+
+    Raises:
+        InputError: for another method.
+    """
+    one_of(method, [m for m in (*METHODS, ESE_CODE) if m != RAW], "trained method")
+    hidden_dim = hidden_dim_of(base)
+    # a setting that is not read must not name another cell, or pages would train what the store already holds
+    plain = replace(base, objective="angle", dim=hidden_dim, prefixes=(), espresso=EspressoConfig())
+    if method == CONTROL:
+        return plain
+    if method == MRL:
+        return replace(plain, objective="matryoshka", prefixes=base.prefixes)
+    form = ESPRESSO_FORMS["code"] if method == ESE_CODE else base.espresso
+    return replace(plain, objective="ese", dim=size or compression_size(hidden_dim), espresso=form)
+
+
+def ese_lines(
+    base: TrainConfig,
+    store: Store,
+    *,
+    methods: Sequence[str] = METHODS,
+    size: int | None = None,
+    progress: bool = True,
+) -> list[Line]:
+    """The lines of some methods, in their order; those that the store does not hold are trained, side by side.
+
+    Args:
+        base: backbone, data, schedule and seed of the trainings; its objective and dim are not read.
+        store: where trained encoders are kept.
+        methods: of `METHODS`, or `ESE (code)`.
+        size: compressed size k of ESE; None is the paper's share of the hidden size.
+        progress: show progress bars.
+
+    Raises:
+        InputError: for an unknown method.
+    """
+    for method in methods:
+        one_of(method, [*METHODS, ESE_CODE], "method")
+    configs = {m: line_config(base, m, size=size) for m in methods if m != RAW}
+    cells = dict(zip(configs, train_all(list(configs.values()), store, progress=progress), strict=True))
+    found = []
+    for method in methods:
+        if method == RAW:
+            found.append(raw_line(base))
+            continue
+        cell = cells[method]
+        load = partial(getattr, cell, "encoder")
+        found.append(Line(method, base.backbone, cell.config, load, cell.key, cell))
+    return found
+
+
+def raw_line(base: TrainConfig) -> Line:
+    """The untouched backbone, read with the pooling and down to the depth that the others are trained with."""
+    options: dict[str, Any] = {"pooling": base.pooling}
+    identity = states_identity(base.backbone, base.pooling)
+    if base.bidirectional or base.final_norm != "last":
+        options |= {"bidirectional": base.bidirectional, "final_norm": base.final_norm}
+        identity = digest({"states": identity, "bidirectional": base.bidirectional, "norm": base.final_norm})
+    if base.layers is not None:
+        identity = digest({"states": identity, "layers": base.layers})
+    load = partial(_untouched, base.backbone, base.layers, options)
+    return Line(RAW, base.backbone, None, load, identity)
+
+
+def _untouched(backbone: str, layers: int | None, options: dict[str, Any]) -> SentenceEncoder:
+    encoder = SentenceEncoder.load(backbone, **options)
+    if layers is not None:
+        encoder.backbone.keep(layers)
+    return encoder

@@ -1,0 +1,215 @@
+"""Rules that name a size without labels, and how far each is off, leave-one-task-out (PROTOCOLS §7.6).
+
+A case is one encoder on one task under one reducer. What a rule has to learn it learns from other cases.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import nnls
+
+from dimadvise.calibration import FEATURES, Calibration, fit_calibration
+from dimadvise.measured import CALIBRATED, HALF, SPECTRUM, UNSEEN
+from repro.evaluation.retention import smallest_sufficient
+from repro.rows import make_rows
+from repro.terminal import complain
+from repro.types import Array
+
+NEIGHBOURS, SIZE_ALONE, SHARE, RATIO, ALL = "neighbours", "size alone", "share of D", "PR × constant", "all of D"
+RULES = (SPECTRUM, NEIGHBOURS, CALIBRATED, SIZE_ALONE, SHARE, RATIO, HALF, ALL)
+"""the last five look at no embedding, or only at the participation ratio PR: controls"""
+TASK = "task left out"
+LEFT_OUT = (TASK, UNSEEN)
+"""what a tuned rule has not seen: its task; or, as with a user's embeddings, neither its task nor its encoder"""
+LABELS, KNEE = "labels", "knee"
+"""answers with labels: the last size whose bound passes, the last whose share does"""
+BY_CASE = ("answer", "log2_error", "share_at_answer", "curve_error", "expected_share")
+"""metrics that are kept for every case"""
+EVERY = "all"
+"""dataset and backbone of rows that sum up all cases"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One encoder on one task under one reducer; arrays over sizes, the largest first."""
+
+    encoder: str
+    task: str
+    reducer: str
+    full: int
+    ratio: float
+    """participation ratio"""
+    dims: Array
+    share: Array
+    """r(d), of the score kept"""
+    low: Array
+    predicted: Array
+    neighbours: Array
+
+    def reach(self, curve: Array, target: float) -> int:
+        """The last size on the way down whose value passes; the full size where none does."""
+        return smallest_sufficient(self.dims.tolist(), curve.tolist(), target) or self.full
+
+    def at_least(self, size: float) -> int:
+        """The smallest size tried that is no smaller; the full size where there is none."""
+        return int(min((d for d in self.dims if d >= size), default=self.full))
+
+    def kept(self, dim: int) -> float:
+        """Share of the score at a size; 1 at the full one, where the advice is to leave everything as it is."""
+        return 1.0 if dim == self.full else float(self.share[list(self.dims).index(dim)])
+
+
+Curve: TypeAlias = Callable[[Case], Array]
+Size: TypeAlias = Callable[[Case], int]
+
+
+def cases_of(curves: pd.DataFrame) -> list[Case]:
+    """Cases from the rows of `retention_rows`."""
+    found = []
+    facts = curves[curves["metric"] == "participation_ratio"].set_index(["backbone", "dataset"])
+    own = curves[curves["metric"].isin(["share_kept", "predicted", "neighbours_kept"])]
+    for (encoder, task, reducer), group in own.groupby(["backbone", "dataset", "method"], sort=False):
+        of = {name: part.set_index("dim").sort_index(ascending=False) for name, part in group.groupby("metric")}
+        column = {name: part["value"].to_numpy(float) for name, part in of.items()}
+        found.append(
+            Case(
+                encoder, task, reducer, int(facts.loc[(encoder, task), "dim"]),
+                float(facts.loc[(encoder, task), "value"]), of["share_kept"].index.to_numpy(np.int64),
+                column["share_kept"], of["share_kept"]["ci_low"].to_numpy(float), column["predicted"],
+                column["neighbours_kept"],
+            )
+        )  # fmt: skip
+    return found
+
+
+def others(case: Case, cases: Sequence[Case], left_out: str) -> list[Case]:
+    """Cases of the same reducer that a rule may learn from."""
+    return [
+        c for c in cases
+        if c.reducer == case.reducer and c.task != case.task and (left_out == TASK or c.encoder != case.encoder)
+    ]  # fmt: skip
+
+
+def curve_rules(seen: Sequence[Case]) -> dict[str, Curve]:
+    """Rules that predict r(d): two read it off as it is, two were fitted on other cases."""
+    share = np.concatenate([c.share for c in seen])
+    calibration = _fitted(seen)
+    sizes, _ = nnls(np.concatenate([_halvings(c) for c in seen]), 1 - share)
+    return {
+        SPECTRUM: lambda c: c.predicted,
+        NEIGHBOURS: lambda c: c.neighbours,
+        CALIBRATED: lambda c: calibration(c.predicted, c.neighbours),
+        SIZE_ALONE: lambda c: np.clip(1 - _halvings(c) @ sizes, 0, 1),
+    }
+
+
+def size_rules(seen: Sequence[Case], target: float) -> dict[str, Size]:
+    """Rules that name a size at once; the tuned constants are medians over other cases."""
+    answers = [c.reach(c.low, target) for c in seen]
+    share = float(np.median([answer / c.full for answer, c in zip(answers, seen, strict=True)]))
+    ratio = float(np.median([answer / c.ratio for answer, c in zip(answers, seen, strict=True)]))
+    return {
+        SHARE: lambda c: c.at_least(share * c.full),
+        RATIO: lambda c: c.at_least(ratio * c.ratio),
+        HALF: lambda c: c.at_least(c.full / 2),
+        ALL: lambda c: c.full,
+    }
+
+
+def rule_rows(curves: pd.DataFrame, targets: Sequence[float], **shared: Any) -> pd.DataFrame:
+    """Answers and errors of every rule in every case, their summaries, and the calibration fitted on all cases.
+
+    Args:
+        curves: rows of `retention_rows`; a single task leaves nothing to learn from, hence no row.
+        targets: shares of the score that are asked for.
+        shared: columns of every row.
+    """
+    cases = cases_of(curves)
+    if len({c.task for c in cases}) < 2:
+        complain(f"{len(cases)} cases of one task or none: rules learn from other tasks, so none is judged")
+        return make_rows([], **shared)
+    several = len({c.encoder for c in cases}) > 1
+    rows = [
+        row for left in LEFT_OUT if left == TASK or several for c in cases for row in _judged(c, cases, left, targets)
+    ]
+    summaries = list(_summaries(pd.DataFrame(rows)))
+    # what is left out only changes constants: case by case one way of leaving out is enough to look at
+    rows = [row for row in rows if TASK in row["setting"] and row["metric"] in BY_CASE] + summaries
+    for reducer in dict.fromkeys(c.reducer for c in cases):
+        own = [c for c in cases if c.reducer == reducer]
+        whole = _fitted(own)
+        rows += [
+            {"method": CALIBRATED, "setting": f"{reducer}, {name}", "metric": "coefficient", "value": value}
+            for name, value in zip(FEATURES, whole.coefficients, strict=True)
+        ]
+    return make_rows([{"dataset": EVERY, "backbone": EVERY, **row} for row in rows], **shared)
+
+
+def setting_of(reducer: str, left_out: str, target: float | None = None) -> str:
+    """The column that tells reducers, what was left out and targets apart."""
+    return f"{reducer}, {left_out}" + ("" if target is None else f", keep {target:g}")
+
+
+def _fitted(cases: Sequence[Case]) -> Calibration:
+    predicted, neighbours, share = (
+        np.concatenate([getattr(c, name) for c in cases]) for name in ("predicted", "neighbours", "share")
+    )
+    return fit_calibration(predicted, neighbours, share)
+
+
+def _halvings(case: Case) -> Array:
+    x = np.log2(case.full / case.dims)
+    return np.stack([x, x**2, x**4], axis=1)
+
+
+def _judged(case: Case, cases: Sequence[Case], left: str, targets: Sequence[float]) -> Iterator[dict[str, Any]]:
+    seen = others(case, cases, left)
+    if not seen:
+        return
+    at = {"backbone": case.encoder, "dataset": case.task}
+    curves = {name: rule(case) for name, rule in curve_rules(seen).items()}
+    below = case.dims < case.full
+    for name, curve in curves.items():
+        here = {**at, "method": name, "setting": setting_of(case.reducer, left)}
+        if name in (CALIBRATED, SIZE_ALONE):
+            for dim, value in zip(case.dims, curve, strict=True):
+                yield {**here, "metric": "expected_share", "dim": int(dim), "value": float(value)}
+        yield {**here, "metric": "curve_error", "value": float(np.abs(curve - case.share)[below].mean())}
+    for target in targets:
+        truth = case.reach(case.low, target)
+        answers: Mapping[str, int] = {
+            LABELS: truth,
+            KNEE: case.reach(case.share, target),
+            **{name: case.reach(curve, target) for name, curve in curves.items()},
+            **{name: rule(case) for name, rule in size_rules(seen, target).items()},
+        }
+        for name, dim in answers.items():
+            here = {**at, "method": name, "setting": setting_of(case.reducer, left, target)}
+            yield {**here, "metric": "answer", "dim": case.full, "value": float(dim)}
+            if name not in (LABELS, KNEE):
+                kept = case.kept(dim)
+                yield {**here, "metric": "log2_error", "value": float(np.log2(dim / truth))}
+                yield {**here, "metric": "share_at_answer", "value": kept}
+                yield {**here, "metric": "target_met", "value": float(kept >= target)}
+                yield {**here, "metric": "share_of_size", "value": dim / case.full}
+
+
+def _summaries(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Over all cases: §7.6's four errors, the median size, and the number of cases."""
+    for (method, setting, metric), group in rows.groupby(["method", "setting", "metric"], sort=False):
+        here, values = {"method": method, "setting": setting}, group["value"]
+        match metric:
+            case "log2_error":
+                yield {**here, "metric": "log2_error_median", "value": float(values.abs().median())}
+                yield {**here, "metric": "log2_error_mean", "value": float(values.abs().mean())}
+                yield {**here, "metric": "log2_error_worst", "value": float(values.abs().max())}
+                yield {**here, "metric": "cases", "value": float(len(values))}
+            case "curve_error":
+                yield {**here, "metric": "curve_error_mean", "value": float(values.mean())}
+            case "target_met":
+                yield {**here, "metric": "target_met_share", "value": float(values.mean())}
+            case "share_of_size":
+                yield {**here, "metric": "share_of_size_median", "value": float(values.median())}

@@ -1,0 +1,214 @@
+"""Table 2: three nearest neighbours on seven sets, with and without the query among its own neighbours."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from repro.evaluation.classify import FOLDS, majority_share, pair_features
+from repro.evaluation.knn import knn_correct, knn_cv_correct
+from repro.evaluation.protocol import Score
+from repro.methods import MAJORITY
+from repro.papers.sbertlp.encoded import Encoded, lp
+from repro.papers.sbertlp.mapping import (
+    CHOSEN,
+    INDUCTIVE,
+    ORACLE,
+    TRANSDUCTIVE,
+    Mapped,
+    best,
+    grid_scores,
+    map_texts,
+    prefix,
+    within,
+)
+from repro.papers.sbertlp.tasks import sentences
+from repro.runs.embeddings import TextTable
+from repro.runs.suite import Contender, suite_rows
+from repro.sets import DataSet, LabelledPairs, LabelledTexts
+from repro.store import Store
+from repro.types import Array, InputError, Labels
+
+K = 3
+"""votes, Section 4.4.1"""
+DEV = "sst2"
+"""set whose dev split chooses neighbours and dims of the mapping for all seven"""
+SELF = "accuracy_self"
+"""metric of the rows in which a query votes for itself"""
+SETTINGS = (f"{TRANSDUCTIVE}, {CHOSEN}", f"{TRANSDUCTIVE}, {ORACLE}")
+Tasks = Mapping[str, Mapping[str, DataSet]]
+
+
+def features(table: TextTable, part: DataSet) -> tuple[Array, Labels]:
+    """Features (n, D) and labels of a labelled set; pairs give [|u − v|, u·v].
+
+    Raises:
+        InputError: for a set without labels.
+    """
+    match part:
+        case LabelledTexts():
+            return table[part.texts], part.labels
+        case LabelledPairs():
+            return pair_features(table[part.texts1], table[part.texts2]), part.labels
+    raise InputError(f"{part.name} holds no labels: it cannot be classified")
+
+
+def correct(
+    table: TextTable, splits: Mapping[str, DataSet], *, ks: Sequence[int] = (K,), self_neighbour: bool = False
+) -> Array:
+    """Which judged rows are right, for every k (len(ks), n): the test split, or the whole set over ten folds."""
+    if "test" in splits:
+        sides = (*features(table, splits["train"]), *features(table, splits["test"]))
+        return knn_correct(*sides, ks=ks, self_neighbour=self_neighbour)[0]
+    return knn_cv_correct(*features(table, splits["all"]), ks=ks, self_neighbour=self_neighbour)[0]
+
+
+def classify(
+    table: TextTable, name: str, splits: Mapping[str, DataSet], *, k: int = K, self_neighbour: bool = False
+) -> Score:
+    """Accuracy of the vote, for `suite_rows`; its interval is drawn there."""
+    right = correct(table, splits, ks=[k], self_neighbour=self_neighbour)[0]
+    judged = splits.get("test", splits.get("all"))
+    fitted = splits.get("train", judged)
+    assert judged is not None and fitted is not None
+    floor = majority_share(features(table, fitted)[1], features(table, judged)[1])
+    value = float(right.mean())
+    return Score(SELF if self_neighbour else "accuracy", value, np.nan, np.nan, len(right), right, floor)
+
+
+def contenders(
+    systems: Sequence[Encoded],
+    mapped_on: Sequence[str],
+    names: Sequence[str],
+    splits: Tasks,
+    *,
+    neighbors: Sequence[int],
+    dims: Sequence[int],
+) -> tuple[list[Contender], pd.DataFrame]:
+    """Every line of the table, and the neighbours and dims that each mapped line took on each set."""
+    lines: list[Contender] = []
+    chosen: list[dict[str, object]] = []
+    for system in systems:
+        table = system.table
+        lines.append(system.line)
+        if system.loaded.system.name not in mapped_on:
+            continue
+        own: dict[str, dict[str, TextTable]] = {setting: {} for setting in SETTINGS}
+        on_dev = grid(table, {s: splits[DEV][s] for s in ("train", "dev")}, neighbors, dims, judged="dev")
+        for name in names:
+            judged = sentences(*splits[name].values())
+            mapped = map_texts(table, judged, judged, neighbors, max(dims))
+            picks = {
+                SETTINGS[0]: best(within(on_dev, len(judged))),
+                SETTINGS[1]: best(_scores(mapped, splits[name], dims)),
+            }
+            for setting, pick in picks.items():
+                k = max((k for k in mapped if k <= pick.n_neighbors), default=min(mapped))
+                dim = min(pick.dim, mapped[k].table.X.shape[1])
+                own[setting][name] = mapped[k].at(dim)
+                chosen.append(
+                    {"method": lp(system.method), "setting": setting, "dataset": name, "neighbours": k, "dims": dim,
+                     "fitted on": mapped[k].fitted}
+                )  # fmt: skip
+        lines += [system.mapped(setting, by_task) for setting, by_task in own.items()]
+    return lines, pd.DataFrame(chosen)
+
+
+def grid(
+    table: TextTable,
+    splits: Mapping[str, DataSet],
+    neighbors: Sequence[int],
+    dims: Sequence[int],
+    *,
+    judged: str = "test",
+) -> pd.DataFrame:
+    """Accuracy of every number of neighbours and dim, the mapping fitted on all sentences of the given splits."""
+    found = {("test" if name == judged else name): part for name, part in splits.items()}
+    texts = sentences(*found.values())
+    return _scores(map_texts(table, texts, texts, neighbors, max(dims)), found, dims)
+
+
+def inductive_lines(
+    systems: Sequence[Encoded], names: Sequence[str], splits: Tasks, *, neighbors: Sequence[int], dims: Sequence[int]
+) -> list[Contender]:
+    """A system, and its mapping fitted with and without the test sentences, on sets that have a training split."""
+    lines: list[Contender] = []
+    for system in systems:
+        table = system.table
+        lines.append(system.line)
+        on_dev = grid(table, {s: splits[DEV][s] for s in ("train", "dev")}, neighbors, dims, judged="dev")
+        for setting in (TRANSDUCTIVE, INDUCTIVE):
+            by_task = {}
+            for name in names:
+                train, everything = splits[name]["train"], sentences(*splits[name].values())
+                fit = everything if setting == TRANSDUCTIVE else sentences(train)
+                choice = best(within(on_dev, len(fit)))
+                mapped = map_texts(table, fit, everything, [choice.n_neighbors], choice.dim)
+                by_task[name] = mapped[choice.n_neighbors].table
+            lines.append(system.mapped(f"{setting}, {CHOSEN}", by_task))
+    return lines
+
+
+def rivals(lines: Sequence[Contender]) -> Iterator[tuple[int, int]]:
+    """Which lines are compared: every mapped line with its own system."""
+    for a, line in enumerate(lines):
+        for b, other in enumerate(lines):
+            if line.method == lp(other.method):
+                yield a, b
+
+
+def knn_rows(lines: Sequence[Contender], tasks: Tasks, store: Store, *, whole: bool, **shared: Any) -> pd.DataFrame:
+    """Accuracy of every line on every task, without and with a vote for oneself, with the leads of mapped lines."""
+    frames = [
+        suite_rows(
+            lines, tasks, store, rivals=rivals, average=whole,
+            classify=partial(classify, self_neighbour=self_neighbour), **shared,
+        )
+        for self_neighbour in (False, True)
+    ]  # fmt: skip
+    return pd.concat([frames[0], frames[1][frames[1]["method"] != MAJORITY]], ignore_index=True)
+
+
+def probeable(tasks: Tasks) -> list[str]:
+    """Sets on which a linear classifier can be cross-validated: every class has a training row for each fold."""
+    found = []
+    for name, splits in tasks.items():
+        part = splits.get("train", splits.get("all"))
+        if (
+            isinstance(part, LabelledTexts | LabelledPairs)
+            and np.unique(part.labels, return_counts=True)[1].min() >= FOLDS
+        ):
+            found.append(name)
+    return found
+
+
+def votes(lines: Sequence[Contender], tasks: Tasks) -> pd.DataFrame:
+    """What a vote for oneself does: accuracy of one and of three neighbours, with oneself, and 1 − (1 − q)².
+
+    q is the share of agreement with the nearest and the second-nearest other row. Of three votes one is the query's
+    own, so of two classes it is wrong only if both others are: 1 − (1 − q)² if the two agree independently.
+    """
+    found = []
+    for line in lines:
+        for name, splits in tasks.items():
+            table = line.on(name)
+            everything = {"all": splits["all"]} if "all" in splits else splits
+            plain = correct(table, everything, ks=[1, K]).mean(1)
+            own = correct(table, everything, self_neighbour=True)[0].mean()
+            judged = splits.get("test", splits.get("all"))
+            assert judged is not None
+            q, classes = plain[0], len(set(features(table, judged)[1]))
+            found.append(
+                {"method": line.method, "setting": line.setting, "dataset": name, "classes": classes, "1-NN": q,
+                 "3-NN": plain[1], "predicted": 1 - (1 - q) ** 2, "3-NN with oneself": own}
+            )  # fmt: skip
+    return pd.DataFrame(found)
+
+
+def _scores(mapped: Mapping[int, Mapped], splits: Mapping[str, DataSet], dims: Sequence[int]) -> pd.DataFrame:
+    def score(table: TextTable, sizes: Sequence[int]) -> Array:
+        return np.array([correct(prefix(table, d), splits)[0].mean() for d in sizes])
+
+    return grid_scores(mapped, dims, score)

@@ -1,0 +1,97 @@
+"""Embeddings of one encoder under one reducer at many sizes: one fit where sizes are prefixes, slow ones stored."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from repro.config import digest
+from repro.reducers import make_reducer
+from repro.runs.suite import within_reach
+from repro.store import Store, disk_full_explained
+from repro.types import Array, InputError
+
+METHODS = {
+    "pca": "PCA", "svd": "SVD", "kpca": "KPCA", "grp": "GRP", "autoencoder": "Autoencoder", "truncate": "Truncate",
+}  # fmt: skip
+"""reducers to what the paper's Table 1 calls them; Truncate, the first columns, is ours"""
+SLOW = {
+    "kpca": ("kernel", "kernel_matrix", "lanczos", "linear", "neighbors", "spectral", "reducer"),
+    "autoencoder": ("autoencoder", "reducer"),
+}
+"""reducers whose output is kept in the store, and the modules of `repro.reducers` that decide it"""
+
+
+def reduced(
+    name: str, fit: Array, X: Array, dims: Sequence[int], store: Store, *, seed: int = 0, **params: Any
+) -> Iterator[tuple[int, Array]]:
+    """X (n, D) reduced to every dim within reach, as pairs of dim and Y (n, dim) float32.
+
+    Fitted once at the largest dim, of which the others are prefixes; the autoencoder is fitted at each.
+
+    Args:
+        name: of a reducer.
+        fit: rows that it is fitted on (m, D).
+        X: rows to reduce.
+        dims: sizes; those beyond min(m − 1, D), or the reducer's own reach, are left out.
+        store: where the output of slow reducers is kept.
+        seed: of reducers that draw at random.
+        params: of the reducer.
+    """
+    sizes = sorted(d for d in dims if d <= min(len(fit) - 1, fit.shape[1]))
+    if not sizes:
+        return
+    if name == "autoencoder":
+        for d in sizes:
+            yield d, _output(name, fit, X, d, store, seed, params)
+        return
+    found = within_reach(name, sizes, lambda d: _output(name, fit, X, d, store, seed, params))
+    if found is None:
+        return
+    Y, sizes = found
+    reducer = make_reducer(name, sizes[-1], seed=seed, **params)
+    for d in sizes:
+        yield d, reducer.prefix(Y, d)
+
+
+def _output(name: str, fit: Array, X: Array, dim: int, store: Store, seed: int, params: Mapping[str, Any]) -> Array:
+    """X under the reducer fitted at one dim, from the store if the very same was done before."""
+
+    def work() -> Array:
+        return make_reducer(name, dim, seed=seed, **params).fit(fit).transform(X)
+
+    if name not in SLOW:
+        return work()
+    settings = {"reducer": name, "dim": dim, "seed": seed, "params": dict(params)}
+    code = tuple(f"repro.reducers.{module}" for module in SLOW[name])
+    key = digest({**settings, "fit": content(fit), "X": content(X)}, code=code)
+
+    def make(target: Path, _: Path) -> None:
+        Y = work()
+        with disk_full_explained(target):
+            np.save(target / "Y.npy", Y, allow_pickle=False)
+
+    made = store.get_or_make("reduced", key, make, config=settings)
+    return np.asarray(np.load(made.folder / "Y.npy", allow_pickle=False))
+
+
+def content(X: Array) -> str:
+    """Digest of the numbers of X."""
+    return hashlib.sha256(np.ascontiguousarray(X).tobytes()).hexdigest()[:16]
+
+
+def dims_of(hidden_dim: int, dims: Sequence[float]) -> list[int]:
+    """Sizes below the full one, ascending; numbers below 1 are shares of it.
+
+    Raises:
+        InputError: if none is left.
+    """
+    wanted = [round(d * hidden_dim) if d < 1 else int(d) for d in dims]
+    found = sorted({d for d in wanted if 1 <= d < hidden_dim})
+    if not found:
+        raise InputError(
+            f"dims are {list(dims)}: expected sizes from 1 to {hidden_dim - 1}, or shares below 1 of {hidden_dim}"
+        )
+    return found

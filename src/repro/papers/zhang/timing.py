@@ -1,0 +1,106 @@
+"""Seconds to fit and to transform, ours and scikit-learn's in turns (Zhang et al., 2024, Table 1; PROTOCOLS §4.8)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.decomposition import PCA, KernelPCA, TruncatedSVD
+from sklearn.random_projection import GaussianRandomProjection
+from threadpoolctl import threadpool_limits
+
+from repro.methods import ZHANG_METHODS
+from repro.papers.zhang.reduce import METHODS
+from repro.reducers import make_reducer
+from repro.rows import make_rows
+from repro.types import Array, check_dim
+
+OURS, PEER = "this package", "scikit-learn"
+SLOW_SECONDS = 0.5
+"""a method whose fit takes longer has fewer rounds"""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Seconds of every round, fit and transform."""
+
+    fit: list[float]
+    transform: list[float]
+
+
+def measure(
+    makers: Mapping[Any, Callable[[], Any]], fit: Array, X: Array, *, repeats: int, slow_repeats: int
+) -> dict[Any, Timed]:
+    """Fit on `fit` and transform X by freshly made reducers, in turns, on one thread; a round to warm up is dropped.
+
+    Args:
+        makers: reducers by name, each made anew in every round.
+        fit: rows to fit (m, D).
+        X: rows to transform (n, D).
+        repeats: rounds that count.
+        slow_repeats: rounds that count of those whose warm-up fit took longer than half a second.
+    """
+    check_dim(repeats, what="repeats")
+    check_dim(slow_repeats, what="slow_repeats")
+    with threadpool_limits(1):
+        warm = {name: _round(make, fit, X) for name, make in makers.items()}
+        rounds = {name: slow_repeats if seconds[0] > SLOW_SECONDS else repeats for name, seconds in warm.items()}
+        taken: dict[Any, list[tuple[float, float]]] = {name: [] for name in makers}
+        for i in range(max(rounds.values())):
+            for name, make in makers.items():
+                if i < rounds[name]:
+                    taken[name].append(_round(make, fit, X))
+    return {name: Timed([a for a, _ in t], [b for _, b in t]) for name, t in taken.items()}
+
+
+def _round(make: Callable[[], Any], fit: Array, X: Array) -> tuple[float, float]:
+    reducer = make()
+    started = perf_counter()
+    reducer.fit(fit)
+    fitted = perf_counter()
+    reducer.transform(X)
+    return fitted - started, perf_counter() - fitted
+
+
+def timing_rows(
+    fit: Array, X: Array, *, dim: int, repeats: int = 5, slow_repeats: int = 5, kernel: str = "rbf", **shared: Any
+) -> pd.DataFrame:
+    """Table 1: `fit_seconds` and `transform_seconds` of every method, median over rounds with the fastest and slowest.
+
+    Setting `this package` or `scikit-learn`; of an autoencoder scikit-learn has none. Its solvers are its defaults.
+
+    Args:
+        fit: rows to fit (m, D).
+        X: rows to transform (n, D).
+        dim: size they are reduced to.
+        repeats: rounds that count.
+        slow_repeats: the same, of methods whose fit takes longer than half a second.
+        kernel: of kernel PCA.
+        shared: columns common to all rows.
+    """
+    check_dim(dim, limit=fit.shape[1] - 1)
+    options: dict[str, dict[str, Any]] = {"kpca": {"kernel": kernel}}
+    makers: dict[tuple[str, str], Callable[[], Any]] = {
+        (label, OURS): partial(make_reducer, name, dim, **options.get(name, {}))
+        for name, label in METHODS.items() if label in ZHANG_METHODS
+    }  # fmt: skip
+    makers |= {
+        ("PCA", PEER): lambda: PCA(dim, random_state=0),
+        ("SVD", PEER): lambda: TruncatedSVD(dim, random_state=0),
+        ("KPCA", PEER): lambda: KernelPCA(dim, kernel=kernel, random_state=0),
+        ("GRP", PEER): lambda: GaussianRandomProjection(dim, random_state=0),
+    }
+    timed = measure(makers, fit, X, repeats=repeats, slow_repeats=slow_repeats)
+    return make_rows([row for (label, who), t in timed.items() for row in seconds_of(label, who, dim, t)], **shared)
+
+
+def seconds_of(method: str, setting: str, dim: int, timed: Timed) -> list[dict[str, Any]]:
+    """The two rows of one method."""
+    return [
+        {"method": method, "setting": setting, "dim": dim, "metric": f"{what}_seconds", "value": float(np.median(t)),
+         "ci_low": min(t), "ci_high": max(t), "seconds": float(sum(t))}
+        for what, t in (("fit", timed.fit), ("transform", timed.transform))
+    ]  # fmt: skip

@@ -1,0 +1,203 @@
+"""Paper, recorded and live: three kinds of number side by side, never mixed; and the scorecard of all claims."""
+
+import logging
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from pathlib import Path
+
+import pandas as pd
+
+from repro import paths
+from repro.report.verdict import OUTCOMES, Measurement, worst
+from repro.types import InputError
+from repro.writing import replacing
+
+log = logging.getLogger(__name__)
+KINDS = ("paper", "recorded", "live")
+DATASETS = {
+    "STS-B": "stsb", "SICK-R": "sickr", "STS12": "sts12", "STS13": "sts13", "STS14": "sts14", "STS15": "sts15",
+    "STS16": "sts16", "TREC": "trec", "CR": "cr", "MR": "mr", "SUBJ": "subj", "MPQA": "mpqa", "SST": "sst2",
+    "MRPC": "mrpc", "SICK-E": "sicke", "20 Newsgroups": "20news",
+}  # fmt: skip
+"""a table's column heading to the dataset's name here"""
+SPELLINGS = {"STS-b": "STS-B"}
+"""headings that a document spells otherwise"""
+CELL = ("method", "dataset", "metric", "dim", "readout")
+"""what names one number of a table"""
+
+
+@lru_cache
+def paper_values(paper: str, table: str) -> pd.DataFrame:
+    """The printed numbers of one table, as rows: values are fractions where the paper prints per cent.
+
+    Raises:
+        InputError: for a table that is not transcribed; the message lists those that are.
+    """
+    path = paths.PAPER_VALUES / f"{paper}_{table}.csv"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in paths.PAPER_VALUES.glob("*.csv")))
+        raise InputError(f"no printed values for {paper}_{table}: choose one of {known}")
+    frame = pd.read_csv(path, dtype={"note": "string"})
+    percent = frame["unit"] == "percent"
+    frame["value"] = frame["value"].where(~percent, frame["value"] / 100)
+    column = frame["column"].replace(SPELLINGS)
+    frame["dataset"] = column.map(DATASETS).fillna(column)
+    frame["dim"] = pd.to_numeric(frame["dim"], errors="coerce").astype("Int64")
+    return frame.rename(columns={"row": "method"})
+
+
+@lru_cache
+def claims() -> pd.DataFrame:
+    """All checkable statements of the five documents."""
+    return pd.read_csv(paths.CLAIMS)
+
+
+def of_kind(kind: str, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with their kind written on them: paper, recorded or live."""
+    if kind not in KINDS:
+        raise InputError(f"unknown kind of number {kind!r}: choose one of {', '.join(KINDS)}")
+    return rows.assign(kind=kind)
+
+
+def join_kinds(paper: pd.DataFrame, recorded: pd.DataFrame, live: pd.DataFrame) -> pd.DataFrame:
+    """One tidy frame of all three kinds, for figures; each row says which it is."""
+    parts = [of_kind(kind, rows) for kind, rows in zip(KINDS, (paper, recorded, live), strict=True) if len(rows)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def side_by_side(
+    paper: pd.DataFrame, recorded: pd.DataFrame, live: pd.DataFrame, *, keys: Sequence[str] = ("method", "dim")
+) -> pd.DataFrame:
+    """One line per cell with columns paper | recorded | recorded_sd | seeds | live | live_low | live_high | gap.
+
+    Scores are ×100. `gap` is live − paper where both exist. Recorded seeds are averaged; a number that is the same in
+    all of them has none: nothing was drawn.
+
+    Raises:
+        InputError: if live rows name one cell twice.
+    """
+    keys = list(keys)
+    if live.duplicated(keys).any():
+        twice = live.loc[live.duplicated(keys), keys].iloc[0].to_dict()
+        raise InputError(f"live rows name the cell {twice} twice: select one metric, readout and seed first")
+    printed = (100 * paper.set_index(keys)["value"]).rename("paper")
+    grouped = recorded.groupby(keys, dropna=False)["value"]
+    drawn = (grouped.size() == 1) | (grouped.nunique() > 1)
+    measured = live.set_index(keys)
+    table = pd.concat(
+        [
+            printed,
+            (100 * grouped.mean()).rename("recorded"),
+            (100 * grouped.std().where(drawn)).rename("recorded_sd"),
+            grouped.size().where(drawn).rename("seeds"),
+            (100 * measured["value"]).rename("live"),
+            (100 * measured["ci_low"]).rename("live_low"),
+            (100 * measured["ci_high"]).rename("live_high"),
+        ],
+        axis=1,
+    )
+    table["gap"] = table["live"] - table["paper"]
+    return table.reset_index()
+
+
+def verdict_frame(kind: str, measurements: Iterable[Measurement]) -> pd.DataFrame:
+    """Measurements of one kind of number with their verdicts, one line each.
+
+    Raises:
+        InputError: for a claim that `claims.csv` does not list.
+    """
+    known = set(claims()["claim_id"])
+    lines = []
+    for m in measurements:
+        if m.claim_id not in known:
+            raise InputError(f"unknown claim {m.claim_id!r}: claims.csv lists {len(known)}, such as {min(known)}")
+        line = {k: v for k, v in asdict(m).items() if k != "contrast"}
+        lines.append({**line, "kind": kind, "verdict": m.verdict})
+    columns = ["claim_id", "what", "kind", "paper", "value", "low", "high", "verdict", "test", "scope", "seeds"]
+    return pd.DataFrame(lines, columns=[*columns, "null", "direction", "margin"])
+
+
+def verdicts_folder() -> Path:
+    """Where the pages of the book leave their verdicts for the scorecard: beside the build they belong to."""
+    return paths.project_root() / "_build" / "verdicts"
+
+
+def write_verdicts(page: str, *frames: pd.DataFrame, folder: Path | None = None) -> Path | None:
+    """Leave a page's verdicts behind for the scorecard, whole or not at all; returns where, or None.
+
+    Without a folder, only while the book is being built (`REPRO_BOOK` is set): a run with other dims or
+    backbones must not speak for the book.
+    """
+    if folder is None and not os.environ.get("REPRO_BOOK"):
+        return None
+    path = paths.inside(folder or verdicts_folder(), f"{page}.parquet")
+    joined = pd.concat([frame for frame in frames if len(frame)] or list(frames[:1]), ignore_index=True)
+    with replacing(path) as partial:
+        joined.to_parquet(partial, index=False)
+    return path
+
+
+def read_verdicts(folder: Path | None = None) -> pd.DataFrame:
+    """The verdicts of all pages built so far; empty where none are.
+
+    A damaged file is left out with a warning: the next build executes its page again.
+    """
+    frames = [verdict_frame("live", []).assign(page="")]
+    for path in sorted((folder or verdicts_folder()).glob("*.parquet")):
+        try:
+            found = pd.read_parquet(path).assign(page=path.stem)
+            if not set(found["verdict"]) <= set(OUTCOMES) or not set(found["kind"]) <= set(KINDS):
+                raise ValueError("its columns hold other words than verdicts and kinds")
+            frames.append(found[frames[0].columns])
+        except Exception as error:  # damage shows in whatever the reader stumbles over
+            log.warning("%s holds no verdicts that can be read (%s): left out, `repro book` makes it anew", path, error)
+    whole = [frame for frame in frames if len(frame)]
+    return pd.concat(whole, ignore_index=True) if whole else frames[0]
+
+
+def scorecard(folder: Path | None = None, *, given: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Every claim with its recorded and its live verdict; a claim of several parts has that of its worst part.
+
+    Args:
+        folder: where pages left their verdicts; by default the build's.
+        given: verdicts to use in place of theirs.
+    """
+    given = read_verdicts(folder) if given is None else given
+    card = claims()[["claim_id", "paper", "place", "statement"]].copy()
+    for kind in ("recorded", "live"):
+        own = given[given["kind"] == kind]
+        by_claim = own.groupby("claim_id")["verdict"].agg(lambda v: worst(list(v)))
+        card[kind] = [by_claim.get(claim, "not attempted") for claim in card["claim_id"]]
+    pages = given.groupby("claim_id")["page"].first()
+    card["page"] = [pages.get(claim, "") for claim in card["claim_id"]]
+    return card
+
+
+def counts(card: pd.DataFrame) -> pd.DataFrame:
+    """How many claims of each document have which verdict, recorded and live."""
+    long = card.rename(columns={"paper": "document"})
+    long = long.melt(["claim_id", "document"], ["recorded", "live"], "numbers", "verdict")
+    table = long.groupby(["document", "numbers", "verdict"]).size().unstack(fill_value=0)
+    return table.reindex(columns=list(OUTCOMES), fill_value=0).reset_index()
+
+
+def source_of(rows: pd.DataFrame) -> Mapping[str, str]:
+    """What a badge says of some rows: data source, backbone, seeds, hardware, commit."""
+    if rows.empty:
+        raise InputError("no rows to describe")
+
+    def listed(column: str) -> str:
+        return ", ".join(str(v) for v in rows[column].dropna().unique()) or "unknown"
+
+    return {
+        "data_source": listed("data_source"),
+        "backbone": listed("backbone"),
+        "sentences": listed("n_train"),
+        "seeds": listed("seed"),
+        "profile": listed("profile"),
+        "hardware": listed("hardware"),
+        "commit": listed("commit"),
+        "data": os.environ.get("REPRO_DATA", "") and "REPRO_DATA",
+    }

@@ -1,0 +1,167 @@
+"""Tables and badges: every number column says its kind; readable in light and dark, wide and narrow."""
+
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import pandas as pd
+
+from repro.report.compare import KINDS, source_of
+from repro.report.networks import networks_line
+from repro.report.shown import Shown, nothing
+from repro.report.verdict import MEANING, OUTCOMES
+from repro.types import one_of
+
+MISSING = "–"
+NUMBER = re.compile(r"–|[-−]?[\d.,]+( ± [\d.]+)?( \[[^]]*\]| \(\d+ seeds?\))?")
+"""what reads as a number: with its spread, interval or seeds, but not as the start of a sentence"""
+PROSE = 40
+"""characters from which a cell is read as a sentence and given room"""
+
+
+def to_myst(frame: pd.DataFrame, *, digits: int = 2) -> str:
+    """A Markdown table; a missing value is an en dash, numbers align right."""
+    numeric = [pd.api.types.is_numeric_dtype(frame[column]) for column in frame]
+    lines = [_line(str(c) for c in frame), _line("---:" if n else ":---" for n in numeric)]
+    for row in frame.itertuples(index=False):
+        lines.append(_line(_text(value, digits).replace("|", "\\|").replace("\n", " ") for value in row))
+    return "\n".join(lines)
+
+
+def show(frame: pd.DataFrame, *, digits: int = 2, caption: str = "", labels: Mapping[str, str] | None = None) -> Shown:
+    """A frame as a table in its own scrolling box; columns named `paper`, `recorded` or `live` carry a pill.
+
+    Args:
+        frame: what to show.
+        digits: decimals of numbers that are not whole.
+        caption: a line above the table.
+        labels: other headings for some columns.
+    """
+    if frame.empty:
+        return nothing(caption)
+    titles = [str((labels or {}).get(column, column)) for column in frame]
+    head = "".join(f"<th>{_pill(c, t)}</th>" for c, t in zip(frame, titles, strict=True))
+    body = "".join(
+        f"<tr>{''.join(_cell(column, value, digits) for column, value in zip(frame, row, strict=True))}</tr>"
+        for row in frame.itertuples(index=False)
+    )
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    html = f'<div class="table-box"><table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    plain = to_myst(frame.set_axis(titles, axis=1), digits=digits)
+    return Shown(html, f"{caption}\n\n{plain}" if caption else plain)
+
+
+def comparison(table: pd.DataFrame, *, caption: str = "") -> Shown:
+    """What `side_by_side` gives, for the reader: recorded with its spread and seeds, live with its interval."""
+    shown = table.drop(columns=["recorded_sd", "seeds", "live_low", "live_high"], errors="ignore").copy()
+    if "recorded_sd" in table:
+        shown["recorded"] = [
+            MISSING
+            if pd.isna(v)
+            else f"{v:.2f}" + (f" ± {sd:.2f} ({int(n)} seeds)" if n > 1 else " (1 seed)" if n == 1 else "")
+            for v, sd, n in zip(table["recorded"], table["recorded_sd"], table["seeds"], strict=True)
+        ]
+    shown["live"] = [
+        MISSING if pd.isna(v) else f"{v:.2f}" + ("" if pd.isna(low) else f" [{low:.2f}, {high:.2f}]")
+        for v, low, high in zip(table["live"], table["live_low"], table["live_high"], strict=True)
+    ]
+    return show(shown, caption=caption, labels={"gap": "live − paper"})
+
+
+def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
+    """Where the live (or recorded) numbers of a page come from: data source first, in a colour of its own.
+
+    A second line says which networks stand where the paper had which, and what they are worth at full size.
+
+    Raises:
+        InputError: for an unknown kind of number.
+    """
+    one_of(kind, KINDS, "kind of number")
+    if rows.empty:
+        none = "no long run of this experiment is recorded yet"
+        none = none if kind == "recorded" else "none can be computed under these parameters"
+        return Shown(f'<div class="badge-line">{_pill(kind, kind)} {none}</div>', f"{kind} numbers: {none}")
+    said = source_of(rows)
+    source = said["data_source"]
+    meaning = {
+        "microworld": "generated sentences with known meaning, in place of the benchmarks",
+        "local": "the real benchmarks, from files",
+        "hub": "the real benchmarks, downloaded",
+    }.get(source, source)
+    rest = [
+        ("backbone", said["backbone"]), ("training sentences", said["sentences"]), ("seed", said["seeds"]),
+        ("profile", said["profile"]), ("hardware", said["hardware"]), ("commit", said["commit"]),
+    ]  # fmt: skip
+    listed = " · ".join(f"<span>{escape(name)}: <b>{escape(value)}</b></span>" for name, value in rest)
+    html = (
+        f'<div class="badge-line">{_pill(kind, kind)} '
+        f'<span class="source-badge source-{escape(source)}">data: {escape(source)}</span> '
+        f"<span>{escape(meaning)}</span> · {listed}</div>"
+    )
+    plain = "; ".join(f"{name} {value}" for name, value in rest)
+    networks = networks_line(rows)
+    html += f'<div class="badge-line">{escape(networks)}</div>' if networks else ""
+    return Shown(html, f"{kind} numbers, **data: {source}** ({meaning}); {plain}{networks and '. ' + networks}")
+
+
+def verdict_table(verdicts: pd.DataFrame, statements: Mapping[str, str] | None = None) -> Shown:
+    """Claims with what was measured, its interval and the computed verdict; the rules' meaning below."""
+    if verdicts.empty:
+        return nothing("no claim can be judged from these rows")
+    shown = pd.DataFrame(
+        {
+            "claim": verdicts["claim_id"],
+            "verdict": verdicts["verdict"],
+            "measured": verdicts["what"],
+            "numbers": verdicts["kind"],
+            "printed": [MISSING if v is None or pd.isna(v) else f"{v:.2f}" for v in verdicts["paper"]],
+            "value": [
+                MISSING if pd.isna(v) else f"{v:.2f}" + ("" if low == high else f" [{low:.2f}, {high:.2f}]")
+                for v, low, high in zip(verdicts["value"], verdicts["low"], verdicts["high"], strict=True)
+            ],
+        }
+    )
+    if statements:
+        again = verdicts["claim_id"].duplicated()  # a claim judged at many dims is written out once
+        said = [
+            "" if told else statements.get(claim, "") for claim, told in zip(verdicts["claim_id"], again, strict=True)
+        ]
+        shown.insert(2, "statement", said)
+    table = show(shown)
+    present = [outcome for outcome in OUTCOMES if outcome in set(verdicts["verdict"])]
+    legend = "".join(f"<li>{_verdict_pill(o)} {escape(MEANING[o])}</li>" for o in present)
+    plain = "\n".join(f"- {o}: {MEANING[o]}" for o in present)
+    return Shown(f'{table.html}<ul class="verdict-legend">{legend}</ul>', f"{table.markdown}\n\n{plain}")
+
+
+def _cell(column: Any, value: Any, digits: int) -> str:
+    if isinstance(value, str) and value in OUTCOMES:
+        return f"<td>{_verdict_pill(value)}</td>"
+    if column == "numbers" and value in KINDS:
+        return f"<td>{_pill(value, value)}</td>"
+    text = escape(_text(value, digits))
+    number = isinstance(value, int | float) or NUMBER.fullmatch(text) is not None
+    if number:
+        return f'<td class="number">{text}</td>'
+    return f'<td class="prose">{text}</td>' if len(text) > PROSE else f"<td>{text}</td>"
+
+
+def _pill(column: Any, title: str) -> str:
+    return f'<span class="kind-{column}">{escape(title)}</span>' if column in KINDS else escape(title)
+
+
+def _verdict_pill(outcome: str) -> str:
+    return f'<span class="verdict-{outcome.replace(" ", "-")}">{escape(outcome)}</span>'
+
+
+def _text(value: Any, digits: int) -> str:
+    if value is None or value is pd.NA or (isinstance(value, float) and pd.isna(value)):
+        return MISSING
+    if isinstance(value, float) or (hasattr(value, "dtype") and value.dtype.kind == "f"):
+        return f"{value:.{digits}f}"
+    return str(value)
+
+
+def _line(cells: Sequence[str] | Any) -> str:
+    return "| " + " | ".join(cells) + " |"

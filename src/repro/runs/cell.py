@@ -1,0 +1,204 @@
+"""One cell: one configuration and one seed, trained once and kept in the store."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from repro import data
+from repro.config import SCALING, TrainConfig, digest, only_what_is_read
+from repro.evaluation import sts_spearman
+from repro.models import Pooler, SentenceEncoder
+from repro.models.pretrained import default_device
+from repro.models.pretrained import identity as backbone_identity
+from repro.runs.texts import fingerprint, training_examples, training_pairs, training_sentences
+from repro.seeding import cpu_count
+from repro.store import Store
+from repro.training.contrastive import train_contrastive
+from repro.training.end_to_end import DevScore, Trained
+from repro.training.loop import History
+from repro.training.nli import train_nli
+from repro.training.scaling import train_scaling
+from repro.types import InputError
+
+PRODUCERS = (
+    "repro.training.loop",
+    "repro.training.end_to_end",
+    "repro.losses.distributed",
+    "repro.data.batching",
+    "repro.seeding",
+    "repro.models.backbone",
+    "repro.models.decoder",
+    "repro.models.pretrained",
+    "repro.models.encoder",
+    "repro.models.pooler",
+    "repro.models.pooling",
+)
+"""modules whose code decides the bytes of a trained encoder, whatever the objective"""
+ANGLE = ("repro.training.scaling", "repro.data.entailment", "repro.losses.angle")
+OBJECTIVES = {
+    "simcse": ("repro.training.contrastive", "repro.losses.contrastive"),
+    "nli": ("repro.training.nli", "repro.losses.nli"),
+    "angle": ANGLE,
+    "matryoshka": (*ANGLE, "repro.losses.matryoshka"),
+    "ese": (
+        *ANGLE, "repro.losses.espresso", "repro.losses.compress", "repro.losses.dependencies", "repro.losses.subspace",
+        "repro.losses.parallel",
+    ),
+}  # fmt: skip
+"""and those of one objective"""
+
+
+@dataclass(frozen=True)
+class TrainedCell:
+    """A trained encoder in the store."""
+
+    config: TrainConfig
+    key: str
+    folder: Path
+    hit: bool
+    """found, not trained, by this call"""
+    seconds: float
+    """what training took when it was done"""
+
+    @cached_property
+    def encoder(self) -> SentenceEncoder:
+        """The encoder with the pooler it was trained with, if its objective has one."""
+        return SentenceEncoder.load(str(self.folder))
+
+    @cached_property
+    def pooler(self) -> Pooler:
+        """The pooler alone; cheap, for grids.
+
+        Raises:
+            InputError: for an objective that trains none.
+        """
+        note = json.loads((self.folder / "encoder.json").read_text(encoding="utf-8"))
+        if note["pooler"] is None:
+            raise InputError(f"the {self.config.objective} objective trains no pooler: read prefixes of the states")
+        weights = load_file(self.folder / "pooler.safetensors")
+        pooler = Pooler(weights["linear.weight"].shape[1], **note["pooler"])
+        pooler.load_state_dict(weights)
+        return pooler.to(default_device()).eval()
+
+    @cached_property
+    def head(self) -> nn.Linear:
+        """The classifier that the `nli` objective trained along."""
+        weights = load_file(self.folder / "head.safetensors")
+        outputs, inputs = weights["weight"].shape
+        head = nn.Linear(inputs, outputs)
+        head.load_state_dict(weights)
+        return head.to(default_device())
+
+    @cached_property
+    def _note(self) -> dict[str, Any]:
+        return dict(json.loads((self.folder / "history.json").read_text(encoding="utf-8")))
+
+    @property
+    def history(self) -> History:
+        """Losses and dev checks of the training."""
+        return History(**self._note["history"])
+
+    @property
+    def dev_before(self) -> float:
+        """Dev Spearman of the untrained encoder readout."""
+        return float(self._note["dev_before"])
+
+    @property
+    def log_weights(self) -> list[float] | None:
+        """Learned weights of ESE's shallow layers, as s in e^(−s), first layer first; None where they are fixed."""
+        return self._note.get("log_weights")
+
+
+def cell_key(config: TrainConfig) -> str:
+    """Digest of everything that decides the trained bytes: settings, code, backbone weights, data."""
+    adapters = () if config.lora is None else ("repro.models.lora",)
+    return digest(
+        {
+            "config": asdict(only_what_is_read(config)),
+            "backbone": backbone_identity(config.backbone),
+            "corpus": fingerprint(config.corpus, config.source),
+            "validation": fingerprint(config.validation, config.source),
+        },
+        code=(*PRODUCERS, *OBJECTIVES[config.objective], *adapters),
+    )
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """So many torch threads inside the block, as many as before after it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def train_cell(config: TrainConfig, store: Store, *, progress: bool = True) -> TrainedCell:
+    """Train the configuration, or find it in the store; a killed run resumes.
+
+    On the CPU it runs on `config.threads` threads, whatever else runs, so that its bytes do not depend on company.
+    """
+
+    @threads(config.threads)
+    def make(target: Path, work: Path) -> None:
+        options: dict[str, Any] = {
+            "state_path": work / "state.safetensors", "save_every": config.save_every, "progress": progress,
+        }  # fmt: skip
+        dev = dev_scorer(config.validation, config.source)
+        if config.objective == "nli":
+            trained = train_nli(config, training_pairs(config), dev, **options)
+        elif config.objective in SCALING:
+            trained = train_scaling(config, training_examples(config), dev, **options)
+        else:
+            trained = train_contrastive(config, training_sentences(config, store), dev, **options)
+        write_trained(trained, config, target)
+
+    key = cell_key(config)
+    made = store.get_or_make("encoders", key, make, config=asdict(config))
+    return TrainedCell(config, key, made.folder, made.hit, made.seconds)
+
+
+def write_trained(trained: Trained, config: TrainConfig, folder: Path) -> None:
+    """What a training left, as `TrainedCell` reads it: the encoder, its head if it has one, and its history."""
+    trained.encoder.save(folder)
+    if trained.head is not None:
+        save_file(dict(trained.head.state_dict()), folder / "head.safetensors")
+    weights = None if trained.log_weights is None else trained.log_weights.tolist()
+    note = {
+        "history": asdict(trained.history), "dev_before": trained.dev_before, "log_weights": weights,
+        "config": asdict(config),
+    }  # fmt: skip
+    (folder / "history.json").write_text(json.dumps(note), encoding="utf-8")
+
+
+def dev_scorer(name: str, source: str) -> DevScore:
+    """A function that scores an encoder's readout on the dev split of scored pairs."""
+    dev = data.load(name, split="dev", source=source)
+    if not isinstance(dev, data.ScoredPairs):
+        raise InputError(f"{name!r} is not a set of scored pairs: it cannot choose checkpoints")
+    return scorer_on(dev)
+
+
+def scorer_on(dev: data.ScoredPairs) -> DevScore:
+    """The same for pairs at hand."""
+    texts = data.texts_of(dev)
+
+    def score(encoder: SentenceEncoder, readout: str) -> float:
+        X = encoder.encode(texts, readout=readout)
+        return float(sts_spearman(X[: len(dev)], X[len(dev) :], dev.scores))
+
+    return score
+
+
+def default_workers() -> int:
+    """Cells trained side by side: one per core on the CPU, one at a time on an accelerator."""
+    return 1 if torch.cuda.is_available() else cpu_count()

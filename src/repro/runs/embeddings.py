@@ -1,0 +1,182 @@
+"""Encode once: the states of a set of texts under one encoder, kept in the store and looked up by text.
+
+Of the last layer, or of several from one pass.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from repro.config import digest
+from repro.evaluation.protocol import all_texts
+from repro.models.encoder import SentenceEncoder, merge_equal
+from repro.sets import DataSet
+from repro.store import Store, disk_full_explained
+from repro.types import Array, Encoder, InputError, check_dim
+
+CODE = (
+    "repro.models.encoder",
+    "repro.models.backbone",
+    "repro.models.decoder",
+    "repro.models.pretrained",
+    "repro.models.pooling",
+    "repro.models.packing",
+)
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Embeddings X of distinct texts, looked up by text; a sweep over dims or tasks adds no forward pass."""
+
+    index: Mapping[str, int]
+    X: Array
+
+    def __getitem__(self, texts: Sequence[str]) -> Array:
+        """Rows of the given texts (n, dim), in their order.
+
+        Raises:
+            InputError: for a text that was not encoded.
+        """
+        try:
+            return self.X[[self.index[text] for text in texts]]
+        except KeyError as error:
+            raise InputError(f"{error.args[0]!r} was not encoded with the others") from error
+
+    def map(self, project: Callable[[Array], Array]) -> "TextTable":
+        """The same texts under a projection of their embeddings, such as a pooler."""
+        return TextTable(self.index, project(self.X))
+
+
+def encode_once(
+    encoder: Callable[[], Encoder], identity: str, texts: Iterable[str], store: Store, *, progress: bool = False
+) -> tuple[TextTable, bool]:
+    """States h of all distinct texts, from the store if they are there; and whether they were.
+
+    Args:
+        encoder: called only if the texts have to be encoded.
+        identity: digest of the encoder's weights and pooling.
+        texts: any texts; equal ones are encoded once.
+        store: where the matrix is kept.
+        progress: show a progress bar.
+    """
+    distinct, _ = merge_equal(list(texts))
+    key = digest({"encoder": identity, "texts": digest(distinct)}, code=CODE)
+
+    def make(target: Path, work: Path) -> None:
+        X = encoder().encode(distinct, readout="encoder", progress=progress)
+        with disk_full_explained(target):
+            np.save(target / "h.npy", X, allow_pickle=False)
+
+    made = store.get_or_make("embeddings", key, make, config={"encoder": identity, "texts": len(distinct)})
+    X = np.load(made.folder / "h.npy", allow_pickle=False)
+    return TextTable({text: i for i, text in enumerate(distinct)}, X), made.hit
+
+
+def encode_tasks(
+    encoder: Callable[[], Encoder],
+    identity: str,
+    tasks: Mapping[str, Mapping[str, DataSet]],
+    store: Store,
+    *,
+    progress: bool = False,
+) -> TextTable:
+    """Embeddings of all texts of some tasks, an entry of the store per task: pages that share a task share its entry.
+
+    Args:
+        encoder: called once, and only if some task has to be encoded.
+        identity: digest of the encoder's weights and everything else that decides its output.
+        tasks: the splits of each task, by name.
+        store: where the matrices are kept.
+        progress: show a progress bar.
+    """
+    index: dict[str, int] = {}
+    parts: list[Array] = []
+    made_once = cache(encoder)
+    for splits in tasks.values():
+        table, _ = encode_once(made_once, identity, all_texts(list(splits.values())), store, progress=progress)
+        new = [text for text in table.index if text not in index]
+        start = len(index)
+        index.update((text, start + i) for i, text in enumerate(new))
+        parts.append(table[new])
+    return TextTable(index, np.concatenate(parts))
+
+
+@dataclass(frozen=True)
+class LayerTable:
+    """Pooled states X of distinct texts at several layers (len(layers), n, D), looked up by layer, size and text."""
+
+    index: Mapping[str, int]
+    X: Array
+    layers: tuple[int, ...]
+
+    @property
+    def hidden_dim(self) -> int:
+        """Full size D."""
+        return int(self.X.shape[2])
+
+    def at(self, layer: int, dim: int | None = None) -> TextTable:
+        """The first `dim` columns of one layer's states, by default all of them.
+
+        Raises:
+            InputError: for a layer that was not read, or more columns than there are.
+        """
+        if layer not in self.layers:
+            raise InputError(f"layer {layer} was not read: the table holds {', '.join(map(str, self.layers))}")
+        size = check_dim(self.hidden_dim if dim is None else dim, limit=self.hidden_dim)
+        return TextTable(self.index, self.X[self.layers.index(layer)][:, :size])
+
+
+def encode_layers_once(
+    encoder: Callable[[], SentenceEncoder],
+    identity: str,
+    texts: Iterable[str],
+    store: Store,
+    *,
+    layers: Sequence[int] | None = None,
+    progress: bool = False,
+) -> tuple[LayerTable, bool]:
+    """Pooled states of all distinct texts at the wanted layers, from one pass or from the store; and whether it was.
+
+    Some layers are read out of an entry that holds them all, where there is one. What is returned lies on disk and is
+    read as it is used.
+
+    Args:
+        encoder: called only if the texts have to be encoded.
+        identity: digest of the encoder's weights and everything else that decides its states.
+        texts: any texts; equal ones are encoded once.
+        store: where the states are kept.
+        layers: 0 (embedding output) to L, ascending; None reads all.
+        progress: show a progress bar.
+
+    Raises:
+        InputError: for layers that are out of range, repeated or not ascending.
+    """
+    wanted = None if layers is None else [int(layer) for layer in layers]
+    if wanted is not None and (not wanted or wanted != sorted(set(wanted)) or wanted[0] < 0):
+        raise InputError(f"layers is {wanted}: expected one or more different ones, ascending from 0")
+    distinct, _ = merge_equal(list(texts))
+    named = digest(distinct)
+
+    def key_of(read: list[int] | None) -> str:
+        return digest({"encoder": identity, "texts": named, "layers": read or "all"}, code=CODE)
+
+    whole = wanted is None or store.folder("layers", key_of(None)).exists()
+    read = None if whole else wanted
+
+    def make(target: Path, work: Path) -> None:
+        X = encoder().encode_layers(distinct, read, progress=progress)
+        with disk_full_explained(target):
+            np.save(target / "h.npy", X, allow_pickle=False)
+
+    made = store.get_or_make("layers", key_of(read), make, config={"encoder": identity, "texts": len(distinct)})
+    X = np.load(made.folder / "h.npy", mmap_mode="r", allow_pickle=False)
+    table = LayerTable({text: i for i, text in enumerate(distinct)}, X, tuple(range(len(X)) if read is None else read))
+    if wanted is None or table.layers == tuple(wanted):
+        return table, made.hit
+    beyond = [layer for layer in wanted if layer not in table.layers]
+    if beyond:
+        raise InputError(f"layer {beyond[0]} of an encoder of {len(X) - 1}: expected 0 to {len(X) - 1}")
+    return LayerTable(table.index, X[wanted], tuple(wanted)), made.hit

@@ -1,0 +1,134 @@
+"""word2vec and Doc2Vec, trained on the texts at hand; the one importer of gensim (PROTOCOLS §6).
+
+One worker and a hash that does not change from run to run: the same texts and seed give the same vectors.
+
+References:
+    Mikolov et al. (2013), Distributed representations of words and phrases; Le & Mikolov (2014), Distributed
+    representations of sentences and documents.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from repro.models.encoder import merge_equal
+from repro.models.layerless import LayerlessEncoder
+from repro.optional import optional
+from repro.types import Array, InputError, check_dim
+from rivals.static import Vocabulary, tokens_of
+
+
+def fit_word2vec(
+    texts: Sequence[str], *, dim: int = 300, epochs: int = 20, min_count: int = 2, window: int = 5, seed: int = 0
+) -> Vocabulary:
+    """Skip-gram with 5 negative samples: a vector for every word that occurs often enough.
+
+    Args:
+        texts: what it is trained on; equal ones count once.
+        dim: size of a word's vector.
+        epochs: passes over the texts.
+        min_count: occurrences a word needs.
+        window: words to each side that are predicted.
+        seed: of weights and samples.
+
+    Raises:
+        InputError: if no word occurs `min_count` times, or gensim is not installed.
+    """
+    sentences = _tokens(texts, min_count)
+    models = optional("gensim.models", "classic")
+    model = models.Word2Vec(
+        sentences, vector_size=check_dim(dim), epochs=epochs, min_count=min_count, window=window, sg=1, negative=5,
+        workers=1, seed=seed, hashfxn=_hash,
+    )  # fmt: skip
+    return Vocabulary(model.wv.index_to_key, np.asarray(model.wv.vectors, np.float32))
+
+
+class Doc2VecEncoder(LayerlessEncoder):
+    """PV-DBOW: a text is the vector that predicts its words best; each is found by a few steps of its own."""
+
+    def __init__(self, model: Any, *, inference_epochs: int, seed: int) -> None:
+        self.model = model
+        self.inference_epochs = inference_epochs
+        self.seed = seed
+        self.texts_unknown = 0
+
+    @property
+    def dim(self) -> int:
+        """Size of a text's vector."""
+        return int(self.model.vector_size)
+
+    def embed(self, texts: list[str], *, progress: bool = False) -> Array:
+        """Inferred vectors (n, dim) of distinct texts; zero where no word is known."""
+        X = np.zeros((len(texts), self.dim), np.float32)
+        known = self.model.wv.key_to_index
+        for row, text in enumerate(texts):
+            words = [word for word in tokens_of(text, known) if word in known]
+            if words:
+                X[row] = self._infer(words)
+            else:
+                self.texts_unknown += 1
+        return X
+
+    def _infer(self, words: list[str]) -> Array:
+        """Steps of stochastic gradient descent on one text's vector, words and weights held still.
+
+        gensim's own `infer_vector` starts from Python's hash of the text, which differs from process to process.
+        """
+        model, step = self.model, optional("gensim.models.doc2vec", "classic").train_document_dbow
+        start = np.random.default_rng([self.seed, _hash(" ".join(words))]).random(self.dim, np.float32)
+        vector = ((start - 0.5) / self.dim).reshape(1, -1)
+        model.random.seed(self.seed)  # negative samples, for a text alone as for the same text among others
+        work, free = np.zeros(self.dim, np.float32), np.ones(1, np.float32)
+        for rate in np.linspace(model.alpha, model.min_alpha, self.inference_epochs):
+            step(model, words, [0], rate, work, learn_words=False, learn_hidden=False, doctag_vectors=vector,
+                 doctags_lockf=free)  # fmt: skip
+        return vector[0]
+
+
+def fit_doc2vec(
+    texts: Sequence[str],
+    *,
+    dim: int = 300,
+    epochs: int = 20,
+    inference_epochs: int = 50,
+    min_count: int = 2,
+    seed: int = 0,
+) -> Doc2VecEncoder:
+    """PV-DBOW with 5 negative samples.
+
+    Args:
+        texts: what it is trained on; equal ones count once.
+        dim: size of a text's vector.
+        epochs: passes over the texts.
+        inference_epochs: steps by which a new text's vector is found.
+        min_count: occurrences a word needs.
+        seed: of weights and samples.
+
+    Raises:
+        InputError: if no word occurs `min_count` times, or gensim is not installed.
+    """
+    sentences = _tokens(texts, min_count)
+    models = optional("gensim.models.doc2vec", "classic")
+    tagged = [models.TaggedDocument(words, [row]) for row, words in enumerate(sentences)]
+    model = models.Doc2Vec(
+        tagged, vector_size=check_dim(dim), epochs=epochs, min_count=min_count, dm=0, dbow_words=0, negative=5,
+        workers=1, seed=seed, hashfxn=_hash,
+    )  # fmt: skip
+    return Doc2VecEncoder(model, inference_epochs=check_dim(inference_epochs, what="inference_epochs"), seed=seed)
+
+
+def _tokens(texts: Sequence[str], min_count: int) -> list[list[str]]:
+    sentences = [tokens_of(text, ()) for text in merge_equal(texts)[0]]
+    counts: dict[str, int] = {}
+    for words in sentences:
+        for word in words:
+            counts[word] = counts.get(word, 0) + 1
+    if max(counts.values(), default=0) < check_dim(min_count, what="min_count"):
+        raise InputError(f"no word of the {len(sentences)} texts occurs {min_count} times: nothing to learn vectors of")
+    return sentences
+
+
+def _hash(word: object) -> int:
+    return crc32(str(word).encode())
