@@ -14,11 +14,7 @@ def run(quick: bool) -> BenchRow:
     ours = SentenceEncoder.load(MINILM, device="cpu")
     peer = SentenceTransformer(locate(MINILM), device="cpu")
     product, product_flops = matmul(hidden_dim=ours.hidden_dim)
-    works = {
-        "ours": lambda: ours.encode(texts, normalize=True),
-        "peer": lambda: peer.encode(texts),
-        "product": product,
-    }
+    works = {"ours": lambda: ours.encode(texts, normalize=True), "peer": lambda: peer.encode(texts), "product": product}
     results, seconds = alternate(works, 3 if quick else 5)
     gap = float(np.abs(results["ours"] - results["peer"]).max())
     rate = product_flops / seconds["product"]

@@ -164,9 +164,13 @@ def two_processes(python: Callable[..., subprocess.Popen]) -> Callable[..., list
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         meeting = {
-            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2",
-            "ACCELERATE_USE_CPU": "true", "CUDA_VISIBLE_DEVICES": "",
-        }  # fmt: skip
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+            "WORLD_SIZE": "2",
+            "LOCAL_WORLD_SIZE": "2",
+            "ACCELERATE_USE_CPU": "true",
+            "CUDA_VISIBLE_DEVICES": "",
+        }
         started = [python(code, rank, *arguments, RANK=str(rank), LOCAL_RANK=str(rank), **meeting) for rank in range(2)]
         outputs = [process.communicate(timeout=120) for process in started]
         for process, (_, errors) in zip(started, outputs, strict=True):

@@ -132,7 +132,7 @@ def test_every_option_has_a_help_text(repro, monkeypatch):
         (["pretrain", "--source", "microworld", "--sentences", "50"], "50 sentences: expected two batches (512)"),
     ],
     ids=lambda value: " ".join(value[:3]) if isinstance(value, list) else None,
-)  # fmt: skip
+)
 def test_a_mistake_ends_with_2_and_one_line(arguments, message, repro, tiny, pairs, labelled, tmp_path, no_data):
     names = {"tiny": tiny, "pairs": pairs, "labelled": labelled, "tmp": tmp_path}
     code, _, err = repro(*[argument.format(**names) for argument in arguments])
@@ -144,12 +144,7 @@ def test_a_mistake_ends_with_2_and_one_line(arguments, message, repro, tiny, pai
 
 @pytest.mark.parametrize(
     ("line", "content", "found"),
-    [
-        (4, "five\ta\tb", "five"),
-        (3, "2.5\tonly one side", ""),
-        (5, "2.5\t\tb", "sentence1"),
-        (2, "nan\ta\tb", "nan"),
-    ],
+    [(4, "five\ta\tb", "five"), (3, "2.5\tonly one side", ""), (5, "2.5\t\tb", "sentence1"), (2, "nan\ta\tb", "nan")],
 )
 def test_a_broken_table_is_named_with_its_line(line, content, found, repro, tiny, pairs, no_data):
     lines = pairs.read_text().splitlines()
@@ -197,9 +192,21 @@ def test_an_unknown_name_in_a_process_of_its_own(python):
 def test_evaluate_ones_own_pairs(repro, tiny, pairs, tmp_path, no_data):
     rows, result = tmp_path / "out" / "rows.parquet", tmp_path / "out" / "result.json"
     code, out, _ = repro(
-        "evaluate", "--encoder", tiny, "--data", pairs, "--pooling", "mean", "--dims", 32, 8, "--rows", rows,
-        "--mteb-json", result,
-    )  # fmt: skip
+        "evaluate",
+        "--encoder",
+        tiny,
+        "--data",
+        pairs,
+        "--pooling",
+        "mean",
+        "--dims",
+        32,
+        8,
+        "--rows",
+        rows,
+        "--mteb-json",
+        result,
+    )
     assert code == 0
     frame = read_rows(rows)
     assert frame["dim"].tolist() == [32, 8]
@@ -210,8 +217,13 @@ def test_evaluate_ones_own_pairs(repro, tiny, pairs, tmp_path, no_data):
     for dim, value in zip((32, 8), frame["value"], strict=True):
         found = json.loads(result.with_stem(f"result-dim{dim}").read_text())
         assert set(found) >= {
-            "task_name", "dataset_revision", "mteb_version", "scores", "evaluation_time", "kg_co2_emissions",
-        }  # fmt: skip
+            "task_name",
+            "dataset_revision",
+            "mteb_version",
+            "scores",
+            "evaluation_time",
+            "kg_co2_emissions",
+        }
         assert (found["task_name"], found["model_name"]) == ("mine", tiny)
         ((score,),) = found["scores"].values()  # MTEB averages what one file holds
         assert {"main_score", "cosine_spearman", "hf_subset", "languages"} <= set(score)
@@ -222,9 +234,20 @@ def test_evaluate_ones_own_pairs(repro, tiny, pairs, tmp_path, no_data):
 
 def test_evaluate_at_a_layer_and_a_prefix(repro, tiny, pairs, tmp_path, no_data):
     code, out, _ = repro(
-        "evaluate", "--encoder", tiny, "--data", pairs, "--layer", 1, "--dim", 8, "--pooling", "mean",
-        "--rows", tmp_path / "rows.parquet",
-    )  # fmt: skip
+        "evaluate",
+        "--encoder",
+        tiny,
+        "--data",
+        pairs,
+        "--layer",
+        1,
+        "--dim",
+        8,
+        "--pooling",
+        "mean",
+        "--rows",
+        tmp_path / "rows.parquet",
+    )
     assert code == 0
     (row,) = read_rows(tmp_path / "rows.parquet").itertuples()
     assert (row.layer, row.dim) == (1, 8)
@@ -283,8 +306,10 @@ def test_a_decoder_is_scored_as_it_is_told_to_see(repro, decoders, pairs, tmp_pa
         values.append((row.value, row.setting))
     assert len({value for value, _ in values}) == 3
     assert [setting for _, setting in values] == [
-        "all, mean pooling", "all, mean pooling, bidirectional", "all, mean pooling, final norm none",
-    ]  # fmt: skip
+        "all, mean pooling",
+        "all, mean pooling, bidirectional",
+        "all, mean pooling, final norm none",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -312,9 +337,20 @@ def test_a_warning_is_one_sentence(repro, tiny, sentences, tmp_path, no_data):
 def test_evaluate_ones_own_labels(repro, tiny, labelled, tmp_path, no_data):
     rows, result = tmp_path / "rows.parquet", tmp_path / "result.json"
     code, out, _ = repro(
-        "evaluate", "--encoder", tiny, "--data", labelled, "--task", "classification", "--pooling", "mean",
-        "--rows", rows, "--mteb-json", result,
-    )  # fmt: skip
+        "evaluate",
+        "--encoder",
+        tiny,
+        "--data",
+        labelled,
+        "--task",
+        "classification",
+        "--pooling",
+        "mean",
+        "--rows",
+        rows,
+        "--mteb-json",
+        result,
+    )
     assert code == 0
     value = read_rows(rows).set_index("metric")["value"]
     assert value["accuracy"] == 1.0 and value["majority_floor"] == pytest.approx(2 / 3)
@@ -371,9 +407,20 @@ def test_encode_and_advise_take_a_baseline_by_its_name(repro, pairs, tmp_path, n
 
 def test_train_then_find_then_evaluate(repro, tiny, pairs, tmp_path, no_data):
     arguments = (
-        "train", "--backbone", tiny, "--dims", 4, "--sentences", 64, "--batch-size", 16, "--workers", 1,
-        "--output", tmp_path / "trained",
-    )  # fmt: skip
+        "train",
+        "--backbone",
+        tiny,
+        "--dims",
+        4,
+        "--sentences",
+        64,
+        "--batch-size",
+        16,
+        "--workers",
+        1,
+        "--output",
+        tmp_path / "trained",
+    )
     code, out, _ = repro(*arguments)
     assert code == 0 and "dim 4: trained in" in out
     assert "dim 4: found in the store" in repro(*arguments)[1]
@@ -383,9 +430,24 @@ def test_train_then_find_then_evaluate(repro, tiny, pairs, tmp_path, no_data):
 
 def test_train_on_entailment_pairs_with_fewer_blocks(repro, tiny, pairs, tmp_path, no_data):
     code, out, err = repro(
-        "train", "--backbone", tiny, "--objective", "nli", "--layers", 1, "--dims", 4, "--sentences", 64,
-        "--batch-size", 16, "--workers", 1, "--output", tmp_path / "trained",
-    )  # fmt: skip
+        "train",
+        "--backbone",
+        tiny,
+        "--objective",
+        "nli",
+        "--layers",
+        1,
+        "--dims",
+        4,
+        "--sentences",
+        64,
+        "--batch-size",
+        16,
+        "--workers",
+        1,
+        "--output",
+        tmp_path / "trained",
+    )
     assert code == 0, err
     assert "dim 4: trained in" in out
     encoder = SentenceEncoder.load(str(tmp_path / "trained" / "dim4"))
@@ -399,9 +461,22 @@ def test_pretrain_writes_a_backbone_with_its_card(repro, tmp_path, sentences, no
     corpus.write_text("\n".join(sentences) + "\n")
     monkeypatch.setattr(sys, "argv", ["repro", "pretrain", "--corpus", "corpus.txt"])
     arguments = (
-        "pretrain", "--corpus", corpus, "--output", output, "--layers", 1, "--hidden-dim", 32, "--epochs", 1,
-        "--batch-size", 64, "--threads", 1,
-    )  # fmt: skip
+        "pretrain",
+        "--corpus",
+        corpus,
+        "--output",
+        output,
+        "--layers",
+        1,
+        "--hidden-dim",
+        32,
+        "--epochs",
+        1,
+        "--batch-size",
+        64,
+        "--threads",
+        1,
+    )
     code, out, _ = repro(*arguments)
     assert code == 0 and "dev loss" in out
     card = json.loads((output / "card.json").read_text())
@@ -458,8 +533,17 @@ def test_a_fault_of_ours_is_not_dressed_up_as_the_users(monkeypatch):
 @needs_real_data
 def test_minilm_on_the_sts_benchmark(repro):
     code, out, _ = repro(
-        "evaluate", "--encoder", "all-MiniLM-L6-v2", "--data", "stsb", "--task", "sts", "--text", "raw",
-        "--source", "local",
-    )  # fmt: skip
+        "evaluate",
+        "--encoder",
+        "all-MiniLM-L6-v2",
+        "--data",
+        "stsb",
+        "--task",
+        "sts",
+        "--text",
+        "raw",
+        "--source",
+        "local",
+    )
     assert code == 0
     assert float(out.split("spearman  ")[1].split()[0]) == pytest.approx(82.0, abs=0.1)

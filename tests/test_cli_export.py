@@ -9,9 +9,26 @@ sentence_transformers = pytest.importorskip("sentence_transformers")
 
 def test_what_was_advised_can_be_exported_and_loaded(repro, tiny, tmp_path):
     code, text, errors = repro(
-        "advise", "--encoder", tiny, "--texts", "stsb", "--source", "microworld", "--split", "dev", "--retain", "0.9",
-        "--reducers", "pca", "--dims", "32", "16", "8", "--output", tmp_path / "advice",
-    )  # fmt: skip
+        "advise",
+        "--encoder",
+        tiny,
+        "--texts",
+        "stsb",
+        "--source",
+        "microworld",
+        "--split",
+        "dev",
+        "--retain",
+        "0.9",
+        "--reducers",
+        "pca",
+        "--dims",
+        "32",
+        "16",
+        "8",
+        "--output",
+        tmp_path / "advice",
+    )
     assert code == 0, errors
     if "Keep all" in text:
         pytest.fail("the random network's answer should be a smaller size")

@@ -98,8 +98,13 @@ def test_parameters_take_the_kind_of_their_defaults():
         (["--method", "grp", "--dim", "3", "--param", "seed=3"], "--param seed=3: expected the option --seed"),
         (["--method", "grp", "--dim", "3", "--param", "n_components=3"], "expected the option --dim"),
         (["--method", "grp", "--dim", "3", "--param", "name=pca"], "expected the option --method"),
-        *((["--method", "pca", "--dim", "3", "--input", f"{{tmp}}/{kind}.npy"], f"{kind}.npy is not a whole .npy file")
-          for kind in HEADERS),
+        *(
+            (
+                ["--method", "pca", "--dim", "3", "--input", f"{{tmp}}/{kind}.npy"],
+                f"{kind}.npy is not a whole .npy file",
+            )
+            for kind in HEADERS
+        ),
         (["--method", "lle", "--dim", "3", "--param", "n_neighbors=2.5"], "n_neighbors is 2.5: expected int"),
         (["--method", "kpca", "--dim", "3", "--param", "gamma=wide"], "gamma is 'wide': expected a number above 0"),
         (["--method", "pca", "--dim", "3", "--fit-on", "{tmp}/narrow.npy"], "narrow.npy has 5 columns, "),
@@ -119,7 +124,7 @@ def test_parameters_take_the_kind_of_their_defaults():
         (["--method", "pca", "--dim", "3", "--output", "{tmp}"], "{tmp}"),
     ],
     ids=lambda value: " ".join(value[3:]) if isinstance(value, list) else None,
-)  # fmt: skip
+)
 def test_a_mistake_ends_with_2_and_one_line(arguments, message, repro, files, tmp_path):
     np.save(tmp_path / "narrow.npy", np.ones((9, 5)))
     np.save(tmp_path / "flat.npy", np.ones(5))
@@ -164,9 +169,18 @@ def test_warnings_are_one_line_each(repro, tmp_path):
     rng = np.random.default_rng(0)
     np.save(tmp_path / "X.npy", np.r_[rng.standard_normal((20, 4)), rng.standard_normal((20, 4)) + 1000])
     code, _, err = repro(
-        "reduce", "--method", "sbertlp", "--dim", 2, "--param", "n_neighbors=5",
-        "--input", tmp_path / "X.npy", "--output", tmp_path / "Y.npy",
-    )  # fmt: skip
+        "reduce",
+        "--method",
+        "sbertlp",
+        "--dim",
+        2,
+        "--param",
+        "n_neighbors=5",
+        "--input",
+        tmp_path / "X.npy",
+        "--output",
+        tmp_path / "Y.npy",
+    )
     assert code == 0
     assert err.startswith("warning: 1 eigenvalues below 1e-10") and err.count("\n") == 1
 

@@ -23,9 +23,23 @@ def no_data(monkeypatch):
 def train(repro, tiny, tmp_path):
     def run(objective, *more):
         return repro(
-            "train", "--backbone", tiny, "--objective", objective, "--sentences", 64, "--batch-size", 16,
-            "--pooling", "mean", "--workers", 1, "--output", tmp_path / "trained", *more,
-        )  # fmt: skip
+            "train",
+            "--backbone",
+            tiny,
+            "--objective",
+            objective,
+            "--sentences",
+            64,
+            "--batch-size",
+            16,
+            "--pooling",
+            "mean",
+            "--workers",
+            1,
+            "--output",
+            tmp_path / "trained",
+            *more,
+        )
 
     return run
 
@@ -131,9 +145,13 @@ def test_every_option_of_the_comparison_says_who_reads_it():
 
 def test_options_become_settings():
     assert ScalingOptions().settings() == {
-        "angle": None, "examples": None, "espresso": EspressoConfig(), "lora": None, "bidirectional": None,
+        "angle": None,
+        "examples": None,
+        "espresso": EspressoConfig(),
+        "lora": None,
+        "bidirectional": None,
         "final_norm": None,
-    }  # fmt: skip
+    }
     chosen = ScalingOptions(
         preset="code", form="code", strategy="max_k", beta=0.5, lora_rank=8, bidirectional=True, final_norm="all"
     ).settings()

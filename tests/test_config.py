@@ -28,15 +28,39 @@ def test_the_digest_names_every_setting():
     base = digest(TrainConfig())
     assert base == digest(TrainConfig()) and len(base) == 16
     changed = {
-        "backbone": "other", "dim": 7, "pooling": "mean", "activation": "identity", "temperature": 0.1,
+        "backbone": "other",
+        "dim": 7,
+        "pooling": "mean",
+        "activation": "identity",
+        "temperature": 0.1,
         "batch_size": 32,
-        "learning_rate": 1e-4, "max_length": 16, "epochs": 2.0, "sentences": 5, "check_every": 1,
-        "checkpoint_by": "encoder", "mask_duplicates": False, "dropout": 0.2, "corpus": "c", "validation": "v",
-        "objective": "nli", "layers": 1, "warmup": 0.1, "difference": "signed",
-        "prefixes": (8, 16), "examples": "triples", "angle": ANGLE_PRESETS["code"], "lora": LoraConfig(),
-        "espresso": ESPRESSO_FORMS["code"], "bidirectional": True, "final_norm": "all",
-        "source": "local", "bf16": True, "threads": 2, "save_every": 1, "seed": 1,
-    }  # fmt: skip
+        "learning_rate": 1e-4,
+        "max_length": 16,
+        "epochs": 2.0,
+        "sentences": 5,
+        "check_every": 1,
+        "checkpoint_by": "encoder",
+        "mask_duplicates": False,
+        "dropout": 0.2,
+        "corpus": "c",
+        "validation": "v",
+        "objective": "nli",
+        "layers": 1,
+        "warmup": 0.1,
+        "difference": "signed",
+        "prefixes": (8, 16),
+        "examples": "triples",
+        "angle": ANGLE_PRESETS["code"],
+        "lora": LoraConfig(),
+        "espresso": ESPRESSO_FORMS["code"],
+        "bidirectional": True,
+        "final_norm": "all",
+        "source": "local",
+        "bf16": True,
+        "threads": 2,
+        "save_every": 1,
+        "seed": 1,
+    }
     assert set(changed) == set(TrainConfig.__dataclass_fields__)
     digests = {digest(replace(TrainConfig(), **{name: value})) for name, value in changed.items()}
     assert len(digests | {base}) == len(changed) + 1

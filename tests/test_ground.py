@@ -81,8 +81,17 @@ def test_lengths_and_dims():
 def test_a_seed_belongs_to_its_component_and_keys():
     known = derive_seed(0, "pooler", 8)
     assert known == derive_seed(0, "pooler", 8) and 0 <= known < 2**63
-    others = [derive_seed(*keys) for keys in ((1, "pooler", 8), (0, "pooler", 16), (0, "step", 8), (0, "pooler"),
-                                              (0, "pooler", 8, 0), (0, "pooler8"))]  # fmt: skip
+    others = [
+        derive_seed(*keys)
+        for keys in (
+            (1, "pooler", 8),
+            (0, "pooler", 16),
+            (0, "step", 8),
+            (0, "pooler"),
+            (0, "pooler", 8, 0),
+            (0, "pooler8"),
+        )
+    ]
     assert len({known, *others}) == 7
     assert make_rng(0, "a").random() == make_rng(0, "a").random() != make_rng(0, "b").random()
 
@@ -176,9 +185,10 @@ def test_no_message_and_no_file_installs_the_stranger_that_pypi_calls_repro():
 # bars of progress
 
 
-@pytest.mark.parametrize(("to_terminal", "quiet", "show", "drawn"), [
-    (True, "", True, True), (False, "", True, False), (True, "1", True, False), (True, "", False, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("to_terminal", "quiet", "show", "drawn"),
+    [(True, "", True, True), (False, "", True, False), (True, "1", True, False), (True, "", False, False)],
+)
 def test_bars_are_drawn_on_a_terminal_alone(to_terminal, quiet, show, drawn, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: to_terminal)
     monkeypatch.setenv(terminal.QUIET, quiet)

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent / "mutants"
-FEWEST = {
-    "losses": 30, "reducers": 30, "evaluation": 35, "training": 15, "theory": 15, "verdicts": 20, "advisor": 10,
-}  # fmt: skip
+FEWEST = {"losses": 30, "reducers": 30, "evaluation": 35, "training": 15, "theory": 15, "verdicts": 20, "advisor": 10}
 
 
 @pytest.fixture(scope="module")

@@ -30,8 +30,11 @@ def test_notebooks_accept_the_parameters_shown(words):
 
 def test_what_is_exported_was_advised_before():
     verbs = [words[1] for words in COMMANDS if words[0].endswith("repro")]
-    option = {words[1]: dict(zip(words[2::2], words[3::2], strict=True)) for words in reversed(COMMANDS) if
-              words[0].endswith("repro") and words[1] in ("advise", "export")}  # fmt: skip
+    option = {
+        words[1]: dict(zip(words[2::2], words[3::2], strict=True))
+        for words in reversed(COMMANDS)
+        if words[0].endswith("repro") and words[1] in ("advise", "export")
+    }
     assert verbs.index("advise") < verbs.index("export")
     assert option["export"]["--reducer"] == option["advise"]["--output"]
     assert option["advise"]["--encoder"] == "all-MiniLM-L6-v2", "a network that knows nothing has no size to spare"

@@ -30,8 +30,10 @@ def test_every_row_has_the_schema_and_its_provenance():
 
 
 def test_types_do_not_depend_on_what_is_there():
-    kinds = [make_rows(values, experiment="e").dtypes.astype(str).tolist() for values in
-             ([], [{"value": 1}], [{"value": 0.5, "layer": 3, "dim": np.int64(8), "readout": "pooler"}])]  # fmt: skip
+    kinds = [
+        make_rows(values, experiment="e").dtypes.astype(str).tolist()
+        for values in ([], [{"value": 1}], [{"value": 0.5, "layer": 3, "dim": np.int64(8), "readout": "pooler"}])
+    ]
     assert kinds[0] == kinds[1] == kinds[2]
 
 

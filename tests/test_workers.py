@@ -24,9 +24,10 @@ GUARDED = NAP + "if __name__ == '__main__':\n    os.setpgrp()\n    main()\n"
 
 
 @pytest.mark.parametrize(
-    ("number", "send", "code"), [(signal.SIGKILL, os.kill, -signal.SIGKILL), (signal.SIGINT, os.killpg, 130)],
+    ("number", "send", "code"),
+    [(signal.SIGKILL, os.kill, -signal.SIGKILL), (signal.SIGINT, os.killpg, 130)],
     ids=["killed", "interrupted, all at once as by a terminal"],
-)  # fmt: skip
+)
 def test_workers_end_with_their_parent_and_in_silence(number, send, code, python, tmp_path, wait_for):
     process = python(GUARDED, tmp_path)
     wait_for(lambda: len(list(tmp_path.glob("*.pid"))) == 2)

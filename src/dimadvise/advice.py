@@ -149,10 +149,20 @@ def advise(
         notes.append(f"TwoNN has no answer: {error}")
     seen = _seen(evidence, fit_rows, len(checked[last]))
     return Advice(
-        tuple(found), answer, full, n, retain, seen, evidence.metric if evidence else None,
-        evidence.items if evidence else 0, reference, confidence if evidence else math.nan, intrinsic,
-        fitted[answer.layer, answer.reducer] if answer else None, tuple(notes),
-    )  # fmt: skip
+        tuple(found),
+        answer,
+        full,
+        n,
+        retain,
+        seen,
+        evidence.metric if evidence else None,
+        evidence.items if evidence else 0,
+        reference,
+        confidence if evidence else math.nan,
+        intrinsic,
+        fitted[answer.layer, answer.reducer] if answer else None,
+        tuple(notes),
+    )
 
 
 def _seen(evidence: Evidence | None, fit_rows: slice, n: int) -> bool:

@@ -96,10 +96,15 @@ def read_measured(path: Path = ASSET) -> Measured:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         return Measured(
-            tuple(found["encoders"]), tuple(found["tasks"]), found["data_source"], found["commit"], found["date"],
-            found["rules"], {name: Calibration(tuple(c)) for name, c in found["coefficients"].items()},
+            tuple(found["encoders"]),
+            tuple(found["tasks"]),
+            found["data_source"],
+            found["commit"],
+            found["date"],
+            found["rules"],
+            {name: Calibration(tuple(c)) for name, c in found["coefficients"].items()},
             tuple(RuleError(**error) for error in found["errors"]),
-        )  # fmt: skip
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} cannot be read ({error!r}): install the package again") from error
 

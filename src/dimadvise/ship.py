@@ -44,14 +44,17 @@ def measured_from(rows: pd.DataFrame) -> dict[str, Any]:
     )
     errors = [
         {
-            "reducer": reducer, "rule": rule, "target": float(target), "cases": int(row["cases"]),
+            "reducer": reducer,
+            "rule": rule,
+            "target": float(target),
+            "cases": int(row["cases"]),
             "log2_median": round(row["log2_error_median"], DIGITS),
             "log2_worst": round(row["log2_error_worst"], DIGITS),
             "target_met": round(row["target_met_share"], DIGITS),
             "curve": round(float(curve[reducer, rule]), DIGITS) if (reducer, rule) in curve.index else None,
         }
         for (reducer, rule, target), row in at.iterrows()
-    ]  # fmt: skip
+    ]
     coefficients = whole[whole["metric"] == "coefficient"].set_index(["reducer", "left"])["value"]
     reducers = list(dict.fromkeys(unseen["reducer"]))
     cases = rows[rows["dataset"] != "all"]

@@ -91,11 +91,20 @@ def explanation(advice: Advice) -> list[str]:
 def candidate_table(advice: Advice) -> pd.DataFrame:
     """One row per candidate; shares are fractions, and a bound that does not hold is missing."""
     rows = [
-        {"line": _line(c), "layer": c.layer, "reducer": c.reducer, "dim": c.dim, "score": c.score, "share": c.share,
-         "low": math.nan if why_no_bound(advice, c) else c.low, "expected": c.expected, "predicted": c.predicted,
-         "neighbours": c.neighbours}
+        {
+            "line": _line(c),
+            "layer": c.layer,
+            "reducer": c.reducer,
+            "dim": c.dim,
+            "score": c.score,
+            "share": c.share,
+            "low": math.nan if why_no_bound(advice, c) else c.low,
+            "expected": c.expected,
+            "predicted": c.predicted,
+            "neighbours": c.neighbours,
+        }
         for c in advice.candidates
-    ]  # fmt: skip
+    ]
     frame = pd.DataFrame(rows)
     frame["layer"] = frame["layer"].astype("Int64")
     return frame
@@ -104,10 +113,16 @@ def candidate_table(advice: Advice) -> pd.DataFrame:
 def report_table(advice: Advice) -> pd.DataFrame:
     """The candidates as the report shows them: what the answer rests on, and which one it is."""
     names = {
-        "layer": "layer", "reducer": "reducer", "dim": "dim", "score": "score", "share": "share kept",
-        "low": "lower bound", "expected": "share expected", "predicted": "similarity predicted",
+        "layer": "layer",
+        "reducer": "reducer",
+        "dim": "dim",
+        "score": "score",
+        "share": "share kept",
+        "low": "lower bound",
+        "expected": "share expected",
+        "predicted": "similarity predicted",
         "neighbours": "neighbours kept",
-    }  # fmt: skip
+    }
     hidden = ("score", "share", "low") if advice.metric is None else ("expected", "predicted")
     frame = candidate_table(advice)[[name for name in names if name not in hidden]]
     frame = frame.dropna(axis="columns", how="all").round(4).rename(columns=names)
@@ -119,11 +134,16 @@ def saving_table(found: Sequence[Saving]) -> pd.DataFrame:
     """Memory and time now and then."""
     return pd.DataFrame(
         [
-            {"vectors": f"{s.vectors:,}", "memory now": size(s.full_bytes), "then": size(s.bytes),
-             "a query now": duration(s.full_seconds), "a query then": duration(s.seconds)}
+            {
+                "vectors": f"{s.vectors:,}",
+                "memory now": size(s.full_bytes),
+                "then": size(s.bytes),
+                "a query now": duration(s.full_seconds),
+                "a query then": duration(s.seconds),
+            }
             for s in found
         ]
-    )  # fmt: skip
+    )
 
 
 def size(count: float) -> str:

@@ -67,8 +67,14 @@ ACTIONS: Tree = {
 
 ATTRIBUTES: Tree = {
     "look": {
-        "color": ("red|crimson|scarlet", "blue|navy blue", "green|emerald green", "yellow|golden", "black|jet black",
-                  "white|snow white"),
+        "color": (
+            "red|crimson|scarlet",
+            "blue|navy blue",
+            "green|emerald green",
+            "yellow|golden",
+            "black|jet black",
+            "white|snow white",
+        ),
         "size": ("big|large|huge", "small|little|tiny", "tall|high", "heavy|weighty", "thin|slender|slim"),
         "beauty": ("beautiful|pretty|lovely", "ugly|hideous|unattractive", "elegant|stylish|graceful"),
     },
@@ -81,30 +87,53 @@ ATTRIBUTES: Tree = {
         "fame": ("famous|well-known|celebrated", "unknown|obscure|nameless", "royal|noble"),
         "oddity": ("strange|odd|weird", "ordinary|normal|usual", "dangerous|risky|unsafe", "expensive|costly|valuable"),
     },
-}  # fmt: skip
+}
 
 PLACES: Tree = {
     "town": {
-        "street": ("on the street|on the road|on the avenue", "at the market|at the bazaar", "at the station",
-                   "in the parking lot|in the car park", "on the bridge"),
-        "culture": ("in the museum|in the gallery", "in the library|in the reading room",
-                    "at the theater|at the playhouse", "in the church|in the chapel"),
-        "service": ("at the hospital|at the clinic|in the emergency room", "at the school|in the classroom",
-                    "in the office|at the workplace", "in the prison|in the jail|behind bars"),
-        "hospitality": ("in the restaurant|at the diner|in the cafe", "at the hotel|at the inn|at the motel",
-                        "in the bar|in the pub"),
+        "street": (
+            "on the street|on the road|on the avenue",
+            "at the market|at the bazaar",
+            "at the station",
+            "in the parking lot|in the car park",
+            "on the bridge",
+        ),
+        "culture": (
+            "in the museum|in the gallery",
+            "in the library|in the reading room",
+            "at the theater|at the playhouse",
+            "in the church|in the chapel",
+        ),
+        "service": (
+            "at the hospital|at the clinic|in the emergency room",
+            "at the school|in the classroom",
+            "in the office|at the workplace",
+            "in the prison|in the jail|behind bars",
+        ),
+        "hospitality": (
+            "in the restaurant|at the diner|in the cafe",
+            "at the hotel|at the inn|at the motel",
+            "in the bar|in the pub",
+        ),
     },
     "home": {
         "room": ("in the kitchen", "in the bedroom", "in the basement|in the cellar"),
         "yard": ("in the garden|in the backyard|on the lawn", "in the garage|in the shed"),
     },
     "nature": {
-        "water": ("on the beach|at the seashore|by the sea", "by the river|on the bank of the stream",
-                  "at the lake|on the lake shore"),
-        "land": ("in the forest|in the woods|among the trees", "in the mountains|on the hill|in the highlands",
-                 "in the desert|in the sand dunes", "in the field|in the meadow"),
+        "water": (
+            "on the beach|at the seashore|by the sea",
+            "by the river|on the bank of the stream",
+            "at the lake|on the lake shore",
+        ),
+        "land": (
+            "in the forest|in the woods|among the trees",
+            "in the mountains|on the hill|in the highlands",
+            "in the desert|in the sand dunes",
+            "in the field|in the meadow",
+        ),
     },
-}  # fmt: skip
+}
 
 TIMES: Tree = {
     "clock": {
@@ -121,7 +150,7 @@ TIMES: Tree = {
         "weather": ("during the storm|in the heavy rain", "during the snowfall|while it snowed"),
         "feast": ("at Christmas|over the holidays", "during the wedding|at the marriage feast"),
     },
-}  # fmt: skip
+}
 
 MANNERS: Tree = {
     "pleasant": {

@@ -11,39 +11,82 @@ from microworld.surface import render
 from microworld.world import World, draw_split
 
 FILM = (
-    "film|movie|picture", "story|plot|script", "acting|performance", "ending|final scene", "music|soundtrack",
-    "hero|main character", "dialogue|conversation", "camera work|photography", "opening|first scene", "humor|comedy",
-    "director|film maker", "cast|group of actors",
-)  # fmt: skip
+    "film|movie|picture",
+    "story|plot|script",
+    "acting|performance",
+    "ending|final scene",
+    "music|soundtrack",
+    "hero|main character",
+    "dialogue|conversation",
+    "camera work|photography",
+    "opening|first scene",
+    "humor|comedy",
+    "director|film maker",
+    "cast|group of actors",
+)
 GOODS = (
-    "phone|telephone", "camera|digital camera", "battery|battery life", "screen|display", "price|cost",
-    "service|customer support", "manual|user guide", "sound|sound quality", "software|program", "design|shape",
-    "keyboard|set of keys", "case|cover",
-)  # fmt: skip
+    "phone|telephone",
+    "camera|digital camera",
+    "battery|battery life",
+    "screen|display",
+    "price|cost",
+    "service|customer support",
+    "manual|user guide",
+    "sound|sound quality",
+    "software|program",
+    "design|shape",
+    "keyboard|set of keys",
+    "case|cover",
+)
 # Paired: each quality has its opposite in the same place.
 GOOD = (
-    "wonderful|great|excellent", "exciting|gripping|thrilling", "clever|smart|brilliant", "charming|delightful|lovely",
-    "strong|powerful", "useful|helpful", "impressive|remarkable|surprising", "elegant|fine|splendid",
-    "beautiful|pretty", "clear|simple|well made",
-)  # fmt: skip
+    "wonderful|great|excellent",
+    "exciting|gripping|thrilling",
+    "clever|smart|brilliant",
+    "charming|delightful|lovely",
+    "strong|powerful",
+    "useful|helpful",
+    "impressive|remarkable|surprising",
+    "elegant|fine|splendid",
+    "beautiful|pretty",
+    "clear|simple|well made",
+)
 BAD = (
-    "terrible|awful|horrible", "boring|dull|tedious", "stupid|silly|foolish", "annoying|irritating",
-    "weak|poor|feeble", "useless|worthless|pointless", "disappointing|unsatisfying", "cheap|shabby",
-    "ugly|hideous", "confusing|unclear|messy",
-)  # fmt: skip
+    "terrible|awful|horrible",
+    "boring|dull|tedious",
+    "stupid|silly|foolish",
+    "annoying|irritating",
+    "weak|poor|feeble",
+    "useless|worthless|pointless",
+    "disappointing|unsatisfying",
+    "cheap|shabby",
+    "ugly|hideous",
+    "confusing|unclear|messy",
+)
 
 # E what the label says, F its opposite, X the subject, Y another. Every third template turns its words round, so
 # that the words alone do not give the label away.
 PLAIN = (
-    "the {X} is {R}{E}", "i found the {X} {R}{E}", "what {aE} {X}", "i think that the {X} is {R}{E}",
-    "everyone agrees that the {X} was {R}{E}", "the {X} turned out to be {R}{E}", "this is {aE} {X}",
-    "to me the {X} seemed {R}{E}", "the {X} and the {Y} are both {R}{E}", "{aE} {X} with {aE2} {Y}",
-)  # fmt: skip
+    "the {X} is {R}{E}",
+    "i found the {X} {R}{E}",
+    "what {aE} {X}",
+    "i think that the {X} is {R}{E}",
+    "everyone agrees that the {X} was {R}{E}",
+    "the {X} turned out to be {R}{E}",
+    "this is {aE} {X}",
+    "to me the {X} seemed {R}{E}",
+    "the {X} and the {Y} are both {R}{E}",
+    "{aE} {X} with {aE2} {Y}",
+)
 TURNED = (
-    "the {X} is not {F} at all", "nobody could call the {X} {F}", "the {X} is anything but {F}",
-    "although the {Y} is {F}, the {X} is {R}{E}", "the {X} is {R}{E}, even if the {Y} is {F}",
-    "i expected {aF} {X}, but it was {R}{E}", "they told me the {X} was {F}, and they were wrong",
-)  # fmt: skip
+    "the {X} is not {F} at all",
+    "nobody could call the {X} {F}",
+    "the {X} is anything but {F}",
+    "although the {Y} is {F}, the {X} is {R}{E}",
+    "the {X} is {R}{E}, even if the {Y} is {F}",
+    "i expected {aF} {X}, but it was {R}{E}",
+    "they told me the {X} was {F}, and they were wrong",
+)
 DEGREES = ("", "", "very ", "really ", "so ", "quite ", "truly ", "rather ")
 
 VERBS = {
@@ -51,19 +94,50 @@ VERBS = {
     "negative": ("condemn|denounce", "reject|oppose", "fear|distrust", "criticize|attack", "regret|deplore"),
 }
 MATTERS = (
-    "the peace plan", "the new law", "the election", "the president's words", "the trade agreement", "the reform",
-    "the report", "the war", "the government", "the decision", "human rights", "the visit", "the new policy",
-    "the court's ruling", "the alliance", "the treaty", "the new tax", "the protest", "the army", "the budget",
-    "the union", "the school reform", "the summit", "the proposal", "the minister", "the border deal",
-)  # fmt: skip
+    "the peace plan",
+    "the new law",
+    "the election",
+    "the president's words",
+    "the trade agreement",
+    "the reform",
+    "the report",
+    "the war",
+    "the government",
+    "the decision",
+    "human rights",
+    "the visit",
+    "the new policy",
+    "the court's ruling",
+    "the alliance",
+    "the treaty",
+    "the new tax",
+    "the protest",
+    "the army",
+    "the budget",
+    "the union",
+    "the school reform",
+    "the summit",
+    "the proposal",
+    "the minister",
+    "the border deal",
+)
 MOODS = {
     "positive": ("happy|glad|pleased", "hopeful|optimistic", "proud", "grateful|thankful", "confident|sure"),
     "negative": ("angry|furious", "worried|anxious|concerned", "ashamed", "disappointed", "afraid|scared"),
 }
 PHRASES = (
-    "{M} about {X}", "{R}{M} about {X}", "{V} {X}", "{D} {V} {X}", "would {V} {X}", "continue to {V} {X}",
-    "{aE} view of {X}", "never {W} {X}", "not {N} about {X}", "no reason to {W} {X}", "refused to {W} {X}",
-)  # fmt: skip
+    "{M} about {X}",
+    "{R}{M} about {X}",
+    "{V} {X}",
+    "{D} {V} {X}",
+    "would {V} {X}",
+    "continue to {V} {X}",
+    "{aE} view of {X}",
+    "never {W} {X}",
+    "not {N} about {X}",
+    "no reason to {W} {X}",
+    "refused to {W} {X}",
+)
 STRENGTHS = ("strongly", "openly", "clearly", "deeply", "fully", "firmly")
 
 _FEELINGS = (
@@ -75,10 +149,15 @@ _FEELINGS = (
 )
 # A feeling that the story gives to somebody is a fact about the story: only the first person makes it an opinion.
 _FACTS = (
-    "the {X} tells us that", "in the {X},", "the report says that", "", "",
-    "the hero of the {X} feels it is {E} that", "in the {X} a man finds it {R}{E} that",
+    "the {X} tells us that",
+    "in the {X},",
+    "the report says that",
+    "",
+    "",
+    "the hero of the {X} feels it is {E} that",
+    "in the {X} a man finds it {R}{E} that",
     "they say it seems {R}{E} that",
-)  # fmt: skip
+)
 
 
 class Labelled(NamedTuple):
@@ -143,10 +222,15 @@ def _opinion(rng: np.random.Generator, about: tuple[str, ...], good: bool, split
 def _phrase(rng: np.random.Generator, good: bool) -> str:
     says, opposite = ("positive", "negative") if good else ("negative", "positive")
     return pick(rng, PHRASES).format(
-        X=pick(rng, MATTERS), M=pick(rng, MOODS[says]), N=pick(rng, MOODS[opposite]), V=pick(rng, VERBS[says]),
-        W=pick(rng, VERBS[opposite]), D=pick(rng, STRENGTHS), R=pick(rng, DEGREES),
+        X=pick(rng, MATTERS),
+        M=pick(rng, MOODS[says]),
+        N=pick(rng, MOODS[opposite]),
+        V=pick(rng, VERBS[says]),
+        W=pick(rng, VERBS[opposite]),
+        D=pick(rng, STRENGTHS),
+        R=pick(rng, DEGREES),
         aE=with_article(pick(rng, GOOD if good else BAD)),
-    )  # fmt: skip
+    )
 
 
 def _felt(rng: np.random.Generator, event: str, felt: bool, split: str) -> str:

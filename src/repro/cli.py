@@ -35,10 +35,7 @@ The book is made by `repro book` and lies in _build/html/index.html; what the re
 More of each verb is told by `repro VERB --help`; `repro --version` says which version this is.
 """
 
-Pairs = Annotated[
-    tyro.conf.UseAppendAction[list[tuple[str, str]]],
-    tyro.conf.arg(aliases=["-p"], metavar="NAME VALUE"),
-]
+Pairs = Annotated[tyro.conf.UseAppendAction[list[tuple[str, str]]], tyro.conf.arg(aliases=["-p"], metavar="NAME VALUE")]
 
 
 def book(

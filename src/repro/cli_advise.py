@@ -82,9 +82,15 @@ def advise(
         asked = None if queries is None else read_matrix(queries)
         others = None if fit_on is None else read_matrix(Path(fit_on))
         case = from_matrix(
-            read_matrix(embeddings), pairs=pairs, labels=labels, queries=asked, qrels=qrels, fit_on=others,
-            name=str(embeddings), columns=column_names(columns),
-        )  # fmt: skip
+            read_matrix(embeddings),
+            pairs=pairs,
+            labels=labels,
+            queries=asked,
+            qrels=qrels,
+            fit_on=others,
+            name=str(embeddings),
+            columns=column_names(columns),
+        )
     else:
         if texts is None:
             raise InputError("--encoder needs --texts: a dataset name or a file with one text per line")
@@ -108,9 +114,14 @@ def advise(
             named = str(Path(encoder).resolve()) if Path(encoder).is_dir() else encoder
             origin = {"encoder": named, "pooling": network.pooling, "prompt": network.prompt}
     advice = find(
-        case.versions, fit_rows=case.fit_rows, evidence=case.evidence, retain=retain, reducers=reducers,
-        dims=dims or None, seed=seed,
-    )  # fmt: skip
+        case.versions,
+        fit_rows=case.fit_rows,
+        evidence=case.evidence,
+        retain=retain,
+        reducers=reducers,
+        dims=dims or None,
+        seed=seed,
+    )
     _tell(advice, case.source, origin, output, time.perf_counter() - started)
     return 0
 
@@ -156,10 +167,13 @@ def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, s
     lines = explanation(advice)
     answer = headline(advice)
     page = advice_page(
-        title=f"How many dimensions does {source} need?", answer=answer, paragraphs=lines,
-        figure=draw_advice(frame, retain=advice.retain, labelled=advice.metric is not None), tables=tables,
+        title=f"How many dimensions does {source} need?",
+        answer=answer,
+        paragraphs=lines,
+        figure=draw_advice(frame, retain=advice.retain, labelled=advice.metric is not None),
+        tables=tables,
         footer=f"live; {advice.rows:,} rows; {hardware()}; {seconds:.0f} s",
-    )  # fmt: skip
+    )
     with replacing(output / WRITTEN[0]) as partial:  # first, as the sign of a folder of ours
         frame.to_parquet(partial, index=False)
     for name in WRITTEN[1:]:  # an earlier advice may have had an answer where this one has none

@@ -68,10 +68,22 @@ def train(
     refuse_unread(objective, scaling, {"difference": difference, "activation": activation, "dims": dims})
     wanted = source or PROFILES[profile].source or default_source()
     base = make_profile(
-        profile, source=wanted, backbone=backbone, objective=objective, difference=difference, layers=layers,
-        sentences=sentences, learning_rate=learning_rate, batch_size=batch_size, dropout=dropout, epochs=epochs,
-        pooling=pooling, activation=activation, seed=seed, **scaling.settings(),
-    ).train  # fmt: skip
+        profile,
+        source=wanted,
+        backbone=backbone,
+        objective=objective,
+        difference=difference,
+        layers=layers,
+        sentences=sentences,
+        learning_rate=learning_rate,
+        batch_size=batch_size,
+        dropout=dropout,
+        epochs=epochs,
+        pooling=pooling,
+        activation=activation,
+        seed=seed,
+        **scaling.settings(),
+    ).train
     configs = trainings(base, dims)
     readout = "encoder" if objective in SCALING else base.checkpoint_by
     for folder, cell in zip(configs, train_all(list(configs.values()), Store(), workers=workers), strict=True):
@@ -210,10 +222,24 @@ def evaluate(
         if path is not None:
             writable_file(path)
     frame = evaluate_encoder(
-        encoder, data, task=task, dims=dims, layers=layers, readout=readout, pooling=pooling,
-        bidirectional=bidirectional, final_norm=final_norm, prompt=prompt, split=split, text=text, aggregate=aggregate,
-        protocol=protocol, source=source, seed=seed, columns=column_names(columns),
-    )  # fmt: skip
+        encoder,
+        data,
+        task=task,
+        dims=dims,
+        layers=layers,
+        readout=readout,
+        pooling=pooling,
+        bidirectional=bidirectional,
+        final_norm=final_norm,
+        prompt=prompt,
+        split=split,
+        text=text,
+        aggregate=aggregate,
+        protocol=protocol,
+        source=source,
+        seed=seed,
+        columns=column_names(columns),
+    )
     say(f"{encoder} on {data} ({frame['data_source'].iloc[0]}, {frame['setting'].iloc[0]}), live, x100:")
     for row in frame.itertuples():
         interval = "" if row.ci_low != row.ci_low else f"  [{100 * row.ci_low:.2f}, {100 * row.ci_high:.2f}]"
@@ -267,10 +293,15 @@ def pretrain(
     from repro.training.mlm import PretrainConfig
 
     config = PretrainConfig(
-        layers=layers, hidden_dim=hidden_dim, heads=heads or max(1, hidden_dim // 64), epochs=epochs,
-        learning_rate=learning_rate or (1e-3 if layers <= 2 else 5e-4), batch_size=batch_size, save_every=1000,
+        layers=layers,
+        hidden_dim=hidden_dim,
+        heads=heads or max(1, hidden_dim // 64),
+        epochs=epochs,
+        learning_rate=learning_rate or (1e-3 if layers <= 2 else 5e-4),
+        batch_size=batch_size,
+        save_every=1000,
         seed=seed,
-    )  # fmt: skip
+    )
     figures = pretrain_backbone(
         corpus, config, output, source=source, sentences=sentences, threads=threads, command=" ".join(sys.argv[1:])
     )

@@ -14,10 +14,7 @@ from repro.types import InputError
 if TYPE_CHECKING:
     from repro.types import Array
 
-Parameters = Annotated[
-    tyro.conf.UseAppendAction[list[str]],
-    tyro.conf.arg(metavar="KEY=VALUE"),
-]
+Parameters = Annotated[tyro.conf.UseAppendAction[list[str]], tyro.conf.arg(metavar="KEY=VALUE")]
 OPTIONS = {"name": "--method", "n_components": "--dim", "seed": "--seed"}
 """parameters of every reducer that have an option of their own"""
 WORDS = {"true": True, "false": False, "none": None}

@@ -47,10 +47,17 @@ SHALLOW_AVERAGE = "<Avg."
 """dataset of the rows that hold the mean of a table's seven over the layers below the last, layer 0 aside"""
 
 BASELINES = {
-    "tfidf": "n-gram TF-IDF", "lsa": "LSA", "glove": "GloVe", "word2vec": "word2vec", "fasttext": "fastText",
-    "doc2vec": "Doc2Vec", "use": "USE (stand-in: distiluse)", "sbert": "SBERT", "simcse": "SimCSE",
+    "tfidf": "n-gram TF-IDF",
+    "lsa": "LSA",
+    "glove": "GloVe",
+    "word2vec": "word2vec",
+    "fasttext": "fastText",
+    "doc2vec": "Doc2Vec",
+    "use": "USE (stand-in: distiluse)",
+    "sbert": "SBERT",
+    "simcse": "SimCSE",
     "minilm": "all-MiniLM-L6-v2",
-}  # fmt: skip
+}
 """what the proposal compares with, and one encoder more: names to what rows call them"""
 PRINTED_BASELINES = {
     BASELINES["glove"]: ("sbertlp2021", "table1", "Avg. GloVe embeddings"),
@@ -65,9 +72,16 @@ TWO_STEP_PROJECTION = "two-step projection"
 BEST_REDUCED = "best reduction"
 """of the reducers tried at one dim, the one that a dev split prefers"""
 REDUCER_NAMES = {
-    "pca": "PCA", "svd": "SVD", "kpca": "KPCA", "grp": "GRP", "autoencoder": "Autoencoder", "truncate": TRUNCATE,
-    "isomap": "Isomap", "lle": "LLE", "sbertlp": "SBERT-LP",
-}  # fmt: skip
+    "pca": "PCA",
+    "svd": "SVD",
+    "kpca": "KPCA",
+    "grp": "GRP",
+    "autoencoder": "Autoencoder",
+    "truncate": TRUNCATE,
+    "isomap": "Isomap",
+    "lle": "LLE",
+    "sbertlp": "SBERT-LP",
+}
 """every reducer by what tables call it"""
 TRAIN_OR_REDUCE = (FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION, BEST_REDUCED, *REDUCER_NAMES.values())
 """the lines of that comparison in the order of tables and figures"""
@@ -96,12 +110,7 @@ SHOWN = {
     BASELINES["simcse"]: "{backbone} after SimCSE",
 }
 """the keys of rows that name a paper's network, to what stands there where the network is another one"""
-OWN_NETWORKS = (
-    "bert-base-uncased",
-    "bert-large-uncased",
-    "bert-base-nli-mean-tokens",
-    "bert-large-nli-mean-tokens",
-)
+OWN_NETWORKS = ("bert-base-uncased", "bert-large-uncased", "bert-base-nli-mean-tokens", "bert-large-nli-mean-tokens")
 """those of which the keys above are true"""
 
 

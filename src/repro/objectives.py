@@ -95,10 +95,14 @@ class EspressoConfig:
 ESPRESSO_FORMS: dict[str, EspressoConfig] = {
     "paper": EspressoConfig(),
     "code": EspressoConfig(
-        first_layer=0, last_shallow=-2, reduction="mean", full_size_loss=True, dependency="per_batch",
+        first_layer=0,
+        last_shallow=-2,
+        reduction="mean",
+        full_size_loss=True,
+        dependency="per_batch",
         decomposition="randomized",
     ),
-}  # fmt: skip
+}
 """ESE as printed, and as its authors released it"""
 
 

@@ -30,14 +30,47 @@ except ImportError:  # Windows has none
     resource = None  # type: ignore[assignment]
 
 COLUMNS = (
-    "experiment", "paper_table", "method", "backbone", "readout", "layer", "dim", "dataset", "setting", "metric",
-    "value", "ci_low", "ci_high", "seed", "profile", "data_source", "n_train", "device", "hardware", "seconds",
-    "peak_mb", "commit", "versions", "created",
-)  # fmt: skip
+    "experiment",
+    "paper_table",
+    "method",
+    "backbone",
+    "readout",
+    "layer",
+    "dim",
+    "dataset",
+    "setting",
+    "metric",
+    "value",
+    "ci_low",
+    "ci_high",
+    "seed",
+    "profile",
+    "data_source",
+    "n_train",
+    "device",
+    "hardware",
+    "seconds",
+    "peak_mb",
+    "commit",
+    "versions",
+    "created",
+)
 KEY = (
-    "experiment", "paper_table", "method", "backbone", "readout", "layer", "dim", "dataset", "setting", "metric",
-    "seed", "profile", "data_source", "n_train",
-)  # fmt: skip
+    "experiment",
+    "paper_table",
+    "method",
+    "backbone",
+    "readout",
+    "layer",
+    "dim",
+    "dataset",
+    "setting",
+    "metric",
+    "seed",
+    "profile",
+    "data_source",
+    "n_train",
+)
 """columns that name a number; a second number with the same key replaces the first"""
 KINDS = {
     **dict.fromkeys(("value", "ci_low", "ci_high", "seconds", "peak_mb"), "float64"),

@@ -30,8 +30,12 @@ from rivals.system import Named
 from rivals.whitening import Whitening, fit_whitening
 
 INFERSENT_CODE = (
-    "rivals.infersent_training", "rivals.infersent", "rivals.static", "repro.data.batching", "repro.seeding",
-)  # fmt: skip
+    "rivals.infersent_training",
+    "rivals.infersent",
+    "rivals.static",
+    "repro.data.batching",
+    "repro.seeding",
+)
 FLOW_CODE = (
     "repro.models.transformed",
     "rivals.flow_fit",

@@ -29,7 +29,7 @@ STATIC_CODE = ("rivals.static", "rivals.fasttext", "repro.models.layerless", "re
 INFERSENT: dict[str, InferSentConfig] = {
     # SGD at the published rate of 0.1 needs the published half million pairs. After 4 passes over 4,800, STS-B dev is
     # 57.1 there, 62.8 at 0.5, 63.5 at 1.0 and 62.5 at 2.0 (results/systems_recipe.parquet).
-    "embedded": InferSentConfig(hidden_dim=128, epochs=4, learning_rate=1.0),
+    "embedded": InferSentConfig(hidden_dim=128, epochs=4, learning_rate=1.0)
 }
 """profile to sizes and schedule; the published ones where a profile is not listed"""
 FLOW: dict[str, FlowConfig] = {"embedded": FlowConfig(epochs=5)}
@@ -37,7 +37,7 @@ SBERT: dict[str, dict[str, Any]] = {
     # The recipe of Wang's pages was found with [CLS]. The mean of states starts higher, and no rate teaches it more:
     # STS-B dev is 54.2 untrained; at its best check 54.3 at 3e-4 with dropout (54.1 without), 54.3 at 1e-4, 54.2 at
     # 3e-5, 53.1 at the recipe's 1e-3 (results/systems_recipe.parquet, made by `experiments.systems.trials`).
-    "repro-tiny": {"learning_rate": 3e-4, "dropout": 0.1},
+    "repro-tiny": {"learning_rate": 3e-4, "dropout": 0.1}
 }
 """backbone to settings of SBERT's training that differ from the recipe of the `nli` objective"""
 
@@ -104,10 +104,17 @@ def sbert(system: System, config: SystemConfig, store: Store, progress: bool) ->
 def sbert_settings(config: SystemConfig, pairs: int) -> TrainConfig:
     """How SBERT is trained on so many pairs; the readout that is read, the mean of states, picks the checkpoint."""
     return repro_config.profile(
-        config.profile, source=config.source, backbone=config.backbone, objective="nli", pooling="mean",
-        dim=_hidden_dim(config.backbone), sentences=pairs, checkpoint_by="encoder", seed=config.seed,
+        config.profile,
+        source=config.source,
+        backbone=config.backbone,
+        objective="nli",
+        pooling="mean",
+        dim=_hidden_dim(config.backbone),
+        sentences=pairs,
+        checkpoint_by="encoder",
+        seed=config.seed,
         **SBERT.get(config.backbone, {}),
-    ).train  # fmt: skip
+    ).train
 
 
 def published(

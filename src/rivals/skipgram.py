@@ -39,9 +39,17 @@ def fit_word2vec(
     sentences = _tokens(texts, min_count)
     models = optional("gensim.models", "classic")
     model = models.Word2Vec(
-        sentences, vector_size=check_dim(dim), epochs=epochs, min_count=min_count, window=window, sg=1, negative=5,
-        workers=1, seed=seed, hashfxn=_hash,
-    )  # fmt: skip
+        sentences,
+        vector_size=check_dim(dim),
+        epochs=epochs,
+        min_count=min_count,
+        window=window,
+        sg=1,
+        negative=5,
+        workers=1,
+        seed=seed,
+        hashfxn=_hash,
+    )
     return Vocabulary(model.wv.index_to_key, np.asarray(model.wv.vectors, np.float32))
 
 
@@ -82,8 +90,17 @@ class Doc2VecEncoder(LayerlessEncoder):
         model.random.seed(self.seed)  # negative samples, for a text alone as for the same text among others
         work, free = np.zeros(self.dim, np.float32), np.ones(1, np.float32)
         for rate in np.linspace(model.alpha, model.min_alpha, self.inference_epochs):
-            step(model, words, [0], rate, work, learn_words=False, learn_hidden=False, doctag_vectors=vector,
-                 doctags_lockf=free)  # fmt: skip
+            step(
+                model,
+                words,
+                [0],
+                rate,
+                work,
+                learn_words=False,
+                learn_hidden=False,
+                doctag_vectors=vector,
+                doctags_lockf=free,
+            )
         return vector[0]
 
 
@@ -113,9 +130,17 @@ def fit_doc2vec(
     models = optional("gensim.models.doc2vec", "classic")
     tagged = [models.TaggedDocument(words, [row]) for row, words in enumerate(sentences)]
     model = models.Doc2Vec(
-        tagged, vector_size=check_dim(dim), epochs=epochs, min_count=min_count, dm=0, dbow_words=0, negative=5,
-        workers=1, seed=seed, hashfxn=_hash,
-    )  # fmt: skip
+        tagged,
+        vector_size=check_dim(dim),
+        epochs=epochs,
+        min_count=min_count,
+        dm=0,
+        dbow_words=0,
+        negative=5,
+        workers=1,
+        seed=seed,
+        hashfxn=_hash,
+    )
     return Doc2VecEncoder(model, inference_epochs=check_dim(inference_epochs, what="inference_epochs"), seed=seed)
 
 

@@ -46,10 +46,19 @@ def infersent_trials(config: SystemConfig, store: Store) -> pd.DataFrame:
         X1, X2 = (encoder.encode(side, readout="encoder") for side in (dev.texts1, dev.texts2))
         rows.append({"setting": setting, "value": float(sts_spearman(X1, X2, dev.scores)), "dim": X1.shape[1]})
     return make_rows(
-        rows, experiment=EXPERIMENT, paper_table="appendix", method="infersent", metric="spearman", dataset=DEV,
-        readout="encoder", backbone="infersent", data_source=config.source, n_train=len(pairs), seed=config.seed,
+        rows,
+        experiment=EXPERIMENT,
+        paper_table="appendix",
+        method="infersent",
+        metric="spearman",
+        dataset=DEV,
+        readout="encoder",
+        backbone="infersent",
+        data_source=config.source,
+        n_train=len(pairs),
+        seed=config.seed,
         profile=config.profile,
-    )  # fmt: skip
+    )
 
 
 def is_best(rows: pd.DataFrame, method: str, settings: Mapping[str, Any]) -> bool:

@@ -15,10 +15,17 @@ def make(*rows):
 
 
 PAIRS = make(
-    ("a", "a1", "entailment"), ("b", "b1", "neutral"), ("a", "a2", "contradiction"), ("b", "b2", "contradiction"),
-    ("a", "a3", "entailment"), ("c", "c1", "entailment"), ("c", "c2", "contradiction"), ("c", "c3", "contradiction"),
-    ("c", "c4", "entailment"), ("d", "d1", "neutral"),
-)  # fmt: skip
+    ("a", "a1", "entailment"),
+    ("b", "b1", "neutral"),
+    ("a", "a2", "contradiction"),
+    ("b", "b2", "contradiction"),
+    ("a", "a3", "entailment"),
+    ("c", "c1", "entailment"),
+    ("c", "c2", "contradiction"),
+    ("c", "c3", "contradiction"),
+    ("c", "c4", "entailment"),
+    ("d", "d1", "neutral"),
+)
 
 
 def test_neutral_pairs_are_dropped_and_the_order_is_kept():

@@ -99,7 +99,7 @@ def test_columns_of_any_name_can_be_named(tmp_path):
         ("a.jsonl", '{"text": "a"}\n{"text": null}', "line 2, column text: empty"),
         ("a.parquet", "PAR1 and no more", "no parquet file that can be read"),
     ],
-)  # fmt: skip
+)
 def test_a_fault_in_any_form_is_named_by_its_line(tmp_path, name, content, message):
     path = tmp_path / name
     path.write_text(content)

@@ -32,8 +32,10 @@ def test_test_labels_that_one_mirror_hides_come_from_another(hub, capfd):
     assert len(load("sst2", source="hub")) == 120
     assert len(load("sst2", source="hub", split="all")) == 360
     assert {path.name.rpartition("-")[2] for path in fetch("sst2")} == {
-        "train.parquet", "validation.parquet", "test.parquet",
-    }  # fmt: skip
+        "train.parquet",
+        "validation.parquet",
+        "test.parquet",
+    }
     assert capfd.readouterr().err == ""
 
 

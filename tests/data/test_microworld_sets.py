@@ -119,9 +119,9 @@ def test_entailment_is_not_given_away_by_negation():
 
 def test_paraphrases_and_their_hard_negatives_overlap_alike():
     texts1, texts2, labels = paraphrases(World(), 1000, np.random.default_rng(0))
-    overlap = np.array([
-        len(set(one.lower().split()) & set(other.lower().split())) for one, other in zip(texts1, texts2, strict=True)
-    ])  # fmt: skip
+    overlap = np.array(
+        [len(set(one.lower().split()) & set(other.lower().split())) for one, other in zip(texts1, texts2, strict=True)]
+    )
     labels = np.array(labels)
     assert abs(overlap[labels == "1"].mean() - overlap[labels == "0"].mean()) < 0.5
 
@@ -166,11 +166,19 @@ def test_verbs_agree(phrase, forms):
 
 def test_articles_and_plurals():
     assert [with_article(word) for word in ("old car", "dog", "unseen hat", "usual car", "ugly cat")] == [
-        "an old car", "a dog", "an unseen hat", "a usual car", "an ugly cat",
-    ]  # fmt: skip
+        "an old car",
+        "a dog",
+        "an unseen hat",
+        "a usual car",
+        "an ugly cat",
+    ]
     assert [plural(noun) for noun in ("police officer", "child", "lorry", "watch", "wild wolf")] == [
-        "police officers", "children", "lorries", "watches", "wild wolves",
-    ]  # fmt: skip
+        "police officers",
+        "children",
+        "lorries",
+        "watches",
+        "wild wolves",
+    ]
 
 
 def test_sentences_are_well_formed():

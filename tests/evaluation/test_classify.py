@@ -200,8 +200,11 @@ def test_a_rare_class_is_warned_of_and_spread_over_the_folds_it_has_rows_for(pro
 def test_errors_name_the_numbers(change, message):
     rng = np.random.default_rng(0)
     arguments = {
-        "X_train": rng.standard_normal((40, 3)), "y_train": np.arange(40) % 2,
-        "X_test": rng.standard_normal((5, 3)), "y_test": np.arange(5) % 2, **change,
-    }  # fmt: skip
+        "X_train": rng.standard_normal((40, 3)),
+        "y_train": np.arange(40) % 2,
+        "X_test": rng.standard_normal((5, 3)),
+        "y_test": np.arange(5) % 2,
+        **change,
+    }
     with pytest.raises(InputError, match=message):
         linear_probe(*[arguments.pop(name) for name in ("X_train", "y_train", "X_test", "y_test")], **arguments)

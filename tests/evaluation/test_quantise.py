@@ -107,10 +107,19 @@ def test_search_among_codes_equals_search_among_what_they_stand_for(level, dim, 
     assert code_cosines(Q[:, :dim], codes, book) == pytest.approx(expected, abs=2e-6)
 
 
-@pytest.mark.parametrize(("level", "dim", "size"), [
-    ("float32", 12, 48), ("float16", 24, 48), ("int8", 48, 48), ("int4", 96, 48), ("binary", 384, 48),
-    ("int4", 5, 3), ("binary", 1, 1), ("binary", 9, 2),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("level", "dim", "size"),
+    [
+        ("float32", 12, 48),
+        ("float16", 24, 48),
+        ("int8", 48, 48),
+        ("int4", 96, 48),
+        ("binary", 384, 48),
+        ("int4", 5, 3),
+        ("binary", 1, 1),
+        ("binary", 9, 2),
+    ],
+)
 def test_bytes_are_counted(level, dim, size):
     M = RNG.normal(size=(4, dim))
     assert vector_bytes(dim, level) == size == quantise(M, fit_codebook(M, level)).nbytes / 4

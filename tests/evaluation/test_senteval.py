@@ -142,9 +142,12 @@ def test_a_dev_split_equals_the_loops(classes, seed):
 def test_the_penalty_shrinks_intercepts_too():
     X, y = np.zeros((640, 3), np.float32), np.arange(640) % 10 > 0
     training = senteval._Training(
-        np.hstack([X, np.ones((640, 1), np.float32)]), y.astype(int), None,
-        np.zeros((2, 4, 4), np.float32), np.array([0, 0.01, 0.1, 1.0]),
-    )  # fmt: skip
+        np.hstack([X, np.ones((640, 1), np.float32)]),
+        y.astype(int),
+        None,
+        np.zeros((2, 4, 4), np.float32),
+        np.array([0, 0.01, 0.1, 1.0]),
+    )
     for _ in range(4000):
         training.step(np.arange(640))
     gap = training.weights[1, 3] - training.weights[0, 3]

@@ -103,8 +103,10 @@ def test_moving_one_subsets_cosines_changes_all_and_not_mean(pairs):
     away[150:] = X2[150:] / np.linalg.norm(X2[150:], axis=1, keepdims=True) - 0.9 * unit
     order = (np.argsort(np.argsort(cosines(X1, other)[150:])) for other in (X2, away))
     assert np.array_equal(*order)
-    score = {how: [sts_spearman(X1, X, scores, subsets=subsets, aggregate=how) for X in (X2, away)]
-             for how in ("all", "mean", "wmean")}  # fmt: skip
+    score = {
+        how: [sts_spearman(X1, X, scores, subsets=subsets, aggregate=how) for X in (X2, away)]
+        for how in ("all", "mean", "wmean")
+    }
     assert abs(score["all"][0] - score["all"][1]) > 0.01
     assert score["mean"][0] == pytest.approx(score["mean"][1], abs=1e-12)
     assert score["wmean"][0] == pytest.approx(score["wmean"][1], abs=1e-12)
@@ -152,7 +154,7 @@ def test_constants_have_no_rank_correlation(pairs, which, caplog):
         ({"dims": [2.5]}, "dim is 2.5: expected a whole number"),
         ({"aggregate": "median"}, "unknown aggregate 'median': choose one of all, mean, wmean"),
     ],
-)  # fmt: skip
+)
 def test_errors_name_the_numbers(change, message):
     arguments = {"X1": np.ones((10, 3)), "X2": np.ones((10, 3)), "scores": np.arange(10), **change}
     with pytest.raises(InputError, match=message):

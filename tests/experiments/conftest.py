@@ -18,9 +18,15 @@ def one_process():
 def cell_config(tiny) -> TrainConfig:
     """A training of a second: 6 steps on the microworld."""
     return TrainConfig(
-        backbone=tiny, dim=8, batch_size=16, sentences=96, learning_rate=1e-3, check_every=2, save_every=2,
+        backbone=tiny,
+        dim=8,
+        batch_size=16,
+        sentences=96,
+        learning_rate=1e-3,
+        check_every=2,
+        save_every=2,
         source="microworld",
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="session")

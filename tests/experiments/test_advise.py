@@ -144,7 +144,7 @@ def test_unusable_input_is_named():
         (lambda: advise({None: X}, evidence=noise), "may be zero"),
         (lambda: Pairs(np.arange(40), np.arange(40), np.ones(40)), "have the grade 1.0"),
         (lambda: Classes(np.arange(40), np.array(["a"] * 39)), "lengths differ"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(InputError, match=words):
             call()
 

@@ -15,10 +15,20 @@ def folder(tmp_path_factory):
     nan, infinite, dull = X.copy(), X.copy(), X.copy()
     nan[7, 3], infinite[9, 0], dull[:, 4] = np.nan, np.inf, 2
     arrays = {
-        "X": X, "two": X[:2], "nan": nan, "inf": infinite, "equal": np.ones((50, 8)), "dull": dull, "vector": X[0],
-        "cube": X.reshape(10, 20, 16), "none": X[:0], "words": np.array([["a", "b"]]), "complex": X.astype(complex),
-        "Q": X[:40], "narrow": X[:40, :8],
-    }  # fmt: skip
+        "X": X,
+        "two": X[:2],
+        "nan": nan,
+        "inf": infinite,
+        "equal": np.ones((50, 8)),
+        "dull": dull,
+        "vector": X[0],
+        "cube": X.reshape(10, 20, 16),
+        "none": X[:0],
+        "words": np.array([["a", "b"]]),
+        "complex": X.astype(complex),
+        "Q": X[:40],
+        "narrow": X[:40, :8],
+    }
     for name, array in arrays.items():
         np.save(place / f"{name}.npy", array)
     np.save(place / "objects.npy", np.array([{"a": 1}, 2], object), allow_pickle=True)
@@ -29,16 +39,26 @@ def folder(tmp_path_factory):
         (place / f"{name}.tsv").write_text("\n".join(lines) + "\n")
 
     for name, rows in {
-        "pairs_beyond": [*PAIRS, (0, 200, 1)], "pairs_negative": [*PAIRS, (-1, 2, 1)], "pairs_text": [("x", 1, 1)],
-        "pairs_grade": [(1, 2, "high")], "pairs_nan": [(1, 2, "nan")], "pairs_few": PAIRS[:5], "pairs_none": [],
-        "pairs_same": [(i, i + 1, 3) for i in range(60)], "pairs_ragged": [(0, 1)], "pairs_noise": PAIRS,
-    }.items():  # fmt: skip
+        "pairs_beyond": [*PAIRS, (0, 200, 1)],
+        "pairs_negative": [*PAIRS, (-1, 2, 1)],
+        "pairs_text": [("x", 1, 1)],
+        "pairs_grade": [(1, 2, "high")],
+        "pairs_nan": [(1, 2, "nan")],
+        "pairs_few": PAIRS[:5],
+        "pairs_none": [],
+        "pairs_same": [(i, i + 1, 3) for i in range(60)],
+        "pairs_ragged": [(0, 1)],
+        "pairs_noise": PAIRS,
+    }.items():
         table(name, "row1 row2 score", rows)
     table("pairs_columns", "a b score", PAIRS)
     for name, rows in {
-        "qrels": JUDGED, "qrels_document": [*JUDGED, (0, 999, 1)], "qrels_query": [*JUDGED, (40, 0, 1)],
-        "qrels_few": JUDGED[:3], "qrels_nothing": [(q, d, 0) for q, d, _ in JUDGED],
-    }.items():  # fmt: skip
+        "qrels": JUDGED,
+        "qrels_document": [*JUDGED, (0, 999, 1)],
+        "qrels_query": [*JUDGED, (40, 0, 1)],
+        "qrels_few": JUDGED[:3],
+        "qrels_nothing": [(q, d, 0) for q, d, _ in JUDGED],
+    }.items():
         table(name, "query document relevance", rows)
     table("qrels_columns", "q d r", JUDGED)
     (place / "pairs_empty.tsv").write_text("")

@@ -64,16 +64,18 @@ def test_what_a_variant_sets_is_said_without_what_it_keeps():
     assert ese.switches(ESE_DEFAULT) == {}
     assert ese.switches("E3 loss at full size") == {"full_size_loss": True}
     assert ese.switches("as released") == {
-        "first_layer": 0, "last_shallow": -2, "reduction": "mean", "full_size_loss": True,
-        "dependency": "per_batch", "decomposition": "randomized",
-    }  # fmt: skip
+        "first_layer": 0,
+        "last_shallow": -2,
+        "reduction": "mean",
+        "full_size_loss": True,
+        "dependency": "per_batch",
+        "decomposition": "randomized",
+    }
 
 
 def test_a_network_of_two_blocks_has_one_weight_and_a_deeper_one_several():
     everything = list(ese.VARIANTS)
-    assert ese.coinciding(everything, 2) == {
-        "uniform weights": "default", "E2 mean over layers": "default",
-    }  # fmt: skip
+    assert ese.coinciding(everything, 2) == {"uniform weights": "default", "E2 mean over layers": "default"}
     assert ese.coinciding(everything, 6) == {}
     with pytest.raises(InputError, match="unknown variant 'E99'"):
         ese.coinciding(["E99"], 2)

@@ -62,8 +62,10 @@ def test_rows_of_maps(untrained_lines):
 
     maps = [
         joint(line, form, seed, i + 1 + 0.1 * seed * (i - 1))
-        for i, line in enumerate(untrained_lines) for form in compression.FORMS for seed in (0, 1, 2)
-    ]  # fmt: skip
+        for i, line in enumerate(untrained_lines)
+        for form in compression.FORMS
+        for seed in (0, 1, 2)
+    ]
     rows = compression.map_rows(maps, dim=4, experiment="e", seed=0)
     each = rows[(rows["metric"] == "map_distance") & (rows["method"] == ESE)]
     assert len(each) == 6 and set(each["setting"]) == {

@@ -59,10 +59,14 @@ def test_back_translation_runs_where_a_pair_is_named(translators):
     pair = [translators["t5"], translators["t5"]]
     made = by_name(
         proposal.make_augmentations(
-            texts, "microworld", Store(), names=["dropout", "back-translation", "mixture"], translators=pair,
+            texts,
+            "microworld",
+            Store(),
+            names=["dropout", "back-translation", "mixture"],
+            translators=pair,
             progress=False,
         )
-    )  # fmt: skip
+    )
     assert made["back-translation"].note == "t5, t5"
     assert len(made["back-translation"].positives) == 6 and made["mixture"].positives is not None
     with pytest.raises(InputError, match="expected two networks"):
@@ -98,8 +102,10 @@ def test_paraphrases_are_for_generated_sentences_only():
 def test_rows_are_what_the_embeddings_say(small, tasks):
     store = Store()
     texts = training_sentences(small, store)
-    made = {s: proposal.make_augmentations(texts, "microworld", store, seed=s, names=["dropout", "paraphrase"])
-            for s in (0, 1)}  # fmt: skip
+    made = {
+        s: proposal.make_augmentations(texts, "microworld", store, seed=s, names=["dropout", "paraphrase"])
+        for s in (0, 1)
+    }
     rows = proposal.augmentation_rows(small, texts, made, tasks, store, progress=False, experiment="x")
     at = rows.set_index(["seed", "method", "dataset", "metric"])["value"]
     augmentation = made[1][1]

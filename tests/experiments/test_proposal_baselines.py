@@ -42,9 +42,16 @@ def rows_of(names, sentences, pairs, cell_config=None):
     lines, missing = loaded(names, sentences, store, cell_config)
     assert missing.empty
     return proposal.baseline_rows(
-        lines, {"stsb": pairs}, store, timed=20, repeats=2, progress=False, experiment="x", profile="embedded",
+        lines,
+        {"stsb": pairs},
+        store,
+        timed=20,
+        repeats=2,
+        progress=False,
+        experiment="x",
+        profile="embedded",
         data_source="microworld",
-    )  # fmt: skip
+    )
 
 
 def test_counted_scores_are_those_of_the_dense_matrix(sentences, pairs):
@@ -62,9 +69,7 @@ def test_counted_scores_are_those_of_the_dense_matrix(sentences, pairs):
 
 def test_sentences_of_unknown_words_are_counted():
     texts1, texts2 = ("a cat sat", "zzz", "a dog ran", "a cat ran"), ("a dog sat", "a cat", "a dog sat", "qqq")
-    gold = data.ScoredPairs(
-        "x", "local", "test", texts1, texts2, np.array([1.0, 2, 3, 4]), np.array(["x"] * 4, object)
-    )  # fmt: skip
+    gold = data.ScoredPairs("x", "local", "test", texts1, texts2, np.array([1.0, 2, 3, 4]), np.array(["x"] * 4, object))
     rows = rows_of(["tfidf"], ["a cat sat", "a dog ran", "the cat"], gold)
     assert rows.loc[rows["metric"] == "zero_vectors", "value"].tolist() == [2.0]
 

@@ -75,8 +75,12 @@ def test_bytes_in_rows_are_the_settings(rows):
     assert list(rows.columns) == list(COLUMNS) and len(counted)
     assert all(f", {int(v)} bytes" in s for s, v in zip(counted["setting"], counted["value"], strict=True))
     assert set(rows.loc[rows["metric"] == "codebook_bytes", "method"]) == {
-        "float32", "float16", "int8", "int4", "binary"
-    }  # fmt: skip
+        "float32",
+        "float16",
+        "int8",
+        "int4",
+        "binary",
+    }
 
 
 def test_all_columns_in_floats_score_as_the_embeddings_do(rows, table, pairs, questions):

@@ -102,9 +102,12 @@ def test_scores_and_leads_are_paired_on_shared_items(world, sets):
     assert lead["value"] == pytest.approx(expected.value)
     assert (lead["ci_low"], lead["ci_high"]) == pytest.approx((expected.low, expected.high), abs=0.05)
     scores = retrieval_scores(
-        a.table[asked.queries], a.table[asked.documents], asked.qrels, query_ids=asked.query_ids,
+        a.table[asked.queries],
+        a.table[asked.documents],
+        asked.qrels,
+        query_ids=asked.query_ids,
         corpus_ids=asked.document_ids,
-    )  # fmt: skip
+    )
     assert by.loc["hotpotqa", TRAINED_PROJECTION, 8, "ndcg@10"]["value"].item() == pytest.approx(scores["ndcg@10"])
 
 
@@ -113,8 +116,9 @@ def test_every_way_has_a_line_per_dim_and_a_lead_over_full_size(world):
     scores = rows[(rows["metric"] == "spearman") & (rows["dataset"] == "stsb")]
     per_dim = {TRAINED_PROJECTION, TWO_STEP_PROJECTION, BEST_REDUCED, "PCA", "GRP", "Truncate"}
     assert {tuple(line) for line in scores[["method", "dim"]].itertuples(index=False)} == {
-        (FULL_SIZE, FULL), *((method, dim) for method in per_dim for dim in DIMS)
-    }  # fmt: skip
+        (FULL_SIZE, FULL),
+        *((method, dim) for method in per_dim for dim in DIMS),
+    }
     over = rows[rows["metric"] == "spearman_lead"]["method"]
     assert {f"{method} − {FULL_SIZE}" for method in per_dim} < set(over)
     spent = rows[rows["metric"] == "train_seconds"].set_index("dim")["value"]

@@ -155,9 +155,11 @@ def test_algorithm_1_line_by_line(sweep, config, store, sets):
         (d, stage): naive_score(encoders[which], pooler, sets["test"])
         for d in DIMS
         for stage, which, pooler in (
-            (wang.END_TO_END, d, poolers[d]), (wang.STEP_1, opt, poolers[d]), (wang.STEP_2, opt, new[d]),
+            (wang.END_TO_END, d, poolers[d]),
+            (wang.STEP_1, opt, poolers[d]),
+            (wang.STEP_2, opt, new[d]),
         )
-    }  # fmt: skip
+    }
 
     trained = wang.train_two_step(sweep, sets["dev"], STEP_TWO, store)
     assert trained.opt == dict.fromkeys(sorted(DIMS), opt)
@@ -284,8 +286,10 @@ def test_before_and_after(sweep, config):
 def test_tasks_bring_the_splits_they_need():
     tasks = wang.load_tasks(("stsb", "cr", "mrpc"), "microworld")
     assert {name: set(splits) for name, splits in tasks.items()} == {
-        "stsb": {"dev", "test"}, "cr": {"all"}, "mrpc": {"train", "test"},
-    }  # fmt: skip
+        "stsb": {"dev", "test"},
+        "cr": {"all"},
+        "mrpc": {"train", "test"},
+    }
     assert len(wang.sets_of(tasks)) == 5
 
 

@@ -162,8 +162,11 @@ def test_scaled_coordinates_are_probed_beside_the_floor(world, tasks, store):
     line = wang.line_of(world[3], "LLE", 4)
     table = wang.scale_table(line, 60**0.5, {"cr": tasks["labelled"]["cr"]}, store, protocols=("senteval", "logreg"))
     (row,) = table.to_dict("records")
-    assert set(row) == {"dataset", "majority class", *(f"{p}, unit {s}" for p in ("senteval", "logreg")
-                                                       for s in ("variance", "norm"))}  # fmt: skip
+    assert set(row) == {
+        "dataset",
+        "majority class",
+        *(f"{p}, unit {s}" for p in ("senteval", "logreg") for s in ("variance", "norm")),
+    }
     floor = score_classification(line.table.__getitem__, tasks["labelled"]["cr"], form="nested").floor
     assert row["majority class"] == pytest.approx(100 * floor)
     # the original classifier's steps are too short for coordinates this small: it stays at the commonest class

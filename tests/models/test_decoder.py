@@ -165,9 +165,16 @@ def test_a_network_cut_short_ends_with_its_norm(load):
 
 @pytest.mark.parametrize(
     ("family", "name"),
-    [("qwen2", "norm"), ("gpt2", "ln_f"), ("opt", "decoder.final_layer_norm"), ("phi", "final_layernorm"),
-     ("modernbert", "final_norm"), ("bert", None), ("roberta", None)],
-)  # fmt: skip
+    [
+        ("qwen2", "norm"),
+        ("gpt2", "ln_f"),
+        ("opt", "decoder.final_layer_norm"),
+        ("phi", "final_layernorm"),
+        ("modernbert", "final_norm"),
+        ("bert", None),
+        ("roberta", None),
+    ],
+)
 def test_the_final_norm_is_found_in_other_families(family, name):
     sizes = {"vocab_size": 50, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24}
     sizes |= {"num_hidden_layers": 2, "ffn_dim": 24, "word_embed_proj_dim": 16, "pad_token_id": 0}

@@ -10,8 +10,14 @@ from safetensors.torch import load_file, save_file
 from repro.types import InputError
 from rivals.generator import TOKEN_BUDGET, load_generator
 
-PROMPTS = ["the cook", "why did the farmer sell the old horse in the woods?", "a", "the driver thanked the tiger",
-           "the cook", "where was it?"]  # fmt: skip
+PROMPTS = [
+    "the cook",
+    "why did the farmer sell the old horse in the woods?",
+    "a",
+    "the driver thanked the tiger",
+    "the cook",
+    "where was it?",
+]
 
 
 @pytest.fixture
@@ -67,8 +73,14 @@ def test_equal_prompts_are_answered_once(generator, monkeypatch):
 def test_published_settings_that_sample_or_punish_repetition_are_left_out(decoders, tmp_path):
     folder = tmp_path / "sampling"
     shutil.copytree(decoders["qwen2"], folder)
-    settings = {"do_sample": True, "temperature": 5.0, "repetition_penalty": 9.0, "max_new_tokens": 3,
-                "eos_token_id": [3, 7], "no_repeat_ngram_size": 1}  # fmt: skip
+    settings = {
+        "do_sample": True,
+        "temperature": 5.0,
+        "repetition_penalty": 9.0,
+        "max_new_tokens": 3,
+        "eos_token_id": [3, 7],
+        "no_repeat_ngram_size": 1,
+    }
     (folder / "generation_config.json").write_text(json.dumps(settings))
     sampling = load_generator(str(folder), device="cpu")
     assert sampling.model.generation_config.eos_token_id == [3, 7]

@@ -17,8 +17,10 @@ from repro.models.pretrained import identity
 from repro.types import InputError
 
 FAMILIES = {
-    "roberta": transformers.RobertaModel, "xlm-roberta": transformers.XLMRobertaModel, "mpnet": transformers.MPNetModel,
-}  # fmt: skip
+    "roberta": transformers.RobertaModel,
+    "xlm-roberta": transformers.XLMRobertaModel,
+    "mpnet": transformers.MPNetModel,
+}
 
 
 @pytest.fixture(scope="module")

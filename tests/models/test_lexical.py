@@ -6,9 +6,17 @@ from repro.types import InputError
 from rivals.lexical import fit_lsa, fit_tfidf
 
 TEXTS = [
-    "a dog sleeps", "the dog sleeps", "a cat sleeps on the mat", "the cook thanks a driver", "a driver thanks the cook",
-    "dogs and cats", "the mat is red", "a red car", "the car of the driver", "sleeping dogs lie",
-]  # fmt: skip
+    "a dog sleeps",
+    "the dog sleeps",
+    "a cat sleeps on the mat",
+    "the cook thanks a driver",
+    "a driver thanks the cook",
+    "dogs and cats",
+    "the mat is red",
+    "a red car",
+    "the car of the driver",
+    "sleeping dogs lie",
+]
 
 
 def test_tfidf_is_the_formula():

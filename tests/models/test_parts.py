@@ -66,9 +66,22 @@ def test_encode_and_evaluate_read_all_parts(repro, exported, tmp_path):
 def test_advice_is_fitted_on_what_the_encoder_gives_and_exported_behind_it(repro, exported, tmp_path):
     advice, model = tmp_path / "advice", tmp_path / "model"
     code, _, err = repro(
-        "advise", "--encoder", exported, "--texts", "stsb", "--source", "microworld", "--retain", 0.3,
-        "--reducers", "pca", "--dims", 3, "--output", advice,
-    )  # fmt: skip
+        "advise",
+        "--encoder",
+        exported,
+        "--texts",
+        "stsb",
+        "--source",
+        "microworld",
+        "--retain",
+        0.3,
+        "--reducers",
+        "pca",
+        "--dims",
+        3,
+        "--output",
+        advice,
+    )
     assert code == 0, err
     note = json.loads((advice / "reducer.json").read_text())
     assert (note["input_dim"], note["dim"], note["prompt"], note["compared_by"]) == (6, 3, "query: ", "cosine")
@@ -91,8 +104,7 @@ PROMPTS = {"prompts": {"query": "query: ", "passage": "passage: "}, "default_pro
 
 
 @pytest.mark.parametrize(
-    ("asked", "prompt"),
-    [(None, "passage: "), ("query", "query: "), ("", ""), ("search for: ", "search for: ")],
+    ("asked", "prompt"), [(None, "passage: "), ("query", "query: "), ("", ""), ("search for: ", "search for: ")]
 )
 def test_a_prompt_is_a_name_or_a_text(asked, prompt, tiny, tmp_path):
     folder = Path(shutil.copytree(tiny, tmp_path / "prompted"))

@@ -150,8 +150,7 @@ def test_a_published_folder_brings_its_own_pooling(note, pooling, tiny, tmp_path
 
 
 @pytest.mark.parametrize(
-    "note",
-    [{"pooling_mode_max_tokens": True}, {"pooling_mode": ["cls", "mean"]}, {"pooling_mode_cls_token": False}],
+    "note", [{"pooling_mode_max_tokens": True}, {"pooling_mode": ["cls", "mean"]}, {"pooling_mode_cls_token": False}]
 )
 def test_a_pooling_that_is_not_known_is_refused_not_replaced(note, tiny, tmp_path):
     folder = tmp_path / "published"

@@ -67,7 +67,7 @@ def test_what_cannot_be_said_in_a_folder_is_refused(tiny, tmp_path, decoders):
         (lambda: export_folder(SentenceEncoder.load(tiny), out, reducer=square), "takes 7 numbers"),
         (lambda: export_folder(SentenceEncoder.load(qwen, bidirectional=True), out), "both ways"),
         (lambda: export_folder(SentenceEncoder.load(qwen), out, layer=1), "final norm"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(InputError, match=words):
             call()
     assert not out.exists()

@@ -11,8 +11,14 @@ from repro.types import InputError
 from rivals import translation
 from rivals.translation import TOKEN_BUDGET, back_translate, load_translator
 
-TEXTS = ["the cook", "why did the farmer sell the old horse in the woods?", "a", "the driver thanked the tiger",
-         "the cook", "where was it?"]  # fmt: skip
+TEXTS = [
+    "the cook",
+    "why did the farmer sell the old horse in the woods?",
+    "a",
+    "the driver thanked the tiger",
+    "the cook",
+    "where was it?",
+]
 
 
 def literal(translator, text, steps):

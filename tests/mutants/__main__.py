@@ -33,16 +33,39 @@ PASS = 0.95
 LIMIT, SLOWER = 60.0, 6.0
 """a mistake may take so many seconds, or so many times what the tests take without it, before it counts as noticed"""
 WARM = (
-    "numpy", "scipy.stats", "scipy.sparse.linalg", "pandas", "pyarrow.parquet", "matplotlib.pyplot",
-    "sklearn.linear_model", "sklearn.neighbors", "sklearn.cluster", "sklearn.decomposition", "sklearn.manifold",
-    "torch", "transformers", "transformers.models.bert.modeling_bert", "accelerate", "safetensors.torch", "tokenizers",
-    "peft", "tyro", "filelock", "hypothesis", "pytest",
-)  # fmt: skip
+    "numpy",
+    "scipy.stats",
+    "scipy.sparse.linalg",
+    "pandas",
+    "pyarrow.parquet",
+    "matplotlib.pyplot",
+    "sklearn.linear_model",
+    "sklearn.neighbors",
+    "sklearn.cluster",
+    "sklearn.decomposition",
+    "sklearn.manifold",
+    "torch",
+    "transformers",
+    "transformers.models.bert.modeling_bert",
+    "accelerate",
+    "safetensors.torch",
+    "tokenizers",
+    "peft",
+    "tyro",
+    "filelock",
+    "hypothesis",
+    "pytest",
+)
 SETTINGS = {
-    "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false",
-    "PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "agg", "CUDA_VISIBLE_DEVICES": "",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "MPLBACKEND": "agg",
+    "CUDA_VISIBLE_DEVICES": "",
     "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-}  # fmt: skip
+}
 
 PLUGINS = [f"-p{name}" for name in ("_hypothesis_pytestplugin", "no:cacheprovider", "no:unraisableexception")]
 """what a second of every run is spared for: plugins no test needs, and a collection of torch's garbage at the end"""

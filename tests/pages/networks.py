@@ -12,9 +12,14 @@ from tokenizers.processors import TemplateProcessing
 from repro.models.wordpiece import train_wordpiece
 
 SIZES = {
-    "vocab_size": 600, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1,
-    "intermediate_size": 48, "max_position_embeddings": 66,
-}  # fmt: skip
+    "vocab_size": 600,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "intermediate_size": 48,
+    "max_position_embeddings": 66,
+}
 FAMILIES = {
     "bert": ("Bert", ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), "BertTokenizer"),
     "roberta": ("Roberta", ("<s>", "<pad>", "</s>", "<unk>", "<mask>"), "RobertaTokenizer"),
@@ -48,8 +53,18 @@ def _make(folder: Path, texts: Sequence[str], family: str, special: tuple[str, .
 
 
 def _named(special: tuple[str, ...]) -> dict[str, str]:
-    known = {"[PAD]": "pad", "[UNK]": "unk", "[CLS]": "cls", "[SEP]": "sep", "[MASK]": "mask",
-             "<s>": "bos", "</s>": "eos", "<pad>": "pad", "<unk>": "unk", "<mask>": "mask"}  # fmt: skip
+    known = {
+        "[PAD]": "pad",
+        "[UNK]": "unk",
+        "[CLS]": "cls",
+        "[SEP]": "sep",
+        "[MASK]": "mask",
+        "<s>": "bos",
+        "</s>": "eos",
+        "<pad>": "pad",
+        "<unk>": "unk",
+        "<mask>": "mask",
+    }
     return {known[token]: token for token in special}
 
 

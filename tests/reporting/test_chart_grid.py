@@ -6,8 +6,17 @@ import pytest
 from repro.report import claims_wang, figures, interactive
 from repro.types import InputError
 
-SCORE = {(64, 64): 0.70, (16, 64): 0.60, (8, 64): 0.50, (64, 16): 0.55, (16, 16): 0.50, (8, 16): 0.56,
-         (64, 8): 0.40, (16, 8): 0.35, (8, 8): 0.30}  # fmt: skip
+SCORE = {
+    (64, 64): 0.70,
+    (16, 64): 0.60,
+    (8, 64): 0.50,
+    (64, 16): 0.55,
+    (16, 16): 0.50,
+    (8, 16): 0.56,
+    (64, 8): 0.40,
+    (16, 8): 0.35,
+    (8, 8): 0.30,
+}
 
 
 @pytest.fixture

@@ -11,8 +11,12 @@ from repro.rows import make_rows
 
 L, DIMS, SETS = 4, (8, 16, 64), ("stsb", "sickr", AVERAGE)
 LINES = (RAW, CONTROL, MRL, ESE)
-SCORE = {RAW: (0.30, 0.28, 0.35, 0.80), CONTROL: (0.31, 0.30, 0.36, 0.82), MRL: (0.32, 0.29, 0.40, 0.81),
-         ESE: (0.65, 0.70, 0.75, 0.83)}  # fmt: skip
+SCORE = {
+    RAW: (0.30, 0.28, 0.35, 0.80),
+    CONTROL: (0.31, 0.30, 0.36, 0.82),
+    MRL: (0.32, 0.29, 0.40, 0.81),
+    ESE: (0.65, 0.70, 0.75, 0.83),
+}
 """by layer, at full size"""
 
 
@@ -40,19 +44,51 @@ def depth(backbone="net", seeds=(0,), source="microworld", half=0.01):
                 ]
                 rows += [{**cell, "method": method, "dataset": dataset} for cell in cells]
         for dim in DIMS:
-            rows.append({"method": method, "dataset": SHALLOW_AVERAGE, "dim": dim, "metric": "spearman",
-                         **interval(shallow(method, dim), half)})  # fmt: skip
+            rows.append(
+                {
+                    "method": method,
+                    "dataset": SHALLOW_AVERAGE,
+                    "dim": dim,
+                    "metric": "spearman",
+                    **interval(shallow(method, dim), half),
+                }
+            )
         for layer in range(2, L + 1):
             step = score(method, layer, 64) - score(method, layer - 1, 64)
-            rows.append({"method": method, "dataset": AVERAGE, "layer": layer, "dim": 64, "metric": "spearman_step",
-                         **interval(step, half)})  # fmt: skip
+            rows.append(
+                {
+                    "method": method,
+                    "dataset": AVERAGE,
+                    "layer": layer,
+                    "dim": 64,
+                    "metric": "spearman_step",
+                    **interval(step, half),
+                }
+            )
         change = score(method, L, 64) - score(method, L, 16)
-        rows.append({"method": method, "dataset": AVERAGE, "layer": L, "dim": 64, "metric": "spearman_change",
-                     "setting": "against 16 dims", **interval(change, half)})  # fmt: skip
+        rows.append(
+            {
+                "method": method,
+                "dataset": AVERAGE,
+                "layer": L,
+                "dim": 64,
+                "metric": "spearman_change",
+                "setting": "against 16 dims",
+                **interval(change, half),
+            }
+        )
         for dim in DIMS:
             drop = score(method, L, dim) - score(method, 2, dim)
-            rows.append({"method": method, "dataset": AVERAGE, "layer": 2, "dim": dim, "metric": "spearman_drop",
-                         **interval(drop, half)})  # fmt: skip
+            rows.append(
+                {
+                    "method": method,
+                    "dataset": AVERAGE,
+                    "layer": 2,
+                    "dim": dim,
+                    "metric": "spearman_drop",
+                    **interval(drop, half),
+                }
+            )
     for i, a in enumerate(LINES):
         for b in LINES[:i]:
             rows += lead_rows(f"{a} − {b}", a, b, half)
@@ -66,13 +102,26 @@ def depth(backbone="net", seeds=(0,), source="microworld", half=0.01):
 def lead_rows(name, a, b, half):
     common = {"method": name, "dataset": AVERAGE}
     rows = [
-        {**common, "layer": layer, "dim": dim, "metric": "spearman_lead",
-         **interval(score(a, layer, dim) - score(b, layer, dim), half)}
-        for layer in range(1, L + 1) for dim in DIMS
-    ]  # fmt: skip
+        {
+            **common,
+            "layer": layer,
+            "dim": dim,
+            "metric": "spearman_lead",
+            **interval(score(a, layer, dim) - score(b, layer, dim), half),
+        }
+        for layer in range(1, L + 1)
+        for dim in DIMS
+    ]
     for dim in DIMS:
-        rows.append({"method": name, "dataset": SHALLOW_AVERAGE, "dim": dim, "metric": "spearman_lead",
-                     **interval(shallow(a, dim) - shallow(b, dim), half)})  # fmt: skip
+        rows.append(
+            {
+                "method": name,
+                "dataset": SHALLOW_AVERAGE,
+                "dim": dim,
+                "metric": "spearman_lead",
+                **interval(shallow(a, dim) - shallow(b, dim), half),
+            }
+        )
         drops = [score(m, L, dim) - score(m, 2, dim) for m in (a, b)]
         rows.append({**common, "layer": 2, "dim": dim, "metric": "drop_lead", **interval(drops[0] - drops[1], half)})
     gap = {k: sum(score(a, k, d) - score(b, k, d) for d in DIMS) / 3 for k in (1, 2, L)}
@@ -259,12 +308,31 @@ def test_grid_and_drop_tables(rows):
 
 # Table 2 and Figure 5
 
-VARIANTS = {"default": (0.50, 0.40), "embeddings": (0.48, 0.38), "max-k": (0.47, 0.37), "no compression": (0.46, 0.20),
-            "learned weights": (0.53, 0.38), "uniform weights": (0.47, 0.30), "k = 4": (0.44, 0.3),
-            "k = 64": (0.45, 0.3), RAW: (0.3, 0.2), MRL: (0.4, 0.2)}  # fmt: skip
-PAIRS = [("embeddings", "default"), ("default", "embeddings"), ("embeddings", "max-k"), ("max-k", "no compression"),
-         ("learned weights", "default"), ("default", "uniform weights"), ("learned weights", "uniform weights"),
-         ("default", "k = 4"), ("default", "k = 64"), ("default", RAW), ("k = 4", MRL)]  # fmt: skip
+VARIANTS = {
+    "default": (0.50, 0.40),
+    "embeddings": (0.48, 0.38),
+    "max-k": (0.47, 0.37),
+    "no compression": (0.46, 0.20),
+    "learned weights": (0.53, 0.38),
+    "uniform weights": (0.47, 0.30),
+    "k = 4": (0.44, 0.3),
+    "k = 64": (0.45, 0.3),
+    RAW: (0.3, 0.2),
+    MRL: (0.4, 0.2),
+}
+PAIRS = [
+    ("embeddings", "default"),
+    ("default", "embeddings"),
+    ("embeddings", "max-k"),
+    ("max-k", "no compression"),
+    ("learned weights", "default"),
+    ("default", "uniform weights"),
+    ("learned weights", "uniform weights"),
+    ("default", "k = 4"),
+    ("default", "k = 64"),
+    ("default", RAW),
+    ("k = 4", MRL),
+]
 
 
 @pytest.fixture(scope="module")
@@ -285,8 +353,10 @@ def ablation():
         rows.append({**name, "dataset": SHALLOW_AVERAGE, "metric": "spearman_lead", **interval(low - below)})
         excess = (low - below) - (last - other)
         rows.append({**name, "dataset": AVERAGE, "metric": "shallow_excess", **interval(excess)})
-    rows += [{"method": m, "layer": 1, "metric": "layer_weight", "value": v} for m, v in
-             (("default", 1.0), ("learned weights", 0.8))]  # fmt: skip
+    rows += [
+        {"method": m, "layer": 1, "metric": "layer_weight", "value": v}
+        for m, v in (("default", 1.0), ("learned weights", 0.8))
+    ]
     return pd.concat([make_rows(rows, experiment="e", backbone="net", seed=s) for s in (0, 1, 2)], ignore_index=True)
 
 
@@ -313,9 +383,11 @@ def test_an_order_with_gaps_is_judged_between_those_that_were_tried(ablation):
 def test_the_order_of_weights_differs_between_the_places(ablation):
     found = by_claim(claims.table2(ablation), "ESE-T2-2")
     assert [m.what.split(": ")[1] for m in found] == [
-        "learned weights less default", "default less uniform weights", "default less learned weights",
+        "learned weights less default",
+        "default less uniform weights",
+        "default less learned weights",
         "learned weights less uniform weights",
-    ]  # fmt: skip
+    ]
     assert [m.value for m in found] == pytest.approx([3.0, 3.0, 2.0, 8.0])
 
 
@@ -382,6 +454,22 @@ def test_facts_of_a_batch_as_tables(ablation):
 def test_every_claim_of_these_pages_is_judged_or_said_to_be_absent(rows, ablation):
     judged = [*claims.table1(rows), *claims.figure3(rows), *claims.figure4(rows), *claims.table2(ablation)]
     given = set(verdict_frame("live", judged)["claim_id"])
-    wanted = {f"ESE-{part}" for part in ("T1-1", "T1-2", "T1-3", "T1-4", "F3-1", "F3-2", "F3-3", "F3-4", "F4-1",
-                                         "T2-1", "T2-2", "F5-1", "F5-2")}  # fmt: skip
+    wanted = {
+        f"ESE-{part}"
+        for part in (
+            "T1-1",
+            "T1-2",
+            "T1-3",
+            "T1-4",
+            "F3-1",
+            "F3-2",
+            "F3-3",
+            "F3-4",
+            "F4-1",
+            "T2-1",
+            "T2-2",
+            "F5-1",
+            "F5-2",
+        )
+    }
     assert given == wanted

@@ -163,8 +163,10 @@ def test_one_round_says_nothing():
 def test_equality_is_said_in_words():
     table = claims_ese.equality_table(timed({1: 1.0, 2: 1.3}, total=1.09, half=0.03))
     assert dict(zip(table["seconds of"], table["equal"], strict=False)) == {
-        "encoding, layer 1": "within 10 %", "encoding, layer 2": "no", "search, mean over sizes": "cannot tell"
-    }  # fmt: skip
+        "encoding, layer 1": "within 10 %",
+        "encoding, layer 2": "no",
+        "search, mean over sizes": "cannot tell",
+    }
     assert table["difference, %"].iloc[1] == "30.0 [26.1, 33.9]"
 
 
@@ -204,16 +206,28 @@ def compressed(distance, agreement, *, half=0.5, forms=("as they are", "centred"
             pair = {"method": f"{method} − {rival}"}
             lead = distance[method] - distance[rival]
             entries += [
-                {**pair, "metric": "map_distance_lead", "setting": f"{form}, 2 t-SNE seeds", "value": lead,
-                 "ci_low": lead - half, "ci_high": lead + half}
+                {
+                    **pair,
+                    "metric": "map_distance_lead",
+                    "setting": f"{form}, 2 t-SNE seeds",
+                    "value": lead,
+                    "ci_low": lead - half,
+                    "ci_high": lead + half,
+                }
                 for form in forms
-            ]  # fmt: skip
+            ]
             lead = agreement[method] - agreement[rival]
             entries += [
-                {**pair, "metric": f"{metric}_lead", "value": lead, "ci_low": lead - 0.005, "ci_high": lead + 0.005,
-                 "dataset": "stsb"}
+                {
+                    **pair,
+                    "metric": f"{metric}_lead",
+                    "value": lead,
+                    "ci_low": lead - 0.005,
+                    "ci_high": lead + 0.005,
+                    "dataset": "stsb",
+                }
                 for metric in ("cosine_agreement", "linear_cka")
-            ]  # fmt: skip
+            ]
     return make_rows(entries, backbone="repro-tiny", dim=16, seed=0)
 
 

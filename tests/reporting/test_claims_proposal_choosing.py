@@ -10,8 +10,10 @@ def test_names_are_those_of_the_rows():
     assert choosing.LOOKING + choosing.BLIND == choosing_rules.RULES and choosing.HALF == measured.HALF
     assert (choosing.TASK, choosing.UNSEEN) == choosing_rules.LEFT_OUT
     assert (choosing.LABELS, choosing.KNEE, choosing.EVERY) == (
-        choosing_rules.LABELS, choosing_rules.KNEE, choosing_rules.EVERY
-    )  # fmt: skip
+        choosing_rules.LABELS,
+        choosing_rules.KNEE,
+        choosing_rules.EVERY,
+    )
 
 
 def test_tables_set_rules_beside_labels(made_curves):

@@ -53,9 +53,11 @@ def test_two_dims_show_no_trend():
 
 def test_table_and_misses():
     rows = measured(
-        info_nce=lambda i: 2.0, expected_info_nce=lambda i: 1.0, expected_info_nce_filled=lambda i: 2.5,
+        info_nce=lambda i: 2.0,
+        expected_info_nce=lambda i: 1.0,
+        expected_info_nce_filled=lambda i: 2.5,
         uniformity_dim=lambda i: i + 1,
-    )  # fmt: skip
+    )
     table = claims_proposal.geometry_table(rows)
     assert list(table["dim"]) == sorted(DIMS, reverse=True) and list(table["dims filled"]) == [6, 5, 4, 3, 2, 1]
     misses = claims_proposal.misses(rows)
@@ -70,9 +72,15 @@ def curves():
             rows += [
                 {"method": "expected", "setting": setting, "dim": dim, "value": loss},
                 {"method": "endless batch", "setting": setting, "dim": dim, "value": loss - 0.1},
-                {"method": "Monte Carlo", "setting": setting, "dim": dim, "value": loss, "ci_low": loss / 2,
-                 "ci_high": loss * 2},
-            ]  # fmt: skip
+                {
+                    "method": "Monte Carlo",
+                    "setting": setting,
+                    "dim": dim,
+                    "value": loss,
+                    "ci_low": loss / 2,
+                    "ci_high": loss * 2,
+                },
+            ]
     return make_rows(rows, metric="info_nce")
 
 

@@ -21,12 +21,16 @@ def made(slope=-0.5, draws=3, worst=None, dims=DIMS):
     for draw in range(draws):
         for dim in dims:
             values = {
-                "cosine_rms": dim ** (slope + 0.005 * draw), "cosine_rms_expected": dim**-0.5,
+                "cosine_rms": dim ** (slope + 0.005 * draw),
+                "cosine_rms_expected": dim**-0.5,
                 "spearman": 0.7 + 0.01 * draw,
                 "distortion_worst": (worst or {8: 2.0, 32: 0.4, 128: 0.1})[dim] + 0.01 * draw,
-                "distortion_min": 0.1, "distortion_low": 0.5, "distortion_median": 1.0, "distortion_high": 1.5,
+                "distortion_min": 0.1,
+                "distortion_low": 0.5,
+                "distortion_median": 1.0,
+                "distortion_high": 1.5,
                 "distortion_max": 2.0,
-            }  # fmt: skip
+            }
             rows += [{"method": "GRP", "dim": dim, "metric": m, "value": v, "seed": draw} for m, v in values.items()]
     return make_rows(rows, backbone="b", experiment="x")
 

@@ -26,14 +26,23 @@ def made(lead=0.05, half=0.005, seeds=(0, 1, 2), loss=0.0, dims=(8, 16, 24)):
                     rows.append({**at, "method": method, "dim": dim, "value": value + wobble, "setting": setting})
                 ends = {
                     f"{TRAINED_PROJECTION} − {BEST_REDUCED}": lead + wobble,
-                    f"{TRAINED_PROJECTION} − PCA": lead + wobble, f"{TRAINED_PROJECTION} − GRP": lead + 0.02,
-                    f"{TRAINED_PROJECTION} − {FULL_SIZE}": -loss, f"{TWO_STEP_PROJECTION} − {FULL_SIZE}": -loss,
-                }  # fmt: skip
+                    f"{TRAINED_PROJECTION} − PCA": lead + wobble,
+                    f"{TRAINED_PROJECTION} − GRP": lead + 0.02,
+                    f"{TRAINED_PROJECTION} − {FULL_SIZE}": -loss,
+                    f"{TWO_STEP_PROJECTION} − {FULL_SIZE}": -loss,
+                }
                 rows += [
-                    {**at, "method": method, "dim": dim, "metric": f"{metric}_lead", "value": value,
-                     "ci_low": value - half, "ci_high": value + half}
+                    {
+                        **at,
+                        "method": method,
+                        "dim": dim,
+                        "metric": f"{metric}_lead",
+                        "value": value,
+                        "ci_low": value - half,
+                        "ci_high": value + half,
+                    }
                     for method, value in ends.items()
-                ]  # fmt: skip
+                ]
     return make_rows(rows, backbone="b", experiment="x")
 
 
@@ -73,7 +82,7 @@ def test_sizes_are_judged_as_shares_of_the_full_one():
     found = claims_proposal.size_kept(made(loss=0.001))
     assert [(m.what.split(":")[0], m.verdict) for m in found] == [
         (f"b, stsb, dim {dim} of 48", "reproduced") for dim in (16, 24, 8)
-    ]  # fmt: skip
+    ]
     assert "two-step" in found[-1].what and "trained projection" in found[0].what
     assert {m.verdict for m in claims_proposal.size_kept(made(loss=0.05))} == {"not reproduced"}
     without = claims_proposal.size_kept(made(dims=(4,)))
@@ -110,8 +119,9 @@ def test_recorded_rows_sorted_by_name_come_in_the_order_of_live_ones():
 def test_a_panel_per_task_and_a_line_per_method():
     figure = figures_proposal.draw_train_or_reduce(made())
     assert [a.get_title(loc="left") for a in figure.axes] == [
-        "live: stsb, Spearman × 100", "live: hotpotqa, nDCG@10 × 100"
-    ]  # fmt: skip
+        "live: stsb, Spearman × 100",
+        "live: hotpotqa, nDCG@10 × 100",
+    ]
     heights = [line.get_ydata()[0] for line in figure.axes[0].get_lines()]
     assert len(heights) == 5, "four methods and the full size; the best reduction is one of them"
     assert 80.1 in [pytest.approx(h) for h in heights]

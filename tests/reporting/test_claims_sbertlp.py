@@ -23,9 +23,15 @@ def rows_of(lines, metric, *, n_train=pd.NA, **shared):
             if base != method and base in lines:
                 lead = value - lines[base][dataset]
                 rows.append(
-                    {**own, "method": f"{method} − {base}", "metric": f"{metric}_lead", "value": lead,
-                     "ci_low": lead - 0.002, "ci_high": lead + 0.002}
-                )  # fmt: skip
+                    {
+                        **own,
+                        "method": f"{method} − {base}",
+                        "metric": f"{metric}_lead",
+                        "value": lead,
+                        "ci_low": lead - 0.002,
+                        "ci_high": lead + 0.002,
+                    }
+                )
     return make_rows(rows, **shared)
 
 
@@ -37,10 +43,13 @@ def sts_rows(gain, flow=0.7, **options):
     lines = {
         name: {d: value for d in (*STS, AVERAGE)}
         for name, value in (
-            ("SBERTbase", 0.70), ("SBERTbase-LP", 0.70 + gain), ("SBERTlarge", 0.72), ("SBERTlarge-LP", 0.72 + gain),
+            ("SBERTbase", 0.70),
+            ("SBERTbase-LP", 0.70 + gain),
+            ("SBERTlarge", 0.72),
+            ("SBERTlarge-LP", 0.72 + gain),
             ("BERTbase-flow", flow),
         )
-    }  # fmt: skip
+    }
     return rows_of(lines, "spearman", **options)
 
 
@@ -54,9 +63,12 @@ def test_printed_means_are_those_of_the_text():
 
 def test_table1_gain_and_loss():
     assert verdicts(claims_sbertlp.table1(sts_rows(0.015))) == [
-        ("LP-T1-1", "reproduced"), ("LP-T1-1", "reproduced"), ("LP-T1-2", "reproduced"), ("LP-T1-2", "reproduced"),
+        ("LP-T1-1", "reproduced"),
+        ("LP-T1-1", "reproduced"),
+        ("LP-T1-2", "reproduced"),
+        ("LP-T1-2", "reproduced"),
         ("LP-T1-3", "reproduced"),
-    ]  # fmt: skip
+    ]
     lost = dict(verdicts(claims_sbertlp.table1(sts_rows(-0.05, flow=0.9))))
     assert set(lost.values()) == {"not reproduced"}
 
@@ -130,11 +142,19 @@ def test_table4_needs_both_halves():
 
 def test_figures_claims_take_the_hardest_set_of_each_system():
     rows = [
-        {"method": method, "metric": "accuracy_lead", "dataset": dataset, "backbone": "b", "seed": 0,
-         "value": value, "ci_low": value - 0.01, "ci_high": value + 0.01}
+        {
+            "method": method,
+            "metric": "accuracy_lead",
+            "dataset": dataset,
+            "backbone": "b",
+            "seed": 0,
+            "value": value,
+            "ci_low": value - 0.01,
+            "ci_high": value + 0.01,
+        }
         for method, values in (("grid − worst", (0.1, 0.05)), ("best in range", (0.03, -0.04)))
         for dataset, value in zip(("mr", "cr"), values, strict=True)
-    ]  # fmt: skip
+    ]
     found = claims_sbertlp.neighbours_and_dims(make_rows(rows))
     assert [(m.claim_id, round(m.value, 6)) for m in found] == [("LP-F2-1", 5.0), ("LP-S462-1", -4.0)]
     assert [m.verdict for m in found] == ["reproduced", "not reproduced"]
@@ -146,8 +166,20 @@ def test_every_claim_of_the_document_has_a_judge():
     named = {m.claim_id for m in claims_sbertlp.table1(sts_rows(0.01))}
     named |= {m.claim_id for m in claims_sbertlp.table2(rows_of({"SBERTbase": {}}, "accuracy"))}
     assert {"LP-T1-1", "LP-T1-2", "LP-T1-3"} <= named
-    assert own == {"LP-T1-1", "LP-T1-2", "LP-T1-3", "LP-T2-1", "LP-T2-2", "LP-T2-3", "LP-T3-1", "LP-T3-2", "LP-T4-1",
-                   "LP-F2-1", "LP-S462-1", "LP-S462-2"}  # fmt: skip
+    assert own == {
+        "LP-T1-1",
+        "LP-T1-2",
+        "LP-T1-3",
+        "LP-T2-1",
+        "LP-T2-2",
+        "LP-T2-3",
+        "LP-T3-1",
+        "LP-T3-2",
+        "LP-T4-1",
+        "LP-F2-1",
+        "LP-S462-1",
+        "LP-S462-2",
+    }
 
 
 def test_printed_lines_have_our_settings_an_average_and_one_spelling():
@@ -173,9 +205,16 @@ def test_lines_keep_the_order_of_the_first_frame():
 
 def test_figures_are_drawn_twice_the_same():
     gains = pd.DataFrame(
-        {"kind": ["paper", "live"], "method": "m", "dataset": "stsb", "setting": [None, "s"], "value": [0.01, 0.02],
-         "ci_low": [np.nan, 0.0], "ci_high": [np.nan, 0.05]}
-    )  # fmt: skip
+        {
+            "kind": ["paper", "live"],
+            "method": "m",
+            "dataset": "stsb",
+            "setting": [None, "s"],
+            "value": [0.01, 0.02],
+            "ci_low": [np.nan, 0.0],
+            "ci_high": [np.nan, 0.05],
+        }
+    )
     votes = pd.DataFrame(
         {"classes": [2, 6], "3-NN": [0.6, 0.5], "predicted": [0.84, 0.7], "3-NN with oneself": [0.8, 0.7]}
     )

@@ -47,9 +47,17 @@ def test_the_papers_own_table_bears_out_its_own_claims():
         for row in printed.itertuples():
             low, high = row.value + shift - 1e-6, row.value + shift + 1e-6
             rows.append(
-                {"metric": row.metric, "value": row.value + shift, "ci_low": low, "ci_high": high, "dim": row.dim,
-                 "method": row.method, "seed": seed, "readout": "pooler"}
-            )  # fmt: skip
+                {
+                    "metric": row.metric,
+                    "value": row.value + shift,
+                    "ci_low": low,
+                    "ci_high": high,
+                    "dim": row.dim,
+                    "method": row.method,
+                    "seed": seed,
+                    "readout": "pooler",
+                }
+            )
         score = printed[printed["metric"] == "spearman"].set_index(["method", "dim"])["value"]
         for dim in printed["dim"].unique():
             total = score[STEP_2, dim] - score[END_TO_END, dim]

@@ -28,14 +28,24 @@ def losses(h, z, *, seeds=SEEDS, half=0.002, backbone="b", layer=None, reference
     for seed in seeds:
         for d in h:
             parts = {
-                ("spearman", "encoder"): h[d], ("spearman", "pooler"): z[d], ("pooler_loss", "pooler"): h[d] - z[d],
-                ("encoder_loss", "encoder"): h[full] - h[d], ("total_loss", "pooler"): h[full] - z[d],
-            }  # fmt: skip
+                ("spearman", "encoder"): h[d],
+                ("spearman", "pooler"): z[d],
+                ("pooler_loss", "pooler"): h[d] - z[d],
+                ("encoder_loss", "encoder"): h[full] - h[d],
+                ("total_loss", "pooler"): h[full] - z[d],
+            }
             rows += [
-                {"metric": metric, "readout": readout, "dim": d, "seed": seed, "value": value + 1e-4 * seed,
-                 "ci_low": value - half, "ci_high": value + half}
+                {
+                    "metric": metric,
+                    "readout": readout,
+                    "dim": d,
+                    "seed": seed,
+                    "value": value + 1e-4 * seed,
+                    "ci_low": value - half,
+                    "ci_high": value + half,
+                }
                 for (metric, readout), value in parts.items()
-            ]  # fmt: skip
+            ]
     setting = f"test, reference={full}{' (best)' if best else ''}"
     return make_rows(rows, setting=setting, backbone=backbone, layer=layer)
 
@@ -194,9 +204,18 @@ def test_pairs_that_were_not_trained_are_not_judged():
 
 def test_rules_recorded_beside_the_grid_do_not_disturb_it():
     rule = make_rows(
-        [{"method": "select_by=pair", "metric": "spearman", "readout": "pooler", "dim": 8, "value": 0.1, "seed": 0,
-          "setting": "test"}]
-    )  # fmt: skip
+        [
+            {
+                "method": "select_by=pair",
+                "metric": "spearman",
+                "readout": "pooler",
+                "dim": 8,
+                "value": 0.1,
+                "seed": 0,
+                "setting": "test",
+            }
+        ]
+    )
     rows = pd.concat([grid(SCORE, ALONE), rule])
     assert [m.value for m in claims_wang.figure4(rows)] == [m.value for m in claims_wang.figure4(grid(SCORE, ALONE))]
     table = claims_wang.grid_of(rows)

@@ -23,7 +23,7 @@ def rows_of(entries, **shared):
             for s in SEEDS
         ],
         **shared,
-    )  # fmt: skip
+    )
 
 
 def verdicts(found):
@@ -60,14 +60,41 @@ def suite(datasets, lead_over, *, pca=0.05, metric="spearman", dims=DIMS, hidden
     fit = "fitted on 2,000 sentences"
     for dataset in [*datasets, suites.AVERAGE]:
         for readout in ("encoder", "pooler"):
-            entries.append({"dataset": dataset, "metric": metric, "method": FULL, "readout": readout, "dim": hidden,
-                            "setting": "", "value": 0.8})  # fmt: skip
+            entries.append(
+                {
+                    "dataset": dataset,
+                    "metric": metric,
+                    "method": FULL,
+                    "readout": readout,
+                    "dim": hidden,
+                    "setting": "",
+                    "value": 0.8,
+                }
+            )
         for d in dims:
             two = 0.8 - 0.1 * (128 / d - 1) / 16
-            entries.append({"dataset": dataset, "metric": metric, "method": TWO_STEP, "readout": "pooler", "dim": d,
-                            "setting": "", "value": two})  # fmt: skip
-            entries.append({"dataset": dataset, "metric": f"{metric}_lead", "method": f"{TWO_STEP} − {FULL}",
-                            "readout": "pooler", "dim": d, "setting": "", "value": two - 0.8})  # fmt: skip
+            entries.append(
+                {
+                    "dataset": dataset,
+                    "metric": metric,
+                    "method": TWO_STEP,
+                    "readout": "pooler",
+                    "dim": d,
+                    "setting": "",
+                    "value": two,
+                }
+            )
+            entries.append(
+                {
+                    "dataset": dataset,
+                    "metric": f"{metric}_lead",
+                    "method": f"{TWO_STEP} − {FULL}",
+                    "readout": "pooler",
+                    "dim": d,
+                    "setting": "",
+                    "value": two - 0.8,
+                }
+            )
             for rival, lead in lead_over.items():
                 setting = fit if rival in REDUCED else ""
                 lead = lead * (128 / d) ** 0.5
@@ -79,8 +106,17 @@ def suite(datasets, lead_over, *, pca=0.05, metric="spearman", dims=DIMS, hidden
             entries.append({**more, "metric": metric, "method": "PCA", "value": 0.9})
             entries.append({**more, "metric": f"{metric}_lead", "method": f"{TWO_STEP} − PCA", "value": two - 0.9})
             for rival in ("Isomap", "LLE"):
-                entries.append({"dataset": dataset, "metric": f"{metric}_lead", "method": f"PCA − {rival}",
-                                "dim": d, "setting": fit, "readout": "encoder", "value": pca})  # fmt: skip
+                entries.append(
+                    {
+                        "dataset": dataset,
+                        "metric": f"{metric}_lead",
+                        "method": f"PCA − {rival}",
+                        "dim": d,
+                        "setting": fit,
+                        "readout": "encoder",
+                        "value": pca,
+                    }
+                )
     return rows_of(entries)
 
 
@@ -149,8 +185,14 @@ def test_a_wide_table_keeps_the_papers_order_and_tells_readouts_and_fit_sets_apa
     table = suites.wide(suite(STS, {"PCA": 0.03, "LLE": 0.1, TRAINED_NARROW: 0.01}))
     assert list(table)[:3] == ["method", "dim", "STS-B"]
     assert list(dict.fromkeys(table["method"])) == [
-        "full size, encoder", "full size, pooler", "PCA", "PCA, 20,000", "LLE", "end to end", "two-step",
-    ]  # fmt: skip
+        "full size, encoder",
+        "full size, pooler",
+        "PCA",
+        "PCA, 20,000",
+        "LLE",
+        "end to end",
+        "two-step",
+    ]
     assert list(table[table["method"] == "PCA"]["dim"]) == list(DIMS)
 
 
@@ -161,9 +203,11 @@ def ablation(**gains):
     seconds = {768: 1.0, 8: 1.02, 2048: 1.3}
     rows = rows_of(entries)
     times = make_rows(
-        [{"metric": "encode_seconds", "dim": d, "value": s, "ci_low": s * 0.99, "ci_high": s * 1.01, "seed": 0}
-         for d, s in seconds.items()]
-    )  # fmt: skip
+        [
+            {"metric": "encode_seconds", "dim": d, "value": s, "ci_low": s * 0.99, "ci_high": s * 1.01, "seed": 0}
+            for d, s in seconds.items()
+        ]
+    )
     return pd.concat([rows, times], ignore_index=True)
 
 

@@ -107,10 +107,18 @@ def test_random_projection_must_be_equal_to_the_last_digit():
 
 def jumps(value):
     return [
-        {"metric": "roughness_lead", "method": "Autoencoder − others", "backbone": e, "setting": s, "value": value,
-         "ci_low": value - 0.001, "ci_high": value + 0.001}
-        for e in FULL for s in WITHIN
-    ]  # fmt: skip
+        {
+            "metric": "roughness_lead",
+            "method": "Autoencoder − others",
+            "backbone": e,
+            "setting": s,
+            "value": value,
+            "ci_low": value - 0.001,
+            "ci_high": value + 0.001,
+        }
+        for e in FULL
+        for s in WITHIN
+    ]
 
 
 def test_classification_as_printed():
@@ -199,16 +207,39 @@ def test_other_forms_stand_beside_their_default():
 def test_eigenvalues_and_jumps_for_the_reader():
     names = ("smallest_eigenvalue", "negative_eigenvalues", "rounded_eigenvalues")
     rows = make_rows(
-        [{"backbone": OURS, "method": "KPCA, sigmoid", "setting": "with repeats", "n_train": 50, "metric": metric,
-          "value": value} for metric, value in zip(names, (-2e-4, 7.0, 3.0), strict=True)]
-    )  # fmt: skip
+        [
+            {
+                "backbone": OURS,
+                "method": "KPCA, sigmoid",
+                "setting": "with repeats",
+                "n_train": 50,
+                "metric": metric,
+                "value": value,
+            }
+            for metric, value in zip(names, (-2e-4, 7.0, 3.0), strict=True)
+        ]
+    )
     (line,) = claims_zhang.spectrum_table(rows).to_dict("records")
     assert line == {
-        "encoder": OURS, "kernel": "sigmoid", "sentences": "with repeats", "rows": 50, "smallest by largest": "-2e-04",
-        "below −1e-12": 7, "negative by rounding": 3,
-    }  # fmt: skip
-    jump = [{"metric": "roughness", "method": "PCA", "backbone": OURS, "setting": "inductive", "value": 0.01,
-             "ci_low": 0.0, "ci_high": 0.02}]  # fmt: skip
+        "encoder": OURS,
+        "kernel": "sigmoid",
+        "sentences": "with repeats",
+        "rows": 50,
+        "smallest by largest": "-2e-04",
+        "below −1e-12": 7,
+        "negative by rounding": 3,
+    }
+    jump = [
+        {
+            "metric": "roughness",
+            "method": "PCA",
+            "backbone": OURS,
+            "setting": "inductive",
+            "value": 0.01,
+            "ci_low": 0.0,
+            "ci_high": 0.02,
+        }
+    ]
     shown = claims_zhang.roughness_table(make_rows([]), make_rows(jump))
     assert shown.loc[0, "live"] == "1.00 [0.00, 2.00]"
     assert pd.isna(shown.loc[0, "recorded"])
@@ -220,14 +251,28 @@ def seconds(times, *, n_train=11_498, wobble=0.05):
     for method, pair in times.items():
         whose = "this package" if method.startswith("Auto") else "scikit-learn"
         for what, t in zip(("fit", "transform"), pair, strict=True):
-            rows.append({"method": method, "setting": whose, "metric": f"{what}_seconds", "value": t,
-                         "ci_low": t * (1 - wobble), "ci_high": t * (1 + wobble)})  # fmt: skip
+            rows.append(
+                {
+                    "method": method,
+                    "setting": whose,
+                    "metric": f"{what}_seconds",
+                    "value": t,
+                    "ci_low": t * (1 - wobble),
+                    "ci_high": t * (1 + wobble),
+                }
+            )
     return make_rows(rows, seed=0, n_train=n_train)
 
 
-PRINTED = {"PCA": (2.08, 0.0049), "KPCA": (37.98, 0.7883), "SVD": (2.57, 0.0089), "Autoencoder": (101.16, 0.1479),
-           "GRP": (0.03, 0.0080), "Autoencoder, 1 hidden layer": (10.0, 0.1),
-           "Autoencoder, 3 hidden layers": (20.0, 0.2)}  # fmt: skip
+PRINTED = {
+    "PCA": (2.08, 0.0049),
+    "KPCA": (37.98, 0.7883),
+    "SVD": (2.57, 0.0089),
+    "Autoencoder": (101.16, 0.1479),
+    "GRP": (0.03, 0.0080),
+    "Autoencoder, 1 hidden layer": (10.0, 0.1),
+    "Autoencoder, 3 hidden layers": (20.0, 0.2),
+}
 
 
 def test_the_printed_seconds_bear_their_claims_out():
@@ -253,8 +298,14 @@ def test_kernel_pca_of_few_rows_can_be_slow_but_not_fast():
 
 def test_depth_is_judged_by_score_too():
     def lead(value):
-        row = {"metric": "spearman_lead", "method": "Autoencoder, 3 hidden layers − Autoencoder, 1 hidden layer",
-               "dim": 96, "value": value, "ci_low": value - 0.001, "ci_high": value + 0.001}  # fmt: skip
+        row = {
+            "metric": "spearman_lead",
+            "method": "Autoencoder, 3 hidden layers − Autoencoder, 1 hidden layer",
+            "dim": 96,
+            "value": value,
+            "ci_low": value - 0.001,
+            "ci_high": value + 0.001,
+        }
         return pd.concat([seconds(PRINTED), make_rows([{**row, "seed": s} for s in SEEDS])], ignore_index=True)
 
     assert worst_of(claims_zhang.table1(lead(0.0)), "ZHANG-S3-1") == {"reproduced"}

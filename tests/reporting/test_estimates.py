@@ -34,7 +34,8 @@ def test_every_seed_ranks_the_dims_by_itself():
     """Two rising and one falling seed: τ is +1, +1 and −1, though the means rise."""
     rows = make_rows(
         {"metric": "spearman", "value": sign * dim / 100, "dim": dim, "seed": seed}
-        for seed, sign in enumerate((5, 5, -1)) for dim in (8, 16, 32)
-    )  # fmt: skip
+        for seed, sign in enumerate((5, 5, -1))
+        for dim in (8, 16, 32)
+    )
     found = trend("WANG-F2-2", rows, dict.fromkeys((8, 16, 32), PARTS[0]), 1, "score against dim")
     assert (found.value, found.seeds) == (pytest.approx(1 / 3), 3)

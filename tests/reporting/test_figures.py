@@ -21,10 +21,22 @@ STAGES = ("end", "one", "two")
 
 def frame(kinds=("paper", "recorded", "live"), datasets=("stsb", "trec"), dims=(8, 64, 768), seeds=1, method="m"):
     rows = [
-        {"kind": kind, "method": method, "dataset": name, "dim": dim, "metric": "spearman", "seed": seed,
-         "value": 0.5 + 0.03 * np.log2(dim) + 0.01 * seed, "ci_low": np.nan, "ci_high": np.nan}
-        for kind in kinds for name in datasets for dim in dims for seed in range(seeds)
-    ]  # fmt: skip
+        {
+            "kind": kind,
+            "method": method,
+            "dataset": name,
+            "dim": dim,
+            "metric": "spearman",
+            "seed": seed,
+            "value": 0.5 + 0.03 * np.log2(dim) + 0.01 * seed,
+            "ci_low": np.nan,
+            "ci_high": np.nan,
+        }
+        for kind in kinds
+        for name in datasets
+        for dim in dims
+        for seed in range(seeds)
+    ]
     return pd.DataFrame(rows)
 
 
@@ -148,8 +160,11 @@ def test_where_nothing_is_to_be_drawn_the_page_says_so(draw):
 def test_two_step_has_a_row_per_kind_and_names_stages_and_steps():
     figure = figures.draw_two_step(stages(), stages=STAGES)
     assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        "paper: score × 100", "gain, points", "live: score × 100", "gain, points",
-    ]  # fmt: skip
+        "paper: score × 100",
+        "gain, points",
+        "live: score × 100",
+        "gain, points",
+    ]
     assert legend_of(figure) == ["end to end", "after step 1", "after step 2", "gain of step 1", "gain of step 2"]
 
 

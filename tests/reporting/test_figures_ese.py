@@ -13,12 +13,22 @@ from repro.types import InputError
 def frame():
     return pd.DataFrame(
         [
-            {"backbone": "net", "method": method, "layer": layer, "dim": dim, "ci_low": value - 0.02,
-             "ci_high": value + 0.02, "value": value, "kind": "live"}
-            for i, method in enumerate((RAW, MRL, ESE)) for layer in range(4) for dim in (8, 64)
+            {
+                "backbone": "net",
+                "method": method,
+                "layer": layer,
+                "dim": dim,
+                "ci_low": value - 0.02,
+                "ci_high": value + 0.02,
+                "value": value,
+                "kind": "live",
+            }
+            for i, method in enumerate((RAW, MRL, ESE))
+            for layer in range(4)
+            for dim in (8, 64)
             for value in [0.2 + 0.1 * i + 0.05 * layer + dim / 1000]
         ]
-    )  # fmt: skip
+    )
 
 
 def titles(figure):

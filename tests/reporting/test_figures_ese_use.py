@@ -57,11 +57,20 @@ def test_depth_cost_names_the_layers():
 def test_size_cost_draws_both_times_of_every_line():
     frame = pd.DataFrame(
         [
-            {"backbone": "tiny", "method": m, "dim": dim, "metric": metric, "value": 0.01 * dim, "ci_low": 0.009 * dim,
-             "ci_high": 0.012 * dim}
-            for m in LINES for dim in (8, 32) for metric in ("total_seconds", "search_seconds", "encode_seconds")
+            {
+                "backbone": "tiny",
+                "method": m,
+                "dim": dim,
+                "metric": metric,
+                "value": 0.01 * dim,
+                "ci_low": 0.009 * dim,
+                "ci_high": 0.012 * dim,
+            }
+            for m in LINES
+            for dim in (8, 32)
+            for metric in ("total_seconds", "search_seconds", "encode_seconds")
         ]
-    )  # fmt: skip
+    )
     figure = figures.draw_size_cost(frame)
     assert len(figure.axes) == 2
     for panel in figure.axes:

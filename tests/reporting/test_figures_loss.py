@@ -17,23 +17,46 @@ def losses(kinds=("live",), networks=("a", "b:1"), seeds=1):
     for kind in kinds:
         for network in networks:
             for dim in ENCODER:
-                parts = {"encoder_loss": ENCODER[dim], "pooler_loss": POOLER[dim],
-                         "total_loss": ENCODER[dim] + POOLER[dim]}  # fmt: skip
+                parts = {
+                    "encoder_loss": ENCODER[dim],
+                    "pooler_loss": POOLER[dim],
+                    "total_loss": ENCODER[dim] + POOLER[dim],
+                }
                 for metric, value in parts.items():
                     for seed in range(seeds):
-                        rows.append({"kind": kind, "network": network, "dim": dim, "metric": metric, "seed": seed,
-                                     "value": value, "ci_low": value - 0.01, "ci_high": value + 0.01})  # fmt: skip
+                        rows.append(
+                            {
+                                "kind": kind,
+                                "network": network,
+                                "dim": dim,
+                                "metric": metric,
+                                "seed": seed,
+                                "value": value,
+                                "ci_low": value - 0.01,
+                                "ci_high": value + 0.01,
+                            }
+                        )
     return pd.DataFrame(rows)
 
 
 def readouts(kinds=("recorded", "live"), networks=("a", "b", "c")):
     return pd.DataFrame(
         [
-            {"kind": kind, "network": network, "readout": readout, "dim": dim, "value": 0.5 + dim / 1000,
-             "ci_low": 0.4, "ci_high": 0.7}
-            for kind in kinds for network in networks for readout in ("encoder", "pooler") for dim in (8, 32, 128)
+            {
+                "kind": kind,
+                "network": network,
+                "readout": readout,
+                "dim": dim,
+                "value": 0.5 + dim / 1000,
+                "ci_low": 0.4,
+                "ci_high": 0.7,
+            }
+            for kind in kinds
+            for network in networks
+            for readout in ("encoder", "pooler")
+            for dim in (8, 32, 128)
         ]
-    )  # fmt: skip
+    )
 
 
 def bars_of(axes):

@@ -9,11 +9,19 @@ from repro.report import figures
 def frame(kinds, lines=("PCA", "two-step"), dims=(8, 32, 128)):
     return pd.DataFrame(
         [
-            {"kind": kind, "line": line, "dim": d, "value": 0.3 + 0.1 * k + 0.01 * i + d / 1000,
-             "ci_low": 0.3 if kind == "live" else None, "ci_high": 0.5 if kind == "live" else None}
-            for k, kind in enumerate(kinds) for i, line in enumerate(lines) for d in dims
+            {
+                "kind": kind,
+                "line": line,
+                "dim": d,
+                "value": 0.3 + 0.1 * k + 0.01 * i + d / 1000,
+                "ci_low": 0.3 if kind == "live" else None,
+                "ci_high": 0.5 if kind == "live" else None,
+            }
+            for k, kind in enumerate(kinds)
+            for i, line in enumerate(lines)
+            for d in dims
         ]
-    )  # fmt: skip
+    )
 
 
 def test_methods_share_a_panel_and_kinds_do_not():
@@ -42,9 +50,11 @@ def test_candidates_have_a_panel_per_stage_and_a_curve_per_dim():
     rows = pd.DataFrame(
         [
             {"method": method, "dim": d, "setting": f"candidates={k}", "value": 0.2 + 0.01 * k + d / 1000}
-            for method in ("one", "two", "other") for d in (8, 64) for k in range(3)
+            for method in ("one", "two", "other")
+            for d in (8, 64)
+            for k in range(3)
         ]
-    )  # fmt: skip
+    )
     figure = figures.draw_candidates(rows, names={"one": "after step 1", "two": "after step 2"})
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["after step 1 (live)", "after step 2 (live)"]
     line = figure.axes[0].get_lines()[1]
@@ -60,12 +70,18 @@ def test_candidates_have_a_panel_per_stage_and_a_curve_per_dim():
 def test_subspace_curves_stand_beside_chance():
     rows = pd.DataFrame(
         [
-            {"method": method, "metric": "variance_kept", "dim": d, "value": value * d / 64,
-             "setting": f"activation={a}"}
+            {
+                "method": method,
+                "metric": "variance_kept",
+                "dim": d,
+                "value": value * d / 64,
+                "setting": f"activation={a}",
+            }
             for method, value in (("trained pooler", 0.6), ("PCA", 0.9), ("chance", 0.5))
-            for a in ("tanh", "identity") for d in (8, 32)
+            for a in ("tanh", "identity")
+            for d in (8, 32)
         ]
-    )  # fmt: skip
+    )
     figure = figures.draw_subspace(rows, metric="variance_kept", ylabel="kept, %")
     labels = [line.get_label() for line in figure.axes[0].get_lines()]
     assert labels == ["trained pooler, tanh", "trained pooler, identity", "PCA", "chance"]

@@ -25,8 +25,11 @@ def frame():
 def test_a_panel_per_encoder_and_setting(frame):
     figure = figures.draw_reduced(frame, ylabel="score × 100", floor=50.0)
     assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        "inductive", "transductive", "inductive", "transductive",
-    ]  # fmt: skip
+        "inductive",
+        "transductive",
+        "inductive",
+        "transductive",
+    ]
     first = figure.axes[0]
     assert first.get_ylabel().endswith("score × 100 (live)")
     heights = [line.get_ydata()[0] for line in first.get_lines()]

@@ -19,8 +19,10 @@ VEGA = paths.project_root() / "book" / "_static" / "vega"
 def frame():
     rows = [
         {"kind": kind, "method": method, "dim": dim, "value": 0.5 + dim / 1000, "ci_low": 0.4, "ci_high": 0.9}
-        for kind in ("paper", "live") for method in ("a", "b</script>") for dim in (8, 64)
-    ]  # fmt: skip
+        for kind in ("paper", "live")
+        for method in ("a", "b</script>")
+        for dim in (8, 64)
+    ]
     return pd.DataFrame(rows)
 
 

@@ -39,8 +39,13 @@ def test_generated_word_vectors_and_two_networks_of_one_method_are_told_apart():
 def recorded(monkeypatch):
     """Recorded scores of four lines."""
     score = {"metric": "spearman", "dataset": "stsb"}
-    lines = (("SBERT", "repro-tiny", 0.42), ("SimCSE", "repro-tiny", 0.23), ("n-gram TF-IDF", "tfidf", 0.54),
-             ("all-MiniLM-L6-v2", "all-MiniLM-L6-v2", 0.82), ("word2vec", "word2vec", 0.3))  # fmt: skip
+    lines = (
+        ("SBERT", "repro-tiny", 0.42),
+        ("SimCSE", "repro-tiny", 0.23),
+        ("n-gram TF-IDF", "tfidf", 0.54),
+        ("all-MiniLM-L6-v2", "all-MiniLM-L6-v2", 0.82),
+        ("word2vec", "word2vec", 0.3),
+    )
     rows = make_rows([{**score, "method": m, "backbone": b, "value": v} for m, b, v in lines], data_source="local")
     monkeypatch.setattr(networks, "recorded_rows", lambda name: rows if name == "proposal_baselines" else rows.iloc[:0])
     networks.full_size_scores.cache_clear()

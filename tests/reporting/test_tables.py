@@ -61,10 +61,18 @@ def test_numbers_have_two_decimals_and_the_kind_is_a_pill():
 
 def test_a_comparison_shows_spread_seeds_and_intervals():
     table = pd.DataFrame(
-        {"method": ["x", "y"], "paper": [79.6, 78.0], "recorded": [71.0, 70.0], "recorded_sd": [1.0, np.nan],
-         "seeds": [3, 1], "live": [60.0, np.nan], "live_low": [58.0, np.nan], "live_high": [62.0, np.nan],
-         "gap": [-19.6, np.nan]}
-    )  # fmt: skip
+        {
+            "method": ["x", "y"],
+            "paper": [79.6, 78.0],
+            "recorded": [71.0, 70.0],
+            "recorded_sd": [1.0, np.nan],
+            "seeds": [3, 1],
+            "live": [60.0, np.nan],
+            "live_low": [58.0, np.nan],
+            "live_high": [62.0, np.nan],
+            "gap": [-19.6, np.nan],
+        }
+    )
     shown = comparison(table)
     parsed = checked(shown.html)
     assert {"kind-paper", "kind-recorded", "kind-live"} <= set(parsed.classes())
@@ -75,9 +83,13 @@ def test_a_comparison_shows_spread_seeds_and_intervals():
 @pytest.mark.parametrize("source", ["local", "hub", "microworld"])
 def test_the_badge_names_the_source_first(source):
     rows = make_rows(
-        [{"value": 0.5, "seed": s} for s in (0, 1)], data_source=source, backbone="repro-tiny", n_train=500,
-        profile="embedded", commit="abc123",
-    )  # fmt: skip
+        [{"value": 0.5, "seed": s} for s in (0, 1)],
+        data_source=source,
+        backbone="repro-tiny",
+        n_train=500,
+        profile="embedded",
+        commit="abc123",
+    )
     shown = badge(rows)
     parsed = checked(shown._repr_html_())
     assert f"source-{source}" in parsed.classes()

@@ -3,14 +3,7 @@ import pytest
 from scipy.special import gammaln, logsumexp
 
 from repro.losses import info_nce, uniformity
-from repro.theory import (
-    batch_at_limit,
-    expected_info_nce,
-    jensen_bound,
-    log_moment,
-    simplex_bound,
-    uniformity_limit,
-)
+from repro.theory import batch_at_limit, expected_info_nce, jensen_bound, log_moment, simplex_bound, uniformity_limit
 from repro.types import InputError
 
 
@@ -66,9 +59,16 @@ def test_log_moment_by_monte_carlo():
 
 @pytest.mark.parametrize(
     ("dim", "cosine", "value"),
-    [(8, 1.0, 2.5496e-2), (16, 1.0, 8.1778e-4), (64, 1.0, 2.5890e-6), (128, 1.0, 6.0831e-7), (768, 1.0, 1.6847e-7),
-     (16, 0.8, 3.8272e-2), (128, 0.5, 1.3287e-2)],
-)  # fmt: skip
+    [
+        (8, 1.0, 2.5496e-2),
+        (16, 1.0, 8.1778e-4),
+        (64, 1.0, 2.5890e-6),
+        (128, 1.0, 6.0831e-7),
+        (768, 1.0, 1.6847e-7),
+        (16, 0.8, 3.8272e-2),
+        (128, 0.5, 1.3287e-2),
+    ],
+)
 def test_finite_batch_has_known_values(dim, cosine, value):
     assert expected_info_nce(dim, 0.05, 64, positive_cosine=cosine) == pytest.approx(value, rel=2e-4)
 

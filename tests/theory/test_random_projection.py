@@ -47,8 +47,10 @@ def test_pair_distortion_is_direct():
     Y = X[:, :5] * 2
     direct = [
         ((Y[i] - Y[j]) ** 2).sum() / ((X[i] - X[j]) ** 2).sum()
-        for i in range(30) for j in range(i + 1, 30) if (i, j) != (3, 7)
-    ]  # fmt: skip
+        for i in range(30)
+        for j in range(i + 1, 30)
+        if (i, j) != (3, 7)
+    ]
     np.testing.assert_allclose(pair_distortion(X, Y), direct)
     rotation = np.linalg.qr(rng.normal(size=(12, 12)))[0]
     np.testing.assert_allclose(pair_distortion(X, X @ rotation), 1.0)

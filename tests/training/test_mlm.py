@@ -97,9 +97,17 @@ def test_the_tokenizer_lower_cases_and_has_berts_special_tokens(sentences):
 @pytest.fixture(scope="module")
 def small():
     return PretrainConfig(
-        layers=1, hidden_dim=32, heads=2, vocabulary=VOCABULARY, max_length=32, batch_size=32, epochs=3,
-        learning_rate=5e-3, save_every=10, bf16=False,
-    )  # fmt: skip
+        layers=1,
+        hidden_dim=32,
+        heads=2,
+        vocabulary=VOCABULARY,
+        max_length=32,
+        batch_size=32,
+        epochs=3,
+        learning_rate=5e-3,
+        save_every=10,
+        bf16=False,
+    )
 
 
 def test_pre_training_beats_counting_words_and_resumes_to_the_same_bytes(small, tmp_path, monkeypatch, killed):

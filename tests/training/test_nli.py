@@ -23,9 +23,17 @@ def pairs():
 @pytest.fixture
 def config(tiny):
     return TrainConfig(
-        objective="nli", corpus="nli", backbone=tiny, dim=8, batch_size=16, learning_rate=1e-3, check_every=2, epochs=4,
-        sentences=96, save_every=0,
-    )  # fmt: skip
+        objective="nli",
+        corpus="nli",
+        backbone=tiny,
+        dim=8,
+        batch_size=16,
+        learning_rate=1e-3,
+        check_every=2,
+        epochs=4,
+        sentences=96,
+        save_every=0,
+    )
 
 
 def spread(encoder, readout):

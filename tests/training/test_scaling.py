@@ -41,9 +41,18 @@ def triples(pairs):
 @pytest.fixture
 def config(tiny):
     return TrainConfig(
-        objective="ese", corpus="nli", backbone=tiny, dim=8, pooling="mean", batch_size=16, learning_rate=1e-3,
-        check_every=2, sentences=96, save_every=0, max_length=48,
-    )  # fmt: skip
+        objective="ese",
+        corpus="nli",
+        backbone=tiny,
+        dim=8,
+        pooling="mean",
+        batch_size=16,
+        learning_rate=1e-3,
+        check_every=2,
+        sentences=96,
+        save_every=0,
+        max_length=48,
+    )
 
 
 def spread(encoder, readout):
@@ -211,9 +220,14 @@ def test_learned_layer_weights_move_at_a_rate_of_their_own(config, pairs):
 @pytest.mark.parametrize("network", ["qwen2", "llama"])
 def test_decoders_train_adapters_at_every_layer_and_see_both_ways(config, pairs, decoders, network, tmp_path):
     config = replace(
-        config, backbone=decoders[network], bidirectional=True, final_norm="all", lora=LoraConfig(rank=4), epochs=2,
+        config,
+        backbone=decoders[network],
+        bidirectional=True,
+        final_norm="all",
+        lora=LoraConfig(rank=4),
+        epochs=2,
         learning_rate=1e-2,
-    )  # fmt: skip
+    )
     trained = train(config, pairs)
     backbone = trained.encoder.backbone
     assert (backbone.bidirectional, backbone.final_norm, backbone.lora) == (True, "all", config.lora)

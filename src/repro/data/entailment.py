@@ -59,12 +59,7 @@ def like_or_unlike(pairs: LabelledPairs, limit: int | None = None, *, seed: int 
     rows = np.flatnonzero(labels != NEUTRAL)
     if not len(rows):
         raise InputError(f"{pairs.name} has neutral pairs only: expected some labelled {LIKE} or {UNLIKE}")
-    kept = replace(
-        pairs,
-        texts1=_pick(pairs.texts1, rows),
-        texts2=_pick(pairs.texts2, rows),
-        labels=labels[rows],
-    )
+    kept = replace(pairs, texts1=_pick(pairs.texts1, rows), texts2=_pick(pairs.texts2, rows), labels=labels[rows])
     drawn = take(kept, limit, seed=seed)
     assert isinstance(drawn, LabelledPairs)
     return drawn

@@ -154,9 +154,13 @@ def _download(spec: DatasetSpec, source: HubSource, part: str) -> pa.Table:
         datasets.disable_progress_bars()  # of its conversions; a download shows its own
         with TemporaryDirectory(ignore_cleanup_errors=True) as cache:  # what is kept is the snapshot
             loaded = datasets.load_dataset(
-                str(copy or source.id), source.config, split=part, revision=source.revision, data_files=files,
+                str(copy or source.id),
+                source.config,
+                split=part,
+                revision=source.revision,
+                data_files=files,
                 cache_dir=cache,
-            )  # fmt: skip
+            )
             return loaded.with_format("arrow")[:]
     except InputError:
         raise

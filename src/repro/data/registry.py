@@ -15,23 +15,32 @@ _RAW_TEXT = "original text, no subset column: compare with text='raw', aggregate
 def _sts(year: int, pairs: int, citation: str, subsets: dict[str, int], revision: str | None) -> DatasetSpec:
     name = f"sts{year}"
     return DatasetSpec(
-        name=name, kind="pairs", title=f"STS {2000 + year}", sizes={"test": pairs}, citation=citation,
-        licence=_STS_LICENCE, file=f"sts/{name}.tsv.gz", raw_file=f"sts/raw/{name}.tsv.gz", subset_sizes=subsets,
+        name=name,
+        kind="pairs",
+        title=f"STS {2000 + year}",
+        sizes={"test": pairs},
+        citation=citation,
+        licence=_STS_LICENCE,
+        file=f"sts/{name}.tsv.gz",
+        raw_file=f"sts/raw/{name}.tsv.gz",
+        subset_sizes=subsets,
         hub=HubSource(f"mteb/{name}-sts", {"test": ("test",)}, revision=revision, note=_RAW_TEXT),
         microworld="1,000 graded pairs, five flavours of wording and length over the years",
-    )  # fmt: skip
+    )
 
 
 def _sick(**columns: str) -> HubSource:
     """The parquet branch of the authors' own repository, whose loading script no current `datasets` runs."""
     return HubSource(
-        "RobZamp/sick", {"train": ("train",), "dev": ("validation",), "test": ("test",)},
-        revision="refs/convert/parquet", data_files="default/{part}/*.parquet",
+        "RobZamp/sick",
+        {"train": ("train",), "dev": ("validation",), "test": ("test",)},
+        revision="refs/convert/parquet",
+        data_files="default/{part}/*.parquet",
         columns={"sentence1": "sentence_A", "sentence2": "sentence_B", **columns},
         labels={"0": "entailment", "1": "neutral", "2": "contradiction"} if "label" in columns else {},
         note="the official splits of the authors' release: 4,439 / 495 / 4,906, the 87 pairs left out that SemEval's "
-             "files repeat; original text: compare with text='raw'",
-    )  # fmt: skip
+        "files repeat; original text: compare with text='raw'",
+    )
 
 
 def get_spec(name: str) -> DatasetSpec:

@@ -52,12 +52,7 @@ def score_sts(embed: Embed, pairs: ScoredPairs, *, aggregate: str = "all", seed:
 
 
 def score_classification(
-    embed: Embed,
-    splits: Mapping[str, DataSet],
-    *,
-    form: str | None = None,
-    protocol: str = "logreg",
-    seed: int = 0,
+    embed: Embed, splits: Mapping[str, DataSet], *, form: str | None = None, protocol: str = "logreg", seed: int = 0
 ) -> Score:
     """Accuracy of a linear probe in the dataset's own form.
 
@@ -111,6 +106,11 @@ def _score(result: ProbeResult, seed: int) -> Score:
     # nested accuracy is the mean over folds; folds are equal but for a row, so the interval shifts with it
     shift = result.accuracy - interval.value
     return Score(
-        "accuracy", result.accuracy, interval.low + shift, interval.high + shift, len(result.correct), result.correct,
+        "accuracy",
+        result.accuracy,
+        interval.low + shift,
+        interval.high + shift,
+        len(result.correct),
+        result.correct,
         result.floor,
-    )  # fmt: skip
+    )

@@ -85,9 +85,7 @@ def retrieval_scores(
     found = retrieve(Q, C, qrels, query_ids=query_ids, corpus_ids=corpus_ids)
     scores = {f"ndcg@{k}": float(found.ndcg(k).mean()) for k in ks}
     scores |= {f"recall@{k}": float(found.recall(k).mean()) for k in ks}
-    return scores | {
-        "mrr": float(found.reciprocal_rank().mean()), "queries": len(found.rows), "dropped": found.dropped
-    }  # fmt: skip
+    return scores | {"mrr": float(found.reciprocal_rank().mean()), "queries": len(found.rows), "dropped": found.dropped}
 
 
 def retrieve(

@@ -10,7 +10,23 @@ from repro.losses.matryoshka import matryoshka
 from repro.losses.nli import nli_features, softmax_nli
 
 __all__ = [
-    "align", "alignment", "angle", "angle_pairs", "angle_triples", "compress_target", "cosent", "duplicate_mask",
-    "espresso", "gather_with_grad", "in_batch_negatives", "info_nce", "initial_log_weights", "layer_weights",
-    "matryoshka", "nli_features", "shallow_layers", "softmax_nli", "uniformity",
-]  # fmt: skip
+    "align",
+    "alignment",
+    "angle",
+    "angle_pairs",
+    "angle_triples",
+    "compress_target",
+    "cosent",
+    "duplicate_mask",
+    "espresso",
+    "gather_with_grad",
+    "in_batch_negatives",
+    "info_nce",
+    "initial_log_weights",
+    "layer_weights",
+    "matryoshka",
+    "nli_features",
+    "shallow_layers",
+    "softmax_nli",
+    "uniformity",
+]

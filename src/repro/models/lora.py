@@ -67,8 +67,10 @@ def targets(backbone: Backbone, names: tuple[str, ...] = ()) -> list[str]:
         raise InputError(f"{backbone.name} has no linear layers inside its blocks: adapters have no place there")
     for wanted in names:
         if wanted not in ends:
-            raise InputError(f"no linear layer inside the blocks of {backbone.name} is called {wanted!r}: "
-                             f"choose among {', '.join(ends)}")  # fmt: skip
+            raise InputError(
+                f"no linear layer inside the blocks of {backbone.name} is called {wanted!r}: "
+                f"choose among {', '.join(ends)}"
+            )
     return [name for name in linear if not names or name.rpartition(".")[2] in names]
 
 

@@ -61,9 +61,14 @@ def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
         if layers < 1:
             raise InputError(f"config.json of {name_or_path!r} has {layers} layers: expected at least 1")
         model, found = AutoModel.from_pretrained(
-            place, use_safetensors=True, dtype=torch.float32, output_loading_info=True, ignore_mismatched_sizes=True,
-            **careful, **_fresh_pooler(config),
-        )  # fmt: skip
+            place,
+            use_safetensors=True,
+            dtype=torch.float32,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+            **careful,
+            **_fresh_pooler(config),
+        )
         check_complete(name_or_path, found)
         with torch.no_grad():  # what does not fit together otherwise shows at the first text
             model(input_ids=torch.tensor([[0, config.pad_token_id or 0]]))
@@ -122,10 +127,14 @@ def _explained(what: str, name: str, place: str) -> Iterator[None]:
     except Exception as error:
         kind = "" if isinstance(error, OSError | ValueError) else f"{type(error).__name__}: "
         said = " ".join(str(error).split())[:300] or repr(error)
-        way_out = "is the folder whole, and are its files of one model?" if Path(place).is_dir() else (
-            f"offline? shipped: {', '.join((*SHIPPED, MINILM))}; or give a local folder with config.json, "
-            "model.safetensors and tokenizer.json"
-        )  # fmt: skip
+        way_out = (
+            "is the folder whole, and are its files of one model?"
+            if Path(place).is_dir()
+            else (
+                f"offline? shipped: {', '.join((*SHIPPED, MINILM))}; or give a local folder with config.json, "
+                "model.safetensors and tokenizer.json"
+            )
+        )
         raise InputError(f"cannot load {what} {name!r}: {kind}{said} ({way_out})") from error
 
 

@@ -72,9 +72,7 @@ def train_wordpiece(sentences: Sequence[str], vocabulary: int) -> Tokenizer:
     tokenizer.add_special_tokens(list(SPECIAL))
     cls, sep = token_id(tokenizer, "[CLS]"), token_id(tokenizer, "[SEP]")
     tokenizer.post_processor = TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", cls), ("[SEP]", sep)],
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", cls), ("[SEP]", sep)]
     )
     return tokenizer
 
@@ -99,9 +97,12 @@ def _blank(vocabulary: dict[str, int]) -> Tokenizer:
 def _trained(sentences: Sequence[str], vocabulary: int, special: list[str], letters: list[str]) -> Tokenizer:
     tokenizer = _blank({})
     trainer = WordPieceTrainer(
-        vocab_size=vocabulary, special_tokens=special, initial_alphabet=letters, limit_alphabet=len(letters),
+        vocab_size=vocabulary,
+        special_tokens=special,
+        initial_alphabet=letters,
+        limit_alphabet=len(letters),
         show_progress=False,
-    )  # fmt: skip
+    )
     tokenizer.train_from_iterator(_chunks(sentences), trainer, length=len(sentences))
     return tokenizer
 

@@ -44,12 +44,15 @@ def chart_depth(frame: pd.DataFrame, *, label: str = "Spearman × 100") -> Any:
             x=alt.X("dim:O", title="dimensions", sort="ascending", axis=alt.Axis(labelAngle=0)),
             y=alt.Y("layer:O", title="layer", sort="descending"),
             tooltip=[
-                alt.Tooltip("method:N", title="line"), alt.Tooltip("layer:O"), alt.Tooltip("dim:O"),
-                alt.Tooltip("value:Q", title=label, format=".2f"), alt.Tooltip("interval:N"),
+                alt.Tooltip("method:N", title="line"),
+                alt.Tooltip("layer:O"),
+                alt.Tooltip("dim:O"),
+                alt.Tooltip("value:Q", title=label, format=".2f"),
+                alt.Tooltip("interval:N"),
                 alt.Tooltip("lead:Q", title="lead over RAW", format="+.2f"),
             ],
         )
-    )  # fmt: skip
+    )
     scale = alt.Scale(scheme="cividis", domain=[lowest, highest])
     cells = base.mark_rect().encode(color=alt.Color("value:Q", title=label, scale=scale))
     # white letters on the dark half of the colours, black on the bright one

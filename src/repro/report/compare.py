@@ -17,10 +17,23 @@ from repro.writing import replacing
 log = logging.getLogger(__name__)
 KINDS = ("paper", "recorded", "live")
 DATASETS = {
-    "STS-B": "stsb", "SICK-R": "sickr", "STS12": "sts12", "STS13": "sts13", "STS14": "sts14", "STS15": "sts15",
-    "STS16": "sts16", "TREC": "trec", "CR": "cr", "MR": "mr", "SUBJ": "subj", "MPQA": "mpqa", "SST": "sst2",
-    "MRPC": "mrpc", "SICK-E": "sicke", "20 Newsgroups": "20news",
-}  # fmt: skip
+    "STS-B": "stsb",
+    "SICK-R": "sickr",
+    "STS12": "sts12",
+    "STS13": "sts13",
+    "STS14": "sts14",
+    "STS15": "sts15",
+    "STS16": "sts16",
+    "TREC": "trec",
+    "CR": "cr",
+    "MR": "mr",
+    "SUBJ": "subj",
+    "MPQA": "mpqa",
+    "SST": "sst2",
+    "MRPC": "mrpc",
+    "SICK-E": "sicke",
+    "20 Newsgroups": "20news",
+}
 """a table's column heading to the dataset's name here"""
 SPELLINGS = {"STS-b": "STS-B"}
 """headings that a document spells otherwise"""

@@ -207,9 +207,16 @@ def _draw_marks(axes: Axes, dims: Mapping[str, int], *, position: int) -> None:
         face = "none" if kind == "paper" else color
         size = 9 if kind == "paper" else 6
         axes.plot(
-            [dim], [0.03], marker="^", color=color, markerfacecolor=face, markersize=size, linestyle="none",
-            transform=axes.get_xaxis_transform(), clip_on=False,
-        )  # fmt: skip
+            [dim],
+            [0.03],
+            marker="^",
+            color=color,
+            markerfacecolor=face,
+            markersize=size,
+            linestyle="none",
+            transform=axes.get_xaxis_transform(),
+            clip_on=False,
+        )
 
 
 def _marks(optimal: Optimal | None, names: Sequence[str]) -> dict[str, dict[str, int]]:

@@ -86,6 +86,13 @@ def trend(
     table = rows.pivot_table(index="seed", columns="dim", values="value")[list(at)].dropna()
     found = kendall_trend(list(at), table.to_numpy())
     return Measurement(
-        claim, "trend", found.value, found.low, found.high, paper=paper, direction=direction, seeds=len(table),
+        claim,
+        "trend",
+        found.value,
+        found.low,
+        found.high,
+        paper=paper,
+        direction=direction,
+        seeds=len(table),
         what=f"Kendall tau of {what}",
-    )  # fmt: skip
+    )

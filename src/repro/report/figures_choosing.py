@@ -66,9 +66,13 @@ def draw_retention(rows: pd.DataFrame, encoder: str, reducer: str, target: float
             panel.plot(line["dim"], 100 * line["value"], color=color, linestyle=style, linewidth=1.8)
             if metric == "share_kept":
                 panel.fill_between(
-                    line["dim"].astype(int), 100 * line["ci_low"], 100 * line["value"], color=color, alpha=0.2,
+                    line["dim"].astype(int),
+                    100 * line["ci_low"],
+                    100 * line["value"],
+                    color=color,
+                    alpha=0.2,
                     linewidth=0,
-                )  # fmt: skip
+                )
         panel.axhline(100 * target, color=GREY, linestyle=":", linewidth=1.2)
         panel.set_title(tasks[i], loc="left")
         highest = of_one.loc[of_one["metric"] == "share_kept", "value"].max()

@@ -110,9 +110,13 @@ def draw_depth_cost(frame: pd.DataFrame, *, kind: str = "live", ylabel: str = "S
             if method == _present(own)[-1]:
                 for row in line.itertuples():
                     panel.annotate(
-                        str(row.layer), (row.ms, row.spearman), xytext=(-6, 6), textcoords="offset points",
-                        ha="right", fontsize=11,
-                    )  # fmt: skip
+                        str(row.layer),
+                        (row.ms, row.spearman),
+                        xytext=(-6, 6),
+                        textcoords="offset points",
+                        ha="right",
+                        fontsize=11,
+                    )
         panel.set_xlim(0, 1.12 * own["ms"].max())
         panel.margins(y=0.12)
         panel.set_title(backbone, loc="left", fontsize=11)
@@ -154,9 +158,14 @@ def draw_size_cost(frame: pd.DataFrame, *, kind: str = "live") -> Drawing:
                 x = line.index.to_numpy(float) * 2 ** (0.12 * (place - (len(present) - 1) / 2))
                 reach = [line["value"] - line["ci_low"], line["ci_high"] - line["value"]]
                 panel.errorbar(
-                    x, line["value"], yerr=np.abs(reach), linewidth=1.4, elinewidth=1.0, markersize=5,
+                    x,
+                    line["value"],
+                    yerr=np.abs(reach),
+                    linewidth=1.4,
+                    elinewidth=1.0,
+                    markersize=5,
                     **look(METHODS.index(method)),
-                )  # fmt: skip
+                )
             dim_axis(panel, sorted(set(own["dim"])), room=WIDTH / len(backbones) - 0.9, label=i == len(titles) - 1)
             panel.tick_params(labelbottom=i == len(titles) - 1)
             panel.set_ylim(bottom=0)

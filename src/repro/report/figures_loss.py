@@ -114,9 +114,16 @@ def _stack(axes: Axes, of_one: pd.DataFrame, network: str, *, hollow: bool, room
     for i, (part, bottom) in enumerate(((encoder, np.zeros(len(x))), (pooler, np.where(same_side, encoder, 0.0)))):
         color = look(i)["color"]
         axes.bar(
-            x, part, bottom=bottom, width=0.58, facecolor="none" if hollow else color, edgecolor=color, linewidth=1.3,
-            alpha=0.85, hatch="///" if hollow and i else None,
-        )  # fmt: skip
+            x,
+            part,
+            bottom=bottom,
+            width=0.58,
+            facecolor="none" if hollow else color,
+            edgecolor=color,
+            linewidth=1.3,
+            alpha=0.85,
+            hatch="///" if hollow and i else None,
+        )
     total = of_one[of_one["metric"] == TOTAL].set_index("dim").reindex(table.index)
     reach = np.vstack([total["value"] - total["low"], total["high"] - total["value"]])
     beside = x + 0.4

@@ -66,9 +66,13 @@ def draw_share_kept(rows: pd.DataFrame, target: float) -> Drawing:
             line = frame[(frame["method"] == method) & (frame["setting"] == world)].sort_values("dim")
             panel.plot(line["dim"], 100 * line["value"], **look(position))
             panel.fill_between(
-                line["dim"], 100 * line["ci_low"], 100 * line["value"], color=look(position)["color"], alpha=0.1,
+                line["dim"],
+                100 * line["ci_low"],
+                100 * line["value"],
+                color=look(position)["color"],
+                alpha=0.1,
                 linewidth=0,
-            )  # fmt: skip
+            )
         panel.axhline(100 * target, color=GREY, linestyle=":", linewidth=1.6)
         panel.set_title(method, loc="left", fontsize=10)
         dim_axis(panel, list(frame["dim"]), room=WIDTH / len(methods) - 0.9)

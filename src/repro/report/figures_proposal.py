@@ -14,10 +14,7 @@ from repro.report.networks import names
 from repro.report.points import checked, points
 from repro.report.style import GREY, WIDTH, Drawing, add_legend, dim_axis, drawing, look, new_figure, series_handles
 
-AXES = {
-    "gb_per_million": "GB per million vectors",
-    "encode_seconds": "seconds per million sentences, one thread",
-}
+AXES = {"gb_per_million": "GB per million vectors", "encode_seconds": "seconds per million sentences, one thread"}
 """what a baseline costs: metric to the words below the axis"""
 ROOM = 7.5
 """per cent of a panel's height that a name needs for itself"""
@@ -81,10 +78,14 @@ def _label(panel: Axes, x: pd.Series, y: pd.Series, twice: pd.Series, largest: f
     heights = apart(y.to_numpy(float) + 0.75 * gap * twice.to_numpy(bool), gap)
     for position, (method, height) in enumerate(zip(y.index, heights, strict=True)):
         panel.annotate(
-            str(method), (x[method], y[method]), xytext=(10 ** (np.log10(x[method]) + 0.035 * (right - left)), height),
-            color=look(position)["color"], fontsize=11, va="center",
+            str(method),
+            (x[method], y[method]),
+            xytext=(10 ** (np.log10(x[method]) + 0.035 * (right - left)), height),
+            color=look(position)["color"],
+            fontsize=11,
+            va="center",
             arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3},
-        )  # fmt: skip
+        )
 
 
 def apart(heights: Sequence[float] | np.ndarray, gap: float) -> np.ndarray:

@@ -26,8 +26,15 @@ def draw_methods(frame: pd.DataFrame, *, series: str = "line", ylabel: str, floo
             draw_line(panel, part, kind, position=names.index(str(name)))
         if floor is not None and kind != "paper":
             panel.axhline(floor, color=GREY, linestyle=":", linewidth=1.2)
-            panel.annotate("majority class", (0.98, floor), xycoords=("axes fraction", "data"), ha="right", va="bottom",
-                           color=GREY, fontsize=10)  # fmt: skip
+            panel.annotate(
+                "majority class",
+                (0.98, floor),
+                xycoords=("axes fraction", "data"),
+                ha="right",
+                va="bottom",
+                color=GREY,
+                fontsize=10,
+            )
         panel.set_title(kind, loc="left")
         dim_axis(panel, sorted(set(found["dim"])), room=WIDTH / len(kinds) - 0.7)
     axes[0].set_ylabel(ylabel)

@@ -190,9 +190,15 @@ def _category_axis(axes: Axes, dims: Sequence[int], *, label: bool) -> None:
 
 
 def _outline(
-    axes: Axes, pairs: Iterable[Pair], encoders: Sequence[int], poolers: Sequence[int], *, color: str, inset: float,
+    axes: Axes,
+    pairs: Iterable[Pair],
+    encoders: Sequence[int],
+    poolers: Sequence[int],
+    *,
+    color: str,
+    inset: float,
     style: str | tuple[int, tuple[float, float]],
-) -> None:  # fmt: skip
+) -> None:
     for encoder, pooler in pairs:
         if encoder not in encoders or pooler not in poolers:
             raise InputError(

@@ -26,15 +26,31 @@ HINT = "Point at the chart for the numbers; click an entry of the legend to sing
 CONFIG: dict[str, Any] = {
     "background": "transparent",
     "view": {"stroke": None},
-    "axis": {"labelColor": GREY, "titleColor": GREY, "domainColor": GREY, "tickColor": GREY, "gridColor": GREY,
-             "gridOpacity": 0.22, "labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal"},
-    "legend": {"labelColor": GREY, "titleColor": GREY, "orient": "bottom", "labelFontSize": 12, "labelLimit": 260,
-               "columns": 1, "symbolStrokeWidth": 2,
-               "layout": {"bottom": {"direction": "vertical", "anchor": "start"}}},
+    "axis": {
+        "labelColor": GREY,
+        "titleColor": GREY,
+        "domainColor": GREY,
+        "tickColor": GREY,
+        "gridColor": GREY,
+        "gridOpacity": 0.22,
+        "labelFontSize": 12,
+        "titleFontSize": 13,
+        "titleFontWeight": "normal",
+    },
+    "legend": {
+        "labelColor": GREY,
+        "titleColor": GREY,
+        "orient": "bottom",
+        "labelFontSize": 12,
+        "labelLimit": 260,
+        "columns": 1,
+        "symbolStrokeWidth": 2,
+        "layout": {"bottom": {"direction": "vertical", "anchor": "start"}},
+    },
     "title": {"color": GREY, "fontSize": 13},
     "header": {"labelColor": GREY, "titleColor": GREY},
     "range": {"category": list(PALETTE)},
-}  # fmt: skip
+}
 ALTAIR_LOOK = {"view": {"continuousWidth": 300, "continuousHeight": 300}}
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
 """Vega's names of the markers in `style.MARKERS`."""
@@ -147,18 +163,23 @@ def chart_curves_by_dim(frame: pd.DataFrame, *, series: str = "method", ylabel: 
     shapes = [SHAPES[i % len(SHAPES)] for i in range(len(names))]
     base = alt.Chart(found).encode(
         x=alt.X(
-            "dim:Q", title="dimensions", scale=alt.Scale(type="log", base=2, nice=False, padding=12),
+            "dim:Q",
+            title="dimensions",
+            scale=alt.Scale(type="log", base=2, nice=False, padding=12),
             axis=alt.Axis(values=sorted(set(found["dim"])), format="d", labelOverlap=True, grid=False),
         ),
         y=alt.Y("value:Q", title=ylabel, scale=alt.Scale(zero=False)),
         color=alt.Color(f"{series}:N", title=None, scale=alt.Scale(domain=names, range=looks)),
         opacity=alt.condition(single, alt.value(1.0), alt.value(0.12)),
         tooltip=[
-            alt.Tooltip(f"{series}:N"), alt.Tooltip("kind:N", title="kind of number"), alt.Tooltip("dim:Q"),
+            alt.Tooltip(f"{series}:N"),
+            alt.Tooltip("kind:N", title="kind of number"),
+            alt.Tooltip("dim:Q"),
             alt.Tooltip("value:Q", title="score × 100", format=".2f"),
-            alt.Tooltip("interval:N"), alt.Tooltip("n:Q", title="seeds"),
+            alt.Tooltip("interval:N"),
+            alt.Tooltip("n:Q", title="seeds"),
         ],
-    )  # fmt: skip
+    )
     widths = [float(KIND_STYLE[kind]["linewidth"]) for kind in kinds]
     dashes = [[6, 4] if kind == "paper" else [1, 0] for kind in kinds]
     lines = base.mark_line().encode(
@@ -193,11 +214,13 @@ def chart_grid(frame: pd.DataFrame, *, label: str = "Spearman × 100") -> Any:
         x=alt.X("dim:O", title="pooler trained with dim", sort=wide_first, axis=alt.Axis(labelAngle=0)),
         y=alt.Y("encoder:O", title="encoder trained with dim", sort=wide_first),
         tooltip=[
-            alt.Tooltip("encoder:O"), alt.Tooltip("dim:O", title="pooler"),
-            alt.Tooltip("value:Q", title=label, format=".2f"), alt.Tooltip("interval:N"),
+            alt.Tooltip("encoder:O"),
+            alt.Tooltip("dim:O", title="pooler"),
+            alt.Tooltip("value:Q", title=label, format=".2f"),
+            alt.Tooltip("interval:N"),
             alt.Tooltip("gain:Q", title="gain over the pooler's own encoder", format="+.2f"),
         ],
-    )  # fmt: skip
+    )
     color = alt.Color("value:Q", title=label, scale=alt.Scale(scheme="cividis"))
     cells = base.mark_rect().encode(color=color)
     best = found.loc[found.groupby("dim")["value"].idxmax()]

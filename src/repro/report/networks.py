@@ -19,9 +19,11 @@ PLACES: dict[str, dict[str, str]] = {
 }
 """by the first word of an experiment: our network, or any for "", to the one that the paper has in its place"""
 STATES = {
-    "{}": "as published", "{}, mean of states": "untrained", "{} after SimCSE": "after SimCSE",
+    "{}": "as published",
+    "{}, mean of states": "untrained",
+    "{} after SimCSE": "after SimCSE",
     "{} after NLI": "after NLI",
-}  # fmt: skip
+}
 """what readers are shown of a network, to the words for how it was trained"""
 
 

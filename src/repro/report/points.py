@@ -33,9 +33,12 @@ def points(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
             frame[bound] = float("nan")
     grouped = frame.groupby(keys, sort=False, observed=True)
     found = grouped.agg(
-        value=("value", "mean"), n=("value", "size"), sd=("value", "std"), low=("ci_low", "first"),
+        value=("value", "mean"),
+        n=("value", "size"),
+        sd=("value", "std"),
+        low=("ci_low", "first"),
         high=("ci_high", "first"),
-    ).reset_index()  # fmt: skip
+    ).reset_index()
     several = found["n"] > 1
     found["low"] = found["low"].where(~several, found["value"] - found["sd"])
     found["high"] = found["high"].where(~several, found["value"] + found["sd"])

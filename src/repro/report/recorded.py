@@ -13,9 +13,7 @@ from repro.report.compare import verdict_frame
 from repro.report.verdict import Measurement
 from repro.rows import recorded_rows
 
-SIZES = {
-    "repro-tiny": 128, "repro-mini": 256, "all-MiniLM-L6-v2": 384, "roberta-base": 768, "bert-base-uncased": 768,
-}  # fmt: skip
+SIZES = {"repro-tiny": 128, "repro-mini": 256, "all-MiniLM-L6-v2": 384, "roberta-base": 768, "bert-base-uncased": 768}
 """hidden sizes of networks with rows; to ask the networks themselves would load torch"""
 Judge = Callable[[pd.DataFrame], list[Measurement]]
 

@@ -90,9 +90,13 @@ def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
         "hub": "the real benchmarks, downloaded",
     }.get(source, source)
     rest = [
-        ("backbone", said["backbone"]), ("training sentences", said["sentences"]), ("seed", said["seeds"]),
-        ("profile", said["profile"]), ("hardware", said["hardware"]), ("commit", said["commit"]),
-    ]  # fmt: skip
+        ("backbone", said["backbone"]),
+        ("training sentences", said["sentences"]),
+        ("seed", said["seeds"]),
+        ("profile", said["profile"]),
+        ("hardware", said["hardware"]),
+        ("commit", said["commit"]),
+    ]
     listed = " · ".join(f"<span>{escape(name)}: <b>{escape(value)}</b></span>" for name, value in rest)
     html = (
         f'<div class="badge-line">{_pill(kind, kind)} '

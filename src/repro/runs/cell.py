@@ -49,10 +49,14 @@ OBJECTIVES = {
     "angle": ANGLE,
     "matryoshka": (*ANGLE, "repro.losses.matryoshka"),
     "ese": (
-        *ANGLE, "repro.losses.espresso", "repro.losses.compress", "repro.losses.dependencies", "repro.losses.subspace",
+        *ANGLE,
+        "repro.losses.espresso",
+        "repro.losses.compress",
+        "repro.losses.dependencies",
+        "repro.losses.subspace",
         "repro.losses.parallel",
     ),
-}  # fmt: skip
+}
 """and those of one objective"""
 
 
@@ -151,8 +155,10 @@ def train_cell(config: TrainConfig, store: Store, *, progress: bool = True) -> T
     @threads(config.threads)
     def make(target: Path, work: Path) -> None:
         options: dict[str, Any] = {
-            "state_path": work / "state.safetensors", "save_every": config.save_every, "progress": progress,
-        }  # fmt: skip
+            "state_path": work / "state.safetensors",
+            "save_every": config.save_every,
+            "progress": progress,
+        }
         dev = dev_scorer(config.validation, config.source)
         if config.objective == "nli":
             trained = train_nli(config, training_pairs(config), dev, **options)
@@ -174,9 +180,11 @@ def write_trained(trained: Trained, config: TrainConfig, folder: Path) -> None:
         save_file(dict(trained.head.state_dict()), folder / "head.safetensors")
     weights = None if trained.log_weights is None else trained.log_weights.tolist()
     note = {
-        "history": asdict(trained.history), "dev_before": trained.dev_before, "log_weights": weights,
+        "history": asdict(trained.history),
+        "dev_before": trained.dev_before,
+        "log_weights": weights,
         "config": asdict(config),
-    }  # fmt: skip
+    }
     (folder / "history.json").write_text(json.dumps(note), encoding="utf-8")
 
 

@@ -19,9 +19,14 @@ from repro.types import Array, InputError, check_dim, one_of
 
 log = logging.getLogger(__name__)
 MTEB_NAMES = {
-    "stsb": "STSBenchmark", "sickr": "SICK-R", "sts12": "STS12", "sts13": "STS13", "sts14": "STS14",
-    "sts15": "STS15", "sts16": "STS16",
-}  # fmt: skip
+    "stsb": "STSBenchmark",
+    "sickr": "SICK-R",
+    "sts12": "STS12",
+    "sts13": "STS13",
+    "sts14": "STS14",
+    "sts15": "STS15",
+    "sts16": "STS16",
+}
 
 
 def evaluate_encoder(
@@ -98,10 +103,16 @@ def evaluate_encoder(
     if network.backbone.final_norm != "last":
         how += f", final norm {network.backbone.final_norm}"
     return make_rows(
-        rows, experiment="evaluate", method=task, backbone=encoder, dataset=first.name, seed=seed,
-        setting=f"{'+'.join(sets)}, {network.pooling} pooling{how}", data_source=first.source,
+        rows,
+        experiment="evaluate",
+        method=task,
+        backbone=encoder,
+        dataset=first.name,
+        seed=seed,
+        setting=f"{'+'.join(sets)}, {network.pooling} pooling{how}",
+        data_source=first.source,
         device=network.backbone.device.type,
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)

@@ -81,15 +81,40 @@ def pretrain_backbone(
     (output / "card.json").write_text(json.dumps(note), encoding="utf-8")
     (output / "README.md").write_text(
         CARD.format(
-            name=output.name, corpus=corpus, source=texts.source, content=content, sentences=len(texts),
-            tokens=figures["tokens_seen"] / 1e6, steps=int(figures["steps"]), dev_loss=figures["dev_loss"],
-            unigram_loss=figures["unigram_loss"], minutes=figures["seconds"] / 60, hardware=hardware(),
-            threads=count, versions=versions(), commit=commit(), command=command,
-            **{k: v for k, v in asdict(config).items() if k in (
-                "layers", "hidden_dim", "heads", "vocabulary", "max_length", "batch_size", "epochs",
-                "learning_rate", "warmup", "seed")},
+            name=output.name,
+            corpus=corpus,
+            source=texts.source,
+            content=content,
+            sentences=len(texts),
+            tokens=figures["tokens_seen"] / 1e6,
+            steps=int(figures["steps"]),
+            dev_loss=figures["dev_loss"],
+            unigram_loss=figures["unigram_loss"],
+            minutes=figures["seconds"] / 60,
+            hardware=hardware(),
+            threads=count,
+            versions=versions(),
+            commit=commit(),
+            command=command,
+            **{
+                k: v
+                for k, v in asdict(config).items()
+                if k
+                in (
+                    "layers",
+                    "hidden_dim",
+                    "heads",
+                    "vocabulary",
+                    "max_length",
+                    "batch_size",
+                    "epochs",
+                    "learning_rate",
+                    "warmup",
+                    "seed",
+                )
+            },
         ),
         encoding="utf-8",
-    )  # fmt: skip
+    )
     shutil.rmtree(state.parent, ignore_errors=True)  # no longer needed
     return figures

@@ -34,11 +34,21 @@ def recipe_rows(base: TrainConfig, settings: Sequence[Mapping[str, Any]], store:
             "last_loss": sum(history.losses[-10:]) / len(history.losses[-10:]),
         }
         rows += [
-            {"setting": setting, "metric": metric, "value": value, "dim": c.dim, "backbone": c.backbone,
-             "data_source": c.source, "n_train": c.sentences, "seed": c.seed, "seconds": cell.seconds,
-             "method": c.pooling, "readout": c.checkpoint_by}
+            {
+                "setting": setting,
+                "metric": metric,
+                "value": value,
+                "dim": c.dim,
+                "backbone": c.backbone,
+                "data_source": c.source,
+                "n_train": c.sentences,
+                "seed": c.seed,
+                "seconds": cell.seconds,
+                "method": c.pooling,
+                "readout": c.checkpoint_by,
+            }
             for metric, value in values.items()
-        ]  # fmt: skip
+        ]
     return make_rows(
         rows, experiment="tiny_recipe", paper_table="appendix", profile="embedded", dataset=base.validation
     )

@@ -24,13 +24,7 @@ CODE = (
 
 
 def score_task(
-    table: TextTable,
-    name: str,
-    splits: Mapping[str, DataSet],
-    store: Store,
-    *,
-    protocol: str = "logreg",
-    seed: int = 0,
+    table: TextTable, name: str, splits: Mapping[str, DataSet], store: Store, *, protocol: str = "logreg", seed: int = 0
 ) -> Score:
     """The task's own score: test Spearman of scored pairs, else accuracy of a linear probe."""
     last = splits.get("test", next(iter(splits.values())))
@@ -40,13 +34,7 @@ def score_task(
 
 
 def stored_classification(
-    table: TextTable,
-    name: str,
-    splits: Mapping[str, DataSet],
-    store: Store,
-    *,
-    protocol: str = "logreg",
-    seed: int = 0,
+    table: TextTable, name: str, splits: Mapping[str, DataSet], store: Store, *, protocol: str = "logreg", seed: int = 0
 ) -> Score:
     """`score_classification`, from the store if these very embeddings were probed before."""
     probed = {split: _content(table, part) for split, part in splits.items()}
@@ -55,8 +43,13 @@ def stored_classification(
     def make(target: Path, work: Path) -> None:
         score = score_classification(table.__getitem__, splits, protocol=protocol, seed=seed)
         np.save(target / "correct.npy", score.items, allow_pickle=False)
-        note = {"metric": score.metric, "value": score.value, "low": score.ci_low, "high": score.ci_high,
-                "floor": score.floor}  # fmt: skip
+        note = {
+            "metric": score.metric,
+            "value": score.value,
+            "low": score.ci_low,
+            "high": score.ci_high,
+            "floor": score.floor,
+        }
         (target / "score.json").write_text(json.dumps(note), encoding="utf-8")
 
     made = store.get_or_make("scores", key, make, config={"dataset": name, "protocol": protocol, "seed": seed})

@@ -131,10 +131,16 @@ def suite_rows(
         for a, b in rivals(lines) if rivals else ():
             found = percentiles(values[name][a] - values[name][b], draws[name][:, a] - draws[name][:, b])
             rows.append(
-                {**_line(lines[b]), "dim": lines[a].dim, "dataset": name, "metric": f"{metric}_lead",
-                 "method": f"{lines[a].method} − {lines[b].method}",
-                 "setting": lines[b].setting or lines[a].setting, **found.columns}
-            )  # fmt: skip
+                {
+                    **_line(lines[b]),
+                    "dim": lines[a].dim,
+                    "dataset": name,
+                    "metric": f"{metric}_lead",
+                    "method": f"{lines[a].method} − {lines[b].method}",
+                    "setting": lines[b].setting or lines[a].setting,
+                    **found.columns,
+                }
+            )
     return make_rows(rows, **shared)
 
 

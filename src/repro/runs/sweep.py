@@ -51,9 +51,13 @@ class Sweep:
         c = self.config
         device = "cuda" if torch.cuda.is_available() else "cpu"
         return {
-            "backbone": c.backbone, "layer": c.layers, "seed": c.seed, "data_source": c.source,
-            "n_train": c.sentences, "device": device,
-        }  # fmt: skip
+            "backbone": c.backbone,
+            "layer": c.layers,
+            "seed": c.seed,
+            "data_source": c.source,
+            "n_train": c.sentences,
+            "device": device,
+        }
 
 
 def train_sweep(

@@ -13,7 +13,19 @@ from repro.theory.random_projection import cosine_error, distortion_quantiles, j
 from repro.theory.spectrum import predicted_similarity
 
 __all__ = [
-    "batch_at_limit", "cosine_error", "distortion_quantiles", "effective_rank", "expected_info_nce", "jensen_bound",
-    "jl_dim", "log_moment", "mle_dimension", "pair_distortion", "participation_ratio", "predicted_similarity",
-    "simplex_bound", "two_nn", "uniformity_limit",
-]  # fmt: skip
+    "batch_at_limit",
+    "cosine_error",
+    "distortion_quantiles",
+    "effective_rank",
+    "expected_info_nce",
+    "jensen_bound",
+    "jl_dim",
+    "log_moment",
+    "mle_dimension",
+    "pair_distortion",
+    "participation_ratio",
+    "predicted_similarity",
+    "simplex_bound",
+    "two_nn",
+    "uniformity_limit",
+]

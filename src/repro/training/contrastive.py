@@ -54,9 +54,15 @@ def train_contrastive(
         return info_nce(z1, z2, temperature=config.temperature, mask=mask)
 
     history = minimise(
-        encoder, loss_at, config, steps, lambda: dev_score(encoder, config.checkpoint_by), state_path=state_path,
-        save_every=save_every, progress=progress,
-    )  # fmt: skip
+        encoder,
+        loss_at,
+        config,
+        steps,
+        lambda: dev_score(encoder, config.checkpoint_by),
+        state_path=state_path,
+        save_every=save_every,
+        progress=progress,
+    )
     return Trained(encoder, history, dev_before)
 
 

@@ -42,10 +42,14 @@ def fresh_encoder(config: TrainConfig) -> SentenceEncoder:
     The objectives of ESE's comparison have no pooler: their sizes are prefixes of the pooled state.
     """
     encoder = SentenceEncoder.load(
-        config.backbone, dim=None if config.objective in SCALING else config.dim, pooling=config.pooling,
-        activation=config.activation, seed=config.seed, bidirectional=config.bidirectional or None,
+        config.backbone,
+        dim=None if config.objective in SCALING else config.dim,
+        pooling=config.pooling,
+        activation=config.activation,
+        seed=config.seed,
+        bidirectional=config.bidirectional or None,
         final_norm=None if config.final_norm == "last" else config.final_norm,
-    )  # fmt: skip
+    )
     if config.objective in SCALING:
         encoder.pooler = None  # one that the folder may bring
     if config.layers is not None:
@@ -60,9 +64,12 @@ def fresh_encoder(config: TrainConfig) -> SentenceEncoder:
 def title(config: TrainConfig) -> str:
     """What progress bars and messages call a training."""
     names = {
-        "simcse": f"SimCSE dim {config.dim}", "nli": f"NLI dim {config.dim}", "angle": "AnglE",
-        "matryoshka": "Matryoshka", "ese": f"ESE size {config.dim}",
-    }  # fmt: skip
+        "simcse": f"SimCSE dim {config.dim}",
+        "nli": f"NLI dim {config.dim}",
+        "angle": "AnglE",
+        "matryoshka": "Matryoshka",
+        "ese": f"ESE size {config.dim}",
+    }
     return names[config.objective]
 
 
@@ -138,6 +145,12 @@ def minimise(
         seed=config.seed,
     )
     return train(
-        module, loss_at, loop, check=check, state_path=state_path, description=title(config), progress=progress,
+        module,
+        loss_at,
+        loop,
+        check=check,
+        state_path=state_path,
+        description=title(config),
+        progress=progress,
         rates=rates,
-    )  # fmt: skip
+    )

@@ -155,12 +155,7 @@ def pretrain(
         ids, mask = table.padded(members, pad)
         rng = make_rng(config.seed, "masking", *key)
         inputs, targets = mask_tokens(
-            ids,
-            mask & ~np.isin(ids, special),
-            mask_id=mask_id,
-            vocabulary=vocabulary,
-            share=config.mask_share,
-            rng=rng,
+            ids, mask & ~np.isin(ids, special), mask_id=mask_id, vocabulary=vocabulary, share=config.mask_share, rng=rng
         )
         device = backbone.device
         return (

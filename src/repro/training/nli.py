@@ -83,10 +83,15 @@ def train_nli(
         return softmax_nli(u, v, own, head.weight, head.bias, difference=config.difference)
 
     history = minimise(
-        nn.ModuleDict({"encoder": encoder, "head": head}), loss_at, config, steps,
-        lambda: dev_score(encoder, config.checkpoint_by), state_path=state_path, save_every=save_every,
+        nn.ModuleDict({"encoder": encoder, "head": head}),
+        loss_at,
+        config,
+        steps,
+        lambda: dev_score(encoder, config.checkpoint_by),
+        state_path=state_path,
+        save_every=save_every,
         progress=progress,
-    )  # fmt: skip
+    )
     return Trained(encoder, history, dev_before, head)
 
 
@@ -145,13 +150,22 @@ def train_nli_pooler(
             return softmax_nli(u, v, labels[members].to(device), own_head.weight, own_head.bias, difference=difference)
 
         loop = LoopConfig(
-            steps=steps, learning_rate=rate, clip_norm=config.clip_norm, check_every=config.check_every,
-            check_first=True, patience=config.patience, seed=config.seed,
-        )  # fmt: skip
+            steps=steps,
+            learning_rate=rate,
+            clip_norm=config.clip_norm,
+            check_every=config.check_every,
+            check_first=True,
+            patience=config.patience,
+            seed=config.seed,
+        )
         history = train(
-            nn.ModuleDict({"pooler": mine, "head": own_head}), loss_at, loop, check=lambda: dev_score(mine),
-            description=f"step 2, dim {pooler.dim}", progress=False,
-        )  # fmt: skip
+            nn.ModuleDict({"pooler": mine, "head": own_head}),
+            loss_at,
+            loop,
+            check=lambda: dev_score(mine),
+            description=f"step 2, dim {pooler.dim}",
+            progress=False,
+        )
         return mine, history.best_score, history.best_step
 
     runs = {rate: run(rate) for rate in config.learning_rates}

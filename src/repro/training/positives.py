@@ -71,9 +71,15 @@ def train_positives(
         return info_nce(z[: len(members)], z[len(members) :], temperature=config.temperature, mask=mask)
 
     history = minimise(
-        encoder, loss_at, config, steps, lambda: dev_score(encoder, config.checkpoint_by), state_path=state_path,
-        save_every=save_every, progress=progress,
-    )  # fmt: skip
+        encoder,
+        loss_at,
+        config,
+        steps,
+        lambda: dev_score(encoder, config.checkpoint_by),
+        state_path=state_path,
+        save_every=save_every,
+        progress=progress,
+    )
     return Trained(encoder, history, dev_before)
 
 

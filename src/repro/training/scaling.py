@@ -86,15 +86,25 @@ def train_scaling(
         if config.objective == "matryoshka":
             return matryoshka(loss, prefix_sizes(config.prefixes, encoder.hidden_dim))(states[-1])
         return espresso(
-            states, loss, size=config.dim, config=config.espresso, log_weights=log_weights,
+            states,
+            loss,
+            size=config.dim,
+            config=config.espresso,
+            log_weights=log_weights,
             seed=derive_seed(config.seed, "espresso", step),
-        )  # fmt: skip
+        )
 
     history = minimise(
-        module, loss_at, config, steps, lambda: dev_score(encoder, "encoder"), state_path=state_path,
-        save_every=save_every, progress=progress,
+        module,
+        loss_at,
+        config,
+        steps,
+        lambda: dev_score(encoder, "encoder"),
+        state_path=state_path,
+        save_every=save_every,
+        progress=progress,
         rates={} if log_weights is None else {"layer_weights": WEIGHT_RATE / config.learning_rate},
-    )  # fmt: skip
+    )
     return Trained(encoder, history, dev_before, log_weights=None if log_weights is None else log_weights.detach())
 
 

@@ -62,8 +62,14 @@ def _compared(scored: Scored, dataset: str, a: int, b: int) -> Iterator[dict[str
     for dim in scored.dims:
         last = [scored.cell(line, scored.deepest, dim) for line in (a, b)]
         found = scored.lead(dataset, *last)
-        yield {**common, "layer": scored.deepest, "dim": dim, "dataset": dataset, "metric": "spearman_lead",
-               **found.columns}  # fmt: skip
+        yield {
+            **common,
+            "layer": scored.deepest,
+            "dim": dim,
+            "dataset": dataset,
+            "metric": "spearman_lead",
+            **found.columns,
+        }
         if not scored.shallow:
             continue
         low = [scored.shallow_mean(line, dim) for line in (a, b)]

@@ -52,9 +52,15 @@ def rank_rows(lines: Sequence[Line], texts: Sequence[str], store: Any, **shared:
                 setting = f"{line.method}, {kind}"
                 ranks = np.greater(S, NEGLIGIBLE * S[:, :1]).sum(1)
                 rows.append(
-                    {**common, "setting": setting, "metric": "numerical_rank",
-                     "value": float(np.median(ranks)), "ci_low": float(ranks.min()), "ci_high": float(ranks.max())}
-                )  # fmt: skip
+                    {
+                        **common,
+                        "setting": setting,
+                        "metric": "numerical_rank",
+                        "value": float(np.median(ranks)),
+                        "ci_low": float(ranks.min()),
+                        "ci_high": float(ranks.max()),
+                    }
+                )
                 share = float(np.median(S[:, 1] / S[:, 0]))
                 rows.append({**common, "setting": setting, "metric": "second_share", "value": share})
     return make_rows(rows, **shared)
@@ -109,9 +115,11 @@ def _agreement(first: Tensor, second: Tensor) -> dict[str, float]:
     bases = [torch.linalg.qr(T[:, alive] / T[:, alive].norm(dim=0)).Q for T in (first, second)]
     overlap = float((bases[0].mT @ bases[1]).square().sum() / int(alive.sum()))
     return {
-        "sign_flips": float((cosines < 0).mean()), "column_cosine": float(np.median(np.abs(cosines))),
-        "last_cosine": float(abs(cosines[-1])), "subspace_overlap": overlap,
-    }  # fmt: skip
+        "sign_flips": float((cosines < 0).mean()),
+        "column_cosine": float(np.median(np.abs(cosines))),
+        "last_cosine": float(abs(cosines[-1])),
+        "subspace_overlap": overlap,
+    }
 
 
 def constant_rows(config: TrainConfig, *, size: int, **shared: Any) -> pd.DataFrame:

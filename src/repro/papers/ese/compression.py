@@ -142,8 +142,14 @@ def map_rows(maps: Sequence[Joint], *, dim: int, **shared: Any) -> pd.DataFrame:
             a, b = (
                 np.array([m.distance for m in maps if m.line is line and m.form == form]) for line in (winner, rival)
             )
-            rows.append({**_between(winner, rival), "metric": "map_distance_lead",
-                         "setting": f"{form}, {len(a)} t-SNE seeds", **over_seeds(a - b).columns})  # fmt: skip
+            rows.append(
+                {
+                    **_between(winner, rival),
+                    "metric": "map_distance_lead",
+                    "setting": f"{form}, {len(a)} t-SNE seeds",
+                    **over_seeds(a - b).columns,
+                }
+            )
     return make_rows(rows, dim=dim, readout="encoder", **shared)
 
 

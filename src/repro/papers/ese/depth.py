@@ -66,8 +66,14 @@ def _cells(scored: Scored) -> Iterator[dict[str, Any]]:
             for layer in scored.layers:
                 for dim in scored.dims:
                     found = scored.interval(dataset, scored.cell(line, layer, dim))
-                    yield {**_of(scored, line), "layer": layer, "dim": dim, "dataset": dataset, "metric": "spearman",
-                           **found.columns}  # fmt: skip
+                    yield {
+                        **_of(scored, line),
+                        "layer": layer,
+                        "dim": dim,
+                        "dataset": dataset,
+                        "metric": "spearman",
+                        **found.columns,
+                    }
 
 
 def _shallow(scored: Scored, dataset: str) -> Iterator[dict[str, Any]]:
@@ -105,8 +111,13 @@ def _leads(scored: Scored, dataset: str) -> Iterator[dict[str, Any]]:
         for dim in scored.dims:
             found = scored.lead(dataset, _drop(scored, a, half, dim), _drop(scored, b, half, dim))
             yield {**common, "layer": half, "dim": dim, "metric": "drop_lead", **found.columns}
-        yield {**common, "layer": half, "metric": "depth_lead", "setting": "mean over sizes",
-               **_depth_lead(scored, dataset, a, b, lower).columns}  # fmt: skip
+        yield {
+            **common,
+            "layer": half,
+            "metric": "depth_lead",
+            "setting": "mean over sizes",
+            **_depth_lead(scored, dataset, a, b, lower).columns,
+        }
 
 
 def _last_leads(scored: Scored, dataset: str) -> Iterator[dict[str, Any]]:
@@ -114,8 +125,14 @@ def _last_leads(scored: Scored, dataset: str) -> Iterator[dict[str, Any]]:
     last, full = scored.deepest, scored.hidden_dim
     for a, b in _pairs(scored):
         found = scored.lead(dataset, scored.cell(a, last, full), scored.cell(b, last, full))
-        yield {**_between(scored, a, b), "dataset": dataset, "layer": last, "dim": full, "metric": "spearman_lead",
-               **found.columns}  # fmt: skip
+        yield {
+            **_between(scored, a, b),
+            "dataset": dataset,
+            "layer": last,
+            "dim": full,
+            "metric": "spearman_lead",
+            **found.columns,
+        }
 
 
 def _within(scored: Scored, dataset: str, reference: int | None) -> Iterator[dict[str, Any]]:
@@ -131,8 +148,14 @@ def _within(scored: Scored, dataset: str, reference: int | None) -> Iterator[dic
         for dim in scored.dims:
             if dim != against:
                 found = scored.lead(dataset, cell(last, dim), cell(last, against))
-                yield {**common, "layer": last, "dim": dim, "metric": "spearman_change",
-                       "setting": f"against {against} dims", **found.columns}  # fmt: skip
+                yield {
+                    **common,
+                    "layer": last,
+                    "dim": dim,
+                    "metric": "spearman_change",
+                    "setting": f"against {against} dims",
+                    **found.columns,
+                }
             if half in scored.layers and half != last:
                 found = scored.interval(dataset, _drop(scored, line, half, dim))
                 yield {**common, "layer": half, "dim": dim, "metric": "spearman_drop", **found.columns}

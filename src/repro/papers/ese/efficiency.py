@@ -159,8 +159,12 @@ def _ratios(timed: Timed, encoding: str, searching: str) -> Iterator[dict[str, A
                 yield {**pair, "dim": dim, "metric": f"{name}_ratio", "setting": searching, **ratio_of(a, b).columns}
             # rounds are repetitions, sizes are not: their mean is taken within a round
             mean = np.exp(np.mean(logs, axis=0))
-            yield {**pair, "metric": f"{name}_ratio", "setting": f"{searching}, mean over sizes",
-                   **ratio_of(mean, np.ones_like(mean)).columns}  # fmt: skip
+            yield {
+                **pair,
+                "metric": f"{name}_ratio",
+                "setting": f"{searching}, mean over sizes",
+                **ratio_of(mean, np.ones_like(mean)).columns,
+            }
     for i in range(len(timed.lines)):
         found = ratio_of(timed.total(i, dims[-1]), timed.total(i, dims[0]))
         yield {**_of(timed, i), "dim": dims[0], "metric": "size_ratio", "setting": searching, **found.columns}
@@ -177,8 +181,17 @@ def quality_rows(
             states = table.at(layer)
             cosines = prefix_cosines(states[pairs.texts1], states[pairs.texts2], [table.hidden_dim])[0]
             found = bootstrap_spearman(cosines, pairs.scores, subsets=pairs.subsets, seed=seed)
-            rows.append({"method": line.method, "backbone": line.backbone, "n_train": line.n_train, "layer": layer,
-                         "dim": table.hidden_dim, "metric": "spearman", **found.columns})  # fmt: skip
+            rows.append(
+                {
+                    "method": line.method,
+                    "backbone": line.backbone,
+                    "n_train": line.n_train,
+                    "layer": layer,
+                    "dim": table.hidden_dim,
+                    "metric": "spearman",
+                    **found.columns,
+                }
+            )
     return make_rows(rows, readout="encoder", dataset=pairs.name, **shared)
 
 
@@ -198,5 +211,9 @@ def _of(timed: Timed, i: int) -> dict[str, Any]:
 
 
 def _measured(seconds: Seconds) -> dict[str, float]:
-    return {"value": float(np.median(seconds)), "ci_low": float(seconds.min()), "ci_high": float(seconds.max()),
-            "seconds": float(seconds.sum())}  # fmt: skip
+    return {
+        "value": float(np.median(seconds)),
+        "ci_low": float(seconds.min()),
+        "ci_high": float(seconds.max()),
+        "seconds": float(seconds.sum()),
+    }

@@ -60,9 +60,7 @@ def with_answers(
     gold = asked.answers or ()
     found = []
     for search in searches:
-        right = [
-            float(exact_match(said[prompts[i, int(row)]], gold[i])) for i, row in enumerate(search.top)
-        ]  # fmt: skip
+        right = [float(exact_match(said[prompts[i, int(row)]], gold[i])) for i, row in enumerate(search.top)]
         found.append(replace(search, items={**search.items, "exact_match": np.array(right)}))
     return found
 

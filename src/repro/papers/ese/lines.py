@@ -83,12 +83,7 @@ def line_config(base: TrainConfig, method: str, *, size: int | None = None) -> T
 
 
 def ese_lines(
-    base: TrainConfig,
-    store: Store,
-    *,
-    methods: Sequence[str] = METHODS,
-    size: int | None = None,
-    progress: bool = True,
+    base: TrainConfig, store: Store, *, methods: Sequence[str] = METHODS, size: int | None = None, progress: bool = True
 ) -> list[Line]:
     """The lines of some methods, in their order; those that the store does not hold are trained, side by side.
 

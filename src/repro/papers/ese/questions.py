@@ -42,9 +42,7 @@ def load_questions(
     ids = tuple(whole.document_ids[row] for row in kept)
     here = set(ids)
     qrels = {query: {d: r for d, r in judged.items() if d in here} for query, judged in asked.qrels.items()}
-    return replace(
-        asked, document_ids=ids, documents=tuple(whole.documents[row] for row in kept), qrels=qrels
-    )  # fmt: skip
+    return replace(asked, document_ids=ids, documents=tuple(whole.documents[row] for row in kept), qrels=qrels)
 
 
 def kept(number: int | None, default: int | None) -> int | None:

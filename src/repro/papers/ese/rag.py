@@ -74,12 +74,7 @@ def sizes(hidden_dim: int, dims: Sequence[int] | None = None) -> list[int]:
 
 
 def search_lines(
-    lines: Sequence[Line],
-    asked: Retrieval,
-    store: Store,
-    *,
-    dims: Sequence[int] | None = None,
-    progress: bool = True,
+    lines: Sequence[Line], asked: Retrieval, store: Store, *, dims: Sequence[int] | None = None, progress: bool = True
 ) -> list[Search]:
     """Every line, at the last layer and half way up, at every size: paragraphs and questions are encoded once a line.
 
@@ -147,11 +142,16 @@ def better_than_chance(rows: pd.DataFrame, at_random: Mapping[str, float]) -> pd
         own = rows[(rows["backbone"] == backbone) & rows["metric"].isin(list(at_random))]
         own = own[(own["layer"] == own["layer"].max()) & (own["dim"] == own["dim"].max())]
         lines += [
-            {"backbone": backbone, "line": row.method, "measure": SHORT[row.metric],
-             "found": f"{100 * row.value:.1f} [{100 * row.ci_low:.1f}, {100 * row.ci_high:.1f}]",
-             "at random": 100 * at_random[row.metric], "better": "yes" if row.ci_low > at_random[row.metric] else "no"}
+            {
+                "backbone": backbone,
+                "line": row.method,
+                "measure": SHORT[row.metric],
+                "found": f"{100 * row.value:.1f} [{100 * row.ci_low:.1f}, {100 * row.ci_high:.1f}]",
+                "at random": 100 * at_random[row.metric],
+                "better": "yes" if row.ci_low > at_random[row.metric] else "no",
+            }
             for row in own.itertuples()
-        ]  # fmt: skip
+        ]
     return pd.DataFrame(lines)
 
 
@@ -171,8 +171,12 @@ def rag_rows(searches: Sequence[Search], *, seed: int = 0, **shared: Any) -> pd.
 
 def _columns(s: Search) -> dict[str, Any]:
     return {
-        "method": s.line.method, "backbone": s.line.backbone, "n_train": s.line.n_train, "layer": s.layer, "dim": s.dim
-    }  # fmt: skip
+        "method": s.line.method,
+        "backbone": s.line.backbone,
+        "n_train": s.line.n_train,
+        "layer": s.layer,
+        "dim": s.dim,
+    }
 
 
 def _leads(searches: Sequence[Search], seed: int) -> Iterator[dict[str, Any]]:

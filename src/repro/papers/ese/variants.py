@@ -55,10 +55,8 @@ VARIANTS = {
 }
 """every variant by its name; names stay, since the audit quotes them"""
 LEFT_OUT = {
-    "embedded": (
-        "max-k", "learned weights", PER_BATCH, "E5 embeddings, centred", "E6 randomised", "E8 literal weights",
-    )
-}  # fmt: skip
+    "embedded": ("max-k", "learned weights", PER_BATCH, "E5 embeddings, centred", "E6 randomised", "E8 literal weights")
+}
 """variants that a profile does without: each is a training, and a network of two blocks has one weight to learn"""
 SWEEP = {"embedded": (4,)}
 """further sizes of Figure 5, as multiples of the default"""

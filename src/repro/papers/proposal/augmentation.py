@@ -57,9 +57,14 @@ def train_augmented(
     @threads(config.threads)
     def make(target: Path, work: Path) -> None:
         trained = train_positives(
-            config, sentences, positives, dev_scorer(config.validation, config.source), progress=progress,
-            state_path=work / "state.safetensors", save_every=config.save_every,
-        )  # fmt: skip
+            config,
+            sentences,
+            positives,
+            dev_scorer(config.validation, config.source),
+            progress=progress,
+            state_path=work / "state.safetensors",
+            save_every=config.save_every,
+        )
         write_trained(trained, config, target)
 
     key = digest(named, code=code)
@@ -110,9 +115,13 @@ def augmentation_rows(
         measured = [*_geometry(embedded, next(iter(tests.values())), seed), *_scores(embedded, tests, seed)]
         rows += [{"seed": seed, "readout": "pooler", **row} for row in measured]
     columns = {
-        "backbone": config.backbone, "layer": config.layers, "dim": config.dim, "data_source": config.source,
-        "n_train": len(sentences), "device": "cuda" if torch.cuda.is_available() else "cpu",
-    }  # fmt: skip
+        "backbone": config.backbone,
+        "layer": config.layers,
+        "dim": config.dim,
+        "data_source": config.source,
+        "n_train": len(sentences),
+        "device": "cuda" if torch.cuda.is_available() else "cpu",
+    }
     scored = make_rows(rows, **{**columns, **shared})
     return pd.concat([wording_rows(sentences, made, **{**columns, **shared}), scored], ignore_index=True)
 

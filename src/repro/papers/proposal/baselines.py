@@ -163,9 +163,16 @@ def baseline_rows(
         spent = encode_seconds(_encode(b), clocked, repeats=repeats)
         million = spent.times(1e6 / len(clocked))
         rows.append(
-            {**at, "metric": "encode_seconds", **million.columns, "device": b.device, "dataset": first.name,
-             "setting": "1 thread", "seconds": spent.value * repeats}
-        )  # fmt: skip
+            {
+                **at,
+                "metric": "encode_seconds",
+                **million.columns,
+                "device": b.device,
+                "dataset": first.name,
+                "setting": "1 thread",
+                "seconds": spent.value * repeats,
+            }
+        )
     for name, pairs in tasks.items():
         values, draws = spearman_draws(
             [read[b.name].cosines[name] for b in baselines], pairs.scores, subsets=pairs.subsets, seed=seed

@@ -62,9 +62,15 @@ def judged_tasks(names: Sequence[str], source: str, *, rows: int | None, queries
 
 
 def retention_rows(
-    encoder: NamedEncoder, name: str, task: DataSet, store: Store, *, reducers: Sequence[str], seed: int = 0,
+    encoder: NamedEncoder,
+    name: str,
+    task: DataSet,
+    store: Store,
+    *,
+    reducers: Sequence[str],
+    seed: int = 0,
     **shared: Any,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """What the advisor sees of one encoder on one task, by reducer and size.
 
     Metrics: `share_kept` with its lower bound in ci_low, `predicted`, `neighbours_kept`; and, at the full size, the

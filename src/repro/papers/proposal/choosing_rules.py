@@ -76,21 +76,28 @@ def cases_of(curves: pd.DataFrame) -> list[Case]:
         column = {name: part["value"].to_numpy(float) for name, part in of.items()}
         found.append(
             Case(
-                encoder, task, reducer, int(facts.loc[(encoder, task), "dim"]),
-                float(facts.loc[(encoder, task), "value"]), of["share_kept"].index.to_numpy(np.int64),
-                column["share_kept"], of["share_kept"]["ci_low"].to_numpy(float), column["predicted"],
+                encoder,
+                task,
+                reducer,
+                int(facts.loc[(encoder, task), "dim"]),
+                float(facts.loc[(encoder, task), "value"]),
+                of["share_kept"].index.to_numpy(np.int64),
+                column["share_kept"],
+                of["share_kept"]["ci_low"].to_numpy(float),
+                column["predicted"],
                 column["neighbours_kept"],
             )
-        )  # fmt: skip
+        )
     return found
 
 
 def others(case: Case, cases: Sequence[Case], left_out: str) -> list[Case]:
     """Cases of the same reducer that a rule may learn from."""
     return [
-        c for c in cases
+        c
+        for c in cases
         if c.reducer == case.reducer and c.task != case.task and (left_out == TASK or c.encoder != case.encoder)
-    ]  # fmt: skip
+    ]
 
 
 def curve_rules(seen: Sequence[Case]) -> dict[str, Curve]:

@@ -89,9 +89,14 @@ def effective_rank_of(world: World) -> float:
 
 
 def world_rows(
-    probes: Sequence[Probe], tables: Mapping[str, TextTable], dims: Sequence[int], *, target: float, seed: int = 0,
+    probes: Sequence[Probe],
+    tables: Mapping[str, TextTable],
+    dims: Sequence[int],
+    *,
+    target: float,
+    seed: int = 0,
     **shared: Any,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Intrinsic dimension, and the share of the score that PCA keeps by size, of the ideal and of real embeddings.
 
     Args:

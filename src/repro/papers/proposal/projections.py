@@ -72,11 +72,16 @@ def projection_rows(
     numbers = {text: i for i, text in enumerate(sentences)}
     sides = tuple([numbers[text] for text in side] for side in (pairs.texts1, pairs.texts2))
     rows: list[dict[str, Any]] = [
-        {"method": FULL_SIZE, "dim": D, "metric": "spearman", "seed": seed,
-         "value": sts_spearman(X[sides[0]], X[sides[1]], pairs.scores)},
+        {
+            "method": FULL_SIZE,
+            "dim": D,
+            "metric": "spearman",
+            "seed": seed,
+            "value": sts_spearman(X[sides[0]], X[sides[1]], pairs.scores),
+        },
         {"method": FULL_SIZE, "dim": D, "metric": "participation_ratio", "value": theory.participation_ratio(X)},
         {"method": FULL_SIZE, "dim": D, "metric": "sentences", "value": float(len(X))},
-    ]  # fmt: skip
+    ]
     centre = np.zeros((1, D))
     maps = [(GRP, seed + draw, make_reducer("grp", max(dims), seed=seed + draw).fit(X)) for draw in range(draws)]
     within = [dim for dim in dims if dim <= min(D, len(fit) - 1)]

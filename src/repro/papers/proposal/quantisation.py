@@ -198,10 +198,17 @@ def _bench(table: TextTable, fit: Sequence[str], pairs: ScoredPairs, questions: 
 
     asked = np.sort(make_rng(seed, "neighbours").permutation(len(sentences))[:ASKED])
     return _Bench(
-        unit_rows(table[texts].astype(np.float64)), rows(list(dict.fromkeys(fit))),
-        (rows(pairs.texts1), rows(pairs.texts2)), rows(sentences), asked, rows(questions.queries),
-        rows(questions.documents), pairs, questions, seed,
-    )  # fmt: skip
+        unit_rows(table[texts].astype(np.float64)),
+        rows(list(dict.fromkeys(fit))),
+        (rows(pairs.texts1), rows(pairs.texts2)),
+        rows(sentences),
+        asked,
+        rows(questions.queries),
+        rows(questions.documents),
+        pairs,
+        questions,
+        seed,
+    )
 
 
 def _reduced(reducer: str, bench: _Bench, dims: Sequence[int], seed: int) -> Iterator[tuple[int, Array]]:
@@ -237,5 +244,10 @@ def _scored(
         # the level of fewer bits first: what its more numbers gain
         few, many = sorted((a, b), key=lambda j: BITS[own[j][0]])
         lead = percentiles(float(values[few] - values[many]), draws[:, few] - draws[:, many])
-        yield {"method": f"{own[few][0]} − {own[many][0]}", "setting": own[few][1], "dataset": dataset,
-               "metric": f"{metric}_lead", **lead.columns}  # fmt: skip
+        yield {
+            "method": f"{own[few][0]} − {own[many][0]}",
+            "setting": own[few][1],
+            "dataset": dataset,
+            "metric": f"{metric}_lead",
+            **lead.columns,
+        }

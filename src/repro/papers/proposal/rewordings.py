@@ -98,9 +98,17 @@ def make_augmentations(
 
 
 def _make(
-    name: str, sentences: Sequence[str], source: str, store: Store, p: float, lexicon: str | None,
-    translators: Sequence[str] | None, beams: int, seed: int, progress: bool,
-) -> Augmentation:  # fmt: skip
+    name: str,
+    sentences: Sequence[str],
+    source: str,
+    store: Store,
+    p: float,
+    lexicon: str | None,
+    translators: Sequence[str] | None,
+    beams: int,
+    seed: int,
+    progress: bool,
+) -> Augmentation:
     if name == DROPOUT:  # the sentence itself: here equality is the method
         return Augmentation(name, tuple(sentences), "the sentence again, under another dropout mask")
     if name == SYNONYM:

@@ -147,9 +147,15 @@ def train_or_reduce_rows(
             rows.append({**at, "metric": f"{judged.metric}_lead", **judged.lead(a, b).columns})
     for dim, cell in sweep.cells.items():
         rows.append(
-            {"method": FULL_SIZE if dim == lines[0].dim else TRAINED_PROJECTION, "dim": dim, "metric": "train_seconds",
-             "value": cell.seconds, "seconds": cell.seconds, "dataset": sweep.config.corpus}
-        )  # fmt: skip
+            {
+                "method": FULL_SIZE if dim == lines[0].dim else TRAINED_PROJECTION,
+                "dim": dim,
+                "metric": "train_seconds",
+                "value": cell.seconds,
+                "seconds": cell.seconds,
+                "dataset": sweep.config.corpus,
+            }
+        )
     return make_rows(rows, **{**sweep.shared(), **shared})
 
 

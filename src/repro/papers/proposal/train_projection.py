@@ -81,9 +81,14 @@ def train_projection(config: TrainConfig, dev: ScoredPairs, store: Store, *, pro
         pooler = Pooler(encoder.hidden_dim, config.dim, **POOLER).initialise(config.seed)
         encoder.pooler = pooler.to(encoder.backbone.device)
         trained = train_contrastive(
-            config, training_sentences(config, store), scorer_on(dev), encoder=encoder,
-            state_path=work / "state.safetensors", save_every=config.save_every, progress=progress,
-        )  # fmt: skip
+            config,
+            training_sentences(config, store),
+            scorer_on(dev),
+            encoder=encoder,
+            state_path=work / "state.safetensors",
+            save_every=config.save_every,
+            progress=progress,
+        )
         write_trained(trained, config, target)
 
     judged_by = digest([dev.texts1, dev.texts2, dev.scores.tolist()])

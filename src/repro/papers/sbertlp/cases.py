@@ -113,6 +113,10 @@ def printed(before: Array, after: Array, pairs: ScoredPairs) -> pd.DataFrame:
 
 def _line(before: Array, after: Array, pairs: ScoredPairs, i: int, comparison: int) -> dict[str, object]:
     return {
-        "comparison": comparison, "sentence 1": pairs.texts1[i], "sentence 2": pairs.texts2[i],
-        "gold": float(pairs.scores[i]), "before": float(before[i]), "after": float(after[i]),
-    }  # fmt: skip
+        "comparison": comparison,
+        "sentence 1": pairs.texts1[i],
+        "sentence 2": pairs.texts2[i],
+        "gold": float(pairs.scores[i]),
+        "before": float(before[i]),
+        "after": float(after[i]),
+    }

@@ -61,9 +61,15 @@ def contenders(
             one = mapped[pick.n_neighbors]
             lines.append(Contender(lp(system.method), pick.dim, "encoder", setting, one.at(pick.dim), system.backbone))
             chosen.append(
-                {"method": lp(system.method), "setting": setting, "neighbours": pick.n_neighbors, "dims": pick.dim,
-                 "fitted on": one.fitted, "loose parts": one.null}
-            )  # fmt: skip
+                {
+                    "method": lp(system.method),
+                    "setting": setting,
+                    "neighbours": pick.n_neighbors,
+                    "dims": pick.dim,
+                    "fitted on": one.fitted,
+                    "loose parts": one.null,
+                }
+            )
     return lines, pd.DataFrame(chosen)
 
 
@@ -96,8 +102,14 @@ def cluster_rows(
     rows = []
     for (i, name), value in found.items():
         line = lines[i]
-        own = {"method": line.method, "dim": line.dim, "readout": line.readout, "setting": line.setting,
-               "backbone": line.backbone, "dataset": judged.name}  # fmt: skip
+        own = {
+            "method": line.method,
+            "dim": line.dim,
+            "readout": line.readout,
+            "setting": line.setting,
+            "backbone": line.backbone,
+            "dataset": judged.name,
+        }
         rows.append({**own, "metric": name, **percentiles(value, columns[i, name]).columns})
         for j, base in enumerate(lines):
             if line.method == lp(base.method):

@@ -64,11 +64,7 @@ def load_systems(
 
 
 def encode_systems(
-    systems: Sequence[Loaded],
-    parts: Mapping[str, Mapping[str, DataSet]],
-    store: Store,
-    *,
-    progress: bool = True,
+    systems: Sequence[Loaded], parts: Mapping[str, Mapping[str, DataSet]], store: Store, *, progress: bool = True
 ) -> list[Encoded]:
     """Every text of some parts under every system, once.
 

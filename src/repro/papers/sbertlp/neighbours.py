@@ -109,9 +109,15 @@ def contenders(
                 dim = min(pick.dim, mapped[k].table.X.shape[1])
                 own[setting][name] = mapped[k].at(dim)
                 chosen.append(
-                    {"method": lp(system.method), "setting": setting, "dataset": name, "neighbours": k, "dims": dim,
-                     "fitted on": mapped[k].fitted}
-                )  # fmt: skip
+                    {
+                        "method": lp(system.method),
+                        "setting": setting,
+                        "dataset": name,
+                        "neighbours": k,
+                        "dims": dim,
+                        "fitted on": mapped[k].fitted,
+                    }
+                )
         lines += [system.mapped(setting, by_task) for setting, by_task in own.items()]
     return lines, pd.DataFrame(chosen)
 
@@ -163,11 +169,16 @@ def knn_rows(lines: Sequence[Contender], tasks: Tasks, store: Store, *, whole: b
     """Accuracy of every line on every task, without and with a vote for oneself, with the leads of mapped lines."""
     frames = [
         suite_rows(
-            lines, tasks, store, rivals=rivals, average=whole,
-            classify=partial(classify, self_neighbour=self_neighbour), **shared,
+            lines,
+            tasks,
+            store,
+            rivals=rivals,
+            average=whole,
+            classify=partial(classify, self_neighbour=self_neighbour),
+            **shared,
         )
         for self_neighbour in (False, True)
-    ]  # fmt: skip
+    ]
     return pd.concat([frames[0], frames[1][frames[1]["method"] != MAJORITY]], ignore_index=True)
 
 
@@ -201,9 +212,17 @@ def votes(lines: Sequence[Contender], tasks: Tasks) -> pd.DataFrame:
             assert judged is not None
             q, classes = plain[0], len(set(features(table, judged)[1]))
             found.append(
-                {"method": line.method, "setting": line.setting, "dataset": name, "classes": classes, "1-NN": q,
-                 "3-NN": plain[1], "predicted": 1 - (1 - q) ** 2, "3-NN with oneself": own}
-            )  # fmt: skip
+                {
+                    "method": line.method,
+                    "setting": line.setting,
+                    "dataset": name,
+                    "classes": classes,
+                    "1-NN": q,
+                    "3-NN": plain[1],
+                    "predicted": 1 - (1 - q) ** 2,
+                    "3-NN with oneself": own,
+                }
+            )
     return pd.DataFrame(found)
 
 

@@ -60,9 +60,15 @@ def contenders(
             for setting, choice, mapped in _settings(table, name, splits, picked, placed[name], neighbors, dims):
                 tables[setting][name] = mapped.at(choice.dim)
                 chosen.append(
-                    {"method": lp(system.method), "setting": setting, "dataset": name,
-                     "neighbours": choice.n_neighbors, "dims": choice.dim, "fitted on": mapped.fitted}
-                )  # fmt: skip
+                    {
+                        "method": lp(system.method),
+                        "setting": setting,
+                        "dataset": name,
+                        "neighbours": choice.n_neighbors,
+                        "dims": choice.dim,
+                        "fitted on": mapped.fitted,
+                    }
+                )
         lines += [system.mapped(setting, by_task) for setting, by_task in tables.items()]
     return lines, pd.DataFrame(chosen)
 

@@ -67,17 +67,23 @@ def sweep_rows(
         values, draws, metric = _drawn(tables, splits[name], int(shared["seed"]))
         own = {"dataset": name, "metric": metric, "method": lp(system.method), "backbone": system.backbone}
         rows.append(
-            {**own, "method": system.method, "dim": system.table.X.shape[1],
-             **percentiles(values[0], draws[:, 0]).columns}
-        )  # fmt: skip
+            {
+                **own,
+                "method": system.method,
+                "dim": system.table.X.shape[1],
+                **percentiles(values[0], draws[:, 0]).columns,
+            }
+        )
         for i, (k, d) in enumerate(cells, 1):
             here = percentiles(values[i], draws[:, i])
             rows.append({**own, "dim": d, "setting": neighbours_setting(k), **here.columns})
         dim = cells[int(np.argmax(values[1:]))][1]
         found = _statistics(system.table[judged], mapped, judged, dim)
         for statistic, by_k in found.items():
-            rows += [{**own, "metric": statistic, "dim": dim, "setting": neighbours_setting(k), "value": v}
-                     for k, v in by_k.items()]  # fmt: skip
+            rows += [
+                {**own, "metric": statistic, "dim": dim, "setting": neighbours_setting(k), "value": v}
+                for k, v in by_k.items()
+            ]
         picked = {statistic: min(by_k, key=by_k.__getitem__) for statistic, by_k in found.items()}
         compared = _over_neighbours(cells, values[1:], draws[:, 1:], picked)
         compared += _over_dims(cells, values[1:], draws[:, 1:], "sts" if metric == "spearman" else "sentiment")
@@ -145,10 +151,14 @@ def _over_neighbours(
     worst = min(same, key=lambda i: values[i])
     rivals = {"worst": worst, **{name: cells.index((k, dim)) for name, k in picked.items()}}
     return [
-        {"method": f"grid − {name}", "dim": dim, "setting": neighbours_setting(cells[i][0]),
-         **percentiles(values[top] - values[i], draws[:, top] - draws[:, i]).columns}
+        {
+            "method": f"grid − {name}",
+            "dim": dim,
+            "setting": neighbours_setting(cells[i][0]),
+            **percentiles(values[top] - values[i], draws[:, top] - draws[:, i]).columns,
+        }
         for name, i in rivals.items()
-    ]  # fmt: skip
+    ]
 
 
 def _over_dims(cells: Sequence[tuple[int, int]], values: Floats, draws: Floats, kind: str) -> list[dict[str, Any]]:

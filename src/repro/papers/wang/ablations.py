@@ -65,8 +65,16 @@ def joint_rows(
             "joint": states_of(cell, [*test.texts1, *test.texts2], store).map(cell.pooler.project),
         }
         rows += _compared("frozen_gain", STEP_2, d, "encoder", tables, test, sweep.config.seed)
-        rows.append({"method": STEP_2, "dim": d, "setting": "encoder=joint", "metric": "train_seconds",
-                     "value": cell.seconds, "seconds": cell.seconds})  # fmt: skip
+        rows.append(
+            {
+                "method": STEP_2,
+                "dim": d,
+                "setting": "encoder=joint",
+                "metric": "train_seconds",
+                "value": cell.seconds,
+                "seconds": cell.seconds,
+            }
+        )
     return make_rows(rows, readout="pooler", dataset=test.name, **sweep.shared(), **shared)
 
 
@@ -84,9 +92,13 @@ def _joint(opt: TrainedCell, narrow: TrainedCell, store: Store) -> TrainedCell:
         if config.dropout is not None:
             encoder.backbone.set_dropout(config.dropout)
         trained = train_contrastive(
-            config, training_sentences(config, store), dev_scorer(config.validation, config.source), encoder=encoder,
-            state_path=work / "state.safetensors", save_every=config.save_every,
-        )  # fmt: skip
+            config,
+            training_sentences(config, store),
+            dev_scorer(config.validation, config.source),
+            encoder=encoder,
+            state_path=work / "state.safetensors",
+            save_every=config.save_every,
+        )
         trained.encoder.save(target)
 
     made = store.get_or_make("encoders", key, make, config={"joint": [opt.key, narrow.key]})
@@ -170,10 +182,17 @@ def encode_cost_rows(
             widened[d].encode(texts)
             taken[d].append((perf_counter() - started) / len(texts))
     rows = [
-        {"method": END_TO_END, "dim": d, "metric": "encode_seconds", "value": float(np.median(times)),
-         "ci_low": min(times), "ci_high": max(times), "setting": f"{len(texts)} sentences, median of {repeats}"}
+        {
+            "method": END_TO_END,
+            "dim": d,
+            "metric": "encode_seconds",
+            "value": float(np.median(times)),
+            "ci_low": min(times),
+            "ci_high": max(times),
+            "setting": f"{len(texts)} sentences, median of {repeats}",
+        }
         for d, times in taken.items()
-    ]  # fmt: skip
+    ]
     return make_rows(rows, readout="pooler", dataset=sweep.config.corpus, **sweep.shared(), **shared)
 
 

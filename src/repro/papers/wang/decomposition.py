@@ -166,6 +166,12 @@ def decomposition_rows(
             loss("total_loss", h[full], z[d], d, "pooler"),
         ]
     return make_rows(
-        rows, experiment=experiment, paper_table="fig3", method=END_TO_END, dataset=pairs.name, profile=profile,
-        setting=f"{pairs.split}, reference={full}{' (best)' if reference == 'best' else ''}", **sweep.shared(),
-    )  # fmt: skip
+        rows,
+        experiment=experiment,
+        paper_table="fig3",
+        method=END_TO_END,
+        dataset=pairs.name,
+        profile=profile,
+        setting=f"{pairs.split}, reference={full}{' (best)' if reference == 'best' else ''}",
+        **sweep.shared(),
+    )

@@ -24,16 +24,35 @@ def dims_rows(
                 started = perf_counter()
                 score = score_task(table, name, splits, store, seed=sweep.config.seed)
                 rows.append(
-                    {**score.columns, "dim": dim, "readout": readout, "dataset": name, "method": END_TO_END,
-                     "seconds": perf_counter() - started}
-                )  # fmt: skip
+                    {
+                        **score.columns,
+                        "dim": dim,
+                        "readout": readout,
+                        "dataset": name,
+                        "method": END_TO_END,
+                        "seconds": perf_counter() - started,
+                    }
+                )
                 if score.floor is not None and readout == "pooler":
                     rows.append(
-                        {"metric": "majority_floor", "value": score.floor, "dim": dim, "dataset": name,
-                         "method": END_TO_END, "readout": readout}
-                    )  # fmt: skip
+                        {
+                            "metric": "majority_floor",
+                            "value": score.floor,
+                            "dim": dim,
+                            "dataset": name,
+                            "method": END_TO_END,
+                            "readout": readout,
+                        }
+                    )
         rows.append(
-            {"metric": "train_seconds", "value": cell.seconds, "seconds": cell.seconds, "dim": dim,
-             "method": END_TO_END, "dataset": sweep.config.corpus, "readout": "pooler"}
-        )  # fmt: skip
+            {
+                "metric": "train_seconds",
+                "value": cell.seconds,
+                "seconds": cell.seconds,
+                "dim": dim,
+                "method": END_TO_END,
+                "dataset": sweep.config.corpus,
+                "readout": "pooler",
+            }
+        )
     return make_rows(rows, experiment=experiment, paper_table="fig2", setting="test", profile=profile, **sweep.shared())

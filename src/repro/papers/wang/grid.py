@@ -44,9 +44,14 @@ def grid_rows(sweep: Sweep, pairs: data.ScoredPairs, *, experiment: str, profile
             gain = percentiles(values[k] - values[own], draws[:, k] - draws[:, own])
             rows.append({**common, "metric": "spearman_gain", **gain.columns})
     return make_rows(
-        rows, experiment=experiment, paper_table="fig4", dataset=pairs.name, setting=pairs.split, profile=profile,
+        rows,
+        experiment=experiment,
+        paper_table="fig4",
+        dataset=pairs.name,
+        setting=pairs.split,
+        profile=profile,
         **sweep.shared(),
-    )  # fmt: skip
+    )
 
 
 def encode_counts(sweep: Sweep) -> dict[str, int]:
@@ -80,6 +85,11 @@ def selection_rows(
                 {"metric": "spearman", "value": on_test[i, j], "dim": j, "method": method, "readout": "pooler"},
             ]
     return make_rows(
-        rows, experiment=experiment, paper_table="fig4", dataset=test.name, setting=test.split, profile=profile,
+        rows,
+        experiment=experiment,
+        paper_table="fig4",
+        dataset=test.name,
+        setting=test.split,
+        profile=profile,
         **sweep.shared(),
-    )  # fmt: skip
+    )

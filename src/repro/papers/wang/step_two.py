@@ -60,9 +60,11 @@ def step_two(
         for d, run in _train(sweep, encoder, dims, dev, config, store).items():
             save_file({k: v.contiguous() for k, v in run.pooler.state_dict().items()}, target / f"{d}.safetensors")
             notes[d] = {
-                "learning_rate": run.learning_rate, "step": run.step,
-                "dev_before": run.dev_before, "dev_after": run.dev_after,
-            }  # fmt: skip
+                "learning_rate": run.learning_rate,
+                "step": run.step,
+                "dev_before": run.dev_before,
+                "dev_after": run.dev_after,
+            }
         (target / "runs.json").write_text(json.dumps(notes), encoding="utf-8")
 
     made = store.get_or_make("poolers", key, make, config={"encoder": cell.key, "step_two": asdict(config)})
@@ -93,11 +95,10 @@ def _train(
         views = dropout_views(frozen, texts, **options)
         return {
             d: train_nli_pooler(
-                views, texts, pairs, pooler, sweep.cells[d].head, dev_score, config,
-                difference=cell.config.difference,
+                views, texts, pairs, pooler, sweep.cells[d].head, dev_score, config, difference=cell.config.difference
             )
             for d, pooler in zip(dims, poolers, strict=True)
-        }  # fmt: skip
+        }
     sentences = training_sentences(cell.config, store)
     views = dropout_views(frozen, sentences, **options)
     return dict(zip(dims, train_poolers(views, poolers, dev_score, config, texts=sentences), strict=True))

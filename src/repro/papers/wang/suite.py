@@ -97,10 +97,7 @@ def _fitted(name: str, fit: Array, extra: Mapping[str, int], dim: int) -> Any:
 
 
 def suite_rows(
-    lines: Sequence[Contender],
-    tasks: Mapping[str, Mapping[str, DataSet]],
-    store: Store,
-    **options: Any,
+    lines: Sequence[Contender], tasks: Mapping[str, Mapping[str, DataSet]], store: Store, **options: Any
 ) -> pd.DataFrame:
     """`experiments.suite.suite_rows` with the paper's comparisons; all seven datasets of a table have an average."""
     whole = any(set(tasks) == set(names) for names in SUITES.values())

@@ -64,8 +64,10 @@ def train_two_step(
     encoder_scores = {i: spearman_of(sweep.embeddings(i), judge) for i in dims}
     grid = {} if select_by == "encoder" else pair_scores(sweep, judge)
     opt = {d: select(encoder_scores, grid, d, select_by=select_by) for d in dims}
-    parts = [step_two(sweep, encoder, [d for d in dims if opt[d] == encoder], dev, config, store)
-             for encoder in sorted(set(opt.values()))]  # fmt: skip
+    parts = [
+        step_two(sweep, encoder, [d for d in dims if opt[d] == encoder], dev, config, store)
+        for encoder in sorted(set(opt.values()))
+    ]
     return TwoStep(
         select_by=select_by,
         chosen_on=(dev.name, dev.split),
@@ -104,9 +106,14 @@ def two_step_rows(
             gain = gain_over(scores[after].items, scores[before].items, pairs, seed=seed)
             total = before == END_TO_END and after == STEP_2
             rows.append(
-                {**gain.columns, "metric": "spearman_gain_total" if total else "spearman_gain", "dim": d,
-                 "method": after, "readout": "pooler"}
-            )  # fmt: skip
+                {
+                    **gain.columns,
+                    "metric": "spearman_gain_total" if total else "spearman_gain",
+                    "dim": d,
+                    "method": after,
+                    "readout": "pooler",
+                }
+            )
         rows.append({"metric": "optimal_dim", "value": opt, "dim": d, "method": STEP_1, "readout": "encoder"})
         cost = {END_TO_END: sweep.cells[d].seconds, STEP_2: trained.seconds / len(sweep.cells)}
         rows += [
@@ -114,9 +121,14 @@ def two_step_rows(
             for stage, s in cost.items()
         ]
     return make_rows(
-        rows, experiment=experiment, paper_table=paper_table, dataset=pairs.name, profile=profile,
-        setting=f"{pairs.split}, select_by={trained.select_by}", **sweep.shared(),
-    )  # fmt: skip
+        rows,
+        experiment=experiment,
+        paper_table=paper_table,
+        dataset=pairs.name,
+        profile=profile,
+        setting=f"{pairs.split}, select_by={trained.select_by}",
+        **sweep.shared(),
+    )
 
 
 def before_after_rows(
@@ -131,6 +143,11 @@ def before_after_rows(
         for d, value in after.items()
     ]
     return make_rows(
-        rows, experiment=experiment, paper_table=paper_table, dataset=dev.name, setting="dev", profile=profile,
+        rows,
+        experiment=experiment,
+        paper_table=paper_table,
+        dataset=dev.name,
+        setting="dev",
+        profile=profile,
         **sweep.shared(),
-    )  # fmt: skip
+    )

@@ -14,9 +14,13 @@ from repro.sets import texts_of
 from repro.types import Array
 
 KERNELS = {
-    "rbf": ("rbf", None), "rbf, median": ("rbf", "median"), "poly": ("poly", None), "sigmoid": ("sigmoid", None),
-    "sigmoid, median": ("sigmoid", "median"), "cosine": ("cosine", None),
-}  # fmt: skip
+    "rbf": ("rbf", None),
+    "rbf, median": ("rbf", "median"),
+    "poly": ("poly", None),
+    "sigmoid": ("sigmoid", None),
+    "sigmoid, median": ("sigmoid", "median"),
+    "cosine": ("cosine", None),
+}
 """kernels by what rows call them; gamma is 1/D unless it is the inverse of the median squared distance"""
 ROUNDING = 1e-12
 """share of the largest eigenvalue below which a negative one is rounding, not the kernel's"""

@@ -51,8 +51,9 @@ def roughness_rows(
             continue
         items = [
             stored_classification(by[m][d].table, task.name, task.judged, store, protocol=protocol, seed=seed).items
-            for m in by for d in dims
-        ]  # fmt: skip
+            for m in by
+            for d in dims
+        ]
         plain, resampled = accuracy_draws(items, seed=seed)
         value = roughness(plain.reshape(len(by), -1))  # (methods,)
         draws = roughness(resampled.reshape(len(resampled), len(by), -1))  # (resamples, methods)

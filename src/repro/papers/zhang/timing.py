@@ -85,8 +85,9 @@ def timing_rows(
     options: dict[str, dict[str, Any]] = {"kpca": {"kernel": kernel}}
     makers: dict[tuple[str, str], Callable[[], Any]] = {
         (label, OURS): partial(make_reducer, name, dim, **options.get(name, {}))
-        for name, label in METHODS.items() if label in ZHANG_METHODS
-    }  # fmt: skip
+        for name, label in METHODS.items()
+        if label in ZHANG_METHODS
+    }
     makers |= {
         ("PCA", PEER): lambda: PCA(dim, random_state=0),
         ("SVD", PEER): lambda: TruncatedSVD(dim, random_state=0),
@@ -100,7 +101,15 @@ def timing_rows(
 def seconds_of(method: str, setting: str, dim: int, timed: Timed) -> list[dict[str, Any]]:
     """The two rows of one method."""
     return [
-        {"method": method, "setting": setting, "dim": dim, "metric": f"{what}_seconds", "value": float(np.median(t)),
-         "ci_low": min(t), "ci_high": max(t), "seconds": float(sum(t))}
+        {
+            "method": method,
+            "setting": setting,
+            "dim": dim,
+            "metric": f"{what}_seconds",
+            "value": float(np.median(t)),
+            "ci_low": min(t),
+            "ci_high": max(t),
+            "seconds": float(sum(t)),
+        }
         for what, t in (("fit", timed.fit), ("transform", timed.transform))
-    ]  # fmt: skip
+    ]

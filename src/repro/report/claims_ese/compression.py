@@ -55,10 +55,15 @@ def map_table(rows: pd.DataFrame) -> pd.DataFrame:
         distance, share = (part[part["metric"] == name] for name in ("map_distance", "map_share"))
         each = distance.groupby("drawn", sort=False)["value"].mean()
         lines.append(
-            {"rows": form, "backbone": backbone, "line": method, **dict(each.items()),
-             "mean ± sd": f"{each.mean():.2f} ± {each.std(ddof=1):.2f}" if len(each) > 1 else f"{each.mean():.2f}",
-             "by the mean distance of two sentences": share["value"].mean()}
-        )  # fmt: skip
+            {
+                "rows": form,
+                "backbone": backbone,
+                "line": method,
+                **dict(each.items()),
+                "mean ± sd": f"{each.mean():.2f} ± {each.std(ddof=1):.2f}" if len(each) > 1 else f"{each.mean():.2f}",
+                "by the mean distance of two sentences": share["value"].mean(),
+            }
+        )
     order = {form: i for i, form in enumerate(dict.fromkeys(line["rows"] for line in lines))}
     return pd.DataFrame(sorted(lines, key=lambda line: order[line["rows"]]))
 

@@ -45,9 +45,7 @@ def _equal_depth(backbone: str, rows: pd.DataFrame) -> list[Measurement]:
     what = (
         f"{backbone}: encoding, ESE's seconds less MRL's in per cent, where they differ most (layer {worst['layer']})"
     )
-    return [
-        Measurement("ESE-F6-1", "sameness", value, low, high, margin=PER_CENT, seeds=_runs(rows), what=what)
-    ]  # fmt: skip
+    return [Measurement("ESE-F6-1", "sameness", value, low, high, margin=PER_CENT, seeds=_runs(rows), what=what)]
 
 
 def _ratio(claim: str, row: pd.Series, what: str, rows: pd.DataFrame, *, direction: int) -> Measurement:
@@ -116,9 +114,14 @@ def equality_table(rows: pd.DataFrame) -> pd.DataFrame:
         for row in pd.concat([encode, search]).itertuples():
             value, low, high = (100 * (x - 1) for x in (row.value, row.ci_low, row.ci_high))
             lines.append(
-                {"backbone": backbone, "lines": row.method, "seconds of": row.what,
-                 "difference, %": f"{value:.1f} [{low:.1f}, {high:.1f}]", "equal": _equal(low, high)}
-            )  # fmt: skip
+                {
+                    "backbone": backbone,
+                    "lines": row.method,
+                    "seconds of": row.what,
+                    "difference, %": f"{value:.1f} [{low:.1f}, {high:.1f}]",
+                    "equal": _equal(low, high),
+                }
+            )
     return pd.DataFrame(lines, columns=["backbone", "lines", "seconds of", "difference, %", "equal"])
 
 

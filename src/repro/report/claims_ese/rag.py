@@ -160,10 +160,14 @@ def flat_table(rows: pd.DataFrame, flat: pd.DataFrame) -> pd.DataFrame:
         plain = own["setting"].notna()
         same, hits = own["metric"] == "same_first", own["metric"] == "hit@1"
         lines.append(
-            {"backbone": backbone, "method": method, "dims": int(dim),
-             "faiss finds what exact cosines find, %": 100 * own.loc[same & ~plain, "value"].mean(),
-             "first is supporting, %": 100 * exact["value"].mean(),
-             "the same, prefixes as they are, %": 100 * own.loc[hits & plain, "value"].mean(),
-             "another first paragraph, %": 100 * (1 - own.loc[same & plain, "value"].mean())}
-        )  # fmt: skip
+            {
+                "backbone": backbone,
+                "method": method,
+                "dims": int(dim),
+                "faiss finds what exact cosines find, %": 100 * own.loc[same & ~plain, "value"].mean(),
+                "first is supporting, %": 100 * exact["value"].mean(),
+                "the same, prefixes as they are, %": 100 * own.loc[hits & plain, "value"].mean(),
+                "another first paragraph, %": 100 * (1 - own.loc[same & plain, "value"].mean()),
+            }
+        )
     return pd.DataFrame(lines)

@@ -56,9 +56,15 @@ def table2(rows: pd.DataFrame, coinciding: Mapping[str, str] | None = None) -> l
 
 
 def _order(
-    claim: str, backbone: str, rows: pd.DataFrame, a: str, b: str, place: str, same: Mapping[str, str],
+    claim: str,
+    backbone: str,
+    rows: pd.DataFrame,
+    a: str,
+    b: str,
+    place: str,
+    same: Mapping[str, str],
     paper: float | None = None,
-) -> list[Measurement]:  # fmt: skip
+) -> list[Measurement]:
     what = f"{backbone}, {place}: {a} less {b}"
     if same.get(a, a) == same.get(b, b):
         nan = float("nan")

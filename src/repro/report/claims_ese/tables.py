@@ -57,10 +57,14 @@ def lead_table(past: pd.DataFrame, live: pd.DataFrame) -> pd.DataFrame:
         recorded, measured = (leads.get((backbone, lead), {}) for leads in (before, now))
         for place in dict.fromkeys([*measured, *recorded]):
             lines.append(
-                {"backbone": backbone, "lead": lead, "place": place,
-                 "recorded": _spread(recorded[place]) if place in recorded else "–",
-                 "live": shown(estimate_plain(measured[place])) if place in measured else "–"}
-            )  # fmt: skip
+                {
+                    "backbone": backbone,
+                    "lead": lead,
+                    "place": place,
+                    "recorded": _spread(recorded[place]) if place in recorded else "–",
+                    "live": shown(estimate_plain(measured[place])) if place in measured else "–",
+                }
+            )
     return pd.DataFrame(lines, columns=["backbone", "lead", "place", "recorded", "live"])
 
 

@@ -21,14 +21,7 @@ from repro.report.claims_proposal.geometry import alignment_uniformity, geometry
 from repro.report.claims_proposal.limits import encoder_table, limit_table
 from repro.report.claims_proposal.microworld import known_dimension, world_table
 from repro.report.claims_proposal.projections import johnson_lindenstrauss, score_table, slopes, sufficient_table
-from repro.report.claims_proposal.quantisation import (
-    best_ways,
-    equal_bytes,
-    reducer_table,
-    sentences,
-    time_table,
-    wins,
-)
+from repro.report.claims_proposal.quantisation import best_ways, equal_bytes, reducer_table, sentences, time_table, wins
 from repro.report.claims_proposal.train_or_reduce import (
     least_leads,
     scores_table,

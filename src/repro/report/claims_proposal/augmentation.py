@@ -59,9 +59,14 @@ def augmentation_leads(rows: pd.DataFrame) -> pd.DataFrame:
     lines = []
     for name, dataset, found in _leads(rows[rows["method"] != UNTRAINED]):
         lines.append(
-            {"positives": name, "set": TITLES.get(dataset, dataset), "verdict": found.verdict, "seeds": found.seeds,
-             "points above dropout": f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"}
-        )  # fmt: skip
+            {
+                "positives": name,
+                "set": TITLES.get(dataset, dataset),
+                "verdict": found.verdict,
+                "seeds": found.seeds,
+                "points above dropout": f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]",
+            }
+        )
     return pd.DataFrame(lines)
 
 

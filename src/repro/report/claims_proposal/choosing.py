@@ -28,10 +28,8 @@ def rule_table(rows: pd.DataFrame, reducer: str, target: float) -> pd.DataFrame:
         own = whole[whole["method"] == rule]
         at, curve, unseen = (
             own[own["setting"] == setting].set_index("metric")["value"]
-            for setting in (
-                _setting(reducer, TASK, target), f"{reducer}, {TASK}", _setting(reducer, UNSEEN, target)
-            )
-        )  # fmt: skip
+            for setting in (_setting(reducer, TASK, target), f"{reducer}, {TASK}", _setting(reducer, UNSEEN, target))
+        )
         if at.empty:
             continue
         line: dict[str, object] = {
@@ -78,9 +76,13 @@ def against_half(rows: pd.DataFrame, reducer: str, target: float, *, seed: int =
         found = bootstrap_mean(gain.to_numpy(), seed=seed)
         judged = Measurement("", "effect", found.value, found.low, found.high)
         lines.append(
-            {"rule": rule, "by, in |log₂|": f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]",
-             "tasks": len(gain), "nearer than half of D?": judged.verdict}
-        )  # fmt: skip
+            {
+                "rule": rule,
+                "by, in |log₂|": f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]",
+                "tasks": len(gain),
+                "nearer than half of D?": judged.verdict,
+            }
+        )
     return pd.DataFrame(lines)
 
 

@@ -51,8 +51,12 @@ def known_dimension(rows: pd.DataFrame) -> pd.DataFrame:
         same = known.get(str(metric), known["participation_ratio"]).reindex(own.index)
         judged = Measurement("", "trend", found.value, found.low, found.high)
         lines.append(
-            {"embedding": method, "estimate": NAMES[str(metric)], "verdict": judged.verdict,
-             "Kendall τ with the known dimension": f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]",
-             "estimate / known": float((own / same).median())}
-        )  # fmt: skip
+            {
+                "embedding": method,
+                "estimate": NAMES[str(metric)],
+                "verdict": judged.verdict,
+                "Kendall τ with the known dimension": f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]",
+                "estimate / known": float((own / same).median()),
+            }
+        )
     return pd.DataFrame(lines)

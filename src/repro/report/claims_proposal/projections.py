@@ -35,10 +35,16 @@ def johnson_lindenstrauss(rows: pd.DataFrame) -> list[Measurement]:
             value = float(off.mean())
             found.append(
                 Measurement(
-                    "PROP-T-2", "sameness", value, value - half, value + half, margin=TOLERANCE, seeds=len(off),
+                    "PROP-T-2",
+                    "sameness",
+                    value,
+                    value - half,
+                    value + half,
+                    margin=TOLERANCE,
+                    seeds=len(off),
                     what=f"{backbone}: slope of ln(rms cosine error) against ln(dim), less −0.5",
                 )
-            )  # fmt: skip
+            )
     return found
 
 

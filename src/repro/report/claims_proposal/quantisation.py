@@ -79,10 +79,16 @@ def equal_bytes(rows: pd.DataFrame) -> pd.DataFrame:
         few, many = str(pair).split(" − ")
         better, worse = int((group["ci_low"] > 0).sum()), int((group["ci_high"] < 0).sum())
         lines.append(
-            {"fewer bits": few, "more bits": many, "compared": len(group), "fewer bits better": better,
-             "cannot be told": len(group) - better - worse, "more bits better": worse,
-             "median difference, points": float(100 * group["value"].median())}
-        )  # fmt: skip
+            {
+                "fewer bits": few,
+                "more bits": many,
+                "compared": len(group),
+                "fewer bits better": better,
+                "cannot be told": len(group) - better - worse,
+                "more bits better": worse,
+                "median difference, points": float(100 * group["value"].median()),
+            }
+        )
     order = {level: i for i, level in enumerate(LEVELS)}
     return in_order(lines, ["fewer bits", "more bits"], key=lambda c: c.map(order))
 
@@ -111,8 +117,12 @@ def time_table(rows: pd.DataFrame) -> pd.DataFrame:
         of = group.set_index("metric")
         ratio = of.loc["search_ratio"]
         lines.append(
-            {"level": method, "at": str(setting).split(", ")[0], "dims": int(dim),
-             "ms a query": 1000 * float(of.loc["search_seconds", "value"]),
-             "× float32, full size": f"{ratio['value']:.2f} [{ratio['ci_low']:.2f}, {ratio['ci_high']:.2f}]"}
-        )  # fmt: skip
+            {
+                "level": method,
+                "at": str(setting).split(", ")[0],
+                "dims": int(dim),
+                "ms a query": 1000 * float(of.loc["search_seconds", "value"]),
+                "× float32, full size": f"{ratio['value']:.2f} [{ratio['ci_low']:.2f}, {ratio['ci_high']:.2f}]",
+            }
+        )
     return in_order(lines, "at", key=lambda c: c != "full size")

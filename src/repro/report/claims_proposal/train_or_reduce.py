@@ -80,12 +80,19 @@ def trained_or_reduced(rows: pd.DataFrame) -> list[Measurement]:
     """
     return [
         Measurement(
-            "PROP-E-1", "effect", e.value, e.low, e.high, null=0.0, direction=1, seeds=e.seeds,
+            "PROP-E-1",
+            "effect",
+            e.value,
+            e.low,
+            e.high,
+            null=0.0,
+            direction=1,
+            seeds=e.seeds,
             what=f"{_network(rows)}, {name}, dim {dim}: trained projection less the closest reduction, {e.over}",
         )
         for name, at in least_leads(rows[(rows["metric"] == SIMILARITY) | (rows["metric"] == "spearman")]).items()
         for dim, e in at.items()
-    ]  # fmt: skip
+    ]
 
 
 def size_kept(rows: pd.DataFrame) -> list[Measurement]:
@@ -96,8 +103,9 @@ def size_kept(rows: pd.DataFrame) -> list[Measurement]:
     for name, at in leads(similar, FULL_SIZE).items():
         found += [
             sameness("PROP-Q-1", e, f"{network}, {name}, dim {dim} of {full}: trained projection less full size")
-            for dim, e in at.items() if dim >= CLOSE * full
-        ]  # fmt: skip
+            for dim, e in at.items()
+            if dim >= CLOSE * full
+        ]
     for name, at in leads(similar, FULL_SIZE, TWO_STEP_PROJECTION).items():
         enough = [dim for dim in at if dim >= SHORT * full]
         if enough:
@@ -128,11 +136,18 @@ def sign_table(rows: pd.DataFrame) -> pd.DataFrame:
     names = chosen.agg(lambda s: ", ".join(dict.fromkeys(str(v).split(",")[0] for v in s))).to_dict()
     dev = leads(rows, BEST_REDUCED)
     lines = [
-        {"task": dataset, "dim": dim, "ahead": e.ahead, "lead over the closest": _written(e), "closest": e.over,
-         "over dev's choice": _written(dev[dataset][dim]), "dev's choice": names[dataset, dim]}
+        {
+            "task": dataset,
+            "dim": dim,
+            "ahead": e.ahead,
+            "lead over the closest": _written(e),
+            "closest": e.over,
+            "over dev's choice": _written(dev[dataset][dim]),
+            "dev's choice": names[dataset, dim],
+        }
         for dataset, at in least_leads(rows).items()
         for dim, e in at.items()
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(
         lines, columns=["task", "dim", "ahead", "lead over the closest", "closest", "over dev's choice", "dev's choice"]
     )

@@ -40,9 +40,16 @@ def won(claim: str, wins: int, n: int, what: str, *, paper: float, null: float =
     """A count of sets as a share in per cent, with Wilson's interval over sets."""
     share = wilson(wins, n).times(100)
     return Measurement(
-        claim, "effect", share.value, share.low, share.high, paper=paper, null=null, seeds=seeds,
+        claim,
+        "effect",
+        share.value,
+        share.low,
+        share.high,
+        paper=paper,
+        null=null,
+        seeds=seeds,
         what=f"per cent of {n} sets {what} ({wins})",
-    )  # fmt: skip
+    )
 
 
 def count_gains(

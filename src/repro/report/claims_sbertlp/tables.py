@@ -125,6 +125,11 @@ def _below_use(rows: pd.DataFrame) -> Measurement:
     half = 50 * float((rest["ci_high"] - rest["ci_low"]).mean())
     value = 100 * float(at[USE] - mapped.max())
     return Measurement(
-        "LP-T2-3", "effect", value, value - half, value + half, paper=printed,
+        "LP-T2-3",
+        "effect",
+        value,
+        value - half,
+        value + half,
+        paper=printed,
         what=f"less the best mapped system on TREC ({here(rows, USE)})",
-    )  # fmt: skip
+    )

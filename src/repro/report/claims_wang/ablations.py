@@ -37,7 +37,14 @@ def _width_cost(rows: pd.DataFrame, hidden_dim: int) -> list[Measurement]:
     value, low, high = (float(change.loc[d, column]) for column in ("value", "ci_low", "ci_high"))
     # the fastest and slowest round: seconds of a machine in company are not a sample with a standard error
     return [
-        Measurement("WANG-S2-1", "sameness", value, low, high, margin=ENCODE_MARGIN,
-                    seeds=int(rows["seed"].nunique()),
-                    what=f"largest change of encoding time against {hidden_dim} dims, per cent (dim {d})")
-    ]  # fmt: skip
+        Measurement(
+            "WANG-S2-1",
+            "sameness",
+            value,
+            low,
+            high,
+            margin=ENCODE_MARGIN,
+            seeds=int(rows["seed"].nunique()),
+            what=f"largest change of encoding time against {hidden_dim} dims, per cent (dim {d})",
+        )
+    ]

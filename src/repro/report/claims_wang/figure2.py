@@ -79,19 +79,39 @@ def _optimal_claims(rows: pd.DataFrame, hidden_dim: int) -> list[Measurement]:
         # the sweep halves the dim at every step, so a factor of two either way is its resolution
         if printed == PAPER_HIDDEN:
             measured = Measurement(
-                "WANG-F2-5", "sameness", log2(share), log2(share) - 0.5, log2(share) + 0.5,
-                what=f"{task}: log2(optimal dim / hidden size)", seeds=seeds,
-            )  # fmt: skip
+                "WANG-F2-5",
+                "sameness",
+                log2(share),
+                log2(share) - 0.5,
+                log2(share) + 0.5,
+                what=f"{task}: log2(optimal dim / hidden size)",
+                seeds=seeds,
+            )
         else:
             measured = Measurement(
-                "WANG-F2-5", "ratio", share, share / 2**0.5, share * 2**0.5, null=1.0, seeds=seeds,
-                paper=printed / PAPER_HIDDEN, what=f"{task}: optimal dim / hidden size",
-            )  # fmt: skip
+                "WANG-F2-5",
+                "ratio",
+                share,
+                share / 2**0.5,
+                share * 2**0.5,
+                null=1.0,
+                seeds=seeds,
+                paper=printed / PAPER_HIDDEN,
+                what=f"{task}: optimal dim / hidden size",
+            )
         found.append(measured)
     if len(best) >= 4:
         below = sum(dim < hidden_dim for dim in best.values())
         found.append(
-            Measurement("WANG-F2-6", "effect", below, below, below, null=2.5, seeds=seeds,
-                        what=f"tasks of {len(best)} whose optimal dim is below the hidden size")
-        )  # fmt: skip
+            Measurement(
+                "WANG-F2-6",
+                "effect",
+                below,
+                below,
+                below,
+                null=2.5,
+                seeds=seeds,
+                what=f"tasks of {len(best)} whose optimal dim is below the hidden size",
+            )
+        )
     return found

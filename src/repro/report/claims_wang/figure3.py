@@ -73,9 +73,12 @@ def printed_losses() -> pd.DataFrame:
     z = second[second["method"] == END_TO_END].set_index("dim")["value"]
     full = h[h.index.max()]
     columns = {
-        ("spearman", "encoder"): h, ("spearman", "pooler"): z, ("encoder_loss", "encoder"): full - h,
-        ("pooler_loss", "pooler"): h - z, ("total_loss", "pooler"): full - z,
-    }  # fmt: skip
+        ("spearman", "encoder"): h,
+        ("spearman", "pooler"): z,
+        ("encoder_loss", "encoder"): full - h,
+        ("pooler_loss", "pooler"): h - z,
+        ("total_loss", "pooler"): full - z,
+    }
     parts = [
         pd.DataFrame({"dim": of.index, "value": of.to_numpy(), "metric": metric, "readout": readout})
         for (metric, readout), of in columns.items()

@@ -109,9 +109,18 @@ def _best_encoder(test: pd.DataFrame, ranks: pd.DataFrame) -> list[Measurement]:
     paper = PAPER_OPT[0] / PAPER_OPT[1]
     # dims halve from one candidate to the next: half a step either way is the resolution
     found = [
-        Measurement("WANG-F4-3", "ratio", share, share / sqrt(2), share * sqrt(2), paper=paper, null=1.0, seeds=seeds,
-                    what="dim of the best encoder / widest dim (SimCSE)")
-    ]  # fmt: skip
+        Measurement(
+            "WANG-F4-3",
+            "ratio",
+            share,
+            share / sqrt(2),
+            share * sqrt(2),
+            paper=paper,
+            null=1.0,
+            seeds=seeds,
+            what="dim of the best encoder / widest dim (SimCSE)",
+        )
+    ]
     if best != widest:
         leads = test[(test["metric"] == "spearman_gain") & (test["readout"] == "encoder") & (test["dim"] == best)]
         what = f"lead of encoder_{best}, the best on the ranking pairs, over encoder_{widest} (SimCSE)"

@@ -78,9 +78,17 @@ def _cost(rows: pd.DataFrame) -> list[Measurement]:
     ratio = float(cost[STEP_2] / cost[END_TO_END])
     # seconds of one run: a factor of 1.2 either way covers what company on the machine does
     return [
-        Measurement("WANG-S44-1", "ratio", ratio, ratio / 1.2, ratio * 1.2, null=0.1, direction=-1,
-                    what="seconds of step 2 over seconds of end-to-end training")
-    ]  # fmt: skip
+        Measurement(
+            "WANG-S44-1",
+            "ratio",
+            ratio,
+            ratio / 1.2,
+            ratio * 1.2,
+            null=0.1,
+            direction=-1,
+            what="seconds of step 2 over seconds of end-to-end training",
+        )
+    ]
 
 
 def _printed_trend() -> float:

@@ -115,6 +115,13 @@ def _cells(claim: str, rows: pd.DataFrame, *, printed: int) -> Measurement:
     n, wins = len(lead), int((lead > 0).sum())
     share = wilson(wins, n).times(100)
     return Measurement(
-        claim, "effect", share.value, share.low, share.high, null=50.0, paper=100 * printed / 35,
-        seeds=int(rows["seed"].nunique()), what=f"per cent of {n} cells that two-step training wins ({wins})",
-    )  # fmt: skip
+        claim,
+        "effect",
+        share.value,
+        share.low,
+        share.high,
+        null=50.0,
+        paper=100 * printed / 35,
+        seeds=int(rows["seed"].nunique()),
+        what=f"per cent of {n} cells that two-step training wins ({wins})",
+    )

@@ -5,13 +5,7 @@ from repro.report.claims_zhang.leads import encoders_of, full_size, lead, loss, 
 from repro.report.claims_zhang.ratios import depth_table, ratio_frame, ratio_table, seconds_table
 from repro.report.claims_zhang.sufficient import halved_table, sufficient_dims, sufficient_table
 from repro.report.claims_zhang.table1 import table1
-from repro.report.claims_zhang.tables import (
-    rescaled_table,
-    roughness_table,
-    score_table,
-    spectrum_table,
-    variant_table,
-)
+from repro.report.claims_zhang.tables import rescaled_table, roughness_table, score_table, spectrum_table, variant_table
 
 __all__ = [
     "depth_table",

@@ -34,10 +34,17 @@ def on_every_task(rows: pd.DataFrame, task: str) -> list[Measurement]:
     if len(between):
         largest = 100 * float(between["value"].abs().max())
         found.append(
-            Measurement("ZHANG-S42-9", "sameness", largest, largest, largest, margin=0.0,
-                        seeds=int(between["seed"].nunique()),
-                        what=f"{task}: largest difference of GRP between the settings, {len(between)} cells")
-        )  # fmt: skip
+            Measurement(
+                "ZHANG-S42-9",
+                "sameness",
+                largest,
+                largest,
+                largest,
+                margin=0.0,
+                seeds=int(between["seed"].nunique()),
+                what=f"{task}: largest difference of GRP between the settings, {len(between)} cells",
+            )
+        )
     for method in LEARNED:
         gains = [lead(rows, encoder, method, method, BETWEEN) for encoder in encoders_of(rows)]
         each = [e for at in gains for e in at.values()]

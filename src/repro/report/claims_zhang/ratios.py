@@ -33,10 +33,14 @@ def ratio_table(what: str, past: pd.DataFrame, live: pd.DataFrame) -> pd.DataFra
     for setting in (PEER, OURS):
         for method in METHODS:
             lines.append(
-                {"reducers": setting, "method": method,
-                 "paper": printed[method] / printed["PCA"] if setting == PEER else float("nan"),
-                 "recorded": _against(past, what, method, setting), "live": _against(live, what, method, setting)}
-            )  # fmt: skip
+                {
+                    "reducers": setting,
+                    "method": method,
+                    "paper": printed[method] / printed["PCA"] if setting == PEER else float("nan"),
+                    "recorded": _against(past, what, method, setting),
+                    "live": _against(live, what, method, setting),
+                }
+            )
     return pd.DataFrame(lines)
 
 

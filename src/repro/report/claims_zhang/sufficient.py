@@ -25,8 +25,10 @@ def sufficient_dims(rows: pd.DataFrame, *, tolerance: float = TOLERANCE) -> pd.D
             for setting in SETTINGS:
                 at = loss(rows, encoder, method, setting)
                 if at:
-                    found = [smallest({d: e.value for d, e in at.items()}, tolerance),
-                             smallest({d: e.high for d, e in at.items()}, tolerance)]  # fmt: skip
+                    found = [
+                        smallest({d: e.value for d, e in at.items()}, tolerance),
+                        smallest({d: e.high for d, e in at.items()}, tolerance),
+                    ]
                     lines.append((encoder, method, setting, *found, full, max(at)))
     frame = pd.DataFrame(lines, columns=COLUMNS)
     return frame.astype({"dims": "Int64", "surely": "Int64"})

@@ -72,9 +72,10 @@ def roughness_table(past: pd.DataFrame, live: pd.DataFrame) -> pd.DataFrame:
 def spectrum_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Per encoder and kernel the smallest eigenvalue as a share of the largest, and the number of negative ones."""
     names = {
-        "smallest_eigenvalue": "smallest by largest", "negative_eigenvalues": "below −1e-12",
+        "smallest_eigenvalue": "smallest by largest",
+        "negative_eigenvalues": "below −1e-12",
         "rounded_eigenvalues": "negative by rounding",
-    }  # fmt: skip
+    }
     kept = rows[rows["metric"].isin(list(names))]
     table = kept.pivot_table(
         index=["backbone", "method", "setting", "n_train"], columns="metric", values="value", aggfunc="mean", sort=False

@@ -1,0 +1,127 @@
+"""One mechanism for every claim: which rows, cut into which cells, which cell decides, and against what.
+
+A claim of the form "at every dim", "for every encoder", "at half the dims" is a selection of rows and a choice among
+cells; it is judged where it is weakest. Seeds of one cell are averaged, as PROTOCOLS §5.9 has it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import nan
+from typing import Any
+
+import pandas as pd
+
+from repro.report.estimates import Estimate, estimate, mean
+from repro.report.verdict import Measurement, Test
+
+Facts = Mapping[str, Any]
+"""what is known of a group of rows: its encoder, full size, last layer, and whatever else queries and sentences name"""
+Cells = Mapping[tuple[Any, ...], Estimate]
+Split = Callable[[pd.DataFrame], Iterable[tuple[Facts, pd.DataFrame]]]
+
+
+def lowest(at: Cells) -> tuple[tuple[Any, ...], Estimate]:
+    """Where "more at every …" is hardest to hold."""
+    return min(at.items(), key=lambda item: item[1].value)
+
+
+def highest(at: Cells) -> tuple[tuple[Any, ...], Estimate]:
+    """Where "less at every …" is hardest to hold; or the best of several."""
+    return max(at.items(), key=lambda item: item[1].value)
+
+
+def farthest(at: Cells) -> tuple[tuple[Any, ...], Estimate]:
+    """Where "unchanged at every …" is hardest to hold."""
+    return max(at.items(), key=lambda item: abs(item[1].value))
+
+
+def average(at: Cells) -> tuple[tuple[Any, ...], Estimate]:
+    """All cells together; their intervals share items, so they do not shrink."""
+    return (), mean(list(at.values()))
+
+
+def average_size(at: Cells) -> tuple[tuple[Any, ...], Estimate]:
+    """How far all cells are from nought, whichever way."""
+    return average({name: Estimate(abs(e.value), e.half, e.seeds) for name, e in at.items()})
+
+
+def whole(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
+    """All rows as one group."""
+    yield {}, rows
+
+
+@dataclass(frozen=True)
+class Judge:
+    """One claim, or one part of a claim that has several."""
+
+    claim: str
+    what: str
+    """the measured thing in words, with {columns} of the cell that decides and {facts} of its group"""
+    rows: str
+    """a pandas query; @names are facts of the group"""
+    pick: Callable[[Cells], tuple[tuple[Any, ...], Estimate]] = lowest
+    over: tuple[str, ...] = ("dim",)
+    """columns that tell cells apart"""
+    each: Split = whole
+    """groups that are judged one by one"""
+    near: float | None = None
+    """only the dim nearest to this share of the full size"""
+    scale: Callable[[Facts], float] = lambda facts: 1.0
+    """turns a difference round, or into per cent of something"""
+    test: Test = "effect"
+    null: float = 0.0
+    direction: int = 1
+    margin: float = 1.0
+    paper: Callable[[], float] | None = None
+    needs: str = ""
+    """weights that are not at hand, where no row speaks"""
+
+    def measure(
+        self, rows: pd.DataFrame, fixed: Callable[[pd.DataFrame], bool] = lambda cell: False
+    ) -> Iterator[Measurement]:
+        """The measurement of every group that has such rows; `fixed` says which cells have nothing random in them."""
+        silent = True
+        for facts, group in self.each(rows):
+            facts = facts if isinstance(facts, dict) else {"group": facts}
+            own = group.query(self.rows, local_dict=dict(facts), engine="python")
+            if self.near is not None and len(own):
+                own = own[own["dim"] == min(own["dim"], key=lambda d: abs(d - self.near * facts["full"]))]
+            factor = self.scale(facts)
+            at = {
+                name: scaled(estimate(cell, deterministic=fixed(cell)), factor)
+                for name, cell in own.groupby(list(self.over), sort=False)
+            }
+            if at:
+                silent = False
+                name, e = self.pick(at)
+                words = {**facts, **dict(zip(self.over, name, strict=False)), "n": len(at)}
+                yield Measurement(
+                    self.claim,
+                    self.test,
+                    e.value,
+                    e.low,
+                    e.high,
+                    null=self.null,
+                    direction=self.direction,
+                    margin=self.margin,
+                    paper=self.paper and self.paper(),
+                    seeds=e.seeds,
+                    what=self.what.format(**words),
+                )
+        if silent and self.needs:
+            why = f"needs {self.needs}: published weights, no stand-in at hand (profile `paper` fetches them)"
+            yield Measurement(self.claim, "effect", nan, nan, nan, seeds=0, what=why)
+
+
+def scaled(e: Estimate, factor: float) -> Estimate:
+    """The same in another unit."""
+    return Estimate(factor * e.value, abs(factor) * e.half, e.seeds)
+
+
+Rule = Judge | Callable[[pd.DataFrame], Iterable[Measurement]]
+"""a declared judgement, or a function where a claim has a form of its own"""
+
+
+def judge(rules: Sequence[Rule], rows: pd.DataFrame, **options: Any) -> list[Measurement]:
+    """What the rows say of every rule, in their order."""
+    return [m for rule in rules for m in (rule.measure(rows, **options) if isinstance(rule, Judge) else rule(rows))]

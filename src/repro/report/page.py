@@ -1,0 +1,95 @@
+"""What every page of the book does around its own method: settings, provenance, recorded rows, verdicts, recording."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from repro import data
+from repro.config import PROFILES, Profile
+from repro.config import profile as profile_named
+from repro.report import compare, tables
+from repro.report.shown import Shown
+from repro.report.verdict import Measurement
+from repro.rows import record, recorded_rows
+from repro.store import Store
+
+Judged = Callable[[pd.DataFrame], list[Measurement]]
+"""rows to what they measure of the page's claims"""
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page: its name, the experiment its rows belong to, and the parameters that all pages have."""
+
+    name: str
+    """of the notebook, without `.md`"""
+    experiment: str
+    """name of its rows, and of their file in `results/`"""
+    profile: str = "embedded"
+    source: str | None = None
+    """local, hub or microworld; None: the profile's, else local files if REPRO_DATA is set"""
+    seed: int = 0
+    record: bool = False
+
+    @cached_property
+    def store(self) -> Store:
+        """Where trainings and encodings are kept."""
+        return Store()
+
+    @cached_property
+    def data_source(self) -> str:
+        """Where the data come from."""
+        return self.source or PROFILES[self.profile].source or data.default_source()
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """Columns that all rows of the page share."""
+        return {
+            "experiment": self.experiment,
+            "profile": self.profile,
+            "data_source": self.data_source,
+            "seed": self.seed,
+        }
+
+    def settings(self, **changes: Any) -> Profile:
+        """The profile's configuration with the page's source and seed, and whatever the reader changed.
+
+        Args:
+            changes: fields of the training configuration; None keeps the profile's.
+        """
+        return profile_named(self.profile, source=self.data_source, seed=self.seed, **changes)
+
+    @cached_property
+    def recorded(self) -> pd.DataFrame:
+        """The experiment's recorded rows, of all networks; without one, an empty frame."""
+        return recorded_rows(self.experiment)
+
+    def badges(self, live: pd.DataFrame, recorded: pd.DataFrame | None = None) -> Shown:
+        """Where the live and the recorded numbers come from, a line each."""
+        recorded = self.recorded if recorded is None else recorded
+        lines = [tables.badge(live), tables.badge(recorded, "recorded")]
+        return Shown("".join(line.html for line in lines), "\n\n".join(line.markdown for line in lines))
+
+    def close(self, live: pd.DataFrame, judged: Judged | None = None, recorded: pd.DataFrame | None = None) -> Shown:
+        """Judge the page's claims by its recorded and its live rows, and record the live ones if that was asked for.
+
+        Args:
+            live: rows of this run.
+            judged: what rows measure of the claims; None on a page that judges none.
+            recorded: recorded rows that bear on the claims; by default all of the experiment.
+        """
+        recorded = self.recorded if recorded is None else recorded
+        said: list[Shown] = []
+        if judged is not None:
+            kinds = (("recorded", recorded), ("live", live))
+            frames = [compare.verdict_frame(kind, judged(rows)) for kind, rows in kinds if kind == "live" or len(rows)]
+            compare.write_verdicts(self.name, *frames)
+            statements = compare.claims().set_index("claim_id")["statement"].to_dict()
+            said.append(tables.verdict_table(pd.concat(frames, ignore_index=True), statements))
+        if self.record:
+            written = ", ".join(str(path) for path in record(live))
+            said.append(Shown(f"<p>recorded: {written}</p>", f"recorded: {written}"))
+        return Shown("".join(part.html for part in said), "\n\n".join(part.markdown for part in said))
