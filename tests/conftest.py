@@ -1,5 +1,6 @@
 """What every test stands on: a store of its own, one thread, and a tiny random BERT in place of a trained one."""
 
+import gzip
 import json
 import os
 import socket
@@ -7,9 +8,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from repro.config import TrainConfig
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -224,3 +230,84 @@ def hub(hub_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """source='hub' reads the toy copies, here and in every process that is started."""
     monkeypatch.setenv("REPRO_HUB", str(hub_folder))
     return hub_folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_process():
+    """Trainings of a second do not pay for a pool, whose workers would each import torch first."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REPRO_THREADS", "1")
+        yield
+
+
+@pytest.fixture(scope="session")
+def cell_config(tiny) -> "TrainConfig":
+    """A training of a second: 6 steps on the microworld."""
+    from repro.config import TrainConfig
+
+    return TrainConfig(
+        backbone=tiny,
+        dim=8,
+        batch_size=16,
+        sentences=96,
+        learning_rate=1e-3,
+        check_every=2,
+        save_every=2,
+        source="microworld",
+    )
+
+
+@pytest.fixture(scope="session")
+def sweep_config(cell_config) -> "TrainConfig":
+    return replace(cell_config, sentences=64, check_every=2)
+
+
+@pytest.fixture
+def weights_of():
+    """Bytes of everything a trained encoder needs, by file name."""
+
+    def read(folder: Path) -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in sorted(folder.glob("*.safetensors"))}
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def untrained_lines(tiny) -> list:
+    """Lines of ESE's comparison without any training: one network under three poolings stands for three methods."""
+    from repro.config import TrainConfig
+    from repro.methods import ESE, MRL, RAW
+    from repro.papers.ese import raw_line
+
+    base = TrainConfig(backbone=tiny, source="microworld")
+    poolings = {RAW: "cls", MRL: "mean", ESE: "last"}
+    return [replace(raw_line(replace(base, pooling=p)), method=m, backbone="tiny") for m, p in poolings.items()]
+
+
+@pytest.fixture
+def real_data() -> Path:
+    from repro.paths import data_folder
+
+    folder = data_folder()
+    if folder is None:
+        pytest.skip("REPRO_DATA is not set")
+    return folder
+
+
+@pytest.fixture
+def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("REPRO_DATA", raising=False)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Write a file of the given lines; gzipped if its name says so."""
+
+    def _write(name: str, *lines: str, encoding: str = "utf-8") -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = "".join(f"{line}\n" for line in lines).encode(encoding)
+        path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        return path
+
+    return _write

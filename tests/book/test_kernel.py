@@ -16,7 +16,7 @@ CELL = """```{code-cell} ipython3
 RUN = """
 import sys
 from pathlib import Path
-from repro.experiments import kernel, notebook
+from repro.book import kernel, notebook
 
 if __name__ == "__main__":
     kernel.IMPORTED = ("ipykernel.kernelapp",)
