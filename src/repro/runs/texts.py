@@ -14,8 +14,8 @@ from repro.types import InputError
 def fingerprint(name: str, source: str) -> str:
     """What identifies a dataset's content: its file's checksum, its hub revision, or the generator's code."""
     if source == "microworld":
-        folder = paths.PACKAGE / "data" / "microworld"
-        return digest({path.name: _checksum(path) for path in sorted(folder.glob("*.py"))})
+        folder = paths.PACKAGE.parent / "microworld"
+        return digest({path.name: _checksum(path) for path in sorted([*folder.glob("*.py"), *folder.glob("*/*.tsv")])})
     if source == "hub":
         from repro.data.hub import hub_source, hub_version  # brings pyarrow
 
