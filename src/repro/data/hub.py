@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from repro.config import digest
 from repro.data.spec import FIELDS, DatasetSpec, HubSource
+from repro.digests import digest
 from repro.optional import optional
 from repro.paths import home, hub_folder
 from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs
