@@ -13,15 +13,6 @@ from repro.runs.suite import within_reach
 from repro.store import Store, disk_full_explained
 from repro.types import Array, InputError
 
-METHODS = {
-    "pca": "PCA",
-    "svd": "SVD",
-    "kpca": "KPCA",
-    "grp": "GRP",
-    "autoencoder": "Autoencoder",
-    "truncate": "Truncate",
-}
-"""reducers to what the paper's Table 1 calls them; Truncate, the first columns, is ours"""
 SLOW = {
     "kpca": ("kernel", "kernel_matrix", "lanczos", "linear", "neighbors", "spectral", "reducer"),
     "autoencoder": ("autoencoder", "reducer"),
