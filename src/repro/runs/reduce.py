@@ -11,15 +11,6 @@ from repro.runs.suite import within_reach
 from repro.store import Store
 from repro.types import Array, InputError
 
-METHODS = {
-    "pca": "PCA",
-    "svd": "SVD",
-    "kpca": "KPCA",
-    "grp": "GRP",
-    "autoencoder": "Autoencoder",
-    "truncate": "Truncate",
-}
-"""reducers to what the paper's Table 1 calls them; Truncate, the first columns, is ours"""
 SLOW = ("kpca", "autoencoder")
 """reducers whose output is kept in the store"""
 
