@@ -5,8 +5,7 @@ from typing import Any
 import pandas as pd
 
 from repro.methods import FULL_SIZE, TRUNCATE, ZHANG_METHODS
-from repro.report.curves import draw_line
-from repro.report.points import points
+from repro.report.curves import draw_line, points
 from repro.report.style import (
     GREY,
     WIDTH,

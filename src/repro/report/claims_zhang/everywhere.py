@@ -5,7 +5,7 @@ import pandas as pd
 from repro.evaluation.stats import seed_half_width
 from repro.methods import FULL_SIZE, ZHANG_METHODS
 from repro.report.claims_zhang.leads import BETWEEN, WITHIN, encoders_of, full_size, lead, loss, playing
-from repro.report.estimates import effect, mean
+from repro.report.judge import effect, mean
 from repro.report.verdict import Measurement
 
 LEARNED = ("PCA", "SVD", "KPCA", "Autoencoder")

@@ -12,7 +12,7 @@ import pandas as pd
 from repro.methods import FULL_SIZE, ZHANG_METHODS
 from repro.report.claims_zhang.everywhere import on_every_task
 from repro.report.claims_zhang.leads import WITHIN, absent, encoders_of, equivalent, full_size, lead, playing
-from repro.report.estimates import Estimate, effect, estimates, mean, sameness, weakest
+from repro.report.judge import Estimate, effect, estimates, lowest, mean, sameness
 from repro.report.verdict import Measurement
 
 POINT = 1.0
@@ -148,7 +148,7 @@ def _random_projection(rows: pd.DataFrame, encoder: str) -> list[Measurement]:
     at = {d: e for d, e in lead(rows, encoder, "GRP", FULL_SIZE, "inductive").items() if d > least}
     found = []
     if at:
-        d, e = weakest(at)
+        d, e = lowest(at)
         what = f"STS-B, {encoder}: largest loss of GRP above {least:.0f} dims ({d} dims)"
         found.append(effect("ZHANG-C-3", Estimate(-e.value, e.half, e.seeds), what, null=3 * POINT, direction=-1))
     # below the lowest of the others: the largest of the three leads

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from repro.methods import FULL_SIZE
-from repro.report.estimates import Estimate, estimates
+from repro.report.judge import Estimate, estimates
 from repro.report.verdict import Measurement
 from repro.types import InputError
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pandas as pd
 
 from repro.report.compare import paper_values
-from repro.report.estimates import effect, estimates, mean
+from repro.report.judge import effect, estimates, mean
 from repro.report.verdict import Measurement
 
 RISING = ("GRP", "PCA", "SVD", "KPCA", "Autoencoder")
