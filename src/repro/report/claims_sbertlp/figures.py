@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from repro.report.estimates import effect, estimate
+from repro.report.judge import effect, estimate
 from repro.report.verdict import Measurement
 
 SENTIMENT = ("mr", "cr", "sst2")

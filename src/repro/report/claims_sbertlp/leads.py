@@ -7,7 +7,7 @@ import pandas as pd
 
 from repro.evaluation.stats import wilson
 from repro.report.compare import paper_values
-from repro.report.estimates import Estimate, estimate
+from repro.report.judge import Estimate, estimate
 from repro.report.lines_sbertlp import here
 from repro.report.verdict import Measurement
 

@@ -5,7 +5,7 @@ import pandas as pd
 from repro.methods import AVERAGE, MAJORITY
 from repro.report.claims_sbertlp.leads import HONEST, SIZES, USE, count_gains, lead, not_at_hand, printed_leads, won
 from repro.report.compare import paper_values
-from repro.report.estimates import effect
+from repro.report.judge import effect
 from repro.report.lines_sbertlp import here
 from repro.report.verdict import Measurement
 
