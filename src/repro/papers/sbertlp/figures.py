@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from repro.methods import AVERAGE
-from repro.papers.sbertlp.claims import SIZES, printed_leads
+from repro.papers.sbertlp.claims import METRICS, SIZES, printed_leads
 from repro.papers.sbertlp.lines import network_of
 from repro.report.curves import title_of
 from repro.report.style import GREY, Drawing, NothingToDraw, add_legend, drawing, look, new_figure, series_handles
@@ -43,6 +43,7 @@ def draw_gains(
         titles: other names for what stands along the axis.
     """
     ours = gains_of(rows)
+    ours = ours[ours["metric"] == METRICS[table]] if table in METRICS else ours
     frame = pd.concat([printed_gains(table, ours, by).assign(kind="paper"), ours.assign(kind="live")])
     frame = frame.replace({"method": {method: network_of(rows, method) for method in frame["method"].unique()}})
     if frame.empty:
