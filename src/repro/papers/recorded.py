@@ -10,7 +10,7 @@ import pandas as pd
 
 from repro import paths
 from repro.report import claims_ese as ese
-from repro.report import claims_proposal as proposal
+from repro.papers.proposal import claims as proposal
 from repro.report import claims_sbertlp as sbertlp
 from repro.report import claims_wang as wang
 from repro.report import claims_zhang as zhang
