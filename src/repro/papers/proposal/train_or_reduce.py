@@ -22,10 +22,10 @@ from repro.methods import BEST_REDUCED, FULL_SIZE, REDUCER_NAMES, TRAINED_PROJEC
 from repro.models import Pooler
 from repro.models.encoder import merge_equal
 from repro.papers.wang.two_step import train_two_step
-from repro.papers.zhang.reduce import reduced
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, cell_key, scorer_on, threads, write_trained
 from repro.runs.embeddings import TextTable
+from repro.runs.reduce import reduced
 from repro.runs.suite import Contender
 from repro.runs.sweep import Sweep, cosines_of, hidden_dim_of, spearman_of, states_of
 from repro.runs.texts import training_sentences
