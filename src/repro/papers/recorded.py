@@ -72,9 +72,7 @@ JUDGES: dict[str, Judged] = {
     "ese_figure7": ese.figure7,
     "proposal_alignment_uniformity": proposal.alignment_uniformity,
     "proposal_johnson_lindenstrauss": proposal.johnson_lindenstrauss,
-    "proposal_train_or_reduce": _each_network(
-        lambda rows: [*proposal.trained_or_reduced(rows), *proposal.size_kept(rows)]
-    ),
+    "proposal_train_or_reduce": proposal.train_or_reduce,
 }
 """experiment to what judges its recorded rows"""
 

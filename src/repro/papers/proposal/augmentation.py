@@ -12,8 +12,9 @@ from typing import Any
 import pandas as pd
 import torch
 
-from repro.config import TrainConfig, digest
+from repro.config import TrainConfig
 from repro.data.augment import token_overlap
+from repro.digests import digest
 from repro.evaluation.stats import bootstrap_mean, bootstrap_spearman
 from repro.methods import UNTRAINED
 from repro.models.pretrained import identity

@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from repro.config import Profile, digest
+from repro.config import Profile
+from repro.digests import digest
 from repro.evaluation.stats import Interval, percentiles, spearman_draws
 from repro.methods import BASELINES, PRINTED_BASELINES
 from repro.models.encoder import merge_equal

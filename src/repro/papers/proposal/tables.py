@@ -99,7 +99,7 @@ def augmentation_table(rows: pd.DataFrame, notes: Mapping[str, str] | None = Non
     score = rows["metric"] == "spearman"
     own = rows.assign(column=rows["metric"].where(~score, rows["dataset"].replace(TITLES)).replace(percent))
     shown = [*percent.values()] if notes else ["survivors, %", "alignment", "uniformity", *TITLES.values()]
-    own = own[score | own["column"].isin(shown)]
+    own = own[own["column"].isin(shown)]
     order = {"method": list(notes or AUGMENTATIONS), "column": shown}
     table = wide(own, ["method"], "column", spread, orders=order, names={"method": "positives"})
     if notes:

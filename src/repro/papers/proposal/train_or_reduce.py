@@ -12,8 +12,9 @@ from typing import Any
 
 import pandas as pd
 
-from repro.config import Profile, StepTwoConfig, TrainConfig, digest
+from repro.config import Profile, StepTwoConfig, TrainConfig
 from repro.config import profile as profile_named
+from repro.digests import digest
 from repro.evaluation.protocol import all_texts
 from repro.evaluation.resampled import Resampled
 from repro.evaluation.retrieve import retrieve
