@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from repro.config import digest
 from repro.data.spec import FIELDS, DatasetSpec, HubSource, set_of
+from repro.digests import digest
 from repro.optional import optional
 from repro.paths import home, hub_folder
 from repro.sets import DataSet, Retrieval
