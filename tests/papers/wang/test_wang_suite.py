@@ -14,7 +14,7 @@ from repro.evaluation.protocol import score_classification, score_sts
 from repro.methods import FULL, MAJORITY, TRAINED_NARROW, TWO_STEP
 from repro.papers import wang
 from repro.reducers import make_reducer
-from repro.runs import scores
+from repro.runs import score
 from repro.runs.reduce import reduced, within_reach
 from repro.store import Store
 from repro.types import InputError
@@ -101,7 +101,7 @@ def test_classification_rows_are_the_tasks_own_scores_and_come_from_the_store(wo
         assert own.set_index("dataset").loc[name, "value"] == expected.value
         floor = rows[(rows["method"] == MAJORITY) & (rows["dataset"] == name)]["value"].item()
         assert floor == expected.floor
-    monkeypatch.setattr(scores, "score_classification", lambda *a, **k: pytest.fail("fitted again"))
+    monkeypatch.setattr(score, "score_classification", lambda *a, **k: pytest.fail("fitted again"))
     again = rows_of(world, tasks["labelled"], store)
     assert again["value"].equals(rows["value"])
     with pytest.raises(pytest.fail.Exception):  # another protocol is another key
