@@ -5,7 +5,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from repro.report.claims_proposal.augmentation import ORDER, TITLES, in_order
-from repro.report.points import checked
+from repro.report.curves import checked
 from repro.report.style import Drawing, add_legend, drawing, look, new_figure
 
 

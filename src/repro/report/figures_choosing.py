@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
-from repro.report.points import checked
+from repro.report.curves import checked
 from repro.report.style import (
     GREY,
     PALETTE,

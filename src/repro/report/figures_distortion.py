@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from repro.report.points import checked
+from repro.report.curves import checked
 from repro.report.style import GREY, PALETTE, WIDTH, Drawing, add_legend, dim_axis, drawing, look, new_figure
 
 CHI2: Mapping[str, Any] = {"color": PALETTE[1], "linestyle": (0, (5, 2)), "linewidth": 1.5}

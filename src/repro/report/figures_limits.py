@@ -3,7 +3,7 @@
 import pandas as pd
 from matplotlib.lines import Line2D
 
-from repro.report.points import checked, over_seeds
+from repro.report.curves import checked
 from repro.report.style import (
     GREY,
     PALETTE,
@@ -16,6 +16,7 @@ from repro.report.style import (
     new_figure,
     series_handles,
 )
+from repro.report.wide import over_seeds
 
 DASHED = (0, (4, 2))
 

@@ -4,8 +4,9 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from repro.report.claims_proposal.microworld import INTRINSIC, NAMES
-from repro.report.points import checked, over_seeds
+from repro.report.curves import checked
 from repro.report.style import GREY, WIDTH, Drawing, add_legend, dim_axis, drawing, look, new_figure, series_handles
+from repro.report.wide import over_seeds
 
 KNOWN = "known"
 LINE = ("method", "setting", "metric")

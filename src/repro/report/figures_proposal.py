@@ -10,8 +10,8 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from repro.methods import BASELINES, BEST_REDUCED, FULL_SIZE, TRAIN_OR_REDUCE
 from repro.report.claims_proposal.train_or_reduce import in_task_order
+from repro.report.curves import checked, points
 from repro.report.networks import names
-from repro.report.points import checked, points
 from repro.report.style import GREY, WIDTH, Drawing, add_legend, dim_axis, drawing, look, new_figure, series_handles
 
 AXES = {"gb_per_million": "GB per million vectors", "encode_seconds": "seconds per million sentences, one thread"}

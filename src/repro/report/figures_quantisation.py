@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from repro.report.claims_proposal.quantisation import LEVELS, METRICS, best_levels, by_bytes
-from repro.report.points import checked
+from repro.report.curves import checked
 from repro.report.style import GREY, WIDTH, Drawing, add_legend, dim_axis, drawing, look, new_figure, series_handles
 
 BIT_SEARCHES = ("binary, queries too", "binary, then float")

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from repro.report.points import checked
+from repro.report.curves import checked
 from repro.report.style import (
     GREY,
     PALETTE,

@@ -6,7 +6,7 @@ import pandas as pd
 
 from repro.methods import UNTRAINED
 from repro.report.compare import DATASETS
-from repro.report.estimates import estimate
+from repro.report.judge import estimate
 from repro.report.tables import MISSING
 from repro.report.verdict import Measurement
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from repro.methods import BASELINES, PRINTED_BASELINES
-from repro.report import estimates
+from repro.report import judge
 from repro.report.claims_proposal.train_or_reduce import in_task_order
 from repro.report.compare import paper_values
 from repro.report.networks import names
@@ -117,8 +117,8 @@ def printed_differences(rows: pd.DataFrame) -> pd.DataFrame:
             if own.empty or (a, dataset) not in printed.index or (b, dataset) not in printed.index:
                 continue
             paper = 100 * float(printed[b, dataset] - printed[a, dataset])
-            e = estimates.estimate(own)
-            m = estimates.effect("", e, "", paper=paper)
+            e = judge.estimate(own)
+            m = judge.effect("", e, "", paper=paper)
             lines.append(
                 {
                     "difference": f"{said.get(b, b)} − {said.get(a, a)}",

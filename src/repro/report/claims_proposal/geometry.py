@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from repro.report.estimates import estimates, trend
+from repro.report.judge import estimates, trend
 from repro.report.verdict import Measurement
 
 DERIVED = {"info_nce": -1, "uniformity": -1}

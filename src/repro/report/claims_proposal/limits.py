@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from repro.report.points import in_order
+from repro.report.wide import in_order
 
 
 def limit_table(rows: pd.DataFrame, margin: float) -> pd.DataFrame:

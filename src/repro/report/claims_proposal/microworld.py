@@ -3,8 +3,8 @@
 import pandas as pd
 
 from repro.evaluation.stats import kendall_trend
-from repro.report.points import over_seeds
 from repro.report.verdict import Measurement
+from repro.report.wide import over_seeds
 
 INTRINSIC = ("participation_ratio", "effective_rank", "two_nn", "mle_dimension")
 NAMES = {

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from repro.evaluation.stats import seed_half_width
-from repro.report.points import in_order
 from repro.report.verdict import Measurement
+from repro.report.wide import in_order
 from repro.theory import jl_dim
 
 SLOPE, TOLERANCE = -0.5, 0.1

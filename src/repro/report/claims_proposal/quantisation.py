@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from repro.report.points import in_order
+from repro.report.wide import in_order
 
 METRICS = {"spearman": "STS-B, Spearman", "ndcg@10": "retrieval, nDCG@10", "neighbours_kept": "ten neighbours kept"}
 """what tables and figures call them; all ×100"""

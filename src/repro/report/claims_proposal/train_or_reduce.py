@@ -6,7 +6,7 @@ from statistics import NormalDist
 import pandas as pd
 
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAIN_OR_REDUCE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
-from repro.report.estimates import Estimate, estimates, sameness
+from repro.report.judge import Estimate, estimates, sameness
 from repro.report.verdict import Measurement
 
 SIMILARITY = "spearman_lead"
