@@ -8,9 +8,9 @@ import numpy as np
 
 from dimadvise.evidence import Classes, Evidence, Pairs, Rows, Search
 from repro import data
-from repro.data.tables import ENDINGS, Table, ending
 from repro.data.lines import filled_lines
 from repro.data.spec import NOTHING
+from repro.data.tables import ENDINGS, Table, ending
 from repro.types import Array, Encoder, InputError
 
 FIT_TEXTS = 20_000

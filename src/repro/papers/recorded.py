@@ -9,11 +9,11 @@ from pathlib import Path
 import pandas as pd
 
 from repro import paths
+from repro.papers.proposal import claims as proposal
+from repro.papers.sbertlp import claims as sbertlp
 from repro.papers.zhang import claims as zhang
 from repro.papers.zhang import seconds
 from repro.report import claims_ese as ese
-from repro.papers.proposal import claims as proposal
-from repro.report import claims_sbertlp as sbertlp
 from repro.report import claims_wang as wang
 from repro.report.compare import KINDS, counts, paper_values, read_verdicts, scorecard, side_by_side, verdict_frame
 from repro.report.verdict import Measurement
@@ -63,7 +63,7 @@ JUDGES: dict[str, Judged] = {
     "sbertlp_table2": sbertlp.table2,
     "sbertlp_table3": sbertlp.table3,
     "sbertlp_table4": lambda rows: sbertlp.table4(rows.iloc[:0], rows),
-    "sbertlp_figures": sbertlp.neighbours_and_dims,
+    "sbertlp_figures": sbertlp.figures,
     "ese_table1": ese.table1,
     "ese_table2": _each_network(ese.table2),
     "ese_table3": ese.table3,

@@ -9,8 +9,7 @@ import pandas as pd
 
 from repro.evaluation.stats import seed_half_width
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
-from repro.report.estimates import estimate, estimates, trend
-from repro.report.judge import Facts, Judge, judge
+from repro.report.judge import Facts, Judge, estimate, estimates, judge, trend
 from repro.report.verdict import Measurement
 
 EXPECTED_SIGN = {"info_nce": -1, "uniformity": -1}

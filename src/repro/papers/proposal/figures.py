@@ -14,7 +14,7 @@ from repro.papers.proposal.geometry import EXPECTED, FREE, JENSEN, LIMIT, SAMPLE
 from repro.papers.proposal.limits import CURVE, MOST
 from repro.papers.proposal.limits import FREE as DESCENT
 from repro.papers.proposal.microworld import INTRINSIC, KNOWN
-from repro.report.points import checked, over_seeds
+from repro.report.curves import checked
 from repro.report.style import (
     GREY,
     PALETTE,
@@ -27,6 +27,7 @@ from repro.report.style import (
     new_figure,
     series_handles,
 )
+from repro.report.wide import over_seeds
 
 Look = Mapping[str, Any]
 DASHED: Look = {"color": GREY, "linestyle": (0, (4, 2)), "linewidth": 1.8}

@@ -15,9 +15,8 @@ from repro.papers.proposal.claims import in_task_order
 from repro.papers.proposal.quantisation import HAMMING, SHORTLIST
 from repro.papers.proposal.quantisation_tables import LEVELS, SCORES, best_levels, by_bytes
 from repro.papers.proposal.tables import AUGMENTATIONS, TITLES
+from repro.report.curves import checked, curves
 from repro.report.networks import names
-from repro.report.panels import curves
-from repro.report.points import checked, over_seeds
 from repro.report.style import (
     GREY,
     WIDTH,
@@ -30,6 +29,7 @@ from repro.report.style import (
     new_figure,
     series_handles,
 )
+from repro.report.wide import over_seeds
 
 COSTS = {"gb_per_million": "GB per million vectors", "encode_seconds": "seconds per million sentences, one thread"}
 """what a baseline costs: metric to the words below the axis"""

@@ -16,8 +16,8 @@ from repro.evaluation.retention import retention, smallest_sufficient
 from repro.evaluation.stats import kendall_trend, percentiles, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.reducers import make_reducer
-from repro.report.points import over_seeds
 from repro.report.verdict import Measurement
+from repro.report.wide import over_seeds
 from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
 from repro.seeding import make_rng

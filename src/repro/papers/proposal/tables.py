@@ -9,7 +9,7 @@ import pandas as pd
 from repro.methods import BASELINES, BEST_REDUCED, PRINTED_BASELINES, TRAINED_PROJECTION, UNTRAINED
 from repro.papers.proposal.claims import TASKS, closest_reductions
 from repro.report.compare import DATASETS, paper_values
-from repro.report.estimates import effect, estimate
+from repro.report.judge import effect, estimate
 from repro.report.networks import names
 from repro.report.wide import MISSING, interval, wide
 from repro.theory import jl_dim

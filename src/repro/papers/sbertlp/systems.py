@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from repro.papers.sbertlp.claims import lp
 from repro.runs.embeddings import TextTable, encode_tasks
 from repro.runs.published import as_published
 from repro.runs.suite import Contender
@@ -36,11 +37,6 @@ class Encoded:
     def mapped(self, setting: str, by_task: Mapping[str, TextTable]) -> Contender:
         """The system under the mapping, fitted for each task, as a line of a table."""
         return Contender(lp(self.method), None, "encoder", setting, self.table, self.backbone, by_task)
-
-    @property
-    def deterministic(self) -> bool:
-        """Whether nothing of it was drawn by our seed."""
-        return self.loaded.n_train is None
 
 
 def load_systems(
@@ -89,8 +85,3 @@ def with_training(rows: pd.DataFrame, systems: Sequence[Encoded]) -> pd.DataFram
         trained[lp(system.method)] = system.loaded.n_train
     first = rows["method"].str.split(" − ").str[0]
     return rows.assign(n_train=first.map(trained).astype("Int64"))
-
-
-def lp(method: str) -> str:
-    """What the paper calls a system after the mapping."""
-    return f"{method}-LP"

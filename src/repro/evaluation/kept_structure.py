@@ -1,6 +1,7 @@
-"""Two statistics that are said to pick the number of neighbours without a task (Section 4.6.1).
+"""How much of the shape of some points a mapping keeps, told without a task.
 
-Both compare a mapping with what it was fitted on and are the smaller the better: residual variance over all
+Two statistics that are said to pick the number of neighbours of a locally linear mapping (SBERT-LP, 2021, Section
+4.6.1). Both compare a mapping with what it was fitted on and are the smaller the better: residual variance over all
 distances (de Ridder and Duin, 2002), Procrustes statistics over each neighbourhood (Goldberg and Ritov, 2009).
 """
 
