@@ -1,4 +1,4 @@
-"""The verb `advise`: how few dimensions do these embeddings need?"""
+"""The command `repro advise`: how few dimensions do these embeddings need?"""
 
 import time
 from pathlib import Path
@@ -68,8 +68,8 @@ def advise(
     """
     from dimadvise import advise as find
     from dimadvise.inputs import from_encoder, from_matrix
-    from repro.cli_reduce import read_matrix
     from repro.data import column_names
+    from repro.writing import read_matrix
 
     started = time.perf_counter()
     _refuse_foreign(output)
@@ -156,7 +156,7 @@ def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, s
     from repro.reducers.export import write_linear
     from repro.reducers.linear_form import linear_form
     from repro.rows import hardware
-    from repro.store import replacing
+    from repro.writing import replacing
 
     frame = candidate_table(advice)
     tables: dict[str, pd.DataFrame] = {}
