@@ -2,7 +2,6 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
-from time import sleep
 
 import numpy as np
 import pandas as pd
@@ -232,21 +231,6 @@ def test_an_exported_reducer_is_the_reducer(tmp_path):
     tensors.write_bytes((tmp_path / "svd" / "reducer.safetensors").read_bytes())
     with pytest.raises(InputError, match="has changed since it was written, or belongs to another"):
         read_linear(tmp_path / "pca")
-
-
-def test_a_query_that_waits_for_the_machine_costs_no_more(monkeypatch):
-    class Waits(np.ndarray):
-        def __matmul__(self, other):
-            sleep(0.02)
-            return np.asarray(self) @ np.asarray(other)
-
-    class Draws:
-        def standard_normal(self, size, dtype):
-            return np.ones(size, dtype).view(Waits)
-
-    monkeypatch.setitem(savings.__globals__, "SAMPLE", 10)
-    monkeypatch.setattr(np.random, "default_rng", lambda seed: Draws())
-    assert savings(4, 2, counts=[10], repeats=3)[0].full_seconds < 0.005
 
 
 def test_both_measures_of_directions_say_what_they_measure():
