@@ -186,7 +186,7 @@ def after(system: System, config: SystemConfig, store: Store, progress: bool, *,
 
     @threads(1)
     def fitted() -> dict[str, Array]:
-        table, _ = encode_once(base.encoder, base.identity, texts, store, progress=progress)
+        table = encode_once(base.encoder, base.identity, texts, store, progress=progress)
         if fit == "whitening":
             return vars(fit_whitening(table.X))
         flow, _ = fit_flow(table.X, settings, progress=progress)
