@@ -52,22 +52,15 @@ def train_augmented(
         "sentences": digest(list(sentences)),
         "positives": digest(list(positives)),
     }
-    code = ("repro.training.positives",)
 
     @threads(config.threads)
     def make(target: Path, work: Path) -> None:
-        trained = train_positives(
-            config,
-            sentences,
-            positives,
-            dev_scorer(config.validation, config.source),
-            progress=progress,
-            state_path=work / "state.safetensors",
-            save_every=config.save_every,
-        )
+        kept = {"state_path": work / "state.safetensors", "save_every": config.save_every}
+        score = dev_scorer(config.validation, config.source)
+        trained = train_positives(config, sentences, positives, score, progress=progress, **kept)
         write_trained(trained, config, target)
 
-    key = digest(named, code=code)
+    key = digest(named, code=("repro.training.positives",))
     made = store.get_or_make("encoders", key, make, config={"augmentation": augmentation.name, **asdict(config)})
     return TrainedCell(config, key, made.folder, made.hit, made.seconds)
 
