@@ -153,7 +153,7 @@ def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, s
     from dimadvise import savings
     from dimadvise.report import advice_page, draw_advice
     from dimadvise.words import candidate_table, explanation, headline, report_table, saving_table
-    from repro.models.export import write_linear
+    from repro.reducers.export import write_linear
     from repro.reducers.linear_form import linear_form
     from repro.rows import hardware
     from repro.writing import replacing
@@ -190,9 +190,12 @@ def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, s
             "layer": advice.answer.layer,
             "fitted_on": advice.rows,
             "source": source,
-            "compared_by": "classifier" if advice.metric == "accuracy" else "cosine",
+            "compared_by": "cosine" if advice.unit else "classifier",
+            "unit_rows": advice.unit,
             **origin,
         }
+        if advice.unit:
+            note["formula"] = "y = (x / |x|) @ matrix + bias"
         written = write_linear(output, form.matrix, form.bias, **note)
         say(saved.to_string(index=False))
         say(f"the reducer, {note['reducer']}: {', '.join(str(path) for path in written)}")

@@ -177,8 +177,8 @@ def export(
         normalize: end with rows of length 1, as after a --reducer that was judged by cosines in any case.
     """
     from repro.models import SentenceEncoder
-    from repro.models.export import read_linear, read_note
     from repro.models.st_export import export_folder
+    from repro.reducers.export import read_linear, read_note
 
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise InputError(f"{output} is there already: give a new folder, nothing is overwritten")
@@ -192,7 +192,8 @@ def export(
         layer = _layer_fitted_on(network, layer, note)
         if Path(name).name != Path(note["encoder"]).name:
             complain(f"warning: the reducer was fitted on {note['encoder']}, and is put behind {name}")
-    export_folder(network, output, layer=layer, dim=dim, reducer=map_, normalize=normalize)
+    unit = bool(note.get("unit_rows"))
+    export_folder(network, output, layer=layer, dim=dim, reducer=map_, unit_rows=unit, normalize=normalize)
     megabytes = sum(path.stat().st_size for path in output.rglob("*") if path.is_file()) / 1e6
     say(f"{output}: {network.n_layers} layers, {megabytes:.1f} MB; SentenceTransformer({str(output)!r}) loads it")
     return 0
