@@ -9,11 +9,11 @@ from pathlib import Path
 import pandas as pd
 
 from repro import paths
+from repro.papers.proposal import claims as proposal
 from repro.papers.sbertlp import claims as sbertlp
 from repro.papers.zhang import claims as zhang
 from repro.papers.zhang import seconds
 from repro.report import claims_ese as ese
-from repro.report import claims_proposal as proposal
 from repro.report import claims_wang as wang
 from repro.report.compare import KINDS, counts, paper_values, read_verdicts, scorecard, side_by_side, verdict_frame
 from repro.report.verdict import Measurement
@@ -72,9 +72,7 @@ JUDGES: dict[str, Judged] = {
     "ese_figure7": ese.figure7,
     "proposal_alignment_uniformity": proposal.alignment_uniformity,
     "proposal_johnson_lindenstrauss": proposal.johnson_lindenstrauss,
-    "proposal_train_or_reduce": _each_network(
-        lambda rows: [*proposal.trained_or_reduced(rows), *proposal.size_kept(rows)]
-    ),
+    "proposal_train_or_reduce": proposal.train_or_reduce,
 }
 """experiment to what judges its recorded rows"""
 

@@ -1,31 +1,30 @@
 """The better way to spend a byte: tables by budget, and how often one level surely beats another at equal bytes."""
 
-from collections.abc import Iterator
-
 import pandas as pd
 
-from repro.report.points import in_order
+from repro.evaluation.quantise import BITS
+from repro.report.wide import MISSING, in_order
 
-METRICS = {"spearman": "STS-B, Spearman", "ndcg@10": "retrieval, nDCG@10", "neighbours_kept": "ten neighbours kept"}
+SCORES = {"spearman": "STS-B, Spearman", "ndcg@10": "retrieval, nDCG@10", "neighbours_kept": "ten neighbours kept"}
 """what tables and figures call them; all ×100"""
-LEVELS = ("float32", "float16", "int8", "int4", "binary")
+LEVELS = tuple(BITS)
 
 
 def by_bytes(rows: pd.DataFrame) -> pd.DataFrame:
     """The scored rows with columns `reducer` and `bytes`, read from their setting; full size has neither."""
-    own = rows[rows["metric"].isin(list(METRICS))].reset_index(drop=True)
+    own = rows[rows["metric"].isin(list(SCORES))].reset_index(drop=True)
     found = own["setting"].astype("object").str.extract(r"^(?P<reducer>.+), (?P<bytes>\d+) bytes$")
     return own.assign(reducer=found["reducer"], bytes=found["bytes"].astype("Int64"))
 
 
 def best_levels(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of every encoder, metric, level and number of bytes the row of the best reducer."""
+    """Of every encoder, score, level and number of bytes the row of the best reducer."""
     own = by_bytes(rows).dropna(subset=["bytes", "value"])
     return own.loc[own.groupby(["backbone", "metric", "method", "bytes"], sort=False)["value"].idxmax()]
 
 
 def best_ways(rows: pd.DataFrame) -> pd.DataFrame:
-    """A line per encoder and number of bytes with the best way for each metric, and its score as a share of full size.
+    """A line per encoder and number of bytes with the best way for each score, and its share of that at full size.
 
     Levels searched with float queries only. A level that reaches its full size with fewer bytes is listed there.
     """
@@ -34,7 +33,7 @@ def best_ways(rows: pd.DataFrame) -> pd.DataFrame:
     lines = []
     for (backbone, size), group in best.groupby(["backbone", "bytes"], sort=False):
         line: dict[str, object] = {"encoder": backbone, "bytes": int(size)}
-        for metric, words in METRICS.items():
+        for metric, words in SCORES.items():
             of = group[group["metric"] == metric]
             if len(of):
                 top = of.loc[of["value"].idxmax()]
@@ -44,13 +43,12 @@ def best_ways(rows: pd.DataFrame) -> pd.DataFrame:
     return in_order(lines, ["encoder", "bytes"])
 
 
-def wins(rows: pd.DataFrame) -> pd.DataFrame:
-    """How often each level is the best way to spend a budget, of all encoders, metrics and budgets with a choice."""
+def times_best(rows: pd.DataFrame) -> pd.DataFrame:
+    """How often each level is the best way to spend a budget, of all encoders, scores and budgets with a choice."""
     best = best_levels(rows[rows["method"].isin(LEVELS)])
     cells = [group for _, group in best.groupby(["backbone", "metric", "bytes"]) if len(group) > 1]
     first = [str(group.loc[group["value"].idxmax(), "method"]) for group in cells]
-    counts = {level: first.count(level) for level in LEVELS}
-    return pd.DataFrame({"level": list(counts), "best": list(counts.values()), "of": len(cells)})
+    return pd.DataFrame({"level": LEVELS, "best": [first.count(level) for level in LEVELS], "of": len(cells)})
 
 
 def reducer_table(rows: pd.DataFrame, budget: int) -> pd.DataFrame:
@@ -61,9 +59,9 @@ def reducer_table(rows: pd.DataFrame, budget: int) -> pd.DataFrame:
     lines = []
     for (backbone, level, dim), group in own.groupby(["backbone", "method", "dim"], sort=False):
         line: dict[str, object] = {"encoder": backbone, "level": f"{level} × {dim}"}
-        for metric, words in METRICS.items():
+        for metric, words in SCORES.items():
             of = group[group["metric"] == metric].set_index("reducer")["value"].reindex(reducers)
-            line[words] = " / ".join("–" if pd.isna(value) else f"{100 * value:.1f}" for value in of)
+            line[words] = " / ".join(MISSING if pd.isna(value) else f"{100 * value:.1f}" for value in of)
         lines.append(line)
     return pd.DataFrame(lines)
 
@@ -71,9 +69,9 @@ def reducer_table(rows: pd.DataFrame, budget: int) -> pd.DataFrame:
 def equal_bytes(rows: pd.DataFrame) -> pd.DataFrame:
     """A line per two levels: at how many of the compared budgets the one of fewer bits is surely better, or worse.
 
-    Sure is what a 95 % interval of the paired difference says by itself; all encoders, metrics and reducers count.
+    Sure is what a 95 % interval of the paired difference says by itself; all encoders, scores and reducers count.
     """
-    leads = rows[rows["metric"].isin([f"{metric}_lead" for metric in METRICS])]
+    leads = rows[rows["metric"].isin([f"{metric}_lead" for metric in SCORES])]
     lines = []
     for pair, group in leads.groupby("method", sort=False):
         few, many = str(pair).split(" − ")
@@ -89,40 +87,23 @@ def equal_bytes(rows: pd.DataFrame) -> pd.DataFrame:
                 "median difference, points": float(100 * group["value"].median()),
             }
         )
-    order = {level: i for i, level in enumerate(LEVELS)}
-    return in_order(lines, ["fewer bits", "more bits"], key=lambda c: c.map(order))
-
-
-def sentences(rows: pd.DataFrame, kind: str = "live") -> Iterator[str]:
-    """What the rows say, one thing at a time."""
-    counted = wins(rows)
-    cases = counted["of"].iloc[0]
-    if cases:
-        said = ", ".join(f"{line.level} {line.best}" for line in counted.itertuples() if line.best)
-        yield f"{kind}: best way to spend a budget, in {cases} cases of encoder, score and bytes: {said}."
-    for line in equal_bytes(rows).to_dict("records"):
-        if line["more bits"] != "float32":
-            continue
-        yield (
-            f"{kind}: {line['fewer bits']} against float32 at equal bytes: better in {line['fewer bits better']} of "
-            f"{line['compared']}, worse in {line['more bits better']}, not to be told in {line['cannot be told']}."
-        )
+    return in_order(lines, ["fewer bits", "more bits"], key=lambda levels: levels.map(LEVELS.index))
 
 
 def time_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Milliseconds of one query, by level and size, and their ratio to those of float32 at full size."""
-    own = rows[rows["metric"].isin(["search_seconds", "search_ratio"])]
     lines = []
-    for (setting, method, dim), group in own.groupby(["setting", "method", "dim"], sort=False):
+    own = rows[rows["metric"].isin(["search_seconds", "search_ratio"])]
+    for (setting, level, dim), group in own.groupby(["setting", "method", "dim"], sort=False):
         of = group.set_index("metric")
         ratio = of.loc["search_ratio"]
         lines.append(
             {
-                "level": method,
+                "level": level,
                 "at": str(setting).split(", ")[0],
                 "dims": int(dim),
                 "ms a query": 1000 * float(of.loc["search_seconds", "value"]),
                 "× float32, full size": f"{ratio['value']:.2f} [{ratio['ci_low']:.2f}, {ratio['ci_high']:.2f}]",
             }
         )
-    return in_order(lines, "at", key=lambda c: c != "full size")
+    return in_order(lines, "at", key=lambda at: at != "full size")
