@@ -8,9 +8,6 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from repro.papers.losses import BETWEEN, SETTINGS
-from repro.papers.suite import RESCALED, Variant, contenders, roughness_rows, suite_rows
-from repro.papers.tasks import fit_texts, kept, load_task, wiki_config
 from sklearn.decomposition import PCA
 
 from repro import data
@@ -19,6 +16,9 @@ from repro.evaluation.protocol import score_classification, score_sts
 from repro.evaluation.stats import paired_spearman_difference
 from repro.methods import FULL_SIZE, MAJORITY
 from repro.models.pretrained import MINILM
+from repro.papers.zhang.losses import BETWEEN, SETTINGS
+from repro.papers.zhang.suite import RESCALED, Variant, contenders, roughness_rows, suite_rows
+from repro.papers.zhang.tasks import fit_texts, kept, load_task, wiki_config
 from repro.runs import encoders, reduce, scores
 from repro.runs.embeddings import TextTable
 from repro.runs.published import as_published
