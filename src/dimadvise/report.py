@@ -46,18 +46,12 @@ def draw_advice(frame: pd.DataFrame, *, retain: float, labelled: bool) -> Drawin
     figure, axes = new_figure(1, 2, height=3.7)
     left, right = axes
     for position, name in enumerate(names):
-        part = frame[frame["line"] == name].sort_values("dim")
-        left.plot(part["dim"], 100 * part["share" if labelled else "expected"], **look(position))
+        part, style = frame[frame["line"] == name].sort_values("dim"), look(position)
+        left.plot(part["dim"], 100 * part["share" if labelled else "expected"], **style)
         if labelled:
-            left.fill_between(
-                part["dim"],
-                100 * part["low"],
-                100 * part["share"],
-                color=look(position)["color"],
-                alpha=0.2,
-                linewidth=0,
-            )
-        right.plot(part["dim"], 100 * part["neighbours"], **look(position))
+            low, share = 100 * part["low"], 100 * part["share"]
+            left.fill_between(part["dim"], low, share, color=style["color"], alpha=0.2, linewidth=0)
+        right.plot(part["dim"], 100 * part["neighbours"], **style)
     left.set_ylim(bottom=max(left.get_ylim()[0], 0))  # a share below nothing is as bad as nothing
     left.axhline(100 * retain, color=GREY, linestyle=":", linewidth=1.2)
     left.set_title("score kept, %" if labelled else "score kept, expected, %", loc="left")
@@ -65,10 +59,8 @@ def draw_advice(frame: pd.DataFrame, *, retain: float, labelled: bool) -> Drawin
     for panel in axes:
         dim_axis(panel, sorted(set(frame["dim"])), room=WIDTH / 2 - 0.7)
     add_legend(figure, series_handles(names))
-    what = (
-        "share of the score kept, with its lower bound," if labelled else "share of a score that is expected to be kept"
-    )
-    figure.alt = f"{what} and share of nearest neighbours kept, against dimensions, for {', '.join(names)}"
+    kept = "share of the score kept, with its lower bound," if labelled else "share of a score expected to be kept"
+    figure.alt = f"{kept} and share of nearest neighbours kept, against dimensions, for {', '.join(names)}"
     return figure
 
 

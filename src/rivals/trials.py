@@ -15,9 +15,8 @@ from repro.rows import make_rows, record
 from repro.runs.recipe import recipe_rows
 from repro.store import Store
 from repro.types import InputError
-from rivals.fitted import trained_infersent
-from rivals.loaders import INFERSENT, sbert_settings
-from rivals.material import training_pairs, words_of
+from rivals.loaders import INFERSENT, sbert_settings, trained_infersent
+from rivals.material import training_pairs
 from rivals.system import SystemConfig
 
 EXPERIMENT, DEV = "systems_recipe", "stsb"
@@ -35,12 +34,11 @@ def sbert_trials(config: SystemConfig, store: Store) -> pd.DataFrame:
 
 def infersent_trials(config: SystemConfig, store: Store) -> pd.DataFrame:
     """Dev Spearman of InferSent for every setting."""
-    table, content = words_of(config)
     pairs, dev = training_pairs(config), data.load(DEV, split="dev", source=config.source)
     assert isinstance(dev, data.ScoredPairs)
     base, rows = replace(INFERSENT[config.profile], seed=config.seed), []
     for tried in INFERSENT_TRIED:
-        make, _ = trained_infersent(table, content, pairs, replace(base, **tried), store)
+        make, _ = trained_infersent(config, pairs, replace(base, **tried), store)
         encoder = make()
         setting = ", ".join(f"{name}={value}" for name, value in tried.items())
         X1, X2 = (encoder.encode(side, readout="encoder") for side in (dev.texts1, dev.texts2))

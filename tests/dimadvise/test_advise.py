@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from time import sleep
 
@@ -10,8 +12,8 @@ from dimadvise import Classes, Pairs, Search, advise, savings
 from dimadvise.advice import Candidate, _neighbours_kept, _seen, _why_none, default_dims
 from dimadvise.inputs import from_matrix
 from dimadvise.words import candidate_table, explanation, headline, size, why_no_bound
-from repro.models.export import read_linear, write_linear
 from repro.reducers import make_reducer
+from repro.reducers.export import read_linear, write_linear
 from repro.reducers.linear_form import linear_form
 from repro.types import InputError
 
@@ -69,6 +71,47 @@ def test_the_unit_of_embeddings_plays_no_part_in_accuracy():
     labels = np.where(X[:, 0] + X[:, 1] > 0.4, "up", "down")
     values, _ = Classes(np.arange(200), labels).draws([X, 1e-4 * X], seed=0)
     assert values[0] == values[1] > 0.9
+
+
+def test_row_lengths_that_no_cosine_sees_change_no_answer():
+    X, lengths = cloud(), np.random.default_rng(3).uniform(0.1, 10, size=(900, 1)).astype(np.float32)
+    for evidence in (graded(X), None):
+        found = [advise({None: Y}, evidence=evidence, dims=[32, 8, 6, 4]) for Y in (X, lengths * X)]
+        assert found[0].unit and found[0].answer is not None and found[0].answer.dim == found[1].answer.dim
+        columns = ["share" if evidence else "expected", "neighbours"]
+        one, other = (candidate_table(each)[columns].to_numpy() for each in found)
+        np.testing.assert_allclose(one, other, atol=2e-3)
+
+
+def test_the_penalty_of_a_classifier_is_chosen_for_each_size():
+    rng = np.random.default_rng(0)
+    labels = rng.choice(["a", "b"], 300)
+    strong = np.where(labels == "a", 1.0, -1.0)[:, None] * 0.35 + rng.normal(size=(300, 200))
+    (fitted,), _ = Classes(np.arange(300), labels).draws([strong], seed=0)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("dimadvise.evidence.PENALTIES", np.array([2.0**20]))
+        (loose,), _ = Classes(np.arange(300), labels).draws([strong], seed=0)
+    assert fitted > loose + 0.005, "too weak a penalty learns the noise of 200 columns"
+
+
+def test_embeddings_of_ones_own_need_no_torch(tmp_path):
+    X = cloud(300)
+    np.save(tmp_path / "X.npy", X)
+    said = f"""
+import sys
+
+class NoTorch:
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "transformers"):
+            raise ImportError(name)
+
+sys.meta_path.insert(0, NoTorch)
+import dimadvise
+from repro.cli import main
+sys.exit(main(["advise", "--embeddings", {str(tmp_path / "X.npy")!r}, "--output", {str(tmp_path / "out")!r}]))
+"""
+    done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True)
+    assert done.returncode == 0 and (tmp_path / "out" / "reducer.safetensors").is_file(), done.stderr
 
 
 def test_a_document_at_the_second_place_counts_by_its_discount():
@@ -305,7 +348,8 @@ def test_reducers_fitted_on_other_rows_are_judged_on_rows_they_have_not_seen(tmp
         advise(case.versions, fit_rows=rows, evidence=case.evidence, retain=0.9) for rows in (case.fit_rows, None)
     )
     assert (apart.seen, among.seen, apart.rows, among.rows) == (False, True, 100, 500)
-    assert apart.reducer is not None and np.allclose(apart.reducer.mean_, other.mean(axis=0), atol=1e-5)
+    unit = other / np.linalg.norm(other, axis=1, keepdims=True)
+    assert apart.reducer is not None and np.allclose(apart.reducer.mean_, unit.mean(axis=0), atol=1e-5)
     arguments = ["advise", "--embeddings", tmp_path / "X.npy", "--pairs", tmp_path / "pairs.tsv"]
     code, told, _ = repro(*arguments, "--output", tmp_path / "out")
     assert code == 0 and "those that are judged among them: other texts may keep less" in told

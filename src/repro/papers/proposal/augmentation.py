@@ -138,6 +138,7 @@ def augmentation_rows(
         "dim": config.dim,
         "data_source": config.source,
         "n_train": len(sentences),
+        **config.columns,
         "device": "cuda" if torch.cuda.is_available() else "cpu",
         **shared,
     }

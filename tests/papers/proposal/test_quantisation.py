@@ -5,7 +5,7 @@ import pytest
 
 from repro import data
 from repro.evaluation import retrieval_scores, sts_spearman
-from repro.papers import proposal
+from repro.papers.proposal import quantisation
 from repro.papers.proposal.quantisation import FIRST, HAMMING, PCA, ROTATED, SHORTLIST
 from repro.rows import COLUMNS
 from repro.runs.embeddings import TextTable
@@ -47,7 +47,7 @@ def table(pairs, questions):
 @pytest.fixture(scope="module")
 def rows(table, pairs, questions):
     fit = [f"fit {i}" for i in range(200)]
-    return proposal.byte_rows(table, fit, pairs, questions, [4, 16, 128], shortlist=20, **SHARED)
+    return quantisation.byte_rows(table, fit, pairs, questions, [4, 16, 128], shortlist=20, **SHARED)
 
 
 def value(rows, metric, method, setting=None):
@@ -58,16 +58,16 @@ def value(rows, metric, method, setting=None):
 
 
 def test_every_way_fills_its_budget_exactly():
-    found = proposal.ways(384, [48, 384], ["float32", "float16", "int8", "int4", "binary"], [FIRST, PCA], fit=100)
+    found = quantisation.ways(384, [48, 384], ["float32", "float16", "int8", "int4", "binary"], [FIRST, PCA], fit=100)
     at = {(way.reducer, way.bytes, way.level): way.dim for way in found}
     first = {level: dim for (reducer, size, level), dim in at.items() if (reducer, size) == (FIRST, 48)}
     assert first == {"float32": 12, "float16": 24, "int8": 48, "int4": 96, "binary": 384}
     assert (FIRST, 384, "int4") not in at and at[FIRST, 384, "int8"] == 384
     assert (PCA, 48, "binary") not in at and at[PCA, 48, "int4"] == 96, "a hundred rows have 99 components"
     with pytest.raises(InputError, match=r"no level spends \[1000\] bytes on at most 8 numbers"):
-        proposal.ways(8, [1000], ["int8"], [FIRST], fit=100)
+        quantisation.ways(8, [1000], ["int8"], [FIRST], fit=100)
     with pytest.raises(InputError, match="unknown reducer 'svd'"):
-        proposal.ways(8, [1], ["int8"], ["svd"], fit=100)
+        quantisation.ways(8, [1], ["int8"], ["svd"], fit=100)
 
 
 def test_bytes_in_rows_are_the_settings(rows):
@@ -121,13 +121,13 @@ def test_leads_are_differences_at_equal_bytes(rows):
 
 def test_the_same_seed_gives_the_same_rows(rows, table, pairs, questions):
     fit = [f"fit {i}" for i in range(200)]
-    again = proposal.byte_rows(table, fit, pairs, questions, [4, 16, 128], shortlist=20, **SHARED)
+    again = quantisation.byte_rows(table, fit, pairs, questions, [4, 16, 128], shortlist=20, **SHARED)
     assert rows["value"].equals(again["value"]) and rows["ci_low"].equals(again["ci_low"])
 
 
 def test_search_times(table):
     X = table.X
-    found = proposal.search_rows(X, stored=400, budget=4, queries=3, repeats=2, **SHARED)
+    found = quantisation.search_rows(X, stored=400, budget=4, queries=3, repeats=2, **SHARED)
     times = found[found["metric"] == "search_seconds"]
     assert (times["value"] > 0).all() and set(times["setting"]) == {"full size, 400 vectors", "4 bytes, 400 vectors"}
     assert HAMMING in set(times["method"])

@@ -11,8 +11,7 @@ from repro.data.augment import token_overlap
 from repro.data.limit import take
 from repro.evaluation import sts_spearman
 from repro.losses import alignment, uniformity
-from repro.papers import proposal
-from repro.papers.proposal import rewordings
+from repro.papers.proposal import augmentation, geometry, rewordings
 from repro.runs.cell import cell_key
 from repro.runs.texts import training_sentences
 from repro.store import Store
@@ -35,7 +34,7 @@ def by_name(augmentations):
 
 def test_ways_at_hand_and_ways_that_wait(sentences):
     texts = data.load("wiki", source="microworld", limit=96).texts
-    made = by_name(proposal.make_augmentations(texts, "microworld", Store(), progress=False))
+    made = by_name(rewordings.make_augmentations(texts, "microworld", Store(), progress=False))
     assert list(made) == list(rewordings.WAYS)
     assert made["dropout"].positives == texts, "under dropout, equality is the method"
     assert made["back-translation"].positives is None and "translators" in made["back-translation"].note
@@ -48,9 +47,9 @@ def test_ways_at_hand_and_ways_that_wait(sentences):
 
 def test_nothing_is_replaced_by_chance_zero_and_then_nothing_survives():
     texts = data.load("wiki", source="microworld", limit=32).texts
-    made = by_name(proposal.make_augmentations(texts, "microworld", Store(), names=["synonym"], p=0.0))
+    made = by_name(rewordings.make_augmentations(texts, "microworld", Store(), names=["synonym"], p=0.0))
     assert made["synonym"].positives == (None,) * 32
-    alone = by_name(proposal.make_augmentations(texts, "microworld", Store(), names=["dropout", "mixture"]))
+    alone = by_name(rewordings.make_augmentations(texts, "microworld", Store(), names=["dropout", "mixture"]))
     assert alone["mixture"].positives is None and "nothing" in alone["mixture"].note
 
 
@@ -58,7 +57,7 @@ def test_back_translation_runs_where_a_pair_is_named(translators):
     texts = data.load("wiki", source="microworld", limit=6).texts
     pair = [translators["t5"], translators["t5"]]
     made = by_name(
-        proposal.make_augmentations(
+        rewordings.make_augmentations(
             texts,
             "microworld",
             Store(),
@@ -70,9 +69,9 @@ def test_back_translation_runs_where_a_pair_is_named(translators):
     assert made["back-translation"].note == "t5, t5"
     assert len(made["back-translation"].positives) == 6 and made["mixture"].positives is not None
     with pytest.raises(InputError, match="expected two networks"):
-        proposal.make_augmentations(texts, "microworld", Store(), translators=pair[:1])
+        rewordings.make_augmentations(texts, "microworld", Store(), translators=pair[:1])
     with pytest.raises(InputError, match="unknown augmentation 'noise'"):
-        proposal.make_augmentations(texts, "microworld", Store(), names=["noise"])
+        rewordings.make_augmentations(texts, "microworld", Store(), names=["noise"])
 
 
 def test_a_lexicon_is_the_users_the_generators_or_neighbours(tmp_path, monkeypatch):
@@ -95,7 +94,7 @@ def test_a_lexicon_is_the_users_the_generators_or_neighbours(tmp_path, monkeypat
 
 def test_paraphrases_are_for_generated_sentences_only():
     for source, texts in (("local", ("a b",)), ("microworld", ("Nobody generated this.",))):
-        (made,) = proposal.make_augmentations(texts, source, Store(), names=["paraphrase"])
+        (made,) = rewordings.make_augmentations(texts, source, Store(), names=["paraphrase"])
         assert made.positives is None and "generated" in made.note
 
 
@@ -103,13 +102,13 @@ def test_rows_are_what_the_embeddings_say(small, tasks):
     store = Store()
     texts = training_sentences(small, store)
     made = {
-        s: proposal.make_augmentations(texts, "microworld", store, seed=s, names=["dropout", "paraphrase"])
+        s: rewordings.make_augmentations(texts, "microworld", store, seed=s, names=["dropout", "paraphrase"])
         for s in (0, 1)
     }
-    rows = proposal.augmentation_rows(small, texts, made, tasks, store, progress=False, experiment="x")
+    rows = augmentation.augmentation_rows(small, texts, made, tasks, store, progress=False, experiment="x")
     at = rows.set_index(["seed", "method", "dataset", "metric"])["value"]
-    augmentation = made[1][1]
-    cell = proposal.train_augmented(replace(small, seed=1), texts, augmentation, store, progress=False)
+    paraphrase = made[1][1]
+    cell = augmentation.train_augmented(replace(small, seed=1), texts, paraphrase, store, progress=False)
     assert cell.hit and len(cell.history.losses) == 4, "as many steps as all sentences fill"
     pairs = tasks["stsb"]["test"]
     X = cell.encoder.encode(data.texts_of(pairs))
@@ -119,10 +118,10 @@ def test_rows_are_what_the_embeddings_say(small, tasks):
     assert at[1, "paraphrase", "sickr", "spearman_lead"] == pytest.approx(lead)
     distinct = torch.from_numpy(cell.encoder.encode(list(dict.fromkeys(data.texts_of(pairs)))))
     assert at[1, "paraphrase", "stsb", "uniformity"] == pytest.approx(float(uniformity(distinct)), abs=1e-4)
-    sides = proposal.geometry.positives_of(pairs)
+    sides = geometry.positives_of(pairs)
     Z1, Z2 = (torch.from_numpy(cell.encoder.encode(side)) for side in sides)
     assert at[1, "paraphrase", "stsb", "alignment"] == pytest.approx(float(alignment(Z1, Z2)), abs=1e-4)
-    kept = [(a, b) for a, b in zip(texts, augmentation.positives, strict=True) if b]
+    kept = [(a, b) for a, b in zip(texts, paraphrase.positives, strict=True) if b]
     words = "training sentences"
     assert at[1, "paraphrase", words, "survivors"] == pytest.approx(len(kept) / 64)
     assert at[1, "paraphrase", words, "token_overlap"] == pytest.approx(np.mean([token_overlap(*k) for k in kept]))
@@ -136,17 +135,17 @@ def test_rows_are_what_the_embeddings_say(small, tasks):
 def test_dropout_is_the_cell_of_other_pages(small):
     store = Store()
     texts = training_sentences(small, store)
-    (dropout,) = proposal.make_augmentations(texts, "microworld", store, names=["dropout"])
-    assert proposal.train_augmented(small, texts, dropout, store, progress=False).key == cell_key(small)
+    (dropout,) = rewordings.make_augmentations(texts, "microworld", store, names=["dropout"])
+    assert augmentation.train_augmented(small, texts, dropout, store, progress=False).key == cell_key(small)
 
 
 def test_what_cannot_be_trained_is_named(small, tasks):
     store, texts = Store(), ("a b", "c d")
-    (waiting,) = proposal.make_augmentations(texts, "local", store, names=["paraphrase"])
+    (waiting,) = rewordings.make_augmentations(texts, "local", store, names=["paraphrase"])
     with pytest.raises(InputError, match="paraphrase: only generated sentences"):
-        proposal.train_augmented(small, texts, waiting, store)
+        augmentation.train_augmented(small, texts, waiting, store)
     with pytest.raises(InputError, match="no seed"):
-        proposal.augmentation_rows(small, texts, {}, tasks, store)
+        augmentation.augmentation_rows(small, texts, {}, tasks, store)
     with pytest.raises(InputError, match="'trec' has no test split of scored pairs"):
         labelled = {"trec": {"test": data.load("trec", split="test", source="microworld")}}
-        proposal.augmentation_rows(small, texts, {0: [waiting]}, labelled, store)
+        augmentation.augmentation_rows(small, texts, {0: [waiting]}, labelled, store)

@@ -5,10 +5,9 @@ import pytest
 
 from repro import data, theory
 from repro.evaluation import sts_spearman
-from repro.papers import proposal
+from repro.papers.proposal import projections
 from repro.runs.embeddings import TextTable
 from repro.runs.published import unit_rows
-from repro.types import InputError
 
 N = 60
 
@@ -32,22 +31,17 @@ def rows_of(pairs, rank=24, **options):
     table = table_of(pairs, rank)
     chosen = {"dims": [4, 16, 64], "draws": 3, "sampled": 500, **options}
     dims = chosen.pop("dims")
-    return proposal.projection_rows(table, data.texts_of(pairs), pairs, dims, backbone="b", **chosen)
+    return projections.projection_rows(table, data.texts_of(pairs), pairs, dims, backbone="b", **chosen)
 
 
 @pytest.mark.parametrize("n", [50, 2_551, 1_000_000])
-def test_promised_eps_inverts_the_bound(n):
+def test_what_the_page_promises_inverts_the_bound(n, shown_on):
+    promised_eps = shown_on("proposal_johnson_lindenstrauss", "promised_eps")
     for dim in (400, 1_000, 20_000):
-        eps = proposal.promised_eps(n, dim)
-        assert dim <= theory.jl_dim(n, eps) <= dim + 1
+        assert dim <= theory.jl_dim(n, promised_eps(n, dim)) <= dim + 1
     silent = int(24 * np.log(n))
-    assert proposal.promised_eps(n, silent) is None and proposal.promised_eps(n, silent + 1) < 1
-    with pytest.raises(InputError, match="n is 1"):
-        proposal.promised_eps(1, 10)
-
-
-def test_silent_at_128():
-    assert proposal.promised_eps(2_551, 128) is None
+    assert np.isnan(promised_eps(n, silent)) and promised_eps(n, silent + 1) < 1
+    assert np.isnan(promised_eps(2_551, 128)), "of STS-B's test sentences nothing is promised at 128 dims"
 
 
 def test_pca_at_the_rank_of_the_data_is_lossless(pairs):

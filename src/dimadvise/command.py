@@ -1,4 +1,4 @@
-"""The verb `advise`: how few dimensions do these embeddings need?"""
+"""The command `repro advise`: how few dimensions do these embeddings need?"""
 
 import time
 from pathlib import Path
@@ -68,8 +68,8 @@ def advise(
     """
     from dimadvise import advise as find
     from dimadvise.inputs import from_encoder, from_matrix
-    from repro.cli_reduce import read_matrix
     from repro.data import column_names
+    from repro.writing import read_matrix
 
     started = time.perf_counter()
     _refuse_foreign(output)
@@ -153,10 +153,10 @@ def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, s
     from dimadvise import savings
     from dimadvise.report import advice_page, draw_advice
     from dimadvise.words import candidate_table, explanation, headline, report_table, saving_table
-    from repro.models.export import write_linear
+    from repro.reducers.export import write_linear
     from repro.reducers.linear_form import linear_form
     from repro.rows import hardware
-    from repro.store import replacing
+    from repro.writing import replacing
 
     frame = candidate_table(advice)
     tables: dict[str, pd.DataFrame] = {}
@@ -190,9 +190,12 @@ def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, s
             "layer": advice.answer.layer,
             "fitted_on": advice.rows,
             "source": source,
-            "compared_by": "classifier" if advice.metric == "accuracy" else "cosine",
+            "compared_by": "cosine" if advice.unit else "classifier",
+            "unit_rows": advice.unit,
             **origin,
         }
+        if advice.unit:
+            note["formula"] = "y = (x / |x|) @ matrix + bias"
         written = write_linear(output, form.matrix, form.bias, **note)
         say(saved.to_string(index=False))
         say(f"the reducer, {note['reducer']}: {', '.join(str(path) for path in written)}")

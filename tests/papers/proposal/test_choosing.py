@@ -10,9 +10,8 @@ from dimadvise.calibration import FEATURES, Calibration, features, fit_calibrati
 from repro import data
 from repro.config import profile
 from repro.evaluation.retention import NoShareError
-from repro.papers import proposal
 from repro.papers.proposal import choosing, choosing_rules
-from repro.papers.proposal.choosing_rules import ALL, HALF, KNEE, LABELS, RULES, SPECTRUM, TASK, UNSEEN
+from repro.papers.proposal.choosing_rules import ALL, BLIND, HALF, KNEE, LABELS, LOOKING, SPECTRUM, TASK, UNSEEN
 from repro.store import Store
 from repro.types import InputError
 
@@ -41,7 +40,7 @@ def test_a_rule_that_knows_has_no_error_and_blind_ones_have(made_curves):
     rows = made_curves()
     setting = f"pca, {TASK}, keep 0.9"
     median, met = (errors_of(rows, setting, f"{name}") for name in ("log2_error_median", "target_met_share"))
-    assert set(median.index) == set(RULES)
+    assert set(median.index) == {*LOOKING, *BLIND}
     assert median[SPECTRUM] == 0 and met[SPECTRUM] == met[ALL] == 1
     assert errors_of(rows, setting, "log2_error_worst")[HALF] > 0
     assert errors_of(rows, f"pca, {TASK}", "curve_error_mean")[SPECTRUM] == 0
@@ -91,7 +90,7 @@ def test_answers_are_sizes_and_the_full_one_keeps_all():
 def test_one_task_or_no_curves_judge_no_rule_and_say_so(made_curves, capsys):
     rows = made_curves()
     for few in (rows[rows["dataset"] == "t1"], rows[rows["metric"] == "answer"]):
-        assert proposal.rule_rows(few, [0.9], experiment="x").empty
+        assert choosing_rules.rule_rows(few, [0.9], experiment="x").empty
         assert "so none is judged" in capsys.readouterr().err
 
 
@@ -101,21 +100,21 @@ def test_a_task_that_an_encoder_cannot_tell_apart_is_left_out_with_a_word(monkey
 
     monkeypatch.setattr(choosing, "advise", refuse)
     encoder = SimpleNamespace(name="e", embed=lambda parts, store: defaultdict(lambda: None))
-    task = proposal.judged_tasks(["stsb"], "microworld", rows=9, queries=None)["stsb"]
+    task = choosing.judged_tasks(["stsb"], "microworld", rows=9, queries=None)["stsb"]
     monkeypatch.setattr(choosing, "judged_texts", lambda task: ("all", None, task))
-    assert proposal.retention_rows(encoder, "stsb", task, Store(), reducers=["pca"], experiment="x").empty
+    assert choosing.retention_rows(encoder, "stsb", task, Store(), reducers=["pca"], experiment="x").empty
     assert "left out: e on stsb: the reference scores 0" in capsys.readouterr().err
 
 
 def test_curves_of_an_encoder_on_generated_tasks(capsys):
     store, chosen = Store(), profile("embedded", source="microworld")
-    tasks = proposal.judged_tasks(["stsb", "cr", "hotpotqa"], "microworld", rows=150, queries=40)
+    tasks = choosing.judged_tasks(["stsb", "cr", "hotpotqa"], "microworld", rows=150, queries=40)
     assert [len(task) for task in tasks.values()] == [150, 150, 40]
-    encoders = list(proposal.named_encoders(["bert_avg", "fasttext"], chosen, "microworld", store))
+    encoders = list(choosing.named_encoders(["bert_avg", "fasttext"], chosen, "microworld", store))
     assert [e.name for e in encoders] == ["repro-tiny, mean of states"], "what is not at hand is left out"
     assert "left out: fasttext" in capsys.readouterr().err
     for name, task in tasks.items():
-        rows = proposal.retention_rows(encoders[0], name, task, store, reducers=["pca", "truncate"], experiment="x")
+        rows = choosing.retention_rows(encoders[0], name, task, store, reducers=["pca", "truncate"], experiment="x")
         by = rows.groupby("metric")["value"]
         assert {"share_kept", "predicted", "neighbours_kept", "participation_ratio", "items"} <= set(by.groups)
         full = rows[(rows["method"] == "truncate") & (rows["dim"] == 128)].set_index("metric")["value"]
@@ -123,7 +122,7 @@ def test_curves_of_an_encoder_on_generated_tasks(capsys):
         assert rows["n_train"].eq(300 if name == "stsb" else 150 if name == "cr" else rows["n_train"].iloc[0]).all()
     wiki = data.load("wiki", source="microworld", limit=50)
     with pytest.raises(InputError, match="wiki has neither scores nor labels"):
-        proposal.retention_rows(encoders[0], "wiki", wiki, store, reducers=["pca"])
+        choosing.retention_rows(encoders[0], "wiki", wiki, store, reducers=["pca"])
 
 
 def test_labels_and_knee_agree_where_bounds_are_tight(made_curves):

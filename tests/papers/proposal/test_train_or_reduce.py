@@ -11,8 +11,8 @@ from repro.config import StepTwoConfig
 from repro.evaluation import retrieval_scores, sts_spearman
 from repro.evaluation.stats import paired_spearman_difference
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
-from repro.papers import proposal
 from repro.papers.ese.questions import load_questions
+from repro.papers.proposal import train_or_reduce
 from repro.reducers import make_reducer
 from repro.runs.sweep import cosines_of, spearman_of
 from repro.runs.texts import training_sentences
@@ -35,11 +35,11 @@ def world(sweep_config, sets, tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("store"))
     torch.set_num_threads(1)
     dev, judged = sets
-    sweep = proposal.train_projections(sweep_config, DIMS, dev, list(judged.values()), store, progress=False)
+    sweep = train_or_reduce.train_projections(sweep_config, DIMS, dev, list(judged.values()), store, progress=False)
     fit = training_sentences(sweep.config, store)
     step_two = StepTwoConfig(learning_rates=(1e-3,), batch_size=16, check_every=2)
-    lines = list(proposal.contenders(sweep, dev, fit, store, step_two=step_two))
-    return store, sweep, fit, lines, proposal.train_or_reduce_rows(lines, judged, sweep, experiment="x")
+    lines = list(train_or_reduce.lines_of(sweep, dev, fit, store, step_two=step_two))
+    return store, sweep, fit, lines, train_or_reduce.train_or_reduce_rows(lines, judged, sweep, experiment="x")
 
 
 def at(lines, method, dim):
@@ -62,10 +62,12 @@ def test_the_projection_is_linear_without_bias_and_of_unit_length(world):
 
 def test_cells_are_found_again_and_kept_apart_from_those_of_other_pages(world, sets, sweep_config):
     store, sweep, *_ = world
-    again = proposal.train_projections(sweep_config, DIMS, sets[0], list(sets[1].values()), store, progress=False)
+    again = train_or_reduce.train_projections(
+        sweep_config, DIMS, sets[0], list(sets[1].values()), store, progress=False
+    )
     assert again.hits == 3 and sweep.hits == 0
     with pytest.raises(InputError, match="pooling is cls"):
-        proposal.train_projection(replace(sweep_config, pooling="cls"), sets[0], store, progress=False)
+        train_or_reduce.train_projection(replace(sweep_config, pooling="cls"), sets[0], store, progress=False)
 
 
 def test_reductions_are_those_of_the_encoder_at_full_size(world, sets):
@@ -126,20 +128,24 @@ def test_every_way_has_a_line_per_dim_and_a_lead_over_full_size(world):
 
 
 def test_settings_of_the_page():
-    quick = proposal.projection_profile("embedded", source="local", seed=3).train
+    quick = train_or_reduce.projection_profile("embedded", source="local", seed=3).train
     assert (quick.pooling, quick.activation, quick.seed, quick.learning_rate) == ("mean", "identity", 3, 1e-4)
-    assert proposal.projection_profile("embedded", source="microworld", sentences=320).train.sentences == 320
-    assert proposal.projection_profile("gpu", source="local").train.sentences == 1_000_000
-    assert proposal.default_dims(768) == [128, 200, 256, 384] and proposal.default_dims(384) == [128, 200, 256]
-    assert proposal.default_dims(128) == [16, 32, 64]
+    assert train_or_reduce.projection_profile("embedded", source="microworld", sentences=320).train.sentences == 320
+    assert train_or_reduce.projection_profile("gpu", source="local").train.sentences == 1_000_000
+    assert train_or_reduce.default_dims(768) == [128, 200, 256, 384] and train_or_reduce.default_dims(384) == [
+        128,
+        200,
+        256,
+    ]
+    assert train_or_reduce.default_dims(128) == [16, 32, 64]
 
 
 def test_what_cannot_be_compared_is_said(sweep_config, sets, world):
     store, sweep, fit, *_ = world
     for dims in ([], [32], [64, 128], [8, 8]):
         with pytest.raises(InputError, match="below the 32"):
-            proposal.train_projections(sweep_config, dims, sets[0], [], store, progress=False)
+            train_or_reduce.train_projections(sweep_config, dims, sets[0], [], store, progress=False)
     with pytest.raises(InputError, match="methods is empty"):
-        list(proposal.contenders(sweep, sets[0], fit, store, methods=[]))
+        list(train_or_reduce.lines_of(sweep, sets[0], fit, store, methods=[]))
     with pytest.raises(InputError, match="method"):
-        list(proposal.contenders(sweep, sets[0], fit, store, methods=["umap"]))
+        list(train_or_reduce.lines_of(sweep, sets[0], fit, store, methods=["umap"]))
