@@ -10,13 +10,9 @@ from docutils import nodes
 from docutils.utils import new_document
 
 from repro import paths
-from repro.papers.recorded import write_readme_figure
 from repro.report import figures, style
-from repro.report.compare import paper_values
 from repro.report.points import points
 from repro.types import InputError
-
-STAGES = ("end", "one", "two")
 
 
 def frame(kinds=("paper", "recorded", "live"), datasets=("stsb", "trec"), dims=(8, 64, 768), seeds=1, method="m"):
@@ -38,17 +34,6 @@ def frame(kinds=("paper", "recorded", "live"), datasets=("stsb", "trec"), dims=(
         for seed in range(seeds)
     ]
     return pd.DataFrame(rows)
-
-
-def stages(kinds=("paper", "live"), gains=True):
-    parts = []
-    for i, stage in enumerate(STAGES):
-        scores = frame(kinds, ("stsb",), method=stage)
-        scores["value"] += 0.02 * i
-        parts.append(scores)
-        if gains and i:
-            parts.append(scores.assign(metric="spearman_gain", value=0.02, ci_low=0.01, ci_high=0.04))
-    return pd.concat(parts, ignore_index=True)
 
 
 def legend_of(figure):
@@ -146,56 +131,12 @@ def test_rows_of_another_form_are_an_input_error(draw):
     [
         lambda: figures.draw_curves_by_dim(frame().iloc[:0]),
         lambda: figures.draw_curves_by_dim(frame().assign(value=np.nan)),
-        lambda: figures.draw_two_step(frame().iloc[:0], stages=STAGES),
-        lambda: figures.draw_two_step(frame(), stages=STAGES),
-        lambda: figures.draw_grid(pd.DataFrame()),
         lambda: figures.draw_loss_curve([], []),
         lambda: figures.draw_neighbour_overlap([], []),
     ],
 )
 def test_where_nothing_is_to_be_drawn_the_page_says_so(draw):
     assert draw()._repr_markdown_().startswith("Nothing to show under these parameters")
-
-
-def test_two_step_has_a_row_per_kind_and_names_stages_and_steps():
-    figure = figures.draw_two_step(stages(), stages=STAGES)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        "paper: score × 100",
-        "gain, points",
-        "live: score × 100",
-        "gain, points",
-    ]
-    assert legend_of(figure) == ["end to end", "after step 1", "after step 2", "gain of step 1", "gain of step 2"]
-
-
-@pytest.mark.parametrize("given", [True, False])
-def test_gains_are_those_given_or_else_the_differences(given):
-    right = figures.draw_two_step(stages(("live",), gains=given), stages=STAGES).axes[1]
-    assert [bar.get_height() for bar in right.patches] == pytest.approx([2.0] * 6)
-    assert bool(right.collections) is given  # whiskers only where an interval is known
-
-
-def test_two_step_reads_the_printed_table():
-    printed = paper_values("wang2023", "table1").assign(kind="paper")
-    figure = figures.draw_two_step(printed, stages=list(dict.fromkeys(printed["method"])))
-    assert len(figure.axes[0].get_lines()) == 3
-    assert max(bar.get_height() for bar in figure.axes[1].patches) == pytest.approx(8.55)
-
-
-def test_bars_stand_above_their_dim_when_a_kind_has_fewer_dims():
-    few = stages(("live",))
-    figure = figures.draw_two_step(pd.concat([stages(("paper",)), few[few["dim"] != 8]]), stages=STAGES)
-    bars = [bar for bar in figure.axes[3].patches if np.isfinite(bar.get_height())]
-    assert {round(bar.get_x() + bar.get_width() / 2) for bar in bars} == {1, 2}
-
-
-def test_grid_writes_every_score_and_outlines_the_best():
-    matrix = pd.DataFrame([[0.5, 0.6], [0.7, 0.55]], index=[8, 64], columns=[8, 64])
-    axes = figures.draw_grid(matrix, chosen=[(8, 8)]).axes[0]
-    assert [text.get_text() for text in axes.texts] == ["50.0", "60.0", "70.0", "55.0"]
-    assert len(axes.patches) == 3  # the best encoder of each of two poolers, and the chosen pair
-    with pytest.raises(InputError, match="not in the grid"):
-        figures.draw_grid(matrix, chosen=[(16, 8)])
 
 
 def test_loss_curve_shows_floor_and_dev():
@@ -251,14 +192,6 @@ def test_labels_of_an_axis_are_thinned_until_they_fit():
     assert style.thin(lengths, 6.0) == list(range(10))
     few = style.thin(lengths, 2.3)
     assert few[-1] == 9 and len(few) < 6
-
-
-def test_the_readmes_figure_can_be_drawn_again(tmp_path):
-    again = write_readme_figure(tmp_path / "figure.svg").read_text(encoding="utf-8")
-    committed = (paths.project_root() / "book" / "_static" / "readme_figure.svg").read_text(encoding="utf-8")
-    for text in (again, committed):
-        assert "<dc:title>STS-B score of two-step training against embedding dimension" in text
-    assert legend_of(figures.draw_readme_figure()) == ["end to end", "after step 1", "after step 2"]
 
 
 def test_the_book_describes_an_image_by_its_title(tmp_path):

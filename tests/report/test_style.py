@@ -18,11 +18,7 @@ def test_legends_cover_no_panel_and_no_axis_label(rows):
     stages = list(dict.fromkeys(rows["method"]))
     scores = rows[rows["metric"] == "spearman"]
     tasks = pd.concat([scores[scores["method"] == stages[0]].assign(dataset=name) for name in ("stsb", "trec", "cr")])
-    for figure in (
-        figures.draw_two_step(rows, stages=stages),
-        figures.draw_curves_by_dim(scores, series="method"),
-        figures.draw_curves_by_dim(tasks),
-    ):
+    for figure in (figures.draw_curves_by_dim(scores, series="method"), figures.draw_curves_by_dim(tasks)):
         figure.draw_without_rendering()
         (legend,) = [found.get_window_extent() for found in figure.legends]
         for axes in (axes for axes in figure.axes if axes.get_visible()):
