@@ -9,11 +9,12 @@ from pathlib import Path
 import pandas as pd
 
 from repro import paths
+from repro.papers.proposal import claims as proposal
+from repro.papers.sbertlp import claims as sbertlp
 from repro.papers.wang import claims as wang
+from repro.papers.zhang import claims as zhang
+from repro.papers.zhang import seconds
 from repro.report import claims_ese as ese
-from repro.report import claims_proposal as proposal
-from repro.report import claims_sbertlp as sbertlp
-from repro.report import claims_zhang as zhang
 from repro.report.compare import KINDS, counts, paper_values, read_verdicts, scorecard, side_by_side, verdict_frame
 from repro.report.verdict import Measurement
 from repro.rows import make_rows, recorded_rows
@@ -39,12 +40,12 @@ JUDGES: dict[str, Judged] = {
     "zhang_figure2": zhang.figure2,
     "zhang_figure3": zhang.figure3,
     "zhang_figure4": zhang.figure4,
-    "zhang_table1": zhang.table1,
+    "zhang_table1": seconds.table1,
     "sbertlp_table1": sbertlp.table1,
     "sbertlp_table2": sbertlp.table2,
     "sbertlp_table3": sbertlp.table3,
     "sbertlp_table4": lambda rows: sbertlp.table4(rows.iloc[:0], rows),
-    "sbertlp_figures": sbertlp.neighbours_and_dims,
+    "sbertlp_figures": sbertlp.figures,
     "ese_table1": ese.table1,
     "ese_table2": _each_network(ese.table2),
     "ese_table3": ese.table3,
@@ -53,9 +54,7 @@ JUDGES: dict[str, Judged] = {
     "ese_figure7": ese.figure7,
     "proposal_alignment_uniformity": proposal.alignment_uniformity,
     "proposal_johnson_lindenstrauss": proposal.johnson_lindenstrauss,
-    "proposal_train_or_reduce": _each_network(
-        lambda rows: [*proposal.trained_or_reduced(rows), *proposal.size_kept(rows)]
-    ),
+    "proposal_train_or_reduce": proposal.train_or_reduce,
 }
 """experiment to what judges its recorded rows"""
 

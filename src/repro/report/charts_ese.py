@@ -6,9 +6,9 @@ import altair as alt
 import pandas as pd
 
 from repro.methods import ESE, RAW
+from repro.report.curves import checked, points
 from repro.report.figures_ese import METHODS
 from repro.report.interactive import intervals
-from repro.report.points import checked, points
 
 
 def chart_depth(frame: pd.DataFrame, *, label: str = "Spearman × 100") -> Any:

@@ -9,8 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from repro.methods import ESE_CODE, ESE_METHODS
-from repro.report.curves import draw_line
-from repro.report.points import kinds_of, points
+from repro.report.curves import draw_line, kinds_of, points
 from repro.report.style import (
     GREY,
     WIDTH,

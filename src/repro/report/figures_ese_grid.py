@@ -5,8 +5,8 @@ from math import ceil
 import numpy as np
 import pandas as pd
 
+from repro.report.curves import points
 from repro.report.figures_ese import METHODS
-from repro.report.points import points
 from repro.report.style import WIDTH, Drawing, drawing, new_figure, thin
 from repro.types import InputError
 

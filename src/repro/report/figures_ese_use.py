@@ -9,9 +9,8 @@ import pandas as pd
 from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 
-from repro.report.curves import draw_line
+from repro.report.curves import draw_line, points
 from repro.report.figures_ese import METHODS
-from repro.report.points import points
 from repro.report.style import (
     GREY,
     WIDTH,

@@ -9,9 +9,10 @@ from pathlib import Path
 from safetensors.torch import load_file, save_file
 
 from repro import data
-from repro.config import StepTwoConfig, digest
+from repro.digests import digest
 from repro.models import Pooler
-from repro.runs.cell import OBJECTIVES, PRODUCERS, threads
+from repro.objectives import StepTwoConfig
+from repro.runs.cell import OBJECTIVES, threads
 from repro.runs.sweep import Sweep, spearman_of
 from repro.runs.texts import training_pairs, training_sentences
 from repro.store import Store
@@ -115,7 +116,7 @@ def step_two(
             "step_two": asdict(config),
             "dev": [dev.texts1, dev.texts2, dev.scores.tolist()],
         },
-        code=(*PRODUCERS, *OBJECTIVES[cell.config.objective], "repro.training.two_step"),
+        code=(OBJECTIVES[cell.config.objective], "repro.training.two_step"),
     )
 
     @threads(cell.config.threads)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from repro import data
-from repro.config import StepTwoConfig
+from repro.objectives import StepTwoConfig
 from repro.rows import make_rows
 from repro.runs.sweep import train_sweep
 from repro.runs.two_step import train_two_step

@@ -1,10 +1,12 @@
 """The side claims' measurements against direct computations, on encoders of a second."""
 
+from copy import deepcopy
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
+import torch
 
 from repro.methods import END_TO_END, STEP_1, STEP_2
 from repro.papers.wang import ablations
@@ -42,7 +44,12 @@ def test_both_starts_are_scored_and_subtracted(sweeps, sets, store, trained, ste
 
 def test_the_joint_run_moves_both_parts_and_is_stored(sweeps, sets, store, trained):
     sweep = sweeps["tanh"]
+    before = {d: deepcopy(cell.encoder.state_dict()) for d, cell in sweep.cells.items()}
+    poolers = {d: deepcopy(cell.pooler.state_dict()) for d, cell in sweep.cells.items()}
     rows = ablations.joint_rows(sweep, trained, [4], sets["test"], store, **ABOUT)
+    for d, cell in sweep.cells.items():  # the sweep's own encoders and poolers stay as they were trained
+        assert all(torch.equal(value, before[d][name]) for name, value in cell.encoder.state_dict().items())
+        assert all(torch.equal(value, poolers[d][name]) for name, value in cell.pooler.state_dict().items())
     frozen, joint = (values(rows, "spearman", setting=f"encoder={kind}")[4] for kind in ("frozen", "joint"))
     assert values(rows, "frozen_gain")[4] == pytest.approx(frozen - joint, abs=1e-6)
     again = ablations.joint_rows(sweep, trained, [4], sets["test"], store, **ABOUT)

@@ -11,7 +11,8 @@ from repro.methods import FULL, MAJORITY, TRAINED_NARROW, TWO_STEP
 from repro.papers.wang import lines as tables
 from repro.papers.wang.suites import contenders, fit_sets_of, suite_rows
 from repro.reducers import make_reducer
-from repro.runs import scores, suite
+from repro.runs import score
+from repro.runs.reduce import within_reach
 from repro.runs.sweep import load_tasks, sets_of, train_sweep
 from repro.runs.two_step import train_two_step
 from repro.types import InputError
@@ -91,7 +92,7 @@ def test_classification_rows_are_the_tasks_own_scores_and_come_from_the_store(wo
         assert own.set_index("dataset").loc[name, "value"] == expected.value
         floor = rows[(rows["method"] == MAJORITY) & (rows["dataset"] == name)]["value"].item()
         assert floor == expected.floor
-    monkeypatch.setattr(scores, "score_classification", lambda *a, **k: pytest.fail("fitted again"))
+    monkeypatch.setattr(score, "score_classification", lambda *a, **k: pytest.fail("fitted again"))
     again = rows_of(world, tasks["labelled"], store)
     assert again["value"].equals(rows["value"])
     with pytest.raises(pytest.fail.Exception):  # another protocol is another key
@@ -131,6 +132,6 @@ def test_a_dim_that_was_not_trained_is_named(world):
 
 def test_a_dim_that_a_reducer_cannot_give_is_left_out_with_a_word(capsys):
     X = np.random.default_rng(0).normal(size=(20, 3))
-    reducer, dims = suite.within_reach("isomap", [18, 2], lambda d: make_reducer("isomap", d, n_neighbors=5).fit(X))
+    reducer, dims = within_reach("isomap", [18, 2], lambda d: make_reducer("isomap", d, n_neighbors=5).fit(X))
     assert dims == [2] and reducer.transform(X).shape == (20, 2)
     assert "left out: isomap at 18 dims" in capsys.readouterr().err

@@ -5,6 +5,7 @@ each step costs.
 """
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import asdict, replace
 from itertools import combinations
 from pathlib import Path
@@ -14,12 +15,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.config import StepTwoConfig, digest
+from repro.digests import digest
 from repro.evaluation.sts import sts_spearman
 from repro.methods import END_TO_END, STEP_1, STEP_2
 from repro.models import Pooler
+from repro.objectives import StepTwoConfig
 from repro.papers.wang.two_step import rows_of, stages_at
-from repro.runs.cell import OBJECTIVES, PRODUCERS, TrainedCell, dev_scorer, threads
+from repro.runs.cell import OBJECTIVES, TrainedCell, dev_scorer, threads
 from repro.runs.embeddings import TextTable
 from repro.runs.sweep import Sweep, cosines_of, gain_over, spearman_of, states_of
 from repro.runs.texts import training_sentences
@@ -70,13 +72,13 @@ def _joint(opt: TrainedCell, narrow: TrainedCell, store: Store) -> TrainedCell:
     """The spliced model after end-to-end training of both parts, kept in the store."""
     config = narrow.config
     key = digest(
-        {"encoder": opt.key, "pooler": narrow.key, "joint": asdict(config)},
-        code=(*PRODUCERS, *OBJECTIVES[config.objective]),
+        {"encoder": opt.key, "pooler": narrow.key, "trained along": asdict(config)},
+        code=(OBJECTIVES[config.objective],),
     )
 
     @threads(config.threads)
     def make(target: Path, work: Path) -> None:
-        encoder = splice(opt.encoder, narrow.pooler)
+        encoder = splice(*deepcopy((opt.encoder, narrow.pooler)))  # the sweep's own stay as they were trained
         if config.dropout is not None:
             encoder.backbone.set_dropout(config.dropout)
         trained = train_contrastive(

@@ -15,8 +15,20 @@ from repro.methods import AVERAGE, END_TO_END, FULL, STEP_1, STEP_2, TRAINED_NAR
 from repro.papers.wang.claims_figures import FIGURE2, FIGURE4, PAPER_HIDDEN, figure3, judged, trending
 from repro.papers.wang.lines import RIVALS, smallest_fit, won_cells
 from repro.report.compare import paper_values
-from repro.report.estimates import Estimate, effect, estimates, mean, weakest
-from repro.report.judge import Cells, Facts, Judge, Rule, average, farthest, highest, lowest
+from repro.report.judge import (
+    Cells,
+    Estimate,
+    Facts,
+    Judge,
+    Rule,
+    average,
+    effect,
+    estimates,
+    farthest,
+    highest,
+    lowest,
+    mean,
+)
 from repro.report.verdict import Measurement
 
 # Tables 1 and 2: the gains of both steps
@@ -67,7 +79,7 @@ def encoder_alone_leads(rows: pd.DataFrame) -> Iterator[Measurement]:
     end = rows[(rows["metric"] == "spearman") & (rows["method"] == END_TO_END)]
     alone, joined = (estimates(end[end["readout"] == readout]) for readout in ("encoder", "pooler"))
     if joined:
-        d, e = weakest({d: alone[d] - joined[d] for d in joined})
+        d, e = lowest({d: alone[d] - joined[d] for d in joined})
         yield effect("WANG-T2-3", e, f"smallest lead of encoder_d over encoder_d + pooler_d (dim {d})")
 
 
@@ -219,7 +231,7 @@ ABLATIONS: list[Rule] = [
 
 
 def _stages(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:
-    """Tables 1 and 2 on the rows of Algorithm 1, with the absolute difference if there are any; none without both steps."""
+    """Tables 1 and 2 on the rows of Algorithm 1, if there are some with the absolute difference on those alone."""
     rows = rows[rows["setting"].str.contains("select_by=")]
     absolute = rows["setting"].str.endswith("difference=abs")
     rows = rows[absolute] if absolute.any() else rows

@@ -12,8 +12,7 @@ import pandas as pd
 
 from repro.evaluation.stats import seed_half_width, wilson
 from repro.report.compare import paper_values
-from repro.report.estimates import MARGIN_POINTS, effect, estimate, estimates, sameness, trend
-from repro.report.judge import Judge, Rule, judge
+from repro.report.judge import MARGIN_POINTS, Judge, Rule, effect, estimate, estimates, judge, sameness, trend
 from repro.report.verdict import Measurement
 from repro.types import InputError
 

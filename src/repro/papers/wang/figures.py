@@ -11,8 +11,7 @@ from matplotlib.patheffects import withStroke
 
 from repro.methods import STAGE_NAMES
 from repro.report.compare import paper_values
-from repro.report.panels import curves
-from repro.report.points import checked, points
+from repro.report.curves import checked, curves, points
 from repro.report.style import GREY, WIDTH, Drawing, NothingToDraw, add_legend, drawing, look, new_figure, thin
 from repro.rows import recorded_rows
 from repro.types import InputError

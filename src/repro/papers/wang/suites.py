@@ -13,6 +13,7 @@ from repro.papers.wang.two_step import stages_at
 from repro.reducers import make_reducer
 from repro.runs import suite
 from repro.runs.embeddings import TextTable
+from repro.runs.reduce import within_reach
 from repro.runs.suite import Contender
 from repro.runs.sweep import Sweep, states_of
 from repro.runs.texts import training_sentences
@@ -72,7 +73,7 @@ def contenders(
         options = {} if name == "pca" else {"n_neighbors": n_neighbors}
         for n in sorted(fit_sets) if name == "pca" else [min(fit_sets)]:
             reachable = [d for d in dims if d <= min(n - 1, fit_sets[n].shape[1])]
-            found = suite.within_reach(name, reachable, partial(_fitted, name, fit_sets[n], options))
+            found = within_reach(name, reachable, partial(_fitted, name, fit_sets[n], options))
             if found is not None:
                 reducer, reached = found
                 Y = reducer.transform(states.X)

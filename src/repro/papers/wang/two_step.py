@@ -10,7 +10,7 @@ from repro.evaluation.protocol import score_sts
 from repro.methods import END_TO_END, STEP_1, STEP_2, UNTRAINED
 from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
-from repro.runs.scores import score_task
+from repro.runs.score import score_task
 from repro.runs.sweep import Sweep, gain_over, spearman_of
 from repro.runs.two_step import TwoStep
 from repro.sets import DataSet, ScoredPairs
@@ -34,7 +34,8 @@ def trained_line(sweep: Sweep) -> str:
     """What was trained, on what, and what of it lay in the store, in two lines for the reader."""
     c, n = sweep.config, len(sweep.cells)
     return (
-        f"{c.backbone}, {c.pooling} pooling, {c.sentences:,} examples of {c.corpus} ({c.source}), batch {c.batch_size}, "
+        f"{c.backbone}, {c.pooling} pooling, {c.sentences:,} examples of {c.corpus} ({c.source}), "
+        f"batch {c.batch_size}, "
         f"learning rate {c.learning_rate:g}, dropout {'as shipped' if c.dropout is None else c.dropout}\n"
         f"{n} encoders: {sweep.hits} found in the store, {n - sweep.hits} trained now; training took "
         f"{sum(cell.seconds for cell in sweep.cells.values()):.0f} s"

@@ -9,7 +9,7 @@ import pandas as pd
 from repro.methods import ESE
 from repro.report.claims_ese.leads import RIVALS, by_backbone, estimate_of
 from repro.report.claims_ese.tables import rank
-from repro.report.estimates import effect
+from repro.report.judge import effect
 from repro.report.verdict import Measurement
 
 MEASURES = {"cosine_agreement": "rank correlation of pair cosines", "linear_cka": "linear CKA"}

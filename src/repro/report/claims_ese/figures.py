@@ -20,7 +20,7 @@ from repro.report.claims_ese.leads import (
     smallest_lead,
 )
 from repro.report.claims_ese.tables import rank
-from repro.report.estimates import Estimate, effect, estimate, mean, sameness
+from repro.report.judge import Estimate, effect, estimate, mean, sameness
 from repro.report.verdict import Measurement
 
 PRINTED_THRESHOLD, PRINTED_BEST = 60.00, 84.49

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from repro.methods import AVERAGE, ESE, MRL, RAW, SHALLOW_AVERAGE
-from repro.report.estimates import Estimate, estimate
+from repro.report.judge import Estimate, estimate
 from repro.report.verdict import Measurement
 
 RIVALS = (RAW, MRL)

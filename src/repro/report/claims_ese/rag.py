@@ -13,7 +13,7 @@ from repro.methods import ESE, MRL, RAW
 from repro.report.claims_ese.leads import RIVALS, by_backbone, estimate_of, full_dim, kept, last_layer
 from repro.report.claims_ese.tables import estimate_plain, printed, rank, shown
 from repro.report.compare import paper_values
-from repro.report.estimates import Estimate, effect, estimate
+from repro.report.judge import Estimate, effect, estimate
 from repro.report.verdict import Measurement
 
 DATASET = "hotpotqa"

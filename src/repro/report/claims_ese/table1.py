@@ -5,7 +5,7 @@ import pandas as pd
 from repro.methods import ESE, MRL, RAW, SHALLOW_AVERAGE
 from repro.report.claims_ese.leads import PRINTED_BACKBONE, RIVALS, absent, by_backbone, has, last_lead, shallow_lead
 from repro.report.claims_ese.tables import printed
-from repro.report.estimates import effect
+from repro.report.judge import effect
 from repro.report.verdict import Measurement
 
 LANGUAGE_MODELS = ("qwen", "llama")

@@ -13,7 +13,7 @@ from repro.methods import AVERAGE, ESE_DEFAULT, ESE_VARIANTS, MRL, RAW, SHALLOW_
 from repro.report.claims_ese.leads import by_backbone, estimate_of, full_dim, kept, lead
 from repro.report.claims_ese.tables import SHALLOW_TITLE, estimate_plain, shown
 from repro.report.compare import paper_values, side_by_side
-from repro.report.estimates import Estimate, effect
+from repro.report.judge import Estimate, effect
 from repro.report.tables import MISSING
 from repro.report.verdict import Measurement
 

@@ -9,7 +9,7 @@ from repro.evaluation.stats import paired_t
 from repro.methods import AVERAGE, ESE, ESE_CODE, ESE_METHODS, RAW, SHALLOW_AVERAGE, ese_line
 from repro.report.claims_ese.leads import by_backbone, full_dim, has, kept, last_layer
 from repro.report.compare import DATASETS, paper_values
-from repro.report.estimates import Estimate, estimate
+from repro.report.judge import Estimate, estimate
 
 ORDER = (*ESE_METHODS, ESE_CODE)
 SHALLOW_TITLE = "≺ Avg."
