@@ -94,7 +94,7 @@ class SentenceEncoder(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write everything `load` needs: Hugging Face layout, with the pooler beside it; of adapters, only these."""
-        write_encoder(self, folder)
+        write_encoder(folder, self.backbone, self.pooling, self.pooler)
 
     @property
     def hidden_dim(self) -> int:

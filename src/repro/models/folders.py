@@ -6,7 +6,7 @@ The note, `encoder.json`, holds what neither says: pooling, pooler, how many tok
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -22,15 +22,11 @@ from repro.objectives import LoraConfig
 from repro.store import write_manifest
 from repro.types import InputError
 
-if TYPE_CHECKING:
-    from repro.models.encoder import SentenceEncoder
 
-
-def write_encoder(encoder: "SentenceEncoder", folder: Path) -> None:
+def write_encoder(folder: Path, backbone: Backbone, pooling: str, pooler: Head | None) -> None:
     """Write everything that loading needs; of a backbone with adapters, only these and what they stand beside."""
     folder.mkdir(parents=True, exist_ok=True)
-    backbone = encoder.backbone
-    note: dict[str, Any] = {"pooling": encoder.pooling, "name": backbone.name, "pooler": None}
+    note: dict[str, Any] = {"pooling": pooling, "name": backbone.name, "pooler": None}
     note["max_length"] = backbone.max_length
     note["bidirectional"] = backbone.bidirectional
     note["final_norm"] = backbone.final_norm
@@ -39,10 +35,10 @@ def write_encoder(encoder: "SentenceEncoder", folder: Path) -> None:
     else:
         note["lora"] = asdict(backbone.lora)
         note["base"] = save_adapters(backbone, folder)
-    if encoder.pooler is not None:
-        weights = {name: value.cpu().contiguous() for name, value in encoder.pooler.state_dict().items()}
+    if pooler is not None:
+        weights = {name: value.cpu().contiguous() for name, value in pooler.state_dict().items()}
         save_file(weights, folder / "pooler.safetensors")
-        note["parts" if isinstance(encoder.pooler, Parts) else "pooler"] = encoder.pooler.settings
+        note["parts" if isinstance(pooler, Parts) else "pooler"] = pooler.settings
     (folder / "encoder.json").write_text(json.dumps(note, indent=1), encoding="utf-8")
     write_manifest(folder, {"kind": "encoder"})
 

@@ -11,10 +11,10 @@ import pandas as pd
 from repro import paths
 from repro.papers.proposal import claims as proposal
 from repro.papers.sbertlp import claims as sbertlp
+from repro.papers.wang import claims as wang
 from repro.papers.zhang import claims as zhang
 from repro.papers.zhang import seconds
 from repro.report import claims_ese as ese
-from repro.report import claims_wang as wang
 from repro.report.compare import KINDS, counts, paper_values, read_verdicts, scorecard, side_by_side, verdict_frame
 from repro.report.verdict import Measurement
 from repro.rows import make_rows, recorded_rows
@@ -27,8 +27,6 @@ SCORES = (
 """beginnings of the metrics that are shown x100; any other, such as seconds, is shown as it is"""
 PAPERS = {"wang": "wang2023", "zhang": "zhang2024", "sbertlp": "sbertlp2021", "ese": "ese2025"}
 
-SIZES = {"repro-tiny": 128, "repro-mini": 256, "all-MiniLM-L6-v2": 384, "roberta-base": 768, "bert-base-uncased": 768}
-"""hidden sizes of networks with rows; to ask the networks themselves would load torch"""
 Judged = Callable[[pd.DataFrame], list[Measurement]]
 
 
@@ -37,24 +35,8 @@ def _each_network(judge: Judged) -> Judged:
     return lambda rows: [m for _, own in rows.groupby("backbone", sort=False) for m in judge(own)]
 
 
-def _at_size(judge: Callable[[pd.DataFrame, int], list[Measurement]]) -> Judged:
-    """The same, of a judge who has to know the network's own size."""
-    return _each_network(lambda own: judge(own, SIZES.get(own["backbone"].iloc[0], int(own["dim"].max()))))
-
-
-def _tested(rows: pd.DataFrame, how: str = "") -> pd.DataFrame:
-    return rows[rows["setting"].str.startswith("test") & rows["setting"].str.endswith(how)]
-
-
 JUDGES: dict[str, Judged] = {
-    "wang_figure2": _at_size(wang.figure2),
-    "wang_figure3": wang.figure3,
-    "wang_figure4": _each_network(wang.figure4),
-    "wang_table1": _each_network(lambda rows: wang.table1(_tested(rows))),
-    "wang_table2": _each_network(lambda rows: wang.table2(_tested(rows, "difference=abs"))),
-    "wang_table3": _at_size(wang.table3),
-    "wang_table4": _at_size(wang.table4),
-    "wang_ablations": _at_size(wang.ablations),
+    **wang.JUDGES,
     "zhang_figure2": zhang.figure2,
     "zhang_figure3": zhang.figure3,
     "zhang_figure4": zhang.figure4,
@@ -147,7 +129,7 @@ def _side_by_side(printed: pd.DataFrame, recorded: pd.DataFrame, keys: list[str]
 
 def write_readme_figure(path: Path | None = None) -> Path:
     """Write the figure where the README shows it, or to another path; returns the path."""
-    from repro.report.figures_wang import draw_readme_figure  # matplotlib is slow to load for lines of a terminal
+    from repro.papers.wang.figures import draw_readme_figure  # matplotlib is slow to load for lines of a terminal
 
     path = path or paths.project_root() / "book" / "_static" / "readme_figure.svg"
     with replacing(path) as partial:

@@ -3,7 +3,8 @@
 import pandas as pd
 import pytest
 
-from repro.report import claims_wang, figures, interactive
+from repro.papers.wang.figures import draw_grid
+from repro.report import interactive
 from repro.types import InputError
 
 SCORE = {
@@ -48,8 +49,7 @@ def test_wide_dims_come_first_as_in_the_static_figure(frame):
 
 
 def test_it_is_shown_with_the_static_figure_and_its_own_hint(frame):
-    rows = frame.assign(method="encoder_" + frame["encoder"].astype(str), metric="spearman", readout="pooler")
-    still = figures.draw_grid(claims_wang.grid_of(rows))
+    still = draw_grid(frame.pivot(index="encoder", columns="dim", values="value"))
     html = interactive.show(interactive.chart_grid(frame), fallback=still, hint="Point <here>.")._repr_html_()
     assert "Point &lt;here&gt;." in html and "data:image/svg+xml" in html
     usual = interactive.show(interactive.chart_grid(frame), fallback=still)._repr_html_()

@@ -20,7 +20,6 @@ from repro.evaluation.retrieve import retrieve
 from repro.methods import BEST_REDUCED, FULL_SIZE, REDUCER_NAMES, TRAINED_PROJECTION, TWO_STEP_PROJECTION, fitted_on
 from repro.models import Pooler
 from repro.models.encoder import SentenceEncoder, merge_equal
-from repro.papers.wang.two_step import train_two_step
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, scorer_on, train_cell
 from repro.runs.embeddings import TextTable
@@ -29,6 +28,7 @@ from repro.runs.reduce import reduced
 from repro.runs.score import Judged, Means, score_rows, similarity
 from repro.runs.sweep import Sweep, hidden_dim_of, spearman_of, states_of
 from repro.runs.tasks import Task
+from repro.runs.two_step import train_two_step
 from repro.sets import DataSet, Retrieval, ScoredPairs
 from repro.store import Store
 from repro.training.end_to_end import fresh_encoder

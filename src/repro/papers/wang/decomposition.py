@@ -6,18 +6,18 @@ from typing import Any
 
 import pandas as pd
 
-from repro import data
-from repro.config import Profile, TrainConfig, override
-from repro.config import profile as make_profile
-from repro.evaluation.protocol import Score, score_sts
+from repro.config import Profile, override
+from repro.config import profile as profile_named
+from repro.evaluation.protocol import score_sts
 from repro.methods import END_TO_END
 from repro.models.backbone import load_backbone
 from repro.models.parts import recorded_pooling
+from repro.objectives import TrainConfig
+from repro.papers.wang.two_step import rows_of
 from repro.recipes import RECIPES
-from repro.rows import make_rows
 from repro.runs.pool import train_all
 from repro.runs.sweep import Sweep, gain_over, train_sweep
-from repro.sets import DataSet
+from repro.sets import DataSet, ScoredPairs
 from repro.store import Store
 from repro.types import InputError, check_dim
 
@@ -91,7 +91,7 @@ def plan_networks(
             check_dim(blocks, limit=network.n_layers, what=f"number of blocks of {backbone}")
         brief = BRIEF if profile.name == "embedded" else {}
         settings, few = brief.get(name) or brief.get(backbone) or ({}, ())
-        config = make_profile(
+        config = profile_named(
             profile.name,
             backbone=backbone,
             source=profile.source,
@@ -125,7 +125,7 @@ def train_networks(
 
 
 def decomposition_rows(
-    sweep: Sweep, pairs: data.ScoredPairs, *, reference: int | str | None = None, experiment: str, profile: str
+    sweep: Sweep, pairs: ScoredPairs, *, reference: int | str | None = None, **shared: Any
 ) -> pd.DataFrame:
     """Both readouts of every end-to-end trained model, and how its loss splits (PROTOCOLS §3.5).
 
@@ -136,8 +136,7 @@ def decomposition_rows(
         sweep: end-to-end trained encoders.
         pairs: what they are scored on.
         reference: D₀; None is the hidden size, `best` the dim with the highest S_h.
-        experiment: name of the experiment, for the rows.
-        profile: name of the profile, for the rows.
+        shared: columns common to all rows.
 
     Raises:
         InputError: if no encoder was trained with the reference dim.
@@ -151,27 +150,13 @@ def decomposition_rows(
     if not isinstance(full, int) or full not in sweep.cells:
         listed = ", ".join(map(str, dims))
         raise InputError(f"reference is {full!r}: expected 'best' or a trained dim ({listed}); add it to dims")
-
-    def loss(metric: str, of: Score, against: Score, dim: int, readout: str) -> dict[str, Any]:
-        found = gain_over(of.items, against.items, pairs, seed=seed)
-        return {**found.columns, "metric": metric, "dim": dim, "readout": readout}
-
     rows: list[dict[str, Any]] = []
     for d in dims:
-        rows += [
-            {**h[d].columns, "dim": d, "readout": "encoder"},
-            {**z[d].columns, "dim": d, "readout": "pooler"},
-            loss("encoder_loss", h[full], h[d], d, "encoder"),
-            loss("pooler_loss", h[d], z[d], d, "pooler"),
-            loss("total_loss", h[full], z[d], d, "pooler"),
-        ]
-    return make_rows(
-        rows,
-        experiment=experiment,
-        paper_table="fig3",
-        method=END_TO_END,
-        dataset=pairs.name,
-        profile=profile,
-        setting=f"{pairs.split}, reference={full}{' (best)' if reference == 'best' else ''}",
-        **sweep.shared(),
-    )
+        rows += [{**h[d].columns, "dim": d, "readout": "encoder"}, {**z[d].columns, "dim": d, "readout": "pooler"}]
+        losses = {"encoder": (h[full], h[d]), "pooler": (h[d], z[d]), "total": (h[full], z[d])}
+        for part, (before, after) in losses.items():
+            found = gain_over(before.items, after.items, pairs, seed=seed).columns
+            readout = "encoder" if part == "encoder" else "pooler"
+            rows.append({**found, "metric": f"{part}_loss", "dim": d, "readout": readout})
+    setting = f"{pairs.split}, reference={full}{' (best)' if reference == 'best' else ''}"
+    return rows_of(sweep, rows, shared, paper_table="fig3", method=END_TO_END, dataset=pairs.name, setting=setting)

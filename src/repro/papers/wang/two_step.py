@@ -1,87 +1,74 @@
-"""Two-step training (Wang et al., 2023, Algorithm 1; Tables 1 and 2) from one sweep of end-to-end trained encoders."""
+"""Rows of one sweep of encoders: score by dim (Figure 2), and the stages of two-step training (Tables 1 and 2)."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from time import perf_counter
 from typing import Any
 
 import pandas as pd
 
-from repro import data
-from repro.config import StepTwoConfig
 from repro.evaluation.protocol import score_sts
 from repro.methods import END_TO_END, STEP_1, STEP_2, UNTRAINED
-from repro.models import Pooler
-from repro.papers.wang.grid import pair_scores
-from repro.papers.wang.step_two import step_two
 from repro.rows import make_rows
+from repro.runs.embeddings import TextTable
+from repro.runs.score import score_task
 from repro.runs.sweep import Sweep, gain_over, spearman_of
+from repro.runs.two_step import TwoStep
+from repro.sets import DataSet, ScoredPairs
 from repro.store import Store
-from repro.training.two_step import SELECT_BY, select
-from repro.types import InputError, one_of
+from repro.types import InputError
 
 
-@dataclass(frozen=True)
-class TwoStep:
-    """Two-step training of one seed: opt for every dim, the poolers of step 2, and what they cost."""
-
-    opt: Mapping[int, int]
-    new_poolers: Mapping[int, Pooler]
-    runs: Mapping[int, Mapping[str, float]]
-    seconds: float
-    hit: bool
-    select_by: str
-    chosen_on: tuple[str, str]
-    """name and split of the pairs that chose opt and stopped step 2"""
-
-
-def train_two_step(
-    sweep: Sweep,
-    dev: data.ScoredPairs,
-    config: StepTwoConfig,
-    store: Store,
-    *,
-    select_by: str = "encoder",
-    oracle: data.ScoredPairs | None = None,
-) -> TwoStep:
-    """Algorithm 1, lines 5 to 8, for all dims of the sweep: choose opt on dev, splice, train the poolers again.
+def rows_of(sweep: Sweep, rows: Sequence[Mapping[str, Any]], shared: Mapping[str, Any], **about: Any) -> pd.DataFrame:
+    """Rows with the columns that all numbers of a sweep share.
 
     Args:
-        sweep: end-to-end trained encoders of all candidate dims.
-        dev: the validation set E; must not be the pairs that are reported.
-        config: of step 2.
-        store: where the poolers are kept.
-        select_by: one of `SELECT_BY`.
-        oracle: for `select_by="oracle"` only, the test pairs that choose opt; step 2 still uses dev.
-
-    Raises:
-        InputError: for a select_by that does not exist, or an oracle without its pairs.
+        sweep: whose network, seed and training sentences the rows are of.
+        rows: what tells them apart.
+        shared: columns of the page.
+        about: columns of these rows alone, unless `shared` has them.
     """
-    one_of(select_by, SELECT_BY, "select_by")
-    if (select_by == "oracle") != (oracle is not None):
-        raise InputError(f"select_by is {select_by!r}: give the test pairs as `oracle` for 'oracle', and only for it")
-    dims = sorted(sweep.cells)
-    judge = oracle or dev
-    encoder_scores = {i: spearman_of(sweep.embeddings(i), judge) for i in dims}
-    grid = {} if select_by == "encoder" else pair_scores(sweep, judge)
-    opt = {d: select(encoder_scores, grid, d, select_by=select_by) for d in dims}
-    parts = [
-        step_two(sweep, encoder, [d for d in dims if opt[d] == encoder], dev, config, store)
-        for encoder in sorted(set(opt.values()))
-    ]
-    return TwoStep(
-        select_by=select_by,
-        chosen_on=(dev.name, dev.split),
-        opt=opt,
-        new_poolers={d: pooler for part in parts for d, pooler in part.new_poolers.items()},
-        runs={d: run for part in parts for d, run in part.runs.items()},
-        seconds=sum(part.seconds for part in parts),
-        hit=all(part.hit for part in parts),
+    return make_rows(rows, **{**about, **sweep.shared(), **shared})
+
+
+def trained_line(sweep: Sweep) -> str:
+    """What was trained, on what, and what of it lay in the store, in two lines for the reader."""
+    c, n = sweep.config, len(sweep.cells)
+    return (
+        f"{c.backbone}, {c.pooling} pooling, {c.sentences:,} examples of {c.corpus} ({c.source}), "
+        f"batch {c.batch_size}, "
+        f"learning rate {c.learning_rate:g}, dropout {'as shipped' if c.dropout is None else c.dropout}\n"
+        f"{n} encoders: {sweep.hits} found in the store, {n - sweep.hits} trained now; training took "
+        f"{sum(cell.seconds for cell in sweep.cells.values()):.0f} s"
     )
 
 
-def two_step_rows(
-    sweep: Sweep, trained: TwoStep, pairs: data.ScoredPairs, *, experiment: str, paper_table: str, profile: str
-) -> pd.DataFrame:
+def dims_rows(sweep: Sweep, tasks: Mapping[str, Mapping[str, DataSet]], store: Store, **shared: Any) -> pd.DataFrame:
+    """Score of every task for every trained dim, in both readouts (Figure 2)."""
+    rows: list[dict[str, Any]] = []
+    for dim, cell in sweep.cells.items():
+        for readout, table in (("pooler", sweep.embeddings(dim, dim)), ("encoder", sweep.embeddings(dim))):
+            for name, splits in tasks.items():
+                started, common = perf_counter(), {"dim": dim, "readout": readout, "dataset": name}
+                score = score_task(table, name, splits, store, seed=sweep.config.seed)
+                rows.append({**common, **score.columns, "seconds": perf_counter() - started})
+                if score.floor is not None and readout == "pooler":
+                    rows.append({**common, "metric": "majority_floor", "value": score.floor})
+        cost = {"metric": "train_seconds", "value": cell.seconds, "seconds": cell.seconds}
+        rows.append({**cost, "dim": dim, "dataset": sweep.config.corpus, "readout": "pooler"})
+    return rows_of(sweep, rows, shared, paper_table="fig2", setting="test", method=END_TO_END)
+
+
+def stages_at(sweep: Sweep, trained: TwoStep, dim: int) -> dict[str, TextTable]:
+    """Embeddings of all texts at one dim by stage: encoder_d + pooler_d, encoder_opt + pooler_d, the pooler anew."""
+    opt = trained.opt[dim]
+    return {
+        END_TO_END: sweep.embeddings(dim, dim),
+        STEP_1: sweep.embeddings(opt, dim),
+        STEP_2: sweep.states[opt].map(trained.new_poolers[dim].project),
+    }
+
+
+def two_step_rows(sweep: Sweep, trained: TwoStep, pairs: ScoredPairs, **shared: Any) -> pd.DataFrame:
     """The three blocks of Table 1 for one set of pairs, their gains with paired intervals, and the costs.
 
     Raises:
@@ -92,62 +79,28 @@ def two_step_rows(
     rows: list[dict[str, Any]] = []
     seed = sweep.config.seed
     for d in sorted(sweep.cells):
-        opt = trained.opt[d]
-        tables = {
-            END_TO_END: sweep.embeddings(d, d),
-            STEP_1: sweep.embeddings(opt, d),
-            STEP_2: sweep.states[opt].map(trained.new_poolers[d].project),
+        own: list[dict[str, Any]] = []
+        scores = {
+            stage: score_sts(z.__getitem__, pairs, seed=seed) for stage, z in stages_at(sweep, trained, d).items()
         }
-        scores = {stage: score_sts(table.__getitem__, pairs, seed=seed) for stage, table in tables.items()}
-        scores_h = score_sts(sweep.embeddings(d).__getitem__, pairs, seed=seed)
-        rows += [{**score.columns, "dim": d, "method": stage, "readout": "pooler"} for stage, score in scores.items()]
-        rows.append({**scores_h.columns, "dim": d, "method": END_TO_END, "readout": "encoder"})
+        own += [{**score.columns, "method": stage} for stage, score in scores.items()]
+        alone = score_sts(sweep.embeddings(d).__getitem__, pairs, seed=seed)
+        own.append({**alone.columns, "method": END_TO_END, "readout": "encoder"})
         for before, after in ((END_TO_END, STEP_1), (STEP_1, STEP_2), (END_TO_END, STEP_2)):
             gain = gain_over(scores[after].items, scores[before].items, pairs, seed=seed)
-            total = before == END_TO_END and after == STEP_2
-            rows.append(
-                {
-                    **gain.columns,
-                    "metric": "spearman_gain_total" if total else "spearman_gain",
-                    "dim": d,
-                    "method": after,
-                    "readout": "pooler",
-                }
-            )
-        rows.append({"metric": "optimal_dim", "value": opt, "dim": d, "method": STEP_1, "readout": "encoder"})
+            metric = "spearman_gain_total" if (before, after) == (END_TO_END, STEP_2) else "spearman_gain"
+            own.append({**gain.columns, "metric": metric, "method": after})
+        own.append({"metric": "optimal_dim", "value": trained.opt[d], "method": STEP_1, "readout": "encoder"})
         cost = {END_TO_END: sweep.cells[d].seconds, STEP_2: trained.seconds / len(sweep.cells)}
-        rows += [
-            {"metric": "train_seconds", "value": s, "seconds": s, "dim": d, "method": stage, "readout": "pooler"}
-            for stage, s in cost.items()
-        ]
-    return make_rows(
-        rows,
-        experiment=experiment,
-        paper_table=paper_table,
-        dataset=pairs.name,
-        profile=profile,
-        setting=f"{pairs.split}, select_by={trained.select_by}",
-        **sweep.shared(),
-    )
+        own += [{"metric": "train_seconds", "value": s, "seconds": s, "method": stage} for stage, s in cost.items()]
+        rows += [{"readout": "pooler", "dim": d, **row} for row in own]
+    setting = f"{pairs.split}, select_by={trained.select_by}"
+    return rows_of(sweep, rows, shared, dataset=pairs.name, setting=setting)
 
 
-def before_after_rows(
-    sweep: Sweep, dev: data.ScoredPairs, *, experiment: str, paper_table: str, profile: str
-) -> pd.DataFrame:
+def before_after_rows(sweep: Sweep, dev: ScoredPairs, **shared: Any) -> pd.DataFrame:
     """Dev Spearman of the encoder readout: of the untrained backbone, and of every encoder after training."""
     untrained = next(iter(sweep.cells.values())).dev_before  # the same for all: the pooler is not read
-    after = {d: spearman_of(sweep.embeddings(d), dev) for d in sweep.cells}
-    rows = [{"metric": "spearman", "value": untrained, "method": UNTRAINED, "readout": "encoder"}]
-    rows += [
-        {"metric": "spearman", "value": value, "method": END_TO_END, "readout": "encoder", "dim": d}
-        for d, value in after.items()
-    ]
-    return make_rows(
-        rows,
-        experiment=experiment,
-        paper_table=paper_table,
-        dataset=dev.name,
-        setting="dev",
-        profile=profile,
-        **sweep.shared(),
-    )
+    rows: list[dict[str, Any]] = [{"value": untrained, "method": UNTRAINED}]
+    rows += [{"value": spearman_of(sweep.embeddings(d), dev), "method": END_TO_END, "dim": d} for d in sweep.cells]
+    return rows_of(sweep, rows, shared, metric="spearman", readout="encoder", dataset=dev.name, setting="dev")

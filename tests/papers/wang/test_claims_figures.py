@@ -1,21 +1,65 @@
-"""Figures 3 and 4: from rows made by hand to the verdicts they deserve."""
+"""Figures 2 to 4: from rows made by hand to the verdicts they deserve."""
 
 import pandas as pd
 import pytest
 
 from repro.evaluation.stats import wilson
-from repro.report import claims_wang
-from repro.report.claims_wang.figure3 import SOFTMAX
+from repro.papers.wang.claims import figure2, figure4
+from repro.papers.wang.claims_figures import figure3, network_names, optimal_dim, printed_cells
 from repro.rows import make_rows
+from repro.types import InputError
 
 SEEDS = (0, 1, 2)
 
 
-def verdicts(measurements):
+def by_claim(measurements):
     found: dict[str, list[str]] = {}
     for m in measurements:
         found.setdefault(m.claim_id, []).append(m.verdict)
     return found
+
+
+# Figure 2
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ({768: 0.8116, 512: 0.81, 256: 0.8010, 128: 0.79}, 512),
+        ({768: 0.80, 256: 0.79, 16: 0.7899}, 256),  # exactly one point below still counts
+        ({8: 0.5}, 8),
+        ({64: 0.3, 8: 0.9, 16: 0.2}, 8),
+    ],
+)
+def test_the_optimal_dim(scores, expected):
+    assert optimal_dim({d: 100 * s for d, s in scores.items()}, margin=1.0 + 1e-9) == expected
+
+
+def test_no_scores_have_no_optimal_dim():
+    with pytest.raises(InputError, match="no scores"):
+        optimal_dim({})
+
+
+def test_curves_of_the_papers_shape_bear_figure_2_out(seeded, verdicts):
+    dims = (1536, 768, 256, 64, 16, 8)
+    curves = {
+        "trec": (0.900, 0.900, 0.86, 0.82, 0.75, 0.70),
+        "stsb": (0.800, 0.800, 0.80, 0.76, 0.65, 0.50),
+        "cr": (0.880, 0.880, 0.88, 0.84, 0.78, 0.70),
+        "mrpc": (0.740, 0.740, 0.74, 0.74, 0.74, 0.725),
+    }
+    entries = [
+        {"metric": "accuracy", "readout": "pooler", "dataset": task, "dim": d, "value": v}
+        for task, scores in curves.items()
+        for d, v in zip(dims, scores, strict=True)
+    ]
+    found = figure2(seeded(entries, step=1e-5), 768)
+    by = verdicts(found)
+    assert set(by.values()) == {"reproduced"}
+    assert {claim for claim, _ in by} == {f"WANG-F2-{i}" for i in range(1, 7)}
+    flat = [{**e, "value": 0.8} for e in entries]
+    failed = {m.claim_id for m in figure2(seeded(flat, step=1e-5), 768) if m.verdict != "reproduced"}
+    assert failed >= {"WANG-F2-2", "WANG-F2-3", "WANG-F2-5"}
 
 
 # Figure 3
@@ -55,61 +99,45 @@ Z = {768: 0.79, 64: 0.76, 32: 0.71, 16: 0.65, 8: 0.50}
 
 
 def test_both_parts_positive_is_the_claim():
-    found = verdicts(claims_wang.figure3(pd.concat([losses(H, Z), losses(H, Z, layer=1)])))
+    found = by_claim(figure3(pd.concat([losses(H, Z), losses(H, Z, layer=1)])))
     assert found == {"WANG-F3-1": ["reproduced"] * 4, "WANG-F3-2": ["reproduced"] * 2}
 
 
 def test_an_encoder_that_gains_contradicts_it():
     rising = {768: 0.70, 64: 0.74, 32: 0.75, 16: 0.78, 8: 0.80}
-    found = verdicts(claims_wang.figure3(losses(rising, {d: value - 0.1 for d, value in rising.items()})))
+    found = by_claim(figure3(losses(rising, {d: value - 0.1 for d, value in rising.items()})))
     assert found == {"WANG-F3-1": ["not reproduced"] * 2, "WANG-F3-2": ["not reproduced", "reproduced"]}
 
 
 def test_the_weakest_network_and_dim_speak_for_every_small_dim():
     narrow_gap = Z | {32: H[32] + 0.03}
     both = pd.concat([losses(H, Z, backbone="good"), losses(H, narrow_gap, backbone="odd", layer=3)])
-    pooler = [m for m in claims_wang.figure3(both) if m.claim_id == "WANG-F3-2"][1]
+    pooler = [m for m in figure3(both) if m.claim_id == "WANG-F3-2"][1]
     assert (pooler.verdict, pooler.value) == ("not reproduced", pytest.approx(-2.99))
     assert pooler.what == "smallest pooler loss at 64 dims or fewer (odd:3, dim 32)"
 
 
 def test_wide_dims_are_no_small_ones():
-    only_wide = claims_wang.figure3(losses({768: 0.8, 256: 0.7, 128: 0.6}, {768: 0.8, 256: 0.7, 128: 0.6}))
+    only_wide = figure3(losses({768: 0.8, 256: 0.7, 128: 0.6}, {768: 0.8, 256: 0.7, 128: 0.6}))
     assert {m.claim_id for m in only_wide} == {"WANG-F3-1"}
 
 
 def test_one_seed_is_within_noise_where_the_loss_is_small():
-    found = claims_wang.figure3(losses(H | {8: 0.79}, Z, seeds=(0,)))
+    found = figure3(losses(H | {8: 0.79}, Z, seeds=(0,)))
     assert [m.verdict for m in found if m.what.startswith("encoder loss at 8")] == ["within noise"]
 
 
 def test_losses_from_the_best_encoder_are_taken_from_the_widest_instead():
     rising = {768: 0.70, 64: 0.74, 32: 0.75, 16: 0.78, 8: 0.80}
     lower = {d: value - 0.1 for d, value in rising.items()}
-    found = claims_wang.figure3(losses(rising, lower, reference=8, best=True))
-    assert verdicts(found) == {"WANG-F3-1": ["not reproduced"] * 2, "WANG-F3-2": ["not reproduced", "reproduced"]}
+    found = figure3(losses(rising, lower, reference=8, best=True))
+    assert by_claim(found) == {"WANG-F3-1": ["not reproduced"] * 2, "WANG-F3-2": ["not reproduced", "reproduced"]}
     assert [m.value for m in found if m.what.startswith("encoder loss at 8")] == [pytest.approx(-10)]
 
 
 def test_networks_are_named_by_backbone_and_blocks():
     both = pd.concat([losses(H, Z, backbone="x"), losses(H, Z, backbone="x", layer=2)])
-    assert list(dict.fromkeys(claims_wang.network_names(both))) == ["x", "x:2"]
-
-
-def test_printed_losses_are_those_of_table_2():
-    printed = claims_wang.printed_losses()
-    at = printed.set_index(["metric", "dim"])["value"]
-    assert at["encoder_loss", 8] == pytest.approx(0.7347 - 0.4737)
-    assert at["pooler_loss", 8] == pytest.approx(0.4737 - 0.3929)
-    assert at["encoder_loss", 512] == pytest.approx(-0.0036)
-    assert at["total_loss", 16] == pytest.approx(at["encoder_loss", 16] + at["pooler_loss", 16])
-    assert set(printed["network"]) == {SOFTMAX}
-
-
-def test_printed_readouts_are_those_of_tables_1_and_3():
-    at = claims_wang.printed_readouts().set_index(["readout", "dim"])["value"]
-    assert at["encoder", 768] == pytest.approx(0.8022) and at["pooler", 768] == pytest.approx(0.7962)
-    assert len(at) == 9 and at["pooler", 8] == pytest.approx(0.5172)
+    assert list(dict.fromkeys(network_names(both))) == ["x", "x:2"]
 
 
 # Figure 4
@@ -149,30 +177,30 @@ SCORE |= {(16, 16): 0.658, (64, 16): 0.726, (768, 16): 0.73, (256, 16): 0.74}
 
 
 def test_better_encoders_that_help_are_the_claim():
-    found = {m.claim_id: m for m in claims_wang.figure4(grid(SCORE, ALONE))}
+    found = {m.claim_id: m for m in figure4(grid(SCORE, ALONE))}
     share = found["WANG-F4-1"]
     assert (share.value, share.verdict, share.null) == (100.0, "reproduced", 50.0)
     assert "of 10 exchanges" in share.what
     assert found["WANG-F4-2"].paper == pytest.approx(6.8)
     assert found["WANG-F4-2"].verdict == "reproduced"
-    assert verdicts(claims_wang.figure4(grid(SCORE, ALONE)))["WANG-F4-3"] == ["reproduced"] * 2
+    assert by_claim(figure4(grid(SCORE, ALONE)))["WANG-F4-3"] == ["reproduced"] * 2
 
 
 def test_better_encoders_that_harm_contradict_it():
     reversed_grid = {(i, j): 2 * SCORE[j, j] - value for (i, j), value in SCORE.items()}
-    found = verdicts(claims_wang.figure4(grid(reversed_grid, ALONE)))
+    found = by_claim(figure4(grid(reversed_grid, ALONE)))
     assert found["WANG-F4-1"] == found["WANG-F4-2"] == ["not reproduced"]
 
 
 def test_half_of_the_exchanges_is_within_noise():
     mixed = SCORE | {(i, j): SCORE[j, j] - 0.01 for i, j in SCORE if ALONE[i] > ALONE[j] and (i + j) % 3}
-    (share,) = [m for m in claims_wang.figure4(grid(mixed, ALONE)) if m.claim_id == "WANG-F4-1"]
+    (share,) = [m for m in figure4(grid(mixed, ALONE)) if m.claim_id == "WANG-F4-1"]
     assert 20 < share.value < 80
     assert share.verdict == "within noise"
 
 
 def test_the_share_has_wilsons_interval_over_the_pairs_of_a_seed():
-    share = claims_wang.figure4(grid(SCORE, ALONE, seeds=(0,)))[0]
+    share = figure4(grid(SCORE, ALONE, seeds=(0,)))[0]
     interval = wilson(10, 10)
     assert (share.low / 100, share.high / 100) == pytest.approx((interval.low, interval.high))
     half = wilson(5, 10)
@@ -182,7 +210,7 @@ def test_the_share_has_wilsons_interval_over_the_pairs_of_a_seed():
 def test_shares_that_differ_between_seeds_widen_it():
     worse = grid(SCORE | {key: SCORE[key[1], key[1]] - 0.1 for key in SCORE if key[0] != key[1]}, ALONE, seeds=(1,))
     three = pd.concat([grid(SCORE, ALONE, seeds=(0, 2)), worse])
-    share = claims_wang.figure4(three)[0]
+    share = figure4(three)[0]
     assert share.value == pytest.approx(200 / 3)
     assert (share.low, share.high) == (0.0, 100.0)
     assert share.verdict == "within noise"
@@ -190,15 +218,15 @@ def test_shares_that_differ_between_seeds_widen_it():
 
 def test_encoders_are_ranked_on_dev_where_there_is_one():
     dev = {768: 0.9, 256: 0.5, 64: 0.4, 16: 0.3, 8: 0.2}
-    found = [m for m in claims_wang.figure4(grid(SCORE, ALONE, dev=dev)) if m.claim_id == "WANG-F4-3"]
+    found = [m for m in figure4(grid(SCORE, ALONE, dev=dev)) if m.claim_id == "WANG-F4-3"]
     assert [(m.value, m.verdict) for m in found] == [(1.0, "not reproduced")]  # dev says the widest is the best
-    share = claims_wang.figure4(grid(SCORE, ALONE, dev=dev))[0]
+    share = figure4(grid(SCORE, ALONE, dev=dev))[0]
     assert share.value == 90.0  # 768 for 256 harms
 
 
 def test_pairs_that_were_not_trained_are_not_judged():
     few = {(i, j): value for (i, j), value in SCORE.items() if i in (16, 8) and j in (16, 8)}
-    found = claims_wang.figure4(grid(few, {d: ALONE[d] for d in (16, 8)}))
+    found = figure4(grid(few, {d: ALONE[d] for d in (16, 8)}))
     assert {m.claim_id for m in found} == {"WANG-F4-1", "WANG-F4-3"}
 
 
@@ -217,12 +245,9 @@ def test_rules_recorded_beside_the_grid_do_not_disturb_it():
         ]
     )
     rows = pd.concat([grid(SCORE, ALONE), rule])
-    assert [m.value for m in claims_wang.figure4(rows)] == [m.value for m in claims_wang.figure4(grid(SCORE, ALONE))]
-    table = claims_wang.grid_of(rows)
-    assert list(table.index) == list(table.columns) == [768, 256, 64, 16, 8]
-    assert table.loc[64, 16] == pytest.approx(0.726)
+    assert [m.value for m in figure4(rows)] == [m.value for m in figure4(grid(SCORE, ALONE))]
 
 
 def test_printed_cells():
-    cells = claims_wang.printed_cells().set_index(["method", "dim"])["value"]
+    cells = printed_cells().set_index(["method", "dim"])["value"]
     assert cells.to_dict() == pytest.approx({("encoder_16", 16): 0.658, ("encoder_64", 16): 0.726})

@@ -1,12 +1,18 @@
-"""Tables 3 and 4 for the reader: many methods on many datasets, as one wide table per kind of number."""
+"""Tables 3 and 4 for the reader: what their lines are called, and the cells that two-step training wins."""
 
 import pandas as pd
 
 from repro.methods import AVERAGE, FULL, MAJORITY, REDUCED, TRAINED_NARROW, TWO_STEP, fitted_on, fitted_sentences
 from repro.report.compare import DATASETS
+from repro.report.wide import wide
 
-NAMES = {FULL: "full size", TRAINED_NARROW: "end to end", TWO_STEP: "two-step", MAJORITY: MAJORITY}
-ORDER = ("full size", "full size, encoder", "full size, pooler", *REDUCED, "end to end", "two-step", MAJORITY)
+SUITES = {
+    "table3": ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr"),
+    "table4": ("mr", "cr", "subj", "mpqa", "sst2", "trec", "mrpc"),
+}
+"""the seven datasets of each table; only all seven have an average"""
+NAMES = {FULL: "full size", TRAINED_NARROW: "end to end", TWO_STEP: "two-step"}
+ORDER = ("full size", *REDUCED, "end to end", "two-step", MAJORITY)
 RIVALS = (*REDUCED, TRAINED_NARROW)
 """what the paper compares two-step training with, at equal dim"""
 
@@ -22,7 +28,7 @@ def scores(frame: pd.DataFrame) -> pd.DataFrame:
     if "readout" in kept:
         full = kept["method"] == FULL
         kept["line"] = kept["line"].where(~full, kept["line"] + ", " + kept["readout"].fillna(""))
-        fits, smallest = kept["setting"].fillna("").map(fitted_sentences), fit_of(kept)
+        fits, smallest = kept["setting"].fillna("").map(fitted_sentences), smallest_fit(kept)
         kept["line"] = [
             f"{line}, {int(n):,}" if pd.notna(n) and fitted_on(int(n)) != smallest else line
             for line, n in zip(kept["line"], fits, strict=True)
@@ -30,33 +36,28 @@ def scores(frame: pd.DataFrame) -> pd.DataFrame:
     return kept
 
 
-def fit_of(frame: pd.DataFrame) -> str:
-    """The smallest fit set that reducers of these rows were fitted on, as their `setting`; empty if there is none."""
+def smallest_fit(frame: pd.DataFrame) -> str:
+    """The `setting` of the smallest set that reducers of these rows were fitted on; empty if there is none."""
     sizes = [n for n in map(fitted_sentences, frame["setting"].dropna().unique()) if n is not None]
     return fitted_on(min(sizes)) if sizes else ""
 
 
-def rank(line: str) -> float:
+def rank(line: str) -> tuple[int, str]:
     """Where a line stands in a table, as the paper orders its methods."""
-    first = line.split(",")[0]
-    return float(ORDER.index(line)) if line in ORDER else ORDER.index(first) + 0.5 if first in ORDER else len(ORDER)
+    return ORDER.index(line.split(",")[0]), line
 
 
-def wide(frame: pd.DataFrame, *, column: str = "value") -> pd.DataFrame:
+def table_of(frame: pd.DataFrame) -> pd.DataFrame:
     """One line per method and dim, a column per dataset, scores ×100 averaged over seeds."""
     kept = scores(frame)
-    kept = kept.assign(dim=kept["dim"].fillna(0))
-    table = 100 * kept.pivot_table(index=["line", "dim"], columns="dataset", values=column, aggfunc="mean")
-    datasets = [name for name in [*DATASETS.values(), AVERAGE] if name in table]
-    table = table[datasets].reset_index()
-    table = (
-        table.assign(order=table["line"].map(rank))
-        .sort_values(["order", "dim"], ascending=[True, False])
-        .drop(columns="order")
-    )
-    table["dim"] = table["dim"].astype("Int64").replace(0, pd.NA)
-    titles = {name: title for title, name in DATASETS.items()}
-    return table.rename(columns={"line": "method", **titles}).reset_index(drop=True)
+    dims = sorted(kept["dim"].dropna().unique(), reverse=True)
+    orders = {
+        "line": sorted(set(kept["line"]), key=rank),
+        "dim": list(map(str, dims)),
+        "dataset": [*DATASETS.values(), AVERAGE],
+    }
+    names = {"line": "method", **{name: title for title, name in DATASETS.items()}}
+    return wide(kept.assign(dim=kept["dim"].astype("string")), ["line", "dim"], "dataset", orders=orders, names=names)
 
 
 def won_cells(frame: pd.DataFrame) -> pd.DataFrame:

@@ -1,54 +1,45 @@
 """Tables 3 and 4 on a small scale: the lines there are, what they are fitted on, and every number the task's own."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
-from scipy.stats import binomtest
 from sklearn.decomposition import PCA
 
 from repro import data
-from repro.config import StepTwoConfig
 from repro.evaluation.protocol import score_classification, score_sts
 from repro.methods import FULL, MAJORITY, TRAINED_NARROW, TWO_STEP
-from repro.papers import wang
+from repro.papers.wang import lines as tables
+from repro.papers.wang.suites import contenders, fit_sets_of, suite_rows
 from repro.reducers import make_reducer
 from repro.runs import score
-from repro.runs.reduce import reduced, within_reach
-from repro.store import Store
+from repro.runs.reduce import within_reach
+from repro.runs.sweep import load_tasks, sets_of, train_sweep
+from repro.runs.two_step import train_two_step
 from repro.types import InputError
 
 DIMS = (8, 4)
-STEP_TWO = StepTwoConfig(learning_rates=(1e-3,), batch_size=16, check_every=2)
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    return Store(tmp_path_factory.mktemp("suite"))
 
 
 @pytest.fixture(scope="module")
 def tasks():
     sts = {name: {"test": data.load(name, split="test", source="microworld", limit=60)} for name in ("stsb", "sickr")}
-    labelled = wang.load_tasks(["cr", "sst2", "mrpc"], "microworld", probe_rows=120)
+    labelled = load_tasks(["cr", "sst2", "mrpc"], "microworld", probe_rows=120)
     return {"sts": sts, "labelled": labelled}
 
 
 @pytest.fixture(scope="module")
-def world(sweep_config, store, tasks):
+def world(config, step_two_config, store, tasks):
     torch.set_num_threads(1)
-    config = replace(sweep_config, pooling="mean")
     dev = data.load("stsb", split="dev", source="microworld", limit=60)
-    sets = [*wang.sets_of(tasks["sts"]), *wang.sets_of(tasks["labelled"]), dev]
-    sweep = wang.train_sweep(config, [32, *DIMS], sets, store, progress=False)
-    trained = wang.train_two_step(sweep, dev, STEP_TWO, store)
-    fits = wang.wiki_states(sweep, 32, (60, 90), store)
-    return sweep, trained, fits, list(wang.contenders(sweep, trained, fits, DIMS, n_neighbors=8))
+    sets = [*sets_of(tasks["sts"]), *sets_of(tasks["labelled"]), dev]
+    sweep = train_sweep(config, [32, *DIMS], sets, store, progress=False)
+    trained = train_two_step(sweep, dev, step_two_config, store)
+    fits = fit_sets_of(sweep, 32, (60, 90), store)
+    return sweep, trained, fits, list(contenders(sweep, trained, fits, DIMS, n_neighbors=8))
 
 
 def rows_of(world, tasks, store, **options):
-    return wang.suite_rows(
+    return suite_rows(
         world[3], tasks, store, progress=False, experiment="e", profile="embedded", **world[0].shared(), **options
     )
 
@@ -109,7 +100,7 @@ def test_classification_rows_are_the_tasks_own_scores_and_come_from_the_store(wo
 
 
 def test_leads_are_differences_on_shared_items_and_averages_are_means(world, tasks, store, monkeypatch):
-    monkeypatch.setitem(wang.SUITES, "table3", ("stsb", "sickr"))
+    monkeypatch.setitem(tables.SUITES, "table3", ("stsb", "sickr"))
     rows = rows_of(world, tasks["sts"], store)
     at = {
         (r.method, r.dim, r.setting, r.readout, r.dataset): r.value
@@ -136,49 +127,7 @@ def test_leads_are_differences_on_shared_items_and_averages_are_means(world, tas
 def test_a_dim_that_was_not_trained_is_named(world):
     sweep, trained, fits, _ = world
     with pytest.raises(InputError, match="dim 16 was not trained: the sweep holds 4, 8, 32"):
-        list(wang.contenders(sweep, trained, fits, [16]))
-
-
-def test_two_lines_are_compared_item_by_item(world, tasks, store):
-    lines = world[3]
-    first, second = (wang.line_of(lines, method, 4) for method in (TWO_STEP, "PCA"))
-    assert second.setting == "fitted on 60 sentences", "the paper's fit set, not the larger one"
-    table = wang.mcnemar_table(first, second, tasks["labelled"], store).set_index("dataset")
-    for name, splits in tasks["labelled"].items():
-        right = [
-            score_classification(line.table.__getitem__, splits, form=data.get_spec(name).form).items
-            for line in (first, second)
-        ]
-        only = int((right[0] & ~right[1]).sum()), int((right[1] & ~right[0]).sum())
-        assert (table.loc[name, "only first"], table.loc[name, "only second"]) == only
-        expected = binomtest(only[0], sum(only)).pvalue if sum(only) else 1.0
-        assert table.loc[name, "p"] == pytest.approx(expected)
-    assert (table["p, Holm"] >= table["p"]).all()
-    with pytest.raises(InputError, match=r"no line of 'PCA' at dim 99: there are .*PCA at 4"):
-        wang.line_of(lines, "PCA", 99)
-
-
-def test_scaled_coordinates_are_probed_beside_the_floor(world, tasks, store):
-    line = wang.line_of(world[3], "LLE", 4)
-    table = wang.scale_table(line, 60**0.5, {"cr": tasks["labelled"]["cr"]}, store, protocols=("senteval", "logreg"))
-    (row,) = table.to_dict("records")
-    assert set(row) == {
-        "dataset",
-        "majority class",
-        *(f"{p}, unit {s}" for p in ("senteval", "logreg") for s in ("variance", "norm")),
-    }
-    floor = score_classification(line.table.__getitem__, tasks["labelled"]["cr"], form="nested").floor
-    assert row["majority class"] == pytest.approx(100 * floor)
-    # the original classifier's steps are too short for coordinates this small: it stays at the commonest class
-    assert row["senteval, unit norm"] == pytest.approx(row["majority class"], abs=1e-9)
-
-
-def test_rows_of_classification_sets_are_drawn_and_pairs_are_kept_whole():
-    drawn = wang.load_tasks(["cr", "stsb"], "microworld", probe_rows=50)
-    assert len(drawn["cr"]["all"]) == 50
-    assert {split: len(part) for split, part in drawn["stsb"].items()} == {
-        split: len(part) for split, part in wang.load_tasks(["stsb"], "microworld")["stsb"].items()
-    }
+        list(contenders(sweep, trained, fits, [16]))
 
 
 def test_a_dim_that_a_reducer_cannot_give_is_left_out_with_a_word(capsys):
@@ -186,4 +135,3 @@ def test_a_dim_that_a_reducer_cannot_give_is_left_out_with_a_word(capsys):
     reducer, dims = within_reach("isomap", [18, 2], lambda d: make_reducer("isomap", d, n_neighbors=5).fit(X))
     assert dims == [2] and reducer.transform(X).shape == (20, 2)
     assert "left out: isomap at 18 dims" in capsys.readouterr().err
-    assert list(reduced("kpca", np.ones((9, 4)), X, [2, 3], Store())) == [], "equal rows have no component"

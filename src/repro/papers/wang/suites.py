@@ -7,8 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from repro.methods import FULL, REDUCED, TRAINED_NARROW, TWO_STEP, fitted_on
-from repro.papers.wang.two_step import TwoStep
+from repro.methods import FULL, REDUCED, STEP_2, TRAINED_NARROW, TWO_STEP, fitted_on
+from repro.papers.wang.lines import SUITES
+from repro.papers.wang.two_step import stages_at
 from repro.reducers import make_reducer
 from repro.runs import suite
 from repro.runs.embeddings import TextTable
@@ -16,19 +17,14 @@ from repro.runs.reduce import within_reach
 from repro.runs.suite import Contender
 from repro.runs.sweep import Sweep, states_of
 from repro.runs.texts import training_sentences
+from repro.runs.two_step import TwoStep
 from repro.seeding import make_rng
 from repro.sets import DataSet
 from repro.store import Store
 from repro.types import Array, InputError
 
-SUITES = {
-    "table3": ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr"),
-    "table4": ("mr", "cr", "subj", "mpqa", "sst2", "trec", "mrpc"),
-}
-"""the seven datasets of each table; only all seven have an average"""
 
-
-def wiki_states(sweep: Sweep, encoder: int, sizes: Sequence[int], store: Store) -> dict[int, Array]:
+def fit_sets_of(sweep: Sweep, encoder: int, sizes: Sequence[int], store: Store) -> dict[int, Array]:
     """States h (n, hidden_dim) of n training sentences drawn at random, by n; smaller sets lie within larger ones.
 
     The paper takes the first 2,000 lines of a file that is itself a random sample of Wikipedia.
@@ -73,39 +69,34 @@ def contenders(
     states = sweep.embeddings(full)
     yield Contender(FULL, full, "encoder", "", states)
     yield Contender(FULL, full, "pooler", "", sweep.embeddings(full, full))
-    smallest = min(fit_sets)
     for label, name in REDUCED.items():
-        for n, fit in sorted(fit_sets.items()):
-            if n != smallest and name != "pca":
-                continue
-            reachable = [d for d in dims if d <= min(len(fit) - 1, fit.shape[1])]
-            extra = {} if name == "pca" else {"n_neighbors": n_neighbors}
-            found = within_reach(name, reachable, partial(_fitted, name, fit, extra))
-            if found is None:
-                continue
-            reducer, reached = found
-            Y = reducer.transform(states.X)
-            for d in (d for d in dims if d in reached):
-                yield Contender(label, d, "encoder", fitted_on(n), TextTable(states.index, reducer.prefix(Y, d)))
+        options = {} if name == "pca" else {"n_neighbors": n_neighbors}
+        for n in sorted(fit_sets) if name == "pca" else [min(fit_sets)]:
+            reachable = [d for d in dims if d <= min(n - 1, fit_sets[n].shape[1])]
+            found = within_reach(name, reachable, partial(_fitted, name, fit_sets[n], options))
+            if found is not None:
+                reducer, reached = found
+                Y = reducer.transform(states.X)
+                for d in (d for d in dims if d in reached):
+                    yield Contender(label, d, "encoder", fitted_on(n), TextTable(states.index, reducer.prefix(Y, d)))
     for d in dims:
         yield Contender(TRAINED_NARROW, d, "pooler", "", sweep.embeddings(d, d))
-        projected = sweep.states[trained.opt[d]].map(trained.new_poolers[d].project)
-        yield Contender(TWO_STEP, d, "pooler", "", projected)
+        yield Contender(TWO_STEP, d, "pooler", "", stages_at(sweep, trained, d)[STEP_2])
 
 
-def _fitted(name: str, fit: Array, extra: Mapping[str, int], dim: int) -> Any:
-    return make_reducer(name, dim, **extra).fit(fit)
+def _fitted(name: str, fit: Array, options: Mapping[str, int], dim: int) -> Any:
+    return make_reducer(name, dim, **options).fit(fit)
 
 
 def suite_rows(
     lines: Sequence[Contender], tasks: Mapping[str, Mapping[str, DataSet]], store: Store, **options: Any
 ) -> pd.DataFrame:
-    """`experiments.suite.suite_rows` with the paper's comparisons; all seven datasets of a table have an average."""
+    """`repro.runs.suite.suite_rows` with the paper's comparisons; all seven datasets of a table have an average."""
     whole = any(set(tasks) == set(names) for names in SUITES.values())
-    return suite.suite_rows(lines, tasks, store, rivals=_rivals, average=whole, **options)
+    return suite.suite_rows(lines, tasks, store, rivals=compared, average=whole, **options)
 
 
-def _rivals(lines: Sequence[Contender]) -> Iterator[tuple[int, int]]:
+def compared(lines: Sequence[Contender]) -> Iterator[tuple[int, int]]:
     """Which lines are compared: two-step training and PCA with the others of their dim, two-step with full size."""
     for a, line in enumerate(lines):
         for b, other in enumerate(lines):

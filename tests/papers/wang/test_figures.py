@@ -1,11 +1,14 @@
-"""The stacked losses add up to what is drawn, also where one of them is a gain; both readouts are told apart."""
+"""Stacked losses add up to what is drawn, also where one is a gain; stages and pairs show every number."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from repro.report import claims_wang, figures
-from repro.report.style import PALETTE
+from repro import paths
+from repro.methods import STAGES
+from repro.papers.recorded import write_readme_figure
+from repro.papers.wang import figures
+from repro.report.compare import join_kinds, paper_values
 from repro.types import InputError
 
 ENCODER = {128: 0.0, 32: -0.02, 8: 0.05}
@@ -37,26 +40,6 @@ def losses(kinds=("live",), networks=("a", "b:1"), seeds=1):
                             }
                         )
     return pd.DataFrame(rows)
-
-
-def readouts(kinds=("recorded", "live"), networks=("a", "b", "c")):
-    return pd.DataFrame(
-        [
-            {
-                "kind": kind,
-                "network": network,
-                "readout": readout,
-                "dim": dim,
-                "value": 0.5 + dim / 1000,
-                "ci_low": 0.4,
-                "ci_high": 0.7,
-            }
-            for kind in kinds
-            for network in networks
-            for readout in ("encoder", "pooler")
-            for dim in (8, 32, 128)
-        ]
-    )
 
 
 def bars_of(axes):
@@ -96,40 +79,14 @@ def test_kinds_have_panels_of_their_own_and_are_named():
 
 
 def test_printed_losses_are_hollow_and_have_no_whiskers():
-    axes = figures.draw_decomposition(claims_wang.printed_losses().assign(kind="paper")).axes[0]
+    axes = figures.draw_decomposition(losses(("paper",)).drop(columns=["ci_low", "ci_high"])).axes[0]
     assert {bar.get_facecolor()[3] for bar in axes.patches} == {0}
     assert not axes.collections
-    dims = [text.get_text() for text in axes.get_xticklabels()]
-    gain = axes.patches[dims.index("512")]
-    assert gain.get_y() + gain.get_height() == pytest.approx(-0.36)
 
 
 def test_seeds_are_averaged():
     once, thrice = (figures.draw_decomposition(losses(seeds=n)).axes[0] for n in (1, 3))
     np.testing.assert_allclose(bars_of(once), bars_of(thrice), atol=1e-9)
-
-
-def test_both_readouts_of_every_network_and_kind():
-    figure = figures.draw_readouts(readouts())
-    shown = [axes for axes in figure.axes if axes.get_visible()]
-    assert [axes.get_title(loc="left") for axes in shown] == ["a", "b", "c"]
-    for axes in shown:
-        curves = [line for line in axes.get_lines() if len(line.get_xdata()) == 3]
-        assert [line.get_color() for line in curves] == [PALETTE[0], PALETTE[0], PALETTE[1], PALETTE[1]]
-        assert len({line.get_marker() for line in curves}) == 2
-    legend = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert legend == ["encoder's output", "pooler's output", "recorded", "live"]
-
-
-def test_networks_of_different_dims_have_axes_of_their_own():
-    few = readouts(networks=("a",))
-    figure = figures.draw_readouts(pd.concat([few, readouts(networks=("b",)).assign(dim=lambda f: 3 * f["dim"])]))
-    assert [text.get_text() for text in figure.axes[1].get_xticklabels()] == ["24", "96", "384"]
-
-
-def test_the_same_frame_is_the_same_file():
-    for draw, frame in ((figures.draw_decomposition, losses()), (figures.draw_readouts, readouts())):
-        assert draw(frame).svg() == draw(frame).svg()
 
 
 @pytest.mark.parametrize(
@@ -138,7 +95,7 @@ def test_the_same_frame_is_the_same_file():
         (lambda: figures.draw_decomposition(losses().iloc[:0]), "Nothing to show"),
         (lambda: figures.draw_decomposition(losses()[lambda f: f["metric"] != "pooler_loss"]), "lacks pooler_loss"),
         (lambda: figures.draw_decomposition(losses().assign(metric="spearman")), "Nothing to show"),
-        (lambda: figures.draw_readouts(readouts().assign(value=np.nan)), "Nothing to show"),
+        (lambda: figures.draw_grid(pd.DataFrame()), "Nothing to show"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(draw, match):
@@ -148,3 +105,31 @@ def test_what_cannot_be_drawn_is_said(draw, match):
 def test_a_missing_column_is_an_input_error():
     with pytest.raises(InputError, match="network"):
         figures.draw_decomposition(losses().drop(columns="network"))
+
+
+def test_stages_have_a_column_per_kind_and_gains_below_their_scores():
+    printed = paper_values("wang2023", "table1")
+    figure = figures.draw_stages(join_kinds(printed, printed, printed[printed["dim"] <= 128]))
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["paper", "recorded", "live"] * 2
+    scores, gains = figure.axes[0], figure.axes[3]
+    assert len([line for line in scores.get_lines() if len(line.get_xdata()) > 2]) == len(STAGES)
+    assert max(max(line.get_ydata()) for line in gains.get_lines()) == pytest.approx(8.55)
+    figure.draw_without_rendering()
+    (legend,) = [found.get_window_extent() for found in figure.legends]
+    assert not any(legend.overlaps(axes.get_window_extent()) for axes in figure.axes)
+
+
+def test_grid_writes_every_score_and_outlines_the_best():
+    matrix = pd.DataFrame([[0.5, 0.6], [0.7, 0.55]], index=[8, 64], columns=[8, 64])
+    axes = figures.draw_grid(matrix, chosen=[(8, 8)]).axes[0]
+    assert [text.get_text() for text in axes.texts] == ["50.0", "60.0", "70.0", "55.0"]
+    assert len(axes.patches) == 3  # the best encoder of each of two poolers, and the chosen pair
+    with pytest.raises(InputError, match="not in the grid"):
+        figures.draw_grid(matrix, chosen=[(16, 8)])
+
+
+def test_the_readmes_figure_can_be_drawn_again(tmp_path):
+    again = write_readme_figure(tmp_path / "figure.svg").read_text(encoding="utf-8")
+    committed = (paths.project_root() / "book" / "_static" / "readme_figure.svg").read_text(encoding="utf-8")
+    for text in (again, committed):
+        assert "<dc:title>STS-B, Spearman × 100 against dimensions of end to end, after step 1, after step 2" in text

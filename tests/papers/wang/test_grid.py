@@ -4,15 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from scipy.stats import spearmanr
 
 from repro import data
 from repro.config import profile
 from repro.models import SentenceEncoder
-from repro.papers import wang
-from repro.report import claims_wang
-from repro.runs.sweep import cosines_of, spearman_of
+from repro.papers.wang.claims import figure4
+from repro.papers.wang.decomposition import Network, decomposition_rows, parse_network, plan_networks, train_networks
+from repro.papers.wang.grid import encode_counts, grid_rows, selection_rows
+from repro.runs.sweep import cosines_of, spearman_of, train_sweep
+from repro.runs.two_step import pair_scores
 from repro.store import Store
 from repro.training.two_step import select, splice
 from repro.types import InputError
@@ -21,36 +22,14 @@ DIMS = (32, 8, 4)
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    return Store(tmp_path_factory.mktemp("grid"))
-
-
-@pytest.fixture(scope="module")
-def sets():
-    return {split: data.load("stsb", split=split, source="microworld", limit=60) for split in ("dev", "test")}
-
-
-@pytest.fixture(scope="module")
-def config(sweep_config):
-    """Mean pooling: a random network's first token says the same of every text."""
-    return replace(sweep_config, pooling="mean", validation="sickr")
-
-
-@pytest.fixture(scope="module")
-def sweep(config, store, sets):
-    torch.set_num_threads(1)
-    return wang.train_sweep(config, DIMS, list(sets.values()), store, progress=False)
-
-
-@pytest.fixture(scope="module")
 def grid(sweep, sets):
-    rows = wang.grid_rows(sweep, sets["test"], experiment="e", profile="embedded")
+    rows = grid_rows(sweep, sets["test"], experiment="e", profile="embedded")
     return rows.set_index(["metric", "readout", "method", "dim"]).sort_index()
 
 
 @pytest.fixture(scope="module")
 def losses(sweep, sets):
-    rows = wang.decomposition_rows(sweep, sets["test"], experiment="e", profile="embedded")
+    rows = decomposition_rows(sweep, sets["test"], experiment="e", profile="embedded")
     return rows.set_index(["metric", "readout", "dim"]).sort_index()
 
 
@@ -70,7 +49,7 @@ def test_every_pair_is_what_a_spliced_model_scores_when_it_encodes_anew(sweep, g
             expected = spearmanr(cosine(*sides), pairs.scores).statistic
             found = grid["value"]["spearman", "pooler", f"encoder_{i}", j]
             assert found == pytest.approx(expected, abs=1e-4)  # rounding may exchange two ranks
-            assert found == pytest.approx(wang.pair_scores(sweep, pairs)[i, j], abs=1e-12)
+            assert found == pytest.approx(pair_scores(sweep, pairs)[i, j], abs=1e-12)
 
 
 def test_the_diagonal_is_end_to_end_with_its_interval(grid, losses):
@@ -95,53 +74,26 @@ def test_gains_are_differences_to_the_poolers_own_encoder(grid):
 
 def test_n_encoders_encode_every_text_once(config, store, sets):
     other = data.load("stsb", split="test", source="microworld", limit=50, seed=5)
-    fresh = wang.train_sweep(config, DIMS, [other], store, progress=False)
-    wang.grid_rows(fresh, other, experiment="e", profile="embedded")
-    wang.pair_scores(fresh, other)
+    fresh = train_sweep(config, DIMS, [other], store, progress=False)
+    grid_rows(fresh, other, experiment="e", profile="embedded")
+    pair_scores(fresh, other)
     texts = len({*other.texts1, *other.texts2})
-    assert wang.encode_counts(fresh) == {"encoders": 3, "texts": texts, "encoded now": 3 * texts, "pairs": 9}
-    again = wang.train_sweep(config, DIMS, [other], store, progress=False)
-    assert wang.encode_counts(again)["encoded now"] == 0
+    assert encode_counts(fresh) == {"encoders": 3, "texts": texts, "encoded now": 3 * texts, "pairs": 9}
+    again = train_sweep(config, DIMS, [other], store, progress=False)
+    assert encode_counts(again)["encoded now"] == 0
 
 
 def test_a_grid_of_one_dim_has_one_cell_and_judges_nothing(config, store, sets):
-    one = wang.train_sweep(config, DIMS[:1], [sets["test"]], store, progress=False)
-    rows = wang.grid_rows(one, sets["test"], experiment="e", profile="embedded")
-    assert claims_wang.grid_of(rows).shape == (1, 1) and claims_wang.figure4(rows) == []
-
-
-ENCODERS = {64: 0.70, 16: 0.75, 8: 0.60}
-HAND_MADE = {
-    (64, 64): 0.80,
-    (16, 64): 0.78,
-    (8, 64): 0.60,
-    (64, 16): 0.72,
-    (16, 16): 0.66,
-    (8, 16): 0.72,
-    (64, 8): 0.55,
-    (16, 8): 0.58,
-    (8, 8): 0.61,
-}
-
-
-@pytest.mark.parametrize(
-    ("rule", "expected"),
-    [
-        ("encoder", {64: 16, 16: 16, 8: 16}),
-        ("pooler_max", {64: 64, 16: 64, 8: 64}),
-        ("pair", {64: 64, 16: 64, 8: 8}),  # under pooler 16 two encoders tie: the wider one
-        ("oracle", {64: 64, 16: 64, 8: 8}),
-    ],
-)
-def test_rules_on_a_grid_made_by_hand(rule, expected):
-    assert {d: select(ENCODERS, HAND_MADE, d, select_by=rule) for d in ENCODERS} == expected
+    one = train_sweep(config, DIMS[:1], [sets["test"]], store, progress=False)
+    rows = grid_rows(one, sets["test"], experiment="e", profile="embedded")
+    assert len(rows[rows["readout"] == "pooler"]) == 1 and figure4(rows) == []
 
 
 def test_rows_of_the_rules(sweep, sets):
     dev, test = sets["dev"], sets["test"]
-    rows = wang.selection_rows(sweep, dev, test, experiment="e", profile="embedded")
+    rows = selection_rows(sweep, dev, test, experiment="e", profile="embedded")
     value = rows.set_index(["method", "metric", "dim"])["value"]
-    on_dev, on_test = wang.pair_scores(sweep, dev), wang.pair_scores(sweep, test)
+    on_dev, on_test = pair_scores(sweep, dev), pair_scores(sweep, test)
     alone = {i: spearman_of(sweep.embeddings(i), dev) for i in DIMS}
     for rule, judge in (("encoder", on_dev), ("pooler_max", on_dev), ("pair", on_dev), ("oracle", on_test)):
         for j in DIMS:
@@ -175,7 +127,7 @@ def test_scores_by_hand(sweep, losses, sets):
 
 def test_the_reference_may_be_the_best_or_any_trained_dim(sweep, sets):
     def rows(reference):
-        return wang.decomposition_rows(sweep, sets["test"], reference=reference, experiment="e", profile="embedded")
+        return decomposition_rows(sweep, sets["test"], reference=reference, experiment="e", profile="embedded")
 
     best = rows("best")
     assert (best[best["metric"] == "encoder_loss"]["value"] >= 0).all()
@@ -190,29 +142,29 @@ def test_the_reference_may_be_the_best_or_any_trained_dim(sweep, sets):
     ("name", "expected"), [("repro-tiny", ("repro-tiny", None)), ("all-MiniLM-L6-v2:3", ("all-MiniLM-L6-v2", 3))]
 )
 def test_networks_are_a_name_with_or_without_blocks(name, expected):
-    assert wang.parse_network(name) == expected
+    assert parse_network(name) == expected
 
 
 @pytest.mark.parametrize("name", ["", ":2", "repro-tiny:", "repro-tiny:0", "repro-tiny:-1", "repro-tiny:two"])
 def test_a_name_that_is_neither_is_refused(name):
     with pytest.raises(InputError, match="name:blocks"):
-        wang.parse_network(name)
+        parse_network(name)
 
 
 def test_networks_are_planned_with_their_recipes():
     chosen = profile("embedded", source="microworld")
-    cut, whole = wang.plan_networks(chosen, ["repro-tiny:1", "repro-tiny:2"])
+    cut, whole = plan_networks(chosen, ["repro-tiny:1", "repro-tiny:2"])
     assert (cut.name, cut.blocks, cut.config.layers) == ("repro-tiny:1", 1, 1)
     assert (whole.name, whole.blocks) == ("repro-tiny", 2)
     assert whole.config == chosen.train  # so that the cells of the other pages are found
     assert whole.dims == tuple(sorted(chosen.candidates))
-    (longer,) = wang.plan_networks(chosen, ["repro-tiny"], [128, 4], sentences=64, seed=3)
+    (longer,) = plan_networks(chosen, ["repro-tiny"], [128, 4], sentences=64, seed=3)
     assert (longer.dims, longer.config.sentences, longer.config.seed) == ((4, 128), 64, 3)
 
 
 def test_a_trained_encoder_keeps_its_pooling_and_is_trained_briefly_in_the_book():
-    (short,) = wang.plan_networks(profile("embedded", source="microworld"), ["all-MiniLM-L6-v2:3"])
-    (long,) = wang.plan_networks(profile("gpu", source="microworld"), ["all-MiniLM-L6-v2:3"])
+    (short,) = plan_networks(profile("embedded", source="microworld"), ["all-MiniLM-L6-v2:3"])
+    (long,) = plan_networks(profile("gpu", source="microworld"), ["all-MiniLM-L6-v2:3"])
     assert short.config.pooling == long.config.pooling == "mean"
     assert short.config.sentences < 1_000 < long.config.sentences
     assert short.hidden_dim in short.dims and long.hidden_dim in long.dims
@@ -221,9 +173,9 @@ def test_a_trained_encoder_keeps_its_pooling_and_is_trained_briefly_in_the_book(
 def test_plans_that_cannot_be_are_refused_before_training():
     chosen = profile("embedded", source="microworld")
     with pytest.raises(InputError, match="number of blocks of repro-tiny is 3: expected 1 to 2"):
-        wang.plan_networks(chosen, ["repro-tiny:3"])
+        plan_networks(chosen, ["repro-tiny:3"])
     with pytest.raises(InputError, match="different"):
-        wang.plan_networks(chosen, ["repro-tiny", "repro-tiny:2"])
+        plan_networks(chosen, ["repro-tiny", "repro-tiny:2"])
 
 
 @pytest.mark.parametrize(
@@ -232,17 +184,17 @@ def test_plans_that_cannot_be_are_refused_before_training():
 )
 def test_the_dim_that_losses_are_measured_from_joins_those_asked_for(dims, reference, trained):
     chosen = profile("embedded", source="microworld")
-    (planned,) = wang.plan_networks(chosen, ["repro-tiny"], dims, reference=reference)
+    (planned,) = plan_networks(chosen, ["repro-tiny"], dims, reference=reference)
     assert planned.dims == trained
 
 
 def test_networks_are_trained_in_one_pool_and_hits_are_counted_per_network(config, tiny, sets, tmp_path):
     def network(name, layers, dims):
-        return wang.Network(name, layers or 2, 32, replace(config, layers=layers), dims)
+        return Network(name, layers or 2, 32, replace(config, layers=layers), dims)
 
     fresh = Store(tmp_path / "store")
-    first = wang.train_networks([network("cut", 1, (4,))], [sets["test"]], fresh, progress=False)
-    both = wang.train_networks(
+    first = train_networks([network("cut", 1, (4,))], [sets["test"]], fresh, progress=False)
+    both = train_networks(
         [network("cut", 1, (4, 8)), network("whole", None, (4,))], [sets["test"]], fresh, progress=False
     )
     assert first["cut"].hits == 0

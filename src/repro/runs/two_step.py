@@ -1,4 +1,4 @@
-"""Step 2 of Algorithm 1: poolers trained again on one frozen encoder, kept in the store."""
+"""Two-step training (Wang et al., 2023, Algorithm 1) on one sweep of end-to-end trained encoders, kept in the store."""
 
 import json
 from collections.abc import Mapping
@@ -9,14 +9,19 @@ from pathlib import Path
 from safetensors.torch import load_file, save_file
 
 from repro import data
-from repro.config import StepTwoConfig, digest
+from repro.digests import digest
 from repro.models import Pooler
+from repro.objectives import StepTwoConfig
 from repro.runs.cell import OBJECTIVES, threads, training_code
 from repro.runs.sweep import Sweep, spearman_of
 from repro.runs.texts import training_pairs, training_sentences
 from repro.store import Store
-from repro.training.two_step import PoolerRun, dropout_views, train_poolers
+from repro.training.two_step import SELECT_BY, PoolerRun, dropout_views, select, train_poolers
 from repro.training.two_step_nli import distinct_texts, train_nli_pooler
+from repro.types import InputError, one_of
+
+Grid = dict[tuple[int, int], float]
+"""score of encoder_i with pooler_j, by (i, j)"""
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,66 @@ class StepTwo:
     """by dim: learning rate and step that dev chose, dev score before and after"""
     seconds: float
     hit: bool
+
+
+@dataclass(frozen=True)
+class TwoStep(StepTwo):
+    """Two-step training of one seed: opt for every dim, the poolers of step 2, and what they cost."""
+
+    opt: Mapping[int, int]
+    select_by: str
+    chosen_on: tuple[str, str]
+    """name and split of the pairs that chose opt and stopped step 2"""
+
+
+def pair_scores(sweep: Sweep, pairs: data.ScoredPairs) -> Grid:
+    """Spearman of every encoder_i with every pooler_j: N² small matrix products on states encoded N times."""
+    return {(i, j): spearman_of(sweep.embeddings(i, j), pairs) for i in sweep.cells for j in sweep.cells}
+
+
+def train_two_step(
+    sweep: Sweep,
+    dev: data.ScoredPairs,
+    config: StepTwoConfig,
+    store: Store,
+    *,
+    select_by: str = "encoder",
+    oracle: data.ScoredPairs | None = None,
+) -> TwoStep:
+    """Algorithm 1, lines 5 to 8, for all dims of the sweep: choose opt on dev, splice, train the poolers again.
+
+    Args:
+        sweep: end-to-end trained encoders of all candidate dims.
+        dev: the validation set E; must not be the pairs that are reported.
+        config: of step 2.
+        store: where the poolers are kept.
+        select_by: one of `SELECT_BY`.
+        oracle: for `select_by="oracle"` only, the test pairs that choose opt; step 2 still uses dev.
+
+    Raises:
+        InputError: for a select_by that does not exist, or an oracle without its pairs.
+    """
+    one_of(select_by, SELECT_BY, "select_by")
+    if (select_by == "oracle") != (oracle is not None):
+        raise InputError(f"select_by is {select_by!r}: give the test pairs as `oracle` for 'oracle', and only for it")
+    dims = sorted(sweep.cells)
+    judge = oracle or dev
+    encoder_scores = {i: spearman_of(sweep.embeddings(i), judge) for i in dims}
+    grid = {} if select_by == "encoder" else pair_scores(sweep, judge)
+    opt = {d: select(encoder_scores, grid, d, select_by=select_by) for d in dims}
+    parts = [
+        step_two(sweep, encoder, [d for d in dims if opt[d] == encoder], dev, config, store)
+        for encoder in sorted(set(opt.values()))
+    ]
+    return TwoStep(
+        {d: pooler for part in parts for d, pooler in part.new_poolers.items()},
+        {d: run for part in parts for d, run in part.runs.items()},
+        sum(part.seconds for part in parts),
+        all(part.hit for part in parts),
+        opt,
+        select_by,
+        (dev.name, dev.split),
+    )
 
 
 def step_two(

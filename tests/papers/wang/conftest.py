@@ -1,0 +1,73 @@
+"""One sweep of tiny encoders for all tests of Wang et al.'s experiments."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+import torch
+
+from repro import data
+from repro.objectives import StepTwoConfig
+from repro.rows import make_rows
+from repro.runs.sweep import train_sweep
+from repro.runs.two_step import train_two_step
+from repro.store import Store
+
+SEEDS = (0, 1, 2)
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory):
+    return Store(tmp_path_factory.mktemp("wang"))
+
+
+@pytest.fixture(scope="session")
+def sets():
+    return {split: data.load("stsb", split=split, source="microworld", limit=60) for split in ("dev", "test")}
+
+
+@pytest.fixture(scope="session")
+def config(sweep_config):
+    """Mean pooling: a random network's first token says the same of every text, and ranks would hang on rounding."""
+    return replace(sweep_config, pooling="mean")
+
+
+@pytest.fixture(scope="session")
+def step_two_config():
+    return StepTwoConfig(learning_rates=(1e-3, 3e-2), batch_size=16, check_every=2)
+
+
+@pytest.fixture(scope="session")
+def sweep(config, store, sets):
+    torch.set_num_threads(1)
+    whole = data.load("stsb", split="dev", source="microworld")
+    return train_sweep(config, (32, 8, 4), [*sets.values(), whole], store, progress=False)
+
+
+@pytest.fixture(scope="session")
+def trained(sweep, sets, step_two_config, store):
+    return train_two_step(sweep, sets["dev"], step_two_config, store)
+
+
+@pytest.fixture
+def seeded():
+    """Rows of three seeds that differ by a tenth of a point, each number ± 0.2 points."""
+
+    def make(entries, step=0.001, half=0.002, seeds=SEEDS, **shared) -> pd.DataFrame:
+        return make_rows(
+            [
+                {"ci_low": e["value"] - half, "ci_high": e["value"] + half}
+                | {**e, "value": e["value"] + (0 if e["metric"] == "optimal_dim" else step * s), "seed": s}
+                for e in entries
+                for s in seeds
+            ],
+            **shared,
+        )
+
+    return make
+
+
+@pytest.fixture
+def verdicts():
+    """Verdicts by claim and the beginning of what was measured."""
+    return lambda found: {(m.claim_id, m.what.split(" (")[0]): m.verdict for m in found}
