@@ -54,11 +54,14 @@ def from_matrix(
     Raises:
         InputError: for more than one kind of evidence, lengths that do not fit, or rows that do not exist.
     """
-    given = [what for what, value in (("pairs", pairs), ("labels", labels), ("qrels", qrels)) if value is not None]
+    given = [what for what, value in {"pairs": pairs, "labels": labels, "qrels": qrels}.items() if value is not None]
     if len(given) > 1:
         raise InputError(f"{' and '.join(given)} are given: expected one kind of evidence at a time")
     if (queries is None) != (qrels is None):
         raise InputError("queries and qrels belong together: give both or neither")
+    for what, other in (("queries", queries), ("the embeddings to fit on", fit_on)):
+        if other is not None and other.shape[1] != X.shape[1]:
+            raise InputError(f"{what} have {other.shape[1]} columns, {name} {X.shape[1]}: expected the same")
     n, rows = len(X), slice(0, len(X))
     evidence: Evidence | None = None
     if pairs is not None:
@@ -67,13 +70,9 @@ def from_matrix(
     elif labels is not None:
         classes = _labels(labels, columns)
         if len(classes) != n:
-            raise InputError(
-                f"{labels} has {len(classes)} labels, {name} has {n} rows: expected one label for each row"
-            )
+            raise InputError(f"{labels} has {len(classes)} labels, {name} has {n} rows: expected one for each row")
         evidence = Classes(np.arange(n), np.array(classes))
     elif queries is not None and qrels is not None:
-        if queries.shape[1] != X.shape[1]:
-            raise InputError(f"queries have {queries.shape[1]} columns, {name} {X.shape[1]}: expected the same")
         table = Table(qrels, columns, ("query", "document", "relevance"))
         judged: dict[int, dict[int, float]] = {}
         cells = _rows(table, "query", len(queries)), _rows(table, "document", n), table.numbers("relevance")
@@ -82,10 +81,6 @@ def from_matrix(
         X = np.concatenate([X, queries.astype(X.dtype)])
         evidence = Search(np.arange(n, len(X)), np.arange(n), judged)
     if fit_on is not None:
-        if fit_on.shape[1] != X.shape[1]:
-            raise InputError(
-                f"the embeddings to fit on have {fit_on.shape[1]} columns, {name} {X.shape[1]}: expected the same"
-            )
         rows = slice(len(X), len(X) + len(fit_on))
         X = np.concatenate([X, fit_on.astype(X.dtype)])
     return Case({None: X}, rows, evidence, name)

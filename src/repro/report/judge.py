@@ -45,12 +45,14 @@ class Estimate:
 def estimate(rows: pd.DataFrame, *, deterministic: bool = False) -> Estimate:
     """Mean over seeds, in points, of the rows of one cell.
 
+    Rows of one seed are one number, and so are rows of an untrained method that say the same under several seeds.
     One seed carries the assumed seed noise of §5.9, unless nothing behind it was drawn at random.
     """
-    values = 100 * rows["value"].to_numpy(float)
+    values = 100 * rows["value"].groupby(rows["seed"], dropna=False).mean().to_numpy(float)
     width = (rows["ci_high"] - rows["ci_low"]).to_numpy(float)
     item = 0.0 if np.isnan(width).all() else float(50 * np.nanmean(width))
-    return Estimate(float(values.mean()), half_width(item, values, deterministic), len(values))
+    repeated = "n_train" in rows and rows["n_train"].isna().all() and np.ptp(values) == 0
+    return Estimate(float(values.mean()), half_width(item, values, deterministic), 1 if repeated else len(values))
 
 
 def estimates(rows: pd.DataFrame, by: str = "dim", *, deterministic: bool = False) -> dict[int, Estimate]:

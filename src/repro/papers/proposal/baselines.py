@@ -25,9 +25,8 @@ from repro.models.encoder import merge_equal
 from repro.models.pretrained import default_device
 from repro.rows import make_rows
 from repro.runs.cell import threads
-from repro.runs.embeddings import encode_tasks
+from repro.runs.lines import Named
 from repro.runs.pool import train_all
-from repro.runs.published import as_published
 from repro.runs.sweep import cosines_of, hidden_dim_of
 from repro.seeding import make_rng
 from repro.sets import ScoredPairs, texts_of
@@ -40,31 +39,23 @@ from rivals.skipgram import fit_doc2vec, fit_word2vec
 from rivals.static import StaticEncoder
 
 FIT_CODE = ("rivals.lexical", "rivals.skipgram", "rivals.static", "repro.models.layerless")
-NETWORKS = ("use", "sbert", "simcse", "minilm")
+NETWORKS = {BASELINES[key] for key in ("use", "sbert", "simcse", "minilm")}
 """those that an accelerator would encode on"""
 WARM_UP = 16
 """sentences encoded before the clock starts"""
 
 
 @dataclass(frozen=True)
-class Baseline:
-    """One line of the table, ready to encode."""
+class Baseline(Named):
+    """One line of the table: an encoder that may be fitted when it is first called."""
 
-    name: str
-    encoder: Callable[[], Encoder]
-    """makes the encoder; the first call may fit it"""
-    identity: str
-    """digest of everything that decides its output"""
-    line: str
+    line: str = ""
     """what it is here, in words"""
-    backbone: str = ""
-    n_train: int | None = None
-    """sentences or pairs that this book fitted or trained it on"""
 
     @property
     def columns(self) -> dict[str, Any]:
         """What its rows say of it."""
-        return {"method": BASELINES[self.name], "backbone": self.backbone or self.name, "n_train": self.n_train}
+        return {"method": self.name, "backbone": self.backbone, "n_train": self.n_train}
 
 
 def load_baselines(
@@ -105,22 +96,23 @@ def load_baselines(
         "doc2vec": partial(fit_doc2vec, texts, dim=dim, seed=seed),
     }
     found, missing = [], []
-    for name in names:
-        if name in fit:
-            settings = {"fit": name, "dim": dim, "seed": seed, "texts": digest(list(texts))}
+    for key in names:
+        name = BASELINES[key]
+        if key in fit:
+            named = digest({"fit": key, "dim": dim, "seed": seed, "texts": digest(list(texts))}, code=FIT_CODE)
             line = f"fitted here on {len(texts):,} sentences"
-            found.append(Baseline(name, cache(fit[name]), digest(settings, code=FIT_CODE), line, n_train=len(texts)))
-        elif name == "simcse":
+            found.append(Baseline(name, cache(fit[key]), named, key, len(texts), line))
+        elif key == "simcse":
             (cell,) = train_all([replace(chosen.train, dim=hidden_dim_of(chosen.train))], store, progress=progress)
-            line = f"{cell.config.backbone}, trained here on {cell.config.sentences:,} sentences, pooled state"
-            encoder = partial(getattr, cell, "encoder")
-            found.append(Baseline(name, encoder, cell.key, line, cell.config.backbone, cell.config.sentences))
+            config, encoder = cell.config, partial(getattr, cell, "encoder")
+            line = f"{config.backbone}, trained here on {config.sentences:,} sentences, pooled state"
+            found.append(Baseline(name, encoder, cell.key, config.backbone, config.sentences, line))
         else:
             try:
-                it = load_system(name, systems, store, progress=progress)
-                found.append(Baseline(name, cache(it.encoder), it.identity, it.line, it.backbone, it.n_train))
+                it = load_system(key, systems, store, progress=progress)
+                found.append(Baseline(name, cache(it.encoder), it.identity, it.backbone or key, it.n_train, it.line))
             except Missing as error:
-                missing.append({"method": BASELINES[name], "missing": str(error)})
+                missing.append({"method": name, "missing": str(error)})
     if not found:
         raise InputError(f"baselines is {list(names)}: none of them is at hand")
     return found, pd.DataFrame(missing, columns=["method", "missing"])
@@ -160,14 +152,15 @@ def baseline_rows(
     zeros: dict[str, list[int]] = {name: [] for name in tasks}
     columns = []
     for b in baselines:
-        dim, by_task, memory = _counted(b, tasks) if b.name == "tfidf" else _encoded(b, tasks, store, progress)
+        counted = b.name == BASELINES["tfidf"]
+        dim, by_task, memory = _counted(b, tasks) if counted else _encoded(b, tasks, store, progress)
         columns.append({**b.columns, "dim": dim})
         for name, (own, empty) in by_task.items():
             cosines[name].append(own)
             zeros[name].append(empty)
         dense = {"metric": "gb_per_million", "setting": "dense", "value": 4 * dim / 1e3}
         rows += [{**columns[-1], **row} for row in (dense, *memory)]
-        encoder = b.encoder()
+        encoder = b.make()
         encode = encoder.weights if isinstance(encoder, TfidfEncoder) else partial(encoder.encode, readout="encoder")
         spent = encode_seconds(encode, clocked, repeats=repeats)
         device = default_device().type if b.name in NETWORKS else "cpu"
@@ -196,14 +189,14 @@ Read = tuple[int, dict[str, tuple[Array, int]], list[dict[str, Any]]]
 def _encoded(b: Baseline, tasks: Mapping[str, ScoredPairs], store: Store, progress: bool) -> Read:
     """A baseline of dense vectors on all tasks."""
     parts = {name: {"test": pairs} for name, pairs in tasks.items()}
-    table = as_published(b.backbone, encode_tasks(b.encoder, b.identity, parts, store, progress=progress))
+    table = b.embed(parts, store, progress=progress)
     zeros = {name: int((~table[merge_equal(texts_of(p))[0]].any(axis=1)).sum()) for name, p in tasks.items()}
     return int(table.X.shape[1]), {name: (cosines_of(table, p), zeros[name]) for name, p in tasks.items()}, []
 
 
 def _counted(b: Baseline, tasks: Mapping[str, ScoredPairs]) -> Read:
     """TF-IDF on all tasks, never made dense: a few thousand of its rows would fill the memory."""
-    encoder = b.encoder()
+    encoder = b.make()
     assert isinstance(encoder, TfidfEncoder)
     found, filled, count = {}, 0, 0
     for name, pairs in tasks.items():

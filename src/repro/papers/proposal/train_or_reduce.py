@@ -6,33 +6,31 @@ between the two: Wang et al.'s second step, a projection trained on a frozen enc
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from repro.config import Profile, StepTwoConfig, TrainConfig
 from repro.config import profile as profile_named
 from repro.digests import digest
 from repro.evaluation.protocol import all_texts
-from repro.evaluation.resampled import Resampled
 from repro.evaluation.retrieve import retrieve
-from repro.evaluation.stats import bootstrap_mean, spearman_draws
 from repro.methods import BEST_REDUCED, FULL_SIZE, REDUCER_NAMES, TRAINED_PROJECTION, TWO_STEP_PROJECTION, fitted_on
 from repro.models import Pooler
-from repro.models.encoder import merge_equal
+from repro.models.encoder import SentenceEncoder, merge_equal
 from repro.rows import make_rows
-from repro.runs.cell import TrainedCell, cell_key, scorer_on, threads, write_trained
+from repro.runs.cell import TrainedCell, scorer_on, train_cell
 from repro.runs.embeddings import TextTable
+from repro.runs.lines import Line
 from repro.runs.reduce import reduced
-from repro.runs.suite import Contender
-from repro.runs.sweep import Sweep, cosines_of, hidden_dim_of, spearman_of, states_of
-from repro.runs.texts import training_sentences
+from repro.runs.score import Judged, Means, score_rows, similarity
+from repro.runs.sweep import Sweep, hidden_dim_of, spearman_of, states_of
+from repro.runs.tasks import Task
 from repro.runs.two_step import train_two_step
 from repro.sets import DataSet, Retrieval, ScoredPairs
 from repro.store import Store
-from repro.training.contrastive import train_contrastive
 from repro.training.end_to_end import fresh_encoder
 from repro.types import InputError, one_of
 
@@ -95,20 +93,14 @@ def train_projection(config: TrainConfig, dev: ScoredPairs, store: Store, *, pro
     if config != as_proposed(config):
         raise InputError(f"pooling is {config.pooling}, activation {config.activation}: expected `as_proposed(config)`")
 
-    @threads(config.threads)
-    def make(target: Path, work: Path) -> None:
+    def start() -> SentenceEncoder:
         encoder = fresh_encoder(config)
         pooler = Pooler(encoder.hidden_dim, config.dim, **POOLER).initialise(config.seed)
         encoder.pooler = pooler.to(encoder.backbone.device)
-        kept = {"state_path": work / "state.safetensors", "save_every": config.save_every}
-        texts, score = training_sentences(config, store), scorer_on(dev)
-        trained = train_contrastive(config, texts, score, encoder=encoder, progress=progress, **kept)
-        write_trained(trained, config, target)
+        return encoder
 
-    judged_by = digest([dev.texts1, dev.texts2, dev.scores.tolist()])
-    key = digest({"cell": cell_key(config), "pooler": POOLER, "dev": judged_by})
-    made = store.get_or_make("encoders", key, make, config=asdict(config))
-    return TrainedCell(config, key, made.folder, made.hit, made.seconds)
+    other = {"pooler": POOLER, "dev": digest([dev.texts1, dev.texts2, dev.scores.tolist()])}
+    return train_cell(config, store, dev=scorer_on(dev), start=start, other=other, progress=progress)
 
 
 def train_projections(
@@ -143,7 +135,7 @@ def train_projections(
     return Sweep(cells, {d: states_of(c, texts, store) for d, c in cells.items()}, sum(c.hit for c in cells.values()))
 
 
-def contenders(
+def lines_of(
     sweep: Sweep,
     dev: ScoredPairs,
     fit: Sequence[str],
@@ -151,7 +143,7 @@ def contenders(
     *,
     methods: Sequence[str] = ("pca", "grp", "truncate"),
     step_two: StepTwoConfig | None = None,
-) -> Iterator[Contender]:
+) -> Iterator[Line]:
     """Full size, then at every dim the trained projection, the reductions, the best of them on dev, and step 2.
 
     Args:
@@ -171,74 +163,67 @@ def contenders(
         one_of(name, list(REDUCER_NAMES), "method")
     full, *dims = sweep.cells  # the full size first
     table, cell = sweep.embeddings(full, full), sweep.cells[full]
-    yield Contender(FULL_SIZE, full, "pooler", "", table)
+    yield Line(FULL_SIZE, full, table, readout="pooler")
     distinct = merge_equal(fit)[0]
     learned = states_of(cell, distinct, store).map(cell.pooler.project)[distinct]
-    by_dim: dict[int, list[Contender]] = {d: [] for d in dims}
+    by_dim: dict[int, list[Line]] = {d: [] for d in dims}
     for name in methods:
         for d, Y in reduced(name, learned, table.X, dims, store, seed=sweep.config.seed):
-            shorter = TextTable(table.index, Y)
-            by_dim[d].append(Contender(REDUCER_NAMES[name], d, "pooler", fitted_on(len(distinct)), shorter))
+            setting = fitted_on(len(distinct))
+            by_dim[d].append(Line(REDUCER_NAMES[name], d, TextTable(table.index, Y), setting, "pooler"))
     two = None if step_two is None else train_two_step(sweep, dev, step_two, store)
     for d in dims:
-        yield Contender(TRAINED_PROJECTION, d, "pooler", "", sweep.embeddings(d, d))
+        yield Line(TRAINED_PROJECTION, d, sweep.embeddings(d, d), readout="pooler")
         yield from by_dim[d]
         if by_dim[d]:
             best = max(by_dim[d], key=lambda line: spearman_of(line.table, dev))
             yield replace(best, method=BEST_REDUCED, setting=f"{best.method}, chosen on {dev.name} {dev.split}")
         if two is not None:
             z = sweep.states[two.opt[d]].map(two.new_poolers[d].project)
-            yield Contender(TWO_STEP_PROJECTION, d, "pooler", f"on the encoder trained at {two.opt[d]}", z)
+            yield Line(TWO_STEP_PROJECTION, d, z, f"on the encoder trained at {two.opt[d]}", "pooler")
 
 
 def train_or_reduce_rows(
-    lines: Sequence[Contender], tasks: Mapping[str, ScoredPairs | Retrieval], sweep: Sweep, **shared: Any
+    lines: Sequence[Line], judged: Mapping[str, ScoredPairs | Retrieval], sweep: Sweep, **shared: Any
 ) -> pd.DataFrame:
     """Score of every line, and leads on shared items: `spearman` and `ndcg@10`, with `_lead` for differences.
 
     Leads: the trained projection over every other line of its dim, and everything over full size.
 
     Args:
-        lines: of `contenders`.
-        tasks: judged sets, by name.
+        lines: of `lines_of`.
+        judged: sets, by name.
         sweep: whose columns rows take.
         shared: further columns common to all rows.
     """
-
-    def columns(line: Contender) -> dict[str, Any]:
-        return {"method": line.method, "dim": line.dim, "readout": line.readout, "setting": line.setting}
-
-    def interval(judged: Any) -> dict[str, float]:
-        """Of resamples, or of a mean over items."""
-        found = judged if isinstance(judged, Resampled) else bootstrap_mean(judged, seed=sweep.config.seed)
-        return dict(found.columns)
-
-    rows: list[dict[str, Any]] = []
-    for name, task in tasks.items():
-        metric = "spearman" if isinstance(task, ScoredPairs) else f"ndcg@{TOP}"
-        judged = _judged([line.table for line in lines], task, sweep.config.seed)
-        for line, of_one in zip(lines, judged, strict=True):
-            rows.append({**columns(line), "dataset": name, "metric": metric, **interval(of_one)})
-        for (a, of_a), (b, of_b) in (
-            (x, y) for x in zip(lines, judged, strict=True) for y in zip(lines, judged, strict=True)
-        ):
-            same_dim = a.method == TRAINED_PROJECTION and a.dim == b.dim and a is not b
-            if same_dim or (b.method == FULL_SIZE and a.method != FULL_SIZE):
-                named = {"method": f"{a.method} − {b.method}", "setting": b.setting or a.setting}
-                lead = {**columns(a), **named, "dataset": name, "metric": f"{metric}_lead"}
-                rows.append({**lead, **interval(of_a - of_b)})
-    for dim, cell in sweep.cells.items():
-        method = FULL_SIZE if dim == lines[0].dim else TRAINED_PROJECTION
-        spent = {"metric": "train_seconds", "value": cell.seconds, "seconds": cell.seconds}
-        rows.append({"method": method, "dim": dim, "dataset": sweep.config.corpus, **spent})
-    return make_rows(rows, **{**sweep.shared(), **shared})
+    columns = {**sweep.shared(), **shared}
+    tasks = {name: Task(name, {"test": part}, {"test": len(part)}) for name, part in judged.items()}
+    contrasts = (
+        lambda a, b: b.method == FULL_SIZE and a.method != FULL_SIZE,
+        lambda a, b: a.method == TRAINED_PROJECTION and a.dim == b.dim,
+    )
+    scores = score_rows(lines, tasks, _similarity_or_retrieval, contrasts=contrasts, progress=False, **columns)
+    spent = [
+        {
+            "method": FULL_SIZE if dim == lines[0].dim else TRAINED_PROJECTION,
+            "dim": dim,
+            "metric": "train_seconds",
+            "value": cell.seconds,
+            "seconds": cell.seconds,
+            "dataset": sweep.config.corpus,
+        }
+        for dim, cell in sweep.cells.items()
+    ]
+    return pd.concat([scores, make_rows(spent, **columns)], ignore_index=True)
 
 
-def _judged(tables: Sequence[TextTable], task: ScoredPairs | Retrieval, seed: int) -> list[Any]:
-    """What each table is worth, so that differences have meaning: resampled Spearman, or nDCG of every question."""
-    if isinstance(task, ScoredPairs):
-        cosines = [cosines_of(table, task) for table in tables]
-        found = Resampled(*spearman_draws(cosines, task.scores, subsets=task.subsets, seed=seed))
-        return [found[k] for k in range(len(tables))]
-    ids = {"query_ids": task.query_ids, "corpus_ids": task.document_ids}
-    return [retrieve(t[task.queries], t[task.documents], task.qrels, **ids).ndcg(TOP) for t in tables]
+def _similarity_or_retrieval(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
+    """Spearman of pairs, or nDCG of questions."""
+    asked = task.judged
+    if not isinstance(asked, Retrieval):
+        yield from similarity(lines, task, seed)
+        return
+    ids = {"query_ids": asked.query_ids, "corpus_ids": asked.document_ids}
+    tables = (line.table for line in lines)
+    found = [retrieve(t[asked.queries], t[asked.documents], asked.qrels, **ids).ndcg(TOP) for t in tables]
+    yield Judged(f"ndcg@{TOP}", Means(np.stack(found), seed))

@@ -6,29 +6,25 @@ each step costs.
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import combinations
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from repro.digests import digest
 from repro.evaluation.sts import sts_spearman
 from repro.methods import END_TO_END, STEP_1, STEP_2
-from repro.models import Pooler
+from repro.models import Pooler, SentenceEncoder
 from repro.objectives import StepTwoConfig
 from repro.papers.wang.two_step import rows_of, stages_at
-from repro.runs.cell import OBJECTIVES, TrainedCell, dev_scorer, threads
+from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.embeddings import TextTable
 from repro.runs.sweep import Sweep, cosines_of, gain_over, spearman_of, states_of
-from repro.runs.texts import training_sentences
 from repro.runs.two_step import TwoStep, pair_scores, step_two, train_two_step
 from repro.sets import ScoredPairs
 from repro.store import Store
-from repro.training.contrastive import train_contrastive
 from repro.training.two_step import choose, splice
 from repro.types import InputError
 
@@ -71,28 +67,14 @@ def joint_rows(
 def _joint(opt: TrainedCell, narrow: TrainedCell, store: Store) -> TrainedCell:
     """The spliced model after end-to-end training of both parts, kept in the store."""
     config = narrow.config
-    key = digest(
-        {"encoder": opt.key, "pooler": narrow.key, "trained along": asdict(config)},
-        code=(OBJECTIVES[config.objective],),
-    )
 
-    @threads(config.threads)
-    def make(target: Path, work: Path) -> None:
+    def start() -> SentenceEncoder:
         encoder = splice(*deepcopy((opt.encoder, narrow.pooler)))  # the sweep's own stay as they were trained
         if config.dropout is not None:
             encoder.backbone.set_dropout(config.dropout)
-        trained = train_contrastive(
-            config,
-            training_sentences(config, store),
-            dev_scorer(config.validation, config.source),
-            encoder=encoder,
-            state_path=work / "state.safetensors",
-            save_every=config.save_every,
-        )
-        trained.encoder.save(target)
+        return encoder
 
-    made = store.get_or_make("encoders", key, make, config={"joint": [opt.key, narrow.key]})
-    return TrainedCell(config, key, made.folder, made.hit, made.seconds)
+    return train_cell(config, store, start=start, other={"trained along": [opt.key, narrow.key]})
 
 
 def activation_rows(sweeps: Mapping[str, Sweep], test: ScoredPairs, **shared: Any) -> pd.DataFrame:
