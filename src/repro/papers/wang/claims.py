@@ -237,13 +237,9 @@ def _stages(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) 
     rows = rows[absolute] if absolute.any() else rows
     if not {STEP_1, STEP_2} <= set(rows.loc[rows["metric"] == "spearman_gain", "method"]):
         return []
-    keys = list(zip(rows["backbone"].astype("string").fillna(""), rows["seed"], rows["dim"], strict=True))
-    opt = {
-        key: value
-        for key, value, metric in zip(keys, rows["value"], rows["metric"], strict=True)
-        if metric == "optimal_dim"
-    }
-    return judged(rules, rows.assign(opt=[opt.get(key) for key in keys]), full)
+    opt = rows["value"].where(rows["metric"] == "optimal_dim")
+    same = [rows[column] for column in ("backbone", "seed", "dim")]
+    return judged(rules, rows.assign(opt=opt.groupby(same, dropna=False).transform("max")), full)
 
 
 def _suite(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:

@@ -78,8 +78,9 @@ def draw_grid(matrix: pd.DataFrame, *, chosen: Iterable[Pair] = (), label: str =
                     f"the pair ({encoder}, {pooler}) is not in the grid: encoders {encoders}, poolers {poolers}"
                 )
             corner = (poolers.index(pooler) - 0.5 + inset, encoders.index(encoder) - 0.5 + inset)
-            side, line = 1 - 2 * inset, {"edgecolor": color, "linewidth": 2.2, "linestyle": style}
-            frame = axes.add_patch(Rectangle(corner, side, side, fill=False, **line))
+            side = 1 - 2 * inset
+            frame = Rectangle(corner, side, side, fill=False, edgecolor=color, linewidth=2.2, linestyle=style)
+            axes.add_patch(frame)
             if color == "white":
                 frame.set_path_effects([withStroke(linewidth=3.6, foreground="black")])
     axes.set_xticks(range(len(poolers)), [str(d) for d in poolers])
