@@ -156,7 +156,7 @@ def compare(
     Args:
         experiment: such as wang_table1; by default the scorecard of all claims.
     """
-    from repro.report.console import experiment_lines, scorecard_lines
+    from repro.papers.recorded import experiment_lines, scorecard_lines
 
     for line in scorecard_lines() if experiment is None else experiment_lines(experiment):
         say(line)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from repro.papers.recorded import JUDGES, experiment_lines, scorecard_lines
 from repro.paths import project_root
 from repro.report.compare import (
     claims,
@@ -17,8 +18,6 @@ from repro.report.compare import (
     verdict_frame,
     write_verdicts,
 )
-from repro.report.console import experiment_lines, scorecard_lines
-from repro.report.recorded import JUDGES
 from repro.report.tables import comparison
 from repro.report.verdict import OUTCOMES, Measurement
 from repro.rows import make_rows
@@ -136,7 +135,7 @@ def test_seconds_are_printed_as_seconds():
 
 def test_recorded_verdicts_are_printed_without_a_build(tmp_path, monkeypatch):
     experiment = "proposal_johnson_lindenstrauss"
-    monkeypatch.setattr("repro.report.recorded.JUDGES", {experiment: JUDGES[experiment]})
+    monkeypatch.setattr("repro.papers.recorded.JUDGES", {experiment: JUDGES[experiment]})
     monkeypatch.setattr("repro.report.compare.verdicts_folder", lambda: tmp_path)
     lines = list(scorecard_lines())
     (line,) = [line for line in lines if line.startswith("PROP-T-2")]
@@ -149,9 +148,11 @@ def test_recorded_verdicts_are_printed_without_a_build(tmp_path, monkeypatch):
 def test_every_page_that_judges_recorded_rows_is_judged_without_a_build_too():
     for page in (project_root() / "notebooks").glob("*.md"):
         text = page.read_text(encoding="utf-8")
-        if "write_verdicts(" in text:
-            named = re.findall(r'recorded_rows\("(\w+)"\)|^experiment = "(\w+)"', text, flags=re.MULTILINE)
-            assert named and {first or second for first, second in named} <= set(JUDGES), page.name
+        if "write_verdicts(" in text or re.search(r"\.close\(\w+, ", text):
+            named = re.findall(
+                r'recorded_rows\("(\w+)"\)|^experiment = "(\w+)"|Page\("\w+", "(\w+)"', text, re.MULTILINE
+            )
+            assert named and {name for names in named for name in names if name} <= set(JUDGES), page.name
 
 
 def test_an_unknown_claim_is_refused():

@@ -10,10 +10,10 @@ from docutils import nodes
 from docutils.utils import new_document
 
 from repro import paths
+from repro.papers.recorded import write_readme_figure
 from repro.report import figures, style
 from repro.report.compare import paper_values
 from repro.report.points import points
-from repro.report.readme_figure import write_readme_figure
 from repro.types import InputError
 
 STAGES = ("end", "one", "two")

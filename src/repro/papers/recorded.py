@@ -1,0 +1,160 @@
+"""What the recorded rows say, without a build: verdicts, lines for `repro compare`, the README's figure.
+
+`python -m repro.papers.recorded` draws the figure again, after recording.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from repro import paths
+from repro.report import claims_ese as ese
+from repro.report import claims_proposal as proposal
+from repro.report import claims_sbertlp as sbertlp
+from repro.report import claims_wang as wang
+from repro.report import claims_zhang as zhang
+from repro.report.compare import KINDS, counts, paper_values, read_verdicts, scorecard, side_by_side, verdict_frame
+from repro.report.verdict import Measurement
+from repro.rows import make_rows, recorded_rows
+from repro.types import InputError
+from repro.writing import replacing
+
+SCORES = (
+    r"spearman|accuracy|majority|exact_match|answer|hit@|recall@|same_first|nmi|ari|purity|turned|(depth|drop)_lead"
+)
+"""beginnings of the metrics that are shown x100; any other, such as seconds, is shown as it is"""
+PAPERS = {"wang": "wang2023", "zhang": "zhang2024", "sbertlp": "sbertlp2021", "ese": "ese2025"}
+
+SIZES = {"repro-tiny": 128, "repro-mini": 256, "all-MiniLM-L6-v2": 384, "roberta-base": 768, "bert-base-uncased": 768}
+"""hidden sizes of networks with rows; to ask the networks themselves would load torch"""
+Judged = Callable[[pd.DataFrame], list[Measurement]]
+
+
+def _each_network(judge: Judged) -> Judged:
+    """Judge the rows of each network by themselves."""
+    return lambda rows: [m for _, own in rows.groupby("backbone", sort=False) for m in judge(own)]
+
+
+def _at_size(judge: Callable[[pd.DataFrame, int], list[Measurement]]) -> Judged:
+    """The same, of a judge who has to know the network's own size."""
+    return _each_network(lambda own: judge(own, SIZES.get(own["backbone"].iloc[0], int(own["dim"].max()))))
+
+
+def _tested(rows: pd.DataFrame, how: str = "") -> pd.DataFrame:
+    return rows[rows["setting"].str.startswith("test") & rows["setting"].str.endswith(how)]
+
+
+JUDGES: dict[str, Judged] = {
+    "wang_figure2": _at_size(wang.figure2),
+    "wang_figure3": wang.figure3,
+    "wang_figure4": _each_network(wang.figure4),
+    "wang_table1": _each_network(lambda rows: wang.table1(_tested(rows))),
+    "wang_table2": _each_network(lambda rows: wang.table2(_tested(rows, "difference=abs"))),
+    "wang_table3": _at_size(wang.table3),
+    "wang_table4": _at_size(wang.table4),
+    "wang_ablations": _at_size(wang.ablations),
+    "zhang_figure2": zhang.figure2,
+    "zhang_figure3": zhang.figure3,
+    "zhang_figure4": zhang.figure4,
+    "zhang_table1": zhang.table1,
+    "sbertlp_table1": sbertlp.table1,
+    "sbertlp_table2": sbertlp.table2,
+    "sbertlp_table3": sbertlp.table3,
+    "sbertlp_table4": lambda rows: sbertlp.table4(rows.iloc[:0], rows),
+    "sbertlp_figures": sbertlp.neighbours_and_dims,
+    "ese_table1": ese.table1,
+    "ese_table2": _each_network(ese.table2),
+    "ese_table3": ese.table3,
+    "ese_figure3": lambda rows: [*ese.figure3(rows, None), *ese.figure4(rows)],
+    "ese_figure6": ese.figure6,
+    "ese_figure7": ese.figure7,
+    "proposal_alignment_uniformity": proposal.alignment_uniformity,
+    "proposal_johnson_lindenstrauss": proposal.johnson_lindenstrauss,
+    "proposal_train_or_reduce": _each_network(
+        lambda rows: [*proposal.trained_or_reduced(rows), *proposal.size_kept(rows)]
+    ),
+}
+"""experiment to what judges its recorded rows"""
+
+
+def recorded_verdicts() -> pd.DataFrame:
+    """A verdict of every measurement in the recorded rows, with the experiment as its page."""
+    return pd.concat(list(_judged()), ignore_index=True)
+
+
+def _judged() -> Iterator[pd.DataFrame]:
+    yield verdict_frame("recorded", []).assign(page="")
+    for experiment, judge in JUDGES.items():
+        rows = recorded_rows(experiment)
+        if len(rows):
+            yield verdict_frame("recorded", judge(rows)).assign(page=experiment)
+
+
+def scorecard_lines() -> Iterator[str]:
+    """All claims with the verdicts of the recorded rows and, once the book is built, of live ones; then the counts."""
+    live = read_verdicts().query("kind == 'live'")
+    card = scorecard(given=pd.concat([recorded_verdicts(), live], ignore_index=True))
+    for row in card.itertuples():
+        shown = f" live: {row.live:<15}" if len(live) else ""
+        yield f"{row.claim_id:<14} recorded: {row.recorded:<15}{shown} {row.statement}"
+    yield ""
+    table = counts(card)
+    yield from (table if len(live) else table[table["numbers"] == "recorded"]).to_string(index=False).splitlines()
+    if live.empty:
+        yield "no live verdicts, as no book is built here: `make book` makes them"
+
+
+def experiment_lines(experiment: str) -> Iterator[str]:
+    """The printed and recorded numbers of one experiment, such as `wang_table1`.
+
+    Raises:
+        InputError: for a name that is not `<paper>_<table>`.
+    """
+    short, _, table = experiment.partition("_")
+    if short not in PAPERS or not table:
+        raise InputError(f"unknown experiment {experiment!r}: expected <paper>_<table> with {', '.join(PAPERS)}")
+    yield (
+        f"{experiment}: {KINDS[0]} and {KINDS[1]} numbers, scores x100, others (seconds, sizes) as they are; live "
+        "numbers are on the page of the book"
+    )
+    recorded = recorded_rows(experiment)
+    if experiment == "ese_table1":
+        yield from _ese_lines(recorded)
+        return
+    keys = ["method", "dataset", "metric", "dim"]
+    printed = paper_values(PAPERS[short], table)
+    if (recorded["readout"] == "pooler").any():  # Wang's tables print the pooler's output
+        recorded = recorded[recorded["readout"] == "pooler"]
+    yield from _side_by_side(printed.drop_duplicates(keys), recorded, keys)
+
+
+def _ese_lines(recorded: pd.DataFrame) -> Iterator[str]:
+    """Every network of ours beside the printed one, whose numbers are for order and not for level."""
+    printed = ese.printed("table1").query("backbone == @ese.PRINTED_BACKBONE")
+    cells = ese.table1_cells(recorded)
+    for backbone, own in cells.groupby("backbone", sort=False):
+        yield f"\n{ese.PRINTED_BACKBONE} as printed, {backbone} as recorded"
+        yield from _side_by_side(printed, own, ["method", "dataset"])
+
+
+def _side_by_side(printed: pd.DataFrame, recorded: pd.DataFrame, keys: list[str]) -> list[str]:
+    shown = side_by_side(printed, recorded, make_rows([]), keys=keys)
+    if "metric" in shown:
+        plain = ~shown["metric"].str.match(SCORES)
+        shown.loc[plain, ["paper", "recorded", "recorded_sd"]] /= 100
+    return shown[[*keys, "paper", "recorded", "recorded_sd", "seeds"]].to_string(index=False).splitlines()
+
+
+def write_readme_figure(path: Path | None = None) -> Path:
+    """Write the figure where the README shows it, or to another path; returns the path."""
+    from repro.report.figures_wang import draw_readme_figure  # matplotlib is slow to load for lines of a terminal
+
+    path = path or paths.project_root() / "book" / "_static" / "readme_figure.svg"
+    with replacing(path) as partial:
+        partial.write_text(draw_readme_figure().svg(), encoding="utf-8")
+    return path
+
+
+if __name__ == "__main__":
+    write_readme_figure()
