@@ -3,19 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from repro.config import (
-    PROFILES,
-    SCALING,
-    StepTwoConfig,
-    TrainConfig,
-    digest,
-    module_digest,
-    only_what_is_read,
-    override,
-    profile,
-)
+from repro.config import PROFILES, SCALING, StepTwoConfig, TrainConfig, digest, override, profile
 from repro.models.pretrained import locate
-from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, LoraConfig
+from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, LoraConfig, only_what_is_read
 from repro.types import InputError
 
 
@@ -70,17 +60,6 @@ def test_the_digest_does_not_depend_on_the_order_of_keys():
     assert digest({"a": 1, "b": (2, Path("x"))}) == digest({"b": [2, "x"], "a": 1})
     assert digest({"a": 1}) != digest({"a": 2})
     assert digest(TrainConfig()) != digest(StepTwoConfig())
-
-
-def test_changed_code_is_another_name(tmp_path, monkeypatch):
-    module = tmp_path / "some_module_of_ours.py"
-    module.write_text("x = 1\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    before = digest({"a": 1}, code=("some_module_of_ours",))
-    module.write_text("x = 2\n")
-    assert digest({"a": 1}, code=("some_module_of_ours",)) != before
-    with pytest.raises(InputError, match="no module 'no_such_module'"):
-        module_digest("no_such_module")
 
 
 def test_a_digest_is_the_same_in_every_process(python):

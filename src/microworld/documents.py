@@ -2,11 +2,9 @@
 
 import numpy as np
 
-from microworld.frames import Frames
-from microworld.grammar import inflect
-from microworld.opinions import Labelled
-from microworld.surface import noun_phrase, render
-from microworld.taxonomy import ABSENT, ACTION, AGENT, FACTORS, OBJECT, PLACE, POLARITY, TIME
+from microworld.grammar import Labelled, inflect
+from microworld.surface import noun_phrase, render, said
+from microworld.taxonomy import ACTION, AGENT, FACTORS, OBJECT, PLACE, POLARITY, TIME, Frames
 from microworld.world import World, draw_split
 from repro.sets import Retrieval
 from repro.types import InputError
@@ -24,7 +22,7 @@ def posts(world: World, n: int, rng: np.random.Generator, *, split: str) -> Labe
     frames = draw_split(world, len(owner), rng, split)
     for topic in range(len(topics)):
         rows = np.flatnonzero((labels[owner] == topic) & (rng.random(len(owner)) < ON_TOPIC))
-        frames[rows, OBJECT] = rng.choice(FACTORS[OBJECT].members(topic), size=len(rows))
+        frames[rows, OBJECT] = rng.choice(np.flatnonzero(FACTORS[OBJECT].group_of == topic), size=len(rows))
         if world.factors > PLACE:  # a topic has its haunts: three places that it is often met at
             haunts = (topic * 3 + rng.integers(3, size=len(rows))) % len(FACTORS[PLACE])
             frames[rows, PLACE] = np.where(rng.random(len(rows)) < 0.5, haunts, frames[rows, PLACE])
@@ -43,22 +41,16 @@ def retrieval(world: World, n: int, rng: np.random.Generator, *, name: str, docu
     frames = _scenes(world, owner, rng)
     wording = render(frames, rng, plain=True)
     relevant, rows = _answerable(frames, owner, n, rng)
-    said = wording._replace(picks=wording.picks[rows], templates=wording.templates[rows])
-    other = render(frames[rows], rng, other=(frames[rows], said))
+    asked = wording._replace(picks=wording.picks[rows], templates=wording.templates[rows])
+    other = render(frames[rows], rng, other=(frames[rows], asked))
+    names = zip(frames[rows, AGENT].tolist(), asked.picks[:, AGENT].tolist(), strict=True)
+    answers = tuple(FACTORS[AGENT].synonyms[who][how] for who, how in names)
+    queries = tuple(map(_who, frames[rows].tolist(), other.picks.tolist()))
     query_ids = tuple(f"q{row:04d}" for row in range(n))
-    document_ids = tuple(f"d{row:05d}" for row in range(documents))
-    names = zip(frames[rows, AGENT].tolist(), said.picks[:, AGENT].tolist(), strict=True)
-    answers = [FACTORS[AGENT].synonyms[who][how] for who, how in names]
-    return Retrieval(
-        name,
-        "microworld",
-        query_ids,
-        tuple(map(_who, frames[rows].tolist(), other.picks.tolist())),
-        document_ids,
-        tuple(_join(wording.texts, lengths)),
-        {query: {document_ids[document]: 1} for query, document in zip(query_ids, relevant.tolist(), strict=True)},
-        tuple(answers),
-    )
+    ids = tuple(f"d{row:05d}" for row in range(documents))
+    qrels = {query: {ids[document]: 1} for query, document in zip(query_ids, relevant.tolist(), strict=True)}
+    texts = tuple(_join(wording.texts, lengths))
+    return Retrieval(name, "microworld", query_ids, queries, ids, texts, qrels, answers)
 
 
 def _scenes(world: World, owner: np.ndarray, rng: np.random.Generator) -> Frames:
@@ -70,7 +62,7 @@ def _scenes(world: World, owner: np.ndarray, rng: np.random.Generator) -> Frames
     frames[:, AGENT] = rng.choice(world.choices[AGENT], size=documents)[owner]
     if world.factors > PLACE:
         frames[:, PLACE] = rng.choice(world.choices[PLACE], size=documents)[owner]
-    groups = np.array(FACTORS[OBJECT].group_of)[world.choices[OBJECT]]
+    groups = FACTORS[OBJECT].group_of[world.choices[OBJECT]]
     kind = rng.choice(np.unique(groups), size=documents)[owner]
     on_topic = rng.random(len(owner)) < ON_TOPIC
     for group in np.unique(kind):
@@ -93,16 +85,12 @@ def _answerable(frames: Frames, owner: np.ndarray, n: int, rng: np.random.Genera
 
 def _who(frame: list[int], pick: list[int]) -> str:
     """The question for the agent of a frame."""
-    verb = inflect(FACTORS[ACTION].synonyms[frame[ACTION]][pick[ACTION]])
+    verb = inflect(said(frame, pick, ACTION))
     thing = noun_phrase(OBJECT, frame[OBJECT], pick[OBJECT], definite=True)
-    tail = [
-        FACTORS[column].synonyms[frame[column]][pick[column]]
-        for column in (PLACE, TIME)
-        if column < len(pick) and frame[column] != ABSENT
-    ]
-    return " ".join(["Who", verb.past, thing, *tail]) + "?"
+    tail = [said(frame, pick, column) for column in (PLACE, TIME)]
+    return " ".join(word for word in ("Who", verb.past, thing, *tail) if word) + "?"
 
 
 def _join(sentences: list[str], lengths: np.ndarray) -> list[str]:
-    ends = np.cumsum(lengths).tolist()
-    return [" ".join(sentences[end - length : end]) for end, length in zip(ends, lengths.tolist(), strict=True)]
+    """Documents of so many sentences each."""
+    return [" ".join(document) for document in np.split(sentences, np.cumsum(lengths)[:-1])]

@@ -1,16 +1,15 @@
 """Every dataset's stand-in: one name, one split, one seed, always the same bytes."""
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
 from microworld.documents import posts, retrieval
-from microworld.frames import Frames
-from microworld.graded import Flavour, graded_pairs
-from microworld.opinions import GOODS, Labelled, phrases, sentiments, subjectivity
-from microworld.questions import questions
-from microworld.relations import LabelledLists, entailments, paraphrases
+from microworld.grammar import Labelled, table
+from microworld.opinions import GOODS, phrases, questions, sentiments, subjectivity
+from microworld.pairs import Flavour, entailments, graded_pairs, paraphrases
 from microworld.surface import render
 from microworld.vectors import word_vectors
 from microworld.world import World, draw_split
@@ -18,41 +17,16 @@ from repro.seeding import make_rng
 from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, ScoredPairs
 from repro.types import one_of
 
-# Modest, because notebooks run live on two cores.
-SIZES: dict[str, dict[str, int]] = {
-    **{f"sts{year}": {"test": 1000} for year in (12, 13, 14, 15, 16)},
-    "stsb": {"train": 2000, "dev": 500, "test": 1000},
-    "sickr": {"train": 1000, "dev": 300, "test": 1000},
-    "sicke": {"train": 1200, "dev": 300, "test": 600},
-    "mr": {"all": 1200},
-    "cr": {"all": 1200},
-    "subj": {"all": 1200},
-    "mpqa": {"all": 1200},
-    "sst2": {"train": 2000, "dev": 300, "test": 600},
-    "trec": {"train": 1500, "test": 500},
-    "mrpc": {"train": 1500, "test": 600},
-    "20news": {"train": 1000, "test": 600},
-    "hotpotqa": {"test": 200},
-    "wiki": {"train": 20000},
-    "nli": {"train": 6000},
-    "flickr30k": {"train": 10000, "val": 500, "test_2016": 500},
-    "glove": {"all": 20000},
-}
-
-# The years differ as the real ones do: in how much wording is shared and how long the sentences are.
-FLAVOURS: dict[str, Flavour] = {
-    "sts12": Flavour(differ=0.2, unsaid=0.5),
-    "sts13": Flavour(differ=0.4, unsaid=0.7),
-    "sts14": Flavour(differ=0.5, unsaid=0.6),
-    "sts15": Flavour(differ=0.3, unsaid=0.6),
-    "sts16": Flavour(differ=0.6, unsaid=0.5),
-    "stsb": Flavour(),
-    "sickr": Flavour(differ=0.2, unsaid=0.8),
-}
+SIZES: dict[str, dict[str, int]] = {}
+"""Set → split → how many sentences or pairs; modest, because notebooks run live on two cores."""
+FLAVOURS: dict[str, Flavour] = {}
+"""The years differ as the real ones do: in how much wording is shared and how long the sentences are."""
+for _name, _split, _size, _differ, _unsaid in table("sets"):
+    SIZES.setdefault(_name, {})[_split] = int(_size)
+    if _differ:
+        FLAVOURS[_name] = Flavour(float(_differ), float(_unsaid))
 WORDINGS = 5
 """Captions per image."""
-
-_Maker = Callable[[World, str, int, np.random.Generator], DataSet]
 
 
 def make_set(name: str, split: str, *, seed: int = 0, size: int | None = None, world: World | None = None) -> DataSet:
@@ -73,13 +47,58 @@ def make_set(name: str, split: str, *, seed: int = 0, size: int | None = None, w
     world = world or World()
     if split in sizes:
         n = size if name == "wiki" and size is not None else sizes[split]
-        return _MAKERS[name](world, split, n, make_rng(seed, "microworld set", name, split, world.seed))
-    if len(sizes) == 1:
-        return make_set(name, next(iter(sizes)), seed=seed, size=size, world=world)
-    return _join([make_set(name, part, seed=seed, world=world) for part in sizes])
+        return _make(name, world, split, n, make_rng(seed, "microworld set", name, split, world.seed))
+    parts = [make_set(name, part, seed=seed, size=size, world=world) for part in sizes]
+    return parts[0] if len(parts) == 1 else _join(parts)
 
 
-def _scored(world: World, split: str, n: int, rng: np.random.Generator, *, name: str) -> DataSet:
+def _make(name: str, world: World, split: str, n: int, rng: np.random.Generator) -> DataSet:
+    """One split with its own generator of random numbers."""
+    match name:
+        case "wiki":
+            return _wiki(world, n, rng)
+        case "glove":
+            return word_vectors(list(_wiki(world, n, rng).texts), name=name)
+        case "hotpotqa":
+            return retrieval(world, n, rng, name=name)
+        case "sicke" | "nli" | "mrpc":
+            shares = {"shares": (0.29, 0.5, 0.21)} if name == "sicke" else {}
+            make = paraphrases if name == "mrpc" else entailments
+            texts1, texts2, labels = make(world, n, rng, split=split, **shares)
+            return LabelledPairs(name, "microworld", split, tuple(texts1), tuple(texts2), np.array(labels))
+        case _ if name in FLAVOURS:
+            return _scored(name, world, split, n, rng)
+    made = _labelled(name, world, split, n, rng)
+    return LabelledTexts(name, "microworld", split, tuple(made.texts), np.array(made.labels))
+
+
+def _labelled(name: str, world: World, split: str, n: int, rng: np.random.Generator) -> Labelled:
+    """Labelled texts of the set with this name."""
+    if name == "sst2":
+        made = sentiments(n, rng, split=split)
+        return Labelled(made.texts, [str(int(label == "positive")) for label in made.labels])
+    makers: dict[str, Callable[[], Labelled]] = {
+        "mr": lambda: sentiments(n, rng),
+        "cr": lambda: sentiments(n, rng, about=GOODS, positive=0.64),
+        "mpqa": lambda: phrases(n, rng),
+        "subj": lambda: subjectivity(world, n, rng),
+        "trec": lambda: questions(world, n, rng, split=split),
+        "20news": lambda: posts(world, n, rng, split=split),
+        "flickr30k": lambda: _captions(world, n // WORDINGS, rng, split),
+    }
+    return makers[name]()
+
+
+def _captions(world: World, images: int, rng: np.random.Generator, split: str) -> Labelled:
+    """Some wordings of each meaning, which stands for an image."""
+    frames = draw_split(world, images, rng, {"val": "dev", "test_2016": "test"}.get(split, split))
+    columns = [render(frames, rng, plain=True).texts for _ in range(WORDINGS)]
+    texts = [text for row in zip(*columns, strict=True) for text in row]
+    return Labelled(texts, [f"{split}-{image:05d}" for image in range(images) for _ in range(WORDINGS)])
+
+
+def _scored(name: str, world: World, split: str, n: int, rng: np.random.Generator) -> ScoredPairs:
+    """Graded pairs; subsets are thirds by length."""
     pairs = graded_pairs(world, n, rng, split=split, flavour=FLAVOURS[name])
     words = np.array([len(text.split()) for text in pairs.texts1])
     subsets = np.array(["short", "medium", "long"])[np.searchsorted(np.quantile(words, [1 / 3, 2 / 3]), words)]
@@ -88,22 +107,7 @@ def _scored(world: World, split: str, n: int, rng: np.random.Generator, *, name:
     return ScoredPairs(name, "microworld", split, tuple(pairs.texts1), tuple(pairs.texts2), scores, subsets)
 
 
-def _labelled_pairs(lists: LabelledLists, name: str, split: str) -> DataSet:
-    texts1, texts2, labels = lists
-    return LabelledPairs(name, "microworld", split, tuple(texts1), tuple(texts2), np.array(labels))
-
-
-def _labelled(made: Labelled, name: str, split: str) -> DataSet:
-    return LabelledTexts(name, "microworld", split, tuple(made.texts), np.array(made.labels))
-
-
-def _sst2(world: World, split: str, n: int, rng: np.random.Generator) -> DataSet:
-    made = sentiments(n, rng, split=split)
-    labels = ["1" if label == "positive" else "0" for label in made.labels]
-    return _labelled(Labelled(made.texts, labels), "sst2", split)
-
-
-def _wiki(world: World, split: str, n: int, rng: np.random.Generator) -> DataSet:
+def _wiki(world: World, n: int, rng: np.random.Generator) -> Corpus:
     """Mostly events, with opinions and questions, so that every set's words and forms occur."""
     events = n - n // 5
     texts = render(draw_split(world, events, rng, "train", unsaid=0.4), rng).texts
@@ -114,40 +118,11 @@ def _wiki(world: World, split: str, n: int, rng: np.random.Generator) -> DataSet
     return Corpus("wiki", "microworld", tuple(texts[row] for row in rng.permutation(n)))
 
 
-def _captions(world: World, split: str, n: int, rng: np.random.Generator) -> DataSet:
-    part = {"val": "dev", "test_2016": "test"}.get(split, split)
-    frames: Frames = draw_split(world, n // WORDINGS, rng, part)
-    columns = [render(frames, rng, plain=True).texts for _ in range(WORDINGS)]
-    texts = tuple(text for row in zip(*columns, strict=True) for text in row)
-    labels = np.repeat([f"{split}-{row:05d}" for row in range(len(frames))], WORDINGS)
-    return LabelledTexts("flickr30k", "microworld", split, texts, labels)
-
-
 def _join(parts: list[DataSet]) -> DataSet:
     """Sets of one kind, one after the other."""
-    first = parts[0]
-    kind, common = type(first), {"name": first.name, "source": first.source, "split": "all"}
-    sides = [side for side in ("texts", "texts1", "texts2") if hasattr(first, side)]
-    columns = [column for column in ("scores", "subsets", "labels") if hasattr(first, column)]
-    joined = {side: tuple(text for part in parts for text in getattr(part, side)) for side in sides}
-    arrays = {column: np.concatenate([getattr(part, column) for part in parts]) for column in columns}
-    return kind(**common, **joined, **arrays)  # type: ignore[arg-type]
-
-
-_MAKERS: dict[str, _Maker] = {
-    **{name: partial(_scored, name=name) for name in FLAVOURS},
-    "sicke": lambda w, s, n, r: _labelled_pairs(entailments(w, n, r, split=s, shares=(0.29, 0.5, 0.21)), "sicke", s),
-    "nli": lambda w, s, n, r: _labelled_pairs(entailments(w, n, r, split=s), "nli", s),
-    "mrpc": lambda w, s, n, r: _labelled_pairs(paraphrases(w, n, r, split=s), "mrpc", s),
-    "mr": lambda w, s, n, r: _labelled(sentiments(n, r), "mr", s),
-    "cr": lambda w, s, n, r: _labelled(sentiments(n, r, about=GOODS, positive=0.64), "cr", s),
-    "mpqa": lambda w, s, n, r: _labelled(phrases(n, r), "mpqa", s),
-    "subj": lambda w, s, n, r: _labelled(subjectivity(w, n, r), "subj", s),
-    "sst2": _sst2,
-    "trec": lambda w, s, n, r: _labelled(questions(w, n, r, split=s), "trec", s),
-    "20news": lambda w, s, n, r: _labelled(posts(w, n, r, split=s), "20news", s),
-    "hotpotqa": lambda w, s, n, r: retrieval(w, n, r, name="hotpotqa"),
-    "wiki": _wiki,
-    "flickr30k": _captions,
-    "glove": lambda w, s, n, r: word_vectors(list(_wiki(w, "train", n, r).texts), name="glove"),  # type: ignore[union-attr]
-}
+    joined = {}
+    for name, value in vars(parts[0]).items():
+        if isinstance(value, tuple | np.ndarray):
+            columns = [getattr(part, name) for part in parts]
+            joined[name] = np.concatenate(columns) if isinstance(value, np.ndarray) else tuple(chain(*columns))
+    return replace(parts[0], split="all", **joined)  # type: ignore[arg-type]

@@ -1,8 +1,8 @@
 """The surface: one frame, many sentences. Synonyms and templates are drawn; the meaning stays.
 
 A template is said in two ways, affirmed and denied, with slots: A the agent and O the object with their articles,
-V past, N participle, G gerund and B base form of the verb, M a one-word manner. What a template has no slot for
-(place, time, a longer manner) follows it or is fronted.
+V past, N participle, G gerund and B base form of the verb. What a template has no slot for (place, time, manner)
+follows it or is fronted.
 """
 
 from collections.abc import Sequence
@@ -11,29 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from microworld.frames import Frames
-from microworld.grammar import inflect, sentence, with_article
-from microworld.taxonomy import ABSENT, ACTION, ATTRIBUTE, FACTORS, MANNER, OBJECT, PLACE, POLARITY, TIME
+from microworld.grammar import inflect, sentence, table, with_article
+from microworld.taxonomy import ABSENT, ACTION, AGENT, ATTRIBUTE, FACTORS, MANNER, OBJECT, PLACE, POLARITY, TIME, Frames
 
-# (affirmed, denied, end mark)
-TEMPLATES: tuple[tuple[str, str, str], ...] = (
-    ("{A} {V} {O}", "{A} did not {B} {O}", "."),
-    ("{O} was {N} by {A}", "{O} was not {N} by {A}", "."),
-    ("it was {A} that {V} {O}", "it was {A} that did not {B} {O}", "."),
-    ("it was {O} that {A} {V}", "it was {O} that {A} did not {B}", "."),
-    ("what {A} {V} was {O}", "what {A} never {V} was {O}", "."),
-    ("there was {A} that {V} {O}", "there was {A} that never {V} {O}", "."),
-    ("{A} was {G} {O}", "{A} was not {G} {O}", "."),
-    ("{A} had {N} {O}", "{A} had never {N} {O}", "."),
-    ("this is {O} that {A} {V}", "this is {O} that {A} did not {B}", "."),
-    ("{A} is the one that {V} {O}", "{A} is the one that did not {B} {O}", "."),
-    ("{O} got {N} by {A}", "{O} never got {N} by {A}", "."),
-    ("did {A} {B} {O}", "did {A} not {B} {O}", "?"),
-    ("someone saw {A} {G} {O}", "nobody saw {A} {G} {O}", "."),
-    ("they say that {A} {V} {O}", "they say that {A} did not {B} {O}", "."),
-    ("{A} began {G} {O}", "{A} would not {B} {O}", "."),
-    ("the {G} of {O} by {A} took place", "the {G} of {O} by {A} never took place", "."),
-)
+TEMPLATES = table("templates")
+"""(affirmed, denied, end mark)"""
 _PLAIN = 11  # the first so many say that it happened or did not, and nothing else
 _UNFRONTED = frozenset({4, 8, 9, 13})  # "yesterday, this is the car that …" would date the pointing, not the deed
 _NOMINAL = len(TEMPLATES) - 1
@@ -43,6 +25,8 @@ _ORDERS = ((MANNER, PLACE, TIME), (MANNER, TIME, PLACE), (PLACE, MANNER, TIME), 
 _SYNONYMS = [factor.synonyms + tuple((group,) for group in factor.groups) for factor in FACTORS]
 _VERBS = [[inflect(phrase) for phrase in synonyms] for synonyms in FACTORS[ACTION].synonyms]
 _COUNTS = [np.array([len(synonyms) for synonyms in values]) for values in _SYNONYMS]
+# A verb of several words makes no noun ("the looking at of the car"): what says so is said plainly instead.
+_COMPOUND = np.array([[" " in verb.base for verb in verbs] + [False] * (4 - len(verbs)) for verbs in _VERBS])
 
 
 class Wording(NamedTuple):
@@ -77,7 +61,8 @@ def render(
     picks, templates = _pick_synonyms(frames, rng, other, differ), rng.integers(kinds, size=n)
     if other is not None:
         templates = (other[1].templates + rng.integers(1, kinds, size=n)) % kinds
-    templates = _avoid_clumsy(frames, picks, templates)
+    clumsy = _COMPOUND[frames[:, ACTION], picks[:, ACTION]] & (templates == _NOMINAL)
+    templates = np.where(clumsy, 0, templates)
     articles = rng.random((n, 2)) < 0.7
     orders = rng.integers(len(_ORDERS), size=n)
     fronts = rng.integers(3 * len(_ORDERS[0]), size=n)  # a third of the sentences front one of place, time, manner
@@ -87,8 +72,7 @@ def render(
 
 def noun_phrase(factor: int, value: int, pick: int, *, definite: bool, adjective: str = "") -> str:
     """A noun with its article, and an adjective where there is one."""
-    noun = _SYNONYMS[factor][value][pick]
-    phrase = f"{adjective} {noun}" if adjective else noun
+    phrase = f"{adjective} {_SYNONYMS[factor][value][pick]}".strip()
     return f"the {phrase}" if definite else with_article(phrase)
 
 
@@ -110,24 +94,23 @@ def say(
         order: Which order of place, time and manner.
         front: Which of these, in that order, opens the sentence; none if there are fewer.
     """
-    width = len(pick)
-    adjective = _word(frame, pick, ATTRIBUTE) if width > ATTRIBUTE else ""
-    agent = noun_phrase(0, frame[0], pick[0], definite=articles[0])
+    adjective = said(frame, pick, ATTRIBUTE)
+    agent = noun_phrase(AGENT, frame[AGENT], pick[AGENT], definite=articles[0])
     thing = noun_phrase(OBJECT, frame[OBJECT], pick[OBJECT], definite=articles[1], adjective=adjective)
     verb = _VERBS[frame[ACTION]][pick[ACTION]]
     affirmed, denied, end = TEMPLATES[template]
     pattern = denied if len(frame) > POLARITY and frame[POLARITY] else affirmed
-    body = pattern.format(A=agent, O=thing, B=verb[0], V=verb[1], N=verb[2], G=verb[3])
-    said = [_word(frame, pick, column) for column in _ORDERS[order] if column < width]
-    said = [phrase for phrase in said if phrase]
-    if front < len(said) and end == "." and template not in _UNFRONTED:
-        body = f"{said.pop(front)}, {body}"
-    return sentence(" ".join([body, *said]), end)
+    body = pattern.format(A=agent, O=thing, B=verb.base, V=verb.past, N=verb.participle, G=verb.gerund)
+    rest = [phrase for column in _ORDERS[order] if (phrase := said(frame, pick, column))]
+    if front < len(rest) and end == "." and template not in _UNFRONTED:
+        body = f"{rest.pop(front)}, {body}"
+    return sentence(" ".join([body, *rest]), end)
 
 
-def _word(frame: list[int], pick: list[int], column: int) -> str:
-    value = frame[column]
-    return "" if value == ABSENT else _SYNONYMS[column][value][pick[column]]
+def said(frame: list[int], pick: list[int], column: int) -> str:
+    """The words of one factor; none where the frame leaves it unsaid or the world has no such factor."""
+    absent = column >= len(pick) or frame[column] == ABSENT
+    return "" if absent else _SYNONYMS[column][frame[column]][pick[column]]
 
 
 def _pick_synonyms(
@@ -145,10 +128,3 @@ def _pick_synonyms(
             moved = (other[1].picks[:, column] + 1 + (draws * (counts - 1)).astype(np.int64)) % counts
             picks[:, column] = np.where(shared, moved, picks[:, column])
     return picks
-
-
-def _avoid_clumsy(frames: Frames, picks: NDArray[np.int64], templates: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A verb of several words makes no noun ("the looking at of the car"): say it plainly instead."""
-    compound = np.array([[" " in verb.base for verb in verbs] + [False] * (4 - len(verbs)) for verbs in _VERBS])
-    clumsy = compound[frames[:, ACTION], picks[:, ACTION]] & (templates == _NOMINAL)
-    return np.where(clumsy, 0, templates)

@@ -1,17 +1,25 @@
-"""Factors: what can vary in a meaning, the values each can take, and how alike two values are."""
+"""What can vary in a meaning: factors, their values, how alike two values are; and frames, which are rows of values.
+
+A value's place in the tree factor → class → group is its meaning: two values are alike as far as they share their
+group (a pet, a vehicle) or their class (an animal, a thing). Group names are words too, the general terms. Anyone
+can act; anyone and anything can be acted upon: ten animate groups, then ten of things, are twenty topics.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from microworld import lexicon
-from microworld.lexicon import Tree
+from microworld.grammar import table
 
+Frames: TypeAlias = NDArray[np.int64]
+"""Value ids (n, factors), one column per factor in the order of `NAMES`; -1 where left unsaid."""
 # Likeness of two values that share their class only, their group as well, or are the same value. Each level adds the
 # kernel [same class], [same group] or [same value], all positive semidefinite, so the sum is too.
 SAME_CLASS, SAME_GROUP, SAME_VALUE = 0.15, 0.45, 1.0
+SPLIT_SHARES = {"train": 0.6, "dev": 0.1, "test": 0.3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,10 +32,9 @@ class Factor:
     optional: bool
     """Whether a sentence can leave it unsaid."""
     synonyms: tuple[tuple[str, ...], ...]
-    group_of: tuple[int, ...]
-    class_of: tuple[int, ...]
+    group_of: NDArray[np.int64]
+    class_of: NDArray[np.int64]
     groups: tuple[str, ...]
-    classes: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.synonyms)
@@ -35,53 +42,54 @@ class Factor:
     @cached_property
     def kernel(self) -> NDArray[np.float64]:
         """Value similarity σ_f, (values, values), from the depth of the common ancestor."""
-        groups, classes = np.array(self.group_of), np.array(self.class_of)
-        same_class = classes[:, None] == classes
-        same_group = groups[:, None] == groups
+        same_class = self.class_of[:, None] == self.class_of
+        same_group = self.group_of[:, None] == self.group_of
         kernel = SAME_CLASS * same_class + (SAME_GROUP - SAME_CLASS) * same_group
         return kernel + (SAME_VALUE - SAME_GROUP) * np.eye(len(self))
 
-    @cached_property
-    def ids(self) -> dict[str, int]:
-        """The first synonym of each value → the value."""
-        return {synonyms[0]: value for value, synonyms in enumerate(self.synonyms)}
 
-    def members(self, group: int) -> NDArray[np.int64]:
-        """The values of one group."""
-        return np.flatnonzero(np.array(self.group_of) == group)
-
-
-def make_factor(name: str, weight: float, tree: Tree, *, optional: bool) -> Factor:
-    """Lay a tree out as a factor."""
-    synonyms, group_of, class_of, groups = [], [], [], []
-    for class_id, branches in enumerate(tree.values()):
-        for group, values in branches.items():
-            groups.append(group)
-            for value in values:
-                synonyms.append(tuple(value.split("|")))
-                group_of.append(len(groups) - 1)
-                class_of.append(class_id)
-    return Factor(name, weight, optional, tuple(synonyms), tuple(group_of), tuple(class_of), tuple(groups), tuple(tree))
+def _factor(name: str, weight: float, *sources: str) -> Factor:
+    """A factor of the rows in `words/factors.tsv` that carry one of these names; its own without any."""
+    rows = [row[1:] for row in table("factors") if row[0] in (sources or (name,))]
+    classes, groups = (list(dict.fromkeys(row[level] for row in rows)) for level in (0, 1))
+    class_of, group_of = (
+        np.array([names.index(row[level]) for row in rows]) for level, names in enumerate((classes, groups))
+    )
+    synonyms = tuple(tuple(row[2].split("|")) for row in rows)
+    return Factor(name, weight, not sources and name != "action", synonyms, group_of, class_of, tuple(groups))
 
 
 # Column order of a frame: who, does what, to whom or what, where, of what kind, how, when. The eighth, polarity,
 # is no summand of the similarity but multiplies it, so it is no Factor.
 FACTORS: tuple[Factor, ...] = (
-    make_factor("agent", 0.21, lexicon.BEINGS, optional=False),
-    make_factor("action", 0.23, lexicon.ACTIONS, optional=False),
-    make_factor("object", 0.23, lexicon.BEINGS | lexicon.THINGS, optional=False),
-    make_factor("place", 0.12, lexicon.PLACES, optional=True),
-    make_factor("attribute", 0.07, lexicon.ATTRIBUTES, optional=True),
-    make_factor("manner", 0.07, lexicon.MANNERS, optional=True),
-    make_factor("time", 0.07, lexicon.TIMES, optional=True),
+    _factor("agent", 0.21, "being"),
+    _factor("action", 0.23),
+    _factor("object", 0.23, "being", "thing"),
+    _factor("place", 0.12),
+    _factor("attribute", 0.07),
+    _factor("manner", 0.07),
+    _factor("time", 0.07),
 )
 NAMES: tuple[str, ...] = (*(factor.name for factor in FACTORS), "polarity")
 AGENT, ACTION, OBJECT, PLACE, ATTRIBUTE, MANNER, TIME, POLARITY = range(8)
-ANTONYM: dict[int, int] = {
-    FACTORS[ACTION].ids[one]: FACTORS[ACTION].ids[other]
-    for pair in lexicon.ANTONYMS
-    for one, other in (pair, pair[::-1])
-}
-"""An action → the one that excludes it."""
 ABSENT = -1
 """Stands in a frame for a factor left unsaid."""
+
+
+def drop(frames: Frames, rng: np.random.Generator, share: float = 0.5) -> Frames:
+    """Leave each optional factor unsaid with probability `share`, independently."""
+    frames = frames.copy()
+    for column in range(PLACE, min(frames.shape[1], POLARITY)):
+        frames[rng.random(len(frames)) < share, column] = ABSENT
+    return frames
+
+
+def split_of(frames: Frames) -> NDArray[np.str_]:
+    """The split that each frame belongs to, (n,), by a hash of its values: no frame is ever in two splits."""
+    mixed = np.full(len(frames), 0x9E3779B97F4A7C15, dtype=np.uint64)
+    for column in frames.T:
+        mixed = (mixed ^ (column + 2).astype(np.uint64)) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed ^= mixed >> np.uint64(29)
+    edges = np.cumsum(list(SPLIT_SHARES.values()))[:-1]
+    place = (mixed >> np.uint64(11)).astype(np.float64) / 2.0**53
+    return np.array(list(SPLIT_SHARES))[np.searchsorted(edges, place, side="right")]

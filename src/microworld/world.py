@@ -5,17 +5,16 @@ where the sentence leaves a factor unsaid. Its ideal embedding is the concatenat
 its values, normalised; negation multiplies a similarity by 0.4. So cosine similarity *is* meaning similarity.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 
-from microworld.frames import Frames, drop, split_of
-from microworld.spectrum import dimension, effective_rank, participation_ratio, spectrum
 from microworld.surface import render
-from microworld.taxonomy import ABSENT, AGENT, FACTORS, NAMES, OBJECT
+from microworld.taxonomy import ABSENT, AGENT, FACTORS, NAMES, OBJECT, Frames, drop, split_of
 from repro.seeding import make_rng
 from repro.types import InputError, check_dim
 
@@ -41,16 +40,18 @@ class World:
     factors: int = 8
     values: int | None = None
     seed: int = 0
-    weights: NDArray[np.float64] = field(init=False, repr=False, compare=False)
-    """c_f of each summand, (factors without polarity,), summing to one."""
 
     def __post_init__(self) -> None:
         if check_dim(self.factors, limit=len(NAMES), what="factors") < 3:
             raise InputError(f"factors is {self.factors}: expected 3 to {len(NAMES)}; a sentence needs {NAMES[:3]}")
         if self.values is not None and check_dim(self.values, what="values") < 2:
             raise InputError(f"values is {self.values}: expected at least 2, or None for all")
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """c_f of each summand, (factors without polarity,), summing to one."""
         weights = np.array([factor.weight for factor in FACTORS[: self.factors]])
-        object.__setattr__(self, "weights", weights / weights.sum())
+        return weights / weights.sum()
 
     @property
     def has_polarity(self) -> bool:
@@ -60,15 +61,12 @@ class World:
     @cached_property
     def choices(self) -> tuple[NDArray[np.int64], ...]:
         """The value ids that each factor may take, without polarity."""
-        beings = len(FACTORS[AGENT])
         kept = []
         for column, factor in enumerate(FACTORS[: self.factors]):
             # Agents and objects share one order, beings first: in a small world, too, whoever acts can be acted upon.
-            name = "being" if column in (AGENT, OBJECT) else factor.name
-            order = make_rng(self.seed, "microworld values", name).permutation(
-                len(factor) if name != "being" else beings
-            )
-            kept.append(np.sort(np.concatenate([order, np.arange(len(order), len(factor))])[: self.values]))
+            name, n = ("being", len(FACTORS[AGENT])) if column in (AGENT, OBJECT) else (factor.name, len(factor))
+            order = make_rng(self.seed, "microworld values", name).permutation(n)
+            kept.append(np.sort(np.concatenate([order, np.arange(n, len(factor))])[: self.values]))
         return tuple(kept)
 
     @property
@@ -141,14 +139,34 @@ class World:
     @cached_property
     def roots(self) -> tuple[NDArray[np.float64], ...]:
         """Per factor a matrix R (all values, kept values) with R Rᵀ = σ_f on the kept values, zero elsewhere."""
-        return tuple(_root(factor.kernel, kept) for factor, kept in zip(FACTORS, self.choices, strict=False))
+        found = []
+        for factor, kept in zip(FACTORS, self.choices, strict=False):
+            values, vectors = np.linalg.eigh(factor.kernel[np.ix_(kept, kept)])
+            found.append(np.zeros((len(factor), len(kept))))
+            found[-1][kept] = vectors * np.sqrt(np.clip(values, 0, None))
+        return tuple(found)
 
     @cached_property
     def spectrum(self) -> NDArray[np.float64]:
-        """Eigenvalues of the covariance of the ideal embeddings, largest first, known without drawing a frame."""
-        embeddings = [root[kept] for root, kept in zip(self.roots, self.choices, strict=True)]
-        unlike = UNLIKE_POLARITY if self.has_polarity else None
-        return spectrum(embeddings, self.weights, unlike_polarity=unlike, negated=NEGATED)
+        """Eigenvalues of the covariance of the ideal embeddings, largest first, known without drawing a frame.
+
+        Values are drawn independently, so the covariance Σ of the concatenated factor embeddings φ is block diagonal,
+        one √c_f-scaled block per factor. Polarity appends sign · φ; with m = E[sign] and μ = E[φ],
+
+            Cov = [[ a Σ,          √(ab) m Σ             ],        a = 0.7, b = 0.3.
+                   [ √(ab) m Σ,    b (Σ + (1 − m²) μ μᵀ) ]]
+        """
+        scaled = [
+            np.sqrt(weight) * root[kept]
+            for weight, root, kept in zip(self.weights, self.roots, self.choices, strict=True)
+        ]
+        cov = block_diag(*(np.cov(R.T, bias=True) for R in scaled))
+        if self.has_polarity:
+            mean, sign = np.concatenate([R.mean(axis=0) for R in scaled]), 1 - 2 * NEGATED
+            a, b = (1 + UNLIKE_POLARITY) / 2, (1 - UNLIKE_POLARITY) / 2
+            cross = np.sqrt(a * b) * sign * cov
+            cov = np.block([[a * cov, cross], [cross, b * (cov + (1 - sign**2) * np.outer(mean, mean))]])
+        return np.clip(np.linalg.eigvalsh(cov)[::-1], 0, None)
 
     def dimension(self, share: float = 0.99) -> int:
         """The number of leading eigenvalues that carry `share` of the centred trace.
@@ -156,17 +174,21 @@ class World:
         Raises:
             InputError: if share is not above 0 and at most 1.
         """
-        return dimension(self.spectrum, share)
+        if not 0 < share <= 1:
+            raise InputError(f"share is {share}: expected above 0 and at most 1")
+        carried = np.cumsum(self.spectrum) / self.spectrum.sum()
+        return min(int(np.searchsorted(carried, share - 1e-12)) + 1, len(carried))
 
     @property
     def participation_ratio(self) -> float:
-        """(Σλ)² / Σλ² of the spectrum."""
-        return participation_ratio(self.spectrum)
+        """(Σλ)² / Σλ² of the spectrum: how many equal eigenvalues would be spread as widely."""
+        return float(self.spectrum.sum() ** 2 / (self.spectrum**2).sum())
 
     @property
     def effective_rank(self) -> float:
-        """The exponential of the entropy of the normalised spectrum."""
-        return effective_rank(self.spectrum)
+        """The exponential of the entropy of the normalised spectrum (Roy and Vetterli, 2007)."""
+        p = self.spectrum[self.spectrum > 0] / self.spectrum.sum()
+        return float(np.exp(-(p * np.log(p)).sum()))
 
     def sentences(self, n: int, seed: int = 0) -> list[str]:
         """Make n English sentences, each saying a drawn frame of this world, optional factors dropped at random."""
@@ -203,10 +225,3 @@ def draw_split(world: World, n: int, rng: np.random.Generator, split: str, unsai
         if sum(map(len, kept)) >= n:
             return np.concatenate(kept)[:n]
     raise InputError(f"{n} frames of the {split} split asked for, but {world} has too few: raise factors or values")
-
-
-def _root(kernel: NDArray[np.float64], kept: NDArray[np.int64]) -> NDArray[np.float64]:
-    values, vectors = np.linalg.eigh(kernel[np.ix_(kept, kept)])
-    root = np.zeros((len(kernel), len(kept)))
-    root[kept] = vectors * np.sqrt(np.clip(values, 0, None))
-    return root

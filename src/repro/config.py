@@ -1,134 +1,17 @@
-"""Frozen configurations, the three profiles, and the digest that names what a configuration made."""
+"""The three profiles: where an experiment runs, on which network, and how large it is."""
 
-import hashlib
 import json
 import logging
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
-from importlib.util import find_spec
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast, get_args
 
-from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, AngleConfig, EspressoConfig, LoraConfig
+from repro.digests import digest as digest
+from repro.objectives import SCALING, StepTwoConfig, TrainConfig
 from repro.recipes import ANGLE_RECIPES, NLI_RECIPES, RECIPES
-from repro.types import DataSource, InputError, check_dim, one_of
+from repro.types import DataSource, one_of
 
 LOGGER = logging.getLogger(__name__)
-Pooling = Literal["cls", "mean", "last", "avg_first_last"]
-Activation = Literal["tanh", "identity"]
-Objective = Literal["simcse", "nli", "angle", "matryoshka", "ese"]
-SCALING = ("angle", "matryoshka", "ese")
-"""objectives of ESE's comparison: AnglE on entailment pairs, without a pooler"""
-
-
-@dataclass(frozen=True)
-class TrainConfig:
-    """One end-to-end training: objective, backbone, pooler width, data and schedule (PROTOCOLS §2.1, §2.2)."""
-
-    objective: Objective = "simcse"
-    """contrastive on plain sentences; or on entailment pairs a softmax classifier, AnglE, AnglE on prefixes, ESE"""
-    backbone: str = "repro-tiny"
-    """shipped name, local folder or hub id"""
-    layers: int | None = None
-    """blocks kept of the backbone, from the first; None keeps all"""
-    dim: int = 128
-    """embedding size d of the pooler; may exceed the hidden size. `ese` has no pooler: its compressed size k"""
-    pooling: Pooling = "cls"
-    activation: Activation = "tanh"
-    temperature: float = 0.05
-    batch_size: int = 64
-    """sentences per step, over all processes; gradient accumulation would not enlarge the negative set"""
-    learning_rate: float = 3e-5
-    warmup: float = 0.0
-    """share of the steps over which the learning rate rises from 0"""
-    max_length: int = 32
-    """tokens kept of a training sentence"""
-    epochs: float = 1.0
-    sentences: int = 20_000
-    """training sentences drawn from the corpus; pairs of the `nli` objective, pairs or triples of the AnglE ones"""
-    check_every: int = 125
-    """steps between dev checks; the best check is kept"""
-    checkpoint_by: Literal["pooler", "encoder"] = "pooler"
-    """readout whose dev Spearman picks the checkpoint"""
-    mask_duplicates: bool = True
-    """leave equal texts out of the negatives; False is SimCSE as published"""
-    prefixes: tuple[int, ...] = ()
-    """sizes that `matryoshka` trains; those above the hidden size are left out, the hidden size is added; empty is
-    8, 16, 32, … 512, 768"""
-    examples: Literal["pairs", "triples"] = "pairs"
-    """of the AnglE objectives: pairs labelled 1 or 0, or premises with an entailed and a contradicted hypothesis"""
-    angle: AngleConfig = ANGLE_PRESETS["paper"]
-    espresso: EspressoConfig = ESPRESSO_FORMS["paper"]
-    lora: LoraConfig | None = None
-    """train low-rank adapters in place of the backbone's weights"""
-    bidirectional: bool = False
-    """let the tokens of a decoder backbone see those after them"""
-    final_norm: Literal["last", "all", "none"] = "last"
-    """which states pass the final norm of a backbone that has one"""
-    dropout: float | None = None
-    """dropout of every layer; None keeps the backbone's own"""
-    difference: Literal["abs", "signed"] = "abs"
-    """third feature of the `nli` classifier: |u − v|, or u − v as Wang et al. print it"""
-    corpus: str = "wiki"
-    validation: str = "stsb"
-    """scored pairs whose dev split picks checkpoints, learning rates and opt"""
-    source: DataSource = "microworld"
-    bf16: bool = False
-    threads: int = 1
-    """CPU threads; part of the configuration because sums over threads round differently"""
-    save_every: int = 250
-    """steps between resumable states"""
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_dim(self.dim)
-        check_dim(self.sentences, what="sentences")
-        one_of(self.objective, get_args(Objective), "objective")
-        one_of(self.examples, ("pairs", "triples"), "examples")
-        one_of(self.final_norm, ("last", "all", "none"), "final_norm")
-        one_of(self.difference, ("abs", "signed"), "difference")
-        if self.layers is not None:
-            check_dim(self.layers, what="layers")
-        if self.batch_size < 2:
-            raise InputError(f"batch_size is {self.batch_size}: a contrastive loss needs at least 2 texts")
-        if self.temperature <= 0:
-            raise InputError(f"temperature is {self.temperature}: expected a number above 0")
-        if not self.epochs > 0:
-            raise InputError(f"epochs is {self.epochs}: expected a number above 0")
-        for size in self.prefixes:
-            check_dim(size, what="a prefix")
-        if list(self.prefixes) != sorted(set(self.prefixes)):
-            raise InputError(f"prefixes are {self.prefixes}: expected rising sizes, each once")
-
-
-@dataclass(frozen=True)
-class StepTwoConfig:
-    """Step 2 of two-step training: poolers on a frozen encoder (PROTOCOLS §3.3)."""
-
-    learning_rates: tuple[float, ...] = (1e-5, 3e-5, 1e-4, 1e-3)
-    """tried side by side; the dev score picks one per dim"""
-    views: int = 2
-    """cached dropout views of every sentence"""
-    epochs: float = 1.0
-    batch_size: int = 64
-    temperature: float = 0.05
-    check_every: int = 125
-    patience: int = 10
-    start: Literal["current", "random"] = "current"
-    """start from the pooler of step 1, or from fresh weights"""
-    clip_norm: float = 1.0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.views < 2:
-            raise InputError(f"views is {self.views}: step 2 contrasts two dropout views, so at least 2 are needed")
-        if not self.learning_rates:
-            raise InputError("learning_rates is empty: give at least one")
-        if self.batch_size < 2:
-            raise InputError(f"batch_size is {self.batch_size}: a contrastive loss needs at least 2 texts")
-        if not self.temperature > 0:
-            raise InputError(f"temperature is {self.temperature}: expected a number above 0")
-        if not self.epochs > 0:
-            raise InputError(f"epochs is {self.epochs}: expected a number above 0")
 
 
 @dataclass(frozen=True)
@@ -256,19 +139,6 @@ def _recipe(recipes: dict[tuple[str, str | None], dict[str, Any]], network: str,
     return recipes.get((network, source)) or recipes.get((network, None)) or {}
 
 
-def only_what_is_read(config: TrainConfig) -> TrainConfig:
-    """The configuration with every setting that its AnglE objective does not read at its default.
-
-    Two that differ in such a setting alone are one training, so that a sweep over sizes trains the control once.
-    """
-    if config.objective not in SCALING:
-        return config
-    unread = ["activation", "temperature", "difference", "checkpoint_by"]
-    unread += [] if config.objective == "ese" else ["dim", "espresso"]
-    unread += [] if config.objective == "matryoshka" else ["prefixes"]
-    return replace(config, **{name: getattr(TrainConfig(), name) for name in unread})
-
-
 def override(config: Any, **changes: Any) -> Any:
     """A copy of a frozen configuration with some fields changed; None leaves a field as it is.
 
@@ -279,34 +149,3 @@ def override(config: Any, **changes: Any) -> Any:
     for name in changes:
         one_of(name, valid, f"field of {type(config).__name__}")
     return replace(config, **{name: value for name, value in changes.items() if value is not None})
-
-
-def digest(config: Any, *, code: tuple[str, ...] = ()) -> str:
-    """Sixteen hex digits naming a configuration and the code that acts on it.
-
-    Args:
-        config: a dataclass, or plain JSON-like values.
-        code: module names whose source text is part of the name, so that changed code makes anew.
-    """
-    named = {"type": type(config).__name__, "values": _plain(config), "code": {m: module_digest(m) for m in code}}
-    return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def module_digest(module: str) -> str:
-    """Digest of a module's source text, found without importing it."""
-    spec = find_spec(module)
-    if spec is None or spec.origin is None:
-        raise InputError(f"no module {module!r} to take a code version from")
-    return hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()[:16]
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, Path):
-        return str(value)
-    return value

@@ -1,17 +1,142 @@
 """Sets: what a dataset becomes once it is read, whatever its source. Frozen, checked on construction."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.checks import Strings, check_ids, check_labels, check_scores, check_texts
 from repro.types import InputError, check_same_length
 
+Strings: TypeAlias = NDArray[np.str_]
 
-def texts_of(data: "DataSet") -> tuple[str, ...]:
+
+@dataclass(frozen=True, eq=False)
+class _Set:
+    """What all sets share: columns are brought into their final form and checked, those of one group of one length."""
+
+    groups: ClassVar[tuple[tuple[str, ...], ...]]
+    """Columns that belong row to row; the first group's rows are the set's."""
+    name: str
+    source: str
+
+    def __post_init__(self) -> None:
+        for group in self.groups:
+            for name in self._given(group):
+                object.__setattr__(self, name, _CHECKS[name](getattr(self, name), f"{self.name} {name}"))
+            check_same_length(**self._given(group))
+
+    def __len__(self) -> int:
+        return len(getattr(self, self.groups[0][0]))
+
+    def keep(self, rows: Sequence[int] | NDArray[np.int64], group: int = 0, **changes: Any) -> Self:
+        """The set with these rows of one group alone, and with other fields changed."""
+        kept = {
+            name: column[rows] if isinstance(column, np.ndarray) else tuple(column[row] for row in rows)
+            for name, column in self._given(self.groups[group]).items()
+        }
+        return replace(self, **kept, **changes)
+
+    def _given(self, group: tuple[str, ...]) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in group if getattr(self, name) is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredPairs(_Set):
+    """Pairs of texts with a gold similarity (STS)."""
+
+    groups = (("texts1", "texts2", "scores", "subsets"),)
+    split: str
+    texts1: tuple[str, ...]
+    texts2: tuple[str, ...]
+    scores: NDArray[np.float64]
+    subsets: Strings
+    """Which part of the set each pair comes from, (n,); one name throughout where there are no parts."""
+    text_form: str = "raw"
+    """`senteval` (tokenised, lower-cased) or `raw` (as written)."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledTexts(_Set):
+    """Single texts with a class each (sentiment, question type, topic)."""
+
+    groups = (("texts", "labels"),)
+    split: str
+    texts: tuple[str, ...]
+    labels: Strings
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledPairs(_Set):
+    """Pairs of texts with a class each (paraphrase or not; entailment, neutral, contradiction)."""
+
+    groups = (("texts1", "texts2", "labels"),)
+    split: str
+    texts1: tuple[str, ...]
+    texts2: tuple[str, ...]
+    labels: Strings
+
+
+@dataclass(frozen=True, eq=False)
+class Retrieval(_Set):
+    """Queries, documents, and which document is relevant to which query."""
+
+    groups = (("queries", "query_ids", "answers"), ("documents", "document_ids"))
+    query_ids: tuple[str, ...]
+    queries: tuple[str, ...]
+    document_ids: tuple[str, ...]
+    documents: tuple[str, ...]
+    qrels: Mapping[str, Mapping[str, int]]
+    """query id → document id → relevance; 0 is judged and not relevant."""
+    answers: tuple[str, ...] | None = None
+    """The gold answer of each query, where the set has one."""
+    split: str = "test"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        queries, documents = set(self.query_ids), set(self.document_ids)
+        for query, judged in self.qrels.items():
+            if query not in queries:
+                raise InputError(f"{self.name} qrels judge {query!r}, which is not among the {len(queries)} queries")
+            for document in judged:
+                if document not in documents:
+                    raise InputError(
+                        f"{self.name} qrels of {query!r} name the document {document!r}, "
+                        f"which is not among the {len(documents)} documents"
+                    )
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus(_Set):
+    """Plain sentences to train on."""
+
+    groups = (("texts",),)
+    texts: tuple[str, ...]
+    split: str = "train"
+
+
+@dataclass(frozen=True, eq=False)
+class WordVectors(_Set):
+    """Static word embeddings: row i of `vectors` (n, dim) float32 belongs to `words[i]`, most frequent first."""
+
+    groups = (("words", "vectors"),)
+    words: tuple[str, ...]
+    vectors: NDArray[np.float32]
+    split: str = "all"
+    rows: Mapping[str, int] = field(init=False, repr=False)
+    """word → its row."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "rows", {word: row for row, word in enumerate(self.words)})
+
+
+DataSet: TypeAlias = ScoredPairs | LabelledTexts | LabelledPairs | Retrieval | Corpus | WordVectors
+
+
+def texts_of(data: DataSet) -> tuple[str, ...]:
     """Every text of a set, one side after the other, repeats included, so that embeddings slice back.
 
     Pairs give `texts1 + texts2`, retrieval gives `queries + documents`, word vectors give their words.
@@ -27,161 +152,76 @@ def texts_of(data: "DataSet") -> tuple[str, ...]:
             return data.texts
 
 
-@dataclass(frozen=True, eq=False)
-class ScoredPairs:
-    """Pairs of texts with a gold similarity (STS)."""
+def check_texts(texts: Iterable[str], what: str) -> tuple[str, ...]:
+    """Return texts as a tuple after checking that there is one and none is blank.
 
-    name: str
-    source: str
-    split: str
-    texts1: tuple[str, ...]
-    texts2: tuple[str, ...]
-    scores: NDArray[np.float64]
-    subsets: Strings
-    """Which part of the set each pair comes from, (n,); one name throughout where there are no parts."""
-    text_form: str = "raw"
-    """`senteval` (tokenised, lower-cased) or `raw` (as written)."""
-
-    def __post_init__(self) -> None:
-        _assign(self, texts1=check_texts(self.texts1, f"{self.name} texts1"))
-        _assign(self, texts2=check_texts(self.texts2, f"{self.name} texts2"))
-        _assign(self, scores=check_scores(self.scores, f"{self.name} scores"))
-        _assign(self, subsets=check_labels(self.subsets, f"{self.name} subsets"))
-        check_same_length(texts1=self.texts1, texts2=self.texts2, scores=self.scores, subsets=self.subsets)
-
-    def __len__(self) -> int:
-        return len(self.texts1)
+    Raises:
+        InputError: for a bare string, an empty collection, a non-string or a blank text (its row named).
+    """
+    if isinstance(texts, str):
+        raise InputError(f"{what} is one string, {texts[:40]!r}: expected a sequence of texts, so wrap it in a list")
+    texts = tuple(texts)
+    if not texts:
+        raise InputError(f"{what} is empty: expected at least one text")
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError(f"{what}[{row}] is {text!r} ({type(text).__name__}): expected a string")
+        if not text.strip():
+            raise InputError(f"{what}[{row}] is {text!r}: expected a text that is not blank; drop that row")
+    return texts
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledTexts:
-    """Single texts with a class each (sentiment, question type, topic)."""
-
-    name: str
-    source: str
-    split: str
-    texts: tuple[str, ...]
-    labels: Strings
-
-    def __post_init__(self) -> None:
-        _assign(self, texts=check_texts(self.texts, f"{self.name} texts"))
-        _assign(self, labels=check_labels(self.labels, f"{self.name} labels"))
-        check_same_length(texts=self.texts, labels=self.labels)
-
-    def __len__(self) -> int:
-        return len(self.texts)
+def _scores(scores: Any, what: str) -> NDArray[np.float64]:
+    """Gold scores as a read-only vector (n,) of finite numbers."""
+    try:
+        scores = np.array(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} holds no number: {error}; expected one number per pair") from None
+    if scores.ndim != 1:
+        raise InputError(f"{what} has shape {scores.shape}: expected (n,), one number per pair")
+    bad = ~np.isfinite(scores)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(f"{what}[{row}] is {scores[row]}: expected finite scores; drop or repair that row")
+    scores.setflags(write=False)
+    return scores
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledPairs:
-    """Pairs of texts with a class each (paraphrase or not; entailment, neutral, contradiction)."""
-
-    name: str
-    source: str
-    split: str
-    texts1: tuple[str, ...]
-    texts2: tuple[str, ...]
-    labels: Strings
-
-    def __post_init__(self) -> None:
-        _assign(self, texts1=check_texts(self.texts1, f"{self.name} texts1"))
-        _assign(self, texts2=check_texts(self.texts2, f"{self.name} texts2"))
-        _assign(self, labels=check_labels(self.labels, f"{self.name} labels"))
-        check_same_length(texts1=self.texts1, texts2=self.texts2, labels=self.labels)
-
-    def __len__(self) -> int:
-        return len(self.texts1)
+def _labels(labels: Any, what: str) -> Strings:
+    """Labels as a read-only vector (n,) of strings that are not blank, numbers spelled as strings."""
+    values = [str(label) for label in labels]
+    for row, label in enumerate(values):
+        if not label.strip():
+            raise InputError(f"{what}[{row}] is {label!r}: expected a label for every text")
+    checked: Strings = np.array(values, dtype=np.str_)
+    checked.setflags(write=False)
+    return checked
 
 
-@dataclass(frozen=True, eq=False)
-class Retrieval:
-    """Queries, documents, and which document is relevant to which query."""
-
-    name: str
-    source: str
-    query_ids: tuple[str, ...]
-    queries: tuple[str, ...]
-    document_ids: tuple[str, ...]
-    documents: tuple[str, ...]
-    qrels: Mapping[str, Mapping[str, int]]
-    """query id → document id → relevance; 0 is judged and not relevant."""
-    answers: tuple[str, ...] | None = None
-    """The gold answer of each query, where the set has one."""
-    split: str = "test"
-
-    def __post_init__(self) -> None:
-        for side, ids in (("queries", "query_ids"), ("documents", "document_ids")):
-            _assign(self, **{side: check_texts(getattr(self, side), f"{self.name} {side}")})
-            _assign(self, **{ids: check_ids(getattr(self, ids), f"{self.name} {ids}")})
-            check_same_length(**{side: getattr(self, side), ids: getattr(self, ids)})
-        if self.answers is not None:
-            _assign(self, answers=check_texts(self.answers, f"{self.name} answers"))
-            check_same_length(queries=self.queries, answers=self.answers)
-        _check_qrels(self)
-
-    def __len__(self) -> int:
-        return len(self.queries)
+def _ids(ids: Iterable[str], what: str) -> tuple[str, ...]:
+    """Distinct names that are not blank."""
+    ids = tuple(str(value) for value in ids)
+    repeated = [value for value, count in Counter(ids).items() if count > 1]
+    if repeated:
+        raise InputError(f"{what} holds {repeated[0]!r} more than once: expected every id once")
+    if any(not value.strip() for value in ids):
+        raise InputError(f"{what} holds a blank id: expected a name for every row")
+    return ids
 
 
-@dataclass(frozen=True, eq=False)
-class Corpus:
-    """Plain sentences to train on."""
-
-    name: str
-    source: str
-    texts: tuple[str, ...]
-    split: str = "train"
-
-    def __post_init__(self) -> None:
-        _assign(self, texts=check_texts(self.texts, f"{self.name} texts"))
-
-    def __len__(self) -> int:
-        return len(self.texts)
+def _vectors(vectors: Any, what: str) -> NDArray[np.float32]:
+    """A read-only matrix (words, dim) of finite numbers."""
+    vectors = np.array(vectors, dtype=np.float32)
+    if vectors.ndim != 2 or not np.isfinite(vectors).all():
+        raise InputError(f"{what} have shape {vectors.shape}: expected a finite matrix (words, dim)")
+    vectors.setflags(write=False)
+    return vectors
 
 
-@dataclass(frozen=True, eq=False)
-class WordVectors:
-    """Static word embeddings: row i of `vectors` (n, dim) float32 belongs to `words[i]`, most frequent first."""
-
-    name: str
-    source: str
-    words: tuple[str, ...]
-    vectors: NDArray[np.float32]
-    split: str = "all"
-    rows: Mapping[str, int] = field(init=False, repr=False)
-    """word → its row."""
-
-    def __post_init__(self) -> None:
-        _assign(self, words=check_ids(self.words, f"{self.name} words"))
-        vectors = np.array(self.vectors, dtype=np.float32)
-        if vectors.ndim != 2 or not np.isfinite(vectors).all():
-            raise InputError(f"{self.name} vectors have shape {vectors.shape}: expected a finite matrix (words, dim)")
-        vectors.setflags(write=False)
-        _assign(self, vectors=vectors, rows={word: row for row, word in enumerate(self.words)})
-        check_same_length(words=self.words, vectors=self.vectors)
-
-    def __len__(self) -> int:
-        return len(self.words)
-
-
-DataSet: TypeAlias = ScoredPairs | LabelledTexts | LabelledPairs | Retrieval | Corpus | WordVectors
-
-
-def _check_qrels(data: Retrieval) -> None:
-    """Every judged query and document must exist."""
-    queries, documents = set(data.query_ids), set(data.document_ids)
-    for query, judged in data.qrels.items():
-        if query not in queries:
-            raise InputError(f"{data.name} qrels judge {query!r}, which is not among the {len(queries)} queries")
-        for document in judged:
-            if document not in documents:
-                raise InputError(
-                    f"{data.name} qrels of {query!r} name the document {document!r}, "
-                    f"which is not among the {len(documents)} documents"
-                )
-
-
-def _assign(data: object, **values: Any) -> None:
-    """Set fields of a frozen dataclass while it is being built."""
-    for name, value in values.items():
-        object.__setattr__(data, name, value)
+_CHECKS: dict[str, Callable[[Any, str], Any]] = {
+    **dict.fromkeys(("texts", "texts1", "texts2", "queries", "documents", "answers"), check_texts),
+    **dict.fromkeys(("labels", "subsets"), _labels),
+    **dict.fromkeys(("query_ids", "document_ids", "words"), _ids),
+    "scores": _scores,
+    "vectors": _vectors,
+}

@@ -4,6 +4,8 @@ An artefact is a folder `REPRO_HOME/<kind>/<digest>/` with its files and a `mani
 their sha256 and the configuration that made them. It is written under a temporary name and renamed into
 place, so that it either exists whole or not at all; a per-key lock lets two processes share a store, and what
 is finished is read without it. A damaged artefact is moved aside with a warning and made again. Nothing is pickled.
+
+`remember` keeps what a function returns, arrays or JSON; `get_or_make` keeps whatever files a long run writes.
 """
 
 import errno
@@ -13,16 +15,18 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 from filelock import FileLock, Timeout
 
 from repro import paths
+from repro.digests import digest, module_of, plain
 from repro.types import InputError
 from repro.writing import disk_full_explained, partial_of, partials_of, replacing
 
@@ -88,6 +92,34 @@ class Store:
                 shutil.rmtree(target, ignore_errors=True)
             shutil.rmtree(work, ignore_errors=True)
             return Made(final, False, seconds)
+
+    def remember(
+        self,
+        kind: str,
+        config: Mapping[str, Any],
+        compute: Callable[[], Any],
+        *,
+        code: str | tuple[str, ...] | None = None,
+        mapped: bool = False,
+    ) -> Any:
+        """What `compute()` returns: an array, a dict of arrays or a JSON value; from the store where it is there.
+
+        Args:
+            kind: what it is, such as `embeddings`.
+            config: everything that decides the value but code; JSON-like, arrays count by their numbers.
+            compute: makes the value.
+            code: modules at which the code that decides the value starts (`import_closure`); None is the module that
+                defines `compute`. Name a narrower one where that module does other things too.
+            mapped: leave a single array on disk, read as it is used.
+        """
+        roots = (code,) if isinstance(code, str) else code or (module_of(compute),)
+        named = plain(config)
+
+        def make(target: Path, work: Path) -> None:
+            _write_value(target, compute())
+
+        made = self.get_or_make(kind, digest(named, code=roots), make, config=named)
+        return _read_value(made.folder, mapped)
 
     @contextmanager
     def _locked(self, final: Path) -> Iterator[None]:
@@ -174,6 +206,25 @@ def write_manifest(folder: Path, notes: dict[str, Any]) -> None:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The notes and checksums of an artefact."""
     return dict(json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
+
+
+def _write_value(folder: Path, value: Any) -> None:
+    if isinstance(value, np.ndarray):
+        np.save(folder / "value.npy", value, allow_pickle=False)
+    elif isinstance(value, dict) and value and all(isinstance(part, np.ndarray) for part in value.values()):
+        for name, part in value.items():
+            np.save(folder / f"value.{name}.npy", part, allow_pickle=False)
+    else:
+        (folder / "value.json").write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
+
+
+def _read_value(folder: Path, mapped: bool) -> Any:
+    if (folder / "value.json").is_file():
+        return json.loads((folder / "value.json").read_text(encoding="utf-8"))
+    if (folder / "value.npy").is_file():
+        return np.load(folder / "value.npy", mmap_mode="r" if mapped else None, allow_pickle=False)
+    found = sorted(folder.glob("value.*.npy"))
+    return {path.name[len("value.") : -len(".npy")]: np.load(path, allow_pickle=False) for path in found}
 
 
 def _seconds_before(work: Path) -> float:

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file as load_arrays
 from safetensors.numpy import save_file as save_arrays
 from safetensors.torch import load_file, save_file
 
-from repro.config import digest
+from repro.digests import digest
 from repro.models.pretrained import default_device
 from repro.models.transformed import Transformed
 from repro.runs.cell import threads
@@ -89,7 +89,7 @@ def fitted_flow(base: Named, texts: Sequence[str], config: FlowConfig, store: St
 
     @threads(1)
     def make(target: Path, work: Path) -> None:
-        table, _ = encode_once(encoder, identity, texts, store, progress=progress)
+        table = encode_once(encoder, identity, texts, store, progress=progress)
         flow, history = fit_flow(table.X, config, progress=progress)
         save_file({k: v.detach().cpu().contiguous() for k, v in flow.state_dict().items()}, target / "flow.safetensors")
         note = {"flow": flow.settings, "losses": history.losses}
@@ -112,7 +112,7 @@ def fitted_whitening(base: Named, texts: Sequence[str], store: Store, *, progres
     key = digest(wanted, code=("rivals.whitening",))
 
     def make(target: Path, work: Path) -> None:
-        table, _ = encode_once(encoder, identity, texts, store, progress=progress)
+        table = encode_once(encoder, identity, texts, store, progress=progress)
         fit = fit_whitening(table.X)
         save_arrays({"mean": fit.mean, "matrix": fit.matrix}, target / "whitening.safetensors")
 

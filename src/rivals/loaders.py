@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from repro import config as repro_config
-from repro.config import TrainConfig, digest
+from repro.digests import digest
 from repro.models import SentenceEncoder
 from repro.models.pretrained import MINILM, locate
 from repro.models.st_modules import FILES, load_modules
+from repro.objectives import TrainConfig
 from repro.runs.cell import train_cell
 from repro.runs.published import states_identity
 from repro.store import Store, sha256

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from repro.config import digest
+from repro.digests import digest
 from repro.models.intact import check_complete
 from repro.models.packing import merge_equal, pack_by_tokens
 from repro.models.pretrained import identity, load_writer

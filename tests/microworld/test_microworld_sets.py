@@ -7,7 +7,7 @@ import pytest
 
 from microworld import SIZES, World, role_swaps
 from microworld.grammar import inflect, plural, with_article
-from microworld.relations import entailments, paraphrases
+from microworld.pairs import entailments, paraphrases
 from microworld.surface import TEMPLATES, render
 from repro.data import Retrieval, WordVectors, load, texts_of
 

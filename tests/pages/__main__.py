@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sample", type=int, help="run only so many, drawn by --turn")
     parser.add_argument("--turn", default="", help="any text, such as a commit; the same text draws the same sample")
     options = parser.parse_args(arguments)
-    started = time.monotonic()
+    started, lanes = time.monotonic(), min(2, cpu_count())  # before each lane is told to use one thread
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         os.environ.update(OMP_NUM_THREADS="1", REPRO_THREADS="1", TOKENIZERS_PARALLELISM="false")
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return run, time.monotonic() - begun, outcome
 
         failed = 0
-        with ThreadPoolExecutor(min(2, cpu_count())) as pool:
+        with ThreadPoolExecutor(lanes) as pool:
             for run, seconds, outcome in pool.map(work, runs):
                 failed += outcome.startswith("FAILED")
                 say(f"{run.page.stem:36} | {run.variant:11} | {seconds:5.0f} s | {outcome}")

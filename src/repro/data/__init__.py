@@ -4,47 +4,21 @@
 two it was is the `source` of the set. No source ever stands in for another unasked.
 """
 
+# ruff: noqa: F401
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from repro.data.inventory import CheckRow, check, describe
+from repro.data.inventory import check, describe
 from repro.data.limit import take
-from repro.data.local import load_file, load_local
-from repro.data.piped import piped
-from repro.data.registry import DATASETS, get_spec
-from repro.data.rows import column_names
-from repro.data.spec import NOTHING, DatasetSpec, HubSource
-from repro.data.tables import file_splits
+from repro.data.local import file_splits, load_file, load_local, piped
+from repro.data.spec import DATASETS, NOTHING, get_spec
+from repro.data.tables import column_names
 from repro.paths import data_folder
 from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs, WordVectors, texts_of
 from repro.types import InputError, one_of
 
 SOURCES = ("local", "hub", "microworld")
-
-__all__ = [
-    "DATASETS",
-    "SOURCES",
-    "CheckRow",
-    "Corpus",
-    "DataSet",
-    "DatasetSpec",
-    "HubSource",
-    "LabelledPairs",
-    "LabelledTexts",
-    "Retrieval",
-    "ScoredPairs",
-    "WordVectors",
-    "check",
-    "column_names",
-    "default_source",
-    "describe",
-    "fetch",
-    "get_spec",
-    "load",
-    "load_splits",
-    "texts_of",
-]
 
 
 def default_source() -> str:
@@ -117,16 +91,14 @@ def load_splits(
     Raises:
         InputError: as `load` does.
     """
-    path = _is_path(name_or_path)
-    if path:
+    if _is_path(name_or_path):
         splits = file_splits(_file(name_or_path, columns), columns)
-    else:
-        spec = get_spec(str(name_or_path))
-        splits = spec.splits
-        if source == "hub":
-            from repro.data.hub import hub_splits
+    elif source == "hub":
+        from repro.data.hub import hub_splits
 
-            splits = hub_splits(spec)
+        splits = hub_splits(get_spec(str(name_or_path)))
+    else:
+        splits = get_spec(str(name_or_path)).splits
     read = partial(load, name_or_path, source=source, text=text, seed=seed, limit=limit, columns=columns)
     return {split: read(split=split) for split in splits}
 

@@ -4,8 +4,7 @@ Neutral pairs are dropped, as AnglE does (Li & Li, 2024): whether they are alike
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -59,8 +58,7 @@ def like_or_unlike(pairs: LabelledPairs, limit: int | None = None, *, seed: int 
     rows = np.flatnonzero(labels != NEUTRAL)
     if not len(rows):
         raise InputError(f"{pairs.name} has neutral pairs only: expected some labelled {LIKE} or {UNLIKE}")
-    kept = replace(pairs, texts1=_pick(pairs.texts1, rows), texts2=_pick(pairs.texts2, rows), labels=labels[rows])
-    drawn = take(kept, limit, seed=seed)
+    drawn = take(pairs.keep(rows), limit, seed=seed)
     assert isinstance(drawn, LabelledPairs)
     return drawn
 
@@ -91,7 +89,3 @@ def triples(pairs: LabelledPairs, limit: int | None = None, *, seed: int = 0) ->
         rows = [rows[i] for i in np.sort(chosen)]
     queries, positives, negatives = zip(*rows, strict=True)
     return Triples(pairs.name, pairs.source, pairs.split, queries, positives, negatives)
-
-
-def _pick(texts: Sequence[str], rows: NDArray[np.int64]) -> tuple[str, ...]:
-    return tuple(texts[row] for row in rows)

@@ -5,20 +5,19 @@ hub split, `to_set` turns rows into our sets and knows nothing of where they cam
 of copied repositories, `owner/name` below it, which then stands for the hub.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from repro.config import digest
-from repro.data.spec import FIELDS, DatasetSpec, HubSource
+from repro.data.spec import FIELDS, DatasetSpec, HubSource, set_of
+from repro.digests import digest
 from repro.optional import optional
 from repro.paths import home, hub_folder
-from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs
+from repro.sets import DataSet, Retrieval
 from repro.types import InputError
 from repro.writing import replacing
 
@@ -38,12 +37,10 @@ def load_hub(spec: DatasetSpec, split: str) -> DataSet:
         raise InputError(
             f"{spec.name} on the hub ({source.id}) has no split {split!r}: it has {', '.join(known)}{note}"
         )
-    wanted = known if split == "all" else (split,)
-    return to_set(
-        spec,
-        split,
-        {one: [row for path in _snapshots(spec, one) for row in pq.read_table(path).to_pylist()] for one in wanted},
-    )
+    rows = {}
+    for one in known if split == "all" else (split,):
+        rows[one] = [row for path in _snapshots(spec, one) for row in pq.read_table(path).to_pylist()]
+    return to_set(spec, split, rows)
 
 
 def hub_splits(spec: DatasetSpec) -> tuple[str, ...]:
@@ -98,40 +95,25 @@ def to_set(spec: DatasetSpec, split: str, rows: Mapping[str, Rows]) -> DataSet:
     """
     if spec.kind == "retrieval":
         return _retrieval(spec, split, [row for part in rows.values() for row in part])
-    if spec.kind == "captions":
-        return _captions(spec, rows, split)
     columns: dict[str, list[Any]] = {field: [] for field in FIELDS[spec.kind]}
     for one, part in rows.items():
-        for field, values in _mapped(spec, hub_source(spec, one), part).items():
+        read = _captions(spec, one, part) if spec.kind == "captions" else _mapped(spec, hub_source(spec, one), part)
+        for field, values in read.items():
             columns[field] += values
-    name = spec.name
-    sides = tuple(columns.get("sentence1", ())), tuple(columns.get("sentence2", ()))
-    match spec.kind:
-        case "pairs":
-            scores = np.array(columns["score"], dtype=float)
-            return ScoredPairs(name, "hub", split, *sides, scores, np.full(len(scores), name))
-        case "labelled_pairs":
-            return LabelledPairs(name, "hub", split, *sides, np.array(columns["label"]))
-        case "texts":
-            return LabelledTexts(name, "hub", split, tuple(columns["text"]), np.array(columns["label"]))
-        case _:
-            return Corpus(name, "hub", tuple(columns["text"]), split)
+    return set_of(spec.kind, spec.name, "hub", split, columns)
 
 
 def _snapshots(spec: DatasetSpec, split: str) -> list[Path]:
     """The parquet files of one of our splits in the store, downloaded if they are not there yet."""
     source = hub_source(spec, split)
-    return [_snapshot(spec, source, part) for part in source.splits[split]]
-
-
-def _snapshot(spec: DatasetSpec, source: HubSource, part: str) -> Path:
-    path = home() / "data" / spec.name / f"{hub_version(source).replace('/', '-')}-{part}.parquet"
-    if path.is_file():
-        return path
-    table = _download(spec, source, part)
-    with replacing(path) as partial:  # a broken download is never taken for a snapshot
-        pq.write_table(table, partial)
-    return path
+    paths = []
+    for part in source.splits[split]:
+        paths.append(home() / "data" / spec.name / f"{hub_version(source).replace('/', '-')}-{part}.parquet")
+        if not paths[-1].is_file():
+            table = _download(spec, source, part)
+            with replacing(paths[-1]) as partial:  # a broken download is never taken for a snapshot
+                pq.write_table(table, partial)
+    return paths
 
 
 def _copy(source: HubSource) -> Path | None:
@@ -187,40 +169,33 @@ def _mapped(spec: DatasetSpec, source: HubSource, rows: Rows) -> dict[str, list[
         texts = [columns[field] for field in columns if field not in ("label", "score")]
         kept = [row for row in range(len(rows)) if all(text[row].strip() for text in texts)]
         columns = {field: [values[row] for row in kept] for field, values in columns.items()}
-    if "label" in columns:
-        columns["label"] = [_label(source, label, spec.name) for label in columns["label"]]
+    for row, label in enumerate(map(str, columns.get("label", ()))):
+        if label == "-1":
+            raise InputError(f"{spec.name} from {source.id}: label -1 marks hidden labels; use a split that has them")
+        if source.labels and label not in source.labels:
+            known = ", ".join(source.labels)
+            raise InputError(f"{spec.name} from {source.id}: label {label!r}, expected one of {known}")
+        columns["label"][row] = source.labels.get(label, label)
     return columns
 
 
 def _column(rows: Rows, source: HubSource, field: str, name: str) -> list[Any]:
+    """The values of one of our columns, whatever the mirror calls it."""
     column = source.columns.get(field, field)
     if rows and column not in rows[0]:
-        raise InputError(
-            f"{name} from {source.id}: no column {column!r} among {', '.join(rows[0])}; the mirror changed"
-        )
+        found = ", ".join(rows[0])
+        raise InputError(f"{name} from {source.id}: no column {column!r} among {found}; the mirror changed")
     return [row[column] for row in rows]
 
 
-def _label(source: HubSource, label: Any, name: str) -> str:
-    text = str(label)
-    if text == "-1":
-        raise InputError(f"{name} from {source.id}: label -1 marks hidden labels; use a split that has them")
-    if source.labels and text not in source.labels:
-        raise InputError(f"{name} from {source.id}: label {text!r}, expected one of {', '.join(source.labels)}")
-    return source.labels.get(text, text)
-
-
-def _captions(spec: DatasetSpec, rows: Mapping[str, Rows], split: str) -> DataSet:
+def _captions(spec: DatasetSpec, split: str, rows: Rows) -> dict[str, list[Any]]:
     """Rows of several captions each: one text per caption, labelled by its row."""
-    pairs = [
-        (text, f"{one}-{image:05d}")
-        for one, part in rows.items()
-        for image, group in enumerate(_column(part, hub_source(spec, one), "caption", spec.name))
-        for text in group
-        if text.strip()
-    ]
-    texts, labels = zip(*pairs, strict=True)
-    return LabelledTexts(spec.name, "hub", split, texts, np.array(labels))
+    found: dict[str, list[Any]] = {"image": [], "caption": []}
+    for image, group in enumerate(_column(rows, hub_source(spec, split), "caption", spec.name)):
+        kept = [text for text in group if text.strip()]
+        found["caption"] += kept
+        found["image"] += [f"{split}-{image:05d}"] * len(kept)
+    return found
 
 
 def _retrieval(spec: DatasetSpec, split: str, rows: Rows) -> DataSet:
@@ -228,26 +203,12 @@ def _retrieval(spec: DatasetSpec, split: str, rows: Rows) -> DataSet:
     documents: dict[tuple[str, str], str] = {}
     qrels: dict[str, dict[str, int]] = {}
     for row in rows:
-        gold = set(row["supporting_facts"]["title"])
-        judged = qrels.setdefault(row["id"], {})
-        for title, text in _paragraphs(row):
-            document = documents.setdefault((title, text), f"d{len(documents):06d}")
-            judged[document] = int(title in gold)
-    return Retrieval(
-        spec.name,
-        "hub",
-        tuple(row["id"] for row in rows),
-        tuple(row["question"] for row in rows),
-        tuple(documents.values()),
-        tuple(f"{title} {text}" for title, text in documents),
-        qrels,
-        tuple(row["answer"] for row in rows),
-        split,
-    )
-
-
-def _paragraphs(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    for title, sentences in zip(row["context"]["title"], row["context"]["sentences"], strict=True):
-        text = " ".join(sentence.strip() for sentence in sentences).strip()
-        if text:
-            yield title, text
+        gold, judged = set(row["supporting_facts"]["title"]), qrels.setdefault(row["id"], {})
+        for title, sentences in zip(row["context"]["title"], row["context"]["sentences"], strict=True):
+            text = " ".join(sentence.strip() for sentence in sentences).strip()
+            if text:
+                document = documents.setdefault((title, text), f"d{len(documents):06d}")
+                judged[document] = int(title in gold)
+    ids, queries, answers = (tuple(row[column] for row in rows) for column in ("id", "question", "answer"))
+    texts = tuple(f"{title} {text}" for title, text in documents)
+    return Retrieval(spec.name, "hub", ids, queries, tuple(documents.values()), texts, qrels, answers, split)

@@ -5,8 +5,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from repro.data.local import load_local, local_path
-from repro.data.registry import DATASETS, get_spec
-from repro.data.spec import DatasetSpec
+from repro.data.spec import DATASETS, DatasetSpec, get_spec
 from repro.sets import ScoredPairs
 from repro.types import InputError
 
@@ -41,23 +40,23 @@ def check(name: str | None = None, *, text: str = "senteval") -> list[CheckRow]:
 
 def describe() -> list[dict[str, str]]:
     """One row per dataset, as strings for a table: what it is, its sizes, and where it can be had from."""
-    return [
-        {
-            "name": spec.name,
-            "title": spec.title,
-            "kind": spec.kind,
-            "rows": " / ".join(f"{size:,}" for size in spec.sizes.values()),
-            "splits": " / ".join(spec.splits),
-            "local": _local_state(spec),
-            "hub": _hub_state(spec),
-            "microworld": spec.microworld,
-            "licence": spec.licence,
-        }
-        for spec in DATASETS.values()
-    ]
+    rows = []
+    for spec in DATASETS.values():
+        try:
+            local = "yes" if local_path(spec) else ""
+        except InputError:
+            local = "–"
+        pinned = spec.hub is not None and PINNED.fullmatch(spec.hub.revision or "")
+        hub = "–" if spec.hub is None else spec.hub.id + ("" if pinned else " (not pinned)")
+        sizes = " / ".join(f"{size:,}" for size in spec.sizes.values())
+        row = {"name": spec.name, "title": spec.title, "kind": spec.kind, "rows": sizes}
+        row |= {"splits": " / ".join(spec.splits), "local": local, "hub": hub}
+        rows.append({**row, "microworld": spec.microworld, "licence": spec.licence})
+    return rows
 
 
 def _check_one(spec: DatasetSpec, text: str) -> list[CheckRow]:
+    """The splits and subsets of one dataset."""
     rows = []
     for split, official in spec.sizes.items():
         local = spec.local_sizes.get(split, official)
@@ -69,23 +68,9 @@ def _check_one(spec: DatasetSpec, text: str) -> list[CheckRow]:
             continue
         note = spec.note if local != official else ""
         rows.append(CheckRow(spec.name, split, len(data), expected, len(data) in expected, note))
-        if spec.subset_sizes and isinstance(data, ScoredPairs):
+        if isinstance(data, ScoredPairs):
             found = Counter(data.subsets.tolist())
             for subset, size in spec.subset_sizes.items():
-                count = found.get(subset, 0)
+                count = found[subset]
                 rows.append(CheckRow(spec.name, f"{split}:{subset}", count, (size,), count == size, ""))
     return rows
-
-
-def _local_state(spec: DatasetSpec) -> str:
-    try:
-        local_path(spec)
-    except InputError:
-        return "–"
-    return "yes"
-
-
-def _hub_state(spec: DatasetSpec) -> str:
-    if spec.hub is None:
-        return "–"
-    return spec.hub.id + ("" if PINNED.fullmatch(spec.hub.revision or "") else " (not pinned)")

@@ -1,9 +1,14 @@
-"""What is known about a dataset before it is read: sizes, files, hub mirror, licence."""
+"""What is known about a dataset before it is read: sizes, files, hub mirror, licence, from `assets/datasets.toml`."""
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+from repro.paths import ASSETS
+from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, ScoredPairs
+from repro.types import one_of
 
 Kind: TypeAlias = Literal["pairs", "texts", "labelled_pairs", "retrieval", "corpus", "captions", "vectors"]
 Form: TypeAlias = Literal["nested", "kfold", "split"]
@@ -86,3 +91,48 @@ class DatasetSpec:
     def default_split(self) -> str:
         """The split that `load` reads when none is named: test, else all, else the first."""
         return next((split for split in ("test", "all") if split in self.sizes), self.splits[0])
+
+
+def _mirror(entry: dict[str, Any]) -> HubSource:
+    splits = {split: tuple(parts) for split, parts in entry.pop("splits").items()}
+    elsewhere = {split: _mirror(other) for split, other in entry.pop("elsewhere", {}).items()}
+    return HubSource(splits=splits, elsewhere=elsewhere, **entry)
+
+
+DATASETS: dict[str, DatasetSpec] = {}
+"""The menu: every dataset that the five documents use."""
+for _name, _entry in tomllib.loads((ASSETS / "datasets.toml").read_text(encoding="utf-8")).items():
+    _hub = _mirror(_entry.pop("hub")) if "hub" in _entry else None
+    DATASETS[_name] = DatasetSpec(name=_name, hub=_hub, **_entry)
+
+
+def get_spec(name: str) -> DatasetSpec:
+    """Look a dataset up by name.
+
+    Raises:
+        InputError: if it is not on the menu; the message lists the valid names.
+    """
+    return DATASETS[one_of(name, tuple(DATASETS), "dataset")]
+
+
+def set_of(
+    kind: str, name: str, source: str, split: str, columns: Mapping[str, Sequence[Any]], text_form: str = "raw"
+) -> DataSet:
+    """The set that columns by the names of `FIELDS` make.
+
+    Raises:
+        InputError: for a text, score or label that cannot be one.
+    """
+    common: tuple[Any, ...] = (name, source, split)
+    match kind:
+        case "pairs":
+            subsets = [subset or name for subset in columns.get("subset", [""] * len(columns["score"]))]
+            sides = columns["sentence1"], columns["sentence2"]
+            return ScoredPairs(*common, *sides, columns["score"], subsets, text_form)  # type: ignore[arg-type]
+        case "labelled_pairs":
+            return LabelledPairs(*common, columns["sentence1"], columns["sentence2"], columns["label"])  # type: ignore[arg-type]
+        case "texts" | "captions":
+            text, label = ("text", "label") if kind == "texts" else ("caption", "image")
+            return LabelledTexts(*common, columns[text], columns[label])  # type: ignore[arg-type]
+        case _:
+            return Corpus(name, source, tuple(columns["text"]), split)

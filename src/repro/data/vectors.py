@@ -4,8 +4,8 @@ One word and its numbers per line, separated by single spaces; plain or gzipped.
 """
 
 import logging
-from collections.abc import Iterator
-from itertools import chain
+import re
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from repro.sets import WordVectors
 from repro.types import InputError, check_dim
 
 log = logging.getLogger(__name__)
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|inf)", re.IGNORECASE)
 
 
 def read_vectors(path: Path, *, name: str = "vectors", limit: int | None = None) -> WordVectors:
@@ -33,56 +34,38 @@ def read_vectors(path: Path, *, name: str = "vectors", limit: int | None = None)
     first = next(lines, None)
     if first is None:
         raise InputError(f"{path} is empty: expected a word and its numbers on every line")
-    promised, dim = _header(first[1])
+    header = [int(part) for part in first[1].split() if part.isdecimal()]
+    promised, dim = header if len(header) == 2 == len(first[1].split()) else (None, 0)
     if promised is None:
         lines = chain([first], lines)
-    last = None if limit is None else check_dim(limit, what="limit") + (promised is not None)
     rows: dict[str, np.ndarray] = {}
-    read = repeated = 0
-    for number, word, vector in _entries(path, lines, dim):
-        if last is not None and number > last:
-            break
+    read = 0
+    for number, line in islice(lines, None if limit is None else check_dim(limit, what="limit")):
+        word, vector = _entry(f"{path} line {number}", line, dim)
+        dim = len(vector)  # the first line settles the size if nothing else has
         read += 1
-        repeated += word in rows
         rows.setdefault(word, vector)
-    if promised is not None and last is None and read < promised:
+    if promised is not None and limit is None and read < promised:
         raise InputError(f"{path} ends after {read} of the {promised} words its first line states: copy it again")
     if not rows:
         raise InputError(f"{path} has a header and no words: expected a word and its numbers on every line")
-    if repeated:
-        log.warning("%s: %d words come more than once, the first vector is kept", path, repeated)
+    if read > len(rows):
+        log.warning("%s: %d words come more than once, the first vector is kept", path, read - len(rows))
     return WordVectors(name, "local", tuple(rows), np.stack(list(rows.values())))
 
 
-def _header(line: str) -> tuple[int | None, int | None]:
-    """Numbers of words and of dimensions, both None where the first line is a word's already."""
-    parts = line.split()
-    if len(parts) == 2 and all(part.isdigit() for part in parts):
-        return int(parts[0]), int(parts[1])
-    return None, None
-
-
-def _entries(path: Path, lines: Iterator[tuple[int, str]], dim: int | None) -> Iterator[tuple[int, str, np.ndarray]]:
-    """Line number, word and vector; the first line settles the size if nothing else has."""
-    for number, line in lines:
-        word, *values = line.rstrip(" ").split(" ")
-        dim = dim or max(1, len(values))
-        while len(values) > dim and not _is_number(values[0]):  # glove.840B has words such as `. . .`
-            word = f"{word} {values.pop(0)}"
-        if len(values) != dim:
-            raise InputError(f"{path} line {number}: {len(values)} numbers for {word!r}, expected {dim}")
-        try:
-            vector = np.array(values, dtype=np.float32)
-        except ValueError as error:
-            raise InputError(f"{path} line {number}: {error}; expected a word and its numbers") from None
-        if not np.isfinite(vector).all():
-            raise InputError(f"{path} line {number}: {word!r} has a number that is not finite; repair or drop the line")
-        yield number, word, vector
-
-
-def _is_number(text: str) -> bool:
+def _entry(where: str, line: str, dim: int) -> tuple[str, np.ndarray]:
+    """A word and its vector; a size of 0 is not known yet."""
+    word, *values = line.rstrip(" ").split(" ")
+    dim = dim or max(1, len(values))
+    while len(values) > dim and not NUMBER.fullmatch(values[0]):  # glove.840B has words such as `. . .`
+        word = f"{word} {values.pop(0)}"
+    if len(values) != dim:
+        raise InputError(f"{where}: {len(values)} numbers for {word!r}, expected {dim}")
     try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+        vector = np.array(values, dtype=np.float32)
+    except ValueError as error:
+        raise InputError(f"{where}: {error}; expected a word and its numbers") from None
+    if not np.isfinite(vector).all():
+        raise InputError(f"{where}: {word!r} has a number that is not finite; repair or drop the line")
+    return word, vector

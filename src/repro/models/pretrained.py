@@ -24,7 +24,7 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, BertConfig, BertF
 from transformers.utils import cached_file
 
 from repro import paths
-from repro.config import digest
+from repro.digests import digest
 from repro.models.intact import check_complete, check_intact, check_vocabulary, most_tokens
 from repro.optional import installing
 from repro.store import sha256

@@ -9,11 +9,12 @@ from pathlib import Path
 import pandas as pd
 
 from repro import paths
+from repro.papers.zhang import claims as zhang
+from repro.papers.zhang import seconds
 from repro.report import claims_ese as ese
 from repro.report import claims_proposal as proposal
 from repro.report import claims_sbertlp as sbertlp
 from repro.report import claims_wang as wang
-from repro.report import claims_zhang as zhang
 from repro.report.compare import KINDS, counts, paper_values, read_verdicts, scorecard, side_by_side, verdict_frame
 from repro.report.verdict import Measurement
 from repro.rows import make_rows, recorded_rows
@@ -57,7 +58,7 @@ JUDGES: dict[str, Judged] = {
     "zhang_figure2": zhang.figure2,
     "zhang_figure3": zhang.figure3,
     "zhang_figure4": zhang.figure4,
-    "zhang_table1": zhang.table1,
+    "zhang_table1": seconds.table1,
     "sbertlp_table1": sbertlp.table1,
     "sbertlp_table2": sbertlp.table2,
     "sbertlp_table3": sbertlp.table3,

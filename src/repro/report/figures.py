@@ -5,7 +5,6 @@ from repro.report.figures_ablations import draw_candidates, draw_subspace
 from repro.report.figures_loss import draw_decomposition, draw_readouts
 from repro.report.figures_suites import draw_methods
 from repro.report.figures_wang import draw_grid, draw_readme_figure, draw_two_step
-from repro.report.figures_zhang import draw_reduced, draw_seconds
 
 __all__ = [
     "draw_candidates",
@@ -17,8 +16,6 @@ __all__ = [
     "draw_neighbour_overlap",
     "draw_readme_figure",
     "draw_readouts",
-    "draw_reduced",
-    "draw_seconds",
     "draw_subspace",
     "draw_two_step",
 ]

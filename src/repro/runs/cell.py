@@ -13,11 +13,12 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from repro import data
-from repro.config import SCALING, TrainConfig, digest, only_what_is_read
+from repro.digests import digest
 from repro.evaluation import sts_spearman
 from repro.models import Pooler, SentenceEncoder
 from repro.models.pretrained import default_device
 from repro.models.pretrained import identity as backbone_identity
+from repro.objectives import SCALING, TrainConfig, only_what_is_read
 from repro.runs.texts import fingerprint, training_examples, training_pairs, training_sentences
 from repro.seeding import cpu_count
 from repro.store import Store
@@ -28,36 +29,14 @@ from repro.training.nli import train_nli
 from repro.training.scaling import train_scaling
 from repro.types import InputError
 
-PRODUCERS = (
-    "repro.training.loop",
-    "repro.training.end_to_end",
-    "repro.losses.distributed",
-    "repro.data.batching",
-    "repro.seeding",
-    "repro.models.backbone",
-    "repro.models.decoder",
-    "repro.models.pretrained",
-    "repro.models.encoder",
-    "repro.models.pooler",
-    "repro.models.pooling",
-)
-"""modules whose code decides the bytes of a trained encoder, whatever the objective"""
-ANGLE = ("repro.training.scaling", "repro.data.entailment", "repro.losses.angle")
 OBJECTIVES = {
-    "simcse": ("repro.training.contrastive", "repro.losses.contrastive"),
-    "nli": ("repro.training.nli", "repro.losses.nli"),
-    "angle": ANGLE,
-    "matryoshka": (*ANGLE, "repro.losses.matryoshka"),
-    "ese": (
-        *ANGLE,
-        "repro.losses.espresso",
-        "repro.losses.compress",
-        "repro.losses.dependencies",
-        "repro.losses.subspace",
-        "repro.losses.parallel",
-    ),
+    "simcse": "repro.training.contrastive",
+    "nli": "repro.training.nli",
+    "angle": "repro.training.scaling",
+    "matryoshka": "repro.training.scaling",
+    "ese": "repro.training.scaling",
 }
-"""and those of one objective"""
+"""where the code starts that decides the bytes of an encoder trained with an objective"""
 
 
 @dataclass(frozen=True)
@@ -123,7 +102,6 @@ class TrainedCell:
 
 def cell_key(config: TrainConfig) -> str:
     """Digest of everything that decides the trained bytes: settings, code, backbone weights, data."""
-    adapters = () if config.lora is None else ("repro.models.lora",)
     return digest(
         {
             "config": asdict(only_what_is_read(config)),
@@ -131,7 +109,7 @@ def cell_key(config: TrainConfig) -> str:
             "corpus": fingerprint(config.corpus, config.source),
             "validation": fingerprint(config.validation, config.source),
         },
-        code=(*PRODUCERS, *OBJECTIVES[config.objective], *adapters),
+        code=(OBJECTIVES[config.objective],),
     )
 
 

@@ -6,25 +6,18 @@ Of the last layer, or of several from one pass.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
-from repro.config import digest
+from repro.digests import digest
 from repro.evaluation.protocol import all_texts
 from repro.models.encoder import SentenceEncoder, merge_equal
 from repro.sets import DataSet
-from repro.store import Store, disk_full_explained
+from repro.store import Store
 from repro.types import Array, Encoder, InputError, check_dim
 
-CODE = (
-    "repro.models.encoder",
-    "repro.models.backbone",
-    "repro.models.decoder",
-    "repro.models.pretrained",
-    "repro.models.pooling",
-    "repro.models.packing",
-)
+CODE = "repro.models.encoder"
+"""where the code starts that decides an encoder's output"""
 
 
 @dataclass(frozen=True)
@@ -52,8 +45,8 @@ class TextTable:
 
 def encode_once(
     encoder: Callable[[], Encoder], identity: str, texts: Iterable[str], store: Store, *, progress: bool = False
-) -> tuple[TextTable, bool]:
-    """States h of all distinct texts, from the store if they are there; and whether they were.
+) -> TextTable:
+    """States h of all distinct texts, from the store if they are there.
 
     Args:
         encoder: called only if the texts have to be encoded.
@@ -63,16 +56,13 @@ def encode_once(
         progress: show a progress bar.
     """
     distinct, _ = merge_equal(list(texts))
-    key = digest({"encoder": identity, "texts": digest(distinct)}, code=CODE)
-
-    def make(target: Path, work: Path) -> None:
-        X = encoder().encode(distinct, readout="encoder", progress=progress)
-        with disk_full_explained(target):
-            np.save(target / "h.npy", X, allow_pickle=False)
-
-    made = store.get_or_make("embeddings", key, make, config={"encoder": identity, "texts": len(distinct)})
-    X = np.load(made.folder / "h.npy", allow_pickle=False)
-    return TextTable({text: i for i, text in enumerate(distinct)}, X), made.hit
+    X = store.remember(
+        "embeddings",
+        {"encoder": identity, "texts": digest(distinct)},
+        lambda: encoder().encode(distinct, readout="encoder", progress=progress),
+        code=CODE,
+    )
+    return TextTable({text: i for i, text in enumerate(distinct)}, X)
 
 
 def encode_tasks(
@@ -96,7 +86,7 @@ def encode_tasks(
     parts: list[Array] = []
     made_once = cache(encoder)
     for splits in tasks.values():
-        table, _ = encode_once(made_once, identity, all_texts(list(splits.values())), store, progress=progress)
+        table = encode_once(made_once, identity, all_texts(list(splits.values())), store, progress=progress)
         new = [text for text in table.index if text not in index]
         start = len(index)
         index.update((text, start + i) for i, text in enumerate(new))
@@ -137,8 +127,8 @@ def encode_layers_once(
     *,
     layers: Sequence[int] | None = None,
     progress: bool = False,
-) -> tuple[LayerTable, bool]:
-    """Pooled states of all distinct texts at the wanted layers, from one pass or from the store; and whether it was.
+) -> LayerTable:
+    """Pooled states of all distinct texts at the wanted layers, from one pass or from the store.
 
     Some layers are read out of an entry that holds them all, where there is one. What is returned lies on disk and is
     read as it is used.
@@ -158,25 +148,20 @@ def encode_layers_once(
     if wanted is not None and (not wanted or wanted != sorted(set(wanted)) or wanted[0] < 0):
         raise InputError(f"layers is {wanted}: expected one or more different ones, ascending from 0")
     distinct, _ = merge_equal(list(texts))
-    named = digest(distinct)
-
-    def key_of(read: list[int] | None) -> str:
-        return digest({"encoder": identity, "texts": named, "layers": read or "all"}, code=CODE)
-
-    whole = wanted is None or store.folder("layers", key_of(None)).exists()
-    read = None if whole else wanted
-
-    def make(target: Path, work: Path) -> None:
-        X = encoder().encode_layers(distinct, read, progress=progress)
-        with disk_full_explained(target):
-            np.save(target / "h.npy", X, allow_pickle=False)
-
-    made = store.get_or_make("layers", key_of(read), make, config={"encoder": identity, "texts": len(distinct)})
-    X = np.load(made.folder / "h.npy", mmap_mode="r", allow_pickle=False)
+    named = {"encoder": identity, "texts": digest(distinct)}
+    everything = digest({**named, "layers": "all"}, code=(CODE,))
+    read = None if wanted is None or store.folder("layers", everything).exists() else wanted
+    X = store.remember(
+        "layers",
+        {**named, "layers": read or "all"},
+        lambda: encoder().encode_layers(distinct, read, progress=progress),
+        code=CODE,
+        mapped=True,
+    )
     table = LayerTable({text: i for i, text in enumerate(distinct)}, X, tuple(range(len(X)) if read is None else read))
     if wanted is None or table.layers == tuple(wanted):
-        return table, made.hit
+        return table
     beyond = [layer for layer in wanted if layer not in table.layers]
     if beyond:
         raise InputError(f"layer {beyond[0]} of an encoder of {len(X) - 1}: expected 0 to {len(X) - 1}")
-    return LayerTable(table.index, X[wanted], tuple(wanted)), made.hit
+    return LayerTable(table.index, X[wanted], tuple(wanted))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from repro.config import TrainConfig
+from repro.objectives import TrainConfig
 from repro.runs.cell import TrainedCell, cell_key, default_workers, train_cell
 from repro.store import Store
 from repro.terminal import progress_bar

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from repro import data
-from repro.config import digest
+from repro.digests import digest, module_of
 from repro.paths import home
 from repro.rows import commit, hardware, versions
 from repro.runs.texts import fingerprint
@@ -18,8 +18,6 @@ from repro.training.mlm import PretrainConfig, loss_curve, pretrain
 from repro.types import InputError
 from repro.writing import writable_folder
 
-PRODUCERS = ("repro.training.loop", "repro.training.mlm", "repro.models.wordpiece", "repro.data.batching")
-"""modules whose code a resumed run must find unchanged: other token ids under the same weights would be noise"""
 CARD = """# {name}
 
 A BERT of {layers} layers, hidden size {hidden_dim}, {heads} heads, {vocabulary} lower-cased WordPieces, at most
@@ -65,7 +63,7 @@ def pretrain_backbone(
     if not isinstance(texts, data.Corpus):
         raise InputError(f"{corpus!r} is not a corpus of plain sentences")
     content = fingerprint(corpus, texts.source)
-    key = digest({"config": asdict(config), "content": content, "sentences": sentences}, code=PRODUCERS)
+    key = digest({"config": asdict(config), "content": content, "sentences": sentences}, code=(module_of(pretrain),))
     count = threads or cpu_count()
     torch.set_num_threads(count)
     state = home() / "work" / f"pretrain-{key}" / "state.safetensors"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from repro.config import digest
+from repro.digests import digest
 from repro.models.pretrained import MINILM, identity
 from repro.runs.embeddings import TextTable
 from repro.types import Array

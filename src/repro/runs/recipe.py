@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from repro.config import TrainConfig
+from repro.objectives import TrainConfig
 from repro.rows import make_rows
 from repro.runs.pool import train_all
 from repro.store import Store

@@ -1,26 +1,17 @@
 """The score of any task; fitted probes are kept in the store, named by embeddings, labels, form and protocol."""
 
 import hashlib
-import json
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import asdict
 
 import numpy as np
 
-from repro.config import digest
+from repro.digests import digest
 from repro.evaluation.protocol import Score, score_classification, score_sts
 from repro.runs.embeddings import TextTable
 from repro.sets import DataSet, LabelledPairs, LabelledTexts, ScoredPairs
 from repro.store import Store
-
-CODE = (
-    "repro.evaluation.protocol",
-    "repro.evaluation.classify",
-    "repro.evaluation.logistic",
-    "repro.evaluation.senteval",
-    "repro.evaluation.stats",
-    "repro.evaluation.resample",
-)
+from repro.types import Array
 
 
 def score_task(
@@ -38,24 +29,18 @@ def stored_classification(
 ) -> Score:
     """`score_classification`, from the store if these very embeddings were probed before."""
     probed = {split: _content(table, part) for split, part in splits.items()}
-    key = digest({"splits": probed, "protocol": protocol, "seed": seed}, code=CODE)
 
-    def make(target: Path, work: Path) -> None:
+    def probe() -> dict[str, Array]:
         score = score_classification(table.__getitem__, splits, protocol=protocol, seed=seed)
-        np.save(target / "correct.npy", score.items, allow_pickle=False)
-        note = {
-            "metric": score.metric,
-            "value": score.value,
-            "low": score.ci_low,
-            "high": score.ci_high,
-            "floor": score.floor,
-        }
-        (target / "score.json").write_text(json.dumps(note), encoding="utf-8")
+        return {name: np.array(value) for name, value in asdict(score).items()}
 
-    made = store.get_or_make("scores", key, make, config={"dataset": name, "protocol": protocol, "seed": seed})
-    note = json.loads((made.folder / "score.json").read_text(encoding="utf-8"))
-    correct = np.load(made.folder / "correct.npy", allow_pickle=False)
-    return Score(note["metric"], note["value"], note["low"], note["high"], len(correct), correct, note["floor"])
+    kept = store.remember(
+        "scores",
+        {"dataset": name, "splits": probed, "protocol": protocol, "seed": seed},
+        probe,
+        code="repro.evaluation.protocol",
+    )
+    return Score(**{field: part if field == "items" else part.item() for field, part in kept.items()})
 
 
 def _content(table: TextTable, part: DataSet) -> str:

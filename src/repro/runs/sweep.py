@@ -12,12 +12,12 @@ import numpy as np
 import torch
 
 from repro import data
-from repro.config import TrainConfig
 from repro.data.limit import take
 from repro.evaluation.protocol import all_texts
 from repro.evaluation.stats import Interval, paired_spearman_difference
 from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.models.backbone import load_backbone
+from repro.objectives import TrainConfig
 from repro.runs.cell import TrainedCell
 from repro.runs.embeddings import TextTable, encode_once
 from repro.runs.pool import train_all
@@ -79,7 +79,7 @@ def train_sweep(
 
 def states_of(cell: TrainedCell, texts: Iterable[str], store: Store) -> TextTable:
     """States h of texts under a cell's encoder, which is loaded only if the store does not hold them."""
-    return encode_once(partial(getattr, cell, "encoder"), cell.key, texts, store)[0]
+    return encode_once(partial(getattr, cell, "encoder"), cell.key, texts, store)
 
 
 def hidden_dim_of(config: TrainConfig) -> int:

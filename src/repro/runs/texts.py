@@ -1,12 +1,12 @@
 """Texts for experiments: what a source holds, named by a fingerprint, and the training sample drawn from it."""
 
-import json
 from functools import lru_cache
 from pathlib import Path
 
 from repro import data, paths
-from repro.config import TrainConfig, digest
 from repro.data.entailment import Triples, like_or_unlike, triples
+from repro.digests import digest
+from repro.objectives import TrainConfig
 from repro.store import Store, sha256
 from repro.types import InputError
 
@@ -14,8 +14,9 @@ from repro.types import InputError
 def fingerprint(name: str, source: str) -> str:
     """What identifies a dataset's content: its file's checksum, its hub revision, or the generator's code."""
     if source == "microworld":
-        folder = paths.PACKAGE / "data" / "microworld"
-        return digest({path.name: _checksum(path) for path in sorted(folder.glob("*.py"))})
+        folder = paths.PACKAGE.parent / "microworld"
+        files = sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+        return digest({path.relative_to(folder).as_posix(): _checksum(path) for path in files})
     if source == "hub":
         from repro.data.hub import hub_source, hub_version  # brings pyarrow
 
@@ -56,16 +57,15 @@ def local_files(name: str) -> list[Path]:
 def training_sentences(config: TrainConfig, store: Store) -> tuple[str, ...]:
     """The training sample of a configuration: drawn once, then read from the store."""
     wanted = {"corpus": config.corpus, "sentences": config.sentences, "source": config.source}
-    wanted["content"] = fingerprint(config.corpus, config.source)
 
-    def make(target: Path, work: Path) -> None:
+    def draw() -> tuple[str, ...]:
         corpus = data.load(config.corpus, source=config.source, limit=config.sentences)
         if not isinstance(corpus, data.Corpus):
             raise InputError(f"{config.corpus!r} is not a corpus of plain sentences")
-        (target / "sentences.json").write_text(json.dumps(corpus.texts, ensure_ascii=False), encoding="utf-8")
+        return corpus.texts
 
-    made = store.get_or_make("sentences", digest(wanted), make, config=wanted)
-    return tuple(json.loads((made.folder / "sentences.json").read_text(encoding="utf-8")))
+    content = fingerprint(config.corpus, config.source)
+    return tuple(store.remember("sentences", {**wanted, "content": content}, draw, code="repro.data.limit"))
 
 
 def training_pairs(config: TrainConfig) -> data.LabelledPairs:

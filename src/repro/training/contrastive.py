@@ -6,10 +6,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from repro.config import TrainConfig
 from repro.losses import duplicate_mask, info_nce
 from repro.models import SentenceEncoder
 from repro.models.encoder import merge_equal
+from repro.objectives import TrainConfig
 from repro.training.end_to_end import DevScore, Trained, batches, count_steps, fresh_encoder, minimise
 
 

@@ -10,11 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from repro.config import SCALING, StepTwoConfig, TrainConfig
 from repro.data.batching import epoch_order
 from repro.losses.distributed import world_size
 from repro.models import SentenceEncoder
 from repro.models.lora import add_lora
+from repro.objectives import SCALING, StepTwoConfig, TrainConfig
 from repro.training.loop import History, LoopConfig, train
 from repro.types import InputError
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from repro.config import StepTwoConfig, TrainConfig
 from repro.data.entailment import LIKE, NEUTRAL, UNLIKE, checked_labels
 from repro.losses.nli import CLASSES, softmax_nli
 from repro.models import Pooler
 from repro.models.encoder import merge_equal
 from repro.models.pretrained import default_device
+from repro.objectives import StepTwoConfig, TrainConfig
 from repro.seeding import derive_seed
 from repro.sets import LabelledPairs
 from repro.training.end_to_end import DevScore, Trained, batches, count_steps, fresh_encoder, minimise

@@ -13,11 +13,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from repro.config import TrainConfig
 from repro.data.batching import epoch_order
 from repro.losses import duplicate_mask, info_nce
 from repro.losses.distributed import gather_with_grad
 from repro.models.encoder import merge_equal
+from repro.objectives import TrainConfig
 from repro.training.end_to_end import DevScore, Trained, count_steps, fresh_encoder, minimise, own_share
 from repro.types import InputError, check_same_length
 

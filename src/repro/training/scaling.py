@@ -18,11 +18,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from repro.config import TrainConfig
 from repro.data.entailment import LIKE, Triples
 from repro.losses import angle_pairs, angle_triples, espresso, initial_log_weights, matryoshka, shallow_layers
 from repro.models import SentenceEncoder
 from repro.models.encoder import merge_equal
+from repro.objectives import TrainConfig
 from repro.seeding import derive_seed
 from repro.sets import LabelledPairs
 from repro.training.end_to_end import DevScore, Trained, batches, count_steps, fresh_encoder, minimise

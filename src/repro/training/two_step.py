@@ -13,11 +13,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from repro.config import StepTwoConfig
 from repro.data.batching import epoch_order
 from repro.losses import info_nce
 from repro.models import Pooler, SentenceEncoder
 from repro.models.encoder import merge_equal
+from repro.objectives import StepTwoConfig
 from repro.seeding import derive_seed, make_rng
 from repro.training.end_to_end import count_steps
 from repro.training.loop import TrainingDiverged

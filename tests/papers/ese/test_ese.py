@@ -16,7 +16,6 @@ from repro.objectives import ESPRESSO_FORMS, EspressoConfig
 from repro.papers import ese
 from repro.papers.ese.lines import Line
 from repro.papers.ese.scored import Scored, kept
-from repro.runs.embeddings import encode_layers_once
 from repro.runs.sweep import hidden_dim_of
 from repro.store import Store
 from repro.types import InputError
@@ -77,41 +76,6 @@ def value_of(rows, **where):
         own = own[own[column].isna() if wanted is None else own[column] == wanted]
     assert len(own) == 1, own
     return float(own["value"].iloc[0])
-
-
-# states of several layers, kept once
-
-
-def test_all_layers_come_from_one_pass_and_some_are_read_out_of_them(tiny, sentences):
-    encoder, store = SentenceEncoder.load(tiny, pooling="mean"), Store()
-    texts = [*sentences[:9], *sentences[:3]]
-    table, hit = encode_layers_once(lambda: encoder, "id", texts, store)
-    assert (hit, encoder.texts_encoded, table.layers, table.hidden_dim) == (False, 9, (0, 1, 2), 32)
-    for layer in table.layers:
-        np.testing.assert_array_equal(table.at(layer)[texts], encoder.encode(texts, layer=layer, readout="encoder"))
-        np.testing.assert_array_equal(table.at(layer, 5)[texts], table.at(layer)[texts][:, :5])
-
-    def never():
-        raise AssertionError("encoded again")
-
-    some, hit = encode_layers_once(never, "id", texts, store, layers=[0, 2])
-    assert hit and some.layers == (0, 2)
-    np.testing.assert_array_equal(some.at(2)[texts], table.at(2)[texts])
-
-
-def test_layers_that_are_not_there_are_named(tiny, sentences):
-    encoder, store = SentenceEncoder.load(tiny), Store()
-    one, _ = encode_layers_once(lambda: encoder, "id", sentences[:4], store, layers=[1])
-    with pytest.raises(InputError, match="layer 2 was not read: the table holds 1"):
-        one.at(2)
-    with pytest.raises(InputError, match="dim is 33: expected 1 to 32"):
-        one.at(1, 33)
-    for wrong in ([], [1, 1], [2, 1], [-1]):
-        with pytest.raises(InputError, match="ascending from 0"):
-            encode_layers_once(lambda: encoder, "id", sentences[:4], store, layers=wrong)
-    encode_layers_once(lambda: encoder, "id", sentences[:4], store)
-    with pytest.raises(InputError, match="layer 7 of an encoder of 2"):
-        encode_layers_once(lambda: encoder, "id", sentences[:4], store, layers=[1, 7])
 
 
 # lines

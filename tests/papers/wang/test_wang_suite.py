@@ -13,9 +13,9 @@ from repro.config import StepTwoConfig
 from repro.evaluation.protocol import score_classification, score_sts
 from repro.methods import FULL, MAJORITY, TRAINED_NARROW, TWO_STEP
 from repro.papers import wang
-from repro.papers.zhang.reduce import reduced
 from repro.reducers import make_reducer
 from repro.runs import scores, suite
+from repro.runs.reduce import reduced
 from repro.store import Store
 from repro.types import InputError
 

@@ -50,7 +50,7 @@ class Line:
         self, texts: Iterable[str], store: Store, layers: Sequence[int] | None = None, *, progress: bool = False
     ) -> LayerTable:
         """Pooled states of texts at the wanted layers, by default all, from one pass or from the store."""
-        table, _ = encode_layers_once(self.encoder, self.identity, texts, store, layers=layers, progress=progress)
+        table = encode_layers_once(self.encoder, self.identity, texts, store, layers=layers, progress=progress)
         return table
 
 

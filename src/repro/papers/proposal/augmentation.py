@@ -20,7 +20,7 @@ from repro.models.pretrained import identity
 from repro.papers.proposal.geometry import positives_of, uniformity_of
 from repro.papers.proposal.rewordings import DROPOUT, Augmentation
 from repro.rows import make_rows
-from repro.runs.cell import OBJECTIVES, PRODUCERS, TrainedCell, dev_scorer, threads, train_cell, write_trained
+from repro.runs.cell import TrainedCell, dev_scorer, threads, train_cell, write_trained
 from repro.runs.embeddings import TextTable, encode_tasks
 from repro.runs.published import unit_rows
 from repro.runs.sweep import cosines_of, gain_over
@@ -52,7 +52,7 @@ def train_augmented(
         "sentences": digest(list(sentences)),
         "positives": digest(list(positives)),
     }
-    code = (*PRODUCERS, *OBJECTIVES["simcse"], "repro.training.positives")
+    code = ("repro.training.positives",)
 
     @threads(config.threads)
     def make(target: Path, work: Path) -> None:

@@ -10,9 +10,8 @@ from dimadvise.inputs import judged_texts
 from repro import data
 from repro.config import Profile
 from repro.evaluation.retention import NoShareError
-from repro.papers import zhang
-from repro.papers.zhang import NamedEncoder
 from repro.rows import make_rows
+from repro.runs.encoders import NamedEncoder, load_encoders
 from repro.sets import DataSet
 from repro.store import Store
 from repro.terminal import complain
@@ -33,7 +32,7 @@ def named_encoders(names: Sequence[str], profile: Profile, source: str, store: S
     """
     for name in names:
         if name not in SYSTEMS:
-            yield from zhang.load_encoders([name], profile, store)
+            yield from load_encoders([name], profile, store)
             continue
         settings = SystemConfig(source, profile=profile.name, backbone=profile.train.backbone, seed=profile.train.seed)
         try:

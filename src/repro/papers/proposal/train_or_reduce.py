@@ -19,9 +19,9 @@ from repro.evaluation.stats import Interval, bootstrap_mean, percentiles, spearm
 from repro.methods import BEST_REDUCED, FULL_SIZE, REDUCER_NAMES, TRAINED_PROJECTION, TWO_STEP_PROJECTION, fitted_on
 from repro.models.encoder import merge_equal
 from repro.papers.wang.two_step import train_two_step
-from repro.papers.zhang.reduce import reduced
 from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
+from repro.runs.reduce import reduced
 from repro.runs.suite import Contender
 from repro.runs.sweep import Sweep, cosines_of, spearman_of, states_of
 from repro.sets import Retrieval, ScoredPairs

@@ -23,7 +23,7 @@ from repro.papers.wang.grid import Grid, pair_scores
 from repro.papers.wang.step_two import step_two
 from repro.papers.wang.two_step import TwoStep, train_two_step
 from repro.rows import make_rows
-from repro.runs.cell import OBJECTIVES, PRODUCERS, TrainedCell, dev_scorer, threads
+from repro.runs.cell import OBJECTIVES, TrainedCell, dev_scorer, threads
 from repro.runs.embeddings import TextTable
 from repro.runs.sweep import Sweep, cosines_of, gain_over, spearman_of, states_of
 from repro.runs.texts import training_sentences
@@ -82,8 +82,7 @@ def _joint(opt: TrainedCell, narrow: TrainedCell, store: Store) -> TrainedCell:
     """The spliced model after end-to-end training of both parts, kept in the store."""
     config = narrow.config
     key = digest(
-        {"encoder": opt.key, "pooler": narrow.key, "joint": asdict(config)},
-        code=(*PRODUCERS, *OBJECTIVES[config.objective]),
+        {"encoder": opt.key, "pooler": narrow.key, "joint": asdict(config)}, code=(OBJECTIVES[config.objective],)
     )
 
     @threads(config.threads)

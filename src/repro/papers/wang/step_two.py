@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from repro import data
 from repro.config import StepTwoConfig, digest
 from repro.models import Pooler
-from repro.runs.cell import OBJECTIVES, PRODUCERS, threads
+from repro.runs.cell import OBJECTIVES, threads
 from repro.runs.sweep import Sweep, spearman_of
 from repro.runs.texts import training_pairs, training_sentences
 from repro.store import Store
@@ -51,7 +51,7 @@ def step_two(
             "step_two": asdict(config),
             "dev": [dev.texts1, dev.texts2, dev.scores.tolist()],
         },
-        code=(*PRODUCERS, *OBJECTIVES[cell.config.objective], "repro.training.two_step"),
+        code=(OBJECTIVES[cell.config.objective], "repro.training.two_step"),
     )
 
     @threads(cell.config.threads)

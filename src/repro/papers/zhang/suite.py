@@ -1,4 +1,4 @@
-"""Every encoder × setting × method × dim of a task as contenders, with the paper's comparisons (Figures 1 to 4)."""
+"""Figures 1 to 4: every encoder × setting × method × dim of a task, the paper's comparisons, and how curves jump."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,14 +6,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from repro.methods import FULL_SIZE
+from repro.evaluation.stats import accuracy_draws, percentiles
+from repro.methods import FULL_SIZE, REDUCER_NAMES, ZHANG_METHODS
 from repro.models.encoder import merge_equal
-from repro.papers.zhang.encoders import NamedEncoder
-from repro.papers.zhang.reduce import METHODS, dims_of, reduced
-from repro.papers.zhang.tasks import SETTINGS, Task, fit_texts
+from repro.papers.zhang.losses import AUTOENCODER, BETWEEN, SETTINGS
+from repro.papers.zhang.tasks import Task, fit_texts
+from repro.rows import make_rows
 from repro.runs import suite
 from repro.runs.embeddings import TextTable
+from repro.runs.encoders import NamedEncoder
+from repro.runs.reduce import dims_of, reduced
+from repro.runs.scores import stored_classification
 from repro.runs.suite import Contender
 from repro.sets import texts_of
 from repro.store import Store
@@ -21,8 +26,8 @@ from repro.types import Array, one_of
 
 RESCALED = "divided by √(2γ)"
 """setting of kernel PCA on PCA's scale"""
-BETWEEN = "transductive − inductive"
-"""setting of the rows that compare the two"""
+METHODS = {name: REDUCER_NAMES[name] for name in ("pca", "svd", "kpca", "grp", "autoencoder", "truncate")}
+"""reducers to what the paper's Table 1 calls them; Truncate, the first columns, is ours"""
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,7 @@ def contenders(
 
 
 def suite_rows(lines: Sequence[Contender], task: Task, store: Store, **options: Any) -> pd.DataFrame:
-    """`experiments.suite.suite_rows` of one task with the paper's comparisons.
+    """`runs.suite.suite_rows` of one task with the paper's comparisons.
 
     Leads, on shared resamples: every line over its encoder at full size; every two methods of one size and setting;
     and each method fitted transductively over the same fitted inductively, as setting `transductive − inductive`.
@@ -121,3 +126,54 @@ def _rivals(lines: Sequence[Contender]) -> Iterator[tuple[int, int]]:
             between = line.method == other.method and (line.setting, other.setting) == ("transductive", "inductive")
             if other.method == FULL_SIZE or (plain and (within or between)):
                 yield a, b
+
+
+def roughness(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Standard deviation of the differences between neighbouring sizes, of scores (…, sizes)."""
+    return np.asarray(np.diff(scores, axis=-1).std(axis=-1), np.float64)
+
+
+def roughness_rows(
+    lines: Sequence[Contender], task: Task, store: Store, *, protocol: str = "logreg", **shared: Any
+) -> pd.DataFrame:
+    """Roughness of every method per encoder and setting, and the autoencoder's lead over the roughest of the others.
+
+    Sizes are those that every method has; where these are fewer than three there is nothing to compare, and no row. A
+    lead is read on resamples of the test items that all methods share; the
+    roughest of the others is chosen anew in each.
+
+    Args:
+        lines: the contenders of a labelled task, scored before: their probes come from the store.
+        task: the task.
+        store: where fitted probes are kept.
+        protocol: classifier protocol.
+        shared: columns common to all rows; `seed` is also that of folds and bootstrap.
+    """
+    seed = int(shared["seed"])
+    groups = dict.fromkeys((line.backbone, line.setting) for line in lines if line.setting and "," not in line.setting)
+    rows: list[dict[str, Any]] = []
+    for backbone, setting in groups:
+        own = [line for line in lines if (line.backbone, line.setting) == (backbone, setting)]
+        by = {m: {int(line.dim or 0): line for line in own if line.method == m} for m in ZHANG_METHODS}
+        by = {m: at for m, at in by.items() if at}
+        dims = sorted(set.intersection(*(set(at) for at in by.values()))) if by else []
+        if len(dims) < 3:
+            continue
+        items = [
+            stored_classification(by[m][d].table, task.name, task.judged, store, protocol=protocol, seed=seed).items
+            for m in by
+            for d in dims
+        ]
+        plain, resampled = accuracy_draws(items, seed=seed)
+        value = roughness(plain.reshape(len(by), -1))  # (methods,)
+        draws = roughness(resampled.reshape(len(resampled), len(by), -1))  # (resamples, methods)
+        common = {"backbone": backbone, "setting": setting, "dataset": task.name, "readout": "encoder"}
+        for k, method in enumerate(by):
+            found = percentiles(value[k], draws[:, k])
+            rows.append({**common, "method": method, "metric": "roughness", **found.columns})
+        if AUTOENCODER in by and len(by) > 1:
+            k = list(by).index(AUTOENCODER)
+            others = np.delete(value, k), np.delete(draws, k, axis=1)
+            lead = percentiles(value[k] - others[0].max(), draws[:, k] - others[1].max(axis=1))
+            rows.append({**common, "method": f"{AUTOENCODER} − others", "metric": "roughness_lead", **lead.columns})
+    return make_rows(rows, **shared)

@@ -12,8 +12,6 @@ from repro.store import Store
 from repro.types import one_of
 
 TASKS = {"stsb": "STS-B", "trec": "TREC", "sicke": "SICK-E"}
-SETTINGS = ("inductive", "transductive", "wiki")
-"""fitted on training sentences, on training and test sentences, or on sentences of another kind"""
 ROWS = {"embedded": {"stsb": 500, "trec": 700, "sicke": 400}}
 """rows of each split that a profile keeps; all where it names none"""
 WIKI_SENTENCES = {"embedded": 800}

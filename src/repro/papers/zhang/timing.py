@@ -1,6 +1,9 @@
-"""Seconds to fit and to transform, ours and scikit-learn's in turns (Zhang et al., 2024, Table 1; PROTOCOLS §4.8)."""
+"""Seconds to fit and to transform, ours and scikit-learn's in turns (Zhang et al., 2024, Table 1; PROTOCOLS §4.8).
 
-from collections.abc import Callable, Mapping
+And what an autoencoder of three hidden layers costs and brings beside one of one (§3).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -12,13 +15,20 @@ from sklearn.decomposition import PCA, KernelPCA, TruncatedSVD
 from sklearn.random_projection import GaussianRandomProjection
 from threadpoolctl import threadpool_limits
 
-from repro.methods import ZHANG_METHODS
-from repro.papers.zhang.reduce import METHODS
+from repro.methods import REDUCER_NAMES, ZHANG_METHODS
+from repro.models.encoder import merge_equal
+from repro.papers.zhang.seconds import DEEP, OURS, PEER, SHALLOW
+from repro.papers.zhang.tasks import Task, fit_texts
 from repro.reducers import make_reducer
 from repro.rows import make_rows
+from repro.runs import suite
+from repro.runs.embeddings import TextTable
+from repro.runs.reduce import reduced
+from repro.runs.suite import Contender
+from repro.sets import texts_of
+from repro.store import Store
 from repro.types import Array, check_dim
 
-OURS, PEER = "this package", "scikit-learn"
 SLOW_SECONDS = 0.5
 """a method whose fit takes longer has fewer rounds"""
 
@@ -85,7 +95,7 @@ def timing_rows(
     options: dict[str, dict[str, Any]] = {"kpca": {"kernel": kernel}}
     makers: dict[tuple[str, str], Callable[[], Any]] = {
         (label, OURS): partial(make_reducer, name, dim, **options.get(name, {}))
-        for name, label in METHODS.items()
+        for name, label in REDUCER_NAMES.items()
         if label in ZHANG_METHODS
     }
     makers |= {
@@ -95,10 +105,10 @@ def timing_rows(
         ("GRP", PEER): lambda: GaussianRandomProjection(dim, random_state=0),
     }
     timed = measure(makers, fit, X, repeats=repeats, slow_repeats=slow_repeats)
-    return make_rows([row for (label, who), t in timed.items() for row in seconds_of(label, who, dim, t)], **shared)
+    return make_rows([row for (label, who), t in timed.items() for row in seconds_rows(label, who, dim, t)], **shared)
 
 
-def seconds_of(method: str, setting: str, dim: int, timed: Timed) -> list[dict[str, Any]]:
+def seconds_rows(method: str, setting: str, dim: int, timed: Timed) -> list[dict[str, Any]]:
     """The two rows of one method."""
     return [
         {
@@ -112,4 +122,52 @@ def seconds_of(method: str, setting: str, dim: int, timed: Timed) -> list[dict[s
             "seconds": float(sum(t)),
         }
         for what, t in (("fit", timed.fit), ("transform", timed.transform))
+    ]
+
+
+def inner_size(hidden_dim: int, dim: int) -> int:
+    """The layer between D and d: their geometric mean, so that both steps shrink alike."""
+    return round(float(np.sqrt(hidden_dim * dim)))
+
+
+def depth_rows(
+    table: TextTable, task: Task, dims: Sequence[int], store: Store, *, timed_dim: int, repeats: int = 2, **shared: Any
+) -> pd.DataFrame:
+    """Scores of both depths at every dim with the deep one's lead, and their seconds at one dim; inductive.
+
+    Args:
+        table: embeddings of the task's texts.
+        task: what they are judged by.
+        dims: sizes that are scored.
+        store: where reduced embeddings are kept.
+        timed_dim: size at which seconds are taken.
+        repeats: rounds of the timing.
+        shared: columns common to all rows.
+    """
+    fit, seed = table[fit_texts("inductive", task)], int(shared["seed"])
+    judged = merge_equal(texts_of(task.splits["test"]))[0]  # as the task pages do, whose reductions the store holds
+    X, index, D = table[judged], {text: i for i, text in enumerate(judged)}, fit.shape[1]
+    lines = []
+    for d in dims:
+        for label, inner in ((SHALLOW, ()), (DEEP, (inner_size(D, d),))):
+            options: dict[str, Any] = {"hidden_layers": inner} if inner else {}
+            for size, Y in reduced("autoencoder", fit, X, [d], store, seed=seed, **options):
+                lines.append(Contender(label, size, "encoder", "inductive", TextTable(index, Y)))
+    scores = suite.suite_rows(lines, {task.name: task.judged}, store, rivals=deep_over_shallow, **shared)
+    makers: dict[str, Callable[[], Any]] = {
+        SHALLOW: partial(make_reducer, "autoencoder", timed_dim, seed=seed),
+        DEEP: partial(make_reducer, "autoencoder", timed_dim, seed=seed, hidden_layers=(inner_size(D, timed_dim),)),
+    }
+    timed = measure(makers, fit, X, repeats=repeats, slow_repeats=repeats)
+    seconds = [row for label, t in timed.items() for row in seconds_rows(label, OURS, timed_dim, t)]
+    return pd.concat([scores, make_rows(seconds, **shared)], ignore_index=True)
+
+
+def deep_over_shallow(lines: Sequence[Contender]) -> list[tuple[int, int]]:
+    """Three hidden layers against one, at equal size."""
+    return [
+        (a, b)
+        for a, deep in enumerate(lines)
+        for b, shallow in enumerate(lines)
+        if (deep.method, shallow.method, deep.dim) == (DEEP, SHALLOW, shallow.dim)
     ]

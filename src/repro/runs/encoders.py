@@ -1,4 +1,4 @@
-"""The encoders of Zhang et al. (2024), and those at hand in their place."""
+"""Encoders by name: the profile's own after SimCSE, shipped ones, folders, hub ids; those of Zhang et al. (2024)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,32 +1,18 @@
 """Embeddings of one encoder under one reducer at many sizes: one fit where sizes are prefixes, slow ones stored."""
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from repro.config import digest
-from repro.reducers import make_reducer
+from repro.digests import module_of
+from repro.reducers import REDUCERS, make_reducer
 from repro.runs.suite import within_reach
-from repro.store import Store, disk_full_explained
+from repro.store import Store
 from repro.types import Array, InputError
 
-METHODS = {
-    "pca": "PCA",
-    "svd": "SVD",
-    "kpca": "KPCA",
-    "grp": "GRP",
-    "autoencoder": "Autoencoder",
-    "truncate": "Truncate",
-}
-"""reducers to what the paper's Table 1 calls them; Truncate, the first columns, is ours"""
-SLOW = {
-    "kpca": ("kernel", "kernel_matrix", "lanczos", "linear", "neighbors", "spectral", "reducer"),
-    "autoencoder": ("autoencoder", "reducer"),
-}
-"""reducers whose output is kept in the store, and the modules of `repro.reducers` that decide it"""
+SLOW = ("kpca", "autoencoder")
+"""reducers whose output is kept in the store"""
 
 
 def reduced(
@@ -69,22 +55,8 @@ def _output(name: str, fit: Array, X: Array, dim: int, store: Store, seed: int, 
 
     if name not in SLOW:
         return work()
-    settings = {"reducer": name, "dim": dim, "seed": seed, "params": dict(params)}
-    code = tuple(f"repro.reducers.{module}" for module in SLOW[name])
-    key = digest({**settings, "fit": content(fit), "X": content(X)}, code=code)
-
-    def make(target: Path, _: Path) -> None:
-        Y = work()
-        with disk_full_explained(target):
-            np.save(target / "Y.npy", Y, allow_pickle=False)
-
-    made = store.get_or_make("reduced", key, make, config=settings)
-    return np.asarray(np.load(made.folder / "Y.npy", allow_pickle=False))
-
-
-def content(X: Array) -> str:
-    """Digest of the numbers of X."""
-    return hashlib.sha256(np.ascontiguousarray(X).tobytes()).hexdigest()[:16]
+    settings = {"reducer": name, "dim": dim, "seed": seed, "params": dict(params), "fit": fit, "X": X}
+    return np.asarray(store.remember("reduced", settings, work, code=module_of(REDUCERS[name])))
 
 
 def dims_of(hidden_dim: int, dims: Sequence[float]) -> list[int]:

@@ -1,0 +1,248 @@
+"""Pairs of sentences: graded by how alike their frames are, paraphrase or not, entailment, and roles swapped."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from microworld.grammar import LISTS
+from microworld.surface import render, say
+from microworld.taxonomy import ABSENT, ACTION, AGENT, ATTRIBUTE, FACTORS, OBJECT, PLACE, POLARITY, Frames, split_of
+from microworld.world import World, draw_split
+from repro.seeding import make_rng
+from repro.types import InputError
+
+ATTEMPTS = 12
+"""How often a changed frame that fell into another split is changed anew before its pair is given up."""
+BINS = 20
+"""Graded pairs are spread evenly over so many equal steps of the score."""
+PARAPHRASES = 0.6
+"""Share of true paraphrases."""
+ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
+_VERB_IDS = {synonyms[0]: value for value, synonyms in enumerate(FACTORS[ACTION].synonyms)}
+_OPPOSITES = [[_VERB_IDS[verb] for verb in pair.split("|")] for pair in LISTS["antonyms"]]
+ANTONYM: dict[int, int] = {one: other for a, b in _OPPOSITES for one, other in ((a, b), (b, a))}
+"""An action → the one that excludes it: contradictions that need no negation."""
+
+LabelledLists = tuple[list[str], list[str], list[str]]
+
+
+class Flavour(NamedTuple):
+    """What one set of graded pairs is like."""
+
+    differ: float = 0.4
+    """How often a value that both sentences share is surely said by different words."""
+    unsaid: float = 0.6
+    """How often an optional factor is left unsaid: the more, the shorter the sentences."""
+
+
+class GradedPairs(NamedTuple):
+    """Sentences, their frames, and how alike these are."""
+
+    texts1: list[str]
+    texts2: list[str]
+    frames1: Frames
+    frames2: Frames
+    similarity: NDArray[np.float64]
+    """In [0, 1]; the gold score is five times it."""
+
+
+def graded_pairs(
+    world: World, n: int, rng: np.random.Generator, *, split: str = "all", flavour: Flavour | None = None
+) -> GradedPairs:
+    """Draw n pairs of sentences, their frame similarity spread evenly over 0 … 1.
+
+    Args:
+        world: Where frames come from.
+        n: How many pairs.
+        rng: Draws everything.
+        split: Keep to frames of this split; `all` keeps any.
+        flavour: Wording and length.
+
+    Raises:
+        InputError: if the world is too small for n distinct pairs.
+    """
+    flavour = flavour or Flavour()
+    first, second = _candidates(world, 12 * n, rng, split, flavour.unsaid)
+    if len(first) < n:
+        raise InputError(f"{n} graded pairs asked for, but only {len(first)} could be drawn: raise factors or values")
+    similarity = world.similarity(first, second)
+    # The bins take turns, so a short bin is made up for by the others.
+    bins = np.minimum((similarity * BINS).astype(np.int64), BINS - 1)
+    turn = np.zeros(len(bins), dtype=np.int64)
+    for step in range(BINS):
+        turn[bins == step] = np.arange((bins == step).sum())
+    rows = rng.permutation(np.lexsort((bins, turn))[:n])
+    first, second = first[rows], second[rows]
+    wording = render(first, rng)
+    other = render(second, rng, other=(first, wording), differ=flavour.differ)
+    return GradedPairs(wording.texts, other.texts, first, second, similarity[rows])
+
+
+def paraphrases(world: World, n: int, rng: np.random.Generator, *, split: str = "all") -> LabelledLists:
+    """Make n pairs of sentences in different words, label 1 if they mean the same.
+
+    The others are hard: half say the same with roles swapped, half change one factor to another group.
+    """
+    first = _being_to_being(draw_split(world, n, rng, split))
+    second, labels = first.copy(), (rng.random(n) < PARAPHRASES).astype(int)
+    swapped = (labels == 0) & (rng.random(n) < 0.5) & (first[:, AGENT] != first[:, OBJECT])
+    second[swapped] = swap_roles(first[swapped])
+    changed = (labels == 0) & ~swapped
+    second[changed] = _change_one(first[changed], rng, world)
+    wording = render(first, rng)
+    return wording.texts, render(second, rng, other=(first, wording)).texts, [str(label) for label in labels]
+
+
+def entailments(
+    world: World,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    split: str = "all",
+    shares: tuple[float, float, float] = (0.34, 0.33, 0.33),
+) -> LabelledLists:
+    """Make n pairs of premise and hypothesis with their label, `shares` of entailment, neutral and contradiction.
+
+    From a specific frame comes a general one, by leaving a factor unsaid or naming a group for its member. What is
+    said of the specific holds of the general; what is denied of the general is denied of the specific; the other two
+    directions are neutral. Denying one side, or its antonym, contradicts. So negation alone gives nothing away.
+    """
+    specific = draw_split(world, n, rng, split)
+    if world.has_polarity:
+        specific[:, POLARITY] = 0
+    general = _generalise(specific, rng)
+    labels = rng.choice(np.array([ENTAILMENT, NEUTRAL, CONTRADICTION]), size=n, p=shares)
+    denied = (rng.random(n) < 0.35) & world.has_polarity
+    # Premise specific where the specific is what is known: said and entailed, denied and open, said and contradicted.
+    from_specific = (labels == NEUTRAL) == denied
+    premise = np.where(from_specific[:, None], specific, general)
+    hypothesis = np.where(from_specific[:, None], general, specific)
+    contradicts = labels == CONTRADICTION
+    by_antonym = contradicts & ~denied & np.isin(specific[:, ACTION], list(ANTONYM))
+    hypothesis[by_antonym, ACTION] = [ANTONYM[action] for action in specific[by_antonym, ACTION].tolist()]
+    if world.has_polarity:
+        premise[:, POLARITY] = denied
+        hypothesis[:, POLARITY] = np.where(contradicts & ~by_antonym, 1 - premise[:, POLARITY], premise[:, POLARITY])
+    wording = render(premise, rng, plain=True)
+    return wording.texts, render(hypothesis, rng, other=(premise, wording), plain=True).texts, labels.tolist()
+
+
+def role_swaps(world: World, n: int, seed: int = 0) -> LabelledLists:
+    """2n pairs: each sentence with itself, place or time moved to the front, and with that again but roles swapped.
+
+    Both partners of a sentence hold exactly its words, so whatever counts words is at chance between them.
+
+    Returns:
+        Sentences, partners, and labels `same` or `swapped`, the two partners of a sentence one after the other.
+    """
+    rng = make_rng(seed, "microworld role swaps")
+    frames = _being_to_being(world.draw(4 * n, rng))
+    frames = frames[frames[:, AGENT] != frames[:, OBJECT]][:n]
+    frames[:, ATTRIBUTE : ATTRIBUTE + 1] = ABSENT  # an adjective would change hands with its noun
+    if world.has_polarity:
+        frames[:, POLARITY] = 0
+    texts1, texts2 = [], []
+    picks = [0] * len(world.weights)
+    for frame, swapped in zip(frames.tolist(), swap_roles(frames).tolist(), strict=True):
+        texts1 += [say(frame, picks)] * 2
+        texts2 += [say(frame, picks, front=0), say(swapped, picks, front=0)]
+    return texts1, texts2, ["same", "swapped"] * len(frames)
+
+
+def _candidates(world: World, n: int, rng: np.random.Generator, split: str, unsaid: float) -> tuple[Frames, Frames]:
+    """Up to n distinct pairs of frames of one split, from copies to strangers."""
+    first = draw_split(world, n, rng, split, unsaid)
+    closeness = rng.random(n)
+    # A twentieth are copies: the top of the scale, which independent changes seldom reach.
+    closeness[rng.random(n) < 0.05] = 1.0
+    second = _mutate(first, closeness, rng, world)
+    swapped = (rng.random(n) < 0.03) & (first[:, OBJECT] < len(FACTORS[AGENT]))
+    second[swapped] = swap_roles(first[swapped])
+    if split != "all":
+        for _ in range(ATTEMPTS):
+            rows = np.flatnonzero(split_of(second) != split)
+            second[rows] = _mutate(first[rows], closeness[rows], rng, world)
+    kept = np.sort(np.unique(np.concatenate([first, second], axis=1), axis=0, return_index=True)[1])
+    if split != "all":
+        kept = kept[split_of(second[kept]) == split]
+    return first[kept], second[kept]
+
+
+def _mutate(frames: Frames, closeness: NDArray[np.float64], rng: np.random.Generator, world: World) -> Frames:
+    """Another frame for each: a factor stays with probability `closeness`, else moves to a near or far value."""
+    drawn = world.draw(len(frames), rng)
+    changed = frames.copy()
+    for column, factor in enumerate(FACTORS[: world.factors]):
+        values = frames[:, column]
+        near = _sibling(values, factor.group_of, world.choices[column], rng)
+        moves = rng.random(len(frames)) > closeness
+        target = np.where(rng.random(len(frames)) < 0.4, near, drawn[:, column])
+        if factor.optional:
+            target = np.where(rng.random(len(frames)) < 0.3, ABSENT, target)
+            target = np.where((values == ABSENT) & (target == ABSENT), drawn[:, column], target)
+        changed[:, column] = np.where(moves, target, values)
+    if world.has_polarity:
+        flips = rng.random(len(frames)) < 0.08
+        changed[:, POLARITY] = np.where(flips, 1 - frames[:, POLARITY], frames[:, POLARITY])
+    return changed
+
+
+def _sibling(
+    values: NDArray[np.int64], groups: NDArray[np.int64], allowed: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """A random other value of the same group; the value itself where it has no sibling or is unsaid."""
+    result = values.copy()
+    for group in np.unique(groups):
+        members = allowed[groups[allowed] == group]
+        rows = np.flatnonzero((values != ABSENT) & (groups[values] == group))
+        if len(members) > 1 and len(rows):
+            place = np.searchsorted(members, values[rows])
+            step = rng.integers(1, len(members), size=len(rows))
+            result[rows] = members[(place + step) % len(members)]
+    return result
+
+
+def swap_roles(frames: Frames) -> Frames:
+    """Who acts and who is acted upon change places; only beings act, so the objects must be beings."""
+    swapped = frames.copy()
+    swapped[:, [AGENT, OBJECT]] = frames[:, [OBJECT, AGENT]]
+    return swapped
+
+
+def _being_to_being(frames: Frames) -> Frames:
+    """Make every object a being, by taking things round to beings, so that roles can be swapped."""
+    frames = frames.copy()
+    frames[:, OBJECT] %= len(FACTORS[AGENT])
+    return frames
+
+
+def _change_one(frames: Frames, rng: np.random.Generator, world: World) -> Frames:
+    """Move agent, action or object of each frame to a value of another group."""
+    changed = frames.copy()
+    columns = rng.integers(3, size=len(frames))
+    for column in (AGENT, ACTION, OBJECT):
+        groups = FACTORS[column].group_of
+        rows = np.flatnonzero(columns == column)
+        while len(rows):
+            changed[rows, column] = rng.choice(world.choices[column], size=len(rows))
+            rows = rows[groups[changed[rows, column]] == groups[frames[rows, column]]]
+            if len(np.unique(groups[world.choices[column]])) == 1:
+                break  # a world of one group has no other to move to
+    return changed
+
+
+def _generalise(frames: Frames, rng: np.random.Generator) -> Frames:
+    """Leave one factor unsaid that is said, or name the group of agent or object instead of its member."""
+    general = frames.copy()
+    optional = frames[:, PLACE:POLARITY] != ABSENT
+    # One said optional factor of each frame at random; the column is meaningless where none is said.
+    column = PLACE + np.argmax(np.where(optional, rng.random(optional.shape), -1.0), axis=1) if optional.size else None
+    by_noun = ~optional.any(axis=1) | (rng.random(len(frames)) < 0.4)
+    if column is not None:
+        rows = np.flatnonzero(~by_noun)
+        general[rows, column[rows]] = ABSENT
+    by_both = by_noun & (rng.random(len(frames)) < 0.5)
+    for noun, named in ((AGENT, by_noun), (OBJECT, by_both)):
+        general[named, noun] = len(FACTORS[noun]) + FACTORS[noun].group_of[frames[named, noun]]
+    return general

@@ -1,0 +1,129 @@
+"""Sixteen hex digits that name a configuration and the code that acts on it.
+
+The code of a result is that of the module that makes it and of all modules of this project that it imports, found by
+reading their source. Comments, docstrings and layout do not count: they change no result.
+"""
+
+import ast
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, is_dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from repro.paths import PACKAGE
+from repro.types import InputError
+
+PACKAGES = ("repro", "rivals", "dimadvise", "microworld")
+"""what this distribution installs, side by side"""
+
+
+def digest(config: Any, *, code: tuple[str, ...] = ()) -> str:
+    """Digest of a configuration and of the code that acts on it.
+
+    Args:
+        config: a dataclass, or plain JSON-like values; an array counts by its numbers.
+        code: modules from which that code starts; what they import, directly or not, is part of the name.
+    """
+    named = {"type": type(config).__name__, "values": plain(config), "code": {m: code_digest(m) for m in code}}
+    return _short(json.dumps(named, sort_keys=True).encode())
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON has it; an array is named by a digest of its numbers."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return {"array": [value.dtype.str, list(value.shape), _short(np.ascontiguousarray(value).tobytes())]}
+    return str(value) if isinstance(value, Path) else value
+
+
+def module_of(function: Callable[..., Any]) -> str:
+    """The module that defines a function, whatever arguments it was given in advance."""
+    while isinstance(function, partial):
+        function = function.func
+    return function.__module__
+
+
+@cache
+def code_digest(module: str) -> str:
+    """Digest of what a module does, together with all that it imports of this project."""
+    return _short("".join(_does(name) for name in import_closure(module)).encode())
+
+
+@cache
+def import_closure(module: str) -> tuple[str, ...]:
+    """The module and those of this project that it imports, directly or not, none of them executed.
+
+    A name that a package takes from one of its modules leads to that module, not to the package and all it holds.
+
+    Raises:
+        InputError: for a module that this project does not have.
+    """
+    found, queue = set[str](), [module]
+    while queue:
+        name = queue.pop()
+        if name not in found:
+            found.add(name)
+            queue += _imports(name)
+    return tuple(sorted(found))
+
+
+def _imports(module: str) -> Iterator[str]:
+    for node in ast.walk(_tree(module)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if _path(alias.name))
+        elif isinstance(node, ast.ImportFrom) and node.module and _path(node.module):
+            yield from (_home(node.module, alias.name) for alias in node.names)
+
+
+def _home(module: str, name: str) -> str:
+    """Where a name is defined that is imported from a module: there, in a module below it, or where it has it from."""
+    if _path(f"{module}.{name}"):
+        return f"{module}.{name}"
+    path = _path(module)
+    if path is not None and path.name == "__init__.py":
+        for node in _tree(module).body:
+            if isinstance(node, ast.ImportFrom) and node.module and any(a.name == name for a in node.names):
+                return _home(node.module, name)
+    return module
+
+
+def _path(module: str) -> Path | None:
+    if module.partition(".")[0] not in PACKAGES:
+        return None
+    stem = PACKAGE.parent.joinpath(*module.split("."))
+    return next((path for path in (stem.with_suffix(".py"), stem / "__init__.py") if path.is_file()), None)
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    path = _path(module)
+    if path is None:
+        raise InputError(f"no module {module!r} of this project to take a code version from")
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def _does(module: str) -> str:
+    """The module's syntax tree without its docstrings."""
+    for node in ast.walk(tree := _tree(module)):
+        if isinstance(body := getattr(node, "body", None), list):
+            node.body = [line for line in body if not _is_text(line)]  # type: ignore[attr-defined]
+    return f"{module}\n{ast.dump(tree)}\n"
+
+
+def _is_text(line: ast.stmt) -> bool:
+    return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str)
+
+
+def _short(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]

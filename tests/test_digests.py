@@ -1,0 +1,109 @@
+import json
+
+import numpy as np
+import pytest
+
+from repro import digests
+from repro.digests import code_digest, digest, import_closure
+from repro.runs.cell import OBJECTIVES
+from repro.store import Store
+from repro.types import InputError
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A made-up package in place of this one; returns a function that writes one of its modules."""
+
+    def write(name, text):
+        path = tmp_path / "src" / f"{name.replace('.', '/')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        for found in (digests._tree, digests._does, import_closure, code_digest):
+            found.cache_clear()
+
+    monkeypatch.setattr(digests, "PACKAGE", tmp_path / "src" / "repro")
+    write("repro.__init__", "")
+    write("repro.a", "from repro.b import f\nimport numpy\n\ndef g():\n    return f()\n")
+    write("repro.b", '"""Says one."""\n\ndef f():\n    from repro import c  # late\n    return 1\n')
+    write("repro.c", "from repro.pack import name\n")
+    write("repro.pack.__init__", "from repro.pack.one import name\nfrom repro.pack.two import other\n")
+    write("repro.pack.one", "name = 1\n")
+    write("repro.pack.two", "other = 2\n")
+    yield write
+    for found in (digests._tree, digests._does, import_closure, code_digest):
+        found.cache_clear()
+
+
+def test_a_closure_holds_what_is_imported_and_nothing_else(project):
+    assert import_closure("repro.a") == ("repro.a", "repro.b", "repro.c", "repro.pack.one")
+    with pytest.raises(InputError, match=r"no module 'repro\.nowhere'"):
+        import_closure("repro.nowhere")
+
+
+def test_changed_code_anywhere_in_the_closure_is_another_name_and_changed_words_are_not(project):
+    before = digest({"a": 1}, code=("repro.a",))
+    project("repro.b", '"""Says one, in other words."""\n\n\ndef f():\n    from repro import c\n\n    return 1\n')
+    assert digest({"a": 1}, code=("repro.a",)) == before
+    project("repro.pack.two", "other = 3\n")
+    assert digest({"a": 1}, code=("repro.a",)) == before
+    project("repro.pack.one", "name = 2\n")
+    assert digest({"a": 1}, code=("repro.a",)) != before
+
+
+@pytest.mark.parametrize(
+    ("root", "most"),
+    [
+        *((root, 45) for root in sorted(set(OBJECTIVES.values()))),
+        ("repro.training.two_step", 30),
+        ("repro.models.encoder", 20),
+        ("repro.evaluation.protocol", 12),
+        ("repro.reducers.kernel", 12),
+    ],
+)
+def test_what_decides_a_result_is_a_small_part_of_the_package(root, most):
+    found = import_closure(root)
+    assert len(found) <= most, f"{root}: {len(found)} modules"
+    assert not {"repro.data", "repro.config", "repro.rows"} & set(found)
+    assert not [m for m in found if m.startswith(("repro.papers", "repro.report", "repro.book", "repro.runs"))]
+
+
+def test_an_unrelated_loss_is_no_part_of_a_training():
+    assert "repro.losses.contrastive" in import_closure(OBJECTIVES["simcse"])
+    assert "repro.losses.espresso" not in import_closure(OBJECTIVES["simcse"])
+    assert "repro.losses.espresso" in import_closure(OBJECTIVES["ese"])
+    assert "repro.losses.angle" not in import_closure(OBJECTIVES["nli"])
+
+
+@pytest.mark.parametrize(
+    "value", [np.arange(6.0).reshape(2, 3), {"a": np.eye(2), "b": np.array("word")}, {"x": [1, "é", None]}, ["a"], {}]
+)
+def test_a_value_is_computed_once_and_comes_back(value):
+    calls = []
+
+    def compute():
+        calls.append(1)
+        return value
+
+    config = {"of": value, "n": 3}
+    for _ in range(2):
+        np.testing.assert_equal(Store().remember("things", config, compute, code="repro.types"), value)
+    assert len(calls) == 1
+    Store().remember("things", {**config, "n": 4}, compute, code="repro.types")
+    Store().remember("things", config, compute, code="repro.seeding")
+    assert len(calls) == 3
+
+
+def test_a_damaged_value_is_computed_again():
+    store = Store()
+    store.remember("things", {"n": 1}, lambda: np.arange(4), code="repro.types")
+    (path,) = store.home.glob("things/*/value.npy")
+    path.write_bytes(path.read_bytes()[:-4] + b"abcd")
+    np.testing.assert_array_equal(
+        store.remember("things", {"n": 1}, lambda: np.arange(4), code="repro.types"), [0, 1, 2, 3]
+    )
+    assert json.loads((path.parent / "manifest.json").read_text())["config"] == {"n": 1}
+
+
+def test_numbers_of_arrays_are_part_of_a_name():
+    assert digest({"X": np.eye(2)}) == digest({"X": np.eye(2)})
+    assert len({digest({"X": X}) for X in (np.eye(2), np.eye(2)[::-1], np.eye(2, dtype="f4"), np.eye(3))}) == 4
