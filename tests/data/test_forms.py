@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from repro.data.piped import _file, _stdin
 
 from dimadvise.inputs import from_matrix
 from repro.data import Corpus, LabelledPairs, LabelledTexts, ScoredPairs, column_names, load, load_splits
 from repro.data.lines import LONGEST
-from repro.data.piped import _file, _stdin
 from repro.types import InputError
 
 ROWS = [("test", 4.5, 'a "bare" quote, and a comma', "b"), ("train", 1, "c\td", "é")]

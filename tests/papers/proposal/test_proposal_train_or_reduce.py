@@ -12,8 +12,8 @@ from repro.evaluation import retrieval_scores, sts_spearman
 from repro.evaluation.stats import paired_spearman_difference
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
 from repro.papers import proposal
-from repro.papers.ese.questions import load_questions
 from repro.reducers import make_reducer
+from repro.runs.questions import load_questions
 from repro.runs.sweep import cosines_of, spearman_of
 from repro.runs.texts import training_sentences
 from repro.store import Store

@@ -2,10 +2,10 @@
 
 import pandas as pd
 import pytest
+from repro.report.claims_zhang import leads, sufficient
 
 from repro.methods import FULL_SIZE, TRUNCATE, ZHANG_METHODS
 from repro.report import claims_zhang
-from repro.report.claims_zhang import leads, sufficient
 from repro.report.compare import verdict_frame
 from repro.rows import make_rows
 from repro.types import InputError
