@@ -17,8 +17,9 @@ book: .venv/.ready       ## execute what changed and render the book; ARGS="--on
 test: .venv/.ready       ## run the test suite, offline; on real data too where REPRO_DATA is set
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
-check: .venv/.ready      ## style, types and the floors of the package
+check: .venv/.ready      ## style, types, the floors of the package, and its size beside the budgets
 	$(BIN)/ruff check && $(BIN)/ruff format --check && $(BIN)/mypy && $(BIN)/lint-imports
+	$(BIN)/python tests/counts.py
 
 pages: .venv/.ready      ## run every notebook with other dims, networks, data and profile, small: about 20 minutes
 	$(BIN)/python -m tests.pages $(ARGS)

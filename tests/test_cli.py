@@ -385,7 +385,7 @@ def test_encode_writes_a_matrix(repro, tiny, tmp_path, no_data):
 
 def test_quiet_is_told_to_workers_too(repro, monkeypatch, no_data):
     monkeypatch.setenv(QUIET, "")
-    monkeypatch.setattr("repro.cli_reduce.parameters", lambda *_: {})
+    monkeypatch.setattr("repro.verbs_embeddings.parameters", lambda *_: {})
     assert repro("reduce", "--method", "pca", "--dim", 1, "--input", "none.npy", "--output", "o.npy", "--quiet")[0] == 2
     assert os.environ[QUIET] == "1"
 

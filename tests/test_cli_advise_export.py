@@ -69,11 +69,11 @@ def test_what_was_chosen_keeps_its_promise_on_other_sentences(repro, graded, tmp
     exported = sentence_transformers.SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(texts)
     # for everyone else: two tensors, and a note that says what to do with them
     tensors, encoder = load_file(folder / "reducer.safetensors"), SentenceEncoder.load(note["encoder"])
-    assert encoder.pooling == note["pooling"] and note["formula"] == "y = x @ matrix + bias"
+    assert encoder.pooling == note["pooling"] and note["formula"] == "y = (x / |x|) @ matrix + bias"
     wanted = [encoder.n_layers] if layer is None else [layer, encoder.n_layers]
     layers = encoder.encode_layers(texts, wanted)
     full = unit(layers[-1])  # as it is published
-    states = full if layer is None else layers[0]
+    states = unit(full if layer is None else layers[0])
     np.testing.assert_allclose(exported, unit(states @ tensors["matrix"] + tensors["bias"]), atol=1e-5)
 
     kept = share_kept(full, exported, pairs)

@@ -6,7 +6,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from repro import cli_reduce
+from repro import verbs_embeddings
 from repro.reducers import REDUCERS, make_reducer
 
 OPTIONS = {"autoencoder": {"epochs": 3}, "sbertlp": {"n_neighbors": 8}, "grp": {}}
@@ -31,7 +31,7 @@ def files(tmp_path):
 
 
 def test_the_choices_are_the_reducers():
-    annotation = inspect.signature(cli_reduce.reduce).parameters["method"].annotation
+    annotation = inspect.signature(verbs_embeddings.reduce).parameters["method"].annotation
     assert set(get_args(annotation)) == set(REDUCERS)
 
 
@@ -72,17 +72,17 @@ def test_the_variance_kept_is_pcas(repro, files, tmp_path):
 
 def test_parameters_take_the_kind_of_their_defaults():
     pairs = ["standardize=true", "center_output=False"]
-    assert cli_reduce.parameters("pca", pairs) == {"standardize": True, "center_output": False}
+    assert verbs_embeddings.parameters("pca", pairs) == {"standardize": True, "center_output": False}
     pairs = ["hidden_layers=64,32", "learning_rate=1", "activation=relu", "progress=no"]
     with pytest.raises(ValueError, match="progress is 'no': expected bool, such as False"):
-        cli_reduce.parameters("autoencoder", pairs)
-    values = cli_reduce.parameters("autoencoder", pairs[:3])
+        verbs_embeddings.parameters("autoencoder", pairs)
+    values = verbs_embeddings.parameters("autoencoder", pairs[:3])
     assert values["hidden_layers"] == (64, 32) and values["activation"] == "relu"
     assert isinstance(values["learning_rate"], float)
-    assert cli_reduce.parameters("autoencoder", ["hidden_layers=64"])["hidden_layers"] == (64,)
-    assert cli_reduce.parameters("kpca", ["gamma=median"])["gamma"] == "median"
-    assert cli_reduce.parameters("kpca", ["gamma=none"])["gamma"] is None
-    assert cli_reduce.parameters("kpca", ["gamma=1e-2"])["gamma"] == 0.01
+    assert verbs_embeddings.parameters("autoencoder", ["hidden_layers=64"])["hidden_layers"] == (64,)
+    assert verbs_embeddings.parameters("kpca", ["gamma=median"])["gamma"] == "median"
+    assert verbs_embeddings.parameters("kpca", ["gamma=none"])["gamma"] is None
+    assert verbs_embeddings.parameters("kpca", ["gamma=1e-2"])["gamma"] == 0.01
 
 
 @pytest.mark.parametrize(

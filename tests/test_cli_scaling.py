@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from repro import cli_scaling
-from repro.cli_scaling import READ_BY, ScalingOptions, trainings
+from repro import verbs_training
 from repro.config import TrainConfig
 from repro.models import SentenceEncoder
 from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig, LoraConfig
 from repro.rows import read_rows
 from repro.types import InputError
+from repro.verbs_training import READ_BY, ScalingOptions, trainings
 
 
 @pytest.fixture(autouse=True)
@@ -139,8 +139,8 @@ def test_every_option_of_the_comparison_says_who_reads_it():
     assert set(ScalingOptions.__dataclass_fields__) - set(READ_BY) == everyone
     assert {"form", "strategy", "dims", "difference"} <= set(READ_BY)
     with pytest.raises(InputError, match="leave it out"):
-        cli_scaling.refuse_unread("simcse", ScalingOptions(alpha=0.0), {})
-    cli_scaling.refuse_unread("simcse", ScalingOptions(), {"dims": (), "difference": None})
+        verbs_training.refuse_unread("simcse", ScalingOptions(alpha=0.0), {})
+    verbs_training.refuse_unread("simcse", ScalingOptions(), {"dims": (), "difference": None})
 
 
 def test_options_become_settings():

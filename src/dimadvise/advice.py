@@ -52,6 +52,8 @@ class Advice:
     """None: nothing below the full size passes"""
     full_dim: int
     rows: int
+    unit: bool
+    """whether rows were divided by their length before anything else, as `reducer` expects them"""
     retain: float
     seen: bool
     """whether reducers were fitted on rows that are judged"""
@@ -105,13 +107,13 @@ def advise(
         raise InputError("nothing to try: give embeddings and at least one reducer")
     for name in reducers:
         one_of(name, ("truncate", "pca", "svd", "grp"), "reducer")
-    checked = {layer: _checked(X, layer) for layer, X in versions.items()}
+    unit = evidence is None or evidence.metric != "accuracy"  # cosines see no lengths, a classifier does
+    checked = {layer: _checked(X, layer, unit) for layer, X in versions.items()}
     last = list(checked)[-1]
     full = checked[last].shape[1]
     fit_rows = fit_rows or slice(None)
-    n = len(checked[last][fit_rows])
     sizes = sorted({check_dim(d, limit=full) for d in dims or default_dims(full)} | {full}, reverse=True)
-    notes = list(_notes(checked[last][fit_rows]))
+    notes = list(_notes(np.asarray(versions[last])[fit_rows]))
     found: list[Candidate] = []
     fitted: dict[tuple[int | None, str], Reducer] = {}
     reduced: list[Array] = []
@@ -120,14 +122,15 @@ def advise(
             reducer, curve = _reduce(name, X, fit_rows, sizes, seed)
             fitted[layer, name] = reducer
             kept = _neighbours_kept(checked[last], [Y for _, Y in curve], seed)
-            predicted = _predicted(name, X[fit_rows], [d for d, _ in curve])
+            spectrum = "pca" if name == "svd" else name
+            predicted = predicted_similarity(X[fit_rows], [d for d, _ in curve], reducer=spectrum)
             # With PCA the spectrum alone is too hopeful, as it does not see that subtracting the mean reorders
             # neighbours: there the fit to both came nearer to labels (leave-one-task-out, and with the encoder left out
             # too). Truncation subtracts nothing, and the spectrum came nearer. `ship` decides it from recorded errors.
             # Under PCA half of all dimensions, taken blindly, came nearer than either, which the statement says.
             expected = read_measured().expected(name, np.array(predicted), np.array(kept))
             for (d, Y), promise, near, share in zip(curve, predicted, kept, expected, strict=True):
-                found.append(Candidate(layer, name, d, promise, near, float(share)))
+                found.append(Candidate(layer, name, d, float(promise), near, float(share)))
                 reduced.append(Y)
     walks = len(checked) * len(reducers)
     confidence = 1 - 0.05 / walks
@@ -142,26 +145,25 @@ def advise(
     if answer is None:
         notes.append(_why_none(found, full, retain, evidence))
     intrinsic = {"participation ratio": participation_ratio(checked[last][fit_rows])}
-    sample = checked[last][fit_rows][:5000]
     try:
-        intrinsic["TwoNN"] = two_nn(sample)
+        intrinsic["TwoNN"] = two_nn(checked[last][fit_rows][:5000])
     except InputError as error:
         notes.append(f"TwoNN has no answer: {error}")
-    seen = _seen(evidence, fit_rows, len(checked[last]))
     return Advice(
         tuple(found),
         answer,
-        full,
-        n,
-        retain,
-        seen,
-        evidence.metric if evidence else None,
-        evidence.items if evidence else 0,
-        reference,
-        confidence if evidence else math.nan,
-        intrinsic,
-        fitted[answer.layer, answer.reducer] if answer else None,
-        tuple(notes),
+        full_dim=full,
+        rows=len(checked[last][fit_rows]),
+        unit=unit,
+        retain=retain,
+        seen=_seen(evidence, fit_rows, len(checked[last])),
+        metric=evidence.metric if evidence else None,
+        items=evidence.items if evidence else 0,
+        reference=reference,
+        confidence=confidence if evidence else math.nan,
+        intrinsic=intrinsic,
+        reducer=fitted[answer.layer, answer.reducer] if answer else None,
+        notes=tuple(notes),
     )
 
 
@@ -169,18 +171,23 @@ def _seen(evidence: Evidence | None, fit_rows: slice, n: int) -> bool:
     return evidence is not None and bool(np.isin(evidence.judged, np.arange(n)[fit_rows]).any())
 
 
-def _checked(X: Array, layer: int | None) -> Array:
+def _checked(X: Array, layer: int | None, unit: bool) -> Array:
+    """Embeddings that can be reduced; of length 1 where only their directions count."""
     X = check_embeddings(X, "the embeddings" if layer is None else f"the embeddings of layer {layer}")
     if len(X) < 3:
         raise InputError(f"{len(X)} embeddings: neither a direction nor a neighbour can be told from so few")
     if not (X[0] != X).any():
         raise InputError(f"all {len(X)} embeddings are equal: no size keeps what is not there")
-    return X
+    lengths = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))[:, None]
+    if not unit or np.allclose(lengths, 1, atol=1e-5):
+        return X
+    return (X / np.maximum(lengths, 1e-300)).astype(X.dtype)
 
 
 def _reduce(
     name: str, X: Array, fit_rows: slice, sizes: Sequence[int], seed: int
 ) -> tuple[Reducer, list[tuple[int, Array]]]:
+    """A fitted reducer, and the embeddings at every size within its reach."""
     fit = X[fit_rows]
     reach = [d for d in sizes if name in ("truncate", "grp") or d <= min(fit.shape[1], len(fit) - 1)]
     if not reach:
@@ -190,10 +197,6 @@ def _reduce(
     reducer = make_reducer(name, max(reach), seed=seed).fit(fit)
     Y = reducer.transform(X)
     return reducer, [(d, reducer.prefix(Y, d)) for d in reach]
-
-
-def _predicted(name: str, X: Array, dims: Sequence[int]) -> list[float]:
-    return [float(p) for p in predicted_similarity(X, dims, reducer="pca" if name == "svd" else name)]
 
 
 def _neighbours_kept(X: Array, reduced: Sequence[Array], seed: int) -> list[float]:
@@ -216,10 +219,8 @@ def _smallest(
 ) -> Candidate | None:
     """The smallest size that passes; of equal sizes the shallowest layer, then the simplest reducer."""
     best: Candidate | None = None
-    walks: dict[tuple[int | None, str], list[Candidate]] = {}
-    for candidate in found:
-        walks.setdefault((candidate.layer, candidate.reducer), []).append(candidate)
-    for walk in walks.values():
+    for layer, reducer in dict.fromkeys((c.layer, c.reducer) for c in found):
+        walk = [c for c in found if (c.layer, c.reducer) == (layer, reducer)]
         bounds = [c.low if labelled else c.expected for c in walk]
         dim = smallest_sufficient([c.dim for c in walk], bounds, retain)
         passed = next((c for c in walk if c.dim == dim), None)
@@ -229,18 +230,16 @@ def _smallest(
 
 
 def _notes(X: Array) -> Iterator[str]:
+    """What is odd about embeddings as they were given."""
     n, D = X.shape
-    constant = int((X[0] == X).all(axis=0).sum())
+    constant, distinct = int((X[0] == X).all(axis=0).sum()), len({row.tobytes() for row in X})
     if constant:
         yield f"{constant} of {D} columns hold one value in every row: they can go without any loss"
-    distinct = len({row.tobytes() for row in X})
     if distinct < n:
         yield f"{n - distinct:,} of {n:,} rows repeat another row"
     if n < ROWS_PER_DIM * D:
-        yield (
-            f"{n:,} rows for {D} dimensions: principal components are fitted to chance too; "
-            f"{ROWS_PER_DIM * D:,} rows or more are wanted"
-        )
+        wanted = f"{ROWS_PER_DIM * D:,} rows or more are wanted"
+        yield f"{n:,} rows for {D} dimensions: principal components are fitted to chance too; {wanted}"
 
 
 def _why_none(found: Sequence[Candidate], full: int, retain: float, evidence: Evidence | None) -> str:

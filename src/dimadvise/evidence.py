@@ -3,9 +3,10 @@
 Each kind scores several versions of the embeddings on the same resampled items, so that their ratios have bounds.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,49 +23,52 @@ FOLDS = 5
 RESAMPLES = 2000
 FEWEST = 30
 """items below which no interval is worth printing"""
+PENALTIES = 2.0 ** np.arange(-1, 10, 2)
+"""C of the classifier, one of which is chosen for each size by rows that are not judged"""
 
 
-class Evidence(Protocol):
+class Evidence(ABC):
     """Something that scores embeddings."""
 
-    @property
-    def metric(self) -> str:
-        """What the score is."""
-        ...
+    metric: ClassVar[str]
+    """what the score is"""
 
     @property
+    @abstractmethod
     def items(self) -> int:
         """How many items are resampled."""
-        ...
 
     @property
+    @abstractmethod
     def judged(self) -> Rows:
         """Rows that a reducer fitted on them would know beforehand; the documents of a search it may know."""
-        ...
 
+    @abstractmethod
     def draws(self, versions: Sequence[Array], *, seed: int) -> tuple[Array, Array]:
-        """Scores of each version (P,), and the same on shared resamples (resamples, P)."""
-        ...
+        """Scores of each version (P,), and the same on shared resamples of the items (resamples, P)."""
+
+    def _check_enough(self, what: str) -> None:
+        if self.items < FEWEST:
+            raise InputError(
+                f"{self.items} {what}: at least {FEWEST} are needed before an interval means anything, and several "
+                "hundred to tell a loss of one per cent; without labels the advice is a prediction"
+            )
 
 
 @dataclass(frozen=True)
-class Pairs:
+class Pairs(Evidence):
     """Graded pairs of rows: Spearman correlation of their cosines with the grades."""
 
+    metric = "spearman"
     first: Rows
     second: Rows
     grades: Array
 
     def __post_init__(self) -> None:
         check_same_length(first=self.first, second=self.second, grades=self.grades)
-        _enough(len(self.grades), "pairs")
+        self._check_enough("pairs")
         if len(np.unique(self.grades)) < 2:
-            raise InputError(f"all {len(self.grades)} pairs have the grade {self.grades[0]}: nothing to rank by")
-
-    @property
-    def metric(self) -> str:
-        """Spearman correlation."""
-        return "spearman"
+            raise InputError(f"all {self.items} pairs have the grade {self.grades[0]}: nothing to rank by")
 
     @property
     def items(self) -> int:
@@ -83,20 +87,16 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Classes:
+class Classes(Evidence):
     """A class for each of some rows: accuracy of a linear classifier on rows that it did not learn from, five folds."""
 
+    metric = "accuracy"
     rows: Rows
     labels: NDArray[np.str_]
 
     def __post_init__(self) -> None:
         check_same_length(rows=self.rows, labels=self.labels)
-        _enough(len(self.labels), "labelled rows")
-
-    @property
-    def metric(self) -> str:
-        """Accuracy."""
-        return "accuracy"
+        self._check_enough("labelled rows")
 
     @property
     def items(self) -> int:
@@ -111,38 +111,38 @@ class Classes:
     def draws(self, versions: Sequence[Array], *, seed: int) -> tuple[Array, Array]:
         """Scores of each version (P,), and the same on shared resamples of the rows (resamples, P)."""
         folds = stratified_folds(self.labels, FOLDS, seed)
-        members = np.stack([folds != fold for fold in range(FOLDS)])  # (K, n)
-        return accuracy_draws(
-            [self._right(X[self.rows], folds, members) for X in versions], resamples=RESAMPLES, seed=seed
-        )
+        right = [self._right(X[self.rows], folds) for X in versions]
+        return accuracy_draws(right, resamples=RESAMPLES, seed=seed)
 
-    def _right(self, X: Array, folds: Rows, members: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _right(self, X: Array, folds: Rows) -> NDArray[np.bool_]:
+        """Which rows are told right by the model that has not seen them (n,)."""
         # one scale for all columns: a penalty must not mean more for one size than for another
         X = (X / max(float(np.sqrt(X.var(axis=0).sum())), 1e-12)).astype(np.float32)
-        models = fit_logistic(X, self.labels, members, np.full(FOLDS, 32.0), tolerance=1e-3, max_iter=200)
-        predicted = models.predict(X)  # (K, n)
-        return np.asarray(predicted[folds, np.arange(len(X))] == self.labels)
+        members = np.stack([folds != fold for fold in range(FOLDS)])  # (K, n)
+        next_fold = np.roll(~members, -1, axis=0)  # (K, n), of which each model's penalty is chosen
+
+        def told(learnt: NDArray[np.bool_], penalties: Array) -> NDArray[np.bool_]:
+            models = fit_logistic(X, self.labels, learnt, penalties, tolerance=1e-3, max_iter=200)
+            return np.asarray(models.predict(X) == self.labels)  # (models, n)
+
+        count = len(PENALTIES)
+        tried = told(np.repeat(members & ~next_fold, count, axis=0), np.tile(PENALTIES, FOLDS))
+        score = np.einsum("kgn,kn->kg", tried.reshape(FOLDS, count, -1), next_fold, dtype=np.float64)
+        return told(members, PENALTIES[score.argmax(axis=1)])[folds, np.arange(len(X))]
 
 
 @dataclass(frozen=True)
-class Search:
+class Search(Evidence):
     """Queries and documents among the rows: nDCG@10 of exact cosine search."""
 
+    metric = "ndcg@10"
     queries: Rows
     documents: Rows
     qrels: Mapping[int, Mapping[int, float]]
     """position of a query to positions of documents to relevance"""
 
     def __post_init__(self) -> None:
-        _enough(
-            sum(any(v > 0 for v in judged.values()) for judged in self.qrels.values()),
-            "queries with a relevant document",
-        )
-
-    @property
-    def metric(self) -> str:
-        """Normalised discounted cumulative gain."""
-        return "ndcg@10"
+        self._check_enough("queries with a relevant document")
 
     @property
     def items(self) -> int:
@@ -158,11 +158,3 @@ class Search:
         """Scores of each version (P,), and the same on shared resamples of the queries (resamples, P)."""
         gains = [retrieve(X[self.queries], X[self.documents], self.qrels).ndcg(10) for X in versions]
         return mean_draws(gains, resamples=RESAMPLES, seed=seed)
-
-
-def _enough(n: int, what: str) -> None:
-    if n < FEWEST:
-        raise InputError(
-            f"{n} {what}: at least {FEWEST} are needed before an interval means anything, and several "
-            "hundred to tell a loss of one per cent; without labels the advice is a prediction"
-        )

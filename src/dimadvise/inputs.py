@@ -6,13 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dimadvise.evidence import Classes, Evidence, Pairs, Search
+from dimadvise.evidence import Classes, Evidence, Pairs, Rows, Search
 from repro import data
-from repro.data.forms import ENDINGS, ending
 from repro.data.lines import filled_lines
-from repro.data.rows import number_value, read_header, read_rows, text_value
 from repro.data.spec import NOTHING
-from repro.models import SentenceEncoder
+from repro.data.tables import ENDINGS, Table, ending
 from repro.types import Array, Encoder, InputError
 
 FIT_TEXTS = 20_000
@@ -56,41 +54,33 @@ def from_matrix(
     Raises:
         InputError: for more than one kind of evidence, lengths that do not fit, or rows that do not exist.
     """
-    given = [what for what, value in (("pairs", pairs), ("labels", labels), ("qrels", qrels)) if value is not None]
+    given = [what for what, value in {"pairs": pairs, "labels": labels, "qrels": qrels}.items() if value is not None]
     if len(given) > 1:
         raise InputError(f"{' and '.join(given)} are given: expected one kind of evidence at a time")
     if (queries is None) != (qrels is None):
         raise InputError("queries and qrels belong together: give both or neither")
+    for what, other in (("queries", queries), ("the embeddings to fit on", fit_on)):
+        if other is not None and other.shape[1] != X.shape[1]:
+            raise InputError(f"{what} have {other.shape[1]} columns, {name} {X.shape[1]}: expected the same")
     n, rows = len(X), slice(0, len(X))
     evidence: Evidence | None = None
     if pairs is not None:
-        table = [
-            (_row(line["row1"], n, pairs, i), _row(line["row2"], n, pairs, i), number_value(line, "score", pairs, i))
-            for i, line in read_rows(pairs, ("row1", "row2", "score"), columns)
-        ]
-        first, second, grades = (np.array(column) for column in zip(*table, strict=True)) if table else ([],) * 3
-        evidence = Pairs(np.asarray(first, np.int64), np.asarray(second, np.int64), np.asarray(grades, np.float64))
+        table = Table(pairs, columns, ("row1", "row2", "score"))
+        evidence = Pairs(_rows(table, "row1", n), _rows(table, "row2", n), np.array(table.numbers("score")))
     elif labels is not None:
         classes = _labels(labels, columns)
         if len(classes) != n:
-            raise InputError(
-                f"{labels} has {len(classes)} labels, {name} has {n} rows: expected one label for each row"
-            )
+            raise InputError(f"{labels} has {len(classes)} labels, {name} has {n} rows: expected one for each row")
         evidence = Classes(np.arange(n), np.array(classes))
     elif queries is not None and qrels is not None:
-        if queries.shape[1] != X.shape[1]:
-            raise InputError(f"queries have {queries.shape[1]} columns, {name} {X.shape[1]}: expected the same")
+        table = Table(qrels, columns, ("query", "document", "relevance"))
         judged: dict[int, dict[int, float]] = {}
-        for i, line in read_rows(qrels, ("query", "document", "relevance"), columns):
-            of = judged.setdefault(_row(line["query"], len(queries), qrels, i), {})
-            of[_row(line["document"], n, qrels, i)] = number_value(line, "relevance", qrels, i)
+        cells = _rows(table, "query", len(queries)), _rows(table, "document", n), table.numbers("relevance")
+        for query, document, relevance in zip(*cells, strict=True):
+            judged.setdefault(int(query), {})[int(document)] = relevance
         X = np.concatenate([X, queries.astype(X.dtype)])
         evidence = Search(np.arange(n, len(X)), np.arange(n), judged)
     if fit_on is not None:
-        if fit_on.shape[1] != X.shape[1]:
-            raise InputError(
-                f"the embeddings to fit on have {fit_on.shape[1]} columns, {name} {X.shape[1]}: expected the same"
-            )
         rows = slice(len(X), len(X) + len(fit_on))
         X = np.concatenate([X, fit_on.astype(X.dtype)])
     return Case({None: X}, rows, evidence, name)
@@ -123,6 +113,8 @@ def from_encoder(
     Raises:
         InputError: for an unknown dataset, a layer out of range, or nothing new to fit on.
     """
+    from repro.models import SentenceEncoder  # brings torch, which embeddings of a user's own do not need
+
     loaded = data.load(texts, split=split, source=source, columns=columns)
     sides, fit, evidence = judged_texts(loaded)
     if fit_on is not None:
@@ -169,8 +161,9 @@ def judged_texts(loaded: data.DataSet) -> tuple[list[str], slice, Evidence | Non
 
 
 def _labels(path: Path, columns: Mapping[str, str]) -> list[str]:
-    if ending(path) in ENDINGS and "label" in read_header(path, columns):
-        return [text_value(row, "label", path, number).strip() for number, row in read_rows(path, ("label",), columns)]
+    """One label per row, from a table with such a column or from lines of text."""
+    if ending(path) in ENDINGS and "label" in (table := Table(path, columns)).columns:
+        return [label.strip() for label in table.texts("label")]
     return [line.strip() for line in filled_lines(path)]
 
 
@@ -185,11 +178,14 @@ def _other_texts(name: str, judged: set[str], source: str | None) -> list[str]:
     return others
 
 
-def _row(text: str, n: int, path: Path, line: int) -> int:
-    try:
-        row = int(text)
-    except ValueError:
-        raise InputError(f"{path} line {line}: {text!r} is no row number") from None
-    if not 0 <= row < n:
-        raise InputError(f"{path} line {line}: row {row}: expected 0 to {n - 1}")
-    return row
+def _rows(table: Table, column: str, n: int) -> Rows:
+    """Row numbers below n, from one column of a table."""
+    found = []
+    for (line, _), text in zip(table.rows, table[column], strict=True):
+        try:
+            found.append(int(text))
+        except ValueError:
+            raise InputError(f"{table.path} line {line}: {text!r} is no row number") from None
+        if not 0 <= found[-1] < n:
+            raise InputError(f"{table.path} line {line}: row {found[-1]}: expected 0 to {n - 1}")
+    return np.array(found, np.int64)

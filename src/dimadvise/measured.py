@@ -95,16 +95,10 @@ def read_measured(path: Path = ASSET) -> Measured:
     """
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        return Measured(
-            tuple(found["encoders"]),
-            tuple(found["tasks"]),
-            found["data_source"],
-            found["commit"],
-            found["date"],
-            found["rules"],
-            {name: Calibration(tuple(c)) for name, c in found["coefficients"].items()},
-            tuple(RuleError(**error) for error in found["errors"]),
-        )
+        calibrations = {name: Calibration(tuple(c)) for name, c in found["coefficients"].items()}
+        errors = tuple(RuleError(**error) for error in found["errors"])
+        where = tuple(found["encoders"]), tuple(found["tasks"]), found["data_source"], found["commit"], found["date"]
+        return Measured(*where, found["rules"], calibrations, errors)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} cannot be read ({error!r}): install the package again") from error
 

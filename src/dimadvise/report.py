@@ -2,30 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from importlib.resources import files
 
 import pandas as pd
 
 from repro.report.style import GREY, WIDTH, Drawing, add_legend, dim_axis, look, new_figure, series_handles, styled
 from repro.types import InputError
 
-PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"><title>{title}</title><style>
-body {{ font: 16px/1.55 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem }}
-body {{ color: #222; background: #fff }}
-h1 {{ line-height: 1.25; font-size: 1.8rem; overflow-wrap: anywhere }} h2 {{ font-size: 1.15rem; margin-top: 2rem }}
-p {{ margin: .6rem 0 }} .scroll {{ overflow-x: auto }}
-img {{ width: 100%; min-width: 30rem; height: auto; margin-top: 1rem }}
-table {{ border-collapse: collapse; font-variant-numeric: tabular-nums }}
-th, td {{ padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #8884; white-space: nowrap }}
-th:first-child, td:first-child {{ text-align: left }}
-.answer {{ font-size: 1.15rem; border-left: 4px solid #1b7f79; padding: .2rem 1rem }}
-footer {{ color: #72777f; font-size: .85rem; margin-top: 2.5rem }}
-@media (prefers-color-scheme: dark) {{ body {{ color: #ddd; background: #14181e }} }}
-</style></head><body><h1>{title}</h1>
-{body}
-<footer>{footer}</footer></body></html>
-"""
+PAGE = (files("dimadvise") / "report.html").read_text(encoding="utf-8")
 
 
 @styled()
@@ -46,18 +30,12 @@ def draw_advice(frame: pd.DataFrame, *, retain: float, labelled: bool) -> Drawin
     figure, axes = new_figure(1, 2, height=3.7)
     left, right = axes
     for position, name in enumerate(names):
-        part = frame[frame["line"] == name].sort_values("dim")
-        left.plot(part["dim"], 100 * part["share" if labelled else "expected"], **look(position))
+        part, style = frame[frame["line"] == name].sort_values("dim"), look(position)
+        left.plot(part["dim"], 100 * part["share" if labelled else "expected"], **style)
         if labelled:
-            left.fill_between(
-                part["dim"],
-                100 * part["low"],
-                100 * part["share"],
-                color=look(position)["color"],
-                alpha=0.2,
-                linewidth=0,
-            )
-        right.plot(part["dim"], 100 * part["neighbours"], **look(position))
+            low, share = 100 * part["low"], 100 * part["share"]
+            left.fill_between(part["dim"], low, share, color=style["color"], alpha=0.2, linewidth=0)
+        right.plot(part["dim"], 100 * part["neighbours"], **style)
     left.set_ylim(bottom=max(left.get_ylim()[0], 0))  # a share below nothing is as bad as nothing
     left.axhline(100 * retain, color=GREY, linestyle=":", linewidth=1.2)
     left.set_title("score kept, %" if labelled else "score kept, expected, %", loc="left")
@@ -65,10 +43,8 @@ def draw_advice(frame: pd.DataFrame, *, retain: float, labelled: bool) -> Drawin
     for panel in axes:
         dim_axis(panel, sorted(set(frame["dim"])), room=WIDTH / 2 - 0.7)
     add_legend(figure, series_handles(names))
-    what = (
-        "share of the score kept, with its lower bound," if labelled else "share of a score that is expected to be kept"
-    )
-    figure.alt = f"{what} and share of nearest neighbours kept, against dimensions, for {', '.join(names)}"
+    kept = "share of the score kept, with its lower bound," if labelled else "share of a score expected to be kept"
+    figure.alt = f"{kept} and share of nearest neighbours kept, against dimensions, for {', '.join(names)}"
     return figure
 
 

@@ -4,7 +4,6 @@ Reads `results/proposal_choosing_dim.parquet`, which `repro run notebooks/propos
 """
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -42,19 +41,13 @@ def measured_from(rows: pd.DataFrame) -> dict[str, Any]:
     at = unseen[unseen["target"].notna()].pivot_table(
         index=["reducer", "method", "target"], columns="metric", values="value", sort=False
     )
-    errors = [
-        {
-            "reducer": reducer,
-            "rule": rule,
-            "target": float(target),
-            "cases": int(row["cases"]),
-            "log2_median": round(row["log2_error_median"], DIGITS),
-            "log2_worst": round(row["log2_error_worst"], DIGITS),
-            "target_met": round(row["target_met_share"], DIGITS),
-            "curve": round(float(curve[reducer, rule]), DIGITS) if (reducer, rule) in curve.index else None,
-        }
-        for (reducer, rule, target), row in at.iterrows()
-    ]
+    shares = {"log2_median": "log2_error_median", "log2_worst": "log2_error_worst", "target_met": "target_met_share"}
+    errors: list[dict[str, Any]] = []
+    for (reducer, rule, target), row in at.iterrows():
+        named = {"reducer": reducer, "rule": rule, "target": float(target), "cases": int(row["cases"])}
+        named |= {name: round(row[metric], DIGITS) for name, metric in shares.items()}
+        off = curve.get((reducer, rule))
+        errors.append({**named, "curve": None if off is None else round(float(off), DIGITS)})
     coefficients = whole[whole["metric"] == "coefficient"].set_index(["reducer", "left"])["value"]
     reducers = list(dict.fromkeys(unseen["reducer"]))
     cases = rows[rows["dataset"] != "all"]
@@ -90,4 +83,3 @@ def _closer(rows: pd.DataFrame) -> str:
 
 if __name__ == "__main__":
     say(f"wrote {write_measured()}")
-    sys.exit(0)

@@ -1,8 +1,8 @@
 """The advice in words and tables."""
 
-import math
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from dimadvise.advice import Advice, Candidate
@@ -54,27 +54,21 @@ def why_no_bound(advice: Advice, candidate: Candidate) -> str:
 
 def explanation(advice: Advice) -> list[str]:
     """What stands behind the answer, sentence by sentence."""
-    lines = []
     if advice.metric is None:
-        lines.append(
+        lines = [
             "Predicted: Spearman correlation of similarities before and after, if embeddings were Gaussian, from their "
             "covariance. Measured here (live): neighbours kept. Expected share of a score: from these, by the "
             "rule that was nearest to what labels say of other embeddings."
-        )
-        reducers = (
-            [advice.answer.reducer] if advice.answer else list(dict.fromkeys(c.reducer for c in advice.candidates))
-        )
-        lines += read_measured().statement(reducers, advice.retain)
+        ]
+        reducers = [advice.answer.reducer] if advice.answer else [c.reducer for c in advice.candidates]
+        lines += read_measured().statement(list(dict.fromkeys(reducers)), advice.retain)
     else:
-        lines.append(
-            f"Measured here (live): {advice.metric} at full size is {100 * advice.reference:.2f} on {advice.items:,} "
-            "items."
-        )
+        score = f"{advice.metric} at full size is {100 * advice.reference:.2f} on {advice.items:,} items"
+        lines = [f"Measured here (live): {score}."]
         without = {c.reducer: why_no_bound(advice, c) for c in advice.candidates}
         if not all(without.values()):
-            lines.append(
-                f"Bounds hold with {100 * advice.confidence:.4g} % each: all ways together err with 5 % at most."
-            )
+            each = f"{100 * advice.confidence:.4g} %"
+            lines.append(f"Bounds hold with {each} each: all ways together err with 5 % at most.")
         lines += [f"No bound is given of {name}: {reason}." for name, reason in without.items() if reason]
     if advice.answer is not None:
         lines.append(f"Of ten nearest neighbours {10 * advice.answer.neighbours:.1f} stay among the ten nearest.")
@@ -90,68 +84,39 @@ def explanation(advice: Advice) -> list[str]:
 
 def candidate_table(advice: Advice) -> pd.DataFrame:
     """One row per candidate; shares are fractions, and a bound that does not hold is missing."""
-    rows = [
-        {
-            "line": _line(c),
-            "layer": c.layer,
-            "reducer": c.reducer,
-            "dim": c.dim,
-            "score": c.score,
-            "share": c.share,
-            "low": math.nan if why_no_bound(advice, c) else c.low,
-            "expected": c.expected,
-            "predicted": c.predicted,
-            "neighbours": c.neighbours,
-        }
-        for c in advice.candidates
-    ]
-    frame = pd.DataFrame(rows)
+    frame = pd.DataFrame([vars(candidate) for candidate in advice.candidates])
+    frame.insert(0, "line", [_line(candidate) for candidate in advice.candidates])
+    frame["low"] = frame["low"].where([not why_no_bound(advice, candidate) for candidate in advice.candidates])
     frame["layer"] = frame["layer"].astype("Int64")
-    return frame
+    return frame[["line", "layer", "reducer", "dim", "score", "share", "low", "expected", "predicted", "neighbours"]]
 
 
 def report_table(advice: Advice) -> pd.DataFrame:
     """The candidates as the report shows them: what the answer rests on, and which one it is."""
-    names = {
-        "layer": "layer",
-        "reducer": "reducer",
-        "dim": "dim",
-        "score": "score",
-        "share": "share kept",
-        "low": "lower bound",
-        "expected": "share expected",
-        "predicted": "similarity predicted",
-        "neighbours": "neighbours kept",
-    }
-    hidden = ("score", "share", "low") if advice.metric is None else ("expected", "predicted")
-    frame = candidate_table(advice)[[name for name in names if name not in hidden]]
-    frame = frame.dropna(axis="columns", how="all").round(4).rename(columns=names)
+    hidden = ["score", "share", "low"] if advice.metric is None else ["expected", "predicted"]
+    frame = candidate_table(advice).drop(columns=["line", *hidden]).dropna(axis="columns", how="all").round(4)
     frame.insert(0, "answer", ["▶" if candidate == advice.answer else "" for candidate in advice.candidates])
-    return frame
+    said = {"share": "share kept", "low": "lower bound", "expected": "share expected"}
+    return frame.rename(columns={**said, "predicted": "similarity predicted", "neighbours": "neighbours kept"})
 
 
 def saving_table(found: Sequence[Saving]) -> pd.DataFrame:
     """Memory and time now and then."""
     return pd.DataFrame(
-        [
-            {
-                "vectors": f"{s.vectors:,}",
-                "memory now": size(s.full_bytes),
-                "then": size(s.bytes),
-                "a query now": duration(s.full_seconds),
-                "a query then": duration(s.seconds),
-            }
-            for s in found
-        ]
+        {
+            "vectors": [f"{s.vectors:,}" for s in found],
+            "memory now": [size(s.full_bytes) for s in found],
+            "then": [size(s.bytes) for s in found],
+            "a query now": [duration(s.full_seconds) for s in found],
+            "a query then": [duration(s.seconds) for s in found],
+        }
     )
 
 
 def size(count: float) -> str:
     """Bytes as a reader says them."""
-    power = 0
-    while count >= 1000 and power < len(BYTES) - 1:
-        count, power = count / 1000, power + 1
-    return f"{count:.3g} {BYTES[power]}"
+    power = min(max(int(np.log10(max(count, 1)) // 3), 0), len(BYTES) - 1)
+    return f"{count / 1000**power:.3g} {BYTES[power]}"
 
 
 def duration(seconds: float) -> str:

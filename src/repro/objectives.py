@@ -1,8 +1,9 @@
 """What a training can be told: frozen values that need no network imported (PROTOCOLS §2, §3.3)."""
 
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
+from repro.digests import digest
 from repro.types import DataSource, InputError, check_dim, one_of
 
 Pooling = Literal["cls", "mean", "last", "avg_first_last"]
@@ -205,6 +206,15 @@ class TrainConfig:
             check_dim(size, what="a prefix")
         if list(self.prefixes) != sorted(set(self.prefixes)):
             raise InputError(f"prefixes are {self.prefixes}: expected rising sizes, each once")
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns of a row by which trainings differ; `config` names all of the configuration but seed and dim."""
+        own = replace(only_what_is_read(self), seed=0, dim=1)
+        said = {
+            name: getattr(self, name) for name in ("pooling", "learning_rate", "dropout", "batch_size", "max_length")
+        }
+        return {"config": digest(own), **said}
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import hashlib
 import io
 import os
 import platform
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -54,6 +55,18 @@ COLUMNS = (
     "commit",
     "versions",
     "created",
+    # what else makes two runs different; missing in files recorded before these columns
+    "config",
+    "pooling",
+    "learning_rate",
+    "dropout",
+    "batch_size",
+    "max_length",
+    "n_judged",
+    "text",
+    "neighbours",
+    "views",
+    "select_by",
 )
 KEY = (
     "experiment",
@@ -70,13 +83,34 @@ KEY = (
     "profile",
     "data_source",
     "n_train",
+    "config",
 )
 """columns that name a number; a second number with the same key replaces the first"""
+SCHEMA = COLUMNS[: COLUMNS.index("config")]
+"""columns that every file of rows has"""
 KINDS = {
-    **dict.fromkeys(("value", "ci_low", "ci_high", "seconds", "peak_mb"), "float64"),
-    **dict.fromkeys(("layer", "dim", "seed", "n_train"), "Int64"),
+    **dict.fromkeys(("value", "ci_low", "ci_high", "seconds", "peak_mb", "learning_rate", "dropout"), "float64"),
+    **dict.fromkeys(("layer", "dim", "seed", "n_train", "batch_size", "max_length", "n_judged"), "Int64"),
+    **dict.fromkeys(("neighbours", "views"), "Int64"),
 }
 """columns that hold numbers; all others hold text, also where all of it is missing"""
+PARSED = (
+    (r"(?P<winner>.+) − (?P<rival>.+)", "method", "string"),
+    (r"(?P<split>test|dev)\b.*", "setting", "string"),
+    (r"(?P<protocol>inductive|transductive|wiki)\b.*", "setting", "string"),
+    (r".*fitted on (?P<fitted>[\d,]+) sentences", "setting", "Int64"),
+    (r".*\bselect_by=(?P<select_by>\w+).*", "setting", "string"),
+    (r".*\bneighbours = (?P<neighbours>\d+).*", "setting", "Int64"),
+    (r"candidates=(?P<k>\d+)", "setting", "Int64"),
+    (r"against (?P<against>\d+) dims", "setting", "Int64"),
+    (r".*?(?P<bytes>[\d,]+) bytes.*", "setting", "Int64"),
+    (r".*\bchosen on (?P<chosen_on>.+)", "setting", "string"),
+    (r"on the encoder trained at (?P<trained_at>\d+)", "setting", "Int64"),
+    (r"τ = (?P<temperature>[\d.]+), B = .*", "setting", "Float64"),
+    (r"τ = .*, B = (?P<batch>[\d,]+)", "setting", "Int64"),
+    (r"(?:encoder|activation|start)=(?P<variant>\w+)", "setting", "string"),
+)
+"""what `method` and `setting` say in words: pattern of the whole text, column that holds it, kind of what it names"""
 VERSIONED = ("torch", "transformers", "numpy", "scikit-learn")
 DIGESTS = "SHA256SUMS"
 """beside recorded rows: the digest of every file, a line each, as `sha256sum` writes and checks them"""
@@ -195,10 +229,28 @@ def read_rows(path: Path) -> pd.DataFrame:
         frame = pd.read_parquet(io.BytesIO(_verified(path)))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read as parquet ({error}): remove it and record again") from error
-    missing = [column for column in COLUMNS if column not in frame.columns]
+    missing = [column for column in SCHEMA if column not in frame.columns]
     if missing:
         raise InputError(f"{path} lacks the column {missing[0]!r}: it is not a file of rows")
-    return frame
+    frame = frame.reindex(columns=list(COLUMNS))
+    return frame.astype({column: KINDS.get(column, "string") for column in COLUMNS[len(SCHEMA) :]})
+
+
+def parsed(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with what their methods and settings say in words as columns of its own, such as `winner` and `rival`.
+
+    A column that a row has already, such as `neighbours`, is filled in only where it is empty.
+    """
+    found = {}
+    for pattern, column, kind in PARSED:
+        matched = {text: re.fullmatch(pattern, text) for text in rows[column].dropna().unique()}
+        for name in re.compile(pattern).groupindex:
+            said = {text: match[name] for text, match in matched.items() if match}
+            values = rows[column].map(said).astype("string")
+            if kind != "string":
+                values = pd.to_numeric(values.str.replace(",", "")).astype(kind)
+            found[name] = rows[name].fillna(values) if name in rows else values
+    return rows.assign(**found)
 
 
 def _verified(path: Path) -> bytes:
@@ -243,6 +295,8 @@ def results_folder() -> Path:
 def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
     """Add rows to `results/<experiment>.parquet`; a row with the same key is replaced by the new one.
 
+    Rows of another configuration stand beside it.
+
     Processes may record side by side. A kill leaves rows and digests of before or after, never of both.
     """
     folder = folder or results_folder()
@@ -255,8 +309,7 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
         for experiment, group in rows.groupby("experiment"):
             path = paths.inside(folder, f"{experiment}.parquet")
             before = [read_rows(path)] if path.is_file() else []
-            merged = pd.concat([*before, group], ignore_index=True)
-            merged = merged.drop_duplicates(list(KEY), keep="last").sort_values(list(KEY), ignore_index=True)
+            merged = _replaced(pd.concat([*before, group[list(COLUMNS)]], ignore_index=True))
             with replacing(path) as partial:
                 merged.to_parquet(partial, compression="zstd", index=False)
                 new = sha256(partial)
@@ -267,7 +320,14 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
     return written
 
 
+def _replaced(rows: pd.DataFrame) -> pd.DataFrame:
+    """The last row of every key; one that names no configuration gives way to a later one that names one."""
+    rows = rows.drop_duplicates(list(KEY), keep="last")
+    unnamed = rows["config"].isna() & rows.duplicated(list(KEY[:-1]), keep="last")
+    return rows[~unnamed].sort_values(list(KEY), ignore_index=True)
+
+
 def recorded_rows(experiment: str) -> pd.DataFrame:
-    """The recorded rows of an experiment; an empty frame where none exist."""
+    """The recorded rows of an experiment with their `parsed` columns; an empty frame where none exist."""
     path = results_folder() / f"{experiment}.parquet"
-    return read_rows(path) if path.is_file() else make_rows([])
+    return parsed(read_rows(path) if path.is_file() else make_rows([]))

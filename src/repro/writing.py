@@ -1,6 +1,7 @@
 """Files that appear whole or not at all, whoever is killed and however full the disk is.
 
-A file is written under a name of its process, `<name>.<pid>.partial`, and renamed into place.
+A file is written under a name of its process, `<name>.<pid>.partial`, and renamed into place. Matrices of embeddings
+are read and written as `.npy`.
 """
 
 import errno
@@ -12,9 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import psutil
 
-from repro.types import InputError
+from repro.types import Array, InputError, check_embeddings
 
 
 @contextmanager
@@ -111,3 +113,32 @@ def copy_folder(source: Path, target: Path) -> None:
         if path.is_file():
             with replacing(target / path.relative_to(source)) as partial:
                 shutil.copyfile(path, partial)
+
+
+def read_matrix(path: Path) -> Array:
+    """The finite matrix (n, dim) in a `.npy` file, as float32 or float64; nothing is unpickled.
+
+    Raises:
+        InputError: for a file that is absent or no `.npy`, or holds anything but a finite matrix of numbers.
+    """
+    if not path.is_file():
+        raise InputError(f"no file {path}: expected a .npy matrix, such as `repro encode` writes")
+    try:
+        with path.open("rb") as file:
+            X = np.lib.format.read_array(file, allow_pickle=False)
+    except OSError:
+        raise
+    except Exception as error:  # the header is parsed as Python, which fails in more ways than numpy's errors tell
+        if "object" in str(error).lower():
+            raise InputError(f"{path} holds Python objects: save plain numbers, np.save(path, X)") from error
+        raise InputError(f"{path} is not a whole .npy file ({error}): np.save(path, X) writes one") from error
+    if not (np.issubdtype(X.dtype, np.floating) or np.issubdtype(X.dtype, np.integer)):
+        raise InputError(f"{path} holds {X.dtype} values: expected numbers, such as float32")
+    X = check_embeddings(X, str(path))
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float32 if X.dtype == np.float16 else np.float64)
+
+
+def write_matrix(path: Path, X: Array) -> None:
+    """Write a matrix as `.npy`, whole or not at all."""
+    with replacing(path) as partial, partial.open("wb") as file:
+        np.save(file, X, allow_pickle=False)

@@ -1,4 +1,4 @@
-"""A causal language model that goes on with a text, greedily: the reader of retrieved paragraphs (ESE, Table 3)."""
+"""Networks that write: a causal language model goes on with a text, greedily, as the reader of ESE's Table 3 does."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,39 +12,11 @@ from repro.models.pretrained import load_writer
 from repro.types import InputError, check_dim
 
 TOKEN_BUDGET = {"cpu": 2**11, "cuda": 2**15}
-"""padded tokens of a batch, those to come included"""
+"""padded tokens of a batch times beams, those to come included"""
 
 
-def load_generator(name_or_path: str, *, device: torch.device | str | None = None) -> "Generator":
-    """A generator by folder or hub id; only safetensors weights are read and no remote code is run.
-
-    Raises:
-        InputError: for an unknown name, a network that is no causal language model, or a folder without weights.
-    """
-    model, tokenizer = _load_causal(name_or_path, device)
-    return Generator(model, tokenizer, name=name_or_path)
-
-
-def _load_causal(name_or_path: str, device: torch.device | str | None) -> tuple[Any, Any]:
-    """A decoder with its language-model head, and its tokenizer; its own precision on an accelerator.
-
-    Nothing of the folder's generation settings is kept but the ids that end a text: published ones sample, or
-    punish repetition, which a greedy answer does not ask for.
-    """
-    model, tokenizer, found = load_writer("AutoModelForCausalLM", "generator", name_or_path, device)
-    if not causal_parts(model):
-        raise InputError(f"{name_or_path!r} is a {type(model).__name__}: expected a causal decoder, such as Llama")
-    check_complete(name_or_path, found)
-    stop = model.generation_config.eos_token_id
-    stop = tokenizer.eos_token_id if stop is None else stop
-    first = stop[0] if isinstance(stop, list) else stop
-    pad = first if tokenizer.pad_token_id is None else tokenizer.pad_token_id
-    model.generation_config = type(model.generation_config)(eos_token_id=stop, pad_token_id=pad)
-    return model, tokenizer
-
-
-class Generator:
-    """A decoder with its language-model head and its tokenizer."""
+class Writer:
+    """A network that writes, and its tokenizer."""
 
     def __init__(self, model: Any, tokenizer: Any, *, name: str) -> None:
         self.model = model
@@ -53,14 +25,40 @@ class Generator:
 
     @property
     def max_length(self) -> int | None:
-        """Most tokens the model takes, prompt and answer together; None if it sets no limit."""
+        """Most tokens the model has positions for; None if it sets no limit."""
         limit = getattr(self.model.config, "max_position_embeddings", None)
         return None if limit is None else int(limit)
+
+    @torch.no_grad()
+    def written(
+        self, ids: Sequence[list[int]], costs: Sequence[int], pad: int, *, left: bool, new_tokens: int, beams: int = 1
+    ) -> list[str]:
+        """What the model writes for each row of tokens; rows of like cost share a batch, padded on one side."""
+        budget = TOKEN_BUDGET["cpu" if self.model.device.type == "cpu" else "cuda"] // beams
+        found = [""] * len(ids)
+        for batch in pack_by_tokens(list(costs), max(1, budget)):
+            width = max(len(ids[i]) for i in batch)
+            fill = [[pad] * (width - len(ids[i])) for i in batch]
+            rows = [(more + ids[i]) if left else (ids[i] + more) for i, more in zip(batch, fill, strict=True)]
+            table = torch.tensor(rows, device=self.model.device)  # (B, T)
+            lengths = torch.tensor([len(ids[i]) for i in batch], device=self.model.device)[:, None]
+            place = torch.arange(width, device=self.model.device)
+            mask = (place >= width - lengths if left else place < lengths).long()
+            options = {"max_new_tokens": new_tokens, "do_sample": False, "num_beams": beams}
+            said = self.model.generate(input_ids=table, attention_mask=mask, **options)
+            said = said[:, width:] if left else said
+            for i, text in zip(batch, self.tokenizer.batch_decode(said, skip_special_tokens=True), strict=True):
+                found[i] = str(text)
+        return found
+
+
+class Generator(Writer):
+    """A decoder with its language-model head and its tokenizer."""
 
     def generate(self, prompts: Sequence[str], *, max_new_tokens: int = 32) -> list[str]:
         """The most likely next token, again and again: what follows each prompt, without the prompt.
 
-        Equal prompts are answered once. Prompts of like length share a batch, padded on the left.
+        Equal prompts are answered once.
 
         Args:
             prompts: any texts; no chat template is put around them.
@@ -74,32 +72,36 @@ class Generator:
         distinct, inverse = merge_equal(prompts)
         ids = [list(self.tokenizer(text)["input_ids"]) for text in distinct]
         for text, row in zip(distinct, ids, strict=True):
-            self._check_room(text, len(row), max_new_tokens)
-        budget = TOKEN_BUDGET["cpu" if self.model.device.type == "cpu" else "cuda"]
-        answers = [""] * len(distinct)
-        for batch in pack_by_tokens([len(row) + max_new_tokens for row in ids], budget):
-            for i, answer in zip(batch, self._answers([ids[i] for i in batch], max_new_tokens), strict=True):
-                answers[i] = answer
+            start = f"the prompt {text[:40]!r}{'…' if len(text) > 40 else ''}"
+            if not row:
+                raise InputError(f"{start} has no token: {self.name} has nothing to go on from")
+            if self.max_length is not None and len(row) + max_new_tokens > self.max_length:
+                raise InputError(
+                    f"{start} has {len(row)} tokens and {max_new_tokens} are to follow, but {self.name} takes "
+                    f"{self.max_length}: shorten the context or max_new_tokens"
+                )
+        costs = [len(row) + max_new_tokens for row in ids]
+        pad = self.model.generation_config.pad_token_id
+        answers = self.written(ids, costs, pad, left=True, new_tokens=max_new_tokens)
         return [answers[i] for i in inverse]
 
-    @torch.no_grad()
-    def _answers(self, ids: list[list[int]], max_new_tokens: int) -> list[str]:
-        width = max(len(row) for row in ids)
-        pad = self.model.generation_config.pad_token_id
-        table = torch.tensor([[pad] * (width - len(row)) + row for row in ids], device=self.model.device)  # (B, T)
-        lengths = torch.tensor([len(row) for row in ids], device=self.model.device)
-        mask = (torch.arange(width, device=self.model.device) >= width - lengths[:, None]).long()
-        found = self.model.generate(
-            input_ids=table, attention_mask=mask, max_new_tokens=max_new_tokens, do_sample=False, num_beams=1
-        )
-        return [str(text) for text in self.tokenizer.batch_decode(found[:, width:], skip_special_tokens=True)]
 
-    def _check_room(self, text: str, tokens: int, max_new_tokens: int) -> None:
-        start = f"the prompt {text[:40]!r}{'…' if len(text) > 40 else ''}"
-        if tokens == 0:
-            raise InputError(f"{start} has no token: {self.name} has nothing to go on from")
-        if self.max_length is not None and tokens + max_new_tokens > self.max_length:
-            raise InputError(
-                f"{start} has {tokens} tokens and {max_new_tokens} are to follow, but {self.name} takes "
-                f"{self.max_length}: shorten the context or max_new_tokens"
-            )
+def load_generator(name_or_path: str, *, device: torch.device | str | None = None) -> Generator:
+    """A generator by folder or hub id; only safetensors weights are read and no remote code is run.
+
+    Nothing of the folder's generation settings is kept but the ids that end a text: published ones sample, or
+    punish repetition, which a greedy answer does not ask for.
+
+    Raises:
+        InputError: for an unknown name, a network that is no causal language model, or a folder without weights.
+    """
+    model, tokenizer, found = load_writer("AutoModelForCausalLM", "generator", name_or_path, device)
+    if not causal_parts(model):
+        raise InputError(f"{name_or_path!r} is a {type(model).__name__}: expected a causal decoder, such as Llama")
+    check_complete(name_or_path, found)
+    stop = model.generation_config.eos_token_id
+    stop = tokenizer.eos_token_id if stop is None else stop
+    first = stop[0] if isinstance(stop, list) else stop
+    pad = first if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+    model.generation_config = type(model.generation_config)(eos_token_id=stop, pad_token_id=pad)
+    return Generator(model, tokenizer, name=name_or_path)

@@ -1,19 +1,15 @@
 """InferSent: a bidirectional LSTM over fixed word vectors, maximum over tokens (Conneau et al., 2017; PROTOCOLS §6)."""
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from repro.models.layerless import LayerlessEncoder
 from repro.models.packing import pack_by_tokens
-from repro.models.pretrained import default_device
 from repro.seeding import derive_seed
 from repro.terminal import progress_bar
 from repro.types import Array, InputError, check_dim
@@ -111,27 +107,3 @@ class InferSent(LayerlessEncoder):
                 X[batch] = self.net(words[table.to(device)], counts).cpu().numpy()
                 bar.update(len(batch))
         return X
-
-    def save(self, folder: Path) -> None:
-        """Write the network: `infersent.safetensors` and its sizes; the word vectors stay where they are."""
-        folder.mkdir(parents=True, exist_ok=True)
-        weights = {name: value.detach().cpu().contiguous() for name, value in self.net.state_dict().items()}
-        save_file(weights, folder / "infersent.safetensors")
-        note = {"word_dim": self.net.lstm.input_size, "hidden_dim": self.net.lstm.hidden_size}
-        note["max_length"] = self.max_length
-        (folder / "infersent.json").write_text(json.dumps(note), encoding="utf-8")
-
-    @classmethod
-    def load(cls, folder: Path, table: WordTable) -> "InferSent":
-        """Read what `save` wrote.
-
-        Raises:
-            InputError: if the folder holds no InferSent, or the vectors have another size.
-        """
-        note_path = folder / "infersent.json"
-        if not note_path.is_file():
-            raise InputError(f"{folder} has no infersent.json: expected a folder written by InferSent.save")
-        note = json.loads(note_path.read_text(encoding="utf-8"))
-        net = BiLSTMMax(note["word_dim"], note["hidden_dim"])
-        net.load_state_dict(load_file(folder / "infersent.safetensors"))
-        return cls(net.to(default_device()), table, max_length=note["max_length"])

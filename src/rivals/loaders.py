@@ -2,31 +2,37 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import torch
+
 from repro import config as repro_config
 from repro.digests import digest
 from repro.models import SentenceEncoder
-from repro.models.pretrained import MINILM, locate
+from repro.models.pretrained import MINILM, default_device, locate
 from repro.models.st_modules import FILES, load_modules
+from repro.models.transformed import Transformed
 from repro.objectives import TrainConfig
-from repro.runs.cell import train_cell
+from repro.runs.cell import threads, train_cell
+from repro.runs.embeddings import encode_once
 from repro.runs.published import states_identity
+from repro.sets import LabelledPairs
 from repro.store import Store, sha256
-from repro.types import Encoder, InputError
-from rivals.fitted import fitted_flow, fitted_whitening, trained_infersent
-from rivals.flow_fit import FlowConfig
-from rivals.infersent_training import InferSentConfig
+from repro.types import Array, Encoder, InputError
+from rivals.flow import Flow, FlowConfig, fit_flow
+from rivals.infersent import BiLSTMMax, InferSent
+from rivals.infersent_training import InferSentConfig, train_infersent
 from rivals.material import fit_note, fit_texts, published_folder, training_pairs, words_of
 from rivals.sbert_wk import SbertWK
 from rivals.static import StaticEncoder, fit_sif
-from rivals.system import Loaded, Missing, System, SystemConfig
+from rivals.system import Loaded, Missing, Named, System, SystemConfig
+from rivals.whitening import Whitening, fit_whitening
 
 Loader: TypeAlias = Callable[[System, SystemConfig, Store, bool], Loaded]
-STATIC_CODE = ("rivals.static", "rivals.fasttext", "repro.models.layerless", "repro.data.vectors")
+STATIC_CODE = ("rivals.static", "rivals.skipgram", "repro.data.vectors")
 INFERSENT: dict[str, InferSentConfig] = {
     # SGD at the published rate of 0.1 needs the published half million pairs. After 4 passes over 4,800, STS-B dev is
     # 57.1 there, 62.8 at 0.5, 63.5 at 1.0 and 62.5 at 2.0 (results/systems_recipe.parquet).
@@ -37,7 +43,7 @@ FLOW: dict[str, FlowConfig] = {"embedded": FlowConfig(epochs=5)}
 SBERT: dict[str, dict[str, Any]] = {
     # The recipe of Wang's pages was found with [CLS]. The mean of states starts higher, and no rate teaches it more:
     # STS-B dev is 54.2 untrained; at its best check 54.3 at 3e-4 with dropout (54.1 without), 54.3 at 1e-4, 54.2 at
-    # 3e-5, 53.1 at the recipe's 1e-3 (results/systems_recipe.parquet, made by `experiments.systems.trials`).
+    # 3e-5, 53.1 at the recipe's 1e-3 (results/systems_recipe.parquet, made by `rivals.trials`).
     "repro-tiny": {"learning_rate": 3e-4, "dropout": 0.1}
 }
 """backbone to settings of SBERT's training that differ from the recipe of the `nli` objective"""
@@ -70,11 +76,34 @@ def sif(system: System, config: SystemConfig, store: Store, progress: bool) -> L
 
 def infersent(system: System, config: SystemConfig, store: Store, progress: bool) -> Loaded:
     """InferSent, trained on entailment pairs."""
-    table, content = words_of(config)
-    pairs = training_pairs(config)
     settings = replace(INFERSENT.get(config.profile, InferSentConfig()), seed=config.seed)
-    made, identity = trained_infersent(table, content, pairs, settings, store, progress=progress)
-    return Loaded(system, made, identity, "", len(pairs), f"2 × {settings.hidden_dim}; published: 2 × 2,048")
+    pairs = training_pairs(config)
+    make, identity = trained_infersent(config, pairs, settings, store, progress)
+    return Loaded(system, make, identity, "", len(pairs), f"2 × {settings.hidden_dim}; published: 2 × 2,048")
+
+
+def trained_infersent(
+    config: SystemConfig, pairs: LabelledPairs, settings: InferSentConfig, store: Store, progress: bool = True
+) -> Named:
+    """InferSent from the store, or trained first, on one thread, so that company changes no byte."""
+    table, content = words_of(config)
+    named = {"vectors": content, "config": asdict(settings), "pairs": digest([pairs.texts1, pairs.texts2])}
+    named["labels"] = digest([str(label) for label in pairs.labels])
+    code = ("rivals.infersent_training",)
+
+    @threads(1)
+    def train() -> dict[str, Array]:
+        encoder, _ = train_infersent(pairs, table(), settings, progress=progress)
+        return {name: value.detach().cpu().numpy() for name, value in encoder.net.state_dict().items()}
+
+    weights = store.remember("infersent", named, train, code=code)
+
+    def make() -> Encoder:
+        net = BiLSTMMax(table().dim, settings.hidden_dim)
+        net.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
+        return InferSent(net.to(default_device()), table())
+
+    return make, digest(named, code=code)
 
 
 def states(
@@ -148,15 +177,33 @@ def wk(system: System, config: SystemConfig, store: Store, progress: bool, *, of
 
 
 def after(system: System, config: SystemConfig, store: Store, progress: bool, *, of: Loader, fit: str) -> Loaded:
-    """A flow or whitening after another system."""
+    """A flow or whitening after another system, fitted to the `encoder` readout of some distinct texts."""
     base = of(system, config, store, progress)
     texts = fit_texts(config)
-    if fit == "flow":
-        settings = replace(FLOW.get(config.profile, FlowConfig()), seed=config.seed)
-        made, identity = fitted_flow(base.named, texts, settings, store, progress=progress)
-    else:
-        made, identity = fitted_whitening(base.named, texts, store, progress=progress)
-    return Loaded(system, made, identity, base.backbone, len(texts), fit_note(config))
+    settings = replace(FLOW.get(config.profile, FlowConfig()), seed=config.seed)
+    named = {"base": base.identity, "texts": digest(texts), "config": asdict(settings) if fit == "flow" else None}
+    code = (f"rivals.{fit}",)
+
+    @threads(1)
+    def fitted() -> dict[str, Array]:
+        table = encode_once(base.encoder, base.identity, texts, store, progress=progress)
+        if fit == "whitening":
+            return vars(fit_whitening(table.X))
+        flow, _ = fit_flow(table.X, settings, progress=progress)
+        return {name: value.detach().cpu().numpy() for name, value in flow.state_dict().items()}
+
+    found = store.remember(f"{fit}s", named, fitted, code=code)
+
+    def make() -> Encoder:
+        if fit == "whitening":
+            whitening = Whitening(**found)
+            return Transformed(base.encoder(), whitening, whitening.dim)
+        dim = len(found["steps.0.shift"])
+        flow = Flow(dim, depth=settings.depth, hidden_dim=settings.hidden_dim, seed=settings.seed)
+        flow.load_state_dict({name: torch.from_numpy(value) for name, value in found.items()})
+        return Transformed(base.encoder(), flow.to(default_device()).eval().transform, dim)
+
+    return Loaded(system, make, digest(named, code=code), base.backbone, len(texts), fit_note(config))
 
 
 def _hidden_dim(backbone: str) -> int:
@@ -164,3 +211,8 @@ def _hidden_dim(backbone: str) -> int:
     if note.is_file():
         return int(json.loads(note.read_text(encoding="utf-8"))["hidden_size"])
     return SentenceEncoder.load(backbone).hidden_dim
+
+
+LOADERS: dict[str, Loader] = {
+    loader.__name__: loader for loader in (static, fasttext, sif, infersent, states, minilm, sbert, published)
+}

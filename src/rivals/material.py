@@ -1,7 +1,7 @@
 """What systems are made from: word vectors, training pairs, sentences to fit on, published weights."""
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from repro import data
@@ -11,7 +11,7 @@ from repro.models.st_modules import hub_folder
 from repro.runs.texts import fingerprint
 from repro.seeding import make_rng
 from repro.types import InputError
-from rivals.fasttext import FastText
+from rivals.skipgram import FastText
 from rivals.static import Vocabulary, WordTable
 from rivals.system import Missing, System, SystemConfig
 
@@ -26,37 +26,26 @@ def vectors_name(config: SystemConfig) -> str:
 def words_of(config: SystemConfig) -> tuple[Callable[[], WordTable], str]:
     """How to read the word vectors of a configuration, and their digest."""
     if config.vectors is not None:
-        return _words_in(config.vectors)
+        path = Path(config.vectors).expanduser()
+        if not path.is_file():
+            wanted = "give a file in GloVe's form, word2vec text, .vec or fastText's .bin"
+            raise Missing(f"no word vectors {path}: {wanted}")
+        read = partial(FastText, path) if path.suffix == ".bin" else lambda: _table(read_vectors(path))
+        return read, fingerprint(str(path), "local")
     try:
         if config.source == "hub":
             raise InputError("word vectors have no hub mirror")
-        content = fingerprint("glove", config.source)
+        return lambda: _table(data.load("glove", source=config.source)), fingerprint("glove", config.source)
     except InputError as error:
         raise Missing(
             f"{error}; GloVe is at https://nlp.stanford.edu/data/glove.6B.zip: unpack it and give one of its files as "
             "`vectors`, or use source='microworld'"
         ) from error
 
-    def read() -> WordTable:
-        words = data.load("glove", source=config.source)
-        assert isinstance(words, data.WordVectors)
-        return Vocabulary(words.words, words.vectors)
 
-    return read, content
-
-
-def _words_in(file: str) -> tuple[Callable[[], WordTable], str]:
-    path = Path(file).expanduser()
-    if not path.is_file():
-        raise Missing(f"no word vectors {path}: give a file in GloVe's form, word2vec text, .vec or fastText's .bin")
-
-    def read() -> WordTable:
-        if path.suffix == ".bin":
-            return FastText(path)
-        words = read_vectors(path)
-        return Vocabulary(words.words, words.vectors)
-
-    return read, fingerprint(str(path), "local")
+def _table(words: data.DataSet) -> WordTable:
+    assert isinstance(words, data.WordVectors)
+    return Vocabulary(words.words, words.vectors)
 
 
 def fit_texts(config: SystemConfig) -> list[str]:

@@ -1,23 +1,72 @@
-"""word2vec and Doc2Vec, trained on the texts at hand; the one importer of gensim (PROTOCOLS §6).
+"""word2vec and Doc2Vec, trained on the texts at hand, and fastText's files; the one importer of gensim (PROTOCOLS §6).
 
 One worker and a hash that does not change from run to run: the same texts and seed give the same vectors.
 
 References:
     Mikolov et al. (2013), Distributed representations of words and phrases; Le & Mikolov (2014), Distributed
-    representations of sentences and documents.
+    representations of sentences and documents; Bojanowski et al. (2017), Enriching word vectors with subword
+    information.
 """
 
+import struct
+from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from repro.models.encoder import merge_equal
 from repro.models.layerless import LayerlessEncoder
 from repro.optional import optional
 from repro.types import Array, InputError, check_dim
 from rivals.static import Vocabulary, tokens_of
+
+FASTTEXT = struct.pack("<i", 793712314)
+"""what a model of fastText starts with"""
+
+
+class FastText:
+    """Vectors by word from fastText's .bin: the mean of a word's own and its subwords', so that every word has one."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the model.
+
+        Raises:
+            InputError: if the file is missing, not fastText's, cut short, quantised or a classifier, or gensim is not
+                installed.
+        """
+        if not path.is_file():
+            raise InputError(f"no file {path}: expected a fastText model such as crawl-300d-2M-subword.bin")
+        with path.open("rb") as file:
+            if file.read(4) != FASTTEXT:
+                raise InputError(f"{path} is no fastText model: expected plain word vectors in .bin; a .vec?")
+        models = optional("gensim.models.fasttext", "classic")
+        try:
+            self.wv = models.load_facebook_vectors(str(path))
+        except (NotImplementedError, ValueError, AssertionError, EOFError, struct.error) as error:
+            raise InputError(
+                f"{path} cannot be read ({error or 'numbers are missing'}): copy the file again if it is cut short; of "
+                "a quantised model (.ftz) take the .bin it was made from; a classifier holds no plain word vectors"
+            ) from error
+
+    @property
+    def dim(self) -> int:
+        """Size of a word's vector."""
+        return int(self.wv.vector_size)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self.wv.key_to_index
+
+    def lookup(self, words: Sequence[str]) -> tuple[Array, NDArray[np.bool_]]:
+        """Vectors (n, dim), and which words have at least one part that is known (n,)."""
+        vectors = np.zeros((len(words), self.dim), np.float32)
+        for i, word in enumerate(words):
+            if word in self or self.wv.bucket:
+                vectors[i] = self.wv[word]
+        return vectors, vectors.any(axis=1)
 
 
 def fit_word2vec(
@@ -38,18 +87,8 @@ def fit_word2vec(
     """
     sentences = _tokens(texts, min_count)
     models = optional("gensim.models", "classic")
-    model = models.Word2Vec(
-        sentences,
-        vector_size=check_dim(dim),
-        epochs=epochs,
-        min_count=min_count,
-        window=window,
-        sg=1,
-        negative=5,
-        workers=1,
-        seed=seed,
-        hashfxn=_hash,
-    )
+    options = {"epochs": epochs, "min_count": min_count, "window": window, "sg": 1, **_always(dim, seed)}
+    model = models.Word2Vec(sentences, **options)
     return Vocabulary(model.wv.index_to_key, np.asarray(model.wv.vectors, np.float32))
 
 
@@ -90,17 +129,8 @@ class Doc2VecEncoder(LayerlessEncoder):
         model.random.seed(self.seed)  # negative samples, for a text alone as for the same text among others
         work, free = np.zeros(self.dim, np.float32), np.ones(1, np.float32)
         for rate in np.linspace(model.alpha, model.min_alpha, self.inference_epochs):
-            step(
-                model,
-                words,
-                [0],
-                rate,
-                work,
-                learn_words=False,
-                learn_hidden=False,
-                doctag_vectors=vector,
-                doctags_lockf=free,
-            )
+            still = {"learn_words": False, "learn_hidden": False}
+            step(model, words, [0], rate, work, **still, doctag_vectors=vector, doctags_lockf=free)
         return vector[0]
 
 
@@ -129,27 +159,19 @@ def fit_doc2vec(
     sentences = _tokens(texts, min_count)
     models = optional("gensim.models.doc2vec", "classic")
     tagged = [models.TaggedDocument(words, [row]) for row, words in enumerate(sentences)]
-    model = models.Doc2Vec(
-        tagged,
-        vector_size=check_dim(dim),
-        epochs=epochs,
-        min_count=min_count,
-        dm=0,
-        dbow_words=0,
-        negative=5,
-        workers=1,
-        seed=seed,
-        hashfxn=_hash,
-    )
+    options = {"epochs": epochs, "min_count": min_count, "dm": 0, "dbow_words": 0, **_always(dim, seed)}
+    model = models.Doc2Vec(tagged, **options)
     return Doc2VecEncoder(model, inference_epochs=check_dim(inference_epochs, what="inference_epochs"), seed=seed)
 
 
+def _always(dim: int, seed: int) -> dict[str, Any]:
+    return {"vector_size": check_dim(dim), "negative": 5, "workers": 1, "seed": seed, "hashfxn": _hash}
+
+
 def _tokens(texts: Sequence[str], min_count: int) -> list[list[str]]:
+    """The words of the distinct texts, some of which must occur often enough."""
     sentences = [tokens_of(text, ()) for text in merge_equal(texts)[0]]
-    counts: dict[str, int] = {}
-    for words in sentences:
-        for word in words:
-            counts[word] = counts.get(word, 0) + 1
+    counts = Counter(word for words in sentences for word in words)
     if max(counts.values(), default=0) < check_dim(min_count, what="min_count"):
         raise InputError(f"no word of the {len(sentences)} texts occurs {min_count} times: nothing to learn vectors of")
     return sentences

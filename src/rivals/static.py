@@ -5,8 +5,7 @@ other is parted into words, clitics and punctuation, so that `dog.` finds `dog`.
 not count; a text without a known word is the zero vector, and `texts_unknown` counts such texts.
 
 References:
-    Pennington et al. (2014), GloVe; Arora et al. (2017), A simple but tough-to-beat baseline for sentence embeddings;
-    Ethayarajh (2018), Unsupervised random walk sentence embeddings.
+    Pennington et al. (2014), GloVe; Arora et al. (2017), A simple but tough-to-beat baseline for sentence embeddings.
 """
 
 import re
@@ -20,7 +19,7 @@ from scipy import sparse
 
 from repro.models.encoder import merge_equal
 from repro.models.layerless import LayerlessEncoder
-from repro.types import Array, InputError, check_dim, check_same_length
+from repro.types import Array, InputError, check_same_length
 
 PIECES = re.compile(r"n't\b|'(?:s|re|ve|ll|d|m)\b|\w+?(?=n't\b)|\w+|[^\w\s]")
 """clitics as in the Penn Treebank, words, and single punctuation marks"""
@@ -140,40 +139,3 @@ def fit_sif(table: WordTable, texts: Sequence[str], *, a: float = 1e-3) -> Stati
         raise InputError(f"none of the {len(distinct)} texts has a word of the table: SIF has nothing to be fitted on")
     direction = np.linalg.eigh(X.T @ X)[1][:, -1:].T  # u, (1, dim)
     return StaticEncoder(table, weights=weights, removed=direction.astype(np.float32))
-
-
-def fit_usif(table: WordTable, texts: Sequence[str], *, components: int = 5) -> StaticEncoder:
-    """Unsupervised SIF (Ethayarajh, 2018): the smoothing follows from the data, several directions go in part.
-
-    Weights a/(a/2 + p(w)) with a = (1 − α)/(α·|V|/2), where α is the share of words so frequent that a text of mean
-    length is likely to hold them; then the first singular directions go, each by its share of their squared values.
-
-    Args:
-        table: vectors by word.
-        texts: whose word frequencies, mean length and singular directions are used; not centred.
-        components: directions removed.
-
-    Raises:
-        InputError: if no word of the texts is known, or there are more components than dimensions.
-    """
-    check_dim(components, limit=table.dim, what="components")
-    distinct, _ = merge_equal(texts)
-    tokens = [tokens_of(text, table) for text in distinct]
-    counts = Counter(token for words in tokens for token in words)
-    total, vocabulary = sum(counts.values()), max(len(counts), 1)
-    length = total / max(len(tokens), 1)
-    threshold = 1 - (1 - 1 / vocabulary) ** length
-    frequent = sum(count / total > threshold for count in counts.values())
-    # no word is that frequent where all are rare: a tiny share keeps a finite, and weights then hardly differ
-    alpha = max(frequent, 0.5) / vocabulary
-    a = (1 - alpha) / (alpha * vocabulary / 2)
-    if not a > 0:  # every word is frequent
-        raise InputError(f"all {vocabulary} words of the texts are as frequent as can be: uSIF needs varied texts")
-    weights = {word: a / (a / 2 + count / total) for word, count in counts.items()}
-    X = StaticEncoder(table, weights=weights).encode(distinct).astype(np.float64)
-    if not X.any():
-        raise InputError(f"none of the {len(distinct)} texts has a word of the table: uSIF has nothing to be fitted on")
-    values, V = np.linalg.eigh(X.T @ X)  # σ², ascending
-    values, V = np.maximum(values[::-1][:components], 0), V[:, ::-1][:, :components]
-    scaled = V * np.sqrt(values / values.sum())
-    return StaticEncoder(table, weights=weights, removed=scaled.T.astype(np.float32))

@@ -3,7 +3,6 @@
 `python -m rivals.trials` tries them all again and replaces `results/systems_recipe.parquet`.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +13,8 @@ from repro.evaluation import sts_spearman
 from repro.rows import make_rows, record
 from repro.runs.recipe import recipe_rows
 from repro.store import Store
-from repro.types import InputError
-from rivals.fitted import trained_infersent
-from rivals.loaders import INFERSENT, sbert_settings
-from rivals.material import training_pairs, words_of
+from rivals.loaders import INFERSENT, sbert_settings, trained_infersent
+from rivals.material import training_pairs
 from rivals.system import SystemConfig
 
 EXPERIMENT, DEV = "systems_recipe", "stsb"
@@ -35,12 +32,11 @@ def sbert_trials(config: SystemConfig, store: Store) -> pd.DataFrame:
 
 def infersent_trials(config: SystemConfig, store: Store) -> pd.DataFrame:
     """Dev Spearman of InferSent for every setting."""
-    table, content = words_of(config)
     pairs, dev = training_pairs(config), data.load(DEV, split="dev", source=config.source)
     assert isinstance(dev, data.ScoredPairs)
     base, rows = replace(INFERSENT[config.profile], seed=config.seed), []
     for tried in INFERSENT_TRIED:
-        make, _ = trained_infersent(table, content, pairs, replace(base, **tried), store)
+        make, _ = trained_infersent(config, pairs, replace(base, **tried), store)
         encoder = make()
         setting = ", ".join(f"{name}={value}" for name, value in tried.items())
         X1, X2 = (encoder.encode(side, readout="encoder") for side in (dev.texts1, dev.texts2))
@@ -59,19 +55,6 @@ def infersent_trials(config: SystemConfig, store: Store) -> pd.DataFrame:
         seed=config.seed,
         profile=config.profile,
     )
-
-
-def is_best(rows: pd.DataFrame, method: str, settings: Mapping[str, Any]) -> bool:
-    """Whether these settings are those with the best dev score of a method's trials.
-
-    Raises:
-        InputError: if no trial of the method is among the rows.
-    """
-    tried = rows[(rows["method"] == method) & (rows["metric"] == "spearman")]
-    if tried.empty:
-        raise InputError(f"no trials of {method!r} among {len(rows)} rows: run `python -m {__name__}`")
-    said = set(tried.loc[tried["value"].idxmax(), "setting"].split(", "))
-    return {f"{name}={value}" for name, value in settings.items()} <= said
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.decomposition import PCA
 
 from repro.types import Array, InputError, check_dim, check_embeddings
 
@@ -36,7 +37,7 @@ class Whitening:
 
 
 def fit_whitening(X: Array, *, dim: int | None = None) -> Whitening:
-    """Mean and covariance UΛUᵀ of X (n, D), in float64; each column of U has its largest entry positive.
+    """Mean and principal axes of X (n, D), in float64; each column has its largest entry positive.
 
     Args:
         X: states of the texts that the fit may see.
@@ -48,12 +49,10 @@ def fit_whitening(X: Array, *, dim: int | None = None) -> Whitening:
     X = check_embeddings(X).astype(np.float64)
     if len(X) < 2:
         raise InputError("X has one row: a covariance needs at least two")
-    mean = X.mean(axis=0)
-    values, U = np.linalg.eigh((X - mean).T @ (X - mean) / len(X))
-    values, U = values[::-1], U[:, ::-1]
-    vary = int((values > FLAT * max(values[0], 0)).sum())
+    fit = PCA(svd_solver="covariance_eigh").fit(X)
+    variance = fit.explained_variance_ * (len(X) - 1) / len(X)
+    vary = int((variance > FLAT * variance[0]).sum())
     if vary == 0:
         raise InputError(f"all {len(X)} rows of X are equal: nothing varies, so nothing can be whitened")
     kept = vary if dim is None else check_dim(dim, limit=vary)
-    U = U * np.sign(U[np.abs(U).argmax(axis=0), np.arange(len(values))])
-    return Whitening(mean, U[:, :kept] / np.sqrt(values[:kept]))
+    return Whitening(fit.mean_, (fit.components_[:kept] / np.sqrt(variance[:kept, None])).T)

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from repro.data.piped import _file, _stdin
 
 from dimadvise.inputs import from_matrix
 from repro.data import Corpus, LabelledPairs, LabelledTexts, ScoredPairs, column_names, load, load_splits
 from repro.data.lines import LONGEST
+from repro.data.local import piped_file, stdin
 from repro.types import InputError
 
 ROWS = [("test", 4.5, 'a "bare" quote, and a comma', "b"), ("train", 1, "c\td", "é")]
@@ -38,11 +38,11 @@ def pipe(monkeypatch):
     """Put bytes on standard input."""
 
     def put(content):
-        _stdin.cache_clear(), _file.cache_clear()
+        stdin.cache_clear(), piped_file.cache_clear()
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
 
     yield put
-    _stdin.cache_clear(), _file.cache_clear()
+    stdin.cache_clear(), piped_file.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["a.csv", "semicolon.csv", "a.jsonl", "a.ndjson", "a.json", "a.parquet"])

@@ -1,11 +1,7 @@
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from repro.papers.recorded import JUDGES, experiment_lines, scorecard_lines
-from repro.paths import project_root
 from repro.report.compare import (
     claims,
     counts,
@@ -128,33 +124,6 @@ def test_without_any_verdict_everything_is_not_attempted(tmp_path):
     assert set(card["recorded"]) == set(card["live"]) == {"not attempted"}
 
 
-def test_seconds_are_printed_as_seconds():
-    lines = [line.split() for line in experiment_lines("zhang_table1")]
-    assert ["PCA", "Training", "Time", "(s)", "seconds", "300", "2.0800"] in [line[:7] for line in lines]
-
-
-def test_recorded_verdicts_are_printed_without_a_build(tmp_path, monkeypatch):
-    experiment = "proposal_johnson_lindenstrauss"
-    monkeypatch.setattr("repro.papers.recorded.JUDGES", {experiment: JUDGES[experiment]})
-    monkeypatch.setattr("repro.report.compare.verdicts_folder", lambda: tmp_path)
-    lines = list(scorecard_lines())
-    (line,) = [line for line in lines if line.startswith("PROP-T-2")]
-    assert "recorded: not attempted" not in line and "live:" not in line
-    assert "no book is built here: `make book`" in lines[-1]
-    write_verdicts("page", verdict_frame("live", [measured("PROP-T-2", 3.0)]), folder=tmp_path)
-    assert any(line.startswith("PROP-T-2") and "live: reproduced" in line for line in scorecard_lines())
-
-
-def test_every_page_that_judges_recorded_rows_is_judged_without_a_build_too():
-    for page in (project_root() / "notebooks").glob("*.md"):
-        text = page.read_text(encoding="utf-8")
-        if "write_verdicts(" in text or re.search(r"\.close\(\w+, ", text):
-            named = re.findall(
-                r'recorded_rows\("(\w+)"\)|^experiment = "(\w+)"|Page\("\w+", "(\w+)"', text, re.MULTILINE
-            )
-            assert named and {name for names in named for name in names if name} <= set(JUDGES), page.name
-
-
 def test_an_unknown_claim_is_refused():
     with pytest.raises(InputError, match="WANG-T9-9"):
         verdict_frame("live", [measured("WANG-T9-9", 1.0)])
@@ -165,10 +134,3 @@ def test_where_rows_come_from():
     assert said["seeds"] == "0, 1" and said["data_source"] == "local" and said["backbone"] == "repro-tiny"
     with pytest.raises(InputError, match="no rows"):
         source_of(pd.DataFrame())
-
-
-def test_the_terminal_sets_each_network_of_ese_beside_the_printed_one():
-    lines = list(experiment_lines("ese_table1"))
-    assert any("bge-base-en-v1.5 as printed, repro-tiny as recorded" in line for line in lines)
-    raw = next(line.split() for line in lines if line.split()[:2] == ["RAW", "Avg."])
-    assert raw[2] == "83.46" and 20 < float(raw[3]) < 80

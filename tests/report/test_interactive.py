@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from repro import paths
-from repro.report import figures, interactive
+from repro.report import interactive
+from repro.report.curves import curves
 from repro.types import InputError
 
 VEGA = paths.project_root() / "book" / "_static" / "vega"
@@ -26,10 +27,14 @@ def frame():
     return pd.DataFrame(rows)
 
 
+def chart_of(frame):
+    return alt.Chart(frame).mark_line().encode(x="dim:Q", y="value:Q", color="method:N")
+
+
 @pytest.fixture
 def shown(frame):
-    still = figures.draw_curves_by_dim(frame, series="method")
-    return interactive.show(interactive.chart_curves_by_dim(frame), fallback=still)
+    still = curves(frame, color="method")
+    return interactive.show(chart_of(frame), fallback=still)
 
 
 def test_scripts_are_found_beside_the_page_and_nothing_else_is_fetched(shown):
@@ -56,20 +61,13 @@ def test_the_specification_survives_the_page(shown):
 
 
 def test_the_same_chart_is_the_same_html(frame):
-    still = figures.draw_curves_by_dim(frame, series="method")
-    once, again = (interactive.show(interactive.chart_curves_by_dim(frame), fallback=still) for _ in range(2))
+    still = curves(frame, color="method")
+    once, again = (interactive.show(chart_of(frame), fallback=still) for _ in range(2))
     assert once._repr_html_() == again._repr_html_()
 
 
-def test_pointing_shows_kind_score_interval_and_seeds(shown):
-    tooltips = {tip["field"] for layer in shown.spec["layer"] for tip in layer["encoding"]["tooltip"]}
-    assert tooltips == {"method", "kind", "dim", "value", "interval", "n"}
-    (rows,) = shown.spec["datasets"].values()
-    assert {row["interval"] for row in rows} == {"40.00 to 90.00"}
-
-
 def test_what_a_chart_sets_itself_wins_over_the_books_look(frame):
-    still = figures.draw_curves_by_dim(frame, series="method")
+    still = curves(frame, color="method")
     chart = alt.Chart(frame).mark_point().encode(x="dim:Q").configure_axis(labelFontSize=20)
     config = interactive.show(chart, fallback=still).spec["config"]
     assert config["axis"]["labelFontSize"] == 20
@@ -78,21 +76,16 @@ def test_what_a_chart_sets_itself_wins_over_the_books_look(frame):
 
 
 def test_a_chart_that_needs_the_network_is_refused(frame):
-    still = figures.draw_curves_by_dim(frame, series="method")
+    still = curves(frame, color="method")
     with pytest.raises(InputError, match="network"):
         interactive.show(alt.Chart("https://example.org/a.json").mark_point(), fallback=still)
 
 
 def test_too_many_rows_are_refused(frame):
-    still = figures.draw_curves_by_dim(frame, series="method")
+    still = curves(frame, color="method")
     many = pd.DataFrame({"x": range(interactive.MAX_ROWS + 1)})
     with pytest.raises(InputError, match="rows"):
         interactive.show(alt.Chart(many).mark_point().encode(x="x:Q"), fallback=still)
-
-
-def test_an_empty_frame_is_refused(frame):
-    with pytest.raises(InputError):
-        interactive.chart_curves_by_dim(frame.iloc[:0])
 
 
 def test_vendored_scripts_are_the_published_ones_and_fit_altair():

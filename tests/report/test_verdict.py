@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from repro.report.verdict import MEANING, OUTCOMES, Measurement, cell, effect, judge, ratio, sameness, worst
+from repro.report.verdict import MEANING, OUTCOMES, Measurement, cell, effect, outcome_of, ratio, sameness, worst
 from repro.types import InputError
 
 # value, low, high, paper, direction -> outcome; the null is 0
@@ -116,15 +116,15 @@ def test_a_substitute_never_reproduces_a_cell(value, half, paper, scope, contras
 
 @given(points, halves, st.sampled_from(["effect", "sameness", "trend"]))
 def test_a_narrower_interval_never_turns_a_clear_verdict_into_noise(value, half, test):
-    wide = judge(Measurement("X", test, value, value - half, value + half))
-    narrow = judge(Measurement("X", test, value, value - half / 2, value + half / 2))
+    wide = outcome_of(Measurement("X", test, value, value - half, value + half))
+    narrow = outcome_of(Measurement("X", test, value, value - half / 2, value + half / 2))
     assert wide == "within noise" or narrow == wide
 
 
 @pytest.mark.parametrize("test", ["effect", "sameness", "cell", "ratio", "trend"])
 def test_what_was_not_measured_is_not_judged(test):
-    assert judge(Measurement("X", test, math.nan, math.nan, math.nan, paper=1.0)) == "not attempted"
-    assert judge(Measurement("X", test, 1.0, 1.0, 1.0, paper=1.0, seeds=0)) == "not attempted"
+    assert outcome_of(Measurement("X", test, math.nan, math.nan, math.nan, paper=1.0)) == "not attempted"
+    assert outcome_of(Measurement("X", test, 1.0, 1.0, 1.0, paper=1.0, seeds=0)) == "not attempted"
 
 
 def test_a_claim_of_several_parts_is_as_strong_as_its_weakest():
@@ -148,4 +148,4 @@ def test_every_outcome_has_a_meaning():
 )
 def test_mistakes_are_named(measurement, message):
     with pytest.raises(InputError, match=message):
-        judge(measurement)
+        outcome_of(measurement)

@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from repro.types import InputError
-from rivals.flow import ActNorm, Flow, LULinear, negative_log_likelihood
-from rivals.flow_fit import FlowConfig, fit_flow
+from rivals.flow import ActNorm, Flow, FlowConfig, LULinear, fit_flow, negative_log_likelihood
 
 
 def shaken(dim, **sizes):

@@ -83,15 +83,7 @@ def test_words_are_numbered_among_the_known(table):
     assert numbers.tolist() == [[0, 0], [0, 1]] and lengths.tolist() == [1, 2]
 
 
-def test_saved_and_loaded_is_the_same(encoder, table, tmp_path):
-    encoder.save(tmp_path)
-    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".safetensors"]
-    np.testing.assert_array_equal(InferSent.load(tmp_path, table).encode(TEXTS), encoder.encode(TEXTS))
-
-
-def test_what_does_not_fit_is_refused(encoder, tmp_path):
-    with pytest.raises(InputError, match="has no infersent"):
-        InferSent.load(tmp_path, encoder.table)
+def test_what_does_not_fit_is_refused(encoder):
     narrow = Vocabulary(WORDS, np.ones((len(WORDS), 3), np.float32))
     with pytest.raises(InputError, match="vectors of 3 dimensions: the network reads 5"):
         InferSent(encoder.net, narrow)

@@ -5,8 +5,8 @@ import pytest
 
 from repro.data.vectors import read_vectors
 from repro.types import InputError
-from rivals.fasttext import FastText, character_grams, gram_hash
-from rivals.static import StaticEncoder, Vocabulary, fit_sif, fit_usif, tokens_of
+from rivals.skipgram import FastText
+from rivals.static import StaticEncoder, Vocabulary, fit_sif, tokens_of
 
 WORDS = ("the", "cat", "dog", "n't", "do", ".")
 TEXTS = ["The cat.", "the dog the dog", "do n't", "a cat don't"]
@@ -132,45 +132,17 @@ def test_fasttext_agrees_with_gensim_on_known_and_unknown_words(oracle):
     assert StaticEncoder(table).encode(["cats"]).any()
 
 
-def test_fasttext_hash_and_grams_are_the_published_ones():
-    assert gram_hash("") == 2166136261 and gram_hash("a") == 0xE40C292C  # FNV-1a's own test vectors
-    assert list(character_grams("<ab>", 1, 2)) == ["<a", "a", "ab", "b", "b>"]
-    assert list(character_grams("<ab>", 3, 6)) == ["<ab", "<ab>", "ab>"]
-
-
 def test_damaged_fasttext_files_are_refused(oracle, tmp_path):
     whole = oracle[1].read_bytes()
     path = tmp_path / "broken.bin"
     for content, message in (
-        (b"3 2\nthe 1 2\n", "expected fastText's"),
-        (whole[:100], "cut short"),
+        (b"3 2\nthe 1 2\n", "is no fastText model"),
+        (whole[:100], "broken.bin cannot be read .*cut short"),
         (whole[: len(whole) // 2], "cut short"),
-        (whole[:8] + struct.pack("<i", 9) + whole[12:], "by 9 dimensions"),
+        (whole[:8] + struct.pack("<i", 9) + whole[12:], "cannot be read"),
     ):
         path.write_bytes(content)
         with pytest.raises(InputError, match=message):
             FastText(path)
     with pytest.raises(InputError, match="no file"):
         FastText(tmp_path / "absent.bin")
-
-
-def test_usif_weights_and_removal_follow_the_paper():
-    rng = np.random.default_rng(0)
-    words = [f"w{i}" for i in range(30)]
-    table = Vocabulary(words, rng.normal(size=(30, 6)).astype(np.float32))
-    zipf = 1 / np.arange(1, 31) ** 2
-    texts = [" ".join(rng.choice(words, size=5, p=zipf / zipf.sum())) for _ in range(80)]
-    encoder = fit_usif(table, texts, components=3)
-    distinct = list(dict.fromkeys(texts))
-    tokens = [word for text in distinct for word in text.split()]
-    p = {w: tokens.count(w) / len(tokens) for w in set(tokens)}
-    alpha = sum(q > 1 - (1 - 1 / len(p)) ** 5 for q in p.values()) / len(p)
-    a = (1 - alpha) / (alpha * len(p) / 2)
-    assert encoder.weights["w0"] == pytest.approx(a / (a / 2 + p["w0"]))
-    raw = np.array([np.mean([a / (a / 2 + p[w]) * table.vectors[int(w[1:])] for w in t.split()], 0) for t in distinct])
-    _, S, Vt = np.linalg.svd(raw, full_matrices=False)
-    shares = S[:3] ** 2 / (S[:3] ** 2).sum()
-    expected = raw - sum(shares[i] * np.outer(raw @ Vt[i], Vt[i]) for i in range(3))
-    np.testing.assert_allclose(encoder.encode(distinct), expected, atol=1e-4)
-    with pytest.raises(InputError, match="components is 7"):
-        fit_usif(table, texts, components=7)

@@ -50,6 +50,7 @@ def export_folder(
     layer: int | None = None,
     dim: int | None = None,
     reducer: tuple[NDArray[Any], NDArray[Any]] | None = None,
+    unit_rows: bool = False,
     normalize: bool = False,
 ) -> Path:
     """Write an encoder for `SentenceTransformer(folder)`.
@@ -60,6 +61,7 @@ def export_folder(
         layer: stop after this layer; the blocks above are not written.
         dim: keep the first so many numbers of what comes out last.
         reducer: matrix (inputs, outputs) and bias of a linear reducer, applied after the pooler.
+        unit_rows: the reducer was fitted on rows of length 1, so that they are made such before it.
         normalize: end with rows of length 1.
 
     Raises:
@@ -77,7 +79,7 @@ def export_folder(
     if reducer is not None:
         if reducer[0].shape[0] != width:
             raise InputError(f"the reducer takes {reducer[0].shape[0]} numbers, the encoder gives {width}")
-        chain.append(Linear(*reducer))
+        chain += [*([UNIT] if unit_rows and chain[-1:] != [UNIT] else []), Linear(*reducer)]
         width = reducer[0].shape[1]
     if dim is not None and check_dim(dim, limit=width) < width:
         whole = (chain.pop() if chain and chain[-1] else UNIT) or Linear(np.eye(width), np.zeros(width))

@@ -12,10 +12,10 @@ from repro import paths
 from repro.papers.ese import claims as ese
 from repro.papers.ese import claims_use as ese_use
 from repro.papers.ese.tables import PRINTED_BACKBONE, printed, table1_cells
+from repro.papers.proposal import claims as proposal
+from repro.papers.sbertlp import claims as sbertlp
 from repro.papers.zhang import claims as zhang
 from repro.papers.zhang import seconds
-from repro.report import claims_proposal as proposal
-from repro.report import claims_sbertlp as sbertlp
 from repro.report import claims_wang as wang
 from repro.report.compare import KINDS, counts, paper_values, read_verdicts, scorecard, side_by_side, verdict_frame
 from repro.report.verdict import Measurement
@@ -65,7 +65,7 @@ JUDGES: dict[str, Judged] = {
     "sbertlp_table2": sbertlp.table2,
     "sbertlp_table3": sbertlp.table3,
     "sbertlp_table4": lambda rows: sbertlp.table4(rows.iloc[:0], rows),
-    "sbertlp_figures": sbertlp.neighbours_and_dims,
+    "sbertlp_figures": sbertlp.figures,
     "ese_table1": ese.table1,
     "ese_table2": _each_network(ese_use.table2),
     "ese_table3": ese_use.table3,
@@ -74,9 +74,7 @@ JUDGES: dict[str, Judged] = {
     "ese_figure7": ese_use.figure7,
     "proposal_alignment_uniformity": proposal.alignment_uniformity,
     "proposal_johnson_lindenstrauss": proposal.johnson_lindenstrauss,
-    "proposal_train_or_reduce": _each_network(
-        lambda rows: [*proposal.trained_or_reduced(rows), *proposal.size_kept(rows)]
-    ),
+    "proposal_train_or_reduce": proposal.train_or_reduce,
 }
 """experiment to what judges its recorded rows"""
 

@@ -1,15 +1,15 @@
-"""Curves: score against dimension, loss against step, neighbours kept against dimension."""
+"""One grammar for the book's curves: which column is x, which tells curves apart, which tell panels apart."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil
+from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
-from repro.report.compare import DATASETS
-from repro.report.points import kinds_of, points
+from repro.report.compare import DATASETS, KINDS
 from repro.report.style import (
     GREY,
     KIND_STYLE,
@@ -24,170 +24,114 @@ from repro.report.style import (
     new_figure,
     series_handles,
 )
-from repro.types import InputError, check_same_length
+from repro.types import InputError, one_of
 
+DASHED: Mapping[str, Any] = {"color": GREY, "linestyle": "--", "linewidth": 1.2}
 TITLES = {name: title for title, name in DATASETS.items()}
-Optimal = Mapping[str, int] | Mapping[tuple[str, str], int]
+POINT = ("value", "low", "high")
 
 
 @drawing
-def draw_curves_by_dim(
+def curves(
     frame: pd.DataFrame,
     *,
-    series: str = "dataset",
+    color: str,
+    x: str = "dim",
+    panel: str | None = None,
+    row: str | None = None,
+    order: Sequence[Any] = (),
+    band: bool = True,
+    levels: pd.DataFrame | None = None,
+    optimal: Mapping[Any, int] | None = None,
+    title: Callable[[Any], str] | None = None,
     ylabel: str = "score × 100",
-    optimal: Optimal | None = None,
-    panels: bool | None = None,
-    title: str | None = None,
+    xlabel: str = "dimensions",
+    share: bool | str = False,
 ) -> Drawing:
-    """Score against dimension for every series and kind of number, with a band of ± sd over seeds or the interval.
+    """A curve per value of `color` and kind of number, a panel per value of `panel`, a line of panels per `row`.
 
     Args:
-        frame: rows with kind, dim, value (a fraction) and the series column; of one metric and one readout.
-        series: the column that names a curve.
+        frame: rows with kind, value (a fraction) and the columns named; several rows of a point are its seeds.
+        color: what tells curves apart; the same as `panel` where each curve has a panel, and a scale, of its own.
+        x: what runs along the axis; `dim` is logarithmic.
+        panel: what tells panels apart.
+        row: what tells lines of panels apart; without it panels are two or three abreast.
+        order: all values that `color` may have: each keeps its look, whichever are drawn.
+        band: shade intervals; where many curves share a panel they would hide each other.
+        levels: horizontal lines: value in points, label, and perhaps the columns of `panel` and `row`.
+        optimal: the dim to mark by value of `color`, or by (kind, value of `color`).
+        title: what a panel is called; by default a dataset as the documents print it, else the value.
         ylabel: what the score is.
-        optimal: the dim to mark per series, or per (kind, series), such as the printed and our own optimum.
-        panels: one panel per series, each with its own scale. Default: for datasets, whose scores lie far apart;
-            methods share one panel, because they are to be compared.
-        title: a line above all panels.
+        xlabel: what x is.
+        share: passed on as `sharey`.
 
     Raises:
-        InputError: if a column is missing, or `optimal` names an unknown series.
+        InputError: if a column is missing, or a value of `color` is not in `order`, or one of `optimal` is not drawn.
     """
-    found = points(frame, [series, "dim"])
-    names = list(dict.fromkeys(found[series]))
-    marks = _marks(optimal, names)
-    split = (series == "dataset" if panels is None else panels) and len(names) > 1
-    columns = 2 if split else 1
-    rows = ceil(len(names) / columns) if split else 1
-    figure, axes = new_figure(rows, columns, height=0.9 + (2.3 * rows if split else 3.1), sharex=True)
-    for i, name in enumerate(names):
-        panel = axes[i] if split else axes[0]
-        _draw_series(panel, found[found[series] == name], position=i, plain_paper=split or len(names) == 1)
-        _draw_marks(panel, marks.get(name, {}), position=i)
-        if split:
-            panel.set_title(title_of(name), loc="left")
-    for panel in axes[len(names) :] if split else []:
-        panel.set_visible(False)
-    shown = axes[: len(names)] if split else axes[:1]
-    dims = [*found["dim"], *(dim for of in marks.values() for dim in of.values())]
-    for i, panel in enumerate(shown):
-        # With an odd number of panels the one above the gap is the last of its column.
-        lowest = i + columns >= len(shown)
-        dim_axis(panel, dims, room=WIDTH / columns - 0.9, label=lowest)
-        panel.tick_params(labelbottom=lowest)
-    if split:
-        figure.supylabel(ylabel, fontsize=12)
-    else:
-        axes[0].set_ylabel(ylabel)
-        axes[0].set_title(title_of(names[0]) if len(names) == 1 else "", loc="left")
-    if title:
-        figure.suptitle(title, fontsize=12, fontweight="bold")
-    handles = kind_handles(list(found["kind"])) + ([] if split or len(names) == 1 else series_handles(names, title_of))
+    title = title or title_of
+    split = [column for column in (row, panel) if column]
+    found = points(
+        frame, [c for c in dict.fromkeys((*split, color, x)) if c != "kind"]
+    )  # kinds are points of their own
+    names, kinds = list(order) or list(dict.fromkeys(found[color])), kinds_of(found)
+    if unknown := set(found[color]) - set(names):
+        raise InputError(f"no look for {min(map(str, unknown))!r}: choose from {', '.join(map(str, names))}")
+    drawn = [name for name in names if name in set(found[color])]
+    marks = _marks(optimal or {}, drawn)
+    alone = color == panel or len(drawn) == 1  # then the curve needs no name, and what is printed can be grey
+    rows, across = (list(dict.fromkeys(found[c])) if c else [None] for c in (row, panel))
+    cells = [(r, p) for r in rows for p in across]
+    width = len(across) if row or len(across) < 3 else 3 if len(across) > 4 else 2
+    lines = ceil(len(cells) / width)
+    figure, axes = new_figure(lines, width, height=1.0 + 2.4 * lines, sharey=share)
+    for i, (axis, cell) in enumerate(zip(axes, cells, strict=False)):
+        here = {column: value for column, value in zip((row, panel), cell, strict=True) if column}
+        own = within(found, here)
+        for kind in kinds_of(own):
+            for name, line in own[own["kind"] == kind].groupby(color, sort=False):
+                line = line if band else line.assign(low=float("nan"), high=float("nan"))
+                grey = GREY if alone and kind == "paper" else None
+                draw_line(axis, line.assign(dim=line[x].astype(int)), kind, position=names.index(name), color=grey)
+        for level in within(levels, here).itertuples() if levels is not None else ():
+            axis.axhline(level.value, **DASHED)
+        feet = [(name, kind, dim) for name in dict.fromkeys(own[color]) for kind, dim in marks.get(name, {}).items()]
+        for name, kind, dim in feet:
+            _draw_mark(axis, dim, printed=kind == "paper", color=look(names.index(name))["color"])
+        axis.set_title(title(cell[1]) if panel else title(drawn[0]) if alone else "", loc="left")
+        lowest = i + width >= len(cells)  # with an odd number of panels the one above the gap ends its column
+        if x == "dim":
+            dim_axis(axis, [*own["dim"], *(dim for *_, dim in feet)], room=WIDTH / width - 0.9, label=lowest)
+        else:
+            axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
+        axis.set_xlabel(xlabel if lowest else "")
+        if row and i % width == 0:
+            axis.set_ylabel(str(cell[0]), fontsize=10)
+    for spare in axes[len(cells) :]:
+        spare.set_visible(False)
+    figure.supylabel(ylabel, fontsize=12)
+    looks = series_handles(names, lambda name: title_of(name))
+    handles = [] if alone else [h for h, name in zip(looks, names, strict=True) if name in drawn]
+    handles += [] if "kind" in (color, panel, row) else kind_handles(kinds)
+    labels = dict.fromkeys(levels["label"] if levels is not None else ())
+    handles += [Line2D([], [], label=label, **DASHED) for label in labels]
     if marks:
         handles.append(Line2D([], [], color=GREY, marker="^", linestyle=":", label="smallest sufficient dim"))
     add_legend(figure, handles, columns=2 if len(handles) > 3 else 3)
-    figure.alt = f"{ylabel} against dimension: {', '.join(map(title_of, names))}; numbers: {', '.join(kinds_of(found))}"
+    said = [map(title_of, drawn), map(title, across if panel and panel != color else ()), kinds]
+    figure.alt = f"{ylabel} against {xlabel} of " + "; ".join(filter(None, (", ".join(words) for words in said)))
     return figure
 
 
-@drawing
-def draw_loss_curve(
-    steps: Sequence[int],
-    losses: Sequence[float],
-    *,
-    unigram: float | None = None,
-    dev: tuple[Sequence[int], Sequence[float]] | None = None,
-    ylabel: str = "training loss",
-    dev_label: str = "dev score × 100",
-) -> Drawing:
-    """Loss against step, faint as measured and strong as a running mean.
-
-    Args:
-        steps: training steps.
-        losses: the loss at each.
-        unigram: loss of guessing words by frequency, drawn as a floor to beat.
-        dev: steps and dev scores (fractions), on an axis of their own at the right.
-        ylabel: what the loss is.
-        dev_label: what the dev score is.
-
-    Raises:
-        InputError: for no step, or lengths that differ.
-    """
-    if not len(steps):
-        raise NothingToDraw("no training step was logged")
-    check_same_length(steps=steps, losses=losses)
-    figure, (axes,) = new_figure(height=3.6)
-    window = max(1, len(steps) // 20)
-    smooth = pd.Series(np.asarray(losses, dtype=float)).rolling(window, min_periods=1, center=True).mean()
-    handles = [*axes.plot(steps, smooth, color=look(0)["color"], linewidth=2, label="training loss")]
-    if window > 1:
-        axes.plot(steps, losses, color=look(0)["color"], linewidth=0.8, alpha=0.35)
-    if unigram is not None:
-        handles.append(axes.axhline(unigram, color=GREY, linestyle="--", linewidth=1.4, label="word frequencies alone"))
-    if dev is not None:
-        check_same_length(dev_steps=dev[0], dev_scores=dev[1])
-        right = axes.twinx()
-        right.grid(visible=False)
-        right.spines["right"].set_visible(True)
-        scores = np.asarray(dev[1], dtype=float) * 100
-        handles += right.plot(dev[0], scores, linewidth=1.6, label=dev_label.replace(" × 100", ""), **look(1))
-        right.set_ylabel(dev_label)
-    axes.set_xlabel("step")
-    axes.set_ylabel(ylabel)
-    add_legend(figure, handles)
-    figure.alt = f"{ylabel} falls from {losses[0]:.2f} to {losses[-1]:.2f} in {steps[-1]} steps"
-    return figure
+def title_of(name: Any) -> str:
+    """A dataset's name as the documents print it; any other name as it is."""
+    return TITLES.get(name, str(name))
 
 
-@drawing
-def draw_neighbour_overlap(
-    dims: Sequence[int],
-    overlap: Sequence[float] | Mapping[str, Sequence[float]],
-    interval: tuple[Sequence[float], Sequence[float]] | None = None,
-    *,
-    k: int | None = None,
-) -> Drawing:
-    """Share of the k nearest neighbours that embeddings keep when they are shortened, by dim.
-
-    Args:
-        dims: lengths of the shortened embeddings.
-        overlap: share kept at each dim, 0 to 1; for several ways of shortening, a mapping from their names.
-        interval: lower and upper bounds of the shares, where there is one way.
-        k: neighbours per text, for the axis.
-
-    Raises:
-        InputError: for no dim, or lengths that differ.
-    """
-    ways = dict(overlap) if isinstance(overlap, Mapping) else {"neighbours kept": overlap}
-    if not len(dims) or not ways:
-        raise NothingToDraw("no dims or no shares were given")
-    order = np.argsort(dims)
-    x = np.asarray(dims)[order]
-    figure, (axes,) = new_figure(height=3.6 if len(ways) > 1 else 3.2)
-    ends = []
-    for i, (way, shares) in enumerate(ways.items()):
-        check_same_length(dims=dims, **{way: shares})
-        share = np.asarray(shares, dtype=float)[order] * 100
-        axes.plot(x, share, **look(i), **KIND_STYLE["live"])
-        ends.append(f"{way} {share[0]:.0f} % at {x[0]} dimensions, {share[-1]:.0f} % at {x[-1]}")
-    if interval is not None and len(ways) == 1:
-        low, high = (np.asarray(bound, dtype=float)[order] * 100 for bound in interval)
-        axes.fill_between(x, low, high, color=look(0)["color"], alpha=0.18, linewidth=0)
-    dim_axis(axes, list(x), room=WIDTH - 0.9)
-    axes.set_ylim(0, 104)
-    axes.set_ylabel("neighbours kept, %" if k is None else f"of {k} neighbours kept, %")
-    if len(ways) > 1:
-        add_legend(figure, series_handles(list(ways)))
-    figure.alt = f"nearest neighbours kept when embeddings are shortened: {'; '.join(ends)}"
-    return figure
-
-
-def _draw_series(axes: Axes, of_one: pd.DataFrame, *, position: int, plain_paper: bool) -> None:
-    """Curves of one series, a line per kind; where the colour is not needed, printed numbers are grey."""
-    for kind in kinds_of(of_one):
-        color = GREY if kind == "paper" and plain_paper else None
-        draw_line(axes, of_one[of_one["kind"] == kind], kind, position=position, color=color)
+def within(frame: pd.DataFrame, here: Mapping[str, Any]) -> pd.DataFrame:
+    """The rows of one panel; a column that the frame lacks holds for all."""
+    for column, value in here.items():
+        frame = frame[frame[column] == value] if column in frame else frame
+    return frame
 
 
 def draw_line(axes: Axes, points: pd.DataFrame, kind: str, *, position: int, color: str | None = None) -> None:
@@ -199,41 +143,83 @@ def draw_line(axes: Axes, points: pd.DataFrame, kind: str, *, position: int, col
         axes.fill_between(points["dim"], points["low"], points["high"], color=looks["color"], alpha=0.18, linewidth=0)
 
 
-def _draw_marks(axes: Axes, dims: Mapping[str, int], *, position: int) -> None:
-    """A dotted line with a foot at each optimal dim; hollow and grey for the printed one."""
-    for kind, dim in dims.items():
-        color = GREY if kind == "paper" else look(position)["color"]
-        axes.axvline(dim, color=color, linestyle=":", linewidth=1.3, alpha=0.8)
-        face = "none" if kind == "paper" else color
-        size = 9 if kind == "paper" else 6
-        axes.plot(
-            [dim],
-            [0.03],
-            marker="^",
-            color=color,
-            markerfacecolor=face,
-            markersize=size,
-            linestyle="none",
-            transform=axes.get_xaxis_transform(),
-            clip_on=False,
-        )
+def _draw_mark(axes: Axes, dim: int, *, printed: bool, color: str) -> None:
+    """A dotted line with a foot at an optimal dim; hollow and grey for the printed one."""
+    color = GREY if printed else color
+    axes.axvline(dim, color=color, linestyle=":", linewidth=1.3, alpha=0.8)
+    foot: dict[str, Any] = {
+        "marker": "^",
+        "markerfacecolor": "none" if printed else color,
+        "markersize": 9 if printed else 6,
+    }
+    axes.plot([dim], [0.03], color=color, transform=axes.get_xaxis_transform(), linestyle="none", clip_on=False, **foot)
 
 
-def _marks(optimal: Optimal | None, names: Sequence[str]) -> dict[str, dict[str, int]]:
-    """`optimal` as series → kind → dim.
-
-    Raises:
-        InputError: for a series that is not drawn.
-    """
-    marks: dict[str, dict[str, int]] = {}
-    for key, dim in (optimal or {}).items():
-        kind, name = ("", key) if isinstance(key, str) else key
+def _marks(optimal: Mapping[Any, int], names: Sequence[Any]) -> dict[Any, dict[str, int]]:
+    """`optimal` as name of a curve → kind → dim."""
+    marks: dict[Any, dict[str, int]] = {}
+    for key, dim in optimal.items():
+        kind, name = key if isinstance(key, tuple) else ("", key)
         if name not in names:
             raise InputError(f"optimal names {name!r}, which is not drawn: choose from {', '.join(map(str, names))}")
         marks.setdefault(name, {})[kind] = int(dim)
     return marks
 
 
-def title_of(name: str) -> str:
-    """A dataset's name as the documents print it; any other name as it is."""
-    return TITLES.get(name, name)
+def points(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Means of the rows that share kind and `by`, ×100, in the order of first appearance.
+
+    Several rows of one point are several seeds: the band is their mean ± one standard deviation. A single row
+    brings its own interval, if it has one; else `low` and `high` are NaN.
+
+    Args:
+        frame: rows with `kind`, `value`, the columns of `by`, and perhaps `ci_low` and `ci_high`.
+        by: columns that name a point; `dim` is made a plain int.
+
+    Raises:
+        InputError: if a column is missing, or a kind is unknown.
+    """
+    frame = checked(frame, ("kind", *by, "value")).dropna(subset=["value", *by])
+    if frame.empty:
+        raise NothingToDraw(f"every row lacks a value or one of {', '.join(by)}")
+    keys = ["kind", *by]
+    for bound in ("ci_low", "ci_high"):
+        if bound not in frame:
+            frame[bound] = float("nan")
+    grouped = frame.groupby(keys, sort=False, observed=True)
+    found = grouped.agg(
+        value=("value", "mean"),
+        n=("value", "size"),
+        sd=("value", "std"),
+        low=("ci_low", "first"),
+        high=("ci_high", "first"),
+    ).reset_index()
+    several = found["n"] > 1
+    found["low"] = found["low"].where(~several, found["value"] - found["sd"])
+    found["high"] = found["high"].where(~several, found["value"] + found["sd"])
+    if "dim" in by:
+        found["dim"] = found["dim"].astype(int)
+    found[list(POINT)] = found[list(POINT)].astype("float64") * 100
+    return found[[*keys, *POINT, "n"]]
+
+
+def checked(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """A copy of a frame that has rows, the columns asked for and known kinds.
+
+    Raises:
+        InputError: if it has not.
+    """
+    if frame.empty:
+        raise NothingToDraw("the frame has no rows")
+    missing = [column for column in columns if column not in frame.columns]
+    if missing:
+        raise InputError(f"the frame lacks the column {missing[0]!r}: figures need {', '.join(columns)}")
+    if "kind" in columns:
+        for kind in frame["kind"].unique():
+            one_of(str(kind), KINDS, "kind of number")
+    return frame.copy()
+
+
+def kinds_of(frame: pd.DataFrame) -> list[str]:
+    """The kinds present, in their fixed order."""
+    return [kind for kind in KINDS if kind in set(frame["kind"])]

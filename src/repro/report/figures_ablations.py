@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from repro.report.points import points
+from repro.report.curves import points
 from repro.report.style import (
     GREY,
     KIND_STYLE,

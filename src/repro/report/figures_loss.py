@@ -8,8 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from repro.report.curves import draw_line
-from repro.report.points import checked, kinds_of, points
+from repro.report.curves import checked, draw_line, kinds_of, points
 from repro.report.style import (
     GREY,
     WIDTH,

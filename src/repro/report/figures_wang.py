@@ -11,7 +11,7 @@ from matplotlib.patheffects import withStroke
 
 from repro.methods import STAGE_NAMES
 from repro.report.compare import paper_values
-from repro.report.points import checked, kinds_of, points
+from repro.report.curves import checked, kinds_of, points
 from repro.report.style import (
     GREY,
     KIND_STYLE,

@@ -15,9 +15,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from repro.report.curves import title_of
-from repro.report.points import checked, kinds_of, points
-from repro.report.style import GREY, KIND_STYLE, PALETTE, Drawing, look
+from repro.report.curves import checked, points
+from repro.report.style import GREY, PALETTE, Drawing, look
 from repro.types import InputError
 
 MAX_ROWS = 5_000
@@ -52,8 +51,6 @@ CONFIG: dict[str, Any] = {
     "range": {"category": list(PALETTE)},
 }
 ALTAIR_LOOK = {"view": {"continuousWidth": 300, "continuousHeight": 300}}
-SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
-"""Vega's names of the markers in `style.MARKERS`."""
 # logLevel 1 keeps errors and drops the note that the vendored compiler writes specifications for a newer Vega.
 # An AMD loader would make the three files register themselves instead of running: `define` is hidden meanwhile.
 _SCRIPT = """
@@ -141,55 +138,6 @@ def show(chart: Any, *, fallback: Drawing, hint: str = HINT) -> Interactive:
     if remote is not None:
         raise InputError(f"the chart reads {remote}: put its data into the frame, the book works without a network")
     return Interactive(spec, fallback, hint)
-
-
-def chart_curves_by_dim(frame: pd.DataFrame, *, series: str = "method", ylabel: str = "score × 100") -> Any:
-    """Score against dim with the numbers on pointing; marks and lines mean what they mean in `draw_curves_by_dim`.
-
-    Args:
-        frame: rows with kind, dim, value (a fraction) and the series column.
-        series: the column that names a curve; a click on its legend singles one out.
-        ylabel: what the score is.
-
-    Raises:
-        InputError: if a column is missing.
-    """
-    found = points(frame, [series, "dim"]).astype({"kind": object, series: object}).round(3)
-    found[series] = found[series].map(title_of)
-    found["interval"] = intervals(found.pop("low"), found.pop("high"))
-    names, kinds = list(dict.fromkeys(found[series])), kinds_of(found)
-    single = alt.selection_point(fields=[series], bind="legend")
-    looks = [look(i)["color"] for i in range(len(names))]
-    shapes = [SHAPES[i % len(SHAPES)] for i in range(len(names))]
-    base = alt.Chart(found).encode(
-        x=alt.X(
-            "dim:Q",
-            title="dimensions",
-            scale=alt.Scale(type="log", base=2, nice=False, padding=12),
-            axis=alt.Axis(values=sorted(set(found["dim"])), format="d", labelOverlap=True, grid=False),
-        ),
-        y=alt.Y("value:Q", title=ylabel, scale=alt.Scale(zero=False)),
-        color=alt.Color(f"{series}:N", title=None, scale=alt.Scale(domain=names, range=looks)),
-        opacity=alt.condition(single, alt.value(1.0), alt.value(0.12)),
-        tooltip=[
-            alt.Tooltip(f"{series}:N"),
-            alt.Tooltip("kind:N", title="kind of number"),
-            alt.Tooltip("dim:Q"),
-            alt.Tooltip("value:Q", title="score × 100", format=".2f"),
-            alt.Tooltip("interval:N"),
-            alt.Tooltip("n:Q", title="seeds"),
-        ],
-    )
-    widths = [float(KIND_STYLE[kind]["linewidth"]) for kind in kinds]
-    dashes = [[6, 4] if kind == "paper" else [1, 0] for kind in kinds]
-    lines = base.mark_line().encode(
-        strokeDash=alt.StrokeDash("kind:N", title=None, scale=alt.Scale(domain=kinds, range=dashes)),
-        strokeWidth=alt.StrokeWidth("kind:N", title=None, scale=alt.Scale(type="ordinal", domain=kinds, range=widths)),
-    )
-    shape = alt.Shape(f"{series}:N", title=None, scale=alt.Scale(domain=names, range=shapes))
-    hollow = base.transform_filter("datum.kind == 'paper'").mark_point(size=60, filled=False).encode(shape=shape)
-    solid = base.transform_filter("datum.kind != 'paper'").mark_point(size=50, filled=True).encode(shape=shape)
-    return alt.layer(lines, hollow, solid).add_params(single).properties(height=300)
 
 
 def chart_grid(frame: pd.DataFrame, *, label: str = "Spearman × 100") -> Any:

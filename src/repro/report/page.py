@@ -11,7 +11,7 @@ from repro import data
 from repro.config import PROFILES, Profile
 from repro.config import profile as profile_named
 from repro.report import compare, tables
-from repro.report.shown import Shown
+from repro.report.tables import Shown
 from repro.report.verdict import Measurement
 from repro.rows import record, recorded_rows
 from repro.store import Store

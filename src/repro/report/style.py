@@ -21,7 +21,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
-from repro.report.shown import nothing
+from repro.report.compare import KINDS
+from repro.report.tables import nothing
 from repro.types import InputError
 
 P = ParamSpec("P")
@@ -30,7 +31,6 @@ GREY = "#72777f"
 PALETTE = ("#2b7bba", "#c8553d", "#1b8f6f", "#b5679a", "#b07d00", "#3f97cf")
 """Hues of Okabe and Ito, in tones with contrast of at least 3 on white and on the dark page."""
 MARKERS = ("o", "s", "^", "D", "v", "P")
-KINDS = ("paper", "recorded", "live")
 KIND_STYLE: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "paper": {"linestyle": (0, (4, 2)), "linewidth": 1.4, "markerfacecolor": "none"},

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -9,15 +10,38 @@ import pandas as pd
 
 from repro.report.compare import KINDS, source_of
 from repro.report.networks import networks_line
-from repro.report.shown import Shown, nothing
 from repro.report.verdict import MEANING, OUTCOMES
+from repro.report.wide import MISSING
 from repro.types import one_of
 
-MISSING = "–"
 NUMBER = re.compile(r"–|[-−]?[\d.,]+( ± [\d.]+)?( \[[^]]*\]| \(\d+ seeds?\))?")
 """what reads as a number: with its spread, interval or seeds, but not as the start of a sentence"""
 PROSE = 40
 """characters from which a cell is read as a sentence and given room"""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A piece of a page, as HTML for the browser and as Markdown for print."""
+
+    html: str
+    markdown: str
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown
+
+
+def nothing(wanted: str) -> Shown:
+    """What stands in place of a table or a figure that the reader's parameters leave empty.
+
+    Args:
+        wanted: its title, or why it is empty.
+    """
+    said = f"Nothing to show under these parameters{': ' if wanted else ''}{wanted.rstrip('.')}."
+    return Shown(f'<p class="nothing">{escape(said)}</p>', said)
 
 
 def to_myst(frame: pd.DataFrame, *, digits: int = 2) -> str:

@@ -53,7 +53,7 @@ class Measurement:
     scope: Literal["same", "substitute"] = "substitute"
     """`same` only if backbone, data, text and readout are the paper's"""
     contrast: tuple[float, float] | None = None
-    """of a cell: our interval for its difference to its reference cell, turned so that the paper's side is above 0"""
+    """of a cell: our interval for its lead over the reference cell; positive is the paper's side"""
     seeds: int = 1
     what: str = ""
     """what was measured, in words"""
@@ -61,10 +61,10 @@ class Measurement:
     @property
     def verdict(self) -> Outcome:
         """The rule of `test`, applied."""
-        return judge(self)
+        return outcome_of(self)
 
 
-def judge(m: Measurement) -> Outcome:
+def outcome_of(m: Measurement) -> Outcome:
     """Apply the rule that the measurement declares.
 
     Raises:

@@ -42,6 +42,7 @@ def recipe_rows(base: TrainConfig, settings: Sequence[Mapping[str, Any]], store:
                 "backbone": c.backbone,
                 "data_source": c.source,
                 "n_train": c.sentences,
+                **c.columns,
                 "seed": c.seed,
                 "seconds": cell.seconds,
                 "method": c.pooling,

@@ -1,16 +1,17 @@
 """Embeddings of one encoder under one reducer at many sizes: one fit where sizes are prefixes, slow ones stored."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from repro.digests import module_of
 from repro.reducers import REDUCERS, make_reducer
-from repro.runs.suite import within_reach
 from repro.store import Store
+from repro.terminal import complain
 from repro.types import Array, InputError
 
+T = TypeVar("T")
 SLOW = ("kpca", "autoencoder")
 """reducers whose output is kept in the store"""
 
@@ -57,6 +58,21 @@ def _output(name: str, fit: Array, X: Array, dim: int, store: Store, seed: int, 
         return work()
     settings = {"reducer": name, "dim": dim, "seed": seed, "params": dict(params), "fit": fit, "X": X}
     return np.asarray(store.remember("reduced", settings, work, code=module_of(REDUCERS[name])))
+
+
+def within_reach(what: str, dims: Sequence[int], fit: Callable[[int], T]) -> tuple[T, list[int]] | None:
+    """What `fit` gives for the largest dim that it can, and the dims up to that, ascending; None for none.
+
+    Some reducers know their reach only once they are fitted: a matrix of path distances, or of a kernel, has fewer
+    positive eigenvalues than rows. The terminal is told what is left out.
+    """
+    dims = sorted(dims)
+    while dims:
+        try:
+            return fit(dims[-1]), dims
+        except InputError as error:
+            complain(f"left out: {what} at {dims.pop()} dims: {error}")
+    return None
 
 
 def dims_of(hidden_dim: int, dims: Sequence[float]) -> list[int]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -13,14 +13,12 @@ from repro.evaluation.stats import accuracy_draws, percentiles, spearman_draws
 from repro.methods import AVERAGE, MAJORITY
 from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
-from repro.runs.scores import stored_classification
+from repro.runs.score import stored_classification
 from repro.runs.sweep import cosines_of
 from repro.sets import DataSet, ScoredPairs
 from repro.store import Store
-from repro.terminal import complain, progress_bar
-from repro.types import InputError
+from repro.terminal import progress_bar
 
-T = TypeVar("T")
 Rivals: TypeAlias = Callable[[Sequence["Contender"]], Iterable[tuple[int, int]]]
 """which contenders are compared: pairs of positions, the first's lead over the second"""
 Classify: TypeAlias = Callable[[TextTable, str, Mapping[str, DataSet]], Score]
@@ -46,21 +44,6 @@ class Contender:
     def on(self, task: str) -> TextTable:
         """The embeddings of a task's texts."""
         return self.table if self.by_task is None else self.by_task[task]
-
-
-def within_reach(what: str, dims: Sequence[int], fit: Callable[[int], T]) -> tuple[T, list[int]] | None:
-    """What `fit` gives for the largest dim that it can, and the dims up to that, ascending; None for none.
-
-    Some reducers know their reach only once they are fitted: a matrix of path distances, or of a kernel, has fewer
-    positive eigenvalues than rows. The terminal is told what is left out.
-    """
-    dims = sorted(dims)
-    while dims:
-        try:
-            return fit(dims[-1]), dims
-        except InputError as error:
-            complain(f"left out: {what} at {dims.pop()} dims: {error}")
-    return None
 
 
 def suite_rows(

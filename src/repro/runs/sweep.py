@@ -57,6 +57,7 @@ class Sweep:
             "data_source": c.source,
             "n_train": c.sentences,
             "device": device,
+            **c.columns,
         }
 
 

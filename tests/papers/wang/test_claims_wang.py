@@ -6,7 +6,7 @@ from repro.methods import END_TO_END, STEP_1, STEP_2
 from repro.report import claims_wang
 from repro.report.claims_wang import optimal_dim
 from repro.report.compare import paper_values
-from repro.report.estimates import estimate
+from repro.report.judge import estimate
 from repro.rows import make_rows
 from repro.types import InputError
 

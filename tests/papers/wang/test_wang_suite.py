@@ -14,8 +14,8 @@ from repro.evaluation.protocol import score_classification, score_sts
 from repro.methods import FULL, MAJORITY, TRAINED_NARROW, TWO_STEP
 from repro.papers import wang
 from repro.reducers import make_reducer
-from repro.runs import scores, suite
-from repro.runs.reduce import reduced
+from repro.runs import score
+from repro.runs.reduce import reduced, within_reach
 from repro.store import Store
 from repro.types import InputError
 
@@ -101,7 +101,7 @@ def test_classification_rows_are_the_tasks_own_scores_and_come_from_the_store(wo
         assert own.set_index("dataset").loc[name, "value"] == expected.value
         floor = rows[(rows["method"] == MAJORITY) & (rows["dataset"] == name)]["value"].item()
         assert floor == expected.floor
-    monkeypatch.setattr(scores, "score_classification", lambda *a, **k: pytest.fail("fitted again"))
+    monkeypatch.setattr(score, "score_classification", lambda *a, **k: pytest.fail("fitted again"))
     again = rows_of(world, tasks["labelled"], store)
     assert again["value"].equals(rows["value"])
     with pytest.raises(pytest.fail.Exception):  # another protocol is another key
@@ -183,7 +183,7 @@ def test_rows_of_classification_sets_are_drawn_and_pairs_are_kept_whole():
 
 def test_a_dim_that_a_reducer_cannot_give_is_left_out_with_a_word(capsys):
     X = np.random.default_rng(0).normal(size=(20, 3))
-    reducer, dims = suite.within_reach("isomap", [18, 2], lambda d: make_reducer("isomap", d, n_neighbors=5).fit(X))
+    reducer, dims = within_reach("isomap", [18, 2], lambda d: make_reducer("isomap", d, n_neighbors=5).fit(X))
     assert dims == [2] and reducer.transform(X).shape == (20, 2)
     assert "left out: isomap at 18 dims" in capsys.readouterr().err
     assert list(reduced("kpca", np.ones((9, 4)), X, [2, 3], Store())) == [], "equal rows have no component"

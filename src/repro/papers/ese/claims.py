@@ -12,10 +12,10 @@ from typing import Any
 import pandas as pd
 
 from repro.methods import AVERAGE, ESE, MRL, RAW, SHALLOW_AVERAGE
-from repro.papers.ese.tables import ORDER, PRINTED_BACKBONE, by_backbone, only, printed, sided
-from repro.report.estimates import Estimate, effect, estimate
-from repro.report.judge import Judge, average, farthest, judge
+from repro.papers.ese.tables import ORDER, PRINTED_BACKBONE, by_backbone, only, printed
+from repro.report.judge import Estimate, Judge, average, effect, estimate, farthest, judge
 from repro.report.verdict import Measurement
+from repro.rows import parsed
 
 RIVALS = (RAW, MRL)
 """what the paper compares ESE with; the control is ours"""
@@ -59,8 +59,7 @@ DROP = "{{backbone}}: drop from layer {{last}} to {{half}}, ESE's less {}'s, mea
 
 def measured(rules: list[Any], rows: pd.DataFrame) -> list[Measurement]:
     """What the rows say of some rules; the untouched backbone draws nothing at random, so it has no seed noise."""
-    against = rows["setting"].str.extract(r"against (\d+) dims")[0].astype(float)
-    rows = sided(rows).assign(against=against, below=rows["layer"] - 1)
+    rows = parsed(rows).assign(below=rows["layer"] - 1)
     return judge(rules, rows, fixed=lambda cell: cell["method"].iat[0] == RAW)
 
 

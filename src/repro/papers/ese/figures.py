@@ -16,9 +16,8 @@ from matplotlib.lines import Line2D
 from repro.methods import ESE, RAW
 from repro.papers.ese.compression import Joint
 from repro.papers.ese.tables import ORDER, SHORT
+from repro.report.curves import checked, curves, points
 from repro.report.interactive import intervals
-from repro.report.panels import curves
-from repro.report.points import checked, points
 from repro.report.style import GREY, Drawing, NothingToDraw, add_legend, drawing, look, new_figure, series_handles
 
 by_method = partial(curves, color="method", order=ORDER, band=False)

@@ -20,8 +20,9 @@ from repro.methods import (
     size_variant,
 )
 from repro.report.compare import DATASETS, paper_values, side_by_side
-from repro.report.estimates import estimate
+from repro.report.judge import estimate
 from repro.report.wide import spread, wide
+from repro.rows import parsed
 
 ORDER = (*ESE_METHODS, ESE_CODE)
 """every line keeps its place, and its colour, whichever are shown"""
@@ -69,12 +70,6 @@ def at_places(rows: pd.DataFrame, metric: str = "spearman", *, every_size: bool 
         at = at if every_size else only(at, dim=own["dim"].max())
         parts += [only(at, dataset=dataset).assign(place=place) for place, dataset in PLACES.items()]
     return pd.concat(parts, ignore_index=True)
-
-
-def sided(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows that compare two methods, `A − B`, with `winner` A and `rival` B; other rows have neither."""
-    sides = rows["method"].str.split(" − ", expand=True).reindex(columns=[0, 1]).astype(object)
-    return rows.assign(winner=sides[0].where(sides[1].notna()), rival=sides[1])
 
 
 def difference(cell: pd.DataFrame) -> str:
@@ -197,7 +192,8 @@ def difference_rows(rows: pd.DataFrame, references: Mapping[str, str], *, every_
         references: variant to what it is compared with; pairs that were not compared are left out.
         every_size: not at full size alone.
     """
-    found = sided(at_places(rows, "spearman_lead", every_size=every_size)).rename(columns={"winner": "variant"})
+    found = parsed(at_places(rows, "spearman_lead", every_size=every_size))
+    found = found.assign(variant=found["winner"])
     found = found[found["method"].isin([f"{variant} − {other}" for variant, other in references.items()])]
     return found.sort_values("variant", key=lambda names: names.map(list(references).index), kind="stable")
 
@@ -210,7 +206,8 @@ def difference_table(rows: pd.DataFrame, references: Mapping[str, str], kind: st
         references: variant to what it is compared with.
         kind: of number, for the headings.
     """
-    cells = difference_rows(rows, references, every_size=True).rename(columns={"rival": "against"})
+    cells = difference_rows(rows, references, every_size=True)
+    cells = cells.assign(against=cells["rival"])
     dims = sorted(cells["dim"].unique(), reverse=True)
     orders = {"variant": list(references), "place": list(PLACES), "dim": dims}
     names = {str(dim): f"{kind}, {dim} dims" for dim in dims}

@@ -4,31 +4,28 @@ One training for each way and seed, on the same sentences in the same order for 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import torch
 
-from repro.config import TrainConfig, digest
-from repro.data.augment import Positives, token_overlap
+from repro.config import TrainConfig
+from repro.data.augment import token_overlap
+from repro.digests import digest
 from repro.evaluation.stats import bootstrap_mean, bootstrap_spearman
 from repro.methods import UNTRAINED
 from repro.models.pretrained import identity
-from repro.papers.proposal.geometry import positives_of, uniformity_of
+from repro.papers.proposal.geometry import geometry_of, positives_of
 from repro.papers.proposal.rewordings import DROPOUT, Augmentation
 from repro.rows import make_rows
-from repro.runs.cell import TrainedCell, dev_scorer, threads, train_cell, write_trained
+from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.embeddings import TextTable, encode_tasks
-from repro.runs.published import unit_rows
 from repro.runs.sweep import cosines_of, gain_over
-from repro.runs.texts import fingerprint
-from repro.sets import DataSet, ScoredPairs, texts_of
+from repro.sets import DataSet, ScoredPairs
 from repro.store import Store
 from repro.training.end_to_end import fresh_encoder
-from repro.training.positives import train_positives
 from repro.types import InputError
 
 
@@ -45,31 +42,23 @@ def train_augmented(
         raise InputError(f"{augmentation.name}: {augmentation.note}")
     if augmentation.name == DROPOUT:
         return train_cell(config, store, progress=progress)
-    named = {
-        "config": asdict(config),
-        "backbone": identity(config.backbone),
-        "validation": fingerprint(config.validation, config.source),
-        "sentences": digest(list(sentences)),
-        "positives": digest(list(positives)),
-    }
-    code = ("repro.training.positives",)
+    examples = list(zip(sentences, positives, strict=True))
+    other = {"augmentation": augmentation.name, "examples": digest(examples)}
+    return train_cell(config, store, examples=examples, other=other, progress=progress)
 
-    @threads(config.threads)
-    def make(target: Path, work: Path) -> None:
-        trained = train_positives(
-            config,
-            sentences,
-            positives,
-            dev_scorer(config.validation, config.source),
-            progress=progress,
-            state_path=work / "state.safetensors",
-            save_every=config.save_every,
-        )
-        write_trained(trained, config, target)
 
-    key = digest(named, code=code)
-    made = store.get_or_make("encoders", key, make, config={"augmentation": augmentation.name, **asdict(config)})
-    return TrainedCell(config, key, made.folder, made.hit, made.seconds)
+def wording_rows(sentences: Sequence[str], made: Mapping[int, Sequence[Augmentation]], **shared: Any) -> pd.DataFrame:
+    """Share of the sentences that have a positive, and how many words the two share, by augmentation and seed."""
+    rows: list[dict[str, Any]] = []
+    for seed, augmentation in ((s, a) for s, augmentations in made.items() for a in augmentations):
+        if augmentation.positives is not None:
+            at = {"method": augmentation.name, "seed": seed, "dataset": "training sentences"}
+            both = zip(sentences, augmentation.positives, strict=True)
+            overlap = [token_overlap(a, b) for a, b in both if b is not None]
+            rows.append({**at, "metric": "survivors", "value": len(overlap) / len(sentences)})
+            if overlap:
+                rows.append({**at, "metric": "token_overlap", **bootstrap_mean(overlap, seed=seed).columns})
+    return make_rows(rows, **shared)
 
 
 def augmentation_rows(
@@ -102,7 +91,12 @@ def augmentation_rows(
     """
     if not made:
         raise InputError("no seed: make augmentations for at least one")
-    tests = {name: _test_of(name, splits) for name, splits in tasks.items()}
+    tests: dict[str, ScoredPairs] = {}
+    for name, splits in tasks.items():
+        pairs = splits.get("test")
+        if not isinstance(pairs, ScoredPairs):
+            raise InputError(f"{name!r} has no test split of scored pairs: choose sets such as stsb and sickr")
+        tests[name] = pairs
     rows: list[dict[str, Any]] = []
     for seed, augmentations in made.items():
         own = replace(config, seed=seed)
@@ -112,30 +106,18 @@ def augmentation_rows(
                 cell = train_augmented(own, sentences, augmentation, store, progress=progress)
                 states = encode_tasks(partial(getattr, cell, "encoder"), cell.key, tasks, store)
                 embedded[augmentation.name] = states.map(cell.pooler.project)
-        measured = [*_geometry(embedded, next(iter(tests.values())), seed), *_scores(embedded, tests, seed)]
-        rows += [{"seed": seed, "readout": "pooler", **row} for row in measured]
+        rows += [{"seed": seed, "readout": "pooler", **row} for row in _measured(embedded, tests, seed)]
     columns = {
         "backbone": config.backbone,
         "layer": config.layers,
         "dim": config.dim,
         "data_source": config.source,
         "n_train": len(sentences),
+        **config.columns,
         "device": "cuda" if torch.cuda.is_available() else "cpu",
+        **shared,
     }
-    scored = make_rows(rows, **{**columns, **shared})
-    return pd.concat([wording_rows(sentences, made, **{**columns, **shared}), scored], ignore_index=True)
-
-
-def wording_rows(sentences: Sequence[str], made: Mapping[int, Sequence[Augmentation]], **shared: Any) -> pd.DataFrame:
-    """Share of the sentences that have a positive, and how many words the two share, by augmentation and seed."""
-    rows = [
-        {"method": augmentation.name, "seed": seed, **row}
-        for seed, augmentations in made.items()
-        for augmentation in augmentations
-        if augmentation.positives is not None
-        for row in _wordings(sentences, augmentation.positives, seed)
-    ]
-    return make_rows(rows, **shared)
+    return pd.concat([wording_rows(sentences, made, **columns), make_rows(rows, **columns)], ignore_index=True)
 
 
 def _untrained(config: TrainConfig, tasks: Mapping[str, Mapping[str, DataSet]], store: Store) -> TextTable:
@@ -146,25 +128,14 @@ def _untrained(config: TrainConfig, tasks: Mapping[str, Mapping[str, DataSet]], 
     return encode_tasks(lambda: encoder, named, tasks, store).map(encoder.pooler.project)
 
 
-def _wordings(sentences: Sequence[str], positives: Positives, seed: int) -> Iterator[dict[str, Any]]:
-    overlap = [token_overlap(a, b) for a, b in zip(sentences, positives, strict=True) if b is not None]
-    at = {"dataset": "training sentences"}
-    yield {**at, "metric": "survivors", "value": len(overlap) / len(sentences)}
-    if overlap:
-        yield {**at, "metric": "token_overlap", **bootstrap_mean(overlap, seed=seed).columns}
-
-
-def _geometry(embedded: Mapping[str, TextTable], pairs: ScoredPairs, seed: int) -> Iterator[dict[str, Any]]:
-    sides, everything = positives_of(pairs), list(dict.fromkeys(texts_of(pairs)))
+def _measured(
+    embedded: Mapping[str, TextTable], tests: Mapping[str, ScoredPairs], seed: int
+) -> Iterator[dict[str, Any]]:
+    """Geometry on the first task, then scores on all; every method's lead over dropout beside its score."""
+    first = next(iter(tests.values()))
     for method, table in embedded.items():
-        at = {"method": method, "dataset": pairs.name}
-        Z1, Z2 = (unit_rows(table[side]) for side in sides)
-        away = 2 - 2 * (Z1 * Z2).sum(axis=1)
-        yield {**at, "metric": "alignment", **bootstrap_mean(away, seed=seed).columns}
-        yield {**at, "metric": "uniformity", "value": uniformity_of(unit_rows(table[everything]))}
-
-
-def _scores(embedded: Mapping[str, TextTable], tests: Mapping[str, ScoredPairs], seed: int) -> Iterator[dict[str, Any]]:
+        for row in geometry_of(table, first, positives_of(first), seed)[2]:
+            yield {"method": method, "dataset": first.name, **row}
     for name, pairs in tests.items():
         cosines = {method: cosines_of(table, pairs) for method, table in embedded.items()}
         for method, of_one in cosines.items():
@@ -174,10 +145,3 @@ def _scores(embedded: Mapping[str, TextTable], tests: Mapping[str, ScoredPairs],
             if DROPOUT in cosines and method != DROPOUT:
                 lead = gain_over(of_one, cosines[DROPOUT], pairs, seed=seed)
                 yield {**at, "metric": "spearman_lead", **lead.columns}
-
-
-def _test_of(name: str, splits: Mapping[str, DataSet]) -> ScoredPairs:
-    pairs = splits.get("test")
-    if not isinstance(pairs, ScoredPairs):
-        raise InputError(f"{name!r} has no test split of scored pairs: choose sets such as stsb and sickr")
-    return pairs

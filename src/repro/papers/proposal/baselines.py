@@ -1,67 +1,61 @@
 """The methods that the proposal compares with, on one table: quality, size and what a sentence costs (PROTOCOLS §6).
 
 Counted words, latent directions and vectors of words or paragraphs are fitted here, on the sentences that SimCSE learns
-from; the others come from `experiments.systems`. What is not at hand has a line that says what is missing.
+from; the others come from `rivals`. What is not at hand has a line that says what is missing.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import combinations
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
-from repro.config import Profile, digest
-from repro.evaluation.stats import percentiles, spearman_draws
+from repro.config import Profile
+from repro.digests import digest
+from repro.evaluation.stats import Interval, percentiles, spearman_draws
 from repro.methods import BASELINES, PRINTED_BASELINES
 from repro.models.encoder import merge_equal
 from repro.models.pretrained import default_device
-from repro.papers.proposal.encode_cost import encode_seconds, timed_texts
 from repro.rows import make_rows
-from repro.runs.embeddings import encode_tasks
+from repro.runs.cell import threads
+from repro.runs.lines import Named
 from repro.runs.pool import train_all
-from repro.runs.published import as_published
 from repro.runs.sweep import cosines_of, hidden_dim_of
+from repro.seeding import make_rng
 from repro.sets import ScoredPairs, texts_of
 from repro.store import Store
 from repro.terminal import complain
-from repro.types import Array, Encoder, InputError, one_of
+from repro.types import Array, Encoder, InputError, check_dim, one_of
 from rivals import Missing, SystemConfig, load_system
 from rivals.lexical import TfidfEncoder, fit_lsa, fit_tfidf
 from rivals.skipgram import fit_doc2vec, fit_word2vec
 from rivals.static import StaticEncoder
 
 FIT_CODE = ("rivals.lexical", "rivals.skipgram", "rivals.static", "repro.models.layerless")
-NETWORKS = ("use", "sbert", "simcse", "minilm")
+NETWORKS = {BASELINES[key] for key in ("use", "sbert", "simcse", "minilm")}
 """those that an accelerator would encode on"""
+WARM_UP = 16
+"""sentences encoded before the clock starts"""
 
 
 @dataclass(frozen=True)
-class Baseline:
-    """One line of the table, ready to encode."""
+class Baseline(Named):
+    """One line of the table: an encoder that may be fitted when it is first called."""
 
-    name: str
-    encoder: Callable[[], Encoder]
-    """makes the encoder; the first call may fit it"""
-    identity: str
-    """digest of everything that decides its output"""
-    line: str
+    line: str = ""
     """what it is here, in words"""
-    backbone: str = ""
-    n_train: int | None = None
-    """sentences or pairs that this book fitted or trained it on"""
 
     @property
-    def method(self) -> str:
-        """What rows call it."""
-        return BASELINES[self.name]
-
-    @property
-    def device(self) -> str:
-        """Where it encodes."""
-        return default_device().type if self.name in NETWORKS else "cpu"
+    def columns(self) -> dict[str, Any]:
+        """What its rows say of it."""
+        return {"method": self.name, "backbone": self.backbone, "n_train": self.n_train}
 
 
 def load_baselines(
@@ -79,7 +73,7 @@ def load_baselines(
     Args:
         names: of `methods.BASELINES`.
         chosen: whose backbone, data and schedule SimCSE takes.
-        systems: what those of `experiments.systems` are made from.
+        systems: what those of `rivals` are made from.
         texts: sentences that TF-IDF, LSA, word2vec and Doc2Vec are fitted on.
         store: where trained encoders are kept.
         dim: size of LSA, word2vec and Doc2Vec.
@@ -94,32 +88,31 @@ def load_baselines(
         raise InputError(f"baselines is {list(names)}: expected different names")
     if "lsa" in names and dim >= len(texts):
         complain(f"{len(texts):,} sentences give LSA at most {len(texts) - 1} dims")
+    seed = chosen.train.seed
     fit: dict[str, Callable[[], Encoder]] = {
         "tfidf": partial(fit_tfidf, texts),
-        "lsa": partial(fit_lsa, texts, dim=min(dim, len(texts) - 1), seed=chosen.train.seed),
-        "word2vec": lambda: StaticEncoder(fit_word2vec(texts, dim=dim, seed=chosen.train.seed)),
-        "doc2vec": partial(fit_doc2vec, texts, dim=dim, seed=chosen.train.seed),
+        "lsa": partial(fit_lsa, texts, dim=min(dim, len(texts) - 1), seed=seed),
+        "word2vec": lambda: StaticEncoder(fit_word2vec(texts, dim=dim, seed=seed)),
+        "doc2vec": partial(fit_doc2vec, texts, dim=dim, seed=seed),
     }
     found, missing = [], []
-    for name in names:
-        if name in fit:
-            settings = {"fit": name, "dim": dim, "seed": chosen.train.seed, "texts": digest(list(texts))}
+    for key in names:
+        name = BASELINES[key]
+        if key in fit:
+            named = digest({"fit": key, "dim": dim, "seed": seed, "texts": digest(list(texts))}, code=FIT_CODE)
             line = f"fitted here on {len(texts):,} sentences"
-            found.append(Baseline(name, cache(fit[name]), digest(settings, code=FIT_CODE), line, n_train=len(texts)))
-        elif name == "simcse":
+            found.append(Baseline(name, cache(fit[key]), named, key, len(texts), line))
+        elif key == "simcse":
             (cell,) = train_all([replace(chosen.train, dim=hidden_dim_of(chosen.train))], store, progress=progress)
-            line = f"{cell.config.backbone}, trained here on {cell.config.sentences:,} sentences, pooled state"
-            encoder = partial(getattr, cell, "encoder")
-            found.append(Baseline(name, encoder, cell.key, line, cell.config.backbone, cell.config.sentences))
+            config, encoder = cell.config, partial(getattr, cell, "encoder")
+            line = f"{config.backbone}, trained here on {config.sentences:,} sentences, pooled state"
+            found.append(Baseline(name, encoder, cell.key, config.backbone, config.sentences, line))
         else:
             try:
-                loaded = load_system(name, systems, store, progress=progress)
+                it = load_system(key, systems, store, progress=progress)
+                found.append(Baseline(name, cache(it.encoder), it.identity, it.backbone or key, it.n_train, it.line))
             except Missing as error:
-                missing.append({"method": BASELINES[name], "missing": str(error)})
-                continue
-            found.append(
-                Baseline(name, cache(loaded.encoder), loaded.identity, loaded.line, loaded.backbone, loaded.n_train)
-            )
+                missing.append({"method": name, "missing": str(error)})
     if not found:
         raise InputError(f"baselines is {list(names)}: none of them is at hand")
     return found, pd.DataFrame(missing, columns=["method", "missing"])
@@ -154,85 +147,99 @@ def baseline_rows(
     """
     first = next(iter(tasks.values()))
     clocked = timed_texts(first, timed, seed=seed)
-    read = {b.name: _read(b, tasks, store, progress) for b in baselines}
     rows: list[dict[str, Any]] = []
+    cosines: dict[str, list[Array]] = {name: [] for name in tasks}
+    zeros: dict[str, list[int]] = {name: [] for name in tasks}
+    columns = []
     for b in baselines:
-        of_one = read[b.name]
-        at = {"method": b.method, "dim": of_one.dim, "backbone": b.backbone or b.name, "n_train": b.n_train}
-        rows += [{**at, **row} for row in of_one.memory]
-        spent = encode_seconds(_encode(b), clocked, repeats=repeats)
+        counted = b.name == BASELINES["tfidf"]
+        dim, by_task, memory = _counted(b, tasks) if counted else _encoded(b, tasks, store, progress)
+        columns.append({**b.columns, "dim": dim})
+        for name, (own, empty) in by_task.items():
+            cosines[name].append(own)
+            zeros[name].append(empty)
+        dense = {"metric": "gb_per_million", "setting": "dense", "value": 4 * dim / 1e3}
+        rows += [{**columns[-1], **row} for row in (dense, *memory)]
+        encoder = b.make()
+        encode = encoder.weights if isinstance(encoder, TfidfEncoder) else partial(encoder.encode, readout="encoder")
+        spent = encode_seconds(encode, clocked, repeats=repeats)
+        device = default_device().type if b.name in NETWORKS else "cpu"
+        cost = {"metric": "encode_seconds", "dataset": first.name, "setting": "1 thread", "device": device}
         million = spent.times(1e6 / len(clocked))
-        rows.append(
-            {
-                **at,
-                "metric": "encode_seconds",
-                **million.columns,
-                "device": b.device,
-                "dataset": first.name,
-                "setting": "1 thread",
-                "seconds": spent.value * repeats,
-            }
-        )
+        rows.append({**columns[-1], **cost, **million.columns, "seconds": spent.value * repeats})
+    place = {at["method"]: k for k, at in enumerate(columns)}
+    printed = [place[method] for method in PRINTED_BASELINES if method in place]
     for name, pairs in tasks.items():
-        values, draws = spearman_draws(
-            [read[b.name].cosines[name] for b in baselines], pairs.scores, subsets=pairs.subsets, seed=seed
-        )
-        for k, b in enumerate(baselines):
-            at = {"method": b.method, "dim": read[b.name].dim, "backbone": b.backbone or b.name, "n_train": b.n_train}
-            rows.append({**at, "dataset": name, "metric": "spearman", **percentiles(values[k], draws[:, k]).columns})
-            rows.append({**at, "dataset": name, "metric": "zero_vectors", "value": float(read[b.name].zeros[name])})
-        place = {b.method: k for k, b in enumerate(baselines)}
-        printed = [place[method] for method in PRINTED_BASELINES if method in place]
+        values, draws = spearman_draws(cosines[name], pairs.scores, subsets=pairs.subsets, seed=seed)
+        for k, at in enumerate(columns):
+            score = percentiles(values[k], draws[:, k])
+            rows.append({**at, "dataset": name, "metric": "spearman", **score.columns})
+            rows.append({**at, "dataset": name, "metric": "zero_vectors", "value": float(zeros[name][k])})
         for i, j in combinations(printed, 2):
             lead = percentiles(values[j] - values[i], draws[:, j] - draws[:, i])
-            method = f"{baselines[j].method} − {baselines[i].method}"
+            method = f"{columns[j]['method']} − {columns[i]['method']}"
             rows.append({"method": method, "dataset": name, "metric": "spearman_lead", **lead.columns})
     return make_rows(rows, readout="encoder", seed=seed, **shared)
 
 
-@dataclass(frozen=True)
-class _Read:
-    """One baseline on all tasks."""
-
-    dim: int
-    cosines: Mapping[str, Array]
-    zeros: Mapping[str, int]
-    memory: list[dict[str, Any]]
+Read = tuple[int, dict[str, tuple[Array, int]], list[dict[str, Any]]]
+"""size; by task the cosines of all pairs and the number of zero vectors; rows on its memory besides the dense form"""
 
 
-def _read(b: Baseline, tasks: Mapping[str, ScoredPairs], store: Store, progress: bool) -> _Read:
-    if b.name == "tfidf":
-        return _counted(b, tasks)
+def _encoded(b: Baseline, tasks: Mapping[str, ScoredPairs], store: Store, progress: bool) -> Read:
+    """A baseline of dense vectors on all tasks."""
     parts = {name: {"test": pairs} for name, pairs in tasks.items()}
-    table = as_published(b.backbone, encode_tasks(b.encoder, b.identity, parts, store, progress=progress))
-    empty = {name: int((~table[merge_equal(texts_of(p))[0]].any(axis=1)).sum()) for name, p in tasks.items()}
-    dim = int(table.X.shape[1])
-    return _Read(dim, {name: cosines_of(table, p) for name, p in tasks.items()}, empty, [_dense(dim)])
+    table = b.embed(parts, store, progress=progress)
+    zeros = {name: int((~table[merge_equal(texts_of(p))[0]].any(axis=1)).sum()) for name, p in tasks.items()}
+    return int(table.X.shape[1]), {name: (cosines_of(table, p), zeros[name]) for name, p in tasks.items()}, []
 
 
-def _counted(b: Baseline, tasks: Mapping[str, ScoredPairs]) -> _Read:
-    """TF-IDF, never made dense: a few thousand of its rows would fill the memory."""
-    encoder = b.encoder()
+def _counted(b: Baseline, tasks: Mapping[str, ScoredPairs]) -> Read:
+    """TF-IDF on all tasks, never made dense: a few thousand of its rows would fill the memory."""
+    encoder = b.make()
     assert isinstance(encoder, TfidfEncoder)
-    cosines, zeros, filled, count = {}, {}, 0, 0
+    found, filled, count = {}, 0, 0
     for name, pairs in tasks.items():
         texts, inverse = merge_equal(texts_of(pairs))
         X = encoder.weights(texts)
         sides = X[inverse[: len(pairs)]], X[inverse[len(pairs) :]]  # rows of length 1, or zero
-        cosines[name] = np.asarray(sides[0].multiply(sides[1]).sum(axis=1)).ravel()
-        zeros[name] = int((np.diff(X.indptr) == 0).sum())
+        cosines = np.asarray(sides[0].multiply(sides[1]).sum(axis=1)).ravel()
+        found[name] = cosines, int((np.diff(X.indptr) == 0).sum())
         filled, count = filled + X.nnz, count + len(texts)
     mean = filled / count
     # compressed rows: a float32 and an int32 column per entry, and an int64 where each row starts
     sparse = {"metric": "gb_per_million", "setting": "sparse", "value": (8 * mean + 8) / 1e3}
-    nonzeros = {"metric": "nonzeros", "value": mean}
-    return _Read(encoder.dim, cosines, zeros, [_dense(encoder.dim), sparse, nonzeros])
+    return encoder.dim, found, [sparse, {"metric": "nonzeros", "value": mean}]
 
 
-def _dense(dim: int) -> dict[str, Any]:
-    return {"metric": "gb_per_million", "setting": "dense", "value": 4 * dim / 1e3}
+def timed_texts(pairs: ScoredPairs, count: int, *, seed: int) -> list[str]:
+    """So many distinct sentences of some pairs, drawn by the seed; all where there are fewer."""
+    distinct = merge_equal(texts_of(pairs))[0]
+    drawn = make_rng(seed, "timed sentences").permutation(len(distinct))[: check_dim(count, what="timed")]
+    return [distinct[row] for row in sorted(drawn)]
 
 
-def _encode(b: Baseline) -> Callable[[Sequence[str]], Any]:
-    encoder = b.encoder()
-    return encoder.weights if isinstance(encoder, TfidfEncoder) else partial(encoder.encode, readout="encoder")
+def encode_seconds(encode: Callable[[Sequence[str]], Any], texts: Sequence[str], *, repeats: int = 3) -> Interval:
+    """Seconds to encode the texts on one thread: median over rounds, between the fastest and the slowest."""
+    with _one_thread():
+        encode(texts[:WARM_UP])
+        spent = []
+        for _ in range(check_dim(repeats, what="repeats")):
+            started = perf_counter()
+            encode(texts)
+            spent.append(perf_counter() - started)
+    return Interval(float(np.median(spent)), min(spent), max(spent))
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """One thread for networks, matrix products and tokenizers, which read this variable at every call."""
+    name, before = "TOKENIZERS_PARALLELISM", os.environ.get("TOKENIZERS_PARALLELISM")
+    os.environ[name] = "false"
+    try:
+        with threads(1), threadpool_limits(1):
+            yield
+    finally:
+        os.environ.pop(name)
+        if before is not None:
+            os.environ[name] = before

@@ -19,8 +19,10 @@ from repro.terminal import complain
 from repro.types import Array
 
 NEIGHBOURS, SIZE_ALONE, SHARE, RATIO, ALL = "neighbours", "size alone", "share of D", "PR × constant", "all of D"
-RULES = (SPECTRUM, NEIGHBOURS, CALIBRATED, SIZE_ALONE, SHARE, RATIO, HALF, ALL)
-"""the last five look at no embedding, or only at the participation ratio PR: controls"""
+LOOKING = (SPECTRUM, NEIGHBOURS, CALIBRATED)
+"""rules that look at embeddings"""
+BLIND = (SIZE_ALONE, SHARE, RATIO, HALF, ALL)
+"""controls: they look at no embedding, or at the participation ratio PR alone"""
 TASK = "task left out"
 LEFT_OUT = (TASK, UNSEEN)
 """what a tuned rule has not seen: its task; or, as with a user's embeddings, neither its task nor its encoder"""
@@ -73,21 +75,12 @@ def cases_of(curves: pd.DataFrame) -> list[Case]:
     own = curves[curves["metric"].isin(["share_kept", "predicted", "neighbours_kept"])]
     for (encoder, task, reducer), group in own.groupby(["backbone", "dataset", "method"], sort=False):
         of = {name: part.set_index("dim").sort_index(ascending=False) for name, part in group.groupby("metric")}
-        column = {name: part["value"].to_numpy(float) for name, part in of.items()}
-        found.append(
-            Case(
-                encoder,
-                task,
-                reducer,
-                int(facts.loc[(encoder, task), "dim"]),
-                float(facts.loc[(encoder, task), "value"]),
-                of["share_kept"].index.to_numpy(np.int64),
-                column["share_kept"],
-                of["share_kept"]["ci_low"].to_numpy(float),
-                column["predicted"],
-                column["neighbours_kept"],
-            )
+        share, predicted, neighbours = (
+            of[name]["value"].to_numpy(float) for name in ("share_kept", "predicted", "neighbours_kept")
         )
+        fact, low = facts.loc[(encoder, task)], of["share_kept"]["ci_low"].to_numpy(float)
+        at = (encoder, task, reducer, int(fact["dim"]), float(fact["value"]))
+        found.append(Case(*at, of["share_kept"].index.to_numpy(np.int64), share, low, predicted, neighbours))
     return found
 
 
@@ -207,16 +200,17 @@ def _judged(case: Case, cases: Sequence[Case], left: str, targets: Sequence[floa
 def _summaries(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Over all cases: §7.6's four errors, the median size, and the number of cases."""
     for (method, setting, metric), group in rows.groupby(["method", "setting", "metric"], sort=False):
-        here, values = {"method": method, "setting": setting}, group["value"]
-        match metric:
-            case "log2_error":
-                yield {**here, "metric": "log2_error_median", "value": float(values.abs().median())}
-                yield {**here, "metric": "log2_error_mean", "value": float(values.abs().mean())}
-                yield {**here, "metric": "log2_error_worst", "value": float(values.abs().max())}
-                yield {**here, "metric": "cases", "value": float(len(values))}
-            case "curve_error":
-                yield {**here, "metric": "curve_error_mean", "value": float(values.mean())}
-            case "target_met":
-                yield {**here, "metric": "target_met_share", "value": float(values.mean())}
-            case "share_of_size":
-                yield {**here, "metric": "share_of_size_median", "value": float(values.median())}
+        values = group["value"]
+        found = {
+            "log2_error": {
+                "log2_error_median": values.abs().median(),
+                "log2_error_mean": values.abs().mean(),
+                "log2_error_worst": values.abs().max(),
+                "cases": len(values),
+            },
+            "curve_error": {"curve_error_mean": values.mean()},
+            "target_met": {"target_met_share": values.mean()},
+            "share_of_size": {"share_of_size_median": values.median()},
+        }.get(metric, {})
+        at = {"method": method, "setting": setting}
+        yield from ({**at, "metric": name, "value": float(value)} for name, value in found.items())

@@ -1,20 +1,24 @@
 """Expected InfoNCE, alignment and uniformity against dimension: in theory, by simulation, of trained encoders."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
+import torch.nn.functional as F
 from scipy.special import logsumexp
+from torch import Tensor
 
 from repro import theory
 from repro.evaluation.stats import Interval, bootstrap_mean
 from repro.methods import END_TO_END
-from repro.papers.proposal.free_points import free_points
 from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
+from repro.runs.published import unit_rows
 from repro.runs.sweep import Sweep
-from repro.seeding import make_rng
+from repro.seeding import derive_seed, make_rng
 from repro.sets import ScoredPairs, texts_of
 from repro.terminal import complain
 from repro.types import Array, InputError, check_dim
@@ -55,20 +59,66 @@ def curve_rows(
 ) -> pd.DataFrame:
     """Expected InfoNCE of aligned uniform points by quadrature, its bounds and limit, and a simulation of it."""
     rows: list[dict[str, Any]] = []
-    for temperature in temperatures:
-        for batch in batches:
-            setting = setting_of(temperature, batch)
-            for dim in dims:
-                values: dict[str, dict[str, float]] = {
-                    EXPECTED: {"value": theory.expected_info_nce(dim, temperature, batch)},
-                    LIMIT: {"value": float(np.log(batch - 1)) + theory.expected_info_nce(dim, temperature)},
-                    JENSEN: {"value": theory.jensen_bound(dim, temperature, batch)},
-                    SIMPLEX: {"value": theory.simplex_bound(temperature, batch)},
-                }
-                if batch <= LARGEST_SAMPLED and dim > 1:
-                    values[SAMPLED] = sampled_info_nce(dim, temperature, batch, seed=seed).columns
-                rows += [{"method": name, "dim": dim, "setting": setting, **at} for name, at in values.items()]
+    for temperature, batch, dim in ((t, b, m) for t in temperatures for b in batches for m in dims):
+        values: dict[str, dict[str, float]] = {
+            EXPECTED: {"value": theory.expected_info_nce(dim, temperature, batch)},
+            LIMIT: {"value": float(np.log(batch - 1)) + theory.expected_info_nce(dim, temperature)},
+            JENSEN: {"value": theory.jensen_bound(dim, temperature, batch)},
+            SIMPLEX: {"value": theory.simplex_bound(temperature, batch)},
+        }
+        if batch <= LARGEST_SAMPLED and dim > 1:
+            values[SAMPLED] = sampled_info_nce(dim, temperature, batch, seed=seed).columns
+        at = {"dim": dim, "setting": setting_of(temperature, batch)}
+        rows += [{"method": name, **at, **value} for name, value in values.items()]
     return make_rows(rows, metric="info_nce", seed=seed, **shared)
+
+
+def aligned_info_nce(z: Tensor, temperature: float) -> Tensor:
+    """InfoNCE of points (B, m) whose positives are themselves: mean of ln(1 + Σ_{j≠i} e^{(cᵢⱼ − 1)/temperature}).
+
+    The same as `info_nce(z, z)`, but without the 1 that swallows losses below 1e-16.
+    """
+    z = F.normalize(z, dim=-1)
+    over_positive = (z @ z.T - 1) / temperature  # (B, B)
+    over_positive = over_positive.masked_fill(torch.eye(len(z), dtype=torch.bool), -math.inf)
+    return F.softplus(over_positive.logsumexp(dim=1)).mean()
+
+
+def free_points(n: int, dim: int, temperature: float, *, steps: int = 200, seed: int = 0) -> tuple[Array, float]:
+    """Points that descend InfoNCE from a random start: what any encoder of that dimension could reach at best.
+
+    Args:
+        n: points, B of the loss.
+        dim: of the space they live in.
+        temperature: divides the cosines.
+        steps: most iterations of L-BFGS; it stops earlier where nothing moves.
+        seed: of the start. Other starts may end in other local minima.
+
+    Returns:
+        The points on the unit sphere (n, dim) and their loss in nats.
+
+    Raises:
+        InputError: for fewer than two points or a temperature that is not above 0.
+    """
+    if check_dim(n, what="n") < 2:
+        raise InputError("n is 1: a contrastive loss needs at least 2 points")
+    if not temperature > 0:
+        raise InputError(f"temperature is {temperature}: expected a number above 0")
+    generator = torch.Generator().manual_seed(derive_seed(seed, "free points", n, dim))
+    z = F.normalize(torch.randn(n, check_dim(dim), generator=generator, dtype=torch.float64), dim=-1)
+    z.requires_grad_(True)
+    # the logarithm of the loss keeps its gradient of one size where the loss itself is 1e-7
+    descent = torch.optim.LBFGS([z], max_iter=steps, tolerance_grad=1e-9, line_search_fn="strong_wolfe")
+
+    def closure() -> Tensor:
+        descent.zero_grad()
+        loss = aligned_info_nce(z, temperature).log()
+        loss.backward()
+        return loss
+
+    descent.step(closure)
+    with torch.no_grad():
+        return F.normalize(z, dim=-1).numpy().copy(), float(aligned_info_nce(z, temperature))
 
 
 def free_rows(
@@ -76,16 +126,14 @@ def free_rows(
 ) -> pd.DataFrame:
     """The least InfoNCE that free points reach, beside its lower bound and the expectation of random ones."""
     rows: list[dict[str, Any]] = []
-    for temperature in temperatures:
-        for dim in dims:
-            _, loss = free_points(n, dim, temperature, steps=steps, seed=seed)
-            values = {
-                FREE: loss,
-                SIMPLEX: theory.simplex_bound(temperature, n),
-                EXPECTED: theory.expected_info_nce(dim, temperature, n),
-            }
-            at = {"dim": dim, "setting": setting_of(temperature, n)}
-            rows += [{"method": name, "value": value, **at} for name, value in values.items()]
+    for temperature, dim in ((t, m) for t in temperatures for m in dims):
+        values = {
+            FREE: free_points(n, dim, temperature, steps=steps, seed=seed)[1],
+            SIMPLEX: theory.simplex_bound(temperature, n),
+            EXPECTED: theory.expected_info_nce(dim, temperature, n),
+        }
+        at = {"dim": dim, "setting": setting_of(temperature, n)}
+        rows += [{"method": name, "value": value, **at} for name, value in values.items()]
     return make_rows(rows, metric="free_info_nce", seed=seed, **shared)
 
 
@@ -95,22 +143,29 @@ def positives_of(pairs: ScoredPairs, least: float = MATCHING) -> tuple[tuple[str
     Raises:
         InputError: where fewer than two such pairs exist.
     """
-    seen: set[str] = set()
-    found = []
+    found: dict[str, str] = {}
     for a, b, score in zip(pairs.texts1, pairs.texts2, pairs.scores, strict=True):
-        if score >= least and a != b and not {a, b} & seen:
-            seen |= {a, b}
-            found.append((a, b))
+        if score >= least and a != b and not {a, b} & {*found, *found.values()}:
+            found[a] = b
     if len(found) < 2:
         raise InputError(f"{pairs.name} has {len(found)} pairs with a gold score of {least:g} or more: expected 2")
-    return tuple(a for a, _ in found), tuple(b for _, b in found)
+    return tuple(found), tuple(found.values())
 
 
 def uniformity_of(X: Array) -> float:
     """Ln of the mean Gaussian potential over all pairs of rows (§2.6), from one Gram matrix of unit rows (n, dim)."""
-    cosines = X @ X.T
-    upper = cosines[np.triu_indices(len(X), 1)].astype(np.float64)
+    upper = (X @ X.T)[np.triu_indices(len(X), 1)].astype(np.float64)
     return float(-4 + logsumexp(4 * upper) - np.log(len(upper)))  # ‖u − v‖² = 2 − 2⟨u, v⟩
+
+
+def geometry_of(
+    table: TextTable, pairs: ScoredPairs, sides: tuple[Sequence[str], Sequence[str]], seed: int
+) -> tuple[Array, Array, list[dict[str, Any]]]:
+    """Both sides of the positives as unit rows, and the rows of their alignment and of all sentences' uniformity."""
+    Z1, Z2 = (unit_rows(table[side]) for side in sides)
+    away = bootstrap_mean(2 - 2 * (Z1 * Z2).sum(axis=1), seed=seed)
+    spread = uniformity_of(unit_rows(table[list(dict.fromkeys(texts_of(pairs)))]))
+    return Z1, Z2, [{"metric": "alignment", **away.columns}, {"metric": "uniformity", "value": spread}]
 
 
 def uniformity_dim(uniformity: float, *, largest: int = 1 << 14) -> int | None:
@@ -159,42 +214,28 @@ def geometry_rows(
         seed: of batches and bootstrap.
         shared: columns of every row.
     """
-    if (found := len(positives_of(pairs)[0])) < batch:
+    sides = positives_of(pairs)
+    if (found := len(sides[0])) < batch:
         complain(f"{found} positive pairs do not fill a batch of {batch}: one batch of all")
         batch = found
-    rows = [
-        {**row, "dim": dim, "readout": "pooler", "method": END_TO_END}
-        for dim in sweep.cells
-        for row in _measured(sweep.embeddings(dim, dim), dim, pairs, temperature, batch, seed)
-    ]
+
+    def measured(dim: int) -> Iterator[dict[str, Any]]:
+        Z1, Z2, rows = geometry_of(sweep.embeddings(dim, dim), pairs, sides, seed)
+        yield from rows
+        yield {"metric": "uniformity_limit", "value": theory.uniformity_limit(dim)}
+        filled = uniformity_dim(rows[1]["value"])
+        if filled is not None:
+            yield {"metric": "uniformity_dim", "value": float(filled)}
+        losses = batch_losses(Z1, Z2, temperature=temperature, batch=batch, seed=seed)
+        yield {"metric": "info_nce", **bootstrap_mean(losses, seed=seed).columns}
+        cosine = float(np.clip((Z1 * Z2).sum(axis=1).mean(), -1, 1))
+        for metric, sphere in (("expected_info_nce", dim), ("expected_info_nce_filled", filled)):
+            if sphere is not None:
+                value = theory.expected_info_nce(sphere, temperature, batch, positive_cosine=cosine)
+                yield {"metric": metric, "value": value}
+
     columns = {**sweep.shared(), "dataset": pairs.name, "setting": setting_of(temperature, batch), **shared}
+    rows = [
+        {**row, "dim": dim, "readout": "pooler", "method": END_TO_END} for dim in sweep.cells for row in measured(dim)
+    ]
     return make_rows(rows, **columns)
-
-
-def _measured(
-    table: TextTable, dim: int, pairs: ScoredPairs, temperature: float, batch: int, seed: int
-) -> Iterator[dict[str, Any]]:
-    sides = positives_of(pairs)
-    Z1, Z2 = (_unit(table[side]) for side in sides)
-    cosine = (Z1 * Z2).sum(axis=1)
-    yield {"metric": "alignment", **bootstrap_mean(2 - 2 * cosine, seed=seed).columns}
-    spread = uniformity_of(_unit(table[list(dict.fromkeys(texts_of(pairs)))]))
-    yield {"metric": "uniformity", "value": spread}
-    yield {"metric": "uniformity_limit", "value": theory.uniformity_limit(dim)}
-    filled = uniformity_dim(spread)
-    if filled is not None:
-        yield {"metric": "uniformity_dim", "value": float(filled)}
-    losses = batch_losses(Z1, Z2, temperature=temperature, batch=batch, seed=seed)
-    yield {"metric": "info_nce", **bootstrap_mean(losses, seed=seed).columns}
-    mean = float(np.clip(cosine.mean(), -1, 1))
-    at = {"expected_info_nce": dim, "expected_info_nce_filled": filled}
-    for metric, sphere in at.items():
-        if sphere is not None:
-            yield {
-                "metric": metric,
-                "value": theory.expected_info_nce(sphere, temperature, batch, positive_cosine=mean),
-            }
-
-
-def _unit(X: Array) -> Array:
-    return np.asarray(X / np.linalg.norm(X, axis=1, keepdims=True))

@@ -17,8 +17,10 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from repro.evaluation import retrieval_scores
+from repro.report.wide import in_order
 from repro.rows import make_rows
-from repro.seeding import derive_seed
+from repro.runs.published import unit_rows
+from repro.seeding import derive_seed, make_rng
 from repro.sets import Retrieval
 from repro.types import Array, InputError, check_dim, check_embeddings
 
@@ -26,6 +28,20 @@ Pairs = NDArray[np.int64]
 FREE, CURVE, MOST = "gradient descent", "curve", "most possible"
 COOLING = (1.0, 0.02)
 """first and last temperature of the descent: a cold start is stuck, a warm end leaves narrow gaps open"""
+NAMES = "Alice Boris Clara David Elena Frank Grace Henry Irene Jakob Karen Louis Maria Nolan Olive Peter"
+PEOPLE = tuple(NAMES.split())
+WORDS = """
+apples bridges candles dragons eagles ferries gardens hockey igloos jazz kites lemons mirrors noodles owls
+puzzles quilts rivers sailing tennis umbrellas violins whales yoghurt zebras almonds beaches castles dancing
+elephants fishing glaciers horses islands jewels kayaks lakes mountains needles oranges pianos quarries
+rabbits statues trains urchins valleys walnuts yachts bicycles chess deserts engines forests guitars hammers
+insects jungles knitting lanterns museums nectarines opera pottery roses skiing tulips volcanoes waterfalls
+archery ballet cycling drums emeralds fossils grapes harbours jigsaws kangaroos lobsters maps novels orchids
+parrots robots spiders tractors vinegar windmills acrobats baskets comets dolphins easels flutes geysers
+hedgehogs jackets lighthouses magnets nightingales otters peacocks rockets sundials telescopes vases wolves
+anchors beetles cactuses daisies eclipses foxes gloves honey ivy jellyfish ponds saddles turnips
+"""
+THINGS = tuple(WORDS.split())
 
 
 def two_sets(n: int) -> Pairs:
@@ -37,11 +53,6 @@ def two_sets(n: int) -> Pairs:
     if check_dim(n, what="n") < 3:
         raise InputError(f"n is {n}: expected at least 3 documents, of which a query ranks two first")
     return np.array(list(combinations(range(n), 2)), np.int64)
-
-
-def smallest_dim(n: int) -> int:
-    """The smallest dimension in which n documents can lie so that every two are the first two of some query."""
-    return next(dim for dim in (2, 3, 4) if most_sets(n, dim) == len(two_sets(n)))
 
 
 def most_sets(n: int, dim: int) -> int:
@@ -72,28 +83,16 @@ def margins(Q: Array, C: Array, relevant: Pairs) -> Array:
         raise InputError(
             f"lengths differ: Q has {len(Q)} rows, relevant has {len(relevant)}; expected one set per query"
         )
-    cosines = _unit(Q) @ _unit(C).T  # (m, n)
+    cosines = unit_rows(Q) @ unit_rows(C).T  # (m, n)
     own = np.take_along_axis(cosines, relevant, axis=1).min(axis=1)
     np.put_along_axis(cosines, relevant, -np.inf, axis=1)
     return np.asarray(own - cosines.max(axis=1))
 
 
-def circle_curve(n: int) -> tuple[Array, Array]:
-    """Documents and queries in four dimensions that realise every set of two, whatever n is.
-
-    Document k is (cos θ, sin θ, cos 2θ, sin 2θ)/√2 at θ = 2πk/n. The query of i and j has the coefficients of
-    −(1 − cos(θ − θᵢ))(1 − cos(θ − θⱼ)), which is 0 at both and negative elsewhere; its constant part moves no rank.
-
-    Returns:
-        Documents (n, 4) and queries (n(n − 1)/2, 4), rows of length 1.
-    """
-    pairs = two_sets(n)
-    theta = 2 * np.pi * np.arange(n) / n
-    C = np.stack([np.cos(theta), np.sin(theta), np.cos(2 * theta), np.sin(2 * theta)], axis=1) / np.sqrt(2)
-    a, b = theta[pairs[:, 0]], theta[pairs[:, 1]]
-    # cos(θ − a)cos(θ − b) = ½cos(a − b) + ½cos(2θ − a − b)
-    Q = np.stack([np.cos(a) + np.cos(b), np.sin(a) + np.sin(b), -np.cos(a + b) / 2, -np.sin(a + b) / 2], axis=1)
-    return C, _unit(Q)
+def realised(Q: Array, C: Array, relevant: Pairs) -> dict[str, float]:
+    """Share of the sets that are realised, and the smallest margin, which is negative unless all are."""
+    gaps = margins(Q, C, relevant)
+    return {"sets_realised": float((gaps > 0).mean()), "margin": float(gaps.min())}
 
 
 def free_retrieval(
@@ -131,27 +130,58 @@ def free_retrieval(
     return max(found, key=lambda f: realised(f[0], f[1], two_sets(n))["sets_realised"])
 
 
-def realised(Q: Array, C: Array, relevant: Pairs) -> dict[str, float]:
-    """Share of the sets that are realised, and the smallest margin, which is negative unless all are."""
-    gaps = margins(Q, C, relevant)
-    return {"sets_realised": float((gaps > 0).mean()), "margin": float(gaps.min())}
-
-
 def free_limit_rows(
-    counts: Sequence[int], dims: Sequence[int], *, steps: int = 400, restarts: int = 3, seed: int = 0, **shared: Any
+    counts: Sequence[int],
+    dims: Sequence[int],
+    curve: Callable[[int], tuple[Array, Array]],
+    *,
+    steps: int = 400,
+    restarts: int = 3,
+    seed: int = 0,
+    **shared: Any,
 ) -> pd.DataFrame:
-    """Sets realised and smallest margin of free embeddings, of the curve in four dimensions, and the most possible."""
+    """Sets realised and smallest margin of free embeddings, of a curve in four dimensions, and the most possible.
+
+    Args:
+        counts: numbers of documents.
+        dims: of free embeddings.
+        curve: number of documents to documents and queries in four dimensions that realise every set.
+        steps: of the descent.
+        restarts: descents of which the best counts.
+        seed: of the starts.
+        shared: columns of every row.
+    """
     rows: list[dict[str, Any]] = []
     for n in counts:
-        sets, at = two_sets(n), {"setting": f"{n} documents"}
-        C, Q = circle_curve(n)
+        sets = two_sets(n)
+        C, Q = curve(n)
         found = {(CURVE, 4): realised(Q, C, sets)}
         for dim in dims:
             found[FREE, dim] = realised(*free_retrieval(n, dim, steps=steps, restarts=restarts, seed=seed), sets)
             found[MOST, dim] = {"sets_realised": most_sets(n, dim) / len(sets)}
         for (method, dim), values in found.items():
-            rows += [{**at, "method": method, "dim": dim, "metric": m, "value": v} for m, v in values.items()]
+            at = {"setting": f"{n} documents", "method": method, "dim": dim}
+            rows += [{**at, "metric": m, "value": v} for m, v in values.items()]
     return make_rows(rows, seed=seed, **shared)
+
+
+def limit_texts(n: int, *, seed: int = 0) -> Retrieval:
+    """Make n people documents, and queries of the n(n − 1)/2 things, each of which two of them like.
+
+    Raises:
+        InputError: for more people or things than there are words for.
+    """
+    pairs = two_sets(n)
+    if n > len(PEOPLE) or len(pairs) > len(THINGS):
+        raise InputError(f"n is {n}: there are names for {len(PEOPLE)} people and {len(THINGS)} things")
+    things = np.array(THINGS)[make_rng(seed, "limit texts", n).permutation(len(THINGS))[: len(pairs)]]
+    documents = []
+    for person in range(n):
+        liked = things[(pairs == person).any(axis=1)]
+        documents.append(f"{PEOPLE[person]} likes {', '.join(liked[:-1])} and {liked[-1]}.")
+    queries = tuple(f"Who likes {thing}?" for thing in things)
+    qrels = {q: {PEOPLE[i]: 1, PEOPLE[j]: 1} for q, (i, j) in zip(queries, pairs.tolist(), strict=True)}
+    return Retrieval("limit", "microworld", queries, queries, PEOPLE[:n], tuple(documents), qrels)
 
 
 def encoder_limit_rows(
@@ -171,16 +201,41 @@ def encoder_limit_rows(
     for name, embed in encoders.items():
         Q, C = embed(texts.queries), embed(texts.documents)
         for dim in (*(d for d in sorted(dims) if d < Q.shape[1]), Q.shape[1]):
-            # a zero row is as near to everything as to nothing
-            usable = (np.abs(Q[:, :dim]).max(axis=1) > 0).all() and (np.abs(C[:, :dim]).max(axis=1) > 0).all()
-            if not usable:
-                continue
+            q, c = Q[:, :dim], C[:, :dim]
+            if not (q.any(axis=1).all() and c.any(axis=1).all()):
+                continue  # a zero row is as near to everything as to nothing
             ids = {"query_ids": texts.query_ids, "corpus_ids": texts.document_ids}
-            scores = retrieval_scores(Q[:, :dim], C[:, :dim], texts.qrels, ks=(2,), **ids)
-            values = {**realised(Q[:, :dim], C[:, :dim], relevant), "recall@2": scores["recall@2"]}
+            recall = retrieval_scores(q, c, texts.qrels, ks=(2,), **ids)["recall@2"]
+            values = {**realised(q, c, relevant), "recall@2": recall}
             rows += [{"method": name, "backbone": name, "dim": dim, "metric": m, "value": v} for m, v in values.items()]
     return make_rows(rows, dataset=texts.name, setting=f"{len(texts.documents)} documents", **shared)
 
 
-def _unit(X: Array) -> Array:
-    return np.asarray(X / np.linalg.norm(X, axis=1, keepdims=True))
+def limit_table(rows: pd.DataFrame, margin: float) -> pd.DataFrame:
+    """A line per number of documents: the smallest dim that suffices in principle, by descent, and with a margin.
+
+    A missing number: no dim that was tried.
+    """
+    lines = []
+    for setting, group in rows[rows["metric"].isin(["sets_realised", "margin"])].groupby("setting", sort=False):
+        by = group.pivot_table(index=["method", "dim"], columns="metric", values="value")
+        free = by.xs(FREE)
+        lines.append(
+            {
+                "documents": int(str(setting).split()[0]),
+                MOST: by.xs(MOST).query("sets_realised >= 1").index.min(),
+                FREE: free.query("sets_realised >= 1").index.min(),
+                f"with a margin of {margin:g}": free.index[free["margin"] >= margin].min(),
+                "margin of the curve, 4 dims": f"{by.xs(CURVE)['margin'].iloc[0]:.2g}",
+            }
+        )
+    table = in_order(lines, "documents")
+    return table.astype(dict.fromkeys(list(table)[:-1], "Int64"))
+
+
+def encoder_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Per encoder and number of columns: sets realised and recall@2, in per cent, and the smallest margin."""
+    table = rows.pivot_table(index=["method", "dim"], columns="metric", values="value", sort=False).reset_index()
+    table[["sets_realised", "recall@2"]] *= 100
+    names = {"method": "encoder", "sets_realised": "sets realised, %", "recall@2": "recall@2, %"}
+    return table.rename(columns=names)[["encoder", "dim", "sets realised, %", "recall@2, %", "margin"]]

@@ -1,4 +1,7 @@
-"""Sentences whose intrinsic dimension is known: what estimators say of it, and how many dimensions a score needs."""
+"""Sentences whose intrinsic dimension is known: what estimators say of it, and how many dimensions a score needs.
+
+No document makes a claim here: what one would expect is judged by the rules that printed claims are judged by.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,19 +13,29 @@ import pandas as pd
 from microworld import Flavour, World, graded_pairs
 from repro import theory
 from repro.evaluation.retention import retention, smallest_sufficient
-from repro.evaluation.stats import percentiles, spearman_draws
+from repro.evaluation.stats import kendall_trend, percentiles, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.reducers import make_reducer
+from repro.report.verdict import Measurement
+from repro.report.wide import over_seeds
 from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
 from repro.seeding import make_rng
-from repro.sets import ScoredPairs, texts_of
+from repro.sets import ScoredPairs
 from repro.types import Array, InputError
 
 KNOWN, IDEAL = "known", "ideal"
 """from the factors alone, without a sentence; and measured on the vectors that say exactly what the sentences mean"""
 NEIGHBOURS = 10
 """of the maximum likelihood estimator"""
+INTRINSIC = {
+    "participation_ratio": "participation ratio",
+    "effective_rank": "effective rank",
+    "two_nn": "TwoNN",
+    "mle_dimension": "maximum likelihood",
+}
+COUNTS = {"dimension_99": "99 % of variance", "knee": "knee", "sure_knee": "sure knee"}
+"""numbers of dimensions; all metrics to the headings of tables"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,30 +67,24 @@ def make_probe(factors: int, pairs: int, *, values: int | None = None, seed: int
     world = World(factors, values=values, seed=seed)
     rng = make_rng(seed, "probe pairs", factors, values)
     drawn = graded_pairs(world, pairs, rng, flavour=Flavour(unsaid=0.0))
-    subsets = np.array([f"{factors} factors"] * pairs, object)
-    scored = ScoredPairs(
-        f"{factors} factors",
-        "microworld",
-        "test",
-        tuple(drawn.texts1),
-        tuple(drawn.texts2),
-        5 * drawn.similarity,
-        subsets,
-    )
+    name = f"{factors} factors"
+    texts, subsets = (tuple(drawn.texts1), tuple(drawn.texts2)), np.array([name] * pairs, object)
+    scored = ScoredPairs(name, "microworld", "test", *texts, 5 * drawn.similarity, subsets)
     return Probe(world, scored, (world.ideal_embeddings(drawn.frames1), world.ideal_embeddings(drawn.frames2)))
 
 
 def known_rows(probes: Sequence[Probe], **shared: Any) -> pd.DataFrame:
     """What is known of each world: participation ratio and effective rank of its spectrum, and its 99 % dimension."""
-    rows = []
-    for probe in probes:
-        world = probe.world
-        at = {
-            "participation_ratio": world.participation_ratio,
-            "effective_rank": effective_rank_of(world),
-            "dimension_99": float(world.dimension(0.99)),
-        }
-        rows += [{"setting": probe.name, "metric": metric, "value": float(value)} for metric, value in at.items()]
+    measures = {
+        "participation_ratio": lambda world: world.participation_ratio,
+        "effective_rank": effective_rank_of,
+        "dimension_99": lambda world: world.dimension(0.99),
+    }
+    rows = [
+        {"setting": probe.name, "metric": metric, "value": float(measure(probe.world))}
+        for probe in probes
+        for metric, measure in measures.items()
+    ]
     return make_rows(rows, method=KNOWN, backbone=KNOWN, dataset="graded pairs", **shared)
 
 
@@ -109,10 +116,8 @@ def world_rows(
     """
     rows = []
     for probe in probes:
-        embeddings = {IDEAL: probe.ideal}
-        for name, table in tables.items():
-            embeddings[name] = (table[probe.pairs.texts1], table[probe.pairs.texts2])
-        for name, (X1, X2) in embeddings.items():
+        own = {name: (table[probe.pairs.texts1], table[probe.pairs.texts2]) for name, table in tables.items()}
+        for name, (X1, X2) in {IDEAL: probe.ideal, **own}.items():
             measured = [*_intrinsic(np.concatenate([X1, X2])), *_kept(X1, X2, probe.pairs, dims, target, seed)]
             rows += [{"setting": probe.name, "method": name, "backbone": name, **row} for row in measured]
     return make_rows(rows, dataset="graded pairs", seed=seed, **shared)
@@ -153,6 +158,43 @@ def _kept(
             yield {"metric": metric, "value": float(found)}
 
 
-def sentences_of(probes: Sequence[Probe]) -> int:
-    """How many distinct sentences all worlds have together."""
-    return len({text for probe in probes for text in texts_of(probe.pairs)})
+def world_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """A line per world and embedding: what is known or estimated of its dimension, its score and its knees."""
+    names = {**INTRINSIC, **COUNTS, "spearman": "Spearman × 100"}
+    own = rows[rows["metric"].isin(list(names))]
+    own = own.assign(value=own["value"].where(own["metric"] != "spearman", 100 * own["value"]))
+    table = own.pivot_table(index=["setting", "method"], columns="metric", values="value", sort=False)
+    table = table.reindex(columns=[name for name in names if name in table])
+    whole = [name for name in COUNTS if name in table]
+    table[whole] = table[whole].round().astype("Int64")
+    return table.rename(columns=names).reset_index().rename(columns={"setting": "world", "method": "embedding"})
+
+
+def known_dimension(rows: pd.DataFrame) -> pd.DataFrame:
+    """Kendall's τ over worlds of each estimate, and of the knee, with the known participation ratio; with a verdict.
+
+    The ratio is to the known value of the same measure where there is one, else to the known participation ratio.
+    Seeds are averaged. Fewer than three worlds, or an estimate that is one number throughout, are not judged.
+    """
+    rows = over_seeds(rows, ("method", "setting", "metric", "dim"))
+    known = rows[rows["method"] == KNOWN].pivot_table(index="setting", columns="metric", values="value")
+    own = rows[(rows["method"] != KNOWN) & rows["metric"].isin([*INTRINSIC, "knee"])]
+    lines = []
+    for (method, metric), group in own.groupby(["method", "metric"], sort=False):
+        estimates = group.set_index("setting")["value"]
+        truth = known["participation_ratio"].reindex(estimates.index)
+        if len(estimates) < 3 or estimates.nunique() < 2:
+            continue
+        # τ compares order alone, so that ranks may stand for the sizes
+        found = kendall_trend([int(rank) for rank in truth.rank()], estimates.to_numpy(float))
+        same = known.get(str(metric), known["participation_ratio"]).reindex(estimates.index)
+        lines.append(
+            {
+                "embedding": method,
+                "estimate": {**INTRINSIC, **COUNTS}[str(metric)],
+                "verdict": Measurement("", "trend", found.value, found.low, found.high).verdict,
+                "Kendall τ with the known dimension": f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]",
+                "estimate / known": float((estimates / same).median()),
+            }
+        )
+    return pd.DataFrame(lines)

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import brentq
 
 from repro import theory
 from repro.evaluation.sts import prefix_cosines, sts_spearman
@@ -16,27 +15,11 @@ from repro.runs.embeddings import TextTable
 from repro.runs.published import unit_rows
 from repro.seeding import make_rng
 from repro.sets import ScoredPairs, texts_of
-from repro.types import Array, InputError, check_dim
+from repro.types import Array
 
 GRP, PCA = "GRP", "PCA"
 QUANTILES = {"low": 0.005, "median": 0.5, "high": 0.995}
 """of the pairs' distortions; the two outer ones hold 99 % of the pairs between them"""
-
-
-def promised_eps(n: int, dim: int) -> float | None:
-    """The smallest distortion ε that the bound promises n points at a dimension; None where it promises none below 1.
-
-    The ε with 4·ln n/(ε²/2 − ε³/3) = dim. The denominator is at most 1/6, so nothing is said below 24·ln n dimensions.
-
-    Raises:
-        InputError: for fewer than two points.
-    """
-    if check_dim(n, what="n") < 2:
-        raise InputError("n is 1: a distance needs at least 2 points")
-    needed = 4 * np.log(n) / check_dim(dim)
-    if needed >= 1 / 6:
-        return None
-    return float(brentq(lambda eps: eps**2 / 2 - eps**3 / 3 - needed, 0.0, 1.0))
 
 
 def projection_rows(
@@ -71,16 +54,11 @@ def projection_rows(
     D = X.shape[1]
     numbers = {text: i for i, text in enumerate(sentences)}
     sides = tuple([numbers[text] for text in side] for side in (pairs.texts1, pairs.texts2))
+    full = {"method": FULL_SIZE, "dim": D}
     rows: list[dict[str, Any]] = [
-        {
-            "method": FULL_SIZE,
-            "dim": D,
-            "metric": "spearman",
-            "seed": seed,
-            "value": sts_spearman(X[sides[0]], X[sides[1]], pairs.scores),
-        },
-        {"method": FULL_SIZE, "dim": D, "metric": "participation_ratio", "value": theory.participation_ratio(X)},
-        {"method": FULL_SIZE, "dim": D, "metric": "sentences", "value": float(len(X))},
+        {**full, "metric": "spearman", "seed": seed, "value": sts_spearman(X[sides[0]], X[sides[1]], pairs.scores)},
+        {**full, "metric": "participation_ratio", "value": theory.participation_ratio(X)},
+        {**full, "metric": "sentences", "value": float(len(X))},
     ]
     centre = np.zeros((1, D))
     maps = [(GRP, seed + draw, make_reducer("grp", max(dims), seed=seed + draw).fit(X)) for draw in range(draws)]

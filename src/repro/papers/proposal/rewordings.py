@@ -32,10 +32,6 @@ def choose_lexicon(source: str, lexicon: str | None = None) -> tuple[Lexicon | N
     """The lexicon for a source of data and what it is: a file of the user's, the generator's own, or neighbours.
 
     None where there is none: data from the hub bring neither a lexicon nor word vectors.
-
-    Args:
-        source: local, hub or microworld.
-        lexicon: path of a lexicon, as `read_lexicon` has it.
     """
     if lexicon is not None:
         return read_lexicon(lexicon), f"lexicon {Path(lexicon).name}"
@@ -81,49 +77,39 @@ def make_augmentations(
     Raises:
         InputError: for an unknown name, translators that are not two, or p outside 0 … 1.
     """
+
+    def dropout() -> tuple[Positives | None, str]:
+        return tuple(sentences), "the sentence again, under another dropout mask"  # here equality is the method
+
+    def synonym() -> tuple[Positives | None, str]:
+        words, note = choose_lexicon(source, lexicon)
+        if words is None:
+            return None, note
+        return drop_equal(sentences, synonyms(sentences, words, p=p, seed=seed)), f"{note}; p = {p:g}"
+
+    def back_translation() -> tuple[Positives | None, str]:
+        if translators is None:
+            return None, "no pair of translators at hand: name two as translators"
+        there, back = translators
+        said = back_translate(sentences, there, back, store, beams=beams, progress=progress)
+        return drop_equal(sentences, said), f"{Path(there).name}, {Path(back).name}"
+
+    def paraphrase() -> tuple[Positives | None, str]:
+        if source != "microworld":
+            return None, "only generated sentences have exact paraphrases"
+        again = microworld_paraphrases(sentences, size=len(sentences), seed=seed)
+        if not any(again):
+            return None, "only the generated wiki has exact paraphrases"
+        return drop_equal(sentences, again), "same frame, other template and words"
+
     for name in names:
         one_of(name, WAYS, "augmentation")
     if translators is not None and len(translators) != 2:
         raise InputError(f"translators is {list(translators)}: expected two networks, one there and one back")
-    ways = [
-        _make(name, sentences, source, store, p, lexicon, translators, beams, seed, progress)
-        for name in WAYS
-        if name in names and name != MIXTURE
-    ]
+    makers = dict(zip(WAYS, (dropout, synonym, back_translation, paraphrase), strict=False))
+    ways = [Augmentation(name, *make()) for name, make in makers.items() if name in names]
     if MIXTURE in names:
         made = {way.name: way.positives for way in ways if way.positives is not None}
         mixed = mixture(made, seed=seed) if len(made) > 1 else None
         ways.append(Augmentation(MIXTURE, mixed, f"each of {', '.join(made)}" if mixed else "nothing at hand to mix"))
     return ways
-
-
-def _make(
-    name: str,
-    sentences: Sequence[str],
-    source: str,
-    store: Store,
-    p: float,
-    lexicon: str | None,
-    translators: Sequence[str] | None,
-    beams: int,
-    seed: int,
-    progress: bool,
-) -> Augmentation:
-    if name == DROPOUT:  # the sentence itself: here equality is the method
-        return Augmentation(name, tuple(sentences), "the sentence again, under another dropout mask")
-    if name == SYNONYM:
-        words, note = choose_lexicon(source, lexicon)
-        found = None if words is None else drop_equal(sentences, synonyms(sentences, words, p=p, seed=seed))
-        return Augmentation(name, found, note if found is None else f"{note}; p = {p:g}")
-    if name == BACK_TRANSLATION:
-        if translators is None:
-            return Augmentation(name, None, "no pair of translators at hand: name two as translators")
-        there, back = translators
-        said = back_translate(sentences, there, back, store, beams=beams, progress=progress)
-        return Augmentation(name, drop_equal(sentences, said), f"{Path(there).name}, {Path(back).name}")
-    if source != "microworld":
-        return Augmentation(name, None, "only generated sentences have exact paraphrases")
-    again = microworld_paraphrases(sentences, size=len(sentences), seed=seed)
-    if not any(again):
-        return Augmentation(name, None, "only the generated wiki has exact paraphrases")
-    return Augmentation(name, drop_equal(sentences, again), "same frame, other template and words")

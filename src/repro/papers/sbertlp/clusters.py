@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from repro.evaluation.cluster import INDICATORS, indicators, kmeans
 from repro.evaluation.stats import percentiles
-from repro.papers.sbertlp.encoded import Encoded, lp
-from repro.papers.sbertlp.mapping import CHOSEN, ORACLE, TRANSDUCTIVE, best, grid_scores, map_texts, prefix, within
+from repro.papers.sbertlp.claims import HONEST, ORACLE, TRANSDUCTIVE, lp
+from repro.papers.sbertlp.mapping import Placed, best, grid_scores, map_texts, prefix, within
 from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
 from repro.runs.suite import Contender
@@ -21,56 +21,35 @@ from repro.types import Array
 RESAMPLES = 1_000
 BLOCK = 2**22
 """drawn documents held at once"""
-SETTINGS = (f"{TRANSDUCTIVE}, {CHOSEN}", f"{TRANSDUCTIVE}, {ORACLE}")
+SETTINGS = (HONEST, f"{TRANSDUCTIVE}, {ORACLE}")
 
 
-def contenders(
-    systems: Sequence[Encoded],
-    mapped_on: Sequence[str],
+def place(
+    table: TextTable,
     judged: LabelledTexts,
     dev: LabelledTexts,
     *,
     neighbors: Sequence[int],
     dims: Sequence[int],
     seed: int = 0,
-) -> tuple[list[Contender], pd.DataFrame]:
-    """Every line of the table, and the neighbours and dims that each mapped line took.
+) -> Placed:
+    """Judged posts under the mapping fitted on them, chosen by NMI: on posts of the training split, and on themselves.
 
     Args:
-        systems: with the embeddings of all posts.
-        mapped_on: names of the systems that the mapping is put on.
+        table: a system's embeddings of all posts.
         judged: posts to cluster.
         dev: posts of the training split, on which neighbours and dims are chosen by NMI.
         neighbors: grid of neighbours.
         dims: grid of dims.
         seed: of K-means.
     """
-    lines: list[Contender] = []
-    chosen: list[dict[str, object]] = []
-    for system in systems:
-        table = system.table
-        lines.append(system.line)
-        if system.loaded.system.name not in mapped_on:
-            continue
-        for setting, posts in zip(SETTINGS, (dev, judged), strict=True):
-            mapped = map_texts(table, posts.texts, posts.texts, neighbors, max(dims))
-            on_posts = grid_scores(mapped, dims, _nmi(posts, seed))
-            pick = best(on_posts if posts is judged else within(on_posts, min(len(dev), len(judged))))
-            if posts is not judged:
-                mapped = map_texts(table, judged.texts, judged.texts, [pick.n_neighbors], pick.dim)
-            one = mapped[pick.n_neighbors]
-            lines.append(Contender(lp(system.method), pick.dim, "encoder", setting, one.at(pick.dim), system.backbone))
-            chosen.append(
-                {
-                    "method": lp(system.method),
-                    "setting": setting,
-                    "neighbours": pick.n_neighbors,
-                    "dims": pick.dim,
-                    "fitted on": one.fitted,
-                    "loose parts": one.null,
-                }
-            )
-    return lines, pd.DataFrame(chosen)
+    for setting, posts in zip(SETTINGS, (dev, judged), strict=True):
+        mapped = map_texts(table, posts.texts, posts.texts, neighbors, max(dims))
+        scores = grid_scores(mapped, dims, _nmi(posts, seed))
+        pick = best(scores if posts is judged else within(scores, min(len(dev), len(judged))))
+        if posts is not judged:
+            mapped = map_texts(table, judged.texts, judged.texts, [pick.n_neighbors], pick.dim)
+        yield setting, judged.name, pick.reached(mapped)
 
 
 def cluster_rows(
@@ -90,7 +69,8 @@ def cluster_rows(
     found, columns = {}, {}
     y = np.unique(judged.labels, return_inverse=True)[1]
     clusters = int(y.max()) + 1
-    partitions = [[kmeans(line.table[judged.texts], clusters, seed=s) for s in starts] for line in lines]
+    X = [line.on(judged.name)[judged.texts] for line in lines]
+    partitions = [[kmeans(each, clusters, seed=s) for s in starts] for each in X]
     draws = _draws([p for per_line in partitions for p in per_line], y, seed=int(shared["seed"]))
     for i, per_line in enumerate(partitions):
         at = slice(i * len(starts), (i + 1) * len(starts))
@@ -104,7 +84,7 @@ def cluster_rows(
         line = lines[i]
         own = {
             "method": line.method,
-            "dim": line.dim,
+            "dim": X[i].shape[1],
             "readout": line.readout,
             "setting": line.setting,
             "backbone": line.backbone,

@@ -11,19 +11,8 @@ from repro.evaluation.classify import FOLDS, majority_share, pair_features
 from repro.evaluation.knn import knn_correct, knn_cv_correct
 from repro.evaluation.protocol import Score
 from repro.methods import MAJORITY
-from repro.papers.sbertlp.encoded import Encoded, lp
-from repro.papers.sbertlp.mapping import (
-    CHOSEN,
-    INDUCTIVE,
-    ORACLE,
-    TRANSDUCTIVE,
-    Mapped,
-    best,
-    grid_scores,
-    map_texts,
-    prefix,
-    within,
-)
+from repro.papers.sbertlp.claims import CHOSEN, HONEST, INDUCTIVE, ORACLE, TRANSDUCTIVE, lp
+from repro.papers.sbertlp.mapping import Mapped, Placed, best, grid_scores, map_texts, prefix, within
 from repro.papers.sbertlp.tasks import sentences
 from repro.runs.embeddings import TextTable
 from repro.runs.suite import Contender, suite_rows
@@ -37,8 +26,8 @@ DEV = "sst2"
 """set whose dev split chooses neighbours and dims of the mapping for all seven"""
 SELF = "accuracy_self"
 """metric of the rows in which a query votes for itself"""
-SETTINGS = (f"{TRANSDUCTIVE}, {CHOSEN}", f"{TRANSDUCTIVE}, {ORACLE}")
-Tasks = Mapping[str, Mapping[str, DataSet]]
+SETTINGS = (HONEST, f"{TRANSDUCTIVE}, {ORACLE}")
+Splits = Mapping[str, Mapping[str, DataSet]]
 
 
 def features(table: TextTable, part: DataSet) -> tuple[Array, Labels]:
@@ -78,83 +67,46 @@ def classify(
     return Score(SELF if self_neighbour else "accuracy", value, np.nan, np.nan, len(right), right, floor)
 
 
-def contenders(
-    systems: Sequence[Encoded],
-    mapped_on: Sequence[str],
-    names: Sequence[str],
-    splits: Tasks,
-    *,
-    neighbors: Sequence[int],
-    dims: Sequence[int],
-) -> tuple[list[Contender], pd.DataFrame]:
-    """Every line of the table, and the neighbours and dims that each mapped line took on each set."""
-    lines: list[Contender] = []
-    chosen: list[dict[str, object]] = []
-    for system in systems:
-        table = system.table
-        lines.append(system.line)
-        if system.loaded.system.name not in mapped_on:
-            continue
-        own: dict[str, dict[str, TextTable]] = {setting: {} for setting in SETTINGS}
-        on_dev = grid(table, {s: splits[DEV][s] for s in ("train", "dev")}, neighbors, dims, judged="dev")
+def place(
+    table: TextTable, names: Sequence[str], splits: Splits, *, neighbors: Sequence[int], dims: Sequence[int]
+) -> Placed:
+    """Both mapped versions of every set, fitted on all its sentences: chosen on SST's dev split, and on its scores."""
+    on_dev = dev_grid(table, splits, neighbors, dims)
+    for name in names:
+        judged = sentences(*splits[name].values())
+        mapped = map_texts(table, judged, judged, neighbors, max(dims))
+        yield SETTINGS[0], name, best(within(on_dev, len(judged))).reached(mapped)
+        yield SETTINGS[1], name, best(accuracies(mapped, splits[name], dims)).reached(mapped)
+
+
+def place_inductive(
+    table: TextTable, names: Sequence[str], splits: Splits, *, neighbors: Sequence[int], dims: Sequence[int]
+) -> Placed:
+    """Every set with a training split, its mapping fitted with and without the test sentences."""
+    on_dev = dev_grid(table, splits, neighbors, dims)
+    for setting in (TRANSDUCTIVE, INDUCTIVE):
         for name in names:
-            judged = sentences(*splits[name].values())
-            mapped = map_texts(table, judged, judged, neighbors, max(dims))
-            picks = {
-                SETTINGS[0]: best(within(on_dev, len(judged))),
-                SETTINGS[1]: best(_scores(mapped, splits[name], dims)),
-            }
-            for setting, pick in picks.items():
-                k = max((k for k in mapped if k <= pick.n_neighbors), default=min(mapped))
-                dim = min(pick.dim, mapped[k].table.X.shape[1])
-                own[setting][name] = mapped[k].at(dim)
-                chosen.append(
-                    {
-                        "method": lp(system.method),
-                        "setting": setting,
-                        "dataset": name,
-                        "neighbours": k,
-                        "dims": dim,
-                        "fitted on": mapped[k].fitted,
-                    }
-                )
-        lines += [system.mapped(setting, by_task) for setting, by_task in own.items()]
-    return lines, pd.DataFrame(chosen)
+            everything = sentences(*splits[name].values())
+            fit = everything if setting == TRANSDUCTIVE else sentences(splits[name]["train"])
+            choice = best(within(on_dev, len(fit)))
+            mapped = map_texts(table, fit, everything, [choice.n_neighbors], choice.dim)
+            yield f"{setting}, {CHOSEN}", name, choice.reached(mapped)
 
 
-def grid(
-    table: TextTable,
-    splits: Mapping[str, DataSet],
-    neighbors: Sequence[int],
-    dims: Sequence[int],
-    *,
-    judged: str = "test",
-) -> pd.DataFrame:
-    """Accuracy of every number of neighbours and dim, the mapping fitted on all sentences of the given splits."""
-    found = {("test" if name == judged else name): part for name, part in splits.items()}
+def dev_grid(table: TextTable, splits: Splits, neighbors: Sequence[int], dims: Sequence[int]) -> pd.DataFrame:
+    """Accuracy of every number of neighbours and dim on SST's dev split, all its sentences but the test ones fitted."""
+    found = {"train": splits[DEV]["train"], "test": splits[DEV]["dev"]}
     texts = sentences(*found.values())
-    return _scores(map_texts(table, texts, texts, neighbors, max(dims)), found, dims)
+    return accuracies(map_texts(table, texts, texts, neighbors, max(dims)), found, dims)
 
 
-def inductive_lines(
-    systems: Sequence[Encoded], names: Sequence[str], splits: Tasks, *, neighbors: Sequence[int], dims: Sequence[int]
-) -> list[Contender]:
-    """A system, and its mapping fitted with and without the test sentences, on sets that have a training split."""
-    lines: list[Contender] = []
-    for system in systems:
-        table = system.table
-        lines.append(system.line)
-        on_dev = grid(table, {s: splits[DEV][s] for s in ("train", "dev")}, neighbors, dims, judged="dev")
-        for setting in (TRANSDUCTIVE, INDUCTIVE):
-            by_task = {}
-            for name in names:
-                train, everything = splits[name]["train"], sentences(*splits[name].values())
-                fit = everything if setting == TRANSDUCTIVE else sentences(train)
-                choice = best(within(on_dev, len(fit)))
-                mapped = map_texts(table, fit, everything, [choice.n_neighbors], choice.dim)
-                by_task[name] = mapped[choice.n_neighbors].table
-            lines.append(system.mapped(f"{setting}, {CHOSEN}", by_task))
-    return lines
+def accuracies(mapped: Mapping[int, Mapped], splits: Mapping[str, DataSet], dims: Sequence[int]) -> pd.DataFrame:
+    """Accuracy of every number of neighbours and dim."""
+
+    def score(table: TextTable, sizes: Sequence[int]) -> Array:
+        return np.array([correct(prefix(table, d), splits)[0].mean() for d in sizes])
+
+    return grid_scores(mapped, dims, score)
 
 
 def rivals(lines: Sequence[Contender]) -> Iterator[tuple[int, int]]:
@@ -165,7 +117,7 @@ def rivals(lines: Sequence[Contender]) -> Iterator[tuple[int, int]]:
                 yield a, b
 
 
-def knn_rows(lines: Sequence[Contender], tasks: Tasks, store: Store, *, whole: bool, **shared: Any) -> pd.DataFrame:
+def knn_rows(lines: Sequence[Contender], tasks: Splits, store: Store, *, whole: bool, **shared: Any) -> pd.DataFrame:
     """Accuracy of every line on every task, without and with a vote for oneself, with the leads of mapped lines."""
     frames = [
         suite_rows(
@@ -182,7 +134,7 @@ def knn_rows(lines: Sequence[Contender], tasks: Tasks, store: Store, *, whole: b
     return pd.concat([frames[0], frames[1][frames[1]["method"] != MAJORITY]], ignore_index=True)
 
 
-def probeable(tasks: Tasks) -> list[str]:
+def probeable(tasks: Splits) -> list[str]:
     """Sets on which a linear classifier can be cross-validated: every class has a training row for each fold."""
     found = []
     for name, splits in tasks.items():
@@ -195,7 +147,7 @@ def probeable(tasks: Tasks) -> list[str]:
     return found
 
 
-def votes(lines: Sequence[Contender], tasks: Tasks) -> pd.DataFrame:
+def votes(lines: Sequence[Contender], tasks: Splits) -> pd.DataFrame:
     """What a vote for oneself does: accuracy of one and of three neighbours, with oneself, and 1 − (1 − q)².
 
     q is the share of agreement with the nearest and the second-nearest other row. Of three votes one is the query's
@@ -224,10 +176,3 @@ def votes(lines: Sequence[Contender], tasks: Tasks) -> pd.DataFrame:
                 }
             )
     return pd.DataFrame(found)
-
-
-def _scores(mapped: Mapping[int, Mapped], splits: Mapping[str, DataSet], dims: Sequence[int]) -> pd.DataFrame:
-    def score(table: TextTable, sizes: Sequence[int]) -> Array:
-        return np.array([correct(prefix(table, d), splits)[0].mean() for d in sizes])
-
-    return grid_scores(mapped, dims, score)

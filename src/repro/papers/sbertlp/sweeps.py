@@ -6,28 +6,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro.evaluation.kept_structure import procrustes_statistic, residual_variance
 from repro.evaluation.resample import Floats
 from repro.evaluation.stats import accuracy_draws, percentiles, spearman_draws
-from repro.papers.sbertlp.encoded import Encoded, lp
+from repro.papers.sbertlp.claims import NEIGHBOURS, RANGE, RANGES, lp
 from repro.papers.sbertlp.mapping import Mapped, map_texts, prefix
 from repro.papers.sbertlp.neighbours import correct
-from repro.papers.sbertlp.selectors import procrustes_statistic, residual_variance
+from repro.papers.sbertlp.systems import Encoded
 from repro.papers.sbertlp.tasks import scored, sentences
 from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
 from repro.runs.sweep import cosines_of
 from repro.sets import DataSet, ScoredPairs
 from repro.types import Array
-
-STS = ("stsb", "sickr")
-SENTIMENT = ("mr", "cr", "sst2")
-"""the paper names three SentEval sets without saying which, and speaks of sentiment"""
-RANGES = {"sts": (128, 300), "sentiment": (16, 64)}
-"""dims that Section 4.6.2 calls best"""
-NEIGHBOURS, RANGE = "neighbours = ", "best in range"
-"""setting of the rows of the sweep; method of the rows on the range of dims"""
-STATISTICS = ("residual variance", "Procrustes")
-"""metrics of the rows that hold them"""
 
 
 def neighbours_setting(k: int) -> str:
@@ -91,28 +82,6 @@ def sweep_rows(
     return make_rows(rows, **{"readout": "encoder", **shared})
 
 
-def by_neighbours(rows: pd.DataFrame) -> pd.DataFrame:
-    """The scores of `sweep_rows` with a column `neighbours`, empty for the system itself."""
-    scores = rows[rows["metric"].isin(["spearman", "accuracy"])]
-    number = scores["setting"].str.removeprefix(NEIGHBOURS)
-    return scores.assign(neighbours=pd.to_numeric(number).astype("Int64"))
-
-
-def selector_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """By dataset and number of neighbours, both statistics and the score ×100, at the dim of the best score.
-
-    Args:
-        rows: of one system.
-    """
-    keys = ["dataset", "dim", "neighbours"]
-    number = rows["setting"].fillna("").str.removeprefix(NEIGHBOURS)
-    rows = rows.assign(neighbours=pd.to_numeric(number, errors="coerce").astype("Int64"))
-    found = rows[rows["metric"].isin(STATISTICS)].pivot_table(index=keys, columns="metric", values="value", sort=False)
-    scores = rows[rows["metric"].isin(["spearman", "accuracy"])].dropna(subset=["neighbours"])
-    table = found.assign(score=100 * scores.groupby(keys)["value"].mean().reindex(found.index))
-    return table.reset_index().rename_axis(columns=None)
-
-
 def _evaluated(splits: Mapping[str, DataSet]) -> dict[str, DataSet]:
     """The splits that a score reads: the test pairs, or train and test, or the whole set."""
     if isinstance(splits.get("test"), ScoredPairs):
@@ -136,8 +105,8 @@ def _statistics(X: Array, mapped: Mapping[int, Mapped], judged: Sequence[str], d
     """Both statistics at one dim, by number of neighbours."""
     Y = {k: prefix(one.table, dim)[judged] for k, one in mapped.items() if dim <= one.table.X.shape[1]}
     return {
-        STATISTICS[0]: {k: residual_variance(X, each) for k, each in Y.items()},
-        STATISTICS[1]: {k: procrustes_statistic(X, each, k) for k, each in Y.items()},
+        "residual variance": {k: residual_variance(X, each) for k, each in Y.items()},
+        "Procrustes": {k: procrustes_statistic(X, each, k) for k, each in Y.items()},
     }
 
 

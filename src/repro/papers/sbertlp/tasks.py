@@ -12,11 +12,6 @@ from repro.seeding import make_rng
 from repro.sets import DataSet, LabelledTexts, ScoredPairs, texts_of
 from repro.types import InputError, check_dim
 
-SUITES = {
-    "table1": ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr"),
-    "table2": ("mr", "cr", "subj", "mpqa", "sst2", "trec", "mrpc"),
-}
-"""the seven datasets of each table; only all seven have an average"""
 ROWS = {"embedded": 250}
 """rows of each split that a profile keeps; all where it names none"""
 SHARED_ROWS: dict[str, dict[str | tuple[str, str], int]] = {

@@ -17,7 +17,7 @@ from repro.papers.wang.step_two import step_two
 from repro.papers.wang.subspace import subspace_rows
 from repro.papers.wang.suite import SUITES, Contender, contenders, suite_rows, wiki_states
 from repro.papers.wang.two_step import TwoStep, before_after_rows, train_two_step, two_step_rows
-from repro.runs.scores import score_task
+from repro.runs.score import score_task
 from repro.runs.sweep import Sweep, hidden_dim_of, load_tasks, sets_of, spearman_of, train_sweep
 
 __all__ = [

@@ -7,7 +7,7 @@ import pandas as pd
 
 from repro.methods import END_TO_END
 from repro.rows import make_rows
-from repro.runs.scores import score_task
+from repro.runs.score import score_task
 from repro.runs.sweep import Sweep
 from repro.sets import DataSet
 from repro.store import Store

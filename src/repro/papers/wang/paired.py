@@ -7,7 +7,7 @@ import pandas as pd
 
 from repro.evaluation.stats import holm, mcnemar
 from repro.papers.wang.suite import Contender
-from repro.runs.scores import stored_classification
+from repro.runs.score import stored_classification
 from repro.sets import DataSet
 from repro.store import Store
 from repro.types import InputError

@@ -12,6 +12,7 @@ from repro.papers.wang.two_step import TwoStep
 from repro.reducers import make_reducer
 from repro.runs import suite
 from repro.runs.embeddings import TextTable
+from repro.runs.reduce import within_reach
 from repro.runs.suite import Contender
 from repro.runs.sweep import Sweep, states_of
 from repro.runs.texts import training_sentences
@@ -79,7 +80,7 @@ def contenders(
                 continue
             reachable = [d for d in dims if d <= min(len(fit) - 1, fit.shape[1])]
             extra = {} if name == "pca" else {"n_neighbors": n_neighbors}
-            found = suite.within_reach(name, reachable, partial(_fitted, name, fit, extra))
+            found = within_reach(name, reachable, partial(_fitted, name, fit, extra))
             if found is None:
                 continue
             reducer, reached = found

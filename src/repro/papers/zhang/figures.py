@@ -5,7 +5,7 @@ from itertools import product
 import pandas as pd
 
 from repro.papers.zhang.losses import ORDER, encoders_of, full_size
-from repro.report.panels import curves
+from repro.report.curves import curves
 from repro.report.style import GREY, WIDTH, Drawing, NothingToDraw, add_legend, dim_axis, drawing, look, new_figure
 
 

@@ -18,7 +18,7 @@ from repro.runs import suite
 from repro.runs.embeddings import TextTable
 from repro.runs.encoders import NamedEncoder
 from repro.runs.reduce import dims_of, reduced
-from repro.runs.scores import stored_classification
+from repro.runs.score import stored_classification
 from repro.runs.suite import Contender
 from repro.sets import texts_of
 from repro.store import Store

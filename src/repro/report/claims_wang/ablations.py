@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from repro.report.estimates import effect, estimates, sameness, weakest
+from repro.report.judge import effect, estimates, lowest, sameness
 from repro.report.verdict import Measurement
 
 ENCODE_MARGIN = 10.0
@@ -18,7 +18,7 @@ def ablations(rows: pd.DataFrame, hidden_dim: int) -> list[Measurement]:
     ):
         at = estimates(rows[rows["metric"] == metric])
         if at:
-            d, e = weakest(at)
+            d, e = lowest(at)
             found.append(effect(claim, e, f"smallest gain of {what} (dim {d})"))
     tanh = estimates(rows[rows["metric"] == "activation_gain"])
     if tanh:

@@ -9,7 +9,7 @@ from math import log2
 
 import pandas as pd
 
-from repro.report.estimates import MARGIN_POINTS, effect, estimates, sameness, trend
+from repro.report.judge import MARGIN_POINTS, effect, estimates, sameness, trend
 from repro.report.verdict import Measurement
 from repro.types import InputError
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from repro.methods import ENCODER_ALONE, END_TO_END, FULL
 from repro.report.compare import paper_values
-from repro.report.estimates import effect, estimates, trend
+from repro.report.judge import effect, estimates, trend
 from repro.report.verdict import Measurement
 
 SMALL_DIM = 64

@@ -11,7 +11,7 @@ import pandas as pd
 
 from repro.evaluation.stats import seed_half_width, wilson
 from repro.report.compare import paper_values
-from repro.report.estimates import effect, estimate
+from repro.report.judge import effect, estimate
 from repro.report.verdict import Measurement
 
 PAPER_PAIR = (64, 16)

@@ -5,7 +5,7 @@ import pandas as pd
 from repro.evaluation.stats import kendall_trend
 from repro.methods import END_TO_END, STEP_1, STEP_2
 from repro.report.compare import paper_values
-from repro.report.estimates import Estimate, effect, estimates, mean, trend, weakest
+from repro.report.judge import Estimate, effect, estimates, lowest, mean, trend
 from repro.report.verdict import Measurement
 
 
@@ -25,7 +25,7 @@ def table2(rows: pd.DataFrame) -> list[Measurement]:
     end = rows[(rows["metric"] == "spearman") & (rows["method"] == END_TO_END)]
     alone, joined = (estimates(end[end["readout"] == readout]) for readout in ("encoder", "pooler"))
     if found and joined:
-        d, e = weakest({d: alone[d] - joined[d] for d in joined})
+        d, e = lowest({d: alone[d] - joined[d] for d in joined})
         found.append(effect("WANG-T2-3", e, f"smallest lead of encoder_d over encoder_d + pooler_d (dim {d})"))
     return found
 
@@ -47,9 +47,9 @@ def _gains(
     found = []
     changed = _where_the_encoder_changes(rows)
     if changed:
-        d, e = weakest(changed)
+        d, e = lowest(changed)
         found.append(effect(claims[0], e, f"smallest gain of step 1 where the encoder changes (dim {d})"))
-    d, e = weakest(step[STEP_2])
+    d, e = lowest(step[STEP_2])
     found.append(effect(claims[1], e, f"smallest gain of step 2 (dim {d})"))
     first, second = (mean(list(step[stage].values())) for stage in (STEP_1, STEP_2))
     found.append(effect(claims[2], first, "mean gain of step 1", paper=printed[0]))

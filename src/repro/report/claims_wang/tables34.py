@@ -12,7 +12,7 @@ import pandas as pd
 from repro.evaluation.stats import wilson
 from repro.methods import AVERAGE, FULL, TRAINED_NARROW, TWO_STEP
 from repro.report.claims_wang.figure2 import PAPER_HIDDEN
-from repro.report.estimates import Estimate, effect, estimates, sameness, trend, weakest
+from repro.report.judge import Estimate, effect, estimates, lowest, sameness, trend
 from repro.report.suites import RIVALS, fit_of, won_cells
 from repro.report.verdict import Measurement
 
@@ -22,7 +22,7 @@ def table3(rows: pd.DataFrame, hidden_dim: int) -> list[Measurement]:
     found = [_cells("WANG-T3-2", rows, printed=34)]
     nearest = _nearest_rival(rows)
     if nearest:
-        d, e = weakest(nearest)
+        d, e = lowest(nearest)
         found.append(effect("WANG-T3-1", e, f"smallest lead over the best rival's average (dim {d})"))
     # the paper mixes readouts here; ours compares pooler with pooler
     full = _leads(rows, TWO_STEP, FULL, readout="pooler")
@@ -49,7 +49,7 @@ def table4(rows: pd.DataFrame, hidden_dim: int) -> list[Measurement]:
     found = [_cells("WANG-T4-2", rows, printed=31)]
     nearest = _nearest_rival(rows)
     if nearest:
-        d, e = weakest(nearest)
+        d, e = lowest(nearest)
         found.append(effect("WANG-T4-1", e, f"smallest lead over the best rival's average (dim {d})", paper=1.50))
         d, e = max(nearest.items(), key=lambda item: item[1].value)
         found.append(effect("WANG-T4-1", e, f"largest lead over the best rival's average (dim {d})", paper=4.92))
@@ -98,7 +98,7 @@ def _pca_beats(claim: str, rows: pd.DataFrame) -> list[Measurement]:
     leads = _smallest([_leads(rows, "PCA", rival) for rival in ("Isomap", "LLE")])
     if not leads:
         return []
-    d, e = weakest(leads)
+    d, e = lowest(leads)
     return [effect(claim, e, f"smallest lead of PCA over Isomap and LLE on the average (dim {d})")]
 
 

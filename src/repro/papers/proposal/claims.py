@@ -1,0 +1,148 @@
+"""What rows measure of the proposal's four claims: PROP-T-1, PROP-T-2, PROP-E-1 and PROP-Q-1."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from statistics import NormalDist
+
+import numpy as np
+import pandas as pd
+
+from repro.evaluation.stats import seed_half_width
+from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
+from repro.report.judge import Facts, Judge, estimate, estimates, judge, trend
+from repro.report.verdict import Measurement
+
+EXPECTED_SIGN = {"info_nce": -1, "uniformity": -1}
+"""both fall as the dimension grows, by the equations of the page; for alignment they name no direction"""
+SLOPE, TOLERANCE = -0.5, 0.1
+"""of ln(root mean square error of cosines) against ln(dim), as PROP-T-2 has it"""
+TASKS = ("stsb", "sickr", "hotpotqa")
+"""in the order of tables and figures"""
+CLOSE, SHORT = 1 / 3, 1 / 6
+"""256 and 128 of BERT's 768, as shares of the full size: from the first on PROP-Q-1 expects hardly a loss, to the
+second only of the two-step method"""
+LEADS = f"metric == 'spearman_lead' and method == '{{}} − {FULL_SIZE}'"
+
+
+def alignment_uniformity(rows: pd.DataFrame) -> list[Measurement]:
+    """Kendall's τ of InfoNCE, alignment and uniformity against dim, over trained encoders.
+
+    The proposal names no direction. The loss and uniformity are judged by the one that the theory gives them;
+    alignment by whichever it shows, so that only the absence of a trend speaks against the claim.
+    """
+    found = []
+    for metric in ("info_nce", "alignment", "uniformity"):
+        own = rows[rows["metric"] == metric]
+        at = estimates(own)
+        if len(at) < 3:
+            continue
+        sign = EXPECTED_SIGN.get(metric)
+        words = f"{metric} against dim" + ("" if sign else ", either direction")
+        measured = trend("PROP-T-1", own, at, sign or 1, words)
+        found.append(measured if sign or measured.value >= 0 else replace(measured, direction=-1))
+    return found
+
+
+def slopes(rows: pd.DataFrame) -> pd.Series:
+    """Slope of ln(rms change of cosines) against ln(dim), by backbone and draw; needs three dims of a draw."""
+    own = rows[(rows["metric"] == "cosine_rms") & (rows["method"] == "GRP")]
+    found = {
+        key: float(np.polyfit(np.log(group["dim"].to_numpy(float)), np.log(group["value"].to_numpy(float)), 1)[0])
+        for key, group in own.groupby(["backbone", "seed"])
+        if group["dim"].nunique() >= 3
+    }
+    return pd.Series(found, dtype=float, index=pd.MultiIndex.from_tuples(found, names=["backbone", "draw"]))
+
+
+def johnson_lindenstrauss(rows: pd.DataFrame) -> list[Measurement]:
+    """Slope less −½ of every encoder, with its t interval over draws; one draw alone says nothing."""
+    found = []
+    for backbone, of_one in slopes(rows).groupby(level="backbone") if (rows["metric"] == "cosine_rms").any() else ():
+        off = of_one.to_numpy() - SLOPE
+        value, half = float(off.mean()), seed_half_width(off) if len(off) > 1 else float("nan")
+        what = f"{backbone}: slope of ln(rms cosine error) against ln(dim), less −0.5"
+        ends, draws = (value - half, value + half), len(off)
+        found.append(Measurement("PROP-T-2", "sameness", value, *ends, margin=TOLERANCE, seeds=draws, what=what))
+    return found
+
+
+def in_task_order(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows by task, those of one task in their old order; recorded rows come sorted by name."""
+    known = {task: i for i, task in enumerate(TASKS)}
+    return rows.sort_values("dataset", key=lambda names: names.map(known).fillna(len(known)), kind="stable")
+
+
+def closest_reductions(rows: pd.DataFrame) -> pd.DataFrame:
+    """How far the trained projection is ahead of all reductions: a line per dataset and dim, in points.
+
+    Columns: dataset, dim, over (the closest reduction), value, low, high (95 %), seeds, ahead (training, reduction or
+    open). The trained projection is ahead of all where it is ahead of each: the lower end is the lowest of the lower
+    ends. It is behind as soon as it is behind one: each upper end is widened for the number of reductions (Bonferroni)
+    before the lowest is taken.
+    """
+    own = rows[rows["metric"].str.endswith("_lead") & rows["method"].str.startswith(f"{TRAINED_PROJECTION} − ")]
+    own = own.assign(over=own["method"].str.removeprefix(f"{TRAINED_PROJECTION} − "))
+    own = own[~own["over"].isin([FULL_SIZE, TWO_STEP_PROJECTION, BEST_REDUCED])]
+    normal, lines = NormalDist(), []
+    for (dataset, dim), cell in in_task_order(own.sort_values("dim", kind="stable")).groupby(
+        ["dataset", "dim"], sort=False
+    ):
+        at = {str(over): estimate(seeds) for over, seeds in cell.groupby("over", sort=False)}
+        wider = normal.inv_cdf(1 - 0.025 / len(at)) / normal.inv_cdf(0.975)
+        closest = min(at, key=lambda over: at[over].value)
+        low, high = min(e.low for e in at.values()), min(e.value + wider * e.half for e in at.values())
+        ahead = "training" if low > 0 else "reduction" if high < 0 else "open"
+        seeds = min(e.seeds for e in at.values())
+        lines.append((str(dataset), int(dim), closest, at[closest].value, low, high, seeds, ahead))
+    return pd.DataFrame(lines, columns=["dataset", "dim", "over", "value", "low", "high", "seeds", "ahead"])
+
+
+def trained_or_reduced(rows: pd.DataFrame) -> Iterator[Measurement]:
+    """The trained projection less the closest reduction on similarity, at every dim and set.
+
+    The proposal leaves the answer open. Judged is whether training wins: reproduced says yes, not reproduced says that
+    reduction wins, within noise that the question stays open.
+    """
+    network = str(rows["backbone"].iloc[0])
+    for e in closest_reductions(rows[rows["metric"] == "spearman_lead"]).itertuples():
+        what = f"{network}, {e.dataset}, dim {e.dim}: trained projection less the closest reduction, {e.over}"
+        yield Measurement("PROP-E-1", "effect", e.value, e.low, e.high, seeds=e.seeds, what=what)
+
+
+def _sets(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
+    """The rows of each set, with the full size and the network."""
+    full = int(rows.loc[rows["method"] == FULL_SIZE, "dim"].dropna().iloc[0])
+    for dataset, own in in_task_order(rows).groupby("dataset", sort=False):
+        yield {"full": full, "network": str(own["backbone"].iloc[0]), "dataset": str(dataset)}, own
+
+
+def _cells(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
+    """The rows of each set and dim."""
+    for facts, group in _sets(rows):
+        yield from ((facts, own) for _, own in group.groupby("dim"))
+
+
+SIZE_KEPT = (
+    Judge(
+        "PROP-Q-1",
+        "{network}, {dataset}, dim {dim} of {full}: trained projection less full size",
+        f"{LEADS.format(TRAINED_PROJECTION)} and dim >= {CLOSE} * @full",
+        each=_cells,
+        test="sameness",
+    ),
+    Judge(
+        "PROP-Q-1",
+        "{network}, {dataset}, dim {dim} of {full}: two-step projection less full size",
+        f"{LEADS.format(TWO_STEP_PROJECTION)} and dim >= {SHORT} * @full",
+        pick=lambda at: min(at.items()),
+        each=_sets,
+        test="sameness",
+    ),
+)
+"""similarity at a third of the full size and above, and of two-step training at the smallest size from a sixth on"""
+
+
+def train_or_reduce(rows: pd.DataFrame) -> list[Measurement]:
+    """PROP-E-1 and PROP-Q-1, network by network."""
+    networks = [own for _, own in rows.groupby("backbone", sort=False)]
+    return [m for own in networks for m in judge([trained_or_reduced, *SIZE_KEPT], own)]

@@ -1,0 +1,203 @@
+"""Lines × tasks × scorer × contrasts: every score, the average and chosen leads, all on shared resamples.
+
+A scorer judges all lines of a task together, since their resamples are shared; what it returns can be indexed by line
+and subtracted, so that a difference of two lines has an interval of its own.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from repro.digests import digest
+from repro.evaluation.protocol import Score, score_classification, score_sts
+from repro.evaluation.resampled import Resampled
+from repro.evaluation.stats import accuracy_draws, bootstrap_mean, spearman_draws
+from repro.methods import AVERAGE, MAJORITY
+from repro.rows import make_rows
+from repro.runs.embeddings import TextTable
+from repro.runs.lines import Line
+from repro.runs.sweep import cosines_of
+from repro.runs.tasks import Task
+from repro.sets import DataSet, LabelledPairs, LabelledTexts, ScoredPairs
+from repro.store import Store
+from repro.terminal import progress_bar
+from repro.types import Array
+
+
+@dataclass(frozen=True)
+class Means:
+    """Means of outcomes (…, n), and a bootstrap of their own for every mean and every difference of two."""
+
+    items: Array
+    seed: int
+
+    def __getitem__(self, at: Any) -> "Means":
+        return Means(self.items[at], self.seed)
+
+    def __sub__(self, other: "Means") -> "Means":
+        return Means(self.items - other.items, self.seed)
+
+    @property
+    def columns(self) -> dict[str, float]:
+        """value, ci_low and ci_high of a row."""
+        return bootstrap_mean(self.items, seed=self.seed).columns
+
+
+@dataclass(frozen=True)
+class Judged:
+    """All lines on one task by one metric."""
+
+    metric: str
+    scores: Any
+    """`Resampled` or `Means`: indexed by line, subtracted, and written as the columns of a row"""
+    floor: float | None = None
+    """what the majority class gives"""
+
+
+Scorer: TypeAlias = Callable[[Sequence[Line], Task, int], Iterator[Judged]]
+"""lines, task and seed to their scores, one for each metric"""
+Contrast: TypeAlias = Callable[[Line, Line], bool]
+"""whether the first line is compared with the second: its lead over it is then a row"""
+
+
+def similarity(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
+    """Spearman of cosines with the gold scores of the judged pairs."""
+    cosines = [cosines_of(line.on(task.name), task.pairs) for line in lines]
+    yield Judged(
+        "spearman", Resampled(*spearman_draws(cosines, task.pairs.scores, subsets=task.pairs.subsets, seed=seed))
+    )
+
+
+def accuracy(classify: Callable[[TextTable, str, Mapping[str, DataSet]], Score]) -> Scorer:
+    """Accuracy by any classifier: a function of embeddings, name and splits of a task."""
+
+    def scorer(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
+        found = [classify(line.on(task.name), task.name, task.splits) for line in lines]
+        plain, draws = accuracy_draws([score.items for score in found], seed=seed)
+        values = np.array([score.value for score in found])
+        # nested accuracy is a mean over folds, a hair apart from that over rows
+        yield Judged(found[0].metric, Resampled(values, draws + (values - plain)), found[0].floor)
+
+    return scorer
+
+
+def by_kind(store: Store, *, protocol: str = "logreg") -> Scorer:
+    """Similarity of scored pairs, and a linear probe of what has labels, kept in the store."""
+
+    def scorer(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
+        if isinstance(task.judged, ScoredPairs):
+            return similarity(lines, task, seed)
+        probe = partial(stored_classification, store=store, protocol=protocol, seed=seed)
+        return accuracy(probe)(lines, task, seed)
+
+    return scorer
+
+
+def score_rows(
+    lines: Sequence[Line],
+    tasks: Mapping[str, Task],
+    scorer: Scorer,
+    *,
+    contrasts: Sequence[Contrast] = (),
+    average: bool = False,
+    progress: bool = True,
+    **shared: Any,
+) -> pd.DataFrame:
+    """Score of every line on every task, their averages, and leads of some lines over others with paired intervals.
+
+    A lead is a row of method `A − B` and metric `…_lead`. It stands at the size of the first, and where the second is
+    fitted on nothing in the setting of the first.
+
+    Args:
+        lines: what is compared.
+        tasks: by the name that rows call them.
+        scorer: judges all lines of a task together.
+        contrasts: a pair of lines is compared where one of these says so.
+        average: add the mean over the tasks as a dataset of its own.
+        progress: show a progress bar.
+        shared: columns common to all rows; `seed` is also that of folds and bootstrap.
+    """
+    rows: list[dict[str, Any]] = []
+    found: dict[str, list[Judged]] = {}
+    for name, task in progress_bar(tasks.items(), desc="scoring", show=progress):
+        found[name] = list(scorer(lines, task, int(shared["seed"])))
+    if average:
+        found[AVERAGE] = [_mean(each) for each in zip(*found.values(), strict=True)]
+    for name, judged in found.items():
+        for each in judged:
+            if each.floor is not None:
+                rows.append({"dataset": name, "method": MAJORITY, "metric": each.metric, "value": each.floor})
+            for k, line in enumerate(lines):
+                rows.append({**line.columns, "dataset": name, "metric": each.metric, **each.scores[k].columns})
+            for a, b in compared(lines, contrasts):
+                lead = {
+                    **lines[b].columns,
+                    "dim": lines[a].dim,
+                    "method": f"{lines[a].method} − {lines[b].method}",
+                    "setting": lines[b].setting or lines[a].setting,
+                }
+                columns = (each.scores[a] - each.scores[b]).columns
+                rows.append({**lead, "dataset": name, "metric": f"{each.metric}_lead", **columns})
+    return make_rows(rows, **shared)
+
+
+def compared(lines: Sequence[Line], contrasts: Sequence[Contrast]) -> Iterator[tuple[int, int]]:
+    """Positions of the pairs of lines that some contrast names."""
+    for a, first in enumerate(lines):
+        for b, second in enumerate(lines):
+            if a != b and any(contrast(first, second) for contrast in contrasts):
+                yield a, b
+
+
+def _mean(judged: Sequence[Judged]) -> Judged:
+    """The mean over tasks, resample by resample."""
+    scores = [each.scores for each in judged]
+    values, draws = ([getattr(each, name) for each in scores] for name in ("value", "draws"))
+    floors = [each.floor for each in judged if each.floor is not None]
+    mean = Resampled(np.mean(values, axis=0), np.mean(draws, axis=0))
+    return Judged(judged[-1].metric, mean, float(np.mean(floors)) if floors else None)
+
+
+def score_task(
+    table: TextTable, name: str, splits: Mapping[str, DataSet], store: Store, *, protocol: str = "logreg", seed: int = 0
+) -> Score:
+    """The task's own score: test Spearman of scored pairs, else accuracy of a linear probe."""
+    last = splits.get("test", next(iter(splits.values())))
+    if isinstance(last, ScoredPairs):
+        return score_sts(table.__getitem__, last, seed=seed)
+    return stored_classification(table, name, splits, store, protocol=protocol, seed=seed)
+
+
+def stored_classification(
+    table: TextTable, name: str, splits: Mapping[str, DataSet], store: Store, *, protocol: str = "logreg", seed: int = 0
+) -> Score:
+    """`score_classification`, from the store if these very embeddings were probed before."""
+    probed = {split: _content(table, part) for split, part in splits.items()}
+
+    def probe() -> dict[str, Array]:
+        score = score_classification(table.__getitem__, splits, protocol=protocol, seed=seed)
+        return {name: np.array(value) for name, value in asdict(score).items()}
+
+    kept = store.remember(
+        "scores",
+        {"dataset": name, "splits": probed, "protocol": protocol, "seed": seed},
+        probe,
+        code="repro.evaluation.protocol",
+    )
+    return Score(**{field: part if field == "items" else part.item() for field, part in kept.items()})
+
+
+def _content(table: TextTable, part: DataSet) -> str:
+    """Digest of a part's embeddings and labels, row by row."""
+    if isinstance(part, LabelledTexts):
+        sides, labels = [part.texts], part.labels
+    elif isinstance(part, LabelledPairs):
+        sides, labels = [part.texts1, part.texts2], part.labels
+    else:
+        return part.name  # score_classification says what is wrong with it
+    digests = [table[side] for side in sides]
+    return digest({"X": digests, "y": list(labels)})

@@ -1,0 +1,250 @@
+"""The verbs of `repro` on embeddings: `encode` texts, `evaluate` an encoder, `reduce` a matrix."""
+
+import ast
+import contextlib
+import inspect
+import json
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from repro.terminal import say
+from repro.types import InputError, check_dim
+from repro.writing import read_matrix, replacing, writable_file, write_matrix
+
+Parameters = Annotated[tyro.conf.UseAppendAction[list[str]], tyro.conf.arg(metavar="KEY=VALUE")]
+OPTIONS = {"name": "--method", "n_components": "--dim", "seed": "--seed"}  # of every reducer
+WORDS = {"true": True, "false": False, "none": None}
+
+
+def encode(
+    encoder: str,
+    texts: Path,
+    output: Path,
+    readout: Literal["pooler", "encoder"] = "pooler",
+    layer: int | None = None,
+    dim: int | None = None,
+    pooling: Literal["cls", "mean", "last", "avg_first_last"] | None = None,
+    bidirectional: tyro.conf.FlagConversionOff[bool | None] = None,
+    final_norm: Literal["last", "all", "none"] | None = None,
+    normalize: bool = False,
+    columns: tuple[str, ...] = (),
+    prompt: str | None = None,
+) -> int:
+    """A float32 `.npy` matrix of embeddings, one row for each line of a text file.
+
+    Args:
+        encoder: name, folder or hub id; or a baseline such as glove, sif or sbert.
+        texts: file with one text per line, a table (TSV, CSV, JSON lines, parquet), `-` for a pipe, or a dataset name.
+        output: the `.npy` file.
+        readout: pooler output z or encoder state h.
+        layer: read this layer (0 is the embedding output) and run no further; by default the last.
+        dim: keep the first so many columns; by default all.
+        pooling: token states to sentence state; by default the encoder's own.
+        bidirectional: let the tokens of a decoder see those after them; by default as the encoder was trained.
+        final_norm: which states pass a decoder's final norm; by default as the encoder was trained, else the last.
+        normalize: divide every row by its length, after cutting to `dim`.
+        columns: of a table whose columns go by other names: NAME=COLUMN, such as text=Body.
+        prompt: put before every text: a name among the encoder's prompts, or the text itself; by default the encoder's
+            own, if it has one.
+    """
+    import numpy as np
+
+    from repro import data
+    from repro.models import SentenceEncoder
+    from rivals import system_named
+
+    writable_file(output)
+    corpus = data.load(str(texts), columns=data.column_names(columns))
+    asked: dict[str, Any] = dict(pooling=pooling, bidirectional=bidirectional, final_norm=final_norm, prompt=prompt)
+    system = system_named(encoder, source=data.default_source())
+    if system is None:
+        network: Any = SentenceEncoder.load(encoder, **asked)
+        full = network.dim if readout == "pooler" and layer in (None, network.n_layers) else network.hidden_dim
+        check_dim(full if dim is None else dim, limit=full)  # before hours of work
+    else:
+        for name, value in asked.items():
+            if value is not None:
+                raise InputError(f"{name} is {value}: {encoder} is made whole; leave it out")
+        network = system.encoder()
+    X = network.encode(data.texts_of(corpus), readout=readout, layer=layer, progress=True)
+    said = system.line if system else f"{network.texts_truncated} texts were cut"
+    if dim is not None:
+        X = X[:, : check_dim(dim, limit=X.shape[1])]
+    if normalize:
+        X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
+    write_matrix(output, X)
+    say(f"{X.shape[0]} x {X.shape[1]} float32 -> {output}; {said}")
+    return 0
+
+
+def evaluate(
+    encoder: str,
+    data: str,
+    task: Literal["sts", "classification"] = "sts",
+    dims: Annotated[tuple[int, ...], tyro.conf.arg(aliases=["--dim"])] = (),
+    layers: Annotated[tuple[int, ...], tyro.conf.arg(aliases=["--layer"])] = (),
+    readout: Literal["pooler", "encoder"] = "pooler",
+    pooling: Literal["cls", "mean", "last", "avg_first_last"] | None = None,
+    bidirectional: tyro.conf.FlagConversionOff[bool | None] = None,
+    final_norm: Literal["last", "all", "none"] | None = None,
+    prompt: str | None = None,
+    split: str | None = None,
+    text: Literal["senteval", "raw"] = "senteval",
+    aggregate: Literal["all", "mean", "wmean"] = "all",
+    protocol: Literal["logreg", "senteval"] = "logreg",
+    source: Literal["local", "hub", "microworld"] | None = None,
+    seed: int = 0,
+    rows: Path | None = None,
+    mteb_json: Path | None = None,
+    columns: tuple[str, ...] = (),
+) -> int:
+    """The score of an encoder on a dataset with its interval, at several layers and sizes from a single pass.
+
+    Args:
+        encoder: name, folder or hub id.
+        data: dataset name (`repro data list`), or a table of your own (TSV, CSV, JSON lines, parquet, `-` for a pipe)
+            with columns score, sentence1, sentence2 or label, text.
+        task: similarity of pairs, or a linear probe.
+        dims: prefix sizes; by default the full size.
+        layers: read these layers (0 is the embedding output), run no further than the deepest; by default the last.
+        readout: pooler output z or encoder state h.
+        pooling: token states to sentence state; by default the encoder's own.
+        bidirectional: let the tokens of a decoder see those after them; by default as the encoder was trained.
+        final_norm: which states pass a decoder's final norm; by default as the encoder was trained, else the last.
+        prompt: put before every text: a name among the encoder's prompts, or the text itself; by default the encoder's
+            own, if it has one.
+        split: similarity only, by default test.
+        text: SentEval's tokenised text or the original (STS).
+        aggregate: all pairs in one ranking, or the mean or weighted mean over subsets.
+        protocol: classifier of the probe: logistic regression by L-BFGS, or SentEval's own.
+        source: where the data comes from; by default local files if REPRO_DATA is set, else the microworld.
+        seed: of folds and bootstrap.
+        rows: also write the rows to this parquet file; by default none.
+        mteb_json: also write the scores in MTEB's result schema to this file, and of several layers or sizes one file
+            each (NAME-layer2-dim64.json), as MTEB averages what one file holds; by default none.
+        columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating sentence1=Left.
+    """
+    asked = {name: value for name, value in locals().items() if name not in ("data", "rows", "mteb_json")}
+    from repro.data import column_names
+    from repro.rows import write_rows
+    from repro.runs.evaluate import evaluate_encoder, mteb_result
+
+    for path in (rows, mteb_json):
+        if path is not None:
+            writable_file(path)
+    frame = evaluate_encoder(dataset=data, **asked | {"columns": column_names(columns)})
+    say(f"{encoder} on {data} ({frame['data_source'].iloc[0]}, {frame['setting'].iloc[0]}), live, x100:")
+    for row in frame.itertuples():
+        interval = "" if row.ci_low != row.ci_low else f"  [{100 * row.ci_low:.2f}, {100 * row.ci_high:.2f}]"
+        layer = f"layer {row.layer:>3}  " if layers else ""
+        say(f"  {layer}dim {row.dim:>5}  {row.metric}  {100 * row.value:.2f}{interval}")
+    if rows is not None:
+        write_rows(rows, frame)
+    if mteb_json is not None:
+        of_place = list(frame.groupby(["layer", "dim"], dropna=False, sort=False))
+        for (layer, dim), own in of_place:
+            at = f"-layer{layer}-dim{dim}" if layers else f"-dim{dim}"
+            target = mteb_json.with_stem(mteb_json.stem + at) if len(of_place) > 1 else mteb_json
+            with replacing(target) as partial:
+                partial.write_text(json.dumps(mteb_result(own), indent=2), encoding="utf-8")
+    return 0
+
+
+def reduce(
+    method: Literal["truncate", "pca", "svd", "grp", "kpca", "autoencoder", "isomap", "lle", "sbertlp"],
+    dim: int,
+    input: Path,
+    output: Path,
+    param: Parameters,
+    fit_on: tuple[Path, ...] = (),
+    seed: int = 0,
+) -> int:
+    """A float32 `.npy` matrix with fewer columns, from a `.npy` matrix of embeddings.
+
+    Args:
+        method: the reducer.
+        dim: columns of the output.
+        input: `.npy` matrix of embeddings, one row per text.
+        output: the `.npy` file.
+        param: a parameter of the method, such as n_neighbors=30; several times if needed.
+        fit_on: `.npy` matrices to fit on, stacked; by default the input itself (transductive).
+        seed: of methods that draw at random.
+    """
+    import numpy as np
+
+    from repro.reducers import make_reducer
+
+    if writable_file(output).exists() and output.samefile(input):
+        raise InputError(f"the output {output} is the input: expected another file")
+    reducer = make_reducer(method, dim, seed=seed, **parameters(method, param))
+    X = read_matrix(input)
+    fitted = [read_matrix(path) for path in fit_on]
+    for path, matrix in zip(fit_on, fitted, strict=True):
+        if matrix.shape[1] != X.shape[1]:
+            raise InputError(f"{path} has {matrix.shape[1]} columns, {input} has {X.shape[1]}: expected the same")
+    rows = np.concatenate(fitted) if fitted else X
+    clock = [time.perf_counter()]
+    Y = None if fitted else reducer.fit_transform(X)
+    if Y is None:
+        reducer.fit(rows)
+        clock.append(time.perf_counter())
+        Y = reducer.transform(X)
+    clock.append(time.perf_counter())
+    seconds = ", reduced ".join(f"in {end - start:.2f} s" for start, end in pairwise(clock))
+    write_matrix(output, Y)
+    source = ", ".join(map(str, fit_on)) or "the input itself"
+    say(
+        f"{method} of {len(X):,} rows, {X.shape[1]} -> {Y.shape[1]} dims, fitted on {len(rows):,} rows ({source}) "
+        f"{seconds}{explained(method, reducer)} -> {output}"
+    )
+    return 0
+
+
+def explained(method: str, reducer: Any) -> str:
+    """The share of variance that the output keeps, for methods that have one."""
+    shares = getattr(reducer, "explained_variance_ratio_", None)
+    where = "of the variance in the kernel's feature space" if method == "kpca" else "of their variance"
+    return "" if shares is None else f", {100 * float(shares.sum()):.2f} % {where} kept"
+
+
+def parameters(method: str, pairs: list[str]) -> dict[str, Any]:
+    """Read KEY=VALUE pairs as parameters of the reducer, which shows its progress.
+
+    Raises:
+        InputError: for a pair without `=`, a key given twice or that has an option of its own, or a value of another
+            kind than the default's.
+    """
+    from repro.reducers import REDUCERS
+
+    signature = inspect.signature(REDUCERS[method]).parameters
+    values: dict[str, Any] = {"progress": True} if "progress" in signature else {}
+    given = set[str]()
+    for pair in pairs:
+        key, sign, text = pair.partition("=")
+        if not sign:
+            raise InputError(f"--param {pair!r}: expected KEY=VALUE, such as n_neighbors=30")
+        if key in OPTIONS:
+            raise InputError(f"--param {pair}: expected the option {OPTIONS[key]} in its place")
+        if key in given:
+            raise InputError(f"--param {key} is given twice: expected one value")
+        given.add(key)
+        value = WORDS.get(text.lower(), text)
+        with contextlib.suppress(ValueError, SyntaxError):  # a word stands for itself
+            value = ast.literal_eval(text)
+        values[key] = _like(key, value, signature[key].default) if key in signature else value
+    return values
+
+
+def _like(key: str, value: Any, default: Any) -> Any:
+    """The value if it is of the default's kind; whole numbers pass for others, and one number for a tuple."""
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(default, tuple) and isinstance(value, int):
+        return (value,)
+    if default is not None and type(value) is not type(default):
+        raise InputError(f"{key} is {value!r}: expected {type(default).__name__}, such as {default!r}")
+    return value

@@ -1,0 +1,242 @@
+"""The verbs of `repro` that train: `train` with the options of every objective, and `pretrain`."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import tyro
+
+from repro.config import SCALING, TrainConfig, override
+from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, LayerWeights, LoraConfig, Strategy
+from repro.terminal import say
+from repro.types import InputError
+
+T = TypeVar("T")
+Unset = Annotated[T | None, tyro.conf.arg(help_behavior_hint="")]
+"""an option whose help says what happens without it"""
+DIM = 128
+"""pooler size, and ESE's compressed size, where none is given"""
+READ_BY = {
+    "difference": ("nli",),
+    "activation": ("simcse", "nli"),
+    "dims": ("simcse", "nli", "matryoshka", "ese"),
+    **dict.fromkeys(("form", "layer_weights", "strategy", "alpha", "beta"), ("ese",)),
+    **dict.fromkeys(("preset", "examples"), SCALING),
+}
+"""option to the objectives that read it; all objectives read the others"""
+
+
+@dataclass(frozen=True)
+class ScalingOptions:
+    """Options of AnglE, Matryoshka and ESE, and of the large backbones they are published on."""
+
+    preset: Unset[Literal["paper", "code", "ese_readme"]] = None
+    """angle, matryoshka, ese: weights of AnglE's terms; by default paper"""
+    examples: Unset[Literal["pairs", "triples"]] = None
+    """angle, matryoshka, ese: entailed and contradicted pairs (the default), or premises with one hypothesis of each"""
+    form: Unset[Literal["paper", "code"]] = None
+    """ese: as printed (the default), or as its authors released it"""
+    layer_weights: Unset[LayerWeights] = None
+    """ese: of the layers below the last; by default the form's, log"""
+    strategy: Unset[Strategy] = None
+    """ese: what the compressed target is made of; by default the form's, dependencies"""
+    alpha: Unset[float] = None
+    """ese: weight of learn-to-express; by default 1"""
+    beta: Unset[float] = None
+    """ese: weight of learn-to-compress; by default 1"""
+    lora_rank: Unset[int] = None
+    """train adapters of this rank in place of the backbone's own weights; by default the weights themselves"""
+    bidirectional: bool = False
+    """let the tokens of a decoder see those after them"""
+    final_norm: Unset[Literal["last", "all", "none"]] = None
+    """which states pass the backbone's final norm, if it has one; by default last"""
+
+    def settings(self) -> dict[str, Any]:
+        """Fields of `TrainConfig`; None where nothing was asked for."""
+        form = ESPRESSO_FORMS[self.form or "paper"]
+        return {
+            "angle": None if self.preset is None else ANGLE_PRESETS[self.preset],
+            "examples": self.examples,
+            "espresso": override(
+                form, layer_weights=self.layer_weights, strategy=self.strategy, alpha=self.alpha, beta=self.beta
+            ),
+            "lora": None if self.lora_rank is None else LoraConfig(rank=self.lora_rank),
+            "bidirectional": self.bidirectional or None,
+            "final_norm": self.final_norm,
+        }
+
+
+def refuse_unread(objective: str, options: ScalingOptions, others: Mapping[str, Any]) -> None:
+    """Refuse an option that the objective does not read.
+
+    Args:
+        objective: what is trained.
+        options: those of ESE's comparison.
+        others: further options, by name; those not given are None or empty.
+
+    Raises:
+        InputError: naming the option, and the objectives that it belongs to.
+    """
+    untouched = {f.name: f.default for f in fields(options)}
+    given = [name for name, value in asdict(options).items() if value != untouched[name]]
+    given += [name for name, value in others.items() if value not in (None, ())]
+    for name in given:
+        if objective not in READ_BY.get(name, (objective,)):
+            way_out = " (read prefixes of it with `repro evaluate --dims`)" if name == "dims" else ""
+            raise InputError(
+                f"--{name.replace('_', '-')} is not read by the objective {objective!r}, only by "
+                f"{', '.join(READ_BY[name])}: leave it out{way_out}"
+            )
+
+
+def trainings(base: TrainConfig, dims: Sequence[int]) -> dict[str, TrainConfig]:
+    """The encoders that a command trains, by the subfolder of its output that they go to; "" is the output itself.
+
+    SimCSE and the softmax classifier train one per pooler size, ESE one per compressed size; AnglE and Matryoshka
+    train one, whose prefixes `dims` are.
+    """
+    if base.objective == "angle":
+        return {"": base}
+    if base.objective == "matryoshka":
+        return {"": replace(base, prefixes=tuple(sorted(dims)))}
+    return {f"dim{dim}": replace(base, dim=dim) for dim in dims or (DIM,)}
+
+
+def train(
+    backbone: str = "repro-tiny",
+    dims: tuple[int, ...] = (),
+    output: Path | None = None,
+    objective: Literal["simcse", "nli", "angle", "matryoshka", "ese"] = "simcse",
+    difference: Literal["abs", "signed"] | None = None,
+    layers: int | None = None,
+    sentences: int | None = None,
+    learning_rate: float | None = None,
+    batch_size: int | None = None,
+    dropout: float | None = None,
+    epochs: float | None = None,
+    pooling: Literal["cls", "mean", "last", "avg_first_last"] | None = None,
+    activation: Literal["tanh", "identity"] | None = None,
+    scaling: Annotated[ScalingOptions, tyro.conf.arg(name="")] = ScalingOptions(),
+    source: Literal["local", "hub", "microworld"] | None = None,
+    profile: Literal["embedded", "gpu", "paper"] = "embedded",
+    seed: int = 0,
+    workers: int | None = None,
+) -> int:
+    """Encoders of your own, trained end to end; a stopped run goes on when the same command is given again.
+
+    Args:
+        backbone: shipped name, local folder or hub id.
+        dims: simcse, nli: pooler sizes, one encoder each, by default 128; ese: compressed sizes, one encoder each, by
+            default 128; matryoshka: the prefixes that its one encoder trains, by default 8 to 768.
+        output: folder for the encoders (one subfolder per dim where there is one encoder per dim); by default they are
+            in the store alone.
+        objective: contrastive on plain sentences; or on entailment pairs a softmax classifier (nli), AnglE (angle),
+            AnglE on prefixes (matryoshka), or on prefixes of all layers (ese).
+        difference: nli: third feature of the classifier, |u - v| (by default) or u - v.
+        layers: blocks kept of the backbone; by default all.
+        sentences: how many training sentences, pairs or triples; by default as many as the profile says.
+        learning_rate: peak learning rate; by default the profile's, as for all up to activation.
+        batch_size: sentences per step.
+        dropout: of every layer.
+        epochs: passes over the sentences.
+        pooling: from token states to sentence state.
+        activation: simcse, nli: of the pooler.
+        scaling: options of ESE's comparison.
+        source: where the sentences come from; by default local files if REPRO_DATA is set, else the microworld.
+        profile: defaults for everything not given.
+        seed: of weights, dropout and data order.
+        workers: processes side by side; by default one per core.
+    """
+    from repro.config import PROFILES
+    from repro.config import profile as make_profile
+    from repro.data import default_source
+    from repro.runs.pool import train_all
+    from repro.store import Store
+    from repro.training.end_to_end import title
+    from repro.writing import copy_folder, writable_folder
+
+    if output is not None:
+        writable_folder(output)
+    refuse_unread(objective, scaling, {"difference": difference, "activation": activation, "dims": dims})
+    wanted = source or PROFILES[profile].source or default_source()
+    base = make_profile(
+        profile,
+        source=wanted,
+        backbone=backbone,
+        objective=objective,
+        difference=difference,
+        layers=layers,
+        sentences=sentences,
+        learning_rate=learning_rate,
+        batch_size=batch_size,
+        dropout=dropout,
+        epochs=epochs,
+        pooling=pooling,
+        activation=activation,
+        seed=seed,
+        **scaling.settings(),
+    ).train
+    configs = trainings(base, dims)
+    readout = "encoder" if objective in SCALING else base.checkpoint_by
+    for folder, cell in zip(configs, train_all(list(configs.values()), Store(), workers=workers), strict=True):
+        best = max((score for _, score in cell.history.checks), default=float("nan"))
+        state = "found in the store" if cell.hit else f"trained in {cell.seconds:.0f} s"
+        say(
+            f"{title(cell.config)}: {state}; dev Spearman {100 * cell.dev_before:.2f} (encoder, untrained) -> "
+            f"{100 * best:.2f} ({readout}); {cell.folder}"
+        )
+        if output is not None:
+            copy_folder(cell.folder, output / folder)
+    return 0
+
+
+def pretrain(
+    corpus: str = "wiki",
+    output: Path = Path("runs/repro-tiny"),
+    layers: int = 2,
+    hidden_dim: int = 128,
+    heads: int | None = None,
+    epochs: float = 1.25,
+    learning_rate: float | None = None,
+    batch_size: int = 256,
+    sentences: int | None = None,
+    threads: int | None = None,
+    source: Literal["local", "hub", "microworld"] | None = None,
+    seed: int = 0,
+) -> int:
+    """A small BERT of your own, pre-trained from scratch; a stopped run goes on when the command is given again.
+
+    Args:
+        corpus: dataset name or a text file with one sentence per line.
+        output: folder for the backbone, its tokenizer and model card.
+        layers: transformer blocks.
+        hidden_dim: hidden size D.
+        heads: attention heads; by default one per 64 dims.
+        epochs: passes over the corpus.
+        learning_rate: peak rate; by default 1e-3 for 2 layers, 5e-4 for more.
+        batch_size: sentences per step.
+        sentences: take only so many sentences; by default all.
+        threads: CPU threads; by default all cores.
+        source: where the corpus comes from; by default local files if REPRO_DATA is set, else the microworld.
+        seed: of weights, masks and data order.
+    """
+    from repro.runs.pretrain import pretrain_backbone
+    from repro.training.mlm import PretrainConfig
+
+    config = PretrainConfig(
+        layers=layers,
+        hidden_dim=hidden_dim,
+        heads=heads or max(1, hidden_dim // 64),
+        epochs=epochs,
+        learning_rate=learning_rate or (1e-3 if layers <= 2 else 5e-4),
+        batch_size=batch_size,
+        save_every=1000,
+        seed=seed,
+    )
+    figures = pretrain_backbone(
+        corpus, config, output, source=source, sentences=sentences, threads=threads, command=" ".join(sys.argv[1:])
+    )
+    say(f"{output}: dev loss {figures['dev_loss']:.3f} after {figures['tokens_seen'] / 1e6:.0f} M tokens")
+    return 0

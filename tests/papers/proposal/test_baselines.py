@@ -1,0 +1,149 @@
+"""The rivals on one table: counted vectors against their dense form, memory from dims, a clock, what is missing."""
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from repro import data
+from repro.config import profile as make_profile
+from repro.evaluation import sts_spearman
+from repro.methods import BASELINES
+from repro.papers.proposal import baselines
+from repro.store import Store
+from repro.types import InputError
+from rivals import SystemConfig
+from rivals.lexical import fit_tfidf
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    whole = data.load("stsb", split="test", source="microworld")
+    return data.take(whole, 40)
+
+
+def chosen_with(cell_config):
+    """The embedded profile with a training of a second."""
+    return replace(make_profile("embedded", source="microworld"), train=cell_config)
+
+
+def loaded(names, sentences, store, cell_config=None, **systems):
+    chosen = make_profile("embedded", source="microworld") if cell_config is None else chosen_with(cell_config)
+    return baselines.load_baselines(
+        names, chosen, SystemConfig(source="microworld", **systems), sentences, store, dim=12, progress=False
+    )
+
+
+def rows_of(names, sentences, pairs, cell_config=None):
+    store = Store()
+    lines, missing = loaded(names, sentences, store, cell_config)
+    assert missing.empty
+    return baselines.baseline_rows(
+        lines,
+        {"stsb": pairs},
+        store,
+        timed=20,
+        repeats=2,
+        progress=False,
+        experiment="x",
+        profile="embedded",
+        data_source="microworld",
+    )
+
+
+def test_counted_scores_are_those_of_the_dense_matrix(sentences, pairs):
+    rows = rows_of(["tfidf"], sentences[:200], pairs).set_index(["metric", "setting"])["value"]
+    encoder = fit_tfidf(sentences[:200])
+    X1, X2 = encoder.encode(pairs.texts1), encoder.encode(pairs.texts2)
+    scores = rows.xs("spearman", level="metric")
+    assert scores.iloc[0] == pytest.approx(sts_spearman(X1, X2, pairs.scores), abs=1e-9)
+    distinct = np.unique(np.concatenate([X1, X2]), axis=0)
+    assert rows["gb_per_million", "dense"] == pytest.approx(encoder.dim * 4e6 / 1e9)
+    filled = rows.xs("nonzeros", level="metric").iloc[0]
+    assert 0.8 * (distinct != 0).sum(1).mean() < filled < 1.2 * (distinct != 0).sum(1).mean()
+    assert rows["gb_per_million", "sparse"] == pytest.approx((8 * filled + 8) * 1e6 / 1e9)
+
+
+def test_sentences_of_unknown_words_are_counted():
+    texts1, texts2 = ("a cat sat", "zzz", "a dog ran", "a cat ran"), ("a dog sat", "a cat", "a dog sat", "qqq")
+    gold = data.ScoredPairs("x", "local", "test", texts1, texts2, np.array([1.0, 2, 3, 4]), np.array(["x"] * 4, object))
+    rows = rows_of(["tfidf"], ["a cat sat", "a dog ran", "the cat"], gold)
+    assert rows.loc[rows["metric"] == "zero_vectors", "value"].tolist() == [2.0]
+
+
+def test_a_table_of_fitted_and_trained_methods(sentences, pairs, cell_config):
+    names = ["lsa", "simcse", "word2vec", "doc2vec", "glove"]  # leads keep their direction in any order
+    rows = rows_of(names, sentences[:300], pairs, cell_config)
+    scores = rows[rows["metric"] == "spearman"].set_index("method")
+    assert list(scores.index) == [BASELINES[name] for name in names]
+    assert scores["dim"].tolist()[:-1] == [12, 32, 12, 12], "of SimCSE the states"
+    assert (scores["ci_low"] < scores["value"]).all() and (scores["value"] < scores["ci_high"]).all()
+    assert scores["n_train"].isna().tolist() == [False, False, False, False, True], "GloVe comes as it is"
+    spent = rows[rows["metric"] == "encode_seconds"]
+    assert len(spent) == 5 and (spent["value"] > 0).all() and set(spent["setting"]) == {"1 thread"}
+    assert ((spent["ci_low"] <= spent["value"]) & (spent["value"] <= spent["ci_high"])).all()
+    (lead,) = rows[rows["metric"] == "spearman_lead"].itertuples()
+    at = scores["value"]
+    assert lead.method == "SimCSE − GloVe", "the only two with printed scores"
+    assert lead.value == pytest.approx(at["SimCSE"] - at["GloVe"])
+
+
+def test_the_same_seed_gives_the_same_scores(sentences, pairs):
+    names = ["word2vec", "doc2vec"]
+    first, again = (rows_of(names, sentences[:200], pairs) for _ in range(2))
+    steady = first["metric"] != "encode_seconds"
+    pd.testing.assert_series_equal(first.loc[steady, "value"], again.loc[steady, "value"])
+
+
+def test_what_is_not_at_hand_is_said_with_where_it_goes(sentences, tmp_path):
+    lines, missing = loaded(["tfidf", "fasttext", "use"], sentences[:50], Store(), weights=str(tmp_path))
+    said = missing.set_index("method")["missing"]
+    assert [line.name for line in lines] == [BASELINES["tfidf"]]
+    assert "wiki-news-300d-1M.vec.zip" in said["fastText"] and "`fasttext`" in said["fastText"]
+    assert "distiluse" in said[BASELINES["use"]] and "`weights`" in said[BASELINES["use"]]
+    assert "stand-in" in BASELINES["use"]
+    with pytest.raises(InputError, match="none of them is at hand"):
+        loaded(["fasttext"], sentences[:50], Store())
+
+
+def test_vectors_of_the_users_own_fill_the_line(sentences, pairs, tmp_path):
+    words = sorted({word for text in data.texts_of(pairs) for word in text.lower().replace(".", "").split()})
+    vectors = np.random.default_rng(0).normal(size=(len(words), 3))
+    lines = [f"{word} {' '.join(f'{v:.4f}' for v in row)}" for word, row in zip(words, vectors, strict=True)]
+    (tmp_path / "own.vec").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    store = Store()
+    found, missing = loaded(["fasttext"], sentences[:50], store, fasttext=str(tmp_path / "own.vec"))
+    rows = baselines.baseline_rows(found, {"stsb": pairs}, store, timed=5, progress=False, experiment="x")
+    assert missing.empty and set(rows["dim"].dropna()) == {3}
+
+
+def test_the_clock_runs_on_one_thread_and_gives_back_what_it_took(pairs, monkeypatch):
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
+    torch.set_num_threads(2)
+    seen, calls = [], []
+
+    def encode(texts):
+        seen.append((torch.get_num_threads(), os.environ["TOKENIZERS_PARALLELISM"]))
+        calls.append(len(texts))
+
+    found = baselines.encode_seconds(encode, [f"text {i}" for i in range(30)], repeats=3)
+    assert set(seen) == {(1, "false")} and calls == [16, 30, 30, 30]
+    assert 0 <= found.low <= found.value <= found.high
+    assert torch.get_num_threads() == 2 and os.environ["TOKENIZERS_PARALLELISM"] == "true"
+    torch.set_num_threads(1)
+
+
+def test_timed_sentences_are_distinct_and_drawn_by_the_seed(pairs):
+    some = baselines.timed_texts(pairs, 10, seed=0)
+    assert len(set(some)) == 10 and set(some) < set(data.texts_of(pairs))
+    assert some == baselines.timed_texts(pairs, 10, seed=0) != baselines.timed_texts(pairs, 10, seed=1)
+    assert len(baselines.timed_texts(pairs, 10_000, seed=0)) == len(set(data.texts_of(pairs)))
+
+
+@pytest.mark.parametrize(("names", "words"), [(["bert"], "baseline"), (["tfidf", "tfidf"], "different")])
+def test_unusable_names_are_refused(sentences, names, words):
+    with pytest.raises(InputError, match=words):
+        loaded(names, sentences[:50], Store())

@@ -1,0 +1,132 @@
+"""The advisor on trial: rules are judged on cases they have not seen, and the right one has no error."""
+
+from collections import defaultdict
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dimadvise.calibration import FEATURES, Calibration, features, fit_calibration
+from repro import data
+from repro.config import profile
+from repro.evaluation.retention import NoShareError
+from repro.papers.proposal import choosing, choosing_rules
+from repro.papers.proposal.choosing_rules import ALL, BLIND, HALF, KNEE, LABELS, LOOKING, SPECTRUM, TASK, UNSEEN
+from repro.store import Store
+from repro.types import InputError
+
+
+def errors_of(rows, setting, metric):
+    whole = rows[(rows["dataset"] == "all") & (rows["setting"] == setting) & (rows["metric"] == metric)]
+    return whole.set_index("method")["value"]
+
+
+def test_calibration_finds_the_coefficients_and_keeps_their_sign():
+    rng = np.random.default_rng(0)
+    predicted, neighbours = rng.random((2, 200))
+    truth = np.array([0.2, 0.0, 0.1, 0.3])
+    share = 1 - features(predicted, neighbours) @ truth
+    found = fit_calibration(predicted, neighbours, share)
+    assert found.coefficients == pytest.approx(truth, abs=1e-9)
+    assert found(np.ones(1), np.ones(1)) == 1.0, "nothing is lost where nothing changes"
+    against = fit_calibration(predicted, neighbours, 1 + 0.1 * (1 - predicted))
+    assert against.coefficients == (0.0,) * len(FEATURES), "losing similarity never counts as a gain"
+    assert Calibration((9.0, 0, 0, 0))(np.zeros(1), np.zeros(1)) == 0.0
+    with pytest.raises(InputError, match="3 measured shares"):
+        fit_calibration(predicted[:3], neighbours[:3], share[:3])
+
+
+def test_a_rule_that_knows_has_no_error_and_blind_ones_have(made_curves):
+    rows = made_curves()
+    setting = f"pca, {TASK}, keep 0.9"
+    median, met = (errors_of(rows, setting, f"{name}") for name in ("log2_error_median", "target_met_share"))
+    assert set(median.index) == {*LOOKING, *BLIND}
+    assert median[SPECTRUM] == 0 and met[SPECTRUM] == met[ALL] == 1
+    assert errors_of(rows, setting, "log2_error_worst")[HALF] > 0
+    assert errors_of(rows, f"pca, {TASK}", "curve_error_mean")[SPECTRUM] == 0
+    hopeful = made_curves(off=0.05)
+    assert errors_of(hopeful, setting, "target_met_share")[SPECTRUM] < 1
+    assert errors_of(hopeful, f"pca, {TASK}", "curve_error_mean")[SPECTRUM] == pytest.approx(0.05, abs=0.02)
+
+
+def test_tuned_rules_never_see_what_they_are_judged_by(made_curves, monkeypatch):
+    seen = []
+    honest = choosing_rules.others
+
+    def watched(case, cases, left_out):
+        learnt = honest(case, cases, left_out)
+        seen.append((case, learnt))
+        return learnt
+
+    monkeypatch.setattr(choosing_rules, "others", watched)
+    rows = made_curves()
+    assert len(seen) == 2 * 12, "both ways of leaving out"
+    for case, learnt in seen:
+        assert learnt and all(c.task != case.task and c.reducer == case.reducer for c in learnt)
+    strict = [(case, learnt) for case, learnt in seen if all(c.encoder != case.encoder for c in learnt)]
+    assert len(strict) == 12
+    assert set(errors_of(rows, f"truncate, {UNSEEN}, keep 0.95", "cases")) == {6.0}
+
+
+def test_answers_are_sizes_and_the_full_one_keeps_all():
+    case = choosing_rules.Case(
+        "e",
+        "t",
+        "pca",
+        64,
+        5.0,
+        np.array([64, 32, 16]),
+        np.array([0.97, 1.01, 0.99]),
+        np.array([0.9, 0.98, 0.95]),
+        np.array([1.0, 0.99, 0.9]),
+        np.array([0.8, 0.7, 0.6]),
+    )
+    assert case.reach(case.low, 0.98) == 64, "the walk ends at its first failure"
+    assert case.reach(case.predicted, 0.98) == 32 and case.kept(32) == 1.01
+    assert case.kept(64) == 1.0, "leaving everything as it is, not a reducer at full size"
+    assert (case.at_least(20), case.at_least(3), case.at_least(100)) == (32, 16, 64)
+
+
+def test_one_task_or_no_curves_judge_no_rule_and_say_so(made_curves, capsys):
+    rows = made_curves()
+    for few in (rows[rows["dataset"] == "t1"], rows[rows["metric"] == "answer"]):
+        assert choosing_rules.rule_rows(few, [0.9], experiment="x").empty
+        assert "so none is judged" in capsys.readouterr().err
+
+
+def test_a_task_that_an_encoder_cannot_tell_apart_is_left_out_with_a_word(monkeypatch, capsys):
+    def refuse(*given, **options):
+        raise NoShareError("the reference scores 0")
+
+    monkeypatch.setattr(choosing, "advise", refuse)
+    encoder = SimpleNamespace(name="e", embed=lambda parts, store: defaultdict(lambda: None))
+    task = data.take(data.load("stsb", split="test", source="microworld"), 9)
+    monkeypatch.setattr(choosing, "judged_texts", lambda task: ("all", None, task))
+    assert choosing.retention_rows(encoder, "stsb", task, Store(), reducers=["pca"], experiment="x").empty
+    assert "left out: e on stsb: the reference scores 0" in capsys.readouterr().err
+
+
+def test_curves_of_an_encoder_on_generated_tasks(capsys):
+    store, chosen = Store(), profile("embedded", source="microworld")
+    kept = {"stsb": ("test", 150), "cr": ("all", 150), "hotpotqa": (None, 40)}
+    tasks = {name: data.take(data.load(name, source="microworld", split=s), n) for name, (s, n) in kept.items()}
+    encoders = list(choosing.named_encoders(["bert_avg", "fasttext"], chosen, "microworld", store))
+    assert [e.name for e in encoders] == ["repro-tiny, mean of states"], "what is not at hand is left out"
+    assert "left out: fasttext" in capsys.readouterr().err
+    for name, task in tasks.items():
+        rows = choosing.retention_rows(encoders[0], name, task, store, reducers=["pca", "truncate"], experiment="x")
+        by = rows.groupby("metric")["value"]
+        assert {"share_kept", "predicted", "neighbours_kept", "participation_ratio", "items"} <= set(by.groups)
+        full = rows[(rows["method"] == "truncate") & (rows["dim"] == 128)].set_index("metric")["value"]
+        assert full[["share_kept", "predicted", "neighbours_kept"]].tolist() == pytest.approx([1.0, 1.0, 1.0])
+        assert rows["n_train"].eq(300 if name == "stsb" else 150 if name == "cr" else rows["n_train"].iloc[0]).all()
+    wiki = data.load("wiki", source="microworld", limit=50)
+    with pytest.raises(InputError, match="wiki has neither scores nor labels"):
+        choosing.retention_rows(encoders[0], "wiki", wiki, store, reducers=["pca"])
+
+
+def test_labels_and_knee_agree_where_bounds_are_tight(made_curves):
+    rows = made_curves()
+    own = rows[(rows["metric"] == "answer") & (rows["setting"] == f"pca, {TASK}, keep 0.9")]
+    wide = own.pivot_table(index=["backbone", "dataset"], columns="method", values="value")
+    assert (wide[LABELS] == wide[KNEE]).all() and (wide[LABELS] == wide[SPECTRUM]).all()

@@ -1,0 +1,152 @@
+"""The proposal's four claims: from made-up rows to the verdicts they deserve."""
+
+import pytest
+
+from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
+from repro.papers.proposal import claims, tables
+from repro.report.compare import verdict_frame
+from repro.rows import make_rows
+
+DIMS = (4, 8, 16, 32, 64, 128)
+
+
+def falling(i):
+    return -i
+
+
+def rising(i):
+    return i
+
+
+def flat(i):
+    return (0.0, 1.0, 0.5, 0.4, 1.1, 0.1)[i]
+
+
+def measured(**values):
+    """Rows of one seed; every metric is a function of the dim's rank."""
+    rows = [{"metric": m, "dim": dim, "value": float(f(i))} for m, f in values.items() for i, dim in enumerate(DIMS)]
+    return make_rows(rows, experiment="x", seed=0)
+
+
+@pytest.mark.parametrize(
+    ("info_nce", "uniformity", "alignment", "expected"),
+    [
+        (falling, falling, falling, ("reproduced", "reproduced", "reproduced")),
+        (falling, falling, rising, ("reproduced", "reproduced", "reproduced")),
+        (rising, flat, flat, ("not reproduced", "within noise", "within noise")),
+    ],
+)
+def test_loss_and_uniformity_must_fall_and_alignment_may_go_either_way(info_nce, uniformity, alignment, expected):
+    found = claims.alignment_uniformity(measured(info_nce=info_nce, uniformity=uniformity, alignment=alignment))
+    assert len(verdict_frame("live", found)) == 3 and {m.claim_id for m in found} == {"PROP-T-1"}
+    by = {m.what.split()[3]: m.verdict for m in found}
+    assert (by["info_nce"], by["uniformity"], by["alignment"]) == expected
+
+
+def test_two_dims_show_no_trend():
+    rows = measured(info_nce=falling)
+    assert claims.alignment_uniformity(rows[rows["dim"] < 10]) == []
+
+
+def errors(slope=-0.5, draws=3, dims=(8, 32, 128)):
+    """Rows of one encoder whose cosine errors fall with a slope that wanders a little from draw to draw."""
+    rows = [{"dim": dim, "value": dim ** (slope + 0.005 * draw), "seed": draw} for draw in range(draws) for dim in dims]
+    return make_rows(rows, method="GRP", metric="cosine_rms", backbone="b", experiment="x")
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (errors(), "reproduced"),
+        (errors(-0.45), "reproduced"),
+        (errors(-0.2), "not reproduced"),
+        (errors(-0.9), "not reproduced"),
+        (errors(-0.4), "within noise"),
+        (errors(draws=1), "not attempted"),
+    ],
+)
+def test_the_slope_is_judged_by_its_interval_over_draws(rows, expected):
+    (found,) = claims.johnson_lindenstrauss(rows)
+    assert (found.claim_id, found.verdict) == ("PROP-T-2", expected)
+
+
+def test_two_dims_make_no_slope():
+    assert claims.johnson_lindenstrauss(errors(dims=(8, 32))) == []
+    assert claims.slopes(errors(draws=1)).item() == pytest.approx(-0.5)
+
+
+FULL = 48
+SCORES = {TRAINED_PROJECTION: 0.75, "PCA": 0.7, "GRP": 0.6, BEST_REDUCED: 0.7, TWO_STEP_PROJECTION: 0.79}
+
+
+def made(lead=0.05, half=0.005, seeds=(0, 1, 2), loss=0.0, dims=(8, 16, 24)):
+    """Rows of some seeds in which training leads by `lead`, and every size loses `loss`."""
+    rows = []
+    ends = {BEST_REDUCED: lead, "PCA": lead, "GRP": lead + 0.02}
+    for seed, (dataset, metric) in ((s, t) for s in seeds for t in (("stsb", "spearman"), ("hotpotqa", "ndcg@10"))):
+        at, wobble = {"seed": seed, "dataset": dataset, "metric": metric, "setting": ""}, 0.001 * seed
+        rows.append({**at, "method": FULL_SIZE, "dim": FULL, "value": 0.8 + wobble})
+        for dim in dims:
+            for method, value in SCORES.items():
+                setting = "PCA, chosen on stsb dev" if method == BEST_REDUCED else ""
+                rows.append({**at, "method": method, "dim": dim, "value": value + wobble, "setting": setting})
+            leads = {f"{TRAINED_PROJECTION} − {over}": v + wobble * (over != "GRP") for over, v in ends.items()}
+            leads |= {f"{m} − {FULL_SIZE}": -loss for m in (TRAINED_PROJECTION, TWO_STEP_PROJECTION)}
+            for method, value in leads.items():
+                interval = {"value": value, "ci_low": value - half, "ci_high": value + half}
+                rows.append({**at, "method": method, "dim": dim, "metric": f"{metric}_lead", **interval})
+    return make_rows(rows, backbone="b", experiment="x")
+
+
+def judged(rows, claim):
+    return [m for m in claims.train_or_reduce(rows) if m.claim_id == claim]
+
+
+@pytest.mark.parametrize(
+    ("lead", "half", "expected"),
+    [(0.05, 0.005, "reproduced"), (-0.05, 0.005, "not reproduced"), (0.01, 0.05, "within noise")],
+)
+def test_the_open_question_is_answered_by_the_interval(lead, half, expected):
+    found = judged(made(lead, half), "PROP-E-1")
+    named = [m.what.split(":")[0] for m in found]
+    assert named == ["b, stsb, dim 8", "b, stsb, dim 16", "b, stsb, dim 24"], "similarity alone"
+    assert {m.verdict for m in found} == {expected}
+
+
+def test_ahead_is_ahead_of_each_and_behind_is_behind_one():
+    rows = made(0.05)
+    for method, value in (("PCA", 0.05), ("GRP", 0.02)):
+        own = rows["method"] == f"{TRAINED_PROJECTION} − {method}"
+        rows.loc[own, ["value", "ci_low", "ci_high"]] = [value, value - 0.04, value + 0.04]
+    closest = claims.closest_reductions(rows).iloc[0]
+    assert (closest["over"], closest["ahead"]) == ("GRP", "open") and closest["value"] == pytest.approx(2)
+    assert closest["low"] == pytest.approx(-2, abs=0.01), "one reduction that may be ahead leaves it open"
+    assert closest["high"] == pytest.approx(2 + 4 * 2.2414 / 1.96, abs=0.01), "widened for two reductions"
+    rows.loc[own, ["value", "ci_low", "ci_high"]] = [-0.06, -0.10, -0.02]
+    assert claims.closest_reductions(rows)["ahead"][0] == "reduction", "one that is surely ahead settles it"
+
+
+def test_one_seed_carries_assumed_noise():
+    first = judged(made(0.015, 0.001, seeds=(0,)), "PROP-E-1")[0]
+    assert first.verdict == "within noise" and first.value - first.low == pytest.approx(1.96, abs=0.05)
+    assert judged(made(0.03, 0.001, seeds=(0,)), "PROP-E-1")[0].verdict == "reproduced"
+
+
+def test_sizes_are_judged_as_shares_of_the_full_one():
+    found = judged(made(loss=0.001), "PROP-Q-1")
+    expected = [(f"b, stsb, dim {dim} of 48", "reproduced") for dim in (16, 24, 8)]
+    assert [(m.what.split(":")[0], m.verdict) for m in found] == expected
+    assert "two-step" in found[-1].what and "trained projection" in found[0].what
+    assert {m.verdict for m in judged(made(loss=0.05), "PROP-Q-1")} == {"not reproduced"}
+    assert not judged(made(dims=(4,)), "PROP-Q-1"), "less than a sixth of the full size"
+
+
+def test_the_table_says_the_choice_and_who_is_ahead_in_the_order_of_tasks():
+    rows = made(0.05).sort_values(["dataset", "method"], ignore_index=True)  # as recorded rows come
+    table = tables.sign_table(rows)
+    assert list(table["task"].unique()) == ["stsb", "hotpotqa"]
+    line = table.set_index(["task", "dim"]).loc[("hotpotqa", 24)]
+    assert (line["dev's choice"], line["ahead"], line["closest"]) == ("PCA", "training", "PCA")
+    assert line["lead over the closest"].startswith("5.10 [") and line["over dev's choice"].startswith("5.10 [")
+    assert set(tables.sign_table(made(-0.05))["ahead"]) == {"reduction"}
+    assert set(tables.sign_table(made(0.0))["ahead"]) == {"open"}

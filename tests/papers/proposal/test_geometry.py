@@ -1,0 +1,135 @@
+"""Free points, simulated losses and measured geometry against closed forms and direct loops."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from repro import data, theory
+from repro.losses import alignment, info_nce, uniformity
+from repro.papers.proposal import geometry
+from repro.runs.embeddings import TextTable
+from repro.runs.sweep import train_sweep
+from repro.store import Store
+from repro.types import InputError
+
+
+def sphere(n, dim, seed=0):
+    X = np.random.default_rng(seed).normal(size=(n, dim))
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def test_aligned_loss_is_info_nce_of_equal_views():
+    z = torch.from_numpy(sphere(9, 5))
+    for temperature in (0.05, 0.5):
+        expected = info_nce(z, z, temperature=temperature)
+        assert float(geometry.aligned_info_nce(z, temperature)) == pytest.approx(float(expected), rel=1e-9)
+
+
+@pytest.mark.parametrize("temperature", [0.05, 0.5])
+def test_free_points_reach_the_simplex_exactly_where_it_fits(temperature):
+    bound = theory.simplex_bound(temperature, 6)
+    points, loss = geometry.free_points(6, 5, temperature)
+    assert loss == pytest.approx(bound, rel=1e-6)
+    assert points @ points.T == pytest.approx(np.eye(6) * 1.2 - 0.2, abs=1e-3)
+    _, cramped = geometry.free_points(6, 3, temperature)
+    assert bound * 1.01 < cramped < theory.expected_info_nce(3, temperature, 6)
+
+
+def test_two_free_points_are_opposite_and_seeds_repeat():
+    points, loss = geometry.free_points(2, 3, 0.5, seed=4)
+    assert float(points[0] @ points[1]) == pytest.approx(-1, abs=1e-6)
+    assert loss == pytest.approx(np.log1p(np.exp(-4)))
+    assert np.array_equal(points, geometry.free_points(2, 3, 0.5, seed=4)[0])
+
+
+@pytest.mark.parametrize(("dim", "temperature", "batch"), [(2, 0.5, 8), (3, 0.1, 16), (64, 0.05, 32)])
+def test_simulated_loss_encloses_the_quadrature(dim, temperature, batch):
+    found = geometry.sampled_info_nce(dim, temperature, batch, seed=1)
+    assert found.low < theory.expected_info_nce(dim, temperature, batch) < found.high
+
+
+def test_curves_are_ordered_as_the_bounds_say():
+    rows = geometry.curve_rows([2, 16], [0.5], [8, 5_000], experiment="x")
+    table = rows.pivot_table(index=["setting", "dim"], columns="method", values="value")
+    assert (table["simplex bound"] < table["expected"]).all() and (table["expected"] <= table["Jensen bound"]).all()
+    assert set(rows.loc[rows["method"] == "Monte Carlo", "setting"]) == {"τ = 0.5, B = 8"}, "5,000 is too many to draw"
+
+
+def test_free_rows_lie_between_bound_and_expectation():
+    rows = geometry.free_rows(8, [2, 7], [0.5], experiment="x")
+    table = rows.pivot_table(index="dim", columns="method", values="value")
+    assert (table["free points"] < table["expected"]).all()
+    assert table.loc[7, "free points"] == pytest.approx(table.loc[7, "simplex bound"], rel=1e-6)
+
+
+def test_uniformity_is_the_loss_of_the_same_name():
+    X = sphere(40, 6)
+    assert geometry.uniformity_of(X) == pytest.approx(float(uniformity(torch.from_numpy(X))))
+
+
+@pytest.mark.parametrize("dim", [2, 3, 17, 128])
+def test_uniformity_dim_inverts_the_limit(dim):
+    assert geometry.uniformity_dim(theory.uniformity_limit(dim)) == dim
+    assert geometry.uniformity_dim(theory.uniformity_limit(dim) + 1e-6) == dim
+    assert geometry.uniformity_dim(-4.0) is None, "no sphere is as uniform as that"
+    assert geometry.uniformity_dim(0.0) == 1, "collapsed"
+
+
+def test_uniformity_dim_finds_the_sphere_that_points_fill():
+    narrow = np.concatenate([sphere(1500, 12), np.zeros((1500, 50))], axis=1)
+    assert abs(geometry.uniformity_dim(geometry.uniformity_of(narrow)) - 12) <= 1
+
+
+def test_losses_of_one_full_batch_are_info_nce():
+    Z1, Z2 = sphere(10, 4, seed=1), sphere(10, 4, seed=2)
+    losses = geometry.batch_losses(Z1, Z2, temperature=0.2, batch=10)
+    expected = info_nce(torch.from_numpy(Z1), torch.from_numpy(Z2), temperature=0.2)
+    assert losses.mean() == pytest.approx(float(expected))
+    with pytest.raises(InputError, match="10 positive pairs for a batch of 11"):
+        geometry.batch_losses(Z1, Z2, temperature=0.2, batch=11)
+
+
+def test_positives_use_every_sentence_once():
+    texts1, texts2 = ("a", "a", "c", "e", "g", "i"), ("b", "d", "b", "e", "h", "j")
+    pairs = data.ScoredPairs(
+        "x", "local", "test", texts1, texts2, np.array([5.0, 5, 5, 5, 4, 3.9]), np.array(["x"] * 6, object)
+    )
+    assert geometry.positives_of(pairs) == (("a", "g"), ("b", "h"))
+    with pytest.raises(InputError, match=r"0 pairs .* of 6"):
+        geometry.positives_of(pairs, 6.0)
+
+
+def test_geometry_of_trained_encoders(sweep_config):
+    store, pairs = Store(), data.load("stsb", split="test", source="microworld")
+    sweep = train_sweep(replace(sweep_config, seed=3), [4, 16], [pairs], store, progress=False)
+    rows = geometry.geometry_rows(sweep, pairs, temperature=0.05, batch=8, experiment="x")
+    at = rows.set_index(["dim", "metric"])["value"]
+    sides = geometry.positives_of(pairs)
+    Z1, Z2 = (torch.from_numpy(sweep.embeddings(16, 16)[side]) for side in sides)
+    assert at[16, "alignment"] == pytest.approx(float(alignment(Z1, Z2)), abs=1e-5)
+    assert at[4, "uniformity"] >= at[4, "uniformity_limit"] == pytest.approx(theory.uniformity_limit(4))
+    assert set(rows["dataset"]) == {pairs.name} and set(rows["setting"]) == {"τ = 0.05, B = 8"}
+
+
+def test_unusable_numbers_are_named():
+    for call, words in (
+        (lambda: geometry.free_points(1, 3, 0.5), "n is 1"),
+        (lambda: geometry.free_points(3, 3, 0.0), "temperature is 0.0"),
+        (lambda: geometry.free_points(3, 0, 0.5), "dim is 0"),
+        (lambda: geometry.sampled_info_nce(1, 0.5, 8), "dim is 1"),
+    ):
+        with pytest.raises(InputError, match=words):
+            call()
+
+
+def test_few_positives_are_one_batch_with_a_word(capsys):
+    texts1, texts2 = tuple("abcdef"), tuple("ghijkl")
+    pairs = data.ScoredPairs("x", "local", "test", texts1, texts2, np.full(6, 5.0), np.array(["x"] * 6, object))
+    table = TextTable({text: row for row, text in enumerate(texts1 + texts2)}, sphere(12, 4))
+    sweep = SimpleNamespace(cells={4: None}, embeddings=lambda *dims: table, shared=dict)
+    rows = geometry.geometry_rows(sweep, pairs, temperature=0.5, batch=64, experiment="x")
+    assert "B = 6" in rows["setting"][0] and (rows["metric"] == "info_nce").any()
+    assert "6 positive pairs do not fill a batch of 64" in capsys.readouterr().err

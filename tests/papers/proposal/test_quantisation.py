@@ -1,0 +1,136 @@
+"""Equal bytes: every way fills its budget, coding at full precision changes nothing, and differences are paired."""
+
+import numpy as np
+import pytest
+
+from repro import data
+from repro.evaluation import retrieval_scores, sts_spearman
+from repro.papers.proposal import quantisation, quantisation_seconds
+from repro.papers.proposal.quantisation import FIRST, HAMMING, PCA, ROTATED, SHORTLIST
+from repro.rows import COLUMNS
+from repro.runs.embeddings import TextTable
+from repro.types import InputError
+
+N, D = 60, 32
+SHARED = {"experiment": "x", "backbone": "b", "data_source": "local", "profile": "embedded"}
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    texts = tuple(f"sentence {i}" for i in range(2 * N))
+    scores = np.random.default_rng(1).uniform(0, 5, N)
+    return data.ScoredPairs("stsb", "local", "test", texts[:N], texts[N:], scores, np.array(["x"] * N, object))
+
+
+@pytest.fixture(scope="module")
+def questions():
+    queries, documents = (tuple(f"{what} {i}" for i in range(40)) for what in ("query", "document"))
+    qrels = {q: {d: 1.0} for q, d in zip(queries, documents, strict=True)}
+    return data.Retrieval("hotpotqa", "local", queries, queries, documents, documents, qrels)
+
+
+@pytest.fixture(scope="module")
+def table(pairs, questions):
+    """Pairs that are nearer the higher their score, queries near their documents; large first columns."""
+    rng = np.random.default_rng(0)
+    scale = np.geomspace(3, 0.3, D)
+    first = rng.normal(size=(N, D))
+    second = first + rng.normal(size=(N, D)) * (5.5 - pairs.scores[:, None]) / 4
+    documents = rng.normal(size=(40, D))
+    queries = documents + 0.4 * rng.normal(size=(40, D))
+    fit = rng.normal(size=(200, D))
+    texts = [*data.texts_of(pairs), *data.texts_of(questions), *(f"fit {i}" for i in range(200))]
+    X = np.concatenate([first, second, queries, documents, fit]) * scale
+    return TextTable({text: i for i, text in enumerate(texts)}, X.astype(np.float32))
+
+
+@pytest.fixture(scope="module")
+def rows(table, pairs, questions):
+    fit = [f"fit {i}" for i in range(200)]
+    return quantisation.byte_rows(table, fit, pairs, questions, [4, 16, 128], shortlist=20, **SHARED)
+
+
+def value(rows, metric, method, setting=None):
+    own = rows[(rows["metric"] == metric) & (rows["method"] == method)]
+    own = own if setting is None else own[own["setting"] == setting]
+    (found,) = own["value"]
+    return found
+
+
+def test_every_way_fills_its_budget_exactly():
+    found = quantisation.ways(384, [48, 384], ["float32", "float16", "int8", "int4", "binary"], [FIRST, PCA], fit=100)
+    at = {(way.reducer, way.bytes, way.level): way.dim for way in found}
+    first = {level: dim for (reducer, size, level), dim in at.items() if (reducer, size) == (FIRST, 48)}
+    assert first == {"float32": 12, "float16": 24, "int8": 48, "int4": 96, "binary": 384}
+    assert (FIRST, 384, "int4") not in at and at[FIRST, 384, "int8"] == 384
+    assert (PCA, 48, "binary") not in at and at[PCA, 48, "int4"] == 96, "a hundred rows have 99 components"
+    with pytest.raises(InputError, match=r"no level spends \[1000\] bytes on at most 8 numbers"):
+        quantisation.ways(8, [1000], ["int8"], [FIRST], fit=100)
+    with pytest.raises(InputError, match="unknown reducer 'svd'"):
+        quantisation.ways(8, [1], ["int8"], ["svd"], fit=100)
+
+
+def test_bytes_in_rows_are_the_settings(rows):
+    counted = rows[rows["metric"] == "vector_bytes"]
+    assert list(rows.columns) == list(COLUMNS) and len(counted)
+    assert all(f", {int(v)} bytes" in s for s, v in zip(counted["setting"], counted["value"], strict=True))
+    assert set(rows.loc[rows["metric"] == "codebook_bytes", "method"]) == {
+        "float32",
+        "float16",
+        "int8",
+        "int4",
+        "binary",
+    }
+
+
+def test_all_columns_in_floats_score_as_the_embeddings_do(rows, table, pairs, questions):
+    everything = f"{FIRST}, 128 bytes"
+    X = [table[list(side)].astype(np.float64) for side in (pairs.texts1, pairs.texts2)]
+    assert value(rows, "spearman", "float32", everything) == pytest.approx(sts_spearman(*X, pairs.scores), abs=1e-3)
+    assert value(rows, "spearman", "full size") == pytest.approx(sts_spearman(*X, pairs.scores), abs=1e-9)
+    ids = {"query_ids": questions.query_ids, "corpus_ids": questions.document_ids}
+    Q, C = (table[list(side)].astype(np.float64) for side in (questions.queries, questions.documents))
+    expected = retrieval_scores(Q, C, questions.qrels, ks=(10,), **ids)["ndcg@10"]
+    assert value(rows, "ndcg@10", "float32", everything) == pytest.approx(expected, abs=1e-6)
+    assert value(rows, "neighbours_kept", "full size") == 1
+    assert value(rows, "neighbours_kept", "float32", everything) == pytest.approx(1, abs=1e-9)
+
+
+def test_a_rotation_changes_floats_nothing_and_spreads_what_bits_say(rows):
+    for metric in ("spearman", "ndcg@10", "neighbours_kept"):
+        for size in (16, 128):
+            turned, straight = (value(rows, metric, "float32", f"{r}, {size} bytes") for r in (ROTATED, PCA))
+            assert turned == pytest.approx(straight, abs=2e-3)
+    turned, straight = (value(rows, "neighbours_kept", "binary", f"{r}, 4 bytes") for r in (ROTATED, PCA))
+    assert turned > straight
+
+
+def test_a_longer_shortlist_and_float_queries_find_more(rows):
+    own = {m: value(rows, "neighbours_kept", m, f"{ROTATED}, 4 bytes") for m in ("binary", HAMMING, SHORTLIST)}
+    assert own[HAMMING] < own["binary"] and own[HAMMING] < own[SHORTLIST]
+
+
+def test_leads_are_differences_at_equal_bytes(rows):
+    leads = rows[rows["metric"] == "spearman_lead"]
+    assert "int8 − float32" in set(leads["method"]) and "float32 − int8" not in set(leads["method"])
+    lead = leads[(leads["method"] == "int8 − float32") & (leads["setting"] == f"{PCA}, 16 bytes")].iloc[0]
+    parts = [value(rows, "spearman", level, f"{PCA}, 16 bytes") for level in ("int8", "float32")]
+    assert lead["value"] == pytest.approx(parts[0] - parts[1]) and lead["ci_low"] < lead["value"] < lead["ci_high"]
+    assert not set(leads["setting"]) & {f"{PCA}, 128 bytes"}, "one level alone has nobody to be compared with"
+
+
+def test_the_same_seed_gives_the_same_rows(rows, table, pairs, questions):
+    fit = [f"fit {i}" for i in range(200)]
+    again = quantisation.byte_rows(table, fit, pairs, questions, [4, 16, 128], shortlist=20, **SHARED)
+    assert rows["value"].equals(again["value"]) and rows["ci_low"].equals(again["ci_low"])
+
+
+def test_search_times(table):
+    X = table.X
+    found = quantisation_seconds.search_rows(X, stored=400, budget=4, queries=3, repeats=2, **SHARED)
+    times = found[found["metric"] == "search_seconds"]
+    assert (times["value"] > 0).all() and set(times["setting"]) == {"full size, 400 vectors", "4 bytes, 400 vectors"}
+    assert HAMMING in set(times["method"])
+    ratios = found[found["metric"] == "search_ratio"].set_index(["method", "dim"])["value"]
+    assert ratios["float32", D] == pytest.approx(1)
+    assert set(found["dim"]) == {1, 2, 4, 8, D}

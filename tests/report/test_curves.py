@@ -1,0 +1,213 @@
+"""Curves and the look of figures: what is in the frame is in the picture, kinds can be told apart."""
+
+import importlib.util
+from types import SimpleNamespace
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from docutils import nodes
+from docutils.utils import new_document
+
+from repro import paths
+from repro.report import style
+from repro.report.curves import curves, points
+from repro.types import InputError
+
+
+def frame(kinds=("paper", "recorded", "live"), datasets=("stsb", "trec"), dims=(8, 64, 768), seeds=1, method="m"):
+    rows = [
+        {
+            "kind": kind,
+            "method": method,
+            "dataset": name,
+            "dim": dim,
+            "seed": seed,
+            "value": 0.5 + 0.03 * np.log2(dim) + 0.01 * seed,
+            "ci_low": np.nan,
+            "ci_high": np.nan,
+        }
+        for kind in kinds
+        for name in datasets
+        for dim in dims
+        for seed in range(seeds)
+    ]
+    return pd.DataFrame(rows)
+
+
+def by_dataset(rows=None, **options):
+    return curves(frame() if rows is None else rows, color="dataset", panel="dataset", **options)
+
+
+def legend_of(figure):
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def lines_of(axes):
+    return [line for line in axes.get_lines() if len(line.get_xdata()) > 2]
+
+
+def test_curves_show_one_panel_per_dataset_and_every_kind():
+    figure = by_dataset()
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["STS-B", "TREC"]
+    assert legend_of(figure) == ["paper", "recorded", "live"]
+    assert [len(lines_of(axes)) for axes in figure.axes] == [3, 3]
+
+
+def test_kinds_differ_by_line_and_fill_not_only_by_colour():
+    paper, recorded, live = lines_of(by_dataset().axes[0])
+    assert paper.is_dashed() and paper.get_markerfacecolor() == "none"
+    assert not recorded.is_dashed() and not live.is_dashed()
+    assert live.get_linewidth() > 2 * recorded.get_linewidth()
+
+
+def test_curves_of_one_panel_differ_by_colour_and_marker_which_they_keep_in_every_panel():
+    both = pd.concat([frame(("paper", "live"), ("stsb",), method=name) for name in ("a", "b")])
+    figure = curves(both, color="method", panel="kind", order=("none", "a", "b"))
+    first, second = lines_of(figure.axes[0])
+    assert first.get_color() != second.get_color() and first.get_marker() != second.get_marker()
+    assert [line.get_color() for line in lines_of(figure.axes[1])] == [first.get_color(), second.get_color()]
+    assert legend_of(figure) == ["a", "b"] and [a.get_title(loc="left") for a in figure.axes] == ["paper", "live"]
+    with pytest.raises(InputError, match="no look for 'b'"):
+        curves(both, color="method", order=("a",))
+
+
+def test_scores_are_drawn_times_hundred_over_any_column():
+    (line,) = lines_of(by_dataset(frame(("live",), ("stsb",))).axes[0])
+    np.testing.assert_allclose(line.get_ydata(), 100 * (0.5 + 0.03 * np.log2([8, 64, 768])))
+    (line,) = curves(frame(("live",), ("stsb",)).assign(k=range(3)), color="method", x="k").axes[0].get_lines()
+    assert list(line.get_xdata()) == [0, 1, 2]
+
+
+def test_seeds_are_averaged_with_a_band_of_one_standard_deviation():
+    found = points(frame(("recorded",), ("stsb",), (8,), seeds=3), ["dataset", "dim"])
+    values = 100 * np.array([0.59, 0.60, 0.61])
+    assert found["value"].item() == pytest.approx(values.mean())
+    assert found["low"].item() == pytest.approx(values.mean() - values.std(ddof=1))
+    assert found["n"].item() == 3
+
+
+def test_a_single_seed_keeps_its_own_interval():
+    one = frame(("live",), ("stsb",), (8,)).assign(ci_low=0.4, ci_high=0.8)
+    found = points(one, ["dataset", "dim"])
+    assert (found["low"].item(), found["high"].item()) == pytest.approx((40, 80))
+
+
+def test_bands_can_be_left_out():
+    rows = frame(("live",), seeds=2)
+    assert [bool(by_dataset(rows, band=band).axes[0].collections) for band in (True, False)] == [True, False]
+
+
+def test_rows_without_a_dim_are_left_out():
+    untrained = frame(("live",), ("stsb",), (8,)).assign(dim=pd.NA)
+    found = points(pd.concat([frame(("live",), ("stsb",)), untrained]), ["dataset", "dim"])
+    assert list(found["dim"]) == [8, 64, 768]
+
+
+def test_levels_are_drawn_in_their_own_panels_alone():
+    levels = pd.DataFrame({"kind": ["live"], "value": [50.0], "label": "majority class"})
+    both = pd.concat([frame(("paper", "live"), ("stsb",), method=name) for name in ("a", "b")])
+    figure = curves(both, color="method", panel="kind", levels=levels)
+    assert [50.0 in [line.get_ydata()[0] for line in axes.get_lines()] for axes in figure.axes] == [False, True]
+    assert legend_of(figure) == ["a", "b", "majority class"]
+
+
+def test_optimal_dims_are_marked_per_kind():
+    figure = by_dataset(optimal={("paper", "stsb"): 256, ("live", "stsb"): 64, ("live", "trec"): 8})
+    feet = [
+        [line.get_xdata()[0] for line in axes.get_lines() if (line.get_marker(), len(line.get_xdata())) == ("^", 1)]
+        for axes in figure.axes
+    ]
+    assert feet == [[256, 64], [8]]
+    assert "smallest sufficient dim" in legend_of(figure)
+    with pytest.raises(InputError, match="mrpc"):
+        by_dataset(optimal={"mrpc": 8})
+
+
+def test_an_odd_number_of_panels_labels_every_column():
+    figure = by_dataset(frame(datasets=("stsb", "trec", "cr")))
+    shown = [axes for axes in figure.axes if axes.get_visible()]
+    assert [bool(axes.get_xlabel()) for axes in shown] == [False, True, True]
+
+
+@pytest.mark.parametrize("rows", [frame().drop(columns="dim"), frame(kinds=("guess",))])
+def test_rows_of_another_form_are_an_input_error(rows):
+    with pytest.raises(InputError):
+        by_dataset(rows)
+
+
+@pytest.mark.parametrize("rows", [frame().iloc[:0], frame().assign(value=np.nan)])
+def test_where_nothing_is_to_be_drawn_the_page_says_so(rows):
+    assert by_dataset(rows)._repr_markdown_().startswith("Nothing to show under these parameters")
+
+
+def test_the_same_frame_is_the_same_file():
+    once, again = by_dataset(), by_dataset()
+    assert once.svg() == once.svg() == again.svg()
+    assert once.png() == again.png()
+    assert "<dc:date>" not in once.svg()
+
+
+def test_figures_speak_for_themselves():
+    figure = by_dataset()
+    assert "STS-B, TREC" in figure.alt and "paper, recorded, live" in figure.alt
+    assert f"<dc:title>{figure.alt}</dc:title>" in figure.svg()
+    assert figure.img().startswith('<img class="drawing" alt="')
+
+
+def test_drawing_leaves_the_callers_style_alone():
+    before = mpl.rcParams["font.size"], mpl.rcParams["axes.facecolor"]
+    by_dataset().svg()
+    assert (mpl.rcParams["font.size"], mpl.rcParams["axes.facecolor"]) == before
+
+
+def test_text_can_be_read_on_white_and_on_dark():
+    def contrast(one, other):
+        bright = []
+        for colour in (one, other):
+            parts = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+            linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+            bright.append(linear @ [0.2126, 0.7152, 0.0722] + 0.05)
+        return max(bright) / min(bright)
+
+    assert contrast(style.GREY, "#ffffff") >= 4.5
+    assert contrast(style.GREY, "#121212") >= 4.0
+    for colour in style.PALETTE:
+        assert min(contrast(colour, "#ffffff"), contrast(colour, "#121212")) >= 3
+
+
+def test_labels_of_an_axis_are_thinned_until_they_fit():
+    lengths = [len(str(2**i)) for i in range(2, 12)]
+    assert style.thin(lengths, 6.0) == list(range(10))
+    few = style.thin(lengths, 2.3)
+    assert few[-1] == 9 and len(few) < 6
+
+
+@pytest.mark.parametrize("panel", [None, "dataset"])
+def test_legends_cover_no_panel_and_no_axis_label(panel):
+    rows = pd.concat([frame(datasets=("stsb", "trec", "cr"), method=name) for name in ("a", "b")])
+    figure = curves(rows, color="method", panel=panel)
+    figure.draw_without_rendering()
+    (legend,) = [found.get_window_extent() for found in figure.legends]
+    for axes in (axes for axes in figure.axes if axes.get_visible()):
+        assert not legend.overlaps(axes.get_window_extent())
+        assert not axes.get_xlabel() or not legend.overlaps(axes.xaxis.label.get_window_extent())
+
+
+def test_a_figure_without_a_description_can_be_shown():
+    figure, _ = style.new_figure()
+    assert figure._repr_svg_().startswith("<?xml") and figure._repr_png_().startswith(b"\x89PNG")
+
+
+def test_the_book_describes_an_image_by_its_title(tmp_path):
+    source = paths.project_root() / "book" / "_ext" / "alt_text.py"
+    spec = importlib.util.spec_from_file_location("alt_text", source)
+    extension = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(extension)
+    figure = by_dataset()
+    (tmp_path / "drawn.svg").write_text(figure.svg(), encoding="utf-8")
+    page = new_document("page")
+    page += [nodes.image(uri="drawn.svg"), nodes.image(uri="drawn.svg", alt="mine"), nodes.image(uri="absent.svg")]
+    extension.describe(SimpleNamespace(srcdir=tmp_path), page)
+    assert [image.get("alt") for image in page.findall(nodes.image)] == [figure.alt, "mine", None]
