@@ -277,11 +277,35 @@ def untrained_lines(tiny) -> list:
     """Lines of ESE's comparison without any training: one network under three poolings stands for three methods."""
     from repro.config import TrainConfig
     from repro.methods import ESE, MRL, RAW
-    from repro.papers.ese import raw_line
+    from repro.papers.ese.lines import raw_line
 
     base = TrainConfig(backbone=tiny, source="microworld")
     poolings = {RAW: "cls", MRL: "mean", ESE: "last"}
     return [replace(raw_line(replace(base, pooling=p)), method=m, backbone="tiny") for m, p in poolings.items()]
+
+
+@pytest.fixture(scope="session")
+def page_functions() -> Callable[..., dict]:
+    """Imports and functions of a page's cells, by name, with some of the page's values; nothing else of it runs."""
+    import ast
+
+    from repro.paths import project_root
+
+    def read(name: str, **values: object) -> dict:
+        text = (project_root() / "notebooks" / f"{name}.md").read_text(encoding="utf-8")
+        cells = [part.split("```")[0] for part in text.split("```{code-cell} ipython3\n")[1:]]
+        wanted = []
+        for cell in cells:
+            code = "\n".join(line for line in cell.splitlines() if not line.startswith(":tags:"))
+            if not code.startswith("---"):
+                wanted += [
+                    n for n in ast.parse(code).body if isinstance(n, ast.Import | ast.ImportFrom | ast.FunctionDef)
+                ]
+        found: dict = dict(values)
+        exec(compile(ast.Module(wanted, []), name, "exec"), found)
+        return found
+
+    return read
 
 
 @pytest.fixture

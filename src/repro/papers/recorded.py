@@ -9,12 +9,14 @@ from pathlib import Path
 import pandas as pd
 
 from repro import paths
+from repro.papers.ese import claims as ese
+from repro.papers.ese import claims_use as ese_use
+from repro.papers.ese.tables import PRINTED_BACKBONE, printed, table1_cells
 from repro.papers.proposal import claims as proposal
 from repro.papers.sbertlp import claims as sbertlp
 from repro.papers.wang import claims as wang
 from repro.papers.zhang import claims as zhang
 from repro.papers.zhang import seconds
-from repro.report import claims_ese as ese
 from repro.report.compare import KINDS, counts, paper_values, read_verdicts, scorecard, side_by_side, verdict_frame
 from repro.report.verdict import Measurement
 from repro.rows import make_rows, recorded_rows
@@ -47,11 +49,11 @@ JUDGES: dict[str, Judged] = {
     "sbertlp_table4": lambda rows: sbertlp.table4(rows.iloc[:0], rows),
     "sbertlp_figures": sbertlp.figures,
     "ese_table1": ese.table1,
-    "ese_table2": _each_network(ese.table2),
-    "ese_table3": ese.table3,
-    "ese_figure3": lambda rows: [*ese.figure3(rows, None), *ese.figure4(rows)],
-    "ese_figure6": ese.figure6,
-    "ese_figure7": ese.figure7,
+    "ese_table2": _each_network(ese_use.table2),
+    "ese_table3": ese_use.table3,
+    "ese_figure3": lambda rows: [*ese.figure3(rows), *ese.figure4(rows)],
+    "ese_figure6": ese_use.figure6,
+    "ese_figure7": ese_use.figure7,
     "proposal_alignment_uniformity": proposal.alignment_uniformity,
     "proposal_johnson_lindenstrauss": proposal.johnson_lindenstrauss,
     "proposal_train_or_reduce": proposal.train_or_reduce,
@@ -112,11 +114,10 @@ def experiment_lines(experiment: str) -> Iterator[str]:
 
 def _ese_lines(recorded: pd.DataFrame) -> Iterator[str]:
     """Every network of ours beside the printed one, whose numbers are for order and not for level."""
-    printed = ese.printed("table1").query("backbone == @ese.PRINTED_BACKBONE")
-    cells = ese.table1_cells(recorded)
-    for backbone, own in cells.groupby("backbone", sort=False):
-        yield f"\n{ese.PRINTED_BACKBONE} as printed, {backbone} as recorded"
-        yield from _side_by_side(printed, own, ["method", "dataset"])
+    paper = printed("table1").query("backbone == @PRINTED_BACKBONE")
+    for backbone, own in table1_cells(recorded).groupby("backbone", sort=False):
+        yield f"\n{PRINTED_BACKBONE} as printed, {backbone} as recorded"
+        yield from _side_by_side(paper, own, ["method", "dataset"])
 
 
 def _side_by_side(printed: pd.DataFrame, recorded: pd.DataFrame, keys: list[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """Figure 6: what depth and size cost in seconds, beside what they bring.
 
-Seconds are medians over rounds in which all lines take turns (`clock`), so that a busy machine disturbs all alike.
-Metrics: `encode_seconds` of some texts down to a layer, no later block being run; `search_seconds` of some
+Seconds are medians over rounds in which all lines take turns (`repro.runs.clock`), so that a busy machine disturbs all
+alike. Metrics: `encode_seconds` of some texts down to a layer, no later block being run; `search_seconds` of some
 queries against stored vectors of a size; `total_seconds`, encoding at full depth and search. `…_ratio` is one line's
 seconds by another's of the same round, `size_ratio` those of the full size by those of the smallest.
 """
@@ -16,14 +16,13 @@ import numpy as np
 import pandas as pd
 
 from repro.evaluation.search import FlatIndex
-from repro.evaluation.stats import bootstrap_spearman
-from repro.evaluation.sts import prefix_cosines
-from repro.papers.ese.clock import Seconds, in_turns, ratio_of
+from repro.papers.ese.depth import score_lines, score_rows
 from repro.papers.ese.lines import Line
 from repro.papers.ese.rag import sizes
 from repro.rows import make_rows
+from repro.runs.clock import Seconds, in_turns, ratio_of
 from repro.seeding import make_rng
-from repro.sets import ScoredPairs, texts_of
+from repro.sets import ScoredPairs
 from repro.store import Store
 from repro.types import Array, InputError, check_dim
 
@@ -71,7 +70,7 @@ def time_lines(
         pool: distinct texts whose embeddings are what is stored, repeated with noise up to `stored`.
         store: where the pool's states are kept.
         stored: vectors that every query is compared with.
-        dims: sizes, as `ese.rag.sizes` reads them.
+        dims: sizes, as `repro.papers.ese.rag.sizes` reads them.
         repeats: rounds that count.
         tries: of each work in every round; the fastest counts.
         seed: of the noise.
@@ -87,22 +86,18 @@ def time_lines(
         raise InputError(f"lines have layers and sizes {sorted(shapes)}: time networks of one shape together")
     ((last, hidden_dim),) = shapes
     encoders = [line.encoder() for line in lines]
-    encode = in_turns(
-        {
-            (i, layer): partial(partial, encoder.encode, list(texts), readout="encoder", layer=layer)
-            for layer in range(1, last + 1)
-            for i, encoder in enumerate(encoders)
-        },
-        repeats,
-        tries=tries,
-    )
+    works = {
+        (i, layer): partial(partial, encoder.encode, list(texts), readout="encoder", layer=layer)
+        for layer in range(1, last + 1)
+        for i, encoder in enumerate(encoders)
+    }
+    encode = in_turns(works, repeats, tries=tries)
     states = [table.at(last) for table in tables]
     rows = [repeated(table[pool], stored, seed=seed) for table in states]
     search: dict[tuple[int, int], Seconds] = {}
     for dim in sizes(hidden_dim, dims):
-        works = {i: partial(_search, rows[i], table[texts], dim) for i, table in enumerate(states)}
-        found = in_turns(works, repeats, tries=tries)
-        search |= {(i, dim): seconds for i, seconds in found.items()}
+        searches = {(i, dim): partial(_search, rows[i], table[texts], dim) for i, table in enumerate(states)}
+        search |= in_turns(searches, repeats, tries=tries)
     return Timed(tuple(lines), encode, search)
 
 
@@ -132,67 +127,49 @@ def timing_rows(timed: Timed, *, texts: int, stored: int, **shared: Any) -> pd.D
         shared: columns common to all rows.
     """
     encoding, searching = f"{texts:,} texts", f"{texts:,} queries, {stored:,} vectors"
-    rows = []
+    rows: list[dict[str, Any]] = []
     for (i, layer), seconds in timed.encode.items():
-        rows.append(
-            {**_of(timed, i), **_measured(seconds), "layer": layer, "metric": "encode_seconds", "setting": encoding}
-        )
+        at = {"layer": layer, "metric": "encode_seconds", "setting": encoding}
+        rows.append({**timed.lines[i].columns, **at, **_measured(seconds)})
     for (i, dim), seconds in timed.search.items():
-        common = {**_of(timed, i), "dim": dim, "setting": searching}
+        common = {**timed.lines[i].columns, "dim": dim, "setting": searching}
         rows.append({**common, **_measured(seconds), "metric": "search_seconds"})
         rows.append({**common, **_measured(timed.total(i, dim)), "metric": "total_seconds", "layer": timed.last})
     return make_rows([*rows, *_ratios(timed, encoding, searching)], **shared)
 
 
+def _measured(seconds: Seconds) -> dict[str, float]:
+    """Median, fastest and slowest round, and the sum of all."""
+    low, high = float(seconds.min()), float(seconds.max())
+    return {"value": float(np.median(seconds)), "ci_low": low, "ci_high": high, "seconds": float(seconds.sum())}
+
+
 def _ratios(timed: Timed, encoding: str, searching: str) -> Iterator[dict[str, Any]]:
     layers, dims = (sorted({key for _, key in part}) for part in (timed.encode, timed.search))
     for rival, winner in combinations(range(len(timed.lines)), 2):
-        pair = {**_of(timed, winner), "method": f"{timed.lines[winner].method} / {timed.lines[rival].method}"}
+        pair = timed.lines[winner].less(timed.lines[rival], "/")
         for layer in layers:
             found = ratio_of(timed.encode[winner, layer], timed.encode[rival, layer])
             yield {**pair, "layer": layer, "metric": "encode_ratio", "setting": encoding, **found.columns}
         for name, seconds in (("search", lambda i, dim: timed.search[i, dim]), ("total", timed.total)):
-            logs = []
-            for dim in dims:
-                a, b = seconds(winner, dim), seconds(rival, dim)
-                logs.append(np.log(a / b))
-                yield {**pair, "dim": dim, "metric": f"{name}_ratio", "setting": searching, **ratio_of(a, b).columns}
+            common = {**pair, "metric": f"{name}_ratio", "setting": searching}
+            both = {dim: (seconds(winner, dim), seconds(rival, dim)) for dim in dims}
+            yield from ({**common, "dim": dim, **ratio_of(a, b).columns} for dim, (a, b) in both.items())
             # rounds are repetitions, sizes are not: their mean is taken within a round
-            mean = np.exp(np.mean(logs, axis=0))
-            yield {
-                **pair,
-                "metric": f"{name}_ratio",
-                "setting": f"{searching}, mean over sizes",
-                **ratio_of(mean, np.ones_like(mean)).columns,
-            }
-    for i in range(len(timed.lines)):
+            mean = np.exp(np.mean([np.log(a / b) for a, b in both.values()], axis=0))
+            yield {**common, "setting": f"{searching}, mean over sizes", **ratio_of(mean, np.ones_like(mean)).columns}
+    for i, line in enumerate(timed.lines):
         found = ratio_of(timed.total(i, dims[-1]), timed.total(i, dims[0]))
-        yield {**_of(timed, i), "dim": dims[0], "metric": "size_ratio", "setting": searching, **found.columns}
+        yield {**line.columns, "dim": dims[0], "metric": "size_ratio", "setting": searching, **found.columns}
 
 
 def quality_rows(
     lines: Sequence[Line], pairs: ScoredPairs, store: Store, *, seed: int = 0, progress: bool = True, **shared: Any
 ) -> pd.DataFrame:
     """Spearman of every line at every layer, at full size, with bootstrap intervals over pairs."""
-    rows = []
-    for line in lines:
-        table = line.states(texts_of(pairs), store, progress=progress)
-        for layer in table.layers[1:]:
-            states = table.at(layer)
-            cosines = prefix_cosines(states[pairs.texts1], states[pairs.texts2], [table.hidden_dim])[0]
-            found = bootstrap_spearman(cosines, pairs.scores, subsets=pairs.subsets, seed=seed)
-            rows.append(
-                {
-                    "method": line.method,
-                    "backbone": line.backbone,
-                    "n_train": line.n_train,
-                    "layer": layer,
-                    "dim": table.hidden_dim,
-                    "metric": "spearman",
-                    **found.columns,
-                }
-            )
-    return make_rows(rows, readout="encoder", dataset=pairs.name, **shared)
+    grid = score_lines(lines, {pairs.name: pairs}, store, seed=seed, progress=progress)
+    rows = [row for row in score_rows(grid) if row.get("layer")]  # neither the embedding output nor a mean of layers
+    return make_rows(rows, readout="encoder", **shared)
 
 
 def blocks_run(line: Line, texts: Sequence[str]) -> dict[int, int]:
@@ -203,17 +180,3 @@ def blocks_run(line: Line, texts: Sequence[str]) -> dict[int, int]:
         encoder.encode(list(texts), readout="encoder", layer=layer)
         counts[layer] = encoder.backbone.blocks_run - before
     return counts
-
-
-def _of(timed: Timed, i: int) -> dict[str, Any]:
-    line = timed.lines[i]
-    return {"method": line.method, "backbone": line.backbone, "n_train": line.n_train}
-
-
-def _measured(seconds: Seconds) -> dict[str, float]:
-    return {
-        "value": float(np.median(seconds)),
-        "ci_low": float(seconds.min()),
-        "ci_high": float(seconds.max()),
-        "seconds": float(seconds.sum()),
-    }

@@ -10,7 +10,8 @@ from functools import partial
 from math import log2
 from typing import Any
 
-from repro.config import TrainConfig, digest
+from repro.config import TrainConfig
+from repro.digests import digest
 from repro.methods import CONTROL, ESE_CODE, ESE_METHODS, MRL, RAW
 from repro.models import SentenceEncoder
 from repro.objectives import ESPRESSO_FORMS, EspressoConfig
@@ -22,7 +23,6 @@ from repro.runs.sweep import hidden_dim_of
 from repro.store import Store
 from repro.types import one_of
 
-METHODS = ESE_METHODS
 PAPER_SHARE = 128 / 768
 """of the hidden size that ESE compresses to"""
 
@@ -42,16 +42,18 @@ class Line:
     """the training itself; None for the untouched backbone"""
 
     @property
-    def n_train(self) -> int | None:
-        """Training pairs; none for the untouched backbone."""
-        return None if self.config is None else self.config.sentences
+    def columns(self) -> dict[str, Any]:
+        """Columns of its rows; `n_train` counts training pairs, none for the untouched backbone."""
+        n_train = None if self.config is None else self.config.sentences
+        return {"method": self.method, "backbone": self.backbone, "n_train": n_train}
 
-    def states(
-        self, texts: Iterable[str], store: Store, layers: Sequence[int] | None = None, *, progress: bool = False
-    ) -> LayerTable:
-        """Pooled states of texts at the wanted layers, by default all, from one pass or from the store."""
-        table = encode_layers_once(self.encoder, self.identity, texts, store, layers=layers, progress=progress)
-        return table
+    def less(self, rival: "Line", sign: str = "−") -> dict[str, Any]:
+        """Columns of the rows that compare it with another line, as in `ESE − RAW`."""
+        return {**self.columns, "method": f"{self.method} {sign} {rival.method}"}
+
+    def states(self, texts: Iterable[str], store: Store, *, progress: bool = False) -> LayerTable:
+        """Pooled states of texts at all layers, from one pass or from the store."""
+        return encode_layers_once(self.encoder, self.identity, texts, store, progress=progress)
 
 
 def compression_size(hidden_dim: int) -> int:
@@ -70,7 +72,7 @@ def line_config(base: TrainConfig, method: str, *, size: int | None = None) -> T
     Raises:
         InputError: for another method.
     """
-    one_of(method, [m for m in (*METHODS, ESE_CODE) if m != RAW], "trained method")
+    one_of(method, [m for m in (*ESE_METHODS, ESE_CODE) if m != RAW], "trained method")
     hidden_dim = hidden_dim_of(base)
     # a setting that is not read must not name another cell, or pages would train what the store already holds
     plain = replace(base, objective="angle", dim=hidden_dim, prefixes=(), espresso=EspressoConfig())
@@ -83,14 +85,19 @@ def line_config(base: TrainConfig, method: str, *, size: int | None = None) -> T
 
 
 def ese_lines(
-    base: TrainConfig, store: Store, *, methods: Sequence[str] = METHODS, size: int | None = None, progress: bool = True
+    base: TrainConfig,
+    store: Store,
+    *,
+    methods: Sequence[str] = ESE_METHODS,
+    size: int | None = None,
+    progress: bool = True,
 ) -> list[Line]:
     """The lines of some methods, in their order; those that the store does not hold are trained, side by side.
 
     Args:
         base: backbone, data, schedule and seed of the trainings; its objective and dim are not read.
         store: where trained encoders are kept.
-        methods: of `METHODS`, or `ESE (code)`.
+        methods: of `ESE_METHODS`, or `ESE (code)`.
         size: compressed size k of ESE; None is the paper's share of the hidden size.
         progress: show progress bars.
 
@@ -98,18 +105,19 @@ def ese_lines(
         InputError: for an unknown method.
     """
     for method in methods:
-        one_of(method, [*METHODS, ESE_CODE], "method")
-    configs = {m: line_config(base, m, size=size) for m in methods if m != RAW}
-    cells = dict(zip(configs, train_all(list(configs.values()), store, progress=progress), strict=True))
-    found = []
-    for method in methods:
-        if method == RAW:
-            found.append(raw_line(base))
-            continue
-        cell = cells[method]
-        load = partial(getattr, cell, "encoder")
-        found.append(Line(method, base.backbone, cell.config, load, cell.key, cell))
-    return found
+        one_of(method, [*ESE_METHODS, ESE_CODE], "method")
+    configs = {method: line_config(base, method, size=size) for method in methods if method != RAW}
+    trained = {line.method: line for line in trained_lines(configs, store, progress=progress)}
+    return [raw_line(base) if method == RAW else trained[method] for method in methods]
+
+
+def trained_lines(configs: dict[str, TrainConfig], store: Store, *, progress: bool = True) -> list[Line]:
+    """A line for every named configuration; equal ones share a training."""
+    cells = train_all(list(configs.values()), store, progress=progress)
+    return [
+        Line(name, cell.config.backbone, cell.config, partial(getattr, cell, "encoder"), cell.key, cell)
+        for name, cell in zip(configs, cells, strict=True)
+    ]
 
 
 def raw_line(base: TrainConfig) -> Line:
@@ -121,8 +129,7 @@ def raw_line(base: TrainConfig) -> Line:
         identity = digest({"states": identity, "bidirectional": base.bidirectional, "norm": base.final_norm})
     if base.layers is not None:
         identity = digest({"states": identity, "layers": base.layers})
-    load = partial(_untouched, base.backbone, base.layers, options)
-    return Line(RAW, base.backbone, None, load, identity)
+    return Line(RAW, base.backbone, None, partial(_untouched, base.backbone, base.layers, options), identity)
 
 
 def _untouched(backbone: str, layers: int | None, options: dict[str, Any]) -> SentenceEncoder:

@@ -1,18 +1,27 @@
-"""What Table 2, Figure 5 and the audit change in ESE, one thing at a time, by name."""
+"""Table 2, Figure 5 and the audit's switches: what is changed in ESE, one thing at a time, and what it changes.
+
+Rows: `spearman` at the last layer and over the shallow ones; `spearman_lead` of one variant over another;
+`shallow_excess`, how much larger that lead is over the shallow layers than at the last; `layer_weight`, what learned
+weights became; `compressed_size`, the k of a variant.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import pairwise
+from math import exp
 from typing import Any
 
+import pandas as pd
+
 from repro.config import TrainConfig
-from repro.losses import shallow_layers
+from repro.losses import layer_weights, shallow_layers
 from repro.methods import ESE, ESE_DEFAULT, MRL, RAW, size_variant
 from repro.models.backbone import load_backbone
 from repro.objectives import ESPRESSO_FORMS, EspressoConfig
-from repro.papers.ese.lines import Line, compression_size, line_config, raw_line
-from repro.runs.pool import train_all
+from repro.papers.ese.claims_use import COMPRESSION, WEIGHTS
+from repro.papers.ese.depth import Grid, Rows, by_size, shallow_name
+from repro.papers.ese.lines import Line, compression_size, line_config, raw_line, trained_lines
+from repro.rows import make_rows
 from repro.runs.sweep import hidden_dim_of
 from repro.store import Store
 from repro.types import InputError, one_of
@@ -29,10 +38,6 @@ class Variant:
     """the variant that it differs from in that one thing"""
 
 
-COMPRESSION = ("default", "embeddings", "max-k", "no compression")
-"""of Table 2, from best to worst as printed"""
-WEIGHTS = ("learned weights", "default", "uniform weights")
-"""the same for the last layer"""
 PER_BATCH = "E4 one matrix per batch"
 VARIANTS = {
     v.name: v
@@ -63,19 +68,19 @@ SWEEP = {"embedded": (4,)}
 WIDE_SWEEP = (1 / 8, 1 / 4, 1 / 2, 2, 4, 6)
 
 
-def menu(profile: str, variants: Sequence[str] | None = None) -> list[str]:
-    """The variants given, or those of a profile."""
-    return [v for v in VARIANTS if v not in LEFT_OUT.get(profile, ())] if variants is None else list(variants)
+def variants_of(profile: str) -> list[str]:
+    """The variants of a profile."""
+    return [v for v in VARIANTS if v not in LEFT_OUT.get(profile, ())]
 
 
-def sweep(profile: str, hidden_dim: int, sizes: Sequence[int] | None = None) -> list[int]:
+def sizes_of(profile: str, hidden_dim: int, sizes: Sequence[int] | None = None) -> list[int]:
     """The compressed sizes given, or those of a profile, none above the hidden size."""
     own = compression_size(hidden_dim)
     wanted = [round(own * factor) for factor in SWEEP.get(profile, WIDE_SWEEP)] if sizes is None else list(sizes)
     return sorted({min(size, hidden_dim) for size in wanted if size >= 1})
 
 
-def switches(name: str) -> dict[str, Any]:
+def changes_of(name: str) -> dict[str, Any]:
     """What a variant sets otherwise than the printed form."""
     plain = vars(EspressoConfig())
     changes = VARIANTS[one_of(name, list(VARIANTS), "variant")].changes
@@ -99,12 +104,7 @@ def what_is_read(config: EspressoConfig, n_layers: int) -> EspressoConfig:
     return read if config.strategy == "embeddings" else replace(read, center=False)
 
 
-def depth_of(config: TrainConfig) -> int:
-    """Blocks of a configuration's network."""
-    return config.layers or load_backbone(config.backbone).n_layers
-
-
-def coinciding(names: Sequence[str], n_layers: int) -> dict[str, str]:
+def same_training(names: Sequence[str], n_layers: int) -> dict[str, str]:
     """Variants that are the same training as an earlier one on a network so deep, with that earlier one."""
     first: dict[EspressoConfig, str] = {}
     found = {}
@@ -123,10 +123,9 @@ def variant_lines(
     *,
     variants: Sequence[str] = tuple(VARIANTS),
     sizes: Sequence[int] = (),
-    baselines: bool = True,
     progress: bool = True,
 ) -> list[Line]:
-    """ESE trained in several variants and with several compressed sizes, and the paper's two baselines beside them.
+    """RAW and MRL, then ESE trained in several variants and with several compressed sizes.
 
     Variants that are the same training on this network share one.
 
@@ -135,29 +134,22 @@ def variant_lines(
         store: where trained encoders are kept.
         variants: names of `VARIANTS`.
         sizes: further compressed sizes k of the default.
-        baselines: put RAW and MRL first.
         progress: show progress bars.
 
     Raises:
         InputError: for an unknown variant, or repeated sizes.
     """
-    own = compression_size(hidden_dim_of(base))
     if len(set(sizes)) != len(sizes):
         raise InputError(f"sizes is {list(sizes)}: expected different sizes")
-    merged = coinciding(variants, depth_of(base))
-    plain = line_config(base, ESE)
-    configs: dict[str, TrainConfig] = {MRL: line_config(base, MRL)} if baselines else {}
+    raw, plain = raw_line(base), line_config(base, ESE)
+    merged = same_training(variants, base.layers or load_backbone(base.backbone).n_layers)
+    configs = {MRL: line_config(base, MRL)}
     for name in variants:
-        changes = VARIANTS[merged.get(name, name)].changes
-        configs[name] = replace(plain, espresso=EspressoConfig(**changes))
+        configs[name] = replace(plain, espresso=EspressoConfig(**VARIANTS[merged.get(name, name)].changes))
     for size in sizes:
-        if size != own:
+        if size != compression_size(hidden_dim_of(base)):
             configs[size_variant(size)] = replace(plain, dim=size, espresso=EspressoConfig())
-    cells = train_all(list(configs.values()), store, progress=progress)
-    lines = [raw_line(base)] if baselines else []
-    for name, cell in zip(configs, cells, strict=True):
-        lines.append(Line(name, base.backbone, cell.config, partial(getattr, cell, "encoder"), cell.key, cell))
-    return lines
+    return [raw, *trained_lines(configs, store, progress=progress)]
 
 
 def comparisons(names: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -167,10 +159,58 @@ def comparisons(names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """
     present = set(names)
     pairs = [(v.name, v.reference) for v in VARIANTS.values() if v.name != v.reference]
-    for order in (COMPRESSION, WEIGHTS):
+    for order in (COMPRESSION, WEIGHTS["last layer"]):
         pairs += pairwise(name for name in order if name in present)
     pairs += [("learned weights", "uniform weights")]
     sized = [name for name in names if name.startswith(size_variant(0)[:-1])]
     pairs += [(ESE_DEFAULT, name) for name in sized]
     pairs += [(name, baseline) for name in (ESE_DEFAULT, *sized) for baseline in (RAW, MRL)]
     yield from dict.fromkeys(pair for pair in pairs if set(pair) <= present)
+
+
+def ablation_rows(grid: Grid, **shared: Any) -> pd.DataFrame:
+    """Scores of all variants at every scored size, and their comparisons on the average of the sets.
+
+    The compressed size of a variant of Figure 5 is in its name.
+
+    Args:
+        grid: lines of `variant_lines`.
+        shared: columns common to all rows.
+    """
+    rows: list[dict[str, Any]] = []
+    for i, line in enumerate(grid.lines):
+        rows += _settings(line, grid.layers[-1])
+        for dataset, scores in grid.scores.items():
+            common = {**line.columns, "metric": "spearman"}
+            rows += by_size(grid, scores[i, -1], {**common, "dataset": dataset, "layer": grid.layers[-1]})
+            if grid.shallow and dataset in grid.judged:
+                rows += by_size(grid, grid.shallow_mean(dataset)[i], {**common, "dataset": shallow_name(dataset)})
+    at = {line.method: i for i, line in enumerate(grid.lines)}
+    for dataset in grid.judged:
+        for a, b in ((at[one], at[other]) for one, other in comparisons(list(at))):
+            rows += _compared(grid, dataset, a, b)
+    return make_rows(rows, readout="encoder", **shared)
+
+
+def _compared(grid: Grid, dataset: str, a: int, b: int) -> Rows:
+    """One variant less another: at the last layer, over the shallow ones, and the second less the first."""
+    common = {**grid.lines[a].less(grid.lines[b]), "metric": "spearman_lead"}
+    last = grid.scores[dataset][a, -1] - grid.scores[dataset][b, -1]
+    yield from by_size(grid, last, {**common, "dataset": dataset, "layer": grid.layers[-1]})
+    if grid.shallow:
+        low = grid.shallow_mean(dataset)[a] - grid.shallow_mean(dataset)[b]
+        yield from by_size(grid, low, {**common, "dataset": shallow_name(dataset)})
+        yield from by_size(grid, low - last, {**common, "dataset": dataset, "metric": "shallow_excess"})
+
+
+def _settings(line: Line, deepest: int) -> Rows:
+    """The compressed size; and weights of the shallow layers after training, the default's for comparison."""
+    if line.cell is None or line.config is None or line.config.objective != "ese":
+        return
+    yield {**line.columns, "metric": "compressed_size", "value": line.config.dim}
+    learned = line.cell.log_weights
+    if learned is not None or line.method == ESE_DEFAULT:
+        shallow = shallow_layers(deepest + 1, line.config.espresso)
+        weights = layer_weights(len(shallow), "log").tolist() if learned is None else [exp(-s) for s in learned]
+        for layer, weight in zip(shallow, weights, strict=True):
+            yield {**line.columns, "layer": layer, "metric": "layer_weight", "value": weight}

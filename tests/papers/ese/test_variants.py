@@ -1,17 +1,26 @@
-"""Variants of ESE: one thing changed at a time, none trained twice; and facts of one batch."""
+"""Variants of ESE: one thing changed at a time, none trained twice, and what is compared with what."""
 
 from dataclasses import replace
-from math import exp, log
+from math import exp
 
-import numpy as np
 import pytest
 import torch
 
 from repro.methods import AVERAGE, ESE_DEFAULT, ESE_VARIANTS, MRL, RAW, SHALLOW_AVERAGE
 from repro.objectives import ESPRESSO_FORMS, EspressoConfig
-from repro.papers import ese
-from repro.papers.ese import audit
-from repro.papers.ese.variants import COMPRESSION, WEIGHTS, comparisons, what_is_read
+from repro.papers.ese.claims_use import COMPRESSION, WEIGHTS
+from repro.papers.ese.depth import SETS, load_sets, score_lines
+from repro.papers.ese.variants import (
+    VARIANTS,
+    ablation_rows,
+    changes_of,
+    comparisons,
+    same_training,
+    sizes_of,
+    variant_lines,
+    variants_of,
+    what_is_read,
+)
 from repro.store import Store
 from repro.types import InputError
 
@@ -31,14 +40,14 @@ def base(cell_config):
 @pytest.fixture(scope="module")
 def lines(base, store):
     torch.set_num_threads(1)
-    return ese.variant_lines(base, store, variants=FEW, sizes=[2, 4, 8], progress=False)
+    return variant_lines(base, store, variants=FEW, sizes=[2, 4, 8], progress=False)
 
 
 @pytest.fixture(scope="module")
 def rows(lines, store):
-    sets = ese.load_sets(ese.SETS, "microworld", rows=30)
-    scored = ese.score_lines(lines, sets, store, dims=[4], resamples=40, progress=False)
-    return ese.ablation_rows(scored, experiment="e", seed=0)
+    sets = load_sets(SETS, "microworld", rows=30)
+    scored = score_lines(lines, sets, store, dims=[4], resamples=40, progress=False)
+    return ablation_rows(scored, experiment="e", seed=0)
 
 
 def value_of(rows, **where):
@@ -50,20 +59,20 @@ def value_of(rows, **where):
 
 
 def test_every_variant_differs_from_its_reference_in_one_thing():
-    for variant in ese.VARIANTS.values():
+    for variant in VARIANTS.values():
         if variant.name in (ESE_DEFAULT, "as released"):
             continue
-        own, other = (vars(EspressoConfig(**ese.VARIANTS[n].changes)) for n in (variant.name, variant.reference))
+        own, other = (vars(EspressoConfig(**VARIANTS[n].changes)) for n in (variant.name, variant.reference))
         changed = {switch for switch in own if own[switch] != other[switch]}
         assert changed in ({*changed} if len(changed) == 1 else set(), {"first_layer", "last_shallow"}), variant.name
-    assert EspressoConfig(**ese.VARIANTS["as released"].changes) == ESPRESSO_FORMS["code"]
-    assert set(ESE_VARIANTS.values()) == {*COMPRESSION, *WEIGHTS}, "all of Table 2"
+    assert EspressoConfig(**VARIANTS["as released"].changes) == ESPRESSO_FORMS["code"]
+    assert set(ESE_VARIANTS.values()) == {*COMPRESSION, *WEIGHTS["last layer"]}, "all of Table 2"
 
 
 def test_what_a_variant_sets_is_said_without_what_it_keeps():
-    assert ese.switches(ESE_DEFAULT) == {}
-    assert ese.switches("E3 loss at full size") == {"full_size_loss": True}
-    assert ese.switches("as released") == {
+    assert changes_of(ESE_DEFAULT) == {}
+    assert changes_of("E3 loss at full size") == {"full_size_loss": True}
+    assert changes_of("as released") == {
         "first_layer": 0,
         "last_shallow": -2,
         "reduction": "mean",
@@ -74,11 +83,11 @@ def test_what_a_variant_sets_is_said_without_what_it_keeps():
 
 
 def test_a_network_of_two_blocks_has_one_weight_and_a_deeper_one_several():
-    everything = list(ese.VARIANTS)
-    assert ese.coinciding(everything, 2) == {"uniform weights": "default", "E2 mean over layers": "default"}
-    assert ese.coinciding(everything, 6) == {}
+    everything = list(VARIANTS)
+    assert same_training(everything, 2) == {"uniform weights": "default", "E2 mean over layers": "default"}
+    assert same_training(everything, 6) == {}
     with pytest.raises(InputError, match="unknown variant 'E99'"):
-        ese.coinciding(["E99"], 2)
+        same_training(["E99"], 2)
 
 
 def test_what_is_read_keeps_what_counts():
@@ -91,11 +100,10 @@ def test_what_is_read_keeps_what_counts():
 
 
 def test_menus_of_the_profiles():
-    assert "E5 embeddings, centred" not in ese.menu("embedded") and ese.menu("gpu") == list(ese.VARIANTS)
-    assert ese.menu("embedded", ["default"]) == ["default"]
-    assert ese.sweep("embedded", 128) == [64]
-    assert ese.sweep("gpu", 768) == [16, 32, 64, 256, 512, 768]
-    assert ese.sweep("gpu", 128, [3]) == [3]
+    assert "E5 embeddings, centred" not in variants_of("embedded") and variants_of("gpu") == list(VARIANTS)
+    assert sizes_of("embedded", 128) == [64]
+    assert sizes_of("gpu", 768) == [16, 32, 64, 256, 512, 768]
+    assert sizes_of("gpu", 128, [3]) == [3]
 
 
 def test_equal_trainings_are_one(lines):
@@ -110,13 +118,13 @@ def test_equal_trainings_are_one(lines):
 
 def test_repeated_sizes_and_unknown_variants_are_refused(base, store):
     with pytest.raises(InputError, match="different sizes"):
-        ese.variant_lines(base, store, variants=["default"], sizes=[2, 2])
+        variant_lines(base, store, variants=["default"], sizes=[2, 2])
     with pytest.raises(InputError, match="unknown variant"):
-        ese.variant_lines(base, store, variants=["defualt"])
+        variant_lines(base, store, variants=["defualt"])
 
 
 def test_comparisons_are_those_of_the_table_the_figure_and_the_audit():
-    found = set(comparisons([RAW, MRL, *ese.VARIANTS, "k = 2"]))
+    found = set(comparisons([RAW, MRL, *VARIANTS, "k = 2"]))
     assert {("default", "embeddings"), ("embeddings", "max-k"), ("max-k", "no compression")} <= found
     assert {("learned weights", "default"), ("default", "uniform weights")} <= found
     assert ("E6 randomised", "E4 one matrix per batch") in found
@@ -147,58 +155,3 @@ def test_rows_say_sizes_and_weights(rows, lines):
     assert weights.loc["default", ["layer", "value"]].tolist() == [1, 1.0]
     learned = next(own.cell.log_weights for own in lines if own.method == "learned weights")
     assert weights.loc["learned weights", "value"] == pytest.approx(exp(-learned[0]))
-
-
-# facts of one batch
-
-
-def test_a_sentence_of_few_values_has_a_matrix_of_few_directions():
-    x = torch.tensor([[1.0, 1.0, -1.0, -1.0, 0.5, 0.5]], dtype=torch.float64)
-    S = audit.singular_values(x)[0]
-    A = torch.softmax(torch.outer(x[0], x[0]) / 6**0.5, dim=1)
-    np.testing.assert_allclose(S, torch.linalg.svdvals(A), atol=1e-12)
-    assert (audit.NEGLIGIBLE * S[0] < S).sum() == 3, "three distinct values, three distinct rows"
-    flat = audit.singular_values(torch.zeros(1, 6, dtype=torch.float64))[0]
-    assert flat[0] == pytest.approx(1.0) and flat[1] < 1e-12, "all rows uniform"
-    X = torch.randn(20, 6, dtype=torch.float64)
-    np.testing.assert_allclose(audit.batch_values(X), torch.linalg.svdvals(torch.softmax(X.mT @ X / 6**0.5, dim=1)))
-
-
-def test_ranks_by_layer_from_smallest_to_largest(lines, store, sentences):
-    rows = ese.rank_rows(lines[:1], sentences[:12], store, experiment="e", seed=0)
-    ranks = rows[(rows["metric"] == "numerical_rank") & (rows["setting"] == "RAW, per sentence")]
-    assert list(ranks["layer"]) == [0, 1, 2]
-    assert ((ranks["ci_low"] <= ranks["value"]) & (ranks["value"] <= ranks["ci_high"])).all()
-    assert (ranks["ci_high"] <= 32).all()
-    assert (rows.loc[rows["metric"] == "second_share", "value"] < 1).all()
-
-
-def test_the_exact_target_is_the_same_twice_and_a_randomised_one_is_not():
-    X = np.random.default_rng(0).normal(size=(80, 24))
-    rows = ese.repeat_rows(X, 8, backbone="b", layer=1, experiment="e").set_index(["setting", "metric"])["value"]
-    assert rows["eigh", "sign_flips"] == 0
-    for metric in ("column_cosine", "last_cosine", "subspace_overlap"):
-        assert rows["eigh", metric] == pytest.approx(1.0)
-    assert 0 < rows["randomized", "sign_flips"] < 1
-    assert rows["randomized", "last_cosine"] < 0.999
-    assert rows["randomized", "subspace_overlap"] < 1
-
-
-def test_a_constant_layer_has_the_loss_of_equal_scores(base):
-    rows = ese.constant_rows(base, size=4, experiment="e", seed=0)
-
-    def at(layer, metric):
-        return float(rows[(rows["layer"] == layer) & (rows["metric"] == metric)]["value"].iloc[0])
-
-    n = base.batch_size
-    assert at(0, "distinct_vectors") == 1 and at(2, "distinct_vectors") > n
-    # both rankings of equal scores are ln(1 + pairs of unlike labels), and all other texts are equally likely partners
-    for ones in range(1, n):
-        ranking = 2 * log(1 + ones * (n - ones))
-        if ranking <= at(0, "base_loss") <= ranking + ones / n * log(2 * n - 1) + 1e-6:
-            break
-    else:
-        pytest.fail(f"{at(0, 'base_loss')} is no loss of equal scores")
-    # each pair of unlike labels pulls as much as it pushes: nothing is left to move the one vector
-    assert at(0, "shared_gradient") < 1e-9 < at(2, "base_gradient")
-    assert 0 < at(0, "loss_share") < 1

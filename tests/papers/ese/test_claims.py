@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from repro.methods import AVERAGE, CONTROL, ESE, ESE_CODE, MRL, RAW, SHALLOW_AVERAGE
-from repro.report import claims_ese as claims
-from repro.report.claims_ese import leads as reading
+from repro.methods import AVERAGE, CONTROL, ESE, MRL, RAW, SHALLOW_AVERAGE
+from repro.papers.ese import claims, tables
+from repro.papers.ese.claims_use import table2
 from repro.report.compare import verdict_frame
 from repro.rows import make_rows
 
@@ -34,99 +34,36 @@ def shallow(method, dim):
 
 
 def depth(backbone="net", seeds=(0,), source="microworld", half=0.01):
+    """Rows of `depth_rows` that say what SCORE says."""
     rows = []
+
+    def add(method, metric, value, dataset=AVERAGE, **where):
+        rows.append({"method": method, "metric": metric, "dataset": dataset, **where, **interval(value, half)})
+
     for method in LINES:
-        for dataset in SETS:
-            for dim in DIMS:
-                cells = [
-                    {"layer": layer, "dim": dim, "metric": "spearman", **interval(score(method, layer, dim), half)}
-                    for layer in range(1, L + 1)
-                ]
-                rows += [{**cell, "method": method, "dataset": dataset} for cell in cells]
         for dim in DIMS:
-            rows.append(
-                {
-                    "method": method,
-                    "dataset": SHALLOW_AVERAGE,
-                    "dim": dim,
-                    "metric": "spearman",
-                    **interval(shallow(method, dim), half),
-                }
-            )
+            for layer in range(1, L + 1):
+                for dataset in SETS:
+                    add(method, "spearman", score(method, layer, dim), dataset, layer=layer, dim=dim)
+            add(method, "spearman", shallow(method, dim), SHALLOW_AVERAGE, dim=dim)
+            add(method, "spearman_drop", score(method, L, dim) - score(method, 2, dim), layer=2, dim=dim)
         for layer in range(2, L + 1):
             step = score(method, layer, 64) - score(method, layer - 1, 64)
-            rows.append(
-                {
-                    "method": method,
-                    "dataset": AVERAGE,
-                    "layer": layer,
-                    "dim": 64,
-                    "metric": "spearman_step",
-                    **interval(step, half),
-                }
-            )
+            add(method, "spearman_step", step, layer=layer, dim=64)
         change = score(method, L, 64) - score(method, L, 16)
-        rows.append(
-            {
-                "method": method,
-                "dataset": AVERAGE,
-                "layer": L,
-                "dim": 64,
-                "metric": "spearman_change",
-                "setting": "against 16 dims",
-                **interval(change, half),
-            }
-        )
-        for dim in DIMS:
-            drop = score(method, L, dim) - score(method, 2, dim)
-            rows.append(
-                {
-                    "method": method,
-                    "dataset": AVERAGE,
-                    "layer": 2,
-                    "dim": dim,
-                    "metric": "spearman_drop",
-                    **interval(drop, half),
-                }
-            )
+        add(method, "spearman_change", change, layer=L, dim=64, setting="against 16 dims")
     for i, a in enumerate(LINES):
         for b in LINES[:i]:
-            rows += lead_rows(f"{a} − {b}", a, b, half)
-    frames = [
-        make_rows(rows, experiment="e", backbone=backbone, seed=seed, data_source=source, readout="encoder")
-        for seed in seeds
-    ]
-    return pd.concat(frames, ignore_index=True)
-
-
-def lead_rows(name, a, b, half):
-    common = {"method": name, "dataset": AVERAGE}
-    rows = [
-        {
-            **common,
-            "layer": layer,
-            "dim": dim,
-            "metric": "spearman_lead",
-            **interval(score(a, layer, dim) - score(b, layer, dim), half),
-        }
-        for layer in range(1, L + 1)
-        for dim in DIMS
-    ]
-    for dim in DIMS:
-        rows.append(
-            {
-                "method": name,
-                "dataset": SHALLOW_AVERAGE,
-                "dim": dim,
-                "metric": "spearman_lead",
-                **interval(shallow(a, dim) - shallow(b, dim), half),
-            }
-        )
-        drops = [score(m, L, dim) - score(m, 2, dim) for m in (a, b)]
-        rows.append({**common, "layer": 2, "dim": dim, "metric": "drop_lead", **interval(drops[0] - drops[1], half)})
-    gap = {k: sum(score(a, k, d) - score(b, k, d) for d in DIMS) / 3 for k in (1, 2, L)}
-    rows.append({**common, "layer": 2, "metric": "depth_lead", **interval((gap[1] + gap[2]) / 2 - gap[L], half)})
-    return rows
+            name, gap = f"{a} − {b}", {(k, d): score(a, k, d) - score(b, k, d) for k in range(1, L + 1) for d in DIMS}
+            for (layer, dim), value in gap.items():
+                add(name, "spearman_lead", value, layer=layer, dim=dim)
+            for dim in DIMS:
+                add(name, "spearman_lead", shallow(a, dim) - shallow(b, dim), SHALLOW_AVERAGE, dim=dim)
+                add(name, "drop_lead", gap[L, dim] - gap[2, dim], layer=2, dim=dim)
+            mean = {layer: sum(gap[layer, dim] for dim in DIMS) / 3 for layer in (1, 2, L)}
+            add(name, "depth_lead", (mean[1] + mean[2]) / 2 - mean[L], layer=2)
+    shared = {"experiment": "e", "backbone": backbone, "data_source": source, "readout": "encoder"}
+    return pd.concat([make_rows(rows, **shared, seed=seed) for seed in seeds], ignore_index=True)
 
 
 @pytest.fixture(scope="module")
@@ -183,11 +120,9 @@ def test_a_network_without_all_lines_says_nothing_on_their_order(rows):
 
 
 def test_the_untouched_network_has_no_seed_noise():
-    several = depth(seeds=(0, 1, 2))
-    found = reading.estimate_of(several, "spearman_step", RAW, layer=4)
-    assert (found.half, found.seeds) == (pytest.approx(1.0), 1)
-    one = reading.estimate_of(depth(), "spearman_step", MRL, layer=4)
-    assert one.half == pytest.approx((1.0**2 + 1.96**2) ** 0.5)
+    of_raw, of_mrl = by_claim(claims.figure3(depth()), "ESE-F3-2")[1:]
+    assert of_raw.high - of_raw.value == pytest.approx(1.0)
+    assert of_mrl.high - of_mrl.value == pytest.approx((1.0**2 + 1.96**2) ** 0.5)
 
 
 # Figures 3 and 4
@@ -265,43 +200,41 @@ def test_half_depth_is_judged_at_both_layers_and_by_the_drop(rows):
 
 
 def test_printed_rows_are_named_as_ours():
-    table = claims.printed("table1")
+    table = tables.printed("table1")
     assert set(table["method"]) == {RAW, MRL, ESE}
     assert set(table["backbone"]) == {"bge-base-en-v1.5", "UAE-Large-V1", "Qwen1.5-0.5B"}
-    wide = claims.table1_wide(table)
+    wide = tables.table1_wide(table)
     assert wide.loc[2, ["backbone", "method", "Avg.", "≺ Avg."]].tolist() == ["bge-base-en-v1.5", ESE, 84.49, 66.27]
 
 
 def test_the_wide_table_shows_the_last_layer_and_the_shallow_mean(rows):
-    wide = claims.table1_wide(claims.table1_cells(rows)).set_index("method")
+    wide = tables.table1_wide(tables.table1_cells(rows)).set_index("method")
     assert list(wide.index) == list(LINES)
     assert wide.loc[ESE, ["STS-B", "Avg.", "≺ Avg."]].tolist() == pytest.approx([83.0, 83.0, 70.0])
 
 
 def test_leads_are_shown_at_both_places(rows):
-    table = claims.lead_table(depth(seeds=(0, 1)), rows).set_index(["lead", "place"])
+    table = tables.lead_table(depth(seeds=(0, 1)), rows).set_index(["lead", "place"])
     assert table.loc[("ESE − MRL", "last layer"), "live"] == "2.00 [1.00, 3.00]"
     assert table.loc[("ESE − MRL", "≺ Avg."), "recorded"] == "36.33 ± 0.00 (2 seeds)"
-    alone = claims.lead_table(depth(backbone="deep"), rows)
-    assert set(alone.loc[alone["backbone"] == "deep", "live"]) == {"–"}, "recorded on another network"
-    drawn = claims.lead_rows(rows, [(ESE, RAW), (ESE_CODE, ESE)])
-    assert set(drawn["variant"]) == {"ESE − RAW"} and set(drawn["place"]) == {"last layer", "≺ Avg."}
+    alone = tables.lead_table(depth(backbone="deep"), rows)
+    assert alone.loc[alone["backbone"] == "deep", "live"].isna().all(), "recorded on another network"
 
 
 def test_the_t_test_says_what_its_unit_is():
-    table = claims.t_table(depth(seeds=(0, 1, 2)), [RAW]).set_index("unit")
+    table = tables.t_table(depth(seeds=(0, 1, 2)), [RAW]).set_index("unit")
     assert table["number"].to_dict() == {"seeds": 3, "sets": 2, "layers": 3}
     assert table.loc["sets", "mean"] == "too few"
     assert table.loc["seeds", "mean"].startswith("39.00") and table.loc["layers", "p"] != "–"
-    single = claims.t_table(depth(), [RAW]).set_index("unit")
+    single = tables.t_table(depth(), [RAW]).set_index("unit")
     assert single.loc["seeds", "mean"] == "too few"
-    assert claims.t_table(depth()[lambda f: f["method"] != ESE], [RAW]).empty
+    assert tables.t_table(depth()[lambda f: f["method"] != ESE], [RAW]).empty
 
 
 def test_grid_and_drop_tables(rows):
-    grid = claims.grid_table(rows).set_index(["method", "layer"])
+    grid = tables.grid_table(rows).set_index(["method", "layer"])
     assert grid.loc[(ESE, 1), "64"] == pytest.approx(65.0) and list(grid.columns) == ["backbone", "8", "16", "64"]
-    drops = claims.drop_table(rows).set_index("line")["points lost"]
+    drops = tables.drop_table(rows).set_index("line")["points lost"]
     assert drops[RAW].startswith("52.00") and drops["ESE − RAW"].startswith("-39.00")
     assert "MRL − RAW" not in drops
 
@@ -361,7 +294,7 @@ def ablation():
 
 
 def test_the_order_of_targets_is_judged_step_by_step(ablation):
-    found = by_claim(claims.table2(ablation), "ESE-T2-1")
+    found = by_claim(table2(ablation), "ESE-T2-1")
     assert [m.value for m in found[:3]] == pytest.approx([2.0, 1.0, 1.0])
     dearest = next(m for m in found if m.paper is not None)
     assert (
@@ -375,13 +308,13 @@ def test_the_order_of_targets_is_judged_step_by_step(ablation):
 def test_an_order_with_gaps_is_judged_between_those_that_were_tried(ablation):
     fewer = ablation[~ablation["method"].str.contains("max-k|embeddings")]
     extra = ablation[ablation["method"] == "embeddings − max-k"].assign(method="default − no compression")
-    found = by_claim(claims.table2(pd.concat([fewer, extra], ignore_index=True)), "ESE-T2-1")
+    found = by_claim(table2(pd.concat([fewer, extra], ignore_index=True)), "ESE-T2-1")
     assert [m.what.split(": ")[1] for m in found[:2]] == ["default less no compression"] * 2
     assert found[1].paper == pytest.approx(66.27 - 50.18) and len(found) == 3
 
 
 def test_the_order_of_weights_differs_between_the_places(ablation):
-    found = by_claim(claims.table2(ablation), "ESE-T2-2")
+    found = by_claim(table2(ablation), "ESE-T2-2")
     assert [m.what.split(": ")[1] for m in found] == [
         "learned weights less default",
         "default less uniform weights",
@@ -392,84 +325,46 @@ def test_the_order_of_weights_differs_between_the_places(ablation):
 
 
 def test_variants_that_are_one_training_are_not_judged(ablation):
-    found = by_claim(claims.table2(ablation, {"uniform weights": "default"}), "ESE-T2-2")
+    found = by_claim(table2(ablation, {"uniform weights": "default"}), "ESE-T2-2")
     said = {m.what.split(": ")[1].split(":")[0]: m.verdict for m in found}
     assert said["default less uniform weights"] == "not attempted"
     assert said["learned weights less default"] == "reproduced"
 
 
 def test_the_best_size_leads_both_ends_and_every_size_the_baselines(ablation):
-    found = claims.table2(ablation)
+    found = table2(ablation)
     small, large = by_claim(found, "ESE-F5-1")
     assert (small.value, large.value) == pytest.approx((6.0, 5.0))
     assert "k = 16 less k = 4" in small.what and "the largest tried" in large.what
     (least,) = by_claim(found, "ESE-F5-2")
     assert least.value == pytest.approx(4.0) and "MRL, k = 4" in least.what
-    assert claims.sizes_of(ablation) == {4: "k = 4", 16: "default", 64: "k = 64"}
+    assert tables.tried_sizes(ablation) == {4: "k = 4", 16: "default", 64: "k = 64"}
 
 
 def test_table_two_joins_what_is_printed(ablation):
-    table = claims.table2_joined(ablation.iloc[:0], ablation[ablation["seed"] == 0])
+    table = tables.table2_joined(ablation.iloc[:0], ablation[ablation["seed"] == 0])
     last = table[table["place"] == "last layer"].set_index("row of Table 2")
     assert last.loc["PCA on sentence embeddings", ["paper", "live"]].tolist() == pytest.approx([84.30, 48.0])
     assert last.loc["default weight", "live"] == last.loc["PCA on dependencies (default)", "live"]
-    assert list(claims.printed_variants()["method"].unique()[:2]) == ["default", "embeddings"]
+    assert list(tables.printed_variants()["method"].unique()[:2]) == ["default", "embeddings"]
 
 
 def test_differences_sizes_weights_and_baselines(ablation):
-    drawn = claims.difference_rows(ablation, {"embeddings": "default", "max-k": "default"})
+    drawn = tables.difference_rows(ablation, {"embeddings": "default", "max-k": "default"})
     assert set(drawn["variant"]) == {"embeddings"}, "max-k was not compared with the default"
-    table = claims.difference_table(ablation, {"embeddings": "default", "max-k": "default"}, "live")
+    table = tables.difference_table(ablation, {"embeddings": "default", "max-k": "default"}, "live")
     assert table["live, 64 dims"].tolist() == ["-2.00 [-3.00, -1.00]", "-2.00 [-3.00, -1.00]"]
     assert table["place"].tolist() == ["last layer", "≺ Avg."]
-    by_size = claims.size_rows(ablation)
+    by_size = tables.size_rows(ablation)
     assert set(by_size["dim"]) == {4, 16, 64} and set(by_size["place"]) == {"last layer", "≺ Avg."}
-    assert claims.baseline_scores(ablation)["last layer", MRL] == pytest.approx(40.0)
-    weights = claims.weight_table(ablation).set_index("variant")["layer 1"]
+    flat = by_size[(by_size["method"] == MRL) & (by_size["place"] == "last layer")]
+    assert set(flat["dim"]) == {4, 16, 64} and flat["value"].tolist() == pytest.approx([0.4] * 9)
+    weights = tables.weight_table(ablation).set_index("variant")["layer 1"]
     assert weights["learned weights"] == pytest.approx(0.8)
 
 
-def test_facts_of_a_batch_as_tables(ablation):
-    common = {"method": "E4", "layer": 1, "dim": 8, "setting": "RAW, per sentence"}
-    rank = {**common, "metric": "numerical_rank", "value": 4, "ci_low": 3, "ci_high": 5}
-    facts = [rank, {**common, "metric": "second_share", "value": 0.01}]
-    metrics = ("sign_flips", "column_cosine", "last_cosine", "subspace_overlap")
-    facts += [{"setting": "eigh", "dim": 16, "metric": m, "value": 0.5} for m in metrics]
-    names = ("distinct_vectors", "base_loss", "base_gradient", "shared_gradient")
-    facts += [{"layer": k, "metric": m, "value": 2.0} for k in (0, 2) for m in names]
-    facts += [{"layer": 0, "metric": "loss_share", "value": 0.25}]
-    of_two = [make_rows(facts, experiment="e", backbone=backbone, seed=0) for backbone in ("net", "deep")]
-    everything = pd.concat([ablation, *of_two], ignore_index=True)
-    ranks = claims.rank_table(everything)
-    assert ranks["backbone"].tolist() == ["net", "deep"]
-    assert ranks.loc[0, ["rank, median", "smallest", "largest", "second by first"]].tolist() == [4, 3, 5, "1.0e-02"]
-    repeats = claims.repeat_table(everything)
-    assert len(repeats) == 2 and (repeats.iloc[:, 3:] == 50).all(axis=None)
-    constant = claims.constant_table(everything)
-    assert constant["distinct vectors"].tolist() == [2, 2, 2, 2]
-    assert constant.loc[0, "share of the whole loss, %"] == 25 and constant.loc[1].isna().sum() == 1
-    assert claims.difference_table(of_two[0], {"a": "b"}, "live").empty, "nothing was compared"
-
-
 def test_every_claim_of_these_pages_is_judged_or_said_to_be_absent(rows, ablation):
-    judged = [*claims.table1(rows), *claims.figure3(rows), *claims.figure4(rows), *claims.table2(ablation)]
+    judged = [*claims.table1(rows), *claims.figure3(rows), *claims.figure4(rows), *table2(ablation)]
     given = set(verdict_frame("live", judged)["claim_id"])
-    wanted = {
-        f"ESE-{part}"
-        for part in (
-            "T1-1",
-            "T1-2",
-            "T1-3",
-            "T1-4",
-            "F3-1",
-            "F3-2",
-            "F3-3",
-            "F3-4",
-            "F4-1",
-            "T2-1",
-            "T2-2",
-            "F5-1",
-            "F5-2",
-        )
-    }
-    assert given == wanted
+    parts = "T1-1 T1-2 T1-3 T1-4 F3-1 F3-2 F3-3 F3-4 F4-1 T2-1 T2-2 F5-1 F5-2"
+    assert given == {f"ESE-{part}" for part in parts.split()}

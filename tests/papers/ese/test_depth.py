@@ -13,10 +13,9 @@ from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.methods import AVERAGE, CONTROL, ESE, ESE_CODE, MRL, RAW, SHALLOW_AVERAGE
 from repro.models import SentenceEncoder
 from repro.objectives import ESPRESSO_FORMS, EspressoConfig
-from repro.papers import ese
-from repro.papers.ese.lines import Line
-from repro.papers.ese.scored import Scored, kept
-from repro.runs.sweep import hidden_dim_of
+from repro.papers.ese.depth import SETS, Grid, depth_rows, half_depth, load_sets, score_lines
+from repro.papers.ese.lines import Line, compression_size, ese_lines, line_config, raw_line
+from repro.runs.questions import as_many
 from repro.store import Store
 from repro.types import InputError
 
@@ -56,18 +55,18 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sets():
-    return ese.load_sets(ese.SETS, "microworld", rows=40)
+    return load_sets(SETS, "microworld", rows=40)
 
 
 @pytest.fixture(scope="module")
-def scored(sets, store) -> Scored:
+def scored(sets, store) -> Grid:
     lines = [line(method, seed)[0] for seed, method in enumerate((RAW, MRL, ESE))]
-    return ese.score_lines(lines, sets, store, dims=DIMS, resamples=60, progress=False)
+    return score_lines(lines, sets, store, dims=DIMS, resamples=60, progress=False)
 
 
 @pytest.fixture(scope="module")
 def rows(scored):
-    return ese.depth_rows(scored, reference=5, experiment="e", seed=0)
+    return depth_rows(scored, reference=5, experiment="e", seed=0)
 
 
 def value_of(rows, **where):
@@ -82,46 +81,46 @@ def value_of(rows, **where):
 
 
 def test_the_paper_compresses_768_to_128_and_ours_to_the_same_share():
-    assert [ese.compression_size(d) for d in (768, 1024, 384, 128, 32)] == [128, 128, 64, 16, 4]
+    assert [compression_size(d) for d in (768, 1024, 384, 128, 32)] == [128, 128, 64, 16, 4]
 
 
 def test_a_line_is_trained_as_its_method_says(cell_config):
     base = replace(cell_config, corpus="nli", prefixes=(4, 8), espresso=EspressoConfig(alpha=2.0), seed=3)
-    configs = {method: ese.line_config(base, method) for method in (CONTROL, MRL, ESE, ESE_CODE)}
+    configs = {method: line_config(base, method) for method in (CONTROL, MRL, ESE, ESE_CODE)}
     assert [c.objective for c in configs.values()] == ["angle", "matryoshka", "ese", "ese"]
     assert {(c.seed, c.sentences, c.batch_size, c.corpus) for c in configs.values()} == {(3, 96, 16, "nli")}
     assert configs[MRL].prefixes == (4, 8)
-    assert configs[ESE].dim == 4 and ese.line_config(base, ESE, size=8).dim == 8
+    assert configs[ESE].dim == 4 and line_config(base, ESE, size=8).dim == 8
     assert configs[ESE].espresso.alpha == 2.0
     assert configs[ESE_CODE].espresso == ESPRESSO_FORMS["code"]
     # what the control does not read must not train another one
     other = replace(base, dim=5, prefixes=(2,), espresso=EspressoConfig(beta=0.0))
-    assert ese.line_config(other, CONTROL) == configs[CONTROL]
+    assert line_config(other, CONTROL) == configs[CONTROL]
     with pytest.raises(InputError, match="trained method"):
-        ese.line_config(base, RAW)
+        line_config(base, RAW)
 
 
 def test_lines_are_trained_once_and_raw_not_at_all(cell_config, store):
     torch.set_num_threads(1)
     base = replace(cell_config, corpus="nli", pooling="mean", check_every=6)
-    lines = ese.ese_lines(base, store, methods=(RAW, CONTROL, ESE), progress=False)
+    lines = ese_lines(base, store, methods=(RAW, CONTROL, ESE), progress=False)
     assert [own.method for own in lines] == [RAW, CONTROL, ESE]
-    assert lines[0].config is None and lines[0].n_train is None and lines[1].n_train == 96
+    assert lines[0].config is None and lines[0].columns["n_train"] is None and lines[1].columns["n_train"] == 96
     assert len({own.identity for own in lines}) == 3
-    again = ese.ese_lines(base, store, methods=(ESE,), progress=False)
+    again = ese_lines(base, store, methods=(ESE,), progress=False)
     assert again[0].cell.hit and again[0].identity == lines[2].identity
     texts = ["one text", "another text"]
     untouched = SentenceEncoder.load(base.backbone, pooling="mean").encode_layers(texts)
     np.testing.assert_array_equal(lines[0].states(texts, store).X, untouched)
     assert not np.allclose(lines[2].states(texts, store).at(1)[texts], lines[0].states(texts, store).at(1)[texts])
     with pytest.raises(InputError, match="unknown method 'SBERT'"):
-        ese.ese_lines(base, store, methods=("SBERT",))
+        ese_lines(base, store, methods=("SBERT",))
 
 
 def test_raw_is_cut_where_the_others_are(cell_config, store):
-    whole, cut = ese.raw_line(cell_config), ese.raw_line(replace(cell_config, layers=1))
+    whole, cut = raw_line(cell_config), raw_line(replace(cell_config, layers=1))
     assert whole.identity != cut.identity
-    assert whole.identity != ese.raw_line(replace(cell_config, pooling="mean")).identity
+    assert whole.identity != raw_line(replace(cell_config, pooling="mean")).identity
     assert cut.states(["a text"], store).layers == (0, 1)
     np.testing.assert_allclose(cut.states(["a text"], store).at(1).X, whole.states(["a text"], store).at(1).X)
 
@@ -137,14 +136,14 @@ def test_every_cell_is_the_spearman_of_the_sliced_states(scored, sets):
                 X1, X2 = (np.stack([stub.states(t)[layer] for t in side]) for side in (pairs.texts1, pairs.texts2))
                 for dim in (*DIMS, 8):
                     expected = sts_spearman(X1[:, :dim], X2[:, :dim], pairs.scores)
-                    found = scored.interval(name, scored.cell(i, layer, dim)).value
+                    found = scored.scores[name].value[i, layer, scored.dims.index(dim)]
                     assert found == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_embedding_output_of_one_vector_has_no_score(scored):
     assert scored.layers == (0, 1, 2, 3)
-    for values in scored.values.values():
-        assert np.isnan(values[:, 0]).all() and np.isfinite(values[:, 1:]).all()
+    for s in scored.scores.values():
+        assert np.isnan(s.value[:, 0]).all() and np.isfinite(s.value[:, 1:]).all()
 
 
 def test_all_lines_are_resampled_on_the_same_pairs(scored, sets):
@@ -154,34 +153,28 @@ def test_all_lines_are_resampled_on_the_same_pairs(scored, sets):
         X1, X2 = (np.stack([stub.states(t)[2] for t in side]) for side in (pairs.texts1, pairs.texts2))
         return prefix_cosines(X1, X2, [5])[0]
 
-    found = scored.lead("stsb", scored.cell(2, 2, 5), scored.cell(1, 2, 5))
+    s, size = scored.scores["stsb"], scored.dims.index(5)
+    found = (s[2, 2, size] - s[1, 2, size]).columns
     expected = paired_spearman_difference(
         cosines(stubs[2]), cosines(stubs[1]), pairs.scores, subsets=pairs.subsets, resamples=60, seed=0
     )
-    assert (found.value, found.low, found.high) == pytest.approx((expected.value, expected.low, expected.high))
+    assert found == pytest.approx(expected.columns)
 
 
 def test_the_average_is_of_all_seven_or_of_none(scored, sets, store):
-    np.testing.assert_allclose(scored.values[AVERAGE], np.mean([scored.values[s] for s in ese.SETS], axis=0))
+    each = [scored.scores[name].value for name in SETS]
+    np.testing.assert_allclose(scored.scores[AVERAGE].value, np.mean(each, axis=0))
     few = {name: sets[name] for name in ("stsb", "sickr")}
-    some = ese.score_lines(list(scored.lines), few, store, resamples=10, progress=False)
-    assert set(some.values) == {"stsb", "sickr"}
+    some = score_lines(list(scored.lines), few, store, resamples=10, progress=False)
+    assert set(some.scores) == {"stsb", "sickr"}
     assert some.dims == (8,), "the full size alone"
 
 
 def test_one_pass_per_line(sets, store):
     own, stub = line("ESE", 9)
     for dims in ((2,), (3, 4)):
-        ese.score_lines([own], {"stsb": sets["stsb"]}, store, dims=dims, resamples=5, progress=False)
+        score_lines([own], {"stsb": sets["stsb"]}, store, dims=dims, resamples=5, progress=False)
     assert stub.passes == 1
-
-
-def test_cells_that_no_claim_needs_can_do_without_resamples(scored, sets, store):
-    options = {"dims": DIMS, "resamples": 8, "progress": False}
-    part = ese.score_lines(list(scored.lines), {"stsb": sets["stsb"]}, store, resampled_dims=(8,), **options)
-    np.testing.assert_array_equal(part.values["stsb"], scored.values["stsb"])
-    drawn = np.isfinite(part.draws["stsb"]).all(0)
-    assert drawn[:, 1:, 2].all() and drawn[:, 3].all() and not drawn[:, 1:3, :2].any()
 
 
 def test_shallow_layers_are_those_below_the_last_of_the_last_twelve(scored):
@@ -194,16 +187,16 @@ def test_shallow_layers_are_those_below_the_last_of_the_last_twelve(scored):
 def test_networks_of_two_shapes_and_sizes_beyond_are_refused(scored, sets, store):
     few = {"stsb": sets["stsb"]}
     with pytest.raises(InputError, match="one shape"):
-        ese.score_lines([scored.lines[0], line(ESE, 1, dim=6)[0]], few, store, progress=False)
+        score_lines([scored.lines[0], line(ESE, 1, dim=6)[0]], few, store, progress=False)
     with pytest.raises(InputError, match="expected sizes from 1 to 8"):
-        ese.score_lines([scored.lines[0]], few, store, dims=[9], progress=False)
+        score_lines([scored.lines[0]], few, store, dims=[9], progress=False)
     with pytest.raises(InputError, match="'trec' is not a set of scored pairs"):
-        ese.load_sets(["trec"], "microworld")
+        load_sets(["trec"], "microworld")
 
 
 def test_a_profile_limits_the_pairs():
-    assert (kept("embedded", None), kept("embedded", 0), kept("gpu", None), kept("gpu", 7)) == (300, None, None, 7)
-    assert len(ese.load_sets(["stsb"], "microworld", rows=None)["stsb"]) == len(data.load("stsb", source="microworld"))
+    assert (as_many(None, 300), as_many(0, 300), as_many(None, None), as_many(7, 300)) == (300, None, None, 7)
+    assert len(load_sets(["stsb"], "microworld", rows=None)["stsb"]) == len(data.load("stsb", source="microworld"))
 
 
 # rows
@@ -252,5 +245,4 @@ def test_rows_say_what_they_come_from(rows):
 
 
 def test_a_cut_network_has_its_half_at_least_at_layer_one(scored):
-    assert [ese.half_depth(replace(scored, layers=tuple(range(n + 1)))) for n in (1, 2, 3, 12)] == [1, 1, 1, 6]
-    assert hidden_dim_of(TrainConfig()) == 128
+    assert [half_depth(replace(scored, layers=tuple(range(n + 1)))) for n in (1, 2, 3, 12)] == [1, 1, 1, 6]

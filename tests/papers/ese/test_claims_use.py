@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from repro.methods import CONTROL, ESE, MRL, RAW
-from repro.report import claims_ese
-from repro.report.claims_ese import rag
+from repro.papers.ese import claims_use, tables, tables_use
 from repro.report.compare import verdict_frame
 from repro.rows import make_rows
 
@@ -54,7 +53,7 @@ def as_claimed(method, dim, layer):
 
 
 def test_table3_is_borne_out_by_both_proxies():
-    said = verdicts(claims_ese.table3(found(as_claimed)))
+    said = verdicts(claims_use.table3(found(as_claimed)))
     assert {c: len(v) for c, v in said.items()} == {"ESE-T3-1": 4, "ESE-T3-2": 4, "ESE-T3-3": 4}
     assert {v for of in said.values() for v in of} == {"reproduced"}
 
@@ -63,58 +62,58 @@ def test_table3_is_contradicted_where_the_order_turns_at_one_size():
     def turned(method, dim, layer):
         return as_claimed(method, dim, layer) - (0.2 if method == ESE and dim == 32 else 0.0)
 
-    said = verdicts(claims_ese.table3(found(turned)))
+    said = verdicts(claims_use.table3(found(turned)))
     assert set(said["ESE-T3-1"]) == {"not reproduced", "reproduced"} and set(said["ESE-T3-3"]) == {"reproduced"}
-    level = verdicts(claims_ese.table3(found(lambda m, d, layer: as_claimed(m, 32, layer))))
+    level = verdicts(claims_use.table3(found(lambda m, d, layer: as_claimed(m, 32, layer))))
     assert set(level["ESE-T3-2"]) == {"within noise"}
 
 
 def test_exact_match_replaces_the_proxies_and_brings_the_printed_size():
     rows = found(as_claimed, metrics=("answer_in_context", "exact_match"))
-    assert claims_ese.metrics_of(rows) == ("exact_match",)
-    table = verdict_frame("live", claims_ese.table3(rows))
+    assert claims_use.metrics_of(rows) == ["exact_match"]
+    table = verdict_frame("live", claims_use.table3(rows))
     assert table["what"].str.contains("exact match").all()
     paper = {claim: part["paper"].round(2).tolist() for claim, part in table.groupby("claim_id")}
     assert paper == {"ESE-T3-1": [0.22, 0.03], "ESE-T3-2": [1.97, 1.42], "ESE-T3-3": [0.72, 0.44]}
 
 
 def test_the_printed_leads_are_those_of_the_text():
-    leads = {rival: rag.printed_leads(ESE, rival) for rival in (RAW, MRL)}
+    leads = {rival: claims_use.printed_leads(ESE, rival) for rival in (RAW, MRL)}
     assert leads[RAW][64] == pytest.approx(2.42) and leads[MRL][64] == pytest.approx(1.80)
-    table = claims_ese.printed_table3()
+    table = tables_use.printed_table3()
     assert list(table["method"]) == [RAW, MRL, ESE] and table.loc[0, "64"] == pytest.approx(29.86)
 
 
 def test_nothing_is_claimed_of_an_encoder_without_rivals():
     rows = found(as_claimed)
-    assert claims_ese.table3(rows[rows["method"] == RAW]) == []
-    one = claims_ese.table3(found(as_claimed, layers=(2,)))
+    assert claims_use.table3(rows[rows["method"] == RAW]) == []
+    one = claims_use.table3(found(as_claimed, layers=(2,)))
     assert {m.claim_id for m in one} == {"ESE-T3-1", "ESE-T3-2"}  # a network of one depth has no half
 
 
 def test_tables_of_what_was_found():
     rows = found(as_claimed)
-    table = claims_ese.found_table(rows, "hit@1")
+    table = tables_use.found_table(rows, "hit@1")
     assert list(table.columns) == ["backbone", "layer", "method", "8", "32", "128"]
     assert list(table["method"]) == 2 * list(LINES) and list(table["layer"]) == [1] * 4 + [2] * 4
     assert table.loc[3, "8"] == pytest.approx(54)
-    leads = claims_ese.leads_table(rows, "hit@1")
+    leads = tables_use.leads_table(rows, "hit@1")
     assert list(leads["lead"][:3]) == [f"{ESE} − {rival}" for rival in (RAW, CONTROL, MRL)]
     assert leads.loc[0, "8"] == "24.00 [23.80, 24.20]"
-    other = claims_ese.found_table(pd.concat([rows, rows.assign(backbone="mini", dim=64)[:1]]), "answer_in_context")
+    other = tables_use.found_table(pd.concat([rows, rows.assign(backbone="mini", dim=64)[:1]]), "answer_in_context")
     assert list(other.columns[3:]) == ["8", "32", "64", "128"] and np.isnan(other.loc[0, "64"])
-    assert claims_ese.leads_table(rows[rows["method"] == RAW], "hit@1").empty
+    assert tables_use.leads_table(rows[rows["method"] == RAW], "hit@1").empty
 
 
 def test_prefixes_as_they_are_stand_beside_the_normalised():
     rows = found(as_claimed)
     entries = [
         {"metric": "same_first", "value": 1.0, "setting": None},
-        {"metric": "same_first", "value": 0.6, "setting": "as it is"},
-        {"metric": "hit@1", "value": 0.25, "setting": "as it is"},
+        {"metric": "same_first", "value": 0.6, "setting": "prefix as it is"},
+        {"metric": "hit@1", "value": 0.25, "setting": "prefix as it is"},
     ]
     flat = make_rows(entries, backbone="repro-tiny", method=ESE, dim=8, layer=2)
-    (line,) = claims_ese.flat_table(rows, flat).to_dict("records")
+    (line,) = tables_use.flat_table(pd.concat([rows.query("dim == 8 and method == 'ESE'"), flat])).to_dict("records")
     assert line["faiss finds what exact cosines find, %"] == 100 and line[
         "another first paragraph, %"
     ] == pytest.approx(40)
@@ -145,23 +144,23 @@ def timed(ratio, *, total=1.0, size=1.3, half=0.01):
 
 
 def test_figure6():
-    said = verdicts(claims_ese.figure6(timed({1: 1.02, 2: 0.99}, total=0.9)))
+    said = verdicts(claims_use.figure6(timed({1: 1.02, 2: 0.99}, total=0.9)))
     assert said == {"ESE-F6-1": ["reproduced"], "ESE-F6-2": ["reproduced"] * 3}
-    said = verdicts(claims_ese.figure6(timed({1: 1.0, 2: 1.3}, total=1.0, size=0.8)))
+    said = verdicts(claims_use.figure6(timed({1: 1.0, 2: 1.3}, total=1.0, size=0.8)))
     assert said == {"ESE-F6-1": ["not reproduced"], "ESE-F6-2": ["not reproduced", "within noise", "within noise"]}
-    wide = verdicts(claims_ese.figure6(timed({1: 1.0, 2: 1.0}, half=0.2)))
+    wide = verdicts(claims_use.figure6(timed({1: 1.0, 2: 1.0}, half=0.2)))
     assert wide["ESE-F6-1"] == ["within noise"]
-    assert claims_ese.figure6(timed({1: 1.0}).query("method == 'RAW'")) == []
+    assert claims_use.figure6(timed({1: 1.0}).query("method == 'RAW'")) == []
 
 
 def test_one_round_says_nothing():
     rows = timed({1: 1.0}).assign(ci_low=float("nan"), ci_high=float("nan"))
-    assert set(verdicts(claims_ese.figure6(rows))["ESE-F6-1"]) == {"not attempted"}
-    assert set(claims_ese.equality_table(rows)["equal"]) == {"one round says nothing"}
+    assert set(verdicts(claims_use.figure6(rows))["ESE-F6-1"]) == {"not attempted"}
+    assert set(tables_use.equality_table(rows)["equal"]) == {"one round says nothing"}
 
 
 def test_equality_is_said_in_words():
-    table = claims_ese.equality_table(timed({1: 1.0, 2: 1.3}, total=1.09, half=0.03))
+    table = tables_use.equality_table(timed({1: 1.0, 2: 1.3}, total=1.09, half=0.03))
     assert dict(zip(table["seconds of"], table["equal"], strict=False)) == {
         "encoding, layer 1": "within 10 %",
         "encoding, layer 2": "no",
@@ -172,10 +171,10 @@ def test_equality_is_said_in_words():
 
 def test_tables_of_cost():
     rows = timed({1: 1.0, 2: 1.0})
-    depth = claims_ese.depth_cost(rows)
+    depth = tables_use.depth_cost(rows)
     assert list(depth["share"].unique()) == [50.0, 100.0] and depth["ms"].iloc[0] == 10 and len(depth) == 8
-    assert "% of full depth" in claims_ese.depth_cost_table(rows)
-    sizes = claims_ese.size_cost_table(rows)
+    assert "% of full depth" in tables_use.depth_cost_table(rows)
+    sizes = tables_use.size_cost_table(rows)
     assert list(sizes.columns) == ["backbone", "dims", *LINES, "MB per million vectors"]
     assert sizes["MB per million vectors"].tolist() == [32, 128, 512] and sizes[ESE].tolist() == pytest.approx(
         [8, 32, 128]
@@ -234,21 +233,43 @@ def compressed(distance, agreement, *, half=0.5, forms=("as they are", "centred"
 def test_figure7_needs_the_map_and_the_measures():
     near = {RAW: 9.0, CONTROL: 8.0, MRL: 7.0, ESE: 4.0}
     high = {RAW: 0.7, CONTROL: 0.75, MRL: 0.75, ESE: 0.9}
-    (said,) = verdicts(claims_ese.figure7(compressed(near, high))).values()
+    (said,) = verdicts(claims_use.figure7(compressed(near, high))).values()
     assert said == ["reproduced"] * 8  # two rivals, two forms of the map, two measures
-    (said,) = verdicts(claims_ese.figure7(compressed(near, high | {ESE: 0.6}))).values()
+    (said,) = verdicts(claims_use.figure7(compressed(near, high | {ESE: 0.6}))).values()
     assert said == 2 * ["reproduced", "reproduced", "not reproduced", "not reproduced"]
-    (said,) = verdicts(claims_ese.figure7(compressed(near | {ESE: 6.8}, high))).values()
+    (said,) = verdicts(claims_use.figure7(compressed(near | {ESE: 6.8}, high))).values()
     assert said[4] == "within noise"
-    assert claims_ese.figure7(compressed(near, high).query("metric == 'linear_cka'")) == []
+    assert claims_use.figure7(compressed(near, high).query("metric == 'linear_cka'")) == []
 
 
 def test_tables_of_compression():
     near = dict(zip(LINES, (9.0, 8.0, 7.0, 4.0), strict=True))
     rows = compressed(near, dict.fromkeys(LINES, 0.8))
-    maps = claims_ese.map_table(rows)
+    maps = tables_use.map_table(rows)
     assert list(maps["line"]) == 2 * list(LINES) and list(maps["rows"]) == ["as they are"] * 4 + ["centred"] * 4
     assert maps.loc[0, "mean ± sd"] == "9.50 ± 0.71" and maps.loc[0, "t-SNE seed 1"] == 10
-    table = claims_ese.agreement_table(rows)
+    table = tables_use.agreement_table(rows)
     assert list(table["line"]) == list(LINES) and table.loc[0, "linear CKA"] == "80.0 [79.0, 81.0]"
     assert table.loc[0, "length kept, %"] == "40.0 [39.0, 41.0]"
+
+
+def test_facts_of_a_batch_as_tables():
+    common = {"method": "E4", "layer": 1, "dim": 8, "setting": "RAW, per sentence"}
+    rank = {**common, "metric": "numerical_rank", "value": 4, "ci_low": 3, "ci_high": 5}
+    facts = [rank, {**common, "metric": "second_share", "value": 0.01}]
+    metrics = ("sign_flips", "column_cosine", "last_cosine", "subspace_overlap")
+    facts += [{"setting": "eigh", "dim": 16, "metric": m, "value": 0.5} for m in metrics]
+    names = ("distinct_vectors", "base_loss", "base_gradient", "shared_gradient")
+    facts += [{"layer": k, "metric": m, "value": 2.0} for k in (0, 2) for m in names]
+    facts += [{"layer": 0, "metric": "loss_share", "value": 0.25}]
+    of_two = [make_rows(facts, experiment="e", backbone=backbone, seed=0) for backbone in ("net", "deep")]
+    everything = pd.concat(of_two, ignore_index=True)
+    ranks = tables_use.rank_table(everything)
+    assert ranks["backbone"].tolist() == ["net", "deep"]
+    assert ranks.loc[0, ["rank, median", "smallest", "largest", "second by first"]].tolist() == [4, 3, 5, "1.0e-02"]
+    repeats = tables_use.repeat_table(everything)
+    assert len(repeats) == 2 and (repeats.iloc[:, 3:] == 50).all(axis=None)
+    constant = tables_use.constant_table(everything)
+    assert constant["distinct vectors"].tolist() == ["2"] * 4
+    assert constant.loc[0, "share of the whole loss, %"] == "25.00" and constant.loc[1].isna().sum() == 1
+    assert tables.difference_table(of_two[0], {"a": "b"}, "live").empty, "nothing was compared"

@@ -1,6 +1,5 @@
-"""The questions of Table 3 and the paragraphs that are searched, as many as a page has time for."""
+"""Questions with answers and the paragraphs that are searched for them, as many as a page has time for."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -8,9 +7,8 @@ import numpy as np
 from repro import data
 from repro.data.limit import take
 from repro.evaluation.rag import is_yes_no
-from repro.papers.ese.lines import Line
 from repro.seeding import make_rng
-from repro.sets import Retrieval, texts_of
+from repro.sets import Retrieval
 from repro.types import InputError, check_dim
 
 
@@ -34,7 +32,7 @@ def load_questions(
         raise InputError(f"hotpotqa from {source} has no answers: they are what is looked for")
     asked = take(whole, questions, seed=seed)
     assert isinstance(asked, Retrieval)
-    gold = {document for judged in asked.qrels.values() for document, relevance in judged.items() if relevance > 0}
+    gold = gold_paragraphs(asked)
     order = make_rng(seed, "paragraphs", whole.name).permutation(len(whole.documents))
     size = len(order) if paragraphs is None else max(check_dim(paragraphs, what="paragraphs"), len(gold))
     others = [row for row in order if whole.document_ids[row] not in gold][: size - len(gold)]
@@ -45,27 +43,20 @@ def load_questions(
     return replace(asked, document_ids=ids, documents=tuple(whole.documents[row] for row in kept), qrels=qrels)
 
 
-def kept(number: int | None, default: int | None) -> int | None:
-    """A page's parameter as `load_questions` reads it: none is the profile's default, 0 is all."""
+def gold_paragraphs(asked: Retrieval) -> set[str]:
+    """Ids of the paragraphs that support an answer."""
+    return {document for judged in asked.qrels.values() for document, relevance in judged.items() if relevance > 0}
+
+
+def as_many(number: int | None, default: int | None) -> int | None:
+    """A page's parameter for "how many": nothing given is the default, 0 is all, which is None."""
     return default if number is None else number or None
 
 
 def describe(asked: Retrieval) -> str:
     """How many questions, paragraphs and gold paragraphs, in a line."""
-    gold = {document for judged in asked.qrels.values() for document, relevance in judged.items() if relevance > 0}
     judgements = sum(map(is_yes_no, asked.answers or ()))
     return (
         f"{len(asked.queries):,} questions, {judgements} of them answered by yes or no; {len(asked.documents):,} "
-        f"paragraphs, {len(gold):,} of them supporting ({asked.source})"
+        f"paragraphs, {len(gold_paragraphs(asked)):,} of them supporting ({asked.source})"
     )
-
-
-def cut_texts(lines: Sequence[Line], asked: Retrieval) -> list[str]:
-    """A sentence for every network that does not read all texts to their end."""
-    texts, said = texts_of(asked), []
-    for name, line in {line.backbone: line for line in lines}.items():
-        backbone = line.encoder().backbone
-        _, cut = backbone.tokenize(texts)
-        if cut:
-            said.append(f"{name} reads {backbone.max_length} tokens: {cut:,} of {len(texts):,} texts are cut there")
-    return said

@@ -8,7 +8,9 @@ from repro.config import TrainConfig
 from repro.data.limit import take
 from repro.evaluation import sts_spearman
 from repro.methods import ESE, MRL, RAW
-from repro.papers.ese import clock, efficiency, raw_line
+from repro.papers.ese import efficiency
+from repro.papers.ese.lines import raw_line
+from repro.runs import clock
 from repro.store import Store
 from repro.types import InputError
 

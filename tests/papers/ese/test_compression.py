@@ -21,30 +21,35 @@ def pairs():
     return take(data.load("stsb", source="microworld"), 40)
 
 
-def test_a_map_holds_both_sets_and_follows_its_seed():
+@pytest.fixture(scope="module")
+def joint_map(page_functions):
+    return page_functions("ese_figure7_compression", perplexity=30.0)["joint_map"]
+
+
+def test_a_map_holds_both_sets_and_follows_its_seed(joint_map):
     X = rng.normal(size=(30, 8))
-    first = compression.joint_map(X, 4, seed=0, iterations=260)
+    first = joint_map(X, 4, 0, False)
     assert first.shape == (60, 2) and np.isfinite(first).all()
-    np.testing.assert_array_equal(first, compression.joint_map(X, 4, seed=0, iterations=260))
-    assert not np.allclose(first, compression.joint_map(X, 4, seed=1, iterations=260))
+    np.testing.assert_array_equal(first, joint_map(X, 4, 0, False))
+    assert not np.allclose(first, joint_map(X, 4, 1, False))
     with pytest.raises(InputError, match="dim is 9: expected 1 to 8"):
-        compression.joint_map(X, 9, seed=0)
+        joint_map(X, 9, 0, False)
 
 
-def test_a_prefix_that_is_all_there_is_lies_on_its_sentence(monkeypatch):
+def test_a_prefix_that_is_all_there_is_lies_on_its_sentence(joint_map, monkeypatch):
     class Planar:
         def __init__(self, *_, **__): ...
 
         def fit_transform(self, X):
             return X[:, :2]
 
-    monkeypatch.setattr(compression, "TSNE", Planar)
+    monkeypatch.setitem(joint_map.__globals__, "TSNE", Planar)
     X = np.hstack([rng.normal(size=(20, 3)), np.zeros((20, 5))])
     for centre in (False, True):
-        Y = compression.joint_map(X, 3, seed=0, centre=centre)
+        Y = joint_map(X, 3, 0, centre)
         np.testing.assert_allclose(Y[:20], Y[20:])
     shared = X + np.array([0, 0, 0, 9, 0, 0, 0, 0])  # a common direction, outside the prefix
-    apart, close = (compression.joint_map(shared, 3, seed=0, centre=c) for c in (False, True))
+    apart, close = (joint_map(shared, 3, 0, c) for c in (False, True))
     assert np.abs(apart[:20]).mean() < np.abs(apart[20:]).mean()  # unit rows point along it, prefixes cannot
     np.testing.assert_allclose(close.reshape(2, 20, 2).mean(1), 0, atol=1e-12)
 
@@ -80,29 +85,8 @@ def test_rows_of_maps(untrained_lines):
     assert alone.loc[alone["metric"] == "map_distance_lead", "ci_low"].isna().all()
 
 
-def test_every_line_form_and_seed_has_a_map(untrained_lines, pairs, monkeypatch):
-    seen = []
-
-    def flat(X, dim, *, seed, centre, perplexity):
-        seen.append((seed, centre))
-        return np.arange(4.0 * len(X)).reshape(-1, 2)
-
-    monkeypatch.setattr(compression, "joint_map", flat)
-    texts = list(pairs.texts1[:6])
-    maps = compression.map_lines(untrained_lines[:2], texts, Store(), dim=4, seeds=[3, 5], progress=False)
-    assert [(m.line.method, m.form, m.seed) for m in maps] == [
-        (line.method, form, seed) for line in untrained_lines[:2] for form in compression.FORMS for seed in (3, 5)
-    ]
-    assert seen == 2 * [(3, False), (5, False), (3, True), (5, True)]
-    np.testing.assert_array_equal(maps[0].cut - maps[0].full, np.full((6, 2), 12.0))
-    with pytest.raises(InputError, match="unknown form of a map 'round'"):
-        compression.map_lines(untrained_lines, texts, Store(), dim=4, seeds=[0], forms=["round"], progress=False)
-
-
 def test_agreement_rows_are_the_measures(untrained_lines, pairs):
-    rows = compression.agreement_rows(
-        untrained_lines, pairs, Store(), dims=[4, 32], seed=0, progress=False, experiment="e"
-    )
+    rows = compression.agreement_rows(untrained_lines, pairs, Store(), dims=[4, 32], seed=0, experiment="e")
     texts = list(dict.fromkeys(pairs.texts1 + pairs.texts2))
     X = untrained_lines[2].encoder().encode(texts)
     sides = [[texts.index(a), texts.index(b)] for a, b in zip(pairs.texts1, pairs.texts2, strict=True)]
@@ -116,11 +100,11 @@ def test_agreement_rows_are_the_measures(untrained_lines, pairs):
     own = rows[rows["metric"].isin(["cosine_agreement", "linear_cka"]) & (rows["dim"] == 4)]
     assert ((own["ci_low"] < own["ci_high"]) & (own["ci_high"] <= 1)).all()
     with pytest.raises(InputError, match="dim is 33: expected 1 to 32"):
-        compression.agreement_rows(untrained_lines, pairs, Store(), dims=[33], progress=False)
+        compression.agreement_rows(untrained_lines, pairs, Store(), dims=[33])
 
 
 def test_leads_are_paired(untrained_lines, pairs):
     twins = [untrained_lines[1], replace(untrained_lines[1], method=ESE)]
-    rows = compression.agreement_rows(twins, pairs, Store(), dims=[8], seed=0, progress=False)
+    rows = compression.agreement_rows(twins, pairs, Store(), dims=[8], seed=0)
     leads = rows[rows["metric"].str.endswith("_lead")]
     assert len(leads) == 2 and (leads[["value", "ci_low", "ci_high"]] == 0).all(axis=None)

@@ -9,7 +9,11 @@ from repro.config import TrainConfig
 from repro.evaluation import answer_in_context, retrieval_scores
 from repro.evaluation.search import top_documents
 from repro.methods import ESE, MRL, RAW
-from repro.papers.ese import generated, questions, rag, raw_line
+from repro.papers.ese import rag
+from repro.papers.ese.lines import raw_line
+from repro.papers.ese.tables import AS_IT_IS, SHORT
+from repro.papers.ese.tables_use import better_than_chance
+from repro.runs import questions
 from repro.sets import Retrieval
 from repro.store import Store
 from repro.types import InputError
@@ -66,18 +70,6 @@ def test_questions_need_answers_and_numbers_above_0(monkeypatch):
     monkeypatch.setattr(questions.data, "load", lambda *_, **__: data)
     with pytest.raises(InputError, match="no answers"):
         questions.load_questions("local")
-
-
-def test_page_parameters():
-    assert questions.kept(None, 7) == 7 and questions.kept(0, 7) is None and questions.kept(3, None) == 3
-
-
-def test_what_was_asked_is_told(lines, asked):
-    assert questions.describe(asked).startswith(
-        "30 questions, 0 of them answered by yes or no; 60 paragraphs, 30 of them"
-    )
-    (said,) = questions.cut_texts(lines, asked)
-    assert said.startswith("tiny reads 48 tokens: ") and said.endswith("of 90 texts are cut there")
 
 
 def test_sizes():
@@ -154,9 +146,9 @@ def test_chance_is_what_paragraphs_drawn_at_random_score(asked):
 
 def test_better_than_chance_reads_the_last_layer_at_full_size(searches, asked):
     rows = rag.rag_rows(searches, seed=0)
-    table = rag.better_than_chance(rows, {"hit@1": -1.0, "recall@10": 1.0})
-    assert len(table) == 6 and set(table.loc[table["measure"] == rag.SHORT["hit@1"], "better"]) == {"yes"}
-    assert set(table.loc[table["measure"] == rag.SHORT["recall@10"], "better"]) == {"no"}
+    table = better_than_chance(rows, {"hit@1": -1.0, "recall@10": 1.0})
+    assert len(table) == 6 and set(table.loc[table["measure"] == SHORT["hit@1"], "better"]) == {"yes"}
+    assert set(table.loc[table["measure"] == SHORT["recall@10"], "better"]) == {"no"}
     full = rows[(rows["metric"] == "hit@1") & (rows["layer"] == 2) & (rows["dim"] == 32)]
     assert table["found"].iloc[0].startswith(f"{100 * full['value'].iloc[0]:.1f} [")
 
@@ -166,7 +158,7 @@ def test_faiss_finds_the_same_and_prefixes_as_they_are_do_not(searches, asked):
     rows = rag.flat_rows(searches, asked, Store())
     same = rows[rows["metric"] == "same_first"]
     assert set(rows["layer"]) == {2} and len(same) == 3 * 3 * 2
-    anew, plain = same[same["setting"].isna()], same[same["setting"] == rag.AS_IT_IS]
+    anew, plain = same[same["setting"].isna()], same[same["setting"] == AS_IT_IS]
     assert (anew["value"] >= 29 / 30).all()  # a tie may fall the other way by rounding
     assert (plain.loc[plain["dim"] == 4, "value"] < 1).any() and (
         plain.loc[plain["dim"] == 32, "value"] >= 29 / 30
@@ -186,12 +178,12 @@ class Echo:
 @pytest.fixture
 def echo(monkeypatch):
     Echo.asked = []
-    monkeypatch.setattr(generated, "load_generator", lambda name: Echo())
+    monkeypatch.setattr(rag, "load_generator", lambda name: Echo())
 
 
 def test_each_question_with_one_paragraph_is_answered_once(echo, searches, asked):
     store = Store()
-    found = generated.with_answers(searches, asked, "echo", store, progress=False)
+    found = rag.with_answers(searches, asked, "echo", store, progress=False)
     pairs = {(i, row) for s in searches for i, row in enumerate(s.top)}
     assert len(Echo.asked) == len(set(Echo.asked)) == len(pairs)
     for s in found:
@@ -199,27 +191,27 @@ def test_each_question_with_one_paragraph_is_answered_once(echo, searches, asked
         right = [float(a == b.lower()) for a, b in zip(said, asked.answers, strict=True)]
         np.testing.assert_array_equal(s.items["exact_match"], right)
     assert {"exact_match", "exact_match_lead"} <= set(rag.rag_rows(found, seed=0)["metric"])
-    again = generated.with_answers(searches, asked, "echo", store, progress=False)
+    again = rag.with_answers(searches, asked, "echo", store, progress=False)
     assert len(Echo.asked) == len(pairs)  # answers came from the store
     np.testing.assert_array_equal(again[0].items["exact_match"], found[0].items["exact_match"])
-    generated.with_answers(searches[:1], asked, "another", store, progress=False)
+    rag.with_answers(searches[:1], asked, "another", store, progress=False)
     assert len(Echo.asked) > len(pairs)  # another generator answers anew
 
 
 def test_other_weights_under_the_same_name_answer_anew(echo, tmp_path):
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "model.safetensors").write_bytes(b"first")
-    prompts, store = [generated.PROMPT.format(context="a b", question="c")], Store()
+    prompts, store = [rag.PROMPT.format(context="a b", question="c")], Store()
     for _ in range(2):
-        generated.generate_once(prompts, str(tmp_path), store, progress=False)
+        rag.generate_once(prompts, str(tmp_path), store, progress=False)
     assert len(Echo.asked) == 1
     (tmp_path / "model.safetensors").write_bytes(b"second")
-    generated.generate_once(prompts, str(tmp_path), store, progress=False)
+    rag.generate_once(prompts, str(tmp_path), store, progress=False)
     assert len(Echo.asked) == 2
 
 
 def test_the_prompt_is_the_papers():
-    text = generated.PROMPT.format(context="C", question="Q")
+    text = rag.PROMPT.format(context="C", question="Q")
     assert text.startswith("As an advanced QA system, your role is") and text.endswith("so on and so forth.\n\nOutput:")
     assert (
         "\n\nContext: C.\n\nQuestion: Q.\n\nRequirement: For 'yes/no' question, directly output 'yes' or 'no'." in text
@@ -227,4 +219,4 @@ def test_the_prompt_is_the_papers():
 
 
 def test_an_answer_is_its_first_line():
-    assert generated.first_line("\n  Paris \nQuestion: and then?") == "Paris" and generated.first_line(" \n") == ""
+    assert rag.first_line("\n  Paris \nQuestion: and then?") == "Paris" and rag.first_line(" \n") == ""
