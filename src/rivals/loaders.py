@@ -213,6 +213,6 @@ def _hidden_dim(backbone: str) -> int:
     return SentenceEncoder.load(backbone).hidden_dim
 
 
-LOADERS: dict[str, Loader] = {
+LOADERS: dict[str, Callable[..., Loaded]] = {
     loader.__name__: loader for loader in (static, fasttext, sif, infersent, states, minilm, sbert, published)
 }
