@@ -59,7 +59,7 @@ def encode(
 
     writable_file(output)
     corpus = data.load(str(texts), columns=data.column_names(columns))
-    asked = {"pooling": pooling, "bidirectional": bidirectional, "final_norm": final_norm, "prompt": prompt}
+    asked: dict[str, Any] = dict(pooling=pooling, bidirectional=bidirectional, final_norm=final_norm, prompt=prompt)
     system = system_named(encoder, source=data.default_source())
     if system is None:
         network: Any = SentenceEncoder.load(encoder, **asked)

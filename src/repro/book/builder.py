@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -19,9 +19,8 @@ from typing import Literal
 from filelock import FileLock, Timeout
 
 from repro.book import notebook
-from repro.book.contents import choose, pages_of
 from repro.book.fingerprint import Ledger, contents, differences, digest, stamps, surroundings
-from repro.book.render import prepare, render, write_if_changed
+from repro.book.site import choose, pages_of, prepare, prune, render, write_if_changed
 from repro.seeding import cpu_count
 from repro.types import InputError
 
@@ -124,26 +123,20 @@ def build(
             done[name] = page = _update(run, name, pages[name], causes, name in chosen)
             report(f"[{len(done)}/{len(pages)}] {page} ({time.monotonic() - started:.0f} s so far)")
 
-        quiet = [name for name in pages if name not in LAST and not _runs_alone(pages[name])]
-        _side_by_side(quiet, update, lanes)
-        for name in pages:
-            if name not in done and name not in LAST:
-                update(name)
+        alone = [name for name in pages if notebook.read(pages[name]).metadata.get(ALONE)]
+        _side_by_side([name for name in pages if name not in (*LAST, *alone)], update, lanes)
+        for name in alone:
+            update(name)
         verdicts = root / "_build" / "verdicts"
         causes["a verdict of another page"] = contents(verdicts.glob("*.parquet"), verdicts)
         for name in LAST:
             if name in pages:
                 update(name)
-        _prune(tree, pages)
+        prune(tree, pages)
         prepare(root, tree)
         complaints = _render(run, root)
-    seconds = time.monotonic() - started
     order = tuple(done[name] for name in pages)
-    return Book(root / "_build" / "html" / "index.html", order, tuple(complaints), seconds)
-
-
-def _runs_alone(source: Path) -> bool:
-    return bool(notebook.read(source).metadata.get(ALONE))
+    return Book(root / "_build" / "html" / "index.html", order, tuple(complaints), time.monotonic() - started)
 
 
 def _side_by_side(names: Sequence[str], update: Callable[[str], None], lanes: int) -> None:
@@ -186,25 +179,18 @@ def _announced(lanes: int) -> Iterator[None]:
         yield
     finally:
         for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+            os.environ.pop(name)
+            os.environ.update({} if value is None else {name: value})
 
 
-@contextmanager
-def _alone(path: Path, report: Callable[[str], None]) -> Iterator[None]:
+def _alone(path: Path, report: Callable[[str], None]) -> AbstractContextManager[object]:
     """Let one build work at a time; a second one says that it waits."""
     lock = FileLock(path)
     try:
-        lock.acquire(timeout=0)
+        return lock.acquire(timeout=0)
     except Timeout:
         report("another build is at work here: waiting for it")
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+        return lock.acquire()
 
 
 def _update(run: _Build, name: str, source: Path, causes: Mapping[str, str], chosen: bool) -> Page:
@@ -213,7 +199,8 @@ def _update(run: _Build, name: str, source: Path, causes: Mapping[str, str], cho
     plain, target = run.tree / f"{name}{source.suffix}", run.tree / f"{name}.ipynb"
     if not notebook.has_code(node):
         target.unlink(missing_ok=True)
-        run.ledger.forget(name)
+        with run.ledger.changed() as ledger:
+            ledger.pages.pop(name, None)
         return Page(name, "copied" if write_if_changed(plain, text) else "unchanged")
     now = {"its text": digest(text.hex()), **causes, VERDICTS: _verdicts_of(run, name)}
     reasons = differences(run.ledger.pages.get(name) if target.is_file() else None, now)
@@ -233,13 +220,14 @@ def _execute(run: _Build, name: str, source: Path, target: Path, now: Mapping[st
     # A value equal to the default is not injected: the page would show a second cell of parameters for nothing.
     differs = "profile" in declared and declared["profile"].default != run.profile
     started = time.monotonic()
-    run.ledger.forget(name)
+    with run.ledger.changed() as ledger:
+        ledger.pages.pop(name, None)
     try:
-        changed = {"profile": run.profile} if differs else {}
-        notebook.run(source, target, changed, timeout=run.timeout, forked=True)
+        notebook.run(source, target, {"profile": run.profile} if differs else {}, timeout=run.timeout, forked=True)
     except (notebook.NotebookError, InputError) as error:
         return Page(name, "failed", seconds=time.monotonic() - started, error=str(error))
-    run.ledger.remember(name, {**now, VERDICTS: _verdicts_of(run, name)})
+    with run.ledger.changed() as ledger:
+        ledger.pages[name] = {**now, VERDICTS: _verdicts_of(run, name)}
     return Page(name, "executed", seconds=time.monotonic() - started)
 
 
@@ -256,14 +244,7 @@ def _render(run: _Build, root: Path) -> list[str]:
         return []
     started = time.monotonic()
     complaints = render(root, run.tree, fresh=not run.ledger.rendered)
-    run.ledger.mark_rendered("" if complaints else stamp)
+    with run.ledger.changed() as ledger:
+        ledger.rendered = "" if complaints else stamp
     run.report(f"rendering: {'with complaints' if complaints else 'done'} in {time.monotonic() - started:.1f} s")
     return complaints
-
-
-def _prune(tree: Path, pages: Collection[str]) -> None:
-    """Remove what is no page any more, and the text of an executed one: Sphinx wants one file per name."""
-    for path in [*tree.rglob("*.ipynb"), *tree.rglob("*.md")]:
-        name = path.relative_to(tree).with_suffix("").as_posix()
-        if name not in pages or (path.suffix == ".md" and path.with_suffix(".ipynb").is_file()):
-            path.unlink()

@@ -7,7 +7,8 @@ import hashlib
 import json
 import logging
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from threading import Lock
@@ -79,27 +80,14 @@ class Ledger:
                 log.warning("%s cannot be read (%s): every page is made anew", path, error)
                 self.pages = {}
 
-    def remember(self, name: str, causes: Mapping[str, str]) -> None:
-        """Note a good execution."""
+    @contextmanager
+    def changed(self) -> Iterator["Ledger"]:
+        """The ledger for a change that no other thread sees half done, saved after it."""
         with self._lock:
-            self.pages[name] = dict(causes)
-            self._save()
-
-    def forget(self, name: str) -> None:
-        """Have a page executed by the next build."""
-        with self._lock:
-            if self.pages.pop(name, None) is not None:
-                self._save()
-
-    def mark_rendered(self, stamp: str) -> None:
-        """Note a good rendering, or with an empty stamp that there is none."""
-        with self._lock:
-            self.rendered = stamp
-            self._save()
-
-    def _save(self) -> None:
-        with replacing(self._path) as partial:
-            partial.write_text(json.dumps({"pages": self.pages, "rendered": self.rendered}, indent=1), encoding="utf-8")
+            yield self
+            kept = {"pages": self.pages, "rendered": self.rendered}
+            with replacing(self._path) as partial:
+                partial.write_text(json.dumps(kept, indent=1), encoding="utf-8")
 
 
 def _version(name: str) -> str:

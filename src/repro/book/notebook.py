@@ -21,8 +21,8 @@ from papermill.exceptions import PapermillExecutionError
 
 from repro.book import kernel
 from repro.book import parameters as declarations
-from repro.book.contents import SUFFIXES
 from repro.book.parameters import Parameter
+from repro.book.site import SUFFIXES
 from repro.paths import inside, project_root
 from repro.types import InputError
 from repro.writing import partial_of, writable_file

@@ -4,19 +4,23 @@ A notebook declares its parameters as ordinary typed assignments with a comment 
 
     dims: list[int] = [64, 16, 8]  # embedding sizes to train
 
-The cell is parsed, never executed, so a wrong name or type is refused before a kernel starts.
+The cell is parsed, never executed, so a wrong name or type is refused before a kernel starts. (Papermill's own reader
+passes over a type such as `str | None`.)
 """
 
 import ast
 import contextlib
 import io
 import tokenize
+import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
+from types import UnionType
 from typing import Any
 
 import yaml  # type: ignore[import-untyped]
+from typeguard import CollectionCheckStrategy, TypeCheckError, check_type
 
 from repro.types import InputError
 
@@ -27,7 +31,7 @@ class Parameter:
 
     name: str
     kind: str
-    """The type as the notebook writes it (`list[int]`), or as its default suggests."""
+    """The type as the notebook writes it (`list[int]`); `Any` where it writes none."""
     default: Any
     """The default value; source text if it is not a literal."""
     comment: str = ""
@@ -35,10 +39,6 @@ class Parameter:
     def __str__(self) -> str:
         """The line as a user would write it."""
         return f"{self.name}: {self.kind} = {self.default!r}" + (f"  # {self.comment}" if self.comment else "")
-
-
-class _MisfitError(TypeError):
-    """A value that a type does not admit."""
 
 
 def declared_in(source: str) -> dict[str, Parameter]:
@@ -49,23 +49,23 @@ def declared_in(source: str) -> dict[str, Parameter]:
     """
     try:
         tree = ast.parse(source)
-        comments = _comments(source)
+        tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
     except (SyntaxError, tokenize.TokenError) as error:
         raise InputError(f"the parameters cell is not valid Python: {error}") from None
+    comments = {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
     found: dict[str, Parameter] = {}
     for node in tree.body:
         match node:
             case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=ast.expr() as value):
                 kind = ast.unparse(annotation)
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                kind = ""
+                kind = "Any"
             case _:
                 continue
         try:
             default = ast.literal_eval(value)
-            kind = kind or _kind_of(default)
         except ValueError:  # an expression, say 2**7: shown as written
-            default, kind = ast.unparse(value), kind or "Any"
+            default = ast.unparse(value)
         found[name] = Parameter(name, kind, default, comments.get(node.end_lineno or node.lineno, ""))
     return found
 
@@ -97,13 +97,14 @@ def validate(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dic
     for name, value in given.items():
         if name not in declared:
             raise InputError(f"unknown parameter {name!r}. {_menu(declared)}")
-        kind = ast.parse(declared[name].kind, mode="eval").body
+        try:
+            kind = eval(declared[name].kind, dict(vars(typing)))
+        except NameError:  # a type that only the notebook knows admits everything
+            kind = Any
         for candidate in _readings(value) if isinstance(value, str) else iter([value]):
-            try:
-                values[name] = _fit(candidate, kind)
+            with contextlib.suppress(TypeCheckError):
+                values[name] = _fitted(candidate, kind)
                 break
-            except _MisfitError:
-                continue
         else:
             raise InputError(f"parameter {name} is {value!r}: expected {declared[name].kind}. {_menu(declared)}")
     return values
@@ -124,81 +125,16 @@ def _readings(text: str) -> Iterator[Any]:
     yield text
 
 
-def _fit(value: Any, kind: ast.expr) -> Any:
-    """Return `value` as the annotation `kind` wants it; an annotation unknown here admits everything."""
-    match kind:
-        case ast.Constant(value=None):
-            return _only(value, value is None)
-        case ast.Constant(value=str() as quoted):  # a forward reference
-            return _fit(value, ast.parse(quoted, mode="eval").body)
-        case ast.Name(id="bool"):
-            return _only(value, isinstance(value, bool))
-        case ast.Name(id="int"):
-            return _only(value, isinstance(value, int) and not isinstance(value, bool))
-        case ast.Name(id="float"):
-            return float(
-                _only(value, isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value))
-            )
-        case ast.Name(id="str"):
-            return _only(value, isinstance(value, str))
-        case ast.Name(id="list"):
-            return list(_only(value, isinstance(value, list | tuple)))
-        case ast.Name(id="tuple"):
-            return tuple(_only(value, isinstance(value, list | tuple)))
-        case ast.Name(id="dict"):
-            return _only(value, isinstance(value, dict))
-        case ast.BinOp(op=ast.BitOr(), left=left, right=right):
-            return _fit_any(value, [left, right])
-        case ast.Subscript(value=ast.Name(id=outer), slice=inner):
-            return _fit_generic(value, outer, inner.elts if isinstance(inner, ast.Tuple) else [inner])
-    return value
-
-
-def _fit_generic(value: Any, outer: str, inner: list[ast.expr]) -> Any:
-    if outer in ("list", "Sequence", "set"):
-        return [_fit(item, inner[0]) for item in _fit(value, ast.Name(id="list"))]
-    if outer == "tuple":
-        items = _fit(value, ast.Name(id="tuple"))
-        if isinstance(inner[-1], ast.Constant) and inner[-1].value is Ellipsis:
-            inner = [inner[0]] * len(items)
-        _only(items, len(items) == len(inner))
-        return tuple(_fit(item, kind) for item, kind in zip(items, inner, strict=True))
-    if outer in ("dict", "Mapping"):
-        items = _fit(value, ast.Name(id="dict"))
-        return {_fit(key, inner[0]): _fit(item, inner[1]) for key, item in items.items()}
-    if outer in ("Optional", "Union"):
-        return _fit_any(value, [*inner, *[ast.Constant(None)] * (outer == "Optional")])
-    if outer == "Literal":
-        return _only(value, any(ast.literal_eval(option) == value for option in inner))
-    return value
-
-
-def _fit_any(value: Any, kinds: list[ast.expr]) -> Any:
-    for kind in kinds:
-        try:
-            return _fit(value, kind)
-        except _MisfitError:
-            continue
-    raise _MisfitError
-
-
-def _only(value: Any, fits: bool) -> Any:
-    if not fits:
-        raise _MisfitError
-    return value
-
-
-def _kind_of(value: Any) -> str:
-    """The type a bare default suggests; an empty list or None says too little and admits everything."""
-    if value is None:
-        return "Any"
-    if isinstance(value, list | tuple) and value:
-        kinds = {_kind_of(item) for item in value}
-        inner = kinds.pop() if len(kinds) == 1 else "float" if kinds == {"int", "float"} else "Any"
-        return f"list[{inner}]"
-    return type(value).__name__
-
-
-def _comments(source: str) -> dict[int, str]:
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    return {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
+def _fitted(value: Any, kind: Any) -> Any:
+    """The value as the type wants it, or a TypeCheckError."""
+    inner = typing.get_args(kind)
+    if typing.get_origin(kind) in (typing.Union, UnionType):
+        for option in inner:
+            with contextlib.suppress(TypeCheckError):
+                return _fitted(value, option)
+    if typing.get_origin(kind) is list and isinstance(value, list | tuple):
+        return [_fitted(item, inner[0]) for item in value]
+    if kind in (int, float) and (isinstance(value, bool) or (isinstance(value, float) and not isfinite(value))):
+        raise TypeCheckError("is no number to count with")
+    check_type(value, kind, collection_check_strategy=CollectionCheckStrategy.ALL_ITEMS)
+    return float(value) if kind is float else value
