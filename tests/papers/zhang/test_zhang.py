@@ -19,7 +19,7 @@ from repro.models.pretrained import MINILM
 from repro.papers.zhang.losses import BETWEEN, SETTINGS
 from repro.papers.zhang.suite import RESCALED, Variant, contenders, roughness_rows, suite_rows
 from repro.papers.zhang.tasks import fit_texts, kept, load_task, wiki_config
-from repro.runs import encoders, reduce, scores
+from repro.runs import encoders, reduce, score
 from repro.runs.embeddings import TextTable
 from repro.runs.published import as_published
 from repro.runs.sweep import cosines_of
@@ -200,11 +200,11 @@ def test_rows_are_the_tasks_own_scores_with_paired_leads(encoder, tasks, store, 
     trec = tasks["trec"]
     lines = lines_of(encoder, trec, store)
     rows = suite_rows(lines, trec, store, experiment="e", seed=3, progress=False)
-    score = score_classification(lines[-1].table.__getitem__, trec.judged, seed=3)
+    whole = score_classification(lines[-1].table.__getitem__, trec.judged, seed=3)
     own = rows[(rows["method"] == "Truncate") & (rows["dim"] == 16) & (rows["setting"] == "transductive")]
-    assert own["value"].item() == score.value
-    assert rows.loc[rows["method"] == MAJORITY, "value"].item() == score.floor
-    monkeypatch.setattr(scores, "score_classification", lambda *a, **k: pytest.fail("fitted again"))
+    assert own["value"].item() == whole.value
+    assert rows.loc[rows["method"] == MAJORITY, "value"].item() == whole.floor
+    monkeypatch.setattr(score, "score_classification", lambda *a, **k: pytest.fail("fitted again"))
     jumps = roughness_rows(lines, trec, store, experiment="e", seed=3)
     accuracies = rows[(rows["metric"] == "accuracy") & (rows["method"] == "PCA") & (rows["setting"] == "inductive")]
     expected = accuracies.sort_values("dim")["value"].diff().dropna().std(ddof=0)

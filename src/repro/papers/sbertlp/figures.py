@@ -19,7 +19,7 @@ def gains_of(rows: pd.DataFrame) -> pd.DataFrame:
     sides = [method.split(" − ") for method in rows["method"]]
     kept = [len(pair) == 2 and pair[0] == lp(pair[1]) for pair in sides]
     metric = rows["metric"].str.removesuffix("_lead")
-    return rows.assign(method=[pair[-1] for pair in sides], metric=metric)[kept]
+    return rows.assign(method=[pair[-1] for pair in sides], metric=metric).loc[kept]
 
 
 def printed_gains(table: str, gains: pd.DataFrame, by: str = "dataset") -> pd.DataFrame:
