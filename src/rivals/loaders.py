@@ -27,7 +27,7 @@ from rivals.infersent import BiLSTMMax, InferSent
 from rivals.infersent_training import InferSentConfig, train_infersent
 from rivals.material import fit_note, fit_texts, published_folder, training_pairs, words_of
 from rivals.sbert_wk import SbertWK
-from rivals.static import StaticEncoder, fit_sif
+from rivals.static import StaticEncoder, WordTable, fit_sif
 from rivals.system import Loaded, Missing, Named, System, SystemConfig
 from rivals.whitening import Whitening, fit_whitening
 
@@ -77,16 +77,20 @@ def sif(system: System, config: SystemConfig, store: Store, progress: bool) -> L
 def infersent(system: System, config: SystemConfig, store: Store, progress: bool) -> Loaded:
     """InferSent, trained on entailment pairs."""
     settings = replace(INFERSENT.get(config.profile, InferSentConfig()), seed=config.seed)
-    pairs = training_pairs(config)
-    make, identity = trained_infersent(config, pairs, settings, store, progress)
+    words, pairs = words_of(config), training_pairs(config)
+    make, identity = trained_infersent(words, pairs, settings, store, progress)
     return Loaded(system, make, identity, "", len(pairs), f"2 × {settings.hidden_dim}; published: 2 × 2,048")
 
 
 def trained_infersent(
-    config: SystemConfig, pairs: LabelledPairs, settings: InferSentConfig, store: Store, progress: bool = True
+    words: tuple[Callable[[], WordTable], str],
+    pairs: LabelledPairs,
+    settings: InferSentConfig,
+    store: Store,
+    progress: bool = True,
 ) -> Named:
     """InferSent from the store, or trained first, on one thread, so that company changes no byte."""
-    table, content = words_of(config)
+    table, content = words
     named = {"vectors": content, "config": asdict(settings), "pairs": digest([pairs.texts1, pairs.texts2])}
     named["labels"] = digest([str(label) for label in pairs.labels])
     code = ("rivals.infersent_training",)
@@ -213,6 +217,6 @@ def _hidden_dim(backbone: str) -> int:
     return SentenceEncoder.load(backbone).hidden_dim
 
 
-LOADERS: dict[str, Loader] = {
+LOADERS: dict[str, Callable[..., Loaded]] = {
     loader.__name__: loader for loader in (static, fasttext, sif, infersent, states, minilm, sbert, published)
 }

@@ -66,7 +66,7 @@ class FastText:
         for i, word in enumerate(words):
             if word in self or self.wv.bucket:
                 vectors[i] = self.wv[word]
-        return vectors, vectors.any(axis=1)
+        return vectors, np.asarray(vectors.any(axis=1))
 
 
 def fit_word2vec(

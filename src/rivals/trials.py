@@ -14,7 +14,7 @@ from repro.rows import make_rows, record
 from repro.runs.recipe import recipe_rows
 from repro.store import Store
 from rivals.loaders import INFERSENT, sbert_settings, trained_infersent
-from rivals.material import training_pairs
+from rivals.material import training_pairs, words_of
 from rivals.system import SystemConfig
 
 EXPERIMENT, DEV = "systems_recipe", "stsb"
@@ -36,7 +36,7 @@ def infersent_trials(config: SystemConfig, store: Store) -> pd.DataFrame:
     assert isinstance(dev, data.ScoredPairs)
     base, rows = replace(INFERSENT[config.profile], seed=config.seed), []
     for tried in INFERSENT_TRIED:
-        make, _ = trained_infersent(config, pairs, replace(base, **tried), store)
+        make, _ = trained_infersent(words_of(config), pairs, replace(base, **tried), store)
         encoder = make()
         setting = ", ".join(f"{name}={value}" for name, value in tried.items())
         X1, X2 = (encoder.encode(side, readout="encoder") for side in (dev.texts1, dev.texts2))
