@@ -178,10 +178,10 @@ def _checked(X: Array, layer: int | None, unit: bool) -> Array:
         raise InputError(f"{len(X)} embeddings: neither a direction nor a neighbour can be told from so few")
     if not (X[0] != X).any():
         raise InputError(f"all {len(X)} embeddings are equal: no size keeps what is not there")
-    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    lengths = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))[:, None]
     if not unit or np.allclose(lengths, 1, atol=1e-5):
         return X
-    return X / np.maximum(lengths, np.finfo(X.dtype).tiny)
+    return (X / np.maximum(lengths, 1e-300)).astype(X.dtype)
 
 
 def _reduce(

@@ -2,30 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from importlib.resources import files
 
 import pandas as pd
 
 from repro.report.style import GREY, WIDTH, Drawing, add_legend, dim_axis, look, new_figure, series_handles, styled
 from repro.types import InputError
 
-PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"><title>{title}</title><style>
-body {{ font: 16px/1.55 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem }}
-body {{ color: #222; background: #fff }}
-h1 {{ line-height: 1.25; font-size: 1.8rem; overflow-wrap: anywhere }} h2 {{ font-size: 1.15rem; margin-top: 2rem }}
-p {{ margin: .6rem 0 }} .scroll {{ overflow-x: auto }}
-img {{ width: 100%; min-width: 30rem; height: auto; margin-top: 1rem }}
-table {{ border-collapse: collapse; font-variant-numeric: tabular-nums }}
-th, td {{ padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #8884; white-space: nowrap }}
-th:first-child, td:first-child {{ text-align: left }}
-.answer {{ font-size: 1.15rem; border-left: 4px solid #1b7f79; padding: .2rem 1rem }}
-footer {{ color: #72777f; font-size: .85rem; margin-top: 2.5rem }}
-@media (prefers-color-scheme: dark) {{ body {{ color: #ddd; background: #14181e }} }}
-</style></head><body><h1>{title}</h1>
-{body}
-<footer>{footer}</footer></body></html>
-"""
+PAGE = (files("dimadvise") / "report.html").read_text(encoding="utf-8")
 
 
 @styled()

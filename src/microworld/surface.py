@@ -84,15 +84,9 @@ def say(
     order: int = 0,
     front: int = 99,
 ) -> str:
-    """One sentence, every choice given: what `render` draws.
+    """One sentence, every choice that `render` draws given: value ids and their synonyms, template, order of the rest.
 
-    Args:
-        frame: Value ids.
-        pick: Synonym of each.
-        template: Index into `TEMPLATES`.
-        articles: Whether agent and object take `the` rather than `a`.
-        order: Which order of place, time and manner.
-        front: Which of these, in that order, opens the sentence; none if there are fewer.
+    `articles` say whether agent and object take `the`; the phrase with the number `front`, if any, comes first.
     """
     adjective = said(frame, pick, ATTRIBUTE)
     agent = noun_phrase(AGENT, frame[AGENT], pick[AGENT], definite=articles[0])

@@ -33,7 +33,7 @@ class _Set:
 
     def keep(self, rows: Sequence[int] | NDArray[np.int64], group: int = 0, **changes: Any) -> Self:
         """The set with these rows of one group alone, and with other fields changed."""
-        kept = {
+        kept: dict[str, Any] = {
             name: column[rows] if isinstance(column, np.ndarray) else tuple(column[row] for row in rows)
             for name, column in self._given(self.groups[group]).items()
         }

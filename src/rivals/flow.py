@@ -211,7 +211,7 @@ def fit_flow(X: Array, config: FlowConfig, *, progress: bool = True) -> tuple[Fl
     flow = Flow(rows.shape[1], depth=config.depth, hidden_dim=config.hidden_dim, seed=config.seed)
     flow.to(rows.device)
 
-    orders = {}
+    orders: dict[int, Tensor] = {}
 
     def batch(step: int) -> Tensor:
         epoch, position = divmod(step, per_epoch)

@@ -78,13 +78,7 @@ def pair_features(u: Tensor, v: Tensor) -> Tensor:
 def train_infersent(
     pairs: LabelledPairs, table: WordTable, config: InferSentConfig, *, progress: bool = True
 ) -> tuple[InferSent, InferSentHistory]:
-    """Train network and classifier together; the weights of the best held-out accuracy are kept.
-
-    Args:
-        pairs: premises, hypotheses and their labels.
-        table: fixed vectors by word.
-        config: sizes and schedule.
-        progress: show a progress bar.
+    """Train network and classifier together on fixed vectors; the weights of the best held-out accuracy are kept.
 
     Raises:
         InputError: for other labels than the three, or too few pairs for one batch beside the held-out ones.

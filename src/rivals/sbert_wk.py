@@ -107,12 +107,7 @@ class SbertWK(LayerlessEncoder):
     """SBERT-WK on the token states of an encoder; special tokens count, as in mean pooling."""
 
     def __init__(self, encoder: SentenceEncoder, *, first: int | None = None, window: int = 2) -> None:
-        """Keep the encoder.
-
-        Args:
-            encoder: its backbone gives the states; pooling and pooler are not used.
-            first: lowest layer that counts; None takes the published 4, or less in a shallow network.
-            window: neighbours on each side.
+        """Read the encoder's backbone from layer `first` up: the published 4, or less in a shallow network.
 
         Raises:
             InputError: if fewer than three layers are left, or window is below 1.

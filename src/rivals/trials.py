@@ -3,7 +3,6 @@
 `python -m rivals.trials` tries them all again and replaces `results/systems_recipe.parquet`.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +13,6 @@ from repro.evaluation import sts_spearman
 from repro.rows import make_rows, record
 from repro.runs.recipe import recipe_rows
 from repro.store import Store
-from repro.types import InputError
 from rivals.loaders import INFERSENT, sbert_settings, trained_infersent
 from rivals.material import training_pairs
 from rivals.system import SystemConfig
@@ -57,19 +55,6 @@ def infersent_trials(config: SystemConfig, store: Store) -> pd.DataFrame:
         seed=config.seed,
         profile=config.profile,
     )
-
-
-def is_best(rows: pd.DataFrame, method: str, settings: Mapping[str, Any]) -> bool:
-    """Whether these settings are those with the best dev score of a method's trials.
-
-    Raises:
-        InputError: if no trial of the method is among the rows.
-    """
-    tried = rows[(rows["method"] == method) & (rows["metric"] == "spearman")]
-    if tried.empty:
-        raise InputError(f"no trials of {method!r} among {len(rows)} rows: run `python -m {__name__}`")
-    said = set(tried.loc[tried["value"].idxmax(), "setting"].split(", "))
-    return {f"{name}={value}" for name, value in settings.items()} <= said
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from repro.data import Corpus, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs, check, load, load_splits
-from repro.data.vectors import read_vectors
 from repro.types import InputError
 
 PAIRS = "score\tsentence1\tsentence2"
@@ -123,13 +122,6 @@ def test_retrieval_joins_three_files(write, tmp_path, monkeypatch):
     assert data.qrels == {"q0": {"d0": 1, "d2": 0}, "q1": {"d1": 1}}
     smaller = load("hotpotqa", limit=1)
     assert len(smaller) == 1 and set(smaller.document_ids) == set(smaller.qrels[smaller.query_ids[0]])
-
-
-def test_word_vectors(write):
-    vectors = read_vectors(write("v.txt", "the 1 2.5", "of -1 0"))
-    assert vectors.vectors.dtype == np.float32 and vectors.vectors[vectors.rows["of"]].tolist() == [-1, 0]
-    with pytest.raises(InputError, match="line 2: 1 numbers for 'of', expected 2"):
-        read_vectors(write("w.txt", "the 1 2", "of 3"))
 
 
 @pytest.mark.real_data

@@ -2,7 +2,6 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
-from time import sleep
 
 import numpy as np
 import pandas as pd
@@ -174,40 +173,15 @@ def test_what_is_odd_about_the_embeddings_is_said():
 
 def test_unusable_input_is_named():
     X = cloud(100)
-    bad = X.copy()
-    bad[4, 0] = np.nan
     noise = Pairs(np.arange(90), np.arange(1, 91), np.random.default_rng(0).normal(size=90))
     for call, words in (
-        (lambda: advise({None: bad}), "row 4"),
-        (lambda: advise({None: np.ones((9, 4))}), "all 9 embeddings are equal"),
-        (lambda: advise({None: X}, retain=1.2), r"retain is 1\.2"),
-        (lambda: advise({None: X}, dims=[40]), "dim is 40: expected 1 to 32"),
         (lambda: advise({None: X}, reducers=("umap",)), "unknown reducer"),
-        (lambda: advise({None: X[:2]}), "2 embeddings"),
         (lambda: advise({None: X}, evidence=noise), "may be zero"),
         (lambda: Pairs(np.arange(40), np.arange(40), np.ones(40)), "have the grade 1.0"),
         (lambda: Classes(np.arange(40), np.array(["a"] * 39)), "lengths differ"),
     ):
         with pytest.raises(InputError, match=words):
             call()
-
-
-def test_files_of_evidence_are_read_strictly(tmp_path):
-    X = cloud(100)
-    pairs = tmp_path / "pairs.tsv"
-    pairs.write_text("row1\trow2\tscore\n" + "".join(f"{i}\t{i + 1}\t{i % 5}\n" for i in range(40)))
-    assert from_matrix(X, pairs=pairs).evidence.items == 40
-    pairs.write_text("row1\trow2\tscore\n0\t100\t1\n")
-    with pytest.raises(InputError, match=r"pairs.tsv line 2: row 100: expected 0 to 99"):
-        from_matrix(X, pairs=pairs)
-    labels = tmp_path / "labels.txt"
-    labels.write_text("a\nb\n")
-    with pytest.raises(InputError, match="has 2 labels, embeddings has 100 rows"):
-        from_matrix(X, labels=labels)
-    with pytest.raises(InputError, match="one kind of evidence"):
-        from_matrix(X, labels=labels, pairs=pairs)
-    with pytest.raises(InputError, match="belong together"):
-        from_matrix(X, queries=X[:3])
 
 
 def test_sizes_tried_fall_by_thirds_of_a_halving():
@@ -232,21 +206,6 @@ def test_an_exported_reducer_is_the_reducer(tmp_path):
     tensors.write_bytes((tmp_path / "svd" / "reducer.safetensors").read_bytes())
     with pytest.raises(InputError, match="has changed since it was written, or belongs to another"):
         read_linear(tmp_path / "pca")
-
-
-def test_a_query_that_waits_for_the_machine_costs_no_more(monkeypatch):
-    class Waits(np.ndarray):
-        def __matmul__(self, other):
-            sleep(0.02)
-            return np.asarray(self) @ np.asarray(other)
-
-    class Draws:
-        def standard_normal(self, size, dtype):
-            return np.ones(size, dtype).view(Waits)
-
-    monkeypatch.setitem(savings.__globals__, "SAMPLE", 10)
-    monkeypatch.setattr(np.random, "default_rng", lambda seed: Draws())
-    assert savings(4, 2, counts=[10], repeats=3)[0].full_seconds < 0.005
 
 
 def test_both_measures_of_directions_say_what_they_measure():

@@ -64,8 +64,10 @@ def test_no_prompts_no_answers(generator):
 
 def test_equal_prompts_are_answered_once(generator, monkeypatch):
     seen = []
-    answers = generator._answers
-    monkeypatch.setattr(generator, "_answers", lambda ids, n: seen.extend(ids) or answers(ids, n))
+    written = generator.written
+    monkeypatch.setattr(
+        generator, "written", lambda ids, *given, **more: seen.extend(ids) or written(ids, *given, **more)
+    )
     generator.generate(PROMPTS, max_new_tokens=2)
     assert len(seen) == len(set(PROMPTS)) == len(PROMPTS) - 1
 

@@ -40,14 +40,14 @@ from repro.config import TrainConfig
 from repro.runs.cell import train_cell
 from repro.objectives import AngleConfig, EspressoConfig
 from repro.store import Store
-from repro.training import scaling
+from repro.training import angle
 steps = iter(range(int(sys.argv[2])))
-loss = scaling.base_loss
+loss = angle.base_loss
 def killed(*args, **kwargs):
     if next(steps, None) is None:
         os.kill(os.getpid(), signal.SIGKILL)
     return loss(*args, **kwargs)
-scaling.base_loss = killed
+angle.base_loss = killed
 given = json.loads(sys.argv[1])
 given |= {"angle": AngleConfig(**given["angle"]), "espresso": EspressoConfig(**given["espresso"])}
 train_cell(TrainConfig(**{**given, "prefixes": tuple(given["prefixes"])}), Store(), progress=False)

@@ -6,11 +6,12 @@ import pytest
 import torch
 
 from repro.config import TrainConfig
+from repro.data.batching import epoch_order
 from repro.losses import info_nce
 from repro.models import SentenceEncoder
 from repro.training import end_to_end
-from repro.training.contrastive import train_contrastive, two_views
-from repro.training.end_to_end import batches, own_share
+from repro.training.contrastive import contrastive, same_text, two_views
+from repro.training.end_to_end import batches, own_share, train_encoder
 from repro.types import InputError
 
 
@@ -27,7 +28,7 @@ def config(tiny):
 
 
 def train(config, sentences, **options):
-    return train_contrastive(config, sentences, spread, progress=False, **options)
+    return train_encoder(config, contrastive, sentences, spread, progress=False, **options)
 
 
 def bytes_of(encoder):
@@ -99,11 +100,11 @@ def test_equal_texts_are_not_pushed_apart(config):
 def test_two_views_differ_by_dropout_alone(tiny, sentences):
     encoder = SentenceEncoder.load(tiny, dim=8)
     ids, _ = encoder.backbone.tokenize(sentences[:5], 48)
-    z1, z2 = two_views(encoder, ids)
+    z1, z2 = two_views(encoder, ids, ids)
     torch.testing.assert_close(z1, z2)
     np.testing.assert_allclose(z1.detach().numpy(), encoder.encode(sentences[:5]), atol=1e-5)
     encoder.train()
-    z1, z2 = two_views(encoder, ids)
+    z1, z2 = two_views(encoder, ids, ids)
     assert (z1 - z2).abs().max() > 1e-4
 
 
@@ -128,3 +129,67 @@ def test_shares_of_a_batch(monkeypatch):
     assert own_share(members).tolist() == [4, 5, 6, 7]
     with pytest.raises(InputError, match="batch_size 10 does not divide among 3 processes"):
         own_share(members[:10])
+
+
+# given positives
+
+
+def train_on(config, texts, positives, dev_score, **options):
+    pairs = list(zip(texts, positives, strict=True))
+    return train_encoder(config, contrastive, pairs, dev_score, **{"progress": False, **options})
+
+
+def test_a_sentence_as_its_own_positive_is_simcse_to_the_byte(config, sentences):
+    texts = [*sentences[:31], sentences[0]]  # one twice: masked alike
+    plain, own = (
+        train(replace(config, temperature=0.1), each) for each in (texts, list(zip(texts, texts, strict=True)))
+    )
+    assert plain.history.losses == own.history.losses and bytes_of(plain.encoder) == bytes_of(own.encoder)
+
+
+def test_the_first_loss_asks_each_sentence_for_its_positive(config, sentences):
+    config = replace(config, batch_size=8, pooling="mean", max_length=48, dropout=0.0, temperature=0.02)
+    texts, others = sentences[:8], sentences[100:108]  # one batch
+    encoder = SentenceEncoder.load(config.backbone, dim=8, pooling="mean")
+    z1, z2 = (torch.from_numpy(encoder.encode(side)) for side in (texts, others))
+    found = train_on(config, texts, others, lambda *_: 0.5).history.losses
+    assert found == [pytest.approx(info_nce(z1, z2, temperature=0.02).item(), rel=1e-4)]
+
+
+def test_positives_decide_and_a_killed_run_goes_on(config, sentences, tmp_path):
+    config = replace(config, batch_size=8)
+    texts, others = sentences[:24], [*sentences[100:112], *[None] * 4, *sentences[116:124]]
+    whole = train_on(config, texts, others, lambda *_: 0.5)
+    assert len(whole.history.losses) == 3, "as many steps as all sentences fill"
+    assert whole.history.losses != train_on(config, texts, texts, lambda *_: 0.5).history.losses
+    state, checks = tmp_path / "state.safetensors", iter([0.1, 0.2])
+
+    def killed(*_):
+        return next(checks)
+
+    with pytest.raises(StopIteration):
+        train_on(replace(config, check_every=1), texts, others, killed, state_path=state, save_every=1)
+    rest = train_on(replace(config, check_every=1), texts, others, lambda *_: 0.5, state_path=state, save_every=1)
+    assert rest.history.resumed_at == 1 and rest.history.losses == whole.history.losses
+
+
+def test_survivors_keep_their_order_and_each_epoch_meets_each_once(config):
+    config = replace(config, batch_size=8)
+    kept = np.array([i % 3 != 0 for i in range(40)])  # 26 of 40: three batches of 8 an epoch
+    batch = batches(config, 40, kept)
+    for epoch in range(2):
+        seen = np.concatenate([batch(3 * epoch + step) for step in range(3)])
+        expected = [i for i in epoch_order(40, seed=0, epoch=epoch) if kept[i]][:24]
+        assert seen.tolist() == expected
+    with pytest.raises(InputError, match="7 of 40 sentences have a positive"):
+        batches(config, 40, np.arange(40) < 7)
+
+
+def test_no_text_is_a_negative_of_itself():
+    anchors, positives = torch.tensor([0, 1, 2, 0]), torch.tensor([5, 2, 6, 7])
+    mask = same_text(anchors, positives)
+    expected = torch.zeros(4, 4, dtype=torch.bool)
+    for i in range(4):
+        for j in range(4):
+            expected[i, j] = anchors[i] == anchors[j] or positives[i] == positives[j] or anchors[i] == positives[j]
+    assert torch.equal(mask, expected) and mask[2, 1] and mask[0, 3]

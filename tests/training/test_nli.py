@@ -10,8 +10,10 @@ from repro import data
 from repro.config import StepTwoConfig, TrainConfig
 from repro.losses import softmax_nli
 from repro.models import SentenceEncoder
-from repro.training.nli import distinct_texts, label_ids, nli_head, train_nli, train_nli_pooler
+from repro.training.end_to_end import train_encoder
+from repro.training.nli import label_ids, nli_head, softmax_over_pairs
 from repro.training.two_step import dropout_views
+from repro.training.two_step_nli import distinct_texts, train_nli_pooler
 from repro.types import InputError
 
 
@@ -44,9 +46,15 @@ def bytes_of(module):
     return b"".join(value.numpy().tobytes() for value in module.state_dict().values())
 
 
+def train(config, pairs, dev_score, **options):
+    return train_encoder(config, softmax_over_pairs, pairs, dev_score, **{"progress": False, **options})
+
+
 def test_encoder_pooler_and_head_all_learn(config, pairs):
     calls = iter(range(1000))
-    trained = train_nli(config, pairs, lambda encoder, readout: float(next(calls)), progress=False)
+    trained = train_encoder(
+        config, softmax_over_pairs, pairs, lambda encoder, readout: float(next(calls)), progress=False
+    )
     fresh = SentenceEncoder.load(config.backbone, dim=8)
     assert not torch.equal(trained.encoder.pooler.linear.weight, fresh.pooler.linear.weight)
     assert bytes_of(trained.encoder.backbone) != bytes_of(fresh.backbone)
@@ -58,19 +66,19 @@ def test_encoder_pooler_and_head_all_learn(config, pairs):
 
 
 def test_the_same_configuration_gives_the_same_bytes(config, pairs):
-    first, second = (train_nli(config, pairs, spread, progress=False) for _ in range(2))
+    first, second = (train(config, pairs, spread) for _ in range(2))
     assert bytes_of(first.encoder) == bytes_of(second.encoder)
     assert bytes_of(first.head) == bytes_of(second.head)
-    other = train_nli(replace(config, difference="signed"), pairs, spread, progress=False)
+    other = train(replace(config, difference="signed"), pairs, spread)
     assert other.history.losses != first.history.losses
 
 
 def test_a_killed_run_resumes_to_the_same_bytes(config, pairs, tmp_path, killed):
-    whole = train_nli(config, pairs, spread, progress=False)
+    whole = train(config, pairs, spread)
     options = {"state_path": tmp_path / "state.safetensors", "save_every": 3, "progress": False}
     with pytest.raises(KeyboardInterrupt):
-        train_nli(config, pairs, killed(spread, at=6), **options)
-    resumed = train_nli(config, pairs, spread, **options)
+        train(config, pairs, killed(spread, at=6), **options)
+    resumed = train(config, pairs, spread, **options)
     assert resumed.history.resumed_at > 0
     assert bytes_of(resumed.encoder) == bytes_of(whole.encoder)
     assert bytes_of(resumed.head) == bytes_of(whole.head)
@@ -80,10 +88,10 @@ def test_labels_other_than_the_three_and_too_few_pairs(config, pairs):
     assert set(label_ids(pairs).tolist()) == {0, 1, 2}
     odd = replace(pairs, labels=np.array(["maybe", *pairs.labels[1:]]))
     with pytest.raises(InputError, match="has the label 'maybe': expected contradiction, entailment, neutral"):
-        train_nli(config, odd, spread, progress=False)
+        train(config, odd, spread)
     few = data.load("nli", split="train", source="microworld", limit=15)
     with pytest.raises(InputError, match=r"15 pairs do not fill one batch of 16"):
-        train_nli(config, few, spread, progress=False)
+        train(config, few, spread)
 
 
 STEP_TWO = StepTwoConfig(learning_rates=(1e-3, 1e-2), batch_size=16, epochs=2, check_every=3)

@@ -15,11 +15,12 @@ from repro.losses import angle_pairs, angle_triples, espresso
 from repro.models import SentenceEncoder
 from repro.models.encoder import merge_equal
 from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig, LoraConfig
-from repro.training.end_to_end import batches, fresh_encoder
-from repro.training.scaling import learned_weights, prefix_sizes, states_of, train_scaling
+from repro.training.angle import angle, matryoshka, prefix_sizes, states_of
+from repro.training.end_to_end import batches, fresh_encoder, train_encoder
+from repro.training.ese import ese, learned_weights
 from repro.types import InputError
 
-OBJECTIVES = ("angle", "matryoshka", "ese")
+OBJECTIVES = {"angle": angle, "matryoshka": matryoshka, "ese": ese}
 FORMS = {
     "paper": {},
     "code": {"espresso": ESPRESSO_FORMS["code"]},
@@ -61,7 +62,7 @@ def spread(encoder, readout):
 
 
 def train(config, examples, dev_score=spread, **options):
-    return train_scaling(config, examples, dev_score, progress=False, **options)
+    return train_encoder(config, OBJECTIVES[config.objective], examples, dev_score, progress=False, **options)
 
 
 def bytes_of(module):
@@ -282,12 +283,15 @@ from repro import data
 from repro.config import TrainConfig
 from repro.data.entailment import like_or_unlike
 from repro.objectives import ESPRESSO_FORMS
-from repro.training.scaling import train_scaling
+from repro.training.angle import angle
+from repro.training.end_to_end import train_encoder
+from repro.training.ese import ese
 pairs = like_or_unlike(data.load("nli", split="train", source="microworld"), 96)
 found = {}
 for name, given in json.loads(sys.argv[2]).items():
     config = TrainConfig(**{**given, "espresso": ESPRESSO_FORMS.get(name, ESPRESSO_FORMS["paper"])})
-    trained = train_scaling(config, pairs, lambda encoder, readout: 0.0, progress=False)
+    objective = ese if config.objective == 'ese' else angle
+    trained = train_encoder(config, objective, pairs, lambda *_: 0.0, progress=False)
     found[name] = trained.encoder.encode(["a cook", "the driver slept"]).tolist()
 print(json.dumps(found))
 """

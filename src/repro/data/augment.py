@@ -12,6 +12,7 @@ import numpy as np
 
 from microworld.grammar import with_article
 from repro.data.lines import read_lines
+from repro.paths import ASSETS
 from repro.seeding import make_rng
 from repro.sets import WordVectors
 from repro.types import InputError, check_dim, check_same_length
@@ -20,25 +21,10 @@ Lexicon: TypeAlias = Mapping[str, Sequence[str]]
 Positives: TypeAlias = tuple[str | None, ...]
 """another wording of each sentence; None where there is none, so that the sentence is no anchor"""
 
-_NEGATIONS = "no not never none nobody nothing nowhere neither nor cannot without hardly scarcely"
-_NUMBERS = """
-zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion first second
-third fourth fifth sixth seventh eighth ninth tenth half once twice dozen
-"""
-_STOP_WORDS = """
-a an the this that these those i me my mine myself we us our ours ourselves you your yours yourself he him his himself
-she her hers herself it its itself they them their theirs themselves who whom whose which what when where why how and
-or but if because as until while although though than then so too very of at by for with about against between among
-into through during before after above below to from up down in out on off over under further again here there all any
-both each few more most other others another some such only own same just also even still yet ever is am are was were
-be been being have has had having do does did doing done can could may might must shall should will would ought let
-someone somebody something anyone anything everyone everything however whether since upon within towards toward per
-via etc
-"""
-NEGATIONS, NUMBERS = frozenset(_NEGATIONS.split()), frozenset(_NUMBERS.split())
-STOP_WORDS = frozenset(_STOP_WORDS.split())
-"""words that carry the frame of a sentence and not its content; short, since a lexicon decides what is replaced"""
+NEGATIONS, NUMBERS, STOP_WORDS = (
+    frozenset(line.split()) for line in (ASSETS / "function_words.txt").read_text(encoding="utf-8").splitlines()
+)
+"""words that are never replaced; stop words carry the frame of a sentence and not its content"""
 
 _WORD = re.compile(r"(?<!\w)[^\W\d_]+(?:['’-][^\W\d_]+)*(?!\w)")  # a word with a digit in it is a number
 _TOKEN = re.compile(r"\w+")
@@ -111,11 +97,10 @@ def _is_kept(text: str, word: re.Match[str]) -> bool:
     found = word.group()
     if found.lower() in NEGATIONS | NUMBERS or found.lower().endswith(("n't", "n’t")):
         return True
-    if not found[0].isupper():
-        return False
     before = text[: word.start()].rstrip(_OPENING)
     starts = not before or before[-1] in ".!?:"
-    return not starts or (len(found) > 1 and found.isupper())  # an abbreviation is a name wherever it stands
+    # an abbreviation is a name wherever it stands
+    return found[0].isupper() and (not starts or (len(found) > 1 and found.isupper()))
 
 
 def _with_case_of(model: str, word: str) -> str:
@@ -137,9 +122,8 @@ def read_lexicon(path: Path | str) -> dict[str, tuple[str, ...]]:
         word = columns[0].strip().lower()
         others = [other.strip() for other in columns[-1].split(",")]
         if len(columns) != 2 or not word or not all(others):
-            raise InputError(
-                f"{path} line {number}: {line[:60]!r}; expected a word, a tab, synonyms with commas between"
-            )
+            wanted = "expected a word, a tab, synonyms with commas between"
+            raise InputError(f"{path} line {number}: {line[:60]!r}; {wanted}")
         found.setdefault(word, []).extend(other for other in others if other not in found[word])
     if not found:
         raise InputError(f"{path} is empty: expected a word, a tab and its synonyms on every line")

@@ -1,7 +1,7 @@
 """What is known about a dataset before it is read: sizes, files, hub mirror, licence, from `assets/datasets.toml`."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
@@ -116,23 +116,23 @@ def get_spec(name: str) -> DatasetSpec:
 
 
 def set_of(
-    kind: str, name: str, source: str, split: str, columns: Mapping[str, Sequence[Any]], text_form: str = "raw"
+    kind: str, name: str, source: str, split: str, columns: Mapping[str, Any], text_form: str = "raw"
 ) -> DataSet:
     """The set that columns by the names of `FIELDS` make.
 
     Raises:
         InputError: for a text, score or label that cannot be one.
     """
-    common: tuple[Any, ...] = (name, source, split)
     match kind:
         case "pairs":
-            subsets = [subset or name for subset in columns.get("subset", [""] * len(columns["score"]))]
-            sides = columns["sentence1"], columns["sentence2"]
-            return ScoredPairs(*common, *sides, columns["score"], subsets, text_form)  # type: ignore[arg-type]
+            first, second, score = (columns[field] for field in ("sentence1", "sentence2", "score"))
+            subsets: Any = [subset or name for subset in columns.get("subset", [""] * len(score))]
+            return ScoredPairs(name, source, split, first, second, score, subsets, text_form)
         case "labelled_pairs":
-            return LabelledPairs(*common, columns["sentence1"], columns["sentence2"], columns["label"])  # type: ignore[arg-type]
-        case "texts" | "captions":
-            text, label = ("text", "label") if kind == "texts" else ("caption", "image")
-            return LabelledTexts(*common, columns[text], columns[label])  # type: ignore[arg-type]
+            return LabelledPairs(name, source, split, columns["sentence1"], columns["sentence2"], columns["label"])
+        case "texts":
+            return LabelledTexts(name, source, split, columns["text"], columns["label"])
+        case "captions":
+            return LabelledTexts(name, source, split, columns["caption"], columns["image"])
         case _:
-            return Corpus(name, source, tuple(columns["text"]), split)
+            return Corpus(name, source, columns["text"], split)

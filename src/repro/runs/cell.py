@@ -1,7 +1,7 @@
 """One cell: one configuration and one seed, trained once and kept in the store."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -13,30 +13,35 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from repro import data
-from repro.digests import digest
+from repro.digests import digest, module_of
 from repro.evaluation import sts_spearman
 from repro.models import Pooler, SentenceEncoder
 from repro.models.pretrained import default_device
 from repro.models.pretrained import identity as backbone_identity
-from repro.objectives import SCALING, TrainConfig, only_what_is_read
-from repro.runs.texts import fingerprint, training_examples, training_pairs, training_sentences
+from repro.objectives import TrainConfig, only_what_is_read
+from repro.runs.texts import fingerprint, training_material
 from repro.seeding import cpu_count
 from repro.store import Store
-from repro.training.contrastive import train_contrastive
-from repro.training.end_to_end import DevScore, Trained
+from repro.training.angle import angle, matryoshka
+from repro.training.contrastive import contrastive
+from repro.training.end_to_end import DevScore, Objective, Trained, train_encoder
+from repro.training.ese import ese
 from repro.training.loop import History
-from repro.training.nli import train_nli
-from repro.training.scaling import train_scaling
+from repro.training.nli import softmax_over_pairs
 from repro.types import InputError
 
-OBJECTIVES = {
-    "simcse": "repro.training.contrastive",
-    "nli": "repro.training.nli",
-    "angle": "repro.training.scaling",
-    "matryoshka": "repro.training.scaling",
-    "ese": "repro.training.scaling",
+OBJECTIVES: dict[str, Objective] = {
+    "simcse": contrastive,
+    "nli": softmax_over_pairs,
+    "angle": angle,
+    "matryoshka": matryoshka,
+    "ese": ese,
 }
-"""where the code starts that decides the bytes of an encoder trained with an objective"""
+
+
+def training_code(objective: Objective) -> tuple[str, str]:
+    """Where the code starts that decides the bytes of an encoder trained with an objective."""
+    return module_of(train_encoder), module_of(objective)
 
 
 @dataclass(frozen=True)
@@ -100,17 +105,17 @@ class TrainedCell:
         return self._note.get("log_weights")
 
 
-def cell_key(config: TrainConfig) -> str:
+def cell_key(config: TrainConfig, *, objective: Objective | None = None, other: Any = None) -> str:
     """Digest of everything that decides the trained bytes: settings, code, backbone weights, data."""
-    return digest(
-        {
-            "config": asdict(only_what_is_read(config)),
-            "backbone": backbone_identity(config.backbone),
-            "corpus": fingerprint(config.corpus, config.source),
-            "validation": fingerprint(config.validation, config.source),
-        },
-        code=(OBJECTIVES[config.objective],),
-    )
+    named = {
+        "config": asdict(only_what_is_read(config)),
+        "backbone": backbone_identity(config.backbone),
+        "corpus": fingerprint(config.corpus, config.source),
+        "validation": fingerprint(config.validation, config.source),
+    }
+    if other is not None:
+        named["other"] = other
+    return digest(named, code=training_code(objective or OBJECTIVES[config.objective]))
 
 
 @contextmanager
@@ -124,30 +129,49 @@ def threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def train_cell(config: TrainConfig, store: Store, *, progress: bool = True) -> TrainedCell:
+def train_cell(
+    config: TrainConfig,
+    store: Store,
+    *,
+    progress: bool = True,
+    objective: Objective | None = None,
+    examples: Any = None,
+    dev: DevScore | None = None,
+    start: Callable[[], SentenceEncoder] | None = None,
+    other: Any = None,
+) -> TrainedCell:
     """Train the configuration, or find it in the store; a killed run resumes.
 
     On the CPU it runs on `config.threads` threads, whatever else runs, so that its bytes do not depend on company.
+
+    Args:
+        config: what to train and how.
+        store: where it is kept.
+        progress: show a progress bar.
+        objective: another one than the configuration names.
+        examples: other ones than the configuration draws.
+        dev: another score than on the dev split that the configuration names.
+        start: makes the encoder that training starts from, where it is not the backbone with a fresh pooler.
+        other: names whatever of these is given, so that it has a cell of its own.
     """
+    chosen = objective or OBJECTIVES[config.objective]
 
     @threads(config.threads)
     def make(target: Path, work: Path) -> None:
-        options: dict[str, Any] = {
-            "state_path": work / "state.safetensors",
-            "save_every": config.save_every,
-            "progress": progress,
-        }
-        dev = dev_scorer(config.validation, config.source)
-        if config.objective == "nli":
-            trained = train_nli(config, training_pairs(config), dev, **options)
-        elif config.objective in SCALING:
-            trained = train_scaling(config, training_examples(config), dev, **options)
-        else:
-            trained = train_contrastive(config, training_sentences(config, store), dev, **options)
+        trained = train_encoder(
+            config,
+            chosen,
+            training_material(config, store) if examples is None else examples,
+            dev or dev_scorer(config.validation, config.source),
+            encoder=start and start(),
+            state_path=work / "state.safetensors",
+            save_every=config.save_every,
+            progress=progress,
+        )
         write_trained(trained, config, target)
 
-    key = cell_key(config)
-    made = store.get_or_make("encoders", key, make, config=asdict(config))
+    key = cell_key(config, objective=chosen, other=other)
+    made = store.get_or_make("encoders", key, make, config={**asdict(config), "other": other})
     return TrainedCell(config, key, made.folder, made.hit, made.seconds)
 
 

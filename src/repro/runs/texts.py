@@ -6,7 +6,7 @@ from pathlib import Path
 from repro import data, paths
 from repro.data.entailment import Triples, like_or_unlike, triples
 from repro.digests import digest
-from repro.objectives import TrainConfig
+from repro.objectives import SCALING, TrainConfig
 from repro.store import Store, sha256
 from repro.types import InputError
 
@@ -77,6 +77,13 @@ def training_examples(config: TrainConfig) -> data.LabelledPairs | Triples:
     """The training pairs or triples of AnglE's objectives: `config.sentences` of them, neutral pairs left out."""
     make = triples if config.examples == "triples" else like_or_unlike
     return make(_labelled_pairs(config), config.sentences)
+
+
+def training_material(config: TrainConfig, store: Store) -> tuple[str, ...] | data.LabelledPairs | Triples:
+    """What the objective of a configuration learns from."""
+    if config.objective in SCALING:
+        return training_examples(config)
+    return training_pairs(config) if config.objective == "nli" else training_sentences(config, store)
 
 
 def _labelled_pairs(config: TrainConfig, limit: int | None = None) -> data.LabelledPairs:

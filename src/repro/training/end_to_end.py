@@ -1,9 +1,14 @@
-"""What every end-to-end training of backbone and pooler shares: fresh weights, batches, schedule, checkpoints."""
+"""End-to-end training of an encoder: one skeleton for every objective.
 
-from collections.abc import Callable, Mapping
+An objective is a function of a configuration, an encoder and its examples that returns the module to train and the
+loss of every step. Batches depend on the seed alone, so that a sweep over dims is paired.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -12,14 +17,18 @@ from torch import Tensor, nn
 
 from repro.data.batching import epoch_order
 from repro.losses.distributed import world_size
-from repro.models import SentenceEncoder
+from repro.models.encoder import SentenceEncoder
 from repro.models.lora import add_lora
 from repro.objectives import SCALING, StepTwoConfig, TrainConfig
 from repro.training.loop import History, LoopConfig, train
 from repro.types import InputError
 
-DevScore = Callable[[SentenceEncoder, str], float]
+DevScore: TypeAlias = Callable[[SentenceEncoder, str], float]
 """dev Spearman of one readout of an encoder"""
+Objective: TypeAlias = Callable[[TrainConfig, SentenceEncoder, Any], tuple[nn.Module, Callable[[int], Tensor]]]
+"""configuration, encoder and examples to the module that is trained, and the loss of a step"""
+WEIGHT_RATE = 1e-2
+"""learning rate of learned layer weights: at a network's own, a short run would leave them where they start"""
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,65 @@ class Trained:
     """classifier that was trained along, if the objective has one"""
     log_weights: Tensor | None = None
     """learned layer weights of ESE (n_shallow,), as s in e^(−s); None where they are fixed"""
+
+
+def train_encoder(
+    config: TrainConfig,
+    objective: Objective,
+    examples: Any,
+    dev_score: DevScore,
+    *,
+    encoder: SentenceEncoder | None = None,
+    state_path: Path | None = None,
+    save_every: int = 0,
+    progress: bool = True,
+) -> Trained:
+    """Train one encoder; the checkpoint with the best dev score is kept.
+
+    Args:
+        config: what to train and how.
+        objective: what is minimised.
+        examples: what the objective learns from; `config.epochs` passes over them.
+        dev_score: picks the checkpoint by the readout that the configuration names, without a pooler by the states.
+        encoder: where training starts; None is the configuration's backbone with a fresh pooler.
+        state_path: resumable state.
+        save_every: steps between resumable states; 0 saves only at the end.
+        progress: show a progress bar.
+
+    Raises:
+        InputError: if the examples do not fill one batch, or are none that the objective can learn from.
+        TrainingDiverged: when the loss is not finite.
+    """
+    what = config.examples if config.objective in SCALING else {"nli": "pairs"}.get(config.objective, "sentences")
+    steps = count_steps(config, len(examples), what)
+    encoder = encoder or fresh_encoder(config)
+    module, loss_at = objective(config, encoder, examples)
+    parts = dict(module.named_children()) if isinstance(module, nn.ModuleDict) else {}
+    readout = config.checkpoint_by if encoder.pooler is not None else "encoder"
+    dev_before = dev_score(encoder, "encoder")
+    loop = LoopConfig(
+        steps=steps,
+        learning_rate=config.learning_rate,
+        warmup=config.warmup,
+        check_every=config.check_every,
+        save_every=save_every,
+        bf16=config.bf16,
+        seed=config.seed,
+    )
+    history = train(
+        module,
+        loss_at,
+        loop,
+        check=lambda: dev_score(encoder, readout),
+        state_path=state_path,
+        description=title(config),
+        progress=progress,
+        rates={"layer_weights": WEIGHT_RATE / config.learning_rate} if "layer_weights" in parts else None,
+    )
+    head, weights = parts.get("head"), parts.get("layer_weights")
+    assert head is None or isinstance(head, nn.Linear)
+    learned = None if weights is None else next(weights.parameters()).detach()
+    return Trained(encoder, history, dev_before, head, learned)
 
 
 def fresh_encoder(config: TrainConfig) -> SentenceEncoder:
@@ -88,16 +156,26 @@ def count_steps(config: TrainConfig | StepTwoConfig, n: int, what: str = "senten
     return steps
 
 
-def batches(config: TrainConfig, n: int) -> Callable[[int], NDArray[np.int64]]:
+def batches(config: TrainConfig, n: int, kept: NDArray[np.bool_] | None = None) -> Callable[[int], NDArray[np.int64]]:
     """A function from the step to the items of this process's share of its batch.
 
-    The order depends on the seed alone, so that a sweep over dims is paired.
+    Items that are not `kept` (n,) are passed over and the next takes their place.
+
+    Raises:
+        InputError: if those kept do not fill one batch.
     """
-    per_epoch = n // config.batch_size
+    alive = n if kept is None else int(kept.sum())
+    per_epoch = alive // config.batch_size
+    if per_epoch < 1:
+        raise InputError(
+            f"{alive} of {n} sentences have a positive, less than one batch of {config.batch_size}: train on more "
+            "sentences, or raise the chance of a change"
+        )
 
     @lru_cache(maxsize=1)
     def order(epoch: int) -> NDArray[np.int64]:
-        return epoch_order(n, seed=config.seed, epoch=epoch)
+        everyone = epoch_order(n, seed=config.seed, epoch=epoch)
+        return everyone if kept is None else everyone[kept[everyone]]
 
     def members(step: int) -> NDArray[np.int64]:
         epoch, position = divmod(step, per_epoch)
@@ -120,37 +198,3 @@ def own_share(members: NDArray[np.int64]) -> NDArray[np.int64]:
     share = len(members) // processes
     rank = torch.distributed.get_rank()
     return members[rank * share : (rank + 1) * share]
-
-
-def minimise(
-    module: nn.Module,
-    loss_at: Callable[[int], Tensor],
-    config: TrainConfig,
-    steps: int,
-    check: Callable[[], float],
-    *,
-    state_path: Path | None,
-    save_every: int,
-    progress: bool,
-    rates: Mapping[str, float] | None = None,
-) -> History:
-    """`loop.train` on the schedule of a configuration; `rates` as there."""
-    loop = LoopConfig(
-        steps=steps,
-        learning_rate=config.learning_rate,
-        warmup=config.warmup,
-        check_every=config.check_every,
-        save_every=save_every,
-        bf16=config.bf16,
-        seed=config.seed,
-    )
-    return train(
-        module,
-        loss_at,
-        loop,
-        check=check,
-        state_path=state_path,
-        description=title(config),
-        progress=progress,
-        rates=rates,
-    )

@@ -100,7 +100,7 @@ def test_a_task_that_an_encoder_cannot_tell_apart_is_left_out_with_a_word(monkey
 
     monkeypatch.setattr(choosing, "advise", refuse)
     encoder = SimpleNamespace(name="e", embed=lambda parts, store: defaultdict(lambda: None))
-    task = choosing.judged_tasks(["stsb"], "microworld", rows=9, queries=None)["stsb"]
+    task = data.take(data.load("stsb", split="test", source="microworld"), 9)
     monkeypatch.setattr(choosing, "judged_texts", lambda task: ("all", None, task))
     assert choosing.retention_rows(encoder, "stsb", task, Store(), reducers=["pca"], experiment="x").empty
     assert "left out: e on stsb: the reference scores 0" in capsys.readouterr().err
@@ -108,8 +108,8 @@ def test_a_task_that_an_encoder_cannot_tell_apart_is_left_out_with_a_word(monkey
 
 def test_curves_of_an_encoder_on_generated_tasks(capsys):
     store, chosen = Store(), profile("embedded", source="microworld")
-    tasks = choosing.judged_tasks(["stsb", "cr", "hotpotqa"], "microworld", rows=150, queries=40)
-    assert [len(task) for task in tasks.values()] == [150, 150, 40]
+    kept = {"stsb": ("test", 150), "cr": ("all", 150), "hotpotqa": (None, 40)}
+    tasks = {name: data.take(data.load(name, source="microworld", split=s), n) for name, (s, n) in kept.items()}
     encoders = list(choosing.named_encoders(["bert_avg", "fasttext"], chosen, "microworld", store))
     assert [e.name for e in encoders] == ["repro-tiny, mean of states"], "what is not at hand is left out"
     assert "left out: fasttext" in capsys.readouterr().err

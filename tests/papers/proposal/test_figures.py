@@ -8,7 +8,7 @@ from tests.papers.proposal.test_claims import made as sizes
 from tests.papers.proposal.test_tables import MADE, WORLDS, augmented, coded, free_limits, rivals, worlds
 
 from repro.methods import UNTRAINED
-from repro.papers.proposal import figures, figures_scores
+from repro.papers.proposal import figures, figures_baselines, figures_scores
 from repro.papers.proposal.quantisation_tables import SCORES
 from repro.rows import make_rows
 
@@ -97,7 +97,7 @@ def test_sizes_promised_and_named(made_curves):
 
 
 def test_rivals_have_their_names_and_both_forms():
-    memory, cost = figures_scores.draw_baselines(rivals(), kind="recorded").axes
+    memory, cost = figures_baselines.draw_baselines(rivals(), kind="recorded").axes
     assert memory.get_title(loc="left") == "recorded: mean Spearman × 100 of stsb, sickr"
     spots = [tuple(line.get_xdata()) for line in memory.get_lines() if line.get_linestyle() == "None"]
     assert (0.1, 40.0) in spots and (0.2,) in spots, "sparse and dense"
@@ -106,9 +106,9 @@ def test_rivals_have_their_names_and_both_forms():
 
 
 def test_names_are_moved_apart_in_their_order():
-    assert figures_scores.moved_apart([1.0, 5.0, 9.0], 2.0).tolist() == [1.0, 5.0, 9.0], "far enough as they are"
+    assert figures_baselines.moved_apart([1.0, 5.0, 9.0], 2.0).tolist() == [1.0, 5.0, 9.0], "far enough as they are"
     heights = [3.0, 0.0, 3.1, 3.2, 9.0]
-    moved = figures_scores.moved_apart(heights, 1.0)
+    moved = figures_baselines.moved_apart(heights, 1.0)
     assert np.diff(np.sort(moved)).min() >= 1.0 - 1e-9
     assert np.argsort(moved).tolist() == np.argsort(heights).tolist()
     assert moved[[0, 2, 3]].mean() == pytest.approx(3.1) and moved[1] == 0.0

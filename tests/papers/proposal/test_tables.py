@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from repro.methods import BASELINES, PRINTED_BASELINES, UNTRAINED
-from repro.papers.proposal import choosing_rules, limits, microworld, tables
+from repro.papers.proposal import choosing, choosing_rules, limits, microworld, tables
 from repro.papers.proposal import quantisation_tables as byte_tables
 from repro.rows import make_rows
 from repro.theory import jl_dim
@@ -136,25 +136,25 @@ def test_printed_differences_are_judged_by_sign_and_size(lead, expected):
 
 def test_rules_are_set_beside_labels(made_curves):
     rows = made_curves()
-    table = choosing_rules.rule_table(rows, "pca", 0.9).set_index("rule")
+    table = choosing.rule_table(rows, "pca", 0.9).set_index("rule")
     assert tuple(table.index) == choosing_rules.LOOKING + choosing_rules.BLIND
     right = table.loc["spectrum"]
     assert (right["median factor"], right["worst"], right["target met, %"]) == ("1.00", "1.0", "100")
     assert table.loc["half of D", "curve off by, points"] == "–"
     assert table.loc["all of D", "median size, % of D"] == "100" and "median, encoder unseen too" in table
-    answers = choosing_rules.answer_table(rows, "pca", 0.9)
+    answers = choosing.answer_table(rows, "pca", 0.9)
     assert len(answers) == 6 and (answers["labels"] == answers["spectrum"]).all() and set(answers["D"]) == {64, 128}
-    alone = choosing_rules.rule_table(rows[~rows["setting"].str.contains("encoder")], "pca", 0.9)
+    alone = choosing.rule_table(rows[~rows["setting"].str.contains("encoder")], "pca", 0.9)
     assert "median, encoder unseen too" not in alone
 
 
 def test_a_better_rule_is_called_nearer_than_half_and_a_wrong_one_is_not(made_curves):
     asked = "nearer than half of D?"
-    table = choosing_rules.against_half(made_curves(), "pca", 0.95).set_index("rule")
+    table = choosing.against_half(made_curves(), "pca", 0.95).set_index("rule")
     assert table.loc["spectrum", asked] == "reproduced"
-    wrong = choosing_rules.against_half(made_curves(off=1.0), "pca", 0.95).set_index("rule")
+    wrong = choosing.against_half(made_curves(off=1.0), "pca", 0.95).set_index("rule")
     assert wrong.loc["spectrum", asked] != "reproduced"
-    assert choosing_rules.against_half(made_curves(), "grp", 0.95).empty
+    assert choosing.against_half(made_curves(), "grp", 0.95).empty
 
 
 def free_limits():

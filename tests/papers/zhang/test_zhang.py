@@ -16,14 +16,16 @@ from repro.evaluation.protocol import score_classification, score_sts
 from repro.evaluation.stats import paired_spearman_difference
 from repro.methods import FULL_SIZE, MAJORITY
 from repro.models.pretrained import MINILM
-from repro.papers import zhang
-from repro.papers.zhang import encoders, kernels, reduce
-from repro.runs import scores
+from repro.papers.zhang.losses import BETWEEN, SETTINGS
+from repro.papers.zhang.suite import RESCALED, Variant, contenders, roughness_rows, suite_rows
+from repro.papers.zhang.tasks import fit_texts, kept, load_task, wiki_config
+from repro.runs import encoders, reduce, scores
 from repro.runs.embeddings import TextTable
 from repro.runs.published import as_published
 from repro.runs.sweep import cosines_of
 from repro.store import Store
 from repro.types import InputError
+from shown_code import on_page
 
 FAST = ("pca", "svd", "grp", "truncate")
 
@@ -41,52 +43,52 @@ def small(cell_config):
 @pytest.fixture(scope="module")
 def encoder(tiny, small, store):
     torch.set_num_threads(1)
-    return next(zhang.load_encoders([tiny], small, store))
+    return next(encoders.load_encoders([tiny], small, store))
 
 
 @pytest.fixture(scope="module")
 def tasks(small, store):
     wiki = replace(small.train, sentences=50)
     return {
-        "stsb": zhang.load_task("stsb", "microworld", rows=40, wiki=wiki, store=store),
-        "trec": zhang.load_task("trec", "microworld", rows=300),
-        "sicke": zhang.load_task("sicke", "microworld", rows=60),
+        "stsb": load_task("stsb", "microworld", rows=40, wiki=wiki, store=store),
+        "trec": load_task("trec", "microworld", rows=300),
+        "sicke": load_task("sicke", "microworld", rows=60),
     }
 
 
 def lines_of(encoder, task, store, **options):
     chosen = {"methods": FAST, "dims": [4, 8, 16], **options}
-    return list(zhang.contenders(encoder, task, store, **chosen))
+    return list(contenders(encoder, task, store, **chosen))
 
 
 def test_who_is_fitted_on_what(tasks):
     task = tasks["stsb"]
     train, test = (set(data.texts_of(task.splits[s])) for s in ("train", "test"))
-    assert set(zhang.fit_texts("inductive", task)) == train
-    assert set(zhang.fit_texts("transductive", task)) == train | test
-    assert zhang.fit_texts("wiki", task) == list(dict.fromkeys(task.wiki.texts))
-    for setting in zhang.SETTINGS:
-        texts = zhang.fit_texts(setting, task)
+    assert set(fit_texts("inductive", task)) == train
+    assert set(fit_texts("transductive", task)) == train | test
+    assert fit_texts("wiki", task) == list(dict.fromkeys(task.wiki.texts))
+    for setting in SETTINGS:
+        texts = fit_texts(setting, task)
         assert len(texts) == len(set(texts)), "distinct sentences"
     with pytest.raises(InputError, match=r"wiki.*choose one of inductive, transductive"):
-        zhang.fit_texts("wiki", tasks["trec"])
+        fit_texts("wiki", tasks["trec"])
     assert "dev" not in task.splits, "nobody learns from, or is judged by, the dev pairs"
 
 
 def test_a_task_says_what_it_kept(tasks):
     assert tasks["stsb"].describe() == "train: 40 of 2,000; test: 40 of 1,000, drawn at random"
-    assert zhang.load_task("trec", "microworld").describe() == "train: all 1,500; test: all 500"
-    assert zhang.kept("embedded", "trec", None) == 700
-    assert zhang.kept("embedded", "trec", 0) is None
-    assert zhang.kept("gpu", "trec", None) is None
-    assert zhang.kept("gpu", "trec", 9) == 9
+    assert load_task("trec", "microworld").describe() == "train: all 1,500; test: all 500"
+    assert kept("embedded", "trec", None) == 700
+    assert kept("embedded", "trec", 0) is None
+    assert kept("gpu", "trec", None) is None
+    assert kept("gpu", "trec", 9) == 9
 
 
 def test_the_wiki_setting_takes_the_profiles_number(small):
-    assert zhang.wiki_config(small, ["inductive"], None) is None
-    assert zhang.wiki_config(small, ["wiki"], None).sentences == 800
-    assert zhang.wiki_config(PROFILES["gpu"], ["wiki"], None).sentences == 2_000
-    assert zhang.wiki_config(small, ["wiki"], 7).sentences == 7
+    assert wiki_config(small, ["inductive"], None) is None
+    assert wiki_config(small, ["wiki"], None).sentences == 800
+    assert wiki_config(PROFILES["gpu"], ["wiki"], None).sentences == 2_000
+    assert wiki_config(small, ["wiki"], 7).sentences == 7
 
 
 @settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -105,13 +107,13 @@ def test_what_learns_nothing_is_the_same_in_every_setting(store, X, a, b, seed):
 
 
 def test_lines_that_learn_nothing_score_the_same_in_every_setting(encoder, tasks, store):
-    lines = lines_of(encoder, tasks["stsb"], store, settings=zhang.SETTINGS)
-    rows = zhang.suite_rows(lines, tasks["stsb"], store, experiment="e", seed=0, progress=False)
+    lines = lines_of(encoder, tasks["stsb"], store, settings=SETTINGS)
+    rows = suite_rows(lines, tasks["stsb"], store, experiment="e", seed=0, progress=False)
     scored = rows[rows["metric"] == "spearman"].groupby(["method", "dim"])["value"].nunique()
     assert (scored["GRP"] == 1).all()
     assert (scored["Truncate"] == 1).all()
     assert (scored["PCA"] > 1).any(), "what learns does not"
-    between = rows[(rows["setting"] == zhang.BETWEEN) & (rows["method"] == "GRP − GRP")]
+    between = rows[(rows["setting"] == BETWEEN) & (rows["method"] == "GRP − GRP")]
     assert len(between) == 3
     assert (between[["value", "ci_low", "ci_high"]] == 0).all(axis=None)
 
@@ -119,7 +121,7 @@ def test_lines_that_learn_nothing_score_the_same_in_every_setting(encoder, tasks
 def test_one_fit_serves_all_sizes_and_sees_the_fit_set_alone(encoder, tasks, store):
     task = tasks["trec"]
     table = encoder.embed(task.parts, store)
-    fit = table[zhang.fit_texts("transductive", task)]
+    fit = table[fit_texts("transductive", task)]
     lines = lines_of(encoder, task, store)
     for d in (4, 16):
         line = next(x for x in lines if (x.method, x.dim, x.setting) == ("PCA", d, "transductive"))
@@ -160,17 +162,14 @@ def test_the_autoencoder_has_sizes_of_its_own_and_no_wiki(encoder, tasks, store)
 
 
 def test_a_variant_stands_beside_its_method(encoder, tasks, store):
-    variants = [
-        zhang.Variant("pca", "standardized", {"standardize": True}),
-        zhang.Variant("kpca", zhang.RESCALED, rescale=True),
-    ]
+    variants = [Variant("pca", "standardized", {"standardize": True}), Variant("kpca", RESCALED, rescale=True)]
     lines = lines_of(encoder, tasks["trec"], store, methods=("pca", "kpca"), variants=variants)
     at = {(x.method, x.dim, x.setting): x.table.X for x in lines}
     assert not np.allclose(at["PCA", 8, "inductive"], at["PCA", 8, "inductive, standardized"])
     # the Gaussian kernel with γ = 1/D, its scores divided by √(2γ)
     expected = at["KPCA", 8, "inductive"] * np.sqrt(32 / 2)
-    np.testing.assert_allclose(at["KPCA", 8, f"inductive, {zhang.RESCALED}"], expected, rtol=1e-5)
-    rows = zhang.suite_rows(lines, tasks["trec"], store, experiment="e", seed=0, progress=False)
+    np.testing.assert_allclose(at["KPCA", 8, f"inductive, {RESCALED}"], expected, rtol=1e-5)
+    rows = suite_rows(lines, tasks["trec"], store, experiment="e", seed=0, progress=False)
     leads = rows[rows["metric"] == "accuracy_lead"]
     compared = set(leads.loc[leads["setting"].str.contains(","), "method"])
     assert compared == {f"{m} − {FULL_SIZE}" for m in ("PCA", "KPCA")}, "variants meet full size alone"
@@ -179,7 +178,7 @@ def test_a_variant_stands_beside_its_method(encoder, tasks, store):
 def test_rows_are_the_tasks_own_scores_with_paired_leads(encoder, tasks, store, monkeypatch):
     task = tasks["stsb"]
     lines = lines_of(encoder, task, store)
-    rows = zhang.suite_rows(lines, task, store, experiment="e", seed=3, progress=False)
+    rows = suite_rows(lines, task, store, experiment="e", seed=3, progress=False)
     at = {(x.method, x.dim, x.setting): x for x in lines}
     pairs = task.splits["test"]
     for r in rows[rows["metric"] == "spearman"].itertuples():
@@ -194,19 +193,19 @@ def test_rows_are_the_tasks_own_scores_with_paired_leads(encoder, tasks, store, 
     assert leads.loc[f"PCA − {FULL_SIZE}"].index.get_level_values("setting").nunique() == 2
     assert "PCA − SVD" not in leads.index.get_level_values(0), "each pair is compared once"
     fitted = dict(zip(rows["setting"].fillna(""), rows["n_train"], strict=True))
-    assert fitted["inductive"] == len(zhang.fit_texts("inductive", task))
-    assert fitted["transductive"] == len(zhang.fit_texts("transductive", task))
+    assert fitted["inductive"] == len(fit_texts("inductive", task))
+    assert fitted["transductive"] == len(fit_texts("transductive", task))
     assert rows.loc[rows["method"] == FULL_SIZE, "n_train"].isna().all()
 
     trec = tasks["trec"]
     lines = lines_of(encoder, trec, store)
-    rows = zhang.suite_rows(lines, trec, store, experiment="e", seed=3, progress=False)
+    rows = suite_rows(lines, trec, store, experiment="e", seed=3, progress=False)
     score = score_classification(lines[-1].table.__getitem__, trec.judged, seed=3)
     own = rows[(rows["method"] == "Truncate") & (rows["dim"] == 16) & (rows["setting"] == "transductive")]
     assert own["value"].item() == score.value
     assert rows.loc[rows["method"] == MAJORITY, "value"].item() == score.floor
     monkeypatch.setattr(scores, "score_classification", lambda *a, **k: pytest.fail("fitted again"))
-    jumps = zhang.roughness_rows(lines, trec, store, experiment="e", seed=3)
+    jumps = roughness_rows(lines, trec, store, experiment="e", seed=3)
     accuracies = rows[(rows["metric"] == "accuracy") & (rows["method"] == "PCA") & (rows["setting"] == "inductive")]
     expected = accuracies.sort_values("dim")["value"].diff().dropna().std(ddof=0)
     found = jumps[(jumps["method"] == "PCA") & (jumps["setting"] == "inductive")]["value"].item()
@@ -216,7 +215,7 @@ def test_rows_are_the_tasks_own_scores_with_paired_leads(encoder, tasks, store, 
 def test_pairs_are_judged_on_every_split(encoder, tasks, store):
     task = tasks["sicke"]
     lines = lines_of(encoder, task, store, methods=("pca",), dims=[8])
-    rows = zhang.suite_rows(lines, task, store, experiment="e", seed=0, progress=False)
+    rows = suite_rows(lines, task, store, experiment="e", seed=0, progress=False)
     assert rows.loc[rows["method"] == MAJORITY, "value"].item() > 0.3
     assert set(task.judged) == {"train", "dev", "test"}
 
@@ -224,46 +223,25 @@ def test_pairs_are_judged_on_every_split(encoder, tasks, store):
 def test_fewer_than_three_sizes_that_all_share_have_no_roughness(encoder, tasks, store):
     task = tasks["trec"]
     lines = lines_of(encoder, task, store, dims=[4, 8])
-    assert zhang.roughness_rows(lines, task, store, experiment="e", seed=0).empty
+    assert roughness_rows(lines, task, store, experiment="e", seed=0).empty
 
 
 def test_the_autoencoders_roughness_is_held_against_the_roughest_other(encoder, tasks, store):
     task = tasks["trec"]
     lines = lines_of(encoder, task, store, methods=("pca", "grp", "autoencoder"), settings=("inductive",))
-    rows = zhang.roughness_rows(lines, task, store, experiment="e", seed=0).set_index("method")["value"]
+    rows = roughness_rows(lines, task, store, experiment="e", seed=0).set_index("method")["value"]
     assert rows["Autoencoder − others"] == pytest.approx(rows["Autoencoder"] - max(rows["PCA"], rows["GRP"]))
 
 
-def test_only_the_sigmoid_is_indefinite_and_repeats_make_null_eigenvalues(encoder, tasks, store):
-    task = tasks["stsb"]
-    train = task.splits["train"]
-    doubled = replace(train, texts1=(*train.texts1[:30], *train.texts1[:10]))
-    task = replace(task, splits={**task.splits, "train": doubled})
-    rows = zhang.spectrum_rows(encoder.name, encoder.embed(task.parts, store), task, experiment="e", seed=0)
-    assert set(rows["setting"]) == {"distinct sentences", "with repeats"}
-    at = rows.set_index(["metric", "setting", "method"])["value"]
-    for kernel in ("rbf", "rbf, median", "poly", "cosine"):
-        for setting in ("distinct sentences", "with repeats"):
-            assert at["smallest_eigenvalue", setting, f"KPCA, {kernel}"] > -1e-12
-            assert at["negative_eigenvalues", setting, f"KPCA, {kernel}"] == 0
-    X = np.random.default_rng(0).standard_normal((60, 8))
-    smallest = {name: kernels.spectrum(X, *kernel)[0] for name, kernel in kernels.KERNELS.items()}
-    assert smallest.pop("sigmoid") < -1e-3
-    assert smallest.pop("sigmoid, median") < -1e-3
-    assert min(smallest.values()) > -1e-9
-    assert abs(at["smallest_eigenvalue", "with repeats", "KPCA, rbf, median"]) < 1e-12
-    assert at["smallest_eigenvalue", "distinct sentences", "KPCA, rbf, median"] > 1e-12
-
-
 def test_encoders_by_name(small, store, tiny):
-    assert zhang.choose_encoders(None, small) == zhang.AT_HAND
-    assert zhang.choose_encoders(None, PROFILES["paper"]) == zhang.PAPER
+    assert encoders.choose_encoders(None, small) == encoders.AT_HAND
+    assert encoders.choose_encoders(None, PROFILES["paper"]) == encoders.PAPER
     with pytest.raises(InputError, match="expected one or more different names"):
-        zhang.choose_encoders(["a", "a"], small)
-    (trained,) = zhang.load_encoders([zhang.TRAINED], small, store)
+        encoders.choose_encoders(["a", "a"], small)
+    (trained,) = encoders.load_encoders([encoders.TRAINED], small, store)
     assert trained.name.endswith("+ SimCSE")
     assert trained.encoder().hidden_dim == 32
-    first, second = zhang.load_encoders([MINILM, tiny], small, store)
+    first, second = encoders.load_encoders([MINILM, tiny], small, store)
     assert first.name == "all-MiniLM-L6-v2"
     assert encoders.NamedEncoder("stsb-bert-base", lambda: None, "").note.startswith("fine-tuned on STS-B")
     table = TextTable({"a": 0, "b": 1}, np.array([[3.0, 4.0], [0.0, 0.0]], np.float32))
@@ -272,8 +250,19 @@ def test_encoders_by_name(small, store, tiny):
 
 
 def test_dims_may_be_shares_of_the_full_size():
-    assert zhang.dims_of(384, [0.5, 48, 384, 0.125]) == [48, 192]
+    assert reduce.dims_of(384, [0.5, 48, 384, 0.125]) == [48, 192]
     with pytest.raises(InputError, match=r"dims are \[500\]: expected sizes from 1 to 383"):
-        zhang.dims_of(384, [500])
+        reduce.dims_of(384, [500])
     with pytest.raises(InputError, match="unknown method 'tsne'"):
-        list(zhang.contenders(None, None, None, methods=["tsne"], dims=[2]))
+        list(contenders(None, None, None, methods=["tsne"], dims=[2]))
+
+
+def test_only_the_sigmoid_is_indefinite():
+    shown = on_page("zhang_figure2_sts", "spectrum")["spectrum"]
+    X = np.random.default_rng(0).standard_normal((60, 8))
+    X[40:] = X[:20]  # repeated sentences make eigenvalues of exactly zero
+    for kernel, gamma in (("rbf", None), ("rbf", "median"), ("poly", None), ("cosine", None)):
+        values = shown(X, kernel, gamma)
+        assert abs(values[0]) < 1e-12 * values[-1] and (np.abs(values[:20]) < 1e-12 * values[-1]).all()
+    for gamma in (None, "median"):
+        assert shown(X, "sigmoid", gamma)[0] < -1e-3

@@ -20,7 +20,7 @@ from repro.papers.ese.lines import Line
 from repro.rows import make_rows
 from repro.runs.cell import threads
 from repro.runs.texts import training_examples
-from repro.training.scaling import base_loss, texts_and_labels
+from repro.training.angle import base_loss, texts_and_labels
 from repro.types import Array
 
 CONSTANT, RANK, RANDOMISED = "E1 constant layer 0", "E4 rank of a sentence's matrix", "E6 two randomised calls"

@@ -4,9 +4,8 @@ One training for each way and seed, on the same sentences in the same order for 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -21,14 +20,12 @@ from repro.models.pretrained import identity
 from repro.papers.proposal.geometry import geometry_of, positives_of
 from repro.papers.proposal.rewordings import DROPOUT, Augmentation
 from repro.rows import make_rows
-from repro.runs.cell import TrainedCell, dev_scorer, threads, train_cell, write_trained
+from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.embeddings import TextTable, encode_tasks
 from repro.runs.sweep import cosines_of, gain_over
-from repro.runs.texts import fingerprint
 from repro.sets import DataSet, ScoredPairs
 from repro.store import Store
 from repro.training.end_to_end import fresh_encoder
-from repro.training.positives import train_positives
 from repro.types import InputError
 
 
@@ -45,31 +42,9 @@ def train_augmented(
         raise InputError(f"{augmentation.name}: {augmentation.note}")
     if augmentation.name == DROPOUT:
         return train_cell(config, store, progress=progress)
-    named = {
-        "config": asdict(config),
-        "backbone": identity(config.backbone),
-        "validation": fingerprint(config.validation, config.source),
-        "sentences": digest(list(sentences)),
-        "positives": digest(list(positives)),
-    }
-    code = ("repro.training.positives",)
-
-    @threads(config.threads)
-    def make(target: Path, work: Path) -> None:
-        trained = train_positives(
-            config,
-            sentences,
-            positives,
-            dev_scorer(config.validation, config.source),
-            progress=progress,
-            state_path=work / "state.safetensors",
-            save_every=config.save_every,
-        )
-        write_trained(trained, config, target)
-
-    key = digest(named, code=code)
-    made = store.get_or_make("encoders", key, make, config={"augmentation": augmentation.name, **asdict(config)})
-    return TrainedCell(config, key, made.folder, made.hit, made.seconds)
+    examples = list(zip(sentences, positives, strict=True))
+    other = {"augmentation": augmentation.name, "examples": digest(examples)}
+    return train_cell(config, store, examples=examples, other=other, progress=progress)
 
 
 def wording_rows(sentences: Sequence[str], made: Mapping[int, Sequence[Augmentation]], **shared: Any) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Rules that name a size without labels, how far each is off, leave-one-task-out (PROTOCOLS §7.6), and their tables.
+"""Rules that name a size without labels, and how far each is off, leave-one-task-out (PROTOCOLS §7.6).
 
 A case is one encoder on one task under one reducer. What a rule has to learn it learns from other cases.
 """
@@ -14,9 +14,6 @@ from scipy.optimize import nnls
 from dimadvise.calibration import FEATURES, Calibration, fit_calibration
 from dimadvise.measured import CALIBRATED, HALF, SPECTRUM, UNSEEN
 from repro.evaluation.retention import smallest_sufficient
-from repro.evaluation.stats import bootstrap_mean
-from repro.report.tables import MISSING
-from repro.report.verdict import Measurement
 from repro.rows import make_rows
 from repro.terminal import complain
 from repro.types import Array
@@ -78,21 +75,12 @@ def cases_of(curves: pd.DataFrame) -> list[Case]:
     own = curves[curves["metric"].isin(["share_kept", "predicted", "neighbours_kept"])]
     for (encoder, task, reducer), group in own.groupby(["backbone", "dataset", "method"], sort=False):
         of = {name: part.set_index("dim").sort_index(ascending=False) for name, part in group.groupby("metric")}
-        column = {name: part["value"].to_numpy(float) for name, part in of.items()}
-        found.append(
-            Case(
-                encoder,
-                task,
-                reducer,
-                int(facts.loc[(encoder, task), "dim"]),
-                float(facts.loc[(encoder, task), "value"]),
-                of["share_kept"].index.to_numpy(np.int64),
-                column["share_kept"],
-                of["share_kept"]["ci_low"].to_numpy(float),
-                column["predicted"],
-                column["neighbours_kept"],
-            )
+        share, predicted, neighbours = (
+            of[name]["value"].to_numpy(float) for name in ("share_kept", "predicted", "neighbours_kept")
         )
+        fact, low = facts.loc[(encoder, task)], of["share_kept"]["ci_low"].to_numpy(float)
+        at = (encoder, task, reducer, int(fact["dim"]), float(fact["value"]))
+        found.append(Case(*at, of["share_kept"].index.to_numpy(np.int64), share, low, predicted, neighbours))
     return found
 
 
@@ -212,84 +200,17 @@ def _judged(case: Case, cases: Sequence[Case], left: str, targets: Sequence[floa
 def _summaries(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Over all cases: §7.6's four errors, the median size, and the number of cases."""
     for (method, setting, metric), group in rows.groupby(["method", "setting", "metric"], sort=False):
-        here, values = {"method": method, "setting": setting}, group["value"]
-        match metric:
-            case "log2_error":
-                yield {**here, "metric": "log2_error_median", "value": float(values.abs().median())}
-                yield {**here, "metric": "log2_error_mean", "value": float(values.abs().mean())}
-                yield {**here, "metric": "log2_error_worst", "value": float(values.abs().max())}
-                yield {**here, "metric": "cases", "value": float(len(values))}
-            case "curve_error":
-                yield {**here, "metric": "curve_error_mean", "value": float(values.mean())}
-            case "target_met":
-                yield {**here, "metric": "target_met_share", "value": float(values.mean())}
-            case "share_of_size":
-                yield {**here, "metric": "share_of_size_median", "value": float(values.median())}
-
-
-def rule_table(rows: pd.DataFrame, reducer: str, target: float) -> pd.DataFrame:
-    """A line per rule with the errors of §7.6; factors are 2^|log₂(predicted / labelled)|.
-
-    Args:
-        rows: of `rule_rows`.
-        reducer: pca or truncate.
-        target: share of the score that is asked for.
-    """
-    whole = rows[rows["dataset"] == EVERY]
-    lines = []
-    for rule in LOOKING + BLIND:
-        of = whole[whole["method"] == rule].groupby("setting")
-        at, curve, unseen = (
-            dict(of.get_group(setting)[["metric", "value"]].to_numpy()) if setting in of.groups else {}
-            for setting in (
-                setting_of(reducer, TASK, target),
-                setting_of(reducer, TASK),
-                setting_of(reducer, UNSEEN, target),
-            )
-        )
-        if not at:
-            continue
-        strict = {"median, encoder unseen too": f"{2 ** unseen['log2_error_median']:.2f}"} if unseen else {}
-        lines.append(
-            {
-                "rule": rule,
-                "median factor": f"{2 ** at['log2_error_median']:.2f}",
-                "worst": f"{2 ** at['log2_error_worst']:.1f}",
-                **strict,
-                "target met, %": f"{100 * at['target_met_share']:.0f}",
-                "median size, % of D": f"{100 * at['share_of_size_median']:.0f}",
-                "curve off by, points": f"{100 * curve['curve_error_mean']:.1f}" if curve else MISSING,
-            }
-        )
-    return pd.DataFrame(lines)
-
-
-def answer_table(rows: pd.DataFrame, reducer: str, target: float) -> pd.DataFrame:
-    """A line per encoder and task: sizes by labels, and as each rule that looks at embeddings names them."""
-    own = rows[(rows["metric"] == "answer") & (rows["setting"] == setting_of(reducer, TASK, target))]
-    table = own.pivot_table(index=["backbone", "dataset", "dim"], columns="method", values="value", sort=False)
-    table = table[[name for name in (LABELS, KNEE, *LOOKING, HALF) if name in table]].round().astype("Int64")
-    return table.reset_index().rename(columns={"backbone": "encoder", "dataset": "task", "dim": "D"})
-
-
-def against_half(rows: pd.DataFrame, reducer: str, target: float, *, seed: int = 0) -> pd.DataFrame:
-    """How much nearer to labels each rule is than half of all dimensions: difference in |log₂|, with its verdict.
-
-    Encoders share a task, so that tasks are resampled: a single one says little of others.
-    """
-    own = rows[(rows["metric"] == "log2_error") & (rows["setting"] == setting_of(reducer, TASK, target))]
-    own = own[own["dataset"] != EVERY].assign(value=own["value"].abs())
-    lines = []
-    errors = own.pivot_table(index=["dataset", "backbone"], columns="method", values="value")
-    for rule in LOOKING if len(own) else ():
-        gain = (errors[HALF] - errors[rule]).groupby("dataset").mean()
-        found = bootstrap_mean(gain.to_numpy(), seed=seed)
-        lines.append(
-            {
-                "rule": rule,
-                "by, in |log₂|": f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]",
-                "tasks": len(gain),
-                "nearer than half of D?": Measurement("", "effect", found.value, found.low, found.high).verdict,
-            }
-        )
-    return pd.DataFrame(lines)
+        values = group["value"]
+        found = {
+            "log2_error": {
+                "log2_error_median": values.abs().median(),
+                "log2_error_mean": values.abs().mean(),
+                "log2_error_worst": values.abs().max(),
+                "cases": len(values),
+            },
+            "curve_error": {"curve_error_mean": values.mean()},
+            "target_met": {"target_met_share": values.mean()},
+            "share_of_size": {"share_of_size_median": values.median()},
+        }.get(metric, {})
+        at = {"method": method, "setting": setting}
+        yield from ({**at, "metric": name, "value": float(value)} for name, value in found.items())

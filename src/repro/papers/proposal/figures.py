@@ -167,8 +167,7 @@ def draw_distortion(rows: pd.DataFrame, theory: pd.DataFrame) -> Drawing:
         Line2D([], [], label="promised by the bound", **BOUND),
     ]
     add_legend(figure, handles)
-    listed = (", ".join(dict.fromkeys(names)) for names in (frame["method"], frame["backbone"]))
-    figure.alt = f"distortion of squared distances against dimension: {'; '.join(listed)}"
+    figure.alt = f"distortion of squared distances against dimension: {'; '.join(f'{m}, {b}' for b, m in cells)}"
     return figure
 
 

@@ -67,30 +67,24 @@ def make_probe(factors: int, pairs: int, *, values: int | None = None, seed: int
     world = World(factors, values=values, seed=seed)
     rng = make_rng(seed, "probe pairs", factors, values)
     drawn = graded_pairs(world, pairs, rng, flavour=Flavour(unsaid=0.0))
-    subsets = np.array([f"{factors} factors"] * pairs, object)
-    scored = ScoredPairs(
-        f"{factors} factors",
-        "microworld",
-        "test",
-        tuple(drawn.texts1),
-        tuple(drawn.texts2),
-        5 * drawn.similarity,
-        subsets,
-    )
+    name = f"{factors} factors"
+    texts, subsets = (tuple(drawn.texts1), tuple(drawn.texts2)), np.array([name] * pairs, object)
+    scored = ScoredPairs(name, "microworld", "test", *texts, 5 * drawn.similarity, subsets)
     return Probe(world, scored, (world.ideal_embeddings(drawn.frames1), world.ideal_embeddings(drawn.frames2)))
 
 
 def known_rows(probes: Sequence[Probe], **shared: Any) -> pd.DataFrame:
     """What is known of each world: participation ratio and effective rank of its spectrum, and its 99 % dimension."""
-    rows = []
-    for probe in probes:
-        world = probe.world
-        at = {
-            "participation_ratio": world.participation_ratio,
-            "effective_rank": effective_rank_of(world),
-            "dimension_99": float(world.dimension(0.99)),
-        }
-        rows += [{"setting": probe.name, "metric": metric, "value": float(value)} for metric, value in at.items()]
+    measures = {
+        "participation_ratio": lambda world: world.participation_ratio,
+        "effective_rank": effective_rank_of,
+        "dimension_99": lambda world: world.dimension(0.99),
+    }
+    rows = [
+        {"setting": probe.name, "metric": metric, "value": float(measure(probe.world))}
+        for probe in probes
+        for metric, measure in measures.items()
+    ]
     return make_rows(rows, method=KNOWN, backbone=KNOWN, dataset="graded pairs", **shared)
 
 
@@ -122,10 +116,8 @@ def world_rows(
     """
     rows = []
     for probe in probes:
-        embeddings = {IDEAL: probe.ideal}
-        for name, table in tables.items():
-            embeddings[name] = (table[probe.pairs.texts1], table[probe.pairs.texts2])
-        for name, (X1, X2) in embeddings.items():
+        own = {name: (table[probe.pairs.texts1], table[probe.pairs.texts2]) for name, table in tables.items()}
+        for name, (X1, X2) in {IDEAL: probe.ideal, **own}.items():
             measured = [*_intrinsic(np.concatenate([X1, X2])), *_kept(X1, X2, probe.pairs, dims, target, seed)]
             rows += [{"setting": probe.name, "method": name, "backbone": name, **row} for row in measured]
     return make_rows(rows, dataset="graded pairs", seed=seed, **shared)

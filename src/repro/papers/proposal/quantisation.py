@@ -7,11 +7,11 @@ ten nearest, with float queries against coded rows, as only what is stored has t
 over another of equal bytes on the same resampled items.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -19,12 +19,9 @@ from numpy.typing import NDArray
 
 from repro.evaluation.quantise import (
     BITS,
-    Codebook,
     affordable_dim,
-    code_cosines,
     dequantise,
     fit_codebook,
-    hamming_cosines,
     prepare_queries,
     quantise,
     vector_bytes,
@@ -35,7 +32,6 @@ from repro.evaluation.search import top_documents
 from repro.evaluation.stats import mean_draws, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.methods import FULL_SIZE
-from repro.papers.ese.clock import in_turns, ratio_of
 from repro.reducers import make_reducer
 from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
@@ -57,9 +53,8 @@ HAMMING, SHORTLIST = "binary, queries too", "binary, then float"
 NEIGHBOURS, ASKED, RESAMPLES = 10, 200, 2_000
 
 
-@dataclass(frozen=True)
-class Way:
-    """One way to spend a budget."""
+class Way(NamedTuple):
+    """One way to spend a budget of bytes per vector."""
 
     reducer: str
     level: str
@@ -76,12 +71,10 @@ def ways(full: int, budgets: Sequence[int], levels: Sequence[str], reducers: Seq
     Raises:
         InputError: for an unknown level or reducer, or budgets that no way meets.
     """
-    found = []
-    for reducer in reducers:
-        most = full if one_of(reducer, REDUCERS, "reducer") == FIRST else min(full, fit - 1)
-        for level in levels:
-            sizes = ((budget, affordable_dim(budget, level)) for budget in sorted(set(budgets)))
-            found += [Way(reducer, level, dim, budget) for budget, dim in sizes if 1 <= dim <= most]
+    most = {one_of(r, REDUCERS, "reducer"): full if r == FIRST else min(full, fit - 1) for r in reducers}
+    spent = [(level, size) for level in levels for size in sorted(set(budgets))]
+    found = [Way(r, level, affordable_dim(size, level), size) for r in most for level, size in spent]
+    found = [way for way in found if 1 <= way.dim <= most[way.reducer]]
     if not found:
         raise InputError(f"no level spends {list(budgets)} bytes on at most {full} numbers: give smaller budgets")
     return found
@@ -223,65 +216,3 @@ def _scored(metric: str, columns: Sequence[tuple[dict[str, Any], Items]], bench:
             method, setting = f"{own[few][0]['method']} − {own[many][0]['method']}", own[few][0]["setting"]
             lead = {"method": method, "setting": setting, "dataset": dataset, "metric": f"{metric}_lead"}
             yield {**lead, **(found[few] - found[many]).columns}
-
-
-def search_rows(
-    X: Array,
-    *,
-    stored: int,
-    budget: int,
-    levels: Sequence[str] = tuple(BITS),
-    queries: int = 8,
-    repeats: int = 3,
-    seed: int = 0,
-    **shared: Any,
-) -> pd.DataFrame:
-    """Seconds to find the ten nearest of stored codes for a query: every level at full size, and at equal bytes.
-
-    Metrics: `search_seconds` of one query, and `search_ratio`, by the seconds of float32 at full size, round by round.
-
-    Args:
-        X: embeddings (n, D), repeated with noise up to what is stored.
-        stored: vectors.
-        budget: bytes per vector of the comparison at equal bytes.
-        levels: of `quantise.BITS`; the binary one is timed with float queries and with coded ones.
-        queries: searched together.
-        repeats: rounds that count.
-        seed: of the noise.
-        shared: columns of every row.
-    """
-    rng = make_rng(seed, "stored vectors")
-    C = np.resize(unit_rows(X), (stored, X.shape[1])).astype(np.float32)
-    # equal rows would spare a selection its work
-    C = unit_rows(C + rng.normal(scale=0.1 / np.sqrt(C.shape[1]), size=C.shape).astype(np.float32))
-    Q = C[rng.permutation(stored)[:queries]]
-
-    def ten_nearest(cosines: Array) -> Array:
-        return np.asarray(np.argpartition(-cosines, NEIGHBOURS - 1, axis=1)[:, :NEIGHBOURS])
-
-    def by_floats(q: Array, codes: Array, book: Codebook) -> Callable[[], object]:
-        fresh = codes.copy()
-        return lambda: ten_nearest(code_cosines(q, fresh, book))
-
-    def by_bits(q: Array, codes: Array, book: Codebook) -> Callable[[], object]:
-        fresh = codes.copy()
-        return lambda: ten_nearest(hamming_cosines(quantise(q, book), fresh, book.dim))
-
-    works: dict[tuple[str, str, int], Callable[[], Callable[[], object]]] = {}
-    for level in dict.fromkeys(["float32", *levels]):
-        for setting, dim in (("full size", C.shape[1]), (f"{budget} bytes", affordable_dim(budget, level))):
-            if not 1 <= dim <= C.shape[1]:
-                continue
-            book = fit_codebook(C[:, :dim], level)
-            codes = quantise(C[:, :dim], book)
-            works[level, setting, dim] = partial(by_floats, Q[:, :dim], codes, book)
-            if level == "binary":
-                works[HAMMING, setting, dim] = partial(by_bits, Q[:, :dim], codes, book)
-    taken = in_turns(works, repeats, tries=2)
-    base = taken["float32", "full size", C.shape[1]]
-    rows = []
-    for (method, setting, dim), seconds in taken.items():
-        at = {"method": method, "setting": f"{setting}, {stored:,} vectors", "dim": dim}
-        rows.append({**at, "metric": "search_seconds", "value": float(np.median(seconds)) / queries})
-        rows.append({**at, "metric": "search_ratio", **ratio_of(seconds, base).columns})
-    return make_rows(rows, seed=seed, **shared)

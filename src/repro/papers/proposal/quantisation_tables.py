@@ -88,22 +88,3 @@ def equal_bytes(rows: pd.DataFrame) -> pd.DataFrame:
             }
         )
     return in_order(lines, ["fewer bits", "more bits"], key=lambda levels: levels.map(LEVELS.index))
-
-
-def time_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Milliseconds of one query, by level and size, and their ratio to those of float32 at full size."""
-    lines = []
-    own = rows[rows["metric"].isin(["search_seconds", "search_ratio"])]
-    for (setting, level, dim), group in own.groupby(["setting", "method", "dim"], sort=False):
-        of = group.set_index("metric")
-        ratio = of.loc["search_ratio"]
-        lines.append(
-            {
-                "level": level,
-                "at": str(setting).split(", ")[0],
-                "dims": int(dim),
-                "ms a query": 1000 * float(of.loc["search_seconds", "value"]),
-                "× float32, full size": f"{ratio['value']:.2f} [{ratio['ci_low']:.2f}, {ratio['ci_high']:.2f}]",
-            }
-        )
-    return in_order(lines, "at", key=lambda at: at != "full size")

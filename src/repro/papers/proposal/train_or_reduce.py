@@ -6,8 +6,7 @@ between the two: Wang et al.'s second step, a projection trained on a frozen enc
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,20 +19,18 @@ from repro.evaluation.protocol import all_texts
 from repro.evaluation.retrieve import retrieve
 from repro.methods import BEST_REDUCED, FULL_SIZE, REDUCER_NAMES, TRAINED_PROJECTION, TWO_STEP_PROJECTION, fitted_on
 from repro.models import Pooler
-from repro.models.encoder import merge_equal
+from repro.models.encoder import SentenceEncoder, merge_equal
 from repro.papers.wang.two_step import train_two_step
 from repro.rows import make_rows
-from repro.runs.cell import TrainedCell, cell_key, scorer_on, threads, write_trained
+from repro.runs.cell import TrainedCell, scorer_on, train_cell
 from repro.runs.embeddings import TextTable
 from repro.runs.lines import Line
 from repro.runs.reduce import reduced
 from repro.runs.score import Judged, Means, score_rows, similarity
 from repro.runs.sweep import Sweep, hidden_dim_of, spearman_of, states_of
 from repro.runs.tasks import Task
-from repro.runs.texts import training_sentences
 from repro.sets import DataSet, Retrieval, ScoredPairs
 from repro.store import Store
-from repro.training.contrastive import train_contrastive
 from repro.training.end_to_end import fresh_encoder
 from repro.types import InputError, one_of
 
@@ -96,20 +93,14 @@ def train_projection(config: TrainConfig, dev: ScoredPairs, store: Store, *, pro
     if config != as_proposed(config):
         raise InputError(f"pooling is {config.pooling}, activation {config.activation}: expected `as_proposed(config)`")
 
-    @threads(config.threads)
-    def make(target: Path, work: Path) -> None:
+    def start() -> SentenceEncoder:
         encoder = fresh_encoder(config)
         pooler = Pooler(encoder.hidden_dim, config.dim, **POOLER).initialise(config.seed)
         encoder.pooler = pooler.to(encoder.backbone.device)
-        kept = {"state_path": work / "state.safetensors", "save_every": config.save_every}
-        texts, score = training_sentences(config, store), scorer_on(dev)
-        trained = train_contrastive(config, texts, score, encoder=encoder, progress=progress, **kept)
-        write_trained(trained, config, target)
+        return encoder
 
-    judged_by = digest([dev.texts1, dev.texts2, dev.scores.tolist()])
-    key = digest({"cell": cell_key(config), "pooler": POOLER, "dev": judged_by})
-    made = store.get_or_make("encoders", key, make, config=asdict(config))
-    return TrainedCell(config, key, made.folder, made.hit, made.seconds)
+    other = {"pooler": POOLER, "dev": digest([dev.texts1, dev.texts2, dev.scores.tolist()])}
+    return train_cell(config, store, dev=scorer_on(dev), start=start, other=other, progress=progress)
 
 
 def train_projections(

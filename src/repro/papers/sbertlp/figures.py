@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from repro.methods import AVERAGE
-from repro.papers.sbertlp.claims import METRICS, SIZES, printed_leads
+from repro.papers.sbertlp.claims import METRICS, SIZES, lp, printed_leads
 from repro.papers.sbertlp.lines import network_of
 from repro.report.curves import title_of
 from repro.report.style import GREY, Drawing, NothingToDraw, add_legend, drawing, look, new_figure, series_handles
@@ -16,9 +16,10 @@ from repro.types import Array
 
 def gains_of(rows: pd.DataFrame) -> pd.DataFrame:
     """The leads of mapped systems over their own systems, by system, dataset and metric."""
-    sides = rows["method"].str.split(" − ", expand=True).reindex(columns=[0, 1])
-    kept = rows["metric"].str.endswith("_lead") & (sides[0] == sides[1] + "-LP")
-    return rows.assign(method=sides[1], metric=rows["metric"].str.removesuffix("_lead"))[kept.fillna(False)]
+    sides = [method.split(" − ") for method in rows["method"]]
+    kept = [len(pair) == 2 and pair[0] == lp(pair[1]) for pair in sides]
+    metric = rows["metric"].str.removesuffix("_lead")
+    return rows.assign(method=[pair[-1] for pair in sides], metric=metric)[kept]
 
 
 def printed_gains(table: str, gains: pd.DataFrame, by: str = "dataset") -> pd.DataFrame:

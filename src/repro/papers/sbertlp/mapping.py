@@ -20,8 +20,8 @@ from repro.types import Array, InputError
 NEIGHBORS = (5, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 400)
 """the paper gives no grid; one that ended at 100 was best at its end nearly everywhere"""
 DIMS = (16, 32, 64, 128, 256, 300)
-FEW = {"embedded": ((10, 30, 100, 200), (16, 32, 64, 128, 256))}
-"""shorter grids of neighbours and dims"""
+FEW = {"embedded": ((10, 30, 100), (16, 32, 64, 128))}
+"""the smallest grids of neighbours and dims that show the mechanism; recorded rows name theirs"""
 CLEAR = 4
 """sentences per dim at least, where a choice made on one set is carried over to another"""
 Score = Callable[[TextTable, Sequence[int]], Array]

@@ -5,9 +5,8 @@ each step costs.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import combinations
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -15,20 +14,19 @@ import numpy as np
 import pandas as pd
 
 from repro import data
-from repro.config import StepTwoConfig, digest
+from repro.config import StepTwoConfig
 from repro.evaluation.sts import sts_spearman
 from repro.methods import END_TO_END, STEP_1, STEP_2
 from repro.models import Pooler
+from repro.models.encoder import SentenceEncoder
 from repro.papers.wang.grid import Grid, pair_scores
 from repro.papers.wang.step_two import step_two
 from repro.papers.wang.two_step import TwoStep, train_two_step
 from repro.rows import make_rows
-from repro.runs.cell import OBJECTIVES, TrainedCell, dev_scorer, threads
+from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.embeddings import TextTable
 from repro.runs.sweep import Sweep, cosines_of, gain_over, spearman_of, states_of
-from repro.runs.texts import training_sentences
 from repro.store import Store
-from repro.training.contrastive import train_contrastive
 from repro.training.two_step import choose, splice
 from repro.types import InputError
 
@@ -81,27 +79,14 @@ def joint_rows(
 def _joint(opt: TrainedCell, narrow: TrainedCell, store: Store) -> TrainedCell:
     """The spliced model after end-to-end training of both parts, kept in the store."""
     config = narrow.config
-    key = digest(
-        {"encoder": opt.key, "pooler": narrow.key, "joint": asdict(config)}, code=(OBJECTIVES[config.objective],)
-    )
 
-    @threads(config.threads)
-    def make(target: Path, work: Path) -> None:
+    def start() -> SentenceEncoder:
         encoder = splice(opt.encoder, narrow.pooler)
         if config.dropout is not None:
             encoder.backbone.set_dropout(config.dropout)
-        trained = train_contrastive(
-            config,
-            training_sentences(config, store),
-            dev_scorer(config.validation, config.source),
-            encoder=encoder,
-            state_path=work / "state.safetensors",
-            save_every=config.save_every,
-        )
-        trained.encoder.save(target)
+        return encoder
 
-    made = store.get_or_make("encoders", key, make, config={"joint": [opt.key, narrow.key]})
-    return TrainedCell(config, key, made.folder, made.hit, made.seconds)
+    return train_cell(config, store, start=start, other={"joint": [opt.key, narrow.key]})
 
 
 def activation_rows(sweeps: Mapping[str, Sweep], test: data.ScoredPairs, **shared: Any) -> pd.DataFrame:

@@ -11,12 +11,12 @@ from safetensors.torch import load_file, save_file
 from repro import data
 from repro.config import StepTwoConfig, digest
 from repro.models import Pooler
-from repro.runs.cell import OBJECTIVES, threads
+from repro.runs.cell import OBJECTIVES, threads, training_code
 from repro.runs.sweep import Sweep, spearman_of
 from repro.runs.texts import training_pairs, training_sentences
 from repro.store import Store
-from repro.training.nli import distinct_texts, train_nli_pooler
 from repro.training.two_step import PoolerRun, dropout_views, train_poolers
+from repro.training.two_step_nli import distinct_texts, train_nli_pooler
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,11 @@ def step_two(
             "step_two": asdict(config),
             "dev": [dev.texts1, dev.texts2, dev.scores.tolist()],
         },
-        code=(OBJECTIVES[cell.config.objective], "repro.training.two_step"),
+        code=(
+            *training_code(OBJECTIVES[cell.config.objective]),
+            "repro.training.two_step",
+            "repro.training.two_step_nli",
+        ),
     )
 
     @threads(cell.config.threads)

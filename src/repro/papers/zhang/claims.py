@@ -4,6 +4,7 @@ Scores in points, losses in per cent of full size. A size of the paper's encoder
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -220,26 +221,15 @@ FIGURE4: list[Rule] = [
 ]
 
 
-def figure2(rows: pd.DataFrame) -> list[Measurement]:
-    """What STS-B can say, the kernel's eigenvalues included."""
-    return judged(FIGURE2, rows)
-
-
-def figure3(rows: pd.DataFrame) -> list[Measurement]:
-    """What TREC can say."""
-    return judged(FIGURE3, rows)
-
-
-def figure4(rows: pd.DataFrame) -> list[Measurement]:
-    """What SICK-E can say."""
-    return judged(FIGURE4, rows)
-
-
 def judged(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
     """The measurements of rows whose method is one, or `winner − rival`."""
     sides = rows["method"].str.split(" − ", expand=True).reindex(columns=[0, 1])
     rows = rows.assign(winner=sides[0].astype(object), rival=sides[1].astype(object))
     return judge(rules, rows, fixed=lambda cell: not {cell["winner"].iat[0], cell["rival"].iat[0]} & RANDOM)
+
+
+figure2, figure3, figure4 = (partial(judged, rules) for rules in (FIGURE2, FIGURE3, FIGURE4))
+"""rows to what STS-B, the kernel's eigenvalues included, TREC and SICK-E can say"""
 
 
 def random_projection_is_blind(rows: pd.DataFrame, task: str) -> Iterable[Measurement]:

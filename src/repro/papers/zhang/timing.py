@@ -4,7 +4,6 @@ And what an autoencoder of three hidden layers costs and brings beside one of on
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -33,12 +32,8 @@ SLOW_SECONDS = 0.5
 """a method whose fit takes longer has fewer rounds"""
 
 
-@dataclass(frozen=True)
-class Timed:
-    """Seconds of every round, fit and transform."""
-
-    fit: list[float]
-    transform: list[float]
+Timed = tuple[list[float], list[float]]
+"""seconds of every round, fit and transform"""
 
 
 def measure(
@@ -63,7 +58,7 @@ def measure(
             for name, make in makers.items():
                 if i < rounds[name]:
                     taken[name].append(_round(make, fit, X))
-    return {name: Timed([a for a, _ in t], [b for _, b in t]) for name, t in taken.items()}
+    return {name: ([a for a, _ in t], [b for _, b in t]) for name, t in taken.items()}
 
 
 def _round(make: Callable[[], Any], fit: Array, X: Array) -> tuple[float, float]:
@@ -121,7 +116,7 @@ def seconds_rows(method: str, setting: str, dim: int, timed: Timed) -> list[dict
             "ci_high": max(t),
             "seconds": float(sum(t)),
         }
-        for what, t in (("fit", timed.fit), ("transform", timed.transform))
+        for what, t in zip(("fit", "transform"), timed, strict=True)
     ]
 
 

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from repro.methods import FULL_SIZE, TRUNCATE, ZHANG_METHODS
-from repro.report import claims_zhang
-from repro.report.claims_zhang import leads, sufficient
+from repro.papers.zhang import claims, losses
+from repro.papers.zhang.seconds import seconds_table, table1, times_of_pca
 from repro.report.compare import verdict_frame
 from repro.rows import make_rows
 from repro.types import InputError
@@ -13,7 +13,6 @@ from repro.types import InputError
 MINILM, OURS = "all-MiniLM-L6-v2", "repro-tiny + SimCSE"
 FULL = {MINILM: 384, OURS: 128}
 SHARES = (0.125, 0.25, 0.5, 0.75)
-WITHIN = ("inductive", "transductive")
 SEEDS = (0, 1, 2)
 
 
@@ -31,7 +30,7 @@ def table(over_full, *, metric="spearman", full=0.8, between=0.0, spread=0.002, 
             common["dim"] = int(share * D)
             at = {m: over_full(m, encoder, share) for m in (*ZHANG_METHODS, TRUNCATE)}
             for i, (method, lead) in enumerate(at.items()):
-                for setting in WITHIN:
+                for setting in losses.WITHIN:
                     shared = {**common, "setting": setting}
                     add(full + lead, spread, **shared, method=method, metric=metric)
                     add(lead, spread, **shared, method=f"{method} − {FULL_SIZE}", metric=f"{metric}_lead")
@@ -39,7 +38,9 @@ def table(over_full, *, metric="spearman", full=0.8, between=0.0, spread=0.002, 
                         add(lead - at[other], spread, **shared, method=f"{method} − {other}", metric=f"{metric}_lead")
                 gain = 0.0 if method in ("GRP", TRUNCATE) else between
                 half = 0.0 if method in ("GRP", TRUNCATE) else spread
-                add(gain, half, **common, setting=leads.BETWEEN, method=f"{method} − {method}", metric=f"{metric}_lead")
+                add(
+                    gain, half, **common, setting=losses.BETWEEN, method=f"{method} − {method}", metric=f"{metric}_lead"
+                )
     return make_rows([{**e, "seed": s} for e in entries for s in seeds], data_source="microworld")
 
 
@@ -62,7 +63,7 @@ def worst_of(found, claim):
 
 def test_similarity_as_printed_is_reproduced():
     spectrum = [{"metric": "smallest_eigenvalue", "method": "KPCA, sigmoid", "backbone": MINILM, "value": -1e-4}]
-    found = claims_zhang.figure2(table(as_printed, between=0.02, extra=spectrum))
+    found = claims.figure2(table(as_printed, between=0.02, extra=spectrum))
     for claim in ("S42-1", "S42-2", "S42-4", "S42-5", "S42-7", "S42-8", "S42-9", "S42-11", "S42-12", "S42-13", "C-3"):
         assert worst_of(found, f"ZHANG-{claim}") == {"reproduced"}, claim
     assert worst_of(found, "ZHANG-S42-14") == {"reproduced"}
@@ -72,37 +73,37 @@ def test_similarity_as_printed_is_reproduced():
 def test_similarity_the_other_way_round_is_not():
     spectrum = [{"metric": "smallest_eigenvalue", "method": "KPCA, rbf", "backbone": MINILM, "value": 1e-9}]
     rows = table(lambda m, e, s: -as_printed(m, e, s) - 0.035 * (m == "PCA"), between=-0.02, extra=spectrum)
-    found = claims_zhang.figure2(rows)
+    found = claims.figure2(rows)
     for claim in ("S42-1", "S42-2", "S42-4", "S42-5", "S42-7", "S42-8", "S42-11", "S42-13"):
         assert worst_of(found, f"ZHANG-{claim}") == {"not reproduced"}, claim
 
 
 def test_a_wide_interval_tells_nothing():
-    found = claims_zhang.figure2(table(as_printed, between=0.01, spread=0.2))
+    found = claims.figure2(table(as_printed, between=0.01, spread=0.2))
     judged = {m.verdict for m in found if m.claim_id not in ("ZHANG-S42-9", "ZHANG-S42-13")}
     assert judged == {"within noise"}
 
 
 def test_one_seed_is_noise_for_what_is_drawn_and_none_for_what_is_not():
     rows = table(as_printed, seeds=(0,))
-    pca = claims_zhang.lead(rows, MINILM, "PCA", FULL_SIZE, "inductive")[192]
-    grp = claims_zhang.lead(rows, MINILM, "GRP", FULL_SIZE, "inductive")[192]
+    pca = losses.lead(rows, MINILM, "PCA", FULL_SIZE, "inductive")[192]
+    grp = losses.lead(rows, MINILM, "GRP", FULL_SIZE, "inductive")[192]
     assert pca.half == pytest.approx(0.2)
     assert grp.half > 1.96
 
 
 def test_who_is_first_is_not_said_of_one_encoder():
     rows = table(as_printed)
-    one = claims_zhang.figure2(rows[rows["backbone"] == OURS])
+    one = claims.figure2(rows[rows["backbone"] == OURS])
     assert "ZHANG-S42-13" not in {m.claim_id for m in one}
     assert "ZHANG-S42-2" in {m.claim_id for m in one}
 
 
 def test_random_projection_must_be_equal_to_the_last_digit():
     rows = table(as_printed)
-    moved = (rows["setting"] == leads.BETWEEN) & (rows["method"] == "GRP − GRP")
+    moved = (rows["setting"] == losses.BETWEEN) & (rows["method"] == "GRP − GRP")
     rows.loc[rows.index[moved][0], "value"] = 1e-6
-    assert worst_of(claims_zhang.figure2(rows), "ZHANG-S42-9") == {"not reproduced"}
+    assert worst_of(claims.figure2(rows), "ZHANG-S42-9") == {"not reproduced"}
 
 
 def jumps(value):
@@ -117,7 +118,7 @@ def jumps(value):
             "ci_high": value + 0.001,
         }
         for e in FULL
-        for s in WITHIN
+        for s in losses.WITHIN
     ]
 
 
@@ -129,7 +130,7 @@ def test_classification_as_printed():
         ]
 
     rows = table(lead, metric="accuracy", extra=jumps(0.03))
-    trec, sicke = claims_zhang.figure3(rows), claims_zhang.figure4(rows)
+    trec, sicke = claims.figure3(rows), claims.figure4(rows)
     for claim in ("S42-1", "S42-3", "S42-5", "S42-6", "S42-8", "S42-10"):
         assert worst_of(trec, f"ZHANG-{claim}") == {"reproduced"}, claim
     assert worst_of(sicke, "ZHANG-S42-6") == {"reproduced"}
@@ -137,7 +138,7 @@ def test_classification_as_printed():
         (missing,) = [m for m in sicke if m.claim_id == claim]
         assert missing.verdict == "not attempted"
         assert "no stand-in at hand" in missing.what
-    calm = claims_zhang.figure3(table(lead, metric="accuracy", extra=jumps(-0.03)))
+    calm = claims.figure3(table(lead, metric="accuracy", extra=jumps(-0.03)))
     assert worst_of(calm, "ZHANG-S42-10") == {"not reproduced"}
 
 
@@ -149,100 +150,32 @@ def test_the_papers_own_encoders_are_judged_where_they_are(monkeypatch):
 
     rows = table(lead, metric="accuracy", extra=jumps(0.0))
     rows["backbone"] = rows["backbone"].replace(names)
-    found = claims_zhang.figure4(rows)
+    found = claims.figure4(rows)
     assert worst_of(found, "ZHANG-C-1") == {"reproduced"}
     assert worst_of(found, "ZHANG-C-2") == {"reproduced"}
     assert worst_of(found, "ZHANG-S42-12") == {"reproduced"}
-    assert leads.playing(rows, "mpnet") is None
-    assert leads.playing(rows, "roberta") == "msmarco-roberta-base-v2"
+    assert losses.encoder_for_role(rows, "mpnet") is None
+    assert losses.encoder_for_role(rows, "roberta") == "msmarco-roberta-base-v2"
 
 
 def test_the_smallest_sufficient_size():
-    assert sufficient.smallest({8: 5.0, 16: 0.9, 32: 0.2}, 1.0) == 16
-    assert sufficient.smallest({8: 0.1, 16: 3.0, 32: 0.2}, 1.0) == 32, "a larger size that fails ends it"
-    assert sufficient.smallest({8: 5.0}, 1.0) is None
+    assert losses.smallest_within({8: 5.0, 16: 0.9, 32: 0.2}, 1.0) == 16
+    assert losses.smallest_within({8: 0.1, 16: 3.0, 32: 0.2}, 1.0) == 32, "a larger size that fails ends it"
+    assert losses.smallest_within({8: 5.0}, 1.0) is None
     rows = table(lambda m, e, s: {0.125: -0.03, 0.25: -0.007, 0.5: 0.0, 0.75: 0.0}[s], spread=0.002)
-    found = claims_zhang.sufficient_dims(rows).set_index(["encoder", "method", "setting"])
+    found = losses.sufficient_dims(rows).set_index(["encoder", "method", "setting"])
     line = found.loc[(MINILM, "PCA", "inductive")]
     assert (line["dims"], line["surely"]) == (96, 192), "0.7 of 80 points are 0.88 %, and 1.13 % at the interval's end"
-    shown = claims_zhang.sufficient_table(rows).set_index(["encoder", "method"])
+    shown = losses.sufficient_table(rows).set_index(["encoder", "method"])
     assert shown.loc[(MINILM, "PCA"), "inductive"] == "96 (25 %), surely 192"
-    nothing = claims_zhang.sufficient_table(table(lambda m, e, s: -0.5)).set_index(["encoder", "method"])
+    nothing = losses.sufficient_table(table(lambda m, e, s: -0.5)).set_index(["encoder", "method"])
     assert nothing.loc[(OURS, "GRP"), "transductive"] == "more than 96"
-
-
-def test_half_the_dims_beside_the_paper():
-    live = table(lambda m, e, s: -0.004)
-    shown = claims_zhang.halved_table(live.iloc[:0], live).set_index(["encoder", "setting"])
-    line = shown.loc[(MINILM, "inductive")]
-    assert line["dims"] == "192 of 384"
-    assert line["paper"] == "at most 1"
-    assert line["recorded"] == "–"
-    assert line["live"] == "0.50 [0.25, 0.75]"
-    both = claims_zhang.halved_table(live, live)
-    assert (both["recorded"] == both["live"]).all()
 
 
 def test_a_loss_needs_a_full_size():
     rows = table(as_printed)
     with pytest.raises(InputError, match="no full-size score of 'all-MiniLM-L6-v2'"):
-        claims_zhang.loss(rows[rows["method"] != FULL_SIZE], MINILM, "PCA", "inductive")
-
-
-def test_other_forms_stand_beside_their_default():
-    rows = table(as_printed)
-    forms = rows[(rows["method"] == "KPCA") & (rows["setting"] == "inductive")].copy()
-    forms["setting"], forms["value"] = "inductive, kernel=poly", forms["value"] - 0.01
-    both = pd.concat([rows, forms], ignore_index=True)
-    (line,) = claims_zhang.variant_table(both[both["backbone"] == OURS]).to_dict("records")
-    assert line["form"] == "kernel=poly"
-    assert line["largest change"] == pytest.approx(-1.0)
-    shown = claims_zhang.rescaled_table(both, "kernel=poly")
-    assert list(shown.columns) == ["encoder", "dims", "PCA", "KPCA", "KPCA kernel=poly"]
-    assert len(shown) == 8
-    first = claims_zhang.score_table(both).iloc[0]
-    assert (first["encoder"], first["method"], first["384"]) == (MINILM, FULL_SIZE, pytest.approx(80.0))
-
-
-def test_eigenvalues_and_jumps_for_the_reader():
-    names = ("smallest_eigenvalue", "negative_eigenvalues", "rounded_eigenvalues")
-    rows = make_rows(
-        [
-            {
-                "backbone": OURS,
-                "method": "KPCA, sigmoid",
-                "setting": "with repeats",
-                "n_train": 50,
-                "metric": metric,
-                "value": value,
-            }
-            for metric, value in zip(names, (-2e-4, 7.0, 3.0), strict=True)
-        ]
-    )
-    (line,) = claims_zhang.spectrum_table(rows).to_dict("records")
-    assert line == {
-        "encoder": OURS,
-        "kernel": "sigmoid",
-        "sentences": "with repeats",
-        "rows": 50,
-        "smallest by largest": "-2e-04",
-        "below −1e-12": 7,
-        "negative by rounding": 3,
-    }
-    jump = [
-        {
-            "metric": "roughness",
-            "method": "PCA",
-            "backbone": OURS,
-            "setting": "inductive",
-            "value": 0.01,
-            "ci_low": 0.0,
-            "ci_high": 0.02,
-        }
-    ]
-    shown = claims_zhang.roughness_table(make_rows([]), make_rows(jump))
-    assert shown.loc[0, "live"] == "1.00 [0.00, 2.00]"
-    assert pd.isna(shown.loc[0, "recorded"])
+        losses.loss(rows[rows["method"] != FULL_SIZE], MINILM, "PCA", "inductive")
 
 
 def seconds(times, *, n_train=11_498, wobble=0.05):
@@ -276,23 +209,23 @@ PRINTED = {
 
 
 def test_the_printed_seconds_bear_their_claims_out():
-    found = claims_zhang.table1(seconds(PRINTED))
+    found = table1(seconds(PRINTED))
     assert worst_of(found, "ZHANG-T1-1") == {"reproduced"}
     assert worst_of(found, "ZHANG-T1-2") == {"reproduced"}
     assert worst_of(found, "ZHANG-S3-1") == {"reproduced"}
     turned = dict(PRINTED, KPCA=(37.98, 0.001))
-    assert "not reproduced" in worst_of(claims_zhang.table1(seconds(turned)), "ZHANG-T1-2"), "the text's sentence"
+    assert "not reproduced" in worst_of(table1(seconds(turned)), "ZHANG-T1-2"), "the text's sentence"
 
 
 def test_kernel_pca_of_few_rows_can_be_slow_but_not_fast():
-    few = {m: v for m, v in verdicts(claims_zhang.table1(seconds(PRINTED, n_train=800))).items() if "KPCA" in m[1]}
+    few = {m: v for m, v in verdicts(table1(seconds(PRINTED, n_train=800))).items() if "KPCA" in m[1]}
     assert {m[1].split(",")[0]: v for m, v in few.items()} == {
         "training: KPCA by SVD": "reproduced",
         "training: Autoencoder by KPCA": "not attempted",
         "inference: KPCA by Autoencoder": "reproduced",
     }
     fast = dict(PRINTED, KPCA=(1.0, 0.001))
-    judged = verdicts(claims_zhang.table1(seconds(fast, n_train=800)))
+    judged = verdicts(table1(seconds(fast, n_train=800)))
     assert {v for m, v in judged.items() if "KPCA" in m[1]} == {"not attempted"}
 
 
@@ -308,21 +241,19 @@ def test_depth_is_judged_by_score_too():
         }
         return pd.concat([seconds(PRINTED), make_rows([{**row, "seed": s} for s in SEEDS])], ignore_index=True)
 
-    assert worst_of(claims_zhang.table1(lead(0.0)), "ZHANG-S3-1") == {"reproduced"}
-    assert "not reproduced" in worst_of(claims_zhang.table1(lead(0.05)), "ZHANG-S3-1")
+    assert worst_of(table1(lead(0.0)), "ZHANG-S3-1") == {"reproduced"}
+    assert "not reproduced" in worst_of(table1(lead(0.05)), "ZHANG-S3-1")
 
 
-def test_ratios_to_pca():
+def test_times_of_pca():
     rows = seconds(PRINTED)
-    shown = claims_zhang.ratio_table("fit", rows.iloc[:0], rows).set_index(["reducers", "method"])
-    line = shown.loc[("scikit-learn", "KPCA")]
-    assert line["paper"] == pytest.approx(18.26, abs=0.01)
-    assert line["live"] == pytest.approx(line["paper"])
-    assert pd.isna(line["recorded"])
-    assert shown.loc[("scikit-learn", "Autoencoder"), "live"] == pytest.approx(48.63, abs=0.01), "ours, over their PCA"
-    assert shown.loc["this package"]["live"].isna().all(), "without our PCA there is no ratio to it"
-    frame = claims_zhang.ratio_frame({"live": rows})
-    assert set(frame["series"]) == {"paper", "live, scikit-learn"}
-    both = claims_zhang.seconds_table(rows).set_index("method")
+    times = times_of_pca({"live": rows})
+    shown = times.set_index(["operation", "reducers", "method", "kind"])["value"]
+    training = shown.loc["training"]
+    assert training["scikit-learn", "KPCA", "paper"] == pytest.approx(18.26, abs=0.01)
+    assert training["scikit-learn", "KPCA", "live"] == pytest.approx(training["scikit-learn", "KPCA", "paper"])
+    assert training["scikit-learn", "Autoencoder", "live"] == pytest.approx(48.63, abs=0.01), "ours, over their PCA"
+    assert "this package" not in set(times["reducers"]), "without our PCA there is no ratio to it"
+    both = seconds_table(pd.concat([rows, rows.assign(setting="this package")])).set_index("method")
     assert both.loc["Autoencoder", "training, scikit-learn"] == "has none"
     assert both.loc["PCA", "inference, scikit-learn"] == "4.90 [4.65, 5.15]"

@@ -4,14 +4,13 @@ import pandas as pd
 import pytest
 
 from repro.methods import FULL_SIZE
-from repro.report import figures
+from repro.papers.zhang import figures
 
 
 @pytest.fixture
 def frame():
-    lines = [
-        {"backbone": e, "setting": "", "method": FULL_SIZE, "dim": d, "value": 0.8} for e, d in (("a", 64), ("b", 32))
-    ]
+    whole = {"setting": "", "metric": "spearman", "method": FULL_SIZE, "value": 0.8}
+    lines = [{**whole, "backbone": e, "dim": d} for e, d in (("a", 64), ("b", 32))]
     for encoder, full in (("a", 64), ("b", 32)):
         for setting in ("inductive", "transductive", "inductive, kernel=poly"):
             for method, offset in (("PCA", 0.0), ("KPCA", -0.1)):
@@ -31,7 +30,7 @@ def test_a_panel_per_encoder_and_setting(frame):
         "transductive",
     ]
     first = figure.axes[0]
-    assert first.get_ylabel().endswith("score × 100 (live)")
+    assert first.get_ylabel() == "a"
     heights = [line.get_ydata()[0] for line in first.get_lines()]
     assert 80.0 in heights, "full size"
     assert 50.0 in heights, "the floor"
@@ -57,13 +56,14 @@ def test_what_cannot_be_drawn_is_said(frame):
     lacking = frame[~((frame["backbone"] == "b") & (frame["method"] == FULL_SIZE))]
     assert "'b' has no score at full size" in figures.draw_reduced(lacking, ylabel="x").alt
     assert "Nothing to show" in figures.draw_reduced(frame[frame["method"] == FULL_SIZE], ylabel="x").alt
-    assert "no ratios" in figures.draw_seconds(pd.DataFrame(columns=["method", "operation", "series", "value"])).alt
+    assert "no ratios" in figures.draw_seconds(pd.DataFrame()).alt
 
 
 def test_seconds_have_a_panel_per_operation():
-    series = (("paper", 18.0), ("live, scikit-learn", 2.0))
-    lines = [(m, o, s, v) for o in ("training", "inference") for s, v in series for m in ("PCA", "KPCA")]
-    figure = figures.draw_seconds(pd.DataFrame(lines, columns=["method", "operation", "series", "value"]))
+    kinds = (("paper", 18.0), ("live", 2.0))
+    lines = [(m, o, "scikit-learn", k, v) for o in ("training", "inference") for k, v in kinds for m in ("PCA", "KPCA")]
+    columns = ["method", "operation", "reducers", "kind", "value"]
+    figure = figures.draw_seconds(pd.DataFrame(lines, columns=columns))
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["training", "inference"]
     for axes in figure.axes:
         assert axes.get_xscale() == "log"
