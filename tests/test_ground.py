@@ -38,6 +38,11 @@ def test_what_needs_no_network_brings_no_torch(python, statement):
     assert not loaded & {"torch", "transformers", "accelerate", "datasets"}
 
 
+def test_the_command_line_starts_before_anything_heavy_is_loaded(python):
+    loaded = modules_after(python, "import repro.cli")
+    assert not loaded & {"torch", "sklearn", "scipy", "pandas", "matplotlib"}
+
+
 def test_importing_the_package_is_cheap(python):
     loaded = modules_after(python, "import repro")
     assert not loaded & {"numpy", "pandas", "scipy", "sklearn", "matplotlib", "torch"}

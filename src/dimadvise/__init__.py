@@ -1,7 +1,21 @@
 """The advisor: how few dimensions keep what an embedding is used for, measured on a user's own embeddings."""
 
-from dimadvise.advice import Advice, Candidate, advise
-from dimadvise.evidence import Classes, Evidence, Pairs, Search
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from dimadvise.savings import Saving, savings
 
+if TYPE_CHECKING:
+    from dimadvise.advice import Advice, Candidate, advise
+    from dimadvise.evidence import Classes, Evidence, Pairs, Search
+
 __all__ = ["Advice", "Candidate", "Classes", "Evidence", "Pairs", "Saving", "Search", "advise", "savings"]
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, loaded when it is asked for: the command line starts before scikit-learn does."""
+    if name not in __all__:
+        raise AttributeError(f"module 'dimadvise' has no attribute {name!r}")
+    return getattr(
+        import_module(f"dimadvise.{'advice' if name in ('Advice', 'Candidate', 'advise') else 'evidence'}"), name
+    )

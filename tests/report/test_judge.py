@@ -49,7 +49,7 @@ def scores(**cells):
             "backbone": b,
             "dim": d,
             "metric": metric,
-            "value": v / 100,
+            "value": (v + 0.2 * seed - 0.1) / 100,
             "ci_low": v / 100,
             "ci_high": v / 100,
             "seed": seed,

@@ -1,0 +1,56 @@
+"""A page: settings that a reader may change, verdicts left for the scorecard while the book is built, rows recorded."""
+
+import pandas as pd
+import pytest
+
+from repro.report import page as pages
+from repro.report.compare import read_verdicts
+from repro.report.page import Page
+from repro.report.verdict import Measurement
+from repro.rows import make_rows
+
+
+@pytest.fixture
+def live():
+    row = {"value": 0.5, "backbone": "repro-tiny", "n_train": 10, "metric": "spearman", "method": "m"}
+    return make_rows([row], experiment="wang_table1", data_source="microworld", seed=0, profile="embedded")
+
+
+def judged(rows):
+    value = 100 * rows["value"].mean()
+    return [Measurement("WANG-T1-1", "effect", value, value - 1, value + 1, what=f"of {len(rows)} rows")]
+
+
+def test_what_a_reader_leaves_out_is_the_profiles(monkeypatch):
+    monkeypatch.delenv("REPRO_DATA", raising=False)
+    page = Page("wang_table1_two_step_simcse", "wang_table1", seed=3)
+    assert page.shared == {"experiment": "wang_table1", "profile": "embedded", "data_source": "microworld", "seed": 3}
+    usual, changed = page.settings(sentences=None).train, page.settings(sentences=123).train
+    assert (usual.seed, usual.source) == (3, "microworld") and changed.sentences == 123 != usual.sentences
+    assert Page("x", "wang_table1", source="local").data_source == "local"
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_verdicts_of_both_kinds_are_shown_and_count_for_the_book_alone(live, built, tmp_path, monkeypatch):
+    monkeypatch.setattr("repro.report.compare.verdicts_folder", lambda: tmp_path)
+    monkeypatch.setenv("REPRO_BOOK", "1" if built else "")
+    recorded = pd.concat([live, live])
+    shown = Page("name", "wang_table1").close(live, judged, recorded)
+    assert "of 1 rows" in shown.markdown and "of 2 rows" in shown.markdown
+    left = read_verdicts(tmp_path)
+    assert left[["kind", "page"]].to_numpy().tolist() == ([["recorded", "name"], ["live", "name"]] if built else [])
+
+
+def test_without_recorded_rows_live_ones_are_judged_alone(live, tmp_path, monkeypatch):
+    monkeypatch.delenv("REPRO_BOOK", raising=False)
+    page = Page("name", "wang_table1")
+    shown = page.close(live, judged, live.iloc[:0])
+    assert "live" in shown.markdown and "recorded" not in shown.markdown
+    assert "no long run" in page.badges(live, live.iloc[:0]).markdown
+
+
+def test_rows_are_recorded_only_where_that_was_asked_for(live, monkeypatch):
+    written = []
+    monkeypatch.setattr(pages, "record", lambda rows: written.append(len(rows)) or ["results/x.parquet"])
+    assert Page("name", "wang_table1").close(live).markdown == "" and not written
+    assert "results/x.parquet" in Page("name", "wang_table1", record=True).close(live).markdown and written == [1]
