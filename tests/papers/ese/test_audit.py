@@ -5,11 +5,11 @@ from math import log
 import numpy as np
 import pytest
 import torch
-from repro.training.scaling import base_loss
 
 from repro.config import TrainConfig
 from repro.losses import compress_target
 from repro.objectives import AngleConfig
+from repro.training.angle import base_loss
 
 
 @pytest.fixture(scope="module")

@@ -62,7 +62,7 @@ def depth(backbone="net", seeds=(0,), source="microworld", half=0.01):
                 add(name, "drop_lead", gap[L, dim] - gap[2, dim], layer=2, dim=dim)
             mean = {layer: sum(gap[layer, dim] for dim in DIMS) / 3 for layer in (1, 2, L)}
             add(name, "depth_lead", (mean[1] + mean[2]) / 2 - mean[L], layer=2)
-    shared = {"experiment": "e", "backbone": backbone, "data_source": source, "readout": "encoder"}
+    shared = {"experiment": "e", "backbone": backbone, "data_source": source, "readout": "encoder", "n_train": 9}
     return pd.concat([make_rows(rows, **shared, seed=seed) for seed in seeds], ignore_index=True)
 
 

@@ -41,7 +41,7 @@ def test_depth_has_a_panel_per_network_and_a_line_per_method(frame):
     assert len(curves) == 3 and list(curves[0].get_xdata()) == [0, 1, 2, 3]
     assert 30.0 in [line.get_ydata()[0] for line in net.get_lines()]
     assert 30.0 not in [line.get_ydata()[0] for line in deep.get_lines()]
-    assert legend(figure) == [RAW, MRL, ESE, "to be passed"] and "against layer" in figure.alt
+    assert {RAW, MRL, ESE, "to be passed"} <= set(legend(figure)) and "against layer" in figure.alt
     assert figure.svg() == figure.svg()
     assert "Nothing to show" in figures.draw_by_depth(frame.iloc[:0], {}, "live").alt
 
@@ -60,7 +60,7 @@ def test_the_sweep_of_sizes_stands_beside_the_baselines():
     cells = [(p, m, k) for p in ("last layer", "≺ Avg.") for m in (ESE, RAW, MRL) for k in (4, 16)]
     rows = [{"place": p, "method": m, "dim": k, "value": 0.3 if m == ESE else 0.2} for p, m, k in cells]
     figure = figures.draw_compression_sizes(pd.DataFrame(rows), "live")
-    assert titles(figure) == ["last layer", "≺ Avg."] and legend(figure) == [RAW, MRL, ESE]
+    assert titles(figure) == ["last layer", "≺ Avg."] and {RAW, MRL, ESE} <= set(legend(figure))
     assert sorted(line.get_ydata()[0] for line in figure.axes[0].get_lines()) == pytest.approx([20, 20, 30])
 
 

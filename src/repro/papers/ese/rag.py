@@ -8,7 +8,7 @@ lead is at the smallest size than at another; `same_first`, how often faiss find
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import combinations
 from typing import Any
 
@@ -241,12 +241,16 @@ def generate_once(
     A model that was told to be brief goes on with a question of its own on the next line; the answer ends before it.
     """
     said, weights, loaded = dict[str, str](), identity(generator), cache(load_generator)
+
+    def write(chunk: list[str]) -> list[str]:
+        return loaded(generator).generate(chunk, max_new_tokens=max_new_tokens)
+
     for start in progress_bar(range(0, len(prompts), CHUNK), desc="answering", show=progress):
         chunk = list(prompts[start : start + CHUNK])
         answers = store.remember(
             "answers",
             {"generator": weights, "prompts": chunk, "tokens": max_new_tokens},
-            lambda chunk=chunk: loaded(generator).generate(chunk, max_new_tokens=max_new_tokens),
+            partial(write, chunk),
             code="rivals.generator",
         )
         said.update(zip(chunk, map(first_line, answers), strict=True))

@@ -219,7 +219,7 @@ def draw_free_limits(rows: pd.DataFrame) -> Drawing:
         if len(line) > 1:
             _plot(margins, line, {"color": PALETTE[5], "marker": "P", "markersize": 5}, "documents")
             end = line.loc[line["documents"].idxmax(), ["documents", "value"]]
-            near = {"xytext": (-12, -9), "textcoords": "offset points", "ha": "right", "fontsize": 10.5}
+            near: dict[str, Any] = {"xytext": (-12, -9), "textcoords": "offset points", "ha": "right", "fontsize": 10.5}
             margins.annotate(f"{dim} dims", tuple(end), **near)
     _plot(margins, curve[curve["metric"] == "margin"], DASHED, "documents")
     margins.set_title("smallest margin", loc="left")

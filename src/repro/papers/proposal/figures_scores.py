@@ -34,7 +34,7 @@ PROMISES = {
     "neighbours_kept": NEIGHBOURS,
     "expected_share": CALIBRATED,
 }
-DOTTED = {"color": GREY, "linestyle": ":", "linewidth": 1.6}
+DOTTED: dict[str, Any] = {"color": GREY, "linestyle": ":", "linewidth": 1.6}
 
 
 def draw_train_or_reduce(rows: pd.DataFrame, *, kind: str = "live") -> Drawing:

@@ -104,8 +104,8 @@ def draw_dots(
     for i, (name, (x, y)) in enumerate(groups.items()):
         marks = {**look(i), **({"markersize": 3.5, "alpha": 0.55} if small else {})}
         axes.plot(x, y, linestyle="none", label=name, **marks)
-    for x, y in ringed:
-        axes.plot(x, y, marker="o", markersize=13, markerfacecolor="none", color=GREY, markeredgewidth=2)
+    for point in ringed:
+        axes.plot(*point, marker="o", markersize=13, markerfacecolor="none", color=GREY, markeredgewidth=2)
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
     add_legend(figure, axes.get_legend_handles_labels()[0])

@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import numpy as np
 import pandas as pd
 
 from repro.papers.zhang.losses import ORDER, encoders_of, full_size
@@ -51,7 +52,7 @@ def draw_reduced(
     )
     for axes, (encoder, _) in zip(figure.axes, product(encoders, settings), strict=False):
         full, score = full_size(frame, encoder)
-        sizes = {int(dim) for line in axes.get_lines() for dim in line.get_xdata()}
+        sizes = {int(dim) for line in axes.get_lines() for dim in np.asarray(line.get_xdata())}
         dim_axis(axes, [*sizes, full], room=WIDTH / len(settings) - 1.2, label=False)
         axes.axhspan(score * (1 - tolerance / 100), score, color=GREY, alpha=0.25, linewidth=0)
         axes.axhline(score, color=GREY, linewidth=1.2)
