@@ -49,8 +49,8 @@ def coded():
 def test_what_is_needed_holds_for_every_larger_size_too(reduced, coded):
     found = answers.shares(reduced, coded)
     assert answers.needed(found, [0.95, 0.99]).to_numpy().tolist() == [
-        ["similarity (STS-B)", "PCA, 6 (measured: 4): 24 bytes", "all 8 (measured: 6): 32 bytes"],
-        ["retrieval (HotpotQA)", "PCA, 4: 16 bytes", "all 8 (measured: 4): 32 bytes"],
+        ["similarity (STS-B)", "PCA, 6 (measured: PCA, 4): 24 bytes", "all 8 (measured: PCA, 6): 32 bytes"],
+        ["retrieval (HotpotQA)", "PCA, 4: 16 bytes", "all 8 (measured: PCA, 4): 32 bytes"],
     ]
     assert answers.draw_shares(found, smallest=2).alt.endswith("first columns")
 

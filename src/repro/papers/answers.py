@@ -40,7 +40,7 @@ LADDER = (
     *(("float32", 384), ("int8", 384), ("float32", 96), ("int4", 192), ("float32", 24)),
     *(("binary", 384), ("binary, then float", 384), ("float32", 12)),
 )
-"""ways to store a vector, named beforehand: below the full size by PCA, at the full size as it is"""
+"""some ways to store a vector: below the full size by PCA, at the full size as it is, whichever score is the better"""
 POINT = ["value", "ci_low", "ci_high"]
 
 
@@ -90,9 +90,9 @@ def needed(found: pd.DataFrame, keep: Sequence[float]) -> pd.DataFrame:
     for use, own in found.groupby("use", sort=False):
         line = {"use": str(use)}
         for target in keep:
-            (dim, reducer), (measured, _) = (enough(own, target, bound) for bound in ("ci_low", "value"))
+            (dim, reducer), (measured, other) = (enough(own, target, bound) for bound in ("ci_low", "value"))
             how = "all" if dim == own["dim"].max() else f"{reducer},"
-            less = f" (measured: {measured})" if measured < dim else ""
+            less = f" (measured: {other}, {measured})" if measured < dim else ""
             line[f"keep {100 * target:g} %"] = f"{how} {dim}{less}: {4 * dim:,} bytes"
         lines.append(line)
     return pd.DataFrame(lines)
