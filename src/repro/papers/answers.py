@@ -1,0 +1,171 @@
+"""How many dimensions one needs, from recorded rows alone: the book's first answer.
+
+Every share is of the full-size score of `ENCODER`. Reducers learnt from other texts than those judged: from a training
+split; for searches, from sentences and the paragraphs that are searched. "Needs d dims" is said where the lower end of
+the 95 % interval passes at d and at every larger size recorded.
+"""
+
+from collections.abc import Sequence
+
+import pandas as pd
+from matplotlib.lines import Line2D
+
+from repro.methods import FULL_SIZE
+from repro.report.curves import DASHED, draw_line
+from repro.report.style import (
+    GREY,
+    WIDTH,
+    Drawing,
+    NothingToDraw,
+    add_legend,
+    dim_axis,
+    drawing,
+    look,
+    new_figure,
+    series_handles,
+)
+from repro.report.wide import MISSING
+
+ENCODER = "all-MiniLM-L6-v2"
+PCA, FIRST = "PCA", "first columns"
+REDUCERS = {"PCA": PCA, "Truncate": FIRST}
+"""names in the rows of scores by dimension, and here"""
+USES = {
+    ("stsb", "spearman"): "similarity (STS-B)",
+    ("trec", "accuracy"): "classification (TREC)",
+    ("hotpotqa", "ndcg@10"): "retrieval (HotpotQA)",
+    ("stsb", "neighbours_kept"): "ten neighbours kept",
+}
+LADDER = (
+    *(("float32", 384), ("int8", 384), ("float32", 96), ("int4", 192), ("float32", 24)),
+    *(("binary", 384), ("binary, then float", 384), ("float32", 12)),
+)
+"""some ways to store a vector: below the full size by PCA, at the full size as it is, whichever score is the better"""
+POINT = ["value", "ci_low", "ci_high"]
+
+
+def shares(reduced: pd.DataFrame, coded: pd.DataFrame) -> pd.DataFrame:
+    """Share of the full-size score by use, reducer and dim, with its 95 % interval.
+
+    Args:
+        reduced: scores by dimension and their differences from the full size, paired by item, on unseen texts.
+        coded: scores by level and bytes: nothing is paired with the full size, so the interval is the score's own.
+    """
+    paired = reduced.query("rival == @FULL_SIZE and setting == 'inductive' and winner in @REDUCERS")
+    paired = paired.assign(reducer=paired["winner"].map(REDUCERS), metric=paired["metric"].str.removesuffix("_lead"))
+    alone = coded[coded["method"].isin(["float32", "float16"])].sort_values("method", ascending=False)
+    alone = alone.assign(reducer=alone["setting"].str.extract(r"^(.+), [\d,]+ bytes$", expand=False))
+    alone = alone[alone["reducer"].isin([PCA, FIRST])].drop_duplicates(["reducer", "dataset", "metric", "dim"])
+    found = []
+    for (dataset, metric), use in USES.items():
+        for rows, given, shift in ((reduced, paired, 1.0), (coded, alone, 0.0)):
+            here = f"dataset == '{dataset}' and metric == '{metric}' and backbone == @ENCODER"
+            full, own = rows.query(here).query("method == @FULL_SIZE"), given.query(here)
+            if len(full) and len(own):
+                share = shift + own[POINT].astype(float) / full["value"].iloc[0]
+                whole = {"reducer": FIRST, "dim": full["dim"].iloc[0], **dict.fromkeys(POINT, 1.0)}
+                share = pd.concat([own[["reducer", "dim"]].join(share), pd.DataFrame([whole])])
+                found.append(share.assign(use=use).astype({"dim": int}))
+                break  # paired differences say more
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["use", "reducer", "dim", *POINT])
+
+
+def enough(found: pd.DataFrame, target: float, bound: str = "ci_low") -> tuple[int, str]:
+    """The smallest dim, and its reducer, from which every size recorded keeps the target; the full size always does."""
+    sizes = []
+    for reducer, line in found.groupby("reducer", sort=False):
+        passed = line.set_index("dim")[bound].sort_index(ascending=False) >= target
+        sizes += [(int(dim), str(reducer)) for dim in passed.index[passed.cummin()]]
+    return min(sizes)
+
+
+def needed(found: pd.DataFrame, keep: Sequence[float]) -> pd.DataFrame:
+    """A line per use, a column per share to keep: dims of the better reducer, bytes in float32, dims as measured.
+
+    Args:
+        found: of `shares`.
+        keep: shares that are asked for.
+    """
+    lines = []
+    for use, own in found.groupby("use", sort=False):
+        line = {"use": str(use)}
+        for target in keep:
+            (dim, reducer), (measured, other) = (enough(own, target, bound) for bound in ("ci_low", "value"))
+            how = "all" if dim == own["dim"].max() else f"{reducer},"
+            less = f" (measured: {other}, {measured})" if measured < dim else ""
+            line[f"keep {100 * target:g} %"] = f"{how} {dim}{less}: {4 * dim:,} bytes"
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def bits(coded: pd.DataFrame) -> pd.DataFrame:
+    """A line per way of `LADDER` to store a vector: bytes, code, and the shares of the full-size score by use, in %."""
+    own = coded[(coded["backbone"] == ENCODER) & coded["metric"].isin([metric for _, metric in USES])]
+    full = own[own["method"] == FULL_SIZE].set_index(["dataset", "metric"])
+    most = full["dim"].max() if len(full) else 0
+    whole = full.reset_index().assign(method="float32", setting=f"{FIRST}, bytes", bytes=4 * most)
+    lines = []
+    for level, dim in LADDER if len(full) else ():
+        reducer = FIRST if dim == most else PCA
+        way = pd.concat([own, whole]).query("method == @level and dim == @dim").set_index(["dataset", "metric"])
+        way = way[way["setting"].str.match(rf"{reducer}, [\d, ]*bytes")]
+        share = {USES[at]: f"{100 * value / full['value'][at]:.1f}" for at, value in way["value"].items()}
+        if share:
+            code = f"{level} × {dim}" + (f", {PCA}" if dim < most else "")
+            lines.append({"bytes": f"{int(way['bytes'].iloc[0]):,}", "code": code, **share})
+    return pd.DataFrame(lines, columns=["bytes", "code", *USES.values()]).dropna(axis=1, how="all").fillna(MISSING)
+
+
+def statement(found: pd.DataFrame, ways: pd.DataFrame) -> str:
+    """The answer in two sentences.
+
+    Args:
+        found: of `shares`.
+        ways: of `bits`.
+    """
+    if found.empty or ways.empty:
+        return "No rows are recorded."
+    full = int(found["dim"].max())
+    half = found.query("reducer == @PCA and dim == @full // 2").set_index("use")["value"]
+    *kept, neighbours = (f"{100 * half[use]:.0f} %" for use in USES.values())
+    byte, floats = (ways.set_index("code").loc[code] for code in (f"int8 × {full}", f"float32 × {full // 4}, {PCA}"))
+    first, second = (
+        "{}, {} and {} %".format(*(way[use] for use in USES.values() if use in ways)) for way in (byte, floats)
+    )
+    return (
+        f"Half of the {full} dimensions of {ENCODER}, by PCA, keep {kept[0]} of its score on similarity, {kept[1]} on "
+        f"classification and {kept[2]} on retrieval, but only {neighbours} of the ten nearest neighbours. Bits are "
+        f"cheaper to drop than dimensions: in {byte['bytes']} bytes a vector, {full} numbers of one byte keep {first} "
+        f"of similarity, retrieval and neighbours, and {full // 4} numbers of four bytes {second}."
+    )
+
+
+@drawing
+def draw_shares(found: pd.DataFrame, target: float = 0.95, smallest: int = 24) -> Drawing:
+    """Share of the full-size score against dims: a colour per use, PCA solid with its interval, first columns dashed.
+
+    Args:
+        found: of `shares`.
+        target: share at which a line is drawn.
+        smallest: dims below are left out.
+    """
+    found = found[found["dim"] >= smallest]
+    if found.empty:
+        raise NothingToDraw("no recorded shares")
+    figure, (axes,) = new_figure(height=5.2)
+    uses = list(dict.fromkeys(found["use"]))
+    for (use, reducer), line in found.groupby(["use", "reducer"], sort=False):
+        line = line.sort_values("dim").rename(columns={"ci_low": "low", "ci_high": "high"})
+        line[["value", "low", "high"]] *= 100
+        if reducer == PCA:
+            draw_line(axes, line, "recorded", position=uses.index(use))
+        else:
+            axes.plot(line["dim"], line["value"], linestyle="--", linewidth=1.2, **look(uses.index(use)))
+    axes.axhline(100 * target, **{**DASHED, "linestyle": ":"})
+    dim_axis(axes, list(found["dim"]), room=WIDTH - 1)
+    axes.set_ylabel("share of the full-size score, %")
+    kinds = [Line2D([], [], color=GREY, linestyle=style, label=name) for style, name in (("-", PCA), ("--", FIRST))]
+    mark = Line2D([], [], label=f"{100 * target:g} %", **{**DASHED, "linestyle": ":"})
+    add_legend(figure, [*series_handles(uses), *kinds, mark], columns=2)
+    figure.alt = f"Share of the full-size score against dimensions of {', '.join(uses)}, by PCA and by first columns"
+    return figure
