@@ -171,7 +171,8 @@ def train_cell(
         write_trained(trained, config, target)
 
     key = cell_key(config, objective=chosen, other=other)
-    made = store.get_or_make("encoders", key, make, config={**asdict(config), "other": other})
+    noted = asdict(config) | ({} if other is None else {"other": other})
+    made = store.get_or_make("encoders", key, make, config=noted)
     return TrainedCell(config, key, made.folder, made.hit, made.seconds)
 
 

@@ -58,6 +58,8 @@ class Judged:
     """what the majority class gives"""
 
 
+Classify: TypeAlias = Callable[[TextTable, str, Mapping[str, DataSet]], Score]
+"""any classifier: embeddings, name and splits of a labelled task to its score"""
 Scorer: TypeAlias = Callable[[Sequence[Line], Task, int], Iterator[Judged]]
 """lines, task and seed to their scores, one for each metric"""
 Contrast: TypeAlias = Callable[[Line, Line], bool]
@@ -72,8 +74,8 @@ def similarity(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]
     )
 
 
-def accuracy(classify: Callable[[TextTable, str, Mapping[str, DataSet]], Score]) -> Scorer:
-    """Accuracy by any classifier: a function of embeddings, name and splits of a task."""
+def accuracy(classify: Classify) -> Scorer:
+    """Accuracy by a classifier."""
 
     def scorer(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
         found = [classify(line.on(task.name), task.name, task.splits) for line in lines]
@@ -85,14 +87,14 @@ def accuracy(classify: Callable[[TextTable, str, Mapping[str, DataSet]], Score])
     return scorer
 
 
-def by_kind(store: Store, *, protocol: str = "logreg") -> Scorer:
-    """Similarity of scored pairs, and a linear probe of what has labels, kept in the store."""
+def by_kind(store: Store, *, protocol: str = "logreg", classify: Classify | None = None) -> Scorer:
+    """Similarity of scored pairs; where there are labels, accuracy of `classify` or of a stored linear probe."""
 
     def scorer(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
         if isinstance(task.judged, ScoredPairs):
             return similarity(lines, task, seed)
         probe = partial(stored_classification, store=store, protocol=protocol, seed=seed)
-        return accuracy(probe)(lines, task, seed)
+        return accuracy(classify or probe)(lines, task, seed)
 
     return scorer
 

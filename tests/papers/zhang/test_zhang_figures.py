@@ -39,7 +39,7 @@ def test_a_panel_per_encoder_and_setting(frame):
     assert (band.y0, band.y1) == (pytest.approx(79.2), pytest.approx(80.0)), "one per cent of 80, not one point"
     curves = [line for line in first.get_lines() if len(line.get_xdata()) == 3]
     assert len(curves) == 2, "other forms of a method are not drawn"
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["PCA", "KPCA"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["PCA", "KPCA", "live"]
     assert "half the dimensions" in figure.alt
 
 

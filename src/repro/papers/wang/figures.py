@@ -42,9 +42,11 @@ def draw_readme_figure() -> Drawing:
     rows = pd.concat([paper_values("wang2023", "table1").assign(kind="paper"), ours.assign(kind="recorded")])
     rows = rows[rows["metric"] == "spearman"].assign(stage=rows["method"].map(STAGE_NAMES))
     order = list(STAGE_NAMES.values())
-    return curves(
+    figure = curves(
         rows, color="stage", panel="kind", order=order, title=lambda kind: where[kind], ylabel="STS-B, Spearman × 100"
     )
+    figure.alt = "STS-B score of two-step training against embedding dimension, as printed and as recorded"
+    return figure
 
 
 @drawing
