@@ -6,7 +6,7 @@ import psutil
 import pytest
 
 NAP = """
-import os, sys, time
+import os, signal, sys, time
 from pathlib import Path
 from repro.workers import done_in_processes
 
@@ -20,7 +20,9 @@ def main():
     except KeyboardInterrupt:
         raise SystemExit(130)
 """
-GUARDED = NAP + "if __name__ == '__main__':\n    os.setpgrp()\n    main()\n"
+# A shell that runs this in the background has its children ignore interrupts
+HEARD = "signal.signal(signal.SIGINT, signal.default_int_handler)"
+GUARDED = NAP + f"if __name__ == '__main__':\n    {HEARD}\n    os.setpgrp()\n    main()\n"
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro import paths
 from repro.methods import STAGES
-from repro.papers.recorded import write_readme_figure
 from repro.papers.wang import figures
 from repro.report.compare import join_kinds, paper_values
 from repro.types import InputError
@@ -126,10 +124,3 @@ def test_grid_writes_every_score_and_outlines_the_best():
     assert len(axes.patches) == 3  # the best encoder of each of two poolers, and the chosen pair
     with pytest.raises(InputError, match="not in the grid"):
         figures.draw_grid(matrix, chosen=[(16, 8)])
-
-
-def test_the_readmes_figure_can_be_drawn_again(tmp_path):
-    again = write_readme_figure(tmp_path / "figure.svg").read_text(encoding="utf-8")
-    committed = (paths.project_root() / "book" / "_static" / "readme_figure.svg").read_text(encoding="utf-8")
-    for text in (again, committed):
-        assert "<dc:title>STS-B, Spearman × 100 against dimensions of end to end, after step 1, after step 2" in text
