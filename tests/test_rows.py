@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro import rows
+from repro import provenance, rows
 from repro.rows import COLUMNS, KEY, make_rows, read_rows, record, recorded_rows, write_rows
 from repro.types import InputError
 
@@ -215,9 +215,9 @@ def test_what_is_not_a_file_of_rows(tmp_path):
 
 def test_the_commit_is_read_from_git(tmp_path, monkeypatch):
     monkeypatch.setattr(rows.paths, "project_root", lambda: tmp_path)
-    rows.commit.cache_clear()
+    provenance.commit.cache_clear()
     try:
-        assert rows.commit() == ""
+        assert provenance.commit() == ""
         git = tmp_path / ".git"
         (git / "refs" / "heads").mkdir(parents=True)
         expected = {
@@ -227,11 +227,11 @@ def test_the_commit_is_read_from_git(tmp_path, monkeypatch):
         for short, (head, ref) in expected.items():
             (git / "HEAD").write_text(head)
             (git / "refs" / "heads" / "main").write_text(ref)
-            rows.commit.cache_clear()
-            assert rows.commit() == short
+            provenance.commit.cache_clear()
+            assert provenance.commit() == short
         (git / "HEAD").write_text("ref: refs/heads/packed\n")
         (git / "packed-refs").write_text("# pack-refs\naaaabbbbccccdddd refs/heads/packed\n")
-        rows.commit.cache_clear()
-        assert rows.commit() == "aaaabbbbcccc"
+        provenance.commit.cache_clear()
+        assert provenance.commit() == "aaaabbbbcccc"
     finally:
-        rows.commit.cache_clear()
+        provenance.commit.cache_clear()

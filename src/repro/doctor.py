@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from repro import paths
 from repro.models.pretrained import MINILM, SHIPPED, locate
 from repro.optional import installing
-from repro.rows import hardware
+from repro.provenance import hardware
 from repro.store import Store
 from repro.types import InputError
 

@@ -6,14 +6,8 @@ Values are fractions or correlations; tables show them ×100. A row never says w
 
 import hashlib
 import io
-import os
-import platform
 import re
-import sys
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
-from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -21,73 +15,39 @@ import pandas as pd
 from filelock import FileLock
 
 from repro import paths
+from repro.provenance import accelerator, provenance
 from repro.store import sha256
 from repro.types import InputError
 from repro.writing import replacing
 
-try:
-    import resource
-except ImportError:  # Windows has none
-    resource = None  # type: ignore[assignment]
-
-COLUMNS = (
-    "experiment",
-    "paper_table",
-    "method",
-    "backbone",
-    "readout",
-    "layer",
-    "dim",
-    "dataset",
-    "setting",
-    "metric",
-    "value",
-    "ci_low",
-    "ci_high",
-    "seed",
-    "profile",
-    "data_source",
-    "n_train",
-    "device",
-    "hardware",
-    "seconds",
-    "peak_mb",
-    "commit",
-    "versions",
-    "created",
-    # what else makes two runs different; missing in files recorded before these columns
-    "config",
-    "pooling",
-    "learning_rate",
-    "dropout",
-    "batch_size",
-    "max_length",
-    "n_judged",
-    "text",
-    "neighbours",
-    "views",
-    "select_by",
+NAMES = (
+    *["experiment", "paper_table", "method", "backbone", "readout", "layer", "dim", "dataset", "setting", "metric"],
+    *("seed", "profile", "data_source", "n_train"),
 )
-KEY = (
-    "experiment",
-    "paper_table",
-    "method",
-    "backbone",
-    "readout",
-    "layer",
-    "dim",
-    "dataset",
-    "setting",
-    "metric",
-    "seed",
-    "profile",
-    "data_source",
-    "n_train",
-    "config",
+SCHEMA = (
+    *(*NAMES[:10], "value", "ci_low", "ci_high", *NAMES[10:]),
+    *("device", "hardware", "seconds", "peak_mb", "commit", "versions", "created"),
 )
-"""columns that name a number; a second number with the same key replaces the first"""
-SCHEMA = COLUMNS[: COLUMNS.index("config")]
 """columns that every file of rows has"""
+IDENTITY = tuple(
+    [
+        "config",
+        "pooling",
+        "learning_rate",
+        "dropout",
+        "batch_size",
+        "max_length",
+        "n_judged",
+        "text",
+        "neighbours",
+        "views",
+        "select_by",
+    ]
+)
+"""what else makes two runs different; missing in files recorded before these columns"""
+COLUMNS = (*SCHEMA, *IDENTITY)
+KEY = (*NAMES, "config")
+"""columns that name a number; a second number with the same key replaces the first"""
 KINDS = {
     **dict.fromkeys(("value", "ci_low", "ci_high", "seconds", "peak_mb", "learning_rate", "dropout"), "float64"),
     **dict.fromkeys(("layer", "dim", "seed", "n_train", "batch_size", "max_length", "n_judged"), "Int64"),
@@ -111,7 +71,6 @@ PARSED = (
     (r"(?:encoder|activation|start)=(?P<variant>\w+)", "setting", "string"),
 )
 """what `method` and `setting` say in words: pattern of the whole text, column that holds it, kind of what it names"""
-VERSIONED = ("torch", "transformers", "numpy", "scikit-learn")
 DIGESTS = "SHA256SUMS"
 """beside recorded rows: the digest of every file, a line each, as `sha256sum` writes and checks them"""
 
@@ -136,78 +95,6 @@ def make_rows(values: Iterable[Mapping[str, Any]], **shared: Any) -> pd.DataFram
         raise InputError(f"unknown row column {unknown[0]!r}: the schema has {', '.join(COLUMNS)}")
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     return frame.astype({column: KINDS.get(column, "string") for column in COLUMNS})
-
-
-def provenance() -> dict[str, Any]:
-    """Where and when this process computes: hardware, commit, versions, peak memory, time."""
-    return {
-        "hardware": hardware(),
-        "device": "cpu",
-        "commit": commit(),
-        "versions": versions(),
-        "peak_mb": _peak_mb(),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-
-
-def _peak_mb() -> float | None:
-    if resource is None:
-        return None
-    unit = 1024**2 if sys.platform == "darwin" else 1024
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, 1)
-
-
-def accelerator() -> str:
-    """The GPU in use, and the processor beside it."""
-    import torch  # of an extra: nothing says "cuda" without it
-
-    return f"{torch.cuda.get_device_name()}, {hardware()}"
-
-
-@lru_cache
-def hardware() -> str:
-    """Processor model and the cores this process may use."""
-    model = platform.processor() or platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file():
-        for line in cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                model = line.split(":", 1)[1].strip()
-                break
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return f"{model}, {cores} cores"
-
-
-@lru_cache
-def commit() -> str:
-    """The checkout's commit, read from `.git`; empty outside a checkout."""
-    try:
-        git = paths.project_root() / ".git"
-    except InputError:
-        return ""
-    if not (git / "HEAD").is_file():
-        return ""
-    head = (git / "HEAD").read_text(encoding="utf-8").strip()
-    if not head.startswith("ref: "):
-        return head[:12]
-    name = head.removeprefix("ref: ")
-    if (git / name).is_file():
-        return (git / name).read_text(encoding="utf-8").strip()[:12]
-    packed = git / "packed-refs"
-    lines = packed.read_text(encoding="utf-8").splitlines() if packed.is_file() else []
-    return next((line[:12] for line in lines if line.endswith(f" {name}")), "")
-
-
-@lru_cache
-def versions() -> str:
-    """Versions of the packages that move numbers."""
-    found = []
-    for package in VERSIONED:
-        try:
-            found.append(f"{package} {version(package)}")
-        except PackageNotFoundError:
-            continue
-    return ", ".join(found)
 
 
 def write_rows(path: Path, rows: pd.DataFrame) -> None:

@@ -215,6 +215,8 @@ def dim_axis(axes: Axes, dims: Sequence[int], *, room: float, label: bool = True
         label: whether to write "dimensions" below.
     """
     dims = sorted({int(dim) for dim in dims})
+    if not dims:  # a panel without a curve, such as a setting in which nothing could be fitted
+        return
     written = thin([len(str(dim)) for dim in dims], room)
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_locator(FixedLocator([dims[i] for i in written]))

@@ -11,7 +11,7 @@ import torch
 from repro import data
 from repro.digests import digest, module_of
 from repro.paths import home
-from repro.rows import commit, hardware, versions
+from repro.provenance import commit, hardware, versions
 from repro.runs.texts import fingerprint
 from repro.seeding import cpu_count
 from repro.training.mlm import PretrainConfig, loss_curve, pretrain

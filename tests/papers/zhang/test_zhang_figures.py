@@ -74,3 +74,10 @@ def test_seconds_have_a_panel_per_operation():
         assert printed.get_ydata()[0] != live.get_ydata()[0], "beside each other"
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["paper", "live, scikit-learn"]
     assert figure.svg() == figure.svg()
+
+
+def test_a_panel_in_which_nothing_was_fitted_is_left_empty(frame):
+    nothing = (frame["backbone"] == "a") & (frame["setting"] == "transductive")
+    assert nothing.any()
+    figure = figures.draw_reduced(frame[~nothing], ylabel="score × 100", kind="live", floor=50.0)
+    assert len(figure.axes) == 4
