@@ -6,6 +6,8 @@ one dim to a sweep leaves every other dim's numbers as they were.
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -26,3 +28,16 @@ def cpu_count() -> int:
     if os.environ.get("REPRO_THREADS", "").isdigit():
         return max(1, int(os.environ["REPRO_THREADS"]))
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """So many torch threads inside the block: sums that are split otherwise differ in their last bits."""
+    import torch  # of an extra, which the other functions here do without
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -16,9 +16,10 @@ from repro.models.pretrained import MINILM, default_device, locate
 from repro.models.st_modules import FILES, load_modules
 from repro.models.transformed import Transformed
 from repro.objectives import TrainConfig
-from repro.runs.cell import threads, train_cell
+from repro.runs.cell import train_cell
 from repro.runs.embeddings import encode_once
 from repro.runs.published import states_identity
+from repro.seeding import threads
 from repro.sets import LabelledPairs
 from repro.store import Store, sha256
 from repro.types import Array, Encoder, InputError

@@ -5,15 +5,14 @@ The one reducer that needs torch, and only while it trains: a fitted one transfo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from repro.reducers.reducer import Reducer, check_components
-from repro.seeding import make_rng
+from repro.seeding import make_rng, threads
 from repro.terminal import progress_bar
 from repro.types import Array, InputError, check_dim, one_of
 
@@ -170,7 +169,7 @@ class Autoencoder(Reducer):
         rng = make_rng(self.seed, "autoencoder order")  # shared by all sizes: they differ by nothing but their size
         order = rng.permutation(len(X))
         held = min(max(1, round(self.validation * len(X))), len(X) - 1) if self.validation else 0
-        with torch_threads(self.threads):
+        with threads(self.threads):
             rows, unseen = torch.from_numpy(X[order[held:]]), torch.from_numpy(X[order[:held]])
             parameters = [torch.tensor(part, requires_grad=True) for layer in layers for part in layer]
             adam = torch.optim.Adam(parameters, lr=self.learning_rate, fused=True)
@@ -214,16 +213,3 @@ class Autoencoder(Reducer):
             if activation is not None and i < last:
                 states = activation(states)
         return F.mse_loss(states, batch)
-
-
-@contextmanager
-def torch_threads(count: int) -> Iterator[None]:
-    """Give torch so many threads for the block: sums split otherwise differ in their last bits."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

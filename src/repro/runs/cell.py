@@ -1,8 +1,7 @@
 """One cell: one configuration and one seed, trained once and kept in the store."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +19,7 @@ from repro.models.pretrained import default_device
 from repro.models.pretrained import identity as backbone_identity
 from repro.objectives import TrainConfig, only_what_is_read
 from repro.runs.texts import fingerprint, training_material
-from repro.seeding import cpu_count
+from repro.seeding import cpu_count, threads
 from repro.store import Store
 from repro.training.angle import angle, matryoshka
 from repro.training.contrastive import contrastive
@@ -116,17 +115,6 @@ def cell_key(config: TrainConfig, *, objective: Objective | None = None, other: 
     if other is not None:
         named["other"] = other
     return digest(named, code=training_code(objective or OBJECTIVES[config.objective]))
-
-
-@contextmanager
-def threads(count: int) -> Iterator[None]:
-    """So many torch threads inside the block, as many as before after it."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def train_cell(

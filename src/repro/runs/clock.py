@@ -15,7 +15,7 @@ from scipy.stats import t
 from threadpoolctl import threadpool_limits
 
 from repro.evaluation.stats import Interval
-from repro.runs.cell import threads
+from repro.seeding import threads
 from repro.types import check_dim
 
 Seconds: TypeAlias = NDArray[np.float64]

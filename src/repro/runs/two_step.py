@@ -12,9 +12,10 @@ from repro import data
 from repro.digests import digest
 from repro.models import Pooler
 from repro.objectives import StepTwoConfig
-from repro.runs.cell import OBJECTIVES, threads, training_code
+from repro.runs.cell import OBJECTIVES, training_code
 from repro.runs.sweep import Sweep, spearman_of
 from repro.runs.texts import training_pairs, training_sentences
+from repro.seeding import threads
 from repro.store import Store
 from repro.training.two_step import SELECT_BY, PoolerRun, dropout_views, select, train_poolers
 from repro.training.two_step_nli import distinct_texts, train_nli_pooler

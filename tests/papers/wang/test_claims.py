@@ -214,3 +214,11 @@ def test_seconds_of_step_two_are_judged_against_a_tenth():
 def test_networks_are_judged_one_by_one(seeded):
     one = [{"metric": "start_gain", "dim": 8, "value": 0.03, "backbone": name} for name in ("repro-tiny", "other")]
     assert [m.value for m in claims.ablations(seeded(one))] == pytest.approx([3.1, 3.1])
+
+
+def test_wins_are_counted_where_there_are_some_and_dashed_where_there_are_none():
+    printed = paper_values("wang2023", "table4")
+    table = lines.won_table({"paper": printed, "recorded": printed.iloc[:0]})
+    assert list(table["dim"]) == [128, 64, 32, 16, 8]
+    assert list(table["paper"]) == ["6 of 7", "7 of 7", "6 of 7", "6 of 7", "6 of 7"], "31 of 35, audit W10"
+    assert set(table["recorded"]) == {"–"}

@@ -1,10 +1,12 @@
 """Tables 3 and 4 for the reader: what their lines are called, and the cells that two-step training wins."""
 
+from collections.abc import Mapping
+
 import pandas as pd
 
 from repro.methods import AVERAGE, FULL, MAJORITY, REDUCED, TRAINED_NARROW, TWO_STEP, fitted_on, fitted_sentences
 from repro.report.compare import DATASETS
-from repro.report.wide import wide
+from repro.report.wide import MISSING, wide
 
 SUITES = {
     "table3": ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr"),
@@ -73,3 +75,10 @@ def won_cells(frame: pd.DataFrame) -> pd.DataFrame:
     rivals = table.drop(columns=NAMES[TWO_STEP]).dropna()
     lead = (table[NAMES[TWO_STEP]] - rivals.max(axis=1)).dropna().rename("lead")
     return lead.reset_index()
+
+
+def won_table(kinds: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """On how many datasets two-step training is first, a line per dim and a column per kind of number."""
+    leads = {kind: won_cells(frame).groupby("dim")["lead"] for kind, frame in kinds.items()}
+    counted = {kind: {dim: f"{(lead > 0).sum()} of {len(lead)}" for dim, lead in by} for kind, by in leads.items()}
+    return pd.DataFrame(counted).rename_axis("dim").sort_index(ascending=False).fillna(MISSING).reset_index()
