@@ -25,6 +25,8 @@ from repro.types import Array, InputError, check_dim
 
 EXPECTED, LIMIT, JENSEN, SIMPLEX = "expected", "endless batch", "Jensen bound", "simplex bound"
 SAMPLED, FREE = "Monte Carlo", "free points"
+MOST_DIMS = 1 << 14
+"""dims up to which a uniformity is looked for"""
 LARGEST_SAMPLED = 1_000
 """batches above this are not simulated: a single loss would take that many cosines"""
 MATCHING = 4.0
@@ -168,12 +170,12 @@ def geometry_of(
     return Z1, Z2, [{"metric": "alignment", **away.columns}, {"metric": "uniformity", "value": spread}]
 
 
-def uniformity_dim(uniformity: float, *, largest: int = 1 << 14) -> int | None:
+def uniformity_dim(uniformity: float) -> int | None:
     """The smallest dimension whose best possible uniformity is as low: how much of a sphere the embeddings fill.
 
-    None if not even `largest` dimensions reach it.
+    None if not even `MOST_DIMS` dimensions reach it.
     """
-    low, high = 1, largest
+    low, high = 1, MOST_DIMS
     if theory.uniformity_limit(high) > uniformity:
         return None
     while low < high:  # the limit falls as the dimension grows

@@ -28,6 +28,8 @@ Pairs = NDArray[np.int64]
 FREE, CURVE, MOST = "gradient descent", "curve", "most possible"
 COOLING = (1.0, 0.02)
 """first and last temperature of the descent: a cold start is stuck, a warm end leaves narrow gaps open"""
+LEARNING_RATE = 0.05
+"""of the descent, by Adam"""
 NAMES = "Alice Boris Clara David Elena Frank Grace Henry Irene Jakob Karen Louis Maria Nolan Olive Peter"
 PEOPLE = tuple(NAMES.split())
 WORDS = """
@@ -95,9 +97,7 @@ def realised(Q: Array, C: Array, relevant: Pairs) -> dict[str, float]:
     return {"sets_realised": float((gaps > 0).mean()), "margin": float(gaps.min())}
 
 
-def free_retrieval(
-    n: int, dim: int, *, steps: int = 400, restarts: int = 3, learning_rate: float = 0.05, seed: int = 0
-) -> tuple[Array, Array]:
+def free_retrieval(n: int, dim: int, *, steps: int = 400, restarts: int = 3, seed: int = 0) -> tuple[Array, Array]:
     """Queries and documents on the sphere that descend towards ranking every two documents first, free of any text.
 
     Args:
@@ -105,7 +105,6 @@ def free_retrieval(
         dim: of the sphere's space.
         steps: of Adam, while the temperature cools.
         restarts: descents side by side, of which the one that realises most sets is returned.
-        learning_rate: of Adam.
         seed: of the starts.
 
     Returns:
@@ -117,7 +116,7 @@ def free_retrieval(
     Q = torch.randn(*shape, generator=generator).requires_grad_(True)
     C = torch.randn(shape[0], n, dim, generator=generator).requires_grad_(True)
     wanted = torch.zeros(len(pairs), n, dtype=torch.bool).scatter_(1, pairs, True)
-    adam = torch.optim.Adam([Q, C], lr=learning_rate)
+    adam = torch.optim.Adam([Q, C], lr=LEARNING_RATE)
     for temperature in np.geomspace(*COOLING, steps):
         logits = F.normalize(Q, dim=-1) @ F.normalize(C, dim=-1).transpose(1, 2) / float(temperature)
         # how far the best of the others stands above the worse of the two, softly

@@ -54,11 +54,9 @@ def correct(
     return knn_cv_correct(*features(table, splits["all"]), ks=ks, self_neighbour=self_neighbour)[0]
 
 
-def classify(
-    table: TextTable, name: str, splits: Mapping[str, DataSet], *, k: int = K, self_neighbour: bool = False
-) -> Score:
+def classify(table: TextTable, name: str, splits: Mapping[str, DataSet], *, self_neighbour: bool = False) -> Score:
     """Accuracy of the vote, for `suite_rows`; its interval is drawn there."""
-    right = correct(table, splits, ks=[k], self_neighbour=self_neighbour)[0]
+    right = correct(table, splits, ks=[K], self_neighbour=self_neighbour)[0]
     judged = splits.get("test", splits.get("all"))
     fitted = splits.get("train", judged)
     assert judged is not None and fitted is not None

@@ -50,13 +50,12 @@ def draw_readme_figure() -> Drawing:
 
 
 @drawing
-def draw_grid(matrix: pd.DataFrame, *, chosen: Iterable[Pair] = (), label: str = "Spearman × 100") -> Drawing:
+def draw_grid(matrix: pd.DataFrame, *, chosen: Iterable[Pair] = ()) -> Drawing:
     """Score of every encoder (row) with every pooler (column), the best encoder of each pooler outlined (Figure 4).
 
     Args:
         matrix: fractions; index: dim of the encoder, columns: dim of the pooler.
         chosen: pairs (encoder, pooler) outlined as what a rule chose.
-        label: what the score is.
 
     Raises:
         InputError: for an empty matrix.
@@ -91,12 +90,12 @@ def draw_grid(matrix: pd.DataFrame, *, chosen: Iterable[Pair] = (), label: str =
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
-    figure.colorbar(image, ax=axes, label=label, pad=0.02).outline.set_visible(False)
+    figure.colorbar(image, ax=axes, label="Spearman × 100", pad=0.02).outline.set_visible(False)
     handles = [Line2D([], [], color=look(1)["color"], linewidth=2.5, label="best encoder of a pooler")]
     if list(chosen):
         handles.append(Line2D([], [], color=GREY, linewidth=2, linestyle=CHOSEN, label="chosen on dev (white)"))
     add_legend(figure, handles)
-    figure.alt = f"{label} of {len(encoders)} encoders with {len(poolers)} poolers"
+    figure.alt = f"Spearman × 100 of {len(encoders)} encoders with {len(poolers)} poolers"
     return figure
 
 

@@ -5,25 +5,22 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from repro.papers.zhang.losses import ORDER, encoders_of, full_size
+from repro.papers.zhang.losses import ORDER, TOLERANCE, encoders_of, full_size
 from repro.report.curves import curves
 from repro.report.style import GREY, WIDTH, Drawing, NothingToDraw, add_legend, dim_axis, drawing, look, new_figure
 
 
 @drawing
-def draw_reduced(
-    frame: pd.DataFrame, *, ylabel: str, kind: str = "live", tolerance: float = 1.0, floor: float | None = None
-) -> Drawing:
+def draw_reduced(frame: pd.DataFrame, *, ylabel: str, kind: str = "live", floor: float | None = None) -> Drawing:
     """Score against size of every method: a row of panels per encoder, a column per setting.
 
-    A grey line is the score at full size, with a band down to what costs `tolerance` per cent of it, and a dotted
+    A grey line is the score at full size, with a band down to what costs 1 % of it, and a dotted
     line stands at half the dims.
 
     Args:
         frame: scores of one kind and one metric, with backbone, setting, method, dim and value (a fraction).
         ylabel: what the score is.
         kind: which kind of number it is.
-        tolerance: per cent of the full-size score.
         floor: score ×100 of the majority class, if there is one.
 
     Raises:
@@ -54,7 +51,7 @@ def draw_reduced(
         full, score = full_size(frame, encoder)
         sizes = {int(dim) for line in axes.get_lines() for dim in np.asarray(line.get_xdata())}
         dim_axis(axes, [*sizes, full], room=WIDTH / len(settings) - 1.2, label=False)
-        axes.axhspan(score * (1 - tolerance / 100), score, color=GREY, alpha=0.25, linewidth=0)
+        axes.axhspan(score * (1 - TOLERANCE / 100), score, color=GREY, alpha=0.25, linewidth=0)
         axes.axhline(score, color=GREY, linewidth=1.2)
         axes.axvline(full / 2, color=GREY, linestyle=":", linewidth=1.3)
         if floor is not None:

@@ -20,6 +20,8 @@ ENCODERS = {
 """the paper's encoders by the short names it gives them, with their full size"""
 STAND_INS = {"mpnet": "all-MiniLM-L6-v2", "simcse": "+ SimCSE"}
 """ends of the names of encoders made the same way: on the same pairs, or by the same contrastive loss"""
+TOLERANCE = 1.0
+"""per cent of the full-size score that a size may lose and still count as enough"""
 AUTOENCODER = "Autoencoder"
 RANDOM = {"GRP", AUTOENCODER}
 """methods with a draw of their own; the others give one answer, so one seed of theirs has no noise"""
@@ -99,8 +101,8 @@ def halved_table(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return table.fillna(MISSING)
 
 
-def sufficient_dims(rows: pd.DataFrame, *, tolerance: float = 1.0) -> pd.DataFrame:
-    """The smallest size from which on every larger one tried loses at most `tolerance` per cent of the full-size score.
+def sufficient_dims(rows: pd.DataFrame) -> pd.DataFrame:
+    """The smallest size from which on every larger one tried loses at most 1 % of the full-size score.
 
     `dims` goes by the measured loss, `surely` by the upper end of its 95 % interval; missing where no size tried will
     do. `full` is the full size and `largest` the largest one tried.
@@ -112,7 +114,7 @@ def sufficient_dims(rows: pd.DataFrame, *, tolerance: float = 1.0) -> pd.DataFra
             for setting in SETTINGS:
                 if at := loss(rows, encoder, method, setting):
                     bounds = ({d: e.value for d, e in at.items()}, {d: e.high for d, e in at.items()})
-                    found = [smallest_within(losses, tolerance) for losses in bounds]
+                    found = [smallest_within(losses, TOLERANCE) for losses in bounds]
                     lines.append((encoder, method, setting, *found, full, max(at)))
     frame = pd.DataFrame(lines, columns=["encoder", "method", "setting", "dims", "surely", "full", "largest"])
     return frame.astype({"dims": "Int64", "surely": "Int64"})
