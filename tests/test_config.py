@@ -4,7 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from repro.config import PROFILES, SCALING, StepTwoConfig, TrainConfig, digest, override, profile
+from repro.config import PROFILES, SCALING, StepTwoConfig, TrainConfig, override, profile
+from repro.digests import digest
 from repro.models.pretrained import locate
 from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, LoraConfig, only_what_is_read
 from repro.sets import LabelledTexts
@@ -65,7 +66,7 @@ def test_the_digest_does_not_depend_on_the_order_of_keys():
 
 
 def test_a_digest_is_the_same_in_every_process(python):
-    code = "from repro.config import *; print(digest(TrainConfig(dim=3)), digest({'a': {'b': (1.5, None)}}))"
+    code = "from repro.config import TrainConfig; from repro.digests import digest; print(digest(TrainConfig(dim=3)), digest({'a': {'b': (1.5, None)}}))"
     out, _ = python(code, PYTHONHASHSEED="7").communicate(timeout=60)
     assert out.split() == [digest(TrainConfig(dim=3)), digest({"a": {"b": (1.5, None)}})]
 

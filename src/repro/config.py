@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from repro.digests import digest as digest
 from repro.objectives import SCALING, StepTwoConfig, TrainConfig
 from repro.recipes import ANGLE_RECIPES, NLI_RECIPES, RECIPES
 from repro.sets import DataSet
