@@ -66,7 +66,8 @@ def test_the_digest_does_not_depend_on_the_order_of_keys():
 
 
 def test_a_digest_is_the_same_in_every_process(python):
-    code = "from repro.config import TrainConfig; from repro.digests import digest; print(digest(TrainConfig(dim=3)), digest({'a': {'b': (1.5, None)}}))"
+    code = "from repro.objectives import TrainConfig; from repro.digests import digest; print("
+    code += "digest(TrainConfig(dim=3)), digest({'a': {'b': (1.5, None)}}))"
     out, _ = python(code, PYTHONHASHSEED="7").communicate(timeout=60)
     assert out.split() == [digest(TrainConfig(dim=3)), digest({"a": {"b": (1.5, None)}})]
 

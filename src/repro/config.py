@@ -47,7 +47,7 @@ class Profile:
         return self.sizes.get(what, whole) if asked is None else asked or whole
 
     def rows(self, paper: str, asked: int | None = None) -> Callable[[str, DataSet], int | None]:
-        """Rows that the pages of a paper keep of a split, as `runs.tasks.load_tasks` reads it; 0 asks for all."""
+        """Rows that the pages of a paper keep of a split, by its dataset's name and the split; 0 asks for all."""
 
         def kept(name: str, part: DataSet) -> int | None:
             keys = (f"{paper} rows {name} {part.split}", f"{paper} rows {name}", f"{paper} rows")
