@@ -1,13 +1,12 @@
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from repro.config import PROFILES, SCALING, StepTwoConfig, TrainConfig, digest, override, profile
+from repro.config import PROFILES, SCALING, StepTwoConfig, TrainConfig, override, profile
+from repro.digests import digest
 from repro.models.pretrained import locate
 from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, LoraConfig, only_what_is_read
-from repro.sets import LabelledTexts
 from repro.types import InputError
 
 
@@ -65,7 +64,8 @@ def test_the_digest_does_not_depend_on_the_order_of_keys():
 
 
 def test_a_digest_is_the_same_in_every_process(python):
-    code = "from repro.config import *; print(digest(TrainConfig(dim=3)), digest({'a': {'b': (1.5, None)}}))"
+    code = "from repro.objectives import TrainConfig; from repro.digests import digest; print("
+    code += "digest(TrainConfig(dim=3)), digest({'a': {'b': (1.5, None)}}))"
     out, _ = python(code, PYTHONHASHSEED="7").communicate(timeout=60)
     assert out.split() == [digest(TrainConfig(dim=3)), digest({"a": {"b": (1.5, None)}})]
 
@@ -164,17 +164,3 @@ def test_the_paper_profile_takes_each_papers_network():
         assert (chosen.backbone, chosen.learning_rate) == ("BAAI/bge-base-en-v1.5", 5e-5)
         assert profile("paper", objective=objective, backbone="mine").train.backbone == "mine"
         assert profile("embedded", objective=objective).train.backbone == "repro-tiny"
-
-
-def test_a_profile_says_how_much_a_page_does_and_a_reader_says_otherwise():
-    few, all_of_it = PROFILES["embedded"], PROFILES["paper"]
-    assert (few.size("zhang wiki sentences", whole=2_000), all_of_it.size("zhang wiki sentences", whole=2_000)) == (
-        800,
-        2_000,
-    )
-    assert few.size("zhang wiki sentences", 7) == 7 and few.size("ese questions", 0) is None
-    kept = few.rows("sbertlp")
-    part = LabelledTexts("trec", "made", "test", ("a", "b"), np.array(["x", "y"]))
-    assert (kept("trec", part), kept("mr", part), few.rows("sbertlp", 9)("mr", part)) == (500, 250, 9)
-    assert kept("stsb", replace(part, split="dev")) == 250 and kept("stsb", part) == 500
-    assert few.rows("sbertlp", 0)("mr", part) is None and all_of_it.rows("sbertlp")("mr", part) is None

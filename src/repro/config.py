@@ -2,15 +2,12 @@
 
 import json
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from repro.digests import digest as digest
 from repro.objectives import SCALING, StepTwoConfig, TrainConfig
 from repro.recipes import ANGLE_RECIPES, NLI_RECIPES, RECIPES
-from repro.sets import DataSet
 from repro.types import DataSource, one_of
 
 LOGGER = logging.getLogger(__name__)
@@ -34,27 +31,6 @@ class Profile:
     """rows of each split of a classification set that suites of tasks keep; None keeps all"""
     scaling_backbone: str | None = None
     """network of the AnglE objectives; None: that of `train`"""
-    sizes: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """what pages do less of than the papers, by page and thing, such as `zhang rows stsb`; see `size` and `rows`"""
-
-    def size(self, what: str, asked: Any = None, *, whole: Any = None) -> Any:
-        """How much of something a page does.
-
-        Args:
-            what: a key of `sizes`.
-            asked: a page's parameter; 0 asks for the whole.
-            whole: what holds where nothing is asked for and the profile does not shorten it; None is all there is.
-        """
-        return self.sizes.get(what, whole) if asked is None else asked or whole
-
-    def rows(self, paper: str, asked: int | None = None) -> Callable[[str, DataSet], int | None]:
-        """Rows that the pages of a paper keep of a split, as `runs.tasks.load_tasks` reads it; 0 asks for all."""
-
-        def kept(name: str, part: DataSet) -> int | None:
-            keys = (f"{paper} rows {name} {part.split}", f"{paper} rows {name}", f"{paper} rows")
-            return asked or None if asked is not None else next((self.sizes[k] for k in keys if k in self.sizes), None)
-
-        return kept
 
 
 DECODERS = ("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gpt2", "gpt_neox", "opt", "phi", "phi3")
@@ -76,36 +52,6 @@ _PROFILES = (
         dims=(2048, 256, 128, 64, 32, 16, 8, 4),
         candidates=(128, 64, 32, 16, 8),
         probe_rows=1_000,
-        sizes={
-            "wang loss pairs": 500,
-            "zhang rows stsb": 500,
-            "zhang rows trec": 700,
-            "zhang rows sicke": 400,
-            "zhang wiki sentences": 800,
-            "zhang slow repeats": 2,
-            "sbertlp rows": 250,
-            # what the pages on Zhang et al. encode as well
-            "sbertlp rows stsb train": 500,
-            "sbertlp rows stsb test": 500,
-            "sbertlp rows trec": 500,
-            "sbertlp posts": 400,
-            "sbertlp words": 40,
-            "sbertlp neighbours": (10, 30, 100, 200),
-            "sbertlp dims": (16, 32, 64, 128, 256),
-            "ese rows": 300,
-            "ese sweep": (4,),
-            "ese questions": 200,
-            "ese paragraphs": 600,
-            "ese timed pairs": 400,
-            "ese timed rounds": 3,
-            "baselines sentences": 2_400,
-            "augmentation sentences": 1_600,
-            "quantisation questions": 100,
-            "quantisation paragraphs": 200,
-            "train or reduce rows": 300,
-            "train or reduce questions": 100,
-            "train or reduce paragraphs": 200,
-        },
     ),
     Profile(
         name="gpu",

@@ -10,7 +10,7 @@ from repro.runs.embeddings import TextTable
 from repro.runs.lines import Line
 from repro.runs.score import Means, accuracy, by_kind, score_rows, similarity
 from repro.runs.sweep import cosines_of
-from repro.runs.tasks import Task, describe, load_tasks, of_labelled, parts_of
+from repro.runs.tasks import Task
 from repro.sets import LabelledTexts, ScoredPairs
 from repro.store import Store
 from repro.types import InputError
@@ -23,7 +23,7 @@ def pairs(name, seed):
     return ScoredPairs(name, "made", "test", *SIDES, scores, np.repeat(["x", "y"], 20))
 
 
-TASKS = {name: Task(name, {"test": pairs(name, i)}, {"test": 40}) for i, name in enumerate(("one", "two", "three"))}
+TASKS = {name: Task(name, {"test": pairs(name, i)}) for i, name in enumerate(("one", "two", "three"))}
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_the_bootstrap_turns_with_the_seed(lines):
         items = right[int(table is lines[1].table)]
         return Score("accuracy", float(items.mean()), np.nan, np.nan, 200, items, 0.5)
 
-    sorted_one = {"sorted": Task("sorted", {"test": labels}, {"test": 40})}
+    sorted_one = {"sorted": Task("sorted", {"test": labels})}
     for tasks, scorer in ((TASKS, similarity), (sorted_one, accuracy(classify))):
         first, again, other = (rows_of(lines, tasks, s, scorer)["ci_low"] for s in (3, 3, 4))
         assert first.equals(again) and not first.equals(other)
@@ -98,9 +98,7 @@ def test_means_of_outcomes_have_a_bootstrap_of_each_and_of_each_difference():
 
 
 def test_a_labelled_task_is_probed_once_and_has_a_floor(lines, tmp_path, monkeypatch):
-    task = Task(
-        "sorted", {"all": LabelledTexts("sorted", "made", "all", SIDES[0], np.repeat(["x", "y"], 20))}, {"all": 40}
-    )
+    task = Task("sorted", {"all": LabelledTexts("sorted", "made", "all", SIDES[0], np.repeat(["x", "y"], 20))})
     rows = rows_of(lines, {"sorted": task}, scorer=by_kind(Store(tmp_path)), average=False)
     floor = rows[rows["method"] == MAJORITY]
     assert floor["value"].tolist() == [0.5] and set(rows["metric"]) == {"accuracy", "accuracy_lead"}
@@ -109,18 +107,7 @@ def test_a_labelled_task_is_probed_once_and_has_a_floor(lines, tmp_path, monkeyp
     assert again["value"].equals(rows["value"])
 
 
-def test_tasks_keep_the_rows_that_are_asked_for():
-    tasks = load_tasks(["stsb", "trec"], "microworld", rows=of_labelled(50), pair_splits=("dev", "test"))
-    assert list(tasks["stsb"].splits) == ["dev", "test"]
-    assert tasks["stsb"].kept_of() == f"all {len(tasks['stsb'].judged):,}"
-    assert tasks["trec"].describe().endswith("drawn at random") and len(tasks["trec"].splits["train"]) == 50
-    assert "trec 50 of " in describe(tasks) and set(parts_of(tasks)) == {
-        "stsb/dev",
-        "stsb/test",
-        "trec/train",
-        "trec/test",
-    }
-    few = load_tasks(["stsb"], "microworld", rows=lambda name, part: 7 if part.split == "dev" else None)["stsb"]
-    assert len(few.splits["dev"]) == 7 and few.only("dev").kept_of().startswith("7 of ")
-    with pytest.raises(InputError, match="'trec' is not a set of scored pairs"):
-        _ = tasks["trec"].pairs
+def test_a_task_without_scored_pairs_has_no_cosines():
+    task = Task("sorted", {"all": LabelledTexts("sorted", "made", "all", SIDES[0], np.repeat(["x", "y"], 20))})
+    with pytest.raises(InputError, match="'sorted' is not a set of scored pairs"):
+        _ = task.pairs

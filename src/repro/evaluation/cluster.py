@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import comb
-from sklearn.cluster import KMeans
 
 from repro.seeding import derive_seed
 from repro.types import InputError, check_dim, check_embeddings, check_same_length
@@ -37,6 +36,8 @@ def kmeans(X: Any, clusters: int, *, seed: int) -> NDArray[np.int64]:
     Raises:
         InputError: for unusable embeddings, or a number of clusters that is not 1 … n.
     """
+    from sklearn.cluster import KMeans  # slow to import, which pages that compare scores do without
+
     X = check_embeddings(X)
     check_dim(clusters, limit=len(X), what="clusters")
     state = derive_seed(seed, "kmeans") % 2**32

@@ -12,17 +12,17 @@ from repro.reducers.locality import nearest
 from repro.types import Array, check_same_length
 
 SAMPLE, PLACES = 500, 100
-"""points whose distances, and whose neighbourhoods, are compared"""
+"""points, evenly spaced, whose distances, and whose neighbourhoods, are compared"""
 
 
-def residual_variance(X: Array, Y: Array, *, sample: int = SAMPLE) -> float:
+def residual_variance(X: Array, Y: Array) -> float:
     """1 − ρ², ρ the correlation of the distances in X (n, D) with those in Y (n, p), over evenly spaced rows."""
     check_same_length(X=X, Y=Y)
-    rows = np.unique(np.linspace(0, len(X) - 1, min(sample, len(X))).astype(int))
+    rows = np.unique(np.linspace(0, len(X) - 1, min(SAMPLE, len(X))).astype(int))
     return float(1 - np.corrcoef(pdist(X[rows].astype(np.float64)), pdist(Y[rows].astype(np.float64)))[0, 1] ** 2)
 
 
-def procrustes_statistic(X: Array, Y: Array, n_neighbors: int, *, sample: int = PLACES) -> float:
+def procrustes_statistic(X: Array, Y: Array, n_neighbors: int) -> float:
     """Mean over points of what no shift, turn and scaling of a point's neighbourhood in Y brings onto that in X.
 
     For centred neighbourhoods A (k+1, D) and B (k+1, p) this is 1 − (Σ s_i)² / (‖A‖² ‖B‖²), s the singular values of
@@ -32,11 +32,10 @@ def procrustes_statistic(X: Array, Y: Array, n_neighbors: int, *, sample: int = 
         X: fitted rows (n, D).
         Y: their coordinates (n, p).
         n_neighbors: k of the mapping.
-        sample: points, evenly spaced.
     """
     check_same_length(X=X, Y=Y)
     indices = nearest(X, n_neighbors)  # (n, k)
-    rows = np.unique(np.linspace(0, len(X) - 1, min(sample, len(X))).astype(int))
+    rows = np.unique(np.linspace(0, len(X) - 1, min(PLACES, len(X))).astype(int))
     lost = []
     for i in rows:
         around = np.r_[i, indices[i]]

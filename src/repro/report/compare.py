@@ -37,8 +37,6 @@ DATASETS = {
 """a table's column heading to the dataset's name here"""
 SPELLINGS = {"STS-b": "STS-B"}
 """headings that a document spells otherwise"""
-CELL = ("method", "dataset", "metric", "dim", "readout")
-"""what names one number of a table"""
 
 
 @lru_cache

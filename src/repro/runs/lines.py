@@ -1,11 +1,10 @@
 """Encoders with a name, and the lines of tables: what is judged, apart from what judges it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from repro.models.encoder import SentenceEncoder
-from repro.runs.embeddings import LayerTable, TextTable, encode_layers_once, encode_tasks
+from repro.runs.embeddings import TextTable, encode_tasks
 from repro.runs.published import as_published
 from repro.sets import DataSet
 from repro.store import Store
@@ -30,23 +29,6 @@ class Named:
         """Embeddings of all texts of some parts, as its authors publish them; an entry of the store for each part."""
         table = encode_tasks(self.make, self.identity, parts, store, progress=progress)
         return as_published(self.backbone or self.name, table)
-
-    def layers(
-        self, texts: Iterable[str], store: Store, layers: Sequence[int] | None = None, *, progress: bool = False
-    ) -> LayerTable:
-        """Pooled states of texts at the wanted layers, by default all, from one pass or from the store.
-
-        Raises:
-            InputError: for an encoder without layers.
-        """
-
-        def network() -> SentenceEncoder:
-            made = self.make()
-            if not isinstance(made, SentenceEncoder):
-                raise InputError(f"{self.name} has no layers: it is no network of blocks")
-            return made
-
-        return encode_layers_once(network, self.identity, texts, store, layers=layers, progress=progress)
 
 
 @dataclass(frozen=True)

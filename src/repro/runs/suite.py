@@ -67,6 +67,6 @@ def suite_rows(
     """
     lines = [contender.line for contender in contenders]
     pairs = {(id(lines[a]), id(lines[b])) for a, b in (rivals(contenders) if rivals else ())}
-    made = {name: Task(name, splits, {}) for name, splits in tasks.items()}
+    made = {name: Task(name, splits) for name, splits in tasks.items()}
     scorer = by_kind(store, protocol=protocol, classify=classify)
     return score_rows(lines, made, scorer, contrasts=[lambda a, b: (id(a), id(b)) in pairs], **options)

@@ -197,7 +197,7 @@ def train_or_reduce_rows(
         shared: further columns common to all rows.
     """
     columns = {**sweep.shared(), **shared}
-    tasks = {name: Task(name, {"test": part}, {"test": len(part)}) for name, part in judged.items()}
+    tasks = {name: Task(name, {"test": part}) for name, part in judged.items()}
     contrasts = (
         lambda a, b: b.method == FULL_SIZE and a.method != FULL_SIZE,
         lambda a, b: a.method == TRAINED_PROJECTION and a.dim == b.dim,
