@@ -105,7 +105,7 @@ def test_verdicts_carry_their_pill_kind_and_meaning():
     frame = pd.concat([verdict_frame("recorded", measurements), verdict_frame("live", measurements)])
     shown = verdict_table(frame, {"WANG-T1-1": "Step 1 never hurts."})
     classes = set(checked(shown.html).classes())
-    assert {"verdict-reproduced", "verdict-within-noise", "kind-recorded", "kind-live", "verdict-legend"} <= classes
+    assert {"verdict-holds-here", "verdict-cannot-tell", "kind-recorded", "kind-live", "verdict-legend"} <= classes
     assert "Step 1 never hurts." in shown.html and "too wide to tell" in shown.markdown
 
 
