@@ -6,6 +6,7 @@ shares of the network's full size, Figure 4's as printed.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from math import log2
 
@@ -110,6 +111,11 @@ def log_optimal(dims: Sequence[int], scores: Floats) -> Floats:
     return np.log2(np.asarray(dims, float))[good.argmax(-1)]
 
 
+def log_share(dims: Sequence[int], full: int, scores: Floats) -> Floats:
+    """The same as a share of the full size."""
+    return log_optimal(dims, scores) - log2(full)
+
+
 def optimal_dims_judged(rows: pd.DataFrame) -> Iterator[Measurement]:
     """WANG-F2-5, as shares of the full size, and F2-6: the optimal dim of every seed, moved by the items."""
     full = int(rows["full"].iloc[0])
@@ -119,7 +125,7 @@ def optimal_dims_judged(rows: pd.DataFrame) -> Iterator[Measurement]:
         if task not in tasks:
             continue
         at = tasks[task]
-        best = of_parts(list(at.values()), lambda scores, at=at: log_optimal(list(at), scores) - log2(full))
+        best = of_parts(list(at.values()), partial(log_share, list(at), full))
         if printed == PAPER_HIDDEN:
             yield sameness("WANG-F2-5", best, f"{task}: log2(optimal dim / hidden size)")
         else:
@@ -131,7 +137,8 @@ def optimal_dims_judged(rows: pd.DataFrame) -> Iterator[Measurement]:
 
         def below(scores: Floats) -> Floats:
             parts = (scores[..., a:b] for a, b in pairwise(ends))
-            return sum((log_optimal(d, part) < log2(full)).astype(float) for d, part in zip(sizes, parts, strict=True))
+            each = [log_share(d, full, part) < 0 for d, part in zip(sizes, parts, strict=True)]
+            return np.sum(each, axis=0, dtype=float)
 
         count = of_parts([e for at in tasks.values() for e in at.values()], below)
         what = f"tasks of {len(tasks)} whose optimal dim is below the hidden size"
