@@ -151,7 +151,9 @@ def verdict_table(verdicts: pd.DataFrame, statements: Mapping[str, str] | None =
             "numbers": verdicts["kind"],
             "printed": [MISSING if v is None or pd.isna(v) else f"{v:.2f}" for v in verdicts["paper"]],
             "value": [
-                MISSING if pd.isna(v) else f"{v:.2f}" + ("" if low == high else f" [{low:.2f}, {high:.2f}]")
+                MISSING
+                if pd.isna(v)
+                else f"{v:.2f}" + ("" if low == high or pd.isna(low) else f" [{low:.2f}, {high:.2f}]")
                 for v, low, high in zip(verdicts["value"], verdicts["low"], verdicts["high"], strict=True)
             ],
         }
