@@ -13,9 +13,7 @@ from repro.evaluation.stats import (
     bootstrap_accuracy,
     bootstrap_mean,
     bootstrap_spearman,
-    half_width,
     holm,
-    kendall_trend,
     mcnemar,
     paired_accuracy_difference,
     paired_spearman_difference,
@@ -156,23 +154,6 @@ def test_holm_by_hand():
     assert holm([0.9, 0.8]).max() == 1.0
 
 
-def test_half_width_adds_seed_and_item_noise_in_quadrature():
-    assert half_width(0.0, [80.0]) == 1.96
-    assert half_width(0.0, [80.0], deterministic=True) == 0.0
-    assert half_width(3.0, [79.0, 80.0, 81.0]) == pytest.approx(np.hypot(3.0, 4.302653 / np.sqrt(3)), rel=1e-6)
-
-
-def test_kendall_trend():
-    dims = [8, 16, 32, 64, 128, 256, 512, 768]
-    rising = kendall_trend(dims, np.arange(8.0))
-    assert rising.value == pytest.approx(1.0) and rising.low > 0 and rising.high == 1.0
-    assert kendall_trend(dims, [np.arange(8.0)] * 3).low == pytest.approx(1.0)
-    assert kendall_trend(dims, -np.arange(8.0)).high < 0
-    assert kendall_trend(dims, [np.arange(8.0), -3 * np.arange(8.0)]).value == pytest.approx(-1.0)  # of the means
-    with pytest.warns(UserWarning, match="do not vary"):
-        assert np.isnan(kendall_trend(dims, np.ones(8)).value)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -190,10 +171,14 @@ def test_kendall_trend():
         (lambda: mcnemar([1], [1, 0]), "lengths differ"),
         (lambda: paired_t([1, 2], [1, 2]), "at least 3"),
         (lambda: holm([0.5, 1.5]), "from 0 to 1"),
-        (lambda: half_width(-1.0, [80.0]), "item_half_width"),
-        (lambda: kendall_trend([8, 16, 32], [1.0, 2.0]), "one per dim"),
     ],
 )
 def test_mistakes_are_named(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_wilsons_interval_of_a_share():
+    half, none = wilson(5, 10), wilson(0, 10)
+    assert (half.low, half.high) == pytest.approx((0.2366, 0.7634), abs=1e-4)  # Wilson (1927), by any table
+    assert (none.low, none.high) == pytest.approx((0.0, 0.2775), abs=1e-4)

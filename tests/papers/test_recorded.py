@@ -23,7 +23,7 @@ def test_recorded_verdicts_are_printed_without_a_build(tmp_path, monkeypatch):
     assert "no book is built here: `make book`" in lines[-1]
     measured = Measurement("PROP-T-2", "effect", 3.0, 2.0, 4.0, seeds=3, what="gain")
     write_verdicts("page", verdict_frame("live", [measured]), folder=tmp_path)
-    assert any(line.startswith("PROP-T-2") and "live: reproduced" in line for line in scorecard_lines())
+    assert any(line.startswith("PROP-T-2") and "live: holds here" in line for line in scorecard_lines())
 
 
 def test_every_page_that_judges_recorded_rows_is_judged_without_a_build_too():

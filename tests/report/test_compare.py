@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +17,7 @@ from repro.report.compare import (
     write_verdicts,
 )
 from repro.report.tables import comparison
-from repro.report.verdict import OUTCOMES, Measurement
+from repro.report.verdict import Measurement
 from repro.rows import make_rows
 from repro.types import InputError
 
@@ -94,12 +96,31 @@ def test_the_scorecard_lists_every_claim_and_keeps_recorded_and_live_apart(tmp_p
     write_verdicts("page_b", verdict_frame("live", [measured("WANG-T1-1", 3.0)]), folder=tmp_path)
     card = scorecard(tmp_path).set_index("claim_id")
     assert list(card.index) == list(claims()["claim_id"])
-    assert card.loc["WANG-T1-1", "recorded"] == "within noise"  # its weakest part
-    assert card.loc["WANG-T1-1", "live"] == "reproduced"
-    assert card.loc["WANG-T1-2", "live"] == "not reproduced"
+    assert card.loc["WANG-T1-1", "recorded"] == "cannot tell"  # its weakest part
+    assert card.loc["WANG-T1-1", "live"] == "holds here"
+    assert card.loc["WANG-T1-2", "live"] == "does not hold here"
     assert card.loc["WANG-T1-2", "recorded"] == "not attempted"
     table = counts(card.reset_index())
-    assert table[list(OUTCOMES)].to_numpy().sum() == 2 * len(card)
+    assert table.select_dtypes("number").to_numpy().sum() == 2 * len(card)
+
+
+def test_the_nearest_network_that_can_bear_on_a_claim_has_the_word_and_generated_text_none(tmp_path):
+    tiny, mini = (
+        replace(measured("ESE-T1-1", v), network=n) for v, n in ((-3.0, "repro-tiny"), (3.0, "all-MiniLM-L6-v2"))
+    )
+    deaf = replace(measured("ESE-T1-3", 3.0), network="all-MiniLM-L6-v2", unmet="at least 4 blocks")
+    frames = [verdict_frame("recorded", [tiny, mini, deaf, replace(deaf, network="repro-tiny", unmet="", low=-9.0)])]
+    frames.append(verdict_frame("live", [replace(mini, generated=True)]))
+    write_verdicts("page", *frames, folder=tmp_path)
+    card = scorecard(tmp_path).set_index("claim_id")
+    assert card.loc["ESE-T1-1", ["recorded", "network", "others", "live"]].tolist() == [
+        "holds here",
+        "all-MiniLM-L6-v2",
+        "repro-tiny: does not hold here",
+        "not attempted",
+    ]
+    assert card.loc["ESE-T1-3", ["recorded", "network"]].tolist() == ["cannot tell", "repro-tiny"]
+    assert card.loc["ESE-T1-3", "others"] == "all-MiniLM-L6-v2: does not apply"
 
 
 def test_a_page_replaces_its_own_verdicts_and_leaves_no_partial_file(tmp_path):
@@ -115,7 +136,7 @@ def test_a_damaged_file_of_verdicts_is_left_out_with_a_warning(tmp_path, caplog)
     (tmp_path / "empty.parquet").touch()
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "other.parquet")
     verdict_frame("live", [measured("WANG-T1-1", 3.0)]).assign(verdict="?").to_parquet(tmp_path / "words.parquet")
-    assert set(scorecard(tmp_path)["live"]) == {"not attempted", "reproduced"}
+    assert set(scorecard(tmp_path)["live"]) == {"not attempted", "holds here"}
     assert all(f"{name}.parquet holds no verdicts" in caplog.text for name in ("garbage", "empty", "other", "words"))
 
 

@@ -1,33 +1,69 @@
-"""From rows to verdicts: half-widths of means and differences, and which cell a claim is judged by."""
+"""From rows to verdicts: means, differences and families with their intervals, and which cell a claim is judged by."""
+
+from math import inf, isnan
 
 import pytest
 
-from repro.report.judge import Estimate, Judge, average_size, estimate, farthest, highest, judge, lowest, mean, trend
+from repro.evaluation.seeds import reach
+from repro.report.estimates import Estimate, average, average_size, estimate, farthest, highest, lowest, mean, scaled
+from repro.report.judge import Judge, judge, trend
 from repro.rows import make_rows
 
-PARTS = [Estimate(1.0, 2.0, 3), Estimate(5.0, 4.0, 1)]
+RISING = Estimate({0: 1.0, 1: 2.0, 2: 3.0}, 0.6)
+FALLING = Estimate({0: 3.0, 1: 2.0, 2: 1.0}, 0.8)
+FIXED = Estimate({None: 5.0}, 0.5, random=False)
 
 
-def test_a_mean_over_tasks_is_no_surer_than_its_parts():
-    """The same seed and items stand behind all of them: half-widths average, they do not shrink with the number."""
-    assert mean(PARTS) == Estimate(3.0, 3.0, 1)
-    assert mean([PARTS[0]] * 9) == PARTS[0]
+def test_differences_and_means_are_taken_within_each_seed():
+    """Two cells that move against each other between seeds: their mean does not move, their difference twice."""
+    assert mean([RISING, FALLING]) == Estimate({0: 2.0, 1: 2.0, 2: 2.0}, 0.7)
+    assert Estimate({0: -2.0, 1: 0.0, 2: 2.0}, pytest.approx(1.0)) == RISING - FALLING
+    assert (RISING - FIXED).by_seed == {0: -4.0, 1: -3.0, 2: -2.0}
+    assert not (FIXED - FIXED).random
+    assert (RISING - Estimate({1: 5.0, 2: 5.0, 3: 5.0})).by_seed == {1: -3.0, 2: -2.0}
 
 
-def test_half_widths_of_a_difference_add_in_quadrature():
-    difference = Estimate(7.0, 3.0, 5) - Estimate(2.0, 4.0, 3)
-    assert (difference.value, difference.half, difference.seeds) == (5.0, pytest.approx(5.0), 3)
-    assert (difference.low, difference.high) == pytest.approx((0.0, 10.0))
+def test_items_are_shared_so_a_mean_over_tasks_is_no_surer_of_them():
+    assert mean([FIXED] * 9) == FIXED
 
 
-def test_at_every_dim_is_hardest_where_the_value_is_smallest():
-    assert lowest({8: PARTS[0], 16: PARTS[1]}) == (8, PARTS[0])
+def test_one_or_two_seeds_judge_only_what_has_nothing_random_in_it():
+    assert isnan(Estimate({0: 1.0, 1: 1.1}, 0.5).low)
+    assert (FIXED.low, FIXED.high) == pytest.approx((5 - 0.98, 5 + 0.98), abs=1e-3)
+    assert Estimate({0: 1.0, 1: 2.0, 2: 3.0}).half == pytest.approx(4.3027 / 3**0.5, abs=1e-3)
 
 
-def test_what_draws_nothing_at_random_has_no_seed_noise():
-    rows = make_rows([{"metric": "spearman", "value": 0.5, "ci_low": 0.47, "ci_high": 0.53, "dim": 8, "seed": 0}])
-    assert estimate(rows, deterministic=True).half == pytest.approx(3.0)
-    assert estimate(rows).half == pytest.approx((3.0**2 + 1.96**2) ** 0.5)
+def test_rows_of_one_cell():
+    one = {"metric": "spearman", "value": 0.5, "ci_low": 0.47, "ci_high": 0.53, "dim": 8}
+    three = make_rows({**one, "seed": seed} for seed in range(3))
+    assert isnan(estimate(three[:1]).low) and estimate(three[:1], deterministic=True).half == pytest.approx(3.0)
+    repeated = estimate(three)  # untrained, and the same under every seed: nothing was drawn
+    assert (repeated.random, repeated.seeds, repeated.half) == (False, 1, pytest.approx(3.0))
+    assert estimate(three.assign(n_train=9)).random
+    assert scaled(repeated, -2).half == pytest.approx(6.0)
+
+
+FAMILY = {8: Estimate({None: 1.0}, 1.0, random=False), 16: Estimate({None: 3.0}, 0.1, random=False)}
+
+
+def test_every_dim_is_judged_by_joint_ends_of_all():
+    """The smallest is neither below the lowest lower end nor above the lowest upper end, of which any may be it."""
+    wide = reach(inf, 2)
+    assert wide > reach(inf)
+    dim, e = lowest(FAMILY)
+    assert (dim, e.value, e.low, e.high) == (8, 1.0, 1 - wide, pytest.approx(3 + 0.1 * wide))
+    dim, e = highest(FAMILY)
+    assert (dim, e.value, e.low, e.high) == (16, 3.0, pytest.approx(3 - 0.1 * wide), pytest.approx(1 + wide))
+    dim, e = farthest({**FAMILY, 32: Estimate({None: -4.0}, 0.5, random=False)})
+    wide = reach(inf, 3)
+    assert (dim, e.value, e.low) == (32, -4.0, pytest.approx(-4 - 0.5 * wide))
+    assert e.high == pytest.approx(min(-4 + 0.5 * wide, -3 + 0.1 * wide))
+
+
+def test_a_dim_of_too_few_seeds_leaves_the_word_to_others():
+    few = {**FAMILY, 4: Estimate({0: -9.0})}
+    assert lowest(few) == lowest(FAMILY)
+    assert isnan(lowest({4: Estimate({0: -9.0})})[1].low)
 
 
 def test_every_seed_ranks_the_dims_by_itself():
@@ -37,8 +73,9 @@ def test_every_seed_ranks_the_dims_by_itself():
         for seed, sign in enumerate((5, 5, -1))
         for dim in (8, 16, 32)
     )
-    found = trend("WANG-F2-2", rows, dict.fromkeys((8, 16, 32), PARTS[0]), 1, "score against dim")
+    found = trend("WANG-F2-2", rows, dict.fromkeys((8, 16, 32), RISING), 1, "score against dim")
     assert (found.value, found.seeds) == (pytest.approx(1 / 3), 3)
+    assert (found.low, found.high) == (-1.0, 1.0)
 
 
 def scores(**cells):
@@ -66,7 +103,7 @@ def scores(**cells):
         (lowest, -3.0, "b at 16 of 4"),
         (highest, 2.0, "b at 8 of 4"),
         (farthest, -3.0, "b at 16 of 4"),
-        (lambda at: ((), mean(list(at.values()))), 0.25, None),
+        (average, 0.25, None),
         (average_size, 1.75, None),
     ],
 )

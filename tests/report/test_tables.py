@@ -101,12 +101,15 @@ def test_verdicts_carry_their_pill_kind_and_meaning():
     measurements = [
         Measurement("WANG-T1-1", "effect", 2.0, 1.0, 3.0, what="gain"),
         Measurement("WANG-T1-2", "effect", 0.5, -1.0, 2.0, what="gain", paper=1.17),
+        Measurement("WANG-T1-3", "effect", 0.5, float("nan"), float("nan"), what="mean gain", network="repro-tiny"),
     ]
     frame = pd.concat([verdict_frame("recorded", measurements), verdict_frame("live", measurements)])
     shown = verdict_table(frame, {"WANG-T1-1": "Step 1 never hurts."})
     classes = set(checked(shown.html).classes())
-    assert {"verdict-reproduced", "verdict-within-noise", "kind-recorded", "kind-live", "verdict-legend"} <= classes
+    assert {"verdict-holds-here", "verdict-cannot-tell", "kind-recorded", "kind-live", "verdict-legend"} <= classes
     assert "Step 1 never hurts." in shown.html and "too wide to tell" in shown.markdown
+    assert "mean gain – 1 of at least 3 seeds" in shown.markdown and "repro-tiny, 1 seed " in shown.markdown
+    assert "nan" not in shown.markdown
 
 
 @pytest.mark.parametrize("empty", [pd.DataFrame(), FRAME.iloc[:0]])

@@ -1,4 +1,4 @@
-"""How sure a score is: bootstrap intervals over items, paired tests, and half-widths over seeds (§5.9)."""
+"""How sure a score is: bootstrap intervals over items, and paired tests (§5.9)."""
 
 import warnings
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest, kendalltau, t
+from scipy.stats import binomtest, t
 
 from repro.evaluation.resample import (
     CHUNK,
@@ -22,8 +22,6 @@ from repro.evaluation.resample import (
 from repro.seeding import make_rng
 from repro.types import InputError, check_same_length
 
-SINGLE_SEED_HALF_WIDTH = 1.96
-"""Points assumed for one run of a training that was not repeated: a seed sd of 1 (SimCSE issue 63)."""
 FEWEST_PAIRS = 10
 """Pairs below which the interval of a rank correlation says little."""
 
@@ -172,50 +170,6 @@ def seed_half_width(values: Any) -> float:
     """H_seed = t(.975, S-1) s / sqrt(S) over S ≥ 2 seeds, in the unit of the values."""
     seeds = finite_vector(values, "values", 2)
     return float(t.ppf(0.975, len(seeds) - 1) * seeds.std(ddof=1) / np.sqrt(len(seeds)))
-
-
-def half_width(item_half_width: float, values_per_seed: Any, deterministic: bool = False) -> float:
-    """H = sqrt(H_seed² + H_item²), everything in points (×100), §5.9.
-
-    Args:
-        item_half_width: half the bootstrap interval over items; 0 where there is none.
-        values_per_seed: one score per seed.
-        deterministic: nothing was drawn at random, so a single run has no seed noise.
-    """
-    values = finite_vector(values_per_seed, "values_per_seed")
-    if not np.isfinite(item_half_width) or item_half_width < 0:
-        raise InputError(f"item_half_width is {item_half_width}: expected points, at least 0 (0 where there is none)")
-    single = 0.0 if deterministic else SINGLE_SEED_HALF_WIDTH
-    seeds = seed_half_width(values) if len(values) > 1 else single
-    return float(np.hypot(seeds, item_half_width))
-
-
-def kendall_trend(dims: Sequence[int], values: Any) -> Interval:
-    """Kendall τ_b of score against dim, from -1 (falls throughout) to 1 (rises throughout).
-
-    Args:
-        dims: at least three sizes.
-        values: one score per dim, or one row of scores per seed (S, number of dims).
-
-    Returns:
-        The mean τ_b over seeds with its t interval; below three seeds τ_b of the mean scores with the
-        large-sample 95 % interval of unrelated rankings, ±1.96·sqrt(2(2n+5) / 9n(n-1)). NaN, with a
-        warning, if dims or scores do not vary.
-    """
-    sizes = finite_vector(dims, "dims", 3)
-    table = np.atleast_2d(np.asarray(values, dtype=np.float64))
-    if table.ndim != 2 or table.shape[1] != len(sizes) or not np.isfinite(table).all():
-        raise InputError(f"values have shape {np.shape(values)}: expected finite scores, one per dim ({len(sizes)})")
-    if len(table) >= 3:
-        each = np.array([kendalltau(sizes, row).statistic for row in table])
-        value, half = float(each.mean()), seed_half_width(each) if np.isfinite(each).all() else np.nan
-    else:
-        n = len(sizes)
-        value, half = float(kendalltau(sizes, table.mean(axis=0)).statistic), 1.96
-        half *= float(np.sqrt(2 * (2 * n + 5) / (9 * n * (n - 1))))
-    if np.isnan(value):
-        warnings.warn("dims or values do not vary: τ_b is NaN", stacklevel=2)
-    return Interval(value, max(value - half, -1.0), min(value + half, 1.0))
 
 
 def _bootstrap_spearmans(

@@ -71,7 +71,7 @@ def _judged() -> Iterator[pd.DataFrame]:
     for experiment, judge in JUDGES.items():
         rows = recorded_rows(experiment)
         if len(rows):
-            yield verdict_frame("recorded", judge(rows)).assign(page=experiment)
+            yield verdict_frame("recorded", judge(rows), rows).assign(page=experiment)
 
 
 def scorecard_lines() -> Iterator[str]:
@@ -79,8 +79,8 @@ def scorecard_lines() -> Iterator[str]:
     live = read_verdicts().query("kind == 'live'")
     card = scorecard(given=pd.concat([recorded_verdicts(), live], ignore_index=True))
     for row in card.itertuples():
-        shown = f" live: {row.live:<15}" if len(live) else ""
-        yield f"{row.claim_id:<14} recorded: {row.recorded:<15}{shown} {row.statement}"
+        shown = f" live: {row.live:<18}" if len(live) else ""
+        yield f"{row.claim_id:<14} recorded: {row.recorded:<18}{shown} {row.statement}"
     yield ""
     table = counts(card)
     yield from (table if len(live) else table[table["numbers"] == "recorded"]).to_string(index=False).splitlines()

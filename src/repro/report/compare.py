@@ -10,7 +10,8 @@ from pathlib import Path
 import pandas as pd
 
 from repro import paths
-from repro.report.verdict import OUTCOMES, Measurement, worst
+from repro.report.conditions import placed, rank
+from repro.report.verdict import ON_GENERATED, OUTCOMES, SILENT, Measurement, Outcome, worst
 from repro.types import InputError
 from repro.writing import replacing
 
@@ -113,21 +114,25 @@ def side_by_side(
     return table.reset_index()
 
 
-def verdict_frame(kind: str, measurements: Iterable[Measurement]) -> pd.DataFrame:
+def verdict_frame(kind: str, measurements: Iterable[Measurement], rows: pd.DataFrame | None = None) -> pd.DataFrame:
     """Measurements of one kind of number with their verdicts, one line each.
+
+    Args:
+        kind: recorded or live.
+        measurements: of claims.
+        rows: those they were measured on, which say who speaks; None if the measurements say it themselves.
 
     Raises:
         InputError: for a claim that `claims.csv` does not list.
     """
     known = set(claims()["claim_id"])
     lines = []
-    for m in measurements:
+    for m in measurements if rows is None else placed(measurements, rows):
         if m.claim_id not in known:
             raise InputError(f"unknown claim {m.claim_id!r}: claims.csv lists {len(known)}, such as {min(known)}")
-        line = {k: v for k, v in asdict(m).items() if k != "contrast"}
-        lines.append({**line, "kind": kind, "verdict": m.verdict})
-    columns = ["claim_id", "what", "kind", "paper", "value", "low", "high", "verdict", "test", "scope", "seeds"]
-    return pd.DataFrame(lines, columns=[*columns, "null", "direction", "margin"])
+        lines.append({**asdict(m), "kind": kind, "verdict": m.verdict, "why": m.why})
+    columns = ["claim_id", "what", "kind", "network", "paper", "value", "low", "high", "verdict", "why", "test"]
+    return pd.DataFrame(lines, columns=[*columns, "scope", "seeds", "null", "direction", "margin"])
 
 
 def verdicts_folder() -> Path:
@@ -169,7 +174,10 @@ def read_verdicts(folder: Path | None = None) -> pd.DataFrame:
 
 
 def scorecard(folder: Path | None = None, *, given: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Every claim with its recorded and its live verdict; a claim of several parts has that of its worst part.
+    """Every claim with its recorded and its live verdict, each by the network nearest the paper's that can bear on it.
+
+    On one network a claim of several parts has the verdict of its worst part. Generated text judges nothing. What other
+    recorded networks say stands in the column `others`, what it would take to tell in `why`.
 
     Args:
         folder: where pages left their verdicts; by default the build's.
@@ -178,12 +186,28 @@ def scorecard(folder: Path | None = None, *, given: pd.DataFrame | None = None) 
     given = read_verdicts(folder) if given is None else given
     card = claims()[["claim_id", "paper", "place", "statement"]].copy()
     for kind in ("recorded", "live"):
-        own = given[given["kind"] == kind]
-        by_claim = own.groupby("claim_id")["verdict"].agg(lambda v: worst(list(v)))
-        card[kind] = [by_claim.get(claim, "not attempted") for claim in card["claim_id"]]
+        own = given[(given["kind"] == kind) & ~given["verdict"].isin(ON_GENERATED)]
+        said = {claim: by_network(str(claim), parts) for claim, parts in own.groupby("claim_id")}
+        first = [next(iter(said.get(claim, {}).items()), ("", "not attempted")) for claim in card["claim_id"]]
+        card[kind] = [verdict for _, verdict in first]
+        if kind == "recorded":
+            card["network"] = [network for network, _ in first]
+            card["others"] = [
+                "; ".join(f"{network}: {verdict}" for network, verdict in list(said.get(claim, {}).items())[1:])
+                for claim in card["claim_id"]
+            ]
+            why = own.set_index(["claim_id", "network", "verdict"])["why"].groupby(level=[0, 1, 2]).first()
+            keys = zip(card["claim_id"], card["network"], card["recorded"], strict=True)
+            card["why"] = [why.get(key, "") for key in keys]
     pages = given.groupby("claim_id")["page"].first()
     card["page"] = [pages.get(claim, "") for claim in card["claim_id"]]
     return card
+
+
+def by_network(claim: str, parts: pd.DataFrame) -> dict[str, Outcome]:
+    """The worst part of a claim on every network, first those that can bear on it, the nearest to the paper's first."""
+    said = {str(name): worst(list(own["verdict"])) for name, own in parts.groupby("network", sort=False)}
+    return dict(sorted(said.items(), key=lambda item: (item[1] in SILENT, rank(claim, item[0]))))
 
 
 def counts(card: pd.DataFrame) -> pd.DataFrame:
@@ -191,7 +215,7 @@ def counts(card: pd.DataFrame) -> pd.DataFrame:
     long = card.rename(columns={"paper": "document"})
     long = long.melt(["claim_id", "document"], ["recorded", "live"], "numbers", "verdict")
     table = long.groupby(["document", "numbers", "verdict"]).size().unstack(fill_value=0)
-    return table.reindex(columns=list(OUTCOMES), fill_value=0).reset_index()
+    return table.reindex(columns=[o for o in OUTCOMES if o not in ON_GENERATED], fill_value=0).reset_index()
 
 
 def source_of(rows: pd.DataFrame) -> Mapping[str, str]:

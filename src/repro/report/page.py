@@ -85,7 +85,9 @@ class Page:
         said: list[Shown] = []
         if judged is not None:
             kinds = (("recorded", recorded), ("live", live))
-            frames = [compare.verdict_frame(kind, judged(rows)) for kind, rows in kinds if kind == "live" or len(rows)]
+            frames = [
+                compare.verdict_frame(kind, judged(rows), rows) for kind, rows in kinds if kind == "live" or len(rows)
+            ]
             compare.write_verdicts(self.name, *frames)
             statements = compare.claims().set_index("claim_id")["statement"].to_dict()
             said.append(tables.verdict_table(pd.concat(frames, ignore_index=True), statements))

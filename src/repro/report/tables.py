@@ -141,11 +141,19 @@ def verdict_table(verdicts: pd.DataFrame, statements: Mapping[str, str] | None =
         {
             "claim": verdicts["claim_id"],
             "verdict": verdicts["verdict"],
-            "measured": verdicts["what"],
+            "measured": [
+                f"{what} – {why}" if why else what for what, why in zip(verdicts["what"], verdicts["why"], strict=True)
+            ],
+            "network": [
+                f"{network}, {seeds} seed{'s' if seeds != 1 else ''}" if network else MISSING
+                for network, seeds in zip(verdicts["network"], verdicts["seeds"], strict=True)
+            ],
             "numbers": verdicts["kind"],
             "printed": [MISSING if v is None or pd.isna(v) else f"{v:.2f}" for v in verdicts["paper"]],
             "value": [
-                MISSING if pd.isna(v) else f"{v:.2f}" + ("" if low == high else f" [{low:.2f}, {high:.2f}]")
+                MISSING
+                if pd.isna(v)
+                else f"{v:.2f}" + ("" if low == high or pd.isna(low) else f" [{low:.2f}, {high:.2f}]")
                 for v, low, high in zip(verdicts["value"], verdicts["low"], verdicts["high"], strict=True)
             ],
         }

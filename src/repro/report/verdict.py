@@ -5,32 +5,61 @@ for scores. First match wins; the rules are exhaustive, and exclusive by their o
 """
 
 from dataclasses import dataclass
-from math import isnan, log2
+from math import inf, isnan, log2, nan
 from typing import Literal
 
+from repro.evaluation.seeds import FEWEST_SEEDS, MOST_SEEDS, POWER, reach, seeds_needed
 from repro.types import InputError, one_of
 
-Outcome = Literal["reproduced", "within noise", "direction only", "not reproduced", "not attempted"]
-OUTCOMES: tuple[Outcome, ...] = ("reproduced", "within noise", "direction only", "not reproduced", "not attempted")
-"""from best to least"""
+Outcome = Literal[
+    "reproduced",
+    "direction only",
+    "holds here",
+    "cannot tell",
+    "does not hold here",
+    "not reproduced",
+    "does not apply",
+    "not attempted",
+    "up",
+    "unclear",
+    "down",
+]
+MEANING: dict[Outcome, str] = {
+    "reproduced": "on the paper's own network and data, our interval lies on the claim's side, near the printed size",
+    "direction only": "on the paper's own network and data, the effect has the claimed sign, but not the printed size",
+    "holds here": "on a network in the paper's place, our interval lies on the claim's side",
+    "cannot tell": "our interval is too wide to tell; beside it stands what it would take",
+    "does not hold here": "on a network in the paper's place, our interval contradicts the claim",
+    "not reproduced": "on the paper's own network and data, our interval contradicts the claim",
+    "does not apply": "this network cannot bear on the claim; beside it stands the condition that it fails",
+    "not attempted": "no runs speak of it",
+    "up": "on generated text, which judges no paper: above the null",
+    "unclear": "on generated text, which judges no paper: not told from the null",
+    "down": "on generated text, which judges no paper: below the null",
+}
+OUTCOMES: tuple[Outcome, ...] = tuple(MEANING)
+"""in the order of the legend"""
+ON_GENERATED: tuple[Outcome, ...] = ("up", "unclear", "down")
+SILENT: tuple[Outcome, ...] = ("does not apply", "not attempted")
+"""verdicts of a network that leave the word to another one"""
 _WEAKEST_FIRST: tuple[Outcome, ...] = (
     "not reproduced",
+    "does not hold here",
     "not attempted",
-    "within noise",
+    "does not apply",
+    "cannot tell",
     "direction only",
+    "holds here",
     "reproduced",
+    *ON_GENERATED,
 )
 _SLACK = 1e-9
 """80.62 − 79.62 is a hair above 1 in binary"""
-MEANING: dict[str, str] = {
-    "reproduced": "our interval lies on the claim's side, and the size agrees where one is printed",
-    "within noise": "our interval is too wide to tell",
-    "direction only": "the effect has the claimed sign, but not the printed size",
-    "not reproduced": "our interval contradicts the claim",
-    "not attempted": "too few runs to speak",
-}
-Test = Literal["effect", "sameness", "cell", "ratio", "trend"]
-TESTS: tuple[Test, ...] = ("effect", "sameness", "cell", "ratio", "trend")
+Test = Literal["effect", "sameness", "ratio", "trend"]
+TESTS: tuple[Test, ...] = ("effect", "sameness", "ratio", "trend")
+Answer = Literal["yes", "no", "open"]
+SEEN = {"effect": 1.0, "trend": 0.5, "ratio": 1.0}
+"""effects without a printed size that are worth seeing: a point, half of the way to a perfect trend, a doubling"""
 
 
 @dataclass(frozen=True)
@@ -41,9 +70,10 @@ class Measurement:
     test: Test
     value: float
     low: float
+    """NaN, as `high`, where there are too few seeds for an interval"""
     high: float
     paper: float | None = None
-    """the printed size, if one is printed"""
+    """the printed size, if one is printed; it is judged under scope `same` only"""
     null: float = 0.0
     """what the value would be if the claim were empty"""
     direction: int = 1
@@ -52,16 +82,31 @@ class Measurement:
     """of sameness, in points"""
     scope: Literal["same", "substitute"] = "substitute"
     """`same` only if backbone, data, text and readout are the paper's"""
-    contrast: tuple[float, float] | None = None
-    """of a cell: our interval for its lead over the reference cell; positive is the paper's side"""
     seeds: int = 1
     what: str = ""
     """what was measured, in words"""
+    network: str = ""
+    generated: bool = False
+    """read on generated text, which judges nobody"""
+    unmet: str = ""
+    """the condition of the claim that the network fails"""
+    seed_sd: float = nan
+    """between seeds; of a ratio in doublings, as the next"""
+    item_error: float = 0.0
+    """standard error over items"""
+    cells: int = 1
+    """how many were judged together"""
 
     @property
     def verdict(self) -> Outcome:
         """The rule of `test`, applied."""
         return outcome_of(self)
+
+    @property
+    def why(self) -> str:
+        """What stands beside a verdict that does not decide: the condition that fails, or what it would take."""
+        said = {"does not apply": self.unmet, "cannot tell": remedy(self)}
+        return said.get(self.verdict, "")
 
 
 def outcome_of(m: Measurement) -> Outcome:
@@ -71,84 +116,95 @@ def outcome_of(m: Measurement) -> Outcome:
         InputError: for an unknown test, or an interval that is turned around.
     """
     one_of(m.test, TESTS, "test")
-    if m.seeds < 1 or isnan(m.value) or isnan(m.low) or isnan(m.high):
+    if m.seeds < 1 or isnan(m.value):
         return "not attempted"
     if m.low > m.high:
         raise InputError(f"{m.claim_id}: the interval runs from {m.low} to {m.high}: expected low ≤ high")
+    if m.generated:
+        return moved(m)
+    if m.unmet:
+        return "does not apply"
+    said = answer(m)
+    if said == "open":
+        return "cannot tell"
+    if m.scope == "substitute":
+        return "holds here" if said == "yes" else "does not hold here"
+    return "not reproduced" if said == "no" else "reproduced" if size_agrees(m) else "direction only"
+
+
+def answer(m: Measurement) -> Answer:
+    """What the interval says of the claim's direction; the printed size is not asked."""
+    if isnan(m.low) or isnan(m.high):
+        return "open"
     if m.test == "sameness":
         return sameness(m.low, m.high, margin=m.margin)
-    if m.test == "cell":
-        if m.paper is None:
-            raise InputError(f"{m.claim_id}: a cell needs the printed number")
-        return cell(m.value, m.low, m.high, m.paper, scope=m.scope, contrast=m.contrast)
     if m.test == "ratio":
-        return ratio(m.value, m.low, m.high, paper=m.paper, null=m.null, direction=m.direction)
-    return effect(m.value, m.low, m.high, paper=m.paper, null=m.null, direction=m.direction)
+        for name, number in (("value", m.value), ("low", m.low), ("high", m.high), ("null", m.null)):
+            if number <= 0:
+                raise InputError(f"{m.claim_id}: ratio {name} is {number}: expected a number above 0")
+    return effect(m.low, m.high, null=m.null, side=side(m))
 
 
-def effect(
-    value: float,
-    low: float,
-    high: float,
-    *,
-    paper: float | None = None,
-    null: float = 0.0,
-    direction: int = 1,
-    tolerance: float | None = None,
-) -> Outcome:
-    """A difference or an order: is the interval wholly on the paper's side of the null, and the size right?"""
-    side = direction if paper is None or paper == null else (1 if paper > null else -1)
+def side(m: Measurement) -> int:
+    """The claimed side of the null: that of the printed size, if there is one."""
+    return m.direction if m.paper is None or m.paper == m.null else (1 if m.paper > m.null else -1)
+
+
+def effect(low: float, high: float, *, null: float = 0.0, side: int = 1) -> Answer:
+    """A difference, an order or a ratio: is the interval wholly on the claimed side of the null?"""
+    if low == high == null:  # nothing is unknown, and there is no effect
+        return "no"
     if low <= null <= high:
-        return "within noise" if paper is None or low <= paper <= high else "not reproduced"
-    if (low > null) != (side > 0):
-        return "not reproduced"
-    if paper is None:
-        return "reproduced"
-    allowed = max(0.5, 0.5 * abs(paper)) if tolerance is None else tolerance
-    return "reproduced" if abs(value - paper) <= allowed + _SLACK else "direction only"
+        return "open"
+    return "yes" if (low > null) == (side > 0) else "no"
 
 
-def sameness(low: float, high: float, *, margin: float = 1.0) -> Outcome:
+def sameness(low: float, high: float, *, margin: float = 1.0) -> Answer:
     """No change of note: does the interval lie within ±margin?"""
     if -margin - _SLACK <= low and high <= margin + _SLACK:
-        return "reproduced"
-    return "within noise" if low <= margin and high >= -margin else "not reproduced"
+        return "yes"
+    return "open" if low <= margin and high >= -margin else "no"
 
 
-def cell(
-    value: float,
-    low: float,
-    high: float,
-    paper: float,
-    *,
-    scope: str = "substitute",
-    contrast: tuple[float, float] | None = None,
-) -> Outcome:
-    """One printed number; under scope `substitute` only its contrast with a reference cell can be borne out."""
-    half = (high - low) / 2
-    if scope == "same":
-        if abs(value - paper) <= 1.0 + _SLACK and half <= 3.0:
-            return "reproduced"
-        if abs(value - paper) <= half + _SLACK:
-            return "within noise"
-    return "direction only" if contrast is not None and contrast[0] > 0 else "not reproduced"
+def size_agrees(m: Measurement) -> bool:
+    """Is the value within half of the printed size of it, or half a point; for ratios within a factor of two?"""
+    if m.paper is None or m.test == "sameness":
+        return True
+    if m.test == "ratio":
+        return abs(log2(m.value) - log2(m.paper)) <= 1.0 + _SLACK
+    return abs(m.value - m.paper) <= max(0.5, 0.5 * abs(m.paper)) + _SLACK
 
 
-def ratio(
-    value: float, low: float, high: float, *, paper: float | None = None, null: float = 1.0, direction: int = 1
-) -> Outcome:
-    """How many times: an effect on log₂, where the size is right within a factor of two.
+def moved(m: Measurement) -> Outcome:
+    """Which side of the null the value lies on, by its interval; of one seed by the items alone: nobody is judged."""
+    low, high = m.low, m.high
+    if isnan(low) and m.item_error > 0 and m.test != "ratio":
+        low, high = (m.value + sign * reach(inf) * m.item_error for sign in (-1, 1))
+    if isnan(low) or isnan(high):
+        return "unclear"
+    return "up" if low > m.null else "down" if high < m.null else "unclear"
 
-    Raises:
-        InputError: for a ratio that is not above 0.
-    """
-    for name, number in (("value", value), ("low", low), ("high", high), ("null", null)):
-        if number <= 0:
-            raise InputError(f"ratio {name} is {number}: expected a number above 0")
-    printed = None if paper is None else log2(paper)
-    return effect(
-        log2(value), log2(low), log2(high), paper=printed, null=log2(null), direction=direction, tolerance=1.0
-    )
+
+def remedy(m: Measurement) -> str:
+    """What it would take to tell, at 80 % power for the printed size, or for one that is worth seeing."""
+    if isnan(m.seed_sd):
+        return f"{m.seeds} of at least {FEWEST_SEEDS} seeds" if isnan(m.low) else ""
+    if m.test == "sameness":
+        size = m.margin
+    elif m.paper is None or m.paper == m.null:
+        size = SEEN[m.test]
+    else:
+        size = abs(log2(m.paper) - log2(m.null)) if m.test == "ratio" else abs(m.paper - m.null)
+    # sameness is bounded on both sides: each may fail in half of the cases that fail
+    seeds = seeds_needed(m.seed_sd, m.item_error, size, m.cells, 0.9 if m.test == "sameness" else POWER)
+    seen = f"to see {f'a factor of {2**size:.3g}' if m.test == 'ratio' else f'an effect of {size:.3g}'}"
+    if seeds is None:
+        return f"items too few {seen}"
+    if m.seed_sd == 0:
+        return f"enough items {seen}: the value lies near the bound"
+    if seeds <= m.seeds:
+        return f"enough seeds {seen}: the value lies near the bound"
+    return f"{seeds if seeds <= MOST_SEEDS else f'more than {MOST_SEEDS}'} seeds {seen}, at 80 % power"
 
 
 def worst(outcomes: list[Outcome]) -> Outcome:

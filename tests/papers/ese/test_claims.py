@@ -68,7 +68,7 @@ def depth(backbone="net", seeds=(0,), source="microworld", half=0.01):
 
 @pytest.fixture(scope="module")
 def rows():
-    return depth()
+    return depth(seeds=(0, 1, 2))
 
 
 def by_claim(measured, claim):
@@ -82,17 +82,16 @@ def test_the_last_layer_is_judged_against_the_better_rival(rows):
     found = claims.table1(rows)
     (first,) = by_claim(found, "ESE-T1-1")
     assert first.value == pytest.approx(2.0) and "less MRL" in first.what
-    assert first.low == pytest.approx(2.0 - (1.0**2 + 1.96**2) ** 0.5), "one training has an assumed noise"
-    assert first.verdict == "within noise"
-    (many,) = by_claim(claims.table1(depth(seeds=(0, 1, 2))), "ESE-T1-1")
-    assert many.verdict == "reproduced" and many.seeds == 3
+    assert first.verdict == "holds here" and first.seeds == 3
+    (one,) = by_claim(claims.table1(depth()), "ESE-T1-1")
+    assert (one.verdict, one.why) == ("cannot tell", "1 of at least 3 seeds")
 
 
 def test_shallow_layers_are_judged_against_both_rivals_and_the_printed_gain(rows):
     over_raw, over_mrl = by_claim(claims.table1(rows), "ESE-T1-3")
     assert over_raw.paper == pytest.approx(20.67) and over_mrl.paper is None
     assert over_raw.value == pytest.approx(100 * (shallow(ESE, 64) - shallow(RAW, 64)))
-    assert (over_raw.verdict, over_mrl.verdict) == ("direction only", "reproduced"), "39 points, not 20.67"
+    assert (over_raw.verdict, over_mrl.verdict) == ("holds here", "holds here")
 
 
 def test_claims_on_networks_that_are_not_at_hand_are_not_attempted(rows):
@@ -121,8 +120,8 @@ def test_a_network_without_all_lines_says_nothing_on_their_order(rows):
 
 def test_the_untouched_network_has_no_seed_noise():
     of_raw, of_mrl = by_claim(claims.figure3(depth()), "ESE-F3-2")[1:]
-    assert of_raw.high - of_raw.value == pytest.approx(1.0)
-    assert of_mrl.high - of_mrl.value == pytest.approx((1.0**2 + 1.96**2) ** 0.5)
+    assert of_raw.high > of_raw.value
+    assert pd.isna(of_mrl.high)
 
 
 # Figures 3 and 4
@@ -137,16 +136,16 @@ def test_the_threshold_is_the_papers_where_a_line_comes_so_far_on_real_sets(rows
 
 
 def test_first_layers_above_the_threshold():
-    real = depth(source="local")
+    real = depth(source="local", seeds=(0, 1, 2))
     at = {m: claims.first_layer(real, m, 60.0) for m in LINES}
     assert {m: e.value for m, e in at.items()} == {RAW: 4, CONTROL: 4, MRL: 4, ESE: 1}
-    assert at[ESE].half == 0, "65 ± 2.2 stays above 60"
+    assert (at[ESE].low, at[ESE].high) == (1, 1), "65 ± 1 stays above 60"
     assert claims.first_layer(real, RAW, 90.0).value == L + 1
-    near = claims.first_layer(real, ESE, 64.0)
-    assert (near.value, near.half) == (1, 1), "65 ± 2.2 may miss 64, then layer 2 is the first"
+    near = claims.first_layer(real, ESE, 64.5)
+    assert (near.value, near.low, near.high) == (1, 1, 2), "65 ± 1 may miss 64.5, then layer 2 is the first"
     measured = by_claim(claims.figure3(real), "ESE-F3-1")
     assert [m.value for m in measured] == [3, 3, 0]
-    assert [m.verdict for m in measured] == ["reproduced"] * 3, "RAW may pass with MRL"
+    assert [m.verdict for m in measured] == ["holds here"] * 3, "RAW may pass with MRL"
 
 
 def test_first_layers_stand_in_the_order_of_the_lines():
@@ -155,12 +154,6 @@ def test_first_layers_stand_in_the_order_of_the_lines():
     assert table["line"].tolist() == list(LINES)
     assert table["first layer above it"].tolist() == ["4", "4", "4", "4"] and table["of"].unique() == [4]
     assert set(claims.first_layer_table(mixed, {"net": 99.0})["first layer above it"]) == {"none"}
-
-
-def test_two_layers_have_no_room_for_a_first_one(rows):
-    two = rows[(rows["layer"].isna() | (rows["layer"] <= 2))]
-    (m,) = by_claim(claims.figure3(two), "ESE-F3-1")
-    assert m.verdict == "not attempted" and "2 layers" in m.what
 
 
 def test_rows_of_one_dataset_have_no_average_to_pass(rows):
@@ -173,27 +166,27 @@ def test_ese_must_rise_and_the_others_fall_somewhere(rows):
     assert (ese.value, raw.value, mrl.value) == pytest.approx((5.0, -2.0, -3.0))
     assert (ese.direction, raw.direction, mrl.direction) == (1, -1, -1)
     assert "layer 1 to 2" in raw.what
-    assert [m.verdict for m in (ese, raw, mrl)] == ["reproduced"] * 3
+    assert [m.verdict for m in (ese, raw, mrl)] == ["holds here"] * 3
 
 
 def test_everywhere_is_judged_where_it_is_weakest(rows):
     weakest, over_raw, over_mrl = by_claim(claims.figure3(rows), "ESE-F3-3")
     assert weakest.value == pytest.approx(2.0) and "over MRL, layer 4, 64 dims" in weakest.what
-    assert over_raw.value > 0 and over_mrl.value > 0 and over_raw.verdict == "reproduced"
+    assert over_raw.value > 0 and over_mrl.value > 0 and over_raw.verdict == "holds here"
 
 
 def test_level_means_within_a_point_beyond_the_compressed_size(rows):
     (level,) = by_claim(claims.figure3(rows), "ESE-F3-4")
     assert level.value == pytest.approx(0.4) and "beyond 16 dims (at 64)" in level.what
-    assert level.verdict == "within noise"
+    assert level.verdict == "cannot tell"
     (sure,) = by_claim(claims.figure3(depth(seeds=(0, 1, 2), half=0.001)), "ESE-F3-4")
-    assert sure.verdict == "reproduced"
+    assert sure.verdict == "holds here"
 
 
 def test_half_depth_is_judged_at_both_layers_and_by_the_drop(rows):
     least, over_raw, over_mrl = by_claim(claims.figure4(rows), "ESE-F4-1")
     assert least.value == pytest.approx(2.0) and "layers 2 and 4" in least.what
-    assert over_raw.direction == -1 and over_raw.value < -30 and over_mrl.verdict == "reproduced"
+    assert over_raw.direction == -1 and over_raw.value < -30 and over_mrl.verdict == "holds here"
 
 
 # tables
@@ -300,7 +293,7 @@ def test_the_order_of_targets_is_judged_step_by_step(ablation):
     assert (
         dearest.paper == pytest.approx(15.29)
         and dearest.value == pytest.approx(17.0)
-        and dearest.verdict == "reproduced"
+        and dearest.verdict == "holds here"
     )
     assert found[-1].value == pytest.approx(16.0) and "costs the shallow layers more" in found[-1].what
 
@@ -328,7 +321,7 @@ def test_variants_that_are_one_training_are_not_judged(ablation):
     found = by_claim(table2(ablation, {"uniform weights": "default"}), "ESE-T2-2")
     said = {m.what.split(": ")[1].split(":")[0]: m.verdict for m in found}
     assert said["default less uniform weights"] == "not attempted"
-    assert said["learned weights less default"] == "reproduced"
+    assert said["learned weights less default"] == "holds here"
 
 
 def test_the_best_size_leads_both_ends_and_every_size_the_baselines(ablation):

@@ -32,7 +32,7 @@ def test_the_papers_own_table_bears_out_its_own_claims(seeded, verdicts):
     found = verdicts(claims.table1(rows))
     assert {claim for claim, _ in found} == {f"WANG-T1-{i}" for i in range(1, 6)}
     # the smallest printed gains, 0.04 and 0.09, are real but the rule for sizes wants none printed
-    assert set(found.values()) == {"reproduced"}
+    assert set(found.values()) == {"holds here"}
 
 
 @pytest.mark.parametrize("difference", ["abs", "signed"])
@@ -50,12 +50,12 @@ def test_table_2(difference, seeded, verdicts):
     beside = rows[rows["metric"] == "spearman"].assign(setting="test, difference=signed", value=0.9)
     found = claims.table2(pd.concat([rows, beside]))
     assert verdicts(found) == {
-        ("WANG-T2-1", "smallest gain of step 1 where the encoder changes"): "reproduced",
-        ("WANG-T2-1", "smallest gain of step 2"): "not reproduced",
-        ("WANG-T2-2", "mean gain of step 1"): "reproduced",
-        ("WANG-T2-2", "mean gain of step 2"): "not reproduced",
-        ("WANG-T1-5", "mean gain of step 1 less that of step 2"): "reproduced",
-        ("WANG-T2-3", "smallest lead of encoder_d over encoder_d + pooler_d"): "reproduced",
+        ("WANG-T2-1", "smallest gain of step 1 where the encoder changes"): "holds here",
+        ("WANG-T2-1", "smallest gain of step 2"): "does not hold here",
+        ("WANG-T2-2", "mean gain of step 1"): "holds here",
+        ("WANG-T2-2", "mean gain of step 2"): "does not hold here",
+        ("WANG-T1-5", "mean gain of step 1 less that of step 2"): "holds here",
+        ("WANG-T2-3", "smallest lead of encoder_d over encoder_d + pooler_d"): "holds here",
     }
     assert claims.table2(rows.iloc[:0]) == claims.table2(rows[rows["method"] != STEP_2]) == []
 
@@ -98,18 +98,18 @@ def suite(seeded):
 def test_table_3_borne_out(suite, verdicts):
     rows = suite(STS, {"PCA": 0.029, "Isomap": 0.2, "LLE": 0.3, TRAINED_NARROW: 0.02})
     assert verdicts(claims.table3(rows, 768)) == {
-        ("WANG-T3-1", "smallest lead over the best rival's average"): "reproduced",
-        ("WANG-T3-2", "per cent of 35 cells that two-step training wins"): "reproduced",
-        ("WANG-T3-3", "two-step at 128 dims less full size, 768"): "reproduced",
-        ("WANG-T3-4", "smallest lead of PCA over Isomap and LLE on the average"): "reproduced",
-        ("WANG-T3-5", "Kendall tau of lead over end-to-end training against dim"): "reproduced",
-        ("WANG-S53-1", "STS: lead over the best reducer at 32 dims"): "reproduced",
+        ("WANG-T3-1", "smallest lead over the best rival's average"): "holds here",
+        ("WANG-T3-2", "per cent of 35 cells that two-step training wins"): "holds here",
+        ("WANG-T3-3", "two-step at 128 dims less full size, 768"): "holds here",
+        ("WANG-T3-4", "smallest lead of PCA over Isomap and LLE on the average"): "holds here",
+        ("WANG-T3-5", "Kendall tau of lead over end-to-end training against dim"): "holds here",
+        ("WANG-S53-1", "STS: lead over the best reducer at 32 dims"): "holds here",
     }
 
 
 def test_table_3_contradicted(suite, verdicts):
     by = verdicts(claims.table3(suite(STS, {"PCA": -0.05, "Isomap": 0.2, TRAINED_NARROW: 0.02}, pca=-0.03), 768))
-    failed = {claim for (claim, _), verdict in by.items() if verdict == "not reproduced"}
+    failed = {claim for (claim, _), verdict in by.items() if verdict == "does not hold here"}
     assert failed == {"WANG-T3-1", "WANG-T3-2", "WANG-T3-4", "WANG-S53-1"}
 
 
@@ -123,18 +123,18 @@ def test_dims_are_read_at_the_same_share_of_another_hidden_size(suite):
 def test_a_few_sets_give_the_count_of_cells_alone(suite):
     rivals = {"PCA": 0.03, "Isomap": 0.1, "LLE": 0.1, TRAINED_NARROW: 0.01}
     (only,) = claims.table3(suite(("stsb", "sickr"), rivals, average=False), 768)
-    assert (only.claim_id, only.what) == ("WANG-T3-2", "per cent of 10 cells that two-step training wins (10)")
-    assert only.low < 100 == pytest.approx(only.value)
+    assert (only.claim_id, only.what) == ("WANG-T3-2", "per cent of 10 cells that two-step training wins")
+    assert only.value == 100 and only.low > 50
 
 
 def test_table_4(suite, verdicts):
     rivals = {"PCA": 0.03, "Isomap": 0.04, "LLE": 0.05, TRAINED_NARROW: 0.015}
     found = claims.table4(suite(CLASSES, rivals, pca=0.02, metric="accuracy"), 768)
     by = verdicts(found)
-    assert by["WANG-T4-2", "per cent of 35 cells that two-step training wins"] == "reproduced"
-    assert by["WANG-T4-1", "smallest lead over the best rival's average"] == "reproduced"
-    assert by["WANG-T4-3", "smallest lead of PCA over Isomap and LLE on the average"] == "reproduced"
-    assert by["WANG-T4-4", "PCA less the lower of Isomap and LLE on MRPC, largest"] == "not reproduced"
+    assert by["WANG-T4-2", "per cent of 35 cells that two-step training wins"] == "holds here"
+    assert by["WANG-T4-1", "smallest lead over the best rival's average"] == "holds here"
+    assert by["WANG-T4-3", "smallest lead of PCA over Isomap and LLE on the average"] == "holds here"
+    assert by["WANG-T4-4", "PCA less the lower of Isomap and LLE on MRPC, largest"] == "does not hold here"
     nearest = {m.what.split(" lead")[0]: m.value for m in found if m.claim_id == "WANG-T4-1"}
     assert nearest == pytest.approx({"smallest": 1.6, "largest": 6.1}), "of end-to-end training, 1.5 × 1 and × 4"
 
@@ -147,10 +147,16 @@ def test_a_dim_that_one_rival_cannot_reach_judges_no_lower_of_two(suite):
     assert lower.value == pytest.approx(5.1)
 
 
-def test_half_of_the_cells_is_not_most_of_them(monkeypatch):
-    monkeypatch.setattr(claims, "won_cells", lambda rows: pd.DataFrame({"lead": [1.0] * 17 + [-1.0] * 18}))
-    (cells,) = claims.table3(make_rows([{"metric": "spearman", "method": FULL, "value": 0.5, "seed": 0}]), 768)
-    assert cells.low < cells.null == 50 < cells.high and cells.verdict == "not reproduced"
+@pytest.mark.parametrize(("share", "verdict"), [((20, 20, 20), "holds here"), ((17, 18, 17), "cannot tell")])
+def test_half_of_the_cells_is_not_most_of_them(monkeypatch, share, verdict):
+    def won(rows):
+        wins = share[rows["seed"].iloc[0]]
+        lead = [1.0] * wins + [-1.0] * (35 - wins)
+        return pd.DataFrame({"dataset": [f"set {i}" for i in range(35)], "dim": 8, "lead": lead})
+
+    monkeypatch.setattr(claims, "won_cells", won)
+    (cells,) = claims.table3(make_rows({"metric": "spearman", "method": FULL, "seed": seed} for seed in range(3)), 768)
+    assert cells.null == 50 and cells.value == pytest.approx(100 * sum(share) / 105) and cells.verdict == verdict
 
 
 def test_the_printed_tables_are_counted_as_the_paper_s_own_cells():
@@ -192,23 +198,25 @@ def test_ablations(seeded, verdicts):
         ]
     )
     assert verdicts(claims.ablations(pd.concat([rows, times], ignore_index=True), 768)) == {
-        ("WANG-S43-1", "smallest gain of current weights less random ones, step 2"): "reproduced",
-        ("WANG-S43-2", "smallest gain of encoder frozen less trained along, step 2"): "not reproduced",
-        ("WANG-LIM-1", "largest change by the tanh, tanh less identity"): "reproduced",
-        ("WANG-S2-1", "largest change of encoding time against 768 dims, per cent"): "not reproduced",
+        ("WANG-S43-1", "smallest gain of current weights less random ones, step 2"): "holds here",
+        ("WANG-S43-2", "smallest gain of encoder frozen less trained along, step 2"): "does not hold here",
+        ("WANG-LIM-1", "largest change by the tanh, tanh less identity"): "holds here",
+        ("WANG-S2-1", "largest change of encoding time against 768 dims, per cent"): "does not hold here",
     }
     assert claims.ablations(rows.iloc[:0], 768) == []
 
 
 def test_seconds_of_step_two_are_judged_against_a_tenth():
     cost = [
-        {"metric": "train_seconds", "method": m, "value": v, "dim": 8, "seed": 0}
+        {"metric": "train_seconds", "method": m, "value": v * (1 + 0.1 * seed), "dim": 8, "seed": seed}
+        for seed in range(3)
         for m, v in ((END_TO_END, 99.0), (STEP_2, 3.0))
     ]
     gains = [{"metric": "spearman_gain", "method": m, "value": 0.1, "dim": 8, "seed": 0} for m in (STEP_1, STEP_2)]
-    found = claims.table1(make_rows([*cost, *gains], setting="test, select_by=encoder"))
-    (seconds,) = [m for m in found if m.claim_id == "WANG-S44-1"]
-    assert seconds.value == pytest.approx(3 / 99) and seconds.verdict == "reproduced"
+    rows = make_rows([*cost, *gains], setting="test, select_by=encoder")
+    for kept, verdict in ((rows, "holds here"), (rows[rows["seed"] == 0], "cannot tell")):
+        (seconds,) = [m for m in claims.table1(kept) if m.claim_id == "WANG-S44-1"]
+        assert seconds.value == pytest.approx(3 / 99) and seconds.verdict == verdict
 
 
 def test_networks_are_judged_one_by_one(seeded):

@@ -1,5 +1,7 @@
 """Claims of Zhang et al.: from made-up rows to the verdict they deserve, and the tables a reader sees."""
 
+import math
+
 import pandas as pd
 import pytest
 
@@ -64,9 +66,12 @@ def worst_of(found, claim):
 def test_similarity_as_printed_is_reproduced():
     spectrum = [{"metric": "smallest_eigenvalue", "method": "KPCA, sigmoid", "backbone": MINILM, "value": -1e-4}]
     found = claims.figure2(table(as_printed, between=0.02, extra=spectrum))
-    for claim in ("S42-1", "S42-2", "S42-4", "S42-5", "S42-7", "S42-8", "S42-9", "S42-11", "S42-12", "S42-13", "C-3"):
-        assert worst_of(found, f"ZHANG-{claim}") == {"reproduced"}, claim
-    assert worst_of(found, "ZHANG-S42-14") == {"reproduced"}
+    for claim in ("S42-1", "S42-2", "S42-4", "S42-5", "S42-7", "S42-8", "S42-9", "S42-11", "S42-12", "C-3"):
+        assert worst_of(found, f"ZHANG-{claim}") == {"holds here"}, claim
+    assert worst_of(found, "ZHANG-S42-13") == {"cannot tell"}, "ranks of scores that items may exchange"
+    sure = claims.figure2(table(as_printed, spread=1e-6))
+    assert worst_of(sure, "ZHANG-S42-13") == {"holds here"}
+    assert worst_of(found, "ZHANG-S42-14") == {"holds here"}
     assert len(verdict_frame("live", found)) == len(found)
 
 
@@ -75,21 +80,21 @@ def test_similarity_the_other_way_round_is_not():
     rows = table(lambda m, e, s: -as_printed(m, e, s) - 0.035 * (m == "PCA"), between=-0.02, extra=spectrum)
     found = claims.figure2(rows)
     for claim in ("S42-1", "S42-2", "S42-4", "S42-5", "S42-7", "S42-8", "S42-11", "S42-13"):
-        assert worst_of(found, f"ZHANG-{claim}") == {"not reproduced"}, claim
+        assert worst_of(found, f"ZHANG-{claim}") == {"does not hold here"}, claim
 
 
 def test_a_wide_interval_tells_nothing():
     found = claims.figure2(table(as_printed, between=0.01, spread=0.2))
     judged = {m.verdict for m in found if m.claim_id not in ("ZHANG-S42-9", "ZHANG-S42-13")}
-    assert judged == {"within noise"}
+    assert judged == {"cannot tell"}
 
 
-def test_one_seed_is_noise_for_what_is_drawn_and_none_for_what_is_not():
+def test_one_seed_says_nothing_of_what_is_drawn_and_all_of_what_is_not():
     rows = table(as_printed, seeds=(0,))
     pca = losses.lead(rows, MINILM, "PCA", FULL_SIZE, "inductive")[192]
     grp = losses.lead(rows, MINILM, "GRP", FULL_SIZE, "inductive")[192]
     assert pca.half == pytest.approx(0.2)
-    assert grp.half > 1.96
+    assert math.isnan(grp.half)
 
 
 def test_who_is_first_is_not_said_of_one_encoder():
@@ -103,7 +108,7 @@ def test_random_projection_must_be_equal_to_the_last_digit():
     rows = table(as_printed)
     moved = (rows["setting"] == losses.BETWEEN) & (rows["method"] == "GRP − GRP")
     rows.loc[rows.index[moved][0], "value"] = 1e-6
-    assert worst_of(claims.figure2(rows), "ZHANG-S42-9") == {"not reproduced"}
+    assert worst_of(claims.figure2(rows), "ZHANG-S42-9") == {"does not hold here"}
 
 
 def jumps(value):
@@ -132,14 +137,14 @@ def test_classification_as_printed():
     rows = table(lead, metric="accuracy", extra=jumps(0.03))
     trec, sicke = claims.figure3(rows), claims.figure4(rows)
     for claim in ("S42-1", "S42-3", "S42-5", "S42-6", "S42-8", "S42-10"):
-        assert worst_of(trec, f"ZHANG-{claim}") == {"reproduced"}, claim
-    assert worst_of(sicke, "ZHANG-S42-6") == {"reproduced"}
+        assert worst_of(trec, f"ZHANG-{claim}") == {"holds here"}, claim
+    assert worst_of(sicke, "ZHANG-S42-6") == {"holds here"}
     for claim in ("ZHANG-C-1", "ZHANG-C-2"):
         (missing,) = [m for m in sicke if m.claim_id == claim]
         assert missing.verdict == "not attempted"
         assert "no stand-in at hand" in missing.what
     calm = claims.figure3(table(lead, metric="accuracy", extra=jumps(-0.03)))
-    assert worst_of(calm, "ZHANG-S42-10") == {"not reproduced"}
+    assert worst_of(calm, "ZHANG-S42-10") == {"does not hold here"}
 
 
 def test_the_papers_own_encoders_are_judged_where_they_are(monkeypatch):
@@ -151,9 +156,9 @@ def test_the_papers_own_encoders_are_judged_where_they_are(monkeypatch):
     rows = table(lead, metric="accuracy", extra=jumps(0.0))
     rows["backbone"] = rows["backbone"].replace(names)
     found = claims.figure4(rows)
-    assert worst_of(found, "ZHANG-C-1") == {"reproduced"}
-    assert worst_of(found, "ZHANG-C-2") == {"reproduced"}
-    assert worst_of(found, "ZHANG-S42-12") == {"reproduced"}
+    assert worst_of(found, "ZHANG-C-1") == {"holds here"}
+    assert worst_of(found, "ZHANG-C-2") == {"holds here"}
+    assert worst_of(found, "ZHANG-S42-12") == {"holds here"}
     assert losses.encoder_for_role(rows, "mpnet") is None
     assert losses.encoder_for_role(rows, "roberta") == "msmarco-roberta-base-v2"
 
@@ -210,19 +215,19 @@ PRINTED = {
 
 def test_the_printed_seconds_bear_their_claims_out():
     found = table1(seconds(PRINTED))
-    assert worst_of(found, "ZHANG-T1-1") == {"reproduced"}
-    assert worst_of(found, "ZHANG-T1-2") == {"reproduced"}
-    assert worst_of(found, "ZHANG-S3-1") == {"reproduced"}
+    assert worst_of(found, "ZHANG-T1-1") == {"holds here"}
+    assert worst_of(found, "ZHANG-T1-2") == {"holds here"}
+    assert worst_of(found, "ZHANG-S3-1") == {"holds here"}
     turned = dict(PRINTED, KPCA=(37.98, 0.001))
-    assert "not reproduced" in worst_of(table1(seconds(turned)), "ZHANG-T1-2"), "the text's sentence"
+    assert "does not hold here" in worst_of(table1(seconds(turned)), "ZHANG-T1-2"), "the text's sentence"
 
 
 def test_kernel_pca_of_few_rows_can_be_slow_but_not_fast():
     few = {m: v for m, v in verdicts(table1(seconds(PRINTED, n_train=800))).items() if "KPCA" in m[1]}
     assert {m[1].split(",")[0]: v for m, v in few.items()} == {
-        "training: KPCA by SVD": "reproduced",
+        "training: KPCA by SVD": "holds here",
         "training: Autoencoder by KPCA": "not attempted",
-        "inference: KPCA by Autoencoder": "reproduced",
+        "inference: KPCA by Autoencoder": "holds here",
     }
     fast = dict(PRINTED, KPCA=(1.0, 0.001))
     judged = verdicts(table1(seconds(fast, n_train=800)))
@@ -241,8 +246,8 @@ def test_depth_is_judged_by_score_too():
         }
         return pd.concat([seconds(PRINTED), make_rows([{**row, "seed": s} for s in SEEDS])], ignore_index=True)
 
-    assert worst_of(table1(lead(0.0)), "ZHANG-S3-1") == {"reproduced"}
-    assert "not reproduced" in worst_of(table1(lead(0.05)), "ZHANG-S3-1")
+    assert worst_of(table1(lead(0.0)), "ZHANG-S3-1") == {"holds here"}
+    assert "does not hold here" in worst_of(table1(lead(0.05)), "ZHANG-S3-1")
 
 
 def test_times_of_pca():

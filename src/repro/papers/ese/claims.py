@@ -4,16 +4,19 @@ A layer or size of the paper's backbone is read as the same share of ours: half 
 A backbone is judged where it has all of the paper's lines.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from math import isnan, nan
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from repro.evaluation.resample import Floats
 from repro.methods import AVERAGE, ESE, MRL, RAW, SHALLOW_AVERAGE
 from repro.papers.ese.tables import ORDER, PRINTED_BACKBONE, by_backbone, only, printed
-from repro.report.judge import Estimate, Judge, average, effect, estimate, farthest, judge
+from repro.report.estimates import Estimate, average, estimate, farthest, of_parts
+from repro.report.judge import Judge, effect, judge
 from repro.report.verdict import Measurement
 from repro.rows import parsed
 
@@ -164,20 +167,23 @@ def threshold_of(rows: pd.DataFrame, dataset: str = AVERAGE) -> float:
     return PRINTED_THRESHOLD if real and best > PRINTED_THRESHOLD else PRINTED_THRESHOLD / PRINTED_BEST * best
 
 
-def first_layer(rows: pd.DataFrame, method: str, threshold: float, *, dataset: str = AVERAGE) -> Estimate | None:
-    """The first layer whose average at full size exceeds a score, and how far its interval lets it move.
-
-    One past the last layer stands for a line that never exceeds it.
-    """
+def layer_scores(rows: pd.DataFrame, method: str, dataset: str = AVERAGE) -> dict[int, Estimate]:
+    """A line's average at full size by layer."""
     own = only(rows[rows["layer"] > 0], metric="spearman", method=method, dim=rows["dim"].max(), dataset=dataset)
-    at = {int(layer): estimate(part, deterministic=method == RAW) for layer, part in own.groupby("layer")}
-    if not at:
-        return None
-    value, low, high = (
-        min((layer for layer, e in at.items() if getattr(e, side) > threshold), default=max(at) + 1)
-        for side in ("value", "high", "low")
-    )
-    return Estimate(float(value), max(value - low, high - value), min(e.seeds for e in at.values()))
+    return {int(layer): estimate(part, deterministic=method == RAW) for layer, part in own.groupby("layer")}
+
+
+def first_above(layers: Iterable[int], scores: Floats, threshold: float) -> Floats:
+    """The first layer whose score (…, layers) exceeds a threshold; one past the last for a line that never does."""
+    known = [*layers]
+    passed = np.concatenate([scores > threshold, np.ones_like(scores[..., :1], dtype=bool)], axis=-1)
+    return np.array([*known, known[-1] + 1.0])[passed.argmax(-1)]
+
+
+def first_layer(rows: pd.DataFrame, method: str, threshold: float, *, dataset: str = AVERAGE) -> Estimate | None:
+    """The first layer of a line that exceeds a score, seed by seed; None without scores."""
+    at = layer_scores(rows, method, dataset)
+    return of_parts(list(at.values()), lambda scores: first_above(at, scores, threshold)) if at else None
 
 
 def first_layers(rows: pd.DataFrame, threshold: float | None = None) -> Iterator[Measurement]:
@@ -187,16 +193,17 @@ def first_layers(rows: pd.DataFrame, threshold: float | None = None) -> Iterator
         passed = threshold_of(own) if threshold is None else threshold
         if isnan(passed):
             continue
-        if last < 3:  # a network of two layers has no room for it
-            why = f"{backbone}: {last} layers, of which one is below the last"
-            yield Measurement("ESE-F3-1", "effect", nan, nan, nan, seeds=0, what=why)
-            continue
-        at = {method: first_layer(own, method, passed) for method in (RAW, MRL, ESE)}
+        at = {method: layer_scores(own, method) for method in (RAW, MRL, ESE)}
         for later, earlier, null in ((RAW, ESE, 0.0), (MRL, ESE, 0.0), (RAW, MRL, -0.5)):  # RAW may pass with MRL
             a, b = at[later], at[earlier]
             if a and b:
-                gap = Estimate(a.value - b.value, a.half + b.half, min(a.seeds, b.seeds))
-                what = f"first layer above {passed:.1f}, {later} {a.value:g} less {earlier} {b.value:g} of {last}"
+
+                def gap_of(scores: Floats, a: Any = a, b: Any = b, passed: float = passed) -> Floats:
+                    mine, theirs = np.split(scores, [len(a)], axis=-1)
+                    return first_above(a, mine, passed) - first_above(b, theirs, passed)
+
+                gap = of_parts([*a.values(), *b.values()], gap_of)
+                what = f"layers that {later} needs more than {earlier} to pass {passed:.1f}, of {last}"
                 yield effect("ESE-F3-1", gap, f"{backbone}: {what}", null=null)
 
 

@@ -28,7 +28,8 @@ from repro.papers.ese.tables import (
 )
 from repro.papers.ese.tables_use import MEAN, ratios
 from repro.report.compare import paper_values
-from repro.report.judge import Estimate, Judge, effect, estimate
+from repro.report.estimates import Estimate, estimate, lowest, scaled
+from repro.report.judge import Judge, effect
 from repro.report.verdict import Measurement
 
 COMPRESSION = (ESE_DEFAULT, "embeddings", "max-k", "no compression")
@@ -92,10 +93,10 @@ def sizes_judged(backbone: str, rows: pd.DataFrame) -> Iterator[Measurement]:
     cells = {(size, rival): variant_lead(rows, method, rival) for size, method in sizes.items() for rival in RIVALS}
     at = {cell: e for cell, e in cells.items() if e is not None}
     if at:
-        size, rival = min(at, key=lambda cell: at[cell].value)
+        (size, rival), e = lowest(at)
         where = f"{rival}, k = {size}"
         what = f"{backbone}, last layer: smallest lead over the baselines of all sizes k ({where})"
-        yield effect("ESE-F5-2", at[size, rival], what)
+        yield effect("ESE-F5-2", e, what)
 
 
 def variant_lead(
@@ -106,8 +107,7 @@ def variant_lead(
     for sign, method in ((1, f"{a} − {b}"), (-1, f"{b} − {a}")):
         own = only(rows, method=method)
         if len(own):
-            e = estimate(own)
-            return Estimate(sign * e.value, e.half, e.seeds)
+            return scaled(estimate(own), sign)
     return None
 
 
@@ -218,10 +218,8 @@ def figure7(rows: pd.DataFrame) -> list[Measurement]:
             pair = only(own, method=f"{ESE} − {rival}")
             maps = only(pair, metric="map_distance_lead")
             for (dim, setting), at in maps.groupby(["dim", "setting"], sort=False):
-                value, low, high = (float(at[c].mean()) for c in ("value", "ci_low", "ci_high"))
                 what = f"{backbone}: distance of full and first {dim} in the map, ESE less {rival} ({setting})"
-                seeds = int(at["seed"].nunique())
-                found.append(Measurement("ESE-F7-1", "effect", value, low, high, direction=-1, seeds=seeds, what=what))
+                found.append(effect("ESE-F7-1", scaled(estimate(at), 0.01), what, direction=-1))
             for metric, words in MEASURES.items():
                 at = only(pair, metric=f"{metric}_lead")
                 for dim, cell in at[at["dim"].isin(maps["dim"])].groupby("dim"):

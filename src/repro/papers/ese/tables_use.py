@@ -112,7 +112,7 @@ def equality_table(rows: pd.DataFrame) -> pd.DataFrame:
 
     Equal means that the interval over rounds lies within ± 10 %, different that it lies outside.
     """
-    said = {"reproduced": f"within {PER_CENT:.0f} %", "within noise": "cannot tell", "not reproduced": "no"}
+    said = {"yes": f"within {PER_CENT:.0f} %", "open": "cannot tell", "no": "no"}
     lines = []
     for backbone, own in by_backbone(rows):
         encode, search = (ratios(own, f"{work}_ratio") for work in ("encode", "search"))

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.stats import seed_half_width
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
-from repro.report.judge import Facts, Judge, estimate, estimates, judge, trend
+from repro.report.estimates import Estimate, estimate, estimates, lowest
+from repro.report.judge import Facts, Judge, effect, judge, sameness, trend
 from repro.report.verdict import Measurement
 
 EXPECTED_SIGN = {"info_nce": -1, "uniformity": -1}
@@ -58,11 +57,10 @@ def johnson_lindenstrauss(rows: pd.DataFrame) -> list[Measurement]:
     """Slope less −½ of every encoder, with its t interval over draws; one draw alone says nothing."""
     found = []
     for backbone, of_one in slopes(rows).groupby(level="backbone") if (rows["metric"] == "cosine_rms").any() else ():
-        off = of_one.to_numpy() - SLOPE
-        value, half = float(off.mean()), seed_half_width(off) if len(off) > 1 else float("nan")
+        off = (of_one.droplevel("backbone") - SLOPE).to_dict()
         what = f"{backbone}: slope of ln(rms cosine error) against ln(dim), less −0.5"
-        ends, draws = (value - half, value + half), len(off)
-        found.append(Measurement("PROP-T-2", "sameness", value, *ends, margin=TOLERANCE, seeds=draws, what=what))
+        m = sameness("PROP-T-2", Estimate(off), what, margin=TOLERANCE)
+        found.append(replace(m, network=str(backbone)))
     return found
 
 
@@ -76,37 +74,32 @@ def closest_reductions(rows: pd.DataFrame) -> pd.DataFrame:
     """How far the trained projection is ahead of all reductions: a line per dataset and dim, in points.
 
     Columns: dataset, dim, over (the closest reduction), value, low, high (95 %), seeds, ahead (training, reduction or
-    open). The trained projection is ahead of all where it is ahead of each: the lower end is the lowest of the lower
-    ends. It is behind as soon as it is behind one: each upper end is widened for the number of reductions (Bonferroni)
-    before the lowest is taken.
+    open), estimate. The trained projection is ahead of all where it is ahead of each, and behind as soon as it is
+    behind one, by joint intervals.
     """
     own = rows[rows["metric"].str.endswith("_lead") & rows["method"].str.startswith(f"{TRAINED_PROJECTION} − ")]
     own = own.assign(over=own["method"].str.removeprefix(f"{TRAINED_PROJECTION} − "))
     own = own[~own["over"].isin([FULL_SIZE, TWO_STEP_PROJECTION, BEST_REDUCED])]
-    normal, lines = NormalDist(), []
+    lines = []
     for (dataset, dim), cell in in_task_order(own.sort_values("dim", kind="stable")).groupby(
         ["dataset", "dim"], sort=False
     ):
         at = {str(over): estimate(seeds) for over, seeds in cell.groupby("over", sort=False)}
-        wider = normal.inv_cdf(1 - 0.025 / len(at)) / normal.inv_cdf(0.975)
-        closest = min(at, key=lambda over: at[over].value)
-        low, high = min(e.low for e in at.values()), min(e.value + wider * e.half for e in at.values())
-        ahead = "training" if low > 0 else "reduction" if high < 0 else "open"
-        seeds = min(e.seeds for e in at.values())
-        lines.append((str(dataset), int(dim), closest, at[closest].value, low, high, seeds, ahead))
-    return pd.DataFrame(lines, columns=["dataset", "dim", "over", "value", "low", "high", "seeds", "ahead"])
+        closest, e = lowest(at)
+        ahead = "training" if e.low > 0 else "reduction" if e.high < 0 else "open"
+        lines.append((str(dataset), int(dim), closest, e.value, e.low, e.high, e.seeds, ahead, e))
+    return pd.DataFrame(lines, columns=["dataset", "dim", "over", "value", "low", "high", "seeds", "ahead", "estimate"])
 
 
 def trained_or_reduced(rows: pd.DataFrame) -> Iterator[Measurement]:
     """The trained projection less the closest reduction on similarity, at every dim and set.
 
-    The proposal leaves the answer open. Judged is whether training wins: reproduced says yes, not reproduced says that
-    reduction wins, within noise that the question stays open.
+    The proposal leaves the answer open. Judged is whether training wins: if it does not hold, reduction wins.
     """
     network = str(rows["backbone"].iloc[0])
     for e in closest_reductions(rows[rows["metric"] == "spearman_lead"]).itertuples():
         what = f"{network}, {e.dataset}, dim {e.dim}: trained projection less the closest reduction, {e.over}"
-        yield Measurement("PROP-E-1", "effect", e.value, e.low, e.high, seeds=e.seeds, what=what)
+        yield replace(effect("PROP-E-1", e.estimate, what), network=network)
 
 
 def _sets(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:

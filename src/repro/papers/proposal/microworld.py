@@ -13,11 +13,12 @@ import pandas as pd
 from microworld import Flavour, World, graded_pairs
 from repro import theory
 from repro.evaluation.retention import retention, smallest_sufficient
-from repro.evaluation.stats import kendall_trend, percentiles, spearman_draws
+from repro.evaluation.seeds import kendall
+from repro.evaluation.stats import percentiles, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.reducers import make_reducer
-from repro.report.verdict import Measurement
-from repro.report.wide import over_seeds
+from repro.report.estimates import Estimate
+from repro.report.judge import measurement
 from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
 from repro.seeding import make_rng
@@ -173,27 +174,31 @@ def world_table(rows: pd.DataFrame) -> pd.DataFrame:
 def known_dimension(rows: pd.DataFrame) -> pd.DataFrame:
     """Kendall's τ over worlds of each estimate, and of the knee, with the known participation ratio; with a verdict.
 
-    The ratio is to the known value of the same measure where there is one, else to the known participation ratio.
-    Seeds are averaged. Fewer than three worlds, or an estimate that is one number throughout, are not judged.
+    The ratio is to the known value of the same measure where there is one, else to the known participation ratio. Each
+    seed ranks its own worlds, three at least, unless its estimate is one number throughout.
     """
-    rows = over_seeds(rows, ("method", "setting", "metric", "dim"))
-    known = rows[rows["method"] == KNOWN].pivot_table(index="setting", columns="metric", values="value")
+    known = rows[rows["method"] == KNOWN].pivot_table(index=["seed", "setting"], columns="metric", values="value")
     own = rows[(rows["method"] != KNOWN) & rows["metric"].isin([*INTRINSIC, "knee"])]
     lines = []
     for (method, metric), group in own.groupby(["method", "metric"], sort=False):
-        estimates = group.set_index("setting")["value"]
+        estimates = group.groupby(["seed", "setting"])["value"].mean()
         truth = known["participation_ratio"].reindex(estimates.index)
-        if len(estimates) < 3 or estimates.nunique() < 2:
+        taus = {
+            seed: float(kendall(truth[seed].to_numpy(), each.droplevel("seed").to_numpy(float)))
+            for seed, each in estimates.groupby(level="seed")
+            if len(each) >= 3 and each.nunique() > 1
+        }
+        if not taus:
             continue
-        # τ compares order alone, so that ranks may stand for the sizes
-        found = kendall_trend([int(rank) for rank in truth.rank()], estimates.to_numpy(float))
+        found = measurement("", "trend", Estimate(taus), "", generated=True)
         same = known.get(str(metric), known["participation_ratio"]).reindex(estimates.index)
+        ends = "" if np.isnan(found.low) else f" [{found.low:.2f}, {found.high:.2f}]"
         lines.append(
             {
                 "embedding": method,
                 "estimate": {**INTRINSIC, **COUNTS}[str(metric)],
-                "verdict": Measurement("", "trend", found.value, found.low, found.high).verdict,
-                "Kendall τ with the known dimension": f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]",
+                "verdict": found.verdict,
+                "Kendall τ with the known dimension": f"{found.value:.2f}{ends}",
                 "estimate / known": float((estimates / same).median()),
             }
         )

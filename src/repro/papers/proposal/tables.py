@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from math import isnan
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,8 @@ import pandas as pd
 from repro.methods import BASELINES, BEST_REDUCED, PRINTED_BASELINES, TRAINED_PROJECTION, UNTRAINED
 from repro.papers.proposal.claims import TASKS, closest_reductions
 from repro.report.compare import DATASETS, paper_values
-from repro.report.judge import effect, estimate
+from repro.report.estimates import estimate
+from repro.report.judge import effect
 from repro.report.networks import names
 from repro.report.wide import MISSING, interval, wide
 from repro.theory import jl_dim
@@ -32,7 +34,8 @@ GEOMETRY = {
 
 def written(e: object) -> str:
     """A number with its interval."""
-    return f"{e.value:.2f} [{e.low:.2f}, {e.high:.2f}]"  # type: ignore[attr-defined]
+    ends = "" if isnan(e.low) else f" [{e.low:.2f}, {e.high:.2f}]"  # type: ignore[attr-defined]
+    return f"{e.value:.2f}{ends}"  # type: ignore[attr-defined]
 
 
 def geometry_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -109,10 +112,7 @@ def augmentation_table(rows: pd.DataFrame, notes: Mapping[str, str] | None = Non
 
 
 def augmentation_leads(rows: pd.DataFrame) -> pd.DataFrame:
-    """Every augmentation's Spearman less dropout's on each set, judged as the claim that it is above.
-
-    One seed carries the noise that a single training is assumed to have.
-    """
+    """Every augmentation's Spearman less dropout's on each set, judged as the claim that it is above."""
     own = rows[(rows["metric"] == "spearman_lead") & (rows["method"] != UNTRAINED)]
     own = own.sort_values("method", key=lambda column: column.map(AUGMENTATIONS.index), kind="stable")
     own = own.sort_values("dataset", key=lambda column: column.map(list(TITLES).index), kind="stable")
@@ -181,7 +181,7 @@ def printed_baselines(datasets: Sequence[str]) -> pd.DataFrame:
 def printed_differences(rows: pd.DataFrame) -> pd.DataFrame:
     """Of every two methods with printed scores: the printed difference, ours with its interval, and a verdict.
 
-    Rule `effect`: reproduced where ours lies on the printed side and is of that size.
+    Rule `effect`: it holds where ours lies on the printed side.
     """
     leads, said = rows[rows["metric"] == "spearman_lead"], names(rows)
     printed = printed_baselines(list(leads["dataset"].unique())).set_index(["method", "dataset"])["value"]

@@ -4,16 +4,18 @@ The paper's words for rows stand here too: systems, settings, sets and the range
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from math import nan
 
 import pandas as pd
 
-from repro.evaluation.stats import wilson
+from repro.evaluation.resample import Floats
 from repro.methods import AVERAGE, MAJORITY
 from repro.papers.sbertlp.lines import network_of
 from repro.report.compare import paper_values
-from repro.report.judge import Facts, Judge, Rule, Split, judge
+from repro.report.estimates import Estimate, estimate, lowest, of_parts
+from repro.report.judge import Facts, Judge, Rule, Split, effect, judge
 from repro.report.verdict import Measurement
 
 SUITES = {
@@ -127,7 +129,12 @@ FIGURES: list[Rule] = [
 
 def measured(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
     """What rows say; a system that this book did not train has no seed of its own, and the mapping draws nothing."""
-    return judge(rules, rows, fixed=lambda cell: bool(cell["n_train"].isna().all()))
+    return judge(rules, rows, fixed=fixed)
+
+
+def fixed(cell: pd.DataFrame) -> bool:
+    """Whether nothing behind a cell was drawn at random here."""
+    return bool(cell["n_train"].isna().all())
 
 
 table1, table2, table3, figures = (partial(measured, rules) for rules in (TABLE1, TABLE2, TABLE3, FIGURES))
@@ -143,38 +150,65 @@ def table4(cases: pd.DataFrame, net: pd.DataFrame) -> list[Measurement]:
     """
     found: list[Measurement] = []
     for method, pairs in cases.groupby("method", sort=False):
-        at = pairs.set_index("pair")
+        at, on = pairs.set_index("pair"), networks(net, [str(method)])
         wrong = 100 * float(at.loc[0, "before"] - at.loc[1, "before"])
         right = 100 * float(at.loc[1, "after"] - at.loc[0, "after"])
+        random = not fixed(net[net["method"] == method])
         for value, what in ((wrong, "cosine of pair 0 less pair 1 before"), (right, "of pair 1 less pair 0 after")):
             name = f"printed pairs, {network_of(net, str(method))}: {what} (×100)"
-            found.append(Measurement("LP-T4-1", "effect", value, value, value, what=name))
-    for row in net.itertuples():
-        what = f"{network_of(net, row.method)}: comparisons repaired less broken, per cent of all"
-        found.append(Measurement("LP-T4-1", "effect", 100 * row.value, 100 * row.ci_low, 100 * row.ci_high, what=what))
+            found.append(replace(effect("LP-T4-1", Estimate({0: value}, random=random), name), network=on))
+    for method, own in net.groupby("method", sort=False):
+        what = f"{network_of(net, str(method))}: comparisons repaired less broken, per cent of all"
+        m = effect("LP-T4-1", estimate(own, deterministic=fixed(own)), what)
+        found.append(replace(m, network=networks(net, [str(method)])))
+    return found
+
+
+def scores_of(rows: pd.DataFrame, metrics: Sequence[str], datasets: Sequence[str]) -> dict[str, list[Estimate]]:
+    """Scores of every system or mapped system that has all sets (Table 3: all indicators), in their order."""
+    kept = rows[rows["metric"].isin(metrics) & rows["dataset"].isin(datasets) & (rows["method"] != MAJORITY)]
+    kept = kept[kept["setting"].fillna("").isin(["", HONEST])]
+    found = {}
+    for method, own in kept.groupby("method", sort=False):
+        cells = [own[(own["metric"] == m) & (own["dataset"] == d)] for m in metrics for d in datasets]
+        if all(len(cell) for cell in cells):
+            found[str(method)] = [estimate(cell, deterministic=fixed(cell)) for cell in cells]
     return found
 
 
 def share_won(
-    claim: str, wins: int, n: int, what: str, *, paper: float, null: float = 50.0, seeds: int = 1
+    claim: str,
+    ours: Sequence[Sequence[Estimate]],
+    others: Sequence[Sequence[Estimate]],
+    what: str,
+    *,
+    paper: float,
+    null: float = 50.0,
 ) -> Measurement:
-    """A count of sets as a share in per cent, with Wilson's interval over sets."""
-    share = wilson(wins, n).times(100)
-    said = f"per cent of {n} sets {what} ({wins})"
-    bounds = (share.value, share.low, share.high)
-    return Measurement(claim, "effect", *bounds, paper=paper, null=null, seeds=seeds, what=said)
+    """In per cent of the sets, how often the best of ours is above the best of others."""
+    parts = [e for system in (*ours, *others) for e in system]
+    sets = len(ours[0])
+
+    def won(scores: Floats) -> Floats:
+        at = scores.reshape(*scores.shape[:-1], -1, sets)
+        return 100 * (at[..., : len(ours), :].max(-2) > at[..., len(ours) :, :].max(-2)).mean(-1)
+
+    share = of_parts(parts, won)
+    wins = round(share.value * sets / 100) if share.seeds else 0
+    return effect(claim, share, f"per cent of {sets} sets {what} ({wins})", paper=paper, null=null)
 
 
 def count_gains(claim: str, rows: pd.DataFrame, table: str, method: str) -> Iterable[Measurement]:
     """On how many sets the mapping gains, beside the printed count; nothing where a set is lacking."""
     own = rows[(rows["method"] == f"{lp(method)} − {method}") & (rows["setting"] == HONEST)]
     own = own[(own["metric"] == f"{METRICS[table]}_lead") & own["dataset"].isin(SUITES[table])]
-    leads = own.groupby("dataset")["value"].agg(["mean", "size"])
+    leads = [estimate(cell, deterministic=fixed(cell)) for _, cell in own.groupby("dataset")]
     if len(leads) == len(SUITES[table]):
         paper = 100 * float((printed_leads(table, method) > 0).mean())
+        nothing = [[Estimate({None: 0.0}, random=False)] * len(leads)]
         what = f"on which the mapping gains ({network_of(rows, method)})"
-        seeds = int(leads.loc[SUITES[table][0], "size"])
-        yield share_won(claim, int((leads["mean"] > 0).sum()), len(leads), what, paper=paper, seeds=seeds)
+        m = share_won(claim, [leads], nothing, what, paper=paper)
+        yield replace(m, network=str(own["backbone"].iloc[0]))
 
 
 def not_at_hand(claim: str, what: str) -> Measurement:
@@ -182,41 +216,40 @@ def not_at_hand(claim: str, what: str) -> Measurement:
     return Measurement(claim, "effect", nan, nan, nan, what=f"{what}: not measured, weights are not at hand")
 
 
-def honest_scores(rows: pd.DataFrame, metric: str, datasets: Sequence[str]) -> pd.DataFrame:
-    """Scores of a metric, averaged over seeds: a line per dataset, a column per system or mapped system."""
-    kept = rows[(rows["metric"] == metric) & rows["dataset"].isin(datasets)]
-    kept = kept[kept["setting"].fillna("").isin(["", HONEST]) & (kept["method"] != MAJORITY)]
-    return kept.pivot_table(index="dataset", columns="method", values="value", aggfunc="mean")
+def networks(rows: pd.DataFrame, methods: Iterable[str]) -> str:
+    """The networks that some systems were measured on."""
+    own = rows[rows["method"].isin([name.removesuffix("-LP") for name in methods])]
+    return ", ".join(map(str, own["backbone"].dropna().unique()))
 
 
 def mapping_beats_flow(rows: pd.DataFrame) -> Iterable[Measurement]:
     """On how many sets the mapping is above the flow on the same encoder: like with like."""
-    at = honest_scores(rows, "spearman", SUITES["table1"])
+    at = scores_of(rows, ["spearman"], SUITES["table1"])
     flows = {lp(method): method.replace("SBERT", "BERT") + "-flow" for method in SIZES}
     present = {a: b for a, b in flows.items() if {a, b} <= set(at)}
-    best = pd.DataFrame({"mapped": at[list(present)].max(axis=1), "flow": at[list(present.values())].max(axis=1)})
-    if not present or len(best.dropna()) < len(SUITES["table1"]):
+    if not present:
         yield not_at_hand("LP-T1-3", "mapping against flow")
         return
     on = ", ".join(network_of(rows, name.removesuffix("-LP")) for name in present)
-    what = f"on which the mapping beats the flow ({on})"
-    yield share_won("LP-T1-3", int((best["mapped"] > best["flow"]).sum()), len(best), what, paper=500 / 7)
+    ours, theirs = [at[a] for a in present], [at[b] for b in present.values()]
+    m = share_won("LP-T1-3", ours, theirs, f"on which the mapping beats the flow ({on})", paper=500 / 7)
+    yield replace(m, network=networks(rows, present))
 
 
 def mapped_is_best(rows: pd.DataFrame) -> Iterable[Measurement]:
     """On how many sets a mapped system is above all others."""
-    at = honest_scores(rows, "accuracy", SUITES["table2"])
+    at = scores_of(rows, ["accuracy"], SUITES["table2"])
     mapped = [name for name in at if name.endswith("-LP")]
-    best = pd.DataFrame({"mapped": at[mapped].max(axis=1), "rest": at.drop(columns=mapped).max(axis=1)}).dropna()
-    if len(best) == len(SUITES["table2"]):
-        wins = int((best["mapped"] > best["rest"]).sum())
+    if mapped and len(mapped) < len(at):
+        rest = [e for name, e in at.items() if name not in mapped]
         what = "on which a mapped system is the best of all lines"
-        yield share_won("LP-T2-2", wins, len(best), what, paper=300 / 7, null=0.0)
+        m = share_won("LP-T2-2", [at[name] for name in mapped], rest, what, paper=300 / 7, null=0.0)
+        yield replace(m, network=networks(rows, mapped))
 
 
 def use_on_trec(rows: pd.DataFrame) -> Iterable[Measurement]:
     """How far the Universal Sentence Encoder is above the best mapped system on TREC."""
-    at = honest_scores(rows, "accuracy", ["trec"])
+    at = {name: e for name, (e,) in scores_of(rows, ["accuracy"], ["trec"]).items()}
     mapped = [name for name in at if name.endswith("-LP")]
     if USE not in at or not mapped:
         yield not_at_hand("LP-T2-3", "USE less the mapping on TREC")
@@ -224,11 +257,9 @@ def use_on_trec(rows: pd.DataFrame) -> Iterable[Measurement]:
     paper = paper_values("sbertlp2021", "table2")
     paper = paper[paper["dataset"] == "trec"].set_index("method")["value"]
     printed = 100 * float(paper[USE] - paper[paper.index.str.endswith("-LP")].max())
-    own = rows[(rows["metric"] == "accuracy") & (rows["dataset"] == "trec") & (rows["method"] == USE)]
-    half = 50 * float((own["ci_high"] - own["ci_low"]).mean())
-    value = 100 * float((at[USE] - at[mapped].max(axis=1)).iloc[0])
+    _, e = lowest({name: at[USE] - at[name] for name in mapped})
     what = f"less the best mapped system on TREC ({network_of(rows, USE)})"
-    yield Measurement("LP-T2-3", "effect", value, value - half, value + half, paper=printed, what=what)
+    yield replace(effect("LP-T2-3", e, what, paper=printed), network=networks(rows, [USE]))
 
 
 def smallest_of_four(rows: pd.DataFrame) -> Iterable[Measurement]:
@@ -244,9 +275,7 @@ def use_is_best(rows: pd.DataFrame) -> Iterable[Measurement]:
     if USE not in set(rows["method"]):
         yield not_at_hand("LP-T3-2", "USE against all others")
         return
-    honest = rows[rows["setting"].fillna("").isin(["", HONEST])]
-    at = honest[honest["metric"].isin(INDICATORS)].pivot_table(index="metric", columns="method", values="value")
-    wins = int((at[USE] > at.drop(columns=USE).max(axis=1)).sum())
-    yield share_won(
-        "LP-T3-2", wins, len(at), f"of indicators by which it is best ({network_of(rows, USE)})", paper=100.0
-    )
+    at = scores_of(rows, INDICATORS, ["20news"])
+    rest = [e for name, e in at.items() if name != USE]
+    what = f"of indicators by which it is best ({network_of(rows, USE)})"
+    yield replace(share_won("LP-T3-2", [at[USE]], rest, what, paper=100.0), network=networks(rows, [USE]))

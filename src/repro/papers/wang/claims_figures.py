@@ -5,14 +5,18 @@ shares of the network's full size, Figure 4's as printed.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import log2, sqrt
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from math import log2
 
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.stats import seed_half_width, wilson
+from repro.evaluation.resample import Floats
 from repro.report.compare import paper_values
-from repro.report.judge import MARGIN_POINTS, Judge, Rule, effect, estimate, estimates, judge, sameness, trend
+from repro.report.estimates import Estimate, estimate, estimates, farthest, lowest, of_parts
+from repro.report.judge import MARGIN_POINTS, Judge, Rule, effect, judge, ratio, sameness, trend
 from repro.report.verdict import Measurement
 from repro.types import InputError
 
@@ -87,11 +91,9 @@ def changes_of_score(rows: pd.DataFrame) -> Iterator[Measurement]:
         if full not in at:
             continue
         change = {d: at[d] - at[full] for d in at if d != full}
-        wide, narrow = [e for d, e in change.items() if d > full], [e for d, e in change.items() if d < full]
+        wide, narrow = ({d: e for d, e in change.items() if (d > full) == above} for above in (True, False))
         if wide:
-            yield sameness(
-                "WANG-F2-1", max(wide, key=lambda e: abs(e.value)), f"{task}: largest change above {full} dims"
-            )
+            yield sameness("WANG-F2-1", farthest(wide)[1], f"{task}: largest change above {full} dims")
         if task in ("stsb", "cr") and len(narrow) >= 2:
             third = min((d for d in at if d <= full), key=lambda d: abs(log2(d) - log2(full / 3)))
             smallest = 8 if 8 in at else min(at)
@@ -100,32 +102,47 @@ def changes_of_score(rows: pd.DataFrame) -> Iterator[Measurement]:
                 what = f"{task}: loss from {third} to {smallest} dims, beyond 3 points"
                 yield effect("WANG-F2-3", at[third] - at[smallest], what, null=3.0)
         if task == "mrpc" and narrow:
-            what = f"mrpc: largest change below {full} dims"
-            yield sameness("WANG-F2-4", max(narrow, key=lambda e: abs(e.value)), what, margin=3.0)
+            yield sameness("WANG-F2-4", farthest(narrow)[1], f"mrpc: largest change below {full} dims", margin=3.0)
+
+
+def log_optimal(dims: Sequence[int], scores: Floats) -> Floats:
+    """log₂ of the optimal dim of scores (…, C) at ascending dims."""
+    good = scores >= scores.max(-1, keepdims=True) - MARGIN_POINTS
+    return np.log2(np.asarray(dims, float))[good.argmax(-1)]
+
+
+def log_share(dims: Sequence[int], full: int, scores: Floats) -> Floats:
+    """The same as a share of the full size."""
+    return log_optimal(dims, scores) - log2(full)
 
 
 def optimal_dims_judged(rows: pd.DataFrame) -> Iterator[Measurement]:
-    """WANG-F2-5, as shares of the full size, and F2-6. Dims halve, so a factor of two is their resolution."""
-    full, best, seeds = int(rows["full"].iloc[0]), optimal_dims(rows), int(rows["seed"].nunique())
+    """WANG-F2-5, as shares of the full size, and F2-6: the optimal dim of every seed, moved by the items."""
+    full = int(rows["full"].iloc[0])
+    tasks = {str(task): estimates(own) for task, own in rows.query(SCORES).groupby("dataset")}
+    tasks = {task: at for task, at in tasks.items() if full in at}
     for task, printed in PAPER_OPTIMAL.items():
-        if task not in best or not (rows["dim"] == full).any():
+        if task not in tasks:
             continue
-        share = best[task] / full
+        at = tasks[task]
+        best = of_parts(list(at.values()), partial(log_share, list(at), full))
         if printed == PAPER_HIDDEN:
-            value, what = log2(share), f"{task}: log2(optimal dim / hidden size)"
-            yield Measurement("WANG-F2-5", "sameness", value, value - 0.5, value + 0.5, seeds=seeds, what=what)
+            yield sameness("WANG-F2-5", best, f"{task}: log2(optimal dim / hidden size)")
         else:
-            yield _ratio(
-                "WANG-F2-5", share, sqrt(2), f"{task}: optimal dim / hidden size", seeds, printed / PAPER_HIDDEN
-            )
-    if len(best) >= 4:
-        below = sum(dim < full for dim in best.values())
-        what = f"tasks of {len(best)} whose optimal dim is below the hidden size"
-        yield Measurement("WANG-F2-6", "effect", below, below, below, null=2.5, seeds=seeds, what=what)
+            what = f"{task}: optimal dim / hidden size"
+            yield ratio("WANG-F2-5", best, what, null=1.0, paper=printed / PAPER_HIDDEN)
+    if len(tasks) >= 4:
+        sizes = [list(at) for at in tasks.values()]
+        ends = np.cumsum([0, *map(len, sizes)])
 
+        def below(scores: Floats) -> Floats:
+            parts = (scores[..., a:b] for a, b in pairwise(ends))
+            each = [log_share(d, full, part) < 0 for d, part in zip(sizes, parts, strict=True)]
+            return np.sum(each, axis=0, dtype=float)
 
-def _ratio(claim: str, value: float, by: float, what: str, seeds: int, paper: float) -> Measurement:
-    return Measurement(claim, "ratio", value, value / by, value * by, null=1.0, seeds=seeds, paper=paper, what=what)
+        count = of_parts([e for at in tasks.values() for e in at.values()], below)
+        what = f"tasks of {len(tasks)} whose optimal dim is below the hidden size"
+        yield effect("WANG-F2-6", count, what, null=2.5)
 
 
 FIGURE2: list[Rule] = [
@@ -145,18 +162,17 @@ def network_names(rows: pd.DataFrame) -> pd.Series:
 
 
 def figure3(rows: pd.DataFrame) -> list[Measurement]:
-    """WANG-F3-1 for every network, and F3-2 at the small dim and network where it is weakest.
+    """WANG-F3-1 and F3-2 for every network, F3-2 at the small dim where it is weakest.
 
     Losses that are measured from the best encoder cannot be negative: they judge nothing, and the encoder's loss is
     then taken from the widest pooler's.
     """
     found: list[Measurement] = []
-    small: dict[str, list[Measurement]] = {"encoder": [], "pooler": []}
     for network, own in rows.groupby(network_names(rows), sort=False):
         alone = "metric == 'spearman' and readout == 'encoder'"
         found += judge([trending("WANG-F3-1", alone, 1, f"encoder score against dim, {network}")], own)
         at = estimates(own.query(alone))
-        loss = {part: estimates(own[own["metric"] == f"{part}_loss"]) for part in small}
+        loss = {part: estimates(own[own["metric"] == f"{part}_loss"]) for part in ("encoder", "pooler")}
         full = int(own["setting"].str.extract(r"reference=(\d+)", expand=False).iloc[0])
         if own["setting"].str.endswith("(best)").any():
             full = max(at)
@@ -165,10 +181,13 @@ def figure3(rows: pd.DataFrame) -> list[Measurement]:
         if narrow:
             least = 8 if 8 in narrow else min(narrow)
             found.append(effect("WANG-F3-1", loss["encoder"][least], f"encoder loss at {least} dims, {network}"))
-        for part, lines in small.items():
-            what = f"smallest {part} loss at {SMALL_DIM} dims or fewer ({network}, dim {{}})"
-            lines += [effect("WANG-F3-2", loss[part][d], what.format(d)) for d in narrow if d <= SMALL_DIM]
-    return [*found, *(min(lines, key=lambda m: m.value) for lines in small.values() if lines)]
+        for part, at_dims in loss.items():
+            small = {d: at_dims[d] for d in narrow if d <= SMALL_DIM}
+            if small:
+                d, e = lowest(small)
+                what = f"smallest {part} loss at {SMALL_DIM} dims or fewer ({network}, dim {d})"
+                found.append(effect("WANG-F3-2", e, what))
+    return found
 
 
 # Figure 4: encoders are ranked by what they score alone, on the dev pairs where the rows hold them, so that the pairs
@@ -192,34 +211,24 @@ def ranking(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def exchanges(rows: pd.DataFrame) -> Iterator[Measurement]:
-    """WANG-F4-1: of all exchanges for an encoder that is better alone, the share that raise the score.
-
-    The interval is the wider of two: Wilson's over the pairs of one seed, and, from three seeds, t over the seeds'
-    shares. Pairs share encoders, so Wilson's alone is somewhat narrow.
-    """
+    """WANG-F4-1: of all exchanges for an encoder that is better alone, the share that raise the score, seed by seed."""
     gains = rows.query(EXCHANGED, engine="python")
     gains = gains.assign(encoder=gains["method"].str.removeprefix("encoder_").astype(int))
-    ranks, shares, pairs = ranking(rows), [], 0
-    for seed, own in gains.groupby("seed"):
-        if seed not in ranks.index:
-            continue
-        alone = ranks.loc[seed]
-        better = own[alone.reindex(own["encoder"]).to_numpy() > alone.reindex(own["dim"]).to_numpy()]
-        if len(better):
-            shares.append(float((better["value"] > 0).mean()))
-            pairs = max(pairs, len(better))
-    if not shares:
-        return
-    value = float(np.mean(shares))
-    share = wilson(value * pairs, pairs)
-    low, high = share.low, share.high
-    if len(shares) >= 3:
-        half = seed_half_width(shares)
-        low, high = min(low, max(0.0, value - half)), max(high, min(1.0, value + half))
-    what = f"share of {pairs} exchanges for an encoder better alone that raise the score, in %"
-    yield Measurement(
-        "WANG-F4-1", "effect", 100 * value, 100 * low, 100 * high, null=50.0, seeds=len(shares), what=what
-    )
+    ranks = ranking(rows).dropna()
+    gains = gains[gains["encoder"].isin(ranks) & gains["dim"].isin(ranks) & gains["seed"].isin(ranks.index)]
+    cells = {key: estimate(own) for key, own in gains.groupby(["encoder", "dim"])}
+    alone = [Estimate(scores.to_dict()) for _, scores in ranks.items()]
+    encoder, own = ([list(ranks).index(key[side]) for key in cells] for side in (0, 1))
+
+    def raised(numbers: Floats) -> Floats:
+        gain, score = np.split(numbers, [len(cells)], axis=-1)
+        better = score[..., encoder] > score[..., own]
+        return 100 * (better & (gain > 0)).sum(-1) / np.maximum(better.sum(-1), 1)
+
+    if cells:
+        share = of_parts([*cells.values(), *alone], raised)
+        what = "share of exchanges for an encoder better alone that raise the score, in %"
+        yield effect("WANG-F4-1", share, what, null=50.0)
 
 
 def best_encoder(rows: pd.DataFrame) -> Iterator[Measurement]:
@@ -229,8 +238,8 @@ def best_encoder(rows: pd.DataFrame) -> Iterator[Measurement]:
         return
     widest, best = int(max(ranks.columns)), int(ranks.mean().sort_index(ascending=False).idxmax())
     what = "dim of the best encoder / widest dim (SimCSE)"
-    # dims halve from one candidate to the next: half a step either way is the resolution
-    yield _ratio("WANG-F4-3", best / widest, sqrt(2), what, len(ranks), PAPER_OPT[0] / PAPER_OPT[1])
+    each = np.log2(ranks.sort_index(axis=1, ascending=False).idxmax(axis=1).astype(float) / widest).to_dict()
+    yield ratio("WANG-F4-3", Estimate(each), what, null=1.0, paper=PAPER_OPT[0] / PAPER_OPT[1])
     if best != widest:
         leads = rows.query("metric == 'spearman_gain' and readout == 'encoder' and dim == @best")
         leads = leads[leads["setting"].str.startswith("test")]
@@ -244,13 +253,18 @@ def printed_gain() -> float:
     return float(printed["encoder_64"] - printed["encoder_16"])
 
 
-FIGURE4: list[Rule] = [
-    exchanges,
-    Judge(
+def exchanged_example(rows: pd.DataFrame) -> Iterator[Measurement]:
+    """WANG-F4-2, which supposes that encoder_64 is better alone than encoder_16."""
+    rule = Judge(
         "WANG-F4-2",
         "gain of encoder_64 over encoder_16 under pooler_16",
         f"{EXCHANGED} and method == 'encoder_64' and dim == 16",
         paper=printed_gain,
-    ),
-    best_encoder,
-]
+    )
+    alone = ranking(rows).mean()
+    for m in rule.measure(rows):
+        worse = alone.get(64, 0.0) <= alone.get(16, 0.0)
+        yield replace(m, unmet="the premise: encoder_64 is not better alone than encoder_16 here") if worse else m
+
+
+FIGURE4: list[Rule] = [exchanges, exchanged_example, best_encoder]

@@ -4,12 +4,14 @@ Scores in points, losses in per cent of full size. A size of the paper's encoder
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pandas as pd
+from scipy.stats import rankdata
 
-from repro.evaluation.stats import seed_half_width
+from repro.evaluation.resample import Floats
 from repro.methods import FULL_SIZE, ZHANG_METHODS
 from repro.papers.zhang.losses import (
     AUTOENCODER,
@@ -22,7 +24,8 @@ from repro.papers.zhang.losses import (
     full_size,
     lead,
 )
-from repro.report.judge import Facts, Judge, Rule, Split, average, average_size, highest, judge
+from repro.report.estimates import average, average_size, estimate, highest, of_parts
+from repro.report.judge import Facts, Judge, Rule, Split, effect, judge
 from repro.report.verdict import Measurement
 
 IN_EITHER = f"setting in {WITHIN}"
@@ -87,10 +90,10 @@ def on_every_task(task: str) -> list[Rule]:
         *(
             Judge(
                 "ZHANG-S42-11",
-                f"{task}, {method}: transductive less inductive, mean over sizes and encoders",
+                f"{task}, {{encoder}}, {method}: transductive less inductive, mean over sizes",
                 f"winner == rival == '{method}' and setting == '{BETWEEN}'",
                 average,
-                ("backbone", "dim"),
+                each=encoders,
             )
             for method in ("PCA", "SVD", "KPCA", AUTOENCODER)
         ),
@@ -245,22 +248,34 @@ def random_projection_is_blind(rows: pd.DataFrame, task: str) -> Iterable[Measur
 def first_of_five(rows: pd.DataFrame, task: str) -> Iterable[Measurement]:
     """How many ranks PCA stands before the next best of the five, over encoders, settings and sizes that all have.
 
-    The interval is Student's over those cells, as if they were unrelated; of one encoder alone nothing is said.
+    The next best is the best of the others over all seeds; of one encoder alone nothing is said.
     """
     kept = rows[rows["metric"].isin(["spearman", "accuracy"]) & rows["setting"].isin(WITHIN)]
-    table = kept.pivot_table(index=["backbone", "setting", "dim"], columns="method", values="value", aggfunc="mean")
-    if not set(ZHANG_METHODS) <= set(table):
-        return
-    ranks = table[list(ZHANG_METHODS)].dropna().rank(axis=1, ascending=False)
-    if len(ranks) < 3 or ranks.index.get_level_values("backbone").nunique() < 2:
+    kept = kept[kept["method"].isin(ZHANG_METHODS)]
+    cells = {
+        key: {str(method): own for method, own in cell.groupby("method")}
+        for key, cell in kept.groupby(["backbone", "setting", "dim"])
+    }
+    cells = {key: own for key, own in cells.items() if len(own) == len(ZHANG_METHODS)}
+    encoders_seen = dict.fromkeys(str(backbone) for backbone, _, _ in cells)
+    if len(cells) < 3 or len(encoders_seen) < 2:
         return  # sizes of one encoder move together: they are one cell, not several
-    means = ranks.mean()
-    second = str(means.drop("PCA").idxmin())
-    ahead = (ranks[second] - ranks["PCA"]).to_numpy(float)
-    half, value = seed_half_width(ahead), float(ahead.mean())
-    what = f"{task}: mean rank of {second}, the best of the others, less PCA's {means['PCA']:.2f} ({len(ranks)} cells)"
-    runs = int(kept["seed"].nunique())
-    yield Measurement("ZHANG-S42-13", "effect", value, value - half, value + half, seeds=runs, what=what)
+    parts = [
+        estimate(own[method], deterministic=method not in RANDOM) for own in cells.values() for method in ZHANG_METHODS
+    ]
+
+    def ranks(scores: Floats) -> Floats:
+        at = scores.reshape(*scores.shape[:-1], len(cells), len(ZHANG_METHODS))
+        return rankdata(-at, axis=-1).mean(-2)
+
+    overall = ranks(np.array([e.value for e in parts]))
+    second = 1 + int(overall[1:].argmin())
+    ahead = of_parts(parts, lambda scores: ranks(scores)[..., second] - ranks(scores)[..., 0])
+    what = (
+        f"{task}: mean rank of {ZHANG_METHODS[second]}, the best of the others, less PCA's {overall[0]:.2f} "
+        f"({len(cells)} cells)"
+    )
+    yield replace(effect("ZHANG-S42-13", ahead, what), network=", ".join(encoders_seen))
 
 
 def levelled(rows: pd.DataFrame) -> Iterable[Measurement]:
@@ -273,13 +288,11 @@ def levelled(rows: pd.DataFrame) -> Iterable[Measurement]:
             return
         near = min(shared, key=lambda d: abs(d - facts["least"]))
         gains = {method: leads[max(leads)] - leads[near] for method, leads in at.items()}
-        bounds = zip(*((e.value, e.high, e.low) for e in gains.values()), strict=True)
-        count, small, large = (sum(bound <= 1.0 for bound in each) for each in bounds)
+        level = of_parts(list(gains.values()), lambda gain: (gain <= 1.0).sum(-1).astype(float))
         seen = ", ".join(f"{method} {e.value:.1f}" for method, e in gains.items())
         size = f"{near} of {facts['full']} dims"
         what = f"STS-B, {encoder}: methods of five that are level at {size} (gain beyond: {seen})"
-        runs = int(rows["seed"].nunique())
-        yield Measurement("ZHANG-S42-14", "effect", count, small, large, null=2.5, seeds=runs, what=what)
+        yield replace(effect("ZHANG-S42-14", level, what, null=2.5), network=encoder)
 
 
 def negative_eigenvalues(rows: pd.DataFrame) -> Iterable[Measurement]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from repro.methods import FULL_SIZE, TRUNCATE, ZHANG_METHODS
-from repro.report.judge import Estimate, estimates
+from repro.report.estimates import Estimate, estimates, scaled
 from repro.report.wide import MISSING, interval, mean, wide
 from repro.types import InputError
 
@@ -72,7 +72,7 @@ def loss(rows: pd.DataFrame, encoder: str, method: str, setting: str) -> dict[in
     """
     _, full = full_size(rows, encoder)
     found = lead(rows, encoder, method, FULL_SIZE, setting)
-    return {d: Estimate(-100 * e.value / full, 100 * e.half / full, e.seeds) for d, e in found.items()}
+    return {d: scaled(e, -100 / full) for d, e in found.items()}
 
 
 def halved_table(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -124,7 +124,7 @@ def smallest_within(losses: Mapping[int, float], tolerance: float) -> int | None
     """The smallest size at which, and at every larger one, the loss is within the tolerance."""
     best = None
     for d in sorted(losses, reverse=True):
-        if losses[d] > tolerance:
+        if not losses[d] <= tolerance:  # NaN: too few seeds to be sure
             break
         best = d
     return best

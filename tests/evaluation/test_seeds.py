@@ -1,0 +1,109 @@
+"""How often intervals hold and null effects are contradicted, by simulation; and the power that is told."""
+
+from math import inf, isnan, nan
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau
+
+from repro.evaluation.seeds import FEWEST_SEEDS, error_of_mean, kendall, of_cells, reach, seeds_needed
+from repro.report.estimates import Estimate, farthest, highest, lowest, mean, of_parts
+
+
+def worlds(rng, seeds, cells, seed_sd, item_sd, together=0.8, truth=0.0):
+    """Cells of every seed as estimates: cells of a seed move together, and so do cells from item to item."""
+
+    def noise(rows):
+        shared = np.sqrt(together) * rng.standard_normal((rows, 1))
+        return shared + np.sqrt(1 - together) * rng.standard_normal((rows, cells))
+
+    values = truth + item_sd * noise(1) + seed_sd * noise(seeds)
+    return [Estimate(dict(enumerate(map(float, column))), item_sd) for column in values.T]
+
+
+SETTINGS = [(3, 1.0, 1.0), (3, 1.0, 0.0), (3, 0.3, 1.0), (5, 1.0, 0.3), (10, 1.0, 1.0)]
+"""seeds, spread between seeds, standard error over items"""
+KINDS = {
+    "of one cell": lambda parts: parts[0],
+    "of a difference within the seed": lambda parts: parts[0] - parts[1],
+    "of a mean over cells": mean,
+    "of the smallest of a family": lambda parts: lowest(dict(enumerate(parts)))[1],
+    "of the largest of a family": lambda parts: highest(dict(enumerate(parts)))[1],
+    "of a rank correlation": lambda parts: of_parts(parts, lambda scores: kendall(np.arange(6.0), scores)),
+    "of a share of cells": lambda parts: of_parts(parts, lambda leads: 100 * (leads > 0).mean(-1)),
+}
+NULL = {"of a share of cells": 50.0}
+RUNS = 150
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_intervals_hold_in_93_of_100_cases_and_contradict_nulls_in_5_at_most(kind):
+    """Over all settings together, each with its own seeds and spreads; the standard error is 0.5 points."""
+    rng, held, over, under, runs = np.random.default_rng(0), 0, 0, 0, 0
+    for seeds, seed_sd, item_sd in SETTINGS:
+        for _ in range(RUNS):
+            e = KINDS[kind](worlds(rng, seeds, 6, seed_sd, item_sd))
+            null = NULL.get(kind, 0.0)
+            held, over, under, runs = (
+                held + (e.low <= null <= e.high),
+                over + (e.low > null),
+                under + (e.high < null),
+                runs + 1,
+            )
+    assert held / runs >= 0.93
+    assert max(over, under) / runs <= 0.05
+
+
+def test_sameness_of_a_family_at_its_margin_is_contradicted_in_5_of_100_cases_at_most():
+    rng, runs = np.random.default_rng(0), 0
+    wrong = 0
+    for seeds, seed_sd, item_sd in SETTINGS:
+        for _ in range(RUNS):
+            _, e = farthest(dict(enumerate(worlds(rng, seeds, 6, seed_sd, item_sd, truth=1.0))))
+            wrong, runs = wrong + (e.low > 1.0 or e.high < -1.0), runs + 1
+    assert wrong / runs <= 0.05
+
+
+@pytest.mark.parametrize(("seed_sd", "item_error", "size", "cells"), [(1.0, 0.0, 1.5, 1), (1.0, 0.3, 2.0, 6)])
+def test_the_seeds_that_are_told_see_the_effect_in_80_of_100_cases(seed_sd, item_error, size, cells):
+    seeds = seeds_needed(seed_sd, item_error, size, cells)
+    rng, seen = np.random.default_rng(0), 0
+    for _ in range(1000):
+        (e,) = worlds(rng, seeds, 1, seed_sd, item_error, truth=size)
+        seen += e.among(cells).low > 0
+    assert 0.77 <= seen / 1000 <= 0.93  # whole seeds, and few of them: somewhat more than 80
+
+
+def test_more_seeds_do_not_make_up_for_few_items():
+    assert seeds_needed(1.0, 1.0, 1.0) is None
+    assert seeds_needed(1.0, 0.2, 1.0) > seeds_needed(1.0, 0.0, 1.0) >= FEWEST_SEEDS
+    assert seeds_needed(0.0, 0.1, 1.0) == FEWEST_SEEDS
+    assert seeds_needed(10.0, 0.0, 1.0) > 200
+
+
+def test_variances_over_seeds_and_items_add_with_the_freedom_of_the_seeds():
+    assert error_of_mean(3.0, 9, 0.0) == (1.0, 8.0)
+    error, freedom = error_of_mean(3.0, 9, 1.0)
+    assert error == pytest.approx(2**0.5) and freedom == pytest.approx(4 * 8)
+    assert error_of_mean(0.0, 1, 2.0) == (2.0, inf)
+    assert all(map(isnan, error_of_mean(nan, 1, 2.0)))
+    assert reach(inf) == pytest.approx(1.96, abs=1e-3)
+    assert reach(2.0) == pytest.approx(4.3027, abs=1e-4)
+    assert reach(inf, 6) == pytest.approx(2.631, abs=1e-3)  # Šidák
+
+
+def test_kendall_is_scipys():
+    rng = np.random.default_rng(1)
+    sizes = np.array([8.0, 16, 32, 64, 128])
+    table = rng.integers(0, 4, (20, 5)).astype(float)
+    expected = [kendalltau(sizes, row).statistic for row in table]
+    np.testing.assert_allclose(kendall(sizes, table), expected, atol=1e-12)
+    assert np.isnan(kendall(sizes, np.ones(5)))
+
+
+def test_items_move_a_share_most_where_all_cells_move_together():
+    leads = np.full((3, 35), 0.5)
+    values, error, (low, high) = of_cells(lambda x: (x > 0).mean(-1), leads, np.ones(35))
+    assert values.tolist() == [1.0] * 3
+    assert error > 0.3  # each by itself: 0.08
+    assert (low, high) == (0.0, 1.0)
