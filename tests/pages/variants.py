@@ -101,6 +101,8 @@ def _changed(parameter: Parameter, variant: str, networks: Sequence[str]) -> Any
 
 
 def _toy(parameter: Parameter) -> Any:
+    if parameter.name == "dims" and parameter.default is None:  # a whole profile's, each of which may be a training
+        return _fitting(parameter, [16, 8])
     toy, default = TOY.get(parameter.name), parameter.default
     found = _fitting(parameter, toy, toy[-1] if isinstance(toy, list) else None)
     return min(found, default) if isinstance(found, int | float) and default else found
