@@ -12,7 +12,7 @@ from repro.types import InputError
 
 @pytest.fixture(scope="module")
 def probes():
-    return [microworld.make_probe(f, 60, values=4, seed=1) for f in (3, 5)]
+    return [microworld.Probe.draw(f, 60, values=4, seed=1) for f in (3, 5)]
 
 
 def table_of(probe, make):
@@ -35,7 +35,7 @@ def test_ideal_vectors_have_the_graded_similarity(probes):
     for probe in probes:
         cosines = (probe.ideal[0] * probe.ideal[1]).sum(axis=1)
         assert 5 * cosines == pytest.approx(probe.pairs.scores, abs=1e-9)
-    again = microworld.make_probe(3, 60, values=4, seed=1)
+    again = microworld.Probe.draw(3, 60, values=4, seed=1)
     assert again.pairs.texts1 == probes[0].pairs.texts1
 
 
@@ -62,6 +62,6 @@ def test_ideal_embeddings_score_fully_and_knees_follow_the_curve(probes):
 
 def test_unusable_knobs_are_named():
     with pytest.raises(InputError, match="factors is 2"):
-        microworld.make_probe(2, 10)
+        microworld.Probe.draw(2, 10)
     with pytest.raises(InputError, match="graded pairs asked for"):
-        microworld.make_probe(3, 5_000, values=2)
+        microworld.Probe.draw(3, 5_000, values=2)
