@@ -1,22 +1,22 @@
 """The rivals on one table: counted vectors against their dense form, memory from dims, a clock, what is missing."""
 
-import os
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from repro import data
 from repro.config import profile as make_profile
 from repro.evaluation import sts_spearman
 from repro.methods import BASELINES
 from repro.papers.proposal import baselines
+from repro.rows import make_rows
 from repro.store import Store
 from repro.types import InputError
 from rivals import SystemConfig
 from rivals.lexical import fit_tfidf
+from shown_code import on_page
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def chosen_with(cell_config):
 def loaded(names, sentences, store, cell_config=None, **systems):
     chosen = make_profile("embedded", source="microworld") if cell_config is None else chosen_with(cell_config)
     return baselines.load_baselines(
-        names, chosen, SystemConfig(source="microworld", **systems), sentences, store, dim=12, progress=False
+        names, chosen, SystemConfig(source="microworld", **systems), sentences, store, dim=12
     )
 
 
@@ -42,15 +42,7 @@ def rows_of(names, sentences, pairs, cell_config=None):
     lines, missing = loaded(names, sentences, store, cell_config)
     assert missing.empty
     return baselines.baseline_rows(
-        lines,
-        {"stsb": pairs},
-        store,
-        timed=20,
-        repeats=2,
-        progress=False,
-        experiment="x",
-        profile="embedded",
-        data_source="microworld",
+        lines, {"stsb": pairs}, store, timed=20, experiment="x", profile="embedded", data_source="microworld"
     )
 
 
@@ -116,24 +108,8 @@ def test_vectors_of_the_users_own_fill_the_line(sentences, pairs, tmp_path):
     (tmp_path / "own.vec").write_text("\n".join(lines) + "\n", encoding="utf-8")
     store = Store()
     found, missing = loaded(["fasttext"], sentences[:50], store, fasttext=str(tmp_path / "own.vec"))
-    rows = baselines.baseline_rows(found, {"stsb": pairs}, store, timed=5, progress=False, experiment="x")
+    rows = baselines.baseline_rows(found, {"stsb": pairs}, store, timed=5, experiment="x")
     assert missing.empty and set(rows["dim"].dropna()) == {3}
-
-
-def test_the_clock_runs_on_one_thread_and_gives_back_what_it_took(pairs, monkeypatch):
-    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
-    torch.set_num_threads(2)
-    seen, calls = [], []
-
-    def encode(texts):
-        seen.append((torch.get_num_threads(), os.environ["TOKENIZERS_PARALLELISM"]))
-        calls.append(len(texts))
-
-    found = baselines.encode_seconds(encode, [f"text {i}" for i in range(30)], repeats=3)
-    assert set(seen) == {(1, "false")} and calls == [16, 30, 30, 30]
-    assert 0 <= found.low <= found.value <= found.high
-    assert torch.get_num_threads() == 2 and os.environ["TOKENIZERS_PARALLELISM"] == "true"
-    torch.set_num_threads(1)
 
 
 def test_timed_sentences_are_distinct_and_drawn_by_the_seed(pairs):
@@ -147,3 +123,37 @@ def test_timed_sentences_are_distinct_and_drawn_by_the_seed(pairs):
 def test_unusable_names_are_refused(sentences, names, words):
     with pytest.raises(InputError, match=words):
         loaded(names, sentences[:50], Store())
+
+
+MADE = {
+    "n-gram TF-IDF": (10_000, 0.5, 100.0),
+    "GloVe": (50, 0.4, 10.0),
+    "SBERT": (128, 0.6, 1_000.0),
+    "SimCSE": (128, 0.62, 1_100.0),
+    "all-MiniLM-L6-v2": (384, 0.8, 10_000.0),
+}
+
+
+def rivals():
+    rows = [{"method": "n-gram TF-IDF", "metric": "gb_per_million", "setting": "sparse", "value": 0.1}]
+    for method, (dim, score, seconds) in MADE.items():
+        at = {"method": method, "dim": dim}
+        rows += [{**at, "dataset": d, "metric": "spearman", "value": score} for d in ("sickr", "stsb")]
+        rows.append({**at, "metric": "gb_per_million", "setting": "dense", "value": 4 * dim / 1e3})
+        rows.append({**at, "dataset": "stsb", "metric": "encode_seconds", "setting": "1 thread", "value": seconds})
+    return make_rows(rows, seed=0, experiment="x")
+
+
+def test_the_front_is_what_nothing_cheaper_beats():
+    front = on_page("proposal_baselines", "pareto_front")["pareto_front"]
+    assert front(rivals(), "gb_per_million") == ["n-gram TF-IDF", "SimCSE", "all-MiniLM-L6-v2"], "sparse counts"
+    seconds = front(rivals(), "encode_seconds")
+    assert seconds == ["GloVe", "n-gram TF-IDF", "SBERT", "SimCSE", "all-MiniLM-L6-v2"]
+
+
+def test_a_method_has_a_point_for_each_form_and_its_name_in_the_legend():
+    figure = baselines.draw_baselines(rivals(), kind="recorded")
+    assert figure.axes[0].get_title(loc="left") == "recorded: mean Spearman × 100 of stsb, sickr"
+    spots = [tuple(line.get_xdata()) for line in figure.axes[0].get_lines()]
+    assert (0.1, 40.0) in spots and (0.2,) in spots, "sparse and dense"
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(MADE)

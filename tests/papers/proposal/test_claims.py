@@ -3,7 +3,7 @@
 import pytest
 
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
-from repro.papers.proposal import claims, tables
+from repro.papers.proposal import claims
 from repro.report.compare import verdict_frame
 from repro.rows import make_rows
 
@@ -143,14 +143,3 @@ def test_sizes_are_judged_as_shares_of_the_full_one():
     assert "two-step" in found[-1].what and "trained projection" in found[0].what
     assert {m.verdict for m in judged(made(loss=0.05), "PROP-Q-1")} == {"does not hold here"}
     assert not judged(made(dims=(4,)), "PROP-Q-1"), "less than a sixth of the full size"
-
-
-def test_the_table_says_the_choice_and_who_is_ahead_in_the_order_of_tasks():
-    rows = made(0.05).sort_values(["dataset", "method"], ignore_index=True)  # as recorded rows come
-    table = tables.sign_table(rows)
-    assert list(table["task"].unique()) == ["stsb", "hotpotqa"]
-    line = table.set_index(["task", "dim"]).loc[("hotpotqa", 24)]
-    assert (line["dev's choice"], line["ahead"], line["closest"]) == ("PCA", "training", "PCA")
-    assert line["lead over the closest"].startswith("5.10 [") and line["over dev's choice"].startswith("5.10 [")
-    assert set(tables.sign_table(made(-0.05))["ahead"]) == {"reduction"}
-    assert set(tables.sign_table(made(0.0))["ahead"]) == {"open"}

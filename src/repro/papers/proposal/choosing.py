@@ -16,18 +16,16 @@ from dimadvise import advise
 from dimadvise.calibration import FEATURES, Calibration, fit_calibration
 from dimadvise.inputs import judged_texts
 from dimadvise.measured import CALIBRATED, HALF, SPECTRUM, UNSEEN
-from repro.config import Profile
 from repro.evaluation.retention import NoShareError, smallest_sufficient
 from repro.methods import FULL_SIZE
 from repro.report.curves import checked
 from repro.report.style import GREY, Drawing, NothingToDraw, add_legend, drawing, look, new_figure, series_handles
 from repro.rows import make_rows
-from repro.runs.encoders import NamedEncoder, load_encoders
+from repro.runs.encoders import NamedEncoder
 from repro.sets import DataSet
 from repro.store import Store
 from repro.terminal import complain
 from repro.types import Array, InputError
-from rivals import SYSTEMS, Missing, SystemConfig, load_system
 
 NEIGHBOURS, SIZE_ALONE, SHARE, RATIO, ALL = "neighbours", "size alone", "share of D", "PR × constant", "all of D"
 LOOKING = (SPECTRUM, NEIGHBOURS, CALIBRATED)
@@ -43,21 +41,6 @@ BY_CASE = ("answer", "log2_error", "share_at_answer", "curve_error", "expected_s
 """metrics that are kept for every case"""
 EVERY = "all"
 """dataset and backbone of rows that sum up all cases"""
-
-
-def named_encoders(names: Sequence[str], profile: Profile, source: str, store: Store) -> Iterator[NamedEncoder]:
-    """Each encoder or system by name; a system whose vectors are not at hand is left out with a warning."""
-    for name in names:
-        if name not in SYSTEMS:
-            yield from load_encoders([name], profile, store)
-            continue
-        settings = SystemConfig(source, profile=profile.name, backbone=profile.train.backbone, seed=profile.train.seed)
-        try:
-            loaded = load_system(name, settings, store)
-        except Missing as missing:
-            complain(f"left out: {name}: {missing}")
-            continue
-        yield NamedEncoder(loaded.line, loaded.encoder, loaded.identity)
 
 
 def retention_rows(

@@ -9,12 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from repro.config import StepTwoConfig, TrainConfig
 from repro.digests import digest
 from repro.evaluation.protocol import all_texts
-from repro.evaluation.retrieve import retrieve
 from repro.methods import BEST_REDUCED, FULL_SIZE, REDUCER_NAMES, TRAINED_PROJECTION, TWO_STEP_PROJECTION, fitted_on
 from repro.models import Pooler
 from repro.models.encoder import SentenceEncoder, merge_equal
@@ -22,17 +19,13 @@ from repro.runs.cell import TrainedCell, scorer_on, train_cell
 from repro.runs.embeddings import TextTable
 from repro.runs.lines import Line
 from repro.runs.reduce import reduced
-from repro.runs.score import Judged, Means, similarity
 from repro.runs.sweep import Sweep, hidden_dim_of, spearman_of, states_of
-from repro.runs.tasks import Task
 from repro.runs.two_step import train_two_step
-from repro.sets import DataSet, Retrieval, ScoredPairs
+from repro.sets import DataSet, ScoredPairs
 from repro.store import Store
 from repro.training.end_to_end import fresh_encoder
 from repro.types import InputError, one_of
 
-TOP = 10
-"""documents that nDCG looks at"""
 POOLER: dict[str, Any] = {"activation": "identity", "bias": False, "normalize": True}
 """the proposal's projection: z = Wv, divided by its length"""
 
@@ -120,15 +113,3 @@ def lines_of(
         if two is not None:
             z = sweep.states[two.opt[d]].map(two.new_poolers[d].project)
             yield Line(TWO_STEP_PROJECTION, d, z, f"on the encoder trained at {two.opt[d]}", "pooler")
-
-
-def similarity_or_retrieval(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
-    """Spearman of pairs, or nDCG of questions."""
-    asked = task.judged
-    if not isinstance(asked, Retrieval):
-        yield from similarity(lines, task, seed)
-        return
-    ids = {"query_ids": asked.query_ids, "corpus_ids": asked.document_ids}
-    tables = (line.table for line in lines)
-    found = [retrieve(t[asked.queries], t[asked.documents], asked.qrels, **ids).ndcg(TOP) for t in tables]
-    yield Judged(f"ndcg@{TOP}", Means(np.stack(found), seed))
