@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from repro import data
@@ -83,13 +82,6 @@ def test_a_table_of_fitted_and_trained_methods(sentences, pairs, cell_config):
     assert lead.value == pytest.approx(at["SimCSE"] - at["GloVe"])
 
 
-def test_the_same_seed_gives_the_same_scores(sentences, pairs):
-    names = ["word2vec", "doc2vec"]
-    first, again = (rows_of(names, sentences[:200], pairs) for _ in range(2))
-    steady = first["metric"] != "encode_seconds"
-    pd.testing.assert_series_equal(first.loc[steady, "value"], again.loc[steady, "value"])
-
-
 def test_what_is_not_at_hand_is_said_with_where_it_goes(sentences, tmp_path):
     lines, missing = loaded(["tfidf", "fasttext", "use"], sentences[:50], Store(), weights=str(tmp_path))
     said = missing.set_index("method")["missing"]
@@ -99,17 +91,6 @@ def test_what_is_not_at_hand_is_said_with_where_it_goes(sentences, tmp_path):
     assert "stand-in" in BASELINES["use"]
     with pytest.raises(InputError, match="none of them is at hand"):
         loaded(["fasttext"], sentences[:50], Store())
-
-
-def test_vectors_of_the_users_own_fill_the_line(sentences, pairs, tmp_path):
-    words = sorted({word for text in data.texts_of(pairs) for word in text.lower().replace(".", "").split()})
-    vectors = np.random.default_rng(0).normal(size=(len(words), 3))
-    lines = [f"{word} {' '.join(f'{v:.4f}' for v in row)}" for word, row in zip(words, vectors, strict=True)]
-    (tmp_path / "own.vec").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    store = Store()
-    found, missing = loaded(["fasttext"], sentences[:50], store, fasttext=str(tmp_path / "own.vec"))
-    rows = baselines.baseline_rows(found, {"stsb": pairs}, store, timed=5, experiment="x")
-    assert missing.empty and set(rows["dim"].dropna()) == {3}
 
 
 def test_timed_sentences_are_distinct_and_drawn_by_the_seed(pairs):
@@ -149,11 +130,3 @@ def test_the_front_is_what_nothing_cheaper_beats():
     assert front(rivals(), "gb_per_million") == ["n-gram TF-IDF", "SimCSE", "all-MiniLM-L6-v2"], "sparse counts"
     seconds = front(rivals(), "encode_seconds")
     assert seconds == ["GloVe", "n-gram TF-IDF", "SBERT", "SimCSE", "all-MiniLM-L6-v2"]
-
-
-def test_a_method_has_a_point_for_each_form_and_its_name_in_the_legend():
-    figure = baselines.draw_baselines(rivals(), kind="recorded")
-    assert figure.axes[0].get_title(loc="left") == "recorded: mean Spearman × 100 of stsb, sickr"
-    spots = [tuple(line.get_xdata()) for line in figure.axes[0].get_lines()]
-    assert (0.1, 40.0) in spots and (0.2,) in spots, "sparse and dense"
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(MADE)

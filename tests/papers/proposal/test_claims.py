@@ -47,11 +47,6 @@ def test_loss_and_uniformity_must_fall_and_alignment_may_go_either_way(info_nce,
     assert (by["info_nce"], by["uniformity"], by["alignment"]) == expected
 
 
-def test_two_dims_show_no_trend():
-    rows = measured(info_nce=falling)
-    assert claims.alignment_uniformity(rows[rows["dim"] < 10]) == []
-
-
 def errors(slope=-0.5, draws=3, dims=(8, 32, 128)):
     """Rows of one encoder whose cosine errors fall with a slope that wanders a little from draw to draw."""
     rows = [{"dim": dim, "value": dim ** (slope + 0.005 * draw), "seed": draw} for draw in range(draws) for dim in dims]
@@ -74,8 +69,9 @@ def test_the_slope_is_judged_by_its_interval_over_draws(rows, expected):
     assert (found.claim_id, found.verdict) == ("PROP-T-2", expected)
 
 
-def test_two_dims_make_no_slope():
+def test_two_dims_make_no_slope_and_no_trend():
     assert claims.johnson_lindenstrauss(errors(dims=(8, 32))) == []
+    assert claims.alignment_uniformity(measured(info_nce=falling).query("dim < 10")) == []
     assert claims.slopes(errors(draws=1)).item() == pytest.approx(-0.5)
 
 

@@ -73,12 +73,6 @@ def test_every_way_fills_its_budget_exactly():
         quantisation.ways(8, [1], ["int8"], ["svd"], fit=100)
 
 
-def test_bytes_in_rows_are_the_settings(rows):
-    counted = rows[rows["metric"] == "vector_bytes"]
-    assert len(counted)
-    assert all(f", {int(v)} bytes" in s for s, v in zip(counted["setting"], counted["value"], strict=True))
-
-
 def test_all_columns_in_floats_score_as_the_embeddings_do(rows, table, pairs, questions):
     everything = f"{FIRST}, 128 bytes"
     X = [table[list(side)].astype(np.float64) for side in (pairs.texts1, pairs.texts2)]
@@ -113,12 +107,6 @@ def test_leads_are_differences_at_equal_bytes(rows):
     parts = [value(rows, "spearman", level, f"{PCA}, 16 bytes") for level in ("int8", "float32")]
     assert lead["value"] == pytest.approx(parts[0] - parts[1]) and lead["ci_low"] < lead["value"] < lead["ci_high"]
     assert not set(leads["setting"]) & {f"{PCA}, 128 bytes"}, "one level alone has nobody to be compared with"
-
-
-def test_the_same_seed_gives_the_same_rows(rows, table, pairs, questions):
-    fit = [f"fit {i}" for i in range(200)]
-    again = quantisation.byte_rows(table, fit, pairs, questions, [4, 16, 128], shortlist=20, **SHARED)
-    assert rows["value"].equals(again["value"]) and rows["ci_low"].equals(again["ci_low"])
 
 
 LEVELS = {"float32": (4, 0.4), "int8": (16, 0.6), "binary": (128, 0.5)}
