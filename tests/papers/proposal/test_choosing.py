@@ -67,18 +67,9 @@ def test_tuned_rules_never_see_what_they_are_judged_by(made_curves, monkeypatch)
 
 
 def test_answers_are_sizes_and_the_full_one_keeps_all():
-    case = choosing.Case(
-        "e",
-        "t",
-        "pca",
-        64,
-        5.0,
-        np.array([64, 32, 16]),
-        np.array([0.97, 1.01, 0.99]),
-        np.array([0.9, 0.98, 0.95]),
-        np.array([1.0, 0.99, 0.9]),
-        np.array([0.8, 0.7, 0.6]),
-    )
+    dims, share, low = np.array([64, 32, 16]), np.array([0.97, 1.01, 0.99]), np.array([0.9, 0.98, 0.95])
+    predicted, neighbours = np.array([1.0, 0.99, 0.9]), np.array([0.8, 0.7, 0.6])
+    case = choosing.Case("e", "t", "pca", 64, 5.0, dims, share, low, predicted, neighbours)
     assert case.reach(case.low, 0.98) == 64, "the walk ends at its first failure"
     assert case.reach(case.predicted, 0.98) == 32 and case.kept(32) == 1.01
     assert case.kept(64) == 1.0, "leaving everything as it is, not a reducer at full size"

@@ -1,5 +1,7 @@
 """Two ways to a short embedding: the proposal's projection, comparisons on shared items, a choice by dev alone."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
@@ -52,8 +54,10 @@ def at(lines, method, dim):
     return found
 
 
-def test_the_projection_is_linear_without_bias_and_of_unit_length(world):
-    _, sweep, fit, _, _ = world
+def test_the_projection_is_linear_without_bias_and_of_unit_length(world, sets, sweep_config):
+    store, sweep, fit, *_ = world
+    again = train_or_reduce.train_projections(sweep_config, DIMS, sets[0], list(sets[1].values()), store)
+    assert again.hits == 3 and sweep.hits == 0
     assert list(sweep.cells) == [FULL, 8, 4], "the full size first"
     for dim, cell in sweep.cells.items():
         encoder = cell.encoder
@@ -63,12 +67,6 @@ def test_the_projection_is_linear_without_bias_and_of_unit_length(world):
         W = encoder.pooler.linear.weight.detach().numpy()
         linear = h @ W.T
         assert z == pytest.approx(linear / np.linalg.norm(linear, axis=1, keepdims=True), abs=1e-5)
-
-
-def test_cells_are_found_again_and_kept_apart_from_those_of_other_pages(world, sets, sweep_config):
-    store, sweep, *_ = world
-    again = train_or_reduce.train_projections(sweep_config, DIMS, sets[0], list(sets[1].values()), store)
-    assert again.hits == 3 and sweep.hits == 0
 
 
 def test_reductions_are_those_of_the_encoder_at_full_size(world, sets):
@@ -104,13 +102,8 @@ def test_scores_and_leads_are_paired_on_shared_items(world, sets):
     lead = by.loc[("stsb", f"{TRAINED_PROJECTION} − {BEST_REDUCED}", 8, "spearman_lead"), :]
     assert lead["value"] == pytest.approx(expected.value)
     assert (lead["ci_low"], lead["ci_high"]) == pytest.approx((expected.low, expected.high), abs=0.05)
-    scores = retrieval_scores(
-        a.table[asked.queries],
-        a.table[asked.documents],
-        asked.qrels,
-        query_ids=asked.query_ids,
-        corpus_ids=asked.document_ids,
-    )
+    ids = {"query_ids": asked.query_ids, "corpus_ids": asked.document_ids}
+    scores = retrieval_scores(a.table[asked.queries], a.table[asked.documents], asked.qrels, **ids)
     assert by.loc["hotpotqa", TRAINED_PROJECTION, 8, "ndcg@10"]["value"].item() == pytest.approx(scores["ndcg@10"])
 
 
@@ -118,10 +111,7 @@ def test_every_way_has_a_line_per_dim_and_a_lead_over_full_size(world):
     *_, rows = world
     scores = rows[(rows["metric"] == "spearman") & (rows["dataset"] == "stsb")]
     per_dim = {TRAINED_PROJECTION, TWO_STEP_PROJECTION, BEST_REDUCED, "PCA", "GRP", "Truncate"}
-    assert {tuple(line) for line in scores[["method", "dim"]].itertuples(index=False)} == {
-        (FULL_SIZE, FULL),
-        *((method, dim) for method in per_dim for dim in DIMS),
-    }
+    assert set(zip(scores["method"], scores["dim"], strict=True)) == {(FULL_SIZE, FULL), *product(per_dim, DIMS)}
     over = rows[rows["metric"] == "spearman_lead"]["method"]
     assert {f"{method} − {FULL_SIZE}" for method in per_dim} < set(over)
 
