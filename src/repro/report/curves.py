@@ -47,11 +47,12 @@ def curves(
     ylabel: str = "score × 100",
     xlabel: str = "dimensions",
     share: bool | str = False,
+    scale: float = 100,
 ) -> Drawing:
     """A curve per value of `color` and kind of number, a panel per value of `panel`, a line of panels per `row`.
 
     Args:
-        frame: rows with kind, value (a fraction) and the columns named; several rows of a point are its seeds.
+        frame: rows with kind, value and the columns named; several rows of a point are its seeds.
         color: what tells curves apart; the same as `panel` where each curve has a panel, and a scale, of its own.
         x: what runs along the axis; `dim` is logarithmic.
         panel: what tells panels apart.
@@ -64,6 +65,7 @@ def curves(
         ylabel: what the score is.
         xlabel: what x is.
         share: passed on as `sharey`.
+        scale: what values are multiplied by.
 
     Raises:
         InputError: if a column is missing, or a value of `color` is not in `order`, or one of `optimal` is not drawn.
@@ -71,7 +73,7 @@ def curves(
     title = title or title_of
     split = [column for column in (row, panel) if column]
     found = points(
-        frame, [c for c in dict.fromkeys((*split, color, x)) if c != "kind"]
+        frame, [c for c in dict.fromkeys((*split, color, x)) if c != "kind"], scale
     )  # kinds are points of their own
     names, kinds = list(order) or list(dict.fromkeys(found[color])), kinds_of(found)
     if unknown := set(found[color]) - set(names):
@@ -166,8 +168,8 @@ def _marks(optimal: Mapping[Any, int], names: Sequence[Any]) -> dict[Any, dict[s
     return marks
 
 
-def points(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Means of the rows that share kind and `by`, ×100, in the order of first appearance.
+def points(frame: pd.DataFrame, by: Sequence[str], scale: float = 100) -> pd.DataFrame:
+    """Means of the rows that share kind and `by`, × scale, in the order of first appearance.
 
     Several rows of one point are several seeds: the band is their mean ± one standard deviation. A single row
     brings its own interval, if it has one; else `low` and `high` are NaN.
@@ -175,6 +177,7 @@ def points(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     Args:
         frame: rows with `kind`, `value`, the columns of `by`, and perhaps `ci_low` and `ci_high`.
         by: columns that name a point; `dim` is made a plain int.
+        scale: what value, low and high are multiplied by.
 
     Raises:
         InputError: if a column is missing, or a kind is unknown.
@@ -199,7 +202,7 @@ def points(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     found["high"] = found["high"].where(~several, found["value"] + found["sd"])
     if "dim" in by:
         found["dim"] = found["dim"].astype(int)
-    found[list(POINT)] = found[list(POINT)].astype("float64") * 100
+    found[list(POINT)] = found[list(POINT)].astype("float64") * scale
     return found[[*keys, *POINT, "n"]]
 
 

@@ -64,6 +64,9 @@ class Estimate:
         """Upper end."""
         return self.ends[1] if self.ends else self.value + self.half
 
+    def __str__(self) -> str:
+        return f"{self.value:.2f}" + ("" if isnan(self.low) else f" [{self.low:.2f}, {self.high:.2f}]")
+
     def among(self, cells: int) -> "Estimate":
         """The same as one of so many that are judged together."""
         return replace(self, cells=cells) if cells > self.cells and self.ends is None else self
