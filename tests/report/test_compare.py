@@ -12,7 +12,6 @@ from repro.report.compare import (
     read_verdicts,
     scorecard,
     side_by_side,
-    source_of,
     verdict_frame,
     write_verdicts,
 )
@@ -148,10 +147,3 @@ def test_without_any_verdict_everything_is_not_attempted(tmp_path):
 def test_an_unknown_claim_is_refused():
     with pytest.raises(InputError, match="WANG-T9-9"):
         verdict_frame("live", [measured("WANG-T9-9", 1.0)])
-
-
-def test_where_rows_come_from():
-    said = source_of(rows([{"dim": 8, "value": 0.5, "seed": s} for s in (0, 1)], backbone="repro-tiny", n_train=500))
-    assert said["seeds"] == "0, 1" and said["data_source"] == "local" and said["backbone"] == "repro-tiny"
-    with pytest.raises(InputError, match="no rows"):
-        source_of(pd.DataFrame())

@@ -2,14 +2,14 @@
 
 import pytest
 
-from repro.report import conditions
+from repro.report import networks
 from repro.report.verdict import Measurement
 from repro.rows import make_rows
 
 
 @pytest.fixture(autouse=True)
 def floor(monkeypatch):
-    monkeypatch.setattr(conditions, "full_size_scores", lambda: {conditions.BASELINES["tfidf"]: 54.5})
+    monkeypatch.setattr(networks, "full_size_scores", lambda: {networks.BASELINES["tfidf"]: 54.5})
 
 
 def rows(backbone, score=0.8, **shared):
@@ -21,7 +21,7 @@ def rows(backbone, score=0.8, **shared):
 
 
 def judged(claim, of, what="gain", network=""):
-    (m,) = conditions.placed([Measurement(claim, "effect", 2.0, 1.0, 3.0, what=what, network=network)], of)
+    (m,) = networks.placed([Measurement(claim, "effect", 2.0, 1.0, 3.0, what=what, network=network)], of)
     return m
 
 
@@ -63,8 +63,6 @@ def test_who_speaks_where_and_on_what():
 
 
 def test_networks_have_an_order():
-    ranks = [
-        conditions.rank("ESE-T1-1", name) for name in ("bge-base-en-v1.5", "all-MiniLM-L6-v2", "repro-tiny", "new")
-    ]
+    ranks = [networks.rank("ESE-T1-1", name) for name in ("bge-base-en-v1.5", "all-MiniLM-L6-v2", "repro-tiny", "new")]
     assert ranks == sorted(set(ranks))
-    assert conditions.rank("ESE-T1-1", "repro-tiny, all-MiniLM-L6-v2") == ranks[2], "the farthest of several"
+    assert networks.rank("ESE-T1-1", "repro-tiny, all-MiniLM-L6-v2") == ranks[2], "the farthest of several"

@@ -113,18 +113,6 @@ def test_levels_are_drawn_in_their_own_panels_alone():
     assert legend_of(figure) == ["a", "b", "majority class"]
 
 
-def test_optimal_dims_are_marked_per_kind():
-    figure = by_dataset(optimal={("paper", "stsb"): 256, ("live", "stsb"): 64, ("live", "trec"): 8})
-    feet = [
-        [line.get_xdata()[0] for line in axes.get_lines() if (line.get_marker(), len(line.get_xdata())) == ("^", 1)]
-        for axes in figure.axes
-    ]
-    assert feet == [[256, 64], [8]]
-    assert "smallest sufficient dim" in legend_of(figure)
-    with pytest.raises(InputError, match="mrpc"):
-        by_dataset(optimal={"mrpc": 8})
-
-
 def test_an_odd_number_of_panels_labels_every_column():
     figure = by_dataset(frame(datasets=("stsb", "trec", "cr")))
     shown = [axes for axes in figure.axes if axes.get_visible()]
