@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from repro.evaluation.seeds import FEWEST_SEEDS, error_of_mean, kendall, of_cells, reach, seeds_needed
-from repro.report.estimates import Estimate, farthest, highest, lowest, mean, of_parts
+from repro.report.judge import Estimate, farthest, highest, lowest, mean, of_parts
 
 
 def worlds(rng, seeds, cells, seed_sd, item_sd, together=0.8, truth=0.0):

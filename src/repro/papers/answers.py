@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from repro.methods import FULL_SIZE
-from repro.report.wide import MISSING
+from repro.report.tables import MISSING
 
 ENCODER = "all-MiniLM-L6-v2"
 PCA, FIRST = "PCA", "first columns"

@@ -1,7 +1,7 @@
-"""Tables and badges: every number column says its kind; readable in light and dark, wide and narrow."""
+"""Tables: from tidy rows to lines and columns, and these to HTML and Markdown whose number columns say their kind."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -11,12 +11,93 @@ import pandas as pd
 from repro.report.compare import KINDS
 from repro.report.networks import networks_line
 from repro.report.verdict import MEANING, OUTCOMES
-from repro.report.wide import MISSING
 
+MISSING = "–"
 NUMBER = re.compile(r"–|[-−]?[\d.,]+( ± [\d.]+)?( \[[^]]*\]| \(\d+ seeds?\))?")
 """what reads as a number: with its spread, interval or seeds, but not as the start of a sentence"""
 PROSE = 40
 """characters from which a cell is read as a sentence and given room"""
+
+
+# From rows to a table
+
+
+def between(value: float, low: float, high: float) -> str:
+    """A number with its interval, where it has one."""
+    if pd.isna(value):
+        return MISSING
+    return f"{value:.2f}" if pd.isna(low) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def mean(cell: pd.DataFrame) -> float:
+    """Mean over seeds, ×100."""
+    return 100 * float(cell["value"].mean())
+
+
+def interval(cell: pd.DataFrame) -> str:
+    """Mean over seeds, ×100, with the mean 95 % interval over items."""
+    value, low, high = (100 * float(cell[column].mean()) for column in ("value", "ci_low", "ci_high"))
+    return between(value, low, high)
+
+
+def spread(cell: pd.DataFrame) -> str:
+    """Mean ± standard deviation over seeds or draws, ×100."""
+    values = 100 * cell["value"]
+    return f"{values.mean():.2f}" + (f" ± {values.std():.2f}" if len(values) > 1 else "")
+
+
+def wide(
+    rows: pd.DataFrame,
+    lines: Sequence[str],
+    across: str,
+    cell: Callable[[pd.DataFrame], Any] = mean,
+    *,
+    orders: Mapping[str, Sequence[Any]] | None = None,
+    names: Mapping[str, str] | None = None,
+) -> pd.DataFrame:
+    """A line per value of `lines`, a column per value of `across`.
+
+    Args:
+        rows: tidy rows, selected with `query`.
+        lines: columns that name a line.
+        across: the column whose values become columns.
+        cell: what is written of the rows of one cell.
+        orders: by column, the order of its values; others come last. Without one, order of appearance; numbers ascend.
+        names: other headings.
+    """
+    if rows.empty:
+        return pd.DataFrame(columns=[(names or {}).get(line, line) for line in lines])
+    keys = [*lines, across]
+    rows = rows.assign(**{key: rows[key].fillna("") for key in keys if not pd.api.types.is_numeric_dtype(rows[key])})
+    table = pd.Series({key: cell(part) for key, part in rows.groupby(keys, sort=False, dropna=False)}).unstack()
+    table.index.names = list(lines)
+
+    def place(values: pd.Index) -> pd.Index:
+        name = values.name
+        if name not in (orders or {}) and pd.api.types.is_numeric_dtype(rows[name]):
+            return values
+        known = [*(orders or {}).get(name, ()), *dict.fromkeys(rows[name])]
+        return pd.Index([known.index(value) for value in values])
+
+    table.columns.name = across
+    table = table.sort_index(key=place).sort_index(axis=1, key=place)
+    table.columns = [(names or {}).get(str(c), str(c)) for c in table.columns]
+    return table.reset_index().rename(columns=names or {})
+
+
+def over_seeds(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """One row for the seeds of everything that shares `by`: the mean of value, ci_low and ci_high, in the old order."""
+    numbers = [name for name in ("value", "ci_low", "ci_high") if name in rows]
+    return rows.groupby(list(by), sort=False, dropna=False)[numbers].mean().reset_index()
+
+
+def in_order(lines: Sequence[Mapping[str, object]], by: str | list[str], **order: Any) -> pd.DataFrame:
+    """Lines as a table sorted by some columns; without a line, a table without columns, which has no order."""
+    table = pd.DataFrame(lines)
+    return table.sort_values(by, ignore_index=True, kind="stable", **order) if len(table) else table
+
+
+# From a table to a page
 
 
 @dataclass(frozen=True)
@@ -114,13 +195,6 @@ def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
     networks = networks_line(rows)
     html += f'<div class="badge-line">{escape(networks)}</div>' if networks else ""
     return Shown(html, f"{kind} numbers, **data: {source[1]}** ({meaning}); {plain}{networks and '. ' + networks}")
-
-
-def between(value: float, low: float, high: float) -> str:
-    """A number with its interval, where it has one."""
-    if pd.isna(value):
-        return MISSING
-    return f"{value:.2f}" if pd.isna(low) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def verdict_table(verdicts: pd.DataFrame, statements: Mapping[str, str] | None = None) -> Shown:

@@ -27,7 +27,7 @@ from repro.report.style import (
     new_figure,
     series_handles,
 )
-from repro.report.wide import over_seeds
+from repro.report.tables import over_seeds
 
 Look = Mapping[str, Any]
 DASHED: Look = {"color": GREY, "linestyle": (0, (4, 2)), "linewidth": 1.8}

@@ -26,7 +26,7 @@ from repro.report.style import (
     new_figure,
     series_handles,
 )
-from repro.report.wide import over_seeds
+from repro.report.tables import over_seeds
 
 PROMISES = {
     "share_kept": "measured with labels",

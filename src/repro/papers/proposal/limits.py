@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from repro.evaluation import retrieval_scores
-from repro.report.wide import in_order
+from repro.report.tables import in_order
 from repro.rows import make_rows
 from repro.runs.published import unit_rows
 from repro.seeding import derive_seed, make_rng

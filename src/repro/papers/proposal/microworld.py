@@ -17,8 +17,7 @@ from repro.evaluation.seeds import kendall
 from repro.evaluation.stats import percentiles, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.reducers import make_reducer
-from repro.report.estimates import Estimate
-from repro.report.judge import measurement
+from repro.report.judge import Estimate, measurement
 from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
 from repro.seeding import make_rng

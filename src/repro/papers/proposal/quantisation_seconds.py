@@ -17,7 +17,7 @@ from repro.evaluation.quantise import (
     quantise,
 )
 from repro.papers.proposal.quantisation import HAMMING, NEIGHBOURS
-from repro.report.wide import in_order
+from repro.report.tables import in_order
 from repro.rows import make_rows
 from repro.runs.clock import in_turns, ratio_of
 from repro.runs.published import unit_rows

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from repro.evaluation.quantise import BITS
-from repro.report.wide import MISSING, in_order
+from repro.report.tables import MISSING, in_order
 
 SCORES = {"spearman": "STS-B, Spearman", "ndcg@10": "retrieval, nDCG@10", "neighbours_kept": "ten neighbours kept"}
 """what tables and figures call them; all ×100"""

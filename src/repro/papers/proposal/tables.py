@@ -1,4 +1,4 @@
-"""Tables of the proposal's pages, from rows to lines; a table of plain means is `repro.report.wide`."""
+"""Tables of the proposal's pages, from rows to lines; a table of plain means is `repro.report.tables`."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -10,10 +10,9 @@ import pandas as pd
 from repro.methods import BASELINES, BEST_REDUCED, PRINTED_BASELINES, TRAINED_PROJECTION, UNTRAINED
 from repro.papers.proposal.claims import TASKS, closest_reductions
 from repro.report.compare import DATASETS, paper_values
-from repro.report.estimates import estimate
-from repro.report.judge import effect
+from repro.report.judge import effect, estimate
 from repro.report.networks import names
-from repro.report.wide import MISSING, interval, wide
+from repro.report.tables import MISSING, interval, wide
 from repro.theory import jl_dim
 
 DROPOUT = "dropout"

@@ -14,8 +14,7 @@ from repro.methods import END_TO_END, STEP_1, STEP_2
 from repro.papers.wang.claims_figures import FIGURE2, FIGURE4, figure3, judged, trending
 from repro.papers.wang.claims_suites import table3, table4
 from repro.report.compare import paper_values
-from repro.report.estimates import Estimate, average, estimates, farthest, lowest, mean
-from repro.report.judge import Judge, Rule, effect, ratio
+from repro.report.judge import Estimate, Judge, Rule, average, effect, estimates, farthest, lowest, mean, ratio
 from repro.report.verdict import Measurement
 
 # Tables 1 and 2: the gains of both steps

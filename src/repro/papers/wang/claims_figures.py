@@ -14,8 +14,22 @@ import pandas as pd
 
 from repro.evaluation.resample import Floats
 from repro.report.compare import paper_values
-from repro.report.estimates import Estimate, estimate, estimates, farthest, lowest, of_parts
-from repro.report.judge import MARGIN_POINTS, Judge, Rule, effect, judge, ratio, sameness, trend
+from repro.report.judge import (
+    MARGIN_POINTS,
+    Estimate,
+    Judge,
+    Rule,
+    effect,
+    estimate,
+    estimates,
+    farthest,
+    judge,
+    lowest,
+    of_parts,
+    ratio,
+    sameness,
+    trend,
+)
 from repro.report.verdict import Measurement
 
 SIZES = {"repro-tiny": 128, "repro-mini": 256, "all-MiniLM-L6-v2": 384, "roberta-base": 768, "bert-base-uncased": 768}
