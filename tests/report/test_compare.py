@@ -7,7 +7,6 @@ import pytest
 from repro.report.compare import (
     claims,
     counts,
-    join_kinds,
     paper_values,
     read_verdicts,
     scorecard,
@@ -68,12 +67,6 @@ def test_a_live_cell_named_twice_is_refused():
     printed = paper_values("wang2023", "table1").query("metric == 'spearman'")
     with pytest.raises(InputError, match="twice"):
         side_by_side(printed, rows([]), live)
-
-
-def test_joined_rows_say_their_kind():
-    printed = paper_values("wang2023", "table1")
-    joined = join_kinds(printed, rows([{"dim": 8, "value": 0.4, "seed": 0}]), rows([]))
-    assert joined["kind"].value_counts().to_dict() == {"paper": 40, "recorded": 1}
 
 
 def test_a_table_that_is_not_transcribed_is_named():
@@ -137,11 +130,6 @@ def test_a_damaged_file_of_verdicts_is_left_out_with_a_warning(tmp_path, caplog)
     verdict_frame("live", [measured("WANG-T1-1", 3.0)]).assign(verdict="?").to_parquet(tmp_path / "words.parquet")
     assert set(scorecard(tmp_path)["live"]) == {"not attempted", "holds here"}
     assert all(f"{name}.parquet holds no verdicts" in caplog.text for name in ("garbage", "empty", "other", "words"))
-
-
-def test_without_any_verdict_everything_is_not_attempted(tmp_path):
-    card = scorecard(tmp_path / "nothing")
-    assert set(card["recorded"]) == set(card["live"]) == {"not attempted"}
 
 
 def test_an_unknown_claim_is_refused():
