@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from html import escape
-from io import BytesIO, StringIO
+from io import BytesIO
 from typing import Any, ParamSpec
 
 import matplotlib as mpl
@@ -50,32 +50,28 @@ class Drawing(Figure):
 
     def svg(self) -> str:
         """The figure as SVG; equal figures give equal text."""
-        text = StringIO()
-        with styled():
-            self._settle()
-            # A date or a version in the file would make every build differ from the last.
-            title = {"Title": self.alt} if self.alt else {}  # matplotlib takes no empty title
-            self.savefig(text, format="svg", metadata={"Date": None, "Creator": None, **title})
-        return text.getvalue()
+        # A date or a version in the file would make every build differ from the last; matplotlib takes no empty title.
+        title = {"Title": self.alt} if self.alt else {}
+        return self._saved(format="svg", metadata={"Date": None, "Creator": None, **title}).decode()
 
     def png(self) -> bytes:
         """The figure as PNG at twice the usual resolution."""
-        data = BytesIO()
-        with styled():
-            self._settle()
-            self.savefig(data, format="png", dpi=192, metadata={"Software": None})
-        return data.getvalue()
+        return self._saved(format="png", dpi=192, metadata={"Software": None})
 
     def img(self) -> str:
         """The figure as an HTML image that needs no file beside the page."""
         data = b64encode(self.svg().encode()).decode()
         return f'<img class="drawing" alt="{escape(self.alt)}" src="data:image/svg+xml;base64,{data}"/>'
 
-    def _settle(self) -> None:
-        """Lay the panels out once. Done at every drawing, the layout would move on a little each time."""
-        if self.get_layout_engine() is not None:
-            self.draw_without_rendering()
-            self.set_layout_engine("none")
+    def _saved(self, **how: Any) -> bytes:
+        """The figure as a file, laid out once: done at every drawing, the layout would move on a little each time."""
+        data = BytesIO()
+        with styled():
+            if self.get_layout_engine() is not None:
+                self.draw_without_rendering()
+                self.set_layout_engine("none")
+            self.savefig(data, **how)
+        return data.getvalue()
 
     def _repr_svg_(self) -> str | None:
         return None if self.blank else self.svg()

@@ -65,8 +65,9 @@ def wide(
         orders: by column, the order of its values; others come last. Without one, order of appearance; numbers ascend.
         names: other headings.
     """
+    orders, names = orders or {}, names or {}
     if rows.empty:
-        return pd.DataFrame(columns=[(names or {}).get(line, line) for line in lines])
+        return pd.DataFrame(columns=[names.get(line, line) for line in lines])
     keys = [*lines, across]
     rows = rows.assign(**{key: rows[key].fillna("") for key in keys if not pd.api.types.is_numeric_dtype(rows[key])})
     table = pd.Series({key: cell(part) for key, part in rows.groupby(keys, sort=False, dropna=False)}).unstack()
@@ -74,15 +75,15 @@ def wide(
 
     def place(values: pd.Index) -> pd.Index:
         name = values.name
-        if name not in (orders or {}) and pd.api.types.is_numeric_dtype(rows[name]):
+        if name not in orders and pd.api.types.is_numeric_dtype(rows[name]):
             return values
-        known = [*(orders or {}).get(name, ()), *dict.fromkeys(rows[name])]
+        known = [*orders.get(name, ()), *dict.fromkeys(rows[name])]
         return pd.Index([known.index(value) for value in values])
 
     table.columns.name = across
     table = table.sort_index(key=place).sort_index(axis=1, key=place)
-    table.columns = [(names or {}).get(str(c), str(c)) for c in table.columns]
-    return table.reset_index().rename(columns=names or {})
+    table.columns = [names.get(str(c), str(c)) for c in table.columns]
+    return table.reset_index().rename(columns=names)
 
 
 def over_seeds(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
