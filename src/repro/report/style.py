@@ -80,10 +80,10 @@ class Drawing(Figure):
         return None if self.blank else self.png()
 
     def _repr_html_(self) -> str | None:
-        return self.blank and self.blank.html
+        return self.blank.html if self.blank else None
 
     def _repr_markdown_(self) -> str | None:
-        return self.blank and self.blank.markdown
+        return self.blank.markdown if self.blank else None
 
 
 class NothingToDraw(InputError):

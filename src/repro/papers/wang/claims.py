@@ -93,7 +93,8 @@ def width_cost(rows: pd.DataFrame) -> Iterator[Measurement]:
         d = change["value"].abs().idxmax()
         what = f"largest change of encoding time against {full} dims, per cent (dim {d})"
         seeds = int(rows["seed"].nunique())
-        yield Measurement("WANG-S2-1", "sameness", *map(float, change.loc[d]), margin=10.0, seeds=seeds, what=what)
+        value, low, high = map(float, change.loc[d])
+        yield Measurement("WANG-S2-1", "sameness", value, low, high, margin=10.0, seeds=seeds, what=what)
 
 
 GAIN = "smallest gain of {} less {}, step 2 (dim {{dim}})"

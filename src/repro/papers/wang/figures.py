@@ -1,6 +1,7 @@
 """Figures of Wang et al. (2023): the stages of two-step training, the grid of pairs, and a loss as a stack of parts."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,7 +38,7 @@ def draw_readme_figure() -> Drawing:
     rows = pd.concat([paper_values("wang2023", "table1").assign(kind="paper"), ours.assign(kind="recorded")])
     rows = rows[rows["metric"] == "spearman"].assign(stage=rows["method"].map(STAGE_NAMES))
     label = "STS-B, Spearman × 100"
-    figure = curves(rows, color="stage", panel="kind", order=STAGE_ORDER, title=where.get, ylabel=label)
+    figure = curves(rows, color="stage", panel="kind", order=STAGE_ORDER, title=where.__getitem__, ylabel=label)
     figure.alt = "STS-B score of two-step training against embedding dimension, as printed and as recorded"
     return figure
 
@@ -61,7 +62,9 @@ def draw_grid(matrix: pd.DataFrame, chosen: Iterable[tuple[int, int]] = ()) -> D
         ink, size = "white" if value < middle else "black", min(11.5, 84 / len(matrix.columns))
         axes.text(j, i, f"{value:.1f}", ha="center", va="center", color=ink, fontsize=size)
     dashed, orange = (0, (3, 1.5)), look(1)["color"]
-    outlines = [(pair, orange, "-", 0.04) for pair in zip(matrix.idxmax(), matrix.columns, strict=True)]
+    outlines: list[tuple[Any, str, Any, float]] = [
+        (pair, orange, "-", 0.04) for pair in zip(matrix.idxmax(), matrix.columns, strict=True)
+    ]
     outlines += [(pair, "white", dashed, 0.13) for pair in chosen]
     for (encoder, pooler), color, style, inset in outlines:
         corner = matrix.columns.get_loc(pooler) - 0.5 + inset, matrix.index.get_loc(encoder) - 0.5 + inset
@@ -109,7 +112,7 @@ def draw_decomposition(frame: pd.DataFrame) -> Drawing:
         if table.isna().any(axis=None):
             raise NothingToDraw(f"{network} lacks a part of its loss at some dim: a stack needs both of every dim")
         x, (encoder, pooler) = np.arange(len(table)), table.to_numpy().T
-        bottoms = (0.0, np.where(encoder * pooler > 0, encoder, 0.0))
+        bottoms = (0 * encoder, np.where(encoder * pooler > 0, encoder, 0.0))
         for part, bottom, color, hatch in zip((encoder, pooler), bottoms, colors, (None, "///"), strict=True):
             face, hatch = ("none", hatch) if kind == "paper" else (color, None)
             look_of_bar = {"facecolor": face, "edgecolor": color, "linewidth": 1.3, "alpha": 0.85, "hatch": hatch}
