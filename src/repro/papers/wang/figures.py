@@ -1,6 +1,6 @@
 """Figures of Wang et al. (2023): the stages of two-step training, the grid of pairs, and a loss as a stack of parts."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ def draw_readme_figure() -> Drawing:
 
 
 @drawing
-def draw_grid(matrix: pd.DataFrame, chosen: Iterable[tuple[int, int]] = ()) -> Drawing:
+def draw_grid(matrix: pd.DataFrame, chosen: Sequence[tuple[int, int]] = ()) -> Drawing:
     """Score of every encoder (row) with every pooler (column), the best encoder of each pooler outlined (Figure 4).
 
     Args:
