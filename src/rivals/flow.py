@@ -1,10 +1,11 @@
-"""BERT-flow: an invertible network that turns the cloud of sentence states into a standard normal one.
+"""The cloud of sentence states made round: by an invertible network, BERT-flow, or a linear map, whitening.
 
-z = f(x) is a chain of (actnorm, LU linear, affine coupling) steps; f is fitted by maximum likelihood,
+A flow z = f(x) is a chain of (actnorm, LU linear, affine coupling) steps, fitted by maximum likelihood,
 log p(x) = log N(f(x); 0, I) + log|det ∂f/∂x|. The design of the steps is Glow's without images; the widths are ours.
 
 References:
     Li et al. (2020), On the sentence embeddings from pre-trained language models; Kingma and Dhariwal (2018), Glow.
+    Su et al. (2021), Whitening sentence representations (PROTOCOLS §6).
 """
 
 import math
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from sklearn.decomposition import PCA
 from torch import Tensor, nn
 
 from repro.data.batching import epoch_order
@@ -22,6 +24,8 @@ from repro.types import Array, InputError, check_dim, check_embeddings
 
 SCALE_BOUND = 2.0
 """largest log-scale of a coupling: no single step can blow a direction up"""
+FLAT = 1e-10
+"""directions whose variance is below this share of the largest hold rounding, not text"""
 
 
 class ActNorm(nn.Module):
@@ -161,11 +165,7 @@ class Flow(nn.Module):
 
     @torch.no_grad()
     def transform(self, X: Array) -> Array:
-        """Images z of states X (n, d), numpy to numpy, 4,096 rows at a time.
-
-        Raises:
-            InputError: if X has another number of columns.
-        """
+        """Images z of states X (n, d), numpy to numpy, 4,096 rows at a time."""
         if np.ndim(X) != 2 or np.shape(X)[1] != self.dim:
             raise InputError(f"X has shape {np.shape(X)}: expected (n, {self.dim}) as in the fit")
         rows = torch.from_numpy(np.ascontiguousarray(X, np.float32))
@@ -227,3 +227,41 @@ def fit_flow(X: Array, config: FlowConfig, *, progress: bool = True) -> tuple[Fl
         flow, lambda step: negative_log_likelihood(flow, batch(step)), loop, description="flow", progress=progress
     )
     return flow, history
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """(h − μ) U Λ^(−1/2), directions in order of falling variance, so that smaller sizes are column prefixes."""
+
+    mean: Array
+    """μ (D,)"""
+    matrix: Array
+    """U Λ^(−1/2) (D, dim)"""
+
+    @property
+    def dim(self) -> int:
+        """Columns of the result."""
+        return int(self.matrix.shape[1])
+
+    def __call__(self, X: Array) -> Array:
+        """Whiten X (n, D) to (n, dim) float32."""
+        if np.ndim(X) != 2 or np.shape(X)[1] != len(self.mean):
+            raise InputError(f"X has shape {np.shape(X)}: expected (n, {len(self.mean)}) as in the fit")
+        return ((np.asarray(X, np.float64) - self.mean) @ self.matrix).astype(np.float32)
+
+
+def fit_whitening(X: Array) -> Whitening:
+    """Mean and principal axes of X (n, D), in float64, of every direction that varies; largest entries positive.
+
+    Raises:
+        InputError: if X is empty or not finite, or nothing varies.
+    """
+    X = check_embeddings(X).astype(np.float64)
+    if len(X) < 2:
+        raise InputError("X has one row: a covariance needs at least two")
+    fit = PCA(svd_solver="covariance_eigh").fit(X)
+    variance = fit.explained_variance_ * (len(X) - 1) / len(X)
+    vary = int((variance > FLAT * variance[0]).sum())
+    if vary == 0:
+        raise InputError(f"all {len(X)} rows of X are equal: nothing varies, so nothing can be whitened")
+    return Whitening(fit.mean_, (fit.components_[:vary] / np.sqrt(variance[:vary, None])).T)

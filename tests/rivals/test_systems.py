@@ -20,7 +20,7 @@ from repro.store import Store
 from repro.types import InputError
 from rivals import SYSTEMS, Missing, SystemConfig, fit_texts, load_system, loaders, trials
 from rivals.flow import FlowConfig
-from rivals.infersent_training import InferSentConfig
+from rivals.infersent import InferSentConfig
 from rivals.sbert_wk import SbertWK
 
 HERE = [

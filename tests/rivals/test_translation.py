@@ -8,9 +8,8 @@ from safetensors.torch import load_file, save_file
 
 from repro.store import Store
 from repro.types import InputError
-from rivals import translation
-from rivals.generator import TOKEN_BUDGET
-from rivals.translation import back_translate, load_translator
+from rivals import generator as translation
+from rivals.generator import TOKEN_BUDGET, back_translate, load_translator
 
 TEXTS = [
     "the cook",

@@ -1,4 +1,6 @@
-"""InfoNCE, the objective of unsupervised SimCSE (Gao et al., 2021, Eq. 1; PROTOCOLS §2.1)."""
+"""InfoNCE of unsupervised SimCSE (Gao et al., 2021, Eq. 1; PROTOCOLS §2.1), and what it trades (§2.6)."""
+
+import math
 
 import torch
 import torch.nn.functional as F
@@ -55,3 +57,20 @@ def _unit(z: Tensor) -> Tensor:
 def duplicate_mask(keys: Tensor) -> Tensor:
     """Mask (B, W·B) that drops equal texts from the negatives: keys (B,) are equal iff the texts are."""
     return keys.unsqueeze(1) == gather_with_grad(keys).unsqueeze(0)
+
+
+def alignment(z1: Tensor, z2: Tensor) -> Tensor:
+    """Mean squared distance of positives on the unit sphere, z1 and z2 (n, d): 0 is perfect (Wang & Isola, 2020)."""
+    return (F.normalize(z1, dim=-1) - F.normalize(z2, dim=-1)).square().sum(-1).mean()
+
+
+def uniformity(z: Tensor) -> Tensor:
+    """Log mean Gaussian potential ln mean_{i<j} e^{−2‖zᵢ−zⱼ‖²} of z (n, d) on the unit sphere; lower is more uniform.
+
+    Raises:
+        InputError: with fewer than two rows.
+    """
+    if len(z) < 2:
+        raise InputError(f"uniformity of {len(z)} row: expected at least 2")
+    squared = torch.pdist(F.normalize(z, dim=-1)).square()
+    return (-2 * squared).logsumexp(0) - math.log(len(squared))

@@ -93,5 +93,5 @@ def _kept(X: Array, Z: Array, sampled: int, seed: int, *, rescale: bool) -> Iter
     j = (i + rng.integers(1, len(X), sampled)) % len(X)  # never i itself
     before, after = (prefix_cosines(M[i], M[j], [M.shape[1]])[0] for M in (X, Z))
     yield {"metric": "cosine_rms", "value": float(np.sqrt(((after - before) ** 2).mean()))}
-    expected = ((1 - before**2) ** 2).mean() / Z.shape[1]  # the mean square of `cosine_error`
+    expected = ((1 - before**2) ** 2).mean() / Z.shape[1]  # a projected cosine deviates by about (1 − ρ²)/√d
     yield {"metric": "cosine_rms_expected", "value": float(np.sqrt(expected))}

@@ -10,7 +10,7 @@ from repro.data.rewording import microworld_lexicon, microworld_paraphrases
 from repro.sets import WordVectors
 from repro.store import Store
 from repro.types import InputError, one_of
-from rivals.translation import back_translate
+from rivals.generator import back_translate
 
 DROPOUT, SYNONYM, BACK_TRANSLATION = "dropout", "synonym", "back-translation"
 PARAPHRASE, MIXTURE = "paraphrase", "mixture"
