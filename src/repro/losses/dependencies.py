@@ -82,7 +82,6 @@ def _of_chunk(x: Tensor, size: int, strategy: str) -> Tensor:
     count = feature_count(scaled)
     if count is None:
         A = torch.softmax(scaled.unsqueeze(2) * scaled.unsqueeze(1), dim=-1)  # (B, D, D)
-        times, transposed_times = A.matmul, A.mT.matmul
     else:
         powers = [torch.ones_like(scaled)]
         for power in range(1, count):
@@ -90,11 +89,11 @@ def _of_chunk(x: Tensor, size: int, strategy: str) -> Tensor:
         F = torch.stack(powers, dim=-1)  # (B, D, r)
         G = F / (F @ F.sum(1).unsqueeze(-1))  # by the sums Z of A's rows
 
-        def times(V: Tensor) -> Tensor:
-            return G @ (F.mT @ V)
+    def times(V: Tensor) -> Tensor:
+        return A @ V if count is None else G @ (F.mT @ V)
 
-        def transposed_times(V: Tensor) -> Tensor:
-            return F @ (G.mT @ V)
+    def transposed_times(V: Tensor) -> Tensor:
+        return A.mT @ V if count is None else F @ (G.mT @ V)
 
     if strategy == "max_k":
         sums = transposed_times(torch.ones_like(x).unsqueeze(-1)).squeeze(-1)  # (B, D), of columns
