@@ -117,29 +117,20 @@ class Flow(nn.Module):
     """`depth` steps of actnorm, LU linear and affine coupling; `hidden_dim` is the width inside a coupling.
 
     Untrained it is a rotation, so its log-determinant is 0 and z has the length of x.
-
-    Raises:
-        InputError: for dim < 2 (a coupling needs two halves), depth < 1 or hidden_dim < 1.
     """
 
     def __init__(self, dim: int, *, depth: int = 8, hidden_dim: int = 512, seed: int = 0) -> None:
         super().__init__()
         if check_dim(dim) < 2:
             raise InputError(f"dim is {dim}: a coupling needs two halves, so at least 2")
-        check_dim(depth, what="depth")
-        check_dim(hidden_dim, what="hidden_dim")
-        self.settings = {"dim": dim, "depth": depth, "hidden_dim": hidden_dim, "seed": seed}
+        self.dim = dim
+        """size of x and of z"""
         steps: list[nn.Module] = []
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(derive_seed(seed, "flow", dim))
             for step in range(depth):
                 steps += [ActNorm(dim), LULinear(dim, derive_seed(seed, "step", step)), AffineCoupling(dim, hidden_dim)]
         self.steps = nn.ModuleList(steps)
-
-    @property
-    def dim(self) -> int:
-        """Size of x and of z."""
-        return self.settings["dim"]
 
     @torch.no_grad()
     def start_from(self, x: Tensor) -> None:
@@ -198,12 +189,7 @@ class FlowConfig:
 
 
 def fit_flow(X: Array, config: FlowConfig, *, progress: bool = True) -> tuple[Flow, History]:
-    """A flow that makes X (n, D) as likely as it can under a standard normal z.
-
-    Raises:
-        InputError: if X is empty or not finite, or does not fill one batch.
-        TrainingDiverged: when the likelihood is not finite.
-    """
+    """A flow that makes X (n, D), at least one batch, as likely as it can under a standard normal z."""
     rows = torch.from_numpy(np.ascontiguousarray(check_embeddings(X), np.float32)).to(default_device())
     per_epoch = len(rows) // config.batch_size
     if per_epoch < 1:

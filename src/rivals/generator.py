@@ -96,9 +96,6 @@ def load_generator(name_or_path: str, *, device: torch.device | str | None = Non
 
     Nothing of the folder's generation settings is kept but the ids that end a text: published ones sample, or
     punish repetition, which a greedy answer does not ask for.
-
-    Raises:
-        InputError: for an unknown name, a network that is no causal language model, or a folder without weights.
     """
     model, tokenizer, found = load_writer("AutoModelForCausalLM", "generator", name_or_path, device)
     if not causal_parts(model):

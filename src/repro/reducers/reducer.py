@@ -24,8 +24,8 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     Methods raise InputError for rows that nothing can be computed from, sizes out of reach and unknown options.
     """
 
-    n_components: int
     min_rows = 2
+    """rows that a fit needs"""
 
     def __init__(self, n_components: int = 2) -> None:
         self.n_components = n_components
