@@ -13,16 +13,11 @@ from repro.types import InputError
 def info_nce(
     z1: Tensor, z2: Tensor, *, temperature: float = 0.05, z_neg: Tensor | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """Each row of z1 must find its own row of z2 among all rows.
+    """Each row of z1 must find its own row of z2 among all rows, two views (B, d) of the same texts.
 
-    ℓ = −(1/B) Σᵢ [sᵢᵢ − logsumexp over j of sᵢⱼ] with s = cos(z1, z2)/temperature, one direction only.
-
-    Args:
-        z1: first views (B, d).
-        z2: second views (B, d); gathered with gradient when several processes train.
-        temperature: divides the cosines.
-        z_neg: further negatives (N, d), columns for every row.
-        mask: (B, W·B) bool, True drops that column for that row; the row's own column always stays.
+    ℓ = −(1/B) Σᵢ [sᵢᵢ − logsumexp over j of sᵢⱼ] with s = cos(z1, z2)/temperature, one direction only. Further
+    negatives z_neg (N, d) are columns for every row; with W processes, columns are gathered with gradient. `mask`
+    (B, W·B) is True where a row drops a column; its own column always stays.
 
     Raises:
         InputError: for shapes that do not fit, or a temperature that is not above 0.
@@ -65,11 +60,7 @@ def alignment(z1: Tensor, z2: Tensor) -> Tensor:
 
 
 def uniformity(z: Tensor) -> Tensor:
-    """Log mean Gaussian potential ln mean_{i<j} e^{−2‖zᵢ−zⱼ‖²} of z (n, d) on the unit sphere; lower is more uniform.
-
-    Raises:
-        InputError: with fewer than two rows.
-    """
+    """Log mean Gaussian potential ln mean_{i<j} e^{−2‖zᵢ−zⱼ‖²} of z (n, d) on the sphere; lower is more uniform."""
     if len(z) < 2:
         raise InputError(f"uniformity of {len(z)} row: expected at least 2")
     squared = torch.pdist(F.normalize(z, dim=-1)).square()

@@ -27,20 +27,14 @@ def espresso(
 ) -> Tensor:
     """Learn-to-express and learn-to-compress over the layers of one batch.
 
-    With part(i) = α·ℓ(X_i[:, :k]) + β·align(X_i[:, :k], T_i):
+    With part(i) = α·ℓ(X_i[:, :k]) + β·align(X_i[:, :k], T_i), X_i the pooled states (B, D) of layers 0 … L:
 
     `paper`: Σ over i = 1 … L−1 of part(i)/(1 + ln i) + part(L);
     `code`: (1/(L−1))·Σ over i = 0 … L−2 of part(i)/(1 + ln(i+1)) + part(L) + α·ℓ(X_L), targets per batch, randomised.
 
-    Args:
-        layers: pooled states (B, D) of layers 0 … L for all texts of a batch.
-        loss: base loss of one matrix of embeddings of these texts.
-        size: compressed size k, at most D.
-        form: paper or code.
-        config: every switch, in place of `form`.
-        log_weights: s (n,) of learned weights e^{−s}, from `initial_log_weights(n)`; `learned` adds Σ sᵢ so that they
-            have a finite optimum, `learned_literal` does not.
-        seed: of a randomised decomposition.
+    `loss` is the base loss ℓ of one matrix of embeddings, `size` is k, and `config` has every switch, in place of
+    `form`. `log_weights` s (n,), from `initial_log_weights(n)`, are learned weights e^{−s}: `learned` adds Σ sᵢ so
+    that they have a finite optimum, `learned_literal` does not. `seed` is that of a randomised decomposition.
 
     Raises:
         InputError: for layers or `log_weights` that do not fit the switches.

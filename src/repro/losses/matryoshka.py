@@ -18,12 +18,8 @@ def matryoshka(
     """The loss with its own signature on every prefix: Σ over m of c_m·ℓ(z[:, :m]).
 
     Every floating matrix among the arguments as wide as the first one, d, is cut to its first m columns; one of q·d
-    columns, such as the classifier of `softmax_nli`, is q blocks of d, each cut. All else passes as it is.
-
-    Args:
-        loss: any function of embeddings; one that normalises does so on each prefix.
-        dims: sizes m, increasing; the size d of the embeddings is not added.
-        weights: c, one for each size; 1 by default.
+    columns, such as the classifier of `softmax_nli`, is q blocks of d, each cut. All else passes as it is. `dims` are
+    the sizes m, increasing, to which d is not added, and `weights` c is 1 for each by default.
 
     Raises:
         InputError: for sizes that repeat or do not increase, weights that do not fit, and, when called, for a size
