@@ -154,8 +154,7 @@ def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, s
     from dimadvise.report import advice_page, draw_advice
     from dimadvise.words import candidate_table, explanation, headline, report_table, saving_table
     from repro.provenance import hardware
-    from repro.reducers.export import write_linear
-    from repro.reducers.linear_form import linear_form
+    from repro.reducers.export import linear_form, write_linear
     from repro.writing import replacing
 
     frame = candidate_table(advice)

@@ -43,7 +43,7 @@ from repro.sets import DataSet, ScoredPairs, WordVectors
 from repro.store import Store
 from repro.training.end_to_end import fresh_encoder
 from repro.types import InputError, one_of
-from rivals.translation import back_translate
+from rivals.generator import back_translate
 
 DROPOUT, SYNONYM, BACK_TRANSLATION = "dropout", "synonym", "back-translation"
 PARAPHRASE, MIXTURE = "paraphrase", "mixture"
