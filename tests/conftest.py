@@ -32,13 +32,13 @@ def repro_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def repro(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[object, str, str]]:
-    """Run the command; its exit code, output and complaints."""
+    """Run the command, whose first argument may hold several words; its exit code, output and complaints."""
 
     from repro.cli import main
 
-    def run(*arguments: object) -> tuple[object, str, str]:
+    def run(line: str = "", *more: object) -> tuple[object, str, str]:
         with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
+            main([*line.split(), *map(str, more)])
         captured = capsys.readouterr()
         return stopped.value.code, captured.out, captured.err
 

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from repro import paths, terminal
-from repro.optional import NotInstalled, optional
 from repro.seeding import cpu_count, derive_seed, make_rng
-from repro.types import InputError, check_dim, check_embeddings, check_same_length, one_of
+from repro.types import InputError, NotInstalled, check_dim, check_embeddings, check_same_length, one_of, optional
 
 
 def modules_after(python, statement):
@@ -26,7 +25,7 @@ def modules_after(python, statement):
     "statement",
     [
         "import repro, repro.cli",
-        "import repro.types, repro.paths, repro.seeding, repro.config, repro.store, repro.optional, repro.rows",
+        "import repro.types, repro.paths, repro.seeding, repro.config, repro.store, repro.rows",
         "import repro.evaluation, repro.evaluation.protocol",
         "import repro.report",
         "import repro.data\nrepro.data.load('stsb', split='dev', source='microworld')",

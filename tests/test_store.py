@@ -9,9 +9,9 @@ import pytest
 from filelock import FileLock
 from safetensors import SafetensorError
 
-from repro.doctor import examine
 from repro.store import MANIFEST, Store, disk_full_explained
 from repro.types import InputError
+from repro.verbs import examine
 
 SLOW = """
 import sys, time

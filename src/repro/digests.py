@@ -64,9 +64,6 @@ def import_closure(module: str) -> tuple[str, ...]:
     """The module and those of this project that it imports, directly or not, none of them executed.
 
     A name that a package takes from one of its modules leads to that module, not to the package and all it holds.
-
-    Raises:
-        InputError: for a module that this project does not have.
     """
     found, queue = set[str](), [module]
     while queue:
@@ -106,19 +103,18 @@ def _path(module: str) -> Path | None:
 
 @cache
 def _tree(module: str) -> ast.Module:
+    """The syntax tree of a module, without docstrings."""
     path = _path(module)
     if path is None:
         raise InputError(f"no module {module!r} of this project to take a code version from")
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@cache
-def _does(module: str) -> str:
-    """The module's syntax tree without its docstrings."""
-    for node in ast.walk(tree := _tree(module)):
+    for node in ast.walk(tree := ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(body := getattr(node, "body", None), list):
             node.body = [line for line in body if not _is_text(line)]  # type: ignore[attr-defined]
-    return f"{module}\n{ast.dump(tree)}\n"
+    return tree
+
+
+def _does(module: str) -> str:
+    return f"{module}\n{ast.dump(_tree(module))}\n"
 
 
 def _is_text(line: ast.stmt) -> bool:

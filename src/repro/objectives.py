@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from repro.digests import digest
-from repro.types import DataSource, InputError, check_dim, one_of
+from repro.types import DataSource, InputError, check_choices, check_dim, check_positive
 
 Pooling = Literal["cls", "mean", "last", "avg_first_last"]
 Activation = Literal["tanh", "identity"]
@@ -12,11 +12,10 @@ Objective = Literal["simcse", "nli", "angle", "matryoshka", "ese"]
 SCALING = ("angle", "matryoshka", "ese")
 """objectives of ESE's comparison: AnglE on entailment pairs, without a pooler"""
 LayerWeights = Literal["log", "uniform", "learned", "learned_literal"]
-Dependency = Literal["per_sentence", "per_batch"]
 Decomposition = Literal["eigh", "subspace", "randomized"]
 Strategy = Literal["dependencies", "embeddings", "max_k", "none"]
-LAYER_WEIGHTS = ("log", "uniform", "learned", "learned_literal")
-DECOMPOSITIONS = ("eigh", "subspace", "randomized")
+LAYER_WEIGHTS: tuple[str, ...] = get_args(LayerWeights)
+DECOMPOSITIONS: tuple[str, ...] = get_args(Decomposition)
 
 
 @dataclass(frozen=True)
@@ -35,13 +34,11 @@ class AngleConfig:
     """`mean` divides the angle term's similarity by the embedding size"""
 
     def __post_init__(self) -> None:
-        for name in ("cosine_scale", "in_batch_scale", "angle_scale"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} is {getattr(self, name)}: expected a number above 0")
+        check_choices(self)
+        check_positive(self, "cosine_scale", "in_batch_scale", "angle_scale")
         for name in ("cosine_weight", "in_batch_weight", "angle_weight", "negative_weight"):
             if not getattr(self, name) >= 0:
                 raise InputError(f"{name} is {getattr(self, name)}: expected 0 or more")
-        one_of(self.angle_pooling, ("sum", "mean"), "angle_pooling")
 
 
 ANGLE_PRESETS: dict[str, AngleConfig] = {
@@ -66,7 +63,7 @@ class EspressoConfig:
     """over the shallow layers"""
     full_size_loss: bool = False
     """also train the last layer at full size"""
-    dependency: Dependency = "per_sentence"
+    dependency: Literal["per_sentence", "per_batch"] = "per_sentence"
     """one dependency matrix (D, D) for each sentence, or one for the batch"""
     decomposition: Decomposition = "eigh"
     """exact, exact within a stated tolerance but faster, or randomised with a seed"""
@@ -84,11 +81,7 @@ class EspressoConfig:
     """weight of learn-to-compress"""
 
     def __post_init__(self) -> None:
-        one_of(self.layer_weights, LAYER_WEIGHTS, "layer_weights")
-        one_of(self.reduction, ("sum", "mean"), "reduction")
-        one_of(self.dependency, ("per_sentence", "per_batch"), "dependency")
-        one_of(self.decomposition, DECOMPOSITIONS, "decomposition")
-        one_of(self.strategy, ("dependencies", "embeddings", "max_k", "none"), "strategy")
+        check_choices(self)
         if self.first_layer < 0:
             raise InputError(f"first_layer is {self.first_layer}: expected 0 (embedding output) or more")
         if self.last_shallow > -1:
@@ -122,8 +115,7 @@ class LoraConfig:
 
     def __post_init__(self) -> None:
         check_dim(self.rank, what="rank")
-        if not self.alpha > 0:
-            raise InputError(f"alpha is {self.alpha}: expected a number above 0")
+        check_positive(self, "alpha")
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout is {self.dropout}: expected 0 or more, below 1")
 
@@ -188,20 +180,13 @@ class TrainConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_choices(self)
+        check_positive(self, "temperature", "epochs")
+        check_batch(self.batch_size)
         check_dim(self.dim)
         check_dim(self.sentences, what="sentences")
-        one_of(self.objective, get_args(Objective), "objective")
-        one_of(self.examples, ("pairs", "triples"), "examples")
-        one_of(self.final_norm, ("last", "all", "none"), "final_norm")
-        one_of(self.difference, ("abs", "signed"), "difference")
         if self.layers is not None:
             check_dim(self.layers, what="layers")
-        if self.batch_size < 2:
-            raise InputError(f"batch_size is {self.batch_size}: a contrastive loss needs at least 2 texts")
-        if self.temperature <= 0:
-            raise InputError(f"temperature is {self.temperature}: expected a number above 0")
-        if not self.epochs > 0:
-            raise InputError(f"epochs is {self.epochs}: expected a number above 0")
         for size in self.prefixes:
             check_dim(size, what="a prefix")
         if list(self.prefixes) != sorted(set(self.prefixes)):
@@ -210,11 +195,9 @@ class TrainConfig:
     @property
     def columns(self) -> dict[str, Any]:
         """The columns of a row by which trainings differ; `config` names all of the configuration but seed and dim."""
+        said = ("pooling", "learning_rate", "dropout", "batch_size", "max_length")
         own = replace(only_what_is_read(self), seed=0, dim=1)
-        said = {
-            name: getattr(self, name) for name in ("pooling", "learning_rate", "dropout", "batch_size", "max_length")
-        }
-        return {"config": digest(own), **said}
+        return {"config": digest(own), **{name: getattr(self, name) for name in said}}
 
 
 @dataclass(frozen=True)
@@ -240,12 +223,14 @@ class StepTwoConfig:
             raise InputError(f"views is {self.views}: step 2 contrasts two dropout views, so at least 2 are needed")
         if not self.learning_rates:
             raise InputError("learning_rates is empty: give at least one")
-        if self.batch_size < 2:
-            raise InputError(f"batch_size is {self.batch_size}: a contrastive loss needs at least 2 texts")
-        if not self.temperature > 0:
-            raise InputError(f"temperature is {self.temperature}: expected a number above 0")
-        if not self.epochs > 0:
-            raise InputError(f"epochs is {self.epochs}: expected a number above 0")
+        check_positive(self, "temperature", "epochs")
+        check_batch(self.batch_size)
+
+
+def check_batch(size: int) -> None:
+    """Refuse a batch in which no text has another to be told from."""
+    if size < 2:
+        raise InputError(f"batch_size is {size}: a contrastive loss needs at least 2 texts")
 
 
 def only_what_is_read(config: TrainConfig) -> TrainConfig:

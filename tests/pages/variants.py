@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from repro.book import parameters
-from repro.book.parameters import Parameter
+from repro.book.notebook import Parameter, validate
 from repro.types import InputError
 
 TOY: dict[str, Any] = {
@@ -72,7 +71,7 @@ def values(declared: Mapping[str, Parameter], variant: str, networks: Sequence[s
     if not changed:
         return None
     toys = {name: toy for name, p in declared.items() if (toy := _toy(p)) is not None}
-    return parameters.validate(declared, toys | changed)
+    return validate(declared, toys | changed)
 
 
 def _changed(parameter: Parameter, variant: str, networks: Sequence[str]) -> Any:
@@ -108,7 +107,7 @@ def _fitting(parameter: Parameter, *choices: Any) -> Any:
     for value in choices:
         try:
             if value is not None:
-                return parameters.validate({parameter.name: parameter}, {parameter.name: value})[parameter.name]
+                return validate({parameter.name: parameter}, {parameter.name: value})[parameter.name]
         except InputError:
             continue
     return None

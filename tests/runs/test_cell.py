@@ -12,8 +12,7 @@ from repro.evaluation import sts_spearman
 from repro.models import SentenceEncoder
 from repro.objectives import EspressoConfig
 from repro.runs import cell as cell_module
-from repro.runs.cell import backbone_identity, cell_key, dev_scorer, train_cell
-from repro.runs.pool import train_all
+from repro.runs.cell import backbone_identity, cell_key, dev_scorer, train_all, train_cell
 from repro.store import Store
 from repro.training.loop import TrainingDiverged
 from repro.types import InputError

@@ -19,9 +19,9 @@ from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning import LocalProvisioner
 
-from repro.workers import end_with_parent
+from repro.seeding import end_with_parent
 
-IMPORTED = ("ipykernel.kernelapp", "repro.models.encoder", "repro.runs.pool", "repro.evaluation", "repro.reducers")
+IMPORTED = ("ipykernel.kernelapp", "repro.models.encoder", "repro.runs.cell", "repro.evaluation", "repro.reducers")
 """what forked kernels have imported; nothing that draws, since a kernel chooses how figures are shown when it starts"""
 QUIET = {"PYTHONWARNINGS": "ignore:IProgress not found"}
 """progress is shown in the terminal, so tqdm need not ask for a widget"""

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
+from repro.paths import disk_full_explained, replacing
 from repro.store import sha256
 from repro.types import InputError, check_same_length
-from repro.writing import disk_full_explained, replacing
 
 FORMULA = "y = x @ matrix + bias"
 

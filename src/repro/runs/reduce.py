@@ -33,19 +33,14 @@ def reduced(
         params: of the reducer.
     """
     sizes = sorted(d for d in dims if d <= min(len(fit) - 1, fit.shape[1]))
-    if not sizes:
-        return
     if name == "autoencoder":
         for d in sizes:
             yield d, _output(name, fit, X, d, store, seed, params)
-        return
-    found = within_reach(name, sizes, lambda d: _output(name, fit, X, d, store, seed, params))
-    if found is None:
-        return
-    Y, sizes = found
-    reducer = make_reducer(name, sizes[-1], seed=seed, **params)
-    for d in sizes:
-        yield d, reducer.prefix(Y, d)
+    elif found := within_reach(name, sizes, lambda d: _output(name, fit, X, d, store, seed, params)):
+        Y, sizes = found
+        reducer = make_reducer(name, sizes[-1], seed=seed, **params)
+        for d in sizes:
+            yield d, reducer.prefix(Y, d)
 
 
 def _output(name: str, fit: Array, X: Array, dim: int, store: Store, seed: int, params: Mapping[str, Any]) -> Array:
@@ -76,11 +71,7 @@ def within_reach(what: str, dims: Sequence[int], fit: Callable[[int], T]) -> tup
 
 
 def dims_of(hidden_dim: int, dims: Sequence[float]) -> list[int]:
-    """Sizes below the full one, ascending; numbers below 1 are shares of it.
-
-    Raises:
-        InputError: if none is left.
-    """
+    """Sizes below the full one, ascending; numbers below 1 are shares of it."""
     wanted = [round(d * hidden_dim) if d < 1 else int(d) for d in dims]
     found = sorted({d for d in wanted if 1 <= d < hidden_dim})
     if not found:

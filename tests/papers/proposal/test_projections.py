@@ -6,8 +6,7 @@ import pytest
 from repro import data, theory
 from repro.evaluation import sts_spearman
 from repro.papers.proposal import projections
-from repro.runs.embeddings import TextTable
-from repro.runs.published import unit_rows
+from repro.runs.embeddings import TextTable, unit_rows
 
 N = 60
 

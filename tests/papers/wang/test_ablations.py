@@ -11,8 +11,7 @@ import torch
 from repro.methods import END_TO_END, STEP_1, STEP_2
 from repro.papers.wang import ablations
 from repro.papers.wang.two_step import two_step_rows
-from repro.runs.sweep import cosines_of, spearman_of, train_sweep
-from repro.runs.two_step import step_two, train_two_step
+from repro.runs.sweep import cosines_of, spearman_of, step_two, train_sweep, train_two_step
 
 DIMS = (32, 8, 4)
 ABOUT = {"experiment": "e", "profile": "embedded"}

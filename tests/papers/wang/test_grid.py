@@ -12,8 +12,7 @@ from repro.models import SentenceEncoder
 from repro.papers.wang.claims import figure4
 from repro.papers.wang.decomposition import Network, decomposition_rows, parse_network, plan_networks, train_networks
 from repro.papers.wang.grid import encode_counts, grid_rows, selection_rows
-from repro.runs.sweep import cosines_of, spearman_of, train_sweep
-from repro.runs.two_step import pair_scores
+from repro.runs.sweep import cosines_of, pair_scores, spearman_of, train_sweep
 from repro.store import Store
 from repro.training.two_step import select, splice
 from repro.types import InputError

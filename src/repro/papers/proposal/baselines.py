@@ -24,9 +24,9 @@ from repro.methods import BASELINES, PRINTED_BASELINES
 from repro.models.encoder import merge_equal
 from repro.models.pretrained import default_device
 from repro.rows import make_rows
+from repro.runs.cell import hidden_dim_of, train_all
 from repro.runs.lines import Named
-from repro.runs.pool import train_all
-from repro.runs.sweep import cosines_of, hidden_dim_of
+from repro.runs.sweep import cosines_of
 from repro.seeding import make_rng, threads
 from repro.sets import ScoredPairs, texts_of
 from repro.store import Store

@@ -15,7 +15,7 @@ from repro.papers.proposal.choosing_rules import BLIND, EVERY, HALF, KNEE, LABEL
 from repro.report.tables import MISSING
 from repro.report.verdict import Measurement
 from repro.rows import make_rows
-from repro.runs.encoders import NamedEncoder, load_encoders
+from repro.runs.lines import Named, load_encoders
 from repro.sets import DataSet
 from repro.store import Store
 from repro.terminal import complain
@@ -23,7 +23,7 @@ from repro.types import InputError
 from rivals import SYSTEMS, Missing, SystemConfig, load_system
 
 
-def named_encoders(names: Sequence[str], profile: Profile, source: str, store: Store) -> Iterator[NamedEncoder]:
+def named_encoders(names: Sequence[str], profile: Profile, source: str, store: Store) -> Iterator[Named]:
     """Each encoder or system by name; a system whose vectors are not at hand is left out with a warning."""
     for name in names:
         if name not in SYSTEMS:
@@ -35,18 +35,11 @@ def named_encoders(names: Sequence[str], profile: Profile, source: str, store: S
         except Missing as missing:
             complain(f"left out: {name}: {missing}")
             continue
-        yield NamedEncoder(loaded.line, loaded.encoder, loaded.identity)
+        yield Named(loaded.line, loaded.encoder, loaded.identity)
 
 
 def retention_rows(
-    encoder: NamedEncoder,
-    name: str,
-    task: DataSet,
-    store: Store,
-    *,
-    reducers: Sequence[str],
-    seed: int = 0,
-    **shared: Any,
+    encoder: Named, name: str, task: DataSet, store: Store, *, reducers: Sequence[str], seed: int = 0, **shared: Any
 ) -> pd.DataFrame:
     """What the advisor sees of one encoder on one task, by reducer and size.
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from repro.evaluation import retrieval_scores
 from repro.report.wide import in_order
 from repro.rows import make_rows
-from repro.runs.published import unit_rows
+from repro.runs.embeddings import unit_rows
 from repro.seeding import derive_seed, make_rng
 from repro.sets import Retrieval
 from repro.types import Array, InputError, check_dim, check_embeddings

@@ -11,8 +11,7 @@ from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.methods import FULL_SIZE
 from repro.reducers import make_reducer
 from repro.rows import make_rows
-from repro.runs.embeddings import TextTable
-from repro.runs.published import unit_rows
+from repro.runs.embeddings import TextTable, unit_rows
 from repro.seeding import make_rng
 from repro.sets import ScoredPairs, texts_of
 from repro.types import Array

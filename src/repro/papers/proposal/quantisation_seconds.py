@@ -20,7 +20,7 @@ from repro.papers.proposal.quantisation import HAMMING, NEIGHBOURS
 from repro.report.wide import in_order
 from repro.rows import make_rows
 from repro.runs.clock import in_turns, ratio_of
-from repro.runs.published import unit_rows
+from repro.runs.embeddings import unit_rows
 from repro.seeding import make_rng
 from repro.types import Array
 

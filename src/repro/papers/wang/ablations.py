@@ -22,8 +22,17 @@ from repro.objectives import StepTwoConfig
 from repro.papers.wang.two_step import rows_of, stages_at
 from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.embeddings import TextTable
-from repro.runs.sweep import Sweep, cosines_of, gain_over, spearman_of, states_of
-from repro.runs.two_step import TwoStep, pair_scores, step_two, train_two_step
+from repro.runs.sweep import (
+    Sweep,
+    TwoStep,
+    cosines_of,
+    gain_over,
+    pair_scores,
+    spearman_of,
+    states_of,
+    step_two,
+    train_two_step,
+)
 from repro.sets import ScoredPairs
 from repro.store import Store
 from repro.training.two_step import choose, splice

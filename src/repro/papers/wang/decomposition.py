@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from repro.config import Profile, override
+from repro.config import RECIPES, Profile, override
 from repro.config import profile as profile_named
 from repro.evaluation.protocol import score_sts
 from repro.methods import END_TO_END
@@ -14,8 +14,7 @@ from repro.models.backbone import load_backbone
 from repro.models.parts import recorded_pooling
 from repro.objectives import TrainConfig
 from repro.papers.wang.two_step import rows_of
-from repro.recipes import RECIPES
-from repro.runs.pool import train_all
+from repro.runs.cell import train_all
 from repro.runs.sweep import Sweep, gain_over, train_sweep
 from repro.sets import DataSet, ScoredPairs
 from repro.store import Store

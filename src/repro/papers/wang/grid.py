@@ -6,8 +6,7 @@ import pandas as pd
 
 from repro.evaluation.stats import percentiles, spearman_draws
 from repro.papers.wang.two_step import rows_of
-from repro.runs.sweep import Sweep, cosines_of, spearman_of
-from repro.runs.two_step import pair_scores
+from repro.runs.sweep import Sweep, cosines_of, pair_scores, spearman_of
 from repro.sets import ScoredPairs
 from repro.training.two_step import SELECT_BY, select
 

@@ -15,9 +15,8 @@ from repro.runs import suite
 from repro.runs.embeddings import TextTable
 from repro.runs.reduce import within_reach
 from repro.runs.suite import Contender
-from repro.runs.sweep import Sweep, states_of
+from repro.runs.sweep import Sweep, TwoStep, states_of
 from repro.runs.texts import training_sentences
-from repro.runs.two_step import TwoStep
 from repro.seeding import make_rng
 from repro.sets import DataSet
 from repro.store import Store

@@ -11,8 +11,7 @@ from repro.methods import END_TO_END, STEP_1, STEP_2, UNTRAINED
 from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
 from repro.runs.score import score_task
-from repro.runs.sweep import Sweep, gain_over, spearman_of
-from repro.runs.two_step import TwoStep
+from repro.runs.sweep import Sweep, TwoStep, gain_over, spearman_of
 from repro.sets import DataSet, ScoredPairs
 from repro.store import Store
 from repro.types import InputError
