@@ -68,17 +68,13 @@ class Profile:
     name: str
     train: TrainConfig
     step_two: StepTwoConfig
-    dims: tuple[int, ...]
-    """sweep of Figure 2"""
-    candidates: tuple[int, ...]
-    """candidate set of Algorithm 1"""
+    dims: tuple[int, ...]  # sweep of Figure 2
+    candidates: tuple[int, ...]  # candidate set of Algorithm 1
     seeds: tuple[int, ...] = (0,)
-    source: DataSource | None = None
-    """None: local files if REPRO_DATA is set, else the microworld"""
+    source: DataSource | None = None  # None: local files if REPRO_DATA is set, else the microworld
     probe_rows: int | None = None
     """rows of each split of a classification set that suites of tasks keep; None keeps all"""
-    scaling_backbone: str | None = None
-    """network of the AnglE objectives; None: that of `train`"""
+    scaling_backbone: str | None = None  # network of the AnglE objectives; None: that of `train`
 
 
 class _Profiles(dict[str, Profile]):

@@ -23,11 +23,9 @@ PACKAGES = ("repro", "rivals", "dimadvise", "microworld")
 
 
 def digest(config: Any, *, code: tuple[str, ...] = ()) -> str:
-    """Digest of a configuration and of the code that acts on it.
+    """Digest of a dataclass or JSON-like values, arrays by their numbers, and of the code that acts on them.
 
-    Args:
-        config: a dataclass, or plain JSON-like values; an array counts by its numbers.
-        code: modules from which that code starts; what they import, directly or not, is part of the name.
+    `code` are modules from which that code starts; what they import, directly or not, is part of the name.
     """
     named = {"type": type(config).__name__, "values": plain(config), "code": {m: code_digest(m) for m in code}}
     return _short(json.dumps(named, sort_keys=True).encode())

@@ -57,10 +57,7 @@ def done_in_processes(function: Callable[[Item], Any], items: Sequence[Item], co
     """Call `function(item)` for every item in `count` fresh processes; yields the items as they are done.
 
     Items begin in the order given. Ctrl-C ends the processes at once, and so does the death of this one; after an
-    error no further item begins.
-
-    Raises:
-        InputError: if a process dies, as all do that a script without `if __name__ == "__main__":` starts.
+    error no further item begins. An InputError tells of a process that died.
     """
     others = multiprocessing.active_children()
     pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=_become_worker)

@@ -106,8 +106,7 @@ class Store:
             kind: what it is, such as `embeddings`.
             config: everything that decides the value but code; JSON-like, arrays count by their numbers.
             compute: makes the value.
-            code: modules at which the code that decides the value starts (`import_closure`); None is the module that
-                defines `compute`. Name a narrower one where that module does other things too.
+            code: modules at which the code that decides the value starts; None is the module that defines `compute`.
             mapped: leave a single array on disk, read as it is used.
         """
         roots = (code,) if isinstance(code, str) else code or (module_of(compute),)

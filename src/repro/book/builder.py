@@ -94,13 +94,8 @@ def build(
     A page executes again if its text, its parameters, `src/`, `results/`, the data source or a library changed.
     A failing page does not stop the others; it is shown with its error and tried again by the next build.
 
-    Args:
-        root: the checkout.
-        profile: passed to every notebook that declares a parameter `profile`.
-        only: names of pages (bare or with folder) to execute; the others stay as they are.
-        force: execute whether anything changed or not.
-        timeout: seconds a single cell may take.
-        report: receives a line of progress at a time.
+    The profile is passed to every notebook that declares a parameter of that name; `only` names the pages to execute,
+    bare or with folder; `timeout` is in seconds of a single cell; `report` receives a line of progress at a time.
     """
     root, started = root.resolve(), time.monotonic()
     pages = site.pages_of(root)

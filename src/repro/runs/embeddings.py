@@ -42,14 +42,9 @@ class TextTable:
 def encode_once(
     encoder: Callable[[], Encoder], identity: str, texts: Iterable[str], store: Store, *, progress: bool = False
 ) -> TextTable:
-    """States h of all distinct texts, from the store if they are there.
+    """States h of all distinct texts, from the store if they are there; if not, `encoder` is called to make one.
 
-    Args:
-        encoder: called only if the texts have to be encoded.
-        identity: digest of everything that decides the encoder's output.
-        texts: any texts; equal ones are encoded once.
-        store: where the matrix is kept.
-        progress: whether a bar is shown.
+    `identity` is a digest of everything that decides the encoder's output.
     """
     distinct, _ = merge_equal(list(texts))
     X = store.remember(
@@ -111,18 +106,10 @@ def encode_layers_once(
     layers: Sequence[int] | None = None,
     progress: bool = False,
 ) -> LayerTable:
-    """Pooled states of all distinct texts at the wanted layers, from one pass or from the store.
+    """Pooled states of all distinct texts at some layers, ascending from 0 (embedding output), or at all of them.
 
-    Some layers are read out of an entry that holds them all, where there is one. What is returned lies on disk and is
-    read as it is used.
-
-    Args:
-        encoder: called only if the texts have to be encoded.
-        identity: digest of everything that decides the encoder's states.
-        texts: any texts; equal ones are encoded once.
-        store: where the states are kept.
-        layers: 0 (embedding output) to L, ascending; None reads all.
-        progress: whether a bar is shown.
+    They come from one pass or from the store; some layers are read out of an entry that holds them all, where there is
+    one. What is returned lies on disk and is read as it is used. The rest is as in `encode_once`.
     """
     wanted = None if layers is None else [int(layer) for layer in layers]
     if wanted is not None and (not wanted or wanted != sorted(set(wanted)) or wanted[0] < 0):

@@ -16,8 +16,7 @@ from repro.sets import DataSet, ScoredPairs
 from repro.store import Store
 from repro.types import Encoder, InputError
 
-TRAINED = "trained"
-"""the profile's backbone after unsupervised SimCSE at full size, as Wang et al.'s pages train it"""
+TRAINED = "trained"  # the profile's backbone after unsupervised SimCSE at full size, as Wang et al.'s pages train it
 AT_HAND = (MINILM, TRAINED)
 PAPER = (
     "sentence-transformers/all-mpnet-base-v2",
@@ -29,23 +28,18 @@ PAPER = (
 )
 """Zhang et al.'s six, in the order of their Section 4; SimCSE's [CLS] state is read without the layer that its package
 adds"""
-POOLING = {MINILM: "mean"}
-"""where the published pooling is not recorded beside the weights"""
+POOLING = {MINILM: "mean"}  # where the published pooling is not recorded beside the weights
 
 
 @dataclass(frozen=True)
 class Named:
     """An encoder with a name, not loaded until something has to be encoded."""
 
-    name: str
-    """what rows and figures call it"""
+    name: str  # what rows and figures call it
     make: Callable[[], Encoder]
-    identity: str
-    """digest of everything that decides its output, length of rows aside"""
-    backbone: str = ""
-    """network it stands on; empty where that is its name, or where it has none"""
-    n_train: int | None = None
-    """texts or pairs that this book trained or fitted it on; None where it came as it is"""
+    identity: str  # digest of everything that decides its output, length of rows aside
+    backbone: str = ""  # network it stands on; empty where that is its name, or where it has none
+    n_train: int | None = None  # texts or pairs that this book trained or fitted it on; None where it came as it is
 
     @property
     def note(self) -> str:
@@ -88,17 +82,12 @@ class Line:
     """One line of a table: the embeddings of all texts by one method at one size."""
 
     method: str
-    dim: int | None
-    """None where it differs between the tasks"""
-    tables: TextTable | Mapping[str, TextTable]
-    """of all tasks; or by task, where something is fitted for each"""
-    setting: str = ""
-    """what a reducer was fitted on; empty where nothing was"""
+    dim: int | None  # None where it differs between the tasks
+    tables: TextTable | Mapping[str, TextTable]  # of all tasks; or by task, where something is fitted for each
+    setting: str = ""  # what a reducer was fitted on; empty where nothing was
     readout: str = "encoder"
-    backbone: str | None = None
-    """where lines differ in it"""
-    n_train: int | None = None
-    """where lines differ in it"""
+    backbone: str | None = None  # where lines differ in it
+    n_train: int | None = None  # where lines differ in it
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -151,13 +140,9 @@ class Task(Mapping[str, DataSet]):
 def load_tasks(
     names: Sequence[str], source: str, *, text: str = "senteval", probe_rows: int | None = None
 ) -> dict[str, Task]:
-    """Datasets as tasks, by name: dev and test of scored pairs, all splits of the others.
+    """Datasets as tasks, by name: dev and test of scored pairs in one of the text forms, all splits of the others.
 
-    Args:
-        names: of datasets.
-        source: local, hub or microworld.
-        text: form of the STS sets.
-        probe_rows: rows kept of every split that is not of scored pairs, drawn at random; None keeps all.
+    `probe_rows` are kept of every split that is not of scored pairs, drawn at random; None keeps all.
     """
     tasks = {}
     for name in names:

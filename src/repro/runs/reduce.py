@@ -21,16 +21,8 @@ def reduced(
 ) -> Iterator[tuple[int, Array]]:
     """X (n, D) reduced to every dim within reach, as pairs of dim and Y (n, dim) float32.
 
-    Fitted once at the largest dim, of which the others are prefixes; the autoencoder is fitted at each.
-
-    Args:
-        name: of a reducer.
-        fit: rows that it is fitted on (m, D).
-        X: rows to reduce.
-        dims: sizes; those beyond min(m − 1, D), or the reducer's own reach, are left out.
-        store: where the output of slow reducers is kept.
-        seed: of reducers that draw at random.
-        params: of the reducer.
+    Fitted on rows (m, D), once at the largest dim, of which the others are prefixes; the autoencoder is fitted at each.
+    Dims beyond min(m − 1, D), or the reducer's own reach, are left out. The store keeps the output of slow reducers.
     """
     sizes = sorted(d for d in dims if d <= min(len(fit) - 1, fit.shape[1]))
     if name == "autoencoder":

@@ -172,13 +172,7 @@ def step_two(
 ) -> StepTwo:
     """Train the poolers of `dims` on the frozen encoder that was trained with dim `encoder`, or find them.
 
-    Args:
-        sweep: encoders and poolers; its states must cover the texts of `dev`.
-        encoder: dim of the encoder.
-        dims: whose poolers are trained.
-        dev: pairs that stop the training and choose its learning rate.
-        config: of step 2.
-        store: where the poolers are kept.
+    The pairs of `dev`, whose states the sweep must hold, stop the training and choose its learning rate.
     """
     cell = sweep.cells[encoder]
     named = {

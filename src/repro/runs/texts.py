@@ -102,13 +102,9 @@ def _labelled_pairs(config: TrainConfig, limit: int | None = None) -> data.Label
 def load_questions(
     source: str, *, questions: int | None = None, paragraphs: int | None = None, seed: int = 0
 ) -> Retrieval:
-    """HotpotQA's questions and paragraphs; fewer of either are drawn at random, and every gold paragraph is kept.
+    """HotpotQA's questions and paragraphs, so many of either drawn at random; None keeps all.
 
-    Args:
-        source: local, hub or microworld.
-        questions: how many; None keeps all.
-        paragraphs: how many at least the corpus has besides what the questions need; None keeps all.
-        seed: of the draws.
+    Every paragraph that supports an answer is kept, be they more than `paragraphs`.
     """
     whole = data.load("hotpotqa", source=source)
     assert isinstance(whole, Retrieval)

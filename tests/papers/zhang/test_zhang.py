@@ -240,7 +240,7 @@ def test_encoders_by_name(small, store, tiny):
         encoders.choose_encoders(["a", "a"], small)
     (trained,) = encoders.load_encoders([encoders.TRAINED], small, store)
     assert trained.name.endswith("+ SimCSE")
-    assert trained.encoder().hidden_dim == 32
+    assert trained.make().hidden_dim == 32
     first, second = encoders.load_encoders([MINILM, tiny], small, store)
     assert first.name == "all-MiniLM-L6-v2"
     assert encoders.Named("stsb-bert-base", lambda: None, "").note.startswith("fine-tuned on STS-B")
