@@ -7,7 +7,16 @@ from repro.book.notebook import Parameter, validate
 from repro.types import InputError
 
 TOY: dict[str, Any] = {
-    **{"sentences": 130, "rows": 60, "probe_rows": 60, "pairs": 60, "questions": 20, "paragraphs": 40, "queries": 20},
+    **{
+        "sentences": 130,
+        "trained_on": 130,
+        "rows": 60,
+        "probe_rows": 60,
+        "pairs": 60,
+        "questions": 20,
+        "paragraphs": 40,
+        "queries": 20,
+    },
     **{"documents": 60, "dev_documents": 40, "words": 20, "wiki_sentences": 100, "timed": 10, "stored": 500},
     **{"vectors": 500, "texts": 16, "points": 8, "steps": 20, "draws": 2, "sampled": 500, "starts": [0], "seeds": [0]},
     **dict.fromkeys(("rounds", "reference_rounds", "tries", "repeats", "slow_repeats", "maps", "restarts"), 1),
@@ -34,6 +43,8 @@ def values(declared: Mapping[str, Parameter], variant: str, networks: Sequence[s
     if not changed:
         return None
     toys = {name: toy for name, p in declared.items() if (toy := _toy(p)) is not None}
+    if variant != ONE_DIM and "reference" in declared and isinstance(declared["reference"].default, str):
+        toys["reference"] = networks[-1]  # the published encoder beside the lines is read in one variant
     return validate(declared, toys | changed)
 
 
@@ -60,6 +71,8 @@ def _changed(parameter: Parameter, variant: str, networks: Sequence[str]) -> Any
 
 
 def _toy(parameter: Parameter) -> Any:
+    if parameter.name == "dims" and parameter.default is None:  # a whole profile's, each of which may be a training
+        return _fitting(parameter, [16, 8])
     toy, default = TOY.get(parameter.name), parameter.default
     found = _fitting(parameter, toy, toy[-1] if isinstance(toy, list) else None)
     return min(found, default) if isinstance(found, int | float) and default else found

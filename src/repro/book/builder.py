@@ -6,12 +6,11 @@ plain `jupyter-book build .`.
 """
 
 import logging
-import os
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -19,7 +18,7 @@ from typing import Literal
 from filelock import FileLock, Timeout
 
 from repro.book import notebook, site
-from repro.seeding import cpu_count
+from repro.seeding import cpu_count, environment
 from repro.types import InputError
 
 LOGGER = logging.getLogger(__name__)
@@ -154,22 +153,13 @@ def _side_by_side(names: Sequence[str], update: Callable[[str], None], lanes: in
         lane.result()
 
 
-@contextmanager
-def _announced(lanes: int) -> Iterator[None]:
+def _announced(lanes: int) -> AbstractContextManager[None]:
     """Tell the kernels that they run for the book, so that their verdicts count, and what share of the cores they have.
 
     Encoders come out the same to the byte whatever that share is: each is trained on `TrainConfig.threads` threads.
     """
     share = str(max(1, cpu_count() // lanes))
-    told = {"REPRO_BOOK": "1", "REPRO_THREADS": share, "OMP_NUM_THREADS": share}
-    before = dict(os.environ)
-    os.environ.update(told)
-    try:
-        yield
-    finally:
-        for name in told:
-            os.environ.pop(name)
-        os.environ.update({name: before[name] for name in told if name in before})
+    return environment({"REPRO_BOOK": "1", "REPRO_THREADS": share, "OMP_NUM_THREADS": share})
 
 
 def _alone(path: Path, report: Callable[[str], None]) -> AbstractContextManager[object]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from html import escape
-from io import BytesIO, StringIO
+from io import StringIO
 from types import MappingProxyType
 from typing import Any, ParamSpec
 
@@ -82,7 +82,7 @@ STYLE: Mapping[str, Any] = MappingProxyType(
 
 
 class Drawing(Figure):
-    """A figure that shows itself in a notebook without pyplot, as a scalable and as a pixel image."""
+    """A figure that shows itself in a notebook without pyplot, as a scalable image."""
 
     alt: str = ""
     """What the figure shows, in a sentence; written into the file as its title."""
@@ -96,14 +96,6 @@ class Drawing(Figure):
             title = {"Title": self.alt} if self.alt else {}  # matplotlib takes no empty title
             self.savefig(text, format="svg", metadata={"Date": None, "Creator": None, **title})
         return text.getvalue()
-
-    def png(self) -> bytes:
-        """The figure as PNG at twice the usual resolution."""
-        data = BytesIO()
-        with styled():
-            self._settle()
-            self.savefig(data, format="png", dpi=192, metadata={"Software": None})
-        return data.getvalue()
 
     def img(self) -> str:
         """The figure as an HTML image that needs no file beside the page."""
@@ -119,9 +111,6 @@ class Drawing(Figure):
     def _repr_svg_(self) -> str | None:
         return self.svg()
 
-    def _repr_png_(self) -> bytes | None:
-        return self.png()
-
 
 class NothingToDraw(InputError):
     """Rows that hold no point of a figure; its message says what they lack."""
@@ -136,9 +125,6 @@ class Blank(Drawing):
         self.alt = self._said.markdown
 
     def _repr_svg_(self) -> None:
-        return None
-
-    def _repr_png_(self) -> None:
         return None
 
     def _repr_html_(self) -> str:
