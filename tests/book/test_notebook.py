@@ -91,12 +91,6 @@ def test_an_unknown_name_is_refused_with_the_menu(declared, tmp_path):
         notebook.validate(notebook.parameters_of(write(tmp_path / "plain.md", "1 + 1")), {"dim": "64"})
 
 
-def test_code_blocks_in_prose_are_not_executed(tmp_path):
-    page = tmp_path / "prose.md"
-    page.write_text("# Title\n\n```python\n1 / 0\n```\n\n```bash\nmake book\n```\n", encoding="utf-8")
-    assert not notebook.has_code(notebook.read(page))
-
-
 def test_run_uses_this_interpreter_the_callers_environment_and_the_given_values(tmp_path, monkeypatch):
     monkeypatch.setenv("REPRO_DATA", "/somewhere")
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "no-kernels-here"))
@@ -152,9 +146,9 @@ def test_folders_given_to_a_page_are_those_of_the_readers_working_folder(tmp_pat
     (tmp_path / "bert" / "config.json").touch()
     (tmp_path / "sbert").mkdir()
     monkeypatch.chdir(tmp_path)
-    given = {"backbones": ["models/x", "models/x:1", "bert", "sbert", "org/name", "microworld"], "dim": 8}
-    here = str(tmp_path)
-    expected = [f"{here}/models/x", f"{here}/models/x:1", f"{here}/bert", "sbert", "org/name", "microworld"]
+    kept = ["sbert", "org/name", "microworld"]
+    given = {"backbones": ["models/x", "models/x:1", "bert", *kept], "dim": 8}
+    expected = [f"{tmp_path}/models/x", f"{tmp_path}/models/x:1", f"{tmp_path}/bert", *kept]
     assert notebook.from_here(given) == {"backbones": expected, "dim": 8}
 
 
@@ -184,38 +178,34 @@ def checkout(tmp_path, monkeypatch):
         "format: jb-book\nroot: book/index\nchapters:\n- file: notebooks/good\n- file: notebooks/bad\n"
     )
     (tmp_path / "book").mkdir()
-    (tmp_path / "book" / "index.md").write_text("# Toy\n\nWords.\n")
+    (tmp_path / "book" / "index.md").write_text("# Toy\n\nWords.\n\n```python\n1 / 0\n```\n")
     write(tmp_path / "notebooks" / "good.md", "print(6 * 7)")
     write(tmp_path / "notebooks" / "bad.md", "1 / 0")
     return tmp_path
 
 
 def test_only_what_changed_is_executed_and_a_failure_stops_nothing_else(checkout, monkeypatch):
-    renders = []
+    renders, lines = [], []
     monkeypatch.setattr(site, "render", lambda root, tree, fresh: renders.append(fresh) or [])
     (checkout / "_build" / "html").mkdir(parents=True)
     (checkout / "_build" / "html" / "index.html").touch()
 
-    lines = []
-    first = book.build(checkout, report=lines.append)
-    assert [page.status for page in first.pages] == ["copied", "executed", "failed"]
-    assert "ZeroDivisionError" in first.failures[0].error
-    assert not first.ok
-    assert any("first build" in line for line in lines)
+    def built(**options):
+        made = book.build(checkout, report=lines.append, **options)
+        return made, [page.status for page in made.pages]
 
+    first, states = built()
+    assert states == ["copied", "executed", "failed"] and not first.ok
+    assert "ZeroDivisionError" in first.failures[0].error and any("first build" in line for line in lines)
     write(checkout / "notebooks" / "bad.md", "1 / 1")
-    second = book.build(checkout)
-    assert [page.status for page in second.pages] == ["unchanged", "unchanged", "executed"]
-    assert second.ok
-
-    third = book.build(checkout)
-    assert {page.status for page in third.pages} == {"unchanged"}
+    second, states = built()
+    assert states == ["unchanged", "unchanged", "executed"] and second.ok
+    assert set(built()[1]) == {"unchanged"}
     assert renders == [True, False]  # fresh at first; nothing to render the third time
 
     monkeypatch.setattr(site, "surroundings", lambda root: {"src/repro": "edited"})
-    partial = book.build(checkout, only=["good"])
-    assert [page.status for page in partial.pages] == ["unchanged", "executed", "skipped"]
-    assert partial.pages[1].reason == "src/repro changed"
+    partial, states = built(only=["good"])
+    assert states == ["unchanged", "executed", "skipped"] and partial.pages[1].reason == "src/repro changed"
     with pytest.raises(InputError, match="choose among book/index, notebooks/good, notebooks/bad"):
         book.build(checkout, only=["god"])
 
@@ -262,7 +252,7 @@ def test_lanes_meet_in_the_middle_and_do_every_page_once(lanes):
 
 
 def test_an_error_in_one_lane_stops_the_other():
-    done = []
+    done, failed = [], threading.Event()
 
     def update(name):
         done.append(name)
@@ -270,11 +260,9 @@ def test_an_error_in_one_lane_stops_the_other():
             raise OSError("disk full")
         failed.wait(10)
 
-    failed = threading.Event()
-    names = list("abcdef")
+    threading.Timer(0.2, failed.set).start()
     with pytest.raises(OSError, match="disk full"):
-        threading.Timer(0.2, failed.set).start()
-        book._side_by_side(names, update, 2)
+        book._side_by_side(list("abcdef"), update, 2)
     assert set(done) <= {"a", "f"}
 
 
