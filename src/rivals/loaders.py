@@ -22,8 +22,7 @@ from repro.models.st_modules import FILES, load_modules
 from repro.models.transformed import Transformed
 from repro.objectives import TrainConfig
 from repro.runs.cell import train_cell
-from repro.runs.embeddings import encode_once
-from repro.runs.published import states_identity
+from repro.runs.embeddings import encode_once, states_identity
 from repro.seeding import threads
 from repro.sets import LabelledPairs
 from repro.store import Store, sha256

@@ -7,9 +7,8 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line
+from repro.runs.lines import Line, Task
 from repro.runs.score import Classify, by_kind, score_rows
-from repro.runs.tasks import Task
 from repro.sets import DataSet
 from repro.store import Store
 

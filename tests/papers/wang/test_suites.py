@@ -12,9 +12,9 @@ from repro.papers.wang import claims_suites
 from repro.papers.wang.sweeps import fit_sets_of, suite_lines, suite_rows
 from repro.reducers import make_reducer
 from repro.runs import score
+from repro.runs.lines import load_tasks, sets_of
 from repro.runs.reduce import within_reach
-from repro.runs.sweep import load_tasks, sets_of, train_sweep
-from repro.runs.two_step import train_two_step
+from repro.runs.sweep import train_sweep, train_two_step
 from repro.types import InputError
 
 DIMS = (8, 4)

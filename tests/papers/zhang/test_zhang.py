@@ -19,9 +19,9 @@ from repro.models.pretrained import MINILM
 from repro.papers.zhang.losses import BETWEEN, SETTINGS
 from repro.papers.zhang.suite import RESCALED, Variant, contenders, roughness_rows, suite_rows
 from repro.papers.zhang.tasks import fit_texts, kept, load_task, wiki_config
-from repro.runs import encoders, reduce, score
-from repro.runs.embeddings import TextTable
-from repro.runs.published import as_published
+from repro.runs import lines as encoders
+from repro.runs import reduce, score
+from repro.runs.embeddings import TextTable, as_published
 from repro.runs.sweep import cosines_of
 from repro.store import Store
 from repro.types import InputError
@@ -240,10 +240,10 @@ def test_encoders_by_name(small, store, tiny):
         encoders.choose_encoders(["a", "a"], small)
     (trained,) = encoders.load_encoders([encoders.TRAINED], small, store)
     assert trained.name.endswith("+ SimCSE")
-    assert trained.encoder().hidden_dim == 32
+    assert trained.make().hidden_dim == 32
     first, second = encoders.load_encoders([MINILM, tiny], small, store)
     assert first.name == "all-MiniLM-L6-v2"
-    assert encoders.NamedEncoder("stsb-bert-base", lambda: None, "").note.startswith("fine-tuned on STS-B")
+    assert encoders.Named("stsb-bert-base", lambda: None, "").note.startswith("fine-tuned on STS-B")
     table = TextTable({"a": 0, "b": 1}, np.array([[3.0, 4.0], [0.0, 0.0]], np.float32))
     np.testing.assert_allclose(as_published(first.name, table).X, [[0.6, 0.8], [0, 0]], rtol=1e-6)
     assert as_published(second.name, table) is table

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from repro.papers.sbertlp.claims import lp
-from repro.runs.embeddings import TextTable, encode_tasks
-from repro.runs.published import as_published
+from repro.runs.embeddings import TextTable, as_published, encode_tasks
 from repro.runs.suite import Contender
 from repro.sets import DataSet
 from repro.store import Store
