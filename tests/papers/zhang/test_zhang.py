@@ -18,9 +18,9 @@ from repro.methods import FULL_SIZE, MAJORITY
 from repro.models.pretrained import MINILM
 from repro.papers.zhang.claims import BETWEEN, SETTINGS
 from repro.papers.zhang.lines import RESCALED, Variant, lines_of, load_task, reduced_rows, roughness_rows
-from repro.runs import encoders, reduce
-from repro.runs.embeddings import TextTable
-from repro.runs.published import as_published
+from repro.runs import lines as encoders
+from repro.runs import reduce
+from repro.runs.embeddings import TextTable, as_published
 from repro.runs.sweep import cosines_of
 from repro.store import Store
 from repro.types import InputError
@@ -201,10 +201,10 @@ def test_encoders_by_name(small, store, tiny):
     with pytest.raises(InputError, match="expected one or more different names"):
         encoders.choose_encoders(["a", "a"], small)
     (trained,) = encoders.load_encoders([encoders.TRAINED], small, store)
-    assert trained.name.endswith("+ SimCSE") and trained.encoder().hidden_dim == 32
+    assert trained.name.endswith("+ SimCSE") and trained.make().hidden_dim == 32
     first, second = encoders.load_encoders([MINILM, tiny], small, store)
     assert first.name == "all-MiniLM-L6-v2"
-    assert encoders.NamedEncoder("stsb-bert-base", lambda: None, "").note.startswith("fine-tuned on STS-B")
+    assert encoders.Named("stsb-bert-base", lambda: None, "").note.startswith("fine-tuned on STS-B")
     table = TextTable({"a": 0, "b": 1}, np.array([[3.0, 4.0], [0.0, 0.0]], np.float32))
     np.testing.assert_allclose(as_published(first.name, table).X, [[0.6, 0.8], [0, 0]], rtol=1e-6)
     assert as_published(second.name, table) is table

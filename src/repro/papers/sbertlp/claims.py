@@ -12,8 +12,7 @@ import pandas as pd
 from repro.evaluation.resample import Floats
 from repro.methods import AVERAGE, MAJORITY
 from repro.report.compare import paper_values
-from repro.report.estimates import Estimate, estimate, lowest, of_parts
-from repro.report.judge import Facts, Judge, Rule, Split, judge, measurement
+from repro.report.judge import Estimate, Facts, Judge, Rule, Split, estimate, judge, lowest, measurement, of_parts
 from repro.report.networks import names
 from repro.report.verdict import Measurement
 

@@ -9,9 +9,8 @@ import pandas as pd
 from repro.models.encoder import merge_equal
 from repro.papers.sbertlp.claims import lp
 from repro.reducers import neighbour_sweep
-from repro.runs.embeddings import TextTable, encode_tasks
+from repro.runs.embeddings import TextTable, as_published, encode_tasks
 from repro.runs.lines import Line
-from repro.runs.published import as_published
 from repro.sets import DataSet
 from repro.store import Store
 from repro.types import Array, InputError

@@ -13,8 +13,7 @@ from repro.report.compare import DATASETS, paper_values, side_by_side
 from repro.report.curves import title_of
 from repro.report.networks import names
 from repro.report.style import GREY, Drawing, NothingToDraw, add_legend, drawing, look, new_figure, series_handles
-from repro.report.tables import Shown
-from repro.report.wide import wide
+from repro.report.tables import Shown, wide
 from repro.types import Array
 
 SPELLINGS = {"BERT CLS-TOKEN": "BERT-CLS-TOKEN"}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from repro import data
 from repro.models.encoder import merge_equal
-from repro.runs.tasks import Task
+from repro.runs.lines import Task
 from repro.sets import DataSet, ScoredPairs, texts_of
 from repro.types import InputError
 

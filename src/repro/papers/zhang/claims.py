@@ -14,8 +14,22 @@ from scipy.stats import rankdata
 
 from repro.evaluation.resample import Floats
 from repro.methods import FULL_SIZE, ZHANG_METHODS
-from repro.report.estimates import Estimate, average, average_size, estimate, estimates, highest, lowest, of_parts
-from repro.report.judge import Facts, Judge, Rule, Split, effect, judge
+from repro.report.judge import (
+    Estimate,
+    Facts,
+    Judge,
+    Rule,
+    Split,
+    average,
+    average_size,
+    effect,
+    estimate,
+    estimates,
+    highest,
+    judge,
+    lowest,
+    of_parts,
+)
 from repro.report.verdict import Measurement
 from repro.rows import parsed
 from repro.types import InputError

@@ -15,11 +15,9 @@ from repro.models.encoder import merge_equal
 from repro.papers.zhang.claims import AUTOENCODER, BETWEEN, SETTINGS
 from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
-from repro.runs.encoders import NamedEncoder
-from repro.runs.lines import Line
+from repro.runs.lines import Line, Named, Task
 from repro.runs.reduce import dims_of, reduced
 from repro.runs.score import by_kind, score_rows
-from repro.runs.tasks import Task
 from repro.runs.texts import training_sentences
 from repro.sets import Corpus, DataSet, ScoredPairs, texts_of
 from repro.store import Store
@@ -110,7 +108,7 @@ class Variant:
 
 
 def lines_of(
-    encoder: NamedEncoder,
+    encoder: Named,
     task: ReducedTask,
     store: Store,
     *,

@@ -7,8 +7,7 @@ from itertools import pairwise
 import pandas as pd
 
 from repro.report.compare import paper_values
-from repro.report.estimates import average
-from repro.report.judge import Judge, judge
+from repro.report.judge import Judge, average, judge
 from repro.report.verdict import Measurement
 
 OURS, PEER = "this package", "scikit-learn"

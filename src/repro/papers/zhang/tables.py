@@ -9,9 +9,9 @@ import pandas as pd
 from repro.methods import FULL_SIZE, MAJORITY, TRUNCATE, ZHANG_METHODS
 from repro.papers.zhang.claims import SCORES, SETTINGS, WITHIN, encoders_of, full_size, lead
 from repro.report.curves import curves
-from repro.report.estimates import Estimate, scaled
+from repro.report.judge import Estimate, scaled
 from repro.report.style import GREY, WIDTH, Drawing, NothingToDraw, add_legend, dim_axis, drawing, look, new_figure
-from repro.report.wide import MISSING, interval, mean, wide
+from repro.report.tables import MISSING, interval, mean, wide
 
 TOLERANCE = 1.0
 """per cent of the full-size score that a size may lose and still count as enough"""
