@@ -29,18 +29,12 @@ from repro.seeding import derive_seed, make_rng
 from repro.sets import DataSet, LabelledPairs, LabelledTexts, ScoredPairs
 from repro.types import Array, InputError, Labels
 
-SETTINGS = (HONEST, f"{TRANSDUCTIVE}, {ORACLE}")
-"""of the mapped lines of Tables 2 and 3"""
-STS_SETTINGS = (HONEST, f"{INDUCTIVE}, {CHOSEN}", f"{TRANSDUCTIVE}, {ORACLE}")
-"""of those of Table 1"""
-STS_DEV = {"sickr": "sickr"}
-"""set whose dev split chooses neighbours and dims of Table 1; STS-B for all others"""
-DEV = "sst2"
-"""the same for all seven sets of Table 2"""
-K = 3
-"""votes, Section 4.4.1"""
-RESAMPLES, BLOCK = 1_000, 2**22
-"""of posts, and drawn posts held at once"""
+SETTINGS = (HONEST, f"{TRANSDUCTIVE}, {ORACLE}")  # of the mapped lines of Tables 2 and 3
+STS_SETTINGS = (HONEST, f"{INDUCTIVE}, {CHOSEN}", f"{TRANSDUCTIVE}, {ORACLE}")  # of those of Table 1
+STS_DEV = {"sickr": "sickr"}  # set whose dev split chooses neighbours and dims of Table 1; STS-B for all others
+DEV = "sst2"  # the same for all seven sets of Table 2
+K = 3  # votes, Section 4.4.1
+RESAMPLES, BLOCK = 1_000, 2**22  # of posts, and drawn posts held at once
 Splits = Mapping[str, Mapping[str, DataSet]]
 
 
