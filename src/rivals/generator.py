@@ -5,10 +5,9 @@ from typing import Any
 
 import torch
 
-from repro.models.decoder import causal_parts
-from repro.models.intact import check_complete
+from repro.models.backbone import causal_parts
 from repro.models.packing import merge_equal, pack_by_tokens
-from repro.models.pretrained import load_writer
+from repro.models.pretrained import check_complete, load_writer
 from repro.types import InputError, check_dim
 
 TOKEN_BUDGET = {"cpu": 2**11, "cuda": 2**15}

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from repro.models.layerless import LayerlessEncoder
+from repro.models.encoder import LayerlessEncoder
 from repro.models.packing import pack_by_tokens
 from repro.seeding import derive_seed
 from repro.terminal import progress_bar

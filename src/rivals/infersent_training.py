@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from repro.data.batching import bucketed_batches
+from repro.data.sampling import bucketed_batches
 from repro.losses.nli import CLASSES
 from repro.models.pretrained import default_device
 from repro.seeding import derive_seed, make_rng

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 
 import torch
 
-from repro.models.intact import check_complete
 from repro.models.packing import merge_equal
-from repro.models.pretrained import identity, load_writer
+from repro.models.pretrained import check_complete, identity, load_writer
 from repro.store import Store
 from repro.terminal import progress_bar
 from repro.types import check_dim

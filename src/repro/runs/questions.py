@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from repro import data
-from repro.data.limit import take
+from repro.data.sampling import take
 from repro.evaluation.rag import is_yes_no
 from repro.seeding import make_rng
 from repro.sets import Retrieval

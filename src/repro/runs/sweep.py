@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from repro import data
-from repro.data.limit import take
+from repro.data.sampling import take
 from repro.evaluation.protocol import all_texts
 from repro.evaluation.stats import Interval, paired_spearman_difference
 from repro.evaluation.sts import prefix_cosines, sts_spearman

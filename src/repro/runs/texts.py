@@ -4,7 +4,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from repro import data, paths
-from repro.data.entailment import Triples, like_or_unlike, triples
+from repro.data.sampling import Triples, like_or_unlike, triples
 from repro.digests import digest
 from repro.objectives import SCALING, TrainConfig
 from repro.store import Store, sha256
@@ -65,7 +65,7 @@ def training_sentences(config: TrainConfig, store: Store) -> tuple[str, ...]:
         return corpus.texts
 
     content = fingerprint(config.corpus, config.source)
-    return tuple(store.remember("sentences", {**wanted, "content": content}, draw, code="repro.data.limit"))
+    return tuple(store.remember("sentences", {**wanted, "content": content}, draw, code="repro.data.sampling"))
 
 
 def training_pairs(config: TrainConfig) -> data.LabelledPairs:

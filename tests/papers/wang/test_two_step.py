@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from scipy.stats import spearmanr
 
 from repro import data
-from repro.data.batching import epoch_order
+from repro.data.sampling import epoch_order
 from repro.methods import END_TO_END, STAGES, STEP_1, STEP_2, UNTRAINED
 from repro.models import SentenceEncoder
 from repro.papers.wang.two_step import before_after_rows, dims_rows, two_step_rows

@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
-from dimadvise.calibration import FEATURES, Calibration, fit_calibration
-from dimadvise.measured import CALIBRATED, HALF, SPECTRUM, UNSEEN
+from dimadvise.measured import CALIBRATED, FEATURES, HALF, SPECTRUM, UNSEEN, Calibration, fit_calibration
 from repro.evaluation.retention import smallest_sufficient
 from repro.rows import make_rows
 from repro.terminal import complain

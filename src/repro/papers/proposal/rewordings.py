@@ -5,8 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from repro import data
-from repro.data.augment import Lexicon, Positives, drop_equal, mixture, neighbour_lexicon, read_lexicon, synonyms
-from repro.data.rewording import microworld_lexicon, microworld_paraphrases
+from repro.data.augment import (
+    Lexicon,
+    Positives,
+    drop_equal,
+    microworld_lexicon,
+    microworld_paraphrases,
+    mixture,
+    neighbour_lexicon,
+    read_lexicon,
+    synonyms,
+)
 from repro.sets import WordVectors
 from repro.store import Store
 from repro.types import InputError, one_of

@@ -11,7 +11,7 @@ from repro.config import profile as profile_named
 from repro.evaluation.protocol import score_sts
 from repro.methods import END_TO_END
 from repro.models.backbone import load_backbone
-from repro.models.parts import recorded_pooling
+from repro.models.folders import own_pooling
 from repro.objectives import TrainConfig
 from repro.papers.wang.two_step import rows_of
 from repro.recipes import RECIPES
@@ -98,7 +98,7 @@ def plan_networks(
             layers=None if blocks == network.n_layers else blocks,
         ).train
         if config.pooling == "cls" and not any(known == backbone for known, _ in RECIPES):
-            config = override(config, pooling=recorded_pooling(backbone))
+            config = override(config, pooling=own_pooling(backbone) or "cls")
         config = override(config, **settings)
         config = override(config, **train)
         widths = set(dims or few or {network.hidden_dim, *(d for d in profile.candidates if d < network.hidden_dim)})
