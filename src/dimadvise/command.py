@@ -136,8 +136,7 @@ def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, s
     """Print the answer, and write the report, the rows and the reducer."""
     from dimadvise import report
     from repro.provenance import hardware
-    from repro.reducers.export import write_linear
-    from repro.reducers.linear_form import linear_form
+    from repro.reducers.export import linear_form, write_linear
     from repro.writing import replacing
 
     chosen = advice.answer

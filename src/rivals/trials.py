@@ -14,8 +14,7 @@ from repro.rows import make_rows, record
 from repro.runs.recipe import recipe_rows
 from repro.store import Store
 from rivals.loaders import INFERSENT, sbert_settings, trained_infersent
-from rivals.material import training_pairs, words_of
-from rivals.system import SystemConfig
+from rivals.system import SystemConfig, training_pairs, words_of
 
 EXPERIMENT, DEV = "systems_recipe", "stsb"
 SBERT_TRIED: list[dict[str, Any]] = [

@@ -17,7 +17,7 @@ from repro.models.lora import add_lora
 from repro.models.st_export import export_folder
 from repro.objectives import LoraConfig
 from repro.reducers import make_reducer
-from repro.reducers.linear_form import linear_form
+from repro.reducers.export import linear_form
 from repro.rows import read_rows
 from repro.types import InputError
 

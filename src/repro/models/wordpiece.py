@@ -87,7 +87,7 @@ def _blank(vocabulary: dict[str, int]) -> Tokenizer:
 
 def _trained(sentences: Sequence[str], vocabulary: int, special: list[str], letters: list[str]) -> Tokenizer:
     tokenizer = _blank({})
-    alphabet = {"initial_alphabet": letters, "limit_alphabet": len(letters)}
+    alphabet: dict[str, Any] = {"initial_alphabet": letters, "limit_alphabet": len(letters)}
     trainer = WordPieceTrainer(vocab_size=vocabulary, special_tokens=special, show_progress=False, **alphabet)
     tokenizer.train_from_iterator(_chunks(sentences), trainer, length=len(sentences))
     return tokenizer

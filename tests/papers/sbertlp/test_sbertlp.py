@@ -16,7 +16,7 @@ from repro.papers.sbertlp import claims, clusters, mapping, neighbours, sts, swe
 from repro.papers.sbertlp.mapping import map_texts
 from repro.papers.sbertlp.systems import Encoded, encode_systems, load_systems, with_training
 from repro.papers.sbertlp.tasks import FOREIGN_ROWS, kept, load_posts, load_tasks, sentences
-from repro.reducers.sbertlp import SBERTLP
+from repro.reducers import SBERTLP
 from repro.runs.embeddings import TextTable
 from repro.runs.suite import suite_rows
 from repro.store import Store

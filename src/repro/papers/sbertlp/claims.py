@@ -14,8 +14,7 @@ from repro.evaluation.resample import Floats
 from repro.methods import AVERAGE, MAJORITY
 from repro.papers.sbertlp.lines import network_of
 from repro.report.compare import paper_values
-from repro.report.estimates import Estimate, estimate, lowest, of_parts
-from repro.report.judge import Facts, Judge, Rule, Split, effect, judge
+from repro.report.judge import Estimate, Facts, Judge, Rule, Split, effect, estimate, judge, lowest, of_parts
 from repro.report.verdict import Measurement
 
 SUITES = {

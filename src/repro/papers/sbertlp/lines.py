@@ -8,8 +8,7 @@ from repro.methods import AVERAGE, MAJORITY
 from repro.report import tables
 from repro.report.compare import DATASETS, paper_values, side_by_side
 from repro.report.networks import names
-from repro.report.tables import Shown
-from repro.report.wide import wide
+from repro.report.tables import Shown, wide
 
 SPELLINGS = {"BERT CLS-TOKEN": "BERT-CLS-TOKEN"}
 """Tables 2 and 3 spell a row of Table 1 otherwise"""

@@ -24,8 +24,19 @@ from repro.papers.zhang.losses import (
     full_size,
     lead,
 )
-from repro.report.estimates import average, average_size, estimate, highest, of_parts
-from repro.report.judge import Facts, Judge, Rule, Split, effect, judge
+from repro.report.judge import (
+    Facts,
+    Judge,
+    Rule,
+    Split,
+    average,
+    average_size,
+    effect,
+    estimate,
+    highest,
+    judge,
+    of_parts,
+)
 from repro.report.verdict import Measurement
 
 IN_EITHER = f"setting in {WITHIN}"

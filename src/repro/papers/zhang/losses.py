@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import pandas as pd
 
 from repro.methods import FULL_SIZE, TRUNCATE, ZHANG_METHODS
-from repro.report.estimates import Estimate, estimates, scaled
-from repro.report.wide import MISSING, interval, mean, wide
+from repro.report.judge import Estimate, estimates, scaled
+from repro.report.tables import MISSING, interval, mean, wide
 from repro.types import InputError
 
 ENCODERS = {

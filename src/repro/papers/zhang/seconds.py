@@ -7,10 +7,9 @@ from itertools import pairwise
 import pandas as pd
 
 from repro.report.compare import paper_values
-from repro.report.estimates import average
-from repro.report.judge import Judge, judge
+from repro.report.judge import Judge, average, judge
+from repro.report.tables import wide
 from repro.report.verdict import Measurement
-from repro.report.wide import wide
 
 OURS, PEER = "this package", "scikit-learn"
 """settings: whose reducers were timed"""
