@@ -7,7 +7,7 @@ from typing import Any
 
 from repro import data
 from repro.config import Profile, reads_forwards
-from repro.data.limit import take
+from repro.data.sampling import take
 from repro.models import SentenceEncoder
 from repro.models.pretrained import MINILM
 from repro.runs.cell import hidden_dim_of, train_all
