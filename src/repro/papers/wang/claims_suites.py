@@ -89,7 +89,9 @@ def won_table(kinds: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """On how many datasets two-step training is first, a line per dim and a column per kind of number."""
     leads = {kind: won_cells(frame).groupby("dim")["lead"] for kind, frame in kinds.items()}
     counted = {kind: {dim: f"{(lead > 0).sum()} of {len(lead)}" for dim, lead in by} for kind, by in leads.items()}
-    return pd.DataFrame(counted, dtype=object).rename_axis("dim").sort_index(ascending=False).fillna(MISSING).reset_index()
+    return (
+        pd.DataFrame(counted, dtype=object).rename_axis("dim").sort_index(ascending=False).fillna(MISSING).reset_index()
+    )
 
 
 def leads(winner: str, rivals: Sequence[str], dataset: str = AVERAGE) -> str:
