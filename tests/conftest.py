@@ -191,7 +191,7 @@ def made_curves() -> Callable:
     """Rows of a trial of the advisor on made-up curves: two encoders, three tasks; the spectrum is always right."""
     import pandas as pd
 
-    from repro.papers.proposal import choosing_rules
+    from repro.papers.proposal import choosing
     from repro.rows import make_rows
 
     def make(targets: tuple[float, ...] = (0.9, 0.95), off: float = 0.0):
@@ -212,7 +212,7 @@ def made_curves() -> Callable:
                         ]
         shared = {"experiment": "x", "data_source": "made", "seed": 0}
         curves = make_rows(rows, **shared)
-        return pd.concat([curves, choosing_rules.rule_rows(curves, targets, **shared)], ignore_index=True)
+        return pd.concat([curves, choosing.rule_rows(curves, targets, **shared)], ignore_index=True)
 
     return make
 

@@ -51,7 +51,7 @@ _PROFILES = (
         step_two=StepTwoConfig(check_every=20),
         dims=(2048, 256, 128, 64, 32, 16, 8, 4),
         candidates=(128, 64, 32, 16, 8),
-        probe_rows=1_000,
+        probe_rows=500,
     ),
     Profile(
         name="gpu",

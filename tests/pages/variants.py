@@ -9,6 +9,7 @@ from repro.types import InputError
 
 TOY: dict[str, Any] = {
     "sentences": 130,
+    "trained_on": 130,
     "rows": 60,
     "probe_rows": 60,
     "pairs": 60,
@@ -72,6 +73,8 @@ def values(declared: Mapping[str, Parameter], variant: str, networks: Sequence[s
     if not changed:
         return None
     toys = {name: toy for name, p in declared.items() if (toy := _toy(p)) is not None}
+    if variant != ONE_DIM and "reference" in declared and isinstance(declared["reference"].default, str):
+        toys["reference"] = networks[-1]  # the published encoder beside the lines is read in one variant
     return parameters.validate(declared, toys | changed)
 
 
@@ -98,6 +101,8 @@ def _changed(parameter: Parameter, variant: str, networks: Sequence[str]) -> Any
 
 
 def _toy(parameter: Parameter) -> Any:
+    if parameter.name == "dims" and parameter.default is None:  # a whole profile's, each of which may be a training
+        return _fitting(parameter, [16, 8])
     toy, default = TOY.get(parameter.name), parameter.default
     found = _fitting(parameter, toy, toy[-1] if isinstance(toy, list) else None)
     return min(found, default) if isinstance(found, int | float) and default else found

@@ -10,7 +10,9 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 from typing import Any
 
@@ -21,8 +23,20 @@ from jupyter_client.provisioning import LocalProvisioner
 
 from repro.workers import end_with_parent
 
-IMPORTED = ("ipykernel.kernelapp", "repro.models.encoder", "repro.runs.pool", "repro.evaluation", "repro.reducers")
-"""what forked kernels have imported; nothing that draws, since a kernel chooses how figures are shown when it starts"""
+IMPORTED = (
+    "ipykernel.kernelapp",
+    "repro.models.encoder",
+    "repro.runs.pool",
+    "repro.reducers",
+    "repro.papers.recorded",
+    "repro.report.page",
+    "repro.report.curves",
+    "repro.report.interactive",
+    "sklearn.linear_model",
+)
+"""what forked kernels have imported"""
+INLINE = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+"""how a kernel shows figures; matplotlib reads it once, as it is imported"""
 QUIET = {"PYTHONWARNINGS": "ignore:IProgress not found"}
 """progress is shown in the terminal, so tqdm need not ask for a widget"""
 SETTINGS = {"TOKENIZERS_PARALLELISM": "false", "PYDEVD_DISABLE_FILE_VALIDATION": "1", **QUIET}
@@ -66,9 +80,9 @@ class _Forks(LocalProvisioner):
     async def launch_kernel(self, cmd: list[str], **options: Any) -> KernelConnectionInfo:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(list(IMPORTED))
-        for name, value in QUIET.items():  # the fork server has this process's environment
-            os.environ.setdefault(name, value)
         environment = dict(options.get("env") or os.environ)
+        with _environment(QUIET | INLINE):  # which the fork server keeps
+            await asyncio.to_thread(forkserver.ensure_running)
         # cmd is that of the specification: python -m ipykernel_launcher -f FILE
         process = context.Process(target=_serve, args=(cmd[3:], environment, options.get("cwd")))
         await asyncio.to_thread(process.start)
@@ -76,6 +90,18 @@ class _Forks(LocalProvisioner):
         self.pid = self.pgid = process.pid
         self.process = _Running(process)  # type: ignore[assignment]
         return self.connection_info
+
+
+@contextmanager
+def _environment(added: Mapping[str, str]) -> Iterator[None]:
+    """This process's environment with what it does not say itself, for a while."""
+    new = {name: value for name, value in added.items() if name not in os.environ}
+    os.environ.update(new)
+    try:
+        yield
+    finally:
+        for name in new:
+            del os.environ[name]
 
 
 class _Running:

@@ -46,11 +46,12 @@ def curves(
     ylabel: str = "score × 100",
     xlabel: str = "dimensions",
     share: bool | str = False,
+    scale: float = 100,
 ) -> Drawing:
     """A curve per value of `color` and kind of number, a panel per value of `panel`, a line of panels per `row`.
 
     Args:
-        frame: rows with kind, value (a fraction) and the columns named; several rows of a point are its seeds.
+        frame: rows with kind, value and the columns named; several rows of a point are its seeds.
         color: what tells curves apart; the same as `panel` where each curve has a panel, and a scale, of its own.
         x: what runs along the axis; `dim` is logarithmic.
         panel: what tells panels apart.
@@ -62,13 +63,14 @@ def curves(
         ylabel: what the score is.
         xlabel: what x is.
         share: passed on as `sharey`.
+        scale: what values are multiplied by.
 
     Raises:
         InputError: if a column is missing, or a value of `color` is not in `order`.
     """
     title = title or title_of
     by = dict.fromkeys(column for column in (row, panel, color, x) if column and column != "kind")
-    found = points(frame, list(by))
+    found = points(frame, list(by), scale)
     names, kinds = list(order or dict.fromkeys(found[color])), [kind for kind in KINDS if kind in set(found["kind"])]
     if unknown := set(found[color]) - set(names):
         raise InputError(f"no look for {min(map(str, unknown))!r}: choose from {', '.join(map(str, names))}")
@@ -133,8 +135,8 @@ def draw_line(axes: Axes, points: pd.DataFrame, kind: str, *, position: int, col
         axes.fill_between(points["dim"], points["low"], points["high"], color=looks["color"], alpha=0.18, linewidth=0)
 
 
-def points(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Means of the rows that share kind and `by`, ×100, in the order of first appearance.
+def points(frame: pd.DataFrame, by: Sequence[str], scale: float = 100) -> pd.DataFrame:
+    """Means of the rows that share kind and `by`, × scale, in the order of first appearance.
 
     Several rows of one point are several seeds: the band is their mean ± one standard deviation. A single row
     brings its own interval, if it has one; else `low` and `high` are NaN.
@@ -153,7 +155,7 @@ def points(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     several = found["n"] > 1
     found["low"] = found["low"].where(~several, found["value"] - spread)
     found["high"] = found["high"].where(~several, found["value"] + spread)
-    found[list(POINT)] = 100 * found[list(POINT)].astype("float64")
+    found[list(POINT)] = scale * found[list(POINT)].astype("float64")
     found = found.reset_index()
     return found.astype({"dim": int}) if "dim" in by else found
 

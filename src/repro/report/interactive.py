@@ -62,9 +62,6 @@ class Interactive:
             "<p hidden>Trust this notebook to see its figure.</p></div>"
         )
 
-    def _repr_png_(self) -> bytes:
-        return self.fallback.png()
-
 
 def show(chart: Any, *, fallback: Drawing, hint: str = HINT) -> Interactive:
     """An Altair chart, with the static figure that stands in for it where scripts do not run.

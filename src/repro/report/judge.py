@@ -71,6 +71,9 @@ class Estimate:
         """Upper end."""
         return self.ends[1] if self.ends else self.value + self.half
 
+    def __str__(self) -> str:
+        return f"{self.value:.2f}" + ("" if isnan(self.low) else f" [{self.low:.2f}, {self.high:.2f}]")
+
     def __sub__(self, other: "Estimate") -> "Estimate":
         """Difference within each seed; how the items move both is not recorded: as if they were unrelated."""
         by_seed, random = within_seeds([self, other], lambda pair: pair[0] - pair[1])

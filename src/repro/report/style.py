@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from html import escape
-from io import BytesIO
+from io import StringIO
 from typing import Any, ParamSpec
 
 import matplotlib as mpl
@@ -41,7 +41,7 @@ WIDTH = 6.4
 
 
 class Drawing(Figure):
-    """A figure that shows itself in a notebook without pyplot, as a scalable and as a pixel image."""
+    """A figure that shows itself in a notebook without pyplot, as a scalable image."""
 
     alt: str = ""
     """What the figure shows, in a sentence; written into the file as its title."""
@@ -50,34 +50,24 @@ class Drawing(Figure):
 
     def svg(self) -> str:
         """The figure as SVG; equal figures give equal text."""
-        # A date or a version in the file would make every build differ from the last; matplotlib takes no empty title.
-        title = {"Title": self.alt} if self.alt else {}
-        return self._saved(format="svg", metadata={"Date": None, "Creator": None, **title}).decode()
-
-    def png(self) -> bytes:
-        """The figure as PNG at twice the usual resolution."""
-        return self._saved(format="png", dpi=192, metadata={"Software": None})
+        text = StringIO()
+        with styled():
+            # Laid out once: done at every drawing, the layout would move on a little each time.
+            if self.get_layout_engine() is not None:
+                self.draw_without_rendering()
+                self.set_layout_engine("none")
+            # A date or a version in the file would make every build differ from the last.
+            title = {"Title": self.alt} if self.alt else {}  # matplotlib takes no empty title
+            self.savefig(text, format="svg", metadata={"Date": None, "Creator": None, **title})
+        return text.getvalue()
 
     def img(self) -> str:
         """The figure as an HTML image that needs no file beside the page."""
         data = b64encode(self.svg().encode()).decode()
         return f'<img class="drawing" alt="{escape(self.alt)}" src="data:image/svg+xml;base64,{data}"/>'
 
-    def _saved(self, **how: Any) -> bytes:
-        """The figure as a file, laid out once: done at every drawing, the layout would move on a little each time."""
-        data = BytesIO()
-        with styled():
-            if self.get_layout_engine() is not None:
-                self.draw_without_rendering()
-                self.set_layout_engine("none")
-            self.savefig(data, **how)
-        return data.getvalue()
-
     def _repr_svg_(self) -> str | None:
         return None if self.blank else self.svg()
-
-    def _repr_png_(self) -> bytes | None:
-        return None if self.blank else self.png()
 
     def _repr_html_(self) -> str | None:
         return self.blank.html if self.blank else None

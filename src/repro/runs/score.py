@@ -15,6 +15,7 @@ import pandas as pd
 from repro.digests import digest
 from repro.evaluation.protocol import Score, score_classification, score_sts
 from repro.evaluation.resampled import Resampled
+from repro.evaluation.retrieve import retrieve
 from repro.evaluation.stats import accuracy_draws, bootstrap_mean, spearman_draws
 from repro.methods import AVERAGE, MAJORITY
 from repro.rows import make_rows
@@ -22,7 +23,7 @@ from repro.runs.embeddings import TextTable
 from repro.runs.lines import Line
 from repro.runs.sweep import cosines_of
 from repro.runs.tasks import Task
-from repro.sets import DataSet, LabelledPairs, LabelledTexts, ScoredPairs
+from repro.sets import DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs
 from repro.store import Store
 from repro.terminal import progress_bar
 from repro.types import Array
@@ -87,12 +88,24 @@ def accuracy(classify: Classify) -> Scorer:
     return scorer
 
 
+def retrieval(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
+    """How well questions find their documents, nDCG@10, searched for among all."""
+    asked = task.judged
+    assert isinstance(asked, Retrieval)
+    ids = {"query_ids": asked.query_ids, "corpus_ids": asked.document_ids}
+    tables = (line.on(task.name) for line in lines)
+    found = [retrieve(t[asked.queries], t[asked.documents], asked.qrels, **ids).ndcg(10) for t in tables]
+    yield Judged("ndcg@10", Means(np.stack(found), seed))
+
+
 def by_kind(store: Store, *, protocol: str = "logreg", classify: Classify | None = None) -> Scorer:
-    """Similarity of scored pairs; where there are labels, accuracy of `classify` or of a stored linear probe."""
+    """Similarity of scored pairs, nDCG of questions; where there are labels, accuracy, by default of a linear probe."""
 
     def scorer(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
         if isinstance(task.judged, ScoredPairs):
             return similarity(lines, task, seed)
+        if isinstance(task.judged, Retrieval):
+            return retrieval(lines, task, seed)
         probe = partial(stored_classification, store=store, protocol=protocol, seed=seed)
         return accuracy(classify or probe)(lines, task, seed)
 
