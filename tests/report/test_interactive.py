@@ -51,15 +51,6 @@ def test_the_static_figure_is_there_without_scripts(shown):
     assert 'src="data:image/svg+xml;base64,' in still and "display:none" not in still
 
 
-def test_what_a_chart_sets_itself_wins_over_the_books_look(frame):
-    still = curves(frame, color="method")
-    chart = alt.Chart(frame).mark_point().encode(x="dim:Q").configure_axis(labelFontSize=20)
-    config = interactive.show(chart, fallback=still).spec["config"]
-    assert config["axis"]["labelFontSize"] == 20
-    assert config["axis"]["labelColor"] == interactive.CONFIG["axis"]["labelColor"]
-    assert config["view"] == {"stroke": None}
-
-
 def test_a_chart_that_needs_the_network_is_refused(frame):
     still = curves(frame, color="method")
     with pytest.raises(InputError, match="network"):

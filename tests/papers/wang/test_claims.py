@@ -204,11 +204,6 @@ def test_seconds_of_step_two_are_judged_against_a_tenth():
         assert seconds.value == pytest.approx(3 / 99) and seconds.verdict == verdict
 
 
-def test_networks_are_judged_one_by_one(seeded):
-    one = [{"metric": "start_gain", "dim": 8, "value": 0.03, "backbone": name} for name in ("repro-tiny", "other")]
-    assert [m.value for m in claims.ablations(seeded(one))] == pytest.approx([3.1, 3.1])
-
-
 def test_wins_are_counted_where_there_are_some_and_dashed_where_there_are_none():
     printed = paper_values("wang2023", "table4")
     table = claims_suites.won_table({"paper": printed, "recorded": printed.iloc[:0]})

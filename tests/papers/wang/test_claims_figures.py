@@ -105,16 +105,6 @@ def test_the_weakest_dim_of_a_network_speaks_for_every_small_dim():
     assert pooler.what == "smallest pooler loss at 64 dims or fewer (odd:3, dim 32)"
 
 
-def test_wide_dims_are_no_small_ones():
-    only_wide = figure3(losses({768: 0.8, 256: 0.7, 128: 0.6}, {768: 0.8, 256: 0.7, 128: 0.6}))
-    assert {m.claim_id for m in only_wide} == {"WANG-F3-1"}
-
-
-def test_one_seed_is_within_noise_where_the_loss_is_small():
-    found = figure3(losses(H | {8: 0.79}, Z, seeds=(0,)))
-    assert [m.verdict for m in found if m.what.startswith("encoder loss at 8")] == ["cannot tell"]
-
-
 def test_losses_from_the_best_encoder_are_taken_from_the_widest_instead():
     rising = {768: 0.70, 64: 0.74, 32: 0.75, 16: 0.78, 8: 0.80}
     lower = {d: value - 0.1 for d, value in rising.items()}
