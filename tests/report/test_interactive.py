@@ -33,7 +33,7 @@ def chart_of(frame):
 @pytest.fixture
 def shown(frame):
     still = curves(frame, color="method")
-    return interactive.show(chart_of(frame), fallback=still)
+    return interactive.show(chart_of(frame), fallback=still, hint="Point.")
 
 
 def test_scripts_are_found_beside_the_page_and_nothing_else_is_fetched(shown):
@@ -54,14 +54,14 @@ def test_the_static_figure_is_there_without_scripts(shown):
 def test_a_chart_that_needs_the_network_is_refused(frame):
     still = curves(frame, color="method")
     with pytest.raises(InputError, match="network"):
-        interactive.show(alt.Chart("https://example.org/a.json").mark_point(), fallback=still)
+        interactive.show(alt.Chart("https://example.org/a.json").mark_point(), fallback=still, hint="Point.")
 
 
 def test_too_many_rows_are_refused(frame):
     still = curves(frame, color="method")
     many = pd.DataFrame({"x": range(interactive.MAX_ROWS + 1)})
     with pytest.raises(InputError, match="rows"):
-        interactive.show(alt.Chart(many).mark_point().encode(x="x:Q"), fallback=still)
+        interactive.show(alt.Chart(many).mark_point().encode(x="x:Q"), fallback=still, hint="Point.")
 
 
 def test_vendored_scripts_are_the_published_ones_and_fit_altair():

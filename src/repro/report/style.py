@@ -6,7 +6,7 @@ where the style sheet lifts it further.
 """
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from html import escape
@@ -20,7 +20,6 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
 from repro import paths
-from repro.report.compare import KINDS
 from repro.report.tables import Shown, nothing
 from repro.types import InputError
 
@@ -30,7 +29,7 @@ STYLE = mpl.rc_params_from_file(paths.ASSETS / "book.mplstyle", use_default_temp
 GREY: str = STYLE["text.color"]
 PALETTE: tuple[str, ...] = tuple(STYLE["axes.prop_cycle"].by_key()["color"])
 MARKERS = ("o", "s", "^", "D", "v", "P")
-KIND_STYLE: Mapping[str, Mapping[str, Any]] = {
+KIND_STYLE: dict[str, dict[str, Any]] = {
     "paper": {"linestyle": (0, (4, 2)), "linewidth": 1.4, "markerfacecolor": "none"},
     "recorded": {"linestyle": "-", "linewidth": 1.2},
     "live": {"linestyle": "-", "linewidth": 2.6},
@@ -114,13 +113,6 @@ def new_figure(rows: int = 1, columns: int = 1, *, height: float = 3.6, **subplo
 def look(position: int) -> dict[str, Any]:
     """Colour and marker of the series at a position of its legend; both recur after six."""
     return {"color": PALETTE[position % len(PALETTE)], "marker": MARKERS[position % len(MARKERS)]}
-
-
-def kind_handles(kinds: Sequence[str]) -> list[Line2D]:
-    """Legend entries of the kinds of number, in their fixed order."""
-    return [
-        Line2D([], [], color=GREY, marker="o", label=kind, **KIND_STYLE[kind]) for kind in KINDS if kind in set(kinds)
-    ]
 
 
 def series_handles(names: Sequence[str], label: Callable[[str], str] = str) -> list[Line2D]:
