@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro.papers.wang.claims import figure2, figure4
-from repro.papers.wang.claims_figures import figure3, log_optimal, printed_cells
+from repro.papers.wang.claims_figures import figure2, figure3, figure4, log_optimal, printed_cells
 from repro.rows import make_rows
 
 SEEDS = (0, 1, 2)

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from repro.methods import STEP_1, STEP_2
 from repro.models import SentenceEncoder
-from repro.papers.wang.claims import figure4
+from repro.papers.wang.claims_figures import figure4
 from repro.papers.wang.figures import draw_grid
 from repro.papers.wang.sweeps import rows_of
 from repro.report import interactive

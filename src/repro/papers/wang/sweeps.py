@@ -16,16 +16,14 @@ from repro.models.backbone import load_backbone
 from repro.models.encoder import SentenceEncoder
 from repro.models.parts import recorded_pooling
 from repro.objectives import TrainConfig
-from repro.papers.wang.claims_suites import NEIGHBOURS, SUITES
 from repro.recipes import RECIPES
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.embeddings import TextTable
 from repro.runs.lines import Line
 from repro.runs.reduce import reduced
-from repro.runs.score import by_kind, score_rows, score_task
+from repro.runs.score import score_task
 from repro.runs.sweep import Sweep, gain_over, spearman_of, states_of
-from repro.runs.tasks import Task
 from repro.runs.texts import training_sentences
 from repro.runs.two_step import TwoStep
 from repro.seeding import make_rng
@@ -179,8 +177,8 @@ def suite_lines(
     yield Line(FULL, full, states)
     yield Line(FULL, full, sweep.embeddings(full, full), readout="pooler")
     for label, name in REDUCED.items():
-        options = {"n_neighbors": n_neighbors} if label in NEIGHBOURS else {}
-        for n in [min(fit_sets)] if label in NEIGHBOURS else sorted(fit_sets):
+        options = {} if name == "pca" else {"n_neighbors": n_neighbors}
+        for n in sorted(fit_sets) if name == "pca" else [min(fit_sets)]:
             for d, Y in reduced(name, fit_sets[n], states.X, dims, store, **options):
                 yield Line(label, d, TextTable(states.index, Y), fitted_on(n))
     for d in dims:
@@ -188,22 +186,12 @@ def suite_lines(
         yield Line(TWO_STEP, d, stages_at(sweep, trained, d)[STEP_2], readout="pooler")
 
 
-def suite_rows(
-    lines: Sequence[Line], tasks: Tasks, store: Store, *, protocol: str = "logreg", **shared: Any
-) -> pd.DataFrame:
-    """Scores and the paper's comparisons; all seven datasets of a table have an average."""
-    whole = any(set(tasks) == set(names) for names in SUITES.values())
-    judged = {name: Task(name, splits) for name, splits in tasks.items()}
-    scorer = by_kind(store, protocol=protocol)
-    return score_rows(lines, judged, scorer, contrasts=[is_compared], average=whole, **shared)
-
-
 def is_compared(line: Line, other: Line) -> bool:
     """Two-step training and PCA with the others of their dim, two-step training with the full size too."""
     same = other.dim == line.dim and other.method not in (TWO_STEP, FULL)
     if line.method == TWO_STEP:
         return same or other.method == FULL
-    return line.method == "PCA" and other.method in NEIGHBOURS and same and line.setting == other.setting
+    return line.method == "PCA" and other.method in ("Isomap", "LLE") and same and line.setting == other.setting
 
 
 # Figure 3: several networks
