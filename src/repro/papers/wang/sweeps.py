@@ -83,11 +83,7 @@ def stages_at(sweep: Sweep, trained: TwoStep, dim: int) -> dict[str, TextTable]:
 
 
 def two_step_rows(sweep: Sweep, trained: TwoStep, pairs: ScoredPairs, **shared: Any) -> pd.DataFrame:
-    """The three blocks of Table 1 for one set of pairs, their gains with paired intervals, and the costs.
-
-    Raises:
-        InputError: if these are the pairs that opt and step 2 were chosen on.
-    """
+    """The three blocks of Table 1 for one set of pairs, their gains with paired intervals, and the costs."""
     if trained.chosen_on == (pairs.name, pairs.split):
         raise InputError(f"{pairs.name} {pairs.split} chose opt and the poolers: report another split")
     rows: list[dict[str, Any]] = []
@@ -119,11 +115,7 @@ def before_after_rows(sweep: Sweep, dev: ScoredPairs, **shared: Any) -> pd.DataF
 
 
 def train_along(opt: TrainedCell, narrow: TrainedCell, store: Store) -> TrainedCell:
-    """Step 2 with the encoder in training too: the spliced model on the schedule of end-to-end training, stored.
-
-    Raises:
-        InputError: for encoders of another objective than SimCSE.
-    """
+    """Step 2 with the encoder in training too: the spliced model on the schedule of end-to-end training, stored."""
     config = narrow.config
     if config.objective != "simcse":
         raise InputError(f"objective is {config.objective!r}: the joint step 2 is written for 'simcse'")
@@ -165,9 +157,6 @@ def suite_lines(
 
     Each reducer is fitted once, on the states of the encoder trained at full size, at the largest dim it can give: PCA
     on every fit set, Isomap and LLE on the smallest.
-
-    Raises:
-        InputError: for a dim that was not trained.
     """
     full = next(iter(sweep.cells.values())).pooler.hidden_dim
     if missing := [d for d in (full, *dims) if d not in sweep.cells]:
@@ -226,11 +215,7 @@ class Network:
 
 
 def parse_network(name: str) -> tuple[str, int | None]:
-    """`backbone:blocks` as its two parts; None without a colon: all blocks.
-
-    Raises:
-        InputError: for an empty name, or blocks that are not a whole number of at least 1.
-    """
+    """`backbone:blocks` as its two parts; None without a colon: all blocks."""
     backbone, colon, blocks = name.partition(":")
     if not backbone or (colon and not (blocks.isdecimal() and int(blocks) > 0)):
         raise InputError(f"unknown backbone {name!r}: expected a name, or name:blocks such as repro-tiny:1")
@@ -245,17 +230,10 @@ def plan_networks(
     reference: int | str | None = None,
     **train: Any,
 ) -> list[Network]:
-    """What to train for Figure 3: every network with its recipe, and dims that hold the reference.
+    """What to train for Figure 3: every network with its recipe and its dims, which the reference of the losses joins.
 
-    Args:
-        profile: where it runs; names the networks, the candidate dims and the data.
-        names: networks as `name` or `name:blocks`; None takes the profile's.
-        dims: pooler widths of every network; None is the hidden size and the profile's candidates below it.
-        reference: the dim that losses are measured from joins the widths; None is the hidden size.
-        train: fields of `TrainConfig` that replace all recipes; None keeps them.
-
-    Raises:
-        InputError: for a name or a number of blocks that does not exist, or repeated networks.
+    Without dims: the hidden size, which is also the usual reference, and the profile's candidates below it. `train` are
+    fields of `TrainConfig` that replace all recipes; None keeps them.
     """
     planned: dict[str, Network] = {}
     for name in names or NETWORKS[profile.name]:
