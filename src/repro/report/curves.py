@@ -133,9 +133,6 @@ def points(frame: pd.DataFrame, by: Sequence[str], scale: float = 100) -> pd.Dat
 
     Several rows of one point are several seeds: the band is their mean ± one standard deviation. A single row
     brings its own interval, if it has one; else `low` and `high` are NaN.
-
-    Raises:
-        InputError: if a column is missing, or a kind is unknown.
     """
     keys = ["kind", *by]
     frame = checked(frame, (*keys, "value")).dropna(subset=["value", *by])

@@ -66,9 +66,6 @@ def show(chart: Any, *, fallback: Drawing, hint: str) -> Interactive:
     """An Altair chart, with the static figure that stands in for it where scripts do not run.
 
     The hint, what the reader can do with it, is shown where they do. A plain chart is as wide as the page.
-
-    Raises:
-        InputError: for a chart that needs the network, or carries too many rows for a page.
     """
     if isinstance(chart, alt.Chart | alt.LayerChart) and chart.width is alt.Undefined:
         chart = chart.properties(width="container")
