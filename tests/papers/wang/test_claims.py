@@ -4,12 +4,12 @@ import pandas as pd
 import pytest
 
 from repro.methods import AVERAGE, END_TO_END, FULL, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP
-from repro.papers.wang import claims, lines
+from repro.papers.wang import claims, claims_suites
 from repro.report.compare import paper_values
 from repro.rows import make_rows
 
 DIMS = (128, 64, 32, 16, 8)
-STS, CLASSES = lines.SUITES["table3"], lines.SUITES["table4"]
+STS, CLASSES = claims_suites.SUITES["table3"], claims_suites.SUITES["table4"]
 
 
 # Tables 1 and 2
@@ -154,33 +154,18 @@ def test_half_of_the_cells_is_not_most_of_them(monkeypatch, share, verdict):
         lead = [1.0] * wins + [-1.0] * (35 - wins)
         return pd.DataFrame({"dataset": [f"set {i}" for i in range(35)], "dim": 8, "lead": lead})
 
-    monkeypatch.setattr(claims, "won_cells", won)
+    monkeypatch.setattr(claims_suites, "won_cells", won)
     (cells,) = claims.table3(make_rows({"metric": "spearman", "method": FULL, "seed": seed} for seed in range(3)), 768)
     assert cells.null == 50 and cells.value == pytest.approx(100 * sum(share) / 105) and cells.verdict == verdict
 
 
 def test_the_printed_tables_are_counted_as_the_paper_s_own_cells():
     for table, wins in (("table3", 34), ("table4", 31)):
-        won = lines.won_cells(paper_values("wang2023", table))
+        won = claims_suites.won_cells(paper_values("wang2023", table))
         assert len(won) == 35
         assert (won["lead"] > 0).sum() == wins
-    losses = lines.won_cells(paper_values("wang2023", "table3")).query("lead <= 0")
+    losses = claims_suites.won_cells(paper_values("wang2023", "table3")).query("lead <= 0")
     assert losses[["dataset", "dim"]].to_numpy().tolist() == [["sts15", 64]]
-
-
-def test_a_wide_table_keeps_the_papers_order_and_tells_readouts_and_fit_sets_apart(suite):
-    table = lines.table_of(suite(STS, {"PCA": 0.03, "LLE": 0.1, TRAINED_NARROW: 0.01}))
-    assert list(table)[:3] == ["method", "dim", "STS-B"] and list(table)[-1] == AVERAGE
-    assert list(dict.fromkeys(table["method"])) == [
-        "full size, encoder",
-        "full size, pooler",
-        "PCA",
-        "PCA, 20,000",
-        "LLE",
-        "end to end",
-        "two-step",
-    ]
-    assert list(table[table["method"] == "PCA"]["dim"]) == list(map(str, DIMS))
 
 
 # beside the tables
@@ -226,7 +211,7 @@ def test_networks_are_judged_one_by_one(seeded):
 
 def test_wins_are_counted_where_there_are_some_and_dashed_where_there_are_none():
     printed = paper_values("wang2023", "table4")
-    table = lines.won_table({"paper": printed, "recorded": printed.iloc[:0]})
+    table = claims_suites.won_table({"paper": printed, "recorded": printed.iloc[:0]})
     assert list(table["dim"]) == [128, 64, 32, 16, 8]
     assert list(table["paper"]) == ["6 of 7", "7 of 7", "6 of 7", "6 of 7", "6 of 7"], "31 of 35, audit W10"
     assert set(table["recorded"]) == {"–"}

@@ -8,13 +8,13 @@ from sklearn.decomposition import PCA
 from repro import data
 from repro.evaluation.protocol import score_classification, score_sts
 from repro.methods import FULL, MAJORITY, TRAINED_NARROW, TWO_STEP
-from repro.papers.wang import lines as tables
-from repro.papers.wang.suites import contenders, fit_sets_of, suite_rows
+from repro.papers.wang import claims_suites
+from repro.papers.wang.sweeps import fit_sets_of, suite_lines, suite_rows
 from repro.reducers import make_reducer
 from repro.runs import score
+from repro.runs.lines import load_tasks, sets_of
 from repro.runs.reduce import within_reach
-from repro.runs.sweep import load_tasks, sets_of, train_sweep
-from repro.runs.two_step import train_two_step
+from repro.runs.sweep import train_sweep, train_two_step
 from repro.types import InputError
 
 DIMS = (8, 4)
@@ -35,7 +35,7 @@ def world(config, step_two_config, store, tasks):
     sweep = train_sweep(config, [32, *DIMS], sets, store, progress=False)
     trained = train_two_step(sweep, dev, step_two_config, store)
     fits = fit_sets_of(sweep, 32, (60, 90), store)
-    return sweep, trained, fits, list(contenders(sweep, trained, fits, DIMS, n_neighbors=8))
+    return sweep, trained, fits, list(suite_lines(sweep, trained, fits, DIMS, store, n_neighbors=8))
 
 
 def rows_of(world, tasks, store, **options):
@@ -100,7 +100,7 @@ def test_classification_rows_are_the_tasks_own_scores_and_come_from_the_store(wo
 
 
 def test_leads_are_differences_on_shared_items_and_averages_are_means(world, tasks, store, monkeypatch):
-    monkeypatch.setitem(tables.SUITES, "table3", ("stsb", "sickr"))
+    monkeypatch.setitem(claims_suites.SUITES, "table3", ("stsb", "sickr"))
     rows = rows_of(world, tasks["sts"], store)
     at = {
         (r.method, r.dim, r.setting, r.readout, r.dataset): r.value
@@ -124,10 +124,10 @@ def test_leads_are_differences_on_shared_items_and_averages_are_means(world, tas
     assert leads[leads["dataset"] == "Avg."].eval("ci_high - ci_low").min() < line
 
 
-def test_a_dim_that_was_not_trained_is_named(world):
+def test_a_dim_that_was_not_trained_is_named(world, store):
     sweep, trained, fits, _ = world
     with pytest.raises(InputError, match="dim 16 was not trained: the sweep holds 4, 8, 32"):
-        list(contenders(sweep, trained, fits, [16]))
+        list(suite_lines(sweep, trained, fits, [16], store))
 
 
 def test_a_dim_that_a_reducer_cannot_give_is_left_out_with_a_word(capsys):
