@@ -20,7 +20,8 @@ from repro.papers.zhang.losses import BETWEEN, SETTINGS
 from repro.papers.zhang.suite import RESCALED, Variant, contenders, roughness_rows, suite_rows
 from repro.papers.zhang.tasks import fit_texts, kept, load_task, wiki_config
 from repro.runs import lines as encoders
-from repro.runs import reduce, score
+from repro.runs import lines as reduce
+from repro.runs import score
 from repro.runs.embeddings import TextTable, as_published
 from repro.runs.sweep import cosines_of
 from repro.store import Store

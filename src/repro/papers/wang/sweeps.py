@@ -20,8 +20,7 @@ from repro.papers.wang.claims_suites import NEIGHBOURS, SUITES
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line, Task
-from repro.runs.reduce import reduced
+from repro.runs.lines import Line, Task, reduced
 from repro.runs.score import by_kind, score_rows, score_task
 from repro.runs.sweep import Sweep, TwoStep, gain_over, spearman_of, states_of
 from repro.runs.texts import training_sentences

@@ -16,8 +16,7 @@ from repro.papers.zhang.tasks import Task, fit_texts
 from repro.rows import make_rows
 from repro.runs import suite
 from repro.runs.embeddings import TextTable
-from repro.runs.lines import Named
-from repro.runs.reduce import dims_of, reduced
+from repro.runs.lines import Named, dims_of, reduced
 from repro.runs.score import stored_classification
 from repro.runs.suite import Contender
 from repro.sets import texts_of

@@ -22,7 +22,7 @@ from repro.reducers import make_reducer
 from repro.rows import make_rows
 from repro.runs import suite
 from repro.runs.embeddings import TextTable
-from repro.runs.reduce import reduced
+from repro.runs.lines import reduced
 from repro.runs.suite import Contender
 from repro.sets import texts_of
 from repro.store import Store
