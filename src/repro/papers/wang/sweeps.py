@@ -19,8 +19,7 @@ from repro.objectives import TrainConfig
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line
-from repro.runs.reduce import reduced
+from repro.runs.lines import Line, reduced
 from repro.runs.score import score_task
 from repro.runs.sweep import Sweep, TwoStep, gain_over, spearman_of, states_of
 from repro.runs.texts import training_sentences
