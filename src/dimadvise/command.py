@@ -69,7 +69,7 @@ def advise(
     from dimadvise import advise as find
     from dimadvise.inputs import from_encoder, from_matrix
     from repro.data import column_names
-    from repro.writing import read_matrix
+    from repro.paths import read_matrix
 
     started = time.perf_counter()
     _refuse_foreign(output)
@@ -153,10 +153,9 @@ def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, s
     from dimadvise import savings
     from dimadvise.report import advice_page, draw_advice
     from dimadvise.words import candidate_table, explanation, headline, report_table, saving_table
-    from repro.provenance import hardware
-    from repro.reducers.export import write_linear
-    from repro.reducers.linear_form import linear_form
-    from repro.writing import replacing
+    from repro.paths import replacing
+    from repro.reducers.export import linear_form, write_linear
+    from repro.rows import hardware
 
     frame = candidate_table(advice)
     tables: dict[str, pd.DataFrame] = {}

@@ -12,8 +12,7 @@ from dimadvise.advice import Candidate, _neighbours_kept, _seen, _why_none, defa
 from dimadvise.inputs import from_matrix
 from dimadvise.words import candidate_table, explanation, headline, size, why_no_bound
 from repro.reducers import make_reducer
-from repro.reducers.export import read_linear, write_linear
-from repro.reducers.linear_form import linear_form
+from repro.reducers.export import linear_form, read_linear, write_linear
 from repro.types import InputError
 
 

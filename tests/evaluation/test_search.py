@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from repro.evaluation import search
-from repro.optional import NotInstalled
 from repro.paths import PACKAGE
-from repro.types import InputError
+from repro.types import InputError, NotInstalled
 
 rng = np.random.default_rng(0)
 Q, C = rng.normal(size=(40, 48)).astype(np.float32), rng.normal(size=(500, 48)).astype(np.float32)

@@ -10,7 +10,7 @@ import pytest
 from repro.models import SentenceEncoder
 from repro.models.st_export import export_folder
 from repro.reducers import make_reducer
-from repro.reducers.linear_form import linear_form
+from repro.reducers.export import linear_form
 from repro.rows import read_rows
 from repro.types import InputError
 

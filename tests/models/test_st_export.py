@@ -5,7 +5,7 @@ from repro.models import SentenceEncoder
 from repro.models.st_export import export_folder
 from repro.models.st_modules import load_modules
 from repro.reducers import make_reducer
-from repro.reducers.linear_form import linear_form
+from repro.reducers.export import linear_form
 from repro.types import InputError
 
 TEXTS = ["a dog sleeps on the mat", "the cook thanked the driver", "why did the teacher leave the old town so early?"]

@@ -4,7 +4,6 @@
 two it was is the `source` of the set. No source ever stands in for another unasked.
 """
 
-# ruff: noqa: F401
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path

@@ -15,11 +15,9 @@ import pyarrow.parquet as pq
 
 from repro.data.spec import FIELDS, DatasetSpec, HubSource, set_of
 from repro.digests import digest
-from repro.optional import optional
-from repro.paths import home, hub_folder
+from repro.paths import home, hub_folder, replacing
 from repro.sets import DataSet, Retrieval
-from repro.types import InputError
-from repro.writing import replacing
+from repro.types import InputError, optional
 
 Rows = list[dict[str, Any]]
 

@@ -8,7 +8,7 @@ distances (de Ridder and Duin, 2002), Procrustes statistics over each neighbourh
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from repro.reducers.locality import nearest
+from repro.reducers.neighbors import nearest
 from repro.types import Array, check_same_length
 
 SAMPLE, PLACES = 500, 100

@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.optional import optional
-from repro.types import Array, InputError, check_dim, check_embeddings
+from repro.types import Array, InputError, check_dim, check_embeddings, optional
 
 Indices: TypeAlias = NDArray[np.int64]
 BLOCK = 2**22

@@ -26,9 +26,8 @@ from transformers.utils import cached_file
 from repro import paths
 from repro.digests import digest
 from repro.models.intact import check_complete, check_intact, check_vocabulary, most_tokens
-from repro.optional import installing
 from repro.store import sha256
-from repro.types import InputError
+from repro.types import InputError, installing
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()

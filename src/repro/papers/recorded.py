@@ -19,11 +19,11 @@ from repro.papers.wang import claims_figures as wang_figures
 from repro.papers.wang import claims_suites as wang_suites
 from repro.papers.zhang import claims as zhang
 from repro.papers.zhang import seconds
+from repro.paths import replacing
 from repro.report.compare import KINDS, counts, paper_values, read_verdicts, scorecard, side_by_side, verdict_frame
 from repro.report.verdict import Measurement
 from repro.rows import make_rows, recorded_rows
 from repro.types import InputError
-from repro.writing import replacing
 
 SCORES = (
     r"spearman|accuracy|majority|exact_match|answer|hit@|recall@|same_first|nmi|ari|purity|turned|(depth|drop)_lead"

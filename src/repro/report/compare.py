@@ -10,10 +10,10 @@ from pathlib import Path
 import pandas as pd
 
 from repro import paths
+from repro.paths import replacing
 from repro.report.networks import placed, rank
 from repro.report.verdict import ON_GENERATED, OUTCOMES, SILENT, Measurement, Outcome, worst
 from repro.types import InputError
-from repro.writing import replacing
 
 log = logging.getLogger(__name__)
 KINDS = ("paper", "recorded", "live")

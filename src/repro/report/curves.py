@@ -49,7 +49,7 @@ def curves(
     """A curve per value of `color` and kind of number, a panel per value of `panel`, a line of panels per `row`.
 
     Args:
-        frame: rows with kind, value and the columns named; several rows of a point are its seeds.
+        frame: rows with kind, value (a fraction) and the columns named; several rows of a point are its seeds.
         color: what tells curves apart; the same as `panel` where each curve has a panel, and a scale, of its own.
         x: what runs along the axis; `dim` is logarithmic.
         panel: what tells panels apart.

@@ -21,31 +21,18 @@ def reduced(
 ) -> Iterator[tuple[int, Array]]:
     """X (n, D) reduced to every dim within reach, as pairs of dim and Y (n, dim) float32.
 
-    Fitted once at the largest dim, of which the others are prefixes; the autoencoder is fitted at each.
-
-    Args:
-        name: of a reducer.
-        fit: rows that it is fitted on (m, D).
-        X: rows to reduce.
-        dims: sizes; those beyond min(m − 1, D), or the reducer's own reach, are left out.
-        store: where the output of slow reducers is kept.
-        seed: of reducers that draw at random.
-        params: of the reducer.
+    Fitted on rows (m, D), once at the largest dim, of which the others are prefixes; the autoencoder is fitted at each.
+    Dims beyond min(m − 1, D), or the reducer's own reach, are left out. The store keeps the output of slow reducers.
     """
     sizes = sorted(d for d in dims if d <= min(len(fit) - 1, fit.shape[1]))
-    if not sizes:
-        return
     if name == "autoencoder":
         for d in sizes:
             yield d, _output(name, fit, X, d, store, seed, params)
-        return
-    found = within_reach(name, sizes, lambda d: _output(name, fit, X, d, store, seed, params))
-    if found is None:
-        return
-    Y, sizes = found
-    reducer = make_reducer(name, sizes[-1], seed=seed, **params)
-    for d in sizes:
-        yield d, reducer.prefix(Y, d)
+    elif found := within_reach(name, sizes, lambda d: _output(name, fit, X, d, store, seed, params)):
+        Y, sizes = found
+        reducer = make_reducer(name, sizes[-1], seed=seed, **params)
+        for d in sizes:
+            yield d, reducer.prefix(Y, d)
 
 
 def _output(name: str, fit: Array, X: Array, dim: int, store: Store, seed: int, params: Mapping[str, Any]) -> Array:
@@ -76,11 +63,7 @@ def within_reach(what: str, dims: Sequence[int], fit: Callable[[int], T]) -> tup
 
 
 def dims_of(hidden_dim: int, dims: Sequence[float]) -> list[int]:
-    """Sizes below the full one, ascending; numbers below 1 are shares of it.
-
-    Raises:
-        InputError: if none is left.
-    """
+    """Sizes below the full one, ascending; numbers below 1 are shares of it."""
     wanted = [round(d * hidden_dim) if d < 1 else int(d) for d in dims]
     found = sorted({d for d in wanted if 1 <= d < hidden_dim})
     if not found:

@@ -20,9 +20,8 @@ from repro.evaluation.stats import accuracy_draws, bootstrap_mean, spearman_draw
 from repro.methods import AVERAGE, MAJORITY
 from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line
+from repro.runs.lines import Line, Task
 from repro.runs.sweep import cosines_of
-from repro.runs.tasks import Task
 from repro.sets import DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs
 from repro.store import Store
 from repro.terminal import progress_bar
@@ -133,7 +132,7 @@ def score_rows(
         scorer: judges all lines of a task together.
         contrasts: a pair of lines is compared where one of these says so.
         average: add the mean over the tasks as a dataset of its own.
-        progress: show a progress bar.
+        progress: whether a bar is shown.
         shared: columns common to all rows; `seed` is also that of folds and bootstrap.
     """
     rows: list[dict[str, Any]] = []
@@ -142,21 +141,19 @@ def score_rows(
         found[name] = list(scorer(lines, task, int(shared["seed"])))
     if average:
         found[AVERAGE] = [_mean(each) for each in zip(*found.values(), strict=True)]
-    for name, judged in found.items():
-        for each in judged:
-            if each.floor is not None:
-                rows.append({"dataset": name, "method": MAJORITY, "metric": each.metric, "value": each.floor})
-            for k, line in enumerate(lines):
-                rows.append({**line.columns, "dataset": name, "metric": each.metric, **each.scores[k].columns})
-            for a, b in compared(lines, contrasts):
-                lead = {
-                    **lines[b].columns,
-                    "dim": lines[a].dim,
-                    "method": f"{lines[a].method} − {lines[b].method}",
-                    "setting": lines[b].setting or lines[a].setting,
-                }
-                columns = (each.scores[a] - each.scores[b]).columns
-                rows.append({**lead, "dataset": name, "metric": f"{each.metric}_lead", **columns})
+    for name, each in ((name, each) for name, judged in found.items() for each in judged):
+        of_task, of_lead = {"dataset": name, "metric": each.metric}, {"dataset": name, "metric": f"{each.metric}_lead"}
+        if each.floor is not None:
+            rows.append({**of_task, "method": MAJORITY, "value": each.floor})
+        rows += [{**line.columns, **of_task, **each.scores[k].columns} for k, line in enumerate(lines)]
+        for a, b in compared(lines, contrasts):
+            lead = {
+                **lines[b].columns,
+                "dim": lines[a].dim,
+                "method": f"{lines[a].method} − {lines[b].method}",
+                "setting": lines[b].setting or lines[a].setting,
+            }
+            rows.append({**lead, **of_lead, **(each.scores[a] - each.scores[b]).columns})
     return make_rows(rows, **shared)
 
 
@@ -208,11 +205,7 @@ def stored_classification(
 
 def _content(table: TextTable, part: DataSet) -> str:
     """Digest of a part's embeddings and labels, row by row."""
-    if isinstance(part, LabelledTexts):
-        sides, labels = [part.texts], part.labels
-    elif isinstance(part, LabelledPairs):
-        sides, labels = [part.texts1, part.texts2], part.labels
-    else:
+    if not isinstance(part, LabelledTexts | LabelledPairs):
         return part.name  # score_classification says what is wrong with it
-    digests = [table[side] for side in sides]
-    return digest({"X": digests, "y": list(labels)})
+    sides = [part.texts] if isinstance(part, LabelledTexts) else [part.texts1, part.texts2]
+    return digest({"X": [table[side] for side in sides], "y": list(part.labels)})

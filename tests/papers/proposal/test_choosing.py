@@ -8,7 +8,7 @@ from repro import data
 from repro.config import profile
 from repro.papers.proposal import choosing
 from repro.papers.proposal.choosing import ALL, BLIND, HALF, KNEE, LABELS, LOOKING, SPECTRUM, TASK, UNSEEN
-from repro.runs.encoders import load_encoders
+from repro.runs.lines import load_encoders
 from repro.store import Store
 from repro.types import InputError
 from shown_code import on_page

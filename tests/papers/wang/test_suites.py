@@ -11,11 +11,10 @@ from repro.methods import FULL, MAJORITY, TRAINED_NARROW, TWO_STEP
 from repro.papers.wang.sweeps import fit_sets_of, is_compared, suite_lines
 from repro.reducers import make_reducer
 from repro.runs import score
+from repro.runs.lines import Task, load_tasks, sets_of
 from repro.runs.reduce import within_reach
 from repro.runs.score import by_kind, score_rows
-from repro.runs.sweep import load_tasks, sets_of, train_sweep
-from repro.runs.tasks import Task
-from repro.runs.two_step import train_two_step
+from repro.runs.sweep import train_sweep, train_two_step
 from repro.types import InputError
 
 DIMS = (8, 4)

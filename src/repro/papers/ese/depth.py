@@ -26,7 +26,7 @@ from repro.evaluation.sts import prefix_cosines
 from repro.methods import AVERAGE, SHALLOW_AVERAGE
 from repro.papers.ese.lines import Line
 from repro.rows import make_rows
-from repro.runs.sweep import load_tasks
+from repro.runs.lines import load_tasks
 from repro.sets import ScoredPairs
 from repro.store import Store
 from repro.terminal import progress_bar

@@ -37,13 +37,13 @@ from repro.report.style import Drawing, add_legend, drawing, look, new_figure
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.embeddings import TextTable, encode_tasks
+from repro.runs.lines import Task
 from repro.runs.sweep import cosines_of, gain_over
-from repro.runs.tasks import Task
 from repro.sets import DataSet, ScoredPairs, WordVectors
 from repro.store import Store
 from repro.training.end_to_end import fresh_encoder
 from repro.types import InputError, one_of
-from rivals.translation import back_translate
+from rivals.generator import back_translate
 
 DROPOUT, SYNONYM, BACK_TRANSLATION = "dropout", "synonym", "back-translation"
 PARAPHRASE, MIXTURE = "paraphrase", "mixture"

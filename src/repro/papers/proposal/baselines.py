@@ -26,10 +26,10 @@ from repro.report.curves import checked
 from repro.report.networks import names
 from repro.report.style import Drawing, add_legend, drawing, look, new_figure, series_handles
 from repro.rows import make_rows
+from repro.runs.cell import hidden_dim_of, train_all
 from repro.runs.clock import in_turns
 from repro.runs.lines import Named
-from repro.runs.pool import train_all
-from repro.runs.sweep import cosines_of, hidden_dim_of
+from repro.runs.sweep import cosines_of
 from repro.seeding import make_rng
 from repro.sets import ScoredPairs, texts_of
 from repro.store import Store

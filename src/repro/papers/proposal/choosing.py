@@ -21,7 +21,7 @@ from repro.methods import FULL_SIZE
 from repro.report.curves import checked
 from repro.report.style import GREY, Drawing, NothingToDraw, add_legend, drawing, look, new_figure, series_handles
 from repro.rows import make_rows
-from repro.runs.encoders import NamedEncoder
+from repro.runs.lines import Named
 from repro.sets import DataSet
 from repro.store import Store
 from repro.terminal import complain
@@ -44,14 +44,7 @@ EVERY = "all"
 
 
 def retention_rows(
-    encoder: NamedEncoder,
-    name: str,
-    task: DataSet,
-    store: Store,
-    *,
-    reducers: Sequence[str],
-    seed: int = 0,
-    **shared: Any,
+    encoder: Named, name: str, task: DataSet, store: Store, *, reducers: Sequence[str], seed: int = 0, **shared: Any
 ) -> pd.DataFrame:
     """What the advisor sees of one encoder on one task, by reducer and size.
 

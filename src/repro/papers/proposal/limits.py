@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from repro.runs.published import unit_rows
+from repro.runs.embeddings import unit_rows
 from repro.seeding import derive_seed
 from repro.types import Array, InputError, check_dim, check_embeddings
 

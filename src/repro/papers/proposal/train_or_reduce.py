@@ -15,12 +15,11 @@ from repro.evaluation.protocol import all_texts
 from repro.methods import BEST_REDUCED, FULL_SIZE, REDUCER_NAMES, TRAINED_PROJECTION, TWO_STEP_PROJECTION, fitted_on
 from repro.models import Pooler
 from repro.models.encoder import SentenceEncoder, merge_equal
-from repro.runs.cell import TrainedCell, scorer_on, train_cell
+from repro.runs.cell import TrainedCell, hidden_dim_of, scorer_on, train_cell
 from repro.runs.embeddings import TextTable
 from repro.runs.lines import Line
 from repro.runs.reduce import reduced
-from repro.runs.sweep import Sweep, hidden_dim_of, spearman_of, states_of
-from repro.runs.two_step import train_two_step
+from repro.runs.sweep import Sweep, spearman_of, states_of, train_two_step
 from repro.sets import DataSet, ScoredPairs
 from repro.store import Store
 from repro.training.end_to_end import fresh_encoder

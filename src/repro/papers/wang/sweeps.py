@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from repro.config import Profile, override
+from repro.config import RECIPES, Profile, override
 from repro.config import profile as profile_named
 from repro.evaluation.protocol import score_sts
 from repro.methods import END_TO_END, FULL, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP, UNTRAINED, fitted_on
@@ -16,16 +16,14 @@ from repro.models.backbone import load_backbone
 from repro.models.encoder import SentenceEncoder
 from repro.models.parts import recorded_pooling
 from repro.objectives import TrainConfig
-from repro.recipes import RECIPES
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.embeddings import TextTable
 from repro.runs.lines import Line
 from repro.runs.reduce import reduced
 from repro.runs.score import score_task
-from repro.runs.sweep import Sweep, gain_over, spearman_of, states_of
+from repro.runs.sweep import Sweep, TwoStep, gain_over, spearman_of, states_of
 from repro.runs.texts import training_sentences
-from repro.runs.two_step import TwoStep
 from repro.seeding import make_rng
 from repro.sets import DataSet, ScoredPairs
 from repro.store import Store
