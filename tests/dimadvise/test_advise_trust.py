@@ -8,8 +8,8 @@ import pytest
 from dimadvise import Pairs, advise
 from dimadvise.advice import default_dims
 from dimadvise.measured import ASSET, CALIBRATED, HALF, SPECTRUM, read_measured
+from dimadvise.report import explanation
 from dimadvise.ship import EXPERIMENT, measured_from, write_measured
-from dimadvise.words import explanation
 from repro.evaluation.retention import retention, smallest_sufficient
 from repro.evaluation.stats import accuracy_draws, spearman_draws
 from repro.evaluation.sts import sts_spearman

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from repro.config import TrainConfig
-from repro.data.batching import epoch_order
+from repro.data.sampling import epoch_order
 from repro.losses import info_nce
 from repro.models import SentenceEncoder
 from repro.training import end_to_end

@@ -10,7 +10,7 @@ import torch
 
 from repro import data
 from repro.config import TrainConfig
-from repro.data.entailment import Triples, like_or_unlike
+from repro.data.sampling import Triples, like_or_unlike
 from repro.losses import angle_pairs, angle_triples, espresso
 from repro.models import SentenceEncoder
 from repro.models.encoder import merge_equal
@@ -281,7 +281,7 @@ from accelerate import PartialState
 PartialState(cpu=True)
 from repro import data
 from repro.config import TrainConfig
-from repro.data.entailment import like_or_unlike
+from repro.data.sampling import like_or_unlike
 from repro.objectives import ESPRESSO_FORMS
 from repro.training.angle import angle
 from repro.training.end_to_end import train_encoder

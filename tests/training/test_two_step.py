@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from scipy.stats import spearmanr
 
 from repro.config import StepTwoConfig
-from repro.data.batching import epoch_order
+from repro.data.sampling import epoch_order
 from repro.models import Pooler, SentenceEncoder
 from repro.seeding import make_rng
 from repro.training.two_step import choose, dropout_views, select, splice, train_poolers

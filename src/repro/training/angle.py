@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from repro.data.entailment import LIKE, Triples
+from repro.data.sampling import LIKE, Triples
 from repro.losses import angle_pairs, angle_triples
 from repro.losses import matryoshka as on_prefixes
 from repro.models.encoder import SentenceEncoder

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from repro.data.entailment import LIKE, NEUTRAL, UNLIKE, checked_labels
+from repro.data.sampling import LIKE, NEUTRAL, UNLIKE, checked_labels
 from repro.losses.nli import CLASSES, softmax_nli
 from repro.models.encoder import SentenceEncoder
 from repro.models.pretrained import default_device

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from repro.data.batching import epoch_order
+from repro.data.sampling import epoch_order
 from repro.losses import info_nce
 from repro.models import Pooler, SentenceEncoder
 from repro.models.encoder import merge_equal

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from repro.losses.nli import softmax_nli
 from repro.models.packing import merge_equal
-from repro.models.pooler import Pooler
+from repro.models.pooling import Pooler
 from repro.objectives import StepTwoConfig
 from repro.seeding import derive_seed
 from repro.sets import LabelledPairs

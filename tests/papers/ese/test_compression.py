@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from repro import data
-from repro.data.limit import take
+from repro.data.sampling import take
 from repro.evaluation import cosine_agreement, linear_cka
 from repro.methods import ESE, MRL
 from repro.papers.ese import compression

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dimadvise.calibration import FEATURES, Calibration, features, fit_calibration
+from dimadvise.measured import FEATURES, Calibration, features, fit_calibration
 from repro import data
 from repro.config import profile
 from repro.papers.proposal import choosing

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.data.limit import take
+from repro.data.sampling import take
 from repro.evaluation.protocol import all_texts
 from repro.evaluation.resampled import Resampled
 from repro.evaluation.stats import spearman_draws

@@ -40,7 +40,7 @@ from rivals.lexical import TfidfEncoder, fit_lsa, fit_tfidf
 from rivals.skipgram import fit_doc2vec, fit_word2vec
 from rivals.static import StaticEncoder
 
-FIT_CODE = ("rivals.lexical", "rivals.skipgram", "rivals.static", "repro.models.layerless")
+FIT_CODE = ("rivals.lexical", "rivals.skipgram", "rivals.static", "repro.models.encoder")
 NETWORKS = {BASELINES[key] for key in ("use", "sbert", "simcse", "minilm")}
 """those that an accelerator would encode on"""
 ROUNDS = 3

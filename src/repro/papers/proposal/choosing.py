@@ -13,9 +13,8 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from scipy.optimize import nnls
 
 from dimadvise import advise
-from dimadvise.calibration import FEATURES, Calibration, fit_calibration
 from dimadvise.inputs import judged_texts
-from dimadvise.measured import CALIBRATED, HALF, SPECTRUM, UNSEEN
+from dimadvise.measured import CALIBRATED, FEATURES, HALF, SPECTRUM, UNSEEN, Calibration, fit_calibration
 from repro.evaluation.retention import NoShareError, smallest_sufficient
 from repro.methods import FULL_SIZE
 from repro.report.curves import checked
@@ -277,8 +276,9 @@ def draw_answers(rows: pd.DataFrame, rules: Sequence[str], reducer: str, target:
             axis.set_major_locator(FixedLocator([3.125, 6.25, 12.5, 25, 50, 100]))
             axis.set_ticklabels(["3", "6", "12", "25", "50", "100"])
             axis.set_minor_locator(NullLocator())
+    for panel in axes[2:]:
+        panel.set_xlabel("size by labels, % of D")
     figure.suptitle(f"{kind}: {reducer}, to keep {100 * target:g} %", fontsize=11)
-    figure.supxlabel("size by labels, % of D", fontsize=12)
     figure.supylabel("size named without, % of D", fontsize=12)
     add_legend(figure, series_handles(encoders), columns=2)
     figure.alt = f"sizes named by {', '.join(rules)} against sizes by labels, {reducer}, to keep {100 * target:g} %"

@@ -14,13 +14,12 @@ from repro.evaluation.protocol import score_sts
 from repro.methods import END_TO_END, FULL, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP, UNTRAINED, fitted_on
 from repro.models.backbone import load_backbone
 from repro.models.encoder import SentenceEncoder
-from repro.models.parts import recorded_pooling
+from repro.models.folders import own_pooling
 from repro.objectives import TrainConfig
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line
-from repro.runs.reduce import reduced
+from repro.runs.lines import Line, reduced
 from repro.runs.score import score_task
 from repro.runs.sweep import Sweep, TwoStep, gain_over, spearman_of, states_of
 from repro.runs.texts import training_sentences
@@ -244,7 +243,7 @@ def plan_networks(
         layers = None if blocks == whole else blocks
         config = profile_named(profile.name, backbone=backbone, source=profile.source, layers=layers).train
         if config.pooling == "cls" and not any(known == backbone for known, _ in RECIPES):
-            config = override(config, pooling=recorded_pooling(backbone))
+            config = override(config, pooling=own_pooling(backbone) or "cls")
         widths = set(dims or few or {hidden_dim, *(d for d in profile.candidates if d < hidden_dim)})
         full = hidden_dim if reference is None else reference
         widths |= {full} if isinstance(full, int) else set()

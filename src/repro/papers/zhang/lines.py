@@ -15,8 +15,7 @@ from repro.models.encoder import merge_equal
 from repro.papers.zhang.claims import AUTOENCODER, BETWEEN, SETTINGS
 from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line, Named, Task
-from repro.runs.reduce import dims_of, reduced
+from repro.runs.lines import Line, Named, Task, dims_of, reduced
 from repro.runs.score import by_kind, score_rows
 from repro.runs.texts import training_sentences
 from repro.sets import Corpus, DataSet, ScoredPairs, texts_of
