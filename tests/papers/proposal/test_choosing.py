@@ -1,14 +1,16 @@
 """The advisor on trial: rules are judged on cases they have not seen, and the right one has no error."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from dimadvise.measured import FEATURES, Calibration, features, fit_calibration
 from repro import data
-from repro.config import profile
+from repro.models import SentenceEncoder
 from repro.papers.proposal import choosing
 from repro.papers.proposal.choosing import ALL, BLIND, HALF, KNEE, LABELS, LOOKING, SPECTRUM, TASK, UNSEEN
-from repro.runs.lines import load_encoders
+from repro.runs.lines import Named
 from repro.store import Store
 from repro.types import InputError
 from shown_code import on_page
@@ -84,10 +86,10 @@ def test_one_task_or_no_curves_judge_no_rule_and_say_so(made_curves, capsys):
 
 
 def test_curves_of_an_encoder_on_generated_tasks():
-    store, chosen = Store(), profile("embedded", source="microworld")
+    store = Store()
     kept = {"stsb": ("test", 150), "cr": ("all", 150), "hotpotqa": (None, 40)}
     tasks = {name: data.take(data.load(name, source="microworld", split=s), n) for name, (s, n) in kept.items()}
-    (encoder,) = load_encoders(["repro-tiny"], chosen, store)
+    encoder = Named("repro-tiny", partial(SentenceEncoder.load, "repro-tiny", pooling="mean"), "mean of states")
     for name, task in tasks.items():
         rows = choosing.retention_rows(encoder, name, task, store, reducers=["pca", "truncate"], experiment="x")
         by = rows.groupby("metric")["value"]
