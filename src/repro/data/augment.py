@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from microworld.grammar import with_article
+from microworld.vocabulary import with_article
 from repro.data.lines import read_lines
 from repro.paths import ASSETS
 from repro.seeding import make_rng

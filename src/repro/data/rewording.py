@@ -6,10 +6,9 @@ Not in the generator's folder: the files there name the generated sets, and a ch
 from collections import defaultdict
 from collections.abc import Sequence
 
-from microworld.grammar import inflect, plural
-from microworld.opinions import BAD, FILM, GOOD, GOODS
 from microworld.surface import render
-from microworld.taxonomy import ACTION, AGENT, FACTORS, OBJECT
+from microworld.texts import BAD, FILM, GOOD, GOODS
+from microworld.vocabulary import ACTION, AGENT, FACTORS, OBJECT, inflect, plural
 from microworld.world import World, draw_split
 from repro.seeding import make_rng
 
