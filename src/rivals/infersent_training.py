@@ -19,7 +19,7 @@ from repro.seeding import derive_seed, make_rng
 from repro.sets import LabelledPairs
 from repro.terminal import progress_bar
 from repro.training.loop import TrainingDiverged
-from repro.training.nli import label_ids
+from repro.training.objectives import label_ids
 from repro.types import InputError, check_dim
 from rivals.infersent import BiLSTMMax, InferSent, padded, word_ids
 from rivals.static import WordTable

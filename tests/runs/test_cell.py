@@ -23,14 +23,14 @@ import json, os, signal, sys
 from repro.config import TrainConfig
 from repro.runs.cell import train_cell
 from repro.store import Store
-from repro.training import contrastive
+from repro.training import objectives
 steps = iter(range(int(sys.argv[2])))
-loss = contrastive.info_nce
+loss = objectives.info_nce
 def killed(*args, **kwargs):
     if next(steps, None) is None:
         os.kill(os.getpid(), signal.SIGKILL)
     return loss(*args, **kwargs)
-contrastive.info_nce = killed
+objectives.info_nce = killed
 train_cell(TrainConfig(**json.loads(sys.argv[1])), Store(), progress=False)
 """
 
@@ -40,14 +40,14 @@ from repro.config import TrainConfig
 from repro.runs.cell import train_cell
 from repro.objectives import AngleConfig, EspressoConfig
 from repro.store import Store
-from repro.training import angle
+from repro.training import objectives
 steps = iter(range(int(sys.argv[2])))
-loss = angle.base_loss
+loss = objectives.base_loss
 def killed(*args, **kwargs):
     if next(steps, None) is None:
         os.kill(os.getpid(), signal.SIGKILL)
     return loss(*args, **kwargs)
-angle.base_loss = killed
+objectives.base_loss = killed
 given = json.loads(sys.argv[1])
 given |= {"angle": AngleConfig(**given["angle"]), "espresso": EspressoConfig(**given["espresso"])}
 train_cell(TrainConfig(**{**given, "prefixes": tuple(given["prefixes"])}), Store(), progress=False)

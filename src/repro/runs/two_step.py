@@ -11,14 +11,14 @@ from safetensors.torch import load_file, save_file
 from repro import data
 from repro.digests import digest
 from repro.models import Pooler
+from repro.models.packing import merge_equal
 from repro.objectives import StepTwoConfig
 from repro.runs.cell import OBJECTIVES, training_code
 from repro.runs.sweep import Sweep, spearman_of
 from repro.runs.texts import training_pairs, training_sentences
 from repro.seeding import threads
 from repro.store import Store
-from repro.training.two_step import SELECT_BY, PoolerRun, dropout_views, select, train_poolers
-from repro.training.two_step_nli import distinct_texts, train_nli_pooler
+from repro.training.two_step import SELECT_BY, PoolerRun, dropout_views, select, train_nli_pooler, train_poolers
 from repro.types import InputError, one_of
 
 Grid = dict[tuple[int, int], float]
@@ -117,11 +117,7 @@ def step_two(
             "step_two": asdict(config),
             "dev": [dev.texts1, dev.texts2, dev.scores.tolist()],
         },
-        code=(
-            *training_code(OBJECTIVES[cell.config.objective]),
-            "repro.training.two_step",
-            "repro.training.two_step_nli",
-        ),
+        code=(*training_code(OBJECTIVES[cell.config.objective]), "repro.training.two_step"),
     )
 
     @threads(cell.config.threads)
@@ -161,7 +157,7 @@ def _train(
     poolers = [sweep.cells[d].pooler for d in dims]
     if cell.config.objective == "nli":
         pairs = training_pairs(cell.config)
-        texts = distinct_texts(pairs)
+        texts = merge_equal(data.texts_of(pairs))[0]
         views = dropout_views(frozen, texts, **options)
         return {
             d: train_nli_pooler(

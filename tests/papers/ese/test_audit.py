@@ -9,7 +9,7 @@ import torch
 from repro.config import TrainConfig
 from repro.losses import compress_target
 from repro.objectives import AngleConfig
-from repro.training.angle import base_loss
+from repro.training.objectives import base_loss
 
 
 @pytest.fixture(scope="module")
