@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.resample import Floats
 from repro.evaluation.seeds import FEWEST_SEEDS, error_of_mean, of_cells, reach
+from repro.evaluation.stats import Floats
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from repro import data
 from repro.data.limit import take
-from repro.evaluation.rag import is_yes_no
+from repro.evaluation.retrieve import is_yes_no
 from repro.seeding import make_rng
 from repro.sets import Retrieval
 from repro.types import InputError, check_dim

@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from repro import data
 from repro.data.limit import take
-from repro.evaluation import cosine_agreement, linear_cka
+from repro.evaluation.retention import prefix_cka
+from repro.evaluation.sts import prefix_cosines
 from repro.methods import ESE, MRL
 from repro.papers.ese import compression
 from repro.store import Store
@@ -89,10 +91,12 @@ def test_agreement_rows_are_the_measures(untrained_lines, pairs):
     rows = compression.agreement_rows(untrained_lines, pairs, Store(), dims=[4, 32], seed=0, experiment="e")
     texts = list(dict.fromkeys(pairs.texts1 + pairs.texts2))
     X = untrained_lines[2].encoder().encode(texts)
-    sides = [[texts.index(a), texts.index(b)] for a, b in zip(pairs.texts1, pairs.texts2, strict=True)]
+    sides = [X[[texts.index(text) for text in side]] for side in (pairs.texts1, pairs.texts2)]
     at = rows[rows["method"] == ESE].set_index(["metric", "dim"])
-    assert at.loc[("cosine_agreement", 4), "value"] == pytest.approx(cosine_agreement(X[:, :4], X, sides), abs=1e-6)
-    assert at.loc[("linear_cka", 4), "value"] == pytest.approx(linear_cka(X, X[:, :4]), abs=1e-6)
+    assert at.loc[("cosine_agreement", 4), "value"] == pytest.approx(
+        spearmanr(*prefix_cosines(*sides, [4, 32])).statistic, abs=1e-6
+    )
+    assert at.loc[("linear_cka", 4), "value"] == pytest.approx(prefix_cka(X, [4])[0], abs=1e-6)
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     assert at.loc[("kept_length", 4), "value"] == pytest.approx(np.linalg.norm(unit[:, :4], axis=1).mean(), abs=1e-6)
     for metric in ("cosine_agreement", "linear_cka", "kept_length"):

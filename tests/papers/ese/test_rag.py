@@ -7,7 +7,7 @@ import pytest
 
 from repro.config import TrainConfig
 from repro.evaluation import answer_in_context, retrieval_scores
-from repro.evaluation.search import top_documents
+from repro.evaluation.retrieve import top_documents
 from repro.methods import ESE, MRL, RAW
 from repro.papers.ese import rag
 from repro.papers.ese.lines import raw_line

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.resample import Floats
+from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE, ESE, MRL, RAW, SHALLOW_AVERAGE
 from repro.papers.ese.tables import ORDER, PRINTED_BACKBONE, by_backbone, only, printed
 from repro.report.estimates import Estimate, average, estimate, farthest, of_parts

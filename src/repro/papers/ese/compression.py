@@ -16,11 +16,10 @@ import pandas as pd
 from scipy.spatial.distance import pdist
 from scipy.stats import t
 
-from repro.evaluation.agreement import pair_cosines, prefix_cka
-from repro.evaluation.resample import draw_counts, subset_members
-from repro.evaluation.resampled import Resampled
-from repro.evaluation.search import unit_prefix
-from repro.evaluation.stats import Interval, spearman_draws
+from repro.evaluation.retention import prefix_cka
+from repro.evaluation.retrieve import unit_prefix
+from repro.evaluation.stats import Interval, Resampled, draw_counts, spearman_draws, subset_members
+from repro.evaluation.sts import prefix_cosines
 from repro.models.encoder import merge_equal
 from repro.papers.ese.lines import Line
 from repro.rows import make_rows
@@ -106,16 +105,16 @@ def agreement_rows(
         InputError: for a size that a line does not have.
     """
     texts, rows_of = merge_equal(texts_of(pairs))
-    sides = np.column_stack([rows_of[: len(pairs)], rows_of[len(pairs) :]])
+    first, second = rows_of[: len(pairs)], rows_of[len(pairs) :]
     rng = make_rng(seed, "cka")
     kept = np.sort(rng.permutation(len(texts))[:CKA_SENTENCES])
-    counts = draw_counts(subset_members(None, len(kept), CKA_RESAMPLES), CKA_RESAMPLES, rng)
+    counts = draw_counts(subset_members(None, len(kept)), CKA_RESAMPLES, rng)
     rows: list[dict[str, Any]] = []
     found: list[tuple[Line, dict[str, Resampled]]] = []
     for line in lines:
         table = line.states(texts, store)
         X = np.asarray(table.at(table.layers[-1])[texts])
-        cut, full = [pair_cosines(X[:, :dim], sides) for dim in dims], pair_cosines(X, sides)
+        *cut, full = prefix_cosines(X[first], X[second], [*dims, X.shape[1]])
         cosines = spearman_draws(cut, full, subsets=pairs.subsets, resamples=RESAMPLES, seed=seed)
         cka = np.array([prefix_cka(X[kept], dims, weights=row) for row in counts])
         agreement = {

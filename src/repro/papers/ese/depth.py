@@ -20,8 +20,7 @@ import pandas as pd
 
 from repro.data.limit import take
 from repro.evaluation.protocol import all_texts
-from repro.evaluation.resampled import Resampled
-from repro.evaluation.stats import spearman_draws
+from repro.evaluation.stats import Resampled, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.methods import AVERAGE, SHALLOW_AVERAGE
 from repro.papers.ese.lines import Line

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.search import FlatIndex
+from repro.evaluation.retrieve import FlatIndex
 from repro.papers.ese.depth import score_lines, score_rows
 from repro.papers.ese.lines import Line
 from repro.papers.ese.rag import sizes

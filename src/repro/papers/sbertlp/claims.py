@@ -10,7 +10,7 @@ from math import nan
 
 import pandas as pd
 
-from repro.evaluation.resample import Floats
+from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE, MAJORITY
 from repro.papers.sbertlp.lines import network_of
 from repro.report.compare import paper_values

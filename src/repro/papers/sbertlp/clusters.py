@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from repro.evaluation.cluster import INDICATORS, indicators, kmeans
+from repro.evaluation.classify import INDICATORS, indicators, kmeans
 from repro.evaluation.stats import percentiles
 from repro.papers.sbertlp.claims import HONEST, ORACLE, TRANSDUCTIVE, lp
 from repro.papers.sbertlp.mapping import Placed, best, grid_scores, map_texts, prefix, within

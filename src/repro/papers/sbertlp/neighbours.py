@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.classify import FOLDS, majority_share, pair_features
-from repro.evaluation.knn import knn_correct, knn_cv_correct
+from repro.evaluation.classify import FOLDS, knn_correct, knn_cv_correct, majority_share, pair_features
 from repro.evaluation.protocol import Score
 from repro.methods import MAJORITY
 from repro.papers.sbertlp.claims import CHOSEN, HONEST, INDUCTIVE, ORACLE, TRANSDUCTIVE, lp
@@ -50,8 +49,9 @@ def correct(
     """Which judged rows are right, for every k (len(ks), n): the test split, or the whole set over ten folds."""
     if "test" in splits:
         sides = (*features(table, splits["train"]), *features(table, splits["test"]))
-        return knn_correct(*sides, ks=ks, self_neighbour=self_neighbour)[0]
-    return knn_cv_correct(*features(table, splits["all"]), ks=ks, self_neighbour=self_neighbour)[0]
+        return np.stack([knn_correct(*sides, k=k, self_neighbour=self_neighbour) for k in ks])
+    everything = features(table, splits["all"])
+    return np.stack([knn_cv_correct(*everything, k=k, self_neighbour=self_neighbour) for k in ks])
 
 
 def classify(table: TextTable, name: str, splits: Mapping[str, DataSet], *, self_neighbour: bool = False) -> Score:

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.kept_structure import procrustes_statistic, residual_variance
-from repro.evaluation.resample import Floats
-from repro.evaluation.stats import accuracy_draws, percentiles, spearman_draws
+from repro.evaluation.retention import procrustes_statistic, residual_variance
+from repro.evaluation.stats import Floats, mean_draws, percentiles, spearman_draws
 from repro.papers.sbertlp.claims import NEIGHBOURS, RANGE, RANGES, lp
 from repro.papers.sbertlp.mapping import Mapped, map_texts, prefix
 from repro.papers.sbertlp.neighbours import correct
@@ -97,7 +96,7 @@ def _drawn(tables: Sequence[TextTable], splits: Mapping[str, DataSet], seed: int
             [cosines_of(table, test) for table in tables], test.scores, subsets=test.subsets, seed=seed
         )
         return values, draws, "spearman"
-    values, draws = accuracy_draws([correct(table, splits)[0] for table in tables], seed=seed)
+    values, draws = mean_draws([correct(table, splits)[0] for table in tables], seed=seed)
     return values, draws, "accuracy"
 
 

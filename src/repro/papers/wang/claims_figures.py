@@ -13,7 +13,7 @@ from math import log2
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.resample import Floats
+from repro.evaluation.stats import Floats
 from repro.report.compare import paper_values
 from repro.report.estimates import Estimate, estimate, estimates, farthest, lowest, of_parts
 from repro.report.judge import MARGIN_POINTS, Judge, Rule, effect, judge, ratio, sameness, trend

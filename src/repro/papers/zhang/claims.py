@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from repro.evaluation.resample import Floats
+from repro.evaluation.stats import Floats
 from repro.methods import FULL_SIZE, ZHANG_METHODS
 from repro.papers.zhang.losses import (
     AUTOENCODER,

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from repro.evaluation.stats import accuracy_draws, percentiles
+from repro.evaluation.stats import mean_draws, percentiles
 from repro.methods import FULL_SIZE, REDUCER_NAMES, ZHANG_METHODS
 from repro.models.encoder import merge_equal
 from repro.papers.zhang.losses import AUTOENCODER, BETWEEN, SETTINGS
@@ -164,7 +164,7 @@ def roughness_rows(
             for m in by
             for d in dims
         ]
-        plain, resampled = accuracy_draws(items, seed=seed)
+        plain, resampled = mean_draws(items, seed=seed)
         value = roughness(plain.reshape(len(by), -1))  # (methods,)
         draws = roughness(resampled.reshape(len(resampled), len(by), -1))  # (resamples, methods)
         common = {"backbone": backbone, "setting": setting, "dataset": task.name, "readout": "encoder"}
