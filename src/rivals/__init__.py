@@ -5,8 +5,5 @@ The paper's own are asked for by hub id. Nothing is ever put in another's place 
 hand, `load_system` raises `Missing`, and its message says how to get them.
 """
 
-from rivals.material import fit_texts
-from rivals.menu import SYSTEMS, load_system, system_named
-from rivals.system import Loaded, Missing, System, SystemConfig
-
-__all__ = ["SYSTEMS", "Loaded", "Missing", "System", "SystemConfig", "fit_texts", "load_system", "system_named"]
+from rivals.loaders import SYSTEMS, load_system, system_named
+from rivals.system import Loaded, Missing, System, SystemConfig, fit_texts

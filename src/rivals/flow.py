@@ -1,10 +1,11 @@
-"""BERT-flow: an invertible network that turns the cloud of sentence states into a standard normal one.
+"""The cloud of sentence states made round: by an invertible network, BERT-flow, or a linear map, whitening.
 
-z = f(x) is a chain of (actnorm, LU linear, affine coupling) steps; f is fitted by maximum likelihood,
+A flow z = f(x) is a chain of (actnorm, LU linear, affine coupling) steps, fitted by maximum likelihood,
 log p(x) = log N(f(x); 0, I) + log|det ∂f/∂x|. The design of the steps is Glow's without images; the widths are ours.
 
 References:
     Li et al. (2020), On the sentence embeddings from pre-trained language models; Kingma and Dhariwal (2018), Glow.
+    Su et al. (2021), Whitening sentence representations (PROTOCOLS §6).
 """
 
 import math
@@ -12,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from sklearn.decomposition import PCA
 from torch import Tensor, nn
 
-from repro.data.batching import epoch_order
+from repro.data.sampling import epoch_order
 from repro.models.pretrained import default_device
 from repro.seeding import derive_seed, make_rng
 from repro.training.loop import History, LoopConfig, train
@@ -22,6 +24,8 @@ from repro.types import Array, InputError, check_dim, check_embeddings
 
 SCALE_BOUND = 2.0
 """largest log-scale of a coupling: no single step can blow a direction up"""
+FLAT = 1e-10
+"""directions whose variance is below this share of the largest hold rounding, not text"""
 
 
 class ActNorm(nn.Module):
@@ -113,29 +117,20 @@ class Flow(nn.Module):
     """`depth` steps of actnorm, LU linear and affine coupling; `hidden_dim` is the width inside a coupling.
 
     Untrained it is a rotation, so its log-determinant is 0 and z has the length of x.
-
-    Raises:
-        InputError: for dim < 2 (a coupling needs two halves), depth < 1 or hidden_dim < 1.
     """
 
     def __init__(self, dim: int, *, depth: int = 8, hidden_dim: int = 512, seed: int = 0) -> None:
         super().__init__()
         if check_dim(dim) < 2:
             raise InputError(f"dim is {dim}: a coupling needs two halves, so at least 2")
-        check_dim(depth, what="depth")
-        check_dim(hidden_dim, what="hidden_dim")
-        self.settings = {"dim": dim, "depth": depth, "hidden_dim": hidden_dim, "seed": seed}
+        self.dim = dim
+        """size of x and of z"""
         steps: list[nn.Module] = []
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(derive_seed(seed, "flow", dim))
             for step in range(depth):
                 steps += [ActNorm(dim), LULinear(dim, derive_seed(seed, "step", step)), AffineCoupling(dim, hidden_dim)]
         self.steps = nn.ModuleList(steps)
-
-    @property
-    def dim(self) -> int:
-        """Size of x and of z."""
-        return self.settings["dim"]
 
     @torch.no_grad()
     def start_from(self, x: Tensor) -> None:
@@ -161,11 +156,7 @@ class Flow(nn.Module):
 
     @torch.no_grad()
     def transform(self, X: Array) -> Array:
-        """Images z of states X (n, d), numpy to numpy, 4,096 rows at a time.
-
-        Raises:
-            InputError: if X has another number of columns.
-        """
+        """Images z of states X (n, d), numpy to numpy, 4,096 rows at a time."""
         if np.ndim(X) != 2 or np.shape(X)[1] != self.dim:
             raise InputError(f"X has shape {np.shape(X)}: expected (n, {self.dim}) as in the fit")
         rows = torch.from_numpy(np.ascontiguousarray(X, np.float32))
@@ -198,12 +189,7 @@ class FlowConfig:
 
 
 def fit_flow(X: Array, config: FlowConfig, *, progress: bool = True) -> tuple[Flow, History]:
-    """A flow that makes X (n, D) as likely as it can under a standard normal z.
-
-    Raises:
-        InputError: if X is empty or not finite, or does not fill one batch.
-        TrainingDiverged: when the likelihood is not finite.
-    """
+    """A flow that makes X (n, D), at least one batch, as likely as it can under a standard normal z."""
     rows = torch.from_numpy(np.ascontiguousarray(check_embeddings(X), np.float32)).to(default_device())
     per_epoch = len(rows) // config.batch_size
     if per_epoch < 1:
@@ -227,3 +213,41 @@ def fit_flow(X: Array, config: FlowConfig, *, progress: bool = True) -> tuple[Fl
         flow, lambda step: negative_log_likelihood(flow, batch(step)), loop, description="flow", progress=progress
     )
     return flow, history
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """(h − μ) U Λ^(−1/2), directions in order of falling variance, so that smaller sizes are column prefixes."""
+
+    mean: Array
+    """μ (D,)"""
+    matrix: Array
+    """U Λ^(−1/2) (D, dim)"""
+
+    @property
+    def dim(self) -> int:
+        """Columns of the result."""
+        return int(self.matrix.shape[1])
+
+    def __call__(self, X: Array) -> Array:
+        """Whiten X (n, D) to (n, dim) float32."""
+        if np.ndim(X) != 2 or np.shape(X)[1] != len(self.mean):
+            raise InputError(f"X has shape {np.shape(X)}: expected (n, {len(self.mean)}) as in the fit")
+        return ((np.asarray(X, np.float64) - self.mean) @ self.matrix).astype(np.float32)
+
+
+def fit_whitening(X: Array) -> Whitening:
+    """Mean and principal axes of X (n, D), in float64, of every direction that varies; largest entries positive.
+
+    Raises:
+        InputError: if X is empty or not finite, or nothing varies.
+    """
+    X = check_embeddings(X).astype(np.float64)
+    if len(X) < 2:
+        raise InputError("X has one row: a covariance needs at least two")
+    fit = PCA(svd_solver="covariance_eigh").fit(X)
+    variance = fit.explained_variance_ * (len(X) - 1) / len(X)
+    vary = int((variance > FLAT * variance[0]).sum())
+    if vary == 0:
+        raise InputError(f"all {len(X)} rows of X are equal: nothing varies, so nothing can be whitened")
+    return Whitening(fit.mean_, (fit.components_[:vary] / np.sqrt(variance[:vary, None])).T)

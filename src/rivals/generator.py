@@ -1,16 +1,24 @@
-"""Networks that write: a causal language model goes on with a text, greedily, as the reader of ESE's Table 3 does."""
+"""Networks that write: a causal language model goes on with a text, an encoder-decoder puts it into another language.
 
+Greedily, as the reader of ESE's Table 3 does; there and back again, by a pair of networks that each go one way.
+"""
+
+import logging
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from repro.models.decoder import causal_parts
-from repro.models.intact import check_complete
+from repro.models.backbone import causal_parts
 from repro.models.packing import merge_equal, pack_by_tokens
-from repro.models.pretrained import load_writer
+from repro.models.pretrained import check_complete, identity, load_writer
+from repro.store import Store
+from repro.terminal import progress_bar
 from repro.types import InputError, check_dim
 
+log = logging.getLogger(__name__)
+CHUNK = 512
+"""texts whose translations are one entry of the store, so that a killed run goes on where it stopped"""
 TOKEN_BUDGET = {"cpu": 2**11, "cuda": 2**15}
 """padded tokens of a batch times beams, those to come included"""
 
@@ -58,14 +66,10 @@ class Generator(Writer):
     def generate(self, prompts: Sequence[str], *, max_new_tokens: int = 32) -> list[str]:
         """The most likely next token, again and again: what follows each prompt, without the prompt.
 
-        Equal prompts are answered once.
-
-        Args:
-            prompts: any texts; no chat template is put around them.
-            max_new_tokens: where an answer ends if the model does not end it.
+        Equal prompts are answered once, and no chat template is put around them. An answer ends where the model ends
+        it, or after `max_new_tokens`.
 
         Raises:
-            TypeError: for an item that is not a string, with its index.
             InputError: for a prompt without tokens, or one that leaves no room for its answer.
         """
         check_dim(max_new_tokens, what="max_new_tokens")
@@ -91,9 +95,6 @@ def load_generator(name_or_path: str, *, device: torch.device | str | None = Non
 
     Nothing of the folder's generation settings is kept but the ids that end a text: published ones sample, or
     punish repetition, which a greedy answer does not ask for.
-
-    Raises:
-        InputError: for an unknown name, a network that is no causal language model, or a folder without weights.
     """
     model, tokenizer, found = load_writer("AutoModelForCausalLM", "generator", name_or_path, device)
     if not causal_parts(model):
@@ -105,3 +106,68 @@ def load_generator(name_or_path: str, *, device: torch.device | str | None = Non
     pad = first if tokenizer.pad_token_id is None else tokenizer.pad_token_id
     model.generation_config = type(model.generation_config)(eos_token_id=stop, pad_token_id=pad)
     return Generator(model, tokenizer, name=name_or_path)
+
+
+class Translator(Writer):
+    """An encoder-decoder and its tokenizer."""
+
+    def translate(self, texts: Sequence[str], *, beams: int = 1, max_tokens: int = 128) -> list[str]:
+        """The most likely translation of every text, equal texts translated once, one without a word not at all.
+
+        `beams` hypotheses are followed at a time; 1 is greedy. At most `max_tokens` are read of a text, and written.
+
+        Raises:
+            InputError: for beams or max_tokens below 1, or more tokens than the network has positions for.
+        """
+        check_dim(beams, what="beams")
+        check_dim(max_tokens, limit=self.max_length, what="max_tokens")
+        distinct, inverse = merge_equal(texts)
+        worded = [i for i, text in enumerate(distinct) if text.strip()]
+        # T5 and Marian end a text with a token, which a cut has to leave
+        ids = [self.tokenizer(distinct[i], truncation=True, max_length=max_tokens)["input_ids"] for i in worded]
+        if cut := sum(len(row) >= max_tokens for row in ids):
+            log.info("%d of %d texts reach %d tokens, where %s stops reading", cut, len(ids), max_tokens, self.name)
+        pad, costs = self.model.config.pad_token_id, [2 * len(row) for row in ids]
+        said = self.written(ids, costs, pad, left=False, new_tokens=max_tokens, beams=beams)
+        found = dict(zip(worded, map(str.strip, said), strict=True))
+        return [found.get(i, distinct[i]) for i in inverse]
+
+
+def load_translator(name_or_path: str, *, device: torch.device | str | None = None) -> Translator:
+    """A translator by folder or hub id, as `load_generator` has it."""
+    model, tokenizer, found = load_writer("AutoModelForSeq2SeqLM", "translator", name_or_path, device)
+    check_complete(name_or_path, found)
+    return Translator(model, tokenizer, name=name_or_path)
+
+
+def back_translate(
+    texts: Sequence[str],
+    there: str,
+    back: str,
+    store: Store,
+    *,
+    beams: int = 1,
+    max_tokens: int = 128,
+    progress: bool = True,
+) -> list[str]:
+    """Every text in another language and back again, from the store where it is there.
+
+    `there` is the network into the other language and `back` the one out of it, folders or hub ids; translations are
+    kept by the weights of both. `beams` and `max_tokens` are as `Translator.translate` has them.
+    """
+    distinct, inverse = merge_equal(texts)
+    weights, loaded = [identity(there), identity(back)], list[Translator]()
+    found: list[str] = []
+    for start in progress_bar(range(0, len(distinct), CHUNK), desc="back-translating", show=progress):
+        chunk = distinct[start : start + CHUNK]
+
+        def compute(chunk: list[str] = chunk) -> list[str]:
+            if not loaded:
+                loaded.extend(load_translator(name) for name in (there, back))
+            for translator in loaded:
+                chunk = translator.translate(chunk, beams=beams, max_tokens=max_tokens)
+            return chunk
+
+        named = {"networks": weights, "texts": chunk, "beams": beams, "max_tokens": max_tokens}
+        found += store.remember("translations", named, compute)
+    return [found[i] for i in inverse]

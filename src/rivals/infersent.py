@@ -1,6 +1,12 @@
-"""InferSent: a bidirectional LSTM over fixed word vectors, maximum over tokens (Conneau et al., 2017; PROTOCOLS §6)."""
+"""InferSent: a bidirectional LSTM over fixed word vectors, maximum over tokens, trained on entailment pairs.
 
+By SGD whose rate shrinks where the held-out accuracy falls (Conneau et al., 2017; PROTOCOLS §6).
+"""
+
+import math
 from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -8,10 +14,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from repro.models.layerless import LayerlessEncoder
+from repro.data.sampling import bucketed_batches
+from repro.losses.nli import CLASSES
+from repro.models.encoder import LayerlessEncoder
 from repro.models.packing import pack_by_tokens
-from repro.seeding import derive_seed
+from repro.models.pretrained import default_device
+from repro.seeding import derive_seed, make_rng
+from repro.sets import LabelledPairs
 from repro.terminal import progress_bar
+from repro.training.loop import TrainingDiverged
+from repro.training.objectives import label_ids
 from repro.types import Array, InputError, check_dim
 from rivals.static import WordTable, tokens_of
 
@@ -67,16 +79,7 @@ class InferSent(LayerlessEncoder):
     """The trained network and the word vectors it reads; unknown words are left out, as in training."""
 
     def __init__(self, net: BiLSTMMax, table: WordTable, *, max_length: int = 512) -> None:
-        """Keep both.
-
-        Args:
-            net: the network.
-            table: vectors by word.
-            max_length: words kept of a text.
-
-        Raises:
-            InputError: if the vectors are not of the size the network reads.
-        """
+        """Keep both, and how many words are kept of a text; InputError for vectors that the network cannot read."""
         if table.dim != net.lstm.input_size:
             raise InputError(f"vectors of {table.dim} dimensions: the network reads {net.lstm.input_size}")
         self.net = net
@@ -107,3 +110,133 @@ class InferSent(LayerlessEncoder):
                 X[batch] = self.net(words[table.to(device)], counts).cpu().numpy()
                 bar.update(len(batch))
         return X
+
+
+@dataclass(frozen=True)
+class InferSentConfig:
+    """Sizes and schedule; the published ones, except where stated."""
+
+    hidden_dim: int = 2048
+    """per direction"""
+    classifier_dim: int = 512
+    epochs: int = 20
+    batch_size: int = 64
+    learning_rate: float = 0.1
+    decay: float = 0.99
+    """factor of the rate after every epoch"""
+    shrink: float = 5.0
+    """divisor of the rate after an epoch that did not improve the held-out accuracy"""
+    smallest_rate: float = 1e-5
+    """training ends when the rate falls below"""
+    clip_norm: float = 5.0
+    max_length: int = 64
+    """words kept of a training text"""
+    dev_share: float = 0.1
+    """held out of the pairs (published: SNLI's own dev set)"""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("hidden_dim", "classifier_dim", "epochs", "batch_size", "max_length"):
+            check_dim(getattr(self, name), what=name)
+        if not 0 < self.dev_share < 1:
+            raise InputError(f"dev_share is {self.dev_share}: expected a share between 0 and 1")
+        if not (self.learning_rate > 0 and 0 < self.decay <= 1 and self.shrink > 1):
+            raise InputError(
+                f"learning_rate {self.learning_rate}, decay {self.decay}, shrink {self.shrink}: expected a rate "
+                "above 0, a decay of at most 1 and a divisor above 1"
+            )
+
+
+@dataclass
+class InferSentHistory:
+    """What happened: mean loss, held-out accuracy and rate of every epoch; which epoch was kept."""
+
+    losses: list[float] = field(default_factory=list)
+    accuracies: list[float] = field(default_factory=list)
+    rates: list[float] = field(default_factory=list)
+    best_epoch: int = -1
+
+
+def pair_features(u: Tensor, v: Tensor) -> Tensor:
+    """InferSent's features [u; v; |u − v|; u·v] of pairs (B, 4d)."""
+    return torch.cat([u, v, (u - v).abs(), u * v], dim=-1)
+
+
+def train_infersent(
+    pairs: LabelledPairs, table: WordTable, config: InferSentConfig, *, progress: bool = True
+) -> tuple[InferSent, InferSentHistory]:
+    """Train network and classifier together on fixed vectors; the weights of the best held-out accuracy are kept.
+
+    Raises:
+        InputError: for other labels than the three, or too few pairs for one batch beside the held-out ones.
+        TrainingDiverged: when the loss is not finite.
+    """
+    labels = label_ids(pairs).numpy()
+    held_out = max(1, round(config.dev_share * len(pairs)))
+    order = make_rng(config.seed, "infersent dev").permutation(len(pairs))
+    dev, train = order[:held_out], order[held_out:]
+    if len(train) < config.batch_size:
+        raise InputError(
+            f"{len(train)} pairs beside {held_out} held-out ones do not fill one batch of {config.batch_size}"
+        )
+    vectors, ids, _ = word_ids(table, [*pairs.texts1, *pairs.texts2], config.max_length)
+    if not len(vectors):
+        raise InputError(f"no word of {pairs.name} is known to the table: other vectors are needed")
+    device = default_device()
+    words = torch.from_numpy(vectors).to(device)
+    net = BiLSTMMax(table.dim, config.hidden_dim, seed=config.seed)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derive_seed(config.seed, "infersent classifier"))
+        head = nn.Sequential(
+            nn.Linear(4 * net.dim, config.classifier_dim), nn.Tanh(), nn.Linear(config.classifier_dim, CLASSES)
+        )
+    both = nn.ModuleDict({"net": net, "head": head}).to(device)
+    sides = (ids[: len(pairs)], ids[len(pairs) :])
+    lengths = np.array([max(len(left), len(right)) for left, right in zip(*sides, strict=True)])
+
+    def logits(rows: np.ndarray) -> Tensor:
+        numbers, counts = padded([side[i] for side in sides for i in rows])
+        u, v = net(words[numbers.to(device)], counts).split(len(rows))
+        return head(pair_features(u, v))
+
+    @torch.no_grad()
+    def accuracy() -> float:
+        both.eval()
+        rows = dev[np.argsort(lengths[dev], kind="stable")]
+        parts = np.array_split(rows, math.ceil(len(rows) / 256))
+        guesses = np.concatenate([logits(part).argmax(-1).cpu().numpy() for part in parts])
+        return float((guesses == labels[rows]).mean())
+
+    history, best = InferSentHistory(), deepcopy(both.state_dict())
+    optimiser = torch.optim.SGD(both.parameters(), lr=config.learning_rate)
+    steps = len(train) // config.batch_size
+    bar = progress_bar(total=config.epochs * steps, desc="InferSent", show=progress, mininterval=0.5)
+    for epoch in range(config.epochs):
+        rate = optimiser.param_groups[0]["lr"]
+        if rate < config.smallest_rate:
+            break
+        both.train()
+        losses = []
+        for batch in bucketed_batches(lengths[train], config.batch_size, seed=config.seed, epoch=epoch):
+            rows = train[batch]
+            loss = nn.functional.cross_entropy(logits(rows), torch.from_numpy(labels[rows]).to(device))
+            if not torch.isfinite(loss):
+                raise TrainingDiverged(f"InferSent's loss is {loss.item()} in epoch {epoch}: lower the learning rate")
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            nn.utils.clip_grad_norm_(both.parameters(), config.clip_norm)
+            optimiser.step()
+            losses.append(loss.item())
+            bar.update()
+        score = accuracy()
+        improved = score > max(history.accuracies, default=-math.inf)
+        history.losses.append(float(np.mean(losses)))
+        history.accuracies.append(score)
+        history.rates.append(rate)
+        if improved:
+            history.best_epoch, best = epoch, deepcopy(both.state_dict())
+        optimiser.param_groups[0]["lr"] = rate * config.decay / (1.0 if improved else config.shrink)
+        bar.set_postfix_str(f"loss {history.losses[-1]:.3f}, dev {score:.3f}", refresh=False)
+    bar.close()
+    both.load_state_dict(best)
+    return InferSent(net, table), history

@@ -12,30 +12,25 @@ from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from repro.models.encoder import merge_equal
-from repro.models.layerless import LayerlessEncoder
+from repro.models.encoder import LayerlessEncoder, merge_equal
 from repro.types import Array, InputError, check_dim
 
 
 class TfidfEncoder(LayerlessEncoder):
-    """Weights of word and character n-grams, rows of length 1; a text of unknown words is the zero vector."""
+    """Weights of sequences of words, rows of length 1; a text of unknown words is the zero vector."""
 
-    def __init__(self, words: TfidfVectorizer, characters: TfidfVectorizer | None = None) -> None:
+    def __init__(self, words: TfidfVectorizer) -> None:
         self.words = words
-        self.characters = characters
         self.texts_unknown = 0
 
     @property
     def dim(self) -> int:
-        """Number of n-grams."""
-        return sum(len(part.vocabulary_) for part in (self.words, self.characters) if part is not None)
+        """Number of sequences."""
+        return len(self.words.vocabulary_)
 
     def weights(self, texts: Sequence[str]) -> sparse.csr_matrix:
         """The same as `embed`, as a sparse matrix (n, dim): most weights are zero."""
         X = self.words.transform(texts)
-        if self.characters is not None:
-            # two unit vectors side by side have length √2
-            X = sparse.hstack([X, self.characters.transform(texts)], format="csr") / np.sqrt(2.0)
         self.texts_unknown += int((np.diff(X.indptr) == 0).sum())
         return X
 
@@ -45,12 +40,11 @@ class TfidfEncoder(LayerlessEncoder):
 
 
 class LsaEncoder(LayerlessEncoder):
-    """TF-IDF read along its strongest singular directions."""
+    """TF-IDF read along its strongest singular directions, V (sequences, dim)."""
 
     def __init__(self, base: TfidfEncoder, directions: Array) -> None:
         self.base = base
         self.directions = directions
-        """V (n-grams, dim)"""
 
     @property
     def dim(self) -> int:
@@ -62,48 +56,27 @@ class LsaEncoder(LayerlessEncoder):
         return np.asarray(self.base.weights(texts) @ self.directions, np.float32)
 
 
-def fit_tfidf(
-    texts: Sequence[str], *, ngrams: tuple[int, int] = (1, 2), characters: bool = False, min_count: int = 1
-) -> TfidfEncoder:
-    """TF-IDF of words, sublinear in a word's count, with smoothed inverse document frequencies of `texts`.
+def fit_tfidf(texts: Sequence[str], *, ngrams: tuple[int, int] = (1, 2)) -> TfidfEncoder:
+    """TF-IDF of sequences of words, sublinear in their count, with smoothed inverse document frequencies of `texts`.
 
-    Args:
-        texts: whose words and frequencies are learned; equal ones count once.
-        ngrams: shortest and longest sequence of words.
-        characters: add sequences of 3 to 5 characters within words.
-        min_count: texts that a sequence must occur in.
-
-    Raises:
-        InputError: if no word is left.
+    Equal texts count once; `ngrams` are the shortest and the longest sequence.
     """
     distinct, _ = merge_equal(texts)
-    common = {"sublinear_tf": True, "min_df": check_dim(min_count, what="min_count"), "dtype": np.float32}
-    words = TfidfVectorizer(ngram_range=ngrams, token_pattern=r"(?u)\b\w+\b", **common)
-    pieces = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), **common) if characters else None
+    pattern = r"(?u)\b\w+\b"
+    words = TfidfVectorizer(ngram_range=ngrams, token_pattern=pattern, sublinear_tf=True, dtype=np.float32)
     try:
-        words.fit(distinct)
-        if pieces is not None:
-            pieces.fit(distinct)
-    except ValueError as error:  # scikit-learn's "empty vocabulary" and "no terms remain"
-        raise InputError(
-            f"none of the {len(distinct)} texts has a word that occurs in {min_count} of them: nothing to count"
-        ) from error
-    return TfidfEncoder(words, pieces)
+        return TfidfEncoder(words.fit(distinct))
+    except ValueError as error:  # scikit-learn's "empty vocabulary"
+        raise InputError(f"none of the {len(distinct)} texts has a word: nothing to count") from error
 
 
-def fit_lsa(texts: Sequence[str], *, dim: int = 300, seed: int = 0, **options: object) -> LsaEncoder:
+def fit_lsa(texts: Sequence[str], *, dim: int = 300, seed: int = 0) -> LsaEncoder:
     """LSA: the `dim` strongest right singular directions of the TF-IDF matrix of `texts`, largest entries positive.
 
-    Args:
-        texts: what it is fitted on.
-        dim: directions kept.
-        seed: of the randomised decomposition.
-        options: of `fit_tfidf`.
-
-    Raises:
-        InputError: if dim is not below both the number of distinct texts and of n-grams.
+    By a randomised decomposition. InputError for a dim that is not below both the number of distinct texts and of
+    sequences.
     """
-    base = fit_tfidf(texts, **options)  # type: ignore[arg-type]
+    base = fit_tfidf(texts)
     X = base.weights(merge_equal(texts)[0])
     base.texts_unknown = 0
     check_dim(dim, limit=min(X.shape) - 1)

@@ -1,9 +1,14 @@
-"""How each kind of system is loaded: one function per kind, all with the same first four arguments."""
+"""The menu, `systems.tsv`: every system by name; and how each kind of system is loaded, one function per kind.
+
+The column `loader` names the functions: `flow published mean` is a flow fitted to the states, averaged, of published
+weights. All take the same first four arguments.
+"""
 
 import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,25 +17,32 @@ import torch
 from repro import config as repro_config
 from repro.digests import digest
 from repro.models import SentenceEncoder
-from repro.models.pretrained import MINILM, default_device, locate
-from repro.models.st_modules import FILES, load_modules
-from repro.models.transformed import Transformed
+from repro.models.encoder import Transformed, load_modules
+from repro.models.pretrained import MINILM, READ, default_device, locate
 from repro.objectives import TrainConfig
 from repro.runs.cell import train_cell
-from repro.runs.embeddings import encode_once
-from repro.runs.published import states_identity
+from repro.runs.embeddings import encode_once, states_identity
 from repro.seeding import threads
 from repro.sets import LabelledPairs
 from repro.store import Store, sha256
-from repro.types import Array, Encoder, InputError
-from rivals.flow import Flow, FlowConfig, fit_flow
-from rivals.infersent import BiLSTMMax, InferSent
-from rivals.infersent_training import InferSentConfig, train_infersent
-from rivals.material import fit_note, fit_texts, published_folder, training_pairs, words_of
+from repro.types import Array, Encoder, InputError, one_of
+from rivals.flow import Flow, FlowConfig, Whitening, fit_flow, fit_whitening
+from rivals.infersent import BiLSTMMax, InferSent, InferSentConfig, train_infersent
 from rivals.sbert_wk import SbertWK
 from rivals.static import StaticEncoder, WordTable, fit_sif
-from rivals.system import Loaded, Missing, Named, System, SystemConfig
-from rivals.whitening import Whitening, fit_whitening
+from rivals.system import (
+    Loaded,
+    Missing,
+    Named,
+    System,
+    SystemConfig,
+    fit_note,
+    fit_texts,
+    published_folder,
+    training_pairs,
+    vectors_name,
+    words_of,
+)
 
 Loader: TypeAlias = Callable[[System, SystemConfig, Store, bool], Loaded]
 STATIC_CODE = ("rivals.static", "rivals.skipgram", "repro.data.vectors")
@@ -94,7 +106,7 @@ def trained_infersent(
     table, content = words
     named = {"vectors": content, "config": asdict(settings), "pairs": digest([pairs.texts1, pairs.texts2])}
     named["labels"] = digest([str(label) for label in pairs.labels])
-    code = ("rivals.infersent_training",)
+    code = ("rivals.infersent",)
 
     @threads(1)
     def train() -> dict[str, Array]:
@@ -158,9 +170,9 @@ def published(
     """A published model by hub id: its own modules, or plain pooling of the network's states."""
     folder = published_folder(system, config)
     folder_name = system.hub.rpartition("/")[2]
-    found = sorted({path for pattern in FILES for path in folder.glob(pattern)} | set(folder.glob("*/config.json")))
-    files = {str(path.relative_to(folder)): sha256(path) for path in found}
-    identity = digest({"files": files, "pooling": pooling}, code=("repro.models.st_modules",))
+    found = sorted({path for pattern in READ for path in folder.glob(pattern)})
+    sums = {str(path.relative_to(folder)): sha256(path) for path in found}
+    identity = digest({"files": sums, "pooling": pooling}, code=("repro.models.encoder",))
     make: Callable[[], Encoder] = partial(load_modules, folder)
     if pooling is not None:
         make = partial(SentenceEncoder.load, str(folder), pooling=pooling)
@@ -187,7 +199,7 @@ def after(system: System, config: SystemConfig, store: Store, progress: bool, *,
     texts = fit_texts(config)
     settings = replace(FLOW.get(config.profile, FlowConfig()), seed=config.seed)
     named = {"base": base.identity, "texts": digest(texts), "config": asdict(settings) if fit == "flow" else None}
-    code = (f"rivals.{fit}",)
+    code = ("rivals.flow",)
 
     @threads(1)
     def fitted() -> dict[str, Array]:
@@ -221,3 +233,41 @@ def _hidden_dim(backbone: str) -> int:
 LOADERS: dict[str, Callable[..., Loaded]] = {
     loader.__name__: loader for loader in (static, fasttext, sif, infersent, states, minilm, sbert, published)
 }
+
+
+def _loader(how: str) -> Loader:
+    name, _, rest = how.partition(" ")
+    if name == "wk":
+        return partial(wk, of=_loader(rest))
+    if name in ("flow", "whitening"):
+        return partial(after, of=_loader(rest), fit=name)
+    return partial(LOADERS[name], pooling=rest) if rest else LOADERS[name]
+
+
+SYSTEMS: dict[str, System] = {}
+"""by name: this book's in the paper's order, then the paper's own, which need weights from the hub"""
+_HOW: dict[str, Loader] = {}
+for _row in (files("rivals") / "systems.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+    _name, _printed, _line, _hub, _how = ("" if cell == "-" else cell for cell in _row.split("\t"))
+    SYSTEMS[_name], _HOW[_name] = System(_name, _printed, _line, _hub), _loader(_how)
+
+
+def load_system(name: str, config: SystemConfig, store: Store, *, progress: bool = True) -> Loaded:
+    """Load one of `SYSTEMS`, training or fitting it first where the store does not hold it yet.
+
+    Raises:
+        Missing: if its weights or vectors are not at hand.
+        InputError: for an unknown name or unsuitable data.
+    """
+    system = SYSTEMS[one_of(name, list(SYSTEMS), "system")]
+    loaded = _HOW[name](system, config, store, progress)
+    count = "" if loaded.n_train is None else f"{loaded.n_train:,}"
+    line = system.line.format(backbone=loaded.backbone, n=count, vectors=vectors_name(config))
+    return replace(loaded, system=replace(system, line=line))
+
+
+def system_named(name: str, *, source: str, seed: int = 0) -> Loaded | None:
+    """The system that a command line names in place of a network; None where it names a folder or no system."""
+    if name not in SYSTEMS or Path(name).is_dir():
+        return None
+    return load_system(name, SystemConfig(source=source, seed=seed), Store())

@@ -12,8 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from repro.models.encoder import STATE_BUDGET, SentenceEncoder
-from repro.models.layerless import LayerlessEncoder
+from repro.models.encoder import STATE_BUDGET, LayerlessEncoder, SentenceEncoder
 from repro.models.packing import pack_by_tokens
 from repro.terminal import progress_bar
 from repro.types import Array, InputError, check_dim
@@ -44,9 +43,6 @@ def layer_weights(R: Tensor, window: int = 2) -> Tensor:
     Inverse alignment is 1/(mean cosine with the layers at most `window` away). Novelty is the share of the state
     outside the span of these layers: |last entry|/norm of the last column of a QR with this layer at the end. Each
     is divided by its sum over layers, then both are added and halved.
-
-    Raises:
-        InputError: for fewer than three layers or a window below 1.
     """
     n_layers = R.shape[-1]
     check_dim(window, what="window")
@@ -72,11 +68,7 @@ def word_weights(R: Tensor) -> Tensor:
 
 
 def fuse(states: Tensor, mask: Tensor, *, window: int = 2) -> Tensor:
-    """Sentence embeddings (B, D) from token states of several layers (L, B, T, D) and their mask (B, T).
-
-    Raises:
-        InputError: for fewer than three layers or a window below 1.
-    """
+    """Sentence embeddings (B, D) from token states of several layers (L, B, T, D) and their mask (B, T)."""
     real = mask.bool()
     words = states[:, real].movedim(0, -1)  # (N, D, L), the unmasked tokens of all sentences
     R = coordinates(words)
@@ -107,11 +99,7 @@ class SbertWK(LayerlessEncoder):
     """SBERT-WK on the token states of an encoder; special tokens count, as in mean pooling."""
 
     def __init__(self, encoder: SentenceEncoder, *, first: int | None = None, window: int = 2) -> None:
-        """Read the encoder's backbone from layer `first` up: the published 4, or less in a shallow network.
-
-        Raises:
-            InputError: if fewer than three layers are left, or window is below 1.
-        """
+        """Read the encoder's backbone from layer `first` up: the published 4, or less in a shallow network."""
         self.encoder = encoder
         top = encoder.n_layers
         self.first = first_layer(top) if first is None else encoder.backbone.layer_index(first)

@@ -18,26 +18,23 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.models.encoder import merge_equal
-from repro.models.layerless import LayerlessEncoder
-from repro.optional import optional
-from repro.types import Array, InputError, check_dim
+from repro.models.encoder import LayerlessEncoder, merge_equal
+from repro.types import Array, InputError, check_dim, optional
 from rivals.static import Vocabulary, tokens_of
 
 FASTTEXT = struct.pack("<i", 793712314)
 """what a model of fastText starts with"""
+MIN_COUNT = 2
+"""occurrences that a word needs to be learned"""
+INFERENCE = 50
+"""steps by which a new text's vector is found"""
 
 
 class FastText:
     """Vectors by word from fastText's .bin: the mean of a word's own and its subwords', so that every word has one."""
 
     def __init__(self, path: Path) -> None:
-        """Read the model.
-
-        Raises:
-            InputError: if the file is missing, not fastText's, cut short, quantised or a classifier, or gensim is not
-                installed.
-        """
+        """Read the model; InputError for a file that is missing, not fastText's, cut short, quantised, a classifier."""
         if not path.is_file():
             raise InputError(f"no file {path}: expected a fastText model such as crawl-300d-2M-subword.bin")
         with path.open("rb") as file:
@@ -69,35 +66,23 @@ class FastText:
         return vectors, np.asarray(vectors.any(axis=1))
 
 
-def fit_word2vec(
-    texts: Sequence[str], *, dim: int = 300, epochs: int = 20, min_count: int = 2, window: int = 5, seed: int = 0
-) -> Vocabulary:
-    """Skip-gram with 5 negative samples: a vector for every word that occurs often enough.
-
-    Args:
-        texts: what it is trained on; equal ones count once.
-        dim: size of a word's vector.
-        epochs: passes over the texts.
-        min_count: occurrences a word needs.
-        window: words to each side that are predicted.
-        seed: of weights and samples.
+def fit_word2vec(texts: Sequence[str], *, dim: int = 300, epochs: int = 20, seed: int = 0) -> Vocabulary:
+    """Skip-gram with 5 negative samples and 5 words to each side: a vector for every word that occurs often enough.
 
     Raises:
-        InputError: if no word occurs `min_count` times, or gensim is not installed.
+        InputError: if no word of the distinct texts occurs twice, or gensim is not installed.
     """
-    sentences = _tokens(texts, min_count)
+    sentences = _tokens(texts)
     models = optional("gensim.models", "classic")
-    options = {"epochs": epochs, "min_count": min_count, "window": window, "sg": 1, **_always(dim, seed)}
-    model = models.Word2Vec(sentences, **options)
+    model = models.Word2Vec(sentences, window=5, sg=1, **_always(dim, epochs, seed))
     return Vocabulary(model.wv.index_to_key, np.asarray(model.wv.vectors, np.float32))
 
 
 class Doc2VecEncoder(LayerlessEncoder):
     """PV-DBOW: a text is the vector that predicts its words best; each is found by a few steps of its own."""
 
-    def __init__(self, model: Any, *, inference_epochs: int, seed: int) -> None:
+    def __init__(self, model: Any, *, seed: int) -> None:
         self.model = model
-        self.inference_epochs = inference_epochs
         self.seed = seed
         self.texts_unknown = 0
 
@@ -128,52 +113,35 @@ class Doc2VecEncoder(LayerlessEncoder):
         vector = ((start - 0.5) / self.dim).reshape(1, -1)
         model.random.seed(self.seed)  # negative samples, for a text alone as for the same text among others
         work, free = np.zeros(self.dim, np.float32), np.ones(1, np.float32)
-        for rate in np.linspace(model.alpha, model.min_alpha, self.inference_epochs):
+        for rate in np.linspace(model.alpha, model.min_alpha, INFERENCE):
             still = {"learn_words": False, "learn_hidden": False}
             step(model, words, [0], rate, work, **still, doctag_vectors=vector, doctags_lockf=free)
         return vector[0]
 
 
-def fit_doc2vec(
-    texts: Sequence[str],
-    *,
-    dim: int = 300,
-    epochs: int = 20,
-    inference_epochs: int = 50,
-    min_count: int = 2,
-    seed: int = 0,
-) -> Doc2VecEncoder:
+def fit_doc2vec(texts: Sequence[str], *, dim: int = 300, epochs: int = 20, seed: int = 0) -> Doc2VecEncoder:
     """PV-DBOW with 5 negative samples.
 
-    Args:
-        texts: what it is trained on; equal ones count once.
-        dim: size of a text's vector.
-        epochs: passes over the texts.
-        inference_epochs: steps by which a new text's vector is found.
-        min_count: occurrences a word needs.
-        seed: of weights and samples.
-
     Raises:
-        InputError: if no word occurs `min_count` times, or gensim is not installed.
+        InputError: if no word of the distinct texts occurs twice, or gensim is not installed.
     """
-    sentences = _tokens(texts, min_count)
+    sentences = _tokens(texts)
     models = optional("gensim.models.doc2vec", "classic")
     tagged = [models.TaggedDocument(words, [row]) for row, words in enumerate(sentences)]
-    options = {"epochs": epochs, "min_count": min_count, "dm": 0, "dbow_words": 0, **_always(dim, seed)}
-    model = models.Doc2Vec(tagged, **options)
-    return Doc2VecEncoder(model, inference_epochs=check_dim(inference_epochs, what="inference_epochs"), seed=seed)
+    return Doc2VecEncoder(models.Doc2Vec(tagged, dm=0, dbow_words=0, **_always(dim, epochs, seed)), seed=seed)
 
 
-def _always(dim: int, seed: int) -> dict[str, Any]:
-    return {"vector_size": check_dim(dim), "negative": 5, "workers": 1, "seed": seed, "hashfxn": _hash}
+def _always(dim: int, epochs: int, seed: int) -> dict[str, Any]:
+    own = {"vector_size": check_dim(dim), "epochs": epochs, "seed": seed}
+    return {**own, "min_count": MIN_COUNT, "negative": 5, "workers": 1, "hashfxn": _hash}
 
 
-def _tokens(texts: Sequence[str], min_count: int) -> list[list[str]]:
+def _tokens(texts: Sequence[str]) -> list[list[str]]:
     """The words of the distinct texts, some of which must occur often enough."""
     sentences = [tokens_of(text, ()) for text in merge_equal(texts)[0]]
     counts = Counter(word for words in sentences for word in words)
-    if max(counts.values(), default=0) < check_dim(min_count, what="min_count"):
-        raise InputError(f"no word of the {len(sentences)} texts occurs {min_count} times: nothing to learn vectors of")
+    if max(counts.values(), default=0) < MIN_COUNT:
+        raise InputError(f"no word of the {len(sentences)} texts occurs {MIN_COUNT} times: nothing to learn vectors of")
     return sentences
 
 

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from repro.models.encoder import merge_equal
-from repro.models.layerless import LayerlessEncoder
+from repro.models.encoder import LayerlessEncoder, merge_equal
 from repro.types import Array, InputError, check_same_length
 
 PIECES = re.compile(r"n't\b|'(?:s|re|ve|ll|d|m)\b|\w+?(?=n't\b)|\w+|[^\w\s]")
@@ -81,13 +80,9 @@ class StaticEncoder(LayerlessEncoder):
     def __init__(
         self, table: WordTable, *, weights: Mapping[str, float] | None = None, removed: Array | None = None
     ) -> None:
-        """Keep a table.
+        """Keep a table, a factor of each word (1 if not listed), and directions (r, dim) taken out of every mean.
 
-        Args:
-            table: vectors by word.
-            weights: factor of each word; words that are not listed have factor 1.
-            removed: orthonormal directions (r, dim) taken out of every embedding.
-            Shorter ones are taken out in part: a direction of squared length c by the share c.
+        Directions are orthonormal; shorter ones are taken out in part, of squared length c by the share c.
         """
         self.table = table
         self.weights = weights or {}
@@ -120,13 +115,8 @@ class StaticEncoder(LayerlessEncoder):
 def fit_sif(table: WordTable, texts: Sequence[str], *, a: float = 1e-3) -> StaticEncoder:
     """Smooth inverse frequency (Arora et al., 2017, Algorithm 1): weights a/(a + p(w)), first direction removed.
 
-    Args:
-        table: vectors by word.
-        texts: whose word frequencies p and whose embeddings' first right singular vector are used; not centred.
-        a: smoothing; smaller means that frequent words count less.
-
-    Raises:
-        InputError: if a is not above 0, or no word of the texts is known.
+    Frequencies p and the first right singular vector, not centred, are those of the distinct texts; a smaller a lets
+    frequent words count less. InputError if a is not above 0, or no word of the texts is known.
     """
     if not a > 0:
         raise InputError(f"a is {a}: expected a number above 0")

@@ -1,10 +1,23 @@
-"""What a system is: its line in the tables, what it is made from, and the encoder that comes out."""
+"""What a system is: its line in the tables, the encoder that comes out, and the material that it is made from.
+
+Material is word vectors, training pairs, sentences to fit on, and published weights.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import TypeAlias
 
+from repro import data
+from repro.data.vectors import read_vectors
+from repro.models.encoder import merge_equal
+from repro.models.pretrained import hub_folder
+from repro.runs.texts import fingerprint
+from repro.seeding import make_rng
 from repro.types import Encoder, InputError
+from rivals.skipgram import FastText
+from rivals.static import Vocabulary, WordTable
 
 Named: TypeAlias = tuple[Callable[[], Encoder], str]
 """how to make an encoder, and the digest of all that decides its output"""
@@ -80,3 +93,87 @@ class Loaded:
 
 class Missing(InputError):
     """The weights or vectors of a system are not at hand; the message says what is missing and how to get it."""
+
+
+def vectors_name(config: SystemConfig) -> str:
+    """What tables call the word vectors."""
+    if config.vectors is not None:
+        return Path(config.vectors).name
+    return "GloVe 6B 50d" if config.source == "local" else "word vectors counted from generated text"
+
+
+def words_of(config: SystemConfig) -> tuple[Callable[[], WordTable], str]:
+    """How to read the word vectors of a configuration, and their digest."""
+    if config.vectors is not None:
+        path = Path(config.vectors).expanduser()
+        if not path.is_file():
+            wanted = "give a file in GloVe's form, word2vec text, .vec or fastText's .bin"
+            raise Missing(f"no word vectors {path}: {wanted}")
+        read = partial(FastText, path) if path.suffix == ".bin" else lambda: _table(read_vectors(path))
+        return read, fingerprint(str(path), "local")
+    try:
+        if config.source == "hub":
+            raise InputError("word vectors have no hub mirror")
+        return lambda: _table(data.load("glove", source=config.source)), fingerprint("glove", config.source)
+    except InputError as error:
+        raise Missing(
+            f"{error}; GloVe is at https://nlp.stanford.edu/data/glove.6B.zip: unpack it and give one of its files as "
+            "`vectors`, or use source='microworld'"
+        ) from error
+
+
+def _table(words: data.DataSet) -> WordTable:
+    assert isinstance(words, data.WordVectors)
+    return Vocabulary(words.words, words.vectors)
+
+
+def fit_texts(config: SystemConfig) -> list[str]:
+    """The distinct sentences that SIF, flow and whitening learn from: at most `sentences`, drawn by the seed.
+
+    Of each dataset it is the split that `data.load` reads by itself: NLI's only one, the test split of the others.
+    """
+    texts: list[str] = []
+    for name in config.fit_on:
+        source = "local" if Path(name).is_file() else config.source
+        texts += data.texts_of(_set(name, source, None, fingerprint(name, source)))
+    distinct, _ = merge_equal(texts)
+    if len(distinct) <= config.sentences:
+        return distinct
+    rows = make_rng(config.seed, "fit texts").permutation(len(distinct))[: config.sentences]
+    return [distinct[row] for row in sorted(rows)]
+
+
+def fit_note(config: SystemConfig) -> str:
+    """Where the sentences came from."""
+    return f"fitted on sentences of {', '.join(config.fit_on)}"
+
+
+def training_pairs(config: SystemConfig) -> data.LabelledPairs:
+    """Entailment pairs, drawn at random."""
+    pairs = _set("nli", config.source, config.sentences, fingerprint("nli", config.source))
+    assert isinstance(pairs, data.LabelledPairs)
+    return pairs
+
+
+@lru_cache(maxsize=4)
+def _set(name: str, source: str, limit: int | None, content: str) -> data.DataSet:
+    # a page loads a dozen systems; `content` makes an edited file another set
+    return data.load(name, source=source, limit=limit)
+
+
+def published_folder(system: System, config: SystemConfig) -> Path:
+    """Folder of a system's published weights; `Missing` if they are not at hand."""
+    short = system.hub.rpartition("/")[2]
+    try:
+        if config.weights is None:
+            return hub_folder(system.hub, download=config.profile == "paper")
+        folder = Path(config.weights).expanduser() / short
+        if not (folder / "config.json").is_file():
+            raise InputError(f"no model in {folder}")
+        return folder
+    except InputError as error:
+        raise Missing(
+            f"{system.name} needs published weights: {error}. With a network, run "
+            f"`hf download {system.hub}` (or use profile='paper'); or copy the model to FOLDER/{short} and give FOLDER "
+            "as `weights`"
+        ) from error

@@ -1,12 +1,13 @@
 """Exact search and its measures: closed forms, ir-measures, faiss, ties, answers, and what must be refused."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from repro.evaluation import answer_in_context, exact_match, retrieval_scores
 from repro.evaluation import retrieve as module
 from repro.evaluation.retrieve import FlatIndex, is_yes_no, normalize_answer, retrieve, top_documents, unit_prefix
-from repro.optional import NotInstalled
 from repro.paths import PACKAGE
 from repro.types import InputError
 
@@ -163,7 +164,7 @@ def test_a_search_that_cannot_be_is_refused():
 
 
 def test_without_faiss_the_message_names_the_extra(monkeypatch):
-    monkeypatch.setattr(module, "optional", NotInstalled)
+    monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(InputError, match=r"faiss is not installed: `pip install -e '.\[eval\]'`"):
         FlatIndex(C)
     texts = {path.name: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}

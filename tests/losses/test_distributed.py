@@ -1,74 +1,84 @@
-"""Two processes must train like one with the whole batch: the loss, its gradient, and the weights after many steps."""
+"""Two processes must train like one with the whole batch: losses, their gradients, and the weights after many steps."""
 
 import pytest
 import torch
-from torch import nn
-
-from repro.losses import duplicate_mask, gather_with_grad, info_nce
-from repro.training.loop import LoopConfig, train
 
 SHARED = """
-import json, sys
 import torch
+from dataclasses import replace
 from torch import nn
-from repro.losses import duplicate_mask, info_nce
+from repro.losses import angle_pairs, angle_triples, compress_target, duplicate_mask, espresso, info_nce
+from repro.objectives import ESPRESSO_FORMS, EspressoConfig
 from repro.training.loop import LoopConfig, train
+
+generator = torch.Generator().manual_seed(0)
+texts = torch.randn(4, 18, 7, generator=generator, dtype=torch.float64) + 0.5  # layers, queries | positives | negatives
+labels = {"binary": torch.tensor([1, 0, 0, 0, 1, 1]), "graded": torch.tensor([0.0, 2.0, 1.0, 2.0, 5.0, 4.0])}
+keys = torch.tensor([0, 1, 2, 0, 3, 4, 5, 6, 7, 8, 2, 9, 10, 11, 5, 12, 13, 14])
+
+def losses(layers, keys, labels):
+    q, p, n = layers[0].chunk(3)
+    pairs = lambda X: angle_pairs(*X.chunk(3)[:2], labels["graded"])
+    def ese(config):
+        return espresso(layers, pairs, size=3, config=config)
+    return {
+        "info_nce": info_nce(q, p, temperature=0.3, z_neg=n, mask=duplicate_mask(keys[: len(q)])),
+        **{kind: angle_pairs(q, p, labels[kind], keys=keys[: 2 * len(q)]) for kind in labels},
+        "triples": angle_triples(q, p, n, keys=keys),
+        "paper": ese(ESPRESSO_FORMS["paper"]),
+        "code, exact": ese(replace(ESPRESSO_FORMS["code"], decomposition="eigh")),
+        "code": ese(ESPRESSO_FORMS["code"]),
+        "max_k": ese(EspressoConfig(strategy="max_k", dependency="per_batch")),
+        "moving": ese(EspressoConfig(stop_gradient=False, dependency="per_batch")),
+        "embeddings": ese(EspressoConfig(strategy="embeddings", center=True, stop_gradient=False)),
+    }
+
+def values_and_gradients(rows):
+    layers = [X[rows].clone().requires_grad_() for X in texts]
+    third = rows[: len(rows) // 3]
+    found = losses(layers, keys[rows], {kind: grades[third] for kind, grades in labels.items()})
+    more = {"retain_graph": True, "allow_unused": True, "materialize_grads": True}
+    return {
+        name: (loss.item(), [g.tolist() for g in torch.autograd.grad(loss, layers, **more)])
+        for name, loss in found.items()
+    }
+
+def weights(rows):
+    torch.manual_seed(0)
+    module = nn.Linear(4, 3).double()
+    def loss_at(step):
+        x = torch.randn(2, 6, 4, generator=torch.Generator().manual_seed(step), dtype=torch.float64)[:, rows]
+        return info_nce(module(x[0]), module(x[1]), temperature=0.3)
+    before = module.weight.detach().clone()
+    train(module, loss_at, LoopConfig(steps=8, learning_rate=0.05), progress=False)
+    assert (module.weight - before).abs().max() > 0.05
+    return module.weight.tolist()
+"""
+RANK = """
+import json, sys
 torch.set_num_threads(1)
-rank, world = int(sys.argv[1]), 2
+rank = int(sys.argv[1])
 from accelerate import PartialState
 PartialState(cpu=True)
-assert torch.distributed.get_world_size() == world and torch.distributed.get_rank() == rank
-generator = torch.Generator().manual_seed(0)
-z1, z2, z_neg = torch.randn(3, 6, 4, generator=generator, dtype=torch.float64)
-mine = slice(3 * rank, 3 * rank + 3)
-inputs = [z[mine].clone().requires_grad_() for z in (z1, z2, z_neg)]
-mask = duplicate_mask(torch.tensor([0, 1, 2, 0, 3, 1])[mine])
-loss = info_nce(inputs[0], inputs[1], temperature=0.3, z_neg=inputs[2], mask=mask)
-gradients = torch.autograd.grad(loss, inputs)
-
-torch.manual_seed(0)
-module = nn.Linear(4, 3).double()
-def loss_at(step):
-    x = torch.randn(2, 6, 4, generator=torch.Generator().manual_seed(step), dtype=torch.float64)[:, mine]
-    return info_nce(module(x[0]), module(x[1]), temperature=0.3)
-train(module, loss_at, LoopConfig(steps=8, learning_rate=0.05), progress=False)
-print(json.dumps({
-    "mask": mask.tolist(), "loss": loss.item(), "gradients": [g.tolist() for g in gradients],
-    "weights": module.weight.tolist(),
-}))
+assert torch.distributed.get_world_size() == 2 and torch.distributed.get_rank() == rank
+mine = torch.arange(3) + 3 * rank
+print(json.dumps([values_and_gradients(torch.cat([mine, 6 + mine, 12 + mine])), weights(mine)]))
 """
 
 
 def test_two_processes_equal_one_large_batch(two_processes):
-    both = two_processes(SHARED)
-    z1, z2, z_neg = torch.randn(3, 6, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    inputs = [z.clone().requires_grad_() for z in (z1, z2, z_neg)]
-    mask = duplicate_mask(torch.tensor([0, 1, 2, 0, 3, 1]))
-    loss = info_nce(inputs[0], inputs[1], temperature=0.3, z_neg=inputs[2], mask=mask)
-    gradients = torch.autograd.grad(loss, inputs)
-
-    assert [row for found in both for row in found["mask"]] == mask.tolist()
-    assert sum(found["loss"] for found in both) / 2 == pytest.approx(loss.item(), rel=1e-12)
-    for i, gradient in enumerate(gradients):
+    (first, first_weights), (second, second_weights) = two_processes(SHARED + RANK)
+    here: dict = {}
+    exec(SHARED, here)
+    one = here["values_and_gradients"](torch.arange(18))
+    assert set(one) == set(first) == set(second) and len(one) == 10
+    for name, (value, gradients) in one.items():
         # every process minimises its own loss; the mean over processes is the large batch's
-        parts = torch.cat([torch.tensor(found["gradients"][i], dtype=torch.float64) for found in both]) / 2
-        torch.testing.assert_close(parts, gradient, rtol=1e-9, atol=1e-12)
-
-    torch.manual_seed(0)
-    module = nn.Linear(4, 3).double()
-
-    def loss_at(step):
-        x = torch.randn(2, 6, 4, generator=torch.Generator().manual_seed(step), dtype=torch.float64)
-        return info_nce(module(x[0]), module(x[1]), temperature=0.3)
-
-    untrained = module.weight.detach().clone()
-    train(module, loss_at, LoopConfig(steps=8, learning_rate=0.05), progress=False)
-    assert (module.weight - untrained).abs().max() > 0.05
-    for found in both:
-        torch.testing.assert_close(torch.tensor(found["weights"], dtype=torch.float64), module.weight.detach())
-    assert both[0]["weights"] == both[1]["weights"]
-
-
-def test_a_process_alone_gathers_nothing():
-    rows = torch.randn(3, 2, requires_grad=True)
-    assert gather_with_grad(rows) is rows
+        assert (first[name][0] + second[name][0]) / 2 == pytest.approx(value, rel=1e-9), name
+        for layer, gradient in enumerate(gradients):
+            parts = [torch.tensor(found[name][1][layer], dtype=torch.float64).chunk(3) for found in (first, second)]
+            whole = torch.cat([torch.cat(both) for both in zip(*parts, strict=True)]) / 2
+            expected = torch.tensor(gradient, dtype=torch.float64)
+            torch.testing.assert_close(whole, expected, rtol=1e-7, atol=1e-9, msg=f"{name}, layer {layer}")
+    assert first_weights == second_weights
+    torch.testing.assert_close(torch.tensor(first_weights), torch.tensor(here["weights"](torch.arange(6))))

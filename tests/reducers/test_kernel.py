@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from sklearn import decomposition
 
-from repro.reducers import KPCA, PCA, kernel, lanczos, smallest_eigenvalue
-from repro.reducers.kernel_matrix import median_gamma
-from repro.reducers.lanczos import SINGLE, WIDTH, block_lanczos
+from repro.reducers import KPCA, PCA, kernel, kernel_matrix
+from repro.reducers.kernel_matrix import SINGLE, WIDTH, block_lanczos, median_gamma
 from repro.types import InputError
 
 
@@ -69,50 +68,13 @@ def test_rows_of_rank_r_have_r_linear_directions_and_no_more(name):
     assert (full.eigenvalues_ > 0).all()
 
 
-@pytest.mark.parametrize("name", ["rbf", "poly"])
-def test_nystroem_with_every_row_a_landmark_is_exact(name):
-    X, Q = cloud(60) / 3, cloud(9, seed=1) / 3
-    exact, nystroem = KPCA(6, kernel=name).fit(X), KPCA(6, kernel=name, method="nystroem", landmarks=60)
-    signs = np.sign((nystroem.fit_transform(X) * exact.transform(X)).sum(0))
-    np.testing.assert_allclose(nystroem.transform(X) * signs, exact.transform(X), atol=1e-4)
-    np.testing.assert_allclose(nystroem.transform(Q) * signs, exact.transform(Q), atol=1e-4)
-    np.testing.assert_allclose(nystroem.explained_variance_ratio_, exact.explained_variance_ratio_, rtol=1e-5)
-
-
-@pytest.mark.parametrize("name", ["rbf", "poly"])
-def test_nystroem_scores_are_centred_and_have_the_variance_that_is_said(name):
-    X = cloud(200) / 3  # not the mean of the landmarks alone
-    nystroem = KPCA(5, kernel=name, method="nystroem", landmarks=12)
-    Y = nystroem.fit_transform(X).astype(np.float64)
-    np.testing.assert_allclose(Y.mean(0), 0, atol=1e-5 * np.abs(Y).max())
-    np.testing.assert_allclose(np.cov(Y.T), np.diag(nystroem.explained_variance_), atol=1e-5 * Y.var())
-
-
-def test_landmarks_are_drawn_and_not_the_first_rows():
-    X = np.r_[np.zeros((40, 10)), cloud(40)]  # landmarks among the zeros would see nothing
-    fitted = [KPCA(3, method="nystroem", landmarks=20, seed=seed).fit(X) for seed in (0, 0, 1)]
-    assert fitted[0].eigenvalues_[-1] > 1e-3
-    np.testing.assert_array_equal(fitted[0].eigenvalues_, fitted[1].eigenvalues_)
-    assert not np.allclose(fitted[0].eigenvalues_, fitted[2].eigenvalues_)
-
-
-def test_nystroem_comes_nearer_with_more_landmarks():
-    X = cloud(600)
-    exact = KPCA(8).fit_transform(X)
-    gaps = []
-    for landmarks in (10, 50, 300):
-        Y = KPCA(8, method="nystroem", landmarks=landmarks).fit_transform(X)
-        gaps.append(np.linalg.norm(Y @ Y.T - exact @ exact.T))
-    assert gaps[0] > 2 * gaps[1] > 4 * gaps[2]
-
-
 @pytest.mark.parametrize("name, p", [("rbf", 40), ("poly", 40), ("sigmoid", 20)])
 def test_lanczos_finds_what_the_dense_solver_finds(name, p, monkeypatch):
     X = cloud(1000, 24)
     X = np.r_[X, -X].astype(np.float32) / 5  # even functions of mirrored rows are hidden from their own components
     fast = KPCA(p, kernel=name)
     scores = fast.fit_transform(X)
-    assert fast.solver_ == "lanczos" and fast.residual_ <= 1e-6
+    assert fast.solver_ == "lanczos"
     monkeypatch.setattr(kernel, "DENSE_ROWS", 10_000)
     dense = KPCA(p, kernel=name)
     expected = dense.fit_transform(X)
@@ -124,7 +86,6 @@ def test_lanczos_finds_what_the_dense_solver_finds(name, p, monkeypatch):
         scores[some, : p - 5] @ scores[some, : p - 5].T, expected[some, : p - 5] @ expected[some, : p - 5].T, atol=1e-3
     )
     np.testing.assert_allclose(fast.transform(X[some]), scores[some], atol=1e-4)
-    assert fast.smallest_eigenvalue_ >= dense.smallest_eigenvalue_ - 1e-3
 
 
 def test_small_eigenvalues_go_to_double_precision(monkeypatch):
@@ -139,7 +100,7 @@ def test_small_eigenvalues_go_to_double_precision(monkeypatch):
 def test_what_does_not_converge_falls_back_to_the_dense_solver(caplog, monkeypatch):
     X = cloud(1500, 5)
     fast = KPCA(3).fit(X)
-    monkeypatch.setattr(lanczos, "TOLERANCE", 0.0)
+    monkeypatch.setattr(kernel_matrix, "TOLERANCE", 0.0)
     with caplog.at_level("INFO"):
         slow = KPCA(3).fit(X)
     assert (fast.solver_, slow.solver_) == ("lanczos", "dense") and "all 1,500 eigenpairs" in caplog.text
@@ -164,10 +125,8 @@ def test_indefinite_kernels():
     np.testing.assert_allclose(shift.eigenvalues_, clip.eigenvalues_ - low, rtol=1e-9)
     np.testing.assert_allclose(shift.transform(X), scores, atol=1e-5)
     assert np.abs(shift.transform(X + 1e-9) - scores).max() > 1e-3  # a new row has no shifted diagonal
-    jitter = KPCA(5, kernel="sigmoid", indefinite="jitter", seed=1).fit(X)
-    gap = np.abs(jitter.eigenvalues_ - clip.eigenvalues_)
-    assert 0 < gap.max() < 1e-4
-    again = KPCA(5, kernel="sigmoid", indefinite="jitter", seed=1).fit(X)
+    jitter, again = (KPCA(5, kernel="sigmoid", indefinite="jitter", seed=1).fit(X) for _ in range(2))
+    assert 0 < np.abs(jitter.eigenvalues_ - clip.eigenvalues_).max() < 1e-4
     np.testing.assert_array_equal(again.eigenvalues_, jitter.eigenvalues_)
     everything = KPCA(59, kernel="rbf", indefinite="shift").fit(X)
     assert everything.shift_ == 0 and everything.smallest_eigenvalue_ > 0
@@ -176,32 +135,18 @@ def test_indefinite_kernels():
 def test_a_shift_by_lanczos_is_the_dense_one(monkeypatch):
     X = cloud(1500, 20).astype(np.float32)
     fast = KPCA(5, kernel="sigmoid", indefinite="shift").fit(X)
-    assert fast.solver_ == "lanczos"
     monkeypatch.setattr(kernel, "DENSE_ROWS", 10_000)
     dense = KPCA(5, kernel="sigmoid", indefinite="shift").fit(X)
+    assert (fast.solver_, dense.solver_) == ("lanczos", "dense")
     assert fast.shift_ == pytest.approx(dense.shift_, rel=1e-3)
 
 
 def test_positive_eigenvalues_are_the_limit():
     X = cloud(30, 4)
-    positive = int((np.array(KPCA(1, kernel="sigmoid").fit(X).eigenvalues_) > 0).sum())
-    assert positive == 1
     with pytest.raises(InputError, match=r"n_components is 29: expected 1 to \d+ \(the positive eigenvalues"):
         KPCA(29, kernel="sigmoid").fit(X)
     with pytest.raises(InputError, match=r"n_components is 30: expected 1 to 29 \(n - 1 of 30 rows\)"):
         KPCA(30).fit(X)
-
-
-def test_the_smallest_eigenvalue_of_a_kernel_matrix():
-    X = cloud(70)
-    assert smallest_eigenvalue(X, "rbf") > 0
-    assert smallest_eigenvalue(np.r_[X, X], "rbf") == pytest.approx(0, abs=1e-12)
-    assert smallest_eigenvalue(X, "sigmoid") < -0.01
-    assert smallest_eigenvalue(X, "sigmoid") <= smallest_eigenvalue(X[:40], "sigmoid")
-    K = np.exp(-((X[:, None] - X) ** 2).sum(2) * 0.3)
-    assert smallest_eigenvalue(X, gamma=0.3) == pytest.approx(np.linalg.eigvalsh(K)[0], rel=1e-6)
-    with pytest.raises(InputError, match="4001 rows: expected at most 4,000"):
-        smallest_eigenvalue(np.zeros((4001, 2)))
 
 
 @pytest.mark.parametrize("gamma, alike", [(0.01, False), (3.0, True)])
@@ -226,7 +171,7 @@ def test_gamma():
         KPCA(2, gamma="median").fit(np.r_[np.zeros((20, 3)), X[:3, :3]])
 
 
-@pytest.mark.parametrize("options", [{}, {"kernel": "cosine"}, {"method": "nystroem", "landmarks": 30}])
+@pytest.mark.parametrize("options", [{}, {"kernel": "cosine"}])
 @pytest.mark.parametrize("p", [1, 4, 7])
 def test_a_prefix_of_the_largest_fit_is_the_smaller_fit(options, p):
     X = cloud()
@@ -234,12 +179,6 @@ def test_a_prefix_of_the_largest_fit_is_the_smaller_fit(options, p):
     np.testing.assert_allclose(
         large.prefix(large.transform(X), p), KPCA(p, **options).fit_transform(X), rtol=1e-4, atol=1e-4
     )
-
-
-def test_a_prefix_by_lanczos_is_the_smaller_fit():
-    X = cloud(2000, 30).astype(np.float32)
-    large = KPCA(20).fit_transform(X)
-    np.testing.assert_allclose(large[:, :6], KPCA(6).fit_transform(X), atol=1e-4)
 
 
 @pytest.mark.parametrize("kernel_name", ["rbf", "poly", "sigmoid", "cosine", "linear"])
@@ -253,45 +192,34 @@ def test_constant_columns_duplicates_and_zero_rows_are_legal(kernel_name):
     np.testing.assert_allclose(kpca.transform(X), Y, atol=1e-5)
 
 
-def test_what_cannot_be_fitted():
-    X = cloud(30)
-    with pytest.raises(InputError, match="unknown kernel 'gauss': choose one of rbf, poly, sigmoid, cosine, linear"):
-        KPCA(2, kernel="gauss").fit(X)
-    with pytest.raises(InputError, match="unknown indefinite 'drop'"):
-        KPCA(2, indefinite="drop").fit(X)
-    with pytest.raises(InputError, match="unknown method 'fast'"):
-        KPCA(2, method="fast").fit(X)
-    with pytest.raises(InputError, match="nystroem can only clip"):
-        KPCA(2, method="nystroem", indefinite="shift").fit(X)
-    with pytest.raises(InputError, match="degree is 0"):
-        KPCA(2, kernel="poly", degree=0).fit(X)
-    with pytest.raises(InputError, match="all 5 rows of X are equal"):
-        KPCA(2).fit(np.ones((5, 3)))
-    for degree, n in ((3, 30), (60, 30), (60, 5)):
-        with pytest.raises(InputError, match="kernel values overflow: scale X down"), np.errstate(all="raise"):
-            KPCA(2, kernel="poly", degree=degree).fit(X[:n] * 1e14)
-    X[3, 1] = np.nan
-    with pytest.raises(InputError, match="first in row 3"):
-        KPCA(2).fit(X)
+@pytest.mark.parametrize(
+    "options, X, message",
+    [
+        ({"kernel": "gauss"}, cloud(30), "unknown kernel 'gauss': choose one of rbf, poly, sigmoid, cosine, linear"),
+        ({"indefinite": "drop"}, cloud(30), "unknown indefinite 'drop'"),
+        ({"kernel": "poly", "degree": 0}, cloud(30), "degree is 0"),
+        ({}, np.ones((5, 3)), "all 5 rows of X are equal"),
+        ({"kernel": "poly", "degree": 3}, 1e14 * cloud(30), "kernel values overflow: scale X down"),
+        ({"kernel": "poly", "degree": 60}, 1e14 * cloud(5), "kernel values overflow: scale X down"),
+        (
+            {},
+            cloud(20_001, 3),
+            r"20,001 rows takes 3,200,320,008 bytes in double precision: fit on a sample of at most",
+        ),
+    ],
+)
+def test_what_cannot_be_fitted(options, X, message):
+    with pytest.raises(InputError, match=message), np.errstate(all="raise"):
+        KPCA(2, **options).fit(X)
 
 
-def test_too_many_rows_for_an_exact_matrix_name_its_size_and_the_ways_out():
-    X = cloud(20_001, 3)
-    with pytest.raises(
-        InputError, match=r"20,001 rows takes 3,200,320,008 bytes in double precision: .* sample .* method='nystroem'"
-    ):
-        KPCA(2).fit(X)
-    assert KPCA(2, kernel="linear").fit(X).solver_ == "features"  # needs none
-    with pytest.raises(InputError, match="landmarks is 20001: expected 1 to 20000"):
-        KPCA(2, method="nystroem", landmarks=30_000).fit(X)
-    assert KPCA(2, method="nystroem", landmarks=20).fit(X).transform(X[:5]).shape == (5, 2)
+def test_columns_need_no_kernel_matrix():
+    assert KPCA(2, kernel="linear").fit(cloud(20_001, 3)).solver_ == "features"
 
 
 def test_progress_is_shown_on_request(capsys, monkeypatch):
     monkeypatch.setattr("repro.terminal.shows_progress", lambda: True)
-    X = cloud(1500, 8)
-    KPCA(3, progress=True).fit(X)
-    shown = capsys.readouterr().err
-    assert "kernel matrix" in shown and "eigenvectors" in shown
-    KPCA(3).fit(X)
-    assert capsys.readouterr().err == ""
+    for wanted in (True, False):
+        KPCA(3, progress=wanted).fit(cloud(1500, 8))
+        shown = capsys.readouterr().err
+        assert ("kernel matrix" in shown and "eigenvectors" in shown) == wanted

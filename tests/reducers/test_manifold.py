@@ -1,18 +1,23 @@
-"""Isomap with all neighbours is pca; LLE is scikit-learn's up to sign and scale, and keeps its fitted rows."""
+"""Isomap with all neighbours is pca; LLE is scikit-learn's up to sign and scale, SBERT-LP is LLE on distinct rows."""
 
 import numpy as np
 import pytest
 from sklearn import manifold
-from sklearn.exceptions import NotFittedError
 
-from repro.reducers import LLE, PCA, Isomap, neighbors
-from repro.reducers.manifold import neighbor_graph
+from repro.reducers import LLE, PCA, SBERTLP, Isomap, neighbors
+from repro.reducers import manifold as ours
+from repro.reducers.manifold import neighbor_graph, neighbour_sweep
 from repro.types import InputError
 
 
 def cloud(n=80, D=10, seed=0):
-    rng = np.random.default_rng(seed)
-    return rng.standard_normal((n, D)) * np.linspace(2, 0.5, D)
+    return np.random.default_rng(seed).standard_normal((n, D)) * np.linspace(2, 0.5, D)
+
+
+def repeated():
+    """Ninety distinct rows, some of them twice or thrice, in no order."""
+    X = cloud(90, 8)
+    return np.random.default_rng(1).permutation(np.r_[X, X[:40], X[20:30]])
 
 
 def aligned(Y, reference):
@@ -20,29 +25,24 @@ def aligned(Y, reference):
     return Y * np.sign((Y * reference).sum(0))
 
 
+# isomap
+
+
 @pytest.mark.parametrize("n, D, p", [(40, 6, 6), (10, 30, 9), (2, 3, 1)])
 def test_isomap_with_every_neighbour_is_pca(n, D, p):
-    X = cloud(n, D)
-    pca = PCA(p).fit_transform(X)
-    isomap = Isomap(p, n_neighbors=n - 1).fit_transform(X)
-    np.testing.assert_allclose(aligned(isomap, pca), pca, atol=1e-4)
+    pca = PCA(p).fit_transform(cloud(n, D))
+    np.testing.assert_allclose(aligned(Isomap(p, n_neighbors=n - 1).fit_transform(cloud(n, D)), pca), pca, atol=1e-4)
 
 
 @pytest.mark.parametrize("k", [4, 8])
-def test_isomap_is_scikit_learns(k):
+def test_isomap_is_scikit_learns_and_finds_its_fitted_rows_again(k):
     X, Q = cloud(), cloud(20, seed=1)
     oracle = manifold.Isomap(n_neighbors=k, n_components=5, eigen_solver="dense").fit(X)
-    ours = Isomap(5, n_neighbors=k).fit(X)
-    np.testing.assert_allclose(aligned(ours.embedding_, oracle.embedding_), oracle.embedding_, atol=1e-4)
-    signs = np.sign((ours.embedding_ * oracle.embedding_).sum(0))
-    np.testing.assert_allclose(ours.transform(Q) * signs, oracle.transform(Q), atol=1e-4)
-
-
-def test_isomap_finds_its_fitted_rows_again():
-    X = cloud()
-    isomap = Isomap(4).fit(X)
+    isomap = Isomap(5, n_neighbors=k).fit(X)
+    signs = np.sign((isomap.embedding_ * oracle.embedding_).sum(0))
+    np.testing.assert_allclose(isomap.embedding_ * signs, oracle.embedding_, atol=1e-4)
+    np.testing.assert_allclose(isomap.transform(Q) * signs, oracle.transform(Q), atol=1e-4)
     np.testing.assert_allclose(isomap.transform(X), isomap.embedding_, atol=1e-5)
-    np.testing.assert_array_equal(Isomap(4).fit_transform(X), isomap.embedding_)
 
 
 def test_isomap_unrolls_a_curve():
@@ -64,75 +64,58 @@ def test_pieces_are_joined_by_their_shortest_bridges():
     np.testing.assert_allclose(np.abs(Y - Y[0])[:, 0], X[:, 0], rtol=1e-5)
 
 
-def test_duplicates_of_a_row_stay_together_in_isomap():
-    X = np.repeat(cloud(10, 4), 3, axis=0)
-    Y = Isomap(3, n_neighbors=6).fit_transform(X)
-    np.testing.assert_allclose(Y[::3], Y[1::3], atol=1e-6)
-
-
 def test_isomap_names_the_positive_eigenvalues():
     X = np.linspace(0, 1, 12)[:, None] * [[1.0, 2.0]]  # on a line: one positive eigenvalue
     with pytest.raises(InputError, match=r"n_components is 3: expected 1 to 1 \(the positive eigenvalues"):
         Isomap(3).fit(X)
 
 
+# lle
+
+
 @pytest.mark.parametrize("n, k, p", [(80, 5, 6), (80, 15, 10), (30, 12, 10), (250, 6, 8)])
 def test_lle_is_scikit_learns_up_to_sign_and_scale(n, k, p):
-    X = cloud(n)
-    oracle = manifold.LocallyLinearEmbedding(n_neighbors=k, n_components=p, eigen_solver="dense").fit_transform(X)
-    unit = LLE(p, n_neighbors=k, scale="unit_norm").fit_transform(X)
-    np.testing.assert_allclose(aligned(unit, oracle), oracle, atol=1e-5)
-    np.testing.assert_allclose(LLE(p, n_neighbors=k).fit_transform(X), unit * np.sqrt(n), rtol=1e-5, atol=1e-5)
+    X, Q = cloud(n), cloud(20, seed=1)
+    oracle = manifold.LocallyLinearEmbedding(n_neighbors=k, n_components=p, eigen_solver="dense").fit(X)
+    unit = LLE(p, n_neighbors=k, scale="unit_norm").fit(X)
+    signs = np.sign((unit.embedding_ * oracle.embedding_).sum(0))
+    np.testing.assert_allclose(unit.embedding_ * signs, oracle.embedding_, atol=1e-5)
+    np.testing.assert_allclose(unit.transform(Q) * signs, oracle.transform(Q), atol=1e-4)
+    scaled = LLE(p, n_neighbors=k).fit_transform(X)
+    np.testing.assert_allclose(scaled, unit.embedding_ * np.sqrt(n), rtol=1e-5, atol=1e-5)
 
 
-def test_lle_has_unit_covariance_and_centred_columns():
-    Y = LLE(7).fit_transform(cloud()).astype(np.float64)
-    np.testing.assert_allclose(Y.T @ Y / len(Y), np.eye(7), atol=1e-5)
-    np.testing.assert_allclose(Y.sum(0), 0, atol=1e-4)
+@pytest.mark.parametrize("count", [1, 5, 79])
+def test_eigenvectors_equal_those_of_the_dense_matrix(count):
+    lle = LLE(count, n_neighbors=6, scale="unit_norm").fit(cloud())
+    A = np.eye(80) - lle.weights_.toarray()
+    values, V = np.linalg.eigh(A.T @ A)
+    np.testing.assert_allclose(lle.eigenvalues_, values[1 : count + 1], atol=1e-9)
+    np.testing.assert_allclose(np.abs(lle.embedding_.T @ V[:, 1 : count + 1]), np.eye(count), atol=1e-6)
 
 
-def test_what_the_weights_leave_is_n_times_the_eigenvalues():
-    X = cloud()
-    lle = LLE(7).fit(X)
-    Y = lle.embedding_.astype(np.float64)
-    left = ((Y - lle.weights_ @ Y) ** 2).sum()
-    assert left == pytest.approx(len(X) * lle.eigenvalues_.sum(), rel=1e-5)
-
-
+@pytest.mark.parametrize("reducer", [LLE(6, n_neighbors=10), SBERTLP(6, n_neighbors=10)], ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_lle_returns_its_fitted_rows_exactly(dtype):
-    X = cloud().astype(dtype)
-    lle = LLE(5)
-    Y = lle.fit_transform(X)
-    np.testing.assert_array_equal(lle.transform(X), Y)
-    np.testing.assert_array_equal(lle.transform(X[[7, 3]]), Y[[7, 3]])
-    np.testing.assert_array_equal(lle.embedding_, Y)
+def test_unit_covariance_centred_columns_and_what_the_weights_leave(reducer, dtype):
+    X = (repeated() if isinstance(reducer, SBERTLP) else cloud(90)).astype(dtype)
+    Y = reducer.fit(X).embedding_.astype(np.float64)
+    assert Y.shape == (90, 6)
+    np.testing.assert_allclose(Y.T @ Y / 90, np.eye(6), atol=1e-5)
+    np.testing.assert_allclose(Y.sum(0), 0, atol=1e-4)
+    left = ((Y - reducer.weights_ @ Y) ** 2).sum()  # ‖Y − WY‖² = nΣλ
+    assert left == pytest.approx(90 * reducer.eigenvalues_.sum(), rel=1e-5)
+    np.testing.assert_allclose(reducer.weights_.sum(1), 1, rtol=1e-12)
 
 
-def test_lle_out_of_sample_is_scikit_learns():
-    X, Q = cloud(), cloud(20, seed=1)
-    oracle = manifold.LocallyLinearEmbedding(n_neighbors=6, n_components=4, eigen_solver="dense").fit(X)
-    ours = LLE(4, n_neighbors=6, scale="unit_norm").fit(X)
-    signs = np.sign((ours.embedding_ * oracle.embedding_).sum(0))
-    np.testing.assert_allclose(ours.transform(Q) * signs, oracle.transform(Q), atol=1e-5)
-
-
-def test_lle_without_kept_inner_products_is_the_same(monkeypatch):
+def test_lle_returns_its_fitted_rows_exactly_with_and_without_kept_products(monkeypatch):
     X, Q = cloud(), cloud(20, seed=1)
     kept = LLE(4).fit(X)
+    np.testing.assert_array_equal(kept.transform(X[[7, 3]]), kept.embedding_[[7, 3]])
     monkeypatch.setattr(neighbors, "LARGEST", 0)
     lean = LLE(4).fit(X)
     assert kept._gram is not None and lean._gram is None
     np.testing.assert_allclose(lean.embedding_, kept.embedding_, atol=1e-5)
     np.testing.assert_allclose(lean.transform(Q), kept.transform(Q), atol=1e-5)
-
-
-@pytest.mark.parametrize("p", [1, 4, 9])
-@pytest.mark.parametrize("reducer", [Isomap, LLE])
-def test_a_prefix_of_the_largest_fit_is_the_smaller_fit(reducer, p):
-    X = cloud()
-    large = reducer(11).fit(X)
-    np.testing.assert_allclose(large.prefix(large.embedding_, p), reducer(p).fit_transform(X), rtol=1e-4, atol=1e-4)
 
 
 def test_many_duplicates_are_legal_and_warned_of():
@@ -146,30 +129,86 @@ def test_many_duplicates_are_legal_and_warned_of():
 @pytest.mark.parametrize("reducer", [Isomap, LLE])
 def test_the_smallest_input(reducer):
     X = np.array([[0.0, 1.0], [2.0, 1.0]])
-    Y = reducer(1, n_neighbors=1).fit_transform(X)
-    np.testing.assert_allclose(Y, -Y[::-1], atol=1e-6)
-    assert reducer(1, n_neighbors=1).fit(X).transform(X + 0.1).shape == (2, 1)
-
-
-@pytest.mark.parametrize("reducer", [Isomap, LLE])
-def test_input_that_cannot_be_embedded(reducer):
-    X = cloud()
-    broken = X.copy()
-    broken[7, 3] = np.inf
-    with pytest.raises(InputError, match="first in row 7"):
-        reducer(2).fit(broken)
-    with pytest.raises(InputError, match="n_neighbors is 80: expected 1 to 79"):
-        reducer(2, n_neighbors=80).fit(X)
-    with pytest.raises(InputError, match=r"n_components is 80: expected 1 to 79 \(n - 1 of 80 rows\)"):
-        reducer(80).fit(X)
-    with pytest.raises(InputError, match="9 features"):
-        reducer(2).fit(X).transform(X[:, 1:])
-    with pytest.raises(InputError, match="1 sample"):
-        reducer(1).fit(X[:1])
-    with pytest.raises(NotFittedError):
-        reducer(2).transform(X)
-
-
-def test_an_unknown_scale_lists_the_known():
+    fitted = reducer(1, n_neighbors=1).fit(X)
+    np.testing.assert_allclose(fitted.embedding_, -fitted.embedding_[::-1], atol=1e-6)
+    assert fitted.transform(X + 0.1).shape == (2, 1)
     with pytest.raises(InputError, match="unknown scale 'unit': choose one of unit_variance, unit_norm"):
         LLE(2, scale="unit").fit(cloud())
+
+
+@pytest.mark.parametrize("p", [1, 4, 9])
+@pytest.mark.parametrize("reducer", [Isomap, LLE, SBERTLP])
+def test_a_prefix_of_the_largest_fit_is_the_smaller_fit(reducer, p):
+    large = reducer(11).fit(cloud())
+    smaller = reducer(p).fit_transform(cloud())
+    np.testing.assert_allclose(large.prefix(large.embedding_, p), smaller, rtol=1e-4, atol=1e-4)
+
+
+# sbertlp
+
+
+def test_without_duplicates_it_is_lle():
+    X, Q = cloud(), cloud(12, seed=2)
+    sbertlp, lle = SBERTLP(5, n_neighbors=12).fit(X), LLE(5, n_neighbors=12).fit(X)
+    np.testing.assert_array_equal(sbertlp.embedding_, lle.embedding_)
+    np.testing.assert_array_equal(sbertlp.transform(Q), lle.transform(Q))
+
+
+def test_duplicates_share_the_row_that_was_fitted():
+    X = repeated()
+    reducer = SBERTLP(5, n_neighbors=10)
+    Y = reducer.fit_transform(X)
+    np.testing.assert_array_equal(reducer.transform(X), Y)
+    _, first, group = np.unique(X, axis=0, return_index=True, return_inverse=True)
+    np.testing.assert_array_equal(Y, Y[first][group])
+
+
+def test_new_rows_are_combined_from_their_neighbours():
+    X, Q = cloud(), cloud(15, seed=4)
+    fitted = SBERTLP(4, n_neighbors=10).fit(X)
+    for query, y in zip(Q, fitted.transform(Q), strict=True):
+        near = np.argsort(np.linalg.norm(X - query, axis=1))[:10]
+        N = (query - X[near]).T  # (D, k): its columns are the differences of Eq. 5
+        G = N.T @ N
+        w = np.linalg.solve(G + 1e-3 * np.trace(G) * np.eye(10), np.ones(10))
+        np.testing.assert_allclose(y, w / w.sum() @ fitted.embedding_[near], atol=1e-5)
+
+
+@pytest.mark.parametrize("X", [cloud(), repeated(), np.round(cloud(120, 3) * 2)], ids=["plain", "repeated", "ties"])
+@pytest.mark.filterwarnings("ignore:.*eigenvalues below")
+def test_one_search_serves_every_k(X, monkeypatch):
+    searches, search = [], ours.nearest
+    monkeypatch.setattr(ours, "nearest", lambda *args, **more: searches.append(args[1]) or search(*args, **more))
+    swept = neighbour_sweep(X, [5, 20, 9], 4, reg=1e-2)
+    assert searches == [20] and list(swept) == [5, 20, 9]
+    for k, reducer in swept.items():
+        alone = SBERTLP(4, n_neighbors=k, reg=1e-2).fit(X)
+        np.testing.assert_array_equal(reducer.weights_.toarray(), alone.weights_.toarray())
+        np.testing.assert_array_equal(reducer.transform(X), alone.transform(X))
+
+
+def test_null_eigenvalues_are_counted():
+    far = np.r_[cloud(40), cloud(40, seed=1) + 1000]  # two clouds that share no neighbour
+    with pytest.warns(UserWarning, match="1 eigenvalues below 1e-10 beyond the first"):
+        split = SBERTLP(3, n_neighbors=8).fit(far)
+    assert split.null_eigenvalues_ == 1 and split.eigenvalues_[0] < 1e-12 < split.eigenvalues_[1]
+    assert np.ptp(split.embedding_[:40, 0]) < 1e-5 and np.ptp(split.embedding_[40:, 0]) < 1e-5
+    assert SBERTLP(3, n_neighbors=8).fit(cloud()).null_eigenvalues_ == 0
+    X = np.r_[cloud(30), np.tile(cloud(1, seed=5), (12, 1)), np.tile(cloud(1, seed=6), (12, 1))]
+    with pytest.warns(UserWarning, match="eigenvalues below"):
+        kept = SBERTLP(3, n_neighbors=6, dedupe=False).fit(X)
+    assert kept.null_eigenvalues_ > 0 and kept.embedding_.shape == (54, 3)
+    assert SBERTLP(3, n_neighbors=6).fit(X).null_eigenvalues_ == 0
+
+
+def test_too_few_distinct_rows_say_so():
+    X = np.tile(cloud(12), (5, 1))
+    for call, message in (
+        (lambda: SBERTLP(3).fit(X), r"n_neighbors is 30: expected 1 to 11 .*; 48 more rows are duplicates"),
+        (lambda: SBERTLP(12, n_neighbors=5).fit(X), r"n_components is 12: expected 1 to 11 .*; 48 more rows"),
+        (lambda: neighbour_sweep(X, [5, 12], 3), r"n_neighbors is 12: expected 1 to 11 \(n - 1 of 12 rows\).*48 more"),
+        (lambda: neighbour_sweep(X, [], 3), "no numbers of neighbours"),
+        (lambda: SBERTLP(1, n_neighbors=1).fit(np.ones((5, 3))), "expected"),  # one distinct row
+    ):
+        with pytest.raises(InputError, match=message):
+            call()

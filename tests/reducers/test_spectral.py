@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from repro.reducers import memory, spectral
-from repro.reducers.locality import nearest, reconstruction_weights, weight_matrix
+from repro.reducers import reducer, spectral
+from repro.reducers.neighbors import nearest, reconstruction_weights, weight_matrix
 from repro.reducers.spectral import bottom_eigenpairs, orient, top_eigenpairs
 from repro.types import InputError
 
@@ -57,7 +57,7 @@ def test_a_space_that_does_not_converge_is_left_to_the_dense_solver(monkeypatch,
     assert spectral._inverse_krylov(A, A.T.tocsr() @ A, 40) is None
     np.testing.assert_array_equal(bottom_eigenpairs(A, 40)[1], orient(dense))
     assert "40 eigenvectors of 1,000 rows are left to the dense solver" in caplog.text
-    monkeypatch.setattr(memory, "available_bytes", lambda: 1e7)
+    monkeypatch.setattr(reducer, "available_bytes", lambda: 1e7)
     with pytest.raises(InputError, match=r"1,000 rows need about 0\.0 GB"):
         bottom_eigenpairs(A, 40)
 

@@ -43,7 +43,7 @@ def test_each_answer_is_the_literal_one_whatever_its_batch(family, decoders, mon
     generator = load_generator(decoders[family], device="cpu")
     together = generator.generate(PROMPTS, max_new_tokens=6)
     assert together == [literal(generator, prompt, 6) for prompt in PROMPTS]
-    assert len(set(together)) > 3 and all(together)
+    assert len(set(together)) > 3 and all(together) and generator.generate([]) == []
     monkeypatch.setitem(TOKEN_BUDGET, "cpu", 1)  # one by one
     assert generator.generate(PROMPTS, max_new_tokens=6) == together
 
@@ -58,31 +58,10 @@ def test_an_answer_ends_where_the_model_ends_it(generator):
     assert len(alone[0]) > end + 1
 
 
-def test_no_prompts_no_answers(generator):
-    assert generator.generate([]) == []
-
-
-def test_equal_prompts_are_answered_once(generator, monkeypatch):
-    seen = []
-    written = generator.written
-    monkeypatch.setattr(
-        generator, "written", lambda ids, *given, **more: seen.extend(ids) or written(ids, *given, **more)
-    )
-    generator.generate(PROMPTS, max_new_tokens=2)
-    assert len(seen) == len(set(PROMPTS)) == len(PROMPTS) - 1
-
-
 def test_published_settings_that_sample_or_punish_repetition_are_left_out(decoders, tmp_path):
     folder = tmp_path / "sampling"
     shutil.copytree(decoders["qwen2"], folder)
-    settings = {
-        "do_sample": True,
-        "temperature": 5.0,
-        "repetition_penalty": 9.0,
-        "max_new_tokens": 3,
-        "eos_token_id": [3, 7],
-        "no_repeat_ngram_size": 1,
-    }
+    settings = {"do_sample": True, "temperature": 5.0, "repetition_penalty": 9.0, "eos_token_id": [3, 7]}
     (folder / "generation_config.json").write_text(json.dumps(settings))
     sampling = load_generator(str(folder), device="cpu")
     assert sampling.model.generation_config.eos_token_id == [3, 7]
@@ -115,12 +94,3 @@ def test_a_network_that_cannot_write_is_refused(decoders, tmp_path, tiny):
     (folder / "model.safetensors").unlink()
     with pytest.raises(InputError, match="cannot load generator"):
         load_generator(str(folder))
-
-
-def test_weights_decide_the_answer(decoders, tmp_path, generator):
-    folder = tmp_path / "other"
-    shutil.copytree(decoders["llama"], folder)
-    weights = load_file(folder / "model.safetensors")
-    weights["lm_head.weight"] = weights["lm_head.weight"].flip(0)
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    assert load_generator(str(folder), device="cpu").generate(PROMPTS) != generator.generate(PROMPTS)

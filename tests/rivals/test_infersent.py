@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from repro.types import InputError
-from rivals.infersent import BiLSTMMax, InferSent, padded, word_ids
+from rivals.infersent import BiLSTMMax, InferSent
 from rivals.static import Vocabulary
 
 WORDS = ("the", "cat", "dog", "sat", "on", "a", "mat", ".")
@@ -73,14 +73,6 @@ def test_unknown_texts_are_zero_and_long_ones_are_cut(table):
     assert X.shape == (5, 8) and X.dtype == np.float32
     with pytest.raises(InputError, match="InferSent has no layers"):
         encoder.encode(TEXTS, layer=1)
-
-
-def test_words_are_numbered_among_the_known(table):
-    vectors, ids, cut = word_ids(table, ["zebra cat", "cat the"], 10)
-    assert [row.tolist() for row in ids] == [[0], [0, 1]] and cut == 0
-    np.testing.assert_array_equal(vectors, table.vectors[[1, 0]])
-    numbers, lengths = padded(ids)
-    assert numbers.tolist() == [[0, 0], [0, 1]] and lengths.tolist() == [1, 2]
 
 
 def test_what_does_not_fit_is_refused(encoder):

@@ -7,7 +7,7 @@ import torch
 from repro.seeding import make_rng
 from repro.sets import LabelledPairs
 from repro.types import InputError
-from rivals.infersent_training import InferSentConfig, pair_features, train_infersent
+from rivals.infersent import InferSentConfig, pair_features, train_infersent
 from rivals.static import Vocabulary
 
 WORDS = tuple("abcdefghij")

@@ -28,16 +28,8 @@ def test_tfidf_is_the_formula():
     row, column = 0, words.vocabulary_["dog sleeps"]
     present = ["a", "dog", "sleeps", "a dog", "dog sleeps"]
     idf = [np.log(11 / (1 + sum(f" {w} " in f" {t} " for t in TEXTS))) + 1 for w in present]
+    assert not encoder.encode(["doggy"]).any() and encoder.texts_unknown == 1
     assert X[row, column] == pytest.approx(idf[-1] / np.linalg.norm(idf), rel=1e-6)
-
-
-def test_tfidf_with_characters_has_unit_rows_and_finds_parts():
-    plain, parts = fit_tfidf(TEXTS), fit_tfidf(TEXTS, characters=True)
-    np.testing.assert_allclose(np.linalg.norm(parts.encode(TEXTS), axis=1), 1, rtol=1e-6)
-    a, b = parts.encode(["dogs", "dog"])
-    assert a @ b > 0
-    assert not plain.encode(["doggy"]).any() and plain.texts_unknown == 1
-    assert parts.encode(["doggy"]).any() and parts.texts_unknown == 0
 
 
 def test_lsa_spans_the_leading_directions():

@@ -66,12 +66,6 @@ def test_a_layer_that_departs_weighs_more():
     assert weights.argmax() == 2
 
 
-def test_two_layers_give_uniform_words(states):
-    two = states[:2]
-    R = coordinates(two.flatten(1, 2).movedim(0, -1))
-    assert not word_weights(R).any()  # one cosine has no variance
-
-
 @pytest.mark.parametrize("kept", [1, 2])
 def test_fewer_than_three_layers_are_refused_for_their_fusion_is_a_plain_mean(states, tiny, kept):
     with pytest.raises(InputError, match=f"{kept} layers: .* at least 3"):

@@ -11,8 +11,7 @@ import torch
 
 from repro import data
 from repro.config import TrainConfig
-from repro.data.batching import epoch_order
-from repro.data.entailment import Triples, like_or_unlike
+from repro.data.sampling import Triples, epoch_order, like_or_unlike
 from repro.losses import angle_pairs, angle_triples, espresso, info_nce
 from repro.losses.espresso import initial_log_weights
 from repro.models import SentenceEncoder
@@ -407,9 +406,7 @@ from accelerate import PartialState
 PartialState(cpu=True)
 from repro import data
 from repro.config import TrainConfig
-from repro.data.entailment import like_or_unlike
 from repro.objectives import ESPRESSO_FORMS
-from repro.training.end_to_end import train_encoder
 from repro.training.objectives import angle, ese
 pairs = like_or_unlike(data.load("nli", split="train", source="microworld"), 96)
 found = {}

@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 
 from repro import data
 from repro.config import StepTwoConfig
-from repro.data.batching import epoch_order
+from repro.data.sampling import epoch_order
 from repro.losses import softmax_nli
 from repro.models import Pooler, SentenceEncoder
 from repro.models.packing import merge_equal

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 from typing import Any
 
@@ -19,10 +20,15 @@ from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning import LocalProvisioner
 
-from repro.workers import end_with_parent
+from repro.seeding import end_with_parent, environment
 
-IMPORTED = ("ipykernel.kernelapp", "repro.models.encoder", "repro.runs.pool", "repro.evaluation", "repro.reducers")
-"""what forked kernels have imported; nothing that draws, since a kernel chooses how figures are shown when it starts"""
+IMPORTED = (
+    *("ipykernel.kernelapp", "repro.models.encoder", "repro.runs.cell", "repro.reducers", "repro.papers.recorded"),
+    *("repro.report.page", "repro.report.curves", "repro.report.interactive", "sklearn.linear_model"),
+)
+"""what forked kernels have imported"""
+INLINE = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+"""how a kernel shows figures; matplotlib reads it once, as it is imported"""
 QUIET = {"PYTHONWARNINGS": "ignore:IProgress not found"}
 """progress is shown in the terminal, so tqdm need not ask for a widget"""
 SETTINGS = {"TOKENIZERS_PARALLELISM": "false", "PYDEVD_DISABLE_FILE_VALIDATION": "1", **QUIET}
@@ -66,11 +72,12 @@ class _Forks(LocalProvisioner):
     async def launch_kernel(self, cmd: list[str], **options: Any) -> KernelConnectionInfo:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(list(IMPORTED))
-        for name, value in QUIET.items():  # the fork server has this process's environment
-            os.environ.setdefault(name, value)
-        environment = dict(options.get("env") or os.environ)
+        given = dict(options.get("env") or os.environ)
+        added = {name: value for name, value in (QUIET | INLINE).items() if name not in os.environ}
+        with environment(added):  # which the fork server keeps
+            await asyncio.to_thread(forkserver.ensure_running)
         # cmd is that of the specification: python -m ipykernel_launcher -f FILE
-        process = context.Process(target=_serve, args=(cmd[3:], environment, options.get("cwd")))
+        process = context.Process(target=_serve, args=(cmd[3:], given, options.get("cwd")))
         await asyncio.to_thread(process.start)
         assert process.pid is not None
         self.pid = self.pgid = process.pid
@@ -109,12 +116,12 @@ class _Running:
         self.send_signal(signal.SIGKILL)
 
 
-def _serve(arguments: Sequence[str], environment: Mapping[str, str], folder: str | None) -> None:
+def _serve(arguments: Sequence[str], given: Mapping[str, str], folder: str | None) -> None:
     """What a forked process does: become a kernel of its own session, in its own folder and environment."""
     os.setsid()  # the leader of a group, which the manager signals as a whole
     end_with_parent()  # the server lives on as long as a kernel does, so it would not tell
     os.environ.clear()
-    os.environ.update(environment)
+    os.environ.update(given)
     if folder:
         os.chdir(folder)
     from ipykernel import kernelapp

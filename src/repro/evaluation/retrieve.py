@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.optional import optional
-from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length
+from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length, optional
 
 Indices: TypeAlias = NDArray[np.int64]
 Qrels: TypeAlias = Mapping[Any, Mapping[Any, float] | Collection[Any]]

@@ -1,7 +1,10 @@
 """AnglE: ranking by cosine and by angle in complex space, and in-batch negatives (Li & Li, 2024; PROTOCOLS §2.3).
 
-A batch is P pairs (x, y) with labels, larger meaning closer. Every term sees the pairs of all processes: scores and
-rows are gathered with gradient, so that W processes of P pairs train like one of W·P.
+A batch is P pairs: rows x and y (P, d) and labels (P,), larger meaning closer. Every term sees the pairs of all
+processes: scores and rows are gathered with gradient, so that W processes of P pairs train like one of W·P. `keys` are
+whole numbers, one per text in the order of the arguments, equal iff the texts are: further copies of a row's own text
+or of its partner's are then no negatives. Each loss raises InputError for shapes that do not fit, a label that is not
+finite, or a scale that is not above 0.
 """
 
 import warnings
@@ -14,107 +17,63 @@ from repro.losses.distributed import gather_with_grad, own_rows
 from repro.objectives import ANGLE_PRESETS, AngleConfig
 from repro.types import InputError, one_of
 
+CLOSE = 0.5
+"""smallest label of a close pair, whose texts must find each other in the batch"""
+
 
 def cosent(x: Tensor, y: Tensor, labels: Tensor, *, scale: float = 20.0) -> Tensor:
     """CoSENT: a pair with a smaller label must have a smaller cosine than each pair with a larger one.
 
-    ℓ = ln(1 + Σ over (i, j) with labelᵢ < labelⱼ of e^{scale·(cᵢ − cⱼ)}), c = cos(x, y).
-
-    Args:
-        x: one side of the pairs (P, d).
-        y: the other side (P, d).
-        labels: grades (P,); the loss is 0, with a warning, when all are equal.
-        scale: one over the temperature.
-
-    Raises:
-        InputError: for shapes that do not fit, a label that is not finite, or a scale that is not above 0.
+    ℓ = ln(1 + Σ over (i, j) with labelᵢ < labelⱼ of e^{scale·(cᵢ − cⱼ)}), c = cos(x, y); 0, with a warning, where all
+    labels are equal.
     """
-    u, v = _unit_pairs(x, y, labels)
-    return _ranking(_cosine(u, v) * _positive(scale), labels)
+    u, v = _unit_pairs(x, y, labels, scale)
+    return _ranking(_cosine(u, v) * scale, labels)
 
 
 def angle(x: Tensor, y: Tensor, labels: Tensor, *, scale: float = 20.0, pooling: str = "sum") -> Tensor:
     """The same ranking of v = |Σ(a·c + b·e) + Σ(b·c − a·e)| / (‖x‖‖y‖), x = (a, b) and y = (c, e) in halves.
 
-    The halves are real and imaginary parts, v that of x/y summed up: larger means more similar, and 0 ≤ v ≤ √2.
-    The second sum changes sign when x and y are exchanged, so v is not symmetric.
-
-    Args:
-        x: one side of the pairs (P, d); a column of zeros is added to an odd d.
-        y: the other side (P, d).
-        labels: grades (P,); the loss is 0, with a warning, when all are equal.
-        scale: one over the temperature.
-        pooling: `mean` divides v by d.
-
-    Raises:
-        InputError: for shapes that do not fit, a label that is not finite, a scale that is not above 0, or an
-            unknown pooling.
+    The halves are real and imaginary parts (an odd d gets a column of zeros), v that of x/y summed up: larger means
+    more similar, and 0 ≤ v ≤ √2. The second sum changes sign when x and y are exchanged, so v is not symmetric.
+    With `pooling="mean"` v is divided by d.
     """
-    u, v = _unit_pairs(x, y, labels)
-    return _ranking(_angle_similarity(u, v, pooling) * _positive(scale), labels)
+    u, v = _unit_pairs(x, y, labels, scale)
+    return _ranking(_angle_similarity(u, v, pooling) * scale, labels)
 
 
 def in_batch_negatives(
-    x: Tensor, y: Tensor, labels: Tensor, *, scale: float = 20.0, keys: Tensor | None = None, threshold: float = 0.5
+    x: Tensor, y: Tensor, labels: Tensor, *, scale: float = 20.0, keys: Tensor | None = None
 ) -> Tensor:
     """Each text of a close pair must find its partner among all other texts of the batch.
 
-    ℓ = (1/2P) Σ over all 2P rows of [label ≥ threshold]·(logsumexp of row − its partner's entry), entries scale·cosine
+    ℓ = (1/2P) Σ over all 2P rows of [label ≥ CLOSE]·(logsumexp of row − its partner's entry), entries scale·cosine
     with the row's own column removed. AnglE's code marks partners by arithmetic on the labels, which is wrong for
     labels other than 0 and 1; here a partner is a partner.
-
-    Args:
-        x: one side of the pairs (P, d).
-        y: the other side (P, d).
-        labels: grades (P,).
-        scale: one over the temperature.
-        keys: whole numbers (2P,), x's rows then y's, equal iff the texts are: further copies of a row's own text
-            or of its partner's are then no negatives.
-        threshold: smallest label of a close pair.
-
-    Raises:
-        InputError: for shapes that do not fit, a label that is not finite, or a scale that is not above 0.
     """
-    u, v = _unit_pairs(x, y, labels)
-    close = (labels.to(u.device) >= threshold).repeat(2)  # (2P,)
+    u, v = _unit_pairs(x, y, labels, scale)
+    close = (labels.to(u.device) >= CLOSE).repeat(2)  # (2P,)
     columns = torch.cat([gather_with_grad(u), gather_with_grad(v)])  # (2WP, d)
     first, second = own_rows(u), own_rows(u) + len(columns) // 2
     own, partner = torch.cat([first, second])[close], torch.cat([second, first])[close]
-    rows = torch.arange(len(own), device=u.device)
     dropped = torch.zeros(len(own), len(columns), dtype=torch.bool, device=u.device)
     if keys is not None:
-        if keys.shape != (2 * len(u),):
-            raise InputError(f"keys has shape {tuple(keys.shape)}: expected ({2 * len(u)},), one per text")
-        texts = torch.cat([gather_with_grad(half.contiguous()) for half in keys.to(u.device).chunk(2)])
+        texts = torch.cat([gather_with_grad(half) for half in _keys_of(u, keys, 2)])
         dropped |= (texts[own, None] == texts) | (texts[partner, None] == texts)
-    dropped[rows, own] = True
-    dropped[rows, partner] = False
+    dropped[torch.arange(len(own), device=u.device), own] = True
     with torch.autocast(u.device.type, enabled=False):
-        logits = torch.cat([u, v])[close] @ columns.T * _positive(scale)  # (rows of close pairs, 2WP)
-        lost = F.cross_entropy(logits.masked_fill(dropped, float("-inf")), partner, reduction="sum")
+        logits = torch.cat([u, v])[close] @ columns.T * scale  # (rows of close pairs, 2WP)
+        lost = F.cross_entropy(_without(dropped, logits, partner), partner, reduction="sum")
     return lost / (2 * len(u))
 
 
 def angle_pairs(
     x: Tensor, y: Tensor, labels: Tensor, *, config: AngleConfig = ANGLE_PRESETS["paper"], keys: Tensor | None = None
 ) -> Tensor:
-    """AnglE on labelled pairs: w_cos·CoSENT + w_ib·in-batch negatives + w_angle·angle.
-
-    Args:
-        x: one side of the pairs (P, d).
-        y: the other side (P, d).
-        labels: grades (P,).
-        config: weights and scales.
-        keys: equal iff the texts are (2P,), see `in_batch_negatives`.
-
-    Raises:
-        InputError: for shapes that do not fit, or a label that is not finite.
-    """
-    total = _rankings(*_unit_pairs(x, y, labels), labels, config)
-    if config.in_batch_weight:
-        total = total + config.in_batch_weight * in_batch_negatives(
-            x, y, labels, scale=config.in_batch_scale, keys=keys
-        )
+    """AnglE on labelled pairs: w_cos·CoSENT + w_ib·in-batch negatives + w_angle·angle."""
+    total, weight = _rankings(*_unit_pairs(x, y, labels), labels, config), config.in_batch_weight
+    if weight:
+        total = total + weight * in_batch_negatives(x, y, labels, scale=config.in_batch_scale, keys=keys)
     return total
 
 
@@ -130,23 +89,10 @@ def angle_triples(
 
     ½·[w_ib·NCE(q→p) + w_neg·NCE(q→p ∪ n)] + w_angle·angle + w_cos·CoSENT, the last two on the pairs (q, p) labelled 1
     and (q, n) labelled 0; NCE is cross-entropy over the batch's positives, or positives and negatives.
-
-    Args:
-        query: (B, d).
-        positive: (B, d).
-        negative: (B, d).
-        config: weights and scales.
-        keys: whole numbers (3B,), in the order of the arguments, equal iff the texts are: copies of a row's query or
-            positive are then no negatives.
-
-    Raises:
-        InputError: for shapes that do not fit.
     """
     if not query.shape == positive.shape == negative.shape or query.ndim != 2 or len(query) == 0:
         shapes = ", ".join(str(tuple(z.shape)) for z in (query, positive, negative))
         raise InputError(f"query, positive and negative have shapes {shapes}: expected (B, d) each")
-    if keys is not None and keys.shape != (3 * len(query),):
-        raise InputError(f"keys has shape {tuple(keys.shape)}: expected ({3 * len(query)},), one per text")
     q, p, n = _unit(query), _unit(positive), _unit(negative)
     labels = torch.arange(2, device=q.device).flip(0).repeat_interleave(len(q))  # 1 … 1, 0 … 0
     total = _rankings(torch.cat([q, q]), torch.cat([p, n]), labels, config)
@@ -157,11 +103,9 @@ def angle_triples(
         with torch.autocast(q.device.type, enabled=False):
             logits = q @ bank.T * config.in_batch_scale
             if keys is not None:
-                asked, right, wrong = keys.to(q.device).chunk(3)
-                texts = torch.cat([gather_with_grad(right.contiguous()), gather_with_grad(wrong.contiguous())])
-                dropped = (asked[:, None] == texts) | (right[:, None] == texts)
-                dropped[torch.arange(len(q), device=q.device), own] = False
-                logits = logits.masked_fill(dropped, float("-inf"))
+                asked, right, wrong = _keys_of(q, keys, 3)
+                texts = torch.cat([gather_with_grad(right), gather_with_grad(wrong)])
+                logits = _without((asked[:, None] == texts) | (right[:, None] == texts), logits, own)
             total = total + 0.5 * config.in_batch_weight * F.cross_entropy(logits[:, : len(positives)], own)
             total = total + 0.5 * config.negative_weight * F.cross_entropy(logits, own)
     return total
@@ -169,15 +113,14 @@ def angle_triples(
 
 def _rankings(u: Tensor, v: Tensor, labels: Tensor, config: AngleConfig) -> Tensor:
     """w_cos·CoSENT + w_angle·angle of rows of unit length (P, d), ranked side by side."""
-    weights, scores = [], []
+    weighted = []
     if config.cosine_weight:
-        weights.append(config.cosine_weight)
-        scores.append(_cosine(u, v) * config.cosine_scale)
+        weighted.append((config.cosine_weight, _cosine(u, v) * config.cosine_scale))
     if config.angle_weight:
-        weights.append(config.angle_weight)
-        scores.append(_angle_similarity(u, v, config.angle_pooling) * config.angle_scale)
-    if not weights:
+        weighted.append((config.angle_weight, _angle_similarity(u, v, config.angle_pooling) * config.angle_scale))
+    if not weighted:
         return (u.sum() + v.sum()) * 0.0
+    weights, scores = zip(*weighted, strict=True)
     return (_ranking(torch.stack(scores), labels) * u.new_tensor(weights)).sum()
 
 
@@ -216,7 +159,20 @@ def _angle_similarity(u: Tensor, v: Tensor, pooling: str) -> Tensor:
     return similarity / u.shape[-1] if pooling == "mean" else similarity
 
 
-def _unit_pairs(x: Tensor, y: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+def _keys_of(z: Tensor, keys: Tensor, sides: int) -> list[Tensor]:
+    """The keys of each side's texts, as many as z has rows."""
+    if keys.shape != (sides * len(z),):
+        raise InputError(f"keys has shape {tuple(keys.shape)}: expected ({sides * len(z)},), one per text")
+    return [side.contiguous() for side in keys.to(z.device).chunk(sides)]
+
+
+def _without(dropped: Tensor, logits: Tensor, right: Tensor) -> Tensor:
+    """Logits (rows, columns) with nothing in the dropped places, but for each row's right column."""
+    dropped[torch.arange(len(right), device=right.device), right] = False
+    return logits.masked_fill(dropped, float("-inf"))
+
+
+def _unit_pairs(x: Tensor, y: Tensor, labels: Tensor, scale: float = 1.0) -> tuple[Tensor, Tensor]:
     if x.shape != y.shape or x.ndim != 2 or 0 in x.shape:
         raise InputError(f"x has shape {tuple(x.shape)}, y {tuple(y.shape)}: expected the two sides of pairs (P, d)")
     if labels.shape != x.shape[:1]:
@@ -224,6 +180,8 @@ def _unit_pairs(x: Tensor, y: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     if not bool(torch.isfinite(labels).all()):
         bad = int(torch.isfinite(labels).logical_not().nonzero()[0, 0])
         raise InputError(f"label {labels[bad].item()} of pair {bad}: expected a finite grade")
+    if not scale > 0:
+        raise InputError(f"scale is {scale}: expected a number above 0")
     return _unit(x), _unit(y)
 
 
@@ -235,9 +193,3 @@ def _unit(z: Tensor) -> Tensor:
     z = z if z.dtype == torch.float64 else z.float()
     length = torch.linalg.vector_norm(z, dim=-1, keepdim=True)
     return z / torch.where(length > 1e-12, length, torch.ones_like(length))
-
-
-def _positive(scale: float) -> float:
-    if not scale > 0:
-        raise InputError(f"scale is {scale}: expected a number above 0")
-    return scale

@@ -1,4 +1,6 @@
-"""InfoNCE, the objective of unsupervised SimCSE (Gao et al., 2021, Eq. 1; PROTOCOLS §2.1)."""
+"""InfoNCE of unsupervised SimCSE (Gao et al., 2021, Eq. 1; PROTOCOLS §2.1), and what it trades (§2.6)."""
+
+import math
 
 import torch
 import torch.nn.functional as F
@@ -11,16 +13,11 @@ from repro.types import InputError
 def info_nce(
     z1: Tensor, z2: Tensor, *, temperature: float = 0.05, z_neg: Tensor | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """Each row of z1 must find its own row of z2 among all rows.
+    """Each row of z1 must find its own row of z2 among all rows, two views (B, d) of the same texts.
 
-    ℓ = −(1/B) Σᵢ [sᵢᵢ − logsumexp over j of sᵢⱼ] with s = cos(z1, z2)/temperature, one direction only.
-
-    Args:
-        z1: first views (B, d).
-        z2: second views (B, d); gathered with gradient when several processes train.
-        temperature: divides the cosines.
-        z_neg: further negatives (N, d), columns for every row.
-        mask: (B, W·B) bool, True drops that column for that row; the row's own column always stays.
+    ℓ = −(1/B) Σᵢ [sᵢᵢ − logsumexp over j of sᵢⱼ] with s = cos(z1, z2)/temperature, one direction only. Further
+    negatives z_neg (N, d) are columns for every row; with W processes, columns are gathered with gradient. `mask`
+    (B, W·B) is True where a row drops a column; its own column always stays.
 
     Raises:
         InputError: for shapes that do not fit, or a temperature that is not above 0.
@@ -55,3 +52,16 @@ def _unit(z: Tensor) -> Tensor:
 def duplicate_mask(keys: Tensor) -> Tensor:
     """Mask (B, W·B) that drops equal texts from the negatives: keys (B,) are equal iff the texts are."""
     return keys.unsqueeze(1) == gather_with_grad(keys).unsqueeze(0)
+
+
+def alignment(z1: Tensor, z2: Tensor) -> Tensor:
+    """Mean squared distance of positives on the unit sphere, z1 and z2 (n, d): 0 is perfect (Wang & Isola, 2020)."""
+    return (F.normalize(z1, dim=-1) - F.normalize(z2, dim=-1)).square().sum(-1).mean()
+
+
+def uniformity(z: Tensor) -> Tensor:
+    """Log mean Gaussian potential ln mean_{i<j} e^{−2‖zᵢ−zⱼ‖²} of z (n, d) on the sphere; lower is more uniform."""
+    if len(z) < 2:
+        raise InputError(f"uniformity of {len(z)} row: expected at least 2")
+    squared = torch.pdist(F.normalize(z, dim=-1)).square()
+    return (-2 * squared).logsumexp(0) - math.log(len(squared))

@@ -1,13 +1,22 @@
-"""One dependency matrix per sentence, A = softmax(xxᵀ/√D), never formed where it can be avoided (PROTOCOLS §2.5).
+"""Dependency matrices of ESE, their leading singular vectors, and targets made of them (PROTOCOLS §2.5).
 
-With y = x/D^{1/4}, e^{yᵢyⱼ} = Σ over p of (yᵢᵖ/√p!)(yⱼᵖ/√p!): A is Z⁻¹FFᵀ for the few columns F of these powers and
-the row sums Z. All of A's singular values and vectors then come from r × r matrices, a whole batch at once.
+Of a batch the matrix is formed, and decomposed exactly, within a tolerance, or at random. Of one sentence it never is
+where that can be avoided: with y = x/D^{1/4}, e^{yᵢyⱼ} = Σ over p of (yᵢᵖ/√p!)(yⱼᵖ/√p!), so that A = softmax(xxᵀ/√D) is
+Z⁻¹FFᵀ for the few columns F of these powers and the row sums Z, and all its singular vectors come from r × r matrices,
+a whole batch at once.
 """
 
+import functools
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot, pad
+
+from repro.losses.distributed import gather_with_grad, own_rows
+from repro.seeding import derive_seed
+from repro.types import InputError
 
 NEGLIGIBLE = 1e-7
 """singular values below this share of the largest are rounding, and set to 0"""
@@ -15,61 +24,154 @@ LARGEST = 12.0
 """beyond max yᵢ², the alternating series of negative products loses more than 1e-11 to rounding: A is formed"""
 CHUNK = 2**22
 """entries of one chunk of A or F"""
+WIDTH, SMALLEST = 16, 256
+"""rows by which both bases of `leading_vectors` grow at once, and the size below which a decomposition is as fast"""
+TOLERANCE = 1e-3
+"""norm of what its subspace misses of A, as a share of A's largest singular value"""
 
 
-class Dependencies:
-    """A of each sentence of a chunk, as a product that gradients pass."""
-
-    def __init__(self, x: Tensor) -> None:
-        """From rows x (B, D), float64, that all suit one form."""
-        scaled = x / x.shape[1] ** 0.25
-        features = feature_count(scaled)
-        if features is None:
-            self.left = torch.softmax(scaled.unsqueeze(2) * scaled.unsqueeze(1), dim=-1)  # A itself (B, D, D)
-            self.right: Tensor | None = None
-        else:
-            columns = [torch.ones_like(scaled)]
-            for power in range(1, features):
-                columns.append(columns[-1] * scaled / math.sqrt(power))
-            F = torch.stack(columns, dim=-1)  # (B, D, r)
-            Z = F @ F.sum(1).unsqueeze(-1)  # (B, D, 1), the sums of A's rows before division
-            self.left, self.right = F / Z, F
-
-    def times(self, V: Tensor) -> Tensor:
-        """A·V (B, D, m)."""
-        return self.left @ V if self.right is None else self.left @ (self.right.mT @ V)
-
-    def transposed_times(self, V: Tensor) -> Tensor:
-        """Aᵀ·V (B, D, m)."""
-        return self.left.mT @ V if self.right is None else self.right @ (self.left.mT @ V)
-
-    def columns(self, which: Tensor) -> Tensor:
-        """Columns `which` (B, m) of A: (B, D, m)."""
-        if self.right is None:
-            return self.left.gather(2, which.unsqueeze(1).expand(-1, self.left.shape[1], -1))
-        return self.left @ self.right.gather(1, which.unsqueeze(2).expand(-1, -1, self.right.shape[2])).mT
-
-    def components(self) -> tuple[Tensor, Tensor]:
-        """U·S (B, D, m) and S (B, m), descending, of A = USVᵀ; what is negligible in every row is left out.
-
-        AAᵀ = GKGᵀ with G = Z⁻¹F and K = FᵀF = LLᵀ, so that the eigenvectors W of LᵀGᵀGL give US = GLW: an error of
-        1e-16·S₁², as in an eigendecomposition of AAᵀ itself.
-        """
-        if self.right is None:
-            squares, W = torch.linalg.eigh(self.left @ self.left.mT)
-            S, W = squares.clamp_min(0).sqrt().flip(1), W.flip(2)
-            kept = _kept(S)
-            return W[:, :, :kept] * S[:, None, :kept], S[:, :kept]
-        powers, Q = torch.linalg.eigh(self.right.mT @ self.right)
-        L = Q * powers.clamp_min(0).sqrt().unsqueeze(1)  # (B, r, r)
-        squares, W = torch.linalg.eigh(L.mT @ (self.left.mT @ self.left) @ L)
-        S, W = squares.clamp_min(0).sqrt().flip(1), W.flip(2)
-        kept = _kept(S)
-        return self.left @ (L @ W[:, :, :kept]), S[:, :kept]
+def dependency_matrix(X: Tensor) -> Tensor:
+    """Eq. 3 for a batch: A = softmax(XᵀX/√D) (D, D), each row summing to 1; X (B, D) are the rows of one process."""
+    Y = gather_with_grad(X) / X.shape[1] ** 0.25  # (WB, D)
+    if Y.requires_grad or Y.is_cuda:
+        return torch.softmax(Y.mT @ Y, dim=-1)
+    size, blocks = Y.shape[1], 6  # symmetric: little more than half of the product is needed
+    width = -(-size // blocks)
+    G = Y.new_empty(size, size)
+    for start in range(0, size, width):
+        rows = slice(start, start + width)
+        torch.mm(Y[:, rows].mT, Y[:, : rows.stop], out=G[rows, : rows.stop])
+        G[:start, rows] = G[rows, :start].mT
+    return torch.softmax(G, dim=-1, out=G)
 
 
-def _kept(S: Tensor) -> int:
-    return int(S.ge(NEGLIGIBLE * S[:, :1]).sum(1).max())
+def of_batch(X: Tensor, size: int, strategy: str, decomposition: str, seed: int) -> Tensor:
+    """The targets (B, k) of pooled states X (B, D) by the batch's own A."""
+    if strategy == "dependencies" and decomposition == "randomized":
+        return X @ _randomized(dependency_matrix(X), size, seed)
+    if strategy == "dependencies" and decomposition == "subspace":
+        found = leading_vectors(dependency_matrix(X), size)
+        if found is not None:
+            return _padded(X @ (_oriented(found[0]) * found[1]), size)
+    A = dependency_matrix(X := X.double())
+    if strategy == "max_k":
+        return X @ A[:, A.sum(0).argsort(dim=0, descending=True, stable=True)[:size]]
+    with torch.no_grad():
+        U, S = _left_vectors(A)
+        US = _oriented(U) * S
+    return X @ _following(US, A.mT @ US, A.matmul)[:, :size]
+
+
+def of_sentences(X: Tensor, size: int, strategy: str) -> Tensor:
+    """The targets (B, k) of pooled states X (B, D), float64, each by its own A."""
+    dim, found = X.shape[1], []
+    for part in X.split(max(1, CHUNK // (32 * dim))):  # of which the features fit in memory, or the matrices
+        formed = feature_count(part / dim**0.25) is None
+        found += [_of_chunk(x, size, strategy) for x in (part.split(max(1, CHUNK // dim**2)) if formed else [part])]
+    return torch.cat(found)
+
+
+def _of_chunk(x: Tensor, size: int, strategy: str) -> Tensor:
+    """The targets of a few rows, by products with their A that gradients pass.
+
+    AAᵀ = GKGᵀ with G = Z⁻¹F and K = FᵀF = LLᵀ, so that the eigenvectors W of LᵀGᵀGL give US = GLW: an error of
+    1e-16·S₁², as in an eigendecomposition of AAᵀ itself.
+    """
+    dim = x.shape[1]
+    scaled = x / dim**0.25
+    count = feature_count(scaled)
+    if count is None:
+        A = torch.softmax(scaled.unsqueeze(2) * scaled.unsqueeze(1), dim=-1)  # (B, D, D)
+    else:
+        powers = [torch.ones_like(scaled)]
+        for power in range(1, count):
+            powers.append(powers[-1] * scaled / math.sqrt(power))
+        F = torch.stack(powers, dim=-1)  # (B, D, r)
+        G = F / (F @ F.sum(1).unsqueeze(-1))  # by the sums Z of A's rows
+
+    def times(V: Tensor) -> Tensor:
+        return A @ V if count is None else G @ (F.mT @ V)
+
+    def transposed_times(V: Tensor) -> Tensor:
+        return A.mT @ V if count is None else F @ (G.mT @ V)
+
+    if strategy == "max_k":
+        sums = transposed_times(torch.ones_like(x).unsqueeze(-1)).squeeze(-1)  # (B, D), of columns
+        picked = sums.argsort(dim=-1, descending=True, stable=True)[:, :size]
+        rows = one_hot(picked, dim).to(x.dtype)  # (B, k, D)
+        components = A @ rows.mT if count is None else G @ (rows @ F).mT
+    else:
+        with torch.no_grad():
+            if count is None:
+                squares, W = torch.linalg.eigh(A @ A.mT)
+            else:
+                eigenvalues, Q = torch.linalg.eigh(F.mT @ F)
+                L = Q * eigenvalues.clamp_min(0).sqrt().unsqueeze(1)  # (B, r, r)
+                squares, W = torch.linalg.eigh(L.mT @ (G.mT @ G) @ L)
+            S = squares.clamp_min(0).sqrt().flip(1)
+            kept = S.ge(NEGLIGIBLE * S[:, :1])
+            most = int(kept.sum(1).max())
+            W, S = W.flip(2)[:, :, :most], S[:, None, :most]
+            US = _oriented((W * S if count is None else G @ (L @ W)) * kept[:, None, :most])
+        components = _following(US, transposed_times(US), times)[:, :, :size]  # (B, D, at most k)
+    return _padded((x.unsqueeze(1) @ components).squeeze(1), size)
+
+
+def of_embeddings(X: Tensor, size: int, center: bool) -> Tensor:
+    """The leading components (B, k) of the states X (B, D), float64, themselves."""
+    everyone = gather_with_grad(X)
+    if size > len(everyone):
+        raise InputError(f"size is {size}: {len(everyone)} texts have no more components, so lower it or add texts")
+    if center:
+        everyone = everyone - everyone.mean(0)
+    with torch.no_grad():
+        V, S = _left_vectors(everyone.mT)
+        V = (_oriented(V) * (S > 0))[:, : len(everyone)]
+        components = everyone @ V
+    return _following(components, V, everyone.matmul)[own_rows(X), :size]
+
+
+def _padded(target: Tensor, size: int) -> Tensor:
+    """Zero columns for the components that A does not have."""
+    return pad(target, (0, size - target.shape[1]))
+
+
+def _left_vectors(A: Tensor) -> tuple[Tensor, Tensor]:
+    """U (D, D) and S (D,), descending, of A = USVᵀ: from eigh(AAᵀ)."""
+    squares, U = torch.linalg.eigh(A @ A.mT)
+    S = squares.flip(0).clamp_min(0).sqrt()
+    return U.flip(1), S * S.ge(NEGLIGIBLE * S[0])
+
+
+def _oriented(U: Tensor) -> Tensor:
+    """The columns of U (…, D, m), each with its entry of largest modulus positive (the first, if several tie)."""
+    size = U.abs()
+    # entries within rounding of the largest count as tied, so that the choice does not hang on the last bit
+    first = (size >= size.amax(-2, keepdim=True) * (1 - 1e-9)).to(torch.uint8).argmax(-2, keepdim=True)
+    return U * torch.where(U.gather(-2, first) < 0, -1.0, 1.0)
+
+
+def _following(US: Tensor, directions: Tensor, times: Callable[[Tensor], Tensor]) -> Tensor:
+    """U·S = A·V (…, m) as it stands, with the gradient of A·V when A moves.
+
+    First-order perturbation of AᵀA: dvⱼ = Σᵢ vᵢ·(dN + dNᵀ)ᵢⱼ/(λⱼ − λᵢ) with N = (AV)ᵀA'V, A' being what moves. The
+    quotient by a gap g is taken as g/(g² + ε²): equal singular values turn freely in their plane, and no gradient
+    says how. `directions` are multiples of V, `times` takes V to A·V, with gradient.
+    """
+    if not times(directions[..., :1]).requires_grad:
+        return US
+    with torch.no_grad():
+        V, R = torch.linalg.qr(directions)
+        V = V * torch.where(R.diagonal(dim1=-2, dim2=-1) < 0, -1.0, 1.0).unsqueeze(-2)
+    AV = times(V)
+    fixed = AV.detach()
+    N = fixed.mT @ AV
+    squares = fixed.square().sum(-2)
+    gap = squares.unsqueeze(-2) - squares.unsqueeze(-1)  # λⱼ − λᵢ at (i, j)
+    spread = (1e-10 * squares.amax(-1)[..., None, None]).square() + torch.finfo(gap.dtype).tiny
+    turn = (N + N.mT) * gap / (gap.square() + spread)
+    moved = AV + fixed @ (turn - turn.detach())
+    return US + (moved - moved.detach()) * (US != 0).any(-2, keepdim=True)
 
 
 def feature_count(scaled: Tensor) -> int | None:
@@ -84,11 +186,84 @@ def feature_count(scaled: Tensor) -> int | None:
     return count if 2 * count <= scaled.shape[1] else None
 
 
-def chunks(x: Tensor) -> list[Tensor]:
-    """Runs of the rows of x (B, D) whose features, or matrices, fit in memory together."""
-    dim = x.shape[1]
-    parts = []
-    for part in x.split(max(1, CHUNK // (32 * dim))):
-        count = feature_count(part.detach() / dim**0.25)
-        parts += [part] if count is not None else list(part.split(max(1, CHUNK // dim**2)))
-    return parts
+def _randomized(A: Tensor, size: int, seed: int) -> Tensor:
+    """U_k·S_k (D, k) by the range finder of `torch.svd_lowrank(A, q=k, niter=2)` (Halko et al., 2011), seeded."""
+    generator = torch.Generator().manual_seed(derive_seed(seed, "compress"))
+    Q = torch.linalg.qr(A @ torch.randn(len(A), size, generator=generator, dtype=A.dtype).to(A.device)).Q
+    for _ in range(2):
+        Q = torch.linalg.qr(A.mT @ Q).Q
+        Q = torch.linalg.qr(A @ Q).Q
+    U, S, _ = torch.linalg.svd(Q.mT @ A, full_matrices=False)
+    return Q @ (U * S)
+
+
+def leading_vectors(A: Tensor, count: int) -> tuple[Tensor, Tensor] | None:
+    """U (D, m) and S (m,), descending, of A ≈ USVᵀ with m ≤ count, or None where the method is not sure of them.
+
+    They are those of a matrix A' with ‖A' − A‖₂ ≤ TOLERANCE·S₁ in every direction asked for; with m < count, no
+    singular value above 2·TOLERANCE·S₁ is left out. Not sure are a spectrum so flat that the search would take longer
+    than a decomposition, and so many equal singular values that some may be hidden.
+
+    Block Golub-Kahan-Lanczos (Golub, Luk and Overton, 1981) from a fixed random start, with full reorthogonalisation,
+    in A's precision. Bases are rows; only the small projected matrix is decomposed in double.
+    """
+    size = len(A)
+    if size < SMALLEST:
+        return None
+    limit = 3 * size // 8 // WIDTH * WIDTH
+    left, right, images = (A.new_empty(limit, size) for _ in range(3))  # images = left · A
+    block, largest = _start(size).to(A), 0.0
+    for done in range(0, limit, WIDTH):
+        stop = done + WIDTH
+        right[done:stop] = block
+        rows, coupling = _orthonormal(block @ A.mT, left[:done])
+        if done and _norm(coupling) <= TOLERANCE * largest:  # A·v leaves the left basis by no more
+            return _rayleigh_ritz(A, left[:done], images[:done], count)
+        left[done:stop], images[done:stop] = rows, rows @ A
+        largest = largest or _norm(images[:stop] @ images[:stop].mT) ** 0.5
+        block, coupling = _orthonormal(images[done:stop], right[:stop])
+        missed = _norm(coupling)
+        if stop > count and stop % (2 * WIDTH) == 0 and missed > TOLERANCE * largest:  # not by the vectors asked for?
+            U = torch.linalg.svd(images[:stop] @ right[:stop].mT).U
+            missed = _norm(U[-WIDTH:, :count].mT @ coupling)
+        if missed <= TOLERANCE * largest:  # Aᵀ·u leaves the right basis by no more
+            return _rayleigh_ritz(A, left[:stop], images[:stop], count)
+        if stop > limit // 2 and missed > 8 * TOLERANCE * largest:
+            break
+    return None
+
+
+@functools.cache
+def _start(size: int) -> Tensor:
+    """The first right block (WIDTH, size): random, but always the same."""
+    generator = torch.Generator().manual_seed(derive_seed(0, "subspace", size))
+    return torch.linalg.qr(torch.randn(size, WIDTH, generator=generator, dtype=torch.float64)).Q.mT
+
+
+def _norm(matrix: Tensor) -> float:
+    return float(torch.linalg.matrix_norm(matrix, 2))
+
+
+def _orthonormal(rows: Tensor, basis: Tensor) -> tuple[Tensor, Tensor]:
+    """Orthonormal rows Q and R with rows = R·Q + (a part in the span of the orthonormal basis)."""
+    R = None
+    for _ in range(2):  # once loses orthogonality, twice is enough (Parlett, 1980)
+        rows = rows - (rows @ basis.mT) @ basis
+        Q, factor = torch.linalg.qr(rows.mT)
+        rows, R = Q.mT, factor.mT if R is None else R @ factor.mT
+    assert R is not None
+    return rows, R
+
+
+def _rayleigh_ritz(A: Tensor, left: Tensor, images: Tensor, count: int) -> tuple[Tensor, Tensor] | None:
+    """Singular vectors and values of QQᵀA, Q the rows of `left` and QᵀA those of `images`; None if more may hide."""
+    wide = images.double()
+    squares, W = torch.linalg.eigh(wide @ wide.mT)
+    S, W = squares.flip(0)[:count].clamp_min(0).sqrt(), W.flip(1)[:, :count]
+    small = 2 * TOLERANCE * float(S[0])
+    if len(S) < count and S[-1] > small and float(A.norm()) ** 2 - float(images.norm()) ** 2 > small**2:
+        return None
+    crowded = S[: 1 - WIDTH] - S[WIDTH - 1 :] if len(S) >= WIDTH else S[:0]
+    if bool(((crowded <= TOLERANCE * S[: len(crowded)]) & (S[: len(crowded)] > small)).any()):
+        return None  # WIDTH equal values: there may be more, with vectors that the start did not hold
+    return left.mT @ W.to(left.dtype), S.to(left.dtype)

@@ -1,7 +1,7 @@
 """Gathering across processes so that the loss, and its gradient, equal those of one big batch.
 
-`accelerate`'s gather carries no gradient; the backward of this one adds up what every process
-asks of a row. With gradients averaged over processes, W processes of B rows train like one of W·B.
+`accelerate`'s gather carries no gradient; the backward of this one adds up what every process asks of a row. With
+gradients averaged over processes, W processes of B rows train like one of W·B.
 """
 
 from typing import Any
@@ -34,9 +34,7 @@ class _Gather(torch.autograd.Function):
 
 def gather_with_grad(rows: Tensor) -> Tensor:
     """All processes' rows (W·B, …) in rank order, with gradient; the input itself when alone."""
-    if world_size() == 1:
-        return rows
-    return _Gather.apply(rows)
+    return rows if world_size() == 1 else _Gather.apply(rows)
 
 
 def own_rows(rows: Tensor) -> Tensor:

@@ -2,13 +2,15 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from repro.losses.compress import align, compress_target, layer_weights
-from repro.losses.parallel import each_on_a_thread
-from repro.objectives import ESPRESSO_FORMS, EspressoConfig
+from repro.losses.dependencies import of_batch, of_embeddings, of_sentences
+from repro.losses.distributed import gather_with_grad, world_size
+from repro.objectives import DECOMPOSITIONS, ESPRESSO_FORMS, LAYER_WEIGHTS, EspressoConfig
 from repro.seeding import derive_seed
 from repro.types import InputError, check_dim, one_of
 
@@ -25,24 +27,17 @@ def espresso(
 ) -> Tensor:
     """Learn-to-express and learn-to-compress over the layers of one batch.
 
-    With part(i) = α·ℓ(X_i[:, :k]) + β·align(X_i[:, :k], T_i):
+    With part(i) = α·ℓ(X_i[:, :k]) + β·align(X_i[:, :k], T_i), X_i the pooled states (B, D) of layers 0 … L:
 
     `paper`: Σ over i = 1 … L−1 of part(i)/(1 + ln i) + part(L);
     `code`: (1/(L−1))·Σ over i = 0 … L−2 of part(i)/(1 + ln(i+1)) + part(L) + α·ℓ(X_L), targets per batch, randomised.
 
-    Args:
-        layers: pooled states (B, D) of layers 0 … L for all texts of a batch.
-        loss: base loss of one matrix of embeddings of these texts.
-        size: compressed size k.
-        form: paper or code.
-        config: every switch, in place of `form`.
-        log_weights: s of the learned weights e^{−s} of the shallow layers (n,), from `initial_log_weights(n)`;
-            `learned` adds Σ sᵢ so that they have a finite optimum, `learned_literal` does not.
-        seed: of a randomised decomposition.
+    `loss` is the base loss ℓ of one matrix of embeddings, `size` is k, and `config` has every switch, in place of
+    `form`. `log_weights` s (n,), from `initial_log_weights(n)`, are learned weights e^{−s}: `learned` adds Σ sᵢ so
+    that they have a finite optimum, `learned_literal` does not. `seed` is that of a randomised decomposition.
 
     Raises:
-        InputError: for layers that do not fit each other or the switches, a k above D, or learned weights without
-            `log_weights`, and the reverse.
+        InputError: for layers or `log_weights` that do not fit the switches.
     """
     config = ESPRESSO_FORMS[one_of(form, list(ESPRESSO_FORMS), "form")] if config is None else config
     shallow = shallow_layers(len(layers), config)
@@ -51,12 +46,8 @@ def espresso(
         raise InputError(f"layers have shapes {', '.join(shapes)}: expected one shape (B, D)")
     check_dim(size, limit=layers[0].shape[1], what="size")
     if 0 in shallow and len(layers[0]) > 1 and bool((layers[0] == layers[0][:1]).all()):
-        warnings.warn(
-            "layer 0 is the same vector for every text, as under `cls` pooling: it has nothing to learn; "
-            "start at first_layer=1",
-            stacklevel=2,
-        )
-
+        told = "layer 0 is the same vector for every text, as under `cls` pooling: start at first_layer=1"
+        warnings.warn(told, stacklevel=2)
     targets = _targets(layers, [*shallow, len(layers) - 1], size, config, seed)
 
     def part(i: int) -> Tensor:
@@ -79,11 +70,7 @@ def espresso(
 
 
 def shallow_layers(count: int, config: EspressoConfig) -> range:
-    """Layers trained below the last of `count` (L + 1) layers.
-
-    Raises:
-        InputError: with fewer than two layers, or a first layer that is not below the last.
-    """
+    """Layers trained below the last of `count` (L + 1) layers; InputError where there is no last or first one."""
     last = count - 1
     if last < 1:
         raise InputError(f"{count} layers: expected layer 0 and at least one block's output")
@@ -92,9 +79,112 @@ def shallow_layers(count: int, config: EspressoConfig) -> range:
     return range(config.first_layer, last + config.last_shallow + 1)
 
 
+def layer_weights(n: int, kind: str = "log") -> Tensor:
+    """Weights (n,) of the shallow layers at positions 1 … n: 1/(1 + ln position), or 1 for `uniform`."""
+    one_of(kind, LAYER_WEIGHTS, "layer_weights")
+    if n < 0:
+        raise InputError(f"n is {n}: expected a number of layers, 0 or more")
+    return torch.ones(n) if kind == "uniform" else 1 / (1 + torch.arange(1, n + 1).log())
+
+
 def initial_log_weights(n: int) -> Tensor:
     """Where the learned s of n shallow layers start, so that e^{−s} are the default weights: ln(1 + ln position)."""
     return -layer_weights(n).log()
+
+
+def align(x: Tensor, target: Tensor, *, temperature: float = 1.0) -> Tensor:
+    """Eq. 6: mean((x − t)²) + θ·KL(softmax(t/θ) ‖ softmax(x/θ)) of prefixes x and targets t (B, k).
+
+    The divergence is averaged over rows; a temperature θ of 0 or less leaves it out.
+    """
+    if x.shape != target.shape or x.ndim != 2 or 0 in x.shape:
+        raise InputError(f"x has shape {tuple(x.shape)}, target {tuple(target.shape)}: expected (B, k) both")
+    x = x if x.dtype == torch.float64 else x.float()
+    target = target.to(x.dtype)
+    with torch.autocast(x.device.type, enabled=False):
+        squared = (x - target).square().mean()
+        if not temperature > 0:
+            return squared
+        found, wanted = (F.log_softmax(z / temperature, dim=-1) for z in (x, target))
+        return squared + temperature * F.kl_div(found, wanted, log_target=True, reduction="batchmean")
+
+
+def compress_target(
+    X: Tensor,
+    size: int,
+    *,
+    dependency: str = "per_batch",
+    decomposition: str = "eigh",
+    strategy: str = "dependencies",
+    center: bool = False,
+    seed: int = 0,
+) -> Tensor:
+    """Eqs. 3-5: T = X·U_k·S_k (B, k) from the SVD A = USVᵀ of the dependency matrix A (D, D), a row softmax.
+
+    Per sentence A = softmax(xxᵀ/√D); per batch A = softmax(XᵀX/√D), X being the rows of all processes. Each vector
+    has its entry of largest modulus positive. Gradients pass to an X that requires them, through the vectors too.
+
+    Args:
+        X: pooled states (B, D).
+        size: k.
+        dependency: per_sentence, or per_batch.
+        decomposition: of a batch's A (a sentence's is always exact): `eigh`, in double precision; `subspace`, within
+            a stated tolerance in a fraction of the time; or `randomized`, two seeded power iterations, as released.
+        strategy: `dependencies`; `embeddings` takes X·V_k of X itself; `max_k` X times the k columns of A with the
+            largest sums.
+        center: subtract the batch mean first, `embeddings` only.
+        seed: of the randomised start.
+
+    Returns:
+        Targets in X's precision, single at least; NaN where X is not finite.
+
+    Raises:
+        InputError: for a k beyond D, or beyond B with `embeddings`, options that do not go together, or gradients
+            through a decomposition that is not exact.
+    """
+    one_of(dependency, ("per_sentence", "per_batch"), "dependency")
+    one_of(decomposition, DECOMPOSITIONS, "decomposition")
+    one_of(strategy, ("dependencies", "embeddings", "max_k"), "strategy of a target")
+    if X.ndim != 2 or 0 in X.shape:
+        raise InputError(f"X has shape {tuple(X.shape)}: expected pooled states (B, D)")
+    check_dim(size, limit=X.shape[1], what="size")
+    if center and strategy != "embeddings":
+        raise InputError(f"center applies to strategy 'embeddings', not to {strategy!r}")
+    approximate = strategy == "dependencies" and dependency == "per_batch" and decomposition != "eigh"
+    if approximate and X.requires_grad and torch.is_grad_enabled():
+        raise InputError(
+            f"no gradient through decomposition {decomposition!r}, whose vectors are not A's own: "
+            "detach X (stop_gradient=True) or use 'eigh'"
+        )
+    X = X if X.dtype == torch.float64 else X.float()
+    sums = gather_with_grad(X.detach().sum().reshape(1))  # of all processes, which stop or gather together
+    if not bool(torch.isfinite(sums).all()):
+        return X.new_full((len(X), size), float("nan"))  # no decomposition: the loss is not finite, and says so
+    with torch.autocast(X.device.type, enabled=False):
+        if strategy == "embeddings":
+            target = of_embeddings(X.double(), size, center)
+        elif dependency == "per_sentence":
+            target = of_sentences(X.double(), size, strategy)
+        else:
+            target = of_batch(X, size, strategy, decomposition, seed)
+    return target.to(X.dtype)
+
+
+def each_on_a_thread(work: Callable[[int, Tensor], Tensor], matrices: Sequence[Tensor]) -> list[Tensor]:
+    """`work(index, matrix)` of each, in order and without gradient, each on one thread.
+
+    A small matrix gives several threads too little to share, and its result must not depend on how many there are. On
+    an accelerator, and with several processes, which must gather in one order, one comes after the other.
+    """
+    before, alone = torch.get_num_threads(), torch.no_grad()(work)
+    threads = min(before, len(matrices))
+    if threads < 2 or matrices[0].device.type != "cpu" or world_size() > 1:
+        return [alone(i, matrix) for i, matrix in enumerate(matrices)]
+    try:
+        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            return list(pool.map(alone, range(len(matrices)), matrices))
+    finally:
+        torch.set_num_threads(before)  # the workers' setting became that of threads yet to come
 
 
 def _targets(
@@ -105,15 +195,8 @@ def _targets(
         return {}
 
     def target(i: int, X: Tensor) -> Tensor:
-        return compress_target(
-            X,
-            size,
-            dependency=config.dependency,
-            decomposition=config.decomposition,
-            strategy=config.strategy,
-            center=config.center,
-            seed=derive_seed(seed, "espresso", wanted[i]),
-        )
+        switches = {name: getattr(config, name) for name in ("dependency", "decomposition", "strategy", "center")}
+        return compress_target(X, size, **switches, seed=derive_seed(seed, "espresso", wanted[i]))
 
     states = [layers[i] for i in wanted]
     found = each_on_a_thread(target, states) if config.stop_gradient else map(target, range(len(states)), states)
@@ -122,16 +205,14 @@ def _targets(
 
 def _weights(parts: Tensor, config: EspressoConfig, log_weights: Tensor | None) -> tuple[Tensor, Tensor]:
     """Factors and additions (n,) of the shallow layers' parts (n,)."""
-    learned = config.layer_weights in ("learned", "learned_literal")
-    if learned != (log_weights is not None):
-        raise InputError(
-            f"layer_weights {config.layer_weights!r} needs log_weights, from initial_log_weights({len(parts)})"
-            if learned
-            else f"log_weights given, but layer_weights is {config.layer_weights!r}: choose learned or learned_literal"
-        )
+    kind = config.layer_weights
     if log_weights is None:
-        return layer_weights(len(parts), config.layer_weights).to(parts), torch.zeros_like(parts)
+        if kind.startswith("learned"):
+            raise InputError(f"layer_weights {kind!r} needs log_weights, from initial_log_weights({len(parts)})")
+        return layer_weights(len(parts), kind).to(parts), torch.zeros_like(parts)
+    if not kind.startswith("learned"):
+        raise InputError(f"log_weights given, but layer_weights is {kind!r}: choose learned or learned_literal")
     if log_weights.shape != parts.shape:
         raise InputError(f"log_weights has shape {tuple(log_weights.shape)}: expected {tuple(parts.shape)}")
     s = log_weights.to(parts)
-    return (-s).exp(), s if config.layer_weights == "learned" else torch.zeros_like(s)
+    return (-s).exp(), s if kind == "learned" else torch.zeros_like(s)

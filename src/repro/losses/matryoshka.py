@@ -18,40 +18,31 @@ def matryoshka(
     """The loss with its own signature on every prefix: Σ over m of c_m·ℓ(z[:, :m]).
 
     Every floating matrix among the arguments as wide as the first one, d, is cut to its first m columns; one of q·d
-    columns, such as the classifier of `softmax_nli`, is q blocks of d, each cut. Labels, masks, keys and options pass
-    as they are.
-
-    Args:
-        loss: any function of embeddings; one that normalises does so on each prefix.
-        dims: sizes m, increasing; the size d of the embeddings is not added.
-        weights: c, one for each size; 1 by default.
+    columns, such as the classifier of `softmax_nli`, is q blocks of d, each cut. All else passes as it is. `dims` are
+    the sizes m, increasing, to which d is not added, and `weights` c is 1 for each by default.
 
     Raises:
         InputError: for sizes that repeat or do not increase, weights that do not fit, and, when called, for a size
             above d or no matrix to cut.
     """
-    sizes = tuple(check_dim(dim) for dim in dims)
+    sizes = [check_dim(dim) for dim in dims]
     if not sizes or any(a >= b for a, b in itertools.pairwise(sizes)):
         raise InputError(f"dims are {list(dims)}: expected at least one size, increasing, none twice")
-    shares = (1.0,) * len(sizes) if weights is None else tuple(float(weight) for weight in weights)
+    shares = [1.0] * len(sizes) if weights is None else [float(weight) for weight in weights]
     if len(shares) != len(sizes) or not all(math.isfinite(share) and share >= 0 for share in shares):
-        raise InputError(f"weights are {list(shares)}: expected {len(sizes)} numbers of 0 or more, one for each size")
+        raise InputError(f"weights are {shares}: expected {len(sizes)} numbers of 0 or more, one for each size")
 
     @functools.wraps(loss)
     def nested(*args: Any, **options: Any) -> Tensor:
-        widths = [value.shape[1] for value in (*args, *options.values()) if _is_matrix(value)]
-        if not widths:
+        width = next((value.shape[1] for value in (*args, *options.values()) if _is_matrix(value)), None)
+        if width is None:
             raise InputError("no floating matrix (n, d) among the arguments: nothing to take prefixes of")
-        if sizes[-1] > widths[0]:
-            raise InputError(f"dim {sizes[-1]} exceeds the {widths[0]} columns of the embeddings: leave it out")
-        parts = [
-            share
-            * loss(
-                *(_prefix(value, widths[0], size) for value in args),
-                **{name: _prefix(value, widths[0], size) for name, value in options.items()},
-            )
-            for size, share in zip(sizes, shares, strict=True)
-        ]
+        if sizes[-1] > width:
+            raise InputError(f"dim {sizes[-1]} exceeds the {width} columns of the embeddings: leave it out")
+        parts = []
+        for size, share in zip(sizes, shares, strict=True):
+            cut = functools.partial(_prefix, width=width, size=size)
+            parts.append(share * loss(*map(cut, args), **{name: cut(value) for name, value in options.items()}))
         return torch.stack(parts).sum()
 
     return nested

@@ -1,23 +1,23 @@
 """Softmax classification of entailment pairs (Reimers & Gurevych, 2019; Wang et al., 2023, §5.2; PROTOCOLS §2.2)."""
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from repro.types import InputError, check_same_length, one_of
 
-DIFFERENCES = ("abs", "signed")
 CLASSES = 3
 
 
 def nli_features(u: Tensor, v: Tensor, *, difference: str = "abs") -> Tensor:
-    """Features [u; v; |u − v|] of pairs (B, 3d), or [u; v; u − v] with `difference="signed"`.
+    """Features [u; v; |u − v|] of pairs (B, 3d), or [u; v; u − v] with `difference="signed"`, as Wang et al. print it.
 
     With the signed difference every logit is a part from u plus a part from v: no similarity can be expressed.
 
     Raises:
         InputError: for mismatched shapes or an unknown difference.
     """
-    one_of(difference, DIFFERENCES, "difference")
+    one_of(difference, ("abs", "signed"), "difference")
     if u.shape != v.shape:
         raise InputError(f"u has shape {tuple(u.shape)}, v {tuple(v.shape)}: expected one embedding per side")
     delta = u - v
@@ -29,13 +29,8 @@ def softmax_nli(
 ) -> Tensor:
     """Mean cross-entropy of the three classes, logits V[u; v; |u − v|] + c; embeddings are not normalised.
 
-    Args:
-        u: embeddings of the premises (B, d).
-        v: embeddings of the hypotheses (B, d).
-        labels: classes 0, 1 or 2 (B,), integers.
-        weight: V (3, 3d).
-        bias: c (3,).
-        difference: `abs`, or `signed` as Wang et al. print it.
+    Premises u and hypotheses v are (B, d), labels (B,) integers 0, 1 or 2, V = `weight` (3, 3d) and c = `bias` (3,);
+    `difference` is that of `nli_features`.
 
     Raises:
         InputError: for a label outside 0 … 2, mismatched lengths, or a V that does not fit.
@@ -48,5 +43,5 @@ def softmax_nli(
         raise InputError(f"label {bad}: expected 0, 1 or 2 (contradiction, entailment, neutral)")
     if weight.shape != (CLASSES, 3 * u.shape[-1]):
         raise InputError(f"weight has shape {tuple(weight.shape)}: expected ({CLASSES}, {3 * u.shape[-1]})")
-    logits = torch.nn.functional.linear(nli_features(u, v, difference=difference), weight, bias)
-    return torch.nn.functional.cross_entropy(logits.float(), labels)
+    logits = F.linear(nli_features(u, v, difference=difference), weight, bias)
+    return F.cross_entropy(logits.float(), labels)

@@ -5,11 +5,9 @@ from typing import Any
 
 from repro.reducers.autoencoder import Autoencoder
 from repro.reducers.kernel import KPCA
-from repro.reducers.kernel_matrix import smallest_eigenvalue
 from repro.reducers.linear import GRP, PCA, SVD, Truncate
-from repro.reducers.manifold import LLE, Isomap
+from repro.reducers.manifold import LLE, SBERTLP, Isomap, neighbour_sweep
 from repro.reducers.reducer import Reducer
-from repro.reducers.sbertlp import SBERTLP, neighbour_sweep
 from repro.types import InputError, one_of
 
 REDUCERS: dict[str, type[Reducer]] = {
@@ -40,21 +38,3 @@ def make_reducer(name: str, n_components: int, *, seed: int = 0, **params: Any) 
     if "seed" in accepted:
         params["seed"] = seed
     return reducer(n_components, **params)
-
-
-__all__ = [
-    "GRP",
-    "KPCA",
-    "LLE",
-    "PCA",
-    "REDUCERS",
-    "SBERTLP",
-    "SVD",
-    "Autoencoder",
-    "Isomap",
-    "Reducer",
-    "Truncate",
-    "make_reducer",
-    "neighbour_sweep",
-    "smallest_eigenvalue",
-]

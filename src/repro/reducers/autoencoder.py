@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -49,10 +49,14 @@ def initial_layers(sizes: list[int], rng: np.random.Generator) -> list[Layer]:
 
 
 class Autoencoder(Reducer):
-    """Network trained by Adam to rebuild centred rows; its narrowest layer is the embedding.
+    """Network trained by Adam to rebuild centred rows, on one thread; its narrowest layer is the embedding.
 
     The decoder ends affine, so with one layer on each side no activation rebuilds the fitted rows better than pca
     does (Eckart and Young, 1936). There is no prefix: every size is a training of its own.
+
+    Fitted, it has `encoder_` and `decoder_` (lists of weights and biases), `mean_` (D,), `losses_` (epochs, 2), mean
+    squared errors of training and held-out rows, `best_epoch_`, and `explained_variance_ratio_` (1,), the share of the
+    variance that all units together rebuild.
 
     Args:
         n_components: up to D.
@@ -64,7 +68,6 @@ class Autoencoder(Reducer):
         validation: share of the rows held out to choose the best epoch, whose weights are kept; 0 chooses by the
             training loss.
         patience: epochs without improvement after which training stops.
-        threads: of torch while training; the same number gives the same weights, bit for bit.
         progress: show a bar of epochs.
         seed: of initial weights, held-out rows and order of rows.
     """
@@ -80,7 +83,6 @@ class Autoencoder(Reducer):
         epochs: int = 100,
         validation: float = 0.1,
         patience: int = 5,
-        threads: int = 1,
         progress: bool = False,
         seed: int = 0,
     ) -> None:
@@ -92,57 +94,11 @@ class Autoencoder(Reducer):
         self.epochs = epochs
         self.validation = validation
         self.patience = patience
-        self.threads = threads
         self.progress = progress
         self.seed = seed
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn `encoder_` and `decoder_` (lists of weights and biases) and `mean_` (D,) from X (n, D).
-
-        Also `losses_` (epochs, 2), mean squared errors of training and held-out rows per epoch; `best_epoch_`; and
-        `explained_variance_ratio_` (1,), the share of the variance that all units together rebuild.
-
-        Raises:
-            InputError: for unusable X, `n_components` beyond D, an unknown option, or a training that diverged.
-        """
-        X = self._fit_input(X, min_rows=2)
-        D = X.shape[1]
-        self._check_options()
-        count = check_components(self.n_components, D, f"the columns of X, {D}")
-        inner = (self.hidden_layers,) if isinstance(self.hidden_layers, int) else tuple(self.hidden_layers)
-        inner = tuple(check_dim(size, what="a size in hidden_layers") for size in inner)
-        self.mean_ = X.mean(0, dtype=np.float64)
-        centred = X - self.mean_.astype(X.dtype)
-        sizes = [D, *inner, count, *inner[::-1], D]
-        layers = initial_layers(sizes, make_rng(self.seed, "autoencoder", count))
-        layers = self._train(centred.astype(np.float32), layers)
-        self.encoder_, self.decoder_ = layers[: len(layers) // 2], layers[len(layers) // 2 :]
-        rebuilt = forward(self._encode(centred), self.decoder_, self.activation, affine=True)
-        total = float(np.square(centred, dtype=np.float64).sum())
-        left = float(np.square(centred - rebuilt, dtype=np.float64).sum())
-        self.explained_variance_ratio_ = np.array([1 - left / total if total else 0.0])
-        return self
-
-    def transform(self, X: Any) -> Array:
-        """The narrowest layer's output for X (n, D) as float32 (n, n_components)."""
-        X = self._new_input(X)
-        return self._encode(X - self.mean_.astype(X.dtype)).astype(np.float32, copy=False)
-
-    def inverse_transform(self, Y: Any) -> Array:
-        """The decoder's output for Y (n, n_components) as float32 (n, D).
-
-        Raises:
-            InputError: for unusable Y.
-        """
-        Y = self._output(Y, prefixes=False)
-        return (forward(Y, self.decoder_, self.activation, affine=True) + self.mean_).astype(np.float32)
-
     def prefix(self, Y: Array, n_components: int) -> Array:
-        """Y itself at its own size.
-
-        Raises:
-            InputError: for any other size, which is a training of its own.
-        """
+        """Y itself at its own size; InputError for any other, which is a training of its own."""
         if check_dim(n_components, limit=Y.shape[1], what="n_components") < Y.shape[1]:
             raise InputError(
                 f"an autoencoder of {Y.shape[1]} units holds none of {n_components}: its units have no order, "
@@ -150,17 +106,31 @@ class Autoencoder(Reducer):
             )
         return Y
 
-    def _encode(self, centred: Array) -> Array:
-        return forward(centred, self.encoder_, self.activation, affine=False)
-
-    def _check_options(self) -> None:
+    def _learn(self, X: Array) -> None:
         one_of(self.activation, list(ACTIVATIONS), "activation")
-        for what in ("batch_size", "epochs", "patience", "threads"):
+        for what in ("batch_size", "epochs", "patience"):
             check_dim(getattr(self, what), what=what)
         if not 0 <= self.validation < 1:
             raise InputError(f"validation is {self.validation}: expected a share from 0 to below 1, such as 0.1")
         if not self.learning_rate > 0:
             raise InputError(f"learning_rate is {self.learning_rate}: expected a number above 0, such as 1e-3")
+        D = X.shape[1]
+        count = check_components(self.n_components, D, f"the columns of X, {D}")
+        inner = (self.hidden_layers,) if isinstance(self.hidden_layers, int) else tuple(self.hidden_layers)
+        inner = tuple(check_dim(size, what="a size in hidden_layers") for size in inner)
+        self.mean_ = X.mean(0, dtype=np.float64)
+        centred = X - self.mean_.astype(X.dtype)
+        layers = initial_layers([D, *inner, count, *inner[::-1], D], make_rng(self.seed, "autoencoder", count))
+        layers = self._train(centred.astype(np.float32), layers)
+        self.encoder_, self.decoder_ = layers[: len(layers) // 2], layers[len(layers) // 2 :]
+        embedded = forward(centred, self.encoder_, self.activation, affine=False)
+        rebuilt = forward(embedded, self.decoder_, self.activation, affine=True)
+        total = float(np.square(centred, dtype=np.float64).sum())
+        left = float(np.square(centred - rebuilt, dtype=np.float64).sum())
+        self.explained_variance_ratio_ = np.array([1 - left / total if total else 0.0])
+
+    def _reduce(self, X: Array) -> Array:
+        return forward(X - self.mean_.astype(X.dtype), self.encoder_, self.activation, affine=False)
 
     def _train(self, X: Array, layers: list[Layer]) -> list[Layer]:
         """The layers of the best epoch, from centred X (n, D) float32."""
@@ -169,7 +139,7 @@ class Autoencoder(Reducer):
         rng = make_rng(self.seed, "autoencoder order")  # shared by all sizes: they differ by nothing but their size
         order = rng.permutation(len(X))
         held = min(max(1, round(self.validation * len(X))), len(X) - 1) if self.validation else 0
-        with threads(self.threads):
+        with threads(1):  # the same weights, bit for bit, on any machine of its kind
             rows, unseen = torch.from_numpy(X[order[held:]]), torch.from_numpy(X[order[:held]])
             parameters = [torch.tensor(part, requires_grad=True) for layer in layers for part in layer]
             adam = torch.optim.Adam(parameters, lr=self.learning_rate, fused=True)

@@ -1,27 +1,46 @@
-"""What was chosen, as files that anybody can read: a linear map in safetensors, a JSON note beside it (no pickle)."""
+"""A linear map as files that anybody can read: safetensors, with a JSON note beside it (no pickle)."""
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
+from repro.paths import disk_full_explained, replacing
+from repro.reducers.linear import GRP, PCA, SVD, Truncate
+from repro.reducers.reducer import Reducer
 from repro.store import sha256
-from repro.types import InputError, check_same_length
-from repro.writing import disk_full_explained, replacing
+from repro.types import InputError, check_dim, check_same_length
 
-FORMULA = "y = x @ matrix + bias"
+
+class LinearForm(NamedTuple):
+    """y = x @ matrix + bias, for whoever has no scikit-learn."""
+
+    matrix: NDArray[np.float32]
+    """(D, d)"""
+    bias: NDArray[np.float32]
+    """(d,); the mean subtraction of PCA ends up here, it must not be lost (audit S3)"""
+
+
+def linear_form(reducer: Reducer, dim: int | None = None) -> LinearForm:
+    """The matrix and bias of a fitted linear reducer, or of its first `dim` outputs; InputError for any other."""
+    if not isinstance(reducer, Truncate | PCA | SVD | GRP):
+        raise InputError(
+            f"{type(reducer).__name__} is no matrix: export truncate, pca, svd or grp, or keep the fitted object"
+        )
+    D, width = reducer.n_features_in_, reducer.n_components
+    d = width if dim is None else check_dim(dim, limit=width)
+    # asked of the reducer itself, so that whatever it does to a row is in it
+    bias = reducer.prefix(reducer.transform(np.zeros((1, D), np.float32)), d)[0]
+    matrix = reducer.prefix(reducer.transform(np.eye(D, dtype=np.float32)), d) - bias
+    return LinearForm(np.ascontiguousarray(matrix, np.float32), np.ascontiguousarray(bias, np.float32))
 
 
 def write_linear(folder: Path, matrix: NDArray[Any], bias: NDArray[Any], **note: Any) -> list[Path]:
-    """Write `reducer.safetensors` with `matrix` (D, d) and `bias` (d,), `reducer.json` with formula, digest and note.
-
-    Raises:
-        InputError: if the bias has another length than the matrix has columns.
-    """
+    """Write `reducer.safetensors` with `matrix` (D, d) and `bias` (d,), `reducer.json` with digest and note."""
     check_same_length(columns_of_matrix=matrix.T, bias=bias)
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {"matrix": np.ascontiguousarray(matrix, np.float32), "bias": np.ascontiguousarray(bias, np.float32)}
@@ -30,18 +49,14 @@ def write_linear(folder: Path, matrix: NDArray[Any], bias: NDArray[Any], **note:
         with replacing(weights) as partial:
             save_file(tensors, partial)
         with replacing(description) as partial:
-            shape = {"formula": FORMULA, "input_dim": int(matrix.shape[0]), "dim": int(matrix.shape[1])}
+            shape = {"formula": "y = x @ matrix + bias", "input_dim": int(matrix.shape[0]), "dim": int(matrix.shape[1])}
             shape["sha256"] = sha256(weights)
             partial.write_text(json.dumps({**shape, **note}, indent=1, ensure_ascii=False), encoding="utf-8")
     return [weights, description]
 
 
 def read_linear(folder: Path) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Matrix (D, d) and bias (d,) that `write_linear` wrote.
-
-    Raises:
-        InputError: if the folder does not hold them, or other bytes than its note says.
-    """
+    """Matrix (D, d) and bias (d,) that `write_linear` wrote; InputError for other bytes than its note says."""
     path = folder / "reducer.safetensors"
     if not path.is_file():
         raise InputError(f"no {path}: expected a folder that `repro advise` wrote, with a smaller size as its answer")
@@ -57,11 +72,7 @@ def read_linear(folder: Path) -> tuple[NDArray[np.float32], NDArray[np.float32]]
 
 
 def read_note(folder: Path) -> dict[str, Any]:
-    """What `reducer.json` says of a linear map beside its tensors, such as the encoder and layer it was fitted on.
-
-    Raises:
-        InputError: if the file is missing or damaged.
-    """
+    """What `reducer.json` says of a linear map beside its tensors, such as the encoder and layer it was fitted on."""
     path = folder / "reducer.json"
     try:
         note = json.loads(path.read_text(encoding="utf-8"))

@@ -6,34 +6,23 @@ centred kernel values times V/√Λ.
 
 import logging
 import warnings
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import linalg
 
-from repro.reducers.kernel_matrix import (
-    KERNELS,
-    add_noise,
-    blocks,
-    centre,
-    checked_gamma,
-    kernel_matrix,
-    kernel_values,
-    unit_rows,
-)
-from repro.reducers.lanczos import SINGLE, WIDTH, block_lanczos, smallest_of
+from repro.reducers import kernel_matrix
+from repro.reducers.kernel_matrix import KERNELS, SINGLE, WIDTH, block_lanczos, blocks, smallest_of
 from repro.reducers.linear import right_singular_vectors, shares
-from repro.reducers.memory import check_memory
 from repro.reducers.neighbors import RowIndex
-from repro.reducers.reducer import Reducer, check_components
+from repro.reducers.reducer import Reducer, check_components, check_memory
 from repro.reducers.spectral import orient
 from repro.seeding import make_rng
-from repro.terminal import progress_bar
 from repro.types import Array, InputError, check_dim, one_of
 
 log = logging.getLogger(__name__)
 EXACT_ROWS = 20_000
-"""rows beyond which no exact kernel matrix is made"""
+"""rows beyond which no kernel matrix is made"""
 DENSE_ROWS = 1000
 """rows up to which all eigenpairs are computed"""
 FLAT = 1.01
@@ -47,8 +36,10 @@ class KPCA(Reducer):
 
     Few components of many rows come from block Lanczos in single precision, or in double where the eigenvalues asked
     for are too small for it, to residuals of 1e-6 of the largest; where it does not converge, and for few rows,
-    LAPACK finds all eigenpairs. `solver_` says which did. linear and cosine kernels of more
-    rows than columns need no kernel matrix: their feature space is that of the columns.
+    LAPACK finds all eigenpairs. linear and cosine kernels of more rows than columns need no kernel matrix: their
+    feature space is that of the columns. `solver_` says which way was taken.
+
+    Fitted, it also has `eigenvalues_` (n_components,), `explained_variance_` and its ratio, of the feature space.
 
     Args:
         n_components: up to the number of positive eigenvalues.
@@ -58,10 +49,8 @@ class KPCA(Reducer):
         coef0: constant in poly and sigmoid.
         indefinite: what to do about negative eigenvalues: `clip` drops them, `shift` adds the smallest one's modulus
             to all, `jitter` adds seeded symmetric noise of 1e-6 of the mean diagonal and drops what stays negative.
-        method: `exact`, or `nystroem`: the kernel as some rows, the landmarks, see it (Williams and Seeger, 2001).
-        landmarks: how many, drawn at random; all rows if there are no more.
         progress: show bars.
-        seed: of landmarks, jitter and starting vectors.
+        seed: of jitter and starting vectors.
     """
 
     def __init__(
@@ -73,8 +62,6 @@ class KPCA(Reducer):
         degree: int = 3,
         coef0: float = 1.0,
         indefinite: str = "clip",
-        method: str = "exact",
-        landmarks: int = 1000,
         progress: bool = False,
         seed: int = 0,
     ) -> None:
@@ -84,64 +71,36 @@ class KPCA(Reducer):
         self.degree = degree
         self.coef0 = coef0
         self.indefinite = indefinite
-        self.method = method
-        self.landmarks = landmarks
         self.progress = progress
         self.seed = seed
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn `eigenvalues_` (n_components,) and what maps kernel values to scores from X (n, D).
-
-        Also `explained_variance_` and its ratio, of the feature space; `solver_`; and `smallest_eigenvalue_` of the
-        centred kernel, exact where `solver_` is "dense", a bound from above where it is "lanczos".
-
-        Raises:
-            InputError: for unusable X, an unknown option, more rows than there is memory for or than 20,000 for an
-                exact kernel matrix, or `n_components` beyond the positive eigenvalues.
-        """
-        self.fit_transform(X)
-        return self
-
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """The scores (n, n_components) of the fitted rows; `transform` would find them again, more slowly."""
-        with np.errstate(over="ignore", invalid="ignore"):  # an error tells of it
-            return self._fit(X)
+        return self._learn(self._fit_input(X))
 
-    def transform(self, X: Any) -> Array:
-        """Scores of X (m, D) as float32 (m, n_components), by its centred kernel values with the fitted rows."""
-        X = self._new_input(X)
+    def _learn(self, X: Array) -> Array:
+        n = len(X)
+        one_of(self.kernel, KERNELS, "kernel")
+        one_of(self.indefinite, ("clip", "shift", "jitter"), "indefinite")
+        check_dim(self.degree, what="degree")
+        count = check_components(self.n_components, n - 1, f"n - 1 of {n} rows")
+        if not np.ptp(X, axis=0).any():
+            raise InputError(f"all {n} rows of X are equal: there is no component to find")
+        self.gamma_ = kernel_matrix.checked_gamma(X, self.kernel, self.gamma)
+        self.shift_ = 0.0
+        # distances do not move with the origin, and from the middle of the rows they lose least to rounding
+        self.origin_ = X.mean(0, dtype=np.float64) if self.kernel == "rbf" else np.zeros(X.shape[1])
+        with np.errstate(over="ignore", invalid="ignore"):  # an error tells of it
+            if self.kernel in ("cosine", "linear") and n > X.shape[1]:
+                return self._fit_columns(X, count)
+            return self._fit_matrix(X, count)
+
+    def _reduce(self, X: Array) -> Array:
         Y = self._scores(X)
         if self.shift_:  # the kernel of equal rows is larger by the shift, that of others is not
             known = self.rows_.find(X)
             Y[known >= 0] += (self.shift_ * self.dual_[known[known >= 0]]).astype(np.float32)
         return Y
-
-    def _fit(self, X: Any) -> Array:
-        X = self._fit_input(X, min_rows=2)
-        n = len(X)
-        count = self._check_options(n)
-        if not np.ptp(X, axis=0).any():
-            raise InputError(f"all {n} rows of X are equal: there is no component to find")
-        self.gamma_ = checked_gamma(X, self.kernel, self.gamma)
-        self.shift_ = 0.0
-        # distances do not move with the origin, and from the middle of the rows they lose least to rounding
-        self.origin_ = X.mean(0, dtype=np.float64) if self.kernel == "rbf" else np.zeros(X.shape[1])
-        if self.method == "nystroem":
-            check_dim(min(self.landmarks, n), limit=EXACT_ROWS, what="landmarks")
-            drawn = make_rng(self.seed, "kpca landmarks").permutation(n)[: self.landmarks]
-            return self._fit_features(X, count, self._prepared(X[np.sort(drawn)]))
-        if self.kernel in ("cosine", "linear") and n > X.shape[1]:
-            return self._fit_features(X, count, None)
-        return self._fit_matrix(X, count)
-
-    def _check_options(self, n: int) -> int:
-        one_of(self.kernel, KERNELS, "kernel")
-        one_of(self.indefinite, ("clip", "shift", "jitter"), "indefinite")
-        check_dim(self.degree, what="degree")
-        check_dim(self.landmarks, what="landmarks")
-        if one_of(self.method, ("exact", "nystroem"), "method") == "nystroem" and self.indefinite != "clip":
-            raise InputError(f"indefinite is {self.indefinite!r}: nystroem can only clip, use method='exact'")
-        return check_components(self.n_components, n - 1, f"n - 1 of {n} rows")
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -152,11 +111,11 @@ class KPCA(Reducer):
         return (X - self.origin_).astype(X.dtype if self.kernel == "rbf" else np.float64)
 
     def _features(self, X: Array) -> Array:
-        """What `dual_` maps to scores: kernel values with the basis (m, basis), or the columns themselves (m, D)."""
+        """What `dual_` maps to scores: kernel values with the fitted rows (m, n), or the columns themselves (m, D)."""
         X = self._prepared(X)
         if self.basis_ is None:
-            return unit_rows(X) if self.kernel == "cosine" else X
-        return kernel_values(X, self.basis_, **self._options)[0]
+            return kernel_matrix.unit_rows(X) if self.kernel == "cosine" else X
+        return kernel_matrix.kernel_values(X, self.basis_, **self._options)[0]
 
     def _scores(self, X: Array) -> Array:
         Y = np.empty((len(X), self.dual_.shape[1]), np.float32)
@@ -166,35 +125,22 @@ class KPCA(Reducer):
             Y[rows] = features @ self.dual_.astype(features.dtype)
         return Y
 
-    def _fit_features(self, X: Array, count: int, landmarks: Array | None) -> Array:
-        """Principal components of explicit features: the columns, or K_xl K_ll^−½ for landmarks l."""
-        self.basis_: Array | None = landmarks
-        W: Array | None = None
-        self.solver_ = "features" if landmarks is None else "nystroem"
-        if landmarks is None:
-            width = X.shape[1]
-            center = self._features(X).mean(0)
-        else:
-            K, constant = kernel_values(landmarks, landmarks, **self._options)
-            values, U = linalg.eigh(K.astype(np.float64) + constant, check_finite=False)
-            positive = values > POSITIVE * values[-1]
-            W = U[:, positive] / np.sqrt(values[positive])  # (landmarks, rank)
-            width, center = W.shape[1], K.mean(0)
+    def _fit_columns(self, X: Array, count: int) -> Array:
+        """Principal components of the columns, which are the features of a linear or cosine kernel."""
+        self.basis_: Array | None = None
+        self.solver_, width = "features", X.shape[1]
         check_components(count, width, "the rank of the kernel's features")
-        gram, total, sums = np.zeros((width, width)), np.zeros(width), np.zeros(len(center))
-        for rows in progress_bar(list(blocks(len(X))), desc="kernel features", show=self.progress):
-            features = (self._features(X[rows]) - center).astype(np.float64)
+        center = self._features(X).mean(0)
+        gram, sums = np.zeros((width, width)), np.zeros(width)
+        for rows in blocks(len(X)):
+            features = self._features(X[rows]) - center
             sums += features.sum(0)
-            features = features if W is None else features @ W
-            total += features.sum(0)
             gram += features.T @ features
-        gram -= np.outer(total, total) / len(X)
+        gram -= np.outer(sums, sums) / len(X)
         _check_overflow(gram)
         values, V = linalg.eigh(gram, check_finite=False)
         self._keep(values[::-1], count, float(np.trace(gram)), len(X))
-        V = orient(V[:, : -count - 1 : -1])
-        self.center_, self.dual_ = center + sums / len(X), V if W is None else W @ V
-        self.smallest_eigenvalue_ = 0.0 if len(X) > width + 1 else float(max(values[0], 0.0))
+        self.center_, self.dual_ = center + sums / len(X), orient(V[:, : -count - 1 : -1])
         return self._scores(X)
 
     def _fit_matrix(self, X: Array, count: int) -> Array:
@@ -202,8 +148,8 @@ class KPCA(Reducer):
         n = len(X)
         if n > EXACT_ROWS:
             raise InputError(
-                f"an exact kernel matrix of {n:,} rows takes {8 * n * n:,} bytes in double precision: fit on a "
-                f"sample of at most {EXACT_ROWS:,} rows, such as 2,000 sentences of wiki, or use method='nystroem'"
+                f"a kernel matrix of {n:,} rows takes {8 * n * n:,} bytes in double precision: fit on a sample of at "
+                f"most {EXACT_ROWS:,} rows, such as 2,000 sentences of wiki"
             )
         check_memory(n, 4 * n * n)
         self.basis_ = self._prepared(X)
@@ -233,10 +179,11 @@ class KPCA(Reducer):
     def _matrix(self, basis: Array, dtype: Any) -> Array:
         """JKJ (n, n); keeps the column means of K as `center_`."""
         rows = basis.astype(dtype, copy=False) if self.kernel == "rbf" else basis
-        K, constant = kernel_matrix(rows, dtype, progress=self.progress, **self._options)
+        K, constant = kernel_matrix.symmetric(rows, dtype, progress=self.progress, **self._options)
         if self.indefinite == "jitter":
-            add_noise(K, 1e-6 * float(np.abs(K.diagonal() + constant).mean()), make_rng(self.seed, "kpca jitter"))
-        self.center_ = centre(K)
+            scale = 1e-6 * float(np.abs(K.diagonal() + constant).mean())
+            kernel_matrix.add_noise(K, scale, make_rng(self.seed, "kpca jitter"))
+        self.center_ = kernel_matrix.centre(K)
         _check_overflow(self.center_)
         return K
 
@@ -249,7 +196,7 @@ class KPCA(Reducer):
             trace = float(K.diagonal().sum(dtype=np.float64))
             found = block_lanczos(K, self._start(basis), count, progress=self.progress)
             if found is not None and (dtype == np.float64 or found[0][-1] > SINGLE * found[0][0]):
-                values, V, self.smallest_eigenvalue_, self.residual_ = found
+                values, V = found
                 if self.indefinite == "shift":
                     self.smallest_eigenvalue_ = smallest_of(K, values[0])
                 self.solver_ = "lanczos"
@@ -275,7 +222,7 @@ class KPCA(Reducer):
         trace = float(K.diagonal().sum())
         K -= 2 * np.linalg.norm(K) / len(K)  # the constant vector ends below all others, and is left out
         values, V = linalg.eigh(K, overwrite_a=True, check_finite=False, driver="evd")
-        self.smallest_eigenvalue_, self.residual_, self.solver_ = float(values[1]), 0.0, "dense"
+        self.smallest_eigenvalue_, self.solver_ = float(values[1]), "dense"
         return values[:0:-1], orient(V[:, : -count - 1 : -1]), trace
 
 

@@ -1,7 +1,5 @@
 """Reducers that multiply by a matrix: truncate, pca, svd and grp (PROTOCOLS §4.3)."""
 
-from typing import Any, Self
-
 import numpy as np
 from scipy import linalg
 
@@ -37,41 +35,22 @@ def shares(variances: Array, total: float) -> Array:
 class Truncate(Reducer):
     """The first `n_components` columns, untouched."""
 
-    def __init__(self, n_components: int = 2) -> None:
-        self.n_components = n_components
+    min_rows = 1
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn what `transform` does not need: `mean_` (D,), `explained_variance_` and its ratio (n_components,).
-
-        Raises:
-            InputError: for unusable X, or `n_components` beyond D.
-        """
-        X = self._fit_input(X)
+    def _learn(self, X: Array) -> None:
         count = check_components(self.n_components, X.shape[1], "the columns of X")
-        self.mean_, variances = X.mean(0, dtype=np.float64), X.var(0, dtype=np.float64)
-        self.explained_variance_ = variances[:count]
+        variances = X.var(0, dtype=np.float64)
         self.explained_variance_ratio_ = shares(variances[:count], float(variances.sum()))
-        return self
 
-    def transform(self, X: Any) -> Array:
-        """The leading columns of X (n, D) as float32 (n, n_components)."""
-        return self._new_input(X)[:, : self.n_components].astype(np.float32, order="C")
-
-    def inverse_transform(self, Y: Any) -> Array:
-        """Y (n, ≤ n_components) with the mean in place of the columns cut off, as float32 (n, D).
-
-        Raises:
-            InputError: for unusable Y.
-        """
-        Y = self._output(Y, prefixes=True)
-        return np.hstack([Y, np.tile(self.mean_[Y.shape[1] :], (len(Y), 1))]).astype(np.float32)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "n_features_in_")
+    def _reduce(self, X: Array) -> Array:
+        return X[:, : self.n_components].astype(np.float32, order="C")
 
 
 class PCA(Reducer):
     """Principal components: X − μ = USVᵀ, output (X − μ)V_p.
+
+    Fitted, it has `mean_` (D,), `components_` (n_components, D), `singular_values_` (n_components,), and
+    `explained_variance_` with its ratio, of the standardised columns where there are such.
 
     Args:
         n_components: up to min(n − 1, D).
@@ -85,16 +64,7 @@ class PCA(Reducer):
         self.standardize = standardize
         self.center_output = center_output
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn `mean_` (D,), `components_` (n_components, D) and `singular_values_` (n_components,) from X (n, D).
-
-        With them `explained_variance_` and `explained_variance_ratio_`, of the standardised columns where
-        `standardize` asks for them.
-
-        Raises:
-            InputError: for unusable X, or `n_components` beyond min(n − 1, D).
-        """
-        X = self._fit_input(X, min_rows=2)
+    def _learn(self, X: Array) -> None:
         n, D = X.shape
         count = check_components(self.n_components, min(n - 1, D), f"min(n - 1, D) of {n} rows and {D} columns")
         self.mean_ = X.mean(0, dtype=np.float64)
@@ -110,47 +80,27 @@ class PCA(Reducer):
         self.components_ = np.ascontiguousarray(V.T)
         self.explained_variance_ = self.singular_values_**2 / (n - 1)
         self.explained_variance_ratio_ = shares(self.singular_values_**2, float(np.vdot(centred, centred)))
-        return self
 
-    def transform(self, X: Any) -> Array:
-        """Project X (n, D) to float32 (n, n_components)."""
-        X = self._new_input(X)
+    def _reduce(self, X: Array) -> Array:
         V = (self.components_ / self.scale_).T.astype(X.dtype)
         if not self.center_output:
-            return (X @ V).astype(np.float32, copy=False)
+            return X @ V
         centred = X - self.mean_.astype(X.dtype)
         # centred as precisely as X is given; the product in the precision of the output
         return np.asarray(centred.astype(np.float32, copy=False) @ V.astype(np.float32, copy=False))
 
-    def inverse_transform(self, Y: Any) -> Array:
-        """The rows (n, D), float32, nearest to the mean plane's points that Y (n, ≤ n_components) names.
-
-        Raises:
-            InputError: for unusable Y.
-        """
-        Y = self._output(Y, prefixes=True)
-        V = self.components_[: Y.shape[1]]  # (p, D)
-        if not self.center_output:
-            Y = Y - (self.mean_ / self.scale_) @ V.T
-        return ((Y @ V) * self.scale_ + self.mean_).astype(np.float32)
-
 
 class SVD(Reducer):
-    """Truncated singular value decomposition of X as it is, uncentred: XV_p; up to min(n, D) components."""
+    """Truncated singular value decomposition of X as it is, uncentred: XV_p; up to min(n, D) components.
 
-    def __init__(self, n_components: int = 2) -> None:
-        self.n_components = n_components
+    Fitted, it has `components_` (n_components, D) and `singular_values_` (n_components,). `explained_variance_` is that
+    of the outputs, about their mean, and the ratio is to the columns' variance, as in scikit-learn: the first direction
+    may hold much of the mean and little of the variance.
+    """
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn `components_` (n_components, D) and `singular_values_` (n_components,) from X (n, D).
+    min_rows = 1
 
-        `explained_variance_` is that of the outputs, about their mean, and the ratio is to the columns' variance, as
-        in scikit-learn: the first direction may hold much of the mean and little of the variance.
-
-        Raises:
-            InputError: for unusable X, or `n_components` beyond min(n, D).
-        """
-        X = self._fit_input(X)
+    def _learn(self, X: Array) -> None:
         n, D = X.shape
         count = check_components(self.n_components, min(n, D), f"min(n, D) of {n} rows and {D} columns")
         X = X.astype(np.float64, copy=False)
@@ -160,68 +110,31 @@ class SVD(Reducer):
         self.explained_variance_ = np.maximum(self.singular_values_**2 / n - (mean @ V) ** 2, 0.0)
         total = float(np.vdot(X, X)) / n - float(mean @ mean)
         self.explained_variance_ratio_ = shares(self.explained_variance_, total)
-        return self
 
-    def transform(self, X: Any) -> Array:
-        """Project X (n, D) to float32 (n, n_components)."""
-        X = self._new_input(X)
-        return (X @ self.components_.T.astype(X.dtype)).astype(np.float32, copy=False)
-
-    def inverse_transform(self, Y: Any) -> Array:
-        """YV_pᵀ, the rows (n, D), float32, that Y (n, ≤ n_components) names in the span of the components.
-
-        Raises:
-            InputError: for unusable Y.
-        """
-        Y = self._output(Y, prefixes=True)
-        return (Y @ self.components_[: Y.shape[1]]).astype(np.float32)
+    def _reduce(self, X: Array) -> Array:
+        return np.asarray(X @ self.components_.T.astype(X.dtype))
 
 
 class GRP(Reducer):
     """Gaussian random projection XR with R_ij ~ N(0, 1/p), which preserves squared lengths on average.
 
     Column j of R depends on seed, D and j alone, so `prefix` is exactly the projection drawn at that size. Any
-    p ≥ 1 is within reach, above D too.
+    p ≥ 1 is within reach, above D too. R is `components_` (n_components, D).
     """
+
+    min_rows = 1
 
     def __init__(self, n_components: int = 2, *, seed: int = 0) -> None:
         self.n_components = n_components
         self.seed = seed
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Draw `components_` (n_components, D); of X only the number of columns matters.
-
-        Raises:
-            InputError: for unusable X, or `n_components` below 1.
-        """
-        D = self._fit_input(X).shape[1]
-        count = check_components(self.n_components, None, "")
+    def _learn(self, X: Array) -> None:
+        count, D = check_components(self.n_components, None, ""), X.shape[1]
         self.components_ = make_rng(self.seed, "grp", D).standard_normal((count, D)) / np.sqrt(count)
-        return self
 
-    def transform(self, X: Any) -> Array:
-        """Project X (n, D) to float32 (n, n_components)."""
-        X = self._new_input(X)
-        return (X @ self.components_.T.astype(X.dtype)).astype(np.float32, copy=False)
-
-    def inverse_transform(self, Y: Any) -> Array:
-        """The shortest rows (n, D), float32, that project to Y (n, ≤ n_components): Y times the pseudo-inverse of R.
-
-        Y narrower than `n_components` is taken for what `prefix` returns.
-
-        Raises:
-            InputError: for unusable Y.
-        """
-        Y = self._output(Y, prefixes=True)
-        R = self.components_[: Y.shape[1]] * np.sqrt(len(self.components_) / Y.shape[1])
-        return (Y @ np.linalg.pinv(R).T).astype(np.float32)
+    def _reduce(self, X: Array) -> Array:
+        return np.asarray(X @ self.components_.T.astype(X.dtype))
 
     def prefix(self, Y: Array, n_components: int) -> Array:
-        """The leading columns of Y, scaled by √(columns / n_components) from variance 1/columns to 1/n_components.
-
-        The factor moves no cosine and no neighbour, only lengths.
-
-        Raises:
-            InputError: for a size below 1 or above the columns of Y.
-        """
+        """The leading columns of Y, scaled by √(columns / n_components): lengths move, no cosine does."""
         return super().prefix(Y, n_components) * np.asarray(np.sqrt(Y.shape[1] / n_components), Y.dtype)

@@ -1,17 +1,21 @@
-"""Reducers that keep a manifold's geometry: isomap its distances along the data, lle its local combinations (§4.6)."""
+"""Reducers that keep a manifold's geometry: isomap its distances, lle and sbertlp its local combinations.
+
+Isomap scales the paths along the neighbour graph (PROTOCOLS §4.6); the others span the embedding that keeps the weights
+W of local reconstruction by bottom eigenvectors of M = (I − W)ᵀ(I − W) (§4.7, Eqs. 9–17).
+"""
 
 import warnings
-from typing import Any, Self
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, shortest_path
 from scipy.spatial.distance import cdist
 
-from repro.reducers.locality import (
+from repro.reducers.neighbors import (
     Indices,
     RowIndex,
-    bottom_eigenvectors,
     check_neighbors,
     distances_to,
     gram_matrix,
@@ -19,14 +23,14 @@ from repro.reducers.locality import (
     reconstruction_weights,
     weight_matrix,
 )
-from repro.reducers.memory import check_memory
-from repro.reducers.reducer import Reducer, check_components
-from repro.reducers.spectral import check_bottom_memory, top_eigenpairs
-from repro.types import Array, one_of
+from repro.reducers.reducer import Reducer, check_components, check_memory
+from repro.reducers.spectral import bottom_eigenpairs, check_bottom_memory, top_eigenpairs
+from repro.types import Array, InputError, one_of
 
-SCALES = ("unit_variance", "unit_norm")
 KEPT = 4096
 """rows of which lle keeps the inner products, for `transform`: 128 MB"""
+NULL = 1e-10
+"""eigenvalues of M below this are null"""
 
 
 def neighbor_graph(X: Array, k: int) -> sparse.csr_array:
@@ -43,7 +47,7 @@ def neighbor_graph(X: Array, k: int) -> sparse.csr_array:
         return graph
     warnings.warn(
         f"the graph of {k} neighbours has {pieces} pieces: joined by their shortest bridges; raise n_neighbors",
-        stacklevel=3,
+        stacklevel=4,
     )
     bridges = _bridges(X, labels)
     spans = distances_to(X, bridges[:, 1:], X[bridges[:, 0]])[:, 0]
@@ -86,7 +90,8 @@ class Isomap(Reducer):
     """Classical scaling of the distances along the neighbour graph (Tenenbaum et al., 2000).
 
     −½ J D² J = VΛVᵀ for the shortest paths D; output V√Λ. With k = n − 1 every path is a straight line, and the
-    output that of pca.
+    output that of pca. A further row is placed by its paths through the k nearest fitted ones. Fitted, it has
+    `embedding_` (n, n_components), `eigenvalues_` (n_components,) and `distances_` (n, n).
 
     Args:
         n_components: up to the number of positive eigenvalues.
@@ -97,14 +102,11 @@ class Isomap(Reducer):
         self.n_components = n_components
         self.n_neighbors = n_neighbors
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn `embedding_` (n, n_components), `eigenvalues_` (n_components,) and `distances_` (n, n) from X (n, D).
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """The embedding (n, n_components) of the fitted rows; `transform` would find it again, more slowly."""
+        return self.fit(X).embedding_
 
-        Raises:
-            InputError: for unusable X, k ≥ n, `n_components` beyond the positive eigenvalues, or more rows than there
-                is memory for.
-        """
-        X = self._fit_input(X, min_rows=2)
+    def _learn(self, X: Array) -> None:
         n = len(X)
         k = check_neighbors(self.n_neighbors, n)
         count = check_components(self.n_components, n - 1, f"n - 1 of {n} rows")
@@ -119,27 +121,16 @@ class Isomap(Reducer):
         positive = int((self.eigenvalues_ > 1e-10 * max(self.eigenvalues_[0], 0.0)).sum())
         check_components(count, positive, "the positive eigenvalues of the path distances")
         self.embedding_ = (self.vectors_ * np.sqrt(self.eigenvalues_)).astype(np.float32, order="C")
-        return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """The embedding (n, n_components) of the fitted rows; `transform` would find it again, more slowly."""
-        return self.fit(X).embedding_
-
-    def transform(self, X: Any) -> Array:
-        """Embed X (m, D) as float32 (m, n_components) by its paths through the k nearest fitted rows."""
-        X = self._new_input(X)
+    def _reduce(self, X: Array) -> Array:
         indices = nearest(self.fitted_, self.n_neighbors, X)
         steps = distances_to(self.fitted_, indices, X)
         projection = self.vectors_ / np.sqrt(self.eigenvalues_)
         Y = np.empty((len(X), len(self.eigenvalues_)), np.float32)
         for start in range(0, len(X), 256):
             part = slice(start, start + 256)
-            paths = np.stack(
-                [
-                    (self.distances_[rows] + step[:, None]).min(0)
-                    for rows, step in zip(indices[part], steps[part], strict=True)
-                ]
-            )  # (part, n)
+            ways = zip(indices[part], steps[part], strict=True)
+            paths = np.stack([(self.distances_[rows] + step[:, None]).min(0) for rows, step in ways])  # (part, n)
             # the columns of V sum to 0, so the query's own mean drops out
             Y[part] = (-0.5 * paths**2 - self._row_means) @ projection
         return Y
@@ -147,6 +138,11 @@ class Isomap(Reducer):
 
 class LLE(Reducer):
     """Locally linear embedding (Roweis and Saul, 2000): the bottom eigenvectors of M = (I − W)ᵀ(I − W).
+
+    A row equal to a fitted one gets what fitting gave the first such row, so that transforming distinct fitted rows
+    returns `embedding_`; any other is combined from its k nearest fitted ones. Fitted, it has `embedding_`
+    (n, n_components), `eigenvalues_` (n_components,) and the sparse `weights_` (n, n). `null_eigenvalues_` counts those
+    beyond the first: each one is a direction in which parts of the neighbour graph float freely.
 
     Args:
         n_components: up to n − 1.
@@ -165,44 +161,100 @@ class LLE(Reducer):
         self.scale = scale
         self.reg = reg
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn `embedding_` (n, n_components), `eigenvalues_` (n_components,) and `weights_` (n, n) from X (n, D).
+    def _learn(self, X: Array) -> None:
+        one_of(self.scale, ("unit_variance", "unit_norm"), "scale")
+        rows = self._to_fit(X)
+        gram = gram_matrix(rows)
+        self._fit_graph(rows, nearest(rows, self.n_neighbors, gram=gram), gram)
 
-        Raises:
-            InputError: for unusable X, k ≥ n, `n_components` beyond n − 1, an unknown scale, or more rows than there is
-                memory for.
+    def _to_fit(self, X: Array) -> Array:
+        """The rows to fit (n, D), after a check that they are enough for `n_neighbors` and `n_components`."""
+        check_neighbors(self.n_neighbors, len(X))
+        check_bottom_memory(len(X), check_components(self.n_components, len(X) - 1, f"n - 1 of {len(X)} rows"))
+        return X
+
+    def _fit_graph(self, X: Array, indices: Indices, gram: Array | None) -> None:
+        """Fit rows X (n, D) whose neighbours (n, k) are found already, from `gram_matrix(X)`.
+
+        The first eigenvector is the constant one, which W, whose rows sum to one, maps to itself; those asked for are
+        orthogonal to it, so their columns sum to zero.
         """
-        X = self._fit_input(X, min_rows=2)
-        one_of(self.scale, SCALES, "scale")
-        k = check_neighbors(self.n_neighbors, len(X))
-        count = check_components(self.n_components, len(X) - 1, f"n - 1 of {len(X)} rows")
-        check_bottom_memory(len(X), count)
-        gram = gram_matrix(X)
-        return self._fit_graph(X, nearest(X, k, gram=gram), count, gram)
-
-    def _fit_graph(self, X: Array, indices: Indices, count: int, gram: Array | None) -> Self:
-        """Fit rows X (n, D) whose neighbours (n, k) are found already, from `gram_matrix(X)`."""
         n = len(X)
         self.weights_ = weight_matrix(indices, reconstruction_weights(X, indices, X, reg=self.reg, gram=gram), n)
-        self.eigenvalues_, vectors = bottom_eigenvectors(self.weights_, count)
+        residual = sparse.eye_array(n, format="csr") - self.weights_
+        self.eigenvalues_, vectors = bottom_eigenpairs(residual, self.n_components)
+        self.null_eigenvalues_ = int((self.eigenvalues_ < NULL).sum())
+        if self.null_eigenvalues_:
+            warnings.warn(
+                f"{self.null_eigenvalues_} eigenvalues below {NULL:g} beyond the first: the neighbour graph falls into "
+                "parts, or groups of more than n_neighbors duplicates add null vectors. Fit on distinct rows or raise "
+                "n_neighbors",
+                stacklevel=4,
+            )
         self.embedding_ = (vectors * (np.sqrt(n) if self.scale == "unit_variance" else 1.0)).astype(np.float32, "C")
         self.fitted_, self.rows_ = X, RowIndex(X)
         self._gram = gram if n <= KEPT else None
-        return self
 
-    def transform(self, X: Any) -> Array:
-        """Embed X (m, D) as float32 (m, n_components) by its reconstruction from the k nearest fitted rows.
-
-        A row equal to a fitted one gets what fitting gave the first such row, so that transforming distinct fitted
-        rows returns `embedding_`.
-        """
-        X = self._new_input(X)
+    def _reduce(self, X: Array) -> Array:
         known = self.rows_.find(X)
         Y = self.embedding_[known]
         new = np.flatnonzero(known < 0)
         if len(new):
             indices = nearest(self.fitted_, self.n_neighbors, X[new])
             weights = reconstruction_weights(self.fitted_, indices, X[new], reg=self.reg, gram=self._gram)
-            W = weight_matrix(indices, weights, len(self.fitted_))
-            Y[new] = W @ self.embedding_
+            Y[new] = weight_matrix(indices, weights, len(self.fitted_)) @ self.embedding_
         return Y
+
+
+class SBERTLP(LLE):
+    """SBERT-LP (2021): locally linear embedding with many neighbours, distinct rows and unit variance.
+
+    Over the n fitted distinct rows YᵀY/n = I and Σy = 0.
+
+    Args:
+        n_components: up to n − 1.
+        n_neighbors: k, below the number of distinct rows.
+        reg: ρ of the weights' regularisation.
+        dedupe: fit on distinct rows; False keeps duplicates, of which groups larger than k split the graph.
+    """
+
+    scale = "unit_variance"
+
+    def __init__(self, n_components: int = 2, *, n_neighbors: int = 30, reg: float = 1e-3, dedupe: bool = True) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.reg = reg
+        self.dedupe = dedupe
+
+    def _to_fit(self, X: Array) -> Array:
+        kept = np.unique(RowIndex(X).find(X)) if self.dedupe else np.arange(len(X))  # the first of equal rows
+        dropped = len(X) - len(kept)
+        try:
+            return super()._to_fit(X[kept] if dropped else X)
+        except InputError as error:
+            raise InputError(f"{error}; {dropped} more rows are duplicates" if dropped else str(error)) from None
+
+
+def neighbour_sweep(X: Any, neighbors: Iterable[int], n_components: int, **options: Any) -> dict[int, SBERTLP]:
+    """SBERT-LP fitted to X (n, D) at every number of neighbours, in the order given, from one search at the largest.
+
+    Args:
+        X: rows (n, D).
+        neighbors: numbers of neighbours.
+        n_components: of each; smaller sizes are prefixes.
+        options: `reg` and `dedupe`, as for `SBERTLP`.
+
+    Raises:
+        InputError: as `SBERTLP.fit`, for the largest number of neighbours before anything is computed.
+    """
+    reducers = {k: SBERTLP(n_components, n_neighbors=k, **options) for k in neighbors}
+    if not reducers:
+        raise InputError("no numbers of neighbours given: expected at least one, such as 30")
+    for reducer in reducers.values():
+        rows = reducer._to_fit(reducer._fit_input(X))  # the same for all
+    gram = gram_matrix(rows)
+    wide = nearest(rows, max(reducers), gram=gram)  # (n, largest k), each row ascending by index
+    order = np.argsort(distances_to(rows, wide, rows), axis=1, kind="stable")  # by distance, ties by index
+    for k, reducer in reducers.items():
+        reducer._fit_graph(rows, np.sort(np.take_along_axis(wide, order[:, :k], axis=1), axis=1), gram)
+    return reducers

@@ -1,30 +1,35 @@
-"""Nearest rows, exactly: ties go to the smaller index, a row is found again bit for bit (PROTOCOLS §4.7, step 2)."""
+"""Nearest rows, exactly, and the weights that combine them to a row (PROTOCOLS §4.7, Eqs. 1–8).
+
+Ties go to the smaller index, and a row is found again bit for bit. Each point is written as the combination of its k
+nearest neighbours that comes closest to it, with weights that sum to one (Roweis and Saul, 2000).
+"""
 
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import lapack
+from threadpoolctl import threadpool_limits
 
 from repro.types import Array, InputError, check_dim
 
 Indices: TypeAlias = NDArray[np.int64]
-BLOCK = 2**18
-"""entries of a block of differences to neighbours: it stays in cache"""
-PRODUCTS = 2**23
-"""entries of a block of inner products with all rows: 64 MB in double precision"""
+BLOCK, PRODUCTS = 2**18, 2**23
+"""entries of a block of differences to neighbours, which stays in cache, and of one of products with all rows: 64 MB"""
 LARGEST = 8192
 """rows of which all inner products are kept: 512 MB"""
 OVERFLOW = 1e150
 """coordinates beyond this have squared distances out of range"""
 EPS = float(np.finfo(np.float64).eps)
+STRIPE = 32
+"""rows of a small Gram matrix gathered at once, up to the diagonal's last entry among them"""
+CLOSE = 1e-4
+"""squared distance, relative to the squared norms, below which it is not computed from inner products"""
 
 
 def check_neighbors(n_neighbors: Any, n: int) -> int:
-    """Return k as an int in 1 … n − 1.
-
-    Raises:
-        InputError: if it is not; the message gives the limit.
-    """
+    """Return k as an int in 1 … n − 1; the error gives the limit."""
     try:
         return check_dim(n_neighbors, limit=n - 1, what="n_neighbors")
     except InputError as error:
@@ -51,15 +56,12 @@ def nearest(X: Array, k: int, Q: Array | None = None, *, gram: Array | None = No
 
     Args:
         X: fitted rows (n, D).
-        k: how many.
+        k: how many, at most n, without Q n − 1.
         Q: queries (m, D); None asks for the neighbours of X's own rows, themselves excluded.
         gram: `gram_matrix(X)`, where it is at hand and Q is None.
 
     Returns:
         Indices (m, k), each row ascending.
-
-    Raises:
-        InputError: for k below 1 or above n, without Q above n − 1, or distances out of double precision's range.
     """
     n = len(X)
     check_dim(k, limit=n - (Q is None), what="n_neighbors")
@@ -102,14 +104,10 @@ def nearest(X: Array, k: int, Q: Array | None = None, *, gram: Array | None = No
 
 
 def _candidates(products: Array, halves: Array, k: int, own: Indices | None, slack: float) -> NDArray[np.bool_]:
-    """Which fitted rows may be among the k nearest of each query (m, n).
+    """Which fitted rows (m, n) may be among the k nearest of each query, from their inner products (m, n), overwritten.
 
-    Args:
-        products: of queries and fitted rows (m, n); overwritten.
-        halves: halved squared norms of the fitted rows (n,).
-        k: how many.
-        own: the query's own place among the fitted rows (m,), not to be found.
-        slack: largest error of the difference between two halved squared distances.
+    `halves` are halved squared norms of the fitted rows (n,), `own` the query's own place among them (m,), not to be
+    found, and `slack` is the largest error of the difference between two halved squared distances.
     """
     distances = np.subtract(halves, products, out=products)  # halved and squared, less half the query's own square
     if own is not None:
@@ -140,20 +138,16 @@ def distances_to(X: Array, indices: Indices, Q: Array) -> Array:
 
 
 class RowIndex:
-    """Finds the rows exactly equal to one of X (n, D)."""
+    """Finds the rows exactly equal to one of X (n, D); minus zero equals zero."""
 
     def __init__(self, X: Array) -> None:
         self._seen: dict[bytes, int] = {}
-        for i, row in enumerate(_canonical(X)):
+        for i, row in enumerate(X.astype(np.float64) + 0.0):
             self._seen.setdefault(row.tobytes(), i)
 
     def find(self, Q: Array) -> Indices:
         """The first row of X equal to each row of Q (m, D), −1 where there is none (m,)."""
-        return np.array([self._seen.get(row.tobytes(), -1) for row in _canonical(Q)], np.int64)
-
-
-def _canonical(X: Array) -> Array:
-    return np.asarray(X.astype(np.float64) + 0.0)  # minus zero equals zero
+        return np.array([self._seen.get(row.tobytes(), -1) for row in Q.astype(np.float64) + 0.0], np.int64)
 
 
 def square_norms(X: Array) -> Array:
@@ -165,3 +159,68 @@ def blocks_of(rows: int, entries_per_row: int, entries: int | None = None) -> li
     """Slices of `rows`, each of as many as have `entries` (by default BLOCK) in all, at least one."""
     size = max(1, (entries or BLOCK) // entries_per_row)
     return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
+
+
+def reconstruction_weights(
+    X: Array, indices: Indices, Q: Array, *, reg: float = 1e-3, gram: Array | None = None
+) -> Array:
+    """Weights (m, k), summing to one, with which rows X[indices] best combine to each query (Eqs. 3–8).
+
+    G w = 1 is solved for the Gram matrix G of the differences to the neighbours, then w divided by its sum;
+    `reg` · trace(G) on the diagonal makes it solvable when k exceeds the local dimension. Neighbours all equal to the
+    query share the weight evenly. X are fitted rows (n, D), `indices` (m, k), Q queries (m, D); from `gram_matrix(X)`,
+    computed where that pays, G follows by four terms instead of D.
+    """
+    m, k = indices.shape
+    if gram is None and 2 * m * k * k >= len(X) ** 2:
+        gram = gram_matrix(X)
+    weights = np.empty((m, k))
+    one = np.ones(k)
+    with threadpool_limits(1, user_api="blas"):  # systems this small only lose by being shared out
+        centre = X.mean(0, dtype=np.float64)
+        P = X - centre
+        for rows in blocks_of(m, k * max(k, X.shape[1])):
+            near, centred = indices[rows], Q[rows] - centre
+            G = _gram_of_differences(P, near, centred, gram)
+            diagonal = np.einsum("mkk->mk", G)
+            trace = diagonal.sum(1, keepdims=True)
+            diagonal += np.where(trace > 0, reg * trace, 1.0)  # trace 0: G = I, whose solution is even
+            for row, matrix in enumerate(G, rows.start):
+                weights[row] = lapack.dposv(matrix.T, one, overwrite_a=1)[1]  # reads the lower triangle
+    return weights / weights.sum(1, keepdims=True)
+
+
+def _gram_of_differences(P: Array, indices: Indices, Q: Array, gram: Array | None) -> Array:
+    """Inner products (m, k, k) of differences between queries Q (m, D) and rows of P (n, D), lower triangles at least.
+
+    From those of the rows, (p − q)(p' − q) = pp' − pq − p'q + qq; where the neighbours are so close that this
+    would lose digits, from the differences.
+    """
+    if gram is None:
+        return _products_of_differences(P, indices, Q)
+    k = indices.shape[1]
+    across = (P[indices] @ Q[:, :, None])[:, :, 0]  # pq
+    own = square_norms(Q)[:, None]
+    rest = across - own
+    G = np.empty((*indices.shape, k))
+    for start in range(0, k, STRIPE):
+        stop = min(start + STRIPE, k)
+        stripe = gram.ravel().take(indices[:, start:stop, None] * len(gram) + indices[:, None, :stop])
+        stripe -= across[:, start:stop, None]
+        stripe -= rest[:, None, :stop]
+        G[:, start:stop, :stop] = stripe
+    squares = gram.diagonal()[indices].sum(1) + k * own[:, 0]
+    close = np.flatnonzero(np.einsum("mkk->m", G) <= CLOSE * squares)
+    G[close] = _products_of_differences(P, indices[close], Q[close])
+    return G
+
+
+def _products_of_differences(P: Array, indices: Indices, Q: Array) -> Array:
+    differences = P[indices] - Q[:, None]  # (m, k, D)
+    return np.asarray(differences @ differences.transpose(0, 2, 1))
+
+
+def weight_matrix(indices: Indices, weights: Array, n: int) -> sparse.csr_array:
+    """The sparse W (m, n) whose row i holds the weights of point i at its neighbours."""
+    m, k = indices.shape
+    return sparse.csr_array((weights.ravel(), indices.ravel(), np.arange(0, m * k + 1, k)), shape=(m, n))

@@ -1,15 +1,16 @@
-"""What every reducer shares: checked input, float32 output and the prefix that serves smaller sizes.
+"""What every reducer shares: checked input, float32 output, the prefix that serves smaller sizes, and room for n².
 
-Two more are there where they mean something. `inverse_transform` leads back to rows (n, D): truncate, pca, svd, grp
-(by pseudo-inverse) and autoencoder; a kernel's or a manifold's rows have no unique origin. The fitted
-`explained_variance_ratio_` is the share of the fitted rows' variance per component: truncate, pca, svd, kpca (in
-feature space) and, as one number for all units, autoencoder; grp's axes overlap, and isomap, lle and sbertlp
-keep distances or weights, not variance.
+Where it means something there is `explained_variance_ratio_`, the share of the fitted rows' variance per component:
+truncate, pca, svd, kpca (in feature space) and, as one number for all units, autoencoder. grp's axes overlap, and
+isomap, lle and sbertlp keep distances or weights, not variance.
 """
 
-from typing import Any
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
+import psutil
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -17,33 +18,40 @@ from repro.types import Array, InputError, check_dim, check_embeddings, check_ra
 
 
 class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """X (n, D) → Y (n, n_components) float32; one fit at the largest size serves smaller ones through `prefix`."""
+    """X (n, D) → Y (n, n_components) float32; one fit at the largest size serves smaller ones through `prefix`.
 
-    n_components: int
+    A reducer says what it learns from X (`_learn`) and what it makes of further rows (`_reduce`), both checked already.
+    Methods raise InputError for rows that nothing can be computed from, sizes out of reach and unknown options.
+    """
+
+    min_rows = 2
+    """rows that a fit needs"""
+
+    def __init__(self, n_components: int = 2) -> None:
+        self.n_components = n_components
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from the rows of X (n, D) what `transform` needs."""
+        self._learn(self._fit_input(X))
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """X (m, D) as float32 (m, n_components)."""
+        check_is_fitted(self)
+        return np.asarray(self._reduce(self._input(X, reset=False)), np.float32, order="C")
 
     def prefix(self, Y: Array, n_components: int) -> Array:
-        """What this reducer fitted at a smaller size would return, from its output Y (n, ≥ n_components).
-
-        Raises:
-            InputError: for a size below 1 or above the columns of Y.
-        """
+        """What this reducer fitted at a smaller size would return, from its output Y (n, ≥ n_components)."""
         return Y[:, : check_dim(n_components, limit=Y.shape[1], what="n_components")]
 
-    def _fit_input(self, X: Any, *, min_rows: int = 1) -> Array:
-        return self._input(X, reset=True, ensure_min_samples=min_rows)
+    def _learn(self, X: Array) -> Any:
+        raise NotImplementedError
 
-    def _new_input(self, X: Any) -> Array:
-        check_is_fitted(self)
-        return self._input(X, reset=False)
+    def _reduce(self, X: Array) -> Array:
+        raise NotImplementedError
 
-    def _output(self, Y: Any, *, prefixes: bool) -> Array:
-        """Y (n, p) as `transform` returns it, or the leading columns of it, to be led back to rows of X."""
-        check_is_fitted(self)
-        Y, full = check_embeddings(Y, "Y"), self._n_features_out
-        if Y.shape[1] > full or (Y.shape[1] < full and not prefixes):
-            expected = f"1 to {full}" if prefixes else f"{full}"
-            raise InputError(f"Y has {Y.shape[1]} columns: expected {expected}, as transform returns")
-        return Y
+    def _fit_input(self, X: Any) -> Array:
+        return self._input(X, reset=True, ensure_min_samples=self.min_rows)
 
     def _input(self, X: Any, **options: Any) -> Array:
         try:
@@ -65,12 +73,27 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
 
 def check_components(n_components: Any, limit: int | None, why: str) -> int:
-    """Return `n_components` as an int in 1 … limit.
-
-    Raises:
-        InputError: if it is not; the message gives the limit and where it comes from.
-    """
+    """Return `n_components` as an int in 1 … limit; the error gives the limit and where it comes from."""
     try:
         return check_dim(n_components, limit=limit, what="n_components")
     except InputError as error:
         raise InputError(f"{error} ({why})" if why else str(error)) from None
+
+
+def available_bytes() -> float:
+    """Memory that is free or can be freed; a container's limit (cgroup 2) counts too."""
+    free = psutil.virtual_memory().available
+    with suppress(OSError, ValueError):
+        free = min(free, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return free
+
+
+def check_memory(rows: int, needed: float) -> None:
+    """Check that `needed` bytes, which grow with the square of the rows, are available."""
+    free = available_bytes()
+    if needed > free:
+        most = int(rows * (free / needed) ** 0.5)
+        raise InputError(
+            f"{rows:,} rows need about {needed / 1e9:,.1f} GB of memory and {free / 1e9:,.1f} GB are available: fit on "
+            f"a sample of at most {most:,} rows and transform the others"
+        )

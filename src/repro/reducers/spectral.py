@@ -8,15 +8,13 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import blas, lapack
 
-from repro.reducers.memory import check_memory
+from repro.reducers.reducer import check_memory
 from repro.seeding import make_rng
 from repro.types import Array
 
 log = logging.getLogger(__name__)
-WIDTH = 24
-"""vectors by which the Krylov space grows at once"""
-ROUNDS = 3
-"""steps of inverse iteration at most"""
+WIDTH, ROUNDS = 24, 3
+"""vectors by which the Krylov space grows at once, and steps of inverse iteration at most"""
 TOLERANCE = 1e-5
 """residual of converged pairs, relative to the largest eigenvalue among them"""
 DENSE_BYTES = 17
@@ -34,9 +32,7 @@ def orient(V: Array) -> Array:
 def top_eigenpairs(B: Array, count: int) -> tuple[Array, Array]:
     """The largest eigenvalues (count,), descending, and vectors (n, count) of B, the constant vector aside.
 
-    Args:
-        B: symmetric (n, n), with the constant vector in its null space; overwritten.
-        count: how many, at most n − 1.
+    B is symmetric (n, n), with the constant vector in its null space, and is overwritten; count is at most n − 1.
     """
     n = len(B)
     pairs = _krylov(B, count) if _few(n, count) else None
@@ -51,11 +47,8 @@ def bottom_eigenpairs(A: Any, count: int) -> tuple[Array, Array]:
     """The smallest eigenvalues (count,), ascending, and vectors (n, count) of M = AᵀA, the constant vector aside.
 
     A few of many come from a Krylov space of the inverse, in less time than a dense solver takes; that one takes
-    over when many are asked for, or when the space does not show that it found them all.
-
-    Args:
-        A: sparse (n, n), with the constant vector in its null space.
-        count: how many, at most n − 1.
+    over when many are asked for, or when the space does not show that it found them all. A is sparse (n, n), with the
+    constant vector in its null space.
     """
     M = A.T.tocsr() @ A
     pairs = _inverse_krylov(A, M, count) if _few(M.shape[0], count, 8) else None
@@ -66,11 +59,7 @@ def bottom_eigenpairs(A: Any, count: int) -> tuple[Array, Array]:
 
 
 def check_bottom_memory(n: int, count: int) -> None:
-    """Refuse n rows whose matrix `bottom_eigenpairs` has no memory for.
-
-    Raises:
-        InputError: with the numbers.
-    """
+    """Refuse n rows whose matrix `bottom_eigenpairs` has no memory for."""
     check_memory(n, (5 if _few(n, count, 8) else DENSE_BYTES) * n * n)  # 4 in single precision, and what is sparse
 
 
@@ -99,14 +88,14 @@ def _krylov(B: Array, count: int) -> tuple[Array, Array] | None:
     last = max(9 * count, 12 * WIDTH)
     basis = np.empty((n, last + WIDTH), order="F")
     images = np.empty_like(basis)  # of B
-    Z = _start(n)
+    Z = make_rng(0, "krylov", n).standard_normal((n, WIDTH))
     for size in range(0, last, WIDTH):
         images[:, size : size + WIDTH] = B @ _extend(basis, size, Z)
         Z = images[:, size : size + WIDTH]
         if size + WIDTH >= last or 0 <= size + WIDTH - max(7 * count, 8 * WIDTH) < WIDTH:
             values, vectors, residuals = _ritz(basis[:, : size + WIDTH], -images[:, : size + WIDTH], count)
             if np.linalg.norm(residuals, axis=0).max() <= TOLERANCE * np.abs(values).max():
-                return None if _hides(values) else (-values, vectors)
+                return None if hides(values, WIDTH) else (-values, vectors)
     return None
 
 
@@ -118,14 +107,10 @@ def _ritz(basis: Array, images: Array, count: int) -> tuple[Array, Array, Array]
     return values, vectors, images @ S - vectors * values
 
 
-def _hides(values: Array) -> bool:
-    """Whether an eigenvalue shows WIDTH times: it may be there more often, with vectors that the space cannot hold."""
-    spread = values[WIDTH - 1 :] - values[: max(0, len(values) - WIDTH + 1)]
+def hides(values: Array, width: int) -> bool:
+    """Whether one of sorted eigenvalues shows `width` times: the space may lack vectors of it, if it held no more."""
+    spread = np.abs(values[width - 1 :] - values[: max(0, len(values) - width + 1)])
     return bool((spread < 1e-11 * np.abs(values).max()).any())
-
-
-def _start(n: int) -> Array:
-    return make_rng(0, "krylov", n).standard_normal((n, WIDTH))
 
 
 def _inverse_krylov(A: Any, M: Any, count: int) -> tuple[Array, Array] | None:
@@ -151,7 +136,7 @@ def _inverse_krylov(A: Any, M: Any, count: int) -> tuple[Array, Array] | None:
             return None
         values, V, residuals = _ritz(V, A.T @ (A @ V), V.shape[1])
         if np.linalg.norm(residuals[:, :count], axis=0).max() <= TOLERANCE * values[count - 1]:
-            return None if _hides(values[:count]) else (values[:count], V[:, :count])
+            return None if hides(values[:count], WIDTH) else (values[:count], V[:, :count])
     return None
 
 
@@ -164,7 +149,7 @@ def _lanczos(apply: Callable[[Array], Array], n: int, count: int) -> Array | Non
     check, last = max(7 * count // 2, 8 * WIDTH), min(max(9 * count, 12 * WIDTH), n // 2)
     basis = np.empty((n, last + WIDTH), np.float32, order="F")
     T = np.zeros((last, last))  # the operator on the basis; its upper triangle
-    basis[:, :WIDTH] = np.linalg.qr(_centred(_start(n)))[0]
+    basis[:, :WIDTH] = np.linalg.qr(_centred(make_rng(0, "krylov", n).standard_normal((n, WIDTH))))[0]
     for size in range(WIDTH, last + 1, WIDTH):
         newest = slice(size - WIDTH, size)
         Z = _centred(apply(basis[:, newest]))

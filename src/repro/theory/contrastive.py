@@ -2,21 +2,19 @@
 
 Embeddings that are spread uniformly over the sphere, with every positive at the same cosine, have an expected
 InfoNCE that depends on three numbers only: dimension, temperature and batch. It is a closed form for an endless
-batch, one integral for a finite one, and bounded from below by a simplex, whatever the embeddings are.
+batch, one integral for a finite one, and bounded from below by a simplex, whatever the embeddings are. All functions
+raise InputError for a dim below 1, a temperature that is not above 0, a batch below 2, or a cosine outside −1 … 1.
 """
 
 import numpy as np
-from scipy.special import gammaln, ive, log1p, logsumexp
-from scipy.special import hyp0f1 as _hyp0f1
+from scipy.special import gammaln, hyp0f1, ive, log1p, logsumexp
 
 from repro.types import Array, InputError, check_dim
 
 INNER_NODES = 400
 """Gauss-Legendre nodes over the angle between two points"""
-OUTER_STEP = 0.05
-"""of the trapezoid rule in ln s; the integrand is analytic, so the error falls exponentially with the step"""
-OUTER_END = 4.2
-"""e^−s is below 1e-28 from there on"""
+OUTER_STEP, OUTER_END = 0.05, 4.2
+"""of the trapezoid rule in ln s: the error of an analytic integrand falls exponentially, and e^−s ends below 1e-28"""
 
 
 def log_moment(dim: int, t: float) -> float:
@@ -24,9 +22,6 @@ def log_moment(dim: int, t: float) -> float:
 
     The same as ln[Γ(m/2)·(2/t)^{m/2−1}·I_{m/2−1}(t)]; the scaled Bessel function underflows where m is large against t,
     the series does not, and where t is large against m it is the other way round.
-
-    Raises:
-        InputError: if dim < 1 or t is not finite.
     """
     check_dim(dim)
     if not np.isfinite(t):
@@ -36,7 +31,7 @@ def log_moment(dim: int, t: float) -> float:
         return t + float(log1p(np.exp(-2 * t))) - float(np.log(2))  # ln cosh t
     if dim > 2 or t < 709:  # beyond that, scipy's series of two dimensions is 0 where it should overflow
         with np.errstate(over="ignore"):
-            series = _hyp0f1(dim / 2, t * t / 4)
+            series = hyp0f1(dim / 2, t * t / 4)
         if np.isfinite(series):
             return float(np.log(series))
     order = dim / 2 - 1
@@ -59,9 +54,6 @@ def expected_info_nce(dim: int, temperature: float, batch: int | None = None, *,
 
     Returns:
         L∞, which may be negative, or E L_B in nats.
-
-    Raises:
-        InputError: for a temperature that is not above 0, a batch below 2, or a cosine outside −1 … 1.
     """
     check_dim(dim)
     _check(temperature, batch, positive_cosine)
@@ -83,24 +75,20 @@ def simplex_bound(temperature: float, batch: int) -> float:
     """Smallest InfoNCE that any B pairs can have, ln(1 + (B − 1)·e^{−B/((B−1)·temperature)}) (§7.3).
 
     Reached by B equidistant points, which exist from B − 1 dimensions on.
-
-    Raises:
-        InputError: for a temperature that is not above 0 or a batch below 2.
     """
     _check(temperature, batch, 1.0)
     return float(np.logaddexp(0.0, np.log(batch - 1) - batch / ((batch - 1) * temperature)))
 
 
-def jensen_bound(dim: int, temperature: float, batch: int, *, positive_cosine: float = 1.0) -> float:
-    """Largest value E L_B can have, ln(1 + (B − 1)·e^{L∞}); nearly reached from 64 dimensions on (§7.3)."""
-    limit = expected_info_nce(dim, temperature, positive_cosine=positive_cosine)
-    _check(temperature, batch, positive_cosine)
-    return float(np.logaddexp(0.0, np.log(batch - 1) + limit))
+def jensen_bound(dim: int, temperature: float, batch: int) -> float:
+    """Largest value E L_B of aligned pairs can have, ln(1 + (B − 1)·e^{L∞}); nearly reached from 64 dims on (§7.3)."""
+    _check(temperature, batch, 1.0)
+    return float(np.logaddexp(0.0, np.log(batch - 1) + expected_info_nce(dim, temperature)))
 
 
-def batch_at_limit(dim: int, temperature: float, *, positive_cosine: float = 1.0) -> float:
+def batch_at_limit(dim: int, temperature: float) -> float:
     """Batch from which on L_B follows ln(B − 1) + L∞, about e^{−L∞}: the limit says little below it."""
-    return float(np.exp(-expected_info_nce(dim, temperature, positive_cosine=positive_cosine)))
+    return float(np.exp(-expected_info_nce(dim, temperature)))
 
 
 def _angles(dim: int) -> tuple[Array, Array]:

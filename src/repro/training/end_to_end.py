@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from repro.data.batching import epoch_order
+from repro.data.sampling import epoch_order
 from repro.losses.distributed import world_size
 from repro.models.encoder import SentenceEncoder
 from repro.models.lora import add_lora

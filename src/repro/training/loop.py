@@ -21,10 +21,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from repro.paths import replacing
 from repro.seeding import derive_seed
 from repro.terminal import progress_bar
 from repro.types import InputError
-from repro.writing import replacing
 
 log = logging.getLogger(__name__)
 Weights: TypeAlias = dict[str, Tensor]

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from repro.data.batching import bucketed_batches
+from repro.data.sampling import bucketed_batches
 from repro.models.wordpiece import MaskedBert, make_bert, token_id, train_wordpiece
 from repro.seeding import make_rng
 from repro.training.loop import History, LoopConfig, train

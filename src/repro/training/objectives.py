@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from repro.data.entailment import LIKE, NEUTRAL, UNLIKE, Triples, checked_labels
+from repro.data.sampling import LIKE, NEUTRAL, UNLIKE, Triples, checked_labels
 from repro.losses import angle_pairs, angle_triples, info_nce, softmax_nli
 from repro.losses import matryoshka as on_prefixes
 from repro.losses.contrastive import duplicate_mask

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from repro.data.batching import epoch_order
+from repro.data.sampling import epoch_order
 from repro.losses import info_nce, softmax_nli
 from repro.models import Pooler, SentenceEncoder
 from repro.models.encoder import merge_equal

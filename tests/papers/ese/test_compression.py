@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from repro import data
-from repro.data.limit import take
+from repro.data.sampling import take
 from repro.evaluation.retention import prefix_cka
 from repro.evaluation.sts import prefix_cosines
 from repro.methods import ESE, MRL
@@ -92,10 +92,9 @@ def test_agreement_rows_are_the_measures(untrained_lines, pairs):
     texts = list(dict.fromkeys(pairs.texts1 + pairs.texts2))
     X = untrained_lines[2].encoder().encode(texts)
     sides = [X[[texts.index(text) for text in side]] for side in (pairs.texts1, pairs.texts2)]
+    cosines = prefix_cosines(*sides, [4, 32])
     at = rows[rows["method"] == ESE].set_index(["metric", "dim"])
-    assert at.loc[("cosine_agreement", 4), "value"] == pytest.approx(
-        spearmanr(*prefix_cosines(*sides, [4, 32])).statistic, abs=1e-6
-    )
+    assert at.loc[("cosine_agreement", 4), "value"] == pytest.approx(spearmanr(*cosines).statistic, abs=1e-6)
     assert at.loc[("linear_cka", 4), "value"] == pytest.approx(prefix_cka(X, [4])[0], abs=1e-6)
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     assert at.loc[("kept_length", 4), "value"] == pytest.approx(np.linalg.norm(unit[:, :4], axis=1).mean(), abs=1e-6)

@@ -15,7 +15,7 @@ from repro.models import SentenceEncoder
 from repro.objectives import ESPRESSO_FORMS, EspressoConfig
 from repro.papers.ese.depth import SETS, Grid, depth_rows, half_depth, load_sets, score_lines
 from repro.papers.ese.lines import Line, compression_size, ese_lines, line_config, raw_line
-from repro.runs.questions import as_many
+from repro.runs.texts import as_many
 from repro.store import Store
 from repro.types import InputError
 

@@ -5,7 +5,7 @@ import pytest
 
 from repro import data
 from repro.config import TrainConfig
-from repro.data.limit import take
+from repro.data.sampling import take
 from repro.evaluation import sts_spearman
 from repro.methods import ESE, MRL, RAW
 from repro.papers.ese import efficiency

@@ -13,7 +13,7 @@ from repro.papers.ese import rag
 from repro.papers.ese.lines import raw_line
 from repro.papers.ese.tables import AS_IT_IS, SHORT
 from repro.papers.ese.tables_use import better_than_chance
-from repro.runs import questions
+from repro.runs import texts as questions
 from repro.sets import Retrieval
 from repro.store import Store
 from repro.types import InputError

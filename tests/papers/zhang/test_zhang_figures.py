@@ -3,13 +3,13 @@
 import pandas as pd
 import pytest
 
-from repro.methods import FULL_SIZE
-from repro.papers.zhang import figures
+from repro.methods import FULL_SIZE, MAJORITY
+from repro.papers.zhang import tables
 
 
 @pytest.fixture
 def frame():
-    whole = {"setting": "", "metric": "spearman", "method": FULL_SIZE, "value": 0.8}
+    whole = {"setting": "", "method": FULL_SIZE, "value": 0.8}
     lines = [{**whole, "backbone": e, "dim": d} for e, d in (("a", 64), ("b", 32))]
     for encoder, full in (("a", 64), ("b", 32)):
         for setting in ("inductive", "transductive", "inductive, kernel=poly"):
@@ -18,17 +18,12 @@ def frame():
                     {"backbone": encoder, "setting": setting, "method": method, "dim": full // k, "value": 0.7 + offset}
                     for k in (8, 4, 2)
                 ]
-    return pd.DataFrame(lines)
+    return pd.DataFrame([*lines, {"method": MAJORITY, "value": 0.5}]).assign(metric="accuracy")
 
 
 def test_a_panel_per_encoder_and_setting(frame):
-    figure = figures.draw_reduced(frame, ylabel="score × 100", floor=50.0)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        "inductive",
-        "transductive",
-        "inductive",
-        "transductive",
-    ]
+    figure = tables.draw_reduced(frame)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["inductive", "transductive"] * 2
     first = figure.axes[0]
     assert first.get_ylabel() == "a"
     heights = [line.get_ydata()[0] for line in first.get_lines()]
@@ -44,8 +39,8 @@ def test_a_panel_per_encoder_and_setting(frame):
 
 
 def test_methods_keep_their_colours_and_kinds_their_lines(frame):
-    alone = figures.draw_reduced(frame[frame["method"].isin(["KPCA", FULL_SIZE])], ylabel="x", kind="recorded")
-    both = figures.draw_reduced(frame, ylabel="x")
+    alone = tables.draw_reduced(frame[frame["method"].isin(["KPCA", FULL_SIZE])], "recorded")
+    both = tables.draw_reduced(frame)
     curve = next(line for line in alone.axes[0].get_lines() if len(line.get_xdata()) == 3)
     second = [line for line in both.axes[0].get_lines() if len(line.get_xdata()) == 3][1]
     assert curve.get_color() == second.get_color()
@@ -54,16 +49,16 @@ def test_methods_keep_their_colours_and_kinds_their_lines(frame):
 
 def test_what_cannot_be_drawn_is_said(frame):
     lacking = frame[~((frame["backbone"] == "b") & (frame["method"] == FULL_SIZE))]
-    assert "'b' has no score at full size" in figures.draw_reduced(lacking, ylabel="x").alt
-    assert "Nothing to show" in figures.draw_reduced(frame[frame["method"] == FULL_SIZE], ylabel="x").alt
-    assert "no ratios" in figures.draw_seconds(pd.DataFrame()).alt
+    assert "'b' has no score at full size" in tables.draw_reduced(lacking).alt
+    assert "Nothing to show" in tables.draw_reduced(frame[frame["method"] == FULL_SIZE]).alt
+    assert "no ratios" in tables.draw_seconds(pd.DataFrame()).alt
 
 
 def test_seconds_have_a_panel_per_operation():
     kinds = (("paper", 18.0), ("live", 2.0))
     lines = [(m, o, "scikit-learn", k, v) for o in ("training", "inference") for k, v in kinds for m in ("PCA", "KPCA")]
     columns = ["method", "operation", "reducers", "kind", "value"]
-    figure = figures.draw_seconds(pd.DataFrame(lines, columns=columns))
+    figure = tables.draw_seconds(pd.DataFrame(lines, columns=columns))
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["training", "inference"]
     for axes in figure.axes:
         assert axes.get_xscale() == "log"
@@ -79,5 +74,5 @@ def test_seconds_have_a_panel_per_operation():
 def test_a_panel_in_which_nothing_was_fitted_is_left_empty(frame):
     nothing = (frame["backbone"] == "a") & (frame["setting"] == "transductive")
     assert nothing.any()
-    figure = figures.draw_reduced(frame[~nothing], ylabel="score × 100", kind="live", floor=50.0)
+    figure = tables.draw_reduced(frame[~nothing])
     assert len(figure.axes) == 4

@@ -15,8 +15,7 @@ import pandas as pd
 from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE, ESE, MRL, RAW, SHALLOW_AVERAGE
 from repro.papers.ese.tables import ORDER, PRINTED_BACKBONE, by_backbone, only, printed
-from repro.report.estimates import Estimate, average, estimate, farthest, of_parts
-from repro.report.judge import Judge, effect, judge
+from repro.report.judge import Estimate, Judge, average, effect, estimate, farthest, judge, of_parts
 from repro.report.verdict import Measurement
 from repro.rows import parsed
 

@@ -28,8 +28,7 @@ from repro.papers.ese.tables import (
 )
 from repro.papers.ese.tables_use import MEAN, ratios
 from repro.report.compare import paper_values
-from repro.report.estimates import Estimate, estimate, lowest, scaled
-from repro.report.judge import Judge, effect
+from repro.report.judge import Estimate, Judge, effect, estimate, lowest, scaled
 from repro.report.verdict import Measurement
 
 COMPRESSION = (ESE_DEFAULT, "embeddings", "max-k", "no compression")

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.data.limit import take
+from repro.data.sampling import take
 from repro.evaluation.protocol import all_texts
 from repro.evaluation.stats import Resampled, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.methods import AVERAGE, SHALLOW_AVERAGE
 from repro.papers.ese.lines import Line
 from repro.rows import make_rows
-from repro.runs.sweep import load_tasks
+from repro.runs.lines import load_tasks
 from repro.sets import ScoredPairs
 from repro.store import Store
 from repro.terminal import progress_bar

@@ -15,11 +15,8 @@ from repro.digests import digest
 from repro.methods import CONTROL, ESE_CODE, ESE_METHODS, MRL, RAW
 from repro.models import SentenceEncoder
 from repro.objectives import ESPRESSO_FORMS, EspressoConfig
-from repro.runs.cell import TrainedCell
-from repro.runs.embeddings import LayerTable, encode_layers_once
-from repro.runs.pool import train_all
-from repro.runs.published import states_identity
-from repro.runs.sweep import hidden_dim_of
+from repro.runs.cell import TrainedCell, hidden_dim_of, train_all
+from repro.runs.embeddings import LayerTable, encode_layers_once, states_identity
 from repro.store import Store
 from repro.types import one_of
 

@@ -21,8 +21,8 @@ from repro.methods import (
     size_variant,
 )
 from repro.report.compare import DATASETS, paper_values, side_by_side
-from repro.report.estimates import estimate
-from repro.report.wide import spread, wide
+from repro.report.judge import estimate
+from repro.report.tables import spread, wide
 from repro.rows import parsed
 
 ORDER = (*ESE_METHODS, ESE_CODE)

@@ -6,8 +6,8 @@ import pandas as pd
 
 from repro.methods import ESE
 from repro.papers.ese.tables import AS_IT_IS, MEASURES, ORDER, PER_CENT, SHORT, by_backbone, difference, only, printed
+from repro.report.tables import over_seeds, wide
 from repro.report.verdict import sameness
-from repro.report.wide import over_seeds, wide
 
 MEAN = "mean over sizes"
 """end of the setting of the ratios that are averaged over sizes"""

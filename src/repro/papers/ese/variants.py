@@ -22,7 +22,7 @@ from repro.papers.ese.claims_use import COMPRESSION, WEIGHTS
 from repro.papers.ese.depth import Grid, Rows, by_size, shallow_name
 from repro.papers.ese.lines import Line, compression_size, line_config, raw_line, trained_lines
 from repro.rows import make_rows
-from repro.runs.sweep import hidden_dim_of
+from repro.runs.cell import hidden_dim_of
 from repro.store import Store
 from repro.types import InputError, one_of
 

@@ -1,0 +1,223 @@
+"""Matrices of any shape, with constant columns and duplicates: every reducer keeps scikit-learn's contract and ours."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+from repro.reducers import REDUCERS, make_reducer, reducer
+from repro.types import InputError
+
+SMALL: dict[str, dict[str, object]] = {
+    "autoencoder": {"epochs": 2},
+    "isomap": {"n_neighbors": 2},
+    "lle": {"n_neighbors": 2},
+    "sbertlp": {"n_neighbors": 2},
+}
+"""parameters that sets of some ten rows call for"""
+LIMITS = {
+    "truncate": lambda n, D: D,
+    "pca": lambda n, D: min(n - 1, D),
+    "svd": min,
+    "grp": lambda n, D: 3 * D,
+    "autoencoder": lambda n, D: D,
+}
+"""largest n_components for n distinct rows of D columns, n − 1 for the others; grp has none"""
+several = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+every = pytest.mark.parametrize("name", REDUCERS)
+
+
+def small(name, size):
+    return make_reducer(name, size, **SMALL.get(name, {}))
+
+
+@st.composite
+def matrices(draw, duplicates=False):
+    """X (n, D) of float32 or float64, some columns constant, its columns of very different size."""
+    n, D = draw(st.integers(4, 24)), draw(st.integers(1, 9))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    X = rng.standard_normal((n, D)) * 10.0 ** rng.uniform(-2, 2, D) + rng.uniform(-5, 5, D)
+    for column in draw(st.sets(st.integers(1, D), max_size=3)):
+        if column < D:
+            X[:, column] = draw(st.sampled_from([0.0, 1.0, 0.1, -7.5]))
+    if duplicates:
+        X = X[draw(st.lists(st.integers(0, n - 1), min_size=4, max_size=30))]
+    return X.astype(draw(st.sampled_from([np.float32, np.float64])))
+
+
+@pytest.mark.filterwarnings("ignore:the graph of", "ignore:.*eigenvalues below")  # the checks' small sets fall apart
+@every
+def test_scikit_learns_checks_hold(name):
+    checks = check_estimator(
+        make_reducer(name, 2, **{"autoencoder": {"epochs": 5}, "sbertlp": {"n_neighbors": 5}}.get(name, {})),
+        on_skip=None,
+    )
+    assert len(checks) > 40
+    # scikit-learn skips other libraries' arrays itself unless SCIPY_ARRAY_API is set
+    assert {check["check_name"] for check in checks if check["status"] != "passed"} <= {"check_array_api_input"}
+
+
+@every
+def test_every_reducer_clones_and_joins_a_pipeline(name):
+    X = np.random.default_rng(0).standard_normal((30, 6))
+    pipeline = make_pipeline(make_reducer("pca", 5), clone(small(name, 3))).set_output(transform="pandas")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of graphs in pieces
+        frame = pipeline.fit_transform(X)
+    assert list(frame.columns) == [f"{REDUCERS[name].__name__.lower()}{i}" for i in range(3)]
+    assert set(frame.dtypes) == {np.dtype(np.float32)}
+
+
+def test_names_and_parameters():
+    assert make_reducer("grp", 3, seed=7).seed == 7
+    assert make_reducer("lle", 3, seed=7, n_neighbors=9).n_neighbors == 9
+    for name, params, message in (
+        ("umap", {}, f"unknown reducer 'umap': choose one of {', '.join(REDUCERS)}"),
+        ("pca", {"whiten": True}, "pca has no parameter 'whiten': it takes standardize, center_output"),
+        ("svd", {"k": 3}, "svd has no parameter 'k': it takes none"),
+    ):
+        with pytest.raises(InputError, match=message):
+            make_reducer(name, 2, **params)
+
+
+@every
+@several
+@given(X=matrices(), data=st.data())
+def test_shape_type_and_prefix(name, X, data):
+    n, D = X.shape
+    size = data.draw(st.integers(1, LIMITS.get(name, lambda n, D: n - 1)(n, D)), label="n_components")
+    reducer = small(name, size)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of graphs in pieces
+        try:
+            Y = reducer.fit_transform(X)
+        except InputError as error:
+            # data on a line, or rounding, may leave fewer positive eigenvalues than rows
+            assert "positive eigenvalues" in str(error) and name in ("kpca", "isomap")
+            return
+        again = clone(reducer).fit(X).transform(X)
+    for Z in (Y, again, reducer.transform(np.asfortranarray(X))):
+        assert Z.shape == (n, size) and Z.dtype == np.float32 and np.isfinite(Z).all() and Z.flags.c_contiguous
+    if name not in ("lle", "sbertlp", "isomap"):  # theirs are tested with their own tolerances
+        np.testing.assert_allclose(again, Y, atol=2e-3 * max(np.abs(Y).max(), 1e-6))
+    assert reducer.prefix(Y, size).shape == Y.shape
+    if name != "autoencoder":
+        assert reducer.prefix(Y, 1).shape == (n, 1)
+
+
+@pytest.mark.parametrize("name", [name for name in REDUCERS if name != "grp"])
+@several
+@given(X=matrices(), beyond=st.integers(1, 5))
+def test_sizes_out_of_range_name_the_limit(name, X, beyond):
+    limit = LIMITS.get(name, lambda n, D: n - 1)(*X.shape)
+    with pytest.raises(InputError, match=f"n_components is {limit + beyond}: expected 1 to {limit}"):
+        small(name, limit + beyond).fit(X)
+    for size in (0, 2.0, True):
+        with pytest.raises(InputError, match="n_components is"):
+            small(name, size).fit(X)
+
+
+@pytest.mark.parametrize("name", ["isomap", "lle", "sbertlp"])
+@several
+@given(X=matrices(), beyond=st.integers(0, 5))
+def test_neighbours_out_of_range_name_the_limit(name, X, beyond):
+    n = len(X)
+    with pytest.raises(InputError, match=f"n_neighbors is {n + beyond}: expected 1 to {n - 1}"):
+        make_reducer(name, 1, n_neighbors=n + beyond).fit(X)
+
+
+@every
+@several
+@given(X=matrices(), data=st.data())
+def test_one_bad_number_names_its_row(name, X, data):
+    fitted, broken = small(name, 1), X.copy()
+    row = data.draw(st.integers(0, len(X) - 1))
+    broken[row, data.draw(st.integers(0, X.shape[1] - 1))] = data.draw(st.sampled_from([np.nan, np.inf, -np.inf]))
+    with pytest.raises(InputError, match=f"first in row {row}"):
+        fitted.fit(broken)
+
+
+@every
+def test_input_that_cannot_be_used_is_refused(name):
+    X = np.random.default_rng(0).standard_normal((9, 4))
+    for wrong, said in ((X * 1e150, "X reaches .*: expected at most 1e.15"), (X * 1j, "X holds complex")):
+        with pytest.raises(InputError, match=said):
+            small(name, 2).fit(wrong)
+    with pytest.raises(InputError, match="0 sample"):
+        small(name, 2).fit(X[:0])
+    with pytest.raises(NotFittedError):
+        small(name, 2).transform(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of graphs in pieces
+        fitted = small(name, 2).fit(X)
+    with pytest.raises(InputError, match=r"3 features, but \w+ is expecting 4"):
+        fitted.transform(X[:, 1:])
+
+
+@pytest.mark.parametrize("name, entry", [("isomap", 24), ("lle", 17), ("sbertlp", 17), ("kpca", 4)])
+def test_more_rows_than_there_is_memory_for_are_refused_with_advice(name, entry, monkeypatch):
+    X = np.random.default_rng(0).standard_normal((200, 4))
+    monkeypatch.setattr(reducer, "available_bytes", lambda: entry * 200**2 / 4)
+    with pytest.raises(InputError, match=r"200 rows need about .* GB .* a sample of at most 100 rows and transform"):
+        small(name, 2).fit(X)
+    monkeypatch.undo()
+    assert 2**20 < reducer.available_bytes() < 2**60
+
+
+@every
+@several
+@given(X=matrices(duplicates=True))
+def test_equal_rows_get_equal_outputs(name, X):
+    distinct, group = np.unique(X, axis=0, return_inverse=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            Y = small(name, 1).fit(X).transform(X)
+        except InputError as error:
+            assert len(distinct) < 4 or "positive eigenvalues" in str(error), error
+            return
+    assert np.isfinite(Y).all()
+    first = np.unique(group, return_index=True)[1]
+    np.testing.assert_allclose(Y, Y[first][group], atol=1e-4 * max(np.abs(Y).max(), 1e-6))
+
+
+@several
+@given(X=matrices(), data=st.data())
+def test_a_random_projection_is_the_same_in_both_settings(X, data):
+    """Fitted on the training rows or on training and test rows, it learns nothing but the columns."""
+    cut = data.draw(st.integers(1, len(X) - 1))
+    for name in ("grp", "truncate"):
+        size = data.draw(st.integers(1, X.shape[1]))
+        inductive, transductive = (make_reducer(name, size, seed=3).fit(rows).transform(X) for rows in (X[:cut], X))
+        np.testing.assert_array_equal(inductive, transductive)
+
+
+@several
+@given(X=matrices(), data=st.data())
+def test_pca_never_keeps_less_than_any_other_axes(X, data):
+    size = data.draw(st.integers(1, min(len(X) - 1, X.shape[1])))
+    best, *others = (
+        small(name, size).fit(X).explained_variance_ratio_.sum() for name in ("pca", "truncate", "autoencoder")
+    )
+    assert best >= max(others) - 1e-4
+
+
+@pytest.mark.parametrize("name", ["pca", "kpca", "isomap", "lle", "sbertlp"])
+def test_constant_coordinates_do_not_trouble_the_others(name):
+    """all-MiniLM-L6-v2 has three: 127, 223 and 319."""
+    X = np.random.default_rng(0).standard_normal((50, 12)).astype(np.float32)
+    constant = np.insert(X, [3, 7, 11], [0.013, -0.02, 0.005], axis=1).astype(np.float32)
+    options = {"kpca": {"gamma": 0.05}, "sbertlp": {"n_neighbors": 5}}.get(name, {})
+    Y, Z = (make_reducer(name, 3, **options).fit_transform(A) for A in (X, constant))
+    np.testing.assert_allclose(Z * np.sign((Y * Z).sum(0)), Y, atol=1e-3)
+
+
+def test_reducers_bring_no_torch(python):
+    process = python("import sys, repro.reducers\nassert 'torch' not in sys.modules")
+    assert process.wait(60) == 0, process.stderr.read()
