@@ -10,7 +10,7 @@ from repro import data
 from repro.config import TrainConfig
 from repro.data.sampling import take
 from repro.evaluation import answer_in_context, retrieval_scores
-from repro.evaluation.search import top_documents
+from repro.evaluation.retrieve import top_documents
 from repro.methods import ESE, MRL, RAW
 from repro.papers.ese import use
 from repro.papers.ese.lines import raw_line

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.resample import Floats
+from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE, ESE, ESE_DEFAULT, ESE_VARIANTS, MRL, RAW, SHALLOW_AVERAGE, ese_line, size_variant
 from repro.report.compare import paper_values
 from repro.report.judge import Estimate, Judge, average, effect, estimate, farthest, judge, lowest, of_parts, scaled

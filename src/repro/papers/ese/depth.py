@@ -22,8 +22,7 @@ import pandas as pd
 
 from repro.data.sampling import take
 from repro.evaluation.protocol import all_texts
-from repro.evaluation.resampled import Resampled
-from repro.evaluation.stats import spearman_draws
+from repro.evaluation.stats import Resampled, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.losses import layer_weights, shallow_layers
 from repro.methods import AVERAGE, ESE_DEFAULT, SHALLOW_AVERAGE

@@ -20,9 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from repro.evaluation.rag import answer_in_context, exact_match, is_yes_no
-from repro.evaluation.retrieve import retrieve
-from repro.evaluation.search import FlatIndex
+from repro.evaluation.retrieve import FlatIndex, answer_in_context, exact_match, is_yes_no, retrieve
 from repro.evaluation.stats import Interval, bootstrap_mean, wilson
 from repro.models.pretrained import identity
 from repro.papers.ese.claims_use import FOUND, MEAN
