@@ -21,10 +21,9 @@ def on_page(name: str, /, *functions: str, **values: Any) -> dict[str, Any]:
 
 
 def _constant(line: ast.stmt) -> bool:
-    """Whether a line gives a value that is written out to a name in capitals."""
+    """Whether a line gives a name in capitals a value that is written out, perhaps with other such names."""
     if not (isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name) and line.targets[0].id.isupper()):
         return False
-    try:
-        return ast.literal_eval(line.value) is not None
-    except ValueError:
-        return False
+    parts = list(ast.walk(line.value))
+    calls = any(isinstance(part, ast.Call | ast.Attribute | ast.Subscript | ast.comprehension) for part in parts)
+    return not calls and all(part.id.isupper() for part in parts if isinstance(part, ast.Name))

@@ -81,8 +81,7 @@ def test_classification_rows_are_the_tasks_own_scores_and_come_from_the_store(wo
     line = world[3][-1]
     own = rows[(rows["method"] == line.method) & (rows["dim"] == line.dim) & (rows["metric"] == "accuracy")]
     for name, splits in tasks["labelled"].items():
-        form = data.get_spec(name).form
-        expected = score_classification(line.table.__getitem__, splits, form=form)
+        expected = score_classification(line.table.__getitem__, splits)
         assert own.set_index("dataset").loc[name, "value"] == expected.value
         floor = rows[(rows["method"] == MAJORITY) & (rows["dataset"] == name)]["value"].item()
         assert floor == expected.floor
