@@ -9,7 +9,7 @@ import numpy as np
 from dimadvise.evidence import Evidence
 from dimadvise.measured import read_measured
 from repro.evaluation.retention import retention, smallest_sufficient
-from repro.evaluation.search import top_documents
+from repro.evaluation.retrieve import top_documents
 from repro.reducers import Reducer, make_reducer
 from repro.seeding import make_rng
 from repro.theory import participation_ratio, predicted_similarity, two_nn

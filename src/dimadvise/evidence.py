@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from repro.evaluation.classify import stratified_folds
 from repro.evaluation.logistic import fit_logistic
 from repro.evaluation.retrieve import retrieve
-from repro.evaluation.stats import accuracy_draws, mean_draws, spearman_draws
+from repro.evaluation.stats import mean_draws, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.types import Array, InputError, check_same_length
 
@@ -88,7 +88,7 @@ class Classes(Evidence):
         """Scores of each version (P,), and the same on shared resamples of the rows (resamples, P)."""
         folds = stratified_folds(self.labels, FOLDS, seed)
         right = [self._right(X[self.rows], folds) for X in versions]
-        return accuracy_draws(right, resamples=RESAMPLES, seed=seed)
+        return mean_draws(right, resamples=RESAMPLES, seed=seed)
 
     def _right(self, X: Array, folds: Rows) -> NDArray[np.bool_]:
         """Which rows are told right by the model that has not seen them (n,)."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from microworld.taxonomy import FACTORS
+from microworld.vocabulary import FACTORS
 from repro import data
 from repro.data.augment import (
     NEGATIONS,

@@ -13,10 +13,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from microworld.grammar import inflect, plural, with_article
-from microworld.opinions import BAD, FILM, GOOD, GOODS
 from microworld.surface import render
-from microworld.taxonomy import ACTION, AGENT, FACTORS, OBJECT
+from microworld.texts import BAD, FILM, GOOD, GOODS
+from microworld.vocabulary import ACTION, AGENT, FACTORS, OBJECT, inflect, plural, with_article
 from microworld.world import World, draw_split
 from repro.data.tables import read_lines
 from repro.paths import ASSETS

@@ -11,7 +11,7 @@ import pandas as pd
 from repro import paths
 from repro.papers.ese import claims as ese
 from repro.papers.ese import claims_use as ese_use
-from repro.papers.ese.tables import PRINTED_BACKBONE, printed, table1_cells
+from repro.papers.ese.claims import PRINTED_BACKBONE, printed, table1_cells
 from repro.papers.proposal import claims as proposal
 from repro.papers.sbertlp import claims as sbertlp
 from repro.papers.wang import claims as wang
@@ -58,7 +58,7 @@ JUDGES: dict[str, Judged] = {
     "sbertlp_table4": lambda rows: sbertlp.table4(rows.iloc[:0], rows),
     "sbertlp_figures": sbertlp.figures,
     "ese_table1": ese.table1,
-    "ese_table2": _each_network(ese_use.table2),
+    "ese_table2": _each_network(ese.table2),
     "ese_table3": ese_use.table3,
     "ese_figure3": lambda rows: [*ese.figure3(rows), *ese.figure4(rows)],
     "ese_figure6": ese_use.figure6,

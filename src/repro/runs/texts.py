@@ -9,7 +9,7 @@ import numpy as np
 from repro import data, paths
 from repro.data.sampling import Triples, like_or_unlike, take, triples
 from repro.digests import digest
-from repro.evaluation.rag import is_yes_no
+from repro.evaluation.retrieve import is_yes_no
 from repro.objectives import SCALING, TrainConfig
 from repro.seeding import make_rng
 from repro.sets import Retrieval

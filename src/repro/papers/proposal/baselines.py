@@ -16,8 +16,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from repro.config import Profile
 from repro.digests import digest
-from repro.evaluation.resampled import Resampled
-from repro.evaluation.stats import Interval, spearman_draws
+from repro.evaluation.stats import Interval, Resampled, spearman_draws
 from repro.methods import BASELINES, PRINTED_BASELINES
 from repro.models.encoder import merge_equal
 from repro.models.pretrained import default_device

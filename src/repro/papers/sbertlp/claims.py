@@ -9,7 +9,7 @@ from math import nan
 
 import pandas as pd
 
-from repro.evaluation.resample import Floats
+from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE, MAJORITY
 from repro.report.compare import paper_values
 from repro.report.judge import Estimate, Facts, Judge, Rule, Split, estimate, judge, lowest, measurement, of_parts

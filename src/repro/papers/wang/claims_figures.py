@@ -12,7 +12,7 @@ from math import log2
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.resample import Floats
+from repro.evaluation.stats import Floats
 from repro.report.compare import paper_values
 from repro.report.judge import (
     MARGIN_POINTS,

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from repro.evaluation.resample import Floats
+from repro.evaluation.stats import Floats
 from repro.methods import FULL_SIZE, ZHANG_METHODS
 from repro.report.judge import (
     Estimate,

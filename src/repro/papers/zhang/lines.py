@@ -9,7 +9,7 @@ import pandas as pd
 
 from repro import data
 from repro.config import TrainConfig
-from repro.evaluation.resampled import Resampled
+from repro.evaluation.stats import Resampled
 from repro.methods import FULL_SIZE, REDUCER_NAMES, ZHANG_METHODS
 from repro.models.encoder import merge_equal
 from repro.papers.zhang.claims import AUTOENCODER, BETWEEN, SETTINGS
