@@ -37,8 +37,11 @@ def unit(X):
 def write_modules(folder, *kinds, **notes):
     """`modules.json` with these parts after the network, and the settings of some."""
     parts = [("Transformer", ""), *((kind, f"{number}_{kind}") for number, kind in enumerate(kinds, 1))]
-    named = [{"path": path, "type": f"sentence_transformers.models.{kind}"} for kind, path in parts]
-    (folder / "modules.json").write_text(json.dumps(named))
+    listed = [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (kind, path) in enumerate(parts)
+    ]
+    (folder / "modules.json").write_text(json.dumps(listed))
     for kind, path in parts[1:]:
         (folder / path).mkdir(exist_ok=True)
         if kind in notes:
