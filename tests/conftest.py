@@ -264,7 +264,7 @@ def untrained_lines(tiny) -> list:
 
     base = TrainConfig(backbone=tiny, source="microworld")
     poolings = {RAW: "cls", MRL: "mean", ESE: "last"}
-    return [replace(raw_line(replace(base, pooling=p)), method=m, backbone="tiny") for m, p in poolings.items()]
+    return [replace(raw_line(replace(base, pooling=p)), name=m, backbone="tiny") for m, p in poolings.items()]
 
 
 @pytest.fixture(scope="session")

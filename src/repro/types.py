@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Sequence
-from typing import Any, Literal, NoReturn, Protocol, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Protocol, TypeAlias, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,24 +113,9 @@ def installing(extra: str) -> str:
     return f"`pip install -e '.[{extra}]'` in the checkout"
 
 
-class NotInstalled:
-    """Stands in for a package that is missing; any use of it says which extra brings it."""
-
-    def __init__(self, package: str, extra: str) -> None:
-        self._message = f"{package} is not installed: {installing(extra)} brings it"
-
-    def __getattr__(self, name: str) -> NoReturn:
-        """Explain the absence."""
-        raise InputError(self._message)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Explain the absence."""
-        raise InputError(self._message)
-
-
 def optional(package: str, extra: str) -> Any:
-    """Import `package`, or return a stand-in that names the extra to install when it is first used."""
+    """Import a package that an extra brings, or say in an InputError which one."""
     try:
         return importlib.import_module(package)
-    except ImportError:
-        return NotInstalled(package, extra)
+    except ImportError as error:
+        raise InputError(f"{package} is not installed: {installing(extra)} brings it") from error

@@ -163,18 +163,6 @@ def test_labels_above_one_mark_the_same_partners():
         torch.testing.assert_close(in_batch_negatives(x, y, labels), in_batch_negatives(x, y, torch.ones(4)))
 
 
-def test_copies_of_a_text_are_no_negatives():
-    # (a, b), (a, c): row a must not be pushed from the other a, nor b from it
-    a, b, c = torch.eye(3, dtype=torch.float64)
-    x, y, labels = torch.stack([a, a]), torch.stack([b, c]), torch.tensor([1, 0])
-    # rows a and b each keep the partner and c, all at cosine 0: ln 2 twice, over 4 rows
-    masked = in_batch_negatives(x, y, labels, keys=torch.tensor([0, 0, 1, 2]))
-    assert masked.item() == pytest.approx(2 * math.log(2) / 4)
-    # unmasked, row a meets the other a at cosine 1
-    worse = math.log(2 + math.exp(20)) + math.log(3)
-    assert in_batch_negatives(x, y, labels).item() == pytest.approx(worse / 4)
-
-
 def test_triples_drop_copies_of_the_query_and_the_positive():
     only = AngleConfig(cosine_weight=0, angle_weight=0, in_batch_weight=1, negative_weight=1, in_batch_scale=3.0)
     (q, p), n = pairs(3, 4), random(3, 4, seed=5)

@@ -90,6 +90,12 @@ def test_grp_preserves_squared_lengths_on_average_and_depends_on_seed_and_column
     assert not np.allclose(GRP(5, seed=1).fit(X).components_, GRP(5).fit(X).components_)
 
 
+def test_centred_rows_have_one_direction_less_than_there_are_rows(X):
+    assert PCA(4).fit(X[:5]).singular_values_[-1] > 0 and SVD(5).fit(X[:5]).singular_values_[-1] > 0
+    with pytest.raises(InputError, match=r"n_components is 5: expected 1 to 4 \(min\(n - 1, D\)"):
+        PCA(5).fit(X[:5])
+
+
 @pytest.mark.parametrize("p", [1, 5, 11])
 def test_the_ratio_is_the_share_of_variance_that_the_axes_hold(X, p):
     def kept(Z, V):

@@ -62,14 +62,6 @@ def test_a_space_that_does_not_converge_is_left_to_the_dense_solver(monkeypatch,
         bottom_eigenpairs(A, 40)
 
 
-def test_orthonormal_columns_are_free_of_the_constant():
-    V = cloud(50, 3)
-    basis = spectral._orthonormal(V)
-    np.testing.assert_allclose(basis.T @ basis, np.eye(3), atol=1e-14)
-    np.testing.assert_allclose(basis.sum(0), 0.0, atol=1e-13)
-    assert spectral._orthonormal(np.c_[V, np.ones(50)]) is None
-
-
 def test_many_equal_eigenvalues_are_left_to_the_dense_solver():
     apart = sparse.block_diag([residual_matrix(cloud(25, 3) + i, 4) for i in range(48)], format="csr")
     assert spectral._inverse_krylov(apart, (apart.T @ apart).tocsr(), 44) is None  # 48 null vectors, steps of 24

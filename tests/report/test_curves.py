@@ -87,12 +87,6 @@ def test_seeds_are_averaged_with_a_band_of_one_standard_deviation():
     assert found["n"].item() == 3
 
 
-def test_a_single_seed_keeps_its_own_interval():
-    one = frame(("live",), ("stsb",), (8,)).assign(ci_low=0.4, ci_high=0.8)
-    found = points(one, ["dataset", "dim"])
-    assert (found["low"].item(), found["high"].item()) == pytest.approx((40, 80))
-
-
 def test_levels_are_drawn_in_their_own_panels_alone():
     levels = pd.DataFrame({"kind": ["live"], "value": [50.0], "label": "majority class"})
     both = pd.concat([frame(("paper", "live"), ("stsb",), method=name) for name in ("a", "b")])
@@ -138,24 +132,6 @@ def test_text_can_be_read_on_white_and_on_dark():
     assert contrast(style.GREY, "#121212") >= 4.0
     for colour in style.PALETTE:
         assert min(contrast(colour, "#ffffff"), contrast(colour, "#121212")) >= 3
-
-
-def test_labels_of_an_axis_are_thinned_until_they_fit():
-    lengths = [len(str(2**i)) for i in range(2, 12)]
-    assert style.thin(lengths, 6.0) == list(range(10))
-    few = style.thin(lengths, 2.3)
-    assert few[-1] == 9 and len(few) < 6
-
-
-@pytest.mark.parametrize("panel", [None, "dataset"])
-def test_legends_cover_no_panel_and_no_axis_label(panel):
-    rows = pd.concat([frame(datasets=("stsb", "trec", "cr"), method=name) for name in ("a", "b")])
-    figure = curves(rows, color="method", panel=panel)
-    figure.draw_without_rendering()
-    (legend,) = [found.get_window_extent() for found in figure.legends]
-    for axes in (axes for axes in figure.axes if axes.get_visible()):
-        assert not legend.overlaps(axes.get_window_extent())
-        assert not axes.get_xlabel() or not legend.overlaps(axes.xaxis.label.get_window_extent())
 
 
 def test_the_book_describes_an_image_by_its_title(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from repro.types import InputError
-from rivals.flow import ActNorm, Flow, FlowConfig, fit_flow, negative_log_likelihood
+from rivals.flow import ActNorm, Flow, FlowConfig, fit_flow, fit_whitening, negative_log_likelihood
 
 
 def shaken(dim, **sizes):
@@ -95,3 +95,50 @@ def test_what_cannot_be_a_flow_is_refused(bent):
         FlowConfig(depth=0)
     with pytest.raises(InputError, match="learning_rate is 0"):
         FlowConfig(learning_rate=0)
+
+
+# whitening
+
+
+@pytest.fixture
+def cloud():
+    rng = np.random.default_rng(0)
+    return (rng.normal(size=(400, 6)) @ rng.normal(size=(6, 6)) + 3).astype(np.float32)
+
+
+def test_whitened_covariance_is_the_identity(cloud):
+    Z = fit_whitening(cloud)(cloud)
+    np.testing.assert_allclose(np.cov(Z.T, bias=True), np.eye(6), atol=1e-5)
+    np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-5)
+    assert Z.dtype == np.float32
+    spread = 1 / np.linalg.norm(fit_whitening(cloud).matrix, axis=0)  # √λ of each direction
+    assert (np.diff(spread) < 0).all()
+
+
+def test_distances_are_mahalanobis_and_survive_any_linear_map(cloud):
+    turned = cloud @ np.random.default_rng(1).normal(size=(6, 6))
+    A, B = fit_whitening(cloud)(cloud), fit_whitening(turned)(turned)
+    np.testing.assert_allclose(A @ A.T, B @ B.T, atol=1e-3)
+
+
+def test_directions_that_do_not_vary_are_left_out(cloud):
+    constant = np.column_stack([cloud, np.full(len(cloud), 2.0), cloud[:, 0] - cloud[:, 1]])
+    assert fit_whitening(constant).dim == 6
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (np.ones((1, 3)), "one row"),
+        (np.ones((5, 3)), "all 5 rows of X are equal"),
+        (np.array([[1.0, np.nan], [1, 2]]), "first in row 0"),
+    ],
+)
+def test_what_cannot_be_whitened_is_refused(bad, message):
+    with pytest.raises(InputError, match=message):
+        fit_whitening(bad)
+
+
+def test_other_widths_are_refused(cloud):
+    with pytest.raises(InputError, match=r"expected \(n, 6\)"):
+        fit_whitening(cloud)(cloud[:, :5])

@@ -29,11 +29,7 @@ SPELLINGS = {"STS-b": "STS-B"}
 
 @lru_cache
 def paper_values(paper: str, table: str) -> pd.DataFrame:
-    """The printed numbers of one table, as rows: values are fractions where the paper prints per cent.
-
-    Raises:
-        InputError: for a table that is not transcribed; the message lists those that are.
-    """
+    """The printed numbers of one table, as rows: values are fractions where the paper prints per cent."""
     path = paths.PAPER_VALUES / f"{paper}_{table}.csv"
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in paths.PAPER_VALUES.glob("*.csv")))
@@ -66,9 +62,6 @@ def side_by_side(
 
     Scores are ×100. `gap` is live − paper where both exist. Recorded seeds are averaged; a number that is the same in
     all of them has none: nothing was drawn.
-
-    Raises:
-        InputError: if live rows name one cell twice.
     """
     keys = list(keys)
     if live.duplicated(keys).any():
@@ -90,11 +83,7 @@ def side_by_side(
 
 
 def verdict_frame(kind: str, measurements: Iterable[Measurement], rows: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Measurements of one kind of number with their verdicts, one line each; their rows say who speaks, if given.
-
-    Raises:
-        InputError: for a claim that `claims.csv` does not list.
-    """
+    """Measurements of one kind of number with their verdicts, one line each; their rows say who speaks, if given."""
     known = set(claims()["claim_id"])
     lines = []
     for m in measurements if rows is None else placed(measurements, rows):

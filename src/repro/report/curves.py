@@ -5,7 +5,6 @@ from math import ceil
 from typing import Any
 
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
@@ -19,7 +18,6 @@ from repro.report.style import (
     add_legend,
     dim_axis,
     drawing,
-    kind_handles,
     look,
     new_figure,
     series_handles,
@@ -68,7 +66,7 @@ def curves(
     Raises:
         InputError: if a column is missing, or a value of `color` is not in `order`.
     """
-    title = title or title_of
+    title, levels = title or title_of, pd.DataFrame(columns=["value", "label"]) if levels is None else levels
     by = dict.fromkeys(column for column in (row, panel, color, x) if column and column != "kind")
     found = points(frame, list(by), scale)
     names, kinds = list(order or dict.fromkeys(found[color])), [kind for kind in KINDS if kind in set(found["kind"])]
@@ -86,15 +84,18 @@ def curves(
         own = within(found, here)
         for kind in kinds:
             for name, line in own[own["kind"] == kind].groupby(color, sort=False):
-                line = line if band else line.assign(low=float("nan"), high=float("nan"))
-                grey = GREY if alone and kind == "paper" else None
-                draw_line(axis, line.assign(dim=line[x].astype(int)), kind, position=names.index(name), color=grey)
-        for level in within(levels, here).itertuples() if levels is not None else ():
+                line, style = line.astype({x: int}).sort_values(x), look(names.index(name)) | KIND_STYLE[kind]
+                style |= {"color": GREY} if alone and kind == "paper" else {}
+                axis.plot(line[x], line["value"], **style)
+                if band and line["low"].notna().any():
+                    band_style = {"color": style["color"], "alpha": 0.18, "linewidth": 0}
+                    axis.fill_between(line[x], line["low"], line["high"], **band_style)
+        for level in within(levels, here).itertuples():
             axis.axhline(level.value, **DASHED)
         axis.set_title(title(cell[1]) if panel else title(drawn[0]) if alone else "", loc="left")
         lowest = i + width >= len(cells)  # with an odd number of panels the one above the gap ends its column
         if x == "dim":
-            dim_axis(axis, own["dim"], room=WIDTH / width - 0.9, label=lowest)
+            dim_axis(axis, own["dim"], room=WIDTH / width - 0.9)
         else:
             axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
         axis.set_xlabel(xlabel if lowest else "")
@@ -105,9 +106,10 @@ def curves(
     figure.supylabel(ylabel, fontsize=12)
     looks = series_handles(names, title_of)
     handles = [] if alone else [h for h, name in zip(looks, names, strict=True) if name in drawn]
-    handles += [] if "kind" in (color, panel, row) else kind_handles(kinds)
-    labels = dict.fromkeys(levels["label"] if levels is not None else ())
-    handles += [Line2D([], [], label=label, **DASHED) for label in labels]
+    grey = {"color": GREY, "marker": "o"}
+    told = () if "kind" in (color, panel, row) else kinds
+    handles += [Line2D([], [], label=kind, **grey | KIND_STYLE[kind]) for kind in told]
+    handles += [Line2D([], [], label=label, **DASHED) for label in dict.fromkeys(levels["label"])]
     add_legend(figure, handles, columns=2 if len(handles) > 3 else 3)
     said = [map(title_of, drawn), map(title, across if panel and panel != color else ()), kinds]
     figure.alt = f"{ylabel} against {xlabel} of " + "; ".join(filter(None, (", ".join(words) for words in said)))
@@ -126,23 +128,11 @@ def within(frame: pd.DataFrame, here: Mapping[str, Any]) -> pd.DataFrame:
     return frame
 
 
-def draw_line(axes: Axes, points: pd.DataFrame, kind: str, *, position: int, color: str | None = None) -> None:
-    """One curve in the look of its place among the series and of its kind of number, its interval as a band."""
-    points = points.sort_values("dim")
-    looks = {**look(position), **({} if color is None else {"color": color})}
-    axes.plot(points["dim"], points["value"], **looks, **KIND_STYLE[kind])
-    if points["low"].notna().any():
-        axes.fill_between(points["dim"], points["low"], points["high"], color=looks["color"], alpha=0.18, linewidth=0)
-
-
 def points(frame: pd.DataFrame, by: Sequence[str], scale: float = 100) -> pd.DataFrame:
     """Means of the rows that share kind and `by`, × scale, in the order of first appearance.
 
     Several rows of one point are several seeds: the band is their mean ± one standard deviation. A single row
     brings its own interval, if it has one; else `low` and `high` are NaN.
-
-    Raises:
-        InputError: if a column is missing, or a kind is unknown.
     """
     keys = ["kind", *by]
     frame = checked(frame, (*keys, "value")).dropna(subset=["value", *by])

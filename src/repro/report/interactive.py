@@ -21,7 +21,6 @@ from repro.types import InputError
 
 MAX_ROWS = 5_000
 """Rows a page can carry for one chart: they are written into the page."""
-HINT = "Point at the chart for the numbers; click an entry of the legend to single it out."
 TEXT = {"labelColor": GREY, "titleColor": GREY}
 CONFIG: dict[str, Any] = {
     "background": "transparent",
@@ -63,13 +62,10 @@ class Interactive:
         )
 
 
-def show(chart: Any, *, fallback: Drawing, hint: str = HINT) -> Interactive:
+def show(chart: Any, *, fallback: Drawing, hint: str) -> Interactive:
     """An Altair chart, with the static figure that stands in for it where scripts do not run.
 
     The hint, what the reader can do with it, is shown where they do. A plain chart is as wide as the page.
-
-    Raises:
-        InputError: for a chart that needs the network, or carries too many rows for a page.
     """
     if isinstance(chart, alt.Chart | alt.LayerChart) and chart.width is alt.Undefined:
         chart = chart.properties(width="container")

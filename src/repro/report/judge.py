@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.resample import Floats
 from repro.evaluation.seeds import FEWEST_SEEDS, error_of_mean, kendall, of_cells, reach
+from repro.evaluation.stats import Floats
 from repro.report.verdict import Measurement, Test
 
 MARGIN_POINTS = 1.0

@@ -6,11 +6,11 @@ where the style sheet lifts it further.
 """
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from html import escape
-from io import BytesIO
+from io import StringIO
 from typing import Any, ParamSpec
 
 import matplotlib as mpl
@@ -20,7 +20,6 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
 from repro import paths
-from repro.report.compare import KINDS
 from repro.report.tables import Shown, nothing
 from repro.types import InputError
 
@@ -30,7 +29,7 @@ STYLE = mpl.rc_params_from_file(paths.ASSETS / "book.mplstyle", use_default_temp
 GREY: str = STYLE["text.color"]
 PALETTE: tuple[str, ...] = tuple(STYLE["axes.prop_cycle"].by_key()["color"])
 MARKERS = ("o", "s", "^", "D", "v", "P")
-KIND_STYLE: Mapping[str, Mapping[str, Any]] = {
+KIND_STYLE: dict[str, dict[str, Any]] = {
     "paper": {"linestyle": (0, (4, 2)), "linewidth": 1.4, "markerfacecolor": "none"},
     "recorded": {"linestyle": "-", "linewidth": 1.2},
     "live": {"linestyle": "-", "linewidth": 2.6},
@@ -50,24 +49,21 @@ class Drawing(Figure):
 
     def svg(self) -> str:
         """The figure as SVG; equal figures give equal text."""
-        # A date or a version in the file would make every build differ from the last; matplotlib takes no empty title.
-        title = {"Title": self.alt} if self.alt else {}
-        return self._saved(format="svg", metadata={"Date": None, "Creator": None, **title}).decode()
+        text = StringIO()
+        with styled():
+            # Laid out once: done at every drawing, the layout would move on a little each time.
+            if self.get_layout_engine() is not None:
+                self.draw_without_rendering()
+                self.set_layout_engine("none")
+            # A date or a version in the file would make every build differ from the last.
+            title = {"Title": self.alt} if self.alt else {}  # matplotlib takes no empty title
+            self.savefig(text, format="svg", metadata={"Date": None, "Creator": None, **title})
+        return text.getvalue()
 
     def img(self) -> str:
         """The figure as an HTML image that needs no file beside the page."""
         data = b64encode(self.svg().encode()).decode()
         return f'<img class="drawing" alt="{escape(self.alt)}" src="data:image/svg+xml;base64,{data}"/>'
-
-    def _saved(self, **how: Any) -> bytes:
-        """The figure as a file, laid out once: done at every drawing, the layout would move on a little each time."""
-        data = BytesIO()
-        with styled():
-            if self.get_layout_engine() is not None:
-                self.draw_without_rendering()
-                self.set_layout_engine("none")
-            self.savefig(data, **how)
-        return data.getvalue()
 
     def _repr_svg_(self) -> str | None:
         return None if self.blank else self.svg()
@@ -117,13 +113,6 @@ def new_figure(rows: int = 1, columns: int = 1, *, height: float = 3.6, **subplo
 def look(position: int) -> dict[str, Any]:
     """Colour and marker of the series at a position of its legend; both recur after six."""
     return {"color": PALETTE[position % len(PALETTE)], "marker": MARKERS[position % len(MARKERS)]}
-
-
-def kind_handles(kinds: Sequence[str]) -> list[Line2D]:
-    """Legend entries of the kinds of number, in their fixed order."""
-    return [
-        Line2D([], [], color=GREY, marker="o", label=kind, **KIND_STYLE[kind]) for kind in KINDS if kind in set(kinds)
-    ]
 
 
 def series_handles(names: Sequence[str], label: Callable[[str], str] = str) -> list[Line2D]:

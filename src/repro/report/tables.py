@@ -92,12 +92,6 @@ def over_seeds(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return rows.groupby(list(by), sort=False, dropna=False)[numbers].mean().reset_index()
 
 
-def in_order(lines: Sequence[Mapping[str, object]], by: str | list[str], **order: Any) -> pd.DataFrame:
-    """Lines as a table sorted by some columns; without a line, a table without columns, which has no order."""
-    table = pd.DataFrame(lines)
-    return table.sort_values(by, ignore_index=True, kind="stable", **order) if len(table) else table
-
-
 # From a table to a page
 
 

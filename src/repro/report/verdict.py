@@ -89,11 +89,7 @@ class Measurement:
 
 
 def outcome_of(m: Measurement) -> Outcome:
-    """Apply the rule that the measurement declares.
-
-    Raises:
-        InputError: for an unknown test, or an interval that is turned around.
-    """
+    """Apply the rule that the measurement declares."""
     one_of(m.test, get_args(Test), "test")
     if m.seeds < 1 or isnan(m.value):
         return "not attempted"

@@ -29,12 +29,9 @@ from repro.runs.texts import fingerprint, training_material
 from repro.seeding import cpu_count, done_in_processes, threads
 from repro.store import Store
 from repro.terminal import progress_bar
-from repro.training.angle import angle, matryoshka
-from repro.training.contrastive import contrastive
 from repro.training.end_to_end import DevScore, Objective, Trained, title, train_encoder
-from repro.training.ese import ese
 from repro.training.loop import History
-from repro.training.nli import softmax_over_pairs
+from repro.training.objectives import angle, contrastive, ese, matryoshka, softmax_over_pairs
 from repro.types import InputError
 
 OBJECTIVES: dict[str, Objective] = {

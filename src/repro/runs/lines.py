@@ -1,20 +1,25 @@
-"""What is judged and on what: encoders with a name, lines of tables, and tasks."""
+"""What is judged and on what: encoders with a name, their embeddings under a reducer, lines of tables, and tasks."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from repro import data
 from repro.config import Profile, reads_forwards
-from repro.data.limit import take
+from repro.data.sampling import take
+from repro.digests import module_of
 from repro.models import SentenceEncoder
 from repro.models.pretrained import MINILM
+from repro.reducers import REDUCERS, make_reducer
 from repro.runs.cell import hidden_dim_of, train_all
 from repro.runs.embeddings import TextTable, as_published, encode_tasks, states_identity
 from repro.sets import DataSet, ScoredPairs
 from repro.store import Store
-from repro.types import Encoder, InputError
+from repro.terminal import complain
+from repro.types import Array, Encoder, InputError
 
 TRAINED = "trained"  # the profile's backbone after unsupervised SimCSE at full size, as Wang et al.'s pages train it
 AT_HAND = (MINILM, TRAINED)
@@ -28,6 +33,7 @@ PAPER = (
 )
 """Zhang et al.'s six, in the order of their Section 4; SimCSE's [CLS] state is read without the layer that its package
 adds"""
+SLOW = ("kpca", "autoencoder")  # reducers whose output is kept in the store
 POOLING = {MINILM: "mean"}  # where the published pooling is not recorded beside the weights
 
 
@@ -75,6 +81,51 @@ def load_encoders(names: Sequence[str], profile: Profile, store: Store) -> Itera
         pooling = POOLING.get(name) or ("last" if reads_forwards(name) else None)
         load = partial(SentenceEncoder.load, name, pooling=pooling)
         yield Named(name.rstrip("/").split("/")[-1], load, states_identity(name, pooling))
+
+
+def reduced(
+    name: str, fit: Array, X: Array, dims: Sequence[int], store: Store, *, seed: int = 0, **params: Any
+) -> Iterator[tuple[int, Array]]:
+    """X (n, D) under a reducer fitted on rows (m, D), at every dim within reach: pairs of dim and Y (n, dim) float32.
+
+    It is fitted once at the largest dim, of which the others are prefixes; the autoencoder at each. Dims beyond
+    min(m − 1, D) are left out, and those beyond a reach that shows once it is fitted, of which the terminal is told: a
+    matrix of path distances, or of a kernel, has fewer positive eigenvalues than rows.
+    """
+
+    def output(dim: int) -> Array:
+        def work() -> Array:
+            return make_reducer(name, dim, seed=seed, **params).fit(fit).transform(X)
+
+        if name not in SLOW:
+            return work()
+        settings = {"reducer": name, "dim": dim, "seed": seed, "params": params, "fit": fit, "X": X}
+        return np.asarray(store.remember("reduced", settings, work, code=module_of(REDUCERS[name])))
+
+    sizes = sorted(d for d in dims if d <= min(len(fit) - 1, fit.shape[1]))
+    if name == "autoencoder":
+        yield from ((d, output(d)) for d in sizes)
+        return
+    while sizes:
+        try:
+            Y = output(sizes[-1])
+        except InputError as error:
+            complain(f"left out: {name} at {sizes.pop()} dims: {error}")
+            continue
+        reducer = make_reducer(name, sizes[-1], seed=seed, **params)
+        yield from ((d, reducer.prefix(Y, d)) for d in sizes)
+        return
+
+
+def dims_of(hidden_dim: int, dims: Sequence[float]) -> list[int]:
+    """Sizes below the full one, ascending; numbers below 1 are shares of it."""
+    wanted = [round(d * hidden_dim) if d < 1 else int(d) for d in dims]
+    found = sorted({d for d in wanted if 1 <= d < hidden_dim})
+    if not found:
+        raise InputError(
+            f"dims are {list(dims)}: expected sizes from 1 to {hidden_dim - 1}, or shares below 1 of {hidden_dim}"
+        )
+    return found
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ import pandas as pd
 
 from repro.digests import digest
 from repro.evaluation.protocol import Score, score_classification, score_sts
-from repro.evaluation.resampled import Resampled
 from repro.evaluation.retrieve import retrieve
-from repro.evaluation.stats import accuracy_draws, bootstrap_mean, spearman_draws
+from repro.evaluation.stats import Resampled, bootstrap_mean, mean_draws, spearman_draws
 from repro.methods import AVERAGE, MAJORITY
 from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
@@ -79,7 +78,7 @@ def accuracy(classify: Classify) -> Scorer:
 
     def scorer(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
         found = [classify(line.on(task.name), task.name, task.splits) for line in lines]
-        plain, draws = accuracy_draws([score.items for score in found], seed=seed)
+        plain, draws = mean_draws([score.items for score in found], seed=seed)
         values = np.array([score.value for score in found])
         # nested accuracy is a mean over folds, a hair apart from that over rows
         yield Judged(found[0].metric, Resampled(values, draws + (values - plain)), found[0].floor)

@@ -21,15 +21,15 @@ from repro.evaluation.protocol import all_texts
 from repro.evaluation.stats import Interval, paired_spearman_difference
 from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.models import Pooler
+from repro.models.packing import merge_equal
 from repro.objectives import StepTwoConfig, TrainConfig
 from repro.runs.cell import OBJECTIVES, TrainedCell, train_all, training_code
 from repro.runs.embeddings import TextTable, encode_once
 from repro.runs.texts import training_pairs, training_sentences
 from repro.seeding import cpu_count, threads
-from repro.sets import DataSet, ScoredPairs
+from repro.sets import DataSet, ScoredPairs, texts_of
 from repro.store import Store
-from repro.training.two_step import SELECT_BY, PoolerRun, dropout_views, select, train_poolers
-from repro.training.two_step_nli import distinct_texts, train_nli_pooler
+from repro.training.two_step import SELECT_BY, PoolerRun, dropout_views, select, train_nli_pooler, train_poolers
 from repro.types import Array, InputError, one_of
 
 Grid = dict[tuple[int, int], float]
@@ -181,8 +181,7 @@ def step_two(
         "step_two": asdict(config),
         "dev": [dev.texts1, dev.texts2, dev.scores.tolist()],
     }
-    own = ("repro.training.two_step", "repro.training.two_step_nli")
-    key = digest(named, code=(*training_code(OBJECTIVES[cell.config.objective]), *own))
+    key = digest(named, code=(*training_code(OBJECTIVES[cell.config.objective]), "repro.training.two_step"))
     said = ("learning_rate", "step", "dev_before", "dev_after")
 
     @threads(cell.config.threads)
@@ -217,7 +216,7 @@ def _train_poolers(
     poolers = {d: sweep.cells[d].pooler for d in dims}
     if cell.config.objective == "nli":
         pairs, difference = training_pairs(cell.config), cell.config.difference
-        texts = distinct_texts(pairs)
+        texts = merge_equal(texts_of(pairs))[0]
         views = dropout_views(frozen, texts, **options)
         return {
             d: train_nli_pooler(

@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from repro import data, paths
-from repro.data.entailment import Triples, like_or_unlike, triples
-from repro.data.limit import take
+from repro.data.sampling import Triples, like_or_unlike, take, triples
 from repro.digests import digest
-from repro.evaluation.rag import is_yes_no
+from repro.evaluation.retrieve import is_yes_no
 from repro.objectives import SCALING, TrainConfig
 from repro.seeding import make_rng
 from repro.sets import Retrieval
@@ -68,7 +67,7 @@ def training_sentences(config: TrainConfig, store: Store) -> tuple[str, ...]:
 
     wanted = {"corpus": config.corpus, "sentences": config.sentences, "source": config.source}
     content = fingerprint(config.corpus, config.source)
-    return tuple(store.remember("sentences", {**wanted, "content": content}, draw, code="repro.data.limit"))
+    return tuple(store.remember("sentences", {**wanted, "content": content}, draw, code="repro.data.sampling"))
 
 
 def training_pairs(config: TrainConfig) -> data.LabelledPairs:

@@ -8,7 +8,7 @@ import torch
 
 from repro import data
 from repro.data.augment import token_overlap
-from repro.data.limit import take
+from repro.data.sampling import take
 from repro.evaluation import sts_spearman
 from repro.losses import alignment, uniformity
 from repro.papers.proposal import augmentation, geometry

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from dimadvise.calibration import FEATURES, Calibration, features, fit_calibration
+from dimadvise.measured import FEATURES, Calibration, features, fit_calibration
 from repro import data
 from repro.models import SentenceEncoder
 from repro.papers.proposal import choosing

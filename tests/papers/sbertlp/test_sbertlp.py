@@ -10,8 +10,8 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from repro import data
-from repro.evaluation.cluster import cluster_scores
-from repro.evaluation.kept_structure import procrustes_statistic, residual_variance
+from repro.evaluation.classify import cluster_scores
+from repro.evaluation.retention import procrustes_statistic, residual_variance
 from repro.evaluation.sts import sts_spearman
 from repro.methods import AVERAGE
 from repro.papers.sbertlp import claims, mapping, scores

@@ -9,7 +9,6 @@ import pytest
 from repro.methods import STAGES
 from repro.papers.wang import figures
 from repro.report.compare import join_kinds, paper_values
-from repro.types import InputError
 
 ENCODER = {128: 0.0, 32: -0.02, 8: 0.05}
 POOLER = {128: -0.01, 32: 0.04, 8: 0.03}
@@ -60,11 +59,6 @@ def test_printed_losses_are_hollow_and_have_no_whiskers():
     assert not axes.collections
 
 
-def test_seeds_are_averaged():
-    once, thrice = (figures.draw_decomposition(losses(seeds=n)).axes[0] for n in (1, 3))
-    np.testing.assert_allclose(bars_of(once), bars_of(thrice), atol=1e-9)
-
-
 @pytest.mark.parametrize(
     ("draw", "match"),
     [
@@ -76,11 +70,6 @@ def test_seeds_are_averaged():
 )
 def test_what_cannot_be_drawn_is_said(draw, match):
     assert match in draw().alt
-
-
-def test_a_missing_column_is_an_input_error():
-    with pytest.raises(InputError, match="network"):
-        figures.draw_decomposition(losses().drop(columns="network"))
 
 
 def test_stages_have_a_column_per_kind_and_gains_below_their_scores():

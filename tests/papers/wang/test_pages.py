@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from repro.methods import STEP_1, STEP_2
 from repro.models import SentenceEncoder
-from repro.papers.wang.claims import figure4
+from repro.papers.wang.claims_figures import figure4
 from repro.papers.wang.figures import draw_grid
 from repro.papers.wang.sweeps import rows_of
 from repro.report import interactive
@@ -135,7 +135,7 @@ def test_rows_of_the_rules(page_of, sweep, sets):
 def test_the_interactive_grid_has_every_number_and_outlines_the_best_of_each_pooler(page_of, grid_rows, grid):
     page = page_of("figure4_encoder_pooler_grid")
     chart = page.chart_grid(grid_rows)
-    shown = interactive.show(chart, fallback=draw_grid(page.matrix_of(grid_rows)))
+    shown = interactive.show(chart, fallback=draw_grid(page.matrix_of(grid_rows)), hint="")
     every, best = sorted(shown.spec["datasets"].values(), key=len, reverse=True)
     score = grid["value"]["spearman", "pooler"]
     for cell in every:

@@ -19,11 +19,11 @@ from repro.models.pretrained import MINILM
 from repro.papers.zhang.claims import BETWEEN, SETTINGS
 from repro.papers.zhang.lines import RESCALED, Variant, lines_of, load_task, reduced_rows, roughness_rows
 from repro.runs import lines as encoders
-from repro.runs import reduce
 from repro.runs.embeddings import TextTable, as_published
 from repro.runs.sweep import cosines_of
 from repro.store import Store
 from repro.types import InputError
+from repro.verbs_embeddings import reduce
 from shown_code import on_page
 
 BOTH = ("inductive", "transductive")

@@ -20,13 +20,14 @@ from repro.data.augment import (
     Lexicon,
     Positives,
     drop_equal,
+    microworld_lexicon,
+    microworld_paraphrases,
     mixture,
     neighbour_lexicon,
     read_lexicon,
     synonyms,
     token_overlap,
 )
-from repro.data.rewording import microworld_lexicon, microworld_paraphrases
 from repro.digests import digest
 from repro.evaluation.stats import bootstrap_mean, bootstrap_spearman
 from repro.methods import UNTRAINED

@@ -16,8 +16,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from repro.config import Profile
 from repro.digests import digest
-from repro.evaluation.resampled import Resampled
-from repro.evaluation.stats import Interval, spearman_draws
+from repro.evaluation.stats import Interval, Resampled, spearman_draws
 from repro.methods import BASELINES, PRINTED_BASELINES
 from repro.models.encoder import merge_equal
 from repro.models.pretrained import default_device
@@ -40,7 +39,7 @@ from rivals.lexical import TfidfEncoder, fit_lsa, fit_tfidf
 from rivals.skipgram import fit_doc2vec, fit_word2vec
 from rivals.static import StaticEncoder
 
-FIT_CODE = ("rivals.lexical", "rivals.skipgram", "rivals.static", "repro.models.layerless")
+FIT_CODE = ("rivals.lexical", "rivals.skipgram", "rivals.static", "repro.models.encoder")
 NETWORKS = {BASELINES[key] for key in ("use", "sbert", "simcse", "minilm")}
 """those that an accelerator would encode on"""
 ROUNDS = 3

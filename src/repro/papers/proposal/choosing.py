@@ -13,9 +13,8 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from scipy.optimize import nnls
 
 from dimadvise import advise
-from dimadvise.calibration import FEATURES, Calibration, fit_calibration
 from dimadvise.inputs import judged_texts
-from dimadvise.measured import CALIBRATED, HALF, SPECTRUM, UNSEEN
+from dimadvise.measured import CALIBRATED, FEATURES, HALF, SPECTRUM, UNSEEN, Calibration, fit_calibration
 from repro.evaluation.retention import NoShareError, smallest_sufficient
 from repro.methods import FULL_SIZE
 from repro.report.curves import checked

@@ -26,10 +26,8 @@ from repro.evaluation.quantise import (
     quantise,
     vector_bytes,
 )
-from repro.evaluation.resampled import Resampled
-from repro.evaluation.retrieve import retrieve
-from repro.evaluation.search import top_documents
-from repro.evaluation.stats import mean_draws, spearman_draws
+from repro.evaluation.retrieve import retrieve, top_documents
+from repro.evaluation.stats import Resampled, mean_draws, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.methods import FULL_SIZE
 from repro.reducers import make_reducer

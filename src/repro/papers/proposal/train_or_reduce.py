@@ -17,8 +17,7 @@ from repro.models import Pooler
 from repro.models.encoder import SentenceEncoder, merge_equal
 from repro.runs.cell import TrainedCell, hidden_dim_of, scorer_on, train_cell
 from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line
-from repro.runs.reduce import reduced
+from repro.runs.lines import Line, reduced
 from repro.runs.sweep import Sweep, spearman_of, states_of, train_two_step
 from repro.sets import DataSet, ScoredPairs
 from repro.store import Store

@@ -9,7 +9,7 @@ from math import nan
 
 import pandas as pd
 
-from repro.evaluation.resample import Floats
+from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE, MAJORITY
 from repro.report.compare import paper_values
 from repro.report.judge import Estimate, Facts, Judge, Rule, Split, estimate, judge, lowest, measurement, of_parts
@@ -22,21 +22,16 @@ SUITES = {
 }
 """the seven datasets of each table; only all seven have an average"""
 METRICS = {"table1": "spearman", "table2": "accuracy"}
-INDICATORS = ("mi", "nmi", "ari", "purity")
-"""of Table 3"""
-SIZES = ("SBERTbase", "SBERTlarge")
-"""the paper's two systems, as the keys of rows"""
+INDICATORS = ("mi", "nmi", "ari", "purity")  # of Table 3
+SIZES = ("SBERTbase", "SBERTlarge")  # the paper's two systems, as the keys of rows
 USE = "Universal Sentence Encoder"
 TRANSDUCTIVE, INDUCTIVE = "transductive", "inductive"
 """fitted on the evaluated sentences, as in the paper, or on training sentences"""
-CHOSEN, ORACLE = "chosen on dev", "chosen on test"
-"""which scores picked neighbours and dims"""
-HONEST = f"{TRANSDUCTIVE}, {CHOSEN}"
-"""setting that claims are judged in"""
+CHOSEN, ORACLE = "chosen on dev", "chosen on test"  # which scores picked neighbours and dims
+HONEST = f"{TRANSDUCTIVE}, {CHOSEN}"  # setting that claims are judged in
 STS, SENTIMENT = ("stsb", "sickr"), ("mr", "cr", "sst2")
 """of the figures; the paper names three SentEval sets without saying which, and speaks of sentiment"""
-RANGES = {"sts": (128, 300), "sentiment": (16, 64)}
-"""dims that Section 4.6.2 calls best"""
+RANGES = {"sts": (128, 300), "sentiment": (16, 64)}  # dims that Section 4.6.2 calls best
 NEIGHBOURS, RANGE = "neighbours = ", "best in range"
 """setting of the rows of the sweep; method of the rows on the range of dims"""
 STATISTICS = {"residual variance": "residual variance", "Procrustes": "Procrustes statistics"}
@@ -173,8 +168,7 @@ def not_at_hand(claim: str, what: str) -> Measurement:
     return Measurement(claim, "effect", nan, nan, nan, what=f"{what}: not measured, weights are not at hand")
 
 
-Scores = Mapping[str, Sequence[Estimate]]
-"""of every line, on all sets"""
+Scores = Mapping[str, Sequence[Estimate]]  # of every line, on all sets
 
 
 def scores_of(rows: pd.DataFrame, metrics: Sequence[str], datasets: Sequence[str]) -> Scores:

@@ -21,10 +21,8 @@ NEIGHBORS = (5, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 400)
 DIMS = (16, 32, 64, 128, 256, 300)
 FEW = {"embedded": ((10, 30, 100), (16, 32, 64, 128))}
 """the smallest grids of neighbours and dims that show the mechanism; recorded rows name theirs"""
-CLEAR = 4
-"""sentences per dim at least, where a choice made on one set is carried over to another"""
-GridScore = Callable[[TextTable, Sequence[int]], Array]
-"""of a table's prefixes, one number per dim"""
+CLEAR = 4  # sentences per dim at least, where a choice made on one set is carried over to another
+GridScore = Callable[[TextTable, Sequence[int]], Array]  # of a table's prefixes, one number per dim
 
 
 def load_systems(
@@ -71,10 +69,8 @@ class Mapped:
     """Judged texts under the mapping at one number of neighbours, at the largest dim; smaller ones are prefixes."""
 
     table: TextTable
-    null: int
-    """null directions: parts of the neighbour graph that hang free"""
-    fitted: int
-    """distinct sentences that it was fitted on"""
+    null: int  # null directions: parts of the neighbour graph that hang free
+    fitted: int  # distinct sentences that it was fitted on
 
     @property
     def dims(self) -> int:

@@ -11,12 +11,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from repro.evaluation.classify import majority_share, pair_features
-from repro.evaluation.cluster import INDICATORS, indicators, kmeans
-from repro.evaluation.kept_structure import procrustes_statistic, residual_variance
-from repro.evaluation.knn import knn_correct, knn_cv_correct
+from repro.evaluation.classify import (
+    INDICATORS,
+    indicators,
+    kmeans,
+    knn_correct,
+    knn_cv_correct,
+    majority_share,
+    pair_features,
+)
 from repro.evaluation.protocol import Score
-from repro.evaluation.resampled import Resampled
+from repro.evaluation.retention import procrustes_statistic, residual_variance
+from repro.evaluation.stats import Resampled
 from repro.evaluation.sts import sts_spearman
 from repro.papers.sbertlp.claims import CHOSEN, HONEST, INDUCTIVE, NEIGHBOURS, ORACLE, RANGE, RANGES, TRANSDUCTIVE, lp
 from repro.papers.sbertlp.mapping import Choice, GridScore, Mapped, Placed, best, grid_scores, map_texts, prefix
@@ -29,18 +35,12 @@ from repro.seeding import derive_seed, make_rng
 from repro.sets import DataSet, LabelledPairs, LabelledTexts, ScoredPairs
 from repro.types import Array, InputError, Labels
 
-SETTINGS = (HONEST, f"{TRANSDUCTIVE}, {ORACLE}")
-"""of the mapped lines of Tables 2 and 3"""
-STS_SETTINGS = (HONEST, f"{INDUCTIVE}, {CHOSEN}", f"{TRANSDUCTIVE}, {ORACLE}")
-"""of those of Table 1"""
-STS_DEV = {"sickr": "sickr"}
-"""set whose dev split chooses neighbours and dims of Table 1; STS-B for all others"""
-DEV = "sst2"
-"""the same for all seven sets of Table 2"""
-K = 3
-"""votes, Section 4.4.1"""
-RESAMPLES, BLOCK = 1_000, 2**22
-"""of posts, and drawn posts held at once"""
+SETTINGS = (HONEST, f"{TRANSDUCTIVE}, {ORACLE}")  # of the mapped lines of Tables 2 and 3
+STS_SETTINGS = (HONEST, f"{INDUCTIVE}, {CHOSEN}", f"{TRANSDUCTIVE}, {ORACLE}")  # of those of Table 1
+STS_DEV = {"sickr": "sickr"}  # set whose dev split chooses neighbours and dims of Table 1; STS-B for all others
+DEV = "sst2"  # the same for all seven sets of Table 2
+K = 3  # votes, Section 4.4.1
+RESAMPLES, BLOCK = 1_000, 2**22  # of posts, and drawn posts held at once
 Splits = Mapping[str, Mapping[str, DataSet]]
 
 
@@ -103,12 +103,14 @@ def features(table: TextTable, part: DataSet) -> tuple[Array, Labels]:
     raise InputError(f"{part.name} holds no labels: it cannot be classified")
 
 
-def correct(table: TextTable, splits: Mapping[str, DataSet], *, k: int = K, self_neighbour: bool = False) -> Array:
+def correct(
+    table: TextTable, splits: Mapping[str, DataSet], *, k: int = K, self_neighbour: bool = False
+) -> NDArray[np.bool_]:
     """Which judged rows (n,) are right by a vote of k: the test split, or the whole set over ten folds."""
     if "test" in splits:
         sides = (*features(table, splits["train"]), *features(table, splits["test"]))
-        return knn_correct(*sides, ks=[k], self_neighbour=self_neighbour)[0, 0]
-    return knn_cv_correct(*features(table, splits["all"]), ks=[k], self_neighbour=self_neighbour)[0, 0]
+        return knn_correct(*sides, k=k, self_neighbour=self_neighbour)
+    return knn_cv_correct(*features(table, splits["all"]), k=k, self_neighbour=self_neighbour)
 
 
 def classify(table: TextTable, name: str, splits: Mapping[str, DataSet], *, self_neighbour: bool = False) -> Score:

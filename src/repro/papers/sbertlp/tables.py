@@ -16,8 +16,7 @@ from repro.report.style import GREY, Drawing, NothingToDraw, add_legend, drawing
 from repro.report.tables import Shown, wide
 from repro.types import Array
 
-SPELLINGS = {"BERT CLS-TOKEN": "BERT-CLS-TOKEN"}
-"""Tables 2 and 3 spell a row of Table 1 otherwise"""
+SPELLINGS = {"BERT CLS-TOKEN": "BERT-CLS-TOKEN"}  # Tables 2 and 3 spell a row of Table 1 otherwise
 
 
 def labelled(frame: pd.DataFrame, metric: str) -> pd.DataFrame:

@@ -9,14 +9,12 @@ from repro.runs.lines import Task
 from repro.sets import DataSet, ScoredPairs, texts_of
 from repro.types import InputError
 
-ROWS = {"embedded": 250}
-"""rows of each split that a profile keeps; all where it names none"""
+ROWS = {"embedded": 250}  # rows of each split that a profile keeps; all where it names none
 SHARED_ROWS: dict[str, dict[str | tuple[str, str], int]] = {
     "embedded": {("stsb", "train"): 500, ("stsb", "test"): 500, "trec": 500}
 }
 """other numbers for splits that the pages on Zhang et al. encode as well"""
-FOREIGN = "nli"
-"""training sentences of sets that have none: those SBERT learned from"""
+FOREIGN = "nli"  # training sentences of sets that have none: those SBERT learned from
 FOREIGN_ROWS = 2_500
 """pairs of them that are kept at most: a mapping is fitted on their sentences, in memory that grows with the square"""
 

@@ -1,9 +1,9 @@
-"""What Wang et al. (2023) claim in Tables 1 and 2 and beside the tables, and what judges the rows of all their pages.
+"""What Wang et al. (2023) claim in Tables 1 and 2 and beside the tables.
 
 "At every dim" is judged at the dim where the claim is hardest to hold.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,8 +11,7 @@ import pandas as pd
 
 from repro.evaluation.seeds import kendall
 from repro.methods import END_TO_END, STEP_1, STEP_2
-from repro.papers.wang.claims_figures import FIGURE2, FIGURE4, figure3, judged, trending
-from repro.papers.wang.claims_suites import table3, table4
+from repro.papers.wang.claims_figures import judged, trending
 from repro.report.compare import paper_values
 from repro.report.judge import Estimate, Judge, Rule, average, effect, estimates, farthest, lowest, mean, ratio
 from repro.report.verdict import Measurement
@@ -127,19 +126,6 @@ def _stages(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) 
     return judged(rules, rows.assign(opt=opt.groupby(same, dropna=False).transform("max")), full)
 
 
-figure2 = partial(judged, FIGURE2)
-figure4 = partial(judged, FIGURE4)
 table1 = partial(_stages, TABLE1)
 table2 = partial(_stages, TABLE2)
 ablations = partial(judged, ABLATIONS)
-JUDGES: Mapping[str, Callable[[pd.DataFrame], list[Measurement]]] = {
-    "wang_figure2": figure2,
-    "wang_figure3": figure3,
-    "wang_figure4": figure4,
-    "wang_table1": table1,
-    "wang_table2": table2,
-    "wang_table3": table3,
-    "wang_table4": table4,
-    "wang_ablations": ablations,
-}
-"""experiment to what judges its rows"""

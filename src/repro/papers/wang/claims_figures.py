@@ -12,7 +12,7 @@ from math import log2
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.resample import Floats
+from repro.evaluation.stats import Floats
 from repro.report.compare import paper_values
 from repro.report.judge import (
     MARGIN_POINTS,
@@ -133,6 +133,7 @@ FIGURE2: list[Rule] = [
     trending("WANG-F2-2", f"{SCORES} and dataset == 'trec' and dim <= full", 1, "trec accuracy against dim"),
     optimal_dims_judged,
 ]
+figure2 = partial(judged, FIGURE2)
 
 
 # Figure 3: losses of the encoder and of the pooler
@@ -246,3 +247,4 @@ def exchanged_example(rows: pd.DataFrame) -> Iterator[Measurement]:
 
 
 FIGURE4: list[Rule] = [exchanges, exchanged_example, best_encoder]
+figure4 = partial(judged, FIGURE4)

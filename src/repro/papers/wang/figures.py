@@ -20,11 +20,7 @@ PARTS = ("encoder_loss", "pooler_loss")
 
 
 def draw_stages(frame: pd.DataFrame) -> Drawing:
-    """Table 1 as a figure: scores of the three stages by dim, below them what each step gained; a column per kind.
-
-    Args:
-        frame: rows with kind, method, dim, value and metric (`spearman` and `spearman_gain`).
-    """
+    """Scores (`spearman`) of the three stages by dim, below them what each step gained; a column per kind."""
     what = frame["metric"].map({"spearman": "score × 100", "spearman_gain": "gain, points"})
     frame = frame.assign(stage=frame["method"].map(STAGE_NAMES), what=what)
     nought = pd.DataFrame({"value": [0.0], "label": ["no gain"], "what": ["gain, points"]})
@@ -47,9 +43,7 @@ def draw_readme_figure() -> Drawing:
 def draw_grid(matrix: pd.DataFrame, chosen: Sequence[tuple[int, int]] = ()) -> Drawing:
     """Score of every encoder (row) with every pooler (column), the best encoder of each pooler outlined (Figure 4).
 
-    Args:
-        matrix: fractions; index: dim of the encoder, columns: dim of the pooler.
-        chosen: pairs (encoder, pooler) outlined as what a rule chose.
+    Pairs (encoder, pooler) that a rule chose are outlined too.
     """
     if matrix.empty:
         raise NothingToDraw("the matrix of encoders and poolers is empty")
@@ -93,12 +87,6 @@ def draw_decomposition(frame: pd.DataFrame) -> Drawing:
 
     Parts of one sign are stacked; a negative part, a gain, hangs below zero, so that the parts add up to the total,
     which is marked beside them, with its interval where there is one. Printed bars are hollow.
-
-    Args:
-        frame: rows with kind, network, dim, value (a fraction) and metric: encoder_loss, pooler_loss, total_loss.
-
-    Raises:
-        InputError: if a column is missing.
     """
     frame = checked(frame, ("kind", "network", "dim", "metric", "value"))
     found = points(frame[frame["metric"].isin([*PARTS, "total_loss"])], ["network", "metric", "dim"])

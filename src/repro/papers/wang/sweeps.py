@@ -14,15 +14,13 @@ from repro.evaluation.protocol import score_sts
 from repro.methods import END_TO_END, FULL, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP, UNTRAINED, fitted_on
 from repro.models.backbone import load_backbone
 from repro.models.encoder import SentenceEncoder
-from repro.models.parts import recorded_pooling
+from repro.models.folders import own_pooling
 from repro.objectives import TrainConfig
-from repro.papers.wang.claims_suites import NEIGHBOURS, SUITES
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line, Task
-from repro.runs.reduce import reduced
-from repro.runs.score import by_kind, score_rows, score_task
+from repro.runs.lines import Line, reduced
+from repro.runs.score import score_task
 from repro.runs.sweep import Sweep, TwoStep, gain_over, spearman_of, states_of
 from repro.runs.texts import training_sentences
 from repro.seeding import make_rng
@@ -82,11 +80,7 @@ def stages_at(sweep: Sweep, trained: TwoStep, dim: int) -> dict[str, TextTable]:
 
 
 def two_step_rows(sweep: Sweep, trained: TwoStep, pairs: ScoredPairs, **shared: Any) -> pd.DataFrame:
-    """The three blocks of Table 1 for one set of pairs, their gains with paired intervals, and the costs.
-
-    Raises:
-        InputError: if these are the pairs that opt and step 2 were chosen on.
-    """
+    """The three blocks of Table 1 for one set of pairs, their gains with paired intervals, and the costs."""
     if trained.chosen_on == (pairs.name, pairs.split):
         raise InputError(f"{pairs.name} {pairs.split} chose opt and the poolers: report another split")
     rows: list[dict[str, Any]] = []
@@ -118,11 +112,7 @@ def before_after_rows(sweep: Sweep, dev: ScoredPairs, **shared: Any) -> pd.DataF
 
 
 def train_along(opt: TrainedCell, narrow: TrainedCell, store: Store) -> TrainedCell:
-    """Step 2 with the encoder in training too: the spliced model on the schedule of end-to-end training, stored.
-
-    Raises:
-        InputError: for encoders of another objective than SimCSE.
-    """
+    """Step 2 with the encoder in training too: the spliced model on the schedule of end-to-end training, stored."""
     config = narrow.config
     if config.objective != "simcse":
         raise InputError(f"objective is {config.objective!r}: the joint step 2 is written for 'simcse'")
@@ -164,9 +154,6 @@ def suite_lines(
 
     Each reducer is fitted once, on the states of the encoder trained at full size, at the largest dim it can give: PCA
     on every fit set, Isomap and LLE on the smallest.
-
-    Raises:
-        InputError: for a dim that was not trained.
     """
     full = next(iter(sweep.cells.values())).pooler.hidden_dim
     if missing := [d for d in (full, *dims) if d not in sweep.cells]:
@@ -176,8 +163,8 @@ def suite_lines(
     yield Line(FULL, full, states)
     yield Line(FULL, full, sweep.embeddings(full, full), readout="pooler")
     for label, name in REDUCED.items():
-        options = {"n_neighbors": n_neighbors} if label in NEIGHBOURS else {}
-        for n in [min(fit_sets)] if label in NEIGHBOURS else sorted(fit_sets):
+        options = {} if name == "pca" else {"n_neighbors": n_neighbors}
+        for n in sorted(fit_sets) if name == "pca" else [min(fit_sets)]:
             for d, Y in reduced(name, fit_sets[n], states.X, dims, store, **options):
                 yield Line(label, d, TextTable(states.index, Y), fitted_on(n))
     for d in dims:
@@ -185,22 +172,12 @@ def suite_lines(
         yield Line(TWO_STEP, d, stages_at(sweep, trained, d)[STEP_2], readout="pooler")
 
 
-def suite_rows(
-    lines: Sequence[Line], tasks: Tasks, store: Store, *, protocol: str = "logreg", **shared: Any
-) -> pd.DataFrame:
-    """Scores and the paper's comparisons; all seven datasets of a table have an average."""
-    whole = any(set(tasks) == set(names) for names in SUITES.values())
-    judged = {name: Task(name, splits) for name, splits in tasks.items()}
-    scorer = by_kind(store, protocol=protocol)
-    return score_rows(lines, judged, scorer, contrasts=[is_compared], average=whole, **shared)
-
-
 def is_compared(line: Line, other: Line) -> bool:
     """Two-step training and PCA with the others of their dim, two-step training with the full size too."""
     same = other.dim == line.dim and other.method not in (TWO_STEP, FULL)
     if line.method == TWO_STEP:
         return same or other.method == FULL
-    return line.method == "PCA" and other.method in NEIGHBOURS and same and line.setting == other.setting
+    return line.method == "PCA" and other.method in ("Isomap", "LLE") and same and line.setting == other.setting
 
 
 # Figure 3: several networks
@@ -235,11 +212,7 @@ class Network:
 
 
 def parse_network(name: str) -> tuple[str, int | None]:
-    """`backbone:blocks` as its two parts; None without a colon: all blocks.
-
-    Raises:
-        InputError: for an empty name, or blocks that are not a whole number of at least 1.
-    """
+    """`backbone:blocks` as its two parts; None without a colon: all blocks."""
     backbone, colon, blocks = name.partition(":")
     if not backbone or (colon and not (blocks.isdecimal() and int(blocks) > 0)):
         raise InputError(f"unknown backbone {name!r}: expected a name, or name:blocks such as repro-tiny:1")
@@ -254,17 +227,10 @@ def plan_networks(
     reference: int | str | None = None,
     **train: Any,
 ) -> list[Network]:
-    """What to train for Figure 3: every network with its recipe, and dims that hold the reference.
+    """What to train for Figure 3: every network with its recipe and its dims, which the reference of the losses joins.
 
-    Args:
-        profile: where it runs; names the networks, the candidate dims and the data.
-        names: networks as `name` or `name:blocks`; None takes the profile's.
-        dims: pooler widths of every network; None is the hidden size and the profile's candidates below it.
-        reference: the dim that losses are measured from joins the widths; None is the hidden size.
-        train: fields of `TrainConfig` that replace all recipes; None keeps them.
-
-    Raises:
-        InputError: for a name or a number of blocks that does not exist, or repeated networks.
+    Without dims: the hidden size, which is also the usual reference, and the profile's candidates below it. `train` are
+    fields of `TrainConfig` that replace all recipes; None keeps them.
     """
     planned: dict[str, Network] = {}
     for name in names or NETWORKS[profile.name]:
@@ -277,7 +243,7 @@ def plan_networks(
         layers = None if blocks == whole else blocks
         config = profile_named(profile.name, backbone=backbone, source=profile.source, layers=layers).train
         if config.pooling == "cls" and not any(known == backbone for known, _ in RECIPES):
-            config = override(config, pooling=recorded_pooling(backbone))
+            config = override(config, pooling=own_pooling(backbone) or "cls")
         widths = set(dims or few or {hidden_dim, *(d for d in profile.candidates if d < hidden_dim)})
         full = hidden_dim if reference is None else reference
         widths |= {full} if isinstance(full, int) else set()

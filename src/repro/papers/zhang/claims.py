@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from repro.evaluation.resample import Floats
+from repro.evaluation.stats import Floats
 from repro.methods import FULL_SIZE, ZHANG_METHODS
 from repro.report.judge import (
     Estimate,
@@ -45,15 +45,12 @@ ENCODERS = {
 """the paper's encoders by the short names it gives them, with their full size"""
 STAND_INS = {"mpnet": "all-MiniLM-L6-v2", "simcse": "+ SimCSE"}
 """ends of the names of encoders made the same way: on the same pairs, or by the same contrastive loss"""
-SCORES = {"spearman": "Spearman × 100", "accuracy": "accuracy × 100"}
-"""metrics of the tasks to what figures call them"""
+SCORES = {"spearman": "Spearman × 100", "accuracy": "accuracy × 100"}  # metrics of the tasks to what figures call them
 AUTOENCODER = "Autoencoder"
 RANDOM = {"GRP", AUTOENCODER}
 """methods with a draw of their own; the others give one answer, so one seed of theirs has no noise"""
-WITHIN = ("inductive", "transductive")
-"""the paper's settings"""
-BETWEEN = "transductive − inductive"
-"""setting of the rows that compare the two"""
+WITHIN = ("inductive", "transductive")  # the paper's settings
+BETWEEN = "transductive − inductive"  # setting of the rows that compare the two
 SETTINGS = (*WITHIN, "wiki")
 """what a reducer is fitted on: training sentences, those and the test sentences, or sentences of another kind"""
 IN_EITHER, INDUCTIVE = f"setting in {WITHIN}", "setting == 'inductive'"

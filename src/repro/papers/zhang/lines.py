@@ -9,14 +9,13 @@ import pandas as pd
 
 from repro import data
 from repro.config import TrainConfig
-from repro.evaluation.resampled import Resampled
+from repro.evaluation.stats import Resampled
 from repro.methods import FULL_SIZE, REDUCER_NAMES, ZHANG_METHODS
 from repro.models.encoder import merge_equal
 from repro.papers.zhang.claims import AUTOENCODER, BETWEEN, SETTINGS
 from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line, Named, Task
-from repro.runs.reduce import dims_of, reduced
+from repro.runs.lines import Line, Named, Task, dims_of, reduced
 from repro.runs.score import by_kind, score_rows
 from repro.runs.texts import training_sentences
 from repro.sets import Corpus, DataSet, ScoredPairs, texts_of
@@ -27,18 +26,15 @@ ROWS = {"embedded": {"stsb": 500, "trec": 700, "sicke": 400}}
 """rows of each split that a profile keeps; all where it names none"""
 METHODS = {name: REDUCER_NAMES[name] for name in ("pca", "svd", "kpca", "grp", "autoencoder", "truncate")}
 """reducers to what the paper's Table 1 calls them; Truncate, the first columns, is ours"""
-RESCALED = "divided by √(2γ)"
-"""setting of kernel PCA on PCA's scale"""
+RESCALED = "divided by √(2γ)"  # setting of kernel PCA on PCA's scale
 
 
 @dataclass(frozen=True)
 class ReducedTask(Task):
     """A task with the sentences that a reducer may learn from (PROTOCOLS §4.2)."""
 
-    available: Mapping[str, int]
-    """rows of each split before the draw"""
-    wiki: Corpus | None = None
-    """foreign sentences, where a setting needs them"""
+    available: Mapping[str, int]  # rows of each split before the draw
+    wiki: Corpus | None = None  # foreign sentences, where a setting needs them
 
     @property
     def parts(self) -> dict[str, dict[str, DataSet]]:
@@ -100,11 +96,9 @@ class Variant:
     """Another form of a method, shown beside it in the inductive setting: an audit of what the paper leaves open."""
 
     method: str
-    setting: str
-    """what rows say after `inductive, `"""
+    setting: str  # what rows say after `inductive, `
     params: Mapping[str, Any] = field(default_factory=dict)
-    rescale: bool = False
-    """divide by √(2γ), γ = 1/D: what the Gaussian kernel multiplies small distances by"""
+    rescale: bool = False  # divide by √(2γ), γ = 1/D: what the Gaussian kernel multiplies small distances by
 
 
 def lines_of(

@@ -10,13 +10,10 @@ from repro.report.compare import paper_values
 from repro.report.judge import Judge, average, judge
 from repro.report.verdict import Measurement
 
-OURS, PEER = "this package", "scikit-learn"
-"""settings: whose reducers were timed"""
+OURS, PEER = "this package", "scikit-learn"  # settings: whose reducers were timed
 SHALLOW, DEEP = "Autoencoder, 1 hidden layer", "Autoencoder, 3 hidden layers"
-RISING = ("GRP", "PCA", "SVD", "KPCA", "Autoencoder")
-"""methods by their printed training time"""
-METHODS = ("PCA", "KPCA", "SVD", "Autoencoder", "GRP")
-"""in the order of the printed table"""
+RISING = ("GRP", "PCA", "SVD", "KPCA", "Autoencoder")  # methods by their printed training time
+METHODS = ("PCA", "KPCA", "SVD", "Autoencoder", "GRP")  # in the order of the printed table
 OPERATIONS = {"fit": ("training", "Training Time (s)"), "transform": ("inference", "Inference time (s)")}
 """what is timed, in words and as the printed column"""
 ENOUGH_ROWS = 5_000

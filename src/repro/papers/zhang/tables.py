@@ -13,8 +13,7 @@ from repro.report.judge import Estimate, scaled
 from repro.report.style import GREY, WIDTH, Drawing, NothingToDraw, add_legend, dim_axis, drawing, look, new_figure
 from repro.report.tables import MISSING, interval, mean, wide
 
-TOLERANCE = 1.0
-"""per cent of the full-size score that a size may lose and still count as enough"""
+TOLERANCE = 1.0  # per cent of the full-size score that a size may lose and still count as enough
 ORDER = (*ZHANG_METHODS, TRUNCATE)
 
 

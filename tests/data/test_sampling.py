@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from repro import data
-from repro.data.entailment import like_or_unlike, triples
+from repro.data.sampling import like_or_unlike, triples
 from repro.sets import LabelledPairs
 from repro.types import InputError
 
@@ -45,6 +45,8 @@ def test_the_limit_counts_what_is_kept():
     assert like_or_unlike(pairs, 500, seed=1).texts1 != some.texts1
     # a smaller draw is part of a larger one, so that curves over the number of pairs are nested
     assert set(like_or_unlike(pairs, 100).texts1) <= set(some.texts1)
+    rest = iter(every.texts2)
+    assert all(text in rest for text in some.texts2), "in the order of the file"
 
 
 def test_hypotheses_of_one_premise_go_together_in_their_order():

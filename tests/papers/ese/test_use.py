@@ -1,19 +1,19 @@
-"""Table 3's experiment: which paragraphs are kept and found, what each search is scored by, and generated answers."""
+"""Table 3 and Figure 6 on a small scale: what each search is scored by, generated answers, and what is timed."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from microworld.texts import questions
+from repro import data
 from repro.config import TrainConfig
+from repro.data.sampling import take
 from repro.evaluation import answer_in_context, retrieval_scores
-from repro.evaluation.search import top_documents
+from repro.evaluation.retrieve import top_documents
 from repro.methods import ESE, MRL, RAW
-from repro.papers.ese import rag
+from repro.papers.ese import use
 from repro.papers.ese.lines import raw_line
-from repro.papers.ese.tables import AS_IT_IS, SHORT
-from repro.papers.ese.tables_use import better_than_chance
-from repro.runs import texts as questions
 from repro.sets import Retrieval
 from repro.store import Store
 from repro.types import InputError
@@ -22,21 +22,13 @@ METRICS = ("hit@1", "recall@10", "answer_in_context")
 
 
 @pytest.fixture(scope="module")
-def lines(tiny):
-    """Three networks that differ in pooling alone, under the names of the paper's lines."""
-    poolings = {RAW: "cls", MRL: "mean", ESE: "last"}
-    base = TrainConfig(backbone=tiny, source="microworld")
-    return [replace(raw_line(replace(base, pooling=p)), method=m, backbone="tiny") for m, p in poolings.items()]
-
-
-@pytest.fixture(scope="module")
 def asked():
     return questions.load_questions("microworld", questions=30, paragraphs=60)
 
 
 @pytest.fixture
-def searches(lines, asked):
-    return rag.search_lines(lines, asked, Store(), dims=[4, 16], progress=False)
+def searches(untrained_lines, asked):
+    return use.search_lines(untrained_lines, asked, Store(), dims=[4, 16])
 
 
 def test_fewer_questions_and_paragraphs_keep_every_gold_one():
@@ -73,16 +65,16 @@ def test_questions_need_answers_and_numbers_above_0(monkeypatch):
 
 
 def test_sizes():
-    assert rag.sizes(768) == [64, 128, 256, 512, 768] and rag.sizes(1024) == [64, 128, 256, 512, 768, 1024]
-    assert rag.sizes(128) == [8, 16, 32, 64, 128] and rag.sizes(384) == [24, 48, 96, 192, 384]
-    assert rag.sizes(32, [64, 8, 8]) == [8, 32] and rag.sizes(4) == [2, 4]
+    assert use.sizes(768) == [64, 128, 256, 512, 768] and use.sizes(1024) == [64, 128, 256, 512, 768, 1024]
+    assert use.sizes(128) == [8, 16, 32, 64, 128] and use.sizes(384) == [24, 48, 96, 192, 384]
+    assert use.sizes(32, [64, 8, 8]) == [8, 32] and use.sizes(4) == [2, 4]
     with pytest.raises(InputError, match="dim is 0"):
-        rag.sizes(32, [0])
+        use.sizes(32, [0])
 
 
-def test_every_line_is_searched_at_two_depths_and_all_sizes(searches, lines, asked):
-    assert [(s.line.method, s.layer, s.dim) for s in searches] == [
-        (line.method, layer, dim) for line in lines for layer in (1, 2) for dim in (4, 16, 32)
+def test_every_line_is_searched_at_two_depths_and_all_sizes(searches, untrained_lines, asked):
+    assert [(s.line.name, s.layer, s.dim) for s in searches] == [
+        (line.name, layer, dim) for line in untrained_lines for layer in (1, 2) for dim in (4, 16, 32)
     ]
     store = Store()
     for s in searches:
@@ -98,12 +90,12 @@ def test_every_line_is_searched_at_two_depths_and_all_sizes(searches, lines, ask
 
 def test_yes_and_no_have_no_place_in_a_context(asked):
     judged = replace(asked, answers=("Yes", "no", *asked.answers[2:]))
-    held = rag.answers_held(judged, np.zeros(30, int))
+    held = use.answers_held(judged, np.zeros(30, int))
     assert np.isnan(held[:2]).all() and np.isin(held[2:], (0.0, 1.0)).all()
 
 
 def test_rows(searches):
-    rows = rag.rag_rows(searches, seed=0, experiment="e", profile="embedded", data_source="microworld")
+    rows = use.search_rows(searches, seed=0, dataset="hotpotqa")
     scores = rows[rows["metric"].isin(METRICS)]
     assert (
         len(scores) == 3 * 2 * 3 * 3
@@ -122,47 +114,10 @@ def test_rows(searches):
     assert set(rows["dataset"]) == {"hotpotqa"} and set(rows["seed"]) == {0}
 
 
-def test_equal_lines_have_no_lead(lines, asked):
-    twins = [lines[1], replace(lines[1], method=ESE)]
-    rows = rag.rag_rows(rag.search_lines(twins, asked, Store(), progress=False), seed=0)
+def test_equal_lines_have_no_lead(untrained_lines, asked):
+    twins = [untrained_lines[1], replace(untrained_lines[1], name=ESE)]
+    rows = use.search_rows(use.search_lines(twins, asked, Store()), seed=0)
     assert (rows.loc[rows["metric"].str.contains("_lead"), "value"] == 0).all()
-
-
-def test_chance_is_what_paragraphs_drawn_at_random_score(asked):
-    draw = np.random.default_rng(0).integers(len(asked.documents), size=(400, len(asked)))
-    found = rag.chance(asked)
-    held = np.mean([rag.answers_held(asked, row) for row in draw])
-    gold = np.mean(
-        [
-            [asked.qrels[q].get(asked.document_ids[d], 0) for q, d in zip(asked.query_ids, row, strict=True)]
-            for row in draw
-        ]
-    )
-    assert found["answer_in_context"] == pytest.approx(held, abs=0.01) and found["hit@1"] == pytest.approx(
-        gold, abs=0.005
-    )
-    assert found["hit@1"] == pytest.approx(1 / 60) and found["recall@10"] == pytest.approx(10 / 60)
-
-
-def test_better_than_chance_reads_the_last_layer_at_full_size(searches, asked):
-    rows = rag.rag_rows(searches, seed=0)
-    table = better_than_chance(rows, {"hit@1": -1.0, "recall@10": 1.0})
-    assert len(table) == 6 and set(table.loc[table["measure"] == SHORT["hit@1"], "better"]) == {"yes"}
-    assert set(table.loc[table["measure"] == SHORT["recall@10"], "better"]) == {"no"}
-    full = rows[(rows["metric"] == "hit@1") & (rows["layer"] == 2) & (rows["dim"] == 32)]
-    assert table["found"].iloc[0].startswith(f"{100 * full['value'].iloc[0]:.1f} [")
-
-
-def test_faiss_finds_the_same_and_prefixes_as_they_are_do_not(searches, asked):
-    pytest.importorskip("faiss", reason="the extra eval brings it")
-    rows = rag.flat_rows(searches, asked, Store())
-    same = rows[rows["metric"] == "same_first"]
-    assert set(rows["layer"]) == {2} and len(same) == 3 * 3 * 2
-    anew, plain = same[same["setting"].isna()], same[same["setting"] == AS_IT_IS]
-    assert (anew["value"] >= 29 / 30).all()  # a tie may fall the other way by rounding
-    assert (plain.loc[plain["dim"] == 4, "value"] < 1).any() and (
-        plain.loc[plain["dim"] == 32, "value"] >= 29 / 30
-    ).all()
 
 
 class Echo:
@@ -178,45 +133,96 @@ class Echo:
 @pytest.fixture
 def echo(monkeypatch):
     Echo.asked = []
-    monkeypatch.setattr(rag, "load_generator", lambda name: Echo())
+    monkeypatch.setattr(use, "load_generator", lambda name: Echo())
 
 
-def test_each_question_with_one_paragraph_is_answered_once(echo, searches, asked):
+def test_each_question_with_one_paragraph_is_answered_once(echo, untrained_lines, asked):
     store = Store()
-    found = rag.with_answers(searches, asked, "echo", store, progress=False)
-    pairs = {(i, row) for s in searches for i, row in enumerate(s.top)}
+    found = use.search_lines(untrained_lines, asked, store, dims=[4], generator="echo")
+    pairs = {(i, row) for s in found for i, row in enumerate(s.top)}
     assert len(Echo.asked) == len(set(Echo.asked)) == len(pairs)
     for s in found:
         said = [asked.documents[row].split()[1].strip(".").lower() for row in s.top]
         right = [float(a == b.lower()) for a, b in zip(said, asked.answers, strict=True)]
         np.testing.assert_array_equal(s.items["exact_match"], right)
-    assert {"exact_match", "exact_match_lead"} <= set(rag.rag_rows(found, seed=0)["metric"])
-    again = rag.with_answers(searches, asked, "echo", store, progress=False)
+    assert {"exact_match", "exact_match_lead"} <= set(use.search_rows(found, seed=0)["metric"])
+    again = use.search_lines(untrained_lines, asked, store, dims=[4], generator="echo")
     assert len(Echo.asked) == len(pairs)  # answers came from the store
     np.testing.assert_array_equal(again[0].items["exact_match"], found[0].items["exact_match"])
-    rag.with_answers(searches[:1], asked, "another", store, progress=False)
+    use.search_lines(untrained_lines[:1], asked, store, dims=[4], generator="another")
     assert len(Echo.asked) > len(pairs)  # another generator answers anew
 
 
 def test_other_weights_under_the_same_name_answer_anew(echo, tmp_path):
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "model.safetensors").write_bytes(b"first")
-    prompts, store = [rag.PROMPT.format(context="a b", question="c")], Store()
+    prompts, store = [use.PROMPT.format(context="a b", question="c")], Store()
     for _ in range(2):
-        rag.generate_once(prompts, str(tmp_path), store, progress=False)
+        use.generate_once(prompts, str(tmp_path), store)
     assert len(Echo.asked) == 1
     (tmp_path / "model.safetensors").write_bytes(b"second")
-    rag.generate_once(prompts, str(tmp_path), store, progress=False)
+    use.generate_once(prompts, str(tmp_path), store)
     assert len(Echo.asked) == 2
 
 
 def test_the_prompt_is_the_papers():
-    text = rag.PROMPT.format(context="C", question="Q")
+    text = use.PROMPT.format(context="C", question="Q")
     assert text.startswith("As an advanced QA system, your role is") and text.endswith("so on and so forth.\n\nOutput:")
     assert (
         "\n\nContext: C.\n\nQuestion: Q.\n\nRequirement: For 'yes/no' question, directly output 'yes' or 'no'." in text
     )
 
 
-def test_an_answer_is_its_first_line():
-    assert rag.first_line("\n  Paris \nQuestion: and then?") == "Paris" and rag.first_line(" \n") == ""
+# Figure 6
+
+
+@pytest.fixture(scope="module")
+def pool():
+    return list(take(data.load("stsb", source="microworld"), 40).texts1)
+
+
+def test_every_depth_and_size_of_every_line_is_timed(untrained_lines, pool, monkeypatch):
+    pytest.importorskip("faiss", reason="the extra eval brings it")
+    taken = {}
+
+    def in_turns(works, repeats, *, tries):
+        for prepare in works.values():
+            prepare()()
+        taken.update({key: np.array([1.0, 3.0]) * (1 + key[0]) * key[1] for key in works})
+        return {key: taken[key] for key in works}
+
+    monkeypatch.setattr(use, "in_turns", in_turns)
+    shared = {"stored": 200, "dims": [4, 8], "experiment": "e", "seed": 0}
+    rows = use.timing_rows(untrained_lines, pool[:5], pool, Store(), **shared)
+    assert set(taken) == {(i, at) for i in range(3) for at in (1, 2, 4, 8, 32)}
+    at = rows.set_index(["metric", "method"])
+    encode = rows[rows["metric"] == "encode_seconds"]
+    assert len(encode) == 6 and encode.iloc[3][["value", "ci_low", "ci_high"]].tolist() == [4.0, 2.0, 6.0]
+    total = at.loc[("total_seconds", MRL)].set_index("dim").loc[8]
+    assert total["value"] == np.median(taken[1, 2] + taken[1, 8]) and total["layer"] == 2
+    ratios = rows[rows["metric"] == "encode_ratio"]
+    assert set(ratios["method"]) == {f"{MRL} / {RAW}", f"{ESE} / {RAW}", f"{ESE} / {MRL}"} and len(ratios) == 6
+    search = at.loc[("search_ratio", f"{ESE} / {MRL}")]
+    assert search["value"].tolist() == pytest.approx([1.5] * 4) and search["setting"].iloc[-1].endswith(
+        "mean over sizes"
+    )
+    assert at.loc[("size_ratio", RAW), "value"] == pytest.approx(34 / 6)
+
+
+def test_lines_of_other_shapes_and_empty_texts_are_refused(untrained_lines, pool):
+    with pytest.raises(InputError, match="0 texts and 40 stored ones"):
+        use.timing_rows(untrained_lines, [], pool, Store(), stored=10, seed=0)
+    shallow = raw_line(TrainConfig(backbone="repro-tiny", source="microworld"))
+    with pytest.raises(InputError, match="time networks of one shape together"):
+        use.timing_rows([untrained_lines[0], shallow], pool[:2], pool, Store(), stored=10, seed=0)
+
+
+def test_stored_vectors_are_near_theirs_but_never_equal():
+    X = np.random.default_rng(0).normal(size=(7, 16)).astype(np.float32)
+    rows = use.repeated(X, 100)
+    assert rows.shape == (100, 16) and len(np.unique(rows, axis=0)) == 100
+    away = np.linalg.norm(rows - np.resize(X, (100, 16)), axis=1) / np.linalg.norm(np.resize(X, (100, 16)), axis=1)
+    assert away.min() > 0.003 and away.max() < 0.025
+    np.testing.assert_array_equal(rows, use.repeated(X, 100))
+    with pytest.raises(InputError, match="stored is 0"):
+        use.repeated(X, 0)
