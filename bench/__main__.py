@@ -9,8 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from bench import NAMES, BenchRow, benchmark
 from bench.timing import peak_mb, reset_peak
-from repro.provenance import hardware, versions
-from repro.rows import make_rows, record
+from repro.rows import hardware, make_rows, record, versions
 
 HEADS = ("work", "peer", "goal", "ratio", "ours s", "peer s", "equal", "threads", "peak MB")
 WIDTHS = (46, 36, 4, 7, 6, 6, 62, 7, 7)

@@ -13,7 +13,7 @@ from bench.encode import distinct_texts
 from bench.timing import BenchRow, alternate
 from repro import data
 from repro.config import StepTwoConfig
-from repro.data.batching import epoch_order
+from repro.data.sampling import epoch_order
 from repro.evaluation import sts_spearman
 from repro.losses import info_nce
 from repro.models import Pooler, SentenceEncoder

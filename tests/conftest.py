@@ -32,13 +32,13 @@ def repro_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def repro(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[object, str, str]]:
-    """Run the command; its exit code, output and complaints."""
+    """Run the command, whose first argument may hold several words; its exit code, output and complaints."""
 
     from repro.cli import main
 
-    def run(*arguments: object) -> tuple[object, str, str]:
+    def run(line: str = "", *more: object) -> tuple[object, str, str]:
         with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
+            main([*line.split(), *map(str, more)])
         captured = capsys.readouterr()
         return stopped.value.code, captured.out, captured.err
 
@@ -67,13 +67,22 @@ def tiny(tmp_path_factory: pytest.TempPathFactory, sentences: tuple[str, ...]) -
     return str(folder)
 
 
+def saved_network(model, folder: Path, tiny: str, **tokenizer: str) -> str:
+    """Write a network beside the vocabulary of `tiny`."""
+    model.save_pretrained(folder)
+    tokens = (Path(tiny) / "tokenizer.json").read_text(encoding="utf-8")
+    (folder / "tokenizer.json").write_text(tokens, encoding="utf-8")
+    note = {"pad_token": "[PAD]", "unk_token": "[UNK]", **tokenizer}
+    (folder / "tokenizer_config.json").write_text(json.dumps(note), encoding="utf-8")
+    return str(folder)
+
+
 @pytest.fixture(scope="session")
 def decoders(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Folders of a Qwen2 (two heads share keys) and a Llama with a language-model head: 3 and 2 layers, hidden 32."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
-    tokens = (Path(tiny) / "tokenizer.json").read_text(encoding="utf-8")
     sizes = {"vocab_size": 400, "hidden_size": 32, "intermediate_size": 48, "num_attention_heads": 4}
     sizes |= {"max_position_embeddings": 64, "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
     made = {}
@@ -85,13 +94,7 @@ def decoders(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, s
         model = make(config)
         with torch.no_grad():  # a fresh norm is all ones: not to be told from none at all
             model.model.norm.weight.uniform_(0.5, 2.0)
-        folder = tmp_path_factory.mktemp("decoder") / name
-        model.save_pretrained(folder)
-        (folder / "tokenizer.json").write_text(tokens, encoding="utf-8")
-        (folder / "tokenizer_config.json").write_text(
-            '{"pad_token": "[PAD]", "unk_token": "[UNK]", "eos_token": "[SEP]"}'
-        )
-        made[name] = str(folder)
+        made[name] = saved_network(model, tmp_path_factory.mktemp("decoder") / name, tiny, eos_token="[SEP]")
     return made
 
 
@@ -101,25 +104,19 @@ def translators(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     import torch
     from transformers import MarianConfig, MarianMTModel, T5Config, T5ForConditionalGeneration
 
-    tokens = (Path(tiny) / "tokenizer.json").read_text(encoding="utf-8")
-    ends = {"pad_token_id": 0, "eos_token_id": 3, "decoder_start_token_id": 0}
+    ends = {"vocab_size": 400, "d_model": 32, "pad_token_id": 0, "eos_token_id": 3, "decoder_start_token_id": 0}
     marian = {"encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48}
     marian |= {"encoder_attention_heads": 4, "decoder_attention_heads": 4, "max_position_embeddings": 64}
     marian |= {"init_std": 0.5, "forced_eos_token_id": 3}  # as wide as that, a random network minds what it reads
     t5 = {"d_kv": 8, "d_ff": 48, "num_layers": 1, "num_heads": 4}
     made = {}
     for name, make, config in (
-        ("marian", MarianMTModel, MarianConfig(vocab_size=400, d_model=32, **marian, **ends)),
-        ("t5", T5ForConditionalGeneration, T5Config(vocab_size=400, d_model=32, **t5, **ends)),
+        ("marian", MarianMTModel, MarianConfig(**marian, **ends)),
+        ("t5", T5ForConditionalGeneration, T5Config(**t5, **ends)),
     ):
         torch.manual_seed(1)
         folder = tmp_path_factory.mktemp("translator") / name
-        make(config).save_pretrained(folder)
-        (folder / "tokenizer.json").write_text(tokens, encoding="utf-8")
-        (folder / "tokenizer_config.json").write_text(
-            '{"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "[PAD]", "unk_token": "[UNK]"}'
-        )
-        made[name] = str(folder)
+        made[name] = saved_network(make(config), folder, tiny, tokenizer_class="PreTrainedTokenizerFast")
     return made
 
 
@@ -169,14 +166,8 @@ def two_processes(python: Callable[..., subprocess.Popen]) -> Callable[..., list
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        meeting = {
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(port),
-            "WORLD_SIZE": "2",
-            "LOCAL_WORLD_SIZE": "2",
-            "ACCELERATE_USE_CPU": "true",
-            "CUDA_VISIBLE_DEVICES": "",
-        }
+        meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+        meeting |= {"ACCELERATE_USE_CPU": "true", "CUDA_VISIBLE_DEVICES": ""}
         started = [python(code, rank, *arguments, RANK=str(rank), LOCAL_RANK=str(rank), **meeting) for rank in range(2)]
         outputs = [process.communicate(timeout=120) for process in started]
         for process, (_, errors) in zip(started, outputs, strict=True):
@@ -191,7 +182,7 @@ def made_curves() -> Callable:
     """Rows of a trial of the advisor on made-up curves: two encoders, three tasks; the spectrum is always right."""
     import pandas as pd
 
-    from repro.papers.proposal import choosing_rules
+    from repro.papers.proposal import choosing
     from repro.rows import make_rows
 
     def make(targets: tuple[float, ...] = (0.9, 0.95), off: float = 0.0):
@@ -212,7 +203,7 @@ def made_curves() -> Callable:
                         ]
         shared = {"experiment": "x", "data_source": "made", "seed": 0}
         curves = make_rows(rows, **shared)
-        return pd.concat([curves, choosing_rules.rule_rows(curves, targets, **shared)], ignore_index=True)
+        return pd.concat([curves, choosing.rule_rows(curves, targets, **shared)], ignore_index=True)
 
     return make
 
@@ -245,21 +236,13 @@ def cell_config(tiny) -> "TrainConfig":
     """A training of a second: 6 steps on the microworld."""
     from repro.config import TrainConfig
 
-    return TrainConfig(
-        backbone=tiny,
-        dim=8,
-        batch_size=16,
-        sentences=96,
-        learning_rate=1e-3,
-        check_every=2,
-        save_every=2,
-        source="microworld",
-    )
+    schedule = {"batch_size": 16, "sentences": 96, "learning_rate": 1e-3, "check_every": 2, "save_every": 2}
+    return TrainConfig(backbone=tiny, dim=8, source="microworld", **schedule)
 
 
 @pytest.fixture(scope="session")
 def sweep_config(cell_config) -> "TrainConfig":
-    return replace(cell_config, sentences=64, check_every=2)
+    return replace(cell_config, sentences=64)
 
 
 @pytest.fixture
@@ -281,31 +264,15 @@ def untrained_lines(tiny) -> list:
 
     base = TrainConfig(backbone=tiny, source="microworld")
     poolings = {RAW: "cls", MRL: "mean", ESE: "last"}
-    return [replace(raw_line(replace(base, pooling=p)), method=m, backbone="tiny") for m, p in poolings.items()]
+    return [replace(raw_line(replace(base, pooling=p)), name=m, backbone="tiny") for m, p in poolings.items()]
 
 
 @pytest.fixture(scope="session")
 def page_functions() -> Callable[..., dict]:
-    """Imports and functions of a page's cells, by name, with some of the page's values; nothing else of it runs."""
-    import ast
+    """Functions of a page's cells, by name: see `shown_code`."""
+    from shown_code import on_page
 
-    from repro.paths import project_root
-
-    def read(name: str, **values: object) -> dict:
-        text = (project_root() / "notebooks" / f"{name}.md").read_text(encoding="utf-8")
-        cells = [part.split("```")[0] for part in text.split("```{code-cell} ipython3\n")[1:]]
-        wanted = []
-        for cell in cells:
-            code = "\n".join(line for line in cell.splitlines() if not line.startswith(":tags:"))
-            if not code.startswith("---"):
-                wanted += [
-                    n for n in ast.parse(code).body if isinstance(n, ast.Import | ast.ImportFrom | ast.FunctionDef)
-                ]
-        found: dict = dict(values)
-        exec(compile(ast.Module(wanted, []), name, "exec"), found)
-        return found
-
-    return read
+    return on_page
 
 
 @pytest.fixture

@@ -83,45 +83,34 @@ def cells_of(page: Path) -> list[tuple[str, bool]]:
 
 def figures() -> Iterator[tuple[str, float, float | None]]:
     """Every figure: what it is, its value, and its budget; one that is to be reached is negative."""
-    files = {
-        package.name: sorted(package.rglob("*.py")) for package in SRC.iterdir() if (package / "__init__.py").is_file()
-    }
-    budgets = {"repro": 18_500}
-    yield "lines of src", lines_of([file for own in files.values() for file in own]), 22_500
-    for name in ("repro", "rivals", "dimadvise", "microworld"):
-        yield f"lines of {name}", lines_of(files[name]), budgets.get(name)
-    yield "files of src", sum(map(len, files.values())), 140
-    for name in ("repro", "rivals", "dimadvise", "microworld"):
-        yield f"files of {name}", len(files[name]), None
+    packages = {name: sorted((SRC / name).rglob("*.py")) for name in ("repro", "rivals", "dimadvise", "microworld")}
     tests = sorted((ROOT / "tests").rglob("*.py"))
+    source = [file for files in packages.values() for file in files]
+    trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in source}
+    yield "lines of src", lines_of(source), 22_500
+    for name, files in packages.items():
+        yield f"lines of {name}", lines_of(files), 18_500 if name == "repro" else None
+    yield "files of src", len(source), 140
+    for name, files in packages.items():
+        yield f"files of {name}", len(files), None
     yield "lines of tests", lines_of(tests), 14_000
 
-    trees = {file: ast.parse(file.read_text(encoding="utf-8")) for own in files.values() for file in own}
     used = Counter(name for file, tree in trees.items() if file.name != "__init__.py" for name in names_in(tree))
     cells = {page: cells_of(page) for page in sorted((ROOT / "notebooks").glob("*.md"))}
-    pages = {page: ast.parse("\n".join(source for source, _ in own)) for page, own in cells.items()}
-    of_book = {page: cells_of(page) for page in sorted((ROOT / "book").glob("*.md"))}
-    named = [set(names_in(ast.parse("\n".join(s for s, _ in own)))) for own in [*cells.values(), *of_book.values()]]
-    single = [
-        node.name
-        for tree in trees.values()
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef) and not used[node.name] and sum(node.name in own for own in named) == 1
-    ]
+    pages = {page: ast.parse("\n".join(code for code, _ in own)) for page, own in cells.items()}
+    of_book = [cells_of(page) for page in sorted((ROOT / "book").glob("*.md"))]
+    prose = [ast.parse("\n".join(code for code, _ in own)) for own in of_book]
+    named = [set(names_in(tree)) for tree in (*pages.values(), *prose)]
+    functions = [node.name for tree in trees.values() for node in tree.body if isinstance(node, ast.FunctionDef)]
+    single = [name for name in functions if not used[name] and sum(name in own for own in named) == 1]
     yield "functions of src that serve one page only", len(single), 25
     counted = [
-        (shown, sum(bool(line.strip()) for line in source.splitlines()))
-        for own in cells.values()
-        for source, shown in own
+        (shown, sum(bool(line.strip()) for line in code.splitlines())) for own in cells.values() for code, shown in own
     ]
     share = 100 * sum(n for shown, n in counted if shown) / sum(n for _, n in counted)
     yield "% of the pages' code lines that are shown", round(share, 1), -60
-    everything = [*trees, *tests]
-    yield (
-        "lines exempted from the formatter",
-        sum(len(SKIP.findall(f.read_text(encoding="utf-8"))) for f in everything),
-        20,
-    )
+    exempted = sum(len(SKIP.findall(file.read_text(encoding="utf-8"))) for file in (*source, *tests))
+    yield "lines exempted from the formatter", exempted, 20
     explained = {page.stem: len(explaining(tree)) for page, tree in pages.items()}
     yield "files that explain a page, median", median(explained.values()), 9
     most = max(explained, key=lambda page: explained[page])

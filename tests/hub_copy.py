@@ -5,7 +5,9 @@ in every process that inherits the variable. What the rows say is generated, eve
 """
 
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +21,8 @@ from repro.data.spec import FIELDS, DatasetSpec, HubSource
 ROWS = {"wiki": 1200, "nli": 1200, "flickr30k": 240}
 """rows in each hub split; 120 of the other sets"""
 BESIDE = {
-    "SetFit/TREC-QC": {"label": 0, "label_text": "manner of an action"},
-    "RobZamp/sick": {"id": "1", "entailment_AB": "A_neutral_B"},
-    "nyu-mll/glue": {"idx": 0},
-    "SetFit/20_newsgroups": {"label": 0},
+    **{"SetFit/TREC-QC": {"label": 0, "label_text": "manner of an action"}, "SetFit/20_newsgroups": {"label": 0}},
+    **{"RobZamp/sick": {"id": "1", "entailment_AB": "A_neutral_B"}, "nyu-mll/glue": {"idx": 0}},
 }
 """columns that the hub has and we do not read"""
 
@@ -84,12 +84,10 @@ def _rows(spec: DatasetSpec, source: HubSource, split: str, count: int) -> Itera
 
 
 def _classes_in_turn(labels: list[Any]) -> list[int]:
-    seen: dict[Any, int] = {}
-    turns = []
-    for row, label in enumerate(labels):
-        seen[label] = seen.get(label, 0) + 1
-        turns.append((seen[label], str(label), row))
-    return [row for _, _, row in sorted(turns)]
+    """Rows in an order in which the classes alternate."""
+    seen = defaultdict(count)
+    turns = [(next(seen[label]), str(label), row) for row, label in enumerate(labels)]
+    return [row for *_, row in sorted(turns)]
 
 
 def _questions(made: data.Retrieval, count: int) -> Iterator[dict[str, Any]]:
@@ -102,15 +100,10 @@ def _questions(made: data.Retrieval, count: int) -> Iterator[dict[str, Any]]:
         titles = [f"Title {number}" for number in chosen]
         sentences = [[f"{part.strip()}." for part in made.documents[n].split(".") if part.strip()] for n in chosen]
         support = [f"Title {number}" for number in gold]
-        yield {
-            "id": name,
-            "question": made.queries[row],
-            "answer": (made.answers or made.queries)[row],
-            "type": "bridge",
-            "level": "hard",
-            "supporting_facts": {"title": support, "sent_id": [0] * len(support)},
-            "context": {"title": titles, "sentences": sentences},
-        }
+        asked = {"id": name, "question": made.queries[row], "answer": (made.answers or made.queries)[row]}
+        told = {"title": support, "sent_id": [0] * len(support)}
+        context = {"title": titles, "sentences": sentences}
+        yield {**asked, "type": "bridge", "level": "hard", "supporting_facts": told, "context": context}
 
 
 if __name__ == "__main__":

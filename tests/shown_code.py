@@ -1,24 +1,29 @@
 """Functions that the pages of the papers define for the reader, to be tested as the reader sees them."""
 
-import re
+import ast
 from typing import Any
 
+from repro.book import notebook
 from repro.paths import project_root
 
-CELL = re.compile(r"```\{code-cell\} ipython3\n(.*?)```", re.DOTALL)
 
-
-def on_page(page: str, *functions: str) -> dict[str, Any]:
-    """What a page's imports and the cells that define some functions leave behind."""
-    cells = CELL.findall((project_root() / "notebooks" / f"{page}.md").read_text(encoding="utf-8"))
-    found: dict[str, Any] = {}
-    imports = [line for cell in cells for line in cell.splitlines() if line.startswith(("import ", "from "))]
-    exec("\n".join(imports), found)
-    for name in functions:
-        (cell,) = [cell for cell in cells if f"\ndef {name}(" in f"\n{cell}"]
-        lines = cell.splitlines()
-        start = next(i for i, line in enumerate(lines) if line.startswith(f"def {name}("))
-        stop = next((i for i in range(start + 1, len(lines)) if lines[i] and not lines[i][0].isspace()), len(lines))
-        constants = [line for line in lines[:start] if re.match(r"[A-Z]+ = ", line)]
-        exec("\n".join([*constants, *lines[start:stop]]), found)
+def on_page(name: str, /, *functions: str, **values: Any) -> dict[str, Any]:
+    """Imports, constants and functions of a page's cells, with some of the page's values; no more of it runs."""
+    cells = notebook.read(project_root() / "notebooks" / f"{name}.md").cells
+    lines = [line for cell in cells if cell.cell_type == "code" for line in ast.parse(cell.source).body]
+    kept = [
+        line for line in lines if isinstance(line, ast.Import | ast.ImportFrom | ast.FunctionDef) or _constant(line)
+    ]
+    found = dict(values)
+    exec(compile(ast.Module(kept, []), name, "exec"), found)
+    assert not set(functions) - set(found)
     return found
+
+
+def _constant(line: ast.stmt) -> bool:
+    """Whether a line gives a name in capitals a value that is written out, perhaps with other such names."""
+    if not (isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name) and line.targets[0].id.isupper()):
+        return False
+    parts = list(ast.walk(line.value))
+    calls = any(isinstance(part, ast.Call | ast.Attribute | ast.Subscript | ast.comprehension) for part in parts)
+    return not calls and all(part.id.isupper() for part in parts if isinstance(part, ast.Name))

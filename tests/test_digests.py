@@ -1,12 +1,9 @@
-import json
-
 import numpy as np
 import pytest
 
 from repro import digests
 from repro.digests import code_digest, digest, import_closure
 from repro.runs.cell import OBJECTIVES, training_code
-from repro.store import Store
 from repro.types import InputError
 
 
@@ -18,7 +15,7 @@ def project(tmp_path, monkeypatch):
         path = tmp_path / "src" / f"{name.replace('.', '/')}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-        for found in (digests._tree, digests._does, import_closure, code_digest):
+        for found in (digests._tree, import_closure, code_digest):
             found.cache_clear()
 
     monkeypatch.setattr(digests, "PACKAGE", tmp_path / "src" / "repro")
@@ -30,7 +27,7 @@ def project(tmp_path, monkeypatch):
     write("repro.pack.one", "name = 1\n")
     write("repro.pack.two", "other = 2\n")
     yield write
-    for found in (digests._tree, digests._does, import_closure, code_digest):
+    for found in (digests._tree, import_closure, code_digest):
         found.cache_clear()
 
 
@@ -74,36 +71,6 @@ def test_an_unrelated_loss_is_no_part_of_a_training():
     assert losses["nli"] == {"nli", "distributed"}
     assert losses["angle"] == losses["matryoshka"] == {"angle", "matryoshka", "distributed"}
     assert "espresso" in losses["ese"] and "contrastive" not in losses["ese"]
-
-
-@pytest.mark.parametrize(
-    "value", [np.arange(6.0).reshape(2, 3), {"a": np.eye(2), "b": np.array("word")}, {"x": [1, "é", None]}, ["a"], {}]
-)
-def test_a_value_is_computed_once_and_comes_back(value):
-    calls = []
-
-    def compute():
-        calls.append(1)
-        return value
-
-    config = {"of": value, "n": 3}
-    for _ in range(2):
-        np.testing.assert_equal(Store().remember("things", config, compute, code="repro.types"), value)
-    assert len(calls) == 1
-    Store().remember("things", {**config, "n": 4}, compute, code="repro.types")
-    Store().remember("things", config, compute, code="repro.seeding")
-    assert len(calls) == 3
-
-
-def test_a_damaged_value_is_computed_again():
-    store = Store()
-    store.remember("things", {"n": 1}, lambda: np.arange(4), code="repro.types")
-    (path,) = store.home.glob("things/*/value.npy")
-    path.write_bytes(path.read_bytes()[:-4] + b"abcd")
-    np.testing.assert_array_equal(
-        store.remember("things", {"n": 1}, lambda: np.arange(4), code="repro.types"), [0, 1, 2, 3]
-    )
-    assert json.loads((path.parent / "manifest.json").read_text())["config"] == {"n": 1}
 
 
 def test_numbers_of_arrays_are_part_of_a_name():

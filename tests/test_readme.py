@@ -25,7 +25,7 @@ def test_make_verbs_exist():
 @pytest.mark.parametrize("words", RUNS, ids=" ".join)
 def test_notebooks_accept_the_parameters_shown(words):
     given = {words[at + 1]: words[at + 2] for at, word in enumerate(words) if word == "-p"}
-    assert notebook.validate(notebook.locate(words[2], ROOT), given).keys() == given.keys()
+    assert notebook.validate(notebook.parameters_of(notebook.locate(words[2])), given).keys() == given.keys()
 
 
 def test_what_is_exported_was_advised_before():

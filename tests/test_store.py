@@ -5,13 +5,15 @@ import os
 import signal
 from pathlib import Path
 
+import numpy as np
 import pytest
 from filelock import FileLock
 from safetensors import SafetensorError
 
-from repro.doctor import examine
-from repro.store import MANIFEST, Store, disk_full_explained
+from repro.paths import disk_full_explained
+from repro.store import MANIFEST, Store
 from repro.types import InputError
+from repro.verbs import examine
 
 SLOW = """
 import sys, time
@@ -48,20 +50,19 @@ def writer(text="hello", counter=None):
 def test_made_once_then_found(store, repro_home):
     calls = []
     first = store.get_or_make("things", "abc", writer(counter=calls), config={"dim": 8})
+    lock = store.home / "things" / "abc.lock"
+    lock.unlink()
     second = store.get_or_make("things", "abc", writer(counter=calls))
     assert (first.hit, second.hit, len(calls)) == (False, True, 1)
+    assert not lock.exists(), "what is finished is read without a right to write"
     assert first.folder == second.folder == repro_home.resolve() / "things" / "abc"
     assert second.seconds == first.seconds > 0
     notes = json.loads((first.folder / MANIFEST).read_text())
     assert notes["config"] == {"dim": 8}
     assert set(notes["files"]) == {"file.txt", os.path.join("deep", "other.bin")}
-    assert list(store.artefacts()) == [first.folder]
-    assert store.partials() == []
-
-
-def test_another_key_is_another_artefact(store):
-    a, b = store.get_or_make("things", "a", writer("A")), store.get_or_make("things", "b", writer("B"))
-    assert [(made.folder / "file.txt").read_text() for made in (a, b)] == ["A", "B"]
+    assert list(store.artefacts()) == [first.folder] and store.partials() == []
+    other = store.get_or_make("things", "b", writer("B"))
+    assert (other.folder / "file.txt").read_text() == "B"
 
 
 def test_two_processes_make_one_artefact_once(python, tmp_path):
@@ -72,17 +73,14 @@ def test_two_processes_make_one_artefact_once(python, tmp_path):
 
 
 def test_a_killed_writer_leaves_nothing_half_made(python, tmp_path, store, wait_for):
-    counts = tmp_path / "counts.txt"
-    process = python(SLOW, counts, 60)
+    process = python(SLOW, tmp_path / "counts.txt", 60)
     wait_for(lambda: any(partial.joinpath("half.txt").exists() for partial in store.partials()))
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert not store.folder("things", "abc").exists()
-    assert list(store.artefacts()) == []
+    assert not store.folder("things", "abc").exists() and list(store.artefacts()) == []
     made = store.get_or_make("things", "abc", writer())  # the dead process holds no lock
     assert (made.hit, (made.folder / "file.txt").read_text()) == (False, "hello")
-    assert not (made.folder / "half.txt").exists()
-    assert store.partials() == []  # what it had begun is gone too
+    assert not (made.folder / "half.txt").exists() and store.partials() == []  # what it had begun is gone too
 
 
 def test_a_failed_maker_leaves_nothing_but_its_scratch(store):
@@ -103,14 +101,6 @@ def test_a_failed_maker_leaves_nothing_but_its_scratch(store):
     assert not list(store.home.glob("work/*"))  # no longer needed
 
 
-def test_what_is_finished_is_read_without_a_right_to_write(store):
-    made = store.get_or_make("things", "abc", writer())
-    lock = store.home / "things" / "abc.lock"
-    lock.unlink()
-    assert store.get_or_make("things", "abc", writer()).hit
-    assert not lock.exists() and list(made.folder.parent.iterdir()) == [made.folder]
-
-
 def test_a_resumed_artefact_counts_the_seconds_of_the_runs_before(store):
     def stop(target, work):
         started = (work / "seconds").stat().st_mtime
@@ -123,6 +113,37 @@ def test_a_resumed_artefact_counts_the_seconds_of_the_runs_before(store):
             store.get_or_make("things", "abc", stop)
     assert 200 < store.get_or_make("things", "abc", writer()).seconds < 220
     assert store.get_or_make("things", "other", writer()).seconds < 20
+
+
+# values
+
+
+@pytest.mark.parametrize(
+    "value", [np.arange(6.0).reshape(2, 3), {"a": np.eye(2), "b": np.array("word")}, {"x": [1, "é", None]}, ["a"], {}]
+)
+def test_a_value_is_computed_once_and_comes_back(value):
+    calls = []
+
+    def compute():
+        calls.append(1)
+        return value
+
+    config = {"of": value, "n": 3}
+    for _ in range(2):
+        np.testing.assert_equal(Store().remember("things", config, compute, code="repro.types"), value)
+    assert len(calls) == 1
+    Store().remember("things", {**config, "n": 4}, compute, code="repro.types")
+    Store().remember("things", config, compute, code="repro.seeding")
+    assert len(calls) == 3
+
+
+def test_a_damaged_value_is_computed_again(store):
+    store.remember("things", {"n": 1}, lambda: np.arange(4), code="repro.types")
+    (path,) = store.home.glob("things/*/value.npy")
+    path.write_bytes(path.read_bytes()[:-4] + b"abcd")
+    again = store.remember("things", {"n": 1}, lambda: np.arange(4), code="repro.types")
+    np.testing.assert_array_equal(again, [0, 1, 2, 3])
+    assert json.loads((path.parent / MANIFEST).read_text())["config"] == {"n": 1}
 
 
 # damage
@@ -144,19 +165,17 @@ def corrupt(path):
     ],
 )
 def test_damage_is_noticed_set_aside_and_mended(store, damage, fault, caplog):
-    made = store.get_or_make("things", "abc", writer())
-    damage(made.folder)
-    calls = []
+    damage(store.get_or_make("things", "abc", writer()).folder)
     with caplog.at_level(logging.WARNING):
-        again = store.get_or_make("things", "abc", writer(counter=calls))
-    assert (again.hit, len(calls)) == (False, 1)
-    assert (again.folder / "file.txt").read_text() == "hello"
+        again = store.get_or_make("things", "abc", writer())
+    assert not again.hit and (again.folder / "file.txt").read_text() == "hello"
     assert fault in caplog.text and "making it anew" in caplog.text
     assert [p.name.rsplit("-", 1)[0] for p in (store.home / "damaged").iterdir()] == ["things-abc"]
     assert list(store.artefacts()) == [again.folder]
 
 
 def test_the_doctor_reports_and_repairs(store):
+    assert any(line.startswith("store: ") for line in dict(examine())) and not store.home.exists()
     good, bad = store.get_or_make("things", "good", writer()), store.get_or_make("things", "bad", writer())
     corrupt(bad.folder / "file.txt")
 
@@ -188,24 +207,19 @@ def test_the_doctor_leaves_alone_what_is_being_written(store):
     assert partial.exists() and not elsewhere.exists()
 
 
-def test_the_doctor_needs_no_store(repro_home):
-    assert not repro_home.exists()
-    lines = dict(examine())
-    assert any(line.startswith("store: ") for line in lines)
-    assert not repro_home.exists()
-
-
 # a full disk
 
-FULL = [
-    OSError(errno.ENOSPC, "No space left on device"),
-    OSError(errno.EDQUOT, "Disk quota exceeded"),
-    SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"),
-    OSError("262144 requested and 1024 written"),  # as np.save says it
-]
 
-
-@pytest.mark.parametrize("error", FULL, ids=str)
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError(errno.EDQUOT, "Disk quota exceeded"),
+        SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"),
+        OSError("262144 requested and 1024 written"),  # as np.save says it
+    ],
+    ids=str,
+)
 def test_a_full_disk_says_what_to_do_and_loses_nothing(store, error):
     kept = store.get_or_make("things", "kept", writer())
 
@@ -237,18 +251,7 @@ def test_other_errors_are_not_called_a_full_disk(error, tmp_path):
         raise error
 
 
-# places
-
-
 @pytest.mark.parametrize(("kind", "key"), [("things", "../../etc"), ("..", "x"), ("/etc", "passwd")])
 def test_keys_that_lead_outside_are_refused(store, kind, key):
     with pytest.raises(InputError, match="leads outside"):
         store.get_or_make(kind, key, writer())
-    with pytest.raises(InputError, match="leads outside"):
-        store.folder(kind, key)
-
-
-def test_the_home_is_the_environments(monkeypatch, tmp_path):
-    monkeypatch.setenv("REPRO_HOME", str(tmp_path / "elsewhere"))
-    assert Store().home == (tmp_path / "elsewhere").resolve()
-    assert Store(tmp_path / "given").home == (tmp_path / "given").resolve()

@@ -8,7 +8,7 @@ import pytest
 NAP = """
 import os, signal, sys, time
 from pathlib import Path
-from repro.workers import done_in_processes
+from repro.seeding import done_in_processes
 
 def nap(item):
     (Path(sys.argv[1]) / f"{os.getpid()}.pid").touch()

@@ -5,8 +5,8 @@ import stat
 import numpy as np
 import pytest
 
+from repro.paths import copy_folder, replacing
 from repro.types import InputError
-from repro.writing import copy_folder, replacing
 
 
 def test_replacing_is_all_or_nothing(tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 from dimadvise.evidence import Evidence
 from dimadvise.measured import read_measured
 from repro.evaluation.retention import retention, smallest_sufficient
-from repro.evaluation.search import top_documents
+from repro.evaluation.retrieve import top_documents
 from repro.reducers import Reducer, make_reducer
 from repro.seeding import make_rng
 from repro.theory import participation_ratio, predicted_similarity, two_nn
@@ -38,9 +38,9 @@ class Candidate:
     """share of a score that is expected to be kept, by the rule that was nearest to labels for this reducer"""
     score: float = math.nan
     share: float = math.nan
-    """of the full-size score; NaN without labels"""
+    """share of the full-size score; NaN without labels"""
     low: float = math.nan
-    """its lower bound"""
+    """lower bound of the share"""
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ class Advice:
     reference: float
     """full-size score; NaN without labels"""
     confidence: float
-    """of each bound, so that all walks together err with 5 % at most"""
+    """how often each bound holds, so that all walks together err with 5 % at most"""
     intrinsic: Mapping[str, float]
     reducer: Reducer | None
-    """the answer's, fitted"""
+    """the fitted reducer of the answer"""
     notes: tuple[str, ...]
 
 

@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from repro.paths import replacing
 from repro.terminal import say
 from repro.types import InputError
 
@@ -66,69 +67,53 @@ def advise(
         columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating. Tables are TSV, CSV,
             JSON lines or parquet.
     """
-    from dimadvise import advise as find
+    from dimadvise.advice import advise as find
     from dimadvise.inputs import from_encoder, from_matrix
-    from repro.data import column_names
-    from repro.writing import read_matrix
+    from repro.data import column_names, default_source
+    from repro.paths import read_matrix
 
     started = time.perf_counter()
     _refuse_foreign(output)
     origin: dict[str, str] = {}
+    given: dict[str, Any]
+    named = column_names(columns)
     if (embeddings is None) == (encoder is None):
         raise InputError("give either --embeddings X.npy, or --encoder NAME with --texts FILE")
     if embeddings is not None:
-        refused = {"texts": texts, "layers": layers, "split": split, "source": source, "prompt": prompt}
-        _refuse([name for name, value in refused.items() if value], "--encoder")
-        asked = None if queries is None else read_matrix(queries)
-        others = None if fit_on is None else read_matrix(Path(fit_on))
-        case = from_matrix(
-            read_matrix(embeddings),
-            pairs=pairs,
-            labels=labels,
-            queries=asked,
-            qrels=qrels,
-            fit_on=others,
-            name=str(embeddings),
-            columns=column_names(columns),
-        )
+        _refuse("--encoder", texts=texts, layers=layers, split=split, source=source, prompt=prompt)
+        X = read_matrix(embeddings)
+        asked, others = (None if path is None else read_matrix(Path(path)) for path in (queries, fit_on))
+        given = {"pairs": pairs, "labels": labels, "qrels": qrels, "columns": named}
+        case = from_matrix(X, queries=asked, fit_on=others, name=str(embeddings), **given)
     else:
         if texts is None:
             raise InputError("--encoder needs --texts: a dataset name or a file with one text per line")
-        given = {"pairs": pairs, "labels": labels, "queries": queries, "qrels": qrels}
-        _refuse([name for name, value in given.items() if value], "--embeddings")
-        from repro.data import default_source
+        _refuse("--embeddings", pairs=pairs, labels=labels, queries=queries, qrels=qrels)
         from repro.models import SentenceEncoder
         from rivals import system_named
 
         assert encoder is not None
-        judged: dict[str, Any] = {"layers": layers, "split": split, "source": source, "fit_on": fit_on}
-        judged["columns"] = column_names(columns)
+        given = {"layers": layers, "split": split, "source": source, "fit_on": fit_on, "columns": named}
         system = system_named(encoder, source=source or default_source())
         if system is not None:
             if prompt is not None:
                 raise InputError(f"prompt is {prompt!r}: {encoder} is made whole; leave it out")
-            case = from_encoder(system.encoder(), texts, name=system.line, **judged)
+            case = from_encoder(system.encoder(), texts, name=system.line, **given)
         else:
             network = SentenceEncoder.load(encoder, prompt=prompt)
-            case = from_encoder(network, texts, **judged)
-            named = str(Path(encoder).resolve()) if Path(encoder).is_dir() else encoder
-            origin = {"encoder": named, "pooling": network.pooling, "prompt": network.prompt}
-    advice = find(
-        case.versions,
-        fit_rows=case.fit_rows,
-        evidence=case.evidence,
-        retain=retain,
-        reducers=reducers,
-        dims=dims or None,
-        seed=seed,
-    )
+            case = from_encoder(network, texts, **given)
+            place = str(Path(encoder).resolve()) if Path(encoder).is_dir() else encoder
+            origin = {"encoder": place, "pooling": network.pooling, "prompt": network.prompt}
+    wanted: dict[str, Any] = {"retain": retain, "reducers": reducers, "dims": dims or None, "seed": seed}
+    advice = find(case.versions, fit_rows=case.fit_rows, evidence=case.evidence, **wanted)
     _tell(advice, case.source, origin, output, time.perf_counter() - started)
     return 0
 
 
-def _refuse(names: list[str], owner: str) -> None:
-    if names:
-        raise InputError(f"--{names[0]} belongs to {owner}, which is not given")
+def _refuse(owner: str, **options: Any) -> None:
+    for name, value in options.items():
+        if value:
+            raise InputError(f"--{name} belongs to {owner}, which is not given")
 
 
 def _refuse_foreign(output: Path) -> None:
@@ -150,54 +135,36 @@ def _refuse_foreign(output: Path) -> None:
 
 def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, seconds: float) -> None:
     """Print the answer, and write the report, the rows and the reducer."""
-    from dimadvise import savings
-    from dimadvise.report import advice_page, draw_advice
-    from dimadvise.words import candidate_table, explanation, headline, report_table, saving_table
-    from repro.provenance import hardware
+    from dimadvise import report
     from repro.reducers.export import linear_form, write_linear
-    from repro.writing import replacing
+    from repro.rows import hardware
 
-    frame = candidate_table(advice)
+    chosen = advice.answer
     tables: dict[str, pd.DataFrame] = {}
-    if advice.answer is not None:
-        saved = saving_table(savings(advice.full_dim, advice.answer.dim))
+    if chosen is not None:
+        saved = report.saving_table(report.savings(advice.full_dim, chosen.dim))
         tables["What it saves: memory counted; seconds of one core for an exact search, timed here and scaled"] = saved
-    tables["Every size that was tried"] = report_table(advice)
-    lines = explanation(advice)
-    answer = headline(advice)
-    page = advice_page(
-        title=f"How many dimensions does {source} need?",
-        answer=answer,
-        paragraphs=lines,
-        figure=draw_advice(frame, retain=advice.retain, labelled=advice.metric is not None),
-        tables=tables,
-        footer=f"live; {advice.rows:,} rows; {hardware()}; {seconds:.0f} s",
-    )
+    tables["Every size that was tried"] = report.report_table(advice)
+    footer = f"live; {advice.rows:,} rows; {hardware()}; {seconds:.0f} s"
+    page = report.advice_page(f"How many dimensions does {source} need?", advice, tables, footer)
     with replacing(output / WRITTEN[0]) as partial:  # first, as the sign of a folder of ours
-        frame.to_parquet(partial, index=False)
+        report.candidate_table(advice).to_parquet(partial, index=False)
     for name in WRITTEN[1:]:  # an earlier advice may have had an answer where this one has none
         (output / name).unlink(missing_ok=True)
     with replacing(output / WRITTEN[1]) as partial:
         partial.write_text(page, encoding="utf-8")
-    say(answer)
-    for line in lines:
+    say(report.headline(advice))
+    for line in report.explanation(advice):
         say(f"  {line}")
-    if advice.answer is not None and advice.reducer is not None:
-        form = linear_form(advice.reducer, advice.answer.dim)
-        note = {
-            "reducer": advice.answer.reducer,
-            "layer": advice.answer.layer,
-            "fitted_on": advice.rows,
-            "source": source,
-            "compared_by": "cosine" if advice.unit else "classifier",
-            "unit_rows": advice.unit,
-            **origin,
-        }
+    if chosen is not None and advice.reducer is not None:
+        form = linear_form(advice.reducer, chosen.dim)
+        note = {"reducer": chosen.reducer, "layer": chosen.layer, "fitted_on": advice.rows, "source": source}
+        note |= {"compared_by": "cosine" if advice.unit else "classifier", "unit_rows": advice.unit, **origin}
         if advice.unit:
             note["formula"] = "y = (x / |x|) @ matrix + bias"
         written = write_linear(output, form.matrix, form.bias, **note)
         say(saved.to_string(index=False))
-        say(f"the reducer, {note['reducer']}: {', '.join(str(path) for path in written)}")
+        say(f"the reducer, {chosen.reducer}: {', '.join(str(path) for path in written)}")
         if origin:
             say(f"encoder and reducer as one: repro export --reducer {output} --output NEW_FOLDER")
     say(f"report: {output / WRITTEN[1]} ({seconds:.0f} s)")

@@ -5,7 +5,7 @@ Each kind scores several versions of the embeddings on the same resampled items,
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from repro.evaluation.classify import stratified_folds
 from repro.evaluation.logistic import fit_logistic
 from repro.evaluation.retrieve import retrieve
-from repro.evaluation.stats import accuracy_draws, mean_draws, spearman_draws
+from repro.evaluation.stats import mean_draws, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.types import Array, InputError, check_same_length
 
@@ -27,32 +27,28 @@ PENALTIES = 2.0 ** np.arange(-1, 10, 2)
 """C of the classifier, one of which is chosen for each size by rows that are not judged"""
 
 
+@dataclass(frozen=True)
 class Evidence(ABC):
-    """Something that scores embeddings."""
+    """Something that scores embeddings by a metric."""
 
     metric: ClassVar[str]
-    """what the score is"""
-
-    @property
-    @abstractmethod
-    def items(self) -> int:
-        """How many items are resampled."""
-
-    @property
-    @abstractmethod
-    def judged(self) -> Rows:
-        """Rows that a reducer fitted on them would know beforehand; the documents of a search it may know."""
+    items: int = field(init=False)
+    """how many items are resampled"""
+    judged: Rows = field(init=False)
+    """rows that a reducer fitted on them would know beforehand; the documents of a search it may know"""
 
     @abstractmethod
     def draws(self, versions: Sequence[Array], *, seed: int) -> tuple[Array, Array]:
         """Scores of each version (P,), and the same on shared resamples of the items (resamples, P)."""
 
-    def _check_enough(self, what: str) -> None:
-        if self.items < FEWEST:
+    def _judges(self, items: int, what: str, judged: Rows) -> None:
+        if items < FEWEST:
             raise InputError(
-                f"{self.items} {what}: at least {FEWEST} are needed before an interval means anything, and several "
+                f"{items} {what}: at least {FEWEST} are needed before an interval means anything, and several "
                 "hundred to tell a loss of one per cent; without labels the advice is a prediction"
             )
+        object.__setattr__(self, "items", items)
+        object.__setattr__(self, "judged", judged)
 
 
 @dataclass(frozen=True)
@@ -66,19 +62,9 @@ class Pairs(Evidence):
 
     def __post_init__(self) -> None:
         check_same_length(first=self.first, second=self.second, grades=self.grades)
-        self._check_enough("pairs")
+        self._judges(len(self.grades), "pairs", np.concatenate([self.first, self.second]))
         if len(np.unique(self.grades)) < 2:
             raise InputError(f"all {self.items} pairs have the grade {self.grades[0]}: nothing to rank by")
-
-    @property
-    def items(self) -> int:
-        """Pairs."""
-        return len(self.grades)
-
-    @property
-    def judged(self) -> Rows:
-        """Both sides of the pairs."""
-        return np.concatenate([self.first, self.second])
 
     def draws(self, versions: Sequence[Array], *, seed: int) -> tuple[Array, Array]:
         """Scores of each version (P,), and the same on shared resamples of the pairs (resamples, P)."""
@@ -96,23 +82,13 @@ class Classes(Evidence):
 
     def __post_init__(self) -> None:
         check_same_length(rows=self.rows, labels=self.labels)
-        self._check_enough("labelled rows")
-
-    @property
-    def items(self) -> int:
-        """Labelled rows."""
-        return len(self.labels)
-
-    @property
-    def judged(self) -> Rows:
-        """The labelled rows."""
-        return self.rows
+        self._judges(len(self.labels), "labelled rows", self.rows)
 
     def draws(self, versions: Sequence[Array], *, seed: int) -> tuple[Array, Array]:
         """Scores of each version (P,), and the same on shared resamples of the rows (resamples, P)."""
         folds = stratified_folds(self.labels, FOLDS, seed)
         right = [self._right(X[self.rows], folds) for X in versions]
-        return accuracy_draws(right, resamples=RESAMPLES, seed=seed)
+        return mean_draws(right, resamples=RESAMPLES, seed=seed)
 
     def _right(self, X: Array, folds: Rows) -> NDArray[np.bool_]:
         """Which rows are told right by the model that has not seen them (n,)."""
@@ -142,17 +118,8 @@ class Search(Evidence):
     """position of a query to positions of documents to relevance"""
 
     def __post_init__(self) -> None:
-        self._check_enough("queries with a relevant document")
-
-    @property
-    def items(self) -> int:
-        """Queries that have a relevant document."""
-        return sum(any(v > 0 for v in judged.values()) for judged in self.qrels.values())
-
-    @property
-    def judged(self) -> Rows:
-        """The queries."""
-        return self.queries
+        items = sum(any(v > 0 for v in judged.values()) for judged in self.qrels.values())
+        self._judges(items, "queries with a relevant document", self.queries)
 
     def draws(self, versions: Sequence[Array], *, seed: int) -> tuple[Array, Array]:
         """Scores of each version (P,), and the same on shared resamples of the queries (resamples, P)."""

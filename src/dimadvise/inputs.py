@@ -8,9 +8,8 @@ import numpy as np
 
 from dimadvise.evidence import Classes, Evidence, Pairs, Rows, Search
 from repro import data
-from repro.data.lines import filled_lines
 from repro.data.spec import NOTHING
-from repro.data.tables import ENDINGS, Table, ending
+from repro.data.tables import ENDINGS, Table, ending, filled_lines
 from repro.types import Array, Encoder, InputError
 
 FIT_TEXTS = 20_000
@@ -39,13 +38,13 @@ def from_matrix(
     name: str = "embeddings",
     columns: Mapping[str, str] = NOTHING,
 ) -> Case:
-    """Embeddings of a user's own, with at most one kind of evidence that refers to their rows, counted from 0.
+    """Embeddings X (n, D) of a user's own, with at most one kind of evidence that refers to their rows, counted from 0.
 
     Args:
-        X: embeddings (n, D).
+        X: embeddings; the documents where there are queries.
         pairs: table with columns row1, row2, score.
         labels: a text file with one label per row, or a table with a column label.
-        queries: embeddings of queries (m, D); X are then the documents.
+        queries: embeddings of queries (m, D).
         qrels: table with columns query, document, relevance: rows of `queries` and of X.
         fit_on: embeddings (f, D) that reducers are fitted on; None takes X.
         name: what the embeddings are called.
@@ -62,7 +61,7 @@ def from_matrix(
     for what, other in (("queries", queries), ("the embeddings to fit on", fit_on)):
         if other is not None and other.shape[1] != X.shape[1]:
             raise InputError(f"{what} have {other.shape[1]} columns, {name} {X.shape[1]}: expected the same")
-    n, rows = len(X), slice(0, len(X))
+    n, fit_rows = len(X), slice(0, len(X))
     evidence: Evidence | None = None
     if pairs is not None:
         table = Table(pairs, columns, ("row1", "row2", "score"))
@@ -81,9 +80,9 @@ def from_matrix(
         X = np.concatenate([X, queries.astype(X.dtype)])
         evidence = Search(np.arange(n, len(X)), np.arange(n), judged)
     if fit_on is not None:
-        rows = slice(len(X), len(X) + len(fit_on))
+        fit_rows = slice(len(X), len(X) + len(fit_on))
         X = np.concatenate([X, fit_on.astype(X.dtype)])
-    return Case({None: X}, rows, evidence, name)
+    return Case({None: X}, fit_rows, evidence, name)
 
 
 def from_encoder(
@@ -99,16 +98,9 @@ def from_encoder(
 ) -> Case:
     """An encoder and a dataset's name or file; graded pairs, labelled texts and queries bring their evidence along.
 
-    Args:
-        encoder: what embeds: a network, or a baseline, which has no layers.
-        texts: dataset name, or a file of the user's own.
-        name: what the encoder is called; None is a network's own name.
-        layers: also consider stopping at these layers; the last is always among them.
-        split: of the dataset.
-        source: local, hub or microworld.
-        fit_on: dataset name, of which its training split is taken, or a file: texts that reducers are fitted on, those
-            that are judged left out; None takes the judged ones.
-        columns: of a table of the user's own, as `repro.data.load` has it.
+    The dataset is loaded as `repro.data.load` does. Of an encoder with `layers` to consider stopping at, the last is
+    always among them. Reducers are fitted on the judged texts, or on other texts of `fit_on`: of a dataset's name its
+    training split, or a file.
 
     Raises:
         InputError: for an unknown dataset, a layer out of range, or nothing new to fit on.
@@ -144,10 +136,8 @@ def judged_texts(loaded: data.DataSet) -> tuple[list[str], slice, Evidence | Non
     """
     if isinstance(loaded, data.Retrieval):
         place = {name: i for i, name in enumerate(loaded.document_ids)}
-        known = {
-            row: {place[d]: float(v) for d, v in loaded.qrels.get(name, {}).items()}
-            for row, name in enumerate(loaded.query_ids)
-        }
+        judged = [loaded.qrels.get(name, {}) for name in loaded.query_ids]
+        known = {row: {place[d]: float(v) for d, v in own.items()} for row, own in enumerate(judged)}
         sides, documents = [*loaded.documents, *loaded.queries], len(loaded.documents)
         return sides, slice(0, documents), Search(np.arange(documents, len(sides)), np.arange(documents), known)
     sides = list(data.texts_of(loaded))

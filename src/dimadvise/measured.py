@@ -1,7 +1,10 @@
-"""How far predictions without labels were off where labels could tell: the numbers that ship with the package.
+"""What is known without labels of the share of a score that a smaller size keeps, and how far that is off.
 
-They are written by `python -m dimadvise.ship` from the recorded rows of the page
-`proposal_choosing_dim`, and never by hand.
+The spectrum's correlation ρ(d) and the share k(d) of nearest neighbours that stay are not the share r(d) of a score.
+A fit on other tasks writes it as 1 − Σ cᵢφᵢ with φ = (1 − ρ, (1 − ρ)², 1 − k, (1 − k)²) and cᵢ ≥ 0: nothing is lost
+where neither changes, and the loss never falls as either drops. Its coefficients, and the errors of each rule where
+labels could tell, ship with the package. They are written by `python -m dimadvise.ship` from the recorded rows of the
+page `proposal_choosing_dim`, and never by hand.
 """
 
 import json
@@ -11,16 +14,46 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from scipy.optimize import nnls
 
-from dimadvise.calibration import Calibration
 from repro.paths import ASSETS
-from repro.types import Array, InputError
+from repro.types import Array, InputError, check_same_length
 
+FEATURES = ("1 − ρ", "(1 − ρ)²", "1 − k", "(1 − k)²")
+"""ρ: predicted correlation; k: neighbours kept"""
 ASSET = ASSETS / "advise_error.json"
 SPECTRUM, CALIBRATED, HALF = "spectrum", "calibrated", "half of D"
 """the rules that an answer may rest on, and the one that looks at no embedding"""
 UNSEEN = "task and encoder left out"
 """what a rule had not seen when its errors were measured: as little as it has seen of a user's embeddings"""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What was learned: one coefficient of each feature."""
+
+    coefficients: tuple[float, ...]
+
+    def __call__(self, predicted: Array, neighbours: Array) -> Array:
+        """Expected share of the score (P,), between 0 and 1."""
+        return np.clip(1 - features(predicted, neighbours) @ np.array(self.coefficients), 0, 1)
+
+
+def features(predicted: Array, neighbours: Array) -> Array:
+    """What the loss of score is a sum of (P, 4), zero where nothing changes."""
+    check_same_length(predicted=predicted, neighbours=neighbours)
+    lost = [np.clip(1 - np.asarray(kept, np.float64), 0, 1) for kept in (predicted, neighbours)]
+    return np.stack([x**power for x in lost for power in (1, 2)], axis=1)
+
+
+def fit_calibration(predicted: Array, neighbours: Array, share: Array) -> Calibration:
+    """Least squares with coefficients of at least 0, of measured shares on what was seen without labels."""
+    inputs = features(predicted, neighbours)
+    check_same_length(predicted=predicted, share=share)
+    if len(inputs) < inputs.shape[1]:
+        raise InputError(f"{len(inputs)} measured shares: expected {inputs.shape[1]} or more, one per coefficient")
+    found, _ = nnls(inputs, 1 - np.asarray(share, np.float64))
+    return Calibration(tuple(float(c) for c in found))
 
 
 @dataclass(frozen=True)
@@ -67,7 +100,10 @@ class Measured:
 
     def statement(self, reducers: Sequence[str], target: float) -> list[str]:
         """What a reader of a prediction has to know of its error: where it was measured, then a line per reducer."""
-        lines = []
+        lines = [
+            f"How far such predictions are off was measured on {len(self.encoders)} encoders and {len(self.tasks)} "
+            f"tasks, neither of which the rule had seen ({self.data_source} data, commit {self.commit}, {self.date})."
+        ]
         for reducer in reducers:
             rule = self.rules.get(reducer, "")
             error, half = self.error_of(reducer, rule, target), self.error_of(reducer, HALF, target)
@@ -76,23 +112,15 @@ class Measured:
                 continue
             curve = "" if error.curve is None else f", shares off by {100 * error.curve:.1f} points on average"
             lines.append(
-                f"{reducer} (rule: {rule}), to keep {100 * error.target:g} %: sizes off by a factor of {_words(error)}"
-                f"{curve}. Half of all dimensions, taken blindly: {_words(half)}."
+                f"{reducer} (rule: {rule}), to keep {100 * error.target:g} %: sizes off by a factor of "
+                f"{_in_words(error)}{curve}. Half of all dimensions, taken blindly: {_in_words(half)}."
             )
-        where = (
-            f"How far such predictions are off was measured on {len(self.encoders)} encoders and {len(self.tasks)} "
-            f"tasks, neither of which the rule had seen ({self.data_source} data, commit {self.commit}, {self.date})."
-        )
-        return [where, *lines, "Labels for a few hundred items of your own say more."]
+        return [*lines, "Labels for a few hundred items of your own say more."]
 
 
 @cache
 def read_measured(path: Path = ASSET) -> Measured:
-    """The numbers in the package.
-
-    Raises:
-        InputError: if the file is absent or damaged: the installation is.
-    """
+    """The numbers in the package."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         calibrations = {name: Calibration(tuple(c)) for name, c in found["coefficients"].items()}
@@ -103,6 +131,6 @@ def read_measured(path: Path = ASSET) -> Measured:
         raise InputError(f"{path} cannot be read ({error!r}): install the package again") from error
 
 
-def _words(error: RuleError) -> str:
+def _in_words(error: RuleError) -> str:
     middle, worst = (f"{2**x:.1f}" for x in (error.log2_median, error.log2_worst))
     return f"{middle} in the median and {worst} at worst, target met in {100 * error.target_met:.0f} % of cases"

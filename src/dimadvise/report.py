@@ -1,15 +1,179 @@
-"""The advisor's report: one HTML file with its figures inside, for a browser, light or dark."""
+"""The advice in words, tables, figures and one HTML page; and what it saves."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
+from time import thread_time
 
+import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
+from dimadvise.advice import Advice, Candidate
+from dimadvise.measured import read_measured
 from repro.report.style import GREY, WIDTH, Drawing, add_legend, dim_axis, look, new_figure, series_handles, styled
-from repro.types import InputError
+from repro.types import check_dim
 
 PAGE = (files("dimadvise") / "report.html").read_text(encoding="utf-8")
+CHANGES = 10
+"""items that must be able to change before resamples of right and wrong ones say how many did not"""
+MEASURES = {
+    "participation ratio": "Directions that share the variance evenly",
+    "TwoNN": "dimensions of the surface that neighbours lie on, however it is curved",
+}
+"""what two numbers measure that need not be near one another"""
+MEANS = {"truncate": "the first ones, as they are", "pca": "principal components", "svd": "singular directions"}
+SEARCHED, REPEATS = 20_000, 25
+"""stored vectors that are searched to time a query, and how often; the fastest counts, others had company"""
+COUNTS = (1_000_000, 1_000_000_000)
+"""stored vectors for which savings are told"""
+
+
+# words
+
+
+def headline(advice: Advice) -> str:
+    """The answer in one sentence."""
+    chosen, kept = advice.answer, f"{100 * advice.retain:g} %"
+    if chosen is None:
+        could = "is expected" if advice.metric is None else "could be shown"
+        return f"Keep all {advice.full_dim} dimensions: no smaller size {could} to keep {kept}."
+    layer = "" if chosen.layer is None else f", layer {chosen.layer}"
+    how = f"{chosen.dim} of {advice.full_dim} dimensions ({MEANS.get(chosen.reducer, 'random projection')}{layer})"
+    if advice.metric is None:
+        return f"{how} are expected to keep {kept} of a score; without labels this is a prediction."
+    if why_no_bound(advice, chosen):
+        return f"{how} keep {100 * chosen.share:.2f} % of the score measured here; no lower bound is given."
+    return (
+        f"{how} keep {100 * chosen.share:.2f} % of the score, and with 95 % confidence at least {kept} "
+        f"(lower bound {100 * chosen.low:.2f} %)."
+    )
+
+
+def why_no_bound(advice: Advice, candidate: Candidate) -> str:
+    """Why the lower bound of a candidate does not hold as often as it says; empty where it does, or there is none."""
+    needed = round(CHANGES / max(1 - advice.retain, 1e-4))
+    if advice.seen and candidate.reducer in ("pca", "svd"):
+        return (
+            "the reducer was fitted on the embeddings that are judged, and keeps more of them than of other texts: "
+            "--fit-on, with texts that are not judged, gives a bound"
+        )
+    if advice.metric not in (None, "spearman") and advice.items < needed:
+        return (
+            f"of {advice.items:,} items that are right or wrong too few can change to tell a loss of "
+            f"{100 * (1 - advice.retain):.3g} % from none: about {needed:,} items give a bound"
+        )
+    return ""
+
+
+def explanation(advice: Advice) -> list[str]:
+    """What stands behind the answer, sentence by sentence."""
+    if advice.metric is None:
+        lines = [
+            "Predicted: Spearman correlation of similarities before and after, if embeddings were Gaussian, from their "
+            "covariance. Measured here (live): neighbours kept. Expected share of a score: from these, by the "
+            "rule that was nearest to what labels say of other embeddings."
+        ]
+        reducers = [advice.answer.reducer] if advice.answer else [c.reducer for c in advice.candidates]
+        lines += read_measured().statement(list(dict.fromkeys(reducers)), advice.retain)
+    else:
+        score = f"{advice.metric} at full size is {100 * advice.reference:.2f} on {advice.items:,} items"
+        lines = [f"Measured here (live): {score}."]
+        without = {c.reducer: why_no_bound(advice, c) for c in advice.candidates}
+        if not all(without.values()):
+            each = f"{100 * advice.confidence:.4g} %"
+            lines.append(f"Bounds hold with {each} each: all ways together err with 5 % at most.")
+        lines += [f"No bound is given of {name}: {reason}." for name, reason in without.items() if reason]
+    if advice.answer is not None:
+        lines.append(f"Of ten nearest neighbours {10 * advice.answer.neighbours:.1f} stay among the ten nearest.")
+    fitted = f"Reducers were fitted on {advice.rows:,} embeddings"
+    if advice.seen:
+        lines.append(f"{fitted}, those that are judged among them: other texts may keep less.")
+    else:
+        lines.append(f"{fitted}{'' if advice.metric is None else ', none of which is judged'}.")
+    sizes = "; ".join(f"{MEASURES[name]} ({name}): {value:.1f}" for name, value in advice.intrinsic.items())
+    return [*lines, f"{sizes}.", *(note[0].upper() + note[1:] + "." for note in advice.notes)]
+
+
+# tables
+
+
+def candidate_table(advice: Advice) -> pd.DataFrame:
+    """One row per candidate; shares are fractions, and a bound that does not hold is missing."""
+    frame = pd.DataFrame([vars(candidate) for candidate in advice.candidates])
+    frame["line"] = [c.reducer if c.layer is None else f"{c.reducer}, layer {c.layer}" for c in advice.candidates]
+    frame["low"] = frame["low"].where([not why_no_bound(advice, candidate) for candidate in advice.candidates])
+    frame["layer"] = frame["layer"].astype("Int64")
+    return frame[["line", "layer", "reducer", "dim", "score", "share", "low", "expected", "predicted", "neighbours"]]
+
+
+def report_table(advice: Advice) -> pd.DataFrame:
+    """The candidates as the report shows them: what the answer rests on, and which one it is."""
+    hidden = ["score", "share", "low"] if advice.metric is None else ["expected", "predicted"]
+    frame = candidate_table(advice).drop(columns=["line", *hidden]).dropna(axis="columns", how="all").round(4)
+    frame.insert(0, "answer", ["▶" if candidate == advice.answer else "" for candidate in advice.candidates])
+    said = {"share": "share kept", "low": "lower bound", "expected": "share expected"}
+    return frame.rename(columns={**said, "predicted": "similarity predicted", "neighbours": "neighbours kept"})
+
+
+@dataclass(frozen=True)
+class Saving:
+    """A store of vectors at the full size and at a smaller one."""
+
+    vectors: int
+    full_bytes: int
+    bytes: int
+    full_seconds: float
+    """of one core for one exact query: measured over `SEARCHED` vectors, times what is missing"""
+    seconds: float
+
+
+def savings(full: int, dim: int) -> list[Saving]:
+    """Memory in float32 and seconds of one core for one exact query, at `full` and at `dim` dimensions.
+
+    The seconds are processor time: those spent waiting for a busy machine do not count.
+    """
+    check_dim(dim, limit=check_dim(full, what="full"))
+    rng = np.random.default_rng(0)
+    stores = {size: rng.standard_normal((SEARCHED, size), dtype=np.float32) for size in {full, dim}}
+    taken: dict[int, list[float]] = {size: [] for size in stores}
+    with threadpool_limits(1, user_api="blas"):
+        for _ in range(REPEATS):
+            for size, store in stores.items():
+                begun = thread_time()
+                int((store @ store[0]).argmax())
+                taken[size].append(thread_time() - begun)
+    each = {size: min(times) / SEARCHED for size, times in taken.items()}
+    return [Saving(n, 4 * n * full, 4 * n * dim, n * each[full], n * each[dim]) for n in COUNTS]
+
+
+def saving_table(found: Sequence[Saving]) -> pd.DataFrame:
+    """Memory and time now and then."""
+    return pd.DataFrame(
+        {
+            "vectors": [f"{s.vectors:,}" for s in found],
+            "memory now": [size(s.full_bytes) for s in found],
+            "then": [size(s.bytes) for s in found],
+            "a query now": [duration(s.full_seconds) for s in found],
+            "a query then": [duration(s.seconds) for s in found],
+        }
+    )
+
+
+def size(count: float) -> str:
+    """Bytes as a reader says them."""
+    units = ("B", "kB", "MB", "GB", "TB", "PB")
+    power = min(max(int(np.log10(max(count, 1)) // 3), 0), len(units) - 1)
+    return f"{count / 1000**power:.3g} {units[power]}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a reader says them."""
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
+
+
+# the page
 
 
 @styled()
@@ -20,12 +184,7 @@ def draw_advice(frame: pd.DataFrame, *, retain: float, labelled: bool) -> Drawin
         frame: a row per candidate with line, dim, share, low, expected, neighbours (fractions).
         retain: the share asked for, drawn as a line.
         labelled: whether shares were measured.
-
-    Raises:
-        InputError: if there is nothing to draw.
     """
-    if frame.empty:
-        raise InputError("nothing to draw: no size was tried")
     names = list(dict.fromkeys(frame["line"]))
     figure, axes = new_figure(1, 2, height=3.7)
     left, right = axes
@@ -48,28 +207,19 @@ def draw_advice(frame: pd.DataFrame, *, retain: float, labelled: bool) -> Drawin
     return figure
 
 
-def advice_page(
-    *,
-    title: str,
-    answer: str,
-    paragraphs: Sequence[str],
-    figure: Drawing,
-    tables: Mapping[str, pd.DataFrame],
-    footer: str,
-) -> str:
-    """The report as HTML.
+def advice_page(title: str, advice: Advice, tables: Mapping[str, pd.DataFrame], footer: str) -> str:
+    """The report as one HTML file with its figures inside, for a browser, light or dark.
 
     Args:
         title: heading of the page.
-        answer: the answer in one sentence.
-        paragraphs: what else has to be said.
-        figure: the curves.
+        advice: what is reported.
         tables: by caption; numbers are shown as they are.
         footer: where the numbers come from.
     """
+    figure = draw_advice(candidate_table(advice), retain=advice.retain, labelled=advice.metric is not None)
     parts = [
-        f'<p class="answer">{escape(answer)}</p>',
-        *(f"<p>{escape(text)}</p>" for text in paragraphs),
+        f'<p class="answer">{escape(headline(advice))}</p>',
+        *(f"<p>{escape(text)}</p>" for text in explanation(advice)),
         f'<div class="scroll">{figure.img()}</div>',
     ]
     for caption, table in tables.items():

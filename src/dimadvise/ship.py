@@ -9,8 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from dimadvise.calibration import FEATURES
-from dimadvise.measured import ASSET, CALIBRATED, SPECTRUM, UNSEEN
+from dimadvise.measured import ASSET, CALIBRATED, FEATURES, SPECTRUM, UNSEEN
 from repro.rows import recorded_rows
 from repro.store import replacing
 from repro.terminal import say
@@ -25,9 +24,6 @@ def measured_from(rows: pd.DataFrame) -> dict[str, Any]:
 
     Of the rules that look at embeddings, the spectrum's and the one fitted to it, that one answers which names sizes
     closer to those by labels, leave-one-task-out: the smaller mean |log₂ ratio| over the targets.
-
-    Raises:
-        InputError: where the rows hold no measured error.
     """
     whole = rows[rows["dataset"] == "all"]
     parts = whole["setting"].str.split(", ", expand=True).reindex(columns=[0, 1, 2]).astype("string")

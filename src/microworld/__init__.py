@@ -1,7 +1,7 @@
 """The microworld: English whose meaning is known. `World` has the knobs, `make_set` every dataset's stand-in."""
 
 from microworld.make import SIZES, make_set
-from microworld.pairs import Flavour, GradedPairs, graded_pairs, role_swaps
+from microworld.pairs import Flavour, graded_pairs
 from microworld.world import World
 
-__all__ = ["SIZES", "Flavour", "GradedPairs", "World", "graded_pairs", "make_set", "role_swaps"]
+__all__ = ["SIZES", "Flavour", "World", "graded_pairs", "make_set"]

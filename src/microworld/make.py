@@ -5,16 +5,16 @@ from dataclasses import replace
 from itertools import chain
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import svds
 
-from microworld.documents import posts, retrieval
-from microworld.grammar import Labelled, table
-from microworld.opinions import GOODS, phrases, questions, sentiments, subjectivity
 from microworld.pairs import Flavour, entailments, graded_pairs, paraphrases
 from microworld.surface import render
-from microworld.vectors import word_vectors
+from microworld.texts import GOODS, phrases, posts, questions, retrieval, sentiments, subjectivity
+from microworld.vocabulary import Labelled, table
 from microworld.world import World, draw_split
 from repro.seeding import make_rng
-from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, ScoredPairs
+from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, ScoredPairs, WordVectors
 from repro.types import one_of
 
 SIZES: dict[str, dict[str, int]] = {}
@@ -32,12 +32,8 @@ WORDINGS = 5
 def make_set(name: str, split: str, *, seed: int = 0, size: int | None = None, world: World | None = None) -> DataSet:
     """The microworld's stand-in for one split of a dataset; `all` joins every split.
 
-    Args:
-        name: A name of `SIZES`.
-        split: One of its splits, or `all`.
-        seed: Draws the sentences; the same seed gives the same bytes.
-        size: Sentences of the corpus (`wiki`); other sets have their fixed size.
-        world: Another world than the full one.
+    The same `seed` gives the same bytes. `size` counts the sentences of the corpus (`wiki`); other sets have their
+    fixed size.
 
     Raises:
         InputError: if the name or split is unknown, or the world is too small for the set.
@@ -126,3 +122,32 @@ def _join(parts: list[DataSet]) -> DataSet:
             columns = [getattr(part, name) for part in parts]
             joined[name] = np.concatenate(columns) if isinstance(value, np.ndarray) else tuple(chain(*columns))
     return replace(parts[0], split="all", **joined)  # type: ignore[arg-type]
+
+
+def word_vectors(texts: list[str], *, name: str, dim: int = 50, window: int = 4) -> WordVectors:
+    """Positive pointwise mutual information of words within a window, reduced to `dim` by truncated SVD.
+
+    Rows are in frequency order, as in GloVe's files; signs are fixed so that the same texts give the same bytes.
+
+    References:
+        Levy and Goldberg (2014), Neural word embedding as implicit matrix factorization.
+    """
+    lines = [text.lower().replace(",", " ").rstrip(".?!").split() for text in texts]
+    words, counts = np.unique(np.concatenate([np.array(line) for line in lines]), return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    row = {word: rank for rank, word in enumerate(words[order].tolist())}
+    left, right = [], []
+    for line in lines:
+        ids = [row[word] for word in line]
+        for step in range(1, window + 1):
+            left += ids[:-step]
+            right += ids[step:]
+    pairs = sparse.coo_matrix((np.ones(len(left)), (left, right)), shape=(len(row), len(row))).tocsr()
+    pairs = (pairs + pairs.T).tocoo()
+    total = np.asarray(pairs.sum(axis=1)).ravel()
+    pmi = np.log(pairs.data * total.sum() / (total[pairs.row] * total[pairs.col]))
+    positive = sparse.csr_matrix((np.maximum(pmi, 0), (pairs.row, pairs.col)), shape=pairs.shape)
+    U, s, _ = svds(positive, k=dim, v0=np.ones(len(row)))
+    U, s = U[:, ::-1], s[::-1]  # svds returns the smallest first
+    U = U * np.sign(U[np.abs(U).argmax(axis=0), np.arange(dim)])
+    return WordVectors(name, "microworld", tuple(row), (U * np.sqrt(s)).astype(np.float32))

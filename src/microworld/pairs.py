@@ -1,15 +1,13 @@
-"""Pairs of sentences: graded by how alike their frames are, paraphrase or not, entailment, and roles swapped."""
+"""Pairs of sentences: graded by how alike their frames are, paraphrase or not, entailment."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from microworld.grammar import LISTS
-from microworld.surface import render, say
-from microworld.taxonomy import ABSENT, ACTION, AGENT, ATTRIBUTE, FACTORS, OBJECT, PLACE, POLARITY, Frames, split_of
+from microworld.surface import render
+from microworld.vocabulary import ABSENT, ACTION, AGENT, FACTORS, LISTS, OBJECT, PLACE, POLARITY, Frames, split_of
 from microworld.world import World, draw_split
-from repro.seeding import make_rng
 from repro.types import InputError
 
 ATTEMPTS = 12
@@ -51,13 +49,6 @@ def graded_pairs(
     world: World, n: int, rng: np.random.Generator, *, split: str = "all", flavour: Flavour | None = None
 ) -> GradedPairs:
     """Draw n pairs of sentences, their frame similarity spread evenly over 0 … 1.
-
-    Args:
-        world: Where frames come from.
-        n: How many pairs.
-        rng: Draws everything.
-        split: Keep to frames of this split; `all` keeps any.
-        flavour: Wording and length.
 
     Raises:
         InputError: if the world is too small for n distinct pairs.
@@ -126,28 +117,6 @@ def entailments(
         hypothesis[:, POLARITY] = np.where(contradicts & ~by_antonym, 1 - premise[:, POLARITY], premise[:, POLARITY])
     wording = render(premise, rng, plain=True)
     return wording.texts, render(hypothesis, rng, other=(premise, wording), plain=True).texts, labels.tolist()
-
-
-def role_swaps(world: World, n: int, seed: int = 0) -> LabelledLists:
-    """2n pairs: each sentence with itself, place or time moved to the front, and with that again but roles swapped.
-
-    Both partners of a sentence hold exactly its words, so whatever counts words is at chance between them.
-
-    Returns:
-        Sentences, partners, and labels `same` or `swapped`, the two partners of a sentence one after the other.
-    """
-    rng = make_rng(seed, "microworld role swaps")
-    frames = _being_to_being(world.draw(4 * n, rng))
-    frames = frames[frames[:, AGENT] != frames[:, OBJECT]][:n]
-    frames[:, ATTRIBUTE : ATTRIBUTE + 1] = ABSENT  # an adjective would change hands with its noun
-    if world.has_polarity:
-        frames[:, POLARITY] = 0
-    texts1, texts2 = [], []
-    picks = [0] * len(world.weights)
-    for frame, swapped in zip(frames.tolist(), swap_roles(frames).tolist(), strict=True):
-        texts1 += [say(frame, picks)] * 2
-        texts2 += [say(frame, picks, front=0), say(swapped, picks, front=0)]
-    return texts1, texts2, ["same", "swapped"] * len(frames)
 
 
 def _candidates(world: World, n: int, rng: np.random.Generator, split: str, unsaid: float) -> tuple[Frames, Frames]:

@@ -11,8 +11,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from microworld.grammar import inflect, sentence, table, with_article
-from microworld.taxonomy import ABSENT, ACTION, AGENT, ATTRIBUTE, FACTORS, MANNER, OBJECT, PLACE, POLARITY, TIME, Frames
+from microworld.vocabulary import (
+    ABSENT,
+    ACTION,
+    AGENT,
+    ATTRIBUTE,
+    FACTORS,
+    MANNER,
+    OBJECT,
+    PLACE,
+    POLARITY,
+    TIME,
+    Frames,
+    inflect,
+    sentence,
+    table,
+    with_article,
+)
 
 TEMPLATES = table("templates")
 """(affirmed, denied, end mark)"""
@@ -47,15 +62,11 @@ def render(
     differ: float = 1.0,
     plain: bool = False,
 ) -> Wording:
-    """Say each frame once.
+    """Say each frame once, in a drawn template with drawn synonyms, articles and order of place, time and manner.
 
-    Args:
-        frames: (n, factors), -1 where a factor is left unsaid.
-        rng: Draws synonyms, template, articles and the order of place, time and manner.
-        other: Frames and wording to differ from: another template, and another synonym wherever the two frames
-            share a value that has one.
-        differ: The probability that a shared value is said by another synonym; the rest are drawn freely.
-        plain: Keep to templates that state the frame, no more and no less: no question, no hearsay.
+    With `other` frames and their wording, in another template and, with the probability `differ`, by another synonym
+    wherever the two frames share a value that has one. `plain` keeps to templates that state the frame, no more and no
+    less: no question, no hearsay.
     """
     n, kinds = len(frames), _PLAIN if plain else len(TEMPLATES)
     picks, templates = _pick_synonyms(frames, rng, other, differ), rng.integers(kinds, size=n)

@@ -1,6 +1,6 @@
 """The world: frames, how alike two of them are, and the ideal embedding whose dimension is known.
 
-A frame is a row of value ids, one column per factor (`taxonomy.NAMES`), polarity last: 0 affirmed, 1 negated; -1
+A frame is a row of value ids, one column per factor (`vocabulary.NAMES`), polarity last: 0 affirmed, 1 negated; -1
 where the sentence leaves a factor unsaid. Its ideal embedding is the concatenation of √c_f times the embeddings of
 its values, normalised; negation multiplies a similarity by 0.4. So cosine similarity *is* meaning similarity.
 """
@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
-from microworld.surface import render
-from microworld.taxonomy import ABSENT, AGENT, FACTORS, NAMES, OBJECT, Frames, drop, split_of
+from microworld.vocabulary import ABSENT, AGENT, FACTORS, NAMES, OBJECT, Frames, drop, split_of
 from repro.seeding import make_rng
 from repro.types import InputError, check_dim
 
@@ -29,7 +28,7 @@ class World:
     """A world of `factors` factors with at most `values` values each.
 
     Args:
-        factors: 3 (agent, action, object) to 8 (all, the last being polarity), in the order of `taxonomy.NAMES`.
+        factors: 3 (agent, action, object) to 8 (all, the last being polarity), in the order of `vocabulary.NAMES`.
         values: The most values a factor keeps; None keeps all. Fewer values, lower dimension.
         seed: Draws which values are kept, and is mixed into every draw of frames.
 
@@ -185,17 +184,6 @@ class World:
         return float(self.spectrum.sum() ** 2 / (self.spectrum**2).sum())
 
     @property
-    def effective_rank(self) -> float:
-        """The exponential of the entropy of the normalised spectrum (Roy and Vetterli, 2007)."""
-        p = self.spectrum[self.spectrum > 0] / self.spectrum.sum()
-        return float(np.exp(-(p * np.log(p)).sum()))
-
-    def sentences(self, n: int, seed: int = 0) -> list[str]:
-        """Make n English sentences, each saying a drawn frame of this world, optional factors dropped at random."""
-        rng = make_rng(self.seed, "microworld sentences", seed)
-        return render(drop(self.frames(n, seed), rng), rng).texts
-
-    @property
     def _affirmed(self) -> int:
         return prod(len(values) for values in self.choices)
 
@@ -213,11 +201,7 @@ class World:
 
 
 def draw_split(world: World, n: int, rng: np.random.Generator, split: str, unsaid: float = 0.5) -> Frames:
-    """Draw n frames, repeats allowed, optional factors dropped at random, all of one split (`all`: of any).
-
-    Raises:
-        InputError: if the world is so small that the split has hardly a frame.
-    """
+    """Draw n frames, repeats allowed, optional factors dropped at random, all of one split (`all`: of any)."""
     kept: list[Frames] = []
     for _ in range(200):
         frames = drop(world.draw(max(4 * n, 256), rng), rng, unsaid)

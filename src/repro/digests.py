@@ -23,11 +23,9 @@ PACKAGES = ("repro", "rivals", "dimadvise", "microworld")
 
 
 def digest(config: Any, *, code: tuple[str, ...] = ()) -> str:
-    """Digest of a configuration and of the code that acts on it.
+    """Digest of a dataclass or JSON-like values, arrays by their numbers, and of the code that acts on them.
 
-    Args:
-        config: a dataclass, or plain JSON-like values; an array counts by its numbers.
-        code: modules from which that code starts; what they import, directly or not, is part of the name.
+    `code` are modules from which that code starts; what they import, directly or not, is part of the name.
     """
     named = {"type": type(config).__name__, "values": plain(config), "code": {m: code_digest(m) for m in code}}
     return _short(json.dumps(named, sort_keys=True).encode())
@@ -64,9 +62,6 @@ def import_closure(module: str) -> tuple[str, ...]:
     """The module and those of this project that it imports, directly or not, none of them executed.
 
     A name that a package takes from one of its modules leads to that module, not to the package and all it holds.
-
-    Raises:
-        InputError: for a module that this project does not have.
     """
     found, queue = set[str](), [module]
     while queue:
@@ -106,19 +101,18 @@ def _path(module: str) -> Path | None:
 
 @cache
 def _tree(module: str) -> ast.Module:
+    """The syntax tree of a module, without docstrings."""
     path = _path(module)
     if path is None:
         raise InputError(f"no module {module!r} of this project to take a code version from")
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@cache
-def _does(module: str) -> str:
-    """The module's syntax tree without its docstrings."""
-    for node in ast.walk(tree := _tree(module)):
+    for node in ast.walk(tree := ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(body := getattr(node, "body", None), list):
             node.body = [line for line in body if not _is_text(line)]  # type: ignore[attr-defined]
-    return f"{module}\n{ast.dump(tree)}\n"
+    return tree
+
+
+def _does(module: str) -> str:
+    return f"{module}\n{ast.dump(_tree(module))}\n"
 
 
 def _is_text(line: ast.stmt) -> bool:

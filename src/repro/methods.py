@@ -3,36 +3,26 @@
 END_TO_END = "Encoder_d + pooler_d (end-to-end training)"
 STEP_1 = "Encoder_opt + pooler_d (After step 1)"
 STEP_2 = "Encoder_opt + new-pooler_d (After step 2)"
-STAGES = (END_TO_END, STEP_1, STEP_2)
-"""the three blocks of Wang et al.'s Tables 1 and 2"""
+STAGES = (END_TO_END, STEP_1, STEP_2)  # the three blocks of Wang et al.'s Tables 1 and 2
 STAGE_NAMES = {END_TO_END: "end to end", STEP_1: "after step 1", STEP_2: "after step 2"}
 """what tables and legends call them"""
-ENCODER_ALONE = "Encoder_d (pooler_d used only in training)"
-"""last block of Table 2"""
+ENCODER_ALONE = "Encoder_d (pooler_d used only in training)"  # last block of Table 2
 FULL = "SimCSE-RoBERTa_base"
 TRAINED_NARROW = "SimCSE-RoBERTa_base w/ end-to-end training"
 TWO_STEP = "SimCSE-RoBERTa_base w/ two-step training"
-REDUCED = {"PCA": "pca", "Isomap": "isomap", "LLE": "lle"}
-"""rows of Tables 3 and 4 to the reducers that make them"""
-FULL_SIZE = "full size"
-"""an encoder's embeddings as they are, beside reduced ones"""
-ZHANG_METHODS = ("PCA", "SVD", "KPCA", "GRP", "Autoencoder")
-"""the five methods of Zhang et al.'s Table 1 and figures"""
-TRUNCATE = "Truncate"
-"""the first columns, beside them"""
+REDUCED = {"PCA": "pca", "Isomap": "isomap", "LLE": "lle"}  # rows of Tables 3 and 4 to the reducers that make them
+FULL_SIZE = "full size"  # an encoder's embeddings as they are, beside reduced ones
+ZHANG_METHODS = ("PCA", "SVD", "KPCA", "GRP", "Autoencoder")  # the five methods of Zhang et al.'s Table 1 and figures
+TRUNCATE = "Truncate"  # the first columns, beside them
 MAJORITY = "majority class"
-AVERAGE = "Avg."
-"""dataset of the rows that hold the mean of a table's seven"""
+AVERAGE = "Avg."  # dataset of the rows that hold the mean of a table's seven
 UNTRAINED = "untrained backbone"
 RAW, CONTROL, MRL, ESE = "RAW", "RAW + NLI", "MRL", "ESE"
 ESE_METHODS = (RAW, CONTROL, MRL, ESE)
 """lines of ESE's comparison; the second, the same training without any scaling, is the control the paper lacks"""
-ESE_CODE = "ESE (code)"
-"""ESE in the form that its authors released"""
-ESE_PRINTED = {"RAW": RAW, "+ MRL": MRL, "+ ESE": ESE}
-"""ends of the row names of ESE's tables to the methods here"""
-ESE_DEFAULT = "default"
-"""ESE in the printed form, among the variants of Table 2"""
+ESE_CODE = "ESE (code)"  # ESE in the form that its authors released
+ESE_PRINTED = {"RAW": RAW, "+ MRL": MRL, "+ ESE": ESE}  # ends of the row names of ESE's tables to the methods here
+ESE_DEFAULT = "default"  # ESE in the printed form, among the variants of Table 2
 ESE_VARIANTS = {
     "PCA on dependencies (default)": ESE_DEFAULT,
     "PCA on sentence embeddings": "embeddings",
@@ -69,8 +59,7 @@ PRINTED_BASELINES = {
 TRAINED_PROJECTION = "trained projection"
 TWO_STEP_PROJECTION = "two-step projection"
 """of the proposal's comparison: trained together with its encoder, or afterwards on a frozen one"""
-BEST_REDUCED = "best reduction"
-"""of the reducers tried at one dim, the one that a dev split prefers"""
+BEST_REDUCED = "best reduction"  # of the reducers tried at one dim, the one that a dev split prefers
 REDUCER_NAMES = {
     "pca": "PCA",
     "svd": "SVD",

@@ -4,19 +4,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from repro.digests import digest
-from repro.types import DataSource, InputError, check_dim, one_of
+from repro.types import DataSource, InputError, check_choices, check_dim, check_positive
 
 Pooling = Literal["cls", "mean", "last", "avg_first_last"]
 Activation = Literal["tanh", "identity"]
 Objective = Literal["simcse", "nli", "angle", "matryoshka", "ese"]
-SCALING = ("angle", "matryoshka", "ese")
-"""objectives of ESE's comparison: AnglE on entailment pairs, without a pooler"""
+SCALING = ("angle", "matryoshka", "ese")  # objectives of ESE's comparison: AnglE on entailment pairs, without a pooler
 LayerWeights = Literal["log", "uniform", "learned", "learned_literal"]
-Dependency = Literal["per_sentence", "per_batch"]
 Decomposition = Literal["eigh", "subspace", "randomized"]
 Strategy = Literal["dependencies", "embeddings", "max_k", "none"]
-LAYER_WEIGHTS = ("log", "uniform", "learned", "learned_literal")
-DECOMPOSITIONS = ("eigh", "subspace", "randomized")
+LAYER_WEIGHTS: tuple[str, ...] = get_args(LayerWeights)
+DECOMPOSITIONS: tuple[str, ...] = get_args(Decomposition)
 
 
 @dataclass(frozen=True)
@@ -26,22 +24,18 @@ class AngleConfig:
     cosine_weight: float = 1.0
     in_batch_weight: float = 1.0
     angle_weight: float = 1.0
-    negative_weight: float = 1.0
-    """of the contrastive term with hard negatives, triples only"""
+    negative_weight: float = 1.0  # of the contrastive term with hard negatives, triples only
     cosine_scale: float = 20.0
     in_batch_scale: float = 20.0
     angle_scale: float = 1.0
-    angle_pooling: Literal["sum", "mean"] = "sum"
-    """`mean` divides the angle term's similarity by the embedding size"""
+    angle_pooling: Literal["sum", "mean"] = "sum"  # `mean` divides the angle term's similarity by the embedding size
 
     def __post_init__(self) -> None:
-        for name in ("cosine_scale", "in_batch_scale", "angle_scale"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} is {getattr(self, name)}: expected a number above 0")
+        check_choices(self)
+        check_positive(self, "cosine_scale", "in_batch_scale", "angle_scale")
         for name in ("cosine_weight", "in_batch_weight", "angle_weight", "negative_weight"):
             if not getattr(self, name) >= 0:
                 raise InputError(f"{name} is {getattr(self, name)}: expected 0 or more")
-        one_of(self.angle_pooling, ("sum", "mean"), "angle_pooling")
 
 
 ANGLE_PRESETS: dict[str, AngleConfig] = {
@@ -56,39 +50,24 @@ ANGLE_PRESETS: dict[str, AngleConfig] = {
 class EspressoConfig:
     """Every switch of ESE (Li et al., 2025, Eqs. 2-7); the defaults are the printed form."""
 
-    layer_weights: LayerWeights = "log"
-    """of the shallow layers: 1/(1 + ln position), all 1, or learned along"""
-    first_layer: int = 1
-    """first trained layer; 0 is the embedding output, a constant under `cls` pooling"""
-    last_shallow: int = -1
-    """last trained layer below the last, counted back from L: -1 is layer L - 1"""
-    reduction: Literal["sum", "mean"] = "sum"
-    """over the shallow layers"""
-    full_size_loss: bool = False
-    """also train the last layer at full size"""
-    dependency: Dependency = "per_sentence"
+    layer_weights: LayerWeights = "log"  # of the shallow layers: 1/(1 + ln position), all 1, or learned along
+    first_layer: int = 1  # first trained layer; 0 is the embedding output, a constant under `cls` pooling
+    last_shallow: int = -1  # last trained layer below the last, counted back from L: -1 is layer L - 1
+    reduction: Literal["sum", "mean"] = "sum"  # over the shallow layers
+    full_size_loss: bool = False  # also train the last layer at full size
+    dependency: Literal["per_sentence", "per_batch"] = "per_sentence"
     """one dependency matrix (D, D) for each sentence, or one for the batch"""
     decomposition: Decomposition = "eigh"
     """exact, exact within a stated tolerance but faster, or randomised with a seed"""
-    strategy: Strategy = "dependencies"
-    """what the compressed target is made of (Table 2)"""
-    center: bool = False
-    """subtract the batch mean before `strategy="embeddings"` decomposes"""
-    stop_gradient: bool = True
-    """hold the target fixed"""
-    temperature: float = 1.0
-    """of the Kullback-Leibler part of the alignment; 0 or less drops it"""
-    alpha: float = 1.0
-    """weight of learn-to-express"""
-    beta: float = 1.0
-    """weight of learn-to-compress"""
+    strategy: Strategy = "dependencies"  # what the compressed target is made of (Table 2)
+    center: bool = False  # subtract the batch mean before `strategy="embeddings"` decomposes
+    stop_gradient: bool = True  # hold the target fixed
+    temperature: float = 1.0  # of the Kullback-Leibler part of the alignment; 0 or less drops it
+    alpha: float = 1.0  # weight of learn-to-express
+    beta: float = 1.0  # weight of learn-to-compress
 
     def __post_init__(self) -> None:
-        one_of(self.layer_weights, LAYER_WEIGHTS, "layer_weights")
-        one_of(self.reduction, ("sum", "mean"), "reduction")
-        one_of(self.dependency, ("per_sentence", "per_batch"), "dependency")
-        one_of(self.decomposition, DECOMPOSITIONS, "decomposition")
-        one_of(self.strategy, ("dependencies", "embeddings", "max_k", "none"), "strategy")
+        check_choices(self)
         if self.first_layer < 0:
             raise InputError(f"first_layer is {self.first_layer}: expected 0 (embedding output) or more")
         if self.last_shallow > -1:
@@ -114,16 +93,13 @@ class LoraConfig:
     """Low-rank adapters instead of training a backbone's own weights (Hu et al., 2022); ESE's settings for LLMs."""
 
     rank: int = 32
-    alpha: float = 32.0
-    """the product is scaled by alpha / rank"""
+    alpha: float = 32.0  # the product is scaled by alpha / rank
     dropout: float = 0.1
-    targets: tuple[str, ...] = ()
-    """names of the linear layers that get one; empty takes all inside the blocks"""
+    targets: tuple[str, ...] = ()  # names of the linear layers that get one; empty takes all inside the blocks
 
     def __post_init__(self) -> None:
         check_dim(self.rank, what="rank")
-        if not self.alpha > 0:
-            raise InputError(f"alpha is {self.alpha}: expected a number above 0")
+        check_positive(self, "alpha")
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout is {self.dropout}: expected 0 or more, below 1")
 
@@ -134,10 +110,8 @@ class TrainConfig:
 
     objective: Objective = "simcse"
     """contrastive on plain sentences; or on entailment pairs a softmax classifier, AnglE, AnglE on prefixes, ESE"""
-    backbone: str = "repro-tiny"
-    """shipped name, local folder or hub id"""
-    layers: int | None = None
-    """blocks kept of the backbone, from the first; None keeps all"""
+    backbone: str = "repro-tiny"  # shipped name, local folder or hub id
+    layers: int | None = None  # blocks kept of the backbone, from the first; None keeps all
     dim: int = 128
     """embedding size d of the pooler; may exceed the hidden size. `ese` has no pooler: its compressed size k"""
     pooling: Pooling = "cls"
@@ -146,19 +120,14 @@ class TrainConfig:
     batch_size: int = 64
     """sentences per step, over all processes; gradient accumulation would not enlarge the negative set"""
     learning_rate: float = 3e-5
-    warmup: float = 0.0
-    """share of the steps over which the learning rate rises from 0"""
-    max_length: int = 32
-    """tokens kept of a training sentence"""
+    warmup: float = 0.0  # share of the steps over which the learning rate rises from 0
+    max_length: int = 32  # tokens kept of a training sentence
     epochs: float = 1.0
     sentences: int = 20_000
     """training sentences drawn from the corpus; pairs of the `nli` objective, pairs or triples of the AnglE ones"""
-    check_every: int = 125
-    """steps between dev checks; the best check is kept"""
-    checkpoint_by: Literal["pooler", "encoder"] = "pooler"
-    """readout whose dev Spearman picks the checkpoint"""
-    mask_duplicates: bool = True
-    """leave equal texts out of the negatives; False is SimCSE as published"""
+    check_every: int = 125  # steps between dev checks; the best check is kept
+    checkpoint_by: Literal["pooler", "encoder"] = "pooler"  # readout whose dev Spearman picks the checkpoint
+    mask_duplicates: bool = True  # leave equal texts out of the negatives; False is SimCSE as published
     prefixes: tuple[int, ...] = ()
     """sizes that `matryoshka` trains; those above the hidden size are left out, the hidden size is added; empty is
     8, 16, 32, … 512, 768"""
@@ -166,42 +135,28 @@ class TrainConfig:
     """of the AnglE objectives: pairs labelled 1 or 0, or premises with an entailed and a contradicted hypothesis"""
     angle: AngleConfig = ANGLE_PRESETS["paper"]
     espresso: EspressoConfig = ESPRESSO_FORMS["paper"]
-    lora: LoraConfig | None = None
-    """train low-rank adapters in place of the backbone's weights"""
-    bidirectional: bool = False
-    """let the tokens of a decoder backbone see those after them"""
-    final_norm: Literal["last", "all", "none"] = "last"
-    """which states pass the final norm of a backbone that has one"""
-    dropout: float | None = None
-    """dropout of every layer; None keeps the backbone's own"""
+    lora: LoraConfig | None = None  # train low-rank adapters in place of the backbone's weights
+    bidirectional: bool = False  # let the tokens of a decoder backbone see those after them
+    final_norm: Literal["last", "all", "none"] = "last"  # which states pass the final norm of a backbone that has one
+    dropout: float | None = None  # dropout of every layer; None keeps the backbone's own
     difference: Literal["abs", "signed"] = "abs"
     """third feature of the `nli` classifier: |u − v|, or u − v as Wang et al. print it"""
     corpus: str = "wiki"
-    validation: str = "stsb"
-    """scored pairs whose dev split picks checkpoints, learning rates and opt"""
+    validation: str = "stsb"  # scored pairs whose dev split picks checkpoints, learning rates and opt
     source: DataSource = "microworld"
     bf16: bool = False
-    threads: int = 1
-    """CPU threads; part of the configuration because sums over threads round differently"""
-    save_every: int = 250
-    """steps between resumable states"""
+    threads: int = 1  # CPU threads; part of the configuration because sums over threads round differently
+    save_every: int = 250  # steps between resumable states
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_choices(self)
+        check_positive(self, "temperature", "epochs")
+        check_batch(self.batch_size)
         check_dim(self.dim)
         check_dim(self.sentences, what="sentences")
-        one_of(self.objective, get_args(Objective), "objective")
-        one_of(self.examples, ("pairs", "triples"), "examples")
-        one_of(self.final_norm, ("last", "all", "none"), "final_norm")
-        one_of(self.difference, ("abs", "signed"), "difference")
         if self.layers is not None:
             check_dim(self.layers, what="layers")
-        if self.batch_size < 2:
-            raise InputError(f"batch_size is {self.batch_size}: a contrastive loss needs at least 2 texts")
-        if self.temperature <= 0:
-            raise InputError(f"temperature is {self.temperature}: expected a number above 0")
-        if not self.epochs > 0:
-            raise InputError(f"epochs is {self.epochs}: expected a number above 0")
         for size in self.prefixes:
             check_dim(size, what="a prefix")
         if list(self.prefixes) != sorted(set(self.prefixes)):
@@ -210,28 +165,23 @@ class TrainConfig:
     @property
     def columns(self) -> dict[str, Any]:
         """The columns of a row by which trainings differ; `config` names all of the configuration but seed and dim."""
+        said = ("pooling", "learning_rate", "dropout", "batch_size", "max_length")
         own = replace(only_what_is_read(self), seed=0, dim=1)
-        said = {
-            name: getattr(self, name) for name in ("pooling", "learning_rate", "dropout", "batch_size", "max_length")
-        }
-        return {"config": digest(own), **said}
+        return {"config": digest(own), **{name: getattr(self, name) for name in said}}
 
 
 @dataclass(frozen=True)
 class StepTwoConfig:
     """Step 2 of two-step training: poolers on a frozen encoder (PROTOCOLS §3.3)."""
 
-    learning_rates: tuple[float, ...] = (1e-5, 3e-5, 1e-4, 1e-3)
-    """tried side by side; the dev score picks one per dim"""
-    views: int = 2
-    """cached dropout views of every sentence"""
+    learning_rates: tuple[float, ...] = (1e-5, 3e-5, 1e-4, 1e-3)  # tried side by side; the dev score picks one per dim
+    views: int = 2  # cached dropout views of every sentence
     epochs: float = 1.0
     batch_size: int = 64
     temperature: float = 0.05
     check_every: int = 125
     patience: int = 10
-    start: Literal["current", "random"] = "current"
-    """start from the pooler of step 1, or from fresh weights"""
+    start: Literal["current", "random"] = "current"  # start from the pooler of step 1, or from fresh weights
     clip_norm: float = 1.0
     seed: int = 0
 
@@ -240,12 +190,14 @@ class StepTwoConfig:
             raise InputError(f"views is {self.views}: step 2 contrasts two dropout views, so at least 2 are needed")
         if not self.learning_rates:
             raise InputError("learning_rates is empty: give at least one")
-        if self.batch_size < 2:
-            raise InputError(f"batch_size is {self.batch_size}: a contrastive loss needs at least 2 texts")
-        if not self.temperature > 0:
-            raise InputError(f"temperature is {self.temperature}: expected a number above 0")
-        if not self.epochs > 0:
-            raise InputError(f"epochs is {self.epochs}: expected a number above 0")
+        check_positive(self, "temperature", "epochs")
+        check_batch(self.batch_size)
+
+
+def check_batch(size: int) -> None:
+    """Refuse a batch in which no text has another to be told from."""
+    if size < 2:
+        raise InputError(f"batch_size is {size}: a contrastive loss needs at least 2 texts")
 
 
 def only_what_is_read(config: TrainConfig) -> TrainConfig:

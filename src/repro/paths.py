@@ -1,9 +1,22 @@
-"""Where things are: the package's own assets, the artefact store, the benchmark folder."""
+"""Where things are, and files that appear whole or not at all, whoever is killed and however full the disk is.
 
+A file is written under a name of its process, `<name>.<pid>.partial`, and renamed into place. Matrices of embeddings
+are read and written as `.npy`.
+"""
+
+import errno
+import glob
 import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from repro.types import InputError
+import numpy as np
+import psutil
+
+from repro.types import Array, InputError, check_embeddings
 
 PACKAGE = Path(__file__).resolve().parent
 ASSETS = PACKAGE / "assets"
@@ -15,11 +28,8 @@ CLAIMS = ASSETS / "claims.csv"
 def project_root() -> Path:
     """The checkout that holds `notebooks/` and `results/`: the nearest parent folder with a `_toc.yml`.
 
-    Looks upwards from the working folder first, so an installed package serves any checkout, then from
-    this file, so an editable install works from anywhere.
-
-    Raises:
-        InputError: if neither lies in a checkout.
+    Looks upwards from the working folder first, so an installed package serves any checkout, then from this file, so an
+    editable install works from anywhere.
     """
     for start in (Path.cwd(), PACKAGE):
         for folder in (start, *start.parents):
@@ -41,20 +51,12 @@ def home() -> Path:
 
 
 def data_folder() -> Path | None:
-    """The folder of local benchmark files named by `REPRO_DATA`, or None if it is not set.
-
-    Raises:
-        InputError: if `REPRO_DATA` names something that is not a folder.
-    """
+    """The folder of local benchmark files named by `REPRO_DATA`, or None if it is not set."""
     return _folder_named_by("REPRO_DATA", "the benchmark files")
 
 
 def hub_folder() -> Path | None:
-    """The folder named by `REPRO_HUB`, which holds copies of hub repositories by their ids, or None if it is not set.
-
-    Raises:
-        InputError: if `REPRO_HUB` names something that is not a folder.
-    """
+    """The folder of copies of hub repositories, by their ids, named by `REPRO_HUB`, or None if it is not set."""
     return _folder_named_by("REPRO_HUB", "the copies of hub repositories")
 
 
@@ -72,12 +74,121 @@ def _folder_named_by(variable: str, holds: str) -> Path | None:
 
 
 def inside(folder: Path, name: str) -> Path:
-    """Resolve `name` under `folder`, refusing a path that leaves it.
-
-    Raises:
-        InputError: if the resolved path is outside `folder`.
-    """
+    """Resolve `name` under `folder`, refusing a path that leaves it."""
     path = (folder / name).resolve()
     if not path.is_relative_to(folder.resolve()):
         raise InputError(f"{name!r} leads outside {folder}: name a file below that folder")
     return path
+
+
+@contextmanager
+def disk_full_explained(place: Path) -> Iterator[None]:
+    """Turn the errors of a full disk into an InputError that says what to do."""
+    try:
+        yield
+    except Exception as error:
+        if not _is_disk_full(error):
+            raise
+        there = next(folder for folder in place.parents if folder.exists())
+        free = shutil.disk_usage(there).free / 1e6
+        raise InputError(
+            f"the disk of {there} is full ({free:.0f} MB free): free some space or set REPRO_HOME to "
+            "another disk, then run the same command again; what was finished is kept"
+        ) from error
+
+
+def _is_disk_full(error: Exception) -> bool:
+    full = (errno.ENOSPC, errno.EDQUOT)
+    if isinstance(error, OSError):
+        # numpy gives no number when a write comes back short
+        return error.errno in full or bool(re.fullmatch(r"\d+ requested and \d+ written", str(error)))
+    # safetensors writes in Rust and has an exception of its own, which holds the number in its text only
+    return type(error).__name__ == "SafetensorError" and any(f"os error {number})" in str(error) for number in full)
+
+
+def writable_file(path: Path) -> Path:
+    """The file that an output's name stands for, links followed.
+
+    Raises:
+        InputError: for what renaming a file over it would destroy: a folder, a pipe, a device, links in a circle.
+    """
+    real = Path(os.path.realpath(path))
+    writable_folder(real.parent)
+    if real.is_symlink() or (real.exists() and not real.is_file()):
+        what = "a folder" if real.is_dir() else "no regular file"
+        raise InputError(f"{path} is {what}: give the name of a file, there already or not")
+    return real
+
+
+def writable_folder(path: Path) -> Path:
+    """The folder that an output's name stands for, links followed; refuses what is there and is no folder."""
+    real = Path(os.path.realpath(path))
+    there = next(place for place in (real, *real.parents) if place.exists())
+    if not there.is_dir():
+        raise InputError(f"{there} is not a folder: give the name of one, there already or not")
+    return real
+
+
+def partial_of(path: Path, ending: str = ".partial") -> Path:
+    """A name of this process beside `path`, to write under and then rename; what dead processes left is removed."""
+    for left in partials_of(path, ending):
+        owner = left.name.removeprefix(f"{path.name}.").removesuffix(ending)
+        if owner.isdigit() and not psutil.pid_exists(int(owner)):
+            left.unlink(missing_ok=True)
+    return path.with_name(f"{path.name}.{os.getpid()}{ending}")
+
+
+def partials_of(path: Path, ending: str = ".partial") -> list[Path]:
+    """The names that processes, alive or dead, write under before they rename to `path`."""
+    return list(path.parent.glob(f"{glob.escape(path.name)}.*{ending}"))
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary name that becomes `path` when the block ends well, and vanishes when it does not."""
+    path = writable_file(path)
+    with disk_full_explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = partial_of(path)
+        try:
+            yield partial
+            os.replace(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """Copy the files of a folder, each whole or not at all, over what the target holds."""
+    for path in sorted(source.rglob("*")):
+        if path.is_file():
+            with replacing(target / path.relative_to(source)) as partial:
+                shutil.copyfile(path, partial)
+
+
+def read_matrix(path: Path) -> Array:
+    """The finite matrix (n, dim) in a `.npy` file, as float32 or float64; nothing is unpickled.
+
+    Raises:
+        InputError: for a file that is absent or no `.npy`, or holds anything but a finite matrix of numbers.
+    """
+    if not path.is_file():
+        raise InputError(f"no file {path}: expected a .npy matrix, such as `repro encode` writes")
+    try:
+        with path.open("rb") as file:
+            X = np.lib.format.read_array(file, allow_pickle=False)
+    except OSError:
+        raise
+    except Exception as error:  # the header is parsed as Python, which fails in more ways than numpy's errors tell
+        if "object" in str(error).lower():
+            raise InputError(f"{path} holds Python objects: save plain numbers, np.save(path, X)") from error
+        raise InputError(f"{path} is not a whole .npy file ({error}): np.save(path, X) writes one") from error
+    if X.dtype.kind not in "fiu":
+        raise InputError(f"{path} holds {X.dtype} values: expected numbers, such as float32")
+    X = check_embeddings(X, str(path))
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float32 if X.dtype == np.float16 else np.float64)
+
+
+def write_matrix(path: Path, X: Array) -> None:
+    """Write a matrix as `.npy`, whole or not at all."""
+    with replacing(path) as partial, partial.open("wb") as file:
+        np.save(file, X, allow_pickle=False)

@@ -1,4 +1,4 @@
-"""Rows: one number each, with everything a reader needs to judge it (DESIGN §8).
+"""Rows: one number each, with everything a reader needs to judge it (DESIGN §8): also where and when it was computed.
 
 Values are fractions or correlations; tables show them ×100. A row never says whether it is `recorded` or
 `live`: that is where it is kept, `results/` or the store.
@@ -6,8 +6,15 @@ Values are fractions or correlations; tables show them ×100. A row never says w
 
 import hashlib
 import io
+import os
+import platform
 import re
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +22,17 @@ import pandas as pd
 from filelock import FileLock
 
 from repro import paths
-from repro.provenance import accelerator, provenance
+from repro.paths import replacing
 from repro.store import sha256
 from repro.types import InputError
-from repro.writing import replacing
+
+try:
+    import resource
+except ImportError:  # Windows has none
+    resource = None  # type: ignore[assignment]
 
 NAMES = (
-    *["experiment", "paper_table", "method", "backbone", "readout", "layer", "dim", "dataset", "setting", "metric"],
+    *("experiment", "paper_table", "method", "backbone", "readout", "layer", "dim", "dataset", "setting", "metric"),
     *("seed", "profile", "data_source", "n_train"),
 )
 SCHEMA = (
@@ -29,31 +40,21 @@ SCHEMA = (
     *("device", "hardware", "seconds", "peak_mb", "commit", "versions", "created"),
 )
 """columns that every file of rows has"""
-IDENTITY = tuple(
-    [
-        "config",
-        "pooling",
-        "learning_rate",
-        "dropout",
-        "batch_size",
-        "max_length",
-        "n_judged",
-        "text",
-        "neighbours",
-        "views",
-        "select_by",
-    ]
+IDENTITY = (
+    *("config", "pooling", "learning_rate", "dropout", "batch_size", "max_length", "n_judged", "text", "neighbours"),
+    *("views", "select_by"),
 )
 """what else makes two runs different; missing in files recorded before these columns"""
 COLUMNS = (*SCHEMA, *IDENTITY)
 KEY = (*NAMES, "config")
 """columns that name a number; a second number with the same key replaces the first"""
 KINDS = {
+    **dict.fromkeys(COLUMNS, "string"),
     **dict.fromkeys(("value", "ci_low", "ci_high", "seconds", "peak_mb", "learning_rate", "dropout"), "float64"),
     **dict.fromkeys(("layer", "dim", "seed", "n_train", "batch_size", "max_length", "n_judged"), "Int64"),
     **dict.fromkeys(("neighbours", "views"), "Int64"),
 }
-"""columns that hold numbers; all others hold text, also where all of it is missing"""
+"""what a column holds, also where all of it is missing"""
 PARSED = (
     (r"(?P<winner>.+) − (?P<rival>.+)", "method", "string"),
     (r"(?P<split>test|dev)\b.*", "setting", "string"),
@@ -73,6 +74,7 @@ PARSED = (
 """what `method` and `setting` say in words: pattern of the whole text, column that holds it, kind of what it names"""
 DIGESTS = "SHA256SUMS"
 """beside recorded rows: the digest of every file, a line each, as `sha256sum` writes and checks them"""
+VERSIONED = ("torch", "transformers", "numpy", "scikit-learn")
 
 
 def make_rows(values: Iterable[Mapping[str, Any]], **shared: Any) -> pd.DataFrame:
@@ -89,12 +91,65 @@ def make_rows(values: Iterable[Mapping[str, Any]], **shared: Any) -> pd.DataFram
     rows = [{**stamp, **row} for row in values]
     for row in rows:
         if str(row["device"]).startswith("cuda"):
-            row["hardware"] = accelerator()
+            row["hardware"] = _accelerator()
     unknown = sorted({name for row in rows for name in row} - set(COLUMNS))
     if unknown:
         raise InputError(f"unknown row column {unknown[0]!r}: the schema has {', '.join(COLUMNS)}")
-    frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    return frame.astype({column: KINDS.get(column, "string") for column in COLUMNS})
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(KINDS)
+
+
+def provenance() -> dict[str, Any]:
+    """Where and when this process computes: hardware, commit, versions of packages, peak memory, time."""
+    unit = 1024**2 if sys.platform == "darwin" else 1024
+    return {
+        "hardware": hardware(),
+        "device": "cpu",
+        "commit": commit(),
+        "versions": versions(),
+        "peak_mb": resource and round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, 1),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _accelerator() -> str:
+    """The GPU in use, and the processor beside it."""
+    import torch  # of an extra: nothing says "cuda" without it
+
+    return f"{torch.cuda.get_device_name()}, {hardware()}"
+
+
+@lru_cache
+def hardware() -> str:
+    """Processor model and the cores this process may use."""
+    cpuinfo = Path("/proc/cpuinfo")
+    said = cpuinfo.read_text(encoding="utf-8", errors="replace") if cpuinfo.is_file() else ""
+    named = re.search(r"^model name\s*:(.*)$", said, flags=re.MULTILINE)
+    model = named[1].strip() if named else platform.processor() or platform.machine()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{model}, {cores} cores"
+
+
+@lru_cache
+def commit() -> str:
+    """The checkout's commit; empty where git or a repository is missing."""
+    try:
+        root = paths.project_root()
+        ask = ["git", f"--git-dir={root / '.git'}", "rev-parse", "--verify", "--quiet", "HEAD"]
+        return subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip()[:12]
+    except (InputError, OSError):
+        return ""
+
+
+@lru_cache
+def versions() -> str:
+    """Versions of the packages that move numbers."""
+    found = []
+    for package in VERSIONED:
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    return ", ".join(found)
 
 
 def write_rows(path: Path, rows: pd.DataFrame) -> None:
@@ -119,8 +174,7 @@ def read_rows(path: Path) -> pd.DataFrame:
     missing = [column for column in SCHEMA if column not in frame.columns]
     if missing:
         raise InputError(f"{path} lacks the column {missing[0]!r}: it is not a file of rows")
-    frame = frame.reindex(columns=list(COLUMNS))
-    return frame.astype({column: KINDS.get(column, "string") for column in COLUMNS[len(SCHEMA) :]})
+    return frame.reindex(columns=list(COLUMNS)).astype({column: KINDS[column] for column in IDENTITY})
 
 
 def parsed(rows: pd.DataFrame) -> pd.DataFrame:
@@ -182,9 +236,8 @@ def results_folder() -> Path:
 def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
     """Add rows to `results/<experiment>.parquet`; a row with the same key is replaced by the new one.
 
-    Rows of another configuration stand beside it.
-
-    Processes may record side by side. A kill leaves rows and digests of before or after, never of both.
+    Rows of another configuration stand beside it. Processes may record side by side. A kill leaves rows and digests of
+    before or after, never of both.
     """
     folder = folder or results_folder()
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,15 +1,25 @@
-"""Randomness with an owner: every component derives its own seed, so no component moves another.
+"""Randomness with an owner, and work on several cores whose result does not depend on how many there are.
 
-A generator is derived from (seed, component name, keys such as dim), never from a global stream: adding
-one dim to a sweep leaves every other dim's numbers as they were.
+A generator is derived from (seed, component name, keys such as dim), never from a global stream: adding one dim to a
+sweep leaves every other dim's numbers as they were.
 """
 
 import hashlib
+import multiprocessing
 import os
-from collections.abc import Iterator
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import numpy as np
+
+from repro.types import InputError
+
+Item = TypeVar("Item")
 
 
 def derive_seed(seed: int, component: str, *keys: object) -> int:
@@ -41,3 +51,77 @@ def threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@contextmanager
+def environment(values: Mapping[str, str]) -> Iterator[None]:
+    """This process's environment, and that of what it starts, with some values for a while."""
+    before = {name: os.environ[name] for name in values if name in os.environ}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name in values:
+            del os.environ[name]
+        os.environ.update(before)
+
+
+def done_in_processes(function: Callable[[Item], Any], items: Sequence[Item], count: int) -> Iterator[Item]:
+    """Call `function(item)` for every item in `count` fresh processes; yields the items as they are done.
+
+    Items begin in the order given. Ctrl-C ends the processes at once, and so does the death of this one; after an
+    error no further item begins. An InputError tells of a process that died.
+    """
+    others = multiprocessing.active_children()
+    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=_become_worker)
+    try:
+        with _interrupts_ignored():  # by the processes too, which start here and inherit that
+            futures = {pool.submit(function, item): item for item in items}
+        for future in as_completed(futures):
+            future.result()
+            yield futures[future]
+    except (KeyboardInterrupt, GeneratorExit):
+        for worker in multiprocessing.active_children():
+            if worker not in others:
+                worker.terminate()
+        raise
+    except BrokenProcessPool as error:
+        raise InputError(
+            "a worker process died; what was finished is kept. A script must call this below "
+            '`if __name__ == "__main__":`, since workers import it anew; if it does, memory ran out: give workers=1'
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Leave Ctrl-C unheard, which reaches every process of a terminal."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _become_worker() -> None:
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    end_with_parent()
+
+
+def end_with_parent() -> None:
+    """Let this process end when the one that started it does: a killed parent tells nobody, and work would wait for it.
+
+    A process that a fork server has forked ends with the one that asked for it, not with the server.
+    """
+    parent = multiprocessing.parent_process()
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()

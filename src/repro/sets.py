@@ -15,7 +15,7 @@ Strings: TypeAlias = NDArray[np.str_]
 
 @dataclass(frozen=True, eq=False)
 class _Set:
-    """What all sets share: columns are brought into their final form and checked, those of one group of one length."""
+    """What all sets share: columns are brought into their final form and checked."""
 
     groups: ClassVar[tuple[tuple[str, ...], ...]]
     """Columns that belong row to row; the first group's rows are the set's."""
@@ -100,12 +100,11 @@ class Retrieval(_Set):
         for query, judged in self.qrels.items():
             if query not in queries:
                 raise InputError(f"{self.name} qrels judge {query!r}, which is not among the {len(queries)} queries")
-            for document in judged:
-                if document not in documents:
-                    raise InputError(
-                        f"{self.name} qrels of {query!r} name the document {document!r}, "
-                        f"which is not among the {len(documents)} documents"
-                    )
+            for document in judged.keys() - documents:
+                raise InputError(
+                    f"{self.name} qrels of {query!r} name the document {document!r}, "
+                    f"which is not among the {len(documents)} documents"
+                )
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,10 +136,7 @@ DataSet: TypeAlias = ScoredPairs | LabelledTexts | LabelledPairs | Retrieval | C
 
 
 def texts_of(data: DataSet) -> tuple[str, ...]:
-    """Every text of a set, one side after the other, repeats included, so that embeddings slice back.
-
-    Pairs give `texts1 + texts2`, retrieval gives `queries + documents`, word vectors give their words.
-    """
+    """Every text of a set, one side after the other, repeats included, so that embeddings slice back."""
     match data:
         case ScoredPairs() | LabelledPairs():
             return data.texts1 + data.texts2
@@ -153,11 +149,7 @@ def texts_of(data: DataSet) -> tuple[str, ...]:
 
 
 def check_texts(texts: Iterable[str], what: str) -> tuple[str, ...]:
-    """Return texts as a tuple after checking that there is one and none is blank.
-
-    Raises:
-        InputError: for a bare string, an empty collection, a non-string or a blank text (its row named).
-    """
+    """Texts as a tuple; a bare string, an empty collection, a non-string or a blank text is refused."""
     if isinstance(texts, str):
         raise InputError(f"{what} is one string, {texts[:40]!r}: expected a sequence of texts, so wrap it in a list")
     texts = tuple(texts)

@@ -1,8 +1,7 @@
 """Artefacts by digest: made once, verified on every read, safe to share between processes.
 
-An artefact is a folder `REPRO_HOME/<kind>/<digest>/` with its files and a `manifest.json` that holds
-their sha256 and the configuration that made them. It is written under a temporary name and renamed into
-place, so that it either exists whole or not at all; a per-key lock lets two processes share a store, and what
+An artefact is a folder `REPRO_HOME/<kind>/<digest>/` with its files and a `manifest.json` that holds their sha256 and
+the configuration that made them. It appears whole or not at all; a lock per key lets processes share a store, and what
 is finished is read without it. A damaged artefact is moved aside with a warning and made again. Nothing is pickled.
 
 `remember` keeps what a function returns, arrays or JSON; `get_or_make` keeps whatever files a long run writes.
@@ -27,8 +26,8 @@ from filelock import FileLock, Timeout
 
 from repro import paths
 from repro.digests import digest, module_of, plain
+from repro.paths import disk_full_explained, partial_of, partials_of, replacing
 from repro.types import InputError
-from repro.writing import disk_full_explained, partial_of, partials_of, replacing
 
 log = logging.getLogger(__name__)
 MANIFEST = "manifest.json"
@@ -69,13 +68,12 @@ class Store:
         """
         final = self.folder(kind, key)
         if final.exists() and self.fault(final) is None:  # without the lock: a store may be read-only
-            return Made(final, True, float(read_manifest(final)["seconds"]))
+            return _found(final)
         with disk_full_explained(final), self._locked(final):
-            if final.exists():
-                fault = self.fault(final)
-                if fault is None:
-                    return Made(final, True, float(read_manifest(final)["seconds"]))
+            if final.exists() and (fault := self.fault(final)):
                 self.set_aside(final, fault)
+            if final.exists():
+                return _found(final)
             work = self.home / "work" / f"{kind}-{key}"
             work.mkdir(parents=True, exist_ok=True)
             for left in partials_of(final):  # of killed runs: nobody else writes this key
@@ -108,8 +106,7 @@ class Store:
             kind: what it is, such as `embeddings`.
             config: everything that decides the value but code; JSON-like, arrays count by their numbers.
             compute: makes the value.
-            code: modules at which the code that decides the value starts (`import_closure`); None is the module that
-                defines `compute`. Name a narrower one where that module does other things too.
+            code: modules at which the code that decides the value starts; None is the module that defines `compute`.
             mapped: leave a single array on disk, read as it is used.
         """
         roots = (code,) if isinstance(code, str) else code or (module_of(compute),)
@@ -160,7 +157,7 @@ class Store:
 
     def partials(self) -> list[Path]:
         """What killed runs left: half-written folders and files (a resumable state is not among them)."""
-        return sorted(p for p in self.home.glob("**/*.partial"))
+        return sorted(self.home.glob("**/*.partial"))
 
     def abandoned(self, partial: Path) -> bool:
         """Whether nobody writes it any more: the process in its name is gone, and the lock of its artefact is free.
@@ -188,6 +185,10 @@ class Store:
         aside.parent.mkdir(parents=True, exist_ok=True)
         os.replace(folder, aside)
         log.warning("%s/%s is damaged (%s): moved to %s, making it anew", folder.parent.name, folder.name, fault, aside)
+
+
+def _found(folder: Path) -> Made:
+    return Made(folder, True, float(read_manifest(folder)["seconds"]))
 
 
 def sha256(path: Path) -> str:
@@ -230,8 +231,7 @@ def _read_value(folder: Path, mapped: bool) -> Any:
 def _seconds_before(work: Path) -> float:
     """Seconds that killed runs spent on this scratch folder, each from its start to the last state it left.
 
-    A run that is killed cannot say when: the times of its files do. The file `seconds` was written when the last
-    one started and holds what those before it had spent.
+    The file `seconds` was written when the last one started and holds what those before it had spent.
     """
     clock, spent = work / "seconds", 0.0
     if clock.is_file():

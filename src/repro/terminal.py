@@ -37,9 +37,6 @@ def shows_progress() -> bool:
 def progress_bar(items: Iterable[Any] | None = None, *, show: bool, **options: Any) -> Any:
     """A bar of progress on standard error, as tqdm draws it, over `items` or to be advanced by hand.
 
-    Args:
-        items: what is worked through.
-        show: whether the caller wants a bar; none is drawn where `shows_progress` is false.
-        options: of tqdm.
+    None is drawn where the caller does not want to `show` it, or where `shows_progress` is false.
     """
     return tqdm(items, disable=not (show and shows_progress()), leave=False, **options)

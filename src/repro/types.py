@@ -1,7 +1,8 @@
-"""Words every floor shares: the user error, the array aliases and the encoder contract."""
+"""Words every floor shares: the user error, checks of what users give, the encoder contract, absent packages."""
 
+import importlib
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +10,6 @@ from numpy.typing import NDArray
 Array: TypeAlias = NDArray[np.floating[Any]]
 """Embeddings X (n, dim) or vectors of floats."""
 Labels: TypeAlias = NDArray[Any]
-Readout: TypeAlias = Literal["encoder", "pooler"]
-"""Which output of an encoder is read: the pooled state h (hidden_dim) or the projected z (dim)."""
 DataSource: TypeAlias = Literal["local", "hub", "microworld"]
 LARGEST = 1e15
 """entry of embeddings beyond which sums of squares overflow in single precision"""
@@ -37,14 +36,24 @@ class Encoder(Protocol):
 
 
 def one_of(value: str, options: Sequence[str], what: str) -> str:
-    """Return `value` if it is among `options`.
-
-    Raises:
-        InputError: if it is not; the message lists the valid ones.
-    """
+    """Return `value`, or raise an InputError that lists the options."""
     if value not in options:
         raise InputError(f"unknown {what} {value!r}: choose one of {', '.join(options)}")
     return value
+
+
+def check_choices(config: Any) -> None:
+    """Check every field of a dataclass whose type is a Literal."""
+    for name, kind in get_type_hints(type(config)).items():
+        if get_origin(kind) is Literal:
+            one_of(getattr(config, name), get_args(kind), name)
+
+
+def check_positive(config: Any, *names: str) -> None:
+    """Check that some fields are numbers above 0."""
+    for name in names:
+        if not getattr(config, name) > 0:
+            raise InputError(f"{name} is {getattr(config, name)}: expected a number above 0")
 
 
 def check_embeddings(X: Any, name: str = "X") -> Array:
@@ -74,11 +83,7 @@ def check_embeddings(X: Any, name: str = "X") -> Array:
 
 
 def check_range(X: Array, name: str = "X") -> Array:
-    """Return X (n, dim) after checking that its squares, summed, have room in single precision.
-
-    Raises:
-        InputError: if an entry's modulus exceeds `LARGEST`.
-    """
+    """Return X (n, dim), or raise an InputError if the modulus of an entry exceeds `LARGEST`."""
     reach = max(float(X.max()), -float(X.min()))
     if reach > LARGEST:
         raise InputError(f"{name} reaches {reach:.0e}: expected at most {LARGEST:.0e}; divide it by its largest entry")
@@ -86,11 +91,7 @@ def check_range(X: Array, name: str = "X") -> Array:
 
 
 def check_same_length(**arrays: Any) -> None:
-    """Check that the named arrays have one length.
-
-    Raises:
-        InputError: if they do not; the message gives every length.
-    """
+    """Raise an InputError that gives every length if the named arrays differ in it."""
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
@@ -98,14 +99,23 @@ def check_same_length(**arrays: Any) -> None:
 
 
 def check_dim(dim: Any, *, limit: int | None = None, what: str = "dim") -> int:
-    """Return `dim` as an int in 1 … limit.
-
-    Raises:
-        InputError: if it is not a whole number, is below 1, or is above `limit`.
-    """
+    """Return `dim` as an int, or raise an InputError if it is no whole number from 1 to `limit`."""
     if isinstance(dim, bool) or not isinstance(dim, int | np.integer):
         raise InputError(f"{what} is {dim!r}: expected a whole number of at least 1")
     if dim < 1 or (limit is not None and dim > limit):
         bound = "at least 1" if limit is None else f"1 to {limit}"
         raise InputError(f"{what} is {dim}: expected {bound}")
     return int(dim)
+
+
+def installing(extra: str) -> str:
+    """The command that installs an extra; by its name alone pip would fetch another project called `repro`."""
+    return f"`pip install -e '.[{extra}]'` in the checkout"
+
+
+def optional(package: str, extra: str) -> Any:
+    """Import a package that an extra brings, or say in an InputError which one."""
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise InputError(f"{package} is not installed: {installing(extra)} brings it") from error

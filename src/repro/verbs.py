@@ -1,16 +1,20 @@
 """The verbs of `repro` around the book and its numbers: book, run, notebooks, compare, data, doctor, export."""
 
+import shutil
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
 from repro.terminal import complain, say, shows_progress
-from repro.types import InputError, one_of
+from repro.types import InputError, installing, one_of
 
 if TYPE_CHECKING:
     from repro.models import SentenceEncoder
 
+PACKAGES = ("torch", "transformers", "scikit-learn", "papermill", "jupytext", "jupyter-book", "datasets", "accelerate")
 Pairs = Annotated[tyro.conf.UseAppendAction[list[tuple[str, str]]], tyro.conf.arg(aliases=["-p"], metavar="NAME VALUE")]
 
 
@@ -61,13 +65,13 @@ def run(
     from repro.book import notebook as notebooks
     from repro.book.notebook import NotebookError
     from repro.config import PROFILES
-    from repro.writing import writable_file
+    from repro.paths import writable_file
 
     source = notebooks.locate(notebook)
     given: dict[str, Any] = dict(p)
     if record:
         given["record"] = "True"
-    values = notebooks.from_here(notebooks.validate(source, given))
+    values = notebooks.from_here(notebooks.validate(notebooks.parameters_of(source), given))
     if "profile" in values:
         one_of(values["profile"], list(PROFILES), "profile")
     target = writable_file(output) if output else notebooks.default_output(source, values)
@@ -145,13 +149,50 @@ def doctor(repair: bool = False) -> int:
     Args:
         repair: move damaged artefacts aside, so that they are made anew, and remove what killed runs left.
     """
-    from repro.doctor import examine
-
     faults = 0
     for line, bad in examine(repair=repair):
         say(("BAD " if bad else "ok  ") + line)
         faults += bad
     return 0 if repair or not faults else 1
+
+
+def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
+    """Findings of `repro doctor`, one by one: a line, and whether it is a fault."""
+    from repro import paths
+    from repro.models.pretrained import MINILM, SHIPPED, locate
+    from repro.rows import hardware
+    from repro.store import Store
+
+    yield f"hardware: {hardware()}", False
+    for package in PACKAGES:
+        try:
+            yield f"{package} {version(package)}", False
+        except PackageNotFoundError:
+            yield f"{package} is not installed: `make .venv/.ready`, or {installing('all')}", True
+    for name in (*SHIPPED, MINILM):
+        try:
+            yield f"backbone {name}: {locate(name)}", False
+        except InputError as error:
+            yield f"backbone {name}: {error}", True
+    yield f"REPRO_DATA: {paths.data_folder() or 'not set; the microworld is used'}", False
+    store = Store()
+    there = next(folder for folder in (store.home, *store.home.parents) if folder.exists())
+    yield f"store: {store.home} ({shutil.disk_usage(there).free / 1e9:.1f} GB free)", False
+    artefacts = list(store.artefacts())
+    for artefact in artefacts:
+        fault = store.fault(artefact)
+        if fault and repair:
+            store.set_aside(artefact, fault)
+            yield f"{artefact}: {fault}; moved aside", True
+        elif fault:
+            yield f"{artefact}: {fault}; `repro doctor --repair` moves it aside", True
+    yield f"{len(artefacts)} artefacts examined", False
+    for partial in store.partials():
+        if not partial.exists() or not store.abandoned(partial):
+            continue  # went with the folder it was in, or is still being written
+        if repair:
+            shutil.rmtree(partial) if partial.is_dir() else partial.unlink()
+        yield f"{partial}: left by a killed run" + ("; removed" if repair else ""), True
 
 
 def export(

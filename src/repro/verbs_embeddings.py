@@ -5,19 +5,39 @@ import contextlib
 import inspect
 import json
 import time
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
+from repro.paths import read_matrix, replacing, writable_file, write_matrix
 from repro.terminal import say
 from repro.types import InputError, check_dim
-from repro.writing import read_matrix, replacing, writable_file, write_matrix
 
 Parameters = Annotated[tyro.conf.UseAppendAction[list[str]], tyro.conf.arg(metavar="KEY=VALUE")]
 OPTIONS = {"name": "--method", "n_components": "--dim", "seed": "--seed"}  # of every reducer
 WORDS = {"true": True, "false": False, "none": None}
+quiet_default = tyro.conf.arg(help_behavior_hint="")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How token states become embeddings."""
+
+    pooling: Annotated[Literal["cls", "mean", "last", "avg_first_last"] | None, quiet_default] = None
+    """token states to sentence state; by default the encoder's own"""
+    bidirectional: Annotated[tyro.conf.FlagConversionOff[bool | None], quiet_default] = None
+    """let the tokens of a decoder see those after them; by default as the encoder was trained"""
+    final_norm: Annotated[Literal["last", "all", "none"] | None, quiet_default] = None
+    """which states pass a decoder's final norm; by default as the encoder was trained, else the last"""
+    prompt: Annotated[str | None, quiet_default] = None
+    """put before every text: a name among the encoder's prompts, or the text itself; by default the encoder's own, if
+    it has one"""
+
+
+ReadingOptions = Annotated[Reading, tyro.conf.arg(name="")]
 
 
 def encode(
@@ -27,12 +47,9 @@ def encode(
     readout: Literal["pooler", "encoder"] = "pooler",
     layer: int | None = None,
     dim: int | None = None,
-    pooling: Literal["cls", "mean", "last", "avg_first_last"] | None = None,
-    bidirectional: tyro.conf.FlagConversionOff[bool | None] = None,
-    final_norm: Literal["last", "all", "none"] | None = None,
+    reading: ReadingOptions = Reading(),
     normalize: bool = False,
     columns: tuple[str, ...] = (),
-    prompt: str | None = None,
 ) -> int:
     """A float32 `.npy` matrix of embeddings, one row for each line of a text file.
 
@@ -43,30 +60,24 @@ def encode(
         readout: pooler output z or encoder state h.
         layer: read this layer (0 is the embedding output) and run no further; by default the last.
         dim: keep the first so many columns; by default all.
-        pooling: token states to sentence state; by default the encoder's own.
-        bidirectional: let the tokens of a decoder see those after them; by default as the encoder was trained.
-        final_norm: which states pass a decoder's final norm; by default as the encoder was trained, else the last.
+        reading: how token states become embeddings.
         normalize: divide every row by its length, after cutting to `dim`.
         columns: of a table whose columns go by other names: NAME=COLUMN, such as text=Body.
-        prompt: put before every text: a name among the encoder's prompts, or the text itself; by default the encoder's
-            own, if it has one.
     """
-    import numpy as np
-
     from repro import data
     from repro.models import SentenceEncoder
+    from repro.runs.embeddings import unit_rows
     from rivals import system_named
 
     writable_file(output)
     corpus = data.load(str(texts), columns=data.column_names(columns))
-    asked: dict[str, Any] = dict(pooling=pooling, bidirectional=bidirectional, final_norm=final_norm, prompt=prompt)
     system = system_named(encoder, source=data.default_source())
     if system is None:
-        network: Any = SentenceEncoder.load(encoder, **asked)
+        network: Any = SentenceEncoder.load(encoder, **asdict(reading))
         full = network.dim if readout == "pooler" and layer in (None, network.n_layers) else network.hidden_dim
         check_dim(full if dim is None else dim, limit=full)  # before hours of work
     else:
-        for name, value in asked.items():
+        for name, value in asdict(reading).items():
             if value is not None:
                 raise InputError(f"{name} is {value}: {encoder} is made whole; leave it out")
         network = system.encoder()
@@ -74,9 +85,7 @@ def encode(
     said = system.line if system else f"{network.texts_truncated} texts were cut"
     if dim is not None:
         X = X[:, : check_dim(dim, limit=X.shape[1])]
-    if normalize:
-        X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
-    write_matrix(output, X)
+    write_matrix(output, unit_rows(X) if normalize else X)
     say(f"{X.shape[0]} x {X.shape[1]} float32 -> {output}; {said}")
     return 0
 
@@ -88,10 +97,7 @@ def evaluate(
     dims: Annotated[tuple[int, ...], tyro.conf.arg(aliases=["--dim"])] = (),
     layers: Annotated[tuple[int, ...], tyro.conf.arg(aliases=["--layer"])] = (),
     readout: Literal["pooler", "encoder"] = "pooler",
-    pooling: Literal["cls", "mean", "last", "avg_first_last"] | None = None,
-    bidirectional: tyro.conf.FlagConversionOff[bool | None] = None,
-    final_norm: Literal["last", "all", "none"] | None = None,
-    prompt: str | None = None,
+    reading: ReadingOptions = Reading(),
     split: str | None = None,
     text: Literal["senteval", "raw"] = "senteval",
     aggregate: Literal["all", "mean", "wmean"] = "all",
@@ -112,11 +118,7 @@ def evaluate(
         dims: prefix sizes; by default the full size.
         layers: read these layers (0 is the embedding output), run no further than the deepest; by default the last.
         readout: pooler output z or encoder state h.
-        pooling: token states to sentence state; by default the encoder's own.
-        bidirectional: let the tokens of a decoder see those after them; by default as the encoder was trained.
-        final_norm: which states pass a decoder's final norm; by default as the encoder was trained, else the last.
-        prompt: put before every text: a name among the encoder's prompts, or the text itself; by default the encoder's
-            own, if it has one.
+        reading: how token states become embeddings.
         split: similarity only, by default test.
         text: SentEval's tokenised text or the original (STS).
         aggregate: all pairs in one ranking, or the mean or weighted mean over subsets.
@@ -128,15 +130,18 @@ def evaluate(
             each (NAME-layer2-dim64.json), as MTEB averages what one file holds; by default none.
         columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating sentence1=Left.
     """
-    asked = {name: value for name, value in locals().items() if name not in ("data", "rows", "mteb_json")}
     from repro.data import column_names
+    from repro.models import SentenceEncoder
     from repro.rows import write_rows
-    from repro.runs.evaluate import evaluate_encoder, mteb_result
+    from repro.runs.evaluate import encoder_rows, load_task, mteb_result
 
     for path in (rows, mteb_json):
         if path is not None:
             writable_file(path)
-    frame = evaluate_encoder(dataset=data, **asked | {"columns": column_names(columns)})
+    judged = load_task(data, task, split=split, text=text, source=source, columns=column_names(columns))
+    network = SentenceEncoder.load(encoder, **asdict(reading))
+    how: dict[str, Any] = {"readout": readout, "aggregate": aggregate, "protocol": protocol, "seed": seed}
+    frame = encoder_rows(network, encoder, judged, dims=dims, layers=layers, **how)
     say(f"{encoder} on {data} ({frame['data_source'].iloc[0]}, {frame['setting'].iloc[0]}), live, x100:")
     for row in frame.itertuples():
         interval = "" if row.ci_low != row.ci_low else f"  [{100 * row.ci_low:.2f}, {100 * row.ci_high:.2f}]"
@@ -188,11 +193,10 @@ def reduce(
             raise InputError(f"{path} has {matrix.shape[1]} columns, {input} has {X.shape[1]}: expected the same")
     rows = np.concatenate(fitted) if fitted else X
     clock = [time.perf_counter()]
-    Y = None if fitted else reducer.fit_transform(X)
-    if Y is None:
+    if fitted:
         reducer.fit(rows)
         clock.append(time.perf_counter())
-        Y = reducer.transform(X)
+    Y = reducer.transform(X) if fitted else reducer.fit_transform(X)
     clock.append(time.perf_counter())
     seconds = ", reduced ".join(f"in {end - start:.2f} s" for start, end in pairwise(clock))
     write_matrix(output, Y)

@@ -1,5 +1,7 @@
 """The verbs of `repro` that train: `train` with the options of every objective, and `pretrain`."""
 
+import json
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -26,6 +28,13 @@ READ_BY = {
     **dict.fromkeys(("preset", "examples"), SCALING),
 }
 """option to the objectives that read it; all objectives read the others"""
+
+
+TRAINED = (
+    *("objective", "difference", "layers", "sentences", "learning_rate", "batch_size", "dropout", "epochs", "pooling"),
+    *("activation", "seed"),
+)
+"""options of `train` that are fields of a training's configuration"""
 
 
 @dataclass(frozen=True)
@@ -69,16 +78,7 @@ class ScalingOptions:
 
 
 def refuse_unread(objective: str, options: ScalingOptions, others: Mapping[str, Any]) -> None:
-    """Refuse an option that the objective does not read.
-
-    Args:
-        objective: what is trained.
-        options: those of ESE's comparison.
-        others: further options, by name; those not given are None or empty.
-
-    Raises:
-        InputError: naming the option, and the objectives that it belongs to.
-    """
+    """Refuse an option that the objective does not read; of the others, those not given are None or empty."""
     untouched = {f.name: f.default for f in fields(options)}
     given = [name for name, value in asdict(options).items() if value != untouched[name]]
     given += [name for name, value in others.items() if value not in (None, ())]
@@ -149,35 +149,20 @@ def train(
         seed: of weights, dropout and data order.
         workers: processes side by side; by default one per core.
     """
+    given = locals()
     from repro.config import PROFILES
     from repro.config import profile as make_profile
     from repro.data import default_source
-    from repro.runs.pool import train_all
+    from repro.paths import copy_folder, writable_folder
+    from repro.runs.cell import train_all
     from repro.store import Store
     from repro.training.end_to_end import title
-    from repro.writing import copy_folder, writable_folder
 
     if output is not None:
         writable_folder(output)
     refuse_unread(objective, scaling, {"difference": difference, "activation": activation, "dims": dims})
-    wanted = source or PROFILES[profile].source or default_source()
-    base = make_profile(
-        profile,
-        source=wanted,
-        backbone=backbone,
-        objective=objective,
-        difference=difference,
-        layers=layers,
-        sentences=sentences,
-        learning_rate=learning_rate,
-        batch_size=batch_size,
-        dropout=dropout,
-        epochs=epochs,
-        pooling=pooling,
-        activation=activation,
-        seed=seed,
-        **scaling.settings(),
-    ).train
+    settings = {name: given[name] for name in (*TRAINED, "backbone")} | scaling.settings()
+    base = make_profile(profile, source=source or PROFILES[profile].source or default_source(), **settings).train
     configs = trainings(base, dims)
     readout = "encoder" if objective in SCALING else base.checkpoint_by
     for folder, cell in zip(configs, train_all(list(configs.values()), Store(), workers=workers), strict=True):
@@ -222,10 +207,17 @@ def pretrain(
         source: where the corpus comes from; by default local files if REPRO_DATA is set, else the microworld.
         seed: of weights, masks and data order.
     """
-    from repro.runs.pretrain import pretrain_backbone
-    from repro.training.mlm import PretrainConfig
+    import torch
 
-    config = PretrainConfig(
+    from repro import data
+    from repro.digests import digest
+    from repro.paths import ASSETS, home, writable_folder
+    from repro.rows import commit, hardware, versions
+    from repro.runs.texts import fingerprint
+    from repro.seeding import cpu_count
+    from repro.training import mlm
+
+    config = mlm.PretrainConfig(
         layers=layers,
         hidden_dim=hidden_dim,
         heads=heads or max(1, hidden_dim // 64),
@@ -235,8 +227,26 @@ def pretrain(
         save_every=1000,
         seed=seed,
     )
-    figures = pretrain_backbone(
-        corpus, config, output, source=source, sentences=sentences, threads=threads, command=" ".join(sys.argv[1:])
-    )
+    writable_folder(output)
+    texts = data.load(corpus, source=source, limit=sentences)
+    if not isinstance(texts, data.Corpus):
+        raise InputError(f"{corpus!r} is not a corpus of plain sentences")
+    content, count = fingerprint(corpus, texts.source), threads or cpu_count()
+    key = digest({"config": asdict(config), "content": content, "sentences": sentences}, code=(mlm.__name__,))
+    torch.set_num_threads(count)
+    state = home() / "work" / f"pretrain-{key}" / "state.safetensors"
+    backbone, history, figures = mlm.pretrain(texts.texts, config, state_path=state, progress=True)
+    backbone.save(output)
+    made = {"corpus": corpus, "source": texts.source, "content": content, "hardware": hardware(), "threads": count}
+    made |= {"command": " ".join(sys.argv[1:])}
+    curve = mlm.loss_curve(history)
+    note = {"config": asdict(config), "figures": figures, "loss_curve": curve, **made}
+    (output / "card.json").write_text(json.dumps(note), encoding="utf-8")
+    told = asdict(config) | figures | made | {"name": output.name, "versions": versions(), "commit": commit()}
+    told |= {"sentences": len(texts), "steps": int(figures["steps"]), "minutes": figures["seconds"] / 60}
+    told |= {"tokens_seen": figures["tokens_seen"] / 1e6}
+    card = (ASSETS / "backbone_card.md").read_text(encoding="utf-8").format(**told)
+    (output / "README.md").write_text(card, encoding="utf-8")
+    shutil.rmtree(state.parent, ignore_errors=True)  # no longer needed
     say(f"{output}: dev loss {figures['dev_loss']:.3f} after {figures['tokens_seen'] / 1e6:.0f} M tokens")
     return 0

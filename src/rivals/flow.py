@@ -16,7 +16,7 @@ import torch
 from sklearn.decomposition import PCA
 from torch import Tensor, nn
 
-from repro.data.batching import epoch_order
+from repro.data.sampling import epoch_order
 from repro.models.pretrained import default_device
 from repro.seeding import derive_seed, make_rng
 from repro.training.loop import History, LoopConfig, train

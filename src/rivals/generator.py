@@ -9,10 +9,9 @@ from typing import Any
 
 import torch
 
-from repro.models.decoder import causal_parts
-from repro.models.intact import check_complete
+from repro.models.backbone import causal_parts
 from repro.models.packing import merge_equal, pack_by_tokens
-from repro.models.pretrained import identity, load_writer
+from repro.models.pretrained import check_complete, identity, load_writer
 from repro.store import Store
 from repro.terminal import progress_bar
 from repro.types import InputError, check_dim

@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from repro.data.batching import bucketed_batches
+from repro.data.sampling import bucketed_batches
 from repro.losses.nli import CLASSES
-from repro.models.layerless import LayerlessEncoder
+from repro.models.encoder import LayerlessEncoder
 from repro.models.packing import pack_by_tokens
 from repro.models.pretrained import default_device
 from repro.seeding import derive_seed, make_rng
 from repro.sets import LabelledPairs
 from repro.terminal import progress_bar
 from repro.training.loop import TrainingDiverged
-from repro.training.nli import label_ids
+from repro.training.objectives import label_ids
 from repro.types import Array, InputError, check_dim
 from rivals.static import WordTable, tokens_of
 

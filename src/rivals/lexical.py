@@ -12,8 +12,7 @@ from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from repro.models.encoder import merge_equal
-from repro.models.layerless import LayerlessEncoder
+from repro.models.encoder import LayerlessEncoder, merge_equal
 from repro.types import Array, InputError, check_dim
 
 

@@ -17,13 +17,11 @@ import torch
 from repro import config as repro_config
 from repro.digests import digest
 from repro.models import SentenceEncoder
-from repro.models.pretrained import MINILM, default_device, locate
-from repro.models.st_modules import FILES, load_modules
-from repro.models.transformed import Transformed
+from repro.models.encoder import Transformed, load_modules
+from repro.models.pretrained import MINILM, READ, default_device, locate
 from repro.objectives import TrainConfig
 from repro.runs.cell import train_cell
-from repro.runs.embeddings import encode_once
-from repro.runs.published import states_identity
+from repro.runs.embeddings import encode_once, states_identity
 from repro.seeding import threads
 from repro.sets import LabelledPairs
 from repro.store import Store, sha256
@@ -172,9 +170,9 @@ def published(
     """A published model by hub id: its own modules, or plain pooling of the network's states."""
     folder = published_folder(system, config)
     folder_name = system.hub.rpartition("/")[2]
-    found = sorted({path for pattern in FILES for path in folder.glob(pattern)} | set(folder.glob("*/config.json")))
+    found = sorted({path for pattern in READ for path in folder.glob(pattern)})
     sums = {str(path.relative_to(folder)): sha256(path) for path in found}
-    identity = digest({"files": sums, "pooling": pooling}, code=("repro.models.st_modules",))
+    identity = digest({"files": sums, "pooling": pooling}, code=("repro.models.encoder",))
     make: Callable[[], Encoder] = partial(load_modules, folder)
     if pooling is not None:
         make = partial(SentenceEncoder.load, str(folder), pooling=pooling)

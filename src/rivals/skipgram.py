@@ -18,10 +18,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.models.encoder import merge_equal
-from repro.models.layerless import LayerlessEncoder
-from repro.optional import optional
-from repro.types import Array, InputError, check_dim
+from repro.models.encoder import LayerlessEncoder, merge_equal
+from repro.types import Array, InputError, check_dim, optional
 from rivals.static import Vocabulary, tokens_of
 
 FASTTEXT = struct.pack("<i", 793712314)

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from repro.models.encoder import merge_equal
-from repro.models.layerless import LayerlessEncoder
+from repro.models.encoder import LayerlessEncoder, merge_equal
 from repro.types import Array, InputError, check_same_length
 
 PIECES = re.compile(r"n't\b|'(?:s|re|ve|ll|d|m)\b|\w+?(?=n't\b)|\w+|[^\w\s]")

@@ -11,7 +11,7 @@ import pandas as pd
 from repro import data
 from repro.evaluation import sts_spearman
 from repro.rows import make_rows, record
-from repro.runs.recipe import recipe_rows
+from repro.runs.cell import recipe_rows
 from repro.store import Store
 from rivals.loaders import INFERSENT, sbert_settings, trained_infersent
 from rivals.system import SystemConfig, training_pairs, words_of

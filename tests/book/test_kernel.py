@@ -24,6 +24,9 @@ if __name__ == "__main__":
 """
 
 
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
+
+
 def write(path, *cells):
     path.write_text("# Title\n\n" + "\n".join(CELL % cell for cell in cells), encoding="utf-8")
     return path
@@ -39,7 +42,7 @@ def test_only_linux_forks(monkeypatch):
     assert kernel.manager(forked=True) is kernel.OwnKernel
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
+@on_linux
 def test_two_forked_notebooks_share_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("SEEN_BY_KERNEL", "first")
     source = write(
@@ -47,14 +50,14 @@ def test_two_forked_notebooks_share_nothing(tmp_path, monkeypatch):
         "import os, sys\nprint('torch' in sys.modules, 'left_behind' in os.environ, os.environ['SEEN_BY_KERNEL'])",
         "os.environ['left_behind'] = '1'\nprint(os.getcwd(), os.getsid(0) == os.getpid())",
     )
-    first = notebook.run(source, tmp_path / "a.ipynb", cwd=tmp_path, forked=True)
+    first = notebook.run(source, tmp_path / "a.ipynb", forked=True)
     monkeypatch.setenv("SEEN_BY_KERNEL", "second")
-    second = notebook.run(source, tmp_path / "b.ipynb", cwd=tmp_path, forked=True)
+    second = notebook.run(source, tmp_path / "b.ipynb", forked=True)
     assert printed(first) == f"True False first\n{tmp_path} True\n"
     assert printed(second) == f"True False second\n{tmp_path} True\n"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
+@on_linux
 def test_a_forked_kernel_can_be_stopped(tmp_path):
     source = write(
         tmp_path / "n.md",
@@ -66,7 +69,7 @@ def test_a_forked_kernel_can_be_stopped(tmp_path):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
+@on_linux
 def test_a_forked_kernel_ends_with_the_run_that_started_it(python, tmp_path, wait_for):
     note = tmp_path / "pid"
     source = write(

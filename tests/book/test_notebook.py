@@ -8,7 +8,6 @@ import pytest
 
 from repro.book import builder as book
 from repro.book import notebook, site
-from repro.book.fingerprint import Ledger
 from repro.paths import project_root
 from repro.types import InputError
 
@@ -71,7 +70,7 @@ def test_parameters_carry_type_default_and_comment(declared):
     ],
 )
 def test_values_are_read_as_the_declared_type(declared, name, given, expected):
-    value = notebook.declarations.validate(declared, {name: given})[name]
+    value = notebook.validate(declared, {name: given})[name]
     assert value == expected
     assert type(value) is type(expected)
 
@@ -82,20 +81,14 @@ def test_values_are_read_as_the_declared_type(declared, name, given, expected):
 )
 def test_a_wrong_type_is_refused_with_the_menu(declared, name, given):
     with pytest.raises(InputError, match=rf"parameter {name} is .*expected .*(?s:.)*backbone: str = 'repro-tiny'"):
-        notebook.declarations.validate(declared, {name: given})
+        notebook.validate(declared, {name: given})
 
 
 def test_an_unknown_name_is_refused_with_the_menu(declared, tmp_path):
     with pytest.raises(InputError, match=r"unknown parameter 'dim'(?s:.)*dims: list\[int\]"):
-        notebook.declarations.validate(declared, {"dim": "64"})
+        notebook.validate(declared, {"dim": "64"})
     with pytest.raises(InputError, match="declares no parameters"):
-        notebook.validate(write(tmp_path / "plain.md", "1 + 1"), {"dim": "64"})
-
-
-def test_code_blocks_in_prose_are_not_executed(tmp_path):
-    page = tmp_path / "prose.md"
-    page.write_text("# Title\n\n```python\n1 / 0\n```\n\n```bash\nmake book\n```\n", encoding="utf-8")
-    assert not notebook.has_code(notebook.read(page))
+        notebook.validate(notebook.parameters_of(write(tmp_path / "plain.md", "1 + 1")), {"dim": "64"})
 
 
 def test_run_uses_this_interpreter_the_callers_environment_and_the_given_values(tmp_path, monkeypatch):
@@ -126,13 +119,15 @@ def test_a_users_mistake_inside_a_cell_stays_an_input_error_and_the_output_is_ke
     assert sorted(path.name for path in tmp_path.glob("n*")) == ["n.ipynb", "n.md"]
 
 
-def test_notebooks_are_found_by_path_or_name_but_not_outside(tmp_path):
+def test_notebooks_are_found_by_path_or_name_but_not_outside(tmp_path, monkeypatch):
     source = write(tmp_path / "notebooks" / "study.md", "1")
-    assert notebook.locate(source, tmp_path) == notebook.locate("study", tmp_path) == source.resolve()
+    (tmp_path / "_toc.yml").touch()
+    monkeypatch.chdir(tmp_path)
+    assert notebook.locate(source) == notebook.locate("study") == source.resolve()
     with pytest.raises(InputError, match="this checkout has: study"):
-        notebook.locate("stduy", tmp_path)
+        notebook.locate("stduy")
     with pytest.raises(InputError, match="outside"):
-        notebook.locate("../../secret", tmp_path)
+        notebook.locate("../../secret")
 
 
 def test_ipynb_for_plain_papermill_keeps_the_parameters_tag(tmp_path):
@@ -151,9 +146,9 @@ def test_folders_given_to_a_page_are_those_of_the_readers_working_folder(tmp_pat
     (tmp_path / "bert" / "config.json").touch()
     (tmp_path / "sbert").mkdir()
     monkeypatch.chdir(tmp_path)
-    given = {"backbones": ["models/x", "models/x:1", "bert", "sbert", "org/name", "microworld"], "dim": 8}
-    here = str(tmp_path)
-    expected = [f"{here}/models/x", f"{here}/models/x:1", f"{here}/bert", "sbert", "org/name", "microworld"]
+    kept = ["sbert", "org/name", "microworld"]
+    given = {"backbones": ["models/x", "models/x:1", "bert", *kept], "dim": 8}
+    expected = [f"{tmp_path}/models/x", f"{tmp_path}/models/x:1", f"{tmp_path}/bert", *kept]
     assert notebook.from_here(given) == {"backbones": expected, "dim": 8}
 
 
@@ -162,60 +157,55 @@ PAGES = sorted((project_root() / "notebooks").glob("*.md"))
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_plain_papermill_knows_every_parameter_of_every_page_and_its_type(page, tmp_path):
-    target = notebook.to_ipynb(page, tmp_path)
-    declared = notebook.parameters_of(page)
+    target, declared = notebook.to_ipynb(page, tmp_path), notebook.parameters_of(page)
     seen = papermill.inspect_notebook(str(target))
     assert list(seen) == list(declared)
     assert "None" not in {parameter["inferred_type_name"] for parameter in seen.values()}
-    cell = next(filter(notebook._declares, notebook.read(target).cells))
     values: dict = {}
-    exec(compile(cell.source, "parameters", "exec"), values)
-    assert {name: values[name] for name in declared} == {name: p.default for name, p in declared.items()}
-    again = notebook.parameters_of(target)
-    assert notebook.declarations.validate(again, {name: p.default for name, p in declared.items()})
+    exec(next(filter(notebook._declares, notebook.read(target).cells)).source, values)
+    defaults = {name: p.default for name, p in declared.items()}
+    assert {name: values[name] for name in declared} == defaults
+    assert notebook.validate(notebook.parameters_of(target), defaults)
 
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
-    """A toy book; surroundings are fixed, for the real ones hash the package under development."""
-    monkeypatch.setattr(book, "surroundings", lambda root: {"src/repro": "same"})
+    """A toy book, not rendered; surroundings are fixed, for the real ones hash the package under development."""
+    monkeypatch.setattr(site, "surroundings", lambda root: {"src/repro": "same"})
+    monkeypatch.setattr(site, "render", lambda root, tree, fresh: [])
     (tmp_path / "_config.yml").write_text("title: Toy\nonly_build_toc_files: true\n")
     (tmp_path / "_toc.yml").write_text(
         "format: jb-book\nroot: book/index\nchapters:\n- file: notebooks/good\n- file: notebooks/bad\n"
     )
     (tmp_path / "book").mkdir()
-    (tmp_path / "book" / "index.md").write_text("# Toy\n\nWords.\n")
+    (tmp_path / "book" / "index.md").write_text("# Toy\n\nWords.\n\n```python\n1 / 0\n```\n")
     write(tmp_path / "notebooks" / "good.md", "print(6 * 7)")
     write(tmp_path / "notebooks" / "bad.md", "1 / 0")
     return tmp_path
 
 
 def test_only_what_changed_is_executed_and_a_failure_stops_nothing_else(checkout, monkeypatch):
-    renders = []
-    monkeypatch.setattr(book, "render", lambda root, tree, fresh: renders.append(fresh) or [])
+    renders, lines = [], []
+    monkeypatch.setattr(site, "render", lambda root, tree, fresh: renders.append(fresh) or [])
     (checkout / "_build" / "html").mkdir(parents=True)
     (checkout / "_build" / "html" / "index.html").touch()
 
-    lines = []
-    first = book.build(checkout, report=lines.append)
-    assert [page.status for page in first.pages] == ["copied", "executed", "failed"]
-    assert "ZeroDivisionError" in first.failures[0].error
-    assert not first.ok
-    assert any("first build" in line for line in lines)
+    def built(**options):
+        made = book.build(checkout, report=lines.append, **options)
+        return made, [page.status for page in made.pages]
 
+    first, states = built()
+    assert states == ["copied", "executed", "failed"] and not first.ok
+    assert "ZeroDivisionError" in first.failures[0].error and any("first build" in line for line in lines)
     write(checkout / "notebooks" / "bad.md", "1 / 1")
-    second = book.build(checkout)
-    assert [page.status for page in second.pages] == ["unchanged", "unchanged", "executed"]
-    assert second.ok
-
-    third = book.build(checkout)
-    assert {page.status for page in third.pages} == {"unchanged"}
+    second, states = built()
+    assert states == ["unchanged", "unchanged", "executed"] and second.ok
+    assert set(built()[1]) == {"unchanged"}
     assert renders == [True, False]  # fresh at first; nothing to render the third time
 
-    monkeypatch.setattr(book, "surroundings", lambda root: {"src/repro": "edited"})
-    partial = book.build(checkout, only=["good"])
-    assert [page.status for page in partial.pages] == ["unchanged", "executed", "skipped"]
-    assert partial.pages[1].reason == "src/repro changed"
+    monkeypatch.setattr(site, "surroundings", lambda root: {"src/repro": "edited"})
+    partial, states = built(only=["good"])
+    assert states == ["unchanged", "executed", "skipped"] and partial.pages[1].reason == "src/repro changed"
     with pytest.raises(InputError, match="choose among book/index, notebooks/good, notebooks/bad"):
         book.build(checkout, only=["god"])
 
@@ -223,16 +213,15 @@ def test_only_what_changed_is_executed_and_a_failure_stops_nothing_else(checkout
 @pytest.mark.parametrize("stored", ["[1, 2]", '{"pages": 3}', '{"pages": {"a": 1}, "rendered": ""}', '{"pages'])
 def test_a_ledger_of_another_shape_is_ignored_with_a_warning(stored, tmp_path, caplog):
     (tmp_path / "book.json").write_text(stored)
-    ledger = Ledger(tmp_path / "book.json")
+    ledger = site.Ledger(tmp_path / "book.json")
     assert (ledger.pages, ledger.rendered) == ({}, "")
     assert "cannot be read" in caplog.text and "every page is made anew" in caplog.text
     with ledger.changed():
         ledger.pages["a"] = {"its text": "x"}
-    assert Ledger(tmp_path / "book.json").pages == {"a": {"its text": "x"}}
+    assert site.Ledger(tmp_path / "book.json").pages == {"a": {"its text": "x"}}
 
 
 def test_a_page_whose_verdicts_are_damaged_is_executed_again(checkout, monkeypatch):
-    monkeypatch.setattr(book, "render", lambda root, tree, fresh: [])
     left = checkout / "_build" / "verdicts" / "good.parquet"
 
     def leave_verdicts(*arguments, **options):
@@ -248,26 +237,22 @@ def test_a_page_whose_verdicts_are_damaged_is_executed_again(checkout, monkeypat
     assert reasons == ["first build", "", "its verdicts changed", "its verdicts changed"]
 
 
-def test_two_lanes_meet_in_the_middle_and_do_every_page_once():
-    done = []
-    book._side_by_side(list("abcdef"), done.append, 1)
-    assert done == list("abcdef")
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_lanes_meet_in_the_middle_and_do_every_page_once(lanes):
+    done, met = [], threading.Barrier(lanes, timeout=10)
 
-    met = threading.Barrier(2, timeout=10)
-
-    def both(name):
+    def update(name):
         done.append(name)
-        if len(done) <= 2:
-            met.wait()  # passes only if two lanes run at once
+        if len(done) <= lanes:
+            met.wait()  # passes only if all lanes run at once
 
-    done.clear()
-    book._side_by_side(list("abcdef"), both, 2)
-    assert set(done[:2]) == {"a", "f"}
+    book._side_by_side(list("abcdef"), update, lanes)
+    assert set(done[:lanes]) == {"a", "f"} if lanes == 2 else done == list("abcdef")
     assert sorted(done) == list("abcdef")
 
 
 def test_an_error_in_one_lane_stops_the_other():
-    done = []
+    done, failed = [], threading.Event()
 
     def update(name):
         done.append(name)
@@ -275,16 +260,13 @@ def test_an_error_in_one_lane_stops_the_other():
             raise OSError("disk full")
         failed.wait(10)
 
-    failed = threading.Event()
-    names = list("abcdef")
+    threading.Timer(0.2, failed.set).start()
     with pytest.raises(OSError, match="disk full"):
-        threading.Timer(0.2, failed.set).start()
-        book._side_by_side(names, update, 2)
+        book._side_by_side(list("abcdef"), update, 2)
     assert set(done) <= {"a", "f"}
 
 
-def test_a_page_that_measures_time_runs_after_the_others(checkout, monkeypatch):
-    monkeypatch.setattr(book, "render", lambda root, tree, fresh: [])
+def test_a_page_that_measures_time_runs_after_the_others(checkout):
     for name, front in (("good", "runs_alone: true\n"), ("bad", "")):
         path = checkout / "notebooks" / f"{name}.md"
         path.write_text(path.read_text().replace("---\n", f"---\n{front}", 1))

@@ -3,20 +3,13 @@ from collections import Counter
 import pytest
 
 from microworld import SIZES
-from repro.data import DATASETS, default_source, describe, fetch, get_spec, load, load_splits
+from repro.data import DATASETS, default_source, describe, fetch, get_spec, load
 from repro.types import InputError
 
 
 def test_every_name_has_a_microworld_stand_in_with_the_same_splits():
     assert set(SIZES) == set(DATASETS)
     assert all(tuple(SIZES[name]) == spec.splits for name, spec in DATASETS.items())
-
-
-def test_sizes_of_the_sts_sets_add_up():
-    names = ["sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr"]
-    assert sum(DATASETS[name].sizes["test"] for name in names) == 18850
-    for name in names[:5]:
-        assert sum(DATASETS[name].subset_sizes.values()) == DATASETS[name].sizes["test"]
 
 
 def test_unknown_names_list_the_valid_ones(no_data):
@@ -57,18 +50,3 @@ def test_the_floor_is_the_share_of_the_largest_test_class(real_data, name):
     count = Counter(labels.tolist()).most_common(1)[0][1]
     # SentEval's blank lines count as examples of the smaller classes, so the local share is a little higher.
     assert 100 * count / len(labels) == pytest.approx(spec.floor, abs=0.005 if not spec.local_sizes else 0.05)
-
-
-@pytest.mark.real_data
-def test_limits_nest_and_keep_file_order(real_data):
-    few, more, whole = (load("mrpc", source="local", limit=limit).texts1 for limit in (20, 200, None))
-    assert set(few) <= set(more) <= set(whole)
-    places = [whole.index(text) for text in more]
-    assert len(more) == 200 and places == sorted(places)
-    assert set(load("mr", source="local", limit=50).labels.tolist()) == {"positive", "negative"}
-
-
-@pytest.mark.real_data
-def test_splits_come_in_order(real_data):
-    assert {split: len(data) for split, data in load_splits("stsb", source="local").items()} == DATASETS["stsb"].sizes
-    assert len(load("trec", source="local", split="all")) == 5952

@@ -8,10 +8,10 @@ import pytest
 from dimadvise import Pairs, advise
 from dimadvise.advice import default_dims
 from dimadvise.measured import ASSET, CALIBRATED, HALF, SPECTRUM, read_measured
+from dimadvise.report import explanation
 from dimadvise.ship import EXPERIMENT, measured_from, write_measured
-from dimadvise.words import explanation
 from repro.evaluation.retention import retention, smallest_sufficient
-from repro.evaluation.stats import accuracy_draws, spearman_draws
+from repro.evaluation.stats import mean_draws, spearman_draws
 from repro.evaluation.sts import sts_spearman
 from repro.papers.proposal import microworld
 from repro.reducers import make_reducer
@@ -49,7 +49,7 @@ def test_bounds_of_a_known_accuracy_hold():
     for trial in range(1000):
         right = rng.random(400) < 0.8
         less = np.where(right, rng.random(400) < 0.93, rng.random(400) < 0.15)
-        values, draws = accuracy_draws([right, less], resamples=300, seed=trial)
+        values, draws = mean_draws([right, less], resamples=300, seed=trial)
         held += retention(values, draws, reference=0).low[1] <= truth
     assert held / 1000 >= 0.93
 
@@ -57,7 +57,7 @@ def test_bounds_of_a_known_accuracy_hold():
 @pytest.mark.parametrize(("factors", "seed"), [(4, 0), (5, 0), (6, 1)])
 def test_the_answer_in_a_world_of_known_dimension_is_within_one_step(factors, seed):
     # what is needed is read off ten times as many pairs; grades are noisy, so that the full size does not score 1
-    few, many = (microworld.make_probe(factors, n, values=6, seed=seed) for n in (500, 4000))
+    few, many = (microworld.Probe.draw(factors, n, values=6, seed=seed) for n in (500, 4000))
     rng = np.random.default_rng(seed)
     dims = default_dims(few.ideal[0].shape[1])
     grades = many.pairs.scores + 0.3 * rng.normal(size=4000)

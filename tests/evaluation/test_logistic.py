@@ -6,7 +6,6 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.linear_model import LogisticRegression
 
 from repro.evaluation.logistic import fit_logistic
-from repro.types import InputError
 
 
 def made(classes, n=400, features=12, seed=0):
@@ -19,6 +18,11 @@ def everyone(y, models=1):
     return np.ones((models, len(y)), bool)
 
 
+def slopes(models, k):
+    """As scikit-learn's `coef_` has them (outputs, D)."""
+    return models.weights[k, :-1].T
+
+
 @pytest.mark.parametrize("classes", [2, 3, 6])
 def test_coefficients_are_scikit_learns(classes):
     X, y = made(classes)
@@ -27,7 +31,7 @@ def test_coefficients_are_scikit_learns(classes):
     for k, C in enumerate(penalties):
         oracle = LogisticRegression(C=C, tol=1e-8, max_iter=10_000).fit(X, y)
         scale = np.abs(oracle.coef_).max()
-        np.testing.assert_allclose(models.coefficients[k], oracle.coef_, atol=3e-3 * scale)
+        np.testing.assert_allclose(slopes(models, k), oracle.coef_, atol=3e-3 * scale)
         np.testing.assert_allclose(models.weights[k, -1], oracle.intercept_, atol=5e-3 * max(scale, 1))
         assert (models.predict(X)[k] == oracle.predict(X)).mean() > 0.995
 
@@ -40,9 +44,9 @@ def test_every_model_learns_from_its_own_rows_alone():
     together = fit_logistic(X, y, members, penalties)
     for k in range(4):
         alone = fit_logistic(X[members[k]], y[members[k]], everyone(y[members[k]]), penalties[k : k + 1])
-        np.testing.assert_allclose(together.coefficients[k], alone.coefficients[0], atol=5e-3)
+        np.testing.assert_allclose(slopes(together, k), slopes(alone, 0), atol=5e-3)
         oracle = LogisticRegression(C=penalties[k], tol=1e-8, max_iter=10_000).fit(X[members[k]], y[members[k]])
-        np.testing.assert_allclose(together.coefficients[k], oracle.coef_, atol=5e-3)
+        np.testing.assert_allclose(slopes(together, k), oracle.coef_, atol=5e-3)
 
 
 def test_a_penalty_weighs_by_the_rows_of_its_own_model():
@@ -51,7 +55,7 @@ def test_a_penalty_weighs_by_the_rows_of_its_own_model():
     models = fit_logistic(X, y, members, np.array([0.02, 0.02]))
     for k, own in enumerate(members):
         oracle = LogisticRegression(C=0.02, tol=1e-8, max_iter=10_000).fit(X[own], y[own])
-        np.testing.assert_allclose(models.coefficients[k], oracle.coef_, atol=0.01 * np.abs(oracle.coef_).max())
+        np.testing.assert_allclose(slopes(models, k), oracle.coef_, atol=0.01 * np.abs(oracle.coef_).max())
 
 
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer, load_digits])
@@ -88,7 +92,7 @@ def test_more_features_than_rows():
     X, y = make_classification(60, 300, n_informative=10, random_state=0)
     models = fit_logistic(X, y, everyone(y), np.array([0.5]))
     oracle = LogisticRegression(C=0.5, tol=1e-8, max_iter=10_000).fit(X, y)
-    np.testing.assert_allclose(models.coefficients[0], oracle.coef_, atol=2e-3)
+    np.testing.assert_allclose(slopes(models, 0), oracle.coef_, atol=2e-3)
     np.testing.assert_allclose(models.weights[0, -1], oracle.intercept_, atol=5e-3)
 
 
@@ -97,27 +101,10 @@ def test_constant_and_repeated_columns_are_legal():
     wide = np.hstack([X, X[:, :3], np.full((len(X), 1), 7.0)])
     models = fit_logistic(wide, y, everyone(y), np.array([1.0]))
     oracle = LogisticRegression(C=1.0, tol=1e-8, max_iter=10_000).fit(wide, y)
-    np.testing.assert_allclose(models.coefficients[0], oracle.coef_, atol=3e-3)
+    np.testing.assert_allclose(slopes(models, 0), oracle.coef_, atol=3e-3)
 
 
 def test_features_that_say_nothing_give_the_majority():
     y = np.array(["a"] * 30 + ["b"] * 50 + ["c"] * 20)
     models = fit_logistic(np.ones((100, 4)), y, everyone(y), np.array([1.0]))
     assert set(models.predict(np.ones((3, 4)))[0]) == {"b"}
-
-
-def test_labels_come_back_as_they_were():
-    X, y = made(3)
-    names = np.array(["zebra", "ant", "cow"])[y]
-    models = fit_logistic(X, names, everyone(y), np.array([1.0]))
-    assert models.classes.tolist() == ["ant", "cow", "zebra"]
-    assert (models.predict(X)[0] == names).mean() == (
-        fit_logistic(X, y, everyone(y), np.array([1.0])).predict(X)[0] == y
-    ).mean()
-
-
-def test_one_class_is_an_error():
-    with pytest.raises(
-        InputError, match=r"only one class \(np.str_\('a'\)\) in 5 rows|only one class \('a'\) in 5 rows"
-    ):
-        fit_logistic(np.ones((5, 2)), np.array(["a"] * 5), np.ones((1, 5), bool), np.array([1.0]))

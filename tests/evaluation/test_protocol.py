@@ -3,9 +3,9 @@ import pytest
 
 from repro.evaluation import linear_probe, nested_cv_accuracy, sts_spearman
 from repro.evaluation.classify import pair_features
-from repro.evaluation.protocol import all_texts, score_classification, score_sts
+from repro.evaluation.protocol import score_classification, score_sts
 from repro.evaluation.stats import bootstrap_spearman
-from repro.sets import Corpus, LabelledPairs, LabelledTexts, ScoredPairs
+from repro.sets import LabelledPairs, LabelledTexts, ScoredPairs
 from repro.types import InputError
 
 
@@ -71,17 +71,8 @@ def test_pairs_are_classified_by_their_features():
     assert found.value == linear_probe(sides[0], train.labels, sides[1], test.labels)
 
 
-def test_all_texts_of_several_sets(pairs):
-    texts = all_texts([pairs, labelled("all", 3)])
-    assert texts == [*numbers(50), *numbers(50, 1000), "0", "1", "2"]
-
-
 def test_what_cannot_be_classified(pairs):
-    with pytest.raises(InputError, match="form 'split' needs a split 'dev': the data has train, test"):
-        score_classification(embed, {"train": labelled("train"), "test": labelled("test")}, form="split")
-    with pytest.raises(InputError, match="unknown form 'twice'"):
-        score_classification(embed, {"all": labelled("all")}, form="twice")
+    with pytest.raises(InputError, match="no split 'test': the data has train, dev"):
+        score_classification(embed, {"train": labelled("train"), "dev": labelled("dev")})
     with pytest.raises(InputError, match="made holds no labels"):
         score_classification(embed, {"all": pairs})
-    with pytest.raises(InputError, match="holds no labels"):
-        score_classification(embed, {"all": Corpus("c", "local", ("1", "2"))})

@@ -1,13 +1,17 @@
+"""What fewer dimensions keep: bounds of shares, and structure by closed forms and definitions."""
+
 import numpy as np
 import pytest
+from scipy.stats import ortho_group
 
-from repro.evaluation.retention import retention, smallest_sufficient
-from repro.evaluation.stats import accuracy_draws, spearman_draws
+from repro.evaluation.retention import prefix_cka, retention, smallest_sufficient
+from repro.evaluation.stats import mean_draws, spearman_draws
 from repro.types import InputError
+
+rng = np.random.default_rng(0)
 
 
 def test_shares_and_bounds_of_paired_draws():
-    rng = np.random.default_rng(0)
     gold = rng.normal(size=400)
     full = gold + rng.normal(size=400)
     less = full + 0.3 * rng.normal(size=400)
@@ -16,8 +20,7 @@ def test_shares_and_bounds_of_paired_draws():
     assert found.share[0] == found.share[2] == found.low[0] == found.low[2] == 1.0
     assert found.low[1] < found.share[1] < 1
     assert found.share[1] == pytest.approx(values[1] / values[0])
-    stricter = retention(values, draws, reference=0, confidence=0.99)
-    assert stricter.low[1] < found.low[1]
+    assert retention(values, draws, reference=0, confidence=0.99).low[1] < found.low[1]
 
 
 def test_a_bound_leaves_all_its_error_on_one_side():
@@ -35,20 +38,55 @@ def test_the_walk_stops_at_the_first_failure():
 
 def test_a_size_that_falls_short_is_rarely_accepted():
     # two sizes truly keep 0.95 of the reference; the target is what they keep, so each acceptance is an error
-    rng, accepted = np.random.default_rng(1), 0
+    draw, accepted = np.random.default_rng(1), 0
     for trial in range(200):
-        right = rng.random(300) < 0.8
-        worse = [right & (rng.random(300) < 0.95) for _ in range(2)]
-        values, draws = accuracy_draws([right, *worse], resamples=400, seed=trial)
+        right = draw.random(300) < 0.8
+        worse = [right & (draw.random(300) < 0.95) for _ in range(2)]
+        values, draws = mean_draws([right, *worse], resamples=400, seed=trial)
         low = retention(values, draws, reference=0).low
         accepted += smallest_sufficient([32, 16], list(low[1:]), 0.95) is not None
     assert accepted / 200 <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 200)
 
 
 def test_a_reference_that_may_be_zero_is_refused():
-    rng = np.random.default_rng(2)
     values, draws = spearman_draws([rng.normal(size=50), rng.normal(size=50)], rng.normal(size=50), seed=0)
     with pytest.raises(InputError, match="may be zero"):
         retention(values, draws, reference=0)
     with pytest.raises(InputError, match=r"the target is 1.5"):
         smallest_sufficient([8], [1.0], 1.5)
+
+
+X = rng.normal(size=(60, 12)) * np.geomspace(1, 0.1, 12) + 0.5
+
+
+def by_definition(X, Y):
+    """Kornblith et al. (2019), from the kernels."""
+    centre = np.eye(len(X)) - 1 / len(X)
+    K, L = (centre @ Z @ Z.T @ centre for Z in (X, Y))
+    return (K * L).sum() / np.sqrt((K * K).sum() * (L * L).sum())
+
+
+def test_linear_cka_from_its_definition_counts_weights_as_repetitions():
+    dims, counts = [1, 5, 12], rng.integers(0, 4, 60)
+    assert prefix_cka(X, dims) == pytest.approx([by_definition(X, X[:, :d]) for d in dims])
+    again = np.repeat(X, counts, 0)
+    assert prefix_cka(X, dims, weights=counts) == pytest.approx([by_definition(again, again[:, :d]) for d in dims])
+    assert prefix_cka(X, [12])[0] == pytest.approx(1) and np.isnan(prefix_cka(np.ones((4, 3)), [2])).all()
+
+
+def test_linear_cka_ignores_shift_scale_and_turns_within_the_prefix():
+    turned = np.hstack([X[:, :5] @ ortho_group.rvs(5, random_state=1), X[:, 5:]])
+    assert prefix_cka(7 * turned + 3, [5]) == pytest.approx(prefix_cka(X, [5]))
+
+
+def test_linear_cka_of_orthogonal_columns():
+    # the first of two uncorrelated columns of variances a and b: a / √(a² + b²)
+    t = np.linspace(0, 2 * np.pi, 40, endpoint=False)
+    assert prefix_cka(np.column_stack([2 * np.sin(t), np.cos(t)]), [1])[0] == pytest.approx(4 / np.sqrt(16 + 1))
+
+
+def test_bad_input_of_linear_cka_is_named():
+    with pytest.raises(InputError, match="dim is 13: expected 1 to 12"):
+        prefix_cka(X, [13])
+    with pytest.raises(InputError, match="weights run from 0"):
+        prefix_cka(X, [5], weights=np.zeros(60))

@@ -1,20 +1,27 @@
-"""Retrieval measures: closed forms, ir-measures, ties, and what must be refused."""
+"""Exact search and its measures: closed forms, ir-measures, faiss, ties, answers, and what must be refused."""
+
+import sys
 
 import numpy as np
 import pytest
 
-from repro.evaluation import retrieval_scores
-from repro.evaluation.retrieve import retrieve
-from repro.evaluation.search import top_documents
+from repro.evaluation import answer_in_context, exact_match, retrieval_scores
+from repro.evaluation import retrieve as module
+from repro.evaluation.retrieve import FlatIndex, is_yes_no, normalize_answer, retrieve, top_documents, unit_prefix
+from repro.paths import PACKAGE
 from repro.types import InputError
 
 rng = np.random.default_rng(0)
+Q, C = rng.normal(size=(40, 48)).astype(np.float32), rng.normal(size=(500, 48)).astype(np.float32)
 
 
 def at_ranks(n, *ranks):
     """One query and n documents of falling cosine, and qrels that put relevant ones at the given ranks."""
     angles = np.linspace(0.1, 1.4, n)
     return [[1.0, 0.0]], np.column_stack([np.cos(angles), np.sin(angles)]), {0: {rank - 1: 1 for rank in ranks}}
+
+
+# measures
 
 
 def test_two_relevant_documents_at_ranks_two_and_five():
@@ -25,10 +32,10 @@ def test_two_relevant_documents_at_ranks_two_and_five():
 
 
 def test_the_ideal_order_scores_one_and_grades_weigh():
-    Q, C, _ = at_ranks(5)
-    best = retrieval_scores(Q, C, {0: {0: 3, 1: 2, 2: 1}}, ks=(3,))
+    query, documents, _ = at_ranks(5)
+    best = retrieval_scores(query, documents, {0: {0: 3, 1: 2, 2: 1}}, ks=(3,))
     assert best["ndcg@3"] == pytest.approx(1) and best["mrr"] == 1
-    worst = retrieval_scores(Q, C, {0: {0: 1, 1: 2, 2: 3}}, ks=(3,))
+    worst = retrieval_scores(query, documents, {0: {0: 1, 1: 2, 2: 3}}, ks=(3,))
     log = np.log2([2, 3, 4])
     assert worst["ndcg@3"] == pytest.approx(([1, 2, 3] / log).sum() / ([3, 2, 1] / log).sum())
 
@@ -39,63 +46,51 @@ def test_more_relevant_documents_than_k_can_still_be_perfect():
 
 
 def test_ties_go_to_the_lower_document():
-    Q, C = [[1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0], [2.0, 0.0]]  # the last two have cosine 1
-    assert retrieval_scores(Q, C, {0: {1: 1}})["mrr"] == 1
-    assert retrieval_scores(Q, C, {0: {2: 1}})["mrr"] == 0.5
+    query, documents = [[1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0], [2.0, 0.0]]  # the last two have cosine 1
+    assert retrieval_scores(query, documents, {0: {1: 1}})["mrr"] == 1
+    assert retrieval_scores(query, documents, {0: {2: 1}})["mrr"] == 0.5
 
 
 def test_equals_ir_measures_on_tie_free_data():
     ir_measures = pytest.importorskip("ir_measures", reason="the extra eval brings it")
-    Q, C = rng.normal(size=(60, 12)), rng.normal(size=(300, 12))
-    query_ids, corpus_ids = [f"q{i}" for i in range(60)], [f"d{i}" for i in range(300)]
+    query_ids, corpus_ids = [f"q{i}" for i in range(40)], [f"d{i}" for i in range(500)]
     qrels = {
-        query: {
-            f"d{j}": int(grade)
-            for j, grade in zip(rng.choice(300, 6, replace=False), rng.integers(0, 4, 6), strict=True)
-        }
+        query: dict(zip(rng.choice(corpus_ids, 6, replace=False).tolist(), rng.integers(0, 4, 6).tolist(), strict=True))
         for query in query_ids
     }
     qrels["q0"] = {"d5": 0}  # judged, nothing relevant
     ours = retrieval_scores(Q, C, qrels, ks=(1, 5, 10), query_ids=query_ids, corpus_ids=corpus_ids)
-    unit = [X / np.linalg.norm(X, axis=1, keepdims=True) for X in (Q, C)]
-    cosines = unit[0] @ unit[1].T
+    cosines = unit_prefix(Q).astype(float) @ unit_prefix(C).astype(float).T
     run = {
-        q: dict(zip(corpus_ids, map(float, row), strict=True))
-        for q, row in zip(query_ids[1:], cosines[1:], strict=True)
+        q: dict(zip(corpus_ids, row, strict=True)) for q, row in zip(query_ids[1:], cosines[1:].tolist(), strict=True)
     }
     judged = {q: docs for q, docs in qrels.items() if q != "q0"}
-    named = {"ndcg": ir_measures.nDCG, "recall": ir_measures.R}
-    wanted = {f"{name}@{k}": measure @ k for name, measure in named.items() for k in (1, 5, 10)} | {
-        "mrr": ir_measures.RR
-    }
+    wanted = {f"ndcg@{k}": ir_measures.nDCG @ k for k in (1, 5, 10)} | {"mrr": ir_measures.RR}
+    wanted |= {f"recall@{k}": ir_measures.R @ k for k in (1, 5, 10)}
     found = ir_measures.calc_aggregate(list(wanted.values()), judged, run)
     for name, measure in wanted.items():
         assert ours[name] == pytest.approx(found[measure], abs=1e-9), name
-    assert (
-        ours["queries"] == sum(any(g > 0 for g in docs.values()) for docs in judged.values()) and ours["dropped"] >= 1
-    )
+    assert ours["queries"] == sum(any(g > 0 for g in docs.values()) for docs in judged.values())
+    assert ours["dropped"] == 40 - ours["queries"] >= 1
 
 
 def test_values_of_every_query_average_to_the_scores():
-    Q, C = rng.normal(size=(30, 8)), rng.normal(size=(90, 8))
-    qrels = {i: rng.choice(90, 3, replace=False).tolist() for i in range(0, 30, 2)}  # a list is relevant throughout
+    qrels = {i: rng.choice(500, 3, replace=False).tolist() for i in range(0, 40, 2)}  # a list is relevant throughout
     found, scores = retrieve(Q, C, qrels), retrieval_scores(Q, C, qrels, ks=(1, 10))
-    np.testing.assert_array_equal(found.rows, np.arange(0, 30, 2))
-    assert found.dropped == scores["dropped"] == 15 and scores["queries"] == 15
-    assert found.ndcg(10).mean() == pytest.approx(scores["ndcg@10"]) and found.recall(10).shape == (15,)
+    np.testing.assert_array_equal(found.rows, np.arange(0, 40, 2))
+    assert scores["dropped"] == scores["queries"] == 20
+    assert found.ndcg(10).mean() == pytest.approx(scores["ndcg@10"]) and found.recall(10).shape == (20,)
     assert found.reciprocal_rank().mean() == pytest.approx(scores["mrr"])
-    np.testing.assert_array_equal(found.hit(1), found.recall(1) * 3)
-    np.testing.assert_array_equal(found.top, top_documents(Q, C)[:, 0])
+    np.testing.assert_allclose(found.hit(1), found.recall(1) * 3)
     np.testing.assert_array_equal(found.hit(1), [float(found.top[i] in qrels[i]) for i in found.rows])
     graded = retrieval_scores(Q, C, {i: dict.fromkeys(documents, 1) for i, documents in qrels.items()})
     assert graded == retrieval_scores(Q, C, qrels)
 
 
 def test_ids_name_rows_in_any_order():
-    Q, C = rng.normal(size=(4, 6)), rng.normal(size=(9, 6))
-    plain = retrieval_scores(Q, C, {2: {7: 1}, 0: {3: 2, 1: 1}})
-    named = retrieval_scores(Q, C, {"c": {"H": 1}, "a": {"D": 2, "B": 1}}, query_ids="abcd", corpus_ids="ABCDEFGHI")
-    assert plain == named
+    plain = retrieval_scores(Q[:4], C[:9], {2: {7: 1}, 0: {3: 2, 1: 1}})
+    judged = {"c": {"H": 1}, "a": {"D": 2, "B": 1}}
+    assert retrieval_scores(Q[:4], C[:9], judged, query_ids="abcd", corpus_ids="ABCDEFGHI") == plain
 
 
 @pytest.mark.parametrize(
@@ -115,3 +110,104 @@ def test_bad_input_is_named(change, message):
     arguments = {"qrels": {0: {1: 1}}, **change}
     with pytest.raises(InputError, match=message):
         retrieval_scores(np.eye(2, 4), np.eye(3, 4), **arguments)
+
+
+# search
+
+
+def test_top_documents_equal_a_plain_sort_in_any_blocks_and_lengths(monkeypatch):
+    expected = np.argsort(-(unit_prefix(Q.astype(float)) @ unit_prefix(C.astype(float)).T), axis=1)[:, :7]
+    np.testing.assert_array_equal(top_documents(Q, C, 7), expected)
+    np.testing.assert_array_equal(top_documents(Q, C), expected[:, :1])
+    monkeypatch.setattr(module, "BLOCK", 3 * len(C))
+    np.testing.assert_array_equal(top_documents(Q * 3, C * np.geomspace(0.01, 100, len(C))[:, None], 7), expected)
+
+
+def test_ties_go_to_the_lower_row_wherever_equal_documents_stand():
+    repeated = np.concatenate([C[:3], C, C[:3]])  # rows 0-2 again at 3-5 and at the end
+    np.testing.assert_array_equal(top_documents(C[:3], repeated, 3), [[0, 3, 503], [1, 4, 504], [2, 5, 505]])
+    np.testing.assert_array_equal(top_documents(np.zeros((2, 48)), C, 4), [[0, 1, 2, 3]] * 2)  # all cosines 0
+    np.testing.assert_array_equal(top_documents([[1.0, 0.0]], [[0.0, -1.0], [-0.0, 1.0], [0.0, 0.0]], 3), [[0, 1, 2]])
+
+
+@pytest.mark.parametrize("dim", [4, 16, 48])
+def test_faiss_on_renormalised_prefixes_is_exact_cosine(dim):
+    pytest.importorskip("faiss", reason="the extra eval brings it")
+    np.testing.assert_array_equal(FlatIndex(C, dim).search(Q, 10), top_documents(Q[:, :dim], C[:, :dim], 10))
+
+
+def test_prefixes_left_as_they_are_would_be_ranked_by_length_too():
+    pytest.importorskip("faiss", reason="the extra eval brings it")
+    by_length = FlatIndex(C, 4, renormalize=False).search(Q)
+    assert (by_length != top_documents(Q[:, :4], C[:, :4])).mean() > 0.2
+    units = [unit_prefix(X)[:, :4].astype(float) for X in (Q, C)]
+    distances = ((units[0][:, None] - units[1][None]) ** 2).sum(2)
+    np.testing.assert_array_equal(by_length[:, 0], distances.argmin(1))
+    whole = FlatIndex(C, renormalize=False).search(Q, 5)
+    np.testing.assert_array_equal(whole, top_documents(Q, C, 5))  # at full size it makes no difference
+
+
+def test_unit_prefix():
+    np.testing.assert_allclose(unit_prefix([[3.0, 4.0, 9.0], [0.0, 0.0, 1.0]], 2), [[0.6, 0.8], [0, 0]])
+    assert unit_prefix(C).dtype == np.float32
+
+
+def test_a_search_that_cannot_be_is_refused():
+    with pytest.raises(InputError, match=r"Q has 3 columns, C 48"):
+        top_documents(Q[:, :3], C)
+    with pytest.raises(InputError, match="k is 501: expected 1 to 500"):
+        top_documents(Q, C, 501)
+    with pytest.raises(InputError, match="dim is 49: expected 1 to 48"):
+        unit_prefix(C, 49)
+    with pytest.raises(InputError, match=r"C has NaN or infinite values in 1 of 2 rows, first in row 1"):
+        top_documents([[1.0]], [[1.0], [np.nan]])
+
+
+def test_without_faiss_the_message_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(InputError, match=r"faiss is not installed: `pip install -e '.\[eval\]'`"):
+        FlatIndex(C)
+    texts = {path.name: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+    assert [name for name, text in texts.items() if '"faiss"' in text or "import faiss" in text] == ["retrieve.py"]
+
+
+# answers
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The  Cat", "cat"),
+        ("an apple, a day!", "apple day"),
+        ("U.S.A.", "usa"),
+        ("Theatre of the Absurd", "theatre of absurd"),  # an article is a word, not the start of one
+        ("École d'été", "école dété"),
+        ("“quoted”", "“quoted”"),  # punctuation outside ASCII stays
+        ("the", ""),
+        ("1,000", "1000"),
+    ],
+)
+def test_normalize_answer(text, expected):
+    assert normalize_answer(text) == normalize_answer(expected) == expected
+
+
+def test_exact_match():
+    assert exact_match("The Beatles.", ["Rolling Stones", "beatles"])
+    assert exact_match("the Beatles", "Beatles")  # one answer may stand alone
+    assert not exact_match("The Beatles from Liverpool", ["Beatles"]) and not exact_match("", ["Beatles"])
+
+
+def test_answer_in_context_finds_whole_words():
+    context = "In 1968, the band (The Beatles) recorded “Hey Jude” in London."
+    assert answer_in_context(context, "Beatles") and answer_in_context(context, ["Paris", "the London"])
+    assert answer_in_context(context, "band Beatles recorded")  # articles and brackets do not count
+    assert not answer_in_context("I know that nothing is certain", "no")
+    assert not answer_in_context(context, "Beatle")
+    assert not answer_in_context(context, "the")  # nothing is left of it
+    assert is_yes_no("Yes.") and is_yes_no("no") and not is_yes_no("Norway")
+
+
+@pytest.mark.parametrize("measure", [exact_match, answer_in_context])
+def test_no_answer_is_refused(measure):
+    with pytest.raises(InputError, match="answers is empty"):
+        measure("anything", [])

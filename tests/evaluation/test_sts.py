@@ -38,16 +38,10 @@ def test_equals_one_scipy_spearmanr(pairs):
     assert sts_spearman(X1, X2, -scores) == pytest.approx(-expected)
 
 
-def test_perfect_order():
-    angles = np.linspace(0, np.pi, 30)
-    X1, X2 = np.tile([1.0, 0.0], (30, 1)), np.column_stack([np.cos(angles), np.sin(angles)])
-    assert sts_spearman(X1, X2, -angles) == pytest.approx(1.0)
-
-
 @settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
-    n=st.integers(1, 40),
+    n=st.sampled_from([1, 7, 40, 1500]),
     dim=st.integers(1, 30),
     scale=st.sampled_from([1e-60, 1e-8, 1, 1e12]),
 )
@@ -67,12 +61,6 @@ def test_every_dim_in_one_pass(pairs):
     np.testing.assert_allclose(found, [sts_spearman(X1[:, :d], X2[:, :d], scores) for d in dims], atol=1e-12)
 
 
-def test_more_pairs_than_one_chunk():
-    rng = np.random.default_rng(1)
-    X1, X2 = rng.standard_normal((2, 2500, 3))
-    np.testing.assert_allclose(prefix_cosines(X1, X2, [3])[0], cosines(X1, X2), atol=1e-12)
-
-
 def test_a_zero_prefix_has_cosine_zero_and_is_counted(caplog):
     X1 = np.array([[0.0, 0.0, 3.0], [1.0, 0.0, 0.0]])
     X2 = np.array([[0.0, 2.0, 1.0], [1.0, 0.0, 0.0]])
@@ -81,14 +69,6 @@ def test_a_zero_prefix_has_cosine_zero_and_is_counted(caplog):
     assert found[0].tolist() == [0.0, 1.0]
     assert found[1, 0] == pytest.approx(1 / math.sqrt(5))
     assert "1 cosines of zero vectors were set to 0" in caplog.text
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_rows_that_are_not_finite_are_refused_not_given_cosine_zero(pairs, bad):
-    X1, X2, _ = pairs
-    X2[[5, 9], 3] = bad
-    with pytest.raises(InputError, match=r"X2 has NaN or infinite values in 2 of 200 rows, first in row 5"):
-        prefix_cosines(X1, X2, [2, 12])
 
 
 # subsets
@@ -136,22 +116,14 @@ def test_constants_have_no_rank_correlation(pairs, which, caplog):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"X2": np.ones((9, 3))}, "X1 has 10, X2 has 9, scores has 10"),
         ({"scores": np.arange(9)}, "X1 has 10, X2 has 10, scores has 9"),
         ({"subsets": ["a"] * 9, "aggregate": "mean"}, "scores has 10, subsets has 9"),
         ({"X2": np.ones((10, 4))}, r"X1 has shape \(10, 3\), X2 \(10, 4\)"),
-        ({"X1": np.ones(10)}, r"X1 has shape \(10,\): expected a matrix"),
-        ({"X1": np.ones((0, 3)), "X2": np.ones((0, 3)), "scores": []}, "0 pairs are too few"),
         ({"X1": np.where(GRID == 13, np.nan, 1.0)}, "X1 has NaN .* in 1 of 10 rows, first in row 4"),
         ({"X2": np.where(GRID > 20, np.inf, 1.0)}, "X2 has NaN .* in 3 of 10 rows, first in row 7"),
         ({"scores": [0, 1, 2, float("nan"), 4, 5, 6, 7, 8, 9]}, "scores has 1 NaN or infinite values, first at 3"),
-        ({"scores": np.arange(10) * 1j}, "scores holds complex numbers"),
-        ({"X1": np.ones((10, 3)) * 1j}, "X1 holds complex numbers, expected real ones such as X1.real"),
-        ({"X2": np.full((10, 3), 1e150)}, r"X2 reaches 1e\+150: expected at most 1e\+15; divide it"),
         ({name: GRID[:2] for name in ("X1", "X2")} | {"scores": [0, 1]}, "2 pairs are too few .* at least 3"),
         ({"dims": [3, 4]}, "dim is 4: expected 1 to 3"),
-        ({"dims": [0]}, "dim is 0: expected 1 to 3"),
-        ({"dims": [2.5]}, "dim is 2.5: expected a whole number"),
         ({"aggregate": "median"}, "unknown aggregate 'median': choose one of all, mean, wmean"),
     ],
 )

@@ -1,68 +1,91 @@
+"""Backbones: whose states are read, who sees whom, on whichever side the padding is, wherever a run stops."""
+
 import copy
 
+import numpy as np
 import pytest
 import torch
 import transformers
 
-from repro.models import backbone
-from repro.models.backbone import load_backbone
+from repro.models import SentenceEncoder
+from repro.models.backbone import Backbone, block_list, load_backbone, norm_name
 from repro.types import InputError
 
+IDS = torch.tensor([[2, 40, 41, 42, 43, 44, 3], [2, 50, 51, 52, 3, 0, 0]])
+MASK = (IDS != 0).long()
+BOTH = pytest.mark.parametrize("family", ["qwen2", "llama"])
+ATTENTION = pytest.mark.parametrize("attention", ["sdpa", "eager"])
+DIRECTIONS = pytest.mark.parametrize("bidirectional", [False, True])
 
-def test_names_and_sizes(tiny):
-    network = load_backbone(tiny)
-    assert (network.n_layers, network.hidden_dim, network.max_length, network.pad_id) == (2, 32, 48, 0)
+
+@pytest.fixture
+def load(decoders):
+    def loaded(family, attention="sdpa", **options):
+        backbone = load_backbone(decoders[family], device="cpu", **options)
+        backbone.model.set_attn_implementation(attention)
+        return backbone
+
+    return loaded
+
+
+def left(ids, mask):
+    """The same texts, padded on the left."""
+    order = torch.argsort(mask, dim=1, stable=True)
+    return ids.gather(1, order), mask.gather(1, order)
+
+
+@torch.no_grad()
+def run(backbone, ids, mask=None, layers=None):
+    return backbone(ids, mask, range(backbone.n_layers + 1) if layers is None else layers)
+
+
+def close(mine, theirs, mask=MASK, atol=1e-5, rtol=0.0):
+    """States of several layers agree wherever there is a token."""
+    for a, b in zip(mine, theirs, strict=True):
+        torch.testing.assert_close(a[mask.bool()].float(), b[mask.bool()], rtol=rtol, atol=atol)
 
 
 def test_tokens_are_cut_and_counted(tiny, sentences):
     network = load_backbone(tiny)
+    assert (network.n_layers, network.hidden_dim, network.max_length, network.pad_id) == (2, 32, 48, 0)
     long = " ".join(sentences[:10])
     ids, cut = network.tokenize([sentences[0], long, long])
     assert (len(ids[1]), cut) == (48, 2)
     assert ids[1][-1] == network.tokenizer.token_to_id("[SEP]")
     short, cut = network.tokenize([long], max_length=8)
     assert (len(short[0]), cut) == (8, 1)
-    again, cut = network.tokenize([long])
-    assert (len(again[0]), cut) == (48, 1)  # an earlier limit does not stick
+    assert len(network.tokenize([long])[0][0]) == 48, "an earlier limit does not stick"
 
 
-def test_one_dropout_everywhere(tiny):
-    network = load_backbone(tiny).train()
-    ids = torch.tensor([network.tokenize(["the cook thanked the driver"])[0][0]])
+@pytest.mark.parametrize("name", ["tiny", "qwen2"])
+def test_one_dropout_everywhere(name, tiny, decoders):
+    network = load_backbone(tiny if name == "tiny" else decoders[name]).train()
     network.set_dropout(0.0)
-    assert torch.equal(network(ids)[0], network(ids)[0])
+    assert torch.equal(network(IDS, MASK)[0], network(IDS, MASK)[0])
     network.set_dropout(0.5)
-    assert {m.p for m in network.modules() if isinstance(m, torch.nn.Dropout)} == {0.5}
-    assert not torch.equal(network(ids)[0], network(ids)[0])
+    assert {m.p for m in network.modules() if isinstance(m, torch.nn.Dropout)} <= {0.5}
+    assert not torch.equal(network(IDS, MASK)[0], network(IDS, MASK)[0])
 
 
-def test_hooks_are_gone_after_a_run_that_stopped_early(tiny):
-    network = load_backbone(tiny)
-    ids = torch.tensor([[2, 5, 6, 3]])
-    with torch.no_grad():
-        network(ids, layers=[1])
-        run = network.blocks_run
-        network.model(input_ids=ids)
-    assert network.blocks_run == run == 1
-
-
-def test_a_copy_reads_its_own_network(tiny):
+def test_hooks_rest_after_a_run_that_stopped_early_and_a_copy_reads_its_own_network(tiny):
     network = load_backbone(tiny)
     twin = copy.deepcopy(network)
     with torch.no_grad():
+        network(IDS, layers=[1])
+        network.model(input_ids=IDS)
+        assert network.blocks_run == 1
         twin.model.embeddings.word_embeddings.weight.zero_()
-        ids = torch.tensor([[2, 5, 6, 3]])
-        assert not torch.equal(network(ids, layers=[0])[0], twin(ids, layers=[0])[0])
-        twin(ids, layers=[1])
-    assert (network.blocks_run, twin.blocks_run) == (0, 1)
+        assert not torch.equal(network(IDS, layers=[0])[0], twin(IDS, layers=[0])[0])
+        twin(IDS, layers=[1])
+    assert (network.blocks_run, twin.blocks_run) == (1, 1)
 
 
-SIZES = {"vocab_size": 50, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24, "num_hidden_layers": 2}
+SIZES = {"vocab_size": 60, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24, "num_hidden_layers": 2}
 FAMILIES = {
     "bert": SIZES,
     "roberta": SIZES,
     "mpnet": SIZES,
-    "distilbert": {"vocab_size": 50, "dim": 16, "n_heads": 2, "hidden_dim": 24, "n_layers": 2},
+    "distilbert": {"vocab_size": 60, "dim": 16, "n_heads": 2, "hidden_dim": 24, "n_layers": 2},
     "qwen2": {**SIZES, "num_key_value_heads": 2},
 }
 
@@ -71,18 +94,140 @@ FAMILIES = {
 def test_other_families_give_the_states_that_transformers_returns(family):
     torch.manual_seed(0)
     model = transformers.AutoModel.from_config(transformers.AutoConfig.for_model(family, **FAMILIES[family])).eval()
-    network = backbone.Backbone(model, None, name=family, max_length=16)
-    ids = torch.tensor([[5, 6, 7, 8, 9], [10, 11, 12, network.pad_id, network.pad_id]])
-    mask = (torch.arange(5) < torch.tensor([[5], [3]])).long()
+    network = Backbone(model, None, name=family, max_length=16)
+    ids = torch.where(MASK.bool(), IDS, network.pad_id)
     with torch.no_grad():
-        expected = model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
-        found = network(ids, mask, [0, 1, 2])
-        alone = network(ids[1:, :3])[0]  # no mask where nothing is padded
-    for mine, theirs in zip(found, expected, strict=True):
-        torch.testing.assert_close(mine[mask.bool()], theirs[mask.bool()], rtol=0, atol=1e-6)
-    torch.testing.assert_close(alone[0], found[2][1, :3], rtol=0, atol=1e-5)
+        expected = model(input_ids=ids, attention_mask=MASK, output_hidden_states=True).hidden_states
+    found = run(network, ids, MASK)
+    close(found, expected, atol=1e-6)
+    alone = run(network, ids[1:, :5])[2]  # no mask where nothing is padded
+    torch.testing.assert_close(alone[0], found[2][1, :5], rtol=0, atol=1e-5)
 
 
-def test_a_network_without_blocks_is_refused():
+# decoders
+
+
+@BOTH
+@ATTENTION
+@DIRECTIONS
+def test_editing_the_last_token_changes_the_first_state_iff_bidirectional(family, attention, bidirectional, load):
+    backbone = load(family, attention, bidirectional=bidirectional)
+    edited = IDS.clone()
+    edited[0, 6] = edited[1, 4] = 99
+    for mask in (MASK, None):
+        for before, after in zip(run(backbone, IDS, mask)[1:], run(backbone, edited, mask)[1:], strict=True):
+            for row in (0, 1):
+                assert (not torch.allclose(before[row, 0], after[row, 0], atol=1e-7)) == bidirectional
+
+
+@BOTH
+@DIRECTIONS
+def test_both_kinds_of_attention_and_half_precision_agree(family, bidirectional, load):
+    fast, plain = (load(family, kind, bidirectional=bidirectional) for kind in ("sdpa", "eager"))
+    expected = run(plain, IDS, MASK)
+    close(run(fast, IDS, MASK), expected)
+    for backbone in (fast, plain):  # under autocast the mask's lowest single-precision number has no like in bfloat16
+        with torch.autocast("cpu", torch.bfloat16):
+            close(run(backbone, IDS, MASK), expected, atol=0.05, rtol=0.05)
+
+
+@BOTH
+@ATTENTION
+@DIRECTIONS
+def test_padding_may_stand_on_either_side_or_be_absent(family, attention, bidirectional, load):
+    backbone = load(family, attention, bidirectional=bidirectional)
+    shifted, moved = left(IDS, MASK)
+    alone = [run(backbone, IDS[:1]), run(backbone, IDS[1:, :5])]
+    layers = zip(run(backbone, IDS, MASK), run(backbone, shifted, moved), strict=True)
+    for layer, (right_states, left_states) in enumerate(layers):
+        torch.testing.assert_close(left_states[moved.bool()], right_states[MASK.bool()], rtol=0, atol=1e-5)
+        for row, length in ((0, 7), (1, 5)):
+            torch.testing.assert_close(right_states[row, :length], alone[row][layer][0], rtol=0, atol=1e-5)
+
+
+@DIRECTIONS
+def test_positions_of_absolute_embeddings_come_from_the_mask(bidirectional):
+    """A GPT-2 adds a vector per place: on the left of it, padding would shift every text."""
+    torch.manual_seed(0)
+    config = transformers.GPT2Config(vocab_size=100, n_embd=16, n_layer=2, n_head=2, n_positions=16)
+    model = transformers.GPT2Model(config).eval()
+    backbone = Backbone(model, None, name="gpt2", max_length=16, bidirectional=bidirectional)
+    shifted, moved = left(IDS, MASK)
+    for a, b in zip(run(backbone, IDS, MASK), run(backbone, shifted, moved), strict=True):
+        torch.testing.assert_close(a[MASK.bool()], b[moved.bool()], rtol=0, atol=1e-5)
+    edited = IDS.clone()
+    edited[1, 4] = 99
+    same = torch.allclose(run(backbone, IDS, MASK)[2][1, 0], run(backbone, edited, MASK)[2][1, 0], atol=1e-7)
+    assert same != bidirectional
+
+
+@BOTH
+@DIRECTIONS
+@pytest.mark.parametrize("final_norm", ["last", "all", "none"])
+def test_an_early_stop_equals_that_layer_of_a_full_run_and_saves_the_rest(family, bidirectional, final_norm, load):
+    backbone = load(family, bidirectional=bidirectional, final_norm=final_norm)
+    full = run(backbone, IDS, MASK)
+    assert backbone.blocks_run == backbone.n_layers
+    for layer in range(backbone.n_layers + 1):
+        backbone.blocks_run = 0
+        torch.testing.assert_close(run(backbone, IDS, MASK, [layer])[0], full[layer], rtol=0, atol=1e-6)
+        assert backbone.blocks_run == layer
+
+
+@BOTH
+def test_final_norm_says_which_states_pass_it(family, load):
+    raw, last, every = (run(load(family, final_norm=form), IDS, MASK) for form in ("none", "last", "all"))
+    backbone = load(family)
+    norm = backbone.model.norm
+    with torch.no_grad():
+        expected = backbone.model(input_ids=IDS, attention_mask=MASK, output_hidden_states=True).hidden_states
+        close(last, expected)
+        close(every, [norm(states) for states in raw])
+        close(last, [*raw[:-1], norm(raw[-1])])
+        assert not any(torch.allclose(norm(states), states, atol=1e-3) for states in raw)
+        backbone.keep(1)
+        close(run(backbone, IDS, MASK)[1:], [norm(raw[1])], atol=1e-6)
+
+
+NORMS = {"qwen2": "norm", "gpt2": "ln_f", "opt": "decoder.final_layer_norm", "phi": "final_layernorm"}
+
+
+@pytest.mark.parametrize(("family", "name"), [*NORMS.items(), ("modernbert", "final_norm"), ("roberta", None)])
+def test_the_final_norm_is_found_in_other_families(family, name):
+    sizes = {**SIZES, "ffn_dim": 24, "word_embed_proj_dim": 16, "pad_token_id": 0}
+    model = transformers.AutoModel.from_config(transformers.AutoConfig.for_model(family, **sizes))
+    assert norm_name(model, block_list(model)) == name
+
+
+def test_what_cannot_be_a_backbone_is_refused(decoders):
     with pytest.raises(InputError, match="Linear has no list of blocks"):
-        backbone._block_list(torch.nn.Linear(2, 2))
+        block_list(torch.nn.Linear(2, 2))
+    with pytest.raises(InputError, match="unknown final_norm 'first': choose one of last, all, none"):
+        load_backbone(decoders["llama"], final_norm="first")
+    # a Bloom builds its own mask from positions: letting it run causally in silence would be a wrong result
+    model = transformers.BloomModel(transformers.BloomConfig(vocab_size=50, hidden_size=16, n_layer=2, n_head=2))
+    with pytest.raises(InputError, match="BloomModel stays causal under bidirectional=True"):
+        Backbone(model, None, name="bloom", max_length=16, bidirectional=True)
+
+
+# encoders on them
+
+
+@BOTH
+def test_a_causal_decoder_is_read_at_its_last_token_unless_told_otherwise(family, decoders, sentences):
+    encoder = SentenceEncoder.load(decoders[family])
+    assert encoder.pooling == "last" and len(np.unique(encoder.encode(sentences[:9]), axis=0)) == 9
+    assert SentenceEncoder.load(decoders[family], pooling="mean").pooling == "mean"
+    assert SentenceEncoder.load(decoders[family], bidirectional=True).pooling == "cls"
+
+
+@BOTH
+def test_a_saved_encoder_sees_as_it_did(family, decoders, sentences, tmp_path):
+    encoder = SentenceEncoder.load(decoders[family], pooling="mean", bidirectional=True, final_norm="all")
+    encoder.save(tmp_path / "saved")
+    loaded = SentenceEncoder.load(str(tmp_path / "saved"))
+    assert loaded.encode_layers(sentences[:6]).tobytes() == encoder.encode_layers(sentences[:6]).tobytes()
+    causal = SentenceEncoder.load(str(tmp_path / "saved"), bidirectional=False, final_norm="last")
+    plain = SentenceEncoder.load(decoders[family], pooling="mean")
+    assert causal.encode_layers(sentences[:6]).tobytes() == plain.encode_layers(sentences[:6]).tobytes()
+    assert not np.allclose(causal.encode(sentences[:6]), encoder.encode(sentences[:6]), atol=1e-4)

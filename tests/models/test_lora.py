@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from repro.models import SentenceEncoder
 from repro.models.backbone import load_backbone
-from repro.models.lora import adapter_weights, add_lora, base_digest, merge_lora, targets
+from repro.models.lora import adapter_weights, add_lora, base_digest, targets
 from repro.objectives import LoraConfig
 from repro.types import InputError
 
@@ -66,17 +66,6 @@ def test_a_step_moves_adapters_and_nothing_else(folder):
     assert base_digest(backbone) == digest
 
 
-def test_merging_changes_no_output_and_leaves_a_plain_network(folder):
-    backbone = load_backbone(folder)
-    names, attributes = set(backbone.state_dict()), set(vars(backbone.model))
-    taught(add_lora(backbone, SMALL, seed=0))
-    before = states(backbone)
-    merge_lora(backbone)
-    torch.testing.assert_close(states(backbone), before, rtol=0, atol=1e-5)
-    assert (set(backbone.state_dict()), set(vars(backbone.model))) == (names, attributes)
-    assert all(p.requires_grad for p in backbone.parameters())
-
-
 def test_the_same_seed_draws_the_same_adapters_and_leaves_other_draws_alone(tiny):
     def drawn(seed):
         return [w.clone() for w in adapter_weights(add_lora(load_backbone(tiny), SMALL, seed=seed)).values()]
@@ -111,22 +100,6 @@ def test_adapters_are_not_put_on_top_of_others(tiny):
     backbone = add_lora(load_backbone(tiny), SMALL, seed=0)
     with pytest.raises(InputError, match="has adapters already"):
         add_lora(backbone, SMALL, seed=0)
-    merge_lora(backbone)
-    with pytest.raises(InputError, match="has merged adapters in its weights"):
-        add_lora(backbone, SMALL, seed=0)
-    with pytest.raises(InputError, match="has no adapters to merge"):
-        merge_lora(backbone)
-
-
-def test_a_network_whose_blocks_hold_no_linear_layer_is_refused(tiny):
-    backbone = load_backbone(tiny)
-    for block in backbone.blocks:
-        for name, module in list(block.named_modules()):
-            if isinstance(module, torch.nn.Linear):
-                parent, _, last = name.rpartition(".")
-                setattr(block.get_submodule(parent), last, torch.nn.Identity())
-    with pytest.raises(InputError, match="no linear layers inside its blocks"):
-        targets(backbone)
 
 
 # folders
@@ -190,16 +163,6 @@ def test_a_base_that_was_cut_is_cut_again(tiny, tmp_path, sentences):
     loaded = SentenceEncoder.load(str(tmp_path / "adapted"))
     assert loaded.n_layers == 1
     assert loaded.encode(sentences[:5]).tobytes() == encoder.encode(sentences[:5]).tobytes()
-
-
-def test_merged_adapters_are_saved_as_a_plain_network(saved, sentences, tmp_path):
-    encoder, _ = saved
-    before = encoder.encode(sentences[:5])
-    merge_lora(encoder.backbone)
-    encoder.save(tmp_path / "merged")
-    loaded = SentenceEncoder.load(str(tmp_path / "merged"))
-    assert loaded.backbone.lora is None and (tmp_path / "merged" / "config.json").is_file()
-    torch.testing.assert_close(torch.tensor(loaded.encode(sentences[:5])), torch.tensor(before), rtol=0, atol=1e-5)
 
 
 def test_damaged_adapters_are_named(saved):

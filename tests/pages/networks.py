@@ -11,15 +11,8 @@ from tokenizers.processors import TemplateProcessing
 
 from repro.models.wordpiece import train_wordpiece
 
-SIZES = {
-    "vocab_size": 600,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 1,
-    "intermediate_size": 48,
-    "max_position_embeddings": 66,
-}
+SIZES = {"vocab_size": 600, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+SIZES |= {"num_key_value_heads": 1, "intermediate_size": 48, "max_position_embeddings": 66}
 FAMILIES = {
     "bert": ("Bert", ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), "BertTokenizer"),
     "roberta": ("Roberta", ("<s>", "<pad>", "</s>", "<unk>", "<mask>"), "RobertaTokenizer"),
@@ -37,7 +30,7 @@ def make(folder: Path, texts: Sequence[str]) -> dict[str, str]:
 
 def _make(folder: Path, texts: Sequence[str], family: str, special: tuple[str, ...], kind: str) -> str:
     folder.mkdir(parents=True)
-    tokenizer = _bert(texts) if family == "Bert" else _byte_pairs(texts, special, family)
+    tokenizer = train_wordpiece(texts, SIZES["vocab_size"]) if family == "Bert" else _byte_pairs(texts, special, family)
     ids = {name: tokenizer.token_to_id(token) for name, token in _named(special).items() if name != "mask"}
     config = getattr(transformers, f"{family}Config")(
         **SIZES, pad_token_id=ids["pad"], bos_token_id=ids.get("bos"), eos_token_id=ids.get("eos")
@@ -53,23 +46,9 @@ def _make(folder: Path, texts: Sequence[str], family: str, special: tuple[str, .
 
 
 def _named(special: tuple[str, ...]) -> dict[str, str]:
-    known = {
-        "[PAD]": "pad",
-        "[UNK]": "unk",
-        "[CLS]": "cls",
-        "[SEP]": "sep",
-        "[MASK]": "mask",
-        "<s>": "bos",
-        "</s>": "eos",
-        "<pad>": "pad",
-        "<unk>": "unk",
-        "<mask>": "mask",
-    }
-    return {known[token]: token for token in special}
-
-
-def _bert(texts: Sequence[str]) -> Tokenizer:
-    return train_wordpiece(texts, SIZES["vocab_size"])
+    """Special tokens by what they are for."""
+    words = {token.strip("[]<>").lower(): token for token in special}
+    return {{"s": "bos", "/s": "eos"}.get(word, word): token for word, token in words.items()}
 
 
 def _byte_pairs(texts: Sequence[str], special: tuple[str, ...], family: str) -> Tokenizer:

@@ -3,60 +3,30 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from repro.book import parameters
-from repro.book.parameters import Parameter
+from repro.book.notebook import Parameter, validate
 from repro.types import InputError
 
 TOY: dict[str, Any] = {
-    "sentences": 130,
-    "trained_on": 130,
-    "rows": 60,
-    "probe_rows": 60,
-    "pairs": 60,
-    "questions": 20,
-    "paragraphs": 40,
-    "queries": 20,
-    "documents": 60,
-    "dev_documents": 40,
-    "words": 20,
-    "wiki_sentences": 100,
-    "timed": 10,
-    "stored": 500,
-    "vectors": 500,
-    "texts": 16,
-    "rounds": 1,
-    "reference_rounds": 1,
-    "tries": 1,
-    "repeats": 1,
-    "slow_repeats": 1,
-    "maps": 1,
-    "points": 8,
-    "steps": 20,
-    "restarts": 1,
-    "draws": 2,
-    "sampled": 500,
-    "starts": [0],
-    "seeds": [0],
-    "fit_sentences": [60, 100],
-    "perplexity": 5.0,
-    "factors": [3, 5],
-    "values": 4,
-    "encode_dims": [64, 8],
-    "theory_dims": [2, 8],
-    "free_dims": [2, 8],
-    "batches": [64],
+    **{
+        "sentences": 130,
+        "trained_on": 130,
+        "rows": 60,
+        "probe_rows": 60,
+        "pairs": 60,
+        "questions": 20,
+        "paragraphs": 40,
+        "queries": 20,
+    },
+    **{"documents": 60, "dev_documents": 40, "words": 20, "wiki_sentences": 100, "timed": 10, "stored": 500},
+    **{"vectors": 500, "texts": 16, "points": 8, "steps": 20, "draws": 2, "sampled": 500, "starts": [0], "seeds": [0]},
+    **dict.fromkeys(("rounds", "reference_rounds", "tries", "repeats", "slow_repeats", "maps", "restarts"), 1),
+    **{"fit_sentences": [60, 100], "perplexity": 5.0, "factors": [3, 5], "values": 4, "encode_dims": [64, 8]},
+    **{"theory_dims": [2, 8], "free_dims": [2, 8], "batches": [64], "backbones": ["repro-tiny", "repro-tiny:1"]},
     "systems": ["glove", "bert_avg", "sbert", "minilm"],
-    "backbones": ["repro-tiny", "repro-tiny:1"],
 }
 """sizes by the names of parameters; defaults below them stay"""
-ONE_DIM, TWO_DIMS, BACKBONE, ONE_DATASET, ONE_OF_EACH, PAPER = VARIANTS = (
-    "one dim",
-    "two dims",
-    "backbone",
-    "one dataset",
-    "one of each",
-    "paper",
-)
+VARIANTS = ("one dim", "two dims", "backbone", "one dataset", "one of each", "paper")
+ONE_DIM, TWO_DIMS, BACKBONE, ONE_DATASET, ONE_OF_EACH, PAPER = VARIANTS
 SIZES = ("dim", "columns", "size", "sizes", "prefix")
 """names of sizes that do not end in `dims`"""
 
@@ -75,7 +45,7 @@ def values(declared: Mapping[str, Parameter], variant: str, networks: Sequence[s
     toys = {name: toy for name, p in declared.items() if (toy := _toy(p)) is not None}
     if variant != ONE_DIM and "reference" in declared and isinstance(declared["reference"].default, str):
         toys["reference"] = networks[-1]  # the published encoder beside the lines is read in one variant
-    return parameters.validate(declared, toys | changed)
+    return validate(declared, toys | changed)
 
 
 def _changed(parameter: Parameter, variant: str, networks: Sequence[str]) -> Any:
@@ -113,7 +83,7 @@ def _fitting(parameter: Parameter, *choices: Any) -> Any:
     for value in choices:
         try:
             if value is not None:
-                return parameters.validate({parameter.name: parameter}, {parameter.name: value})[parameter.name]
+                return validate({parameter.name: parameter}, {parameter.name: value})[parameter.name]
         except InputError:
             continue
     return None

@@ -7,12 +7,10 @@ import pytest
 from repro.report.compare import (
     claims,
     counts,
-    join_kinds,
     paper_values,
     read_verdicts,
     scorecard,
     side_by_side,
-    source_of,
     verdict_frame,
     write_verdicts,
 )
@@ -69,12 +67,6 @@ def test_a_live_cell_named_twice_is_refused():
     printed = paper_values("wang2023", "table1").query("metric == 'spearman'")
     with pytest.raises(InputError, match="twice"):
         side_by_side(printed, rows([]), live)
-
-
-def test_joined_rows_say_their_kind():
-    printed = paper_values("wang2023", "table1")
-    joined = join_kinds(printed, rows([{"dim": 8, "value": 0.4, "seed": 0}]), rows([]))
-    assert joined["kind"].value_counts().to_dict() == {"paper": 40, "recorded": 1}
 
 
 def test_a_table_that_is_not_transcribed_is_named():
@@ -140,18 +132,6 @@ def test_a_damaged_file_of_verdicts_is_left_out_with_a_warning(tmp_path, caplog)
     assert all(f"{name}.parquet holds no verdicts" in caplog.text for name in ("garbage", "empty", "other", "words"))
 
 
-def test_without_any_verdict_everything_is_not_attempted(tmp_path):
-    card = scorecard(tmp_path / "nothing")
-    assert set(card["recorded"]) == set(card["live"]) == {"not attempted"}
-
-
 def test_an_unknown_claim_is_refused():
     with pytest.raises(InputError, match="WANG-T9-9"):
         verdict_frame("live", [measured("WANG-T9-9", 1.0)])
-
-
-def test_where_rows_come_from():
-    said = source_of(rows([{"dim": 8, "value": 0.5, "seed": s} for s in (0, 1)], backbone="repro-tiny", n_train=500))
-    assert said["seeds"] == "0, 1" and said["data_source"] == "local" and said["backbone"] == "repro-tiny"
-    with pytest.raises(InputError, match="no rows"):
-        source_of(pd.DataFrame())

@@ -3,7 +3,6 @@
 import importlib.util
 from types import SimpleNamespace
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
@@ -88,47 +87,12 @@ def test_seeds_are_averaged_with_a_band_of_one_standard_deviation():
     assert found["n"].item() == 3
 
 
-def test_a_single_seed_keeps_its_own_interval():
-    one = frame(("live",), ("stsb",), (8,)).assign(ci_low=0.4, ci_high=0.8)
-    found = points(one, ["dataset", "dim"])
-    assert (found["low"].item(), found["high"].item()) == pytest.approx((40, 80))
-
-
-def test_bands_can_be_left_out():
-    rows = frame(("live",), seeds=2)
-    assert [bool(by_dataset(rows, band=band).axes[0].collections) for band in (True, False)] == [True, False]
-
-
-def test_rows_without_a_dim_are_left_out():
-    untrained = frame(("live",), ("stsb",), (8,)).assign(dim=pd.NA)
-    found = points(pd.concat([frame(("live",), ("stsb",)), untrained]), ["dataset", "dim"])
-    assert list(found["dim"]) == [8, 64, 768]
-
-
 def test_levels_are_drawn_in_their_own_panels_alone():
     levels = pd.DataFrame({"kind": ["live"], "value": [50.0], "label": "majority class"})
     both = pd.concat([frame(("paper", "live"), ("stsb",), method=name) for name in ("a", "b")])
     figure = curves(both, color="method", panel="kind", levels=levels)
     assert [50.0 in [line.get_ydata()[0] for line in axes.get_lines()] for axes in figure.axes] == [False, True]
     assert legend_of(figure) == ["a", "b", "majority class"]
-
-
-def test_optimal_dims_are_marked_per_kind():
-    figure = by_dataset(optimal={("paper", "stsb"): 256, ("live", "stsb"): 64, ("live", "trec"): 8})
-    feet = [
-        [line.get_xdata()[0] for line in axes.get_lines() if (line.get_marker(), len(line.get_xdata())) == ("^", 1)]
-        for axes in figure.axes
-    ]
-    assert feet == [[256, 64], [8]]
-    assert "smallest sufficient dim" in legend_of(figure)
-    with pytest.raises(InputError, match="mrpc"):
-        by_dataset(optimal={"mrpc": 8})
-
-
-def test_an_odd_number_of_panels_labels_every_column():
-    figure = by_dataset(frame(datasets=("stsb", "trec", "cr")))
-    shown = [axes for axes in figure.axes if axes.get_visible()]
-    assert [bool(axes.get_xlabel()) for axes in shown] == [False, True, True]
 
 
 @pytest.mark.parametrize("rows", [frame().drop(columns="dim"), frame(kinds=("guess",))])
@@ -155,12 +119,6 @@ def test_figures_speak_for_themselves():
     assert figure.img().startswith('<img class="drawing" alt="')
 
 
-def test_drawing_leaves_the_callers_style_alone():
-    before = mpl.rcParams["font.size"], mpl.rcParams["axes.facecolor"]
-    by_dataset().svg()
-    assert (mpl.rcParams["font.size"], mpl.rcParams["axes.facecolor"]) == before
-
-
 def test_text_can_be_read_on_white_and_on_dark():
     def contrast(one, other):
         bright = []
@@ -174,29 +132,6 @@ def test_text_can_be_read_on_white_and_on_dark():
     assert contrast(style.GREY, "#121212") >= 4.0
     for colour in style.PALETTE:
         assert min(contrast(colour, "#ffffff"), contrast(colour, "#121212")) >= 3
-
-
-def test_labels_of_an_axis_are_thinned_until_they_fit():
-    lengths = [len(str(2**i)) for i in range(2, 12)]
-    assert style.thin(lengths, 6.0) == list(range(10))
-    few = style.thin(lengths, 2.3)
-    assert few[-1] == 9 and len(few) < 6
-
-
-@pytest.mark.parametrize("panel", [None, "dataset"])
-def test_legends_cover_no_panel_and_no_axis_label(panel):
-    rows = pd.concat([frame(datasets=("stsb", "trec", "cr"), method=name) for name in ("a", "b")])
-    figure = curves(rows, color="method", panel=panel)
-    figure.draw_without_rendering()
-    (legend,) = [found.get_window_extent() for found in figure.legends]
-    for axes in (axes for axes in figure.axes if axes.get_visible()):
-        assert not legend.overlaps(axes.get_window_extent())
-        assert not axes.get_xlabel() or not legend.overlaps(axes.xaxis.label.get_window_extent())
-
-
-def test_a_figure_without_a_description_can_be_shown():
-    figure, _ = style.new_figure()
-    assert figure._repr_svg_().startswith("<?xml")
 
 
 def test_the_book_describes_an_image_by_its_title(tmp_path):

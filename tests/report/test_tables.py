@@ -119,10 +119,6 @@ def test_a_table_without_a_line_says_so_in_its_place(empty):
     assert "gain &lt;by&gt; dim" in shown.html and "<table" not in shown.html
 
 
-def test_a_page_that_can_judge_no_claim_says_so():
-    assert "no claim can be judged" in verdict_table(verdict_frame("live", [])).markdown
-
-
 def test_a_figure_without_a_point_says_so_in_its_place():
     @drawing
     def draw() -> Drawing:
@@ -145,9 +141,3 @@ def test_the_style_sheet_knows_every_class():
     variables = set(re.findall(r"var\((--repro-[a-z-]+)\)", style))
     light, dark = re.findall(r"(?::root|html\[data-theme=\"dark\"\]) \{(.*?)\}", style, flags=re.DOTALL)[:2]
     assert all(f"{name}:" in light and f"{name}:" in dark for name in variables)
-
-
-def test_a_page_without_recorded_rows_says_so():
-    shown = badge(make_rows([]), "recorded")
-    assert "no long run" in shown.html and "no long run" in shown.markdown
-    assert "none can be computed under these parameters" in badge(make_rows([])).markdown

@@ -12,7 +12,7 @@ from repro import data
 from repro.evaluation import sts_spearman
 from repro.models import SentenceEncoder
 from repro.models.wordpiece import make_bert, train_wordpiece
-from repro.papers.sbertlp.systems import load_systems
+from repro.papers.sbertlp.mapping import load_systems
 from repro.paths import PAPER_VALUES
 from repro.rows import recorded_rows
 from repro.runs.embeddings import encode_tasks

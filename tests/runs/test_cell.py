@@ -1,5 +1,6 @@
 import json
 import logging
+import shutil
 import signal
 from dataclasses import asdict, replace
 
@@ -12,59 +13,38 @@ from repro.evaluation import sts_spearman
 from repro.models import SentenceEncoder
 from repro.objectives import EspressoConfig
 from repro.runs import cell as cell_module
-from repro.runs.cell import backbone_identity, cell_key, dev_scorer, train_cell
-from repro.runs.pool import train_all
+from repro.runs.cell import backbone_identity, cell_key, dev_scorer, train_all, train_cell
 from repro.store import Store
 from repro.training.loop import TrainingDiverged
 from repro.types import InputError
 
 KILLED = """
 import json, os, signal, sys
-from repro.config import TrainConfig
+from importlib import import_module
+from repro.objectives import AngleConfig, EspressoConfig, TrainConfig
 from repro.runs.cell import train_cell
 from repro.store import Store
-from repro.training import contrastive
 steps = iter(range(int(sys.argv[2])))
-loss = contrastive.info_nce
+module = import_module(f"repro.training.{sys.argv[3]}")
+loss = getattr(module, sys.argv[4])
 def killed(*args, **kwargs):
     if next(steps, None) is None:
         os.kill(os.getpid(), signal.SIGKILL)
     return loss(*args, **kwargs)
-contrastive.info_nce = killed
-train_cell(TrainConfig(**json.loads(sys.argv[1])), Store(), progress=False)
-"""
-
-KILLED_SCALING = """
-import json, os, signal, sys
-from repro.config import TrainConfig
-from repro.runs.cell import train_cell
-from repro.objectives import AngleConfig, EspressoConfig
-from repro.store import Store
-from repro.training import angle
-steps = iter(range(int(sys.argv[2])))
-loss = angle.base_loss
-def killed(*args, **kwargs):
-    if next(steps, None) is None:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return loss(*args, **kwargs)
-angle.base_loss = killed
+setattr(module, sys.argv[4], killed)
 given = json.loads(sys.argv[1])
 given |= {"angle": AngleConfig(**given["angle"]), "espresso": EspressoConfig(**given["espresso"])}
 train_cell(TrainConfig(**{**given, "prefixes": tuple(given["prefixes"])}), Store(), progress=False)
 """
+SCALED = {"objective": "ese", "corpus": "nli", "pooling": "mean", "espresso": EspressoConfig(layer_weights="learned")}
 
 
-def test_a_cell_is_trained_once(cell_config, weights_of):
+def test_a_cell_is_trained_once_and_what_it_remembers(cell_config, weights_of):
     store = Store()
-    first, second = train_cell(cell_config, store, progress=False), train_cell(cell_config, store, progress=False)
-    assert (first.hit, second.hit) == (False, True)
-    assert second.seconds == first.seconds
-    assert set(weights_of(first.folder)) == {"model.safetensors", "pooler.safetensors"}
-    assert not any(path.suffix in (".pkl", ".pt", ".bin") for path in first.folder.iterdir())
-
-
-def test_what_a_cell_remembers(cell_config):
-    cell = train_cell(cell_config, Store(), progress=False)
+    cell, second = train_cell(cell_config, store, progress=False), train_cell(cell_config, store, progress=False)
+    assert (cell.hit, second.hit) == (False, True) and second.seconds == cell.seconds
+    assert set(weights_of(cell.folder)) == {"model.safetensors", "pooler.safetensors"}
+    assert not any(path.suffix in (".pkl", ".pt", ".bin") for path in cell.folder.iterdir())
     assert len(cell.history.losses) == 6
     assert [step for step, _ in cell.history.checks] == [2, 4, 6]
     assert cell.encoder.pooling == cell_config.pooling and cell.encoder.dim == 8
@@ -80,23 +60,31 @@ def test_what_a_cell_remembers(cell_config):
     assert manifest["config"] == json.loads(json.dumps(asdict(cell_config)))
 
 
-def test_a_training_killed_by_the_system_resumes_to_the_same_bytes(cell_config, python, tmp_path, weights_of):
-    process = python(KILLED, json.dumps(asdict(cell_config)), 5)  # in its sixth step
+@pytest.mark.parametrize(
+    ("changes", "loss"),
+    [({}, ("objectives", "info_nce")), (SCALED, ("objectives", "base_loss"))],
+    ids=["simcse", "ese"],
+)
+def test_a_training_killed_by_the_system_resumes_to_the_same_bytes(
+    changes, loss, cell_config, python, tmp_path, weights_of
+):
+    config = replace(cell_config, **changes)
+    process = python(KILLED, json.dumps(asdict(config)), 5, *loss)  # in its sixth step
     _, errors = process.communicate(timeout=120)
     assert process.returncode == -signal.SIGKILL, errors
-    store = Store()
-    key = cell_key(cell_config)
+    store, key = Store(), cell_key(config)
     assert not store.folder("encoders", key).exists()
     assert (store.home / "work" / f"encoders-{key}" / "state.safetensors").is_file()
 
-    resumed = train_cell(cell_config, store, progress=False)
-    assert resumed.history.resumed_at == 4
-    whole = train_cell(cell_config, Store(tmp_path / "other"), progress=False)
-    assert whole.history.resumed_at == 0
-    assert weights_of(resumed.folder) == weights_of(whole.folder)
-    assert resumed.history.losses == whole.history.losses
-    assert resumed.history.checks == whole.history.checks
+    resumed = train_cell(config, store, progress=False)
+    whole = train_cell(config, Store(tmp_path / "other"), progress=False)
+    assert (resumed.history.resumed_at, whole.history.resumed_at) == (4, 0)
+    assert weights_of(resumed.folder) == weights_of(whole.folder) and resumed.log_weights == whole.log_weights
+    assert (resumed.history.losses, resumed.history.checks) == (whole.history.losses, whole.history.checks)
     assert not list(store.home.glob("work/*"))
+    if changes:
+        (weight,) = whole.log_weights
+        assert weight != 0 and abs(weight) < 0.1  # it starts from ln(1 + ln 1)
 
 
 def test_two_processes_or_one_give_the_same_bytes(sweep_config, tmp_path, weights_of):
@@ -152,28 +140,6 @@ def test_cells_without_pooler(cell_config, objective):
         train_cell(replace(config, corpus="stsb"), Store(), progress=False)
 
 
-def test_learned_layer_weights_are_kept(cell_config):
-    config = replace(
-        cell_config, objective="ese", corpus="nli", pooling="mean", espresso=EspressoConfig(layer_weights="learned")
-    )
-    (weight,) = train_cell(config, Store(), progress=False).log_weights
-    assert weight != 0 and abs(weight) < 0.1  # it starts from ln(1 + ln 1)
-
-
-def test_a_scaled_training_killed_by_the_system_resumes_to_the_same_bytes(cell_config, python, tmp_path, weights_of):
-    config = replace(
-        cell_config, objective="ese", corpus="nli", pooling="mean", espresso=EspressoConfig(layer_weights="learned")
-    )
-    process = python(KILLED_SCALING, json.dumps(asdict(config)), 5)  # in its sixth step
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == -signal.SIGKILL, errors
-    resumed = train_cell(config, Store(), progress=False)
-    assert resumed.history.resumed_at == 4
-    whole = train_cell(config, Store(tmp_path / "other"), progress=False)
-    assert weights_of(resumed.folder) == weights_of(whole.folder)
-    assert (resumed.history.losses, resumed.log_weights) == (whole.history.losses, whole.log_weights)
-
-
 def test_the_key_names_settings_code_weights_and_data(cell_config, tmp_path, monkeypatch):
     base = cell_key(cell_config)
     assert cell_key(TrainConfig(**asdict(cell_config))) == base
@@ -186,8 +152,6 @@ def test_the_key_names_settings_code_weights_and_data(cell_config, tmp_path, mon
 
 
 def test_the_identity_of_a_backbone_is_its_bytes(tiny, tmp_path):
-    import shutil
-
     copy = tmp_path / "copy"
     shutil.copytree(tiny, copy)
     assert backbone_identity(str(copy)) == backbone_identity(tiny)

@@ -7,10 +7,9 @@ from repro.evaluation.protocol import Score
 from repro.evaluation.stats import bootstrap_mean, percentiles, spearman_draws
 from repro.methods import MAJORITY
 from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line
+from repro.runs.lines import Line, Task
 from repro.runs.score import Means, accuracy, by_kind, score_rows, similarity
 from repro.runs.sweep import cosines_of
-from repro.runs.tasks import Task
 from repro.sets import LabelledTexts, ScoredPairs
 from repro.store import Store
 from repro.types import InputError

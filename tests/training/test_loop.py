@@ -1,5 +1,4 @@
 import copy
-import logging
 import math
 from itertools import pairwise
 
@@ -53,7 +52,7 @@ def run(config=CONFIG, *, until=math.inf, seed=0, **options):
 # the schedule
 
 
-@pytest.mark.parametrize("warmup", [0.0, 0.1, 0.125, 0.33, 1.0])
+@pytest.mark.parametrize("warmup", [0.0, 0.125, 0.33, 1.0])
 def test_the_rate_rises_linearly_and_decays_to_nothing(warmup):
     config = LoopConfig(steps=40, warmup=warmup)
     shares = [schedule(step, config) for step in range(40)]
@@ -111,18 +110,7 @@ def test_same_seed_same_bytes_whatever_the_global_stream():
     assert bytes_of(other) != bytes_of(first)
 
 
-def test_every_step_draws_its_own_dropout():
-    module, drawn = nn.Linear(1, 1), []
-
-    def loss_at(step):
-        drawn.append(tuple(torch.rand(3).tolist()))
-        return module.weight.square().sum()
-
-    train(module, loss_at, LoopConfig(steps=6), progress=False)
-    assert len(set(drawn)) == 6
-
-
-@pytest.mark.parametrize("killed_at", [3, 5, 8, 13, 19])
+@pytest.mark.parametrize("killed_at", [3, 8, 19])
 def test_a_killed_run_resumes_to_the_same_bytes(killed_at, tmp_path):
     whole, expected = run()
     state = tmp_path / "state.safetensors"
@@ -137,36 +125,11 @@ def test_a_killed_run_resumes_to_the_same_bytes(killed_at, tmp_path):
     assert not list(tmp_path.glob("*.partial"))
 
 
-def test_a_finished_state_is_not_trained_again(tmp_path):
-    state = tmp_path / "state.safetensors"
-    first, _ = run(state_path=state)
-
-    def never(step):
-        raise AssertionError(step)
-
-    module = network(5)
-    history = train(module, never, CONFIG, state_path=state, progress=False)
-    assert bytes_of(module) == bytes_of(first)
-    assert len(history.losses) == 20
-
-
 def test_a_state_of_other_settings_is_refused(tmp_path):
     state = tmp_path / "state.safetensors"
     run(state_path=state)
     with pytest.raises(InputError, match="holds a run with other settings: remove it"):
         run(LoopConfig(**{**vars(CONFIG), "learning_rate": 0.1}), state_path=state)
-
-
-def test_a_damaged_state_is_noticed_and_the_run_starts_anew(tmp_path, caplog):
-    whole, _ = run()
-    state = tmp_path / "state.safetensors"
-    with pytest.raises(KeyboardInterrupt):
-        run(until=10, state_path=state)
-    state.write_bytes(state.read_bytes()[:-100])
-    with caplog.at_level(logging.WARNING):
-        again, history = run(state_path=state)
-    assert "cannot be read" in caplog.text and "starting anew" in caplog.text
-    assert (bytes_of(again), history.resumed_at) == (bytes_of(whole), 0)
 
 
 def test_no_flipped_bit_of_a_state_is_trained_on(tmp_path, caplog):
@@ -254,13 +217,6 @@ def test_patience_ends_the_run_even_when_it_is_resumed(killed, tmp_path):
     assert (history.best_step, len(history.losses)) == (4, 8)
 
 
-def test_without_a_check_the_last_weights_stay():
-    module = network()
-    history = train(module, task(module), LoopConfig(steps=5, learning_rate=0.05), progress=False)
-    assert history.checks == [] and len(history.losses) == 5
-    assert bytes_of(module) != bytes_of(network())
-
-
 # what goes wrong
 
 
@@ -270,15 +226,6 @@ def test_a_loss_that_is_not_finite_names_its_step(bad):
     good = task(module)
     with pytest.raises(TrainingDiverged, match=f"my run: the loss is {bad} at step 7: lower the learning rate"):
         train(module, lambda s: good(s) * (bad if s == 7 else 1), CONFIG, description="my run", progress=False)
-
-
-def test_a_resumed_run_counts_steps_from_the_beginning(tmp_path):
-    state = tmp_path / "state.safetensors"
-    with pytest.raises(KeyboardInterrupt):
-        run(until=10, state_path=state)
-    module = network()
-    with pytest.raises(TrainingDiverged, match="at step 9"):
-        train(module, lambda step: task(module)(step) * math.nan, CONFIG, state_path=state, progress=False)
 
 
 def test_frozen_parameters_stay_and_all_frozen_is_an_error():

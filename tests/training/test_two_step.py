@@ -7,11 +7,15 @@ import torch
 import torch.nn.functional as F
 from scipy.stats import spearmanr
 
+from repro import data
 from repro.config import StepTwoConfig
-from repro.data.batching import epoch_order
+from repro.data.sampling import epoch_order
+from repro.losses import softmax_nli
 from repro.models import Pooler, SentenceEncoder
+from repro.models.packing import merge_equal
 from repro.seeding import make_rng
-from repro.training.two_step import choose, dropout_views, select, splice, train_poolers
+from repro.training.objectives import label_ids, nli_head
+from repro.training.two_step import choose, dropout_views, select, splice, train_nli_pooler, train_poolers
 from repro.types import InputError
 
 HIDDEN = 32
@@ -57,10 +61,6 @@ def weights(pooler):
     return {name: value.detach().clone() for name, value in pooler.state_dict().items()}
 
 
-def bytes_of(module):
-    return b"".join(value.numpy().tobytes() for value in module.state_dict().values())
-
-
 # selection
 
 ENCODERS = {64: 0.70, 16: 0.72, 4: 0.60}
@@ -90,14 +90,8 @@ def test_selection_rules(select_by, opts):
     assert {d: select(ENCODERS, GRID, d, select_by=select_by) for d in ENCODERS} == opts
 
 
-def test_ties_go_to_the_larger_dim_in_any_order():
-    assert choose({8: 0.5, 128: 0.5, 32: 0.5, 16: 0.4}) == 128
-    assert choose({128: 0.5, 8: 0.5}) == 128
-
-
-def test_choosing_needs_finite_candidates():
-    with pytest.raises(InputError, match="no candidate"):
-        choose({})
+def test_choosing_needs_finite_candidates_and_the_larger_of_equal_ones_wins():
+    assert choose({8: 0.5, 128: 0.5, 32: 0.5, 16: 0.4}) == choose({128: 0.5, 8: 0.5}) == 128
     with pytest.raises(InputError, match="score of candidate 8 is nan"):
         choose({16: 0.5, 8: float("nan")})
     with pytest.raises(InputError, match="unknown select_by 'best': choose one of encoder, pooler_max, pair, oracle"):
@@ -117,7 +111,7 @@ def test_splicing(encoder, sentences):
 # dropout views
 
 
-def test_views_differ_and_leave_the_encoder_as_it_was(encoder, sentences):
+def test_views_differ_and_leave_the_encoder_as_it_was(encoder, sentences, bytes_of):
     before = bytes_of(encoder)
     views = dropout_views(encoder, sentences[:40], views=3, seed=0, batch_size=16)
     assert (views.shape, views.dtype) == ((3, 40, HIDDEN), np.float32)
@@ -143,14 +137,6 @@ def test_without_dropout_all_views_are_what_encode_gives(encoder, sentences):
     views = dropout_views(encoder, sentences[:40], views=2, seed=0, max_length=48)
     np.testing.assert_allclose(views[0], encoder.encode(sentences[:40], readout="encoder"), atol=1e-5)
     assert views[0].tobytes() == views[1].tobytes()
-
-
-@pytest.mark.parametrize("count", [0, 1])
-def test_fewer_than_two_views(encoder, sentences, count):
-    with pytest.raises(InputError, match=f"views is {count}: step 2 contrasts two dropout views"):
-        dropout_views(encoder, sentences[:4], views=count, seed=0)
-    with pytest.raises(InputError, match=f"views is {count}"):
-        StepTwoConfig(views=count)
 
 
 # training
@@ -218,7 +204,7 @@ def test_equal_texts_are_no_negatives(views):
     assert (unmasked.pooler.linear.weight - run.pooler.linear.weight).abs().max() > 1e-4
 
 
-def test_training_together_equals_training_apart(views, dev_score):
+def test_training_together_equals_training_apart(views, dev_score, bytes_of):
     starts = poolers(20, 7, 2)
     together = train_poolers(views, starts, dev_score, CONFIG)
     for start, run in zip(starts, together, strict=True):
@@ -231,22 +217,6 @@ def test_training_together_equals_training_apart(views, dev_score):
             assert single.dev_after == pytest.approx(run.dev_by_rate[rate], abs=1e-6)
             if rate == run.learning_rate:
                 torch.testing.assert_close(single.pooler.linear.weight, run.pooler.linear.weight, atol=1e-6, rtol=1e-5)
-
-
-def test_the_poolers_given_and_their_gradients_stay_as_they_are(views, dev_score):
-    starts = poolers(5)
-    before = bytes_of(starts[0])
-    train_poolers(views, starts, dev_score, CONFIG)
-    assert bytes_of(starts[0]) == before
-    assert starts[0].linear.weight.grad is None
-
-
-def test_a_rate_of_zero_changes_nothing(views, dev_score):
-    starts = poolers(5, 2)
-    config = StepTwoConfig(learning_rates=(0.0,), batch_size=16, check_every=1, views=3)
-    for start, run in zip(starts, train_poolers(views, starts, dev_score, config), strict=True):
-        assert bytes_of(run.pooler) == bytes_of(start)
-        assert (run.step, run.dev_after) == (0, run.dev_before)
 
 
 @pytest.mark.parametrize("check_every", [0, 1, 5])
@@ -283,7 +253,72 @@ def test_starting_at_random_forgets_step_one(views, dev_score):
 def test_what_cannot_be_trained(views, dev_score):
     with pytest.raises(InputError, match=r"96 sentences do not fill one batch of 128 in 1 epochs"):
         train_poolers(views, poolers(4), dev_score, StepTwoConfig(batch_size=128))
-    with pytest.raises(InputError, match="2 texts, views of 96"):
+    with pytest.raises(InputError, match="texts has 2, views has 96"):
         train_poolers(views, poolers(4), dev_score, CONFIG, texts=["a", "b"])
-    with pytest.raises(InputError, match="no pooler to train"):
-        train_poolers(views, [], dev_score, CONFIG)
+    with pytest.raises(InputError, match="views is 1: step 2 contrasts two dropout views"):
+        StepTwoConfig(views=1)
+
+
+# under the softmax objective
+
+
+NLI = StepTwoConfig(learning_rates=(1e-3, 1e-2), batch_size=16, epochs=2, check_every=3)
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return data.load("nli", split="train", source="microworld", limit=96)
+
+
+@pytest.fixture(scope="module")
+def frozen(tiny, pairs):
+    """An encoder, the distinct texts of the pairs, and their views."""
+    encoder, texts = SentenceEncoder.load(tiny, dim=8), merge_equal([*pairs.texts1, *pairs.texts2])[0]
+    return encoder, texts, dropout_views(encoder, texts, views=2, seed=0)
+
+
+def step_two(frozen, pairs, dev_score, config=NLI, head=None, views=None):
+    encoder, texts, own = frozen
+    given = own if views is None else np.stack(views)
+    return train_nli_pooler(given, texts, pairs, encoder.pooler, head or nli_head(8, 0), dev_score, config)
+
+
+def test_the_classifiers_step_two_leaves_encoder_and_start_alone_and_never_falls(frozen, pairs, bytes_of):
+    before = bytes_of(frozen[0])
+    run = step_two(frozen, pairs, lambda pooler: pooler.linear.weight[0, 0].item())
+    assert bytes_of(frozen[0]) == before
+    assert run.dev_after >= run.dev_before
+    worse = iter(range(0, -1000, -1))
+    kept = step_two(frozen, pairs, lambda pooler: float(next(worse)))
+    assert bytes_of(kept.pooler) == bytes_of(frozen[0].pooler), "step 0 counts: nothing better was found"
+
+
+def test_the_classifiers_step_two_learns_and_the_dev_score_picks_the_rate(frozen, pairs):
+    # a dev score that knows the training loss of the head it starts from: the better pooler is the one that fits
+    head, (_, texts, views) = nli_head(8, 0), frozen
+    rows = [[texts.index(text) for text in side] for side in (pairs.texts1, pairs.texts2)]
+
+    def minus_loss(pooler):
+        u, v = (pooler(torch.from_numpy(views[0, side])) for side in rows)
+        return -softmax_nli(u, v, label_ids(pairs), head.weight, head.bias).item()
+
+    run = step_two(frozen, pairs, minus_loss, head=head)
+    assert run.dev_after > run.dev_before
+    assert run.dev_by_rate[run.learning_rate] == max(run.dev_by_rate.values()) == run.dev_after
+
+
+def test_the_two_sides_of_a_pair_see_different_dropout_and_a_random_start_is_another(frozen, pairs, bytes_of):
+    first, second = frozen[2]
+    one_step = replace(NLI, learning_rates=(1e-2,), epochs=1 / 6)
+    found = {
+        bytes_of(step_two(frozen, pairs, later_is_better(), config, views=views).pooler)
+        for views in ((first, second), (first, first), (second, second))
+        for config in (one_step, replace(one_step, start="random"))
+    }
+    assert len(found) == 6
+
+
+def test_every_text_needs_a_view(frozen, pairs):
+    encoder, texts, views = frozen
+    with pytest.raises(InputError, match="has no cached view"):
+        train_nli_pooler(views[:, 1:], texts[1:], pairs, encoder.pooler, nli_head(8, 0), lambda p: 0.0, NLI)

@@ -1,27 +1,24 @@
 """The book: execute the pages that changed, two at a time, keep the others, render all of them.
 
-Every page named by `_toc.yml` lands in `_build/book/` under the path it has in the checkout: notebooks executed
-through papermill, prose as it is. Jupyter Book then renders that tree with execution off, so the same
-contents file serves both this builder and a plain `jupyter-book build .`.
+Every page named by `_toc.yml` lands in `_build/book/` under the path it has in the checkout: notebooks executed, prose
+as it is. Jupyter Book then renders that tree with execution off, so that one contents file serves this builder and a
+plain `jupyter-book build .`.
 """
 
 import logging
-import os
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from filelock import FileLock, Timeout
 
-from repro.book import notebook
-from repro.book.fingerprint import Ledger, contents, differences, digest, stamps, surroundings
-from repro.book.site import choose, pages_of, prepare, prune, render, write_if_changed
-from repro.seeding import cpu_count
+from repro.book import notebook, site
+from repro.seeding import cpu_count, environment
 from repro.types import InputError
 
 LOGGER = logging.getLogger(__name__)
@@ -60,9 +57,9 @@ class Book:
     seconds: float
 
     @property
-    def failures(self) -> tuple[Page, ...]:
+    def failures(self) -> list[Page]:
         """The pages that did not execute."""
-        return tuple(page for page in self.pages if page.status == "failed")
+        return [page for page in self.pages if page.status == "failed"]
 
     @property
     def ok(self) -> bool:
@@ -75,7 +72,7 @@ class _Build:
     """What all pages of one build share."""
 
     tree: Path
-    ledger: Ledger
+    ledger: site.Ledger
     profile: str
     force: bool
     timeout: float | None
@@ -91,33 +88,25 @@ def build(
     timeout: float | None = None,
     report: Callable[[str], None] = LOGGER.info,
 ) -> Book:
-    """Bring `_build/html/` up to date.
+    """Bring `_build/html/` of a checkout up to date.
 
     A page executes again if its text, its parameters, `src/`, `results/`, the data source or a library changed.
     A failing page does not stop the others; it is shown with its error and tried again by the next build.
 
-    Args:
-        root: the checkout.
-        profile: passed to every notebook that declares a parameter `profile`.
-        only: names of pages (bare or with folder) to execute; the others stay as they are.
-        force: execute whether anything changed or not.
-        timeout: seconds a single cell may take.
-        report: receives a line of progress at a time.
-
-    Raises:
-        InputError: if `_toc.yml` or `only` names a page that does not exist.
+    The profile is passed to every notebook that declares a parameter of that name; `only` names the pages to execute,
+    bare or with folder; `timeout` is in seconds of a single cell; `report` receives a line of progress at a time.
     """
     root, started = root.resolve(), time.monotonic()
-    pages = pages_of(root)
-    chosen = choose(pages, only)
-    tree = root / "_build" / "book"
+    pages = site.pages_of(root)
+    chosen = site.choose(pages, only)
+    made = root / "_build"
+    tree = made / "book"
     tree.mkdir(parents=True, exist_ok=True)
     lanes = 2 if profile == "embedded" and cpu_count() > 1 else 1
     done: dict[str, Page] = {}
-    with _alone(root / "_build" / "book.lock", report), _announced(lanes):
-        ledger = Ledger(root / "_build" / "book.json")
-        run = _Build(tree, ledger, profile, force, timeout, report)
-        causes = surroundings(root) | {"the profile": profile}
+    with _alone(made / "book.lock", report), _announced(lanes):
+        run = _Build(tree, site.Ledger(made / "book.json"), profile, force, timeout, report)
+        causes = site.surroundings(root) | {"the profile": profile}
 
         def update(name: str) -> None:
             done[name] = page = _update(run, name, pages[name], causes, name in chosen)
@@ -127,16 +116,16 @@ def build(
         _side_by_side([name for name in pages if name not in (*LAST, *alone)], update, lanes)
         for name in alone:
             update(name)
-        verdicts = root / "_build" / "verdicts"
-        causes["a verdict of another page"] = contents(verdicts.glob("*.parquet"), verdicts)
+        verdicts = made / "verdicts"
+        causes["a verdict of another page"] = site.contents(verdicts.glob("*.parquet"), verdicts)
         for name in LAST:
             if name in pages:
                 update(name)
-        prune(tree, pages)
-        prepare(root, tree)
+        site.prune(tree, pages)
+        site.prepare(root, tree)
         complaints = _render(run, root)
     order = tuple(done[name] for name in pages)
-    return Book(root / "_build" / "html" / "index.html", order, tuple(complaints), time.monotonic() - started)
+    return Book(made / "html" / "index.html", order, tuple(complaints), time.monotonic() - started)
 
 
 def _side_by_side(names: Sequence[str], update: Callable[[str], None], lanes: int) -> None:
@@ -154,9 +143,8 @@ def _side_by_side(names: Sequence[str], update: Callable[[str], None], lanes: in
                 return
             update(name)
 
-    ends = [queue.popleft, queue.pop][:lanes]
     with ThreadPoolExecutor(lanes) as pool:
-        running = [pool.submit(work, end) for end in ends]
+        running = [pool.submit(work, take) for take in (queue.popleft, queue.pop)[:lanes]]
         try:
             wait(running, return_when=FIRST_EXCEPTION)
         finally:
@@ -165,22 +153,13 @@ def _side_by_side(names: Sequence[str], update: Callable[[str], None], lanes: in
         lane.result()
 
 
-@contextmanager
-def _announced(lanes: int) -> Iterator[None]:
+def _announced(lanes: int) -> AbstractContextManager[None]:
     """Tell the kernels that they run for the book, so that their verdicts count, and what share of the cores they have.
 
     Encoders come out the same to the byte whatever that share is: each is trained on `TrainConfig.threads` threads.
     """
     share = str(max(1, cpu_count() // lanes))
-    told = {"REPRO_BOOK": "1", "REPRO_THREADS": share, "OMP_NUM_THREADS": share}
-    before = {name: os.environ.get(name) for name in told}
-    os.environ.update(told)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name)
-            os.environ.update({} if value is None else {name: value})
+    return environment({"REPRO_BOOK": "1", "REPRO_THREADS": share, "OMP_NUM_THREADS": share})
 
 
 def _alone(path: Path, report: Callable[[str], None]) -> AbstractContextManager[object]:
@@ -195,15 +174,15 @@ def _alone(path: Path, report: Callable[[str], None]) -> AbstractContextManager[
 
 def _update(run: _Build, name: str, source: Path, causes: Mapping[str, str], chosen: bool) -> Page:
     """Copy or execute one page, if it must be."""
-    text, node = source.read_bytes(), notebook.read(source)
+    text = source.read_bytes()
     plain, target = run.tree / f"{name}{source.suffix}", run.tree / f"{name}.ipynb"
-    if not notebook.has_code(node):
+    if not notebook.has_code(notebook.read(source)):
         target.unlink(missing_ok=True)
         with run.ledger.changed() as ledger:
             ledger.pages.pop(name, None)
-        return Page(name, "copied" if write_if_changed(plain, text) else "unchanged")
-    now = {"its text": digest(text.hex()), **causes, VERDICTS: _verdicts_of(run, name)}
-    reasons = differences(run.ledger.pages.get(name) if target.is_file() else None, now)
+        return Page(name, "copied" if site.write_if_changed(plain, text) else "unchanged")
+    now = {"its text": site.digest(text.hex()), **causes, VERDICTS: _verdicts_of(run, name)}
+    reasons = site.differences(run.ledger.pages.get(name) if target.is_file() else None, now)
     if chosen and (reasons or run.force):
         reason = ", ".join(reasons) or "forced"
         run.report(f"{name}: executing because: {reason}")
@@ -211,7 +190,7 @@ def _update(run: _Build, name: str, source: Path, causes: Mapping[str, str], cho
     else:
         page = Page(name, "skipped" if reasons else "unchanged")
     if not target.is_file():  # never executed so far: a page must exist to be rendered, if only without numbers
-        write_if_changed(plain, text)
+        site.write_if_changed(plain, text)
     return page
 
 
@@ -233,17 +212,17 @@ def _execute(run: _Build, name: str, source: Path, target: Path, now: Mapping[st
 
 def _verdicts_of(run: _Build, name: str) -> str:
     folder = run.tree.parent / "verdicts"
-    return contents([folder / f"{name.rsplit('/', 1)[-1]}.parquet"], folder)
+    return site.contents([folder / f"{name.rsplit('/', 1)[-1]}.parquet"], folder)
 
 
 def _render(run: _Build, root: Path) -> list[str]:
     """Render, unless the tree is what was last rendered."""
-    stamp = stamps(run.tree)
+    stamp = site.stamps(run.tree)
     if run.ledger.rendered == stamp and (root / "_build" / "html" / "index.html").is_file():
         run.report("rendering: nothing changed")
         return []
     started = time.monotonic()
-    complaints = render(root, run.tree, fresh=not run.ledger.rendered)
+    complaints = site.render(root, run.tree, fresh=not run.ledger.rendered)
     with run.ledger.changed() as ledger:
         ledger.rendered = "" if complaints else stamp
     run.report(f"rendering: {'with complaints' if complaints else 'done'} in {time.monotonic() - started:.1f} s")

@@ -10,8 +10,7 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -21,18 +20,11 @@ from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning import LocalProvisioner
 
-from repro.workers import end_with_parent
+from repro.seeding import end_with_parent, environment
 
 IMPORTED = (
-    "ipykernel.kernelapp",
-    "repro.models.encoder",
-    "repro.runs.pool",
-    "repro.reducers",
-    "repro.papers.recorded",
-    "repro.report.page",
-    "repro.report.curves",
-    "repro.report.interactive",
-    "sklearn.linear_model",
+    *("ipykernel.kernelapp", "repro.models.encoder", "repro.runs.cell", "repro.reducers", "repro.papers.recorded"),
+    *("repro.report.page", "repro.report.curves", "repro.report.interactive", "sklearn.linear_model"),
 )
 """what forked kernels have imported"""
 INLINE = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
@@ -80,28 +72,17 @@ class _Forks(LocalProvisioner):
     async def launch_kernel(self, cmd: list[str], **options: Any) -> KernelConnectionInfo:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(list(IMPORTED))
-        environment = dict(options.get("env") or os.environ)
-        with _environment(QUIET | INLINE):  # which the fork server keeps
+        given = dict(options.get("env") or os.environ)
+        added = {name: value for name, value in (QUIET | INLINE).items() if name not in os.environ}
+        with environment(added):  # which the fork server keeps
             await asyncio.to_thread(forkserver.ensure_running)
         # cmd is that of the specification: python -m ipykernel_launcher -f FILE
-        process = context.Process(target=_serve, args=(cmd[3:], environment, options.get("cwd")))
+        process = context.Process(target=_serve, args=(cmd[3:], given, options.get("cwd")))
         await asyncio.to_thread(process.start)
         assert process.pid is not None
         self.pid = self.pgid = process.pid
         self.process = _Running(process)  # type: ignore[assignment]
         return self.connection_info
-
-
-@contextmanager
-def _environment(added: Mapping[str, str]) -> Iterator[None]:
-    """This process's environment with what it does not say itself, for a while."""
-    new = {name: value for name, value in added.items() if name not in os.environ}
-    os.environ.update(new)
-    try:
-        yield
-    finally:
-        for name in new:
-            del os.environ[name]
 
 
 class _Running:
@@ -135,12 +116,12 @@ class _Running:
         self.send_signal(signal.SIGKILL)
 
 
-def _serve(arguments: Sequence[str], environment: Mapping[str, str], folder: str | None) -> None:
+def _serve(arguments: Sequence[str], given: Mapping[str, str], folder: str | None) -> None:
     """What a forked process does: become a kernel of its own session, in its own folder and environment."""
     os.setsid()  # the leader of a group, which the manager signals as a whole
     end_with_parent()  # the server lives on as long as a kernel does, so it would not tell
     os.environ.clear()
-    os.environ.update(environment)
+    os.environ.update(given)
     if folder:
         os.chdir(folder)
     from ipykernel import kernelapp

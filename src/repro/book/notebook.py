@@ -1,50 +1,71 @@
-"""Execution of text notebooks with parameters; the executed .ipynb is an artefact, never a source.
+"""Text notebooks: the parameters that a page declares, and its execution; the executed .ipynb is never a source.
 
-Papermill reads JSON only, so a MyST notebook goes through jupytext first and is handed over as a node.
+A notebook declares its parameters as ordinary typed assignments with a comment each, in a cell tagged `parameters`:
+
+    dims: list[int] = [64, 16, 8]  # embedding sizes to train
+
+The cell is parsed, never executed, so a wrong name or type is refused before a kernel starts. (Papermill's own reader
+passes over a type such as `str | None`.) Papermill reads JSON only, so a MyST notebook goes through jupytext first and
+is handed over as a node.
 """
 
+import ast
 import contextlib
 import hashlib
+import io
 import json
 import logging
 import os
 import re
 import sys
-from collections.abc import Mapping
+import tokenize
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 import jupytext
 import papermill
+import yaml  # type: ignore[import-untyped]
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from papermill.exceptions import PapermillExecutionError
+from typeguard import CollectionCheckStrategy, TypeCheckError, check_type
 
 from repro.book import kernel
-from repro.book import parameters as declarations
-from repro.book.parameters import Parameter
 from repro.book.site import SUFFIXES
-from repro.paths import inside, project_root
+from repro.paths import inside, partial_of, project_root, writable_file
 from repro.types import InputError
-from repro.writing import partial_of, writable_file
-
-LOGGER = logging.getLogger(__name__)
-KERNELSPEC = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
 
 class NotebookError(RuntimeError):
     """A notebook that stopped in one of its cells; the message says which, and why."""
 
 
-def locate(name: str | Path, root: Path | None = None) -> Path:
-    """Find a notebook by its path, or by its bare name below `notebooks/` or `book/` of the checkout.
+@dataclass(frozen=True)
+class Parameter:
+    """One line of a parameters cell."""
 
-    Raises:
-        InputError: if there is none; the message lists those of the checkout.
-    """
+    name: str
+    kind: str
+    """The type as the notebook writes it (`list[int]`); `Any` where it writes none."""
+    default: Any
+    """The default value; source text if it is not a literal."""
+    comment: str = ""
+
+    def __str__(self) -> str:
+        """The line as a user would write it."""
+        return f"{self.name}: {self.kind} = {self.default!r}" + (f"  # {self.comment}" if self.comment else "")
+
+
+def locate(name: str | Path) -> Path:
+    """Find a notebook by its path, or by its bare name below `notebooks/` or `book/` of the checkout."""
     path = Path(name)
     if path.suffix in SUFFIXES and path.is_file():
         return path.resolve()
-    root = root or project_root()
+    root = project_root()
     tried = [name] if path.suffix in SUFFIXES else [f"{name}.md", f"notebooks/{name}.md", f"book/{name}.md"]
     for guess in tried:
         if (found := inside(root, str(guess))).is_file():
@@ -61,7 +82,7 @@ def read(path: Path) -> Any:
         node = jupytext.read(path, fmt=form)
     except (ValueError, OSError) as error:
         raise InputError(f"{path} is not a notebook that can be read: {error}") from None
-    node.metadata.setdefault("kernelspec", dict(KERNELSPEC))
+    node.metadata.setdefault("kernelspec", {"name": "python3", "display_name": "Python 3"})
     node.metadata["kernelspec"].setdefault("language", "python")  # papermill writes parameters in this language
     return node
 
@@ -71,26 +92,89 @@ def has_code(node: Any) -> bool:
     return any(cell.cell_type == "code" and cell.source.strip() for cell in node.cells)
 
 
-def parameters_of(source: Path | Any) -> dict[str, Parameter]:
-    """The parameters a notebook declares in its cell tagged `parameters`: name, type, default and comment."""
-    node = read(source) if isinstance(source, Path) else source
-    for cell in node.cells:
-        if _declares(cell):
-            return declarations.declared_in(cell.source)
-    return {}
-
-
 def _declares(cell: Any) -> bool:
     return cell.cell_type == "code" and "parameters" in cell.metadata.get("tags", [])
 
 
-def validate(source: Path | Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Check given parameters against a notebook's declarations; text is parsed, see `parameters.validate`.
+def parameters_of(source: Path | Any) -> dict[str, Parameter]:
+    """The parameters that a notebook declares, in order: name, type, default and comment."""
+    node = read(source) if isinstance(source, Path) else source
+    cell = next(filter(_declares, node.cells), None)
+    found: dict[str, Parameter] = {}
+    if cell is None:
+        return found
+    try:
+        tree = ast.parse(cell.source)
+        tokens = list(tokenize.generate_tokens(io.StringIO(cell.source).readline))
+    except (SyntaxError, tokenize.TokenError) as error:
+        raise InputError(f"the parameters cell is not valid Python: {error}") from None
+    comments = {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
+    for line in tree.body:
+        match line:
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=ast.expr() as value):
+                kind = ast.unparse(annotation)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                kind = "Any"
+            case _:
+                continue
+        try:
+            default = ast.literal_eval(value)
+        except ValueError:  # an expression, say 2**7: shown as written
+            default = ast.unparse(value)
+        found[name] = Parameter(name, kind, default, comments.get(line.end_lineno or line.lineno, ""))
+    return found
+
+
+def validate(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Check names and types of `given`, turning text (from a command line) into values.
+
+    Text is read as a Python literal, then as YAML (hence JSON), then as itself, whichever first fits the declared type.
+    An int passes for a float, which must be finite; elements of lists are checked one by one.
 
     Raises:
-        InputError: on an unknown name or a wrong type; the message lists names, types and defaults.
+        InputError: on an unknown name or an unfitting value; the message lists the valid parameters.
     """
-    return declarations.validate(parameters_of(source), given)
+    menu = "Valid parameters:\n" + "\n".join(f"  {parameter}" for parameter in declared.values())
+    menu = menu if declared else "This notebook declares no parameters."
+    values = {}
+    for name, value in given.items():
+        if name not in declared:
+            raise InputError(f"unknown parameter {name!r}. {menu}")
+        try:
+            kind = eval(declared[name].kind, dict(vars(typing)))
+        except NameError:  # a type that only the notebook knows admits everything
+            kind = Any
+        for candidate in _readings(value) if isinstance(value, str) else iter([value]):
+            with contextlib.suppress(TypeCheckError):
+                values[name] = _fitted(candidate, kind)
+                break
+        else:
+            raise InputError(f"parameter {name} is {value!r}: expected {declared[name].kind}. {menu}")
+    return values
+
+
+def _readings(text: str) -> Iterator[Any]:
+    """The values a piece of command line may mean, most literal first."""
+    with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+        yield ast.literal_eval(text.strip())
+    with contextlib.suppress(yaml.YAMLError, ValueError, RecursionError):
+        yield yaml.safe_load(text)
+    yield text
+
+
+def _fitted(value: Any, kind: Any) -> Any:
+    """The value as the type wants it, or a TypeCheckError."""
+    inner = typing.get_args(kind)
+    if typing.get_origin(kind) in (typing.Union, UnionType):
+        for option in inner:
+            with contextlib.suppress(TypeCheckError):
+                return _fitted(value, option)
+    if typing.get_origin(kind) is list and isinstance(value, list | tuple):
+        return [_fitted(item, inner[0]) for item in value]
+    if kind in (int, float) and (isinstance(value, bool) or (isinstance(value, float) and not isfinite(value))):
+        raise TypeCheckError("is no number to count with")
+    check_type(value, kind, collection_check_strategy=CollectionCheckStrategy.ALL_ITEMS)
+    return float(value) if kind is float else value
 
 
 def from_here(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,11 +192,10 @@ def from_here(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: absolute(value) for name, value in values.items()}
 
 
-def default_output(source: Path, given: Mapping[str, Any], root: Path | None = None) -> Path:
+def default_output(source: Path, given: Mapping[str, Any]) -> Path:
     """Where an execution goes if nobody says: `runs/<notebook>-<digest of its parameters>.ipynb`."""
-    root = root or project_root()
     digest = hashlib.sha256(json.dumps(dict(given), sort_keys=True, default=str).encode()).hexdigest()[:8]
-    return root / "runs" / f"{source.stem}-{digest if given else 'default'}.ipynb"
+    return project_root() / "runs" / f"{source.stem}-{digest if given else 'default'}.ipynb"
 
 
 def run(
@@ -122,10 +205,9 @@ def run(
     *,
     timeout: float | None = None,
     progress: bool = False,
-    cwd: Path | None = None,
     forked: bool = False,
 ) -> Any:
-    """Execute a notebook with parameters and write the result to `output`.
+    """Execute a notebook in the checkout around it, or in its own folder, and write the result to `output`.
 
     Args:
         source: a MyST `.md` or an `.ipynb`.
@@ -133,7 +215,6 @@ def run(
         parameters: values by name; text is parsed to the declared type.
         timeout: seconds a single cell may take; None for no limit.
         progress: show a bar that advances by cells.
-        cwd: working folder of the kernel; the checkout that holds the notebook by default.
         forked: fork the kernel from a process that has imported the heavy libraries; pays from the second notebook on.
 
     Raises:
@@ -141,14 +222,15 @@ def run(
         NotebookError: if a cell failed otherwise, took too long or lost its kernel.
     """
     node = read(source)
-    values = validate(node, parameters or {})
+    values = validate(parameters_of(node), parameters or {})
     output = writable_file(output)
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = partial_of(output, ".partial.ipynb")  # papermill wants that ending
+    around = source.resolve().parents
     # Papermill reports each file it touches and warns of types it cannot read; ours were checked above.
     logging.getLogger("papermill").setLevel(logging.ERROR)
     try:
-        executed = papermill.execute_notebook(
+        return papermill.execute_notebook(
             node,
             partial,
             parameters=values,
@@ -158,7 +240,7 @@ def run(
             execution_timeout=timeout,
             progress_bar=progress,
             stderr_file=sys.stderr if progress else None,  # bars of what runs inside a cell
-            cwd=cwd or _working_folder(source),
+            cwd=next((folder for folder in around if (folder / "_toc.yml").is_file()), around[0]),
         )
     except PapermillExecutionError as error:
         message = (
@@ -172,26 +254,6 @@ def run(
     finally:
         with contextlib.suppress(FileNotFoundError):  # nothing was written if the kernel never started
             os.replace(partial, output)
-    return executed
-
-
-def to_ipynb(source: Path, folder: Path) -> Path:
-    """Write a text notebook as `.ipynb`, unexecuted, for plain `papermill` and Jupyter."""
-    node = read(source)
-    for cell in filter(_declares, node.cells):
-        cell.source = declarations.without_bars(cell.source)
-    folder.mkdir(parents=True, exist_ok=True)
-    target = folder / f"{source.stem}.ipynb"
-    jupytext.write(node, target, fmt="ipynb")
-    return target
-
-
-def _working_folder(source: Path) -> Path:
-    """The checkout around a notebook, so that `results/` is where the notebook expects it; else its own folder."""
-    for folder in source.resolve().parents:
-        if (folder / "_toc.yml").is_file():
-            return folder
-    return source.resolve().parent
 
 
 def _failing_line(error: PapermillExecutionError) -> str:
@@ -200,3 +262,28 @@ def _failing_line(error: PapermillExecutionError) -> str:
     arrow = re.search(r"^-+>\s*\d+\s+(.*)$", frames, flags=re.MULTILINE)
     lines = [line for line in error.source.strip().splitlines() if line.strip()]
     return (arrow.group(1) if arrow else lines[0] if lines else "").strip()
+
+
+def to_ipynb(source: Path, folder: Path) -> Path:
+    """Write a text notebook as `.ipynb`, unexecuted, for plain `papermill` and Jupyter."""
+    node = read(source)
+    for cell in filter(_declares, node.cells):
+        cell.source = _without_bars(cell.source)
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / f"{source.stem}.ipynb"
+    jupytext.write(node, target, fmt="ipynb")
+    return target
+
+
+def _without_bars(source: str) -> str:
+    """A parameters cell with `Optional` and `Union` in place of `|`, which plain papermill's reader does not know."""
+    lines, used = source.splitlines(), set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.annotation, ast.BinOp):
+            line, written = node.annotation.lineno - 1, ast.unparse(node.annotation)
+            kinds = [kind for kind in written.split(" | ") if kind != "None"]
+            spelled = kinds[0] if len(kinds) == 1 else f"Union[{', '.join(kinds)}]"
+            spelled = f"Optional[{spelled}]" if "None" in written.split(" | ") else spelled
+            lines[line] = lines[line].replace(written, spelled, 1)
+            used |= {name for name in ("Optional", "Union") if name in spelled}
+    return "\n".join([f"from typing import {', '.join(sorted(used))}\n"] * bool(used) + lines)

@@ -1,31 +1,42 @@
-"""The book as a site: the pages that `_toc.yml` names, and how Jupyter Book renders them, executing nothing."""
+"""The book as a site: the pages that `_toc.yml` names, what each depends on, and how Jupyter Book renders them.
 
+What a page depends on is kept apart by cause so that a rebuild can say why: "src/ changed" is worth more than "digest
+differs".
+"""
+
+import hashlib
+import json
+import logging
+import platform
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from repro.paths import inside
+from repro.digests import PACKAGES
+from repro.paths import PACKAGE, data_folder, inside, replacing
 from repro.types import InputError
 
+log = logging.getLogger(__name__)
 SUFFIXES = (".md", ".ipynb")
 # Jupyter Book has no `python -m` entrance; its console script may not be on PATH.
 JUPYTER_BOOK = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
 CARRIED = {"book/_static": "*", "book/_ext": "*.py", "book": "*.bib", "src": "*.py"}
 """What pages include or cite besides their own text: folder of the checkout, pattern of names."""
+# Libraries whose version can change a number or a figure. Others may come and go without a rebuild.
+WATCHED = ["numpy", "scipy", "scikit-learn", "pandas", "torch", "transformers", "matplotlib", "altair", "papermill"]
 
 
 def pages_of(root: Path) -> dict[str, Path]:
-    """The pages of `_toc.yml` in reading order: name as the contents file has it, and source.
-
-    Raises:
-        InputError: if a page is named that does not exist, or that lies outside the checkout.
-    """
+    """The pages of `_toc.yml` in reading order: name as the contents file has it, and source."""
     pages = {}
     for name in _files(yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))):
         candidates = [inside(root, name + suffix) for suffix in ("", *SUFFIXES)]
@@ -36,12 +47,17 @@ def pages_of(root: Path) -> dict[str, Path]:
     return pages
 
 
-def choose(pages: Collection[str], wanted: Collection[str] | None) -> set[str]:
-    """The pages a user names, bare or with folder and suffix; all of them if none is named.
+def _files(node: Any) -> Iterator[str]:
+    """Every page named in a contents file, whatever its nesting."""
+    if isinstance(node, dict):
+        yield from (str(node[key]) for key in ("root", "file") if key in node)
+        node = list(node.values())
+    for item in node if isinstance(node, list) else ():
+        yield from _files(item)
 
-    Raises:
-        InputError: if a name is no page; the message lists the pages.
-    """
+
+def choose(pages: Collection[str], wanted: Collection[str] | None) -> set[str]:
+    """The pages a user names, bare or with folder and suffix; all of them if none is named."""
     chosen = set()
     for name in wanted or ():
         bare = name.removesuffix(".md").removesuffix(".ipynb")
@@ -52,17 +68,76 @@ def choose(pages: Collection[str], wanted: Collection[str] | None) -> set[str]:
     return chosen or set(pages)
 
 
-def _files(node: Any) -> Iterator[str]:
-    """Every page named in a contents file, whatever its nesting."""
-    if isinstance(node, dict):
-        for key, value in node.items():
-            if key in ("root", "file"):
-                yield str(value)
-            else:
-                yield from _files(value)
-    elif isinstance(node, list):
-        for item in node:
-            yield from _files(item)
+def digest(*pieces: object) -> str:
+    """A short digest of the text of some objects."""
+    return hashlib.sha256("\x1f".join(map(str, pieces)).encode()).hexdigest()[:16]
+
+
+def contents(files: Iterable[Path], base: Path) -> str:
+    """Digest of names and bytes of files."""
+    pairs = sorted((path.relative_to(base).as_posix(), path) for path in files if path.is_file())
+    return digest(*(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for name, path in pairs))
+
+
+def stamps(folder: Path) -> str:
+    """Digest of names, sizes and times below a folder, for files too large to read at each build."""
+    pairs = sorted((path.relative_to(folder).as_posix(), path.stat()) for path in folder.rglob("*") if path.is_file())
+    return digest(folder, *(f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in pairs))
+
+
+def surroundings(root: Path) -> dict[str, str]:
+    """Digests of everything that all pages share: package, recorded results, data source, libraries."""
+    source = PACKAGE.parent
+    files = (path for name in PACKAGES for path in (source / name).rglob("*") if "__pycache__" not in path.parts)
+    data = data_folder()
+    return {
+        "src/": contents(files, source),
+        "results/": contents((root / "results").rglob("*.parquet"), root),
+        "the data source": stamps(data) if data else "microworld",
+        "a library version": digest(platform.python_version(), *map(_version, WATCHED)),
+    }
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "absent"
+
+
+def differences(before: Mapping[str, str] | None, now: Mapping[str, str]) -> list[str]:
+    """The causes whose digests differ; a page never executed has one cause of its own."""
+    if before is None:
+        return ["first build"]
+    return [f"{cause} changed" for cause in now if before.get(cause) != now[cause]]
+
+
+class Ledger:
+    """What earlier builds did, in one JSON file that is replaced whole at each step; threads may share it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = Lock()
+        self.pages: dict[str, dict[str, str]] = {}
+        """The causes of each page's last good execution."""
+        self.rendered = ""
+        """The stamps of the tree that was last rendered without complaint."""
+        if path.is_file():
+            try:
+                stored = json.loads(path.read_text(encoding="utf-8"))
+                pages = {name: dict(causes) for name, causes in stored["pages"].items()}
+                self.pages, self.rendered = pages, str(stored["rendered"])
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                log.warning("%s cannot be read (%s): every page is made anew", path, error)
+
+    @contextmanager
+    def changed(self) -> Iterator["Ledger"]:
+        """The ledger for a change that no other thread sees half done, saved after it."""
+        with self._lock:
+            yield self
+            kept = {"pages": self.pages, "rendered": self.rendered}
+            with replacing(self._path) as partial:
+                partial.write_text(json.dumps(kept, indent=1), encoding="utf-8")
 
 
 def write_if_changed(path: Path, content: bytes) -> bool:
@@ -96,15 +171,10 @@ def prune(tree: Path, pages: Collection[str]) -> None:
 
 
 def render(root: Path, tree: Path, *, fresh: bool) -> list[str]:
-    """Run Jupyter Book on the tree with warnings as errors; the site goes to `_build/html/`.
+    """Render the tree of executed pages to `_build/html/`, warnings as errors; returns the complaints.
 
-    Args:
-        root: the checkout.
-        tree: the folder of executed pages.
-        fresh: read every page again. Needed after a failure: Sphinx would not repeat an old warning.
-
-    Returns:
-        The complaints, none if all is well. The whole log is in `_build/render.log`.
+    The whole log is in `_build/render.log`. A fresh rendering reads every page again, as is needed after a failure:
+    Sphinx would not repeat an old warning.
     """
     if fresh:
         shutil.rmtree(root / "_build" / ".doctrees", ignore_errors=True)

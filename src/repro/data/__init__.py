@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from repro.data.inventory import check, describe
-from repro.data.limit import take
-from repro.data.local import file_splits, load_file, load_local, piped
+from repro.data.local import check, describe, file_splits, load_file, load_local, piped
+from repro.data.sampling import take
 from repro.data.spec import DATASETS, NOTHING, get_spec
 from repro.data.tables import column_names
 from repro.paths import data_folder
@@ -44,7 +43,7 @@ def load(
         source: `local`, `hub` or `microworld`; None means `default_source()`. A path is always local.
         text: For the STS sets from local files, `senteval` (tokenised, lower-cased) or `raw`.
         seed: Of the microworld's sentences and of the draw that `limit` makes.
-        limit: Keep so many rows, drawn at random and in their old order (see `repro.data.limit.take`); for the
+        limit: Keep so many rows, drawn at random and in their old order (see `take`); for the
             microworld's wiki, generate so many.
         columns: Of a user's table: our column → its own, for names that are not understood by themselves.
 

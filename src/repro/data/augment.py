@@ -1,21 +1,27 @@
 """Other wordings of a sentence, as positives for contrastive training: synonyms, and mixtures of several ways (§7.7).
 
-A lexicon maps a word, or a phrase of words with single spaces between them, to what may stand in its place.
+A lexicon maps a word, or a phrase of words with single spaces between them, to what may stand in its place. What the
+microworld knows about wordings of its own sentences is here, for the files of its folder name the generated sets, and a
+change to one makes all of them new.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 
-from microworld.grammar import with_article
-from repro.data.lines import read_lines
+from microworld.surface import render
+from microworld.texts import BAD, FILM, GOOD, GOODS
+from microworld.vocabulary import ACTION, AGENT, FACTORS, OBJECT, inflect, plural, with_article
+from microworld.world import World, draw_split
+from repro.data.tables import read_lines
 from repro.paths import ASSETS
 from repro.seeding import make_rng
 from repro.sets import WordVectors
-from repro.types import InputError, check_dim, check_same_length
+from repro.types import InputError, check_same_length
 
 Lexicon: TypeAlias = Mapping[str, Sequence[str]]
 Positives: TypeAlias = tuple[str | None, ...]
@@ -29,6 +35,8 @@ NEGATIONS, NUMBERS, STOP_WORDS = (
 _WORD = re.compile(r"(?<!\w)[^\W\d_]+(?:['’-][^\W\d_]+)*(?!\w)")  # a word with a digit in it is a number
 _TOKEN = re.compile(r"\w+")
 _OPENING = " \t\n\"'“”‘’()[]"
+NEIGHBOURS, LEAST_COSINE, FREQUENT = 3, 0.75, 6_000
+"""of a word's neighbours: at most so many, from this cosine on, among so many of the most frequent words"""
 
 
 def synonyms(texts: Sequence[str], lexicon: Lexicon, *, p: float = 0.15, seed: int = 0) -> list[str]:
@@ -37,13 +45,8 @@ def synonyms(texts: Sequence[str], lexicon: Lexicon, *, p: float = 0.15, seed: i
     Numbers, negations, stop words and names, which is what is capitalised inside a sentence, are kept, and so is the
     case of the first letter; `a` and `an` follow the sound of the new word. Of overlapping phrases the longest that
     starts first is taken. What happens to a word is decided by the seed, its text and its place in it, so that
-    neither the other texts nor their order matter, and what p = 0.1 replaces, p = 0.2 replaces as well.
-
-    Args:
-        texts: any texts.
-        lexicon: word or phrase to its synonyms; keys are compared without case.
-        p: chance of each word or phrase that the lexicon has.
-        seed: of all draws.
+    neither the other texts nor their order matter, and what p = 0.1 replaces, p = 0.2 replaces as well. Keys of the
+    lexicon are compared without case.
 
     Raises:
         InputError: for p outside 0 … 1, or a lexicon without a synonym.
@@ -111,16 +114,12 @@ def read_lexicon(path: Path | str) -> dict[str, tuple[str, ...]]:
     """A lexicon from a file: on each line a word, a tab, and its synonyms with commas between them.
 
     A word that comes twice gets the synonyms of both lines. Plain or gzipped.
-
-    Raises:
-        InputError: for a line of another form, with file and line, or an empty file.
     """
     path = Path(path).expanduser()
     found: dict[str, list[str]] = {}
     for number, line in read_lines(path):
         columns = line.split("\t")
-        word = columns[0].strip().lower()
-        others = [other.strip() for other in columns[-1].split(",")]
+        word, others = columns[0].strip().lower(), [other.strip() for other in columns[-1].split(",")]
         if len(columns) != 2 or not word or not all(others):
             wanted = "expected a word, a tab, synonyms with commas between"
             raise InputError(f"{path} line {number}: {line[:60]!r}; {wanted}")
@@ -130,26 +129,18 @@ def read_lexicon(path: Path | str) -> dict[str, tuple[str, ...]]:
     return {word: tuple(others) for word, others in found.items()}
 
 
-def neighbour_lexicon(
-    vectors: WordVectors, *, neighbours: int = 3, least: float = 0.75, words: int = 6_000
-) -> dict[str, tuple[str, ...]]:
-    """For every frequent content word those nearest to it by the cosine of their vectors.
+def neighbour_lexicon(vectors: WordVectors) -> dict[str, tuple[str, ...]]:
+    """For every frequent content word those nearest to it by the cosine of their vectors, most frequent word first.
 
-    These are related words and not always synonyms: words of one theme, and opposites, are near each other too.
-
-    Args:
-        vectors: most frequent word first.
-        neighbours: the most that a word gets.
-        least: cosine from which on a word counts as near.
-        words: so many of the most frequent words give and take; the rarer, the less their vectors know.
+    These are related words and not always synonyms: words of one theme, and opposites, are near each other too. The
+    rarer a word, the less its vector knows.
 
     Raises:
         InputError: if no word has a near one.
     """
-    check_dim(neighbours, what="neighbours")
     kept = [
         row
-        for row, word in enumerate(vectors.words[: check_dim(words, what="words")])
+        for row, word in enumerate(vectors.words[:FREQUENT])
         if len(word) > 2 and _WORD.fullmatch(word) and word not in STOP_WORDS | NEGATIONS | NUMBERS
     ]
     X = vectors.vectors[kept]
@@ -158,13 +149,52 @@ def neighbour_lexicon(
     for start in range(0, len(kept), 1024):
         cosines = X[start : start + 1024] @ X.T  # (chunk, words)
         cosines[np.arange(len(cosines)), start + np.arange(len(cosines))] = -1.0
-        for row in np.flatnonzero(cosines.max(axis=1) >= least):
-            near = np.flatnonzero(cosines[row] >= least)
-            near = near[np.argsort(-cosines[row, near], kind="stable")][:neighbours]
+        for row in np.flatnonzero(cosines.max(axis=1) >= LEAST_COSINE):
+            near = np.flatnonzero(cosines[row] >= LEAST_COSINE)
+            near = near[np.argsort(-cosines[row, near], kind="stable")][:NEIGHBOURS]
             found[vectors.words[kept[start + row]]] = tuple(vectors.words[kept[j]] for j in near)
     if not found:
-        raise InputError(f"no two of the {len(kept)} words of {vectors.name} have a cosine of {least:g} or more")
+        raise InputError(f"no two of the {len(kept)} words of {vectors.name} have a cosine of {LEAST_COSINE} or more")
     return found
+
+
+def microworld_lexicon() -> dict[str, tuple[str, ...]]:
+    """Every word and phrase of generated sentences with those of the same meaning and form.
+
+    A form with several meanings gets only what fits all of them: "film" is a verb here and a noun there.
+    """
+    meanings: set[tuple[str, ...]] = set()
+    for column, factor in enumerate(FACTORS):
+        for alike in factor.synonyms:
+            if column == ACTION:
+                verbs = [inflect(phrase) for phrase in alike]
+                meanings |= {tuple(forms) for forms in zip(*verbs, strict=True)}  # base, past, participle, gerund
+            else:
+                meanings.add(alike)
+            if column in (AGENT, OBJECT):
+                meanings.add(tuple(plural(noun) for noun in alike))
+    meanings |= {tuple(value.split("|")) for value in (*FILM, *GOODS, *GOOD, *BAD)}
+    fitting: dict[str, list[set[str]]] = defaultdict(list)
+    for alike in sorted(meanings):
+        for form in alike:
+            fitting[form.lower()].append(set(alike) - {form})
+    common = {form: tuple(sorted(set.intersection(*others))) for form, others in fitting.items()}
+    return {form: others for form, others in common.items() if others}
+
+
+def microworld_paraphrases(texts: Sequence[str], *, size: int, seed: int = 0) -> list[str | None]:
+    """Each generated sentence in other words: the same frame, another template, other synonyms where there are any.
+
+    The frames of the corpus are drawn again as the generator drew them, which its size decides. Opinions and questions,
+    a quarter and more of the corpus, say more or less than a frame and get None.
+    """
+    world = World()
+    rng = make_rng(0, "microworld set", "wiki", "train", world.seed)
+    frames = draw_split(world, size - size // 5, rng, "train", unsaid=0.4)
+    wording = render(frames, rng)
+    other = render(frames, make_rng(seed, "paraphrases"), other=(frames, wording))
+    said = dict(zip(wording.texts, other.texts, strict=True))
+    return [said.get(text) for text in texts]
 
 
 def drop_equal(texts: Sequence[str], positives: Sequence[str | None]) -> Positives:

@@ -15,28 +15,20 @@ import pyarrow.parquet as pq
 
 from repro.data.spec import FIELDS, DatasetSpec, HubSource, set_of
 from repro.digests import digest
-from repro.optional import optional
-from repro.paths import home, hub_folder
+from repro.paths import home, hub_folder, replacing
 from repro.sets import DataSet, Retrieval
-from repro.types import InputError
-from repro.writing import replacing
+from repro.types import InputError, optional
 
 Rows = list[dict[str, Any]]
 
 
 def load_hub(spec: DatasetSpec, split: str) -> DataSet:
-    """One split from the hub, or from the snapshot that an earlier call left in the store.
-
-    Raises:
-        InputError: if the dataset has no hub mirror or the mirror no such split, or the hub cannot be reached.
-    """
+    """One split from the hub, or from the snapshot that an earlier call left in the store."""
     known = hub_splits(spec)
     if split not in (*known, "all"):
         source = hub_source(spec)
-        note = f"; {source.note}" if source.note else ""
-        raise InputError(
-            f"{spec.name} on the hub ({source.id}) has no split {split!r}: it has {', '.join(known)}{note}"
-        )
+        has = f"it has {', '.join(known)}{'; ' if source.note else ''}{source.note}"
+        raise InputError(f"{spec.name} on the hub ({source.id}) has no split {split!r}: {has}")
     rows = {}
     for one in known if split == "all" else (split,):
         rows[one] = [row for path in _snapshots(spec, one) for row in pq.read_table(path).to_pylist()]
@@ -44,11 +36,7 @@ def load_hub(spec: DatasetSpec, split: str) -> DataSet:
 
 
 def hub_splits(spec: DatasetSpec) -> tuple[str, ...]:
-    """The splits that the hub has, in the dataset's own order.
-
-    Raises:
-        InputError: if no mirror of it is known.
-    """
+    """The splits that the hub has, in the dataset's own order."""
     source = hub_source(spec)
     return tuple(split for split in spec.splits if split in source.splits or split in source.elsewhere)
 
@@ -59,11 +47,7 @@ def fetch_hub(spec: DatasetSpec) -> list[Path]:
 
 
 def hub_source(spec: DatasetSpec, split: str = "") -> HubSource:
-    """Where the dataset, or one split of it, lies on the hub.
-
-    Raises:
-        InputError: if no mirror of it is known.
-    """
+    """Where the dataset, or one split of it, lies on the hub."""
     if spec.hub is None:
         raise InputError(
             f"{spec.name} has no hub mirror ({spec.note}): set REPRO_DATA to a folder with {spec.file}, "
@@ -83,16 +67,7 @@ def hub_version(source: HubSource) -> str:
 
 
 def to_set(spec: DatasetSpec, split: str, rows: Mapping[str, Rows]) -> DataSet:
-    """Turn rows as the hub gives them into the set of the dataset's kind.
-
-    Args:
-        spec: Names the kind and, in its hub source, the columns and labels that differ from ours.
-        split: The name of the split, or `all`.
-        rows: Of every split it is made of, one dict per row, by the hub's column names.
-
-    Raises:
-        InputError: if a column is missing, a label is hidden or unknown, or a text is blank.
-    """
+    """The set of the dataset's kind from rows by split as the hub gives them, one dict per row."""
     if spec.kind == "retrieval":
         return _retrieval(spec, split, [row for part in rows.values() for row in part])
     columns: dict[str, list[Any]] = {field: [] for field in FIELDS[spec.kind]}
@@ -130,19 +105,14 @@ def _download(spec: DatasetSpec, source: HubSource, part: str) -> pa.Table:
     files = None if source.data_files is None else {part: source.data_files.format(part=part)}
     copy = _copy(source)
     try:
-        if copy is None:
-            _knock()
-        datasets = optional("datasets", "train")
+        hub, datasets = optional("huggingface_hub", "train"), optional("datasets", "train")
+        if copy is None and not hub.constants.HF_HUB_OFFLINE:
+            # one sign of life: left alone, the hub's client retries for half a minute and logs each try twice
+            hub.get_session().head(hub.constants.ENDPOINT, timeout=10)
         datasets.disable_progress_bars()  # of its conversions; a download shows its own
         with TemporaryDirectory(ignore_cleanup_errors=True) as cache:  # what is kept is the snapshot
-            loaded = datasets.load_dataset(
-                str(copy or source.id),
-                source.config,
-                split=part,
-                revision=source.revision,
-                data_files=files,
-                cache_dir=cache,
-            )
+            where: dict[str, Any] = {"revision": source.revision, "data_files": files, "cache_dir": cache}
+            loaded = datasets.load_dataset(str(copy or source.id), source.config, split=part, **where)
             return loaded.with_format("arrow")[:]
     except InputError:
         raise
@@ -153,13 +123,6 @@ def _download(spec: DatasetSpec, source: HubSource, part: str) -> pa.Table:
             f"REPRO_DATA to a folder that holds {spec.file} and use source='local', or run `repro data fetch "
             f"{spec.name}` on a machine that has one and copy {home() / 'data' / spec.name} over"
         ) from error
-
-
-def _knock() -> None:
-    """Ask the hub once for a sign of life: left alone, its client retries for half a minute and logs each try twice."""
-    hub = optional("huggingface_hub", "train")
-    if not hub.constants.HF_HUB_OFFLINE:  # else nothing is asked of the network
-        hub.get_session().head(hub.constants.ENDPOINT, timeout=10)
 
 
 def _mapped(spec: DatasetSpec, source: HubSource, rows: Rows) -> dict[str, list[Any]]:

@@ -1,4 +1,4 @@
-"""The local source: a folder of benchmark files named by REPRO_DATA, or any file of the user's own.
+"""The local source: a folder of benchmark files named by REPRO_DATA, or any file of the user's own; and what is there.
 
 A user's table says by its column names what it is: score, sentence1, sentence2 are graded pairs; label, text are
 labelled texts; label, sentence1, sentence2 are labelled pairs; a single column `text` (or any .txt file, one
@@ -7,31 +7,28 @@ split: it answers to `all` and, so that it can stand where a benchmark stands, t
 """
 
 import atexit
+import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from repro.data.lines import filled_lines, read_lines
-from repro.data.spec import FIELDS, NOTHING, DatasetSpec, set_of
-from repro.data.tables import ENDINGS, OTHER_NAMES, Table, ending
+from repro.data.spec import DATASETS, FIELDS, NOTHING, DatasetSpec, get_spec, set_of
+from repro.data.tables import ENDINGS, OTHER_NAMES, Table, ending, filled_lines, read_lines
 from repro.data.vectors import read_vectors
 from repro.paths import data_folder
-from repro.sets import Corpus, DataSet, Retrieval
+from repro.sets import Corpus, DataSet, Retrieval, ScoredPairs
 from repro.types import InputError, one_of
 
-TEXT_FORMS = ("senteval", "raw")
+PINNED = re.compile("[0-9a-f]{40}")
 
 
 def load_local(spec: DatasetSpec, split: str, *, text: str = "senteval") -> DataSet:
-    """Read one split of a dataset from REPRO_DATA.
-
-    Raises:
-        InputError: if REPRO_DATA is unset, the file is missing or malformed, or the split has no rows.
-    """
+    """Read one split of a dataset from REPRO_DATA."""
     path = local_path(spec, text)
     match spec.kind:
         case "retrieval":
@@ -53,12 +50,8 @@ def load_local(spec: DatasetSpec, split: str, *, text: str = "senteval") -> Data
 
 
 def local_path(spec: DatasetSpec, text: str = "senteval") -> Path:
-    """Where the local file of a dataset lies (of retrieval's three files, the queries).
-
-    Raises:
-        InputError: if REPRO_DATA is unset, the file is not there, or the text form is unknown.
-    """
-    one_of(text, TEXT_FORMS, "text form")
+    """Where the local file of a dataset lies (of retrieval's three files, the queries)."""
+    one_of(text, ("senteval", "raw"), "text form")
     name = (spec.raw_file if text == "raw" and spec.raw_file else spec.file).format(part="queries")
     folder = data_folder()
     if folder is None:
@@ -75,12 +68,7 @@ def local_path(spec: DatasetSpec, text: str = "senteval") -> Path:
 
 
 def load_file(path: Path, split: str | None = None, columns: Mapping[str, str] = NOTHING) -> DataSet:
-    """Read a user's own file; what it is follows from its header (see the module's first lines).
-
-    Args:
-        path: The file.
-        split: The split to read; None takes test, the only one, or all.
-        columns: Our column → the file's, where it goes by a name of its own.
+    """Read a user's own file; what it is follows from its header. Without a split: test, the only one, or all.
 
     Raises:
         InputError: if the file is missing or malformed, the header fits no kind, or the split has no rows.
@@ -105,11 +93,7 @@ def file_splits(path: Path, columns: Mapping[str, str] = NOTHING) -> tuple[str, 
 
 
 def piped(columns: Mapping[str, str] = NOTHING) -> Path:
-    """A file that holds standard input, named by its form: a table that names columns we know, else lines of text.
-
-    Args:
-        columns: Our column → the table's, where it goes by a name of its own.
-    """
+    """A file that holds standard input, named by its form: a table that names columns we know, else lines of text."""
     content = stdin()
     if content.startswith((b"PAR1", b"{")):
         return piped_file("stdin.parquet" if content.startswith(b"PAR1") else "stdin.jsonl")
@@ -169,7 +153,7 @@ def _split_of(
         table.rows = [row for row, own in zip(table.rows, splits, strict=True) if own == split]
     elif "split" not in table.columns and split not in whole:
         raise InputError(f"{table.path} has no split column, so no split {split!r}: ask for 'all', or add the column")
-    columns: dict[str, Sequence[Any]] = {
+    columns: dict[str, Any] = {
         field: table.numbers(field) if field == "score" else table.texts(field) for field in FIELDS[kind]
     }
     if "subset" in table.columns:
@@ -188,17 +172,76 @@ def _drop_sts_images(table: Table) -> None:
 
 def _retrieval(folder: Path, pattern: str, name: str) -> Retrieval:
     """Queries, corpus and qrels from three files; a document is its title and its text, joined by a space."""
-    paths = {part: folder / pattern.format(part=part) for part in ("queries", "corpus", "qrels")}
-    queries = Table(paths["queries"], needed=("query_id", "question", "answer"))
-    corpus = Table(paths["corpus"], needed=("doc_id", "title", "text"))
-    judged = Table(paths["qrels"], needed=("query_id", "doc_id", "relevance"))
-    qrels: dict[str, dict[str, int]] = {}
-    for query, document, relevance in zip(
-        judged["query_id"], judged["doc_id"], judged.numbers("relevance"), strict=True
-    ):
-        qrels.setdefault(query, {})[document] = int(relevance)
-    documents = tuple(f"{title} {text}" for title, text in zip(corpus["title"], corpus.texts("text"), strict=True))
-    ids = tuple(queries["query_id"]), tuple(corpus["doc_id"])
-    return Retrieval(
-        name, "local", ids[0], queries.texts("question"), ids[1], documents, qrels, queries.texts("answer")
+    needed = {
+        "queries": ("query_id", "question", "answer"),
+        "corpus": ("doc_id", "title", "text"),
+        "qrels": ("query_id", "doc_id", "relevance"),
+    }
+    queries, corpus, judged = (
+        Table(folder / pattern.format(part=part), needed=names) for part, names in needed.items()
     )
+    qrels: dict[str, dict[str, int]] = {}
+    cells = judged["query_id"], judged["doc_id"], judged.numbers("relevance")
+    for query, document, relevance in zip(*cells, strict=True):
+        qrels.setdefault(query, {})[document] = int(relevance)
+    asked = tuple(queries["query_id"]), queries.texts("question")
+    documents = tuple(f"{title} {text}" for title, text in zip(corpus["title"], corpus.texts("text"), strict=True))
+    return Retrieval(name, "local", *asked, tuple(corpus["doc_id"]), documents, qrels, queries.texts("answer"))
+
+
+class CheckRow(NamedTuple):
+    """One count of one dataset, found against expected."""
+
+    name: str
+    split: str
+    """The split, or `split:subset`."""
+    found: int | None
+    """Rows in the local file; None if it could not be read."""
+    expected: tuple[int, ...]
+    """The counts that are right: the local file's own, and the published one where that differs."""
+    note: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether the count is one of the right ones."""
+        return self.found in self.expected
+
+
+def check(name: str | None = None) -> list[CheckRow]:
+    """Count the rows of one local dataset, or of all, and compare with what they should be.
+
+    A file that is missing or malformed gives a row with found=None and the reason as its note.
+    """
+    return [row for spec in ([get_spec(name)] if name else DATASETS.values()) for row in _counts(spec)]
+
+
+def _counts(spec: DatasetSpec) -> Iterator[CheckRow]:
+    for split, official in spec.sizes.items():
+        expected = tuple(dict.fromkeys((spec.local_sizes.get(split, official), official)))
+        try:
+            data = load_local(spec, split)
+        except InputError as error:
+            yield CheckRow(spec.name, split, None, expected, str(error))
+            continue
+        yield CheckRow(spec.name, split, len(data), expected, spec.note if len(expected) > 1 else "")
+        if isinstance(data, ScoredPairs):
+            found = Counter(data.subsets.tolist())
+            for subset, size in spec.subset_sizes.items():
+                yield CheckRow(spec.name, f"{split}:{subset}", found[subset], (size,), "")
+
+
+def describe() -> list[dict[str, str]]:
+    """One row per dataset, as strings for a table: what it is, its sizes, and where it can be had from."""
+    rows = []
+    for spec in DATASETS.values():
+        try:
+            local = "yes" if local_path(spec) else ""
+        except InputError:
+            local = "–"
+        pinned = spec.hub is not None and PINNED.fullmatch(spec.hub.revision or "")
+        hub = "–" if spec.hub is None else spec.hub.id + ("" if pinned else " (not pinned)")
+        sizes = " / ".join(f"{size:,}" for size in spec.sizes.values())
+        row = {"name": spec.name, "title": spec.title, "kind": spec.kind, "rows": sizes}
+        row |= {"splits": " / ".join(spec.splits), "local": local, "hub": hub}
+        rows.append({**row, "microworld": spec.microworld, "licence": spec.licence})
+    return rows

@@ -107,22 +107,14 @@ for _name, _entry in tomllib.loads((ASSETS / "datasets.toml").read_text(encoding
 
 
 def get_spec(name: str) -> DatasetSpec:
-    """Look a dataset up by name.
-
-    Raises:
-        InputError: if it is not on the menu; the message lists the valid names.
-    """
+    """Look a dataset up by name."""
     return DATASETS[one_of(name, tuple(DATASETS), "dataset")]
 
 
 def set_of(
     kind: str, name: str, source: str, split: str, columns: Mapping[str, Any], text_form: str = "raw"
 ) -> DataSet:
-    """The set that columns by the names of `FIELDS` make.
-
-    Raises:
-        InputError: for a text, score or label that cannot be one.
-    """
+    """The set that columns by the names of `FIELDS` make."""
     match kind:
         case "pairs":
             first, second, score = (columns[field] for field in ("sentence1", "sentence2", "score"))

@@ -1,25 +1,27 @@
-"""Tables of a user's own: TSV, CSV, JSON lines, parquet. Every fault names file, line and column.
+"""Files of a user's own: lines of text, and tables in TSV, CSV, JSON lines or parquet, gzipped or not.
 
+Every fault names file, line and column.
 TSV has no quoting: a tab always ends a column and a line feed always ends a row, so a text may hold bare quotes.
 CSV is quoted as spreadsheets and pandas do; commas, semicolons or tabs separate. An empty cell is an empty string.
 A column is known by our name in any case (`Score`), by a common other name (`text_a`), or as its reader names it.
 """
 
 import csv
+import gzip
 import json
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from repro.data.lines import LONGEST, read_lines
 from repro.data.spec import NOTHING
 from repro.types import InputError
 
+LONGEST = 2**24
+"""Bytes in a line, at most: far beyond any text, and small beside what a few kB of gzip can unpack to."""
 Row: TypeAlias = tuple[int, list[str]]
 """Its number, which is the line where it starts (in parquet: the row, from 1), and its values."""
-Form: TypeAlias = tuple[tuple[str, ...], Iterator[Row]]
-"""Column names, and the rows that follow."""
 
 ENDINGS = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet")
 OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
@@ -33,23 +35,71 @@ OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
 """Our column → what else it is often called, without case, spaces, hyphens and underscores."""
 
 
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (line number from 1, line without its end); a byte order mark at the start is not part of the text."""
+    if not path.is_file():
+        raise InputError(f"no file {path}: check the path, or set REPRO_DATA to the folder that holds the benchmarks")
+    number = 0
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            for number, line in enumerate(iter(lambda: file.readline(LONGEST + 1), b""), start=1):
+                if len(line) > LONGEST:
+                    limit = f"{LONGEST >> 20} MiB"
+                    raise InputError(f"{path} line {number} is longer than {limit}: expected one text or row a line")
+                yield number, _decode(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line, path, number)
+    except (EOFError, zlib.error) as error:
+        raise InputError(
+            f"{path} ends in the middle of its gzip stream after line {number} ({error}): copy the file again"
+        ) from None
+    except gzip.BadGzipFile as error:
+        raise InputError(f"{path} is named .gz but is not gzip ({error}): compress it or drop the ending") from None
+
+
+def filled_lines(path: Path) -> list[str]:
+    """The lines of a file of which line i is row i; blank lines at its end are not rows."""
+    lines: list[str] = []
+    blank = 0
+    for number, line in read_lines(path):
+        if not line.strip():
+            blank = blank or number
+        elif blank:
+            raise InputError(
+                f"{path} line {blank} is blank: expected a text or label on every line, for line i is row i; fill it, "
+                "or delete such lines (`grep .`) together with what belongs to them elsewhere"
+            )
+        else:
+            lines.append(line)
+    return lines
+
+
+def _decode(line: bytes, path: Path, number: int) -> str:
+    try:
+        return line.decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        column = line[: error.start].count(b"\t") + 1
+        raise InputError(
+            f"{path} line {number}, column {column}: byte 0x{line[error.start]:02x} is not UTF-8; "
+            "save the file as UTF-8"
+        ) from None
+
+
 class Table:
     """A table by our names for its columns; its rows are read when they are first asked for."""
 
     def __init__(self, path: Path, named: Mapping[str, str] = NOTHING, needed: Sequence[str] = ()) -> None:
-        """Read the header.
+        """Read the header of a file whose ending says its form, TSV unless it is another.
 
         Args:
-            path: The file; its ending says its form, TSV unless it is another.
+            path: The file.
             named: Our column → the file's, where it goes by a name of its own.
             needed: Our columns that it must have.
-
-        Raises:
-            InputError: if the file is empty or malformed, or a column is missing or occurs twice.
         """
-        forms = {".csv": _csv, ".parquet": _parquet, **dict.fromkeys((".jsonl", ".ndjson", ".json"), _json_lines)}
         self.path = path
-        self.found, self._rest = forms.get(ending(path), _tsv)(path)
+        self._rest = _FORMS.get(ending(path), _tsv)(path)
+        try:
+            self.found = tuple(next(self._rest)[1])
+        except StopIteration:
+            raise InputError(f"{path} is empty: expected column names and rows") from None
         self.columns = _known(path, self.found, named)
         missing = [column for column in needed if column not in self.columns]
         if missing:
@@ -60,11 +110,7 @@ class Table:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """All rows.
-
-        Raises:
-            InputError: for a row that is malformed or has another number of values than the table has columns.
-        """
+        """All rows."""
         rows = []
         for number, values in self._rest:
             if len(values) != len(self.columns):
@@ -81,11 +127,7 @@ class Table:
         return [values[place] for _, values in self.rows]
 
     def texts(self, column: str) -> tuple[str, ...]:
-        """The values of a column of texts.
-
-        Raises:
-            InputError: if one is blank.
-        """
+        """The values of a column of texts."""
         for (number, _), text in zip(self.rows, self[column], strict=True):
             if not text.strip():
                 where = f"{self.path} line {number}, column {column}"
@@ -93,11 +135,7 @@ class Table:
         return tuple(self[column])
 
     def numbers(self, column: str) -> list[float]:
-        """The values of a column of finite numbers.
-
-        Raises:
-            InputError: if one is not a number, or not finite.
-        """
+        """The values of a column of finite numbers."""
         found = []
         for (number, _), text in zip(self.rows, self[column], strict=True):
             try:
@@ -110,11 +148,7 @@ class Table:
 
 
 def column_names(given: Sequence[str]) -> dict[str, str]:
-    """Our column → the file's, from `name=column` as typed on the command line.
-
-    Raises:
-        InputError: for something of another form, or a name that is none of ours.
-    """
+    """Our column → the file's, from `name=column` as typed on the command line."""
     named = {}
     for pair in given:
         name, equals, column = pair.partition("=")
@@ -150,60 +184,50 @@ def _known(path: Path, header: tuple[str, ...], named: Mapping[str, str]) -> tup
     return tuple(ours.get(i, f"({name})" if name in ours.values() else name) for i, name in enumerate(header))
 
 
-def _tsv(path: Path) -> Form:
-    lines = read_lines(path)
-    header = _first(path, lines)[1].split("\t")
-    return tuple(header), ((number, line.split("\t")) for number, line in lines)
+# one function for each form: the column names as the first row, and the rows that follow
 
 
-def _csv(path: Path) -> Form:
-    first = _first(path, read_lines(path))[1]
+def _tsv(path: Path) -> Iterator[Row]:
+    return ((number, line.split("\t")) for number, line in read_lines(path))
+
+
+def _csv(path: Path) -> Iterator[Row]:
     csv.field_size_limit(LONGEST)
+    header = next(read_lines(path), (0, ""))[1]
     lines = (f"{line}\n" for _, line in read_lines(path))
-    reader = csv.reader(lines, delimiter=max(",;\t", key=first.count), strict=True)
+    reader, start = csv.reader(lines, delimiter=max(",;\t", key=header.count), strict=True), 1
+    try:
+        for values in reader:
+            if values:  # a blank line is no row
+                yield start, values
+            start = reader.line_num + 1
+    except csv.Error as error:
+        wanted = "expected CSV, a text with quotes or line ends in double quotes"
+        raise InputError(f"{path} line {start}: {error}; {wanted}") from None
 
-    def rows() -> Iterator[Row]:
-        start = 1
+
+def _json_lines(path: Path) -> Iterator[Row]:
+    names: list[str] = []
+    for number, line in read_lines(path):
+        if not line.strip():
+            continue
         try:
-            for values in reader:
-                if values:  # a blank line is no row
-                    yield start, values
-                start = reader.line_num + 1
-        except csv.Error as error:
-            wanted = "expected CSV, a text with quotes or line ends in double quotes"
-            raise InputError(f"{path} line {start}: {error}; {wanted}") from None
-
-    found = rows()
-    return tuple(_first(path, found)[1]), found
-
-
-def _json_lines(path: Path) -> Form:
-    def records() -> Iterator[tuple[int, dict[str, Any]]]:
-        for number, line in read_lines(path):
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                wanted = "expected one object on each line"
-                raise InputError(f"{path} line {number} is not JSON ({error}): {wanted}") from None
-            if not isinstance(record, dict):
-                raise InputError(f"{path} line {number} is {line[:40]!r}: expected one JSON object on each line")
-            yield number, record
-
-    first = tuple(_first(path, records())[1])
-
-    def rows() -> Iterator[Row]:
-        for number, record in records():
-            lacking = [name for name in first if name not in record]
-            if lacking:
-                raise InputError(f"{path} line {number}: no {lacking[0]!r}, which the first line has")
-            yield number, [_plain(record[name]) for name in first]
-
-    return first, rows()
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            wanted = "expected one object on each line"
+            raise InputError(f"{path} line {number} is not JSON ({error}): {wanted}") from None
+        if not isinstance(record, dict):
+            raise InputError(f"{path} line {number} is {line[:40]!r}: expected one JSON object on each line")
+        if not names:
+            names = list(record)
+            yield number, names
+        lacking = [name for name in names if name not in record]
+        if lacking:
+            raise InputError(f"{path} line {number}: no {lacking[0]!r}, which the first line has")
+        yield number, [_plain(record[name]) for name in names]
 
 
-def _parquet(path: Path) -> Form:
+def _parquet(path: Path) -> Iterator[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -214,7 +238,10 @@ def _parquet(path: Path) -> Form:
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} is no parquet file that can be read ({error}): write it again") from None
     columns = [map(_plain, column.to_pylist()) for column in table.columns]
-    return tuple(table.column_names), enumerate(map(list, zip(*columns, strict=True)), start=1)
+    return enumerate([table.column_names, *map(list, zip(*columns, strict=True))])
+
+
+_FORMS = {".csv": _csv, ".parquet": _parquet, **dict.fromkeys((".jsonl", ".ndjson", ".json"), _json_lines)}
 
 
 def _plain(value: Any) -> str:
@@ -222,10 +249,3 @@ def _plain(value: Any) -> str:
     if value is None or isinstance(value, list | dict | bytes) or value != value:
         return ""
     return str(value)
-
-
-def _first(path: Path, found: Iterator[Any]) -> Any:
-    """The first of them, in a file that is not empty."""
-    for one in found:
-        return one
-    raise InputError(f"{path} is empty: expected column names and rows")

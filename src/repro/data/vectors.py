@@ -5,26 +5,23 @@ One word and its numbers per line, separated by single spaces; plain or gzipped.
 
 import logging
 import re
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
-from repro.data.lines import read_lines
+from repro.data.tables import read_lines
 from repro.sets import WordVectors
-from repro.types import InputError, check_dim
+from repro.types import InputError
 
 log = logging.getLogger(__name__)
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|inf)", re.IGNORECASE)
 
 
-def read_vectors(path: Path, *, name: str = "vectors", limit: int | None = None) -> WordVectors:
+def read_vectors(path: Path, *, name: str = "vectors") -> WordVectors:
     """Read the vectors of a file; a word that comes twice keeps its first vector, with a warning.
 
-    Args:
-        path: the file; its first line may be `words dim`, as word2vec and fastText write it.
-        name: the name the set gets.
-        limit: read so many lines; files are sorted by frequency.
+    The first line may be `words dim`, as word2vec and fastText write it.
 
     Raises:
         InputError: if a line has another number of numbers than the first or something that is no finite number,
@@ -40,12 +37,12 @@ def read_vectors(path: Path, *, name: str = "vectors", limit: int | None = None)
         lines = chain([first], lines)
     rows: dict[str, np.ndarray] = {}
     read = 0
-    for number, line in islice(lines, None if limit is None else check_dim(limit, what="limit")):
+    for number, line in lines:
         word, vector = _entry(f"{path} line {number}", line, dim)
         dim = len(vector)  # the first line settles the size if nothing else has
         read += 1
         rows.setdefault(word, vector)
-    if promised is not None and limit is None and read < promised:
+    if promised is not None and read < promised:
         raise InputError(f"{path} ends after {read} of the {promised} words its first line states: copy it again")
     if not rows:
         raise InputError(f"{path} has a header and no words: expected a word and its numbers on every line")

@@ -1,26 +1,27 @@
-"""Linear probes on frozen embeddings: nested cross-validation, k folds, or a dev split (PROTOCOLS §5.4).
+"""Classes from frozen embeddings: linear probes, nearest neighbours, K-means clusters (PROTOCOLS §5.4 to §5.6).
 
-Protocol `logreg`: L-BFGS logistic regression, C from 2⁻²…2³ (nested, split) or 2⁻¹…2⁵ (k-fold). Protocol
-`senteval`: Adam with early stopping, L2 from 1e-5…1e-2. Both on unstandardised features and the same stratified
-folds, all folds × penalties fitted as one batch; their accuracies are not comparable.
+A probe is judged by nested cross-validation, by k folds, or on a dev split. Its protocol is a module: `logistic`
+(L-BFGS) or `senteval` (Adam with early stopping). Both read unstandardised features and the same stratified folds, and
+fit all folds × penalties as one batch; their accuracies are not comparable.
 """
 
 import warnings
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import comb, entr
+from scipy.stats.contingency import crosstab
 
-from repro.evaluation import senteval
-from repro.evaluation.logistic import fit_logistic
-from repro.seeding import make_rng
-from repro.types import Array, InputError, check_embeddings, check_same_length, one_of
+from repro.evaluation import logistic, senteval
+from repro.seeding import derive_seed, make_rng
+from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length, one_of
 
-PROTOCOLS = ("logreg", "senteval")
+PROTOCOLS: dict[str, ModuleType] = {"logreg": logistic, "senteval": senteval}
 FOLDS = 10
-GRIDS = {"nested": 2.0 ** np.arange(-2, 4), "split": 2.0 ** np.arange(-2, 4), "kfold": 2.0 ** np.arange(-1, 6)}
+INDICATORS = ("mi", "nmi", "ari", "purity")
 
 
 @dataclass(frozen=True)
@@ -64,32 +65,25 @@ def linear_probe(
     Raises:
         InputError: for mismatched lengths, non-finite features, one class, or fewer rows than folds.
     """
-    return probe(X_train, y_train, X_test, y_test, protocol=protocol, seed=seed, X_dev=X_dev, y_dev=y_dev).accuracy
+    dev = None if X_dev is None else (X_dev, y_dev)
+    return probe(X_train, y_train, X_test, y_test, protocol=protocol, seed=seed, dev=dev).accuracy
 
 
 def probe(
-    X_train: Any,
-    y_train: Any,
-    X_test: Any,
-    y_test: Any,
-    *,
-    protocol: str = "logreg",
-    seed: int = 0,
-    X_dev: Any = None,
-    y_dev: Any = None,
+    X_train: Any, y_train: Any, X_test: Any, y_test: Any, *, protocol: str = "logreg", seed: int = 0, dev: Any = None
 ) -> ProbeResult:
-    """`linear_probe` with the items that were right and the penalty chosen."""
-    classifier = _CLASSIFIERS[one_of(protocol, PROTOCOLS, "protocol")]
+    """`linear_probe` with the items that were right and the penalty chosen; `dev` holds features and classes."""
+    classifier = PROTOCOLS[one_of(protocol, list(PROTOCOLS), "protocol")]
     X_train, y_train = _checked(X_train, y_train, "train")
     X_test, y_test = _checked(X_test, y_test, "test", width=X_train.shape[1])
-    if X_dev is not None:
-        X_dev, y_dev = _checked(X_dev, y_dev, "dev", width=X_train.shape[1])
-        grid = classifier.grids["split"]
+    if dev is not None:
+        X_dev, y_dev = _checked(dev[0], dev[1], "dev", width=X_train.shape[1])
+        grid = classifier.GRIDS["split"]
         models, accuracy = classifier.fit_with_dev(X_train, y_train, X_dev, y_dev, grid, seed)
         best = int(np.argmax(accuracy))
         predicted = models.predict(X_test)[best]
     else:
-        grid = classifier.grids["kfold"]
+        grid = classifier.GRIDS["kfold"]
         fold = stratified_folds(y_train, FOLDS, seed)
         best = int(np.argmax(classifier.fold_accuracy(X_train, y_train, fold[None], grid, seed)[0]))
         models = classifier.fit_members(X_train, y_train, np.ones((1, len(y_train)), bool), grid[[best]], seed)
@@ -99,19 +93,15 @@ def probe(
 
 
 def nested_cv_accuracy(X: Any, y: Any, *, protocol: str = "logreg", seed: int = 0) -> float:
-    """Mean accuracy over 10 outer folds; each picks its penalty by 10 inner folds of its own training part.
-
-    Raises:
-        InputError: as `linear_probe`.
-    """
+    """Mean accuracy over 10 outer folds; each picks its penalty by 10 inner folds of its own training part."""
     return nested_cv(X, y, protocol=protocol, seed=seed).accuracy
 
 
 def nested_cv(X: Any, y: Any, *, protocol: str = "logreg", seed: int = 0) -> ProbeResult:
     """`nested_cv_accuracy` with the items that were right and the ten penalties chosen."""
-    classifier = _CLASSIFIERS[one_of(protocol, PROTOCOLS, "protocol")]
+    classifier = PROTOCOLS[one_of(protocol, list(PROTOCOLS), "protocol")]
     X, y = _checked(X, y, "all")
-    grid = classifier.grids["nested"]
+    grid = classifier.GRIDS["nested"]
     outer = stratified_folds(y, FOLDS, seed)
     inner = np.full((FOLDS, len(y)), -1)
     for i in range(FOLDS):
@@ -126,13 +116,118 @@ def nested_cv(X: Any, y: Any, *, protocol: str = "logreg", seed: int = 0) -> Pro
     return ProbeResult(mean, correct, tuple(float(c) for c in chosen), majority_share(y, y))
 
 
+def knn_accuracy(
+    X_train: Any, y_train: Any, X_test: Any, y_test: Any, *, k: int = 3, self_neighbour: bool = False
+) -> float:
+    """Share of test rows whose k nearest training rows, by Euclidean distance, vote for their class.
+
+    Args:
+        X_train: embeddings (n, dim). The very rows of X_test, in their order, are scored leaving each one out.
+        y_train: a class for each row.
+        X_test: embeddings of the rows to classify.
+        y_test: their classes.
+        k: number of votes; ties go to the smallest label.
+        self_neighbour: every query is its own nearest neighbour and votes for its own class, as it happens where a
+            classifier is scored on rows it was fitted on; the other k − 1 votes are the nearest training rows'.
+
+    Raises:
+        InputError: for k below 1 or above the training rows, mismatched lengths, or unusable embeddings.
+    """
+    return float(knn_correct(X_train, y_train, X_test, y_test, k=k, self_neighbour=self_neighbour).mean())
+
+
+def knn_correct(
+    X_train: Any, y_train: Any, X_test: Any, y_test: Any, *, k: int = 3, self_neighbour: bool = False
+) -> NDArray[np.bool_]:
+    """Which test rows are right (m,); see `knn_accuracy`."""
+    from repro.reducers.neighbors import nearest  # brings scikit-learn, which pages that compare scores do without
+
+    X_train, y_train = _checked(X_train, y_train, "train")
+    X_test, y_test = _checked(X_test, y_test, "test", width=X_train.shape[1])
+    same = np.array_equal(X_train, X_test)
+    others, available = check_dim(k, what="k") - self_neighbour, len(X_train) - same
+    if others > available:
+        raise InputError(f"k asks for {others} neighbours: a query has {available} training rows to choose from")
+    votes = y_test[:, None][:, :self_neighbour]  # (m, 0 or 1)
+    if others:
+        votes = np.hstack([votes, y_train[nearest(X_train, others, None if same else X_test)]])  # (m, k)
+    classes = np.unique(votes)
+    ballot = np.stack([(votes == name).sum(axis=1) for name in classes])  # (classes, m)
+    return np.asarray(classes[ballot.argmax(axis=0)] == y_test)
+
+
+def knn_cv_correct(X: Any, y: Any, *, k: int = 3, self_neighbour: bool = False, seed: int = 0) -> NDArray[np.bool_]:
+    """Which rows are right (n,) when the rows of the other nine folds vote; a vote for oneself needs no folds."""
+    X, y = _checked(X, y, "all")
+    if self_neighbour:
+        return knn_correct(X, y, X, y, k=k, self_neighbour=True)
+    fold, right = stratified_folds(y, FOLDS, seed), np.empty(len(y), bool)
+    for i in range(FOLDS):
+        held = fold == i
+        right[held] = knn_correct(X[~held], y[~held], X[held], y[held], k=k)
+    return right
+
+
+def cluster_scores(X: Any, y: Any, *, seed: int) -> dict[str, float]:
+    """Agreement of classes with as many K-means clusters: mi (nats), nmi, ari and purity.
+
+    Args:
+        X: embeddings (n, dim).
+        y: a class for each row.
+        seed: of the starting centres.
+
+    Raises:
+        InputError: for mismatched lengths or unusable embeddings.
+    """
+    return partition_scores(kmeans(X, len(np.unique(y)), seed=seed), y)
+
+
+def kmeans(X: Any, clusters: int, *, seed: int) -> NDArray[np.int64]:
+    """The cluster of every row (n,): K-means with k-means++ starts, the best of ten, at most 300 iterations each."""
+    from sklearn.cluster import KMeans  # slow to import, which pages that compare scores do without
+
+    X = check_embeddings(X)
+    check_dim(clusters, limit=len(X), what="clusters")
+    state = derive_seed(seed, "kmeans") % 2**32
+    fitted = KMeans(clusters, init="k-means++", n_init=10, max_iter=300, random_state=state).fit(X)
+    return np.asarray(fitted.labels_, np.int64)
+
+
+def partition_scores(found: Any, y: Any) -> dict[str, float]:
+    """The four indicators of a partition against classes; names of clusters and classes play no part."""
+    check_same_length(found=found, y=y)
+    counts = crosstab(found, y).count  # rows of each class in each cluster: n_cy (clusters, classes)
+    return {name: float(values[0]) for name, values in indicators(counts[None]).items()}
+
+
+def indicators(counts: NDArray[Any]) -> dict[str, Array]:
+    """The four indicators of many tables at once: counts n_cy (R, clusters, classes) gives (R,) each.
+
+    mi = Σ p_cy ln(p_cy / p_c p_y) in nats; nmi = mi over the mean of the two entropies, 1 where both are 0; ari = the
+    Rand index corrected for chance; purity = (1/n) Σ_c max_y n_cy, which grows with the number of clusters.
+    """
+    counts = np.asarray(counts, np.float64)
+    n = counts.sum((1, 2))  # (R,)
+    in_clusters, in_classes = counts.sum(2), counts.sum(1)
+    of_clusters, of_classes, joint = (
+        entr(part.reshape(len(n), -1) / n[:, None]).sum(1) for part in (in_clusters, in_classes, counts)
+    )
+    mi = np.maximum(of_clusters + of_classes - joint, 0.0)
+    mean = (of_clusters + of_classes) / 2
+    nmi = np.divide(mi, mean, out=np.ones_like(mi), where=mean > 0)
+    # Hubert and Arabie (1985): pairs together in both, less what chance gives
+    both, pairs = comb(counts, 2).sum((1, 2)), comb(n, 2)
+    in_c, in_y = comb(in_clusters, 2).sum(1), comb(in_classes, 2).sum(1)
+    expected = np.divide(in_c * in_y, pairs, out=np.zeros_like(n), where=pairs > 0)
+    spread = (in_c + in_y) / 2 - expected
+    ari = np.divide(both - expected, spread, out=np.ones_like(n), where=spread > 0)
+    return {"mi": mi, "nmi": nmi, "ari": ari, "purity": counts.max(2).sum(1) / n}
+
+
 def stratified_folds(y: NDArray[Any], k: int, seed: int, *keys: object) -> NDArray[np.int64]:
     """Fold of every row (n,), the classes spread evenly; one with fewer rows than folds is missing from some.
 
     A warning tells of such classes, once for the outer folds.
-
-    Raises:
-        InputError: for one class only, fewer rows than folds, or a single row beside one class.
     """
     classes, counts = np.unique(y, return_counts=True)
     if len(classes) < 2:
@@ -171,52 +266,3 @@ def _checked(X: Any, y: Any, part: str, *, width: int | None = None) -> tuple[Ar
     if width is not None and X.shape[1] != width:
         raise InputError(f"X_{part} has {X.shape[1]} columns, X_train {width}: expected the same features")
     return X, y
-
-
-class _Models(Protocol):
-    def predict(self, X: Array) -> NDArray[Any]: ...
-
-
-def _fold_accuracy(X: Array, y: NDArray[Any], folds: NDArray[np.int64], grid: Array, seed: int) -> Array:
-    """Mean validation accuracy (sets of folds, penalties); a row with fold −1 takes no part."""
-    sets, k = len(folds), int(folds.max()) + 1
-    part = folds[:, None, :]  # (sets, 1, n)
-    held = part == np.arange(k)[None, :, None]  # (sets, k, n)
-    members = np.repeat(((part >= 0) & ~held).reshape(sets * k, -1), len(grid), axis=0)
-    models = fit_logistic(X, y, members, np.tile(grid, sets * k))
-    right = (models.predict(X) == y).reshape(sets, k, len(grid), -1)
-    # dtype: a product of booleans would be summed by "or"
-    per_fold = np.einsum("skgn,skn->skg", right, held, dtype=np.float64) / held.sum(-1)[..., None]
-    return np.asarray(per_fold.mean(1))
-
-
-def _fit_members(X: Array, y: NDArray[Any], members: NDArray[np.bool_], penalties: Array, seed: int) -> _Models:
-    return fit_logistic(X, y, members, penalties)
-
-
-def _fit_with_dev(
-    X: Array, y: NDArray[Any], X_dev: Array, y_dev: NDArray[Any], grid: Array, seed: int
-) -> tuple[_Models, Array]:
-    models = fit_logistic(X, y, np.ones((len(grid), len(y)), bool), grid)
-    return models, (models.predict(X_dev) == y_dev).mean(1)
-
-
-@dataclass(frozen=True)
-class _Classifier:
-    """One protocol: its penalties by form, of which the first of equal ones is chosen, and its three kinds of fit."""
-
-    grids: Mapping[str, Array]
-    fold_accuracy: Callable[..., Array]
-    """X, y, folds (sets, n), penalties, seed: mean accuracy on the held-out folds (sets, penalties)"""
-    fit_members: Callable[..., _Models]
-    """X, y, members (K, n), penalties (K,), seed: K models"""
-    fit_with_dev: Callable[..., tuple[_Models, Array]]
-    """X, y, X_dev, y_dev, penalties, seed: a model and its dev accuracy for each penalty"""
-
-
-_CLASSIFIERS = {
-    "logreg": _Classifier(GRIDS, _fold_accuracy, _fit_members, _fit_with_dev),
-    "senteval": _Classifier(
-        dict.fromkeys(GRIDS, senteval.PENALTIES), senteval.fold_accuracy, senteval.fit_members, senteval.fit_with_dev
-    ),
-}

@@ -10,6 +10,7 @@ L-BFGS starts from: raw hidden states, whose axes differ in scale by thousands, 
 iterations instead of a thousand.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,9 @@ from numpy.typing import NDArray
 from repro.types import Array, InputError
 
 Bools = NDArray[np.bool_]
+Counts = NDArray[np.int64]
+Objective = Callable[[Array, Counts], tuple[Array, Array]]
+GRIDS = {"nested": 2.0 ** np.arange(-2, 4), "split": 2.0 ** np.arange(-2, 4), "kfold": 2.0 ** np.arange(-1, 6)}
 MEMORY = 10
 """curvature pairs kept per model, as scipy's L-BFGS-B does"""
 
@@ -29,36 +33,47 @@ class LogisticModels:
 
     weights: Array
     classes: NDArray[Any]
-    iterations: NDArray[np.int64]
-
-    @property
-    def coefficients(self) -> Array:
-        """Slopes (K, outputs, D), as scikit-learn's `coef_` has them."""
-        return self.weights[:, :-1].transpose(0, 2, 1)
+    iterations: Counts
 
     def predict(self, X: Array) -> NDArray[Any]:
         """Predicted class of every row under every model (K, n)."""
         scores = _scores(_with_intercept(X), self.weights)  # (n, K, outputs)
-        if scores.shape[-1] == 1:
-            return np.asarray(self.classes[(scores[..., 0] > 0).astype(int).T])
-        return np.asarray(self.classes[scores.argmax(-1).T])
+        answers = scores.argmax(-1) if scores.shape[-1] > 1 else (scores[..., 0] > 0).astype(int)
+        return np.asarray(self.classes[answers.T])
+
+
+def fold_accuracy(X: Array, y: NDArray[Any], folds: Counts, penalties: Array, seed: int) -> Array:
+    """Mean accuracy on the held-out folds (sets of folds, penalties); a row with fold −1 takes no part."""
+    sets, k = len(folds), int(folds.max()) + 1
+    part = folds[:, None, :]  # (sets, 1, n)
+    held = part == np.arange(k)[None, :, None]  # (sets, k, n)
+    members = np.repeat(((part >= 0) & ~held).reshape(sets * k, -1), len(penalties), axis=0)
+    models = fit_logistic(X, y, members, np.tile(penalties, sets * k))
+    right = (models.predict(X) == y).reshape(sets, k, len(penalties), -1)
+    # dtype: a product of booleans would be summed by "or"
+    per_fold = np.einsum("skgn,skn->skg", right, held, dtype=np.float64) / held.sum(-1)[..., None]
+    return np.asarray(per_fold.mean(1))
+
+
+def fit_members(X: Array, y: NDArray[Any], members: Bools, penalties: Array, seed: int) -> LogisticModels:
+    """K models, each of its own rows (K, n) and penalty (K,)."""
+    return fit_logistic(X, y, members, penalties)
+
+
+def fit_with_dev(
+    X: Array, y: NDArray[Any], X_dev: Array, y_dev: NDArray[Any], penalties: Array, seed: int
+) -> tuple[LogisticModels, Array]:
+    """A model for each penalty and its accuracy on the dev set."""
+    models = fit_logistic(X, y, np.ones((len(penalties), len(y)), bool), penalties)
+    return models, (models.predict(X_dev) == y_dev).mean(1)
 
 
 def fit_logistic(
     X: Array, y: NDArray[Any], members: Bools, penalties: Array, *, tolerance: float = 1e-4, max_iter: int = 1000
 ) -> LogisticModels:
-    """Fit K models on one feature matrix.
+    """Fit K models on one feature matrix (n, D), each to its members (K, n) with scikit-learn's C of its own (K,).
 
-    Args:
-        X: features (n, D).
-        y: class of every row (n,).
-        members: (K, n), which rows each model learns from.
-        penalties: (K,), scikit-learn's C of each model.
-        tolerance: stop a model when its largest gradient entry is below this.
-        max_iter: iterations at most.
-
-    Raises:
-        InputError: for fewer than two classes.
+    A model stops when its largest gradient entry is below the tolerance.
     """
     classes, target = np.unique(y, return_inverse=True)
     if len(classes) < 2:
@@ -69,12 +84,12 @@ def fit_logistic(
     share = np.ascontiguousarray((members / counts[:, None]).T, dtype=np.float32)  # (n, K)
     decay = (1.0 / (np.asarray(penalties, np.float64) * counts)).astype(np.float32)
     outputs = 1 if len(classes) == 2 else len(classes)
-    problem = _Problem(features, target, share, decay, outputs)
+    objective = _objective(features, target, share, decay, outputs)
     # mean curvature of the loss at the start: p(1 - p) of equal class probabilities
     curvature = (1 / len(classes)) * (1 - 1 / len(classes))
     diagonal = curvature * np.r_[variances, 1.0] + np.r_[np.ones_like(variances), 0.0] * decay[:, None]  # (K, D + 1)
     inverse = np.repeat(1.0 / diagonal, outputs, axis=1).astype(np.float32)
-    turned, iterations = _lbfgs(problem, inverse, tolerance, max_iter)
+    turned, iterations = _lbfgs(objective, inverse, outputs, tolerance, max_iter)
     slopes = np.einsum("dr,kro->kdo", axes, turned[:, :-1])  # back to the features as given
     intercepts = turned[:, -1:] - np.einsum("d,kdo->ko", mean, slopes)[:, None]
     return LogisticModels(np.concatenate([slopes, intercepts], axis=1), classes, iterations)
@@ -84,14 +99,12 @@ def _principal_axes(X: Array) -> tuple[Array, Array, Array]:
     """Mean (D,), orthonormal axes (D, r) and variances (r,) of the directions in which X varies at all."""
     mean = X.mean(0, dtype=np.float64)
     centred = X - mean
-    if len(X) < X.shape[1]:
-        values, left = np.linalg.eigh(centred @ centred.T / len(X))
-        keep = values > 1e-10 * max(values[-1], 1e-30)
-        axes = centred.T @ left[:, keep] / np.sqrt(values[keep] * len(X))
-    else:
-        values, axes = np.linalg.eigh(centred.T @ centred / len(X))
-        keep = values > 1e-10 * max(values[-1], 1e-30)
-        axes = axes[:, keep]
+    wide = len(X) < X.shape[1]
+    values, vectors = np.linalg.eigh((centred @ centred.T if wide else centred.T @ centred) / len(X))
+    keep = values > 1e-10 * max(values[-1], 1e-30)
+    axes = vectors[:, keep]
+    if wide:
+        axes = centred.T @ axes / np.sqrt(values[keep] * len(X))
     return mean.astype(np.float32), axes.astype(np.float32), values[keep]
 
 
@@ -105,63 +118,62 @@ def _scores(features: Array, weights: Array) -> Array:
     return np.asarray((features @ flat).reshape(len(features), models, outputs))
 
 
-@dataclass(frozen=True)
-class _Problem:
-    features: Array
-    target: NDArray[np.int64]
-    share: Array
-    decay: Array
-    outputs: int
+def _objective(features: Array, target: Counts, share: Array, decay: Array, outputs: int) -> Objective:
+    """Of some models' weights (K, D + 1, outputs) and their numbers: what is minimised (K,), and its gradient."""
 
-    def value_and_gradient(self, weights: Array, active: NDArray[np.int64]) -> tuple[Array, Array]:
-        """Objective (K,) and gradient (K, D + 1, outputs) of the active models."""
-        scores = _scores(self.features, weights)  # (n, K, outputs)
-        share, decay = self.share[:, active], self.decay[active]
-        if self.outputs == 1:
-            margin = np.where(self.target[:, None] == 1, scores[..., 0], -scores[..., 0])
+    def value_and_gradient(weights: Array, active: Counts) -> tuple[Array, Array]:
+        scores = _scores(features, weights)  # (n, K, outputs)
+        if outputs == 1:
+            second = target[:, None] == 1
+            margin = np.where(second, scores[..., 0], -scores[..., 0])
             small = np.exp(-np.abs(margin))
             losses = np.log1p(small) + np.maximum(-margin, 0)
             slope = np.where(margin >= 0, small, 1.0) / (1.0 + small)  # sigmoid(-margin)
-            residual = np.where(self.target[:, None] == 1, -slope, slope)[..., None]
+            residual = np.where(second, -slope, slope)[..., None]
         else:
             scores -= scores.max(-1, keepdims=True)
             rows = np.arange(len(scores))
-            own = scores[rows, :, self.target]
+            own = scores[rows, :, target]
             np.exp(scores, out=scores)
             total = scores.sum(-1)
             losses = np.log(total) - own
             residual = scores / total[..., None]
-            residual[rows, :, self.target] -= 1.0
-        residual = residual * share[..., None]
+            residual[rows, :, target] -= 1.0
+        residual = residual * share[:, active, None]
         penalised = weights.copy()
         penalised[:, -1] = 0.0
-        value = np.einsum("nk,nk->k", losses, share, dtype=np.float64)
-        value += 0.5 * decay * np.einsum("kdo,kdo->k", penalised, penalised, dtype=np.float64)
+        value = np.einsum("nk,nk->k", losses, share[:, active], dtype=np.float64)
+        value += 0.5 * decay[active] * np.einsum("kdo,kdo->k", penalised, penalised, dtype=np.float64)
         flat = residual.reshape(len(residual), -1).astype(np.float32, copy=False)
-        gradient = (self.features.T @ flat).reshape(-1, len(active), self.outputs).transpose(1, 0, 2)
-        return value, gradient + decay[:, None, None] * penalised
+        gradient = (features.T @ flat).reshape(-1, len(active), outputs).transpose(1, 0, 2)
+        return value, gradient + decay[active, None, None] * penalised
+
+    return value_and_gradient
 
 
-def _lbfgs(problem: _Problem, inverse: Array, tolerance: float, max_iter: int) -> tuple[Array, NDArray[np.int64]]:
+def _lbfgs(objective: Objective, inverse: Array, outputs: int, tolerance: float, max_iter: int) -> tuple[Array, Counts]:
     """Minimise all models from 0; `inverse` (K, size) is the diagonal inverse Hessian each starts from."""
     models, size = inverse.shape
-    shape = (-1, problem.features.shape[1], problem.outputs)
+    shape = (-1, size // outputs, outputs)
     weights = np.zeros((models, size), np.float32)
     iterations = np.full(models, max_iter)
     active = np.arange(models)
-    value, gradient = problem.value_and_gradient(weights.reshape(shape), active)
+    value, gradient = objective(weights.reshape(shape), active)
     gradient = gradient.reshape(models, size)
     steps: list[Array] = []
     changes: list[Array] = []
+
+    def of(rows: NDArray[Any]) -> Any:
+        ours = (active[rows], value[rows], gradient[rows], inverse[rows])
+        return *ours, [s[rows] for s in steps], [c[rows] for c in changes]
+
     for iteration in range(max_iter):
         # the second measure, twice the decrease that a Newton step promises, does not depend on the features' scale
         decrement = np.einsum("kd,kd,kd->k", gradient, inverse, gradient, dtype=np.float64)
         running = (np.abs(gradient).max(1) > tolerance) | (decrement > 1e-6)
         if not running.all():
             iterations[active[~running]] = iteration
-            active, value, gradient = active[running], value[running], gradient[running]
-            steps, changes = [s[running] for s in steps], [c[running] for c in changes]
-            inverse = inverse[running]
+            active, value, gradient, inverse, steps, changes = of(running)
         if not len(active):
             break
         direction = -_two_loop(gradient, steps, changes, inverse)
@@ -174,7 +186,7 @@ def _lbfgs(problem: _Problem, inverse: Array, tolerance: float, max_iter: int) -
         searching = np.arange(len(active))
         for _ in range(20):
             trial = start[searching] + scale[searching, None] * direction[searching]
-            trial_value, trial_gradient = problem.value_and_gradient(trial.reshape(shape), active[searching])
+            trial_value, trial_gradient = objective(trial.reshape(shape), active[searching])
             # single precision: a rise within rounding counts as a decrease
             allowed = value[searching] + 1e-4 * scale[searching] * slope[searching] + 1e-7 * np.abs(value[searching])
             good = trial_value <= allowed
@@ -185,15 +197,12 @@ def _lbfgs(problem: _Problem, inverse: Array, tolerance: float, max_iter: int) -
             if not len(searching):
                 break
             scale[searching] *= 0.5
-        steps.append(weights[active] - start)
-        changes.append(best_gradient - gradient)
-        steps, changes = steps[-MEMORY:], changes[-MEMORY:]
+        steps = [*steps, weights[active] - start][-MEMORY:]
+        changes = [*changes, best_gradient - gradient][-MEMORY:]
         value, gradient = best_value, best_gradient
         if len(searching):  # no decrease left at this precision: these models are done
-            keep = np.setdiff1d(np.arange(len(active)), searching)
             iterations[active[searching]] = iteration
-            active, value, gradient = active[keep], value[keep], gradient[keep]
-            steps, changes, inverse = [s[keep] for s in steps], [c[keep] for c in changes], inverse[keep]
+            active, value, gradient, inverse, steps, changes = of(np.setdiff1d(np.arange(len(active)), searching))
     return weights.reshape(shape), iterations
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from repro.evaluation.classify import ProbeResult, nested_cv, pair_features, probe
-from repro.evaluation.stats import bootstrap_accuracy, bootstrap_spearman
-from repro.evaluation.sts import AGGREGATES, prefix_cosines, sts_spearman
+from repro.evaluation.classify import nested_cv, pair_features, probe
+from repro.evaluation.stats import bootstrap_mean, bootstrap_spearman
+from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.sets import DataSet, LabelledPairs, LabelledTexts, ScoredPairs, texts_of
-from repro.types import Array, InputError, one_of
+from repro.types import Array, InputError
 
 Embed = Callable[[Sequence[str]], Array]
 
@@ -41,7 +41,6 @@ class Score:
 
 def score_sts(embed: Embed, pairs: ScoredPairs, *, aggregate: str = "all", seed: int = 0) -> Score:
     """Spearman of cosines with gold scores; `mean` and `wmean` average over subsets."""
-    one_of(aggregate, AGGREGATES, "aggregate")
     X1, X2 = embed(pairs.texts1), embed(pairs.texts2)
     cosines = prefix_cosines(X1, X2, [X1.shape[1]])[0]
     if aggregate != "all":
@@ -52,33 +51,26 @@ def score_sts(embed: Embed, pairs: ScoredPairs, *, aggregate: str = "all", seed:
 
 
 def score_classification(
-    embed: Embed, splits: Mapping[str, DataSet], *, form: str | None = None, protocol: str = "logreg", seed: int = 0
+    embed: Embed, splits: Mapping[str, DataSet], *, protocol: str = "logreg", seed: int = 0
 ) -> Score:
-    """Accuracy of a linear probe in the dataset's own form.
-
-    Args:
-        embed: embeddings by text.
-        splits: `all` for nested cross-validation; `train` and `test`, and `dev` for the split form.
-        form: `nested`, `kfold` or `split`; None takes the one the splits allow.
-        protocol: of the classifier, `logreg` or `senteval`.
-        seed: of folds, training and bootstrap.
+    """Accuracy of a linear probe: on the test split, with or without a dev split, or over nested folds of all there is.
 
     Raises:
-        InputError: for splits that the form cannot use.
+        InputError: for data without labels, or without a test split beside others.
     """
-    form = form or ("split" if "dev" in splits else "kfold" if "train" in splits else "nested")
-    one_of(form, ("nested", "kfold", "split"), "form")
-    if form == "nested":
-        parts = list(splits.values())
-        X = np.vstack([_features(embed, part) for part in parts])
-        y = np.concatenate([_labels(part) for part in parts])
-        return _score(nested_cv(X, y, protocol=protocol, seed=seed), seed)
-    missing = [name for name in ("train", "test", *(["dev"] if form == "split" else [])) if name not in splits]
-    if missing:
-        raise InputError(f"form {form!r} needs a split {missing[0]!r}: the data has {', '.join(splits)}")
-    sides = {name: (_features(embed, part), _labels(part)) for name, part in splits.items()}
-    X_dev, y_dev = sides["dev"] if form == "split" else (None, None)
-    return _score(probe(*sides["train"], *sides["test"], protocol=protocol, seed=seed, X_dev=X_dev, y_dev=y_dev), seed)
+    sides = {name: _features_and_labels(embed, part) for name, part in splits.items()}
+    if not {"train", "dev"} & set(sides):
+        X, y = (np.concatenate(side) for side in zip(*sides.values(), strict=True))
+        found = nested_cv(X, y, protocol=protocol, seed=seed)
+    else:
+        missing = {"train", "test"} - set(sides)
+        if missing:
+            raise InputError(f"no split {min(missing)!r}: the data has {', '.join(splits)}")
+        found = probe(*sides["train"], *sides["test"], protocol=protocol, seed=seed, dev=sides.get("dev"))
+    interval = bootstrap_mean(found.correct, seed=seed)
+    # nested accuracy is the mean over folds; folds are equal but for a row, so the interval shifts with it
+    low, high = (end + (found.accuracy - interval.value) for end in (interval.low, interval.high))
+    return Score("accuracy", found.accuracy, low, high, len(found.correct), found.correct, found.floor)
 
 
 def all_texts(sets: Sequence[DataSet]) -> list[str]:
@@ -86,31 +78,10 @@ def all_texts(sets: Sequence[DataSet]) -> list[str]:
     return [text for part in sets for text in texts_of(part)]
 
 
-def _features(embed: Embed, part: DataSet) -> Array:
+def _features_and_labels(embed: Embed, part: DataSet) -> tuple[Array, Any]:
     match part:
         case LabelledTexts():
-            return embed(part.texts)
+            return embed(part.texts), part.labels
         case LabelledPairs():
-            return pair_features(embed(part.texts1), embed(part.texts2))
+            return pair_features(embed(part.texts1), embed(part.texts2)), part.labels
     raise InputError(f"{part.name} holds no labels: it cannot be classified")
-
-
-def _labels(part: DataSet) -> Any:
-    if isinstance(part, LabelledTexts | LabelledPairs):
-        return part.labels
-    raise InputError(f"{part.name} holds no labels: it cannot be classified")
-
-
-def _score(result: ProbeResult, seed: int) -> Score:
-    interval = bootstrap_accuracy(result.correct, seed=seed)
-    # nested accuracy is the mean over folds; folds are equal but for a row, so the interval shifts with it
-    shift = result.accuracy - interval.value
-    return Score(
-        "accuracy",
-        result.accuracy,
-        interval.low + shift,
-        interval.high + shift,
-        len(result.correct),
-        result.correct,
-        result.floor,
-    )

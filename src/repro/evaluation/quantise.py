@@ -9,7 +9,7 @@ read as ±1. Codes are packed, eight bits a byte; the codebook (offset and step)
 vectors.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -37,8 +37,6 @@ class Codebook:
     """(d,): lower end of the range of an integer level, mean of the binary one, 0 of a float one"""
     step: NDArray[np.float32]
     """(d,): size of a step of an integer level, else 1"""
-    clipped: float
-    """share of the fit set's numbers that lie outside the range"""
 
     @property
     def dim(self) -> int:
@@ -52,66 +50,31 @@ class Codebook:
 
 
 def vector_bytes(dim: int, level: str) -> int:
-    """Bytes of one coded vector, the bits that fill up its last byte included.
-
-    Raises:
-        InputError: for an unknown level or a dim below 1.
-    """
+    """Bytes of one coded vector, the bits that fill up its last byte included."""
     return -(-check_dim(dim) * BITS[one_of(level, list(BITS), "level")] // 8)
 
 
 def affordable_dim(budget: int, level: str) -> int:
-    """How many numbers so many bytes hold; 0 where not even one.
-
-    Raises:
-        InputError: for an unknown level or a budget below 1.
-    """
+    """How many numbers so many bytes hold; 0 where not even one."""
     return 8 * check_dim(budget, what="budget") // BITS[one_of(level, list(BITS), "level")]
 
 
-def fit_codebook(X: Any, level: str, *, coverage: float = 1.0) -> Codebook:
-    """Learn range or mean of every dimension from a fit set.
-
-    Args:
-        X: embeddings (n, d).
-        level: of `BITS`.
-        coverage: share of each dimension's numbers that an integer range spans; the rest, half at either end, is
-            clipped. 1 spans them all.
-
-    Raises:
-        InputError: for unusable embeddings, an unknown level, or a share outside 0 … 1.
-    """
+def fit_codebook(X: Any, level: str) -> Codebook:
+    """Learn range or mean of every dimension from a fit set X (n, d), for a level of `BITS`."""
     X = check_embeddings(X).astype(np.float64)
     bits, d = BITS[one_of(level, list(BITS), "level")], X.shape[1]
-    if not 0 < coverage <= 1:
-        raise InputError(f"coverage is {coverage}: expected a share above 0, at most 1, such as 0.999")
     offset, step = np.zeros(d), np.ones(d)
     if level == "binary":
         offset = X.mean(axis=0)
     elif level not in FLOATS:
-        offset, high = np.quantile(X, [(1 - coverage) / 2, (1 + coverage) / 2], axis=0)
-        step = (high - offset) / (2**bits - 1)
+        offset = X.min(axis=0)
+        step = (X.max(axis=0) - offset) / (2**bits - 1)
         step[step == 0] = 1  # one value in all rows: code 0 stands for it exactly
-    book = Codebook(level, offset.astype(np.float32), step.astype(np.float32), 0.0)
-    return Codebook(level, book.offset, book.step, clipped_share(X, book))
-
-
-def clipped_share(X: Any, book: Codebook) -> float:
-    """Share of the numbers of X (n, d) more than half a step outside an integer level's range; 0 of other levels."""
-    X = _fitting(X, book)
-    if book.level in FLOATS or book.level == "binary":
-        return 0.0
-    steps = (X - book.offset) / book.step
-    return float(((steps < -0.5) | (steps > 2 ** BITS[book.level] - 0.5)).mean())
+    return Codebook(level, offset.astype(np.float32), step.astype(np.float32))
 
 
 def quantise(X: Any, book: Codebook) -> Codes:
-    """Codes of embeddings X (n, d), one row each.
-
-    Raises:
-        InputError: for unusable embeddings, another number of columns than the codebook has, or numbers that float16
-            cannot hold.
-    """
+    """Codes of embeddings X (n, d), one row each; numbers that float16 cannot hold are an error."""
     X = _fitting(X, book)
     if book.level in FLOATS:
         largest, end = float(np.abs(X).max()), float(np.finfo(book.level).max)
@@ -120,8 +83,7 @@ def quantise(X: Any, book: Codebook) -> Codes:
         return np.ascontiguousarray(X, book.level)
     if book.level == "binary":
         return np.packbits(book.offset < X, axis=1)  # (n, ⌈d/8⌉), zeros at the end
-    top = 2 ** BITS[book.level] - 1
-    codes = np.clip(np.rint((X - book.offset) / book.step), 0, top).astype(np.uint8)
+    codes = np.clip(np.rint((X - book.offset) / book.step), 0, 2 ** BITS[book.level] - 1).astype(np.uint8)
     if book.level == "int8":
         return codes
     codes = np.pad(codes, ((0, 0), (0, book.dim % 2)))
@@ -129,12 +91,8 @@ def quantise(X: Any, book: Codebook) -> Codes:
 
 
 def dequantise(codes: Codes, book: Codebook) -> NDArray[np.float32]:
-    """What codes stand for (n, d); of the binary level the signs, ±1, of the numbers less the mean.
-
-    Raises:
-        InputError: for codes that the codebook did not make.
-    """
-    codes = _matching(codes, book)
+    """What codes stand for (n, d); of the binary level the signs, ±1, of the numbers less the mean."""
+    _check_codes(codes, book.dim, book.level)
     if book.level in FLOATS:
         return codes.astype(np.float32)
     if book.level == "binary":
@@ -154,11 +112,9 @@ def code_cosines(Q: Any, codes: Codes, book: Codebook) -> NDArray[np.float32]:
     """Cosines of float queries Q (m, d) with what codes (n, …) stand for (m, n), a block of documents at a time.
 
     Binary codes are not unpacked: a table holds what each of the 256 bytes contributes to the product with a query.
-
-    Raises:
-        InputError: for unusable queries, or queries or codes that do not fit the codebook.
     """
-    Q, codes = prepare_queries(Q, book).astype(np.float32), _matching(codes, book)
+    Q = prepare_queries(Q, book).astype(np.float32)
+    _check_codes(codes, book.dim, book.level)
     lengths = np.linalg.norm(Q, axis=1, keepdims=True)
     Q = Q / np.where(lengths > 0, lengths, 1)
     if book.level == "binary":
@@ -173,28 +129,14 @@ def code_cosines(Q: Any, codes: Codes, book: Codebook) -> NDArray[np.float32]:
 
 
 def hamming_cosines(queries: Codes, codes: Codes, dim: int) -> NDArray[np.float32]:
-    """Cosines of binary codes (m, b) and (n, b) as vectors of ±1 (m, n): 1 − 2·(bits that differ)/d, by popcount.
-
-    Raises:
-        InputError: for codes of different size, or another number of bytes than `dim` bits take.
-    """
-    expected = vector_bytes(dim, "binary")
-    for name, side in (("queries", queries), ("codes", codes)):
-        if side.dtype != np.uint8 or side.ndim != 2 or side.shape[1] != expected:
-            raise InputError(f"{name} are {side.dtype} {side.shape}: expected binary codes of {expected} bytes a row")
-    # the bits that fill up the last byte are zero on both sides: they never differ
-    found = np.stack([_differing(q, _words(codes)) for q in _words(queries)])
-    return 1 - found * np.float32(2 / dim)
-
-
-def _differing(q: NDArray[Any], words: NDArray[Any]) -> NDArray[np.uint32]:
-    return np.asarray(np.bitwise_count(words ^ q).sum(axis=1, dtype=np.uint32))
-
-
-def _words(codes: Codes) -> NDArray[Any]:
-    """The same bits in the widest words that rows divide into: fewer and faster operations."""
+    """Cosines of binary codes (m, b) and (n, b) as vectors of ±1 (m, n): 1 − 2·(bits that differ)/d, by popcount."""
+    for side in (queries, codes):
+        _check_codes(side, dim, "binary")
+    # the widest words that rows divide into; the bits that fill up the last byte are zero on both sides
     width = next(w for w in (8, 4, 2, 1) if codes.shape[1] % w == 0)
-    return np.ascontiguousarray(codes).view(f"u{width}")
+    Q, C = (np.ascontiguousarray(side).view(f"u{width}") for side in (queries, codes))
+    found = np.stack([np.bitwise_count(C ^ q).sum(axis=1, dtype=np.uint32) for q in Q])
+    return 1 - found * np.float32(2 / dim)
 
 
 def _signed_sums(q: NDArray[np.float32], codes: Codes) -> NDArray[np.float32]:
@@ -202,13 +144,9 @@ def _signed_sums(q: NDArray[np.float32], codes: Codes) -> NDArray[np.float32]:
     every = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * np.float32(2) - np.float32(1)  # (256, 8)
     padded = np.pad(q, (0, 8 * codes.shape[1] - len(q))).reshape(-1, 8)
     total = np.zeros(len(codes), np.float32)
-    for table, column in zip(padded @ every.T, _columns(codes), strict=True):
+    for table, column in zip(padded @ every.T, np.ascontiguousarray(codes.T), strict=True):
         total += table[column]
     return total
-
-
-def _columns(codes: Codes) -> Iterator[NDArray[np.uint8]]:
-    yield from np.ascontiguousarray(codes.T)
 
 
 def _fitting(X: Any, book: Codebook) -> Array:
@@ -218,12 +156,9 @@ def _fitting(X: Any, book: Codebook) -> Array:
     return X
 
 
-def _matching(codes: Codes, book: Codebook) -> Codes:
-    kind = book.level if book.level in FLOATS else "uint8"
-    width = book.dim if book.level in FLOATS else vector_bytes(book.dim, book.level)
+def _check_codes(codes: Codes, dim: int, level: str) -> None:
+    kind, width = (level, dim) if level in FLOATS else ("uint8", vector_bytes(dim, level))
     if codes.ndim != 2 or codes.dtype != kind or codes.shape[1] != width:
         raise InputError(
-            f"codes are {codes.dtype} of shape {codes.shape}: {book.level} codes of {book.dim} dims are {kind}, "
-            f"{width} a row"
+            f"codes are {codes.dtype} of shape {codes.shape}: {level} codes of {dim} dims are {kind}, {width} a row"
         )
-    return codes

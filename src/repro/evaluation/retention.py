@@ -1,53 +1,51 @@
-"""What share of a score fewer dimensions keep, and the smallest size that surely keeps enough (PROTOCOLS §7.6)."""
+"""What fewer dimensions keep: of the structure of some points, and of a score (PROTOCOLS §7.6).
+
+Linear CKA is what ESE's Figure 7 is after, without a map: it is 1 for equal embeddings, does not change when either
+side is rotated or scaled, and needs no common coordinates (audit E16). Residual variance (de Ridder and Duin, 2002)
+and Procrustes statistics (Goldberg and Ritov, 2009) are said to pick the number of neighbours of a locally linear
+mapping (SBERT-LP, 2021, Section 4.6.1): they compare it with what it was fitted on, and are the smaller the better.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
 
-from repro.types import Array, InputError, check_same_length
+from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length
+
+SAMPLE, PLACES = 500, 100
+"""points, evenly spaced, whose distances, and whose neighbourhoods, are compared"""
 
 
 class NoShareError(InputError):
     """A score that may be zero: a share of it means nothing."""
 
 
-@dataclass(frozen=True)
-class Retention:
-    """Shares of the reference score, size by size."""
+class Retention(NamedTuple):
+    """Shares (P,) of a reference score, and the one-sided lower confidence bound of each (P,)."""
 
     share: NDArray[np.float64]
-    """score / reference score (P,)"""
     low: NDArray[np.float64]
-    """one-sided lower confidence bound of each share (P,)"""
-    confidence: float
-    """of each bound"""
 
 
 def retention(values: Array, draws: Array, *, reference: int, confidence: float = 0.95) -> Retention:
-    """Shares of the score of the column `reference`, on shared resamples.
-
-    Args:
-        values: scores (P,).
-        draws: the same scores on resampled items (resamples, P).
-        reference: column that all are compared with.
-        confidence: of each lower bound.
+    """Shares of the score of the column `reference`, from scores (P,) and the same on resampled items (resamples, P).
 
     Raises:
         NoShareError: if the reference score may be zero.
     """
-    check_same_length(values=values, draws=np.asarray(draws).T)
     base, drawn = float(values[reference]), draws[:, reference]
     usable = np.isfinite(drawn)
-    if not base > 0 or not usable.any() or np.quantile(drawn[usable], 0.025) <= 0:
-        low, high = np.quantile(drawn[usable], [0.025, 0.975]) if usable.any() else (np.nan, np.nan)
+    low, high = np.quantile(drawn[usable], [0.025, 0.975]) if usable.any() else (np.nan, np.nan)
+    if not (base > 0 and low > 0):
         raise NoShareError(
             f"the reference scores {base:.4f} [{low:.4f}, {high:.4f}]: a share of what may be zero says nothing. "
             "Use more labelled items, or labels that these embeddings can tell apart"
         )
     share = draws[usable] / drawn[usable, None]
-    return Retention(np.asarray(values, np.float64) / base, np.nanquantile(share, 1 - confidence, axis=0), confidence)
+    return Retention(np.asarray(values, np.float64) / base, np.nanquantile(share, 1 - confidence, axis=0))
 
 
 def smallest_sufficient(dims: Sequence[int], low: Sequence[float], target: float) -> int | None:
@@ -55,16 +53,69 @@ def smallest_sufficient(dims: Sequence[int], low: Sequence[float], target: float
 
     The order is fixed beforehand and the walk ends at the first failure, so the whole of it errs no more often than
     one bound does, without any correction for the number of sizes.
-
-    Raises:
-        InputError: for a target outside 0 … 1.
     """
     if not 0 < target <= 1:
         raise InputError(f"the target is {target}: expected a share above 0, at most 1, such as 0.99")
-    check_same_length(dims=dims, low=low)
     passed = None
     for dim, bound in sorted(zip(dims, low, strict=True), reverse=True):
         if not bound >= target:
             break
         passed = dim
     return passed
+
+
+def prefix_cka(X: Any, dims: Sequence[int], *, weights: Any = None) -> Array:
+    """Linear centred kernel alignment of X (n, D) with its own first columns, at every size of `dims` (len(dims),).
+
+    ‖YᵀX‖² / (‖XᵀX‖ ‖YᵀY‖) of centred columns (Kornblith et al., 2019). For a prefix Y all three norms are those of
+    parts of XᵀX: its first d columns, all of it, and its first d rows and columns. From 0, no linear relation, to 1, a
+    rotation and a scaling; NaN where X is constant. Weights (n,) say how often each text counts, as in a resample.
+    """
+    X = check_embeddings(X).astype(np.float64)
+    for dim in dims:
+        check_dim(dim, limit=X.shape[1])
+    w = np.ones(len(X)) if weights is None else np.asarray(weights, np.float64)
+    check_same_length(embeddings=X, weights=w)
+    if not (w >= 0).all() or not w.sum() > 0:
+        raise InputError(f"weights run from {w.min()} to {w.max()}: expected numbers of 0 or more, not all 0")
+    X = (X - w @ X / w.sum()) * np.sqrt(w)[:, None]  # weighted products become plain ones
+    squares = np.square(X.T @ X)
+    columns = squares.sum(0)
+    with np.errstate(invalid="ignore"):  # constant embeddings: 0 / 0
+        return np.array([columns[:d].sum() / np.sqrt(columns.sum() * squares[:d, :d].sum()) for d in dims])
+
+
+def residual_variance(X: Array, Y: Array) -> float:
+    """1 − ρ², ρ the correlation of the distances in X (n, D) with those in Y (n, p), over evenly spaced rows."""
+    rows = _evenly(len(X), SAMPLE)
+    return float(1 - np.corrcoef(pdist(X[rows].astype(np.float64)), pdist(Y[rows].astype(np.float64)))[0, 1] ** 2)
+
+
+def procrustes_statistic(X: Array, Y: Array, n_neighbors: int) -> float:
+    """Mean over points of what no shift, turn and scaling of a point's neighbourhood in Y (n, p) brings onto that in X.
+
+    For centred neighbourhoods A (k+1, D) and B (k+1, p) of k neighbours in X this is 1 − (Σ s_i)² / (‖A‖² ‖B‖²), s the
+    singular values of AᵀB: 0 where the mapping only moved, turned and scaled the neighbourhood, below 1 always.
+    """
+    from repro.reducers.neighbors import nearest  # brings scikit-learn, which tables of scores do without
+
+    indices = nearest(X, n_neighbors)  # (n, k)
+    lost = []
+    for i in _evenly(len(X), PLACES):
+        around = np.r_[i, indices[i]]
+        A, B = (Z[around].astype(np.float64) for Z in (X, Y))
+        A, B = A - A.mean(0), B - B.mean(0)
+        size = (A**2).sum() * (B**2).sum()
+        # AᵀB and the square root of A·Aᵀ times that of B·Bᵀ have the same singular values, the latter only k + 1
+        singular = np.linalg.svd(_root(A) @ _root(B), compute_uv=False).sum()
+        lost.append(max(1 - singular**2 / size, 0.0) if size > 0 else 0.0)
+    return float(np.mean(lost))
+
+
+def _evenly(n: int, most: int) -> NDArray[np.int64]:
+    return np.unique(np.linspace(0, n - 1, min(most, n)).astype(int))
+
+
+def _root(A: Array) -> Array:
+    values, vectors = np.linalg.eigh(A @ A.T)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T)

@@ -1,39 +1,45 @@
-"""Retrieval: do the documents relevant to a query stand first? nDCG, recall and reciprocal rank (PROTOCOLS §5.7)."""
+"""Exact search by cosine, and how well it finds: nDCG, recall, reciprocal rank, answers (PROTOCOLS §5.7, §5.8).
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+Every query is compared with every document, in numpy or by faiss, whose one importer this is: approximation must not
+enter a study of dimensions. Whether a context holds the answer and whether a generated answer is exact are different
+measures and never stand in one column: the former is what a generator needs, not what it makes of it.
+"""
+
+import re
+import string
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.evaluation.search import cosine_blocks
-from repro.types import InputError, check_dim, check_embeddings, check_same_length
+from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length, optional
 
-Judged: TypeAlias = Mapping[Any, float] | Collection[Any]
-Qrels: TypeAlias = Mapping[Any, Judged]
+Indices: TypeAlias = NDArray[np.int64]
+Qrels: TypeAlias = Mapping[Any, Mapping[Any, float] | Collection[Any]]
 """query id → document id → relevance, or → the relevant documents; 0 is judged and not relevant"""
+BLOCK = 2**22
+"""cosines held at once: 32 MB in double precision"""
+ARTICLES = re.compile(r"\b(a|an|the)\b")
+PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 @dataclass(frozen=True)
 class Retrieved:
     """What a search found of the relevant documents, query by query."""
 
-    rows: NDArray[np.int64]
+    rows: Indices
     """the queries that were scored (m,): those with a relevant document"""
-    dropped: int
-    """queries without one"""
-    ranks: tuple[NDArray[np.int64], ...]
-    """of each scored query's relevant documents, from 1, ascending"""
-    gains: tuple[NDArray[np.float64], ...]
-    """their relevances, in the order of the ranks"""
-    top: NDArray[np.int64]
+    ranked: tuple[NDArray[np.float64], ...]
+    """rank, from 1, and relevance of each scored query's relevant documents (…, 2), nearest first"""
+    top: Indices
     """the nearest document of every query, scored or not"""
 
     def ndcg(self, k: int) -> NDArray[np.float64]:
         """nDCG@k of every query (m,): Σ_{i≤k} rel_i / log₂(i + 1), over that of the best possible order."""
         values = []
-        for ranks, gains in zip(self.ranks, self.gains, strict=True):
+        for ranks, gains in (each.T for each in self.ranked):
             best = np.sort(gains)[::-1][:k]
             ideal = best @ _discounts(np.arange(1, len(best) + 1))
             values.append((gains * _discounts(ranks))[ranks <= k].sum() / ideal)
@@ -41,15 +47,15 @@ class Retrieved:
 
     def recall(self, k: int) -> NDArray[np.float64]:
         """Share of the relevant documents among the first k, of every query (m,)."""
-        return np.array([(ranks <= k).mean() for ranks in self.ranks])
+        return np.array([(each[:, 0] <= k).mean() for each in self.ranked])
 
     def hit(self, k: int) -> NDArray[np.float64]:
         """1 where any relevant document is among the first k, else 0, of every query (m,)."""
-        return np.array([float(ranks[0] <= k) for ranks in self.ranks])
+        return np.array([float(each[0, 0] <= k) for each in self.ranked])
 
     def reciprocal_rank(self) -> NDArray[np.float64]:
         """One over the rank of the first relevant document, of every query (m,)."""
-        return np.array([1 / ranks[0] for ranks in self.ranks])
+        return np.array([1 / each[0, 0] for each in self.ranked])
 
 
 def retrieval_scores(
@@ -85,7 +91,8 @@ def retrieval_scores(
     found = retrieve(Q, C, qrels, query_ids=query_ids, corpus_ids=corpus_ids)
     scores = {f"ndcg@{k}": float(found.ndcg(k).mean()) for k in ks}
     scores |= {f"recall@{k}": float(found.recall(k).mean()) for k in ks}
-    return scores | {"mrr": float(found.reciprocal_rank().mean()), "queries": len(found.rows), "dropped": found.dropped}
+    counts = {"queries": len(found.rows), "dropped": len(Q) - len(found.rows)}
+    return scores | {"mrr": float(found.reciprocal_rank().mean()), **counts}
 
 
 def retrieve(
@@ -100,25 +107,123 @@ def retrieve(
 
     No document is sorted: a rank is the number of documents that are nearer, or as near and stand before.
     """
-    Q, C = check_embeddings(Q, "Q"), check_embeddings(C, "C")
-    query_rows, corpus_rows = _rows_of(query_ids, len(Q), "query"), _rows_of(corpus_ids, len(C), "document")
-    relevant = _relevant(qrels, query_rows, corpus_rows)
+    relevant = _relevant(qrels, _rows_of(query_ids, len(Q), "query"), _rows_of(corpus_ids, len(C), "document"))
     if not relevant:
         raise InputError(f"none of the {len(Q)} queries has a relevant document: qrels of {len(qrels)} give nothing")
-    ranks: dict[int, NDArray[np.int64]] = {}
-    gains: dict[int, NDArray[np.float64]] = {}
+    ranked: dict[int, NDArray[np.float64]] = {}
     top = np.empty(len(Q), np.int64)
     for rows, cosines in cosine_blocks(Q, C):
         top[rows] = cosines.argmax(1)  # the first of equal ones
-        for row in sorted(relevant.keys() & set(range(rows.start, rows.stop))):
-            documents, of_query = relevant[row], cosines[row - rows.start]
-            at = np.array([_rank(of_query, document) for document in documents])
-            order = np.argsort(at)
-            ranks[row], gains[row] = at[order], np.array(list(documents.values()), np.float64)[order]
-    scored = sorted(relevant)
-    return Retrieved(
-        np.array(scored), len(Q) - len(scored), tuple(ranks[i] for i in scored), tuple(gains[i] for i in scored), top
-    )
+        for row in relevant.keys() & set(range(rows.start, rows.stop)):
+            of_query = cosines[row - rows.start]
+            ranked[row] = np.array(sorted((_rank(of_query, each), gain) for each, gain in relevant[row].items()))
+    return Retrieved(np.array(sorted(relevant)), tuple(ranked[row] for row in sorted(relevant)), top)
+
+
+def cosine_blocks(Q: Any, C: Any) -> Iterator[tuple[slice, Array]]:
+    """Cosines of blocks of queries Q (m, d) with all documents C (n, d), float64: each block's rows and (b, n).
+
+    Equal documents get equal cosines to the last bit, wherever they stand, so that ties are ties.
+    """
+    Q, C = check_embeddings(Q, "Q"), check_embeddings(C, "C")
+    if Q.shape[1] != C.shape[1]:
+        raise InputError(f"Q has {Q.shape[1]} columns, C {C.shape[1]}: expected queries and documents of one size")
+    Q, C = (unit_prefix(X.astype(np.float64)) for X in (Q, C))
+    seen: dict[bytes, int] = {}
+    where = [seen.setdefault(row.tobytes(), len(seen)) for row in C + 0.0]  # −0 and 0: one number, two codes
+    first = np.unique(where, return_index=True)[1]
+    distinct = np.ascontiguousarray(C[first].T)  # (d, n')
+    step = max(1, BLOCK // len(C))
+    for start in range(0, len(Q), step):
+        rows = slice(start, min(start + step, len(Q)))
+        cosines = Q[rows] @ distinct
+        yield rows, cosines if len(first) == len(C) else cosines[:, where]
+
+
+def top_documents(Q: Any, C: Any, k: int = 1) -> Indices:
+    """The k documents of C (n, d) nearest to each query of Q (m, d) by cosine (m, k), best first, ties to the lower."""
+    check_dim(k, limit=len(C), what="k")
+    found = np.empty((len(Q), k), np.int64)
+    for rows, cosines in cosine_blocks(Q, C):
+        if k == 1:
+            found[rows, 0] = cosines.argmax(1)  # the first of equal ones
+        else:
+            found[rows] = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
+    return found
+
+
+def unit_prefix(X: Any, dim: int | None = None, *, name: str = "X") -> Array:
+    """The first `dim` columns of X (n, D) with rows of length 1; a zero row stays zero.
+
+    A prefix of a unit vector is shorter than 1 by what it leaves out. Euclidean distance would rank by that length
+    along with the direction (audit S2), so prefixes are normalised anew.
+    """
+    X = check_embeddings(X, name)
+    X = X if dim is None else X[:, : check_dim(dim, limit=X.shape[1])]
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    return np.asarray(X / np.where(lengths > 0, lengths, 1))
+
+
+class FlatIndex:
+    """faiss' IndexFlatL2 over the first columns of unit rows: what ESE's authors search with (their Section 4.3).
+
+    Squared distance of unit rows is 2 − 2·cosine, so the order is that of exact cosines, rounding aside.
+    """
+
+    def __init__(self, C: Any, dim: int | None = None, *, renormalize: bool = True) -> None:
+        """Store the first `dim` columns, or all, of documents C (n, D).
+
+        `renormalize` gives the prefixes length 1 again; without it they stay as they are once the full rows have
+        length 1, as in sentence-transformers.
+        """
+        self.renormalize = renormalize
+        rows = self._rows(C, dim, "C")
+        # brought in only here: exact cosines need none of it
+        self.dim, self.index = rows.shape[1], optional("faiss", "eval").IndexFlatL2(rows.shape[1])
+        self.index.add(rows)
+
+    def search(self, Q: Any, k: int = 1) -> Indices:
+        """The k documents nearest to each query (m, k); queries are cut to the index's size, as documents were."""
+        check_dim(k, limit=int(self.index.ntotal), what="k")
+        return np.asarray(self.index.search(self._rows(Q, self.dim, "Q"), k)[1], np.int64)
+
+    def _rows(self, X: Any, dim: int | None, name: str) -> NDArray[np.float32]:
+        unit = unit_prefix(X, dim if self.renormalize else None, name=name)
+        return np.ascontiguousarray(unit[:, :dim], np.float32)
+
+
+def normalize_answer(text: str) -> str:
+    """Lower case, without ASCII punctuation and the words a, an and the, single spaces: as SQuAD and HotpotQA compare.
+
+    Punctuation outside ASCII stays, as in the published measure.
+    """
+    return " ".join(ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split())
+
+
+def exact_match(prediction: str, answers: str | Sequence[str]) -> bool:
+    """Whether a prediction equals any of the answers, of which there must be one, both normalised."""
+    return normalize_answer(prediction) in map(normalize_answer, _listed(answers))
+
+
+def answer_in_context(context: str, answers: str | Sequence[str]) -> bool:
+    """Whether any of the answers stands in a context as whole words, both normalised.
+
+    An answer of which nothing is left (`The`) is in no context.
+    """
+    words = f" {normalize_answer(context)} "
+    return any(f" {answer} " in words for answer in map(normalize_answer, _listed(answers)) if answer)
+
+
+def is_yes_no(answer: str) -> bool:
+    """Whether an answer is yes or no, a judgement that no context can be searched for."""
+    return normalize_answer(answer) in ("yes", "no")
+
+
+def _listed(answers: str | Sequence[str]) -> list[str]:
+    listed = [answers] if isinstance(answers, str) else list(answers)
+    if not listed:
+        raise InputError("answers is empty: expected at least one, such as ['Paris']")
+    return listed
 
 
 def _rank(cosines: NDArray[Any], document: int) -> int:
@@ -126,19 +231,18 @@ def _rank(cosines: NDArray[Any], document: int) -> int:
     return 1 + int((cosines > own).sum()) + int((cosines[:document] == own).sum())
 
 
-def _discounts(ranks: NDArray[np.int64]) -> NDArray[np.float64]:
+def _discounts(ranks: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(1 / np.log2(ranks + 1.0))
 
 
 def _rows_of(ids: Sequence[Hashable] | None, n: int, what: str) -> dict[Hashable, int]:
     """Row of each id."""
-    if ids is None:
-        return {i: i for i in range(n)}
+    ids = range(n) if ids is None else ids
     check_same_length(**{f"{what}_ids": ids, f"{what} embeddings": range(n)})
-    rows = {name: i for i, name in enumerate(ids)}
-    if len(rows) < n:
-        twice = next(name for i, name in enumerate(ids) if rows[name] != i)
-        raise InputError(f"{what} id {twice!r} names two rows: expected a different id for each of the {n}")
+    rows: dict[Hashable, int] = {}
+    for i, name in enumerate(ids):
+        if rows.setdefault(name, i) != i:
+            raise InputError(f"{what} id {name!r} names two rows: expected a different id for each of the {n}")
     return rows
 
 

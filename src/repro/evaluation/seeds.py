@@ -12,7 +12,7 @@ from math import ceil, inf, isnan, nan, sqrt
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from repro.evaluation.resample import Floats
+from repro.evaluation.stats import Floats
 from repro.seeding import make_rng
 
 FEWEST_SEEDS = 3
@@ -27,10 +27,7 @@ DRAWS = 200
 def error_of_mean(seed_sd: float, seeds: int, item_error: float) -> tuple[float, float]:
     """Standard error of a mean over seeds on shared items, and its degrees of freedom; without a spread, NaN.
 
-    Args:
-        seed_sd: standard deviation between seeds; 0 where nothing was drawn at random.
-        seeds: how many there are.
-        item_error: standard error over items; 0 where there are none.
+    Of the standard deviation between seeds, 0 where nothing was drawn at random, and the standard error over items.
     """
     if isnan(seed_sd):
         return nan, nan
@@ -45,14 +42,9 @@ def reach(freedom: float, cells: int = 1) -> float:
 
 
 def seeds_needed(seed_sd: float, item_error: float, size: float, cells: int = 1, power: float = POWER) -> int | None:
-    """The fewest seeds with which an effect of some size is seen so often; None if the items are too few.
+    """The fewest seeds with which an effect, `size` away from the null, is seen in a share `power` of cases.
 
-    Args:
-        seed_sd: standard deviation between seeds, as measured.
-        item_error: standard error over items, which more seeds do not change.
-        size: the effect's distance from the null, in the same unit.
-        cells: how many are judged together.
-        power: in what share of cases.
+    None if the items are too few: more seeds do not lower the error over items.
     """
     beyond = float(ndtri(power))
     room = (size / (reach(inf, cells) + beyond)) ** 2 - item_error**2  # for what is between the seeds
@@ -90,7 +82,8 @@ def of_cells(
         chance = rng.random((DRAWS, 1, cells))
         items.append(statistic(table + ndtri(chance) * item_errors).mean(axis=1).std(ddof=1))
         ends.append(np.percentile(statistic(table + stdtrit(freedom, chance) * errors).mean(axis=1), (2.5, 97.5)))
-    return statistic(table), float(max(items)), (float(min(e[0] for e in ends)), float(max(e[1] for e in ends)))
+    low, high = np.transpose(ends)
+    return statistic(table), float(max(items)), (float(low.min()), float(high.max()))
 
 
 def kendall(sizes: Floats, values: Floats) -> Floats:

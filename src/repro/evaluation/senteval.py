@@ -22,6 +22,7 @@ from repro.types import Array, InputError
 Bools = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 PENALTIES = np.array([1e-5, 1e-4, 1e-3, 1e-2])
+GRIDS = dict.fromkeys(("nested", "split", "kfold"), PENALTIES)
 BATCH, PASSES, CHECKS, TENACITY, DEV_SHARE = 64, 4, 51, 5, 0.05
 RATE, BETA1, BETA2, EPSILON = 1e-3, 0.9, 0.999, 1e-8
 BLOCK = 16_384
@@ -35,7 +36,7 @@ class LinearHeads:
     weights: Array
     classes: NDArray[Any]
     accuracy: Array
-    checks: NDArray[np.int64]
+    checks: Rows
 
     def predict(self, X: Array) -> NDArray[Any]:
         """Predicted class of every row under every head (K, n)."""
@@ -58,10 +59,9 @@ def fit_with_dev(
     X: Array, y: NDArray[Any], X_dev: Array, y_dev: NDArray[Any], penalties: Array, seed: int
 ) -> tuple[LinearHeads, Array]:
     """A head for each penalty and its accuracy on the dev set that ended its training."""
-    classes, target = _targets(y, y)
     learn = np.arange(len(y) + len(y_dev))[None] < len(y)
-    features, targets = np.vstack([X, X_dev]), np.concatenate([target, _targets(y, y_dev)[1]])
-    heads = fit_heads(features, classes, targets, learn, ~learn, penalties[None], seed)
+    classes, target = _targets(y, np.concatenate([y, y_dev]))
+    heads = fit_heads(np.vstack([X, X_dev]), classes, target, learn, ~learn, penalties[None], seed)
     return heads, heads.accuracy
 
 
@@ -141,7 +141,7 @@ def dev_accuracy(features: Array, target: Rows, weights: Array, fold: Rows, dev_
     return accuracy
 
 
-def _answers(features: Array, weights: Array) -> NDArray[np.int64]:
+def _answers(features: Array, weights: Array) -> Rows:
     """Output of every row under every head (n, K); the first of equal ones."""
     return np.asarray(np.matmul(features, weights).argmax(0))
 
@@ -151,11 +151,7 @@ def _with_ones(X: Array) -> Array:
 
 
 def _targets(y_train: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
-    """Classes of the training labels, and which of them each label of `y` is, −1 for none.
-
-    Raises:
-        InputError: for fewer than two classes.
-    """
+    """Classes of the training labels, at least two, and which of them each label of `y` is, −1 for none."""
     classes = np.unique(y_train)
     if len(classes) < 2:
         raise InputError(f"only one class ({str(classes[0])!r}) in {len(y_train)} rows: nothing to tell apart")

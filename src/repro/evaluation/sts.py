@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from repro.evaluation.resample import check_pairs, finite_vector
+from repro.evaluation.stats import check_pairs, finite_vector
 from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length, one_of
 
 log = logging.getLogger(__name__)
@@ -40,10 +40,14 @@ def sts_spearman(
     X1, X2 = np.asarray(X1), np.asarray(X2)
     check_same_length(X1=X1, X2=X2, scores=scores)
     check_pairs(len(scores))
-    groups = np.zeros(len(scores), int) if subsets is None else np.unique(np.asarray(subsets), return_inverse=True)[1]
+    whole = subsets is None or aggregate == "all"
+    groups = np.zeros(len(scores)) if whole else np.asarray(subsets)
     check_same_length(scores=scores, subsets=groups)
+    parts = [groups == name for name in np.unique(groups)]
+    weights = np.array([part.sum() if aggregate == "wmean" else 1 for part in parts], float)
     cosines = prefix_cosines(X1, X2, [X1.shape[-1]] if dims is None else dims)
-    values = np.array([_aggregate(row, scores, groups, aggregate) for row in cosines])
+    found = np.array([[_spearman(row[part], scores[part]) for part in parts] for row in cosines])
+    values = (found * weights).sum(1) / weights.sum()
     return float(values[0]) if dims is None else values
 
 
@@ -51,9 +55,6 @@ def prefix_cosines(X1: Array, X2: Array, dims: Sequence[int]) -> Array:
     """Cosine of every pair at every prefix size, from one running sum: (len(dims), n) float64.
 
     A pair whose prefix is a zero vector has cosine 0; how many there are is logged.
-
-    Raises:
-        InputError: for sides of different size, a dim out of range, or embeddings that are not finite.
     """
     X1, X2 = check_embeddings(X1, "X1"), check_embeddings(X2, "X2")
     if X1.shape != X2.shape:
@@ -72,18 +73,9 @@ def prefix_cosines(X1: Array, X2: Array, dims: Sequence[int]) -> Array:
     return cosines
 
 
-def _aggregate(cosines: Array, scores: Array, groups: Any, aggregate: str) -> float:
-    if aggregate == "all":
-        return _spearman(cosines, scores)
-    parts = [groups == group for group in range(groups.max() + 1)]
-    values = np.array([_spearman(cosines[part], scores[part]) for part in parts])
-    weights = np.array([part.sum() for part in parts]) if aggregate == "wmean" else np.ones(len(parts))
-    return float((values * weights).sum() / weights.sum())
-
-
 def _spearman(cosines: Array, scores: Array) -> float:
-    if np.ptp(cosines) == 0 or np.ptp(scores) == 0:
-        which = "cosines" if np.ptp(cosines) == 0 else "gold scores"
-        log.warning("Spearman is undefined: all %d %s are equal", len(scores), which)
-        return float("nan")
+    for what, values in (("cosines", cosines), ("gold scores", scores)):
+        if np.ptp(values) == 0:
+            log.warning("Spearman is undefined: all %d %s are equal", len(values), what)
+            return float("nan")
     return float(spearmanr(cosines, scores).statistic)

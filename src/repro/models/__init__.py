@@ -1,6 +1,6 @@
 """Networks: backbones, pooling, the pooler, and the encoder that joins them."""
 
 from repro.models.encoder import SentenceEncoder
-from repro.models.pooler import Pooler
+from repro.models.pooling import Pooler
 
 __all__ = ["Pooler", "SentenceEncoder"]

@@ -1,12 +1,15 @@
 """Backbones: pretrained networks that turn token ids into states (B, T, D).
 
-States of any layer are read by hooks on the blocks, and a run stops after the deepest layer that is
-wanted: no model surgery, and it works for every architecture whose blocks stand in one list. Each thread
-has its own reading, so that several may run one network at a time.
+States of any layer are read by hooks on the blocks, and a run stops after the deepest layer that is wanted: no model
+surgery, and it works for every architecture whose blocks stand in one list. Each thread has its own reading, so that
+several may run one network at a time.
+
+A causal decoder may be let see the whole sentence, as Li et al. (2025), §4.1, let Qwen1.5 and LLaMA2 (PROTOCOLS §8):
+attention says that it is causal by a flag, and a ready-made mask (B, 1, T, T) is used as it stands.
 """
 
+import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Lock, get_ident
@@ -16,26 +19,18 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from repro.models import decoder
-from repro.models.intact import check_tokens
-from repro.models.pretrained import default_device, load_network
+from repro.models.pretrained import check_tokens, default_device, load_network
 from repro.objectives import LoraConfig
 from repro.types import InputError, check_dim, one_of
 
+FINAL_NORMS = ("last", "all", "none")
+NORM_NAMES = ("norm", "ln_f", "final_layer_norm", "final_layernorm", "final_norm")
+"""how decoders call the norm that follows their last block"""
 _COUNTING = Lock()
 
 
 class _Enough(Exception):
     """Raised by a hook when the deepest wanted layer has run."""
-
-
-@dataclass
-class _Reading:
-    """What one thread's run has to bring: states by layer, down to the deepest that is wanted."""
-
-    deepest: int
-    states: dict[int, Tensor] = field(default_factory=dict)
-    blocks: int = 0
 
 
 class Backbone(nn.Module):
@@ -57,34 +52,28 @@ class Backbone(nn.Module):
         self.name = name
         self.max_length = max_length
         self.bidirectional = bidirectional
-        self.final_norm = one_of(final_norm, decoder.FINAL_NORMS, "final_norm")
+        self.final_norm = one_of(final_norm, FINAL_NORMS, "final_norm")
+        self.hidden_dim = int(model.config.hidden_size)  # type: ignore[union-attr, arg-type]
+        self.pad_id = int(getattr(model.config, "pad_token_id", None) or 0)
         self.lora: LoraConfig | None = None  # settings of the adapters, if there are any
-        self.merged = False  # adapters were: the weights are no longer those of `name`
         self.blocks_run = 0
-        self._blocks = _block_list(model)
-        self._readings: dict[int, _Reading] = {}  # by thread
-        self._blocks[0].register_forward_pre_hook(self._before_first, with_kwargs=True)
-        for number, block in enumerate(self._blocks, 1):
+        self.blocks = block_list(model)
+        self._readings: dict[int, tuple[int, dict[int, Tensor]]] = {}  # by thread: deepest wanted layer, states
+        self.blocks[0].register_forward_pre_hook(self._before_first, with_kwargs=True)
+        for number, block in enumerate(self.blocks, 1):
             block.register_forward_hook(partial(self._after, number))
-        causal = decoder.causal_parts(model)
-        self._is_decoder = bool(causal)
-        self._takes_positions = decoder.takes_positions(model)
-        self._norm = decoder.norm_name(model, self._blocks)
+        hiding = causal_parts(model)
+        self.is_decoder = bool(hiding)
+        self.norm_name = norm_name(model, self.blocks)
         if bidirectional:
-            for part in causal:
+            for part in hiding:
                 part.is_causal = False  # type: ignore[assignment]
-            decoder.check_sees_ahead(model, lambda ids: self(ids, layers=[1])[0])
-            self.blocks_run = 0
+            self._check_sees_ahead()
 
     @property
     def n_layers(self) -> int:
         """Number of blocks L."""
-        return len(self._blocks)
-
-    @property
-    def hidden_dim(self) -> int:
-        """Hidden size D."""
-        return int(self.model.config.hidden_size)  # type: ignore[union-attr, arg-type]
+        return len(self.blocks)
 
     @property
     def device(self) -> torch.device:
@@ -92,44 +81,21 @@ class Backbone(nn.Module):
         return next(self.model.parameters()).device
 
     @property
-    def blocks(self) -> nn.ModuleList:
-        """The blocks, in the order in which they run."""
-        return self._blocks
-
-    @property
     def causal(self) -> bool:
         """Whether a token sees only those before it."""
-        return self._is_decoder and not self.bidirectional
-
-    @property
-    def has_final_norm(self) -> bool:
-        """Whether the network ends in a norm after its last block."""
-        return self._norm is not None
-
-    @property
-    def pad_id(self) -> int:
-        """Token id used for padding."""
-        return int(getattr(self.model.config, "pad_token_id", None) or 0)
+        return self.is_decoder and not self.bidirectional
 
     def tokenize(self, texts: Sequence[str], max_length: int | None = None) -> tuple[list[list[int]], int]:
-        """Token ids with special tokens, and how many texts were cut at `max_length`.
-
-        Raises:
-            InputError: for a token that the network has no row for.
-        """
-        limit = min(max_length or self.max_length, self.max_length)
+        """Token ids with special tokens, and how many texts were cut at `max_length`."""
         self.tokenizer.no_padding()
-        self.tokenizer.enable_truncation(limit)
+        self.tokenizer.enable_truncation(min(max_length or self.max_length, self.max_length))
         encodings = self.tokenizer.encode_batch(list(texts))
-        check_tokens(self.name, [e.ids for e in encodings], self.model)
-        return [e.ids for e in encodings], sum(bool(e.overflowing) for e in encodings)
+        ids = [e.ids for e in encodings]
+        check_tokens(self.name, ids, self.model)
+        return ids, sum(bool(e.overflowing) for e in encodings)
 
     def layer_index(self, layer: int | None) -> int:
-        """Resolve a layer 0 … L; None is L.
-
-        Raises:
-            InputError: if it is out of range.
-        """
+        """Resolve a layer 0 … L; None is L."""
         if layer is None:
             return self.n_layers
         if not 0 <= layer <= self.n_layers:
@@ -146,64 +112,67 @@ class Backbone(nn.Module):
                 it by default (`final_norm`), and those below do not.
         """
         wanted = [self.n_layers] if layers is None else [self.layer_index(layer) for layer in layers]
-        reading = self._readings[get_ident()] = _Reading(max(wanted))
+        states: dict[int, Tensor] = {}
+        self._readings[get_ident()] = max(wanted), states
         try:
             output = self.model(input_ids=ids, **self._attention(ids, mask))
-            if self.final_norm != "none" or self._norm is None:
-                reading.states[self.n_layers] = output.last_hidden_state
+            if self.final_norm != "none" or self.norm_name is None:
+                states[self.n_layers] = output.last_hidden_state
         except _Enough:
             pass
         finally:
             del self._readings[get_ident()]
             with _COUNTING:
-                self.blocks_run += reading.blocks
-        return [self._normed(reading.states[layer], layer) for layer in wanted]
+                self.blocks_run += max(states, default=0)
+        if self.final_norm == "all" and self.norm_name is not None:  # the network has seen to the last itself
+            norm = self.model.get_submodule(self.norm_name)
+            return [states[n] if n == self.n_layers else norm(states[n]) for n in wanted]
+        return [states[n] for n in wanted]
 
     def _attention(self, ids: Tensor, mask: Tensor | None) -> dict[str, Any]:
         """Who sees whom, and where each token stands, as the network's own arguments."""
-        if not self._is_decoder:
+        if not self.is_decoder:
             return {"attention_mask": mask}
-        told: dict[str, Any] = {"attention_mask": mask, "use_cache": False}
-        if mask is None and not self.bidirectional:
-            return told
+        if mask is None and self.causal:
+            return {"attention_mask": None, "use_cache": False}
         full = torch.ones_like(ids) if mask is None else mask
-        if self._takes_positions:
-            told["position_ids"] = decoder.positions(full)
+        told: dict[str, Any] = {"attention_mask": mask, "use_cache": False}
+        if "position_ids" in inspect.signature(self.model.forward).parameters:
+            told["position_ids"] = positions(full)
         if self.bidirectional:
-            told["attention_mask"] = decoder.padding_only(full, next(self.model.parameters()).dtype)
+            told["attention_mask"] = padding_only(full, next(self.model.parameters()).dtype)
         return told
 
-    def _normed(self, states: Tensor, layer: int) -> Tensor:
-        """States of a layer below the last as `final_norm` wants them; the network has seen to the last itself."""
-        if self.final_norm != "all" or self._norm is None or layer == self.n_layers:
-            return states
-        normed: Tensor = self.model.get_submodule(self._norm)(states)
-        return normed
-
     def _before_first(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        reading = self._readings.get(get_ident())
-        if reading is None:
-            return
-        reading.states[0] = args[0] if args else kwargs["hidden_states"]
-        if reading.deepest == 0:
-            raise _Enough
+        self._take(0, args[0] if args else kwargs["hidden_states"])
 
     def _after(self, number: int, module: nn.Module, args: Any, output: Any) -> None:
-        reading = self._readings.get(get_ident())
-        if reading is None:
-            return
-        reading.blocks += 1
-        reading.states[number] = output[0] if isinstance(output, tuple) else output
-        if number == reading.deepest < self.n_layers:
-            raise _Enough
+        self._take(number, output[0] if isinstance(output, tuple) else output)
+
+    def _take(self, number: int, state: Tensor) -> None:
+        if get_ident() in self._readings:
+            deepest, states = self._readings[get_ident()]
+            states[number] = state
+            if number == deepest < self.n_layers:
+                raise _Enough
+
+    @torch.no_grad()
+    def _check_sees_ahead(self) -> None:
+        """Change the second of two tokens: if the first's state after one block stays, the network masks by itself."""
+        was_training = self.model.training
+        self.model.eval()
+        states = self(torch.tensor([[0, 1], [0, 2]], device=self.device), layers=[1])[0]  # (2, 2, D)
+        self.model.train(was_training)
+        self.blocks_run = 0
+        if torch.equal(states[0, 0], states[1, 0]):
+            raise InputError(
+                f"{type(self.model).__name__} stays causal under bidirectional=True: expected a network whose "
+                "attention takes a mask (B, 1, T, T), such as Llama or Qwen2"
+            )
 
     def keep(self, layers: int) -> None:
-        """Drop all blocks above the first `layers`: a shallower network, for good.
-
-        Raises:
-            InputError: if there are fewer blocks.
-        """
-        del self._blocks[check_dim(layers, limit=self.n_layers, what="layers") :]
+        """Drop all blocks above the first `layers`: a shallower network, for good."""
+        del self.blocks[check_dim(layers, limit=self.n_layers, what="layers") :]
         self.model.config.num_hidden_layers = layers  # type: ignore[union-attr]
 
     def set_dropout(self, probability: float) -> None:
@@ -222,11 +191,38 @@ class Backbone(nn.Module):
         self.tokenizer.save(str(folder / "tokenizer.json"))
 
 
-def _block_list(model: nn.Module) -> nn.ModuleList:
+def block_list(model: nn.Module) -> nn.ModuleList:
+    """The longest list of modules: the blocks, in the order in which they run."""
     lists = [module for module in model.modules() if isinstance(module, nn.ModuleList)]
     if not lists:
         raise InputError(f"{type(model).__name__} has no list of blocks: layers cannot be told apart")
     return max(lists, key=len)
+
+
+def causal_parts(model: nn.Module) -> list[nn.Module]:
+    """The attention modules that hide later tokens; none in an encoder such as BERT."""
+    return [module for module in model.modules() if getattr(module, "is_causal", None) is True]
+
+
+def norm_name(model: nn.Module, blocks: nn.ModuleList) -> str | None:
+    """Dotted name of the norm after the last block, None where each block ends with its own, as in BERT."""
+    for name, module in model.named_modules():
+        if any(child is blocks for child in module.children()):
+            for norm in NORM_NAMES:
+                if isinstance(getattr(module, norm, None), nn.Module):
+                    return f"{name}.{norm}".lstrip(".")
+    return None
+
+
+def padding_only(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """A mask to add to attention scores, (B, T) to (B, 1, T, T): every token sees all that is not padding."""
+    hidden = torch.where(mask.bool(), 0.0, torch.finfo(dtype).min).to(dtype)[:, None, None]  # (B, 1, 1, T)
+    return hidden.expand(-1, 1, mask.shape[1], -1)
+
+
+def positions(mask: Tensor) -> Tensor:
+    """Each token's place in its text (B, T), from 0, on whichever side the padding is."""
+    return (mask.cumsum(-1) - 1).clamp_min(0)
 
 
 def load_backbone(

@@ -1,4 +1,4 @@
-"""The encoder: backbone → pooling → optional pooler; texts in, embeddings out (PROTOCOLS §1).
+"""Encoders: texts in, embeddings out (PROTOCOLS §1). A network is backbone → pooling → optional head.
 
 Every text is tokenised and encoded once per call, whatever the number of layers read: equal texts are
 merged, batches are packed by token count with texts of like length, and the order is restored. On the CPU
@@ -6,6 +6,7 @@ each thread encodes batches of its own: a row's bytes then do not depend on the 
 """
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,17 +17,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from repro.models import pooling as pooling_module
 from repro.models.backbone import Backbone
-from repro.models.folders import read_backbone, read_head, read_note, read_pooling, write_encoder
+from repro.models.folders import prompt_of, read_encoder, write_encoder
 from repro.models.packing import merge_equal, pack_by_tokens
-from repro.models.parts import prompt_of
-from repro.models.pooler import Head, Pooler
-from repro.models.pretrained import locate
+from repro.models.pooling import AVG_FIRST_LAST, NAMES, Head, Pooler, pool
 from repro.terminal import progress_bar
-from repro.types import Array, InputError, check_dim, one_of
+from repro.types import Array, Encoder, InputError, one_of
 
 log = logging.getLogger(__name__)
+READOUTS = ("encoder", "pooler")
 STATE_BUDGET = {"cpu": 2**19, "cuda": 2**25}
 """entries of a batch's states, padded tokens × hidden_dim; on the CPU few enough to stay in the cache"""
 
@@ -40,7 +39,7 @@ class SentenceEncoder(nn.Module):
     def __init__(self, backbone: Backbone, *, pooling: str = "cls", pooler: Head | None = None) -> None:
         super().__init__()
         self.backbone = backbone
-        self.pooling = one_of(pooling, pooling_module.NAMES, "pooling")
+        self.pooling = one_of(pooling, NAMES, "pooling")
         self.pooler = pooler
         self.prompt = ""
         self.texts_encoded = 0
@@ -79,16 +78,11 @@ class SentenceEncoder(nn.Module):
             InputError: for an unknown name, pooling, activation, final norm or prompt, dim < 1, a damaged folder, or
                 adapters that were trained beside other weights than their base has now.
         """
-        folder = Path(locate(name_or_path))
-        note = read_note(folder)
-        backbone = read_backbone(
-            name_or_path, folder, note, device=device, bidirectional=bidirectional, final_norm=final_norm
-        )
-        encoder = cls(backbone, pooling=pooling or read_pooling(name_or_path, note, backbone))
-        if dim is None:
-            encoder.pooler = read_head(name_or_path, note, backbone, pooling)
-        else:
-            encoder.pooler = Pooler(backbone.hidden_dim, check_dim(dim), activation=activation).initialise(seed)
+        options = {"device": device, "bidirectional": bidirectional, "final_norm": final_norm}
+        backbone, pooling, head = read_encoder(name_or_path, pooling, with_head=dim is None, **options)  # type: ignore[arg-type]
+        if dim is not None:
+            head = Pooler(backbone.hidden_dim, dim, activation=activation).initialise(seed)
+        encoder = cls(backbone, pooling=pooling, pooler=head)
         encoder.prompt = prompt_of(name_or_path, prompt)
         return encoder.to(backbone.device).eval()
 
@@ -113,12 +107,12 @@ class SentenceEncoder(nn.Module):
 
     def pooled(self, ids: Tensor, mask: Tensor | None, layers: Sequence[int] | None = None) -> list[Tensor]:
         """Pooled states h (B, D) of the wanted layers (by default the last), with gradient."""
-        wanted = [self.n_layers] if layers is None else list(layers)
+        wanted = [self.n_layers] if layers is None else layers
         full = torch.ones_like(ids) if mask is None else mask
-        if self.pooling == pooling_module.AVG_FIRST_LAST:
+        if self.pooling == AVG_FIRST_LAST:
             first, *states = self.backbone(ids, mask, [1, *wanted])
-            return [pooling_module.pool((first + s) / 2, full, "mean") for s in states]
-        return [pooling_module.pool(s, full, self.pooling) for s in self.backbone(ids, mask, wanted)]
+            return [pool((first + s) / 2, full, "mean") for s in states]
+        return [pool(s, full, self.pooling) for s in self.backbone(ids, mask, wanted)]
 
     def forward(self, ids: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Both readouts of a batch of token ids (B, T): h (B, D) and z (B, dim)."""
@@ -140,14 +134,14 @@ class SentenceEncoder(nn.Module):
             texts: any sequence of strings; equal ones are encoded once and get identical rows.
             readout: `pooler` for z, `encoder` for h; the same without a pooler.
             layer: 0 … L; below L the pooled state h of that layer is returned, and no later block runs.
-            normalize: divide each row by its length.
-            progress: show a progress bar.
+            normalize: divide each row by its length; a zero row stays zero.
+            progress: of the batches, on a terminal.
 
         Raises:
             TypeError: for an item that is not a string, with its index.
             InputError: for a layer out of range, an unknown readout, or embeddings that are not finite.
         """
-        one_of(readout, ("encoder", "pooler"), "readout")
+        one_of(readout, READOUTS, "readout")
         depth = self.backbone.layer_index(layer)
         if depth < self.n_layers and readout == "pooler" and self.pooler is not None:
             self._warn(f"layer {depth} is below the last: its pooled state is returned, the pooler reads the last")
@@ -155,9 +149,7 @@ class SentenceEncoder(nn.Module):
         if readout == "pooler" and self.pooler is not None and depth == self.n_layers:
             X = self.pooler.project(X) if len(X) else np.zeros((0, self.dim), np.float32)
             self._check_finite((~np.isfinite(X)).any(axis=1), "texts")
-        if normalize:
-            X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
-        return X
+        return unit_rows(X) if normalize else X
 
     def encode_layers(
         self, texts: Sequence[str], layers: Sequence[int] | None = None, *, progress: bool = False
@@ -185,7 +177,7 @@ class SentenceEncoder(nn.Module):
         if truncated:
             log.info("%d of %d texts cut at %d tokens", truncated, len(distinct), self.backbone.max_length)
         budget = STATE_BUDGET["cpu" if self.backbone.device.type == "cpu" else "cuda"] // self.hidden_dim
-        batches = list(pack_by_tokens([len(row) for row in ids], max(1, budget)))
+        batches = list(pack_by_tokens([len(row) for row in ids], budget))
 
         @torch.no_grad()  # here, since it holds for one thread; inference mode would taint what a network caches
         def read(batch: np.ndarray[Any, Any]) -> Array:
@@ -206,16 +198,12 @@ class SentenceEncoder(nn.Module):
 
     def padded(self, ids: list[list[int]]) -> tuple[Tensor, Tensor | None]:
         """Token ids (B, T) and their mask, None if nothing is padded, on the encoder's device."""
-        lengths = np.array([len(row) for row in ids])
-        width = int(lengths.max())
-        table = np.full((len(ids), width), self.backbone.pad_id, np.int64)
-        for i, row in enumerate(ids):
-            table[i, : len(row)] = row
-        tensor = torch.from_numpy(table).to(self.backbone.device)
-        if (lengths == width).all():
-            return tensor, None
-        mask = (np.arange(width) < lengths[:, None]).astype(np.int64)
-        return tensor, torch.from_numpy(mask).to(self.backbone.device)
+        rows = [torch.tensor(row, dtype=torch.long) for row in ids]
+        table = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=self.backbone.pad_id)
+        lengths = torch.tensor([len(row) for row in ids])
+        mask = (torch.arange(table.shape[1]) < lengths[:, None]).long()
+        device = self.backbone.device
+        return table.to(device), None if bool(mask.all()) else mask.to(device)
 
     def _check_finite(self, bad: Any, what: str) -> None:
         if bad.any():
@@ -228,6 +216,70 @@ class SentenceEncoder(nn.Module):
         if message not in self._warned:
             self._warned.add(message)
             log.warning(message)
+
+
+class LayerlessEncoder(ABC):
+    """One embedding per text and nothing in between: both readouts are the same matrix, and no layer can be read."""
+
+    @property
+    @abstractmethod
+    def dim(self) -> int:
+        """Embedding size."""
+
+    @abstractmethod
+    def embed(self, texts: list[str], *, progress: bool = False) -> Array:
+        """Embeddings (n, dim) of distinct texts, at least one."""
+
+    def encode(
+        self,
+        texts: Sequence[str],
+        *,
+        readout: str = "pooler",
+        layer: int | None = None,
+        normalize: bool = False,
+        progress: bool = False,
+    ) -> Array:
+        """Embed texts as a float32 matrix (n, dim), as `SentenceEncoder.encode` does; equal texts are embedded once.
+
+        Raises:
+            TypeError: for an item that is not a string, with its index.
+            InputError: for an unknown readout, or any layer.
+        """
+        one_of(readout, READOUTS, "readout")
+        if layer is not None:
+            raise InputError(f"layer {layer}: {type(self).__name__} has no layers to choose from; leave layer at None")
+        distinct, inverse = merge_equal(texts)
+        if not distinct:
+            return np.zeros((0, self.dim), np.float32)
+        X = np.asarray(self.embed(distinct, progress=progress), dtype=np.float32)
+        return (unit_rows(X) if normalize else X)[inverse]
+
+
+class Transformed(LayerlessEncoder):
+    """A map (whitening, a flow, dense layers) of the `encoder` readout of another encoder."""
+
+    dim: int = 0
+
+    def __init__(self, base: Encoder, transform: Callable[[Array], Array], dim: int) -> None:
+        self.base = base
+        self.transform = transform
+        self.dim = dim
+
+    def embed(self, texts: list[str], *, progress: bool = False) -> Array:
+        """Mapped embeddings (n, dim) of distinct texts."""
+        return self.transform(self.base.encode(texts, readout="encoder", progress=progress))
+
+
+def load_modules(folder: Path, *, device: str | None = None) -> Encoder:
+    """The encoder that a folder's `modules.json` describes, both readouts its last part's; else mean pooling."""
+    pooling = None if (folder / "modules.json").is_file() else "mean"
+    encoder = SentenceEncoder.load(str(folder), pooling=pooling, device=device)
+    return encoder if encoder.pooler is None else Transformed(encoder, encoder.pooler.project, encoder.dim)
+
+
+def unit_rows(X: Array) -> Array:
+    """Each row divided by its length; a zero row stays zero."""
+    return X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
 
 
 @contextmanager

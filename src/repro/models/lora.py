@@ -26,21 +26,15 @@ def add_lora(backbone: Backbone, config: LoraConfig, *, seed: int) -> Backbone:
     B starts at 0, so outputs are unchanged until a step is taken. On a GPU as on the CPU, the same seed gives the
     same A.
 
-    Args:
-        backbone: without adapters.
-        config: rank, scale, dropout and targets; no targets means all linear layers inside the blocks.
-        seed: of A.
-
     Raises:
         InputError: for a target that no linear layer inside the blocks is called, with those there are; or for a
-            backbone that has adapters or had some merged into it.
+            backbone that has adapters.
     """
     from peft import LoraConfig as PeftConfig
     from peft import inject_adapter_in_model
 
-    if backbone.lora is not None or backbone.merged:
-        state = "adapters already" if backbone.lora is not None else "merged adapters in its weights"
-        raise InputError(f"{backbone.name} has {state}: save the merged network and load that folder first")
+    if backbone.lora is not None:
+        raise InputError(f"{backbone.name} has adapters already: expected a network without")
     layers = targets(backbone, config.targets)
     settings = PeftConfig(
         r=config.rank, lora_alpha=config.alpha, lora_dropout=config.dropout, target_modules=layers, bias="none"
@@ -55,11 +49,7 @@ def add_lora(backbone: Backbone, config: LoraConfig, *, seed: int) -> Backbone:
 
 
 def targets(backbone: Backbone, names: tuple[str, ...] = ()) -> list[str]:
-    """Full names of the linear layers inside the blocks, or of those whose last part is among `names`.
-
-    Raises:
-        InputError: for a name that none has, or if there is no linear layer inside the blocks.
-    """
+    """Full names of the linear layers inside the blocks, or of those whose last part is among `names`."""
     inside = {id(module) for module in backbone.blocks.modules() if isinstance(module, nn.Linear)}
     linear = [name for name, module in backbone.model.named_modules() if id(module) in inside]
     ends = sorted({name.rpartition(".")[2] for name in linear})
@@ -77,27 +67,6 @@ def targets(backbone: Backbone, names: tuple[str, ...] = ()) -> list[str]:
 def adapter_weights(backbone: Backbone) -> dict[str, Tensor]:
     """All A and B, by name."""
     return {name: weight for name, weight in backbone.model.named_parameters() if ".lora_" in name}
-
-
-def merge_lora(backbone: Backbone) -> Backbone:
-    """Add each adapter's product to its layer's weights and drop the adapter, in place: same outputs, plain network.
-
-    Raises:
-        InputError: for a backbone without adapters.
-    """
-    from peft.tuners.tuners_utils import BaseTunerLayer
-
-    if backbone.lora is None:
-        raise InputError(f"{backbone.name} has no adapters to merge")
-    adapted = [(name, part) for name, part in backbone.model.named_modules() if isinstance(part, BaseTunerLayer)]
-    for name, part in adapted:
-        part.merge(safe_merge=True)
-        parent, _, last = name.rpartition(".")
-        setattr(backbone.model.get_submodule(parent), last, part.get_base_layer())
-    del backbone.model.peft_config
-    backbone.requires_grad_(True)
-    backbone.lora, backbone.merged = None, True
-    return backbone
 
 
 def base_digest(backbone: Backbone) -> str:
@@ -120,12 +89,8 @@ def save_adapters(backbone: Backbone, folder: Path) -> dict[str, Any]:
     return {"name": name, "digest": base_digest(backbone), "layers": backbone.n_layers}
 
 
-def load_adapters(backbone: Backbone, folder: Path, config: LoraConfig, base: dict[str, Any]) -> Backbone:
-    """Put the adapters of a folder beside the layers of their base.
-
-    Raises:
-        InputError: if the base is not the network they were trained beside, or the file does not fit it.
-    """
+def load_adapters(backbone: Backbone, folder: Path, config: LoraConfig, base: dict[str, Any]) -> None:
+    """Put the adapters of a folder beside the layers of their base."""
     if backbone.n_layers > base["layers"]:
         backbone.keep(base["layers"])
     found = base_digest(backbone)
@@ -146,4 +111,3 @@ def load_adapters(backbone: Backbone, folder: Path, config: LoraConfig, base: di
     with torch.no_grad():
         for name, weight in weights.items():
             places[name].copy_(weight)
-    return backbone

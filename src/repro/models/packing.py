@@ -28,17 +28,11 @@ def pack_by_tokens(lengths: Sequence[int] | NDArray[np.integer], budget: int) ->
 
 
 def merge_equal(texts: Sequence[str]) -> tuple[list[str], np.ndarray[Any, np.dtype[np.int64]]]:
-    """The distinct texts in order of first appearance, and for each text the index of its distinct one.
-
-    Raises:
-        TypeError: for an item that is not a string, with its index.
-    """
+    """The distinct texts in order of first appearance, and for each text the index of its distinct one."""
     if isinstance(texts, str):
         raise TypeError("texts is one string: expected a sequence of strings, such as [text]")
-    index: dict[str, int] = {}
-    inverse = np.empty(len(texts), np.int64)
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise TypeError(f"texts[{i}] is {type(text).__name__}: expected a string")
-        inverse[i] = index.setdefault(text, len(index))
-    return list(index), inverse
+    index = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    return list(index), np.array([index[text] for text in texts], np.int64)

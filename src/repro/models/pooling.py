@@ -1,12 +1,19 @@
-"""Pooling: token states (B, T, D) and attention mask (B, T) to one state per text h (B, D) (PROTOCOLS §1.1)."""
+"""From token states (B, T, D) to one embedding per text (PROTOCOLS §1).
 
-from collections.abc import Callable, Mapping
+A pooling gives h (B, D); after it there may stand a head, which gives z (B, dim): Wang's pooler, or what a published
+encoder brings along.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from repro.types import InputError, one_of
+from repro.seeding import derive_seed
+from repro.types import Array, InputError, check_dim, one_of
 
 
 def cls(states: Tensor, mask: Tensor) -> Tensor:
@@ -30,39 +37,94 @@ POOLINGS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"cls": cls, "mean": m
 AVG_FIRST_LAST = "avg_first_last"
 """mean pooling of (states of block 1 + states of block L)/2; block 1, not the embeddings (SimCSE issue 285)"""
 NAMES = (*POOLINGS, AVG_FIRST_LAST)
-PUBLISHED = {"mean": "mean", "mean_tokens": "mean", "cls": "cls", "cls_token": "cls", "lasttoken": "last"}
-"""how sentence-transformers writes them: newer releases one name, older ones a switch for each"""
+ACTIVATIONS: dict[str, type[nn.Module]] = {"Tanh": nn.Tanh, "Identity": nn.Identity, "ReLU": nn.ReLU, "GELU": nn.GELU}
+"""activations of published dense layers, by the name that sentence-transformers writes"""
 
 
 def pool(states: Tensor, mask: Tensor, pooling: str) -> Tensor:
-    """Pool token states (B, T, D) to h (B, D).
-
-    Raises:
-        InputError: for an unknown pooling, or a text without a single unmasked token.
-    """
-    one_of(pooling, tuple(POOLINGS), "pooling")
+    """Pool token states (B, T, D) to h (B, D) by one of `POOLINGS`."""
     empty = mask.sum(1) == 0
     if bool(empty.any()):
         raise InputError(f"text {int(empty.nonzero()[0])} of the batch has no unmasked token: nothing to pool")
     return POOLINGS[pooling](states, mask)
 
 
-def published_pooling(note: Mapping[str, Any], place: str) -> str:
-    """The pooling that a published encoder's `1_Pooling/config.json` asks for.
+class Head(nn.Module):
+    """What turns pooled states h (n, hidden_dim) into embeddings z (n, dim)."""
 
-    Args:
-        note: its content.
-        place: of the file, for the message.
+    dim: int
+    settings: Any
+    """what its constructor takes, after the hidden size"""
 
-    Raises:
-        InputError: if it asks for several at once, none, or one that is not known here.
-    """
-    switches = sorted(name for name, value in note.items() if name.startswith("pooling_mode_") and value is True)
-    modes = [name.removeprefix("pooling_mode_") for name in switches]
-    if not modes:
-        mode = note.get("pooling_mode")
-        modes = [str(name) for name in mode] if isinstance(mode, list) else [str(mode)]
-    if len(modes) == 1 and modes[0] in PUBLISHED:
-        return PUBLISHED[modes[0]]
-    asked = switches or note.get("pooling_mode")
-    raise InputError(f"{place} asks for pooling {asked}: only mean, cls or the last token alone is read")
+    @torch.no_grad()
+    def project(self, h: Array) -> Array:
+        """Project stored states h (n, D) to embeddings (n, dim), both numpy."""
+        device = next((weight.device for weight in self.parameters()), torch.device("cpu"))
+        z = self(torch.from_numpy(np.ascontiguousarray(h, dtype=np.float32)).to(device))
+        return np.asarray(z.cpu().numpy())
+
+
+class Pooler(Head):
+    """Wang's layer that is resized, z = activation(h Wᵀ + b): d(D + 1) parameters, d may exceed D (2023, §2)."""
+
+    def __init__(
+        self, hidden_dim: int, dim: int, *, activation: str = "tanh", bias: bool = True, normalize: bool = False
+    ) -> None:
+        super().__init__()
+        self.hidden_dim, self.dim = hidden_dim, check_dim(dim)
+        self.activation = one_of(activation, ("tanh", "identity"), "activation")
+        self.normalize = normalize
+        self.linear = nn.Linear(hidden_dim, dim, bias=bias)
+        self.settings = {"dim": dim, "activation": activation, "bias": bias, "normalize": normalize}
+
+    def initialise(self, seed: int) -> "Pooler":
+        """Fresh weights W ~ N(0, 0.02²), b = 0, from a generator owned by (seed, dim)."""
+        generator = torch.Generator().manual_seed(derive_seed(seed, "pooler", self.dim))
+        with torch.no_grad():
+            self.linear.weight.normal_(0.0, 0.02, generator=generator)
+            if self.linear.bias is not None:
+                self.linear.bias.zero_()
+        return self
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Project h (B, D) to z (B, dim)."""
+        z = self.linear(h)
+        if self.activation == "tanh":
+            z = torch.tanh(z)
+        return nn.functional.normalize(z, dim=-1, eps=1e-12) if self.normalize else z
+
+
+class Dense(nn.Sequential):
+    """z = activation(h Wᵀ + b), as sentence-transformers stores it."""
+
+    def __init__(self, inputs: int, outputs: int, bias: bool, activation: str) -> None:
+        layer = nn.Linear(inputs, outputs, bias=bias)
+        super().__init__(OrderedDict(linear=layer, activation=ACTIVATIONS[activation]()))
+
+
+class Unit(nn.Module):
+    """Rows divided by their length."""
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Divide every row of h (B, D) by its length; a zero row stays."""
+        return nn.functional.normalize(h, dim=-1, eps=1e-12)
+
+
+class Parts(Head):
+    """All that follows the pooling of a published encoder, in order; takes the place of a pooler."""
+
+    def __init__(self, hidden_dim: int, parts: Sequence[Mapping[str, Any]]) -> None:
+        """Fresh weights; each part is what `Dense` takes, or empty for `Unit`."""
+        super().__init__()
+        self.parts = nn.Sequential(*(Dense(**part) if part else Unit() for part in parts))
+        self.settings = list(parts)
+        self.dim = hidden_dim
+        for part in filter(None, parts):
+            if part["inputs"] != self.dim:
+                raise InputError(f"a dense layer takes {part['inputs']} numbers, what comes before it gives {self.dim}")
+            self.dim = part["outputs"]
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Project h (B, D) to z (B, dim)."""
+        z: Tensor = self.parts(h)
+        return z

@@ -1,13 +1,15 @@
-"""Published networks and their tokenizers: found, checked and loaded; the one importer of transformers.
+"""Published networks and their tokenizers: found, checked and loaded.
 
-Only safetensors weights are read and no remote code is run.
+Only safetensors weights are read and no remote code is run. A network has to be whole: its bytes as they were written,
+by the manifest that we wrote or the names in the hub's cache, and its files of one model.
 """
 
+import hashlib
 import importlib.util
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -20,15 +22,15 @@ from torch import nn
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 import transformers
-from transformers import AutoConfig, AutoModel, AutoTokenizer, BertConfig, BertForMaskedLM
+from huggingface_hub import snapshot_download
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+from transformers import AutoConfig, AutoModel, AutoTokenizer
 from transformers.utils import cached_file
 
 from repro import paths
 from repro.digests import digest
-from repro.models.intact import check_complete, check_intact, check_vocabulary, most_tokens
-from repro.optional import installing
-from repro.store import sha256
-from repro.types import InputError
+from repro.store import MANIFEST, sha256
+from repro.types import InputError, installing
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
@@ -43,125 +45,17 @@ ADAPTER_WEIGHTS = "adapter.safetensors"
 """a folder with this file in place of a network holds adapters beside one that its `encoder.json` names"""
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "merges.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model")
 """files of which a tokenizer needs one; without any, transformers makes one that knows next to no word"""
-
-
-def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
-    """A network without a head, its tokenizer, and the most tokens it takes; float32 on the CPU.
-
-    Raises:
-        InputError: for an unknown name, a folder that lacks a part or is damaged, or weights with the wrong checksum.
-    """
-    place = locate(name_or_path)
-    if (Path(place) / ADAPTER_WEIGHTS).is_file():
-        raise InputError(f"{place} holds adapters, not a network: load it as an encoder, or name their base")
-    careful = _careful(place)
-    with _explained("backbone", name_or_path, place):
-        config = AutoConfig.from_pretrained(place, **careful)
-        layers = getattr(config, "num_hidden_layers", 1)
-        if layers < 1:
-            raise InputError(f"config.json of {name_or_path!r} has {layers} layers: expected at least 1")
-        model, found = AutoModel.from_pretrained(
-            place,
-            use_safetensors=True,
-            dtype=torch.float32,
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,
-            **careful,
-            **_fresh_pooler(config),
-        )
-        check_complete(name_or_path, found)
-        with torch.no_grad():  # what does not fit together otherwise shows at the first text
-            model(input_ids=torch.tensor([[0, config.pad_token_id or 0]]))
-    with _explained("tokenizer", name_or_path, place):
-        tokenizer, longest = _tokenizer(place, careful)
-        check_vocabulary(name_or_path, tokenizer.get_vocab_size(), model)
-        own = read_json(place, "sentence_bert_config.json", {}).get("max_seq_length")
-        limit = most_tokens(name_or_path, config, longest, own)
-    return model, tokenizer, limit
-
-
-def _tokenizer(place: str, careful: dict[str, Any]) -> tuple[Tokenizer, int | None]:
-    if not any(file_of(place, name) for name in TOKENIZERS):
-        raise InputError(f"{place} has no tokenizer.json: copy the tokenizer that the network was trained with into it")
-    if (Path(place) / "encoder.json").is_file():
-        # What we saved is read as it stands: AutoTokenizer goes by the architecture and would split a text before a
-        # Qwen2 as the published Qwen2 do, whatever tokenizer.json says.
-        return Tokenizer.from_file(str(Path(place) / "tokenizer.json")), None
-    tokenizer = AutoTokenizer.from_pretrained(place, **careful)
-    if getattr(tokenizer, "backend_tokenizer", None) is None:
-        raise InputError(f"{place!r} has no fast tokenizer (tokenizer.json): convert it first")
-    return tokenizer.backend_tokenizer, getattr(tokenizer, "model_max_length", None)
-
-
-def load_writer(head: str, what: str, name: str, device: torch.device | str | None) -> tuple[Any, Any, dict[str, Any]]:
-    """A network that writes, its tokenizer, and what was found of its weights; its own precision off the CPU.
-
-    Args:
-        head: name of the transformers class that gives the network its head.
-        what: the network is called in messages.
-        name: folder or hub id.
-        device: where it goes; None takes the accelerator if there is one.
-
-    Raises:
-        InputError: for an unknown name, a network of another kind, or a folder that lacks a part or is damaged.
-    """
-    place = locate(name)
-    where = torch.device(device) if device else default_device()
-    careful = _careful(place)
-    with _explained(what, name, place):
-        dtype = torch.float32 if where.type == "cpu" else "auto"
-        model, found = getattr(transformers, head).from_pretrained(
-            place, use_safetensors=True, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True, **careful
-        )
-        tokenizer = AutoTokenizer.from_pretrained(place, **careful)
-    return model.to(where).eval(), tokenizer, found
-
-
-@contextmanager
-def _explained(what: str, name: str, place: str) -> Iterator[None]:
-    """Say in one sentence what fails: a folder is another's work, and damaged ones end in errors of many kinds."""
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:
-        kind = "" if isinstance(error, OSError | ValueError) else f"{type(error).__name__}: "
-        said = " ".join(str(error).split())[:300] or repr(error)
-        way_out = (
-            "is the folder whole, and are its files of one model?"
-            if Path(place).is_dir()
-            else (
-                f"offline? shipped: {', '.join((*SHIPPED, MINILM))}; or give a local folder with config.json, "
-                "model.safetensors and tokenizer.json"
-            )
-        )
-        raise InputError(f"cannot load {what} {name!r}: {kind}{said} ({way_out})") from error
-
-
-def _careful(place: str) -> dict[str, Any]:
-    """The options of loading, after a look at the bytes."""
-    config = file_of(place, "config.json")
-    if config is not None:
-        check_intact(config.parent)
-    # without a connection the hub client would retry for half a minute before it looks at its cache
-    return {"trust_remote_code": False, "local_files_only": Path(place).is_dir() or not _hub_answers()}
-
-
-@cache
-def _hub_answers() -> bool:
-    if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
-        return True  # whether the proxy leads there is for the hub client to find out
-    hub = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
-    try:
-        socket.create_connection((hub.hostname or "", hub.port or 443), timeout=3).close()
-    except OSError:
-        return False
-    return True
+READ = ("*.json", "*.txt", "*.model", "model*.safetensors", "*/config.json", "*/model.safetensors")
+"""what is read of a published model; no pickled weights, no other framework's"""
+WEIGHTS_MISSING = "safetensors weights, which some published folders keep only as pickles: convert them first"
 
 
 def default_device() -> torch.device:
     """The accelerator if there is one, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+# found
 
 
 def locate(name_or_path: str) -> str:
@@ -208,6 +102,20 @@ def identity(name_or_path: str) -> str:
     return digest({file.relative_to(folder).as_posix(): sha256(file) for file in files if file.is_file()})
 
 
+def hub_folder(name: str, *, download: bool = False) -> Path:
+    """Folder of a published model in the hub's cache, fetched into it first if `download` is set."""
+    try:
+        folder = Path(snapshot_download(name, allow_patterns=list(READ), local_files_only=not download))
+    except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
+        if not download:
+            raise InputError(f"{name} is not in the hub's cache on this machine") from error
+        reason = (str(error) or repr(error)).splitlines()[0][:160]
+        raise InputError(f"{name} cannot be fetched from the hub ({reason})") from error
+    if not list(folder.glob("model*.safetensors")):
+        raise InputError(f"{name} in {folder} has no {WEIGHTS_MISSING}")
+    return folder
+
+
 def file_of(place: str, name: str) -> Path | None:
     """A file of a model that `locate` found, local or on the hub; None where it has none of that name."""
     folder = Path(place)
@@ -221,11 +129,7 @@ def file_of(place: str, name: str) -> Path | None:
 
 
 def read_json(place: str, name: str, absent: Any) -> Any:
-    """A small JSON file of a model; `absent`, which it must be like, where the model has none.
-
-    Raises:
-        InputError: if it is damaged.
-    """
+    """A small JSON file of a model; `absent`, which it must be like, where the model has none."""
     path = file_of(place, name)
     if path is None:
         return absent
@@ -238,33 +142,183 @@ def read_json(place: str, name: str, absent: Any) -> Any:
     return found
 
 
-def _fresh_pooler(config: Any) -> dict[str, Any]:
-    # BERT's own pooler is never used here, and absent from most checkpoints
-    return {"add_pooling_layer": False} if config.model_type in ("bert", "roberta", "xlm-roberta", "mpnet") else {}
+@cache
+def _hub_answers() -> bool:
+    """Whether to ask the hub: without a connection its client would retry for half a minute."""
+    if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
+        return True  # whether the proxy leads there is for the hub client to find out
+    hub = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
+    try:
+        socket.create_connection((hub.hostname or "", hub.port or 443), timeout=3).close()
+    except OSError:
+        return False
+    return True
 
 
-def fresh_bert(
-    *,
-    vocabulary: int,
-    pad_id: int,
-    layers: int,
-    hidden_dim: int,
-    heads: int,
-    max_length: int,
-    dropout: float,
-    seed: int,
-) -> BertForMaskedLM:
-    """A BERT with random weights and a masked-language-model head; feed-forward size 4·hidden_dim."""
-    config = BertConfig(
-        vocab_size=vocabulary,
-        hidden_size=hidden_dim,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        intermediate_size=4 * hidden_dim,
-        max_position_embeddings=max_length,
-        hidden_dropout_prob=dropout,
-        attention_probs_dropout_prob=dropout,
-        pad_token_id=pad_id,
+# whole
+
+
+def check_intact(folder: Path) -> None:
+    """Compare the files with `manifest.json`, if we wrote one, and with the names of the hub's blobs they link to."""
+    manifest = folder / MANIFEST
+    try:
+        notes = json.loads(manifest.read_text(encoding="utf-8")) if manifest.is_file() else {}
+    except ValueError as error:
+        raise InputError(f"{manifest} is not valid JSON ({error}): copy the folder anew") from error
+    files = notes.get("files") if isinstance(notes, dict) else None
+    for name, written in files.items() if isinstance(files, dict) else ():  # else the manifest is none of ours
+        path = paths.inside(folder, name)
+        if isinstance(written, str) and len(written) == 64 and path.is_file() and sha256(path) != written:
+            raise InputError(
+                f"{path} has changed since it was written: copy the folder anew, or delete its {MANIFEST} if the "
+                "change is meant"
+            )
+    for path in sorted(path for pattern in READ for path in folder.glob(pattern) if path.is_symlink()):
+        blob = path.resolve()
+        if blob.parent.name == "blobs" and blob.is_file() and not _is_named_by_content(blob):
+            raise InputError(
+                f"{path} in the hub's cache has changed since it was downloaded: delete {blob} and download it again"
+            )
+
+
+def _is_named_by_content(blob: Path) -> bool:
+    """Whether a blob's name is the digest of its bytes, as the hub has it: sha256 of large files, git's of small."""
+    if len(blob.name) == 64:
+        return sha256(blob) == blob.name
+    content = blob.read_bytes()
+    return len(blob.name) != 40 or hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest() == blob.name
+
+
+def check_complete(name: str, found: Mapping[str, Any]) -> None:
+    """Refuse a network of which some weights would stay random, by what transformers says of its loading."""
+    if lacking := sorted(key for key in found["missing_keys"] if "pooler." not in key):
+        raise InputError(f"the weights of {name!r} lack {', '.join(lacking[:3])}{' …' if lacking[3:] else ''}")
+    if unlike := sorted(found["mismatched_keys"]):
+        key, there, expected = unlike[0]
+        raise InputError(
+            f"the weights of {name!r} do not fit its config.json: {key} is {tuple(there)}, expected {tuple(expected)}"
+        )
+
+
+def check_tokens(name: str, ids: Sequence[Sequence[int]], model: Any) -> None:
+    """Refuse tokens that the network has no row for."""
+    rows, highest = _token_rows(model), max((max(row, default=0) for row in ids), default=0)
+    if highest >= rows:
+        raise InputError(
+            f"the tokenizer of {name!r} gives token {highest}, its network has {rows}: they do not belong together"
+        )
+
+
+def _token_rows(model: Any) -> int:
+    return int(model.get_input_embeddings().weight.shape[0])
+
+
+# loaded
+
+
+def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
+    """A network without a head, its tokenizer, and the most tokens it takes; float32 on the CPU."""
+    place = locate(name_or_path)
+    if (Path(place) / ADAPTER_WEIGHTS).is_file():
+        raise InputError(f"{place} holds adapters, not a network: load it as an encoder, or name their base")
+    careful = _careful(place)
+    with _explained("backbone", name_or_path, place):
+        config = AutoConfig.from_pretrained(place, **careful)
+        layers = getattr(config, "num_hidden_layers", 1)
+        if layers < 1:
+            raise InputError(f"config.json of {name_or_path!r} has {layers} layers: expected at least 1")
+        own_pooler = config.model_type in ("bert", "roberta", "xlm-roberta", "mpnet")  # in few checkpoints; never used
+        fresh = {"add_pooling_layer": False} if own_pooler else {}
+        model, found = _with_weights(AutoModel, place, torch.float32, **careful, **fresh)
+        check_complete(name_or_path, found)
+        with torch.no_grad():  # what does not fit together otherwise shows at the first text
+            model(input_ids=torch.tensor([[0, config.pad_token_id or 0]]))
+    with _explained("tokenizer", name_or_path, place):
+        tokenizer, longest = _tokenizer(place, careful)
+        known, rows = tokenizer.get_vocab_size(), _token_rows(model)
+        if 10 * known < rows:
+            raise InputError(
+                f"the tokenizer of {name_or_path!r} knows {known} tokens, its network {rows}: they do not belong "
+                "together"
+            )
+        return model, tokenizer, _most_tokens(name_or_path, place, config, longest)
+
+
+def load_writer(head: str, what: str, name: str, device: torch.device | str | None) -> tuple[Any, Any, dict[str, Any]]:
+    """A network that writes, its tokenizer, and what was found of its weights; its own precision off the CPU.
+
+    Args:
+        head: name of the transformers class that gives the network its head.
+        what: the network is called in messages.
+        name: folder or hub id.
+        device: where it goes; None takes the accelerator if there is one.
+    """
+    place = locate(name)
+    where = torch.device(device) if device else default_device()
+    careful = _careful(place)
+    with _explained(what, name, place):
+        precision = torch.float32 if where.type == "cpu" else "auto"
+        model, found = _with_weights(getattr(transformers, head), place, precision, **careful)
+        tokenizer = AutoTokenizer.from_pretrained(place, **careful)
+    return model.to(where).eval(), tokenizer, found
+
+
+def _careful(place: str) -> dict[str, Any]:
+    """The options of loading, after a look at the bytes."""
+    config = file_of(place, "config.json")
+    if config is not None:
+        check_intact(config.parent)
+    return {"trust_remote_code": False, "local_files_only": Path(place).is_dir() or not _hub_answers()}
+
+
+def _with_weights(kind: Any, place: str, dtype: Any, **options: Any) -> tuple[Any, dict[str, Any]]:
+    """A network, and what transformers says of its loading."""
+    return kind.from_pretrained(
+        place, use_safetensors=True, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True, **options
     )
-    torch.manual_seed(seed)
-    return BertForMaskedLM(config)
+
+
+def _tokenizer(place: str, careful: dict[str, Any]) -> tuple[Tokenizer, int | None]:
+    """The fast tokenizer and its own limit of tokens."""
+    if not any(file_of(place, name) for name in TOKENIZERS):
+        raise InputError(f"{place} has no tokenizer.json: copy the tokenizer that the network was trained with into it")
+    if (Path(place) / "encoder.json").is_file():
+        # What we saved is read as it stands: AutoTokenizer goes by the architecture and would split a text before a
+        # Qwen2 as the published Qwen2 do, whatever tokenizer.json says.
+        return Tokenizer.from_file(str(Path(place) / "tokenizer.json")), None
+    tokenizer = AutoTokenizer.from_pretrained(place, **careful)
+    if getattr(tokenizer, "backend_tokenizer", None) is None:
+        raise InputError(f"{place!r} has no fast tokenizer (tokenizer.json): convert it first")
+    return tokenizer.backend_tokenizer, getattr(tokenizer, "model_max_length", None)
+
+
+def _most_tokens(name: str, place: str, config: Any, longest: int | None) -> int:
+    """The most tokens of a text that are read: the least of what network, tokenizer and published encoder allow."""
+    most = getattr(config, "max_position_embeddings", None)
+    limit = min([n for n in (most, longest) if n and n < 1_000_000] or [512])
+    if getattr(config, "model_type", "") in ("roberta", "xlm-roberta"):
+        limit = min(limit, int(config.max_position_embeddings) - 2)  # positions start after the padding index
+    limit = int(min(limit, read_json(place, "sentence_bert_config.json", {}).get("max_seq_length") or limit))
+    if limit < 3:
+        raise InputError(
+            f"{name!r} reads {limit} tokens of a text: expected 3 at least (max_position_embeddings in config.json, "
+            "max_seq_length in sentence_bert_config.json)"
+        )
+    return limit
+
+
+@contextmanager
+def _explained(what: str, name: str, place: str) -> Iterator[None]:
+    """Say in one sentence what fails: a folder is another's work, and damaged ones end in errors of many kinds."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        kind = "" if isinstance(error, OSError | ValueError) else f"{type(error).__name__}: "
+        said = " ".join(str(error).split())[:300] or repr(error)
+        way_out = "is the folder whole, and are its files of one model?"
+        if not Path(place).is_dir():
+            way_out = f"offline? shipped: {', '.join((*SHIPPED, MINILM))}; or give a local folder with config.json, "
+            way_out += "model.safetensors and tokenizer.json"
+        raise InputError(f"cannot load {what} {name!r}: {kind}{said} ({way_out})") from error

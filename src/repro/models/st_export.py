@@ -5,42 +5,20 @@ becomes a dense layer whose bias carries the mean that PCA subtracts.
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors.torch import save_file
-from torch import nn
+from torch import Tensor, nn
 
 from repro.models.encoder import SentenceEncoder
-from repro.models.parts import Dense, Parts
-from repro.models.pooler import Head, Pooler
+from repro.models.folders import MODES
+from repro.models.pooling import Dense, Head, Parts, Pooler, Unit
 from repro.store import disk_full_explained, write_manifest
 from repro.types import InputError, check_dim
-
-MODES = {"cls": "cls_token", "mean": "mean_tokens", "last": "lasttoken"}
-"""our poolings to theirs"""
-PACKAGE = "sentence_transformers.models"
-"""module names that every version since 2.0 reads"""
-
-
-@dataclass(frozen=True)
-class Linear:
-    """A dense layer: activation(x @ matrix + bias)."""
-
-    matrix: NDArray[Any]
-    """(inputs, outputs)"""
-    bias: NDArray[Any]
-    """(outputs,)"""
-    activation: str = "Identity"
-
-
-UNIT = None
-"""in a chain: rows are divided by their length"""
 
 
 def export_folder(
@@ -77,15 +55,18 @@ def export_folder(
     chain = [] if pooler is None else _chain(pooler)
     width = encoder.hidden_dim if pooler is None else pooler.dim
     if reducer is not None:
-        if reducer[0].shape[0] != width:
-            raise InputError(f"the reducer takes {reducer[0].shape[0]} numbers, the encoder gives {width}")
-        chain += [*([UNIT] if unit_rows and chain[-1:] != [UNIT] else []), Linear(*reducer)]
-        width = reducer[0].shape[1]
+        matrix, bias = map(torch.as_tensor, reducer)
+        if len(matrix) != width:
+            raise InputError(f"the reducer takes {len(matrix)} numbers, the encoder gives {width}")
+        if unit_rows and not _ends_in(chain, Unit):
+            chain.append(Unit())
+        chain.append(_dense({"linear.weight": matrix.T, "linear.bias": bias}))
+        width = matrix.shape[1]
     if dim is not None and check_dim(dim, limit=width) < width:
-        whole = (chain.pop() if chain and chain[-1] else UNIT) or Linear(np.eye(width), np.zeros(width))
-        chain.append(Linear(whole.matrix[:, :dim], whole.bias[:dim], whole.activation))
-    if normalize and chain[-1:] != [UNIT]:
-        chain.append(UNIT)
+        whole = chain.pop() if _ends_in(chain, Dense) else _dense({"linear.weight": torch.eye(width)})
+        chain.append(_dense(whole.state_dict(), _activation(whole), dim))
+    if normalize and not _ends_in(chain, Unit):
+        chain.append(Unit())
     if depth < encoder.n_layers:
         backbone.keep(depth)
     with disk_full_explained(folder):
@@ -107,62 +88,62 @@ def _check_expressible(encoder: SentenceEncoder, depth: int) -> None:
     if backbone.bidirectional:
         raise InputError("attention both ways is set by code that a folder does not bring along: export is refused")
     if backbone.lora is not None:
-        raise InputError("the encoder holds adapters: merge them into the network first (merge_lora)")
+        raise InputError("the encoder holds adapters, for which such a folder has no place: export is refused")
     unlike = backbone.final_norm == "none" or (depth < encoder.n_layers and backbone.final_norm != "all")
-    if backbone.has_final_norm and unlike:
+    if backbone.norm_name is not None and unlike:
         raise InputError(
             f"layer {depth} is read without the network's final norm (final_norm={backbone.final_norm}), which a "
             "written network applies: load the encoder with final_norm='all'"
         )
 
 
-def _write_modules(folder: Path, encoder: SentenceEncoder, chain: Sequence[Linear | None]) -> None:
-    parts: list[tuple[str, str]] = [("Transformer", ""), ("Pooling", "1_Pooling")]
+def _chain(head: Head) -> list[nn.Module]:
+    """A pooler or the parts of a published encoder, as what is written."""
+    if isinstance(head, Pooler):
+        return [_dense(head.state_dict(), head.activation.capitalize()), *([Unit()] if head.normalize else [])]
+    assert isinstance(head, Parts)
+    return [_dense(part.state_dict(), _activation(part)) if isinstance(part, Dense) else Unit() for part in head.parts]
+
+
+def _dense(weights: Mapping[str, Tensor], activation: str = "Identity", dim: int | None = None) -> Dense:
+    """A layer of its own with the weights of a pooler or dense layer, cut to the first `dim` outputs."""
+    weight = weights["linear.weight"][:dim]
+    layer = Dense(weight.shape[1], len(weight), True, activation)
+    bias = weights["linear.bias"][:dim] if "linear.bias" in weights else torch.zeros(len(weight))
+    layer.load_state_dict({"linear.weight": weight, "linear.bias": bias})
+    return layer
+
+
+def _activation(layer: nn.Module) -> str:
+    return type(layer.get_submodule("activation")).__name__
+
+
+def _ends_in(chain: Sequence[nn.Module], kind: type[nn.Module]) -> bool:
+    return bool(chain) and isinstance(chain[-1], kind)
+
+
+def _write_modules(folder: Path, encoder: SentenceEncoder, chain: Sequence[nn.Module]) -> None:
     _note(folder / "sentence_bert_config.json", {"max_seq_length": encoder.backbone.max_length, "do_lower_case": False})
     modes = {f"pooling_mode_{name}": MODES[encoder.pooling] == name for name in MODES.values()}
     _note(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": encoder.hidden_dim, **modes})
     if encoder.prompt:
         prompts = {"prompts": {"default": encoder.prompt}, "default_prompt_name": "default"}
         _note(folder / "config_sentence_transformers.json", prompts)
-    for linear in chain:
-        kind = "Normalize" if linear is UNIT else "Dense"
-        parts.append((kind, f"{len(parts)}_{kind}"))
-        (folder / parts[-1][1]).mkdir()
-        if linear is not UNIT:
-            _dense(folder / parts[-1][1], linear)
-    named = enumerate(parts)
-    listed = [{"idx": i, "name": str(i), "path": path, "type": f"{PACKAGE}.{kind}"} for i, (kind, path) in named]
+    kinds = ["Transformer", "Pooling", *("Dense" if isinstance(part, Dense) else "Normalize" for part in chain)]
+    paths = ["", *(f"{i}_{kind}" for i, kind in enumerate(kinds[1:], 1))]
+    for path, part in zip(paths[2:], chain, strict=True):
+        (folder / path).mkdir()
+        if isinstance(part, Dense):
+            weights, activation = part.state_dict(), _activation(part)
+            outputs, inputs = weights["linear.weight"].shape
+            kind = f"torch.nn.modules.{'linear' if activation == 'Identity' else 'activation'}.{activation}"
+            note = {"in_features": inputs, "out_features": outputs, "bias": True, "activation_function": kind}
+            _note(folder / path / "config.json", note)
+            save_file(weights, folder / path / "model.safetensors")
+    package = "sentence_transformers.models"  # module names that every version since 2.0 reads
+    named = enumerate(zip(paths, kinds, strict=True))
+    listed = [{"idx": i, "name": str(i), "path": path, "type": f"{package}.{kind}"} for i, (path, kind) in named]
     _note(folder / "modules.json", listed)
-
-
-def _chain(head: Head) -> list[Linear | None]:
-    if isinstance(head, Pooler):
-        return [_of_layer(head.linear, head.activation.capitalize()), *([UNIT] if head.normalize else [])]
-    assert isinstance(head, Parts)
-    return [
-        _of_layer(part.linear, type(part.activation).__name__) if isinstance(part, Dense) else UNIT
-        for part in head.parts
-    ]
-
-
-def _of_layer(layer: nn.Linear, activation: str) -> Linear:
-    weight, bias = layer.weight.detach().cpu().numpy(), layer.bias
-    shift = np.zeros(len(weight)) if bias is None else bias.detach().cpu().numpy()
-    return Linear(weight.T, shift, activation)
-
-
-def _dense(folder: Path, linear: Linear) -> None:
-    inputs, outputs = linear.matrix.shape
-    kind = f"torch.nn.modules.{'linear' if linear.activation == 'Identity' else 'activation'}.{linear.activation}"
-    _note(
-        folder / "config.json",
-        {"in_features": int(inputs), "out_features": int(outputs), "bias": True, "activation_function": kind},
-    )
-    weights = {
-        "linear.weight": torch.from_numpy(np.ascontiguousarray(linear.matrix.T, np.float32)),
-        "linear.bias": torch.from_numpy(np.ascontiguousarray(linear.bias, np.float32)),
-    }
-    save_file(weights, folder / "model.safetensors")
 
 
 def _note(path: Path, values: Any) -> None:

@@ -13,8 +13,8 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 from tokenizers.trainers import WordPieceTrainer
+from transformers import BertConfig, BertForMaskedLM
 
-from repro.models.pretrained import fresh_bert
 from repro.types import InputError
 
 LETTERS = 200
@@ -43,18 +43,10 @@ class MaskedBert:
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
         self.tokenizer.save(str(folder / "tokenizer.json"))
-        (folder / "tokenizer_config.json").write_text(
-            json.dumps(
-                {
-                    "tokenizer_class": "BertTokenizer",
-                    "do_lower_case": True,
-                    "model_max_length": self.model.config.max_position_embeddings,
-                    **{f"{name}_token": f"[{name.upper()}]" for name in ("unk", "sep", "pad", "cls", "mask")},
-                },
-                indent=1,
-            ),
-            encoding="utf-8",
-        )
+        names = {f"{name}_token": f"[{name.upper()}]" for name in ("unk", "sep", "pad", "cls", "mask")}
+        note = {"tokenizer_class": "BertTokenizer", "do_lower_case": True}
+        note |= {"model_max_length": self.model.config.max_position_embeddings, **names}
+        (folder / "tokenizer_config.json").write_text(json.dumps(note, indent=1), encoding="utf-8")
 
 
 def train_wordpiece(sentences: Sequence[str], vocabulary: int) -> Tokenizer:
@@ -67,12 +59,11 @@ def train_wordpiece(sentences: Sequence[str], vocabulary: int) -> Tokenizer:
     letters = _letters(sentences)
     first = _trained(sentences, 1, list(SPECIAL), letters)
     pieces = sorted(set(first.get_vocab()) - set(SPECIAL))
-    found = _trained(sentences, vocabulary, [*SPECIAL, *pieces], letters).get_vocab()
-    tokenizer = _blank(found)
+    tokenizer = _blank(_trained(sentences, vocabulary, [*SPECIAL, *pieces], letters).get_vocab())
     tokenizer.add_special_tokens(list(SPECIAL))
-    cls, sep = token_id(tokenizer, "[CLS]"), token_id(tokenizer, "[SEP]")
+    ends = [(name, token_id(tokenizer, name)) for name in ("[CLS]", "[SEP]")]
     tokenizer.post_processor = TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", cls), ("[SEP]", sep)]
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=ends
     )
     return tokenizer
 
@@ -96,31 +87,22 @@ def _blank(vocabulary: dict[str, int]) -> Tokenizer:
 
 def _trained(sentences: Sequence[str], vocabulary: int, special: list[str], letters: list[str]) -> Tokenizer:
     tokenizer = _blank({})
-    trainer = WordPieceTrainer(
-        vocab_size=vocabulary,
-        special_tokens=special,
-        initial_alphabet=letters,
-        limit_alphabet=len(letters),
-        show_progress=False,
-    )
+    alphabet: dict[str, Any] = {"initial_alphabet": letters, "limit_alphabet": len(letters)}
+    trainer = WordPieceTrainer(vocab_size=vocabulary, special_tokens=special, show_progress=False, **alphabet)
     tokenizer.train_from_iterator(_chunks(sentences), trainer, length=len(sentences))
     return tokenizer
 
 
-def token_id(tokenizer: Tokenizer, token: str) -> int:
-    """Id of a special token.
+def _chunks(sentences: Sequence[str], size: int = 1000) -> Iterable[Sequence[str]]:
+    return (sentences[start : start + size] for start in range(0, len(sentences), size))
 
-    Raises:
-        InputError: if the vocabulary does not have it.
-    """
+
+def token_id(tokenizer: Tokenizer, token: str) -> int:
+    """Id of a special token."""
     found = tokenizer.token_to_id(token)
     if found is None:
         raise InputError(f"the vocabulary has no {token}: expected a tokenizer with {', '.join(SPECIAL)}")
     return int(found)
-
-
-def _chunks(sentences: Sequence[str], size: int = 1000) -> Iterable[Sequence[str]]:
-    return (sentences[start : start + size] for start in range(0, len(sentences), size))
 
 
 def make_bert(
@@ -134,14 +116,16 @@ def make_bert(
     seed: int = 0,
 ) -> MaskedBert:
     """A BERT with fresh weights for `tokenizer`, feed-forward size 4·hidden_dim."""
-    model = fresh_bert(
-        vocabulary=tokenizer.get_vocab_size(),
-        pad_id=token_id(tokenizer, "[PAD]"),
-        layers=layers,
-        hidden_dim=hidden_dim,
-        heads=heads,
-        max_length=max_length,
-        dropout=dropout,
-        seed=seed,
+    config = BertConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        hidden_size=hidden_dim,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        intermediate_size=4 * hidden_dim,
+        max_position_embeddings=max_length,
+        hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout,
+        pad_token_id=token_id(tokenizer, "[PAD]"),
     )
-    return MaskedBert(model, tokenizer)
+    torch.manual_seed(seed)
+    return MaskedBert(BertForMaskedLM(config), tokenizer)

@@ -8,23 +8,9 @@ the 95 % interval passes at d and at every larger size recorded.
 from collections.abc import Sequence
 
 import pandas as pd
-from matplotlib.lines import Line2D
 
 from repro.methods import FULL_SIZE
-from repro.report.curves import DASHED, draw_line
-from repro.report.style import (
-    GREY,
-    WIDTH,
-    Drawing,
-    NothingToDraw,
-    add_legend,
-    dim_axis,
-    drawing,
-    look,
-    new_figure,
-    series_handles,
-)
-from repro.report.wide import MISSING
+from repro.report.tables import MISSING
 
 ENCODER = "all-MiniLM-L6-v2"
 PCA, FIRST = "PCA", "first columns"
@@ -47,9 +33,8 @@ POINT = ["value", "ci_low", "ci_high"]
 def shares(reduced: pd.DataFrame, coded: pd.DataFrame) -> pd.DataFrame:
     """Share of the full-size score by use, reducer and dim, with its 95 % interval.
 
-    Args:
-        reduced: scores by dimension and their differences from the full size, paired by item, on unseen texts.
-        coded: scores by level and bytes: nothing is paired with the full size, so the interval is the score's own.
+    `reduced` are scores by dimension and their differences from the full size, paired by item, on unseen texts; `coded`
+    are scores by level and bytes: nothing is paired with the full size, so the interval is the score's own.
     """
     paired = reduced.query("rival == @FULL_SIZE and setting == 'inductive' and winner in @REDUCERS")
     paired = paired.assign(reducer=paired["winner"].map(REDUCERS), metric=paired["metric"].str.removesuffix("_lead"))
@@ -80,12 +65,7 @@ def enough(found: pd.DataFrame, target: float, bound: str = "ci_low") -> tuple[i
 
 
 def needed(found: pd.DataFrame, keep: Sequence[float]) -> pd.DataFrame:
-    """A line per use, a column per share to keep: dims of the better reducer, bytes in float32, dims as measured.
-
-    Args:
-        found: of `shares`.
-        keep: shares that are asked for.
-    """
+    """A line per use, a column per share to keep: dims of the better reducer, bytes in float32, dims as measured."""
     lines = []
     for use, own in found.groupby("use", sort=False):
         line = {"use": str(use)}
@@ -117,12 +97,7 @@ def bits(coded: pd.DataFrame) -> pd.DataFrame:
 
 
 def statement(found: pd.DataFrame, ways: pd.DataFrame) -> str:
-    """The answer in two sentences.
-
-    Args:
-        found: of `shares`.
-        ways: of `bits`.
-    """
+    """The answer in two sentences, from `shares` and `bits`."""
     if found.empty or ways.empty:
         return "No rows are recorded."
     full = int(found["dim"].max())
@@ -138,34 +113,3 @@ def statement(found: pd.DataFrame, ways: pd.DataFrame) -> str:
         f"cheaper to drop than dimensions: in {byte['bytes']} bytes a vector, {full} numbers of one byte keep {first} "
         f"of similarity, retrieval and neighbours, and {full // 4} numbers of four bytes {second}."
     )
-
-
-@drawing
-def draw_shares(found: pd.DataFrame, target: float = 0.95, smallest: int = 24) -> Drawing:
-    """Share of the full-size score against dims: a colour per use, PCA solid with its interval, first columns dashed.
-
-    Args:
-        found: of `shares`.
-        target: share at which a line is drawn.
-        smallest: dims below are left out.
-    """
-    found = found[found["dim"] >= smallest]
-    if found.empty:
-        raise NothingToDraw("no recorded shares")
-    figure, (axes,) = new_figure(height=5.2)
-    uses = list(dict.fromkeys(found["use"]))
-    for (use, reducer), line in found.groupby(["use", "reducer"], sort=False):
-        line = line.sort_values("dim").rename(columns={"ci_low": "low", "ci_high": "high"})
-        line[["value", "low", "high"]] *= 100
-        if reducer == PCA:
-            draw_line(axes, line, "recorded", position=uses.index(use))
-        else:
-            axes.plot(line["dim"], line["value"], linestyle="--", linewidth=1.2, **look(uses.index(use)))
-    axes.axhline(100 * target, **{**DASHED, "linestyle": ":"})
-    dim_axis(axes, list(found["dim"]), room=WIDTH - 1)
-    axes.set_ylabel("share of the full-size score, %")
-    kinds = [Line2D([], [], color=GREY, linestyle=style, label=name) for style, name in (("-", PCA), ("--", FIRST))]
-    mark = Line2D([], [], label=f"{100 * target:g} %", **{**DASHED, "linestyle": ":"})
-    add_legend(figure, [*series_handles(uses), *kinds, mark], columns=2)
-    figure.alt = f"Share of the full-size score against dimensions of {', '.join(uses)}, by PCA and by first columns"
-    return figure

@@ -11,17 +11,19 @@ import pandas as pd
 from repro import paths
 from repro.papers.ese import claims as ese
 from repro.papers.ese import claims_use as ese_use
-from repro.papers.ese.tables import PRINTED_BACKBONE, printed, table1_cells
+from repro.papers.ese.claims import PRINTED_BACKBONE, printed, table1_cells
 from repro.papers.proposal import claims as proposal
 from repro.papers.sbertlp import claims as sbertlp
 from repro.papers.wang import claims as wang
+from repro.papers.wang import claims_figures as wang_figures
+from repro.papers.wang import claims_suites as wang_suites
 from repro.papers.zhang import claims as zhang
 from repro.papers.zhang import seconds
+from repro.paths import replacing
 from repro.report.compare import KINDS, counts, paper_values, read_verdicts, scorecard, side_by_side, verdict_frame
 from repro.report.verdict import Measurement
 from repro.rows import make_rows, recorded_rows
 from repro.types import InputError
-from repro.writing import replacing
 
 SCORES = (
     r"spearman|accuracy|majority|exact_match|answer|hit@|recall@|same_first|nmi|ari|purity|turned|(depth|drop)_lead"
@@ -38,7 +40,14 @@ def _each_network(judge: Judged) -> Judged:
 
 
 JUDGES: dict[str, Judged] = {
-    **wang.JUDGES,
+    "wang_figure2": wang_figures.figure2,
+    "wang_figure3": wang_figures.figure3,
+    "wang_figure4": wang_figures.figure4,
+    "wang_table1": wang.table1,
+    "wang_table2": wang.table2,
+    "wang_table3": wang_suites.table3,
+    "wang_table4": wang_suites.table4,
+    "wang_ablations": wang.ablations,
     "zhang_figure2": zhang.figure2,
     "zhang_figure3": zhang.figure3,
     "zhang_figure4": zhang.figure4,
@@ -49,7 +58,7 @@ JUDGES: dict[str, Judged] = {
     "sbertlp_table4": lambda rows: sbertlp.table4(rows.iloc[:0], rows),
     "sbertlp_figures": sbertlp.figures,
     "ese_table1": ese.table1,
-    "ese_table2": _each_network(ese_use.table2),
+    "ese_table2": _each_network(ese.table2),
     "ese_table3": ese_use.table3,
     "ese_figure3": lambda rows: [*ese.figure3(rows), *ese.figure4(rows)],
     "ese_figure6": ese_use.figure6,

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
+from repro.paths import disk_full_explained, replacing
 from repro.reducers.linear import GRP, PCA, SVD, Truncate
 from repro.reducers.reducer import Reducer
 from repro.store import sha256
 from repro.types import InputError, check_dim, check_same_length
-from repro.writing import disk_full_explained, replacing
 
 
 class LinearForm(NamedTuple):

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
@@ -10,31 +10,18 @@ from pathlib import Path
 import pandas as pd
 
 from repro import paths
-from repro.report.conditions import placed, rank
+from repro.paths import replacing
+from repro.report.networks import placed, rank
 from repro.report.verdict import ON_GENERATED, OUTCOMES, SILENT, Measurement, Outcome, worst
 from repro.types import InputError
-from repro.writing import replacing
 
 log = logging.getLogger(__name__)
 KINDS = ("paper", "recorded", "live")
-DATASETS = {
-    "STS-B": "stsb",
-    "SICK-R": "sickr",
-    "STS12": "sts12",
-    "STS13": "sts13",
-    "STS14": "sts14",
-    "STS15": "sts15",
-    "STS16": "sts16",
-    "TREC": "trec",
-    "CR": "cr",
-    "MR": "mr",
-    "SUBJ": "subj",
-    "MPQA": "mpqa",
-    "SST": "sst2",
-    "MRPC": "mrpc",
-    "SICK-E": "sicke",
-    "20 Newsgroups": "20news",
-}
+HEADINGS = (
+    *("STS-B", "SICK-R", "STS12", "STS13", "STS14", "STS15", "STS16"),
+    *("TREC", "CR", "MR", "SUBJ", "MPQA", "SST", "MRPC", "SICK-E", "20 Newsgroups"),
+)
+DATASETS = {title: title.lower().replace("-", "") for title in HEADINGS} | {"SST": "sst2", "20 Newsgroups": "20news"}
 """a table's column heading to the dataset's name here"""
 SPELLINGS = {"STS-b": "STS-B"}
 """headings that a document spells otherwise"""
@@ -42,11 +29,7 @@ SPELLINGS = {"STS-b": "STS-B"}
 
 @lru_cache
 def paper_values(paper: str, table: str) -> pd.DataFrame:
-    """The printed numbers of one table, as rows: values are fractions where the paper prints per cent.
-
-    Raises:
-        InputError: for a table that is not transcribed; the message lists those that are.
-    """
+    """The printed numbers of one table, as rows: values are fractions where the paper prints per cent."""
     path = paths.PAPER_VALUES / f"{paper}_{table}.csv"
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in paths.PAPER_VALUES.glob("*.csv")))
@@ -66,17 +49,10 @@ def claims() -> pd.DataFrame:
     return pd.read_csv(paths.CLAIMS)
 
 
-def of_kind(kind: str, rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with their kind written on them: paper, recorded or live."""
-    if kind not in KINDS:
-        raise InputError(f"unknown kind of number {kind!r}: choose one of {', '.join(KINDS)}")
-    return rows.assign(kind=kind)
-
-
 def join_kinds(paper: pd.DataFrame, recorded: pd.DataFrame, live: pd.DataFrame) -> pd.DataFrame:
     """One tidy frame of all three kinds, for figures; each row says which it is."""
-    parts = [of_kind(kind, rows) for kind, rows in zip(KINDS, (paper, recorded, live), strict=True) if len(rows)]
-    return pd.concat(parts, ignore_index=True)
+    kinds = zip(KINDS, (paper, recorded, live), strict=True)
+    return pd.concat([rows.assign(kind=kind) for kind, rows in kinds if len(rows)], ignore_index=True)
 
 
 def side_by_side(
@@ -86,45 +62,28 @@ def side_by_side(
 
     Scores are ×100. `gap` is live − paper where both exist. Recorded seeds are averaged; a number that is the same in
     all of them has none: nothing was drawn.
-
-    Raises:
-        InputError: if live rows name one cell twice.
     """
     keys = list(keys)
     if live.duplicated(keys).any():
         twice = live.loc[live.duplicated(keys), keys].iloc[0].to_dict()
         raise InputError(f"live rows name the cell {twice} twice: select one metric, readout and seed first")
-    printed = (100 * paper.set_index(keys)["value"]).rename("paper")
     grouped = recorded.groupby(keys, dropna=False)["value"]
     drawn = (grouped.size() == 1) | (grouped.nunique() > 1)
-    measured = live.set_index(keys)
-    table = pd.concat(
-        [
-            printed,
-            (100 * grouped.mean()).rename("recorded"),
-            (100 * grouped.std().where(drawn)).rename("recorded_sd"),
-            grouped.size().where(drawn).rename("seeds"),
-            (100 * measured["value"]).rename("live"),
-            (100 * measured["ci_low"]).rename("live_low"),
-            (100 * measured["ci_high"]).rename("live_high"),
-        ],
-        axis=1,
-    )
+    measured = 100 * live.set_index(keys)[["value", "ci_low", "ci_high"]]
+    columns = {
+        "paper": 100 * paper.set_index(keys)["value"],
+        "recorded": (100 * grouped.mean()),
+        "recorded_sd": 100 * grouped.std().where(drawn),
+        "seeds": grouped.size().where(drawn),
+        **dict(zip(("live", "live_low", "live_high"), (column for _, column in measured.items()), strict=True)),
+    }
+    table = pd.concat([column.rename(name) for name, column in columns.items()], axis=1)
     table["gap"] = table["live"] - table["paper"]
     return table.reset_index()
 
 
 def verdict_frame(kind: str, measurements: Iterable[Measurement], rows: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Measurements of one kind of number with their verdicts, one line each.
-
-    Args:
-        kind: recorded or live.
-        measurements: of claims.
-        rows: those they were measured on, which say who speaks; None if the measurements say it themselves.
-
-    Raises:
-        InputError: for a claim that `claims.csv` does not list.
-    """
+    """Measurements of one kind of number with their verdicts, one line each; their rows say who speaks, if given."""
     known = set(claims()["claim_id"])
     lines = []
     for m in measurements if rows is None else placed(measurements, rows):
@@ -177,26 +136,20 @@ def scorecard(folder: Path | None = None, *, given: pd.DataFrame | None = None) 
     """Every claim with its recorded and its live verdict, each by the network nearest the paper's that can bear on it.
 
     On one network a claim of several parts has the verdict of its worst part. Generated text judges nothing. What other
-    recorded networks say stands in the column `others`, what it would take to tell in `why`.
-
-    Args:
-        folder: where pages left their verdicts; by default the build's.
-        given: verdicts to use in place of theirs.
+    recorded networks say stands in the column `others`, what it would take to tell in `why`. Verdicts are those that
+    pages left in a folder, by default the build's, or those given.
     """
     given = read_verdicts(folder) if given is None else given
     card = claims()[["claim_id", "paper", "place", "statement"]].copy()
     for kind in ("recorded", "live"):
         own = given[(given["kind"] == kind) & ~given["verdict"].isin(ON_GENERATED)]
-        said = {claim: by_network(str(claim), parts) for claim, parts in own.groupby("claim_id")}
-        first = [next(iter(said.get(claim, {}).items()), ("", "not attempted")) for claim in card["claim_id"]]
-        card[kind] = [verdict for _, verdict in first]
+        found = {claim: list(by_network(str(claim), parts).items()) for claim, parts in own.groupby("claim_id")}
+        said = [found.get(claim, [("", "not attempted")]) for claim in card["claim_id"]]
+        card[kind] = [first[1] for first, *_ in said]
         if kind == "recorded":
-            card["network"] = [network for network, _ in first]
-            card["others"] = [
-                "; ".join(f"{network}: {verdict}" for network, verdict in list(said.get(claim, {}).items())[1:])
-                for claim in card["claim_id"]
-            ]
-            why = own.set_index(["claim_id", "network", "verdict"])["why"].groupby(level=[0, 1, 2]).first()
+            card["network"] = [first[0] for first, *_ in said]
+            card["others"] = ["; ".join(f"{network}: {verdict}" for network, verdict in rest) for _, *rest in said]
+            why = own.groupby(["claim_id", "network", "verdict"])["why"].first()
             keys = zip(card["claim_id"], card["network"], card["recorded"], strict=True)
             card["why"] = [why.get(key, "") for key in keys]
     pages = given.groupby("claim_id")["page"].first()
@@ -216,23 +169,3 @@ def counts(card: pd.DataFrame) -> pd.DataFrame:
     long = long.melt(["claim_id", "document"], ["recorded", "live"], "numbers", "verdict")
     table = long.groupby(["document", "numbers", "verdict"]).size().unstack(fill_value=0)
     return table.reindex(columns=[o for o in OUTCOMES if o not in ON_GENERATED], fill_value=0).reset_index()
-
-
-def source_of(rows: pd.DataFrame) -> Mapping[str, str]:
-    """What a badge says of some rows: data source, backbone, seeds, hardware, commit."""
-    if rows.empty:
-        raise InputError("no rows to describe")
-
-    def listed(column: str) -> str:
-        return ", ".join(str(v) for v in rows[column].dropna().unique()) or "unknown"
-
-    return {
-        "data_source": listed("data_source"),
-        "backbone": listed("backbone"),
-        "sentences": listed("n_train"),
-        "seeds": listed("seed"),
-        "profile": listed("profile"),
-        "hardware": listed("hardware"),
-        "commit": listed("commit"),
-        "data": os.environ.get("REPRO_DATA", "") and "REPRO_DATA",
-    }

@@ -5,7 +5,6 @@ from math import ceil
 from typing import Any
 
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
@@ -19,7 +18,6 @@ from repro.report.style import (
     add_legend,
     dim_axis,
     drawing,
-    kind_handles,
     look,
     new_figure,
     series_handles,
@@ -42,11 +40,11 @@ def curves(
     order: Sequence[Any] = (),
     band: bool = True,
     levels: pd.DataFrame | None = None,
-    optimal: Mapping[Any, int] | None = None,
     title: Callable[[Any], str] | None = None,
     ylabel: str = "score × 100",
     xlabel: str = "dimensions",
     share: bool | str = False,
+    scale: float = 100,
 ) -> Drawing:
     """A curve per value of `color` and kind of number, a panel per value of `panel`, a line of panels per `row`.
 
@@ -59,25 +57,22 @@ def curves(
         order: all values that `color` may have: each keeps its look, whichever are drawn.
         band: shade intervals; where many curves share a panel they would hide each other.
         levels: horizontal lines: value in points, label, and perhaps the columns of `panel` and `row`.
-        optimal: the dim to mark by value of `color`, or by (kind, value of `color`).
         title: what a panel is called; by default a dataset as the documents print it, else the value.
         ylabel: what the score is.
         xlabel: what x is.
         share: passed on as `sharey`.
+        scale: what values are multiplied by.
 
     Raises:
-        InputError: if a column is missing, or a value of `color` is not in `order`, or one of `optimal` is not drawn.
+        InputError: if a column is missing, or a value of `color` is not in `order`.
     """
-    title = title or title_of
-    split = [column for column in (row, panel) if column]
-    found = points(
-        frame, [c for c in dict.fromkeys((*split, color, x)) if c != "kind"]
-    )  # kinds are points of their own
-    names, kinds = list(order) or list(dict.fromkeys(found[color])), kinds_of(found)
+    title, levels = title or title_of, pd.DataFrame(columns=["value", "label"]) if levels is None else levels
+    by = dict.fromkeys(column for column in (row, panel, color, x) if column and column != "kind")
+    found = points(frame, list(by), scale)
+    names, kinds = list(order or dict.fromkeys(found[color])), [kind for kind in KINDS if kind in set(found["kind"])]
     if unknown := set(found[color]) - set(names):
         raise InputError(f"no look for {min(map(str, unknown))!r}: choose from {', '.join(map(str, names))}")
     drawn = [name for name in names if name in set(found[color])]
-    marks = _marks(optimal or {}, drawn)
     alone = color == panel or len(drawn) == 1  # then the curve needs no name, and what is printed can be grey
     rows, across = (list(dict.fromkeys(found[c])) if c else [None] for c in (row, panel))
     cells = [(r, p) for r in rows for p in across]
@@ -87,20 +82,20 @@ def curves(
     for i, (axis, cell) in enumerate(zip(axes, cells, strict=False)):
         here = {column: value for column, value in zip((row, panel), cell, strict=True) if column}
         own = within(found, here)
-        for kind in kinds_of(own):
+        for kind in kinds:
             for name, line in own[own["kind"] == kind].groupby(color, sort=False):
-                line = line if band else line.assign(low=float("nan"), high=float("nan"))
-                grey = GREY if alone and kind == "paper" else None
-                draw_line(axis, line.assign(dim=line[x].astype(int)), kind, position=names.index(name), color=grey)
-        for level in within(levels, here).itertuples() if levels is not None else ():
+                line, style = line.astype({x: int}).sort_values(x), look(names.index(name)) | KIND_STYLE[kind]
+                style |= {"color": GREY} if alone and kind == "paper" else {}
+                axis.plot(line[x], line["value"], **style)
+                if band and line["low"].notna().any():
+                    band_style = {"color": style["color"], "alpha": 0.18, "linewidth": 0}
+                    axis.fill_between(line[x], line["low"], line["high"], **band_style)
+        for level in within(levels, here).itertuples():
             axis.axhline(level.value, **DASHED)
-        feet = [(name, kind, dim) for name in dict.fromkeys(own[color]) for kind, dim in marks.get(name, {}).items()]
-        for name, kind, dim in feet:
-            _draw_mark(axis, dim, printed=kind == "paper", color=look(names.index(name))["color"])
         axis.set_title(title(cell[1]) if panel else title(drawn[0]) if alone else "", loc="left")
         lowest = i + width >= len(cells)  # with an odd number of panels the one above the gap ends its column
         if x == "dim":
-            dim_axis(axis, [*own["dim"], *(dim for *_, dim in feet)], room=WIDTH / width - 0.9, label=lowest)
+            dim_axis(axis, own["dim"], room=WIDTH / width - 0.9)
         else:
             axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
         axis.set_xlabel(xlabel if lowest else "")
@@ -109,13 +104,12 @@ def curves(
     for spare in axes[len(cells) :]:
         spare.set_visible(False)
     figure.supylabel(ylabel, fontsize=12)
-    looks = series_handles(names, lambda name: title_of(name))
+    looks = series_handles(names, title_of)
     handles = [] if alone else [h for h, name in zip(looks, names, strict=True) if name in drawn]
-    handles += [] if "kind" in (color, panel, row) else kind_handles(kinds)
-    labels = dict.fromkeys(levels["label"] if levels is not None else ())
-    handles += [Line2D([], [], label=label, **DASHED) for label in labels]
-    if marks:
-        handles.append(Line2D([], [], color=GREY, marker="^", linestyle=":", label="smallest sufficient dim"))
+    grey = {"color": GREY, "marker": "o"}
+    told = () if "kind" in (color, panel, row) else kinds
+    handles += [Line2D([], [], label=kind, **grey | KIND_STYLE[kind]) for kind in told]
+    handles += [Line2D([], [], label=label, **DASHED) for label in dict.fromkeys(levels["label"])]
     add_legend(figure, handles, columns=2 if len(handles) > 3 else 3)
     said = [map(title_of, drawn), map(title, across if panel and panel != color else ()), kinds]
     figure.alt = f"{ylabel} against {xlabel} of " + "; ".join(filter(None, (", ".join(words) for words in said)))
@@ -134,92 +128,35 @@ def within(frame: pd.DataFrame, here: Mapping[str, Any]) -> pd.DataFrame:
     return frame
 
 
-def draw_line(axes: Axes, points: pd.DataFrame, kind: str, *, position: int, color: str | None = None) -> None:
-    """One curve in the look of its place among the series and of its kind of number, its interval as a band."""
-    points = points.sort_values("dim")
-    looks = {**look(position), **({} if color is None else {"color": color})}
-    axes.plot(points["dim"], points["value"], **looks, **KIND_STYLE[kind])
-    if points["low"].notna().any():
-        axes.fill_between(points["dim"], points["low"], points["high"], color=looks["color"], alpha=0.18, linewidth=0)
-
-
-def _draw_mark(axes: Axes, dim: int, *, printed: bool, color: str) -> None:
-    """A dotted line with a foot at an optimal dim; hollow and grey for the printed one."""
-    color = GREY if printed else color
-    axes.axvline(dim, color=color, linestyle=":", linewidth=1.3, alpha=0.8)
-    foot: dict[str, Any] = {
-        "marker": "^",
-        "markerfacecolor": "none" if printed else color,
-        "markersize": 9 if printed else 6,
-    }
-    axes.plot([dim], [0.03], color=color, transform=axes.get_xaxis_transform(), linestyle="none", clip_on=False, **foot)
-
-
-def _marks(optimal: Mapping[Any, int], names: Sequence[Any]) -> dict[Any, dict[str, int]]:
-    """`optimal` as name of a curve → kind → dim."""
-    marks: dict[Any, dict[str, int]] = {}
-    for key, dim in optimal.items():
-        kind, name = key if isinstance(key, tuple) else ("", key)
-        if name not in names:
-            raise InputError(f"optimal names {name!r}, which is not drawn: choose from {', '.join(map(str, names))}")
-        marks.setdefault(name, {})[kind] = int(dim)
-    return marks
-
-
-def points(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Means of the rows that share kind and `by`, ×100, in the order of first appearance.
+def points(frame: pd.DataFrame, by: Sequence[str], scale: float = 100) -> pd.DataFrame:
+    """Means of the rows that share kind and `by`, × scale, in the order of first appearance.
 
     Several rows of one point are several seeds: the band is their mean ± one standard deviation. A single row
     brings its own interval, if it has one; else `low` and `high` are NaN.
-
-    Args:
-        frame: rows with `kind`, `value`, the columns of `by`, and perhaps `ci_low` and `ci_high`.
-        by: columns that name a point; `dim` is made a plain int.
-
-    Raises:
-        InputError: if a column is missing, or a kind is unknown.
     """
-    frame = checked(frame, ("kind", *by, "value")).dropna(subset=["value", *by])
+    keys = ["kind", *by]
+    frame = checked(frame, (*keys, "value")).dropna(subset=["value", *by])
     if frame.empty:
         raise NothingToDraw(f"every row lacks a value or one of {', '.join(by)}")
-    keys = ["kind", *by]
-    for bound in ("ci_low", "ci_high"):
-        if bound not in frame:
-            frame[bound] = float("nan")
+    frame = frame.reindex(columns=list(dict.fromkeys([*keys, "value", "ci_low", "ci_high"])))
     grouped = frame.groupby(keys, sort=False, observed=True)
-    found = grouped.agg(
-        value=("value", "mean"),
-        n=("value", "size"),
-        sd=("value", "std"),
-        low=("ci_low", "first"),
-        high=("ci_high", "first"),
-    ).reset_index()
+    found = grouped[["value", "ci_low", "ci_high"]].first().set_axis(list(POINT), axis=1)
+    found["value"], spread, found["n"] = grouped["value"].mean(), grouped["value"].std(), grouped.size()
     several = found["n"] > 1
-    found["low"] = found["low"].where(~several, found["value"] - found["sd"])
-    found["high"] = found["high"].where(~several, found["value"] + found["sd"])
-    if "dim" in by:
-        found["dim"] = found["dim"].astype(int)
-    found[list(POINT)] = found[list(POINT)].astype("float64") * 100
-    return found[[*keys, *POINT, "n"]]
+    found["low"] = found["low"].where(~several, found["value"] - spread)
+    found["high"] = found["high"].where(~several, found["value"] + spread)
+    found[list(POINT)] = scale * found[list(POINT)].astype("float64")
+    found = found.reset_index()
+    return found.astype({"dim": int}) if "dim" in by else found
 
 
 def checked(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """A copy of a frame that has rows, the columns asked for and known kinds.
-
-    Raises:
-        InputError: if it has not.
-    """
+    """A copy of a frame that has rows, the columns asked for and known kinds; an InputError if it has not."""
     if frame.empty:
         raise NothingToDraw("the frame has no rows")
     missing = [column for column in columns if column not in frame.columns]
     if missing:
         raise InputError(f"the frame lacks the column {missing[0]!r}: figures need {', '.join(columns)}")
-    if "kind" in columns:
-        for kind in frame["kind"].unique():
-            one_of(str(kind), KINDS, "kind of number")
+    for kind in frame["kind"].unique() if "kind" in columns else ():
+        one_of(str(kind), KINDS, "kind of number")
     return frame.copy()
-
-
-def kinds_of(frame: pd.DataFrame) -> list[str]:
-    """The kinds present, in their fixed order."""
-    return [kind for kind in KINDS if kind in set(frame["kind"])]

@@ -47,19 +47,11 @@ class Page:
     @property
     def shared(self) -> dict[str, Any]:
         """Columns that all rows of the page share."""
-        return {
-            "experiment": self.experiment,
-            "profile": self.profile,
-            "data_source": self.data_source,
-            "seed": self.seed,
-        }
+        source = {"data_source": self.data_source, "seed": self.seed}
+        return {"experiment": self.experiment, "profile": self.profile, **source}
 
     def settings(self, **changes: Any) -> Profile:
-        """The profile's configuration with the page's source and seed, and whatever the reader changed.
-
-        Args:
-            changes: fields of the training configuration; None keeps the profile's.
-        """
+        """The profile's configuration with the page's source and seed, and what the reader changed; None keeps it."""
         return profile_named(self.profile, source=self.data_source, seed=self.seed, **changes)
 
     @cached_property
@@ -70,8 +62,7 @@ class Page:
     def badges(self, live: pd.DataFrame, recorded: pd.DataFrame | None = None) -> Shown:
         """Where the live and the recorded numbers come from, a line each."""
         recorded = self.recorded if recorded is None else recorded
-        lines = [tables.badge(live), tables.badge(recorded, "recorded")]
-        return Shown("".join(line.html for line in lines), "\n\n".join(line.markdown for line in lines))
+        return _together([tables.badge(live), tables.badge(recorded, "recorded")])
 
     def close(self, live: pd.DataFrame, judged: Judged | None = None, recorded: pd.DataFrame | None = None) -> Shown:
         """Judge the page's claims by its recorded and its live rows, and record the live ones if that was asked for.
@@ -84,14 +75,16 @@ class Page:
         recorded = self.recorded if recorded is None else recorded
         said: list[Shown] = []
         if judged is not None:
-            kinds = (("recorded", recorded), ("live", live))
-            frames = [
-                compare.verdict_frame(kind, judged(rows), rows) for kind, rows in kinds if kind == "live" or len(rows)
-            ]
+            kinds = {"recorded": recorded, "live": live} if len(recorded) else {"live": live}
+            frames = [compare.verdict_frame(kind, judged(rows), rows) for kind, rows in kinds.items()]
             compare.write_verdicts(self.name, *frames)
             statements = compare.claims().set_index("claim_id")["statement"].to_dict()
             said.append(tables.verdict_table(pd.concat(frames, ignore_index=True), statements))
         if self.record:
             written = ", ".join(str(path) for path in record(live))
             said.append(Shown(f"<p>recorded: {written}</p>", f"recorded: {written}"))
-        return Shown("".join(part.html for part in said), "\n\n".join(part.markdown for part in said))
+        return _together(said)
+
+
+def _together(parts: list[Shown]) -> Shown:
+    return Shown("".join(part.html for part in parts), "\n\n".join(part.markdown for part in parts))

@@ -6,79 +6,37 @@ where the style sheet lifts it further.
 """
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from html import escape
 from io import StringIO
-from types import MappingProxyType
 from typing import Any, ParamSpec
 
 import matplotlib as mpl
-from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
-from repro.report.compare import KINDS
-from repro.report.tables import nothing
+from repro import paths
+from repro.report.tables import Shown, nothing
 from repro.types import InputError
 
 P = ParamSpec("P")
 
-GREY = "#72777f"
-PALETTE = ("#2b7bba", "#c8553d", "#1b8f6f", "#b5679a", "#b07d00", "#3f97cf")
-"""Hues of Okabe and Ito, in tones with contrast of at least 3 on white and on the dark page."""
+STYLE = mpl.rc_params_from_file(paths.ASSETS / "book.mplstyle", use_default_template=False)
+GREY: str = STYLE["text.color"]
+PALETTE: tuple[str, ...] = tuple(STYLE["axes.prop_cycle"].by_key()["color"])
 MARKERS = ("o", "s", "^", "D", "v", "P")
-KIND_STYLE: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "paper": {"linestyle": (0, (4, 2)), "linewidth": 1.4, "markerfacecolor": "none"},
-        "recorded": {"linestyle": "-", "linewidth": 1.2},
-        "live": {"linestyle": "-", "linewidth": 2.6},
-    }
-)
+KIND_STYLE: dict[str, dict[str, Any]] = {
+    "paper": {"linestyle": (0, (4, 2)), "linewidth": 1.4, "markerfacecolor": "none"},
+    "recorded": {"linestyle": "-", "linewidth": 1.2},
+    "live": {"linestyle": "-", "linewidth": 2.6},
+}
 """Dashed with hollow markers: printed, not ours. Thin: recorded. Thick: computed with this copy of the book."""
 WIDTH = 6.4
 """Inches. With 12-point text a figure shrunk to a phone's width still reads like a footnote."""
-STYLE: Mapping[str, Any] = MappingProxyType(
-    {
-        "figure.facecolor": "none",
-        "savefig.facecolor": "none",
-        "savefig.edgecolor": "none",
-        "axes.facecolor": "none",
-        "axes.edgecolor": GREY,
-        "axes.labelcolor": GREY,
-        "axes.titlecolor": GREY,
-        "axes.titlesize": 12,
-        "axes.titleweight": "bold",
-        "axes.labelsize": 12,
-        "axes.grid": True,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.axisbelow": True,
-        "axes.prop_cycle": cycler(color=PALETTE),
-        "axes.unicode_minus": True,
-        "grid.color": GREY,
-        "grid.alpha": 0.25,
-        "grid.linewidth": 0.6,
-        "text.color": GREY,
-        "xtick.color": GREY,
-        "ytick.color": GREY,
-        "xtick.labelsize": 11.5,
-        "ytick.labelsize": 11.5,
-        "font.family": "DejaVu Sans",
-        "font.size": 12,
-        "legend.frameon": False,
-        "legend.fontsize": 11.5,
-        "legend.handlelength": 2.4,
-        "lines.markersize": 5,
-        "lines.markeredgewidth": 1.3,
-        # The same figure is the same file: ids from content, letters as outlines of matplotlib's own font.
-        "svg.hashsalt": "repro",
-        "svg.fonttype": "path",
-    }
-)
 
 
 class Drawing(Figure):
@@ -86,12 +44,17 @@ class Drawing(Figure):
 
     alt: str = ""
     """What the figure shows, in a sentence; written into the file as its title."""
+    blank: Shown | None = None
+    """The sentence that stands in its place where there is nothing to draw."""
 
     def svg(self) -> str:
         """The figure as SVG; equal figures give equal text."""
         text = StringIO()
         with styled():
-            self._settle()
+            # Laid out once: done at every drawing, the layout would move on a little each time.
+            if self.get_layout_engine() is not None:
+                self.draw_without_rendering()
+                self.set_layout_engine("none")
             # A date or a version in the file would make every build differ from the last.
             title = {"Title": self.alt} if self.alt else {}  # matplotlib takes no empty title
             self.savefig(text, format="svg", metadata={"Date": None, "Creator": None, **title})
@@ -102,42 +65,24 @@ class Drawing(Figure):
         data = b64encode(self.svg().encode()).decode()
         return f'<img class="drawing" alt="{escape(self.alt)}" src="data:image/svg+xml;base64,{data}"/>'
 
-    def _settle(self) -> None:
-        """Lay the panels out once. Done at every drawing, the layout would move on a little each time."""
-        if self.get_layout_engine() is not None:
-            self.draw_without_rendering()
-            self.set_layout_engine("none")
-
     def _repr_svg_(self) -> str | None:
-        return self.svg()
+        return None if self.blank else self.svg()
+
+    def _repr_html_(self) -> str | None:
+        return self.blank.html if self.blank else None
+
+    def _repr_markdown_(self) -> str | None:
+        return self.blank.markdown if self.blank else None
 
 
 class NothingToDraw(InputError):
     """Rows that hold no point of a figure; its message says what they lack."""
 
 
-class Blank(Drawing):
-    """The sentence that stands in place of a figure without a point."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__()
-        self._said = nothing(reason)
-        self.alt = self._said.markdown
-
-    def _repr_svg_(self) -> None:
-        return None
-
-    def _repr_html_(self) -> str:
-        return self._said.html
-
-    def _repr_markdown_(self) -> str:
-        return self._said.markdown
-
-
 @contextmanager
 def styled() -> Iterator[None]:
     """The book's look for a `with` block."""
-    with mpl.rc_context(dict(STYLE)):
+    with mpl.rc_context(STYLE):
         yield
 
 
@@ -150,20 +95,16 @@ def drawing(draw: Callable[P, Drawing]) -> Callable[P, Drawing]:
             with styled():
                 return draw(*args, **options)
         except NothingToDraw as error:
-            return Blank(str(error))
+            figure = Drawing()
+            figure.blank = nothing(str(error))
+            figure.alt = figure.blank.markdown
+            return figure
 
     return draw_or_say
 
 
 def new_figure(rows: int = 1, columns: int = 1, *, height: float = 3.6, **subplots: Any) -> tuple[Drawing, list[Axes]]:
-    """An empty figure of the book's width and its axes, row by row.
-
-    Args:
-        rows: rows of panels.
-        columns: columns of panels.
-        height: inches of the whole figure.
-        subplots: passed to `Figure.subplots`.
-    """
+    """An empty figure of the book's width and so many inches of height, and its axes, row by row."""
     figure = Drawing(figsize=(WIDTH, height), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False, **subplots)
     return figure, list(axes.ravel())
@@ -172,13 +113,6 @@ def new_figure(rows: int = 1, columns: int = 1, *, height: float = 3.6, **subplo
 def look(position: int) -> dict[str, Any]:
     """Colour and marker of the series at a position of its legend; both recur after six."""
     return {"color": PALETTE[position % len(PALETTE)], "marker": MARKERS[position % len(MARKERS)]}
-
-
-def kind_handles(kinds: Sequence[str]) -> list[Line2D]:
-    """Legend entries of the kinds of number, in their fixed order."""
-    return [
-        Line2D([], [], color=GREY, marker="o", label=kind, **KIND_STYLE[kind]) for kind in KINDS if kind in set(kinds)
-    ]
 
 
 def series_handles(names: Sequence[str], label: Callable[[str], str] = str) -> list[Line2D]:
@@ -192,14 +126,7 @@ def add_legend(figure: Figure, handles: Sequence[Any], *, columns: int = 3) -> N
 
 
 def dim_axis(axes: Axes, dims: Sequence[int], *, room: float, label: bool = True) -> None:
-    """A log2 axis with a tick at every dim present, written as plain numbers; labels are thinned to the room.
-
-    Args:
-        axes: the panel.
-        dims: the dims present.
-        room: width of the panel in inches.
-        label: whether to write "dimensions" below.
-    """
+    """A log2 axis with a tick at every dim present, written as plain numbers; labels are thinned to its inches."""
     dims = sorted({int(dim) for dim in dims})
     if not dims:  # a panel without a curve, such as a setting in which nothing could be fitted
         return
@@ -216,12 +143,7 @@ def dim_axis(axes: Axes, dims: Sequence[int], *, room: float, label: bool = True
 
 
 def thin(lengths: Sequence[int], room: float) -> list[int]:
-    """Positions of the labels to write: every first, second, third … so that they fit, the last one always.
-
-    Args:
-        lengths: characters of each label.
-        room: inches they share.
-    """
+    """Positions of labels of so many characters that fit in inches: every first, second, third …, the last always."""
     # 0.105 inches is a digit of 11.5-point DejaVu Sans; one digit's width keeps neighbours apart.
     fit = max(2, int(room / (0.105 * (max(lengths) + 1))))
     step = max(1, -(-len(lengths) // fit))

@@ -5,25 +5,13 @@ for scores. First match wins; the rules are exhaustive, and exclusive by their o
 """
 
 from dataclasses import dataclass
-from math import inf, isnan, log2, nan
-from typing import Literal
+from math import copysign, inf, isnan, log2, nan
+from typing import Literal, TypeAlias, get_args
 
 from repro.evaluation.seeds import FEWEST_SEEDS, MOST_SEEDS, POWER, reach, seeds_needed
 from repro.types import InputError, one_of
 
-Outcome = Literal[
-    "reproduced",
-    "direction only",
-    "holds here",
-    "cannot tell",
-    "does not hold here",
-    "not reproduced",
-    "does not apply",
-    "not attempted",
-    "up",
-    "unclear",
-    "down",
-]
+Outcome: TypeAlias = str
 MEANING: dict[Outcome, str] = {
     "reproduced": "on the paper's own network and data, our interval lies on the claim's side, near the printed size",
     "direction only": "on the paper's own network and data, the effect has the claimed sign, but not the printed size",
@@ -43,20 +31,12 @@ ON_GENERATED: tuple[Outcome, ...] = ("up", "unclear", "down")
 SILENT: tuple[Outcome, ...] = ("does not apply", "not attempted")
 """verdicts of a network that leave the word to another one"""
 _WEAKEST_FIRST: tuple[Outcome, ...] = (
-    "not reproduced",
-    "does not hold here",
-    "not attempted",
-    "does not apply",
-    "cannot tell",
-    "direction only",
-    "holds here",
-    "reproduced",
-    *ON_GENERATED,
+    *("not reproduced", "does not hold here", "not attempted", "does not apply", "cannot tell"),
+    *("direction only", "holds here", "reproduced", *ON_GENERATED),
 )
 _SLACK = 1e-9
 """80.62 − 79.62 is a hair above 1 in binary"""
 Test = Literal["effect", "sameness", "ratio", "trend"]
-TESTS: tuple[Test, ...] = ("effect", "sameness", "ratio", "trend")
 Answer = Literal["yes", "no", "open"]
 SEEN = {"effect": 1.0, "trend": 0.5, "ratio": 1.0}
 """effects without a printed size that are worth seeing: a point, half of the way to a perfect trend, a doubling"""
@@ -105,17 +85,12 @@ class Measurement:
     @property
     def why(self) -> str:
         """What stands beside a verdict that does not decide: the condition that fails, or what it would take."""
-        said = {"does not apply": self.unmet, "cannot tell": remedy(self)}
-        return said.get(self.verdict, "")
+        return {"does not apply": self.unmet, "cannot tell": remedy(self)}.get(self.verdict, "")
 
 
 def outcome_of(m: Measurement) -> Outcome:
-    """Apply the rule that the measurement declares.
-
-    Raises:
-        InputError: for an unknown test, or an interval that is turned around.
-    """
-    one_of(m.test, TESTS, "test")
+    """Apply the rule that the measurement declares."""
+    one_of(m.test, get_args(Test), "test")
     if m.seeds < 1 or isnan(m.value):
         return "not attempted"
     if m.low > m.high:
@@ -139,15 +114,11 @@ def answer(m: Measurement) -> Answer:
     if m.test == "sameness":
         return sameness(m.low, m.high, margin=m.margin)
     if m.test == "ratio":
-        for name, number in (("value", m.value), ("low", m.low), ("high", m.high), ("null", m.null)):
+        for number in (m.value, m.low, m.high, m.null):
             if number <= 0:
-                raise InputError(f"{m.claim_id}: ratio {name} is {number}: expected a number above 0")
-    return effect(m.low, m.high, null=m.null, side=side(m))
-
-
-def side(m: Measurement) -> int:
-    """The claimed side of the null: that of the printed size, if there is one."""
-    return m.direction if m.paper is None or m.paper == m.null else (1 if m.paper > m.null else -1)
+                raise InputError(f"{m.claim_id}: a ratio of {number}: expected numbers above 0")
+    towards = 0.0 if m.paper is None else m.paper - m.null  # a printed size says which side of the null is claimed
+    return effect(m.low, m.high, null=m.null, side=int(copysign(1, towards)) if towards else m.direction)
 
 
 def effect(low: float, high: float, *, null: float = 0.0, side: int = 1) -> Answer:
@@ -171,7 +142,7 @@ def size_agrees(m: Measurement) -> bool:
     if m.paper is None or m.test == "sameness":
         return True
     if m.test == "ratio":
-        return abs(log2(m.value) - log2(m.paper)) <= 1.0 + _SLACK
+        return abs(log2(m.value / m.paper)) <= 1.0 + _SLACK
     return abs(m.value - m.paper) <= max(0.5, 0.5 * abs(m.paper)) + _SLACK
 
 
@@ -194,7 +165,7 @@ def remedy(m: Measurement) -> str:
     elif m.paper is None or m.paper == m.null:
         size = SEEN[m.test]
     else:
-        size = abs(log2(m.paper) - log2(m.null)) if m.test == "ratio" else abs(m.paper - m.null)
+        size = abs(log2(m.paper / m.null)) if m.test == "ratio" else abs(m.paper - m.null)
     # sameness is bounded on both sides: each may fail in half of the cases that fail
     seeds = seeds_needed(m.seed_sd, m.item_error, size, m.cells, 0.9 if m.test == "sameness" else POWER)
     seen = f"to see {f'a factor of {2**size:.3g}' if m.test == 'ratio' else f'an effect of {size:.3g}'}"

@@ -1,12 +1,17 @@
-"""One cell: one configuration and one seed, trained once and kept in the store."""
+"""One cell: one configuration and one seed, trained once and kept in the store; many at once in a pool of processes.
+
+Small networks train faster as two processes of one thread than as one process of two: operations of microseconds do
+not pay for waking a second core. The bytes are the same either way.
+"""
 
 import json
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
@@ -15,18 +20,18 @@ from repro import data
 from repro.digests import digest, module_of
 from repro.evaluation import sts_spearman
 from repro.models import Pooler, SentenceEncoder
+from repro.models.backbone import load_backbone
 from repro.models.pretrained import default_device
 from repro.models.pretrained import identity as backbone_identity
 from repro.objectives import TrainConfig, only_what_is_read
+from repro.rows import make_rows
 from repro.runs.texts import fingerprint, training_material
-from repro.seeding import cpu_count, threads
+from repro.seeding import cpu_count, done_in_processes, threads
 from repro.store import Store
-from repro.training.angle import angle, matryoshka
-from repro.training.contrastive import contrastive
-from repro.training.end_to_end import DevScore, Objective, Trained, train_encoder
-from repro.training.ese import ese
+from repro.terminal import progress_bar
+from repro.training.end_to_end import DevScore, Objective, Trained, title, train_encoder
 from repro.training.loop import History
-from repro.training.nli import softmax_over_pairs
+from repro.training.objectives import angle, contrastive, ese, matryoshka, softmax_over_pairs
 from repro.types import InputError
 
 OBJECTIVES: dict[str, Objective] = {
@@ -41,6 +46,11 @@ OBJECTIVES: dict[str, Objective] = {
 def training_code(objective: Objective) -> tuple[str, str]:
     """Where the code starts that decides the bytes of an encoder trained with an objective."""
     return module_of(train_encoder), module_of(objective)
+
+
+def hidden_dim_of(config: TrainConfig) -> int:
+    """Hidden size D of a configuration's backbone."""
+    return load_backbone(config.backbone).hidden_dim
 
 
 @dataclass(frozen=True)
@@ -62,16 +72,12 @@ class TrainedCell:
 
     @cached_property
     def pooler(self) -> Pooler:
-        """The pooler alone; cheap, for grids.
-
-        Raises:
-            InputError: for an objective that trains none.
-        """
-        note = json.loads((self.folder / "encoder.json").read_text(encoding="utf-8"))
-        if note["pooler"] is None:
+        """The pooler alone; cheap, for grids."""
+        settings = json.loads((self.folder / "encoder.json").read_text(encoding="utf-8"))["pooler"]
+        if settings is None:
             raise InputError(f"the {self.config.objective} objective trains no pooler: read prefixes of the states")
         weights = load_file(self.folder / "pooler.safetensors")
-        pooler = Pooler(weights["linear.weight"].shape[1], **note["pooler"])
+        pooler = Pooler(weights["linear.weight"].shape[1], **settings)
         pooler.load_state_dict(weights)
         return pooler.to(default_device()).eval()
 
@@ -111,9 +117,7 @@ def cell_key(config: TrainConfig, *, objective: Objective | None = None, other: 
         "backbone": backbone_identity(config.backbone),
         "corpus": fingerprint(config.corpus, config.source),
         "validation": fingerprint(config.validation, config.source),
-    }
-    if other is not None:
-        named["other"] = other
+    } | ({} if other is None else {"other": other})
     return digest(named, code=training_code(objective or OBJECTIVES[config.objective]))
 
 
@@ -135,7 +139,7 @@ def train_cell(
     Args:
         config: what to train and how.
         store: where it is kept.
-        progress: show a progress bar.
+        progress: whether bars are shown.
         objective: another one than the configuration names.
         examples: other ones than the configuration draws.
         dev: another score than on the dev split that the configuration names.
@@ -156,7 +160,7 @@ def train_cell(
             save_every=config.save_every,
             progress=progress,
         )
-        write_trained(trained, config, target)
+        _write_trained(trained, config, target)
 
     key = cell_key(config, objective=chosen, other=other)
     noted = asdict(config) | ({} if other is None else {"other": other})
@@ -164,19 +168,43 @@ def train_cell(
     return TrainedCell(config, key, made.folder, made.hit, made.seconds)
 
 
-def write_trained(trained: Trained, config: TrainConfig, folder: Path) -> None:
+def _write_trained(trained: Trained, config: TrainConfig, folder: Path) -> None:
     """What a training left, as `TrainedCell` reads it: the encoder, its head if it has one, and its history."""
     trained.encoder.save(folder)
     if trained.head is not None:
         save_file(dict(trained.head.state_dict()), folder / "head.safetensors")
-    weights = None if trained.log_weights is None else trained.log_weights.tolist()
     note = {
         "history": asdict(trained.history),
         "dev_before": trained.dev_before,
-        "log_weights": weights,
+        "log_weights": None if trained.log_weights is None else trained.log_weights.tolist(),
         "config": asdict(config),
     }
     (folder / "history.json").write_text(json.dumps(note), encoding="utf-8")
+
+
+def train_all(
+    configs: Sequence[TrainConfig], store: Store, *, workers: int | None = None, progress: bool = True
+) -> list[TrainedCell]:
+    """Train every configuration that the store does not hold yet; return all, in order.
+
+    By default one process a core on the CPU, and one at a time on an accelerator. Finished cells stay if the run is
+    killed; the next call goes on from there.
+    """
+    missing = [c for c in dict.fromkeys(configs) if not store.folder("encoders", cell_key(c)).exists()]
+    count = min(workers or (1 if torch.cuda.is_available() else cpu_count()), len(missing))
+    if count > 1:
+        # what takes longest starts first: ESE, which trains every layer, and wide poolers
+        queue = sorted(missing, key=lambda c: (c.objective != "ese", -c.dim))
+        with progress_bar(total=len(queue), desc="training cells", show=progress) as bar:
+            for config in done_in_processes(partial(_train, home=store.home), queue, count):
+                bar.set_postfix_str(f"{title(config)}, seed {config.seed}")
+                bar.update()
+    cells = [train_cell(config, store, progress=progress) for config in configs]
+    return [replace(cell, hit=cell.hit and cell.config not in missing) for cell in cells]
+
+
+def _train(config: TrainConfig, home: Path) -> str:
+    return train_cell(config, Store(home), progress=False).key
 
 
 def dev_scorer(name: str, source: str) -> DevScore:
@@ -198,6 +226,26 @@ def scorer_on(dev: data.ScoredPairs) -> DevScore:
     return score
 
 
-def default_workers() -> int:
-    """Cells trained side by side: one per core on the CPU, one at a time on an accelerator."""
-    return 1 if torch.cuda.is_available() else cpu_count()
+def recipe_rows(base: TrainConfig, settings: Sequence[Mapping[str, Any]], store: Store) -> pd.DataFrame:
+    """Dev Spearman before and after a training for every setting, which replaces fields of `base`.
+
+    These are the measurements behind `config.RECIPES`.
+    """
+    rows: list[dict[str, Any]] = []
+    for cell in train_all([replace(base, **setting) for setting in settings], store):
+        c, history = cell.config, cell.history
+        tried = ("learning_rate", "batch_size", "dropout", "pooling", "dim")
+        shared = {
+            "setting": ", ".join(f"{name}={getattr(c, name)}" for name in tried),
+            **{"method": c.pooling, "readout": c.checkpoint_by, "dim": c.dim, "backbone": c.backbone, "seed": c.seed},
+            **{"data_source": c.source, "n_train": c.sentences, "seconds": cell.seconds, **c.columns},
+        }
+        values = {
+            "spearman_before": cell.dev_before,
+            "spearman": history.best_score,
+            "best_step": history.best_step,
+            "last_loss": sum(history.losses[-10:]) / len(history.losses[-10:]),
+        }
+        rows += [{**shared, "metric": metric, "value": value} for metric, value in values.items()]
+    named = {"experiment": "tiny_recipe", "paper_table": "appendix", "profile": "embedded"}
+    return make_rows(rows, **named, dataset=base.validation)

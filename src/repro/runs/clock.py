@@ -35,9 +35,6 @@ def in_turns(
         works: what prepares a work, untimed, and returns the work itself.
         repeats: rounds that count.
         tries: runs of a work within a round, of which the fastest counts: an interruption spoils one, not all.
-
-    Raises:
-        InputError: for less than one round or try.
     """
     check_dim(repeats, what="repeats")
     check_dim(tries, what="tries")

@@ -1,7 +1,4 @@
-"""Encode once: the states of a set of texts under one encoder, kept in the store and looked up by text.
-
-Of the last layer, or of several from one pass.
-"""
+"""Encode once: the states of texts under one encoder, of the last layer or of several, kept in the store by text."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,12 +9,15 @@ import numpy as np
 from repro.digests import digest
 from repro.evaluation.protocol import all_texts
 from repro.models.encoder import SentenceEncoder, merge_equal
+from repro.models.pretrained import MINILM, identity
 from repro.sets import DataSet
 from repro.store import Store
 from repro.types import Array, Encoder, InputError, check_dim
 
 CODE = "repro.models.encoder"
 """where the code starts that decides an encoder's output"""
+UNIT = {MINILM, "all-mpnet-base-v2"}
+"""published with a last module that divides every row by its length"""
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,7 @@ class TextTable:
     X: Array
 
     def __getitem__(self, texts: Sequence[str]) -> Array:
-        """Rows of the given texts (n, dim), in their order.
-
-        Raises:
-            InputError: for a text that was not encoded.
-        """
+        """Rows of the given texts (n, dim), in their order."""
         try:
             return self.X[[self.index[text] for text in texts]]
         except KeyError as error:
@@ -46,14 +42,9 @@ class TextTable:
 def encode_once(
     encoder: Callable[[], Encoder], identity: str, texts: Iterable[str], store: Store, *, progress: bool = False
 ) -> TextTable:
-    """States h of all distinct texts, from the store if they are there.
+    """States h of all distinct texts, from the store if they are there; if not, `encoder` is called to make one.
 
-    Args:
-        encoder: called only if the texts have to be encoded.
-        identity: digest of the encoder's weights and pooling.
-        texts: any texts; equal ones are encoded once.
-        store: where the matrix is kept.
-        progress: show a progress bar.
+    `identity` is a digest of everything that decides the encoder's output.
     """
     distinct, _ = merge_equal(list(texts))
     X = store.remember(
@@ -73,23 +64,14 @@ def encode_tasks(
     *,
     progress: bool = False,
 ) -> TextTable:
-    """Embeddings of all texts of some tasks, an entry of the store per task: pages that share a task share its entry.
-
-    Args:
-        encoder: called once, and only if some task has to be encoded.
-        identity: digest of the encoder's weights and everything else that decides its output.
-        tasks: the splits of each task, by name.
-        store: where the matrices are kept.
-        progress: show a progress bar.
-    """
+    """`encode_once` for all texts of some tasks, an entry of the store for each: pages that share a task share it."""
     index: dict[str, int] = {}
     parts: list[Array] = []
     made_once = cache(encoder)
     for splits in tasks.values():
         table = encode_once(made_once, identity, all_texts(list(splits.values())), store, progress=progress)
         new = [text for text in table.index if text not in index]
-        start = len(index)
-        index.update((text, start + i) for i, text in enumerate(new))
+        index |= dict(zip(new, range(len(index), len(index) + len(new)), strict=True))
         parts.append(table[new])
     return TextTable(index, np.concatenate(parts))
 
@@ -108,11 +90,7 @@ class LayerTable:
         return int(self.X.shape[2])
 
     def at(self, layer: int, dim: int | None = None) -> TextTable:
-        """The first `dim` columns of one layer's states, by default all of them.
-
-        Raises:
-            InputError: for a layer that was not read, or more columns than there are.
-        """
+        """The first `dim` columns of one layer's states, by default all of them."""
         if layer not in self.layers:
             raise InputError(f"layer {layer} was not read: the table holds {', '.join(map(str, self.layers))}")
         size = check_dim(self.hidden_dim if dim is None else dim, limit=self.hidden_dim)
@@ -128,26 +106,16 @@ def encode_layers_once(
     layers: Sequence[int] | None = None,
     progress: bool = False,
 ) -> LayerTable:
-    """Pooled states of all distinct texts at the wanted layers, from one pass or from the store.
+    """Pooled states of all distinct texts at some layers, ascending from 0 (embedding output), or at all of them.
 
-    Some layers are read out of an entry that holds them all, where there is one. What is returned lies on disk and is
-    read as it is used.
-
-    Args:
-        encoder: called only if the texts have to be encoded.
-        identity: digest of the encoder's weights and everything else that decides its states.
-        texts: any texts; equal ones are encoded once.
-        store: where the states are kept.
-        layers: 0 (embedding output) to L, ascending; None reads all.
-        progress: show a progress bar.
-
-    Raises:
-        InputError: for layers that are out of range, repeated or not ascending.
+    They come from one pass or from the store; some layers are read out of an entry that holds them all, where there is
+    one. What is returned lies on disk and is read as it is used. The rest is as in `encode_once`.
     """
     wanted = None if layers is None else [int(layer) for layer in layers]
     if wanted is not None and (not wanted or wanted != sorted(set(wanted)) or wanted[0] < 0):
         raise InputError(f"layers is {wanted}: expected one or more different ones, ascending from 0")
     distinct, _ = merge_equal(list(texts))
+    index = {text: i for i, text in enumerate(distinct)}
     named = {"encoder": identity, "texts": digest(distinct)}
     everything = digest({**named, "layers": "all"}, code=(CODE,))
     read = None if wanted is None or store.folder("layers", everything).exists() else wanted
@@ -158,10 +126,23 @@ def encode_layers_once(
         code=CODE,
         mapped=True,
     )
-    table = LayerTable({text: i for i, text in enumerate(distinct)}, X, tuple(range(len(X)) if read is None else read))
-    if wanted is None or table.layers == tuple(wanted):
-        return table
-    beyond = [layer for layer in wanted if layer not in table.layers]
-    if beyond:
-        raise InputError(f"layer {beyond[0]} of an encoder of {len(X) - 1}: expected 0 to {len(X) - 1}")
-    return LayerTable(table.index, X[wanted], tuple(wanted))
+    if read is not None or wanted is None:
+        return LayerTable(index, X, tuple(range(len(X)) if read is None else read))
+    if wanted[-1] >= len(X):
+        raise InputError(f"layer {wanted[-1]} of an encoder of {len(X) - 1}: expected 0 to {len(X) - 1}")
+    return LayerTable(index, X[wanted], tuple(wanted))
+
+
+def states_identity(backbone: str, pooling: str | None) -> str:
+    """Digest of what decides a network's pooled states; one for all pages, so that they share what was encoded."""
+    return digest({"backbone": identity(backbone), "pooling": pooling})
+
+
+def as_published(backbone: str, table: TextTable) -> TextTable:
+    """Pooled states of a network, with rows of unit length where its authors publish such."""
+    return table.map(unit_rows) if backbone.rstrip("/").split("/")[-1] in UNIT else table
+
+
+def unit_rows(X: Array) -> Array:
+    """Rows of X (n, D) divided by their lengths; a zero row stays."""
+    return np.asarray(X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12), X.dtype)

@@ -14,15 +14,14 @@ import pandas as pd
 
 from repro.digests import digest
 from repro.evaluation.protocol import Score, score_classification, score_sts
-from repro.evaluation.resampled import Resampled
-from repro.evaluation.stats import accuracy_draws, bootstrap_mean, spearman_draws
+from repro.evaluation.retrieve import retrieve
+from repro.evaluation.stats import Resampled, bootstrap_mean, mean_draws, spearman_draws
 from repro.methods import AVERAGE, MAJORITY
 from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line
+from repro.runs.lines import Line, Task
 from repro.runs.sweep import cosines_of
-from repro.runs.tasks import Task
-from repro.sets import DataSet, LabelledPairs, LabelledTexts, ScoredPairs
+from repro.sets import DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs
 from repro.store import Store
 from repro.terminal import progress_bar
 from repro.types import Array
@@ -79,7 +78,7 @@ def accuracy(classify: Classify) -> Scorer:
 
     def scorer(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
         found = [classify(line.on(task.name), task.name, task.splits) for line in lines]
-        plain, draws = accuracy_draws([score.items for score in found], seed=seed)
+        plain, draws = mean_draws([score.items for score in found], seed=seed)
         values = np.array([score.value for score in found])
         # nested accuracy is a mean over folds, a hair apart from that over rows
         yield Judged(found[0].metric, Resampled(values, draws + (values - plain)), found[0].floor)
@@ -87,12 +86,24 @@ def accuracy(classify: Classify) -> Scorer:
     return scorer
 
 
+def retrieval(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
+    """How well questions find their documents, nDCG@10, searched for among all."""
+    asked = task.judged
+    assert isinstance(asked, Retrieval)
+    ids = {"query_ids": asked.query_ids, "corpus_ids": asked.document_ids}
+    tables = (line.on(task.name) for line in lines)
+    found = [retrieve(t[asked.queries], t[asked.documents], asked.qrels, **ids).ndcg(10) for t in tables]
+    yield Judged("ndcg@10", Means(np.stack(found), seed))
+
+
 def by_kind(store: Store, *, protocol: str = "logreg", classify: Classify | None = None) -> Scorer:
-    """Similarity of scored pairs; where there are labels, accuracy of `classify` or of a stored linear probe."""
+    """Similarity of scored pairs, nDCG of questions; where there are labels, accuracy, by default of a linear probe."""
 
     def scorer(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
         if isinstance(task.judged, ScoredPairs):
             return similarity(lines, task, seed)
+        if isinstance(task.judged, Retrieval):
+            return retrieval(lines, task, seed)
         probe = partial(stored_classification, store=store, protocol=protocol, seed=seed)
         return accuracy(classify or probe)(lines, task, seed)
 
@@ -120,7 +131,7 @@ def score_rows(
         scorer: judges all lines of a task together.
         contrasts: a pair of lines is compared where one of these says so.
         average: add the mean over the tasks as a dataset of its own.
-        progress: show a progress bar.
+        progress: whether a bar is shown.
         shared: columns common to all rows; `seed` is also that of folds and bootstrap.
     """
     rows: list[dict[str, Any]] = []
@@ -129,21 +140,19 @@ def score_rows(
         found[name] = list(scorer(lines, task, int(shared["seed"])))
     if average:
         found[AVERAGE] = [_mean(each) for each in zip(*found.values(), strict=True)]
-    for name, judged in found.items():
-        for each in judged:
-            if each.floor is not None:
-                rows.append({"dataset": name, "method": MAJORITY, "metric": each.metric, "value": each.floor})
-            for k, line in enumerate(lines):
-                rows.append({**line.columns, "dataset": name, "metric": each.metric, **each.scores[k].columns})
-            for a, b in compared(lines, contrasts):
-                lead = {
-                    **lines[b].columns,
-                    "dim": lines[a].dim,
-                    "method": f"{lines[a].method} − {lines[b].method}",
-                    "setting": lines[b].setting or lines[a].setting,
-                }
-                columns = (each.scores[a] - each.scores[b]).columns
-                rows.append({**lead, "dataset": name, "metric": f"{each.metric}_lead", **columns})
+    for name, each in ((name, each) for name, judged in found.items() for each in judged):
+        of_task, of_lead = {"dataset": name, "metric": each.metric}, {"dataset": name, "metric": f"{each.metric}_lead"}
+        if each.floor is not None:
+            rows.append({**of_task, "method": MAJORITY, "value": each.floor})
+        rows += [{**line.columns, **of_task, **each.scores[k].columns} for k, line in enumerate(lines)]
+        for a, b in compared(lines, contrasts):
+            lead = {
+                **lines[b].columns,
+                "dim": lines[a].dim,
+                "method": f"{lines[a].method} − {lines[b].method}",
+                "setting": lines[b].setting or lines[a].setting,
+            }
+            rows.append({**lead, **of_lead, **(each.scores[a] - each.scores[b]).columns})
     return make_rows(rows, **shared)
 
 
@@ -195,11 +204,7 @@ def stored_classification(
 
 def _content(table: TextTable, part: DataSet) -> str:
     """Digest of a part's embeddings and labels, row by row."""
-    if isinstance(part, LabelledTexts):
-        sides, labels = [part.texts], part.labels
-    elif isinstance(part, LabelledPairs):
-        sides, labels = [part.texts1, part.texts2], part.labels
-    else:
+    if not isinstance(part, LabelledTexts | LabelledPairs):
         return part.name  # score_classification says what is wrong with it
-    digests = [table[side] for side in sides]
-    return digest({"X": digests, "y": list(labels)})
+    sides = [part.texts] if isinstance(part, LabelledTexts) else [part.texts1, part.texts2]
+    return digest({"X": [table[side] for side in sides], "y": list(part.labels)})

@@ -1,30 +1,39 @@
 """A sweep: one encoder per pooler width, trained once, with the states of all texts under each, encoded once.
 
-Pairs of encoder and pooler, tasks and stages are then products of small matrices.
+Pairs of encoder and pooler, tasks and stages are then products of small matrices. Two-step training (Wang et al., 2023,
+Algorithm 1) works on a sweep; its poolers are kept in the store too.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import deepcopy
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from safetensors.torch import load_file, save_file
 
-from repro import data
-from repro.data.limit import take
+from repro.digests import digest
 from repro.evaluation.protocol import all_texts
 from repro.evaluation.stats import Interval, paired_spearman_difference
 from repro.evaluation.sts import prefix_cosines, sts_spearman
-from repro.models.backbone import load_backbone
-from repro.objectives import TrainConfig
-from repro.runs.cell import TrainedCell
+from repro.models import Pooler
+from repro.models.packing import merge_equal
+from repro.objectives import StepTwoConfig, TrainConfig
+from repro.runs.cell import OBJECTIVES, TrainedCell, train_all, training_code
 from repro.runs.embeddings import TextTable, encode_once
-from repro.runs.pool import train_all
-from repro.seeding import cpu_count
-from repro.sets import DataSet
+from repro.runs.texts import training_pairs, training_sentences
+from repro.seeding import cpu_count, threads
+from repro.sets import DataSet, ScoredPairs, texts_of
 from repro.store import Store
-from repro.types import Array, InputError
+from repro.training.two_step import SELECT_BY, PoolerRun, dropout_views, select, train_nli_pooler, train_poolers
+from repro.types import Array, InputError, one_of
+
+Grid = dict[tuple[int, int], float]
+"""score of encoder_i with pooler_j, by (i, j)"""
 
 
 @dataclass(frozen=True)
@@ -49,14 +58,9 @@ class Sweep:
     def shared(self) -> dict[str, Any]:
         """Row columns that all numbers of the sweep share."""
         c = self.config
-        device = "cuda" if torch.cuda.is_available() else "cpu"
         return {
-            "backbone": c.backbone,
-            "layer": c.layers,
-            "seed": c.seed,
-            "data_source": c.source,
-            "n_train": c.sentences,
-            "device": device,
+            **{"backbone": c.backbone, "layer": c.layers, "seed": c.seed, "data_source": c.source},
+            **{"n_train": c.sentences, "device": "cuda" if torch.cuda.is_available() else "cpu"},
             **c.columns,
         }
 
@@ -64,11 +68,7 @@ class Sweep:
 def train_sweep(
     config: TrainConfig, dims: Sequence[int], sets: Sequence[DataSet], store: Store, *, progress: bool = True
 ) -> Sweep:
-    """Train one encoder per dim (or find it) and encode all texts of `sets` under each, once.
-
-    Raises:
-        InputError: for no dim at all, or repeated ones.
-    """
+    """One encoder per dim, end to end, and the states of the texts of `sets` under each."""
     if not dims or len(set(dims)) != len(dims):
         raise InputError(f"dims is {list(dims)}: expected one or more different sizes")
     torch.set_num_threads(cpu_count())
@@ -83,49 +83,148 @@ def states_of(cell: TrainedCell, texts: Iterable[str], store: Store) -> TextTabl
     return encode_once(partial(getattr, cell, "encoder"), cell.key, texts, store)
 
 
-def hidden_dim_of(config: TrainConfig) -> int:
-    """Hidden size D of a configuration's backbone."""
-    return load_backbone(config.backbone).hidden_dim
-
-
-def load_tasks(
-    names: Sequence[str], source: str, *, text: str = "senteval", probe_rows: int | None = None
-) -> dict[str, dict[str, DataSet]]:
-    """The splits each task needs: dev and test of scored pairs, all splits of the others.
-
-    Args:
-        names: of datasets.
-        source: local, hub or microworld.
-        text: form of the STS sets.
-        probe_rows: rows kept of every split that is not of scored pairs, drawn at random; None keeps all.
-    """
-    tasks: dict[str, dict[str, DataSet]] = {}
-    for name in names:
-        splits = data.load_splits(name, source=source, text=text)
-        first = next(iter(splits.values()))
-        if isinstance(first, data.ScoredPairs):
-            tasks[name] = {split: part for split, part in splits.items() if split in ("dev", "test")}
-        else:
-            tasks[name] = {split: take(part, probe_rows) for split, part in splits.items()}
-    return tasks
-
-
-def sets_of(tasks: Mapping[str, Mapping[str, DataSet]]) -> list[DataSet]:
-    """All sets of some tasks."""
-    return [part for splits in tasks.values() for part in splits.values()]
-
-
-def cosines_of(table: TextTable, pairs: data.ScoredPairs) -> Array:
+def cosines_of(table: TextTable, pairs: ScoredPairs) -> Array:
     """Cosine of every pair (n,)."""
     X1, X2 = table[pairs.texts1], table[pairs.texts2]
     return np.asarray(prefix_cosines(X1, X2, [X1.shape[1]])[0])
 
 
-def spearman_of(table: TextTable, pairs: data.ScoredPairs) -> float:
+def spearman_of(table: TextTable, pairs: ScoredPairs) -> float:
     """Spearman of the cosines with the gold scores of some pairs."""
     return float(sts_spearman(table[pairs.texts1], table[pairs.texts2], pairs.scores))
 
 
-def gain_over(a: Array, b: Array, pairs: data.ScoredPairs, *, seed: int) -> Interval:
+def gain_over(a: Array, b: Array, pairs: ScoredPairs, *, seed: int) -> Interval:
     """Spearman of cosines a (n,) less that of cosines b (n,), on the same resampled pairs."""
     return paired_spearman_difference(a, b, pairs.scores, subsets=pairs.subsets, seed=seed)
+
+
+@dataclass(frozen=True)
+class StepTwo:
+    """New poolers of some dims on one encoder, how each was found, and what that took."""
+
+    new_poolers: Mapping[int, Pooler]
+    runs: Mapping[int, Mapping[str, float]]
+    """by dim: learning rate and step that dev chose, dev score before and after"""
+    seconds: float
+    hit: bool
+
+
+@dataclass(frozen=True)
+class TwoStep(StepTwo):
+    """Two-step training of one seed: opt for every dim, the poolers of step 2, and what they cost."""
+
+    opt: Mapping[int, int]
+    select_by: str
+    chosen_on: tuple[str, str]
+    """name and split of the pairs that chose opt and stopped step 2"""
+
+
+def pair_scores(sweep: Sweep, pairs: ScoredPairs) -> Grid:
+    """Spearman of every encoder_i with every pooler_j: N² small matrix products on states encoded N times."""
+    return {(i, j): spearman_of(sweep.embeddings(i, j), pairs) for i in sweep.cells for j in sweep.cells}
+
+
+def train_two_step(
+    sweep: Sweep,
+    dev: ScoredPairs,
+    config: StepTwoConfig,
+    store: Store,
+    *,
+    select_by: str = "encoder",
+    oracle: ScoredPairs | None = None,
+) -> TwoStep:
+    """Algorithm 1, lines 5 to 8, for all dims of the sweep: choose opt on dev, splice, train the poolers again.
+
+    Args:
+        sweep: end-to-end trained encoders of all candidate dims.
+        dev: the validation set E; must not be the pairs that are reported.
+        config: of step 2.
+        store: where the poolers are kept.
+        select_by: one of `SELECT_BY`.
+        oracle: for `select_by="oracle"` only, the test pairs that choose opt; step 2 still uses dev.
+    """
+    one_of(select_by, SELECT_BY, "select_by")
+    if (select_by == "oracle") != (oracle is not None):
+        raise InputError(f"select_by is {select_by!r}: give the test pairs as `oracle` for 'oracle', and only for it")
+    dims = sorted(sweep.cells)
+    judge = oracle or dev
+    encoder_scores = {i: spearman_of(sweep.embeddings(i), judge) for i in dims}
+    grid = {} if select_by == "encoder" else pair_scores(sweep, judge)
+    opt = {d: select(encoder_scores, grid, d, select_by=select_by) for d in dims}
+    parts = [
+        step_two(sweep, encoder, [d for d in dims if opt[d] == encoder], dev, config, store)
+        for encoder in sorted(set(opt.values()))
+    ]
+    return TwoStep(
+        {d: pooler for part in parts for d, pooler in part.new_poolers.items()},
+        {d: run for part in parts for d, run in part.runs.items()},
+        sum(part.seconds for part in parts),
+        all(part.hit for part in parts),
+        opt,
+        select_by,
+        (dev.name, dev.split),
+    )
+
+
+def step_two(
+    sweep: Sweep, encoder: int, dims: list[int], dev: ScoredPairs, config: StepTwoConfig, store: Store
+) -> StepTwo:
+    """Train the poolers of `dims` on the frozen encoder that was trained with dim `encoder`, or find them.
+
+    The pairs of `dev`, whose states the sweep must hold, stop the training and choose its learning rate.
+    """
+    cell = sweep.cells[encoder]
+    named = {
+        "encoder": cell.key,
+        "poolers": [sweep.cells[d].key for d in dims],
+        "step_two": asdict(config),
+        "dev": [dev.texts1, dev.texts2, dev.scores.tolist()],
+    }
+    key = digest(named, code=(*training_code(OBJECTIVES[cell.config.objective]), "repro.training.two_step"))
+    said = ("learning_rate", "step", "dev_before", "dev_after")
+
+    @threads(cell.config.threads)
+    def make(target: Path, work: Path) -> None:
+        notes = {}
+        for d, run in _train_poolers(sweep, encoder, dims, dev, config, store).items():
+            save_file({k: v.contiguous() for k, v in run.pooler.state_dict().items()}, target / f"{d}.safetensors")
+            notes[d] = {name: getattr(run, name) for name in said}
+        (target / "runs.json").write_text(json.dumps(notes), encoding="utf-8")
+
+    made = store.get_or_make("poolers", key, make, config={"encoder": cell.key, "step_two": asdict(config)})
+    notes = json.loads((made.folder / "runs.json").read_text(encoding="utf-8"))
+    poolers = {}
+    for d in dims:
+        poolers[d] = deepcopy(sweep.cells[d].pooler)
+        poolers[d].load_state_dict(load_file(made.folder / f"{d}.safetensors"))
+    return StepTwo(poolers, {d: notes[str(d)] for d in dims}, made.seconds, made.hit)
+
+
+def _train_poolers(
+    sweep: Sweep, encoder: int, dims: list[int], dev: ScoredPairs, config: StepTwoConfig, store: Store
+) -> dict[int, PoolerRun]:
+    cell, table = sweep.cells[encoder], sweep.states[encoder]
+    frozen = cell.encoder
+    if cell.config.dropout is not None:
+        frozen.backbone.set_dropout(cell.config.dropout)
+
+    def dev_score(pooler: Pooler) -> float:
+        return spearman_of(table.map(pooler.project), dev)
+
+    options = {"views": config.views, "seed": config.seed, "max_length": cell.config.max_length}
+    poolers = {d: sweep.cells[d].pooler for d in dims}
+    if cell.config.objective == "nli":
+        pairs, difference = training_pairs(cell.config), cell.config.difference
+        texts = merge_equal(texts_of(pairs))[0]
+        views = dropout_views(frozen, texts, **options)
+        return {
+            d: train_nli_pooler(
+                views, texts, pairs, pooler, sweep.cells[d].head, dev_score, config, difference=difference
+            )
+            for d, pooler in poolers.items()
+        }
+    sentences = training_sentences(cell.config, store)
+    views = dropout_views(frozen, sentences, **options)
+    runs = train_poolers(views, list(poolers.values()), dev_score, config, texts=sentences)
+    return dict(zip(dims, runs, strict=True))

@@ -1,14 +1,20 @@
-"""Texts for experiments: what a source holds, named by a fingerprint, and the training sample drawn from it."""
+"""Texts for experiments: what a source holds, named by a fingerprint, and the samples that pages draw from it."""
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
+
 from repro import data, paths
-from repro.data.entailment import Triples, like_or_unlike, triples
+from repro.data.sampling import Triples, like_or_unlike, take, triples
 from repro.digests import digest
+from repro.evaluation.retrieve import is_yes_no
 from repro.objectives import SCALING, TrainConfig
+from repro.seeding import make_rng
+from repro.sets import Retrieval
 from repro.store import Store, sha256
-from repro.types import InputError
+from repro.types import InputError, check_dim
 
 
 def fingerprint(name: str, source: str) -> str:
@@ -37,26 +43,21 @@ def _checksum_as_of(path: Path, modified: int, size: int) -> str:
 
 
 def local_files(name: str) -> list[Path]:
-    """The local files a name (or a path of the user's own) is read from.
-
-    Raises:
-        InputError: if REPRO_DATA is not set or a file is missing.
-    """
+    """The local files that a name, or a path of the user's own, is read from."""
     if name not in data.DATASETS:
         return [Path(name).expanduser()]
     folder = paths.data_folder()
     if folder is None:
         raise InputError(f"{name} from local files: set REPRO_DATA to the folder that holds them")
-    found = [folder / file for file in {data.get_spec(name).file, data.get_spec(name).raw_file} if file]
-    present = sorted(path for path in found if path.is_file())
+    spec = data.get_spec(name)
+    present = sorted(folder / file for file in {spec.file, spec.raw_file} if file and (folder / file).is_file())
     if not present:
-        raise InputError(f"{name} has no local file {data.get_spec(name).file} below {folder}")
+        raise InputError(f"{name} has no local file {spec.file} below {folder}")
     return present
 
 
 def training_sentences(config: TrainConfig, store: Store) -> tuple[str, ...]:
     """The training sample of a configuration: drawn once, then read from the store."""
-    wanted = {"corpus": config.corpus, "sentences": config.sentences, "source": config.source}
 
     def draw() -> tuple[str, ...]:
         corpus = data.load(config.corpus, source=config.source, limit=config.sentences)
@@ -64,8 +65,9 @@ def training_sentences(config: TrainConfig, store: Store) -> tuple[str, ...]:
             raise InputError(f"{config.corpus!r} is not a corpus of plain sentences")
         return corpus.texts
 
+    wanted = {"corpus": config.corpus, "sentences": config.sentences, "source": config.source}
     content = fingerprint(config.corpus, config.source)
-    return tuple(store.remember("sentences", {**wanted, "content": content}, draw, code="repro.data.limit"))
+    return tuple(store.remember("sentences", {**wanted, "content": content}, draw, code="repro.data.sampling"))
 
 
 def training_pairs(config: TrainConfig) -> data.LabelledPairs:
@@ -94,3 +96,47 @@ def _labelled_pairs(config: TrainConfig, limit: int | None = None) -> data.Label
             "'nli'"
         )
     return pairs
+
+
+def load_questions(
+    source: str, *, questions: int | None = None, paragraphs: int | None = None, seed: int = 0
+) -> Retrieval:
+    """HotpotQA's questions and paragraphs, so many of either drawn at random; None keeps all.
+
+    Every paragraph that supports an answer is kept, be they more than `paragraphs`.
+    """
+    whole = data.load("hotpotqa", source=source)
+    assert isinstance(whole, Retrieval)
+    if whole.answers is None:
+        raise InputError(f"hotpotqa from {source} has no answers: they are what is looked for")
+    asked = take(whole, questions, seed=seed)
+    assert isinstance(asked, Retrieval)
+    gold = gold_paragraphs(asked)
+    order = make_rng(seed, "paragraphs", whole.name).permutation(len(whole.documents))
+    others = [row for row in order if whole.document_ids[row] not in gold]
+    if paragraphs is not None:
+        others = others[: max(check_dim(paragraphs, what="paragraphs") - len(gold), 0)]
+    kept = np.sort([*others, *(row for row in order if whole.document_ids[row] in gold)]).astype(int)
+    searched = whole.keep(kept, group=1, qrels={})
+    here = set(searched.document_ids)
+    qrels = {query: {d: r for d, r in judged.items() if d in here} for query, judged in asked.qrels.items()}
+    return replace(asked, document_ids=searched.document_ids, documents=searched.documents, qrels=qrels)
+
+
+def gold_paragraphs(asked: Retrieval) -> set[str]:
+    """Ids of the paragraphs that support an answer."""
+    return {document for judged in asked.qrels.values() for document, relevance in judged.items() if relevance > 0}
+
+
+def as_many(number: int | None, default: int | None) -> int | None:
+    """A page's parameter for "how many": nothing given is the default, 0 is all, which is None."""
+    return default if number is None else number or None
+
+
+def describe(asked: Retrieval) -> str:
+    """How many questions, paragraphs and gold paragraphs, in a line."""
+    judgements = sum(map(is_yes_no, asked.answers or ()))
+    return (
+        f"{len(asked.queries):,} questions, {judgements} of them answered by yes or no; {len(asked.documents):,} "
+        f"paragraphs, {len(gold_paragraphs(asked)):,} of them supporting ({asked.source})"
+    )

@@ -1,7 +1,6 @@
 """End-to-end training of an encoder: one skeleton for every objective.
 
-An objective is a function of a configuration, an encoder and its examples that returns the module to train and the
-loss of every step. Batches depend on the seed alone, so that a sweep over dims is paired.
+Batches depend on the seed alone, so that a sweep over dims is paired.
 """
 
 from collections.abc import Callable
@@ -15,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from repro.data.batching import epoch_order
+from repro.data.sampling import epoch_order
 from repro.losses.distributed import world_size
 from repro.models.encoder import SentenceEncoder
 from repro.models.lora import add_lora
@@ -56,17 +55,10 @@ def train_encoder(
     save_every: int = 0,
     progress: bool = True,
 ) -> Trained:
-    """Train one encoder; the checkpoint with the best dev score is kept.
+    """Train one encoder, from the configuration's backbone with a fresh pooler if none is given.
 
-    Args:
-        config: what to train and how.
-        objective: what is minimised.
-        examples: what the objective learns from; `config.epochs` passes over them.
-        dev_score: picks the checkpoint by the readout that the configuration names, without a pooler by the states.
-        encoder: where training starts; None is the configuration's backbone with a fresh pooler.
-        state_path: resumable state.
-        save_every: steps between resumable states; 0 saves only at the end.
-        progress: show a progress bar.
+    The checkpoint with the best dev score is kept: by the readout that the configuration names, without a pooler by the
+    states. A killed run goes on from `state_path`, saved every so many steps; 0 saves only at the end.
 
     Raises:
         InputError: if the examples do not fill one batch, or are none that the objective can learn from.
@@ -77,6 +69,7 @@ def train_encoder(
     encoder = encoder or fresh_encoder(config)
     module, loss_at = objective(config, encoder, examples)
     parts = dict(module.named_children()) if isinstance(module, nn.ModuleDict) else {}
+    head, weights = parts.get("head"), parts.get("layer_weights")
     readout = config.checkpoint_by if encoder.pooler is not None else "encoder"
     dev_before = dev_score(encoder, "encoder")
     loop = LoopConfig(
@@ -96,9 +89,8 @@ def train_encoder(
         state_path=state_path,
         description=title(config),
         progress=progress,
-        rates={"layer_weights": WEIGHT_RATE / config.learning_rate} if "layer_weights" in parts else None,
+        rates={"layer_weights": WEIGHT_RATE / config.learning_rate} if weights is not None else None,
     )
-    head, weights = parts.get("head"), parts.get("layer_weights")
     assert head is None or isinstance(head, nn.Linear)
     learned = None if weights is None else next(weights.parameters()).detach()
     return Trained(encoder, history, dev_before, head, learned)
@@ -131,22 +123,13 @@ def fresh_encoder(config: TrainConfig) -> SentenceEncoder:
 
 def title(config: TrainConfig) -> str:
     """What progress bars and messages call a training."""
-    names = {
-        "simcse": f"SimCSE dim {config.dim}",
-        "nli": f"NLI dim {config.dim}",
-        "angle": "AnglE",
-        "matryoshka": "Matryoshka",
-        "ese": f"ESE size {config.dim}",
-    }
-    return names[config.objective]
+    names = {"simcse": "SimCSE dim", "nli": "NLI dim", "angle": "AnglE", "matryoshka": "Matryoshka", "ese": "ESE size"}
+    sized = config.objective not in ("angle", "matryoshka")
+    return names[config.objective] + (f" {config.dim}" if sized else "")
 
 
 def count_steps(config: TrainConfig | StepTwoConfig, n: int, what: str = "sentences") -> int:
-    """Optimiser steps over n items; the last batch of an epoch is dropped if it is not full.
-
-    Raises:
-        InputError: if they do not fill one batch.
-    """
+    """Optimiser steps over n items; the last batch of an epoch is dropped if it is not full."""
     steps = round(config.epochs * (n // config.batch_size))
     if steps < 1:
         raise InputError(
@@ -160,22 +143,19 @@ def batches(config: TrainConfig, n: int, kept: NDArray[np.bool_] | None = None) 
     """A function from the step to the items of this process's share of its batch.
 
     Items that are not `kept` (n,) are passed over and the next takes their place.
-
-    Raises:
-        InputError: if those kept do not fill one batch.
     """
-    alive = n if kept is None else int(kept.sum())
-    per_epoch = alive // config.batch_size
+    kept = np.ones(n, bool) if kept is None else kept
+    per_epoch = int(kept.sum()) // config.batch_size
     if per_epoch < 1:
         raise InputError(
-            f"{alive} of {n} sentences have a positive, less than one batch of {config.batch_size}: train on more "
+            f"{kept.sum()} of {n} sentences have a positive, less than one batch of {config.batch_size}: train on more "
             "sentences, or raise the chance of a change"
         )
 
     @lru_cache(maxsize=1)
     def order(epoch: int) -> NDArray[np.int64]:
         everyone = epoch_order(n, seed=config.seed, epoch=epoch)
-        return everyone if kept is None else everyone[kept[everyone]]
+        return everyone[kept[everyone]]
 
     def members(step: int) -> NDArray[np.int64]:
         epoch, position = divmod(step, per_epoch)
@@ -185,16 +165,8 @@ def batches(config: TrainConfig, n: int, kept: NDArray[np.bool_] | None = None) 
 
 
 def own_share(members: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The part of a batch that this process works on: contiguous shares in rank order.
-
-    Raises:
-        InputError: if the batch does not divide evenly among the processes.
-    """
+    """The part of a batch that this process works on: contiguous shares in rank order."""
     processes = world_size()
-    if processes == 1:
-        return members
     if len(members) % processes:
         raise InputError(f"batch_size {len(members)} does not divide among {processes} processes")
-    share = len(members) // processes
-    rank = torch.distributed.get_rank()
-    return members[rank * share : (rank + 1) * share]
+    return np.split(members, processes)[torch.distributed.get_rank() if processes > 1 else 0]

@@ -8,12 +8,12 @@ import hashlib
 import json
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from accelerate import PartialState
@@ -21,12 +21,13 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from repro.paths import replacing
 from repro.seeding import derive_seed
 from repro.terminal import progress_bar
 from repro.types import InputError
-from repro.writing import replacing
 
 log = logging.getLogger(__name__)
+Weights: TypeAlias = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -34,15 +35,14 @@ class LoopConfig:
     """How long and how fast to train."""
 
     steps: int
-    """optimiser steps"""
     learning_rate: float = 1e-5
-    """peak learning rate; decays linearly to 0"""
+    """peak; decays linearly to 0"""
     warmup: float = 0.0
     """share of the steps over which the learning rate rises from 0"""
     weight_decay: float = 0.0
-    """AdamW weight decay, on matrices only"""
+    """of AdamW, on matrices only"""
     betas: tuple[float, float] = (0.9, 0.999)
-    """AdamW moment decays"""
+    """AdamW's moment decays"""
     clip_norm: float = 1.0
     """largest gradient norm; 0 leaves gradients as they are"""
     check_every: int = 0
@@ -52,7 +52,7 @@ class LoopConfig:
     patience: int = 0
     """checks without gain after which training stops; 0 never stops early"""
     save_every: int = 0
-    """steps between two resumable states; 0 saves none"""
+    """steps between two resumable states; 0 saves only at the end"""
     bf16: bool = False
     """bfloat16 matrix products (automatic mixed precision)"""
     seed: int = 0
@@ -103,19 +103,26 @@ def train(
     """
     parallel = PartialState()
     optimiser = _make_optimiser(module, config, rates or {})
-    history, best, first = History(), None, 0
-    resumable = _load_state(state_path, module, optimiser, config) if state_path and state_path.exists() else None
-    if resumable is not None:
-        history, best, first = resumable
-        log.info("resuming %s at step %d of %d", description, first, config.steps)
+    history, best, step = History(), None, 0
+    if state_path and state_path.exists():
+        history, best, step = _load_state(state_path, module, optimiser, config) or (history, best, step)
+    if step:
+        log.info("resuming %s at step %d of %d", description, step, config.steps)
     started = perf_counter() - history.seconds
-    if check and config.check_first and first == 0:
-        history.checks.append((0, check()))
-        history.best_step, history.best_score, best = 0, history.checks[0][1], _copy(module)
+
+    def checked() -> None:
+        nonlocal best
+        assert check
+        history.checks.append((step, check()))
+        if history.checks[-1][1] > history.best_score:
+            history.best_step, history.best_score = history.checks[-1]
+            best = {name: value.detach().clone() for name, value in module.state_dict().items()}
+
+    if check and config.check_first and step == 0:
+        checked()
     cast: Any = torch.autocast(parallel.device.type, torch.bfloat16) if config.bf16 else nullcontext()
     pending: list[Tensor] = []
-    bar = progress_bar(total=config.steps, initial=first, desc=description, show=progress, mininterval=0.5)
-    step = first
+    bar = progress_bar(total=config.steps, initial=step, desc=description, show=progress, mininterval=0.5)
     # the second condition holds at the start too: a run may be killed after the check that ended it
     while step < config.steps and not _exhausted(history, config):
         torch.manual_seed(derive_seed(config.seed, "step", step, parallel.process_index))
@@ -135,17 +142,15 @@ def train(
         bar.update()
         last = step == config.steps
         checking = check and (last or (config.check_every and step % config.check_every == 0))
-        saving = state_path is not None and (last or (config.save_every and step % config.save_every == 0))
+        saving = state_path and (last or (config.save_every and step % config.save_every == 0))
         # reading a loss waits for the accelerator, so losses are read in groups there
         if parallel.device.type == "cpu" or len(pending) >= 25 or checking or saving:
             _record(pending, history, description)
             bar.set_postfix_str(f"loss {history.losses[-1]:.4f}", refresh=False)
-        if checking and check:
-            history.checks.append((step, check()))
-            if history.checks[-1][1] > history.best_score:
-                history.best_step, history.best_score, best = step, history.checks[-1][1], _copy(module)
+        if checking:
+            checked()
         history.seconds = perf_counter() - started
-        if saving and state_path is not None and parallel.is_main_process:
+        if state_path and saving and parallel.is_main_process:
             _save_state(state_path, module, optimiser, best, history, step, config)
     bar.close()
     if best is not None:
@@ -208,33 +213,21 @@ def _exhausted(history: History, config: LoopConfig) -> bool:
     return bool(config.patience) and stale >= config.patience
 
 
-def _copy(module: nn.Module) -> dict[str, Tensor]:
-    return {name: value.detach().clone() for name, value in module.state_dict().items()}
-
-
-def _flatten_optimiser(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
-    state = optimiser.state_dict()["state"]
-    return {f"{index}.{name}": value for index, values in state.items() for name, value in values.items()}
-
-
-def _prefixed(prefix: str, tensors: dict[str, Tensor]) -> Iterable[tuple[str, Tensor]]:
-    # a clone each: safetensors refuses tensors that share memory (tied embeddings)
-    return ((f"{prefix}/{name}", value.detach().cpu().clone().contiguous()) for name, value in tensors.items())
-
-
 def _save_state(
     path: Path,
     module: nn.Module,
     optimiser: torch.optim.Optimizer,
-    best: dict[str, Tensor] | None,
+    best: Weights | None,
     history: History,
     step: int,
     config: LoopConfig,
 ) -> None:
     """One file, renamed into place, with its digest: a kill leaves either the old state or the new one, never half."""
-    tensors = dict(_prefixed("weights", module.state_dict()))
-    tensors |= dict(_prefixed("optimiser", _flatten_optimiser(optimiser)))
-    tensors |= dict(_prefixed("best", best or {}))
+    moments = {f"{i}.{name}": t for i, own in optimiser.state_dict()["state"].items() for name, t in own.items()}
+    parts = {"weights": module.state_dict(), "optimiser": moments, "best": best or {}}
+    # a clone each: safetensors refuses tensors that share memory (tied embeddings)
+    named = [(f"{part}/{name}", t) for part, own in parts.items() for name, t in own.items()]
+    tensors = {name: t.detach().cpu().clone().contiguous() for name, t in named}
     notes = json.dumps({"step": step, "history": asdict(history), "config": asdict(config)})
     with replacing(path) as partial:
         save_file(tensors, partial, metadata={"loop": notes, "sha256": _digest(tensors, notes)})
@@ -251,7 +244,7 @@ def _digest(tensors: Mapping[str, Tensor], notes: str) -> str:
 
 def _load_state(
     path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, config: LoopConfig
-) -> tuple[History, dict[str, Tensor] | None, int] | None:
+) -> tuple[History, Weights | None, int] | None:
     """History, best weights and step of a resumable state; None, with a warning, for a damaged one."""
     try:
         with safe_open(path, "pt") as file:
@@ -263,19 +256,18 @@ def _load_state(
         log.warning("%s cannot be read (%s): starting anew", path, error)
         return None
     notes = json.loads(said["loop"])
-    parts: dict[str, dict[str, Tensor]] = {"weights": {}, "optimiser": {}, "best": {}}
+    if notes["config"] != json.loads(json.dumps(asdict(config))):
+        raise InputError(f"{path} holds a run with other settings: remove it to start anew, or restore its settings")
+    parts: dict[str, Weights] = {"weights": {}, "optimiser": {}, "best": {}}
     for key, value in tensors.items():
         part, name = key.split("/", 1)
         parts[part][name] = value
-    if notes["config"] != json.loads(json.dumps(asdict(config))):
-        raise InputError(f"{path} holds a run with other settings: remove it to start anew, or restore its settings")
     module.load_state_dict(parts["weights"])
-    state: dict[int, dict[str, Tensor]] = {}
+    moments: dict[int, Weights] = {}
     for key, value in parts["optimiser"].items():
         index, name = key.split(".", 1)
-        state.setdefault(int(index), {})[name] = value
-    optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
-    history = History(**notes["history"])
-    history.checks = [(int(step), float(score)) for step, score in history.checks]
-    history.resumed_at = notes["step"]
-    return history, parts["best"] or None, int(notes["step"])
+        moments.setdefault(int(index), {})[name] = value
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
+    history = History(**{**notes["history"], "resumed_at": notes["step"]})
+    history.checks = [(step, score) for step, score in history.checks]
+    return history, parts["best"] or None, notes["step"]

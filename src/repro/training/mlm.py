@@ -4,7 +4,7 @@ The shipped backbones are *raw* encoders: they have read Wikipedia sentences and
 objective, so that SimCSE has something to teach them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from repro.data.batching import bucketed_batches
+from repro.data.sampling import bucketed_batches
 from repro.models.wordpiece import MaskedBert, make_bert, token_id, train_wordpiece
 from repro.seeding import make_rng
 from repro.training.loop import History, LoopConfig, train
@@ -29,11 +29,8 @@ class PretrainConfig:
     """A backbone and how to pre-train it."""
 
     layers: int = 2
-    """transformer blocks"""
     hidden_dim: int = 128
-    """hidden size D"""
     heads: int = 2
-    """attention heads"""
     vocabulary: int = 8192
     """WordPiece entries, lower-cased"""
     max_length: int = 64
@@ -41,7 +38,6 @@ class PretrainConfig:
     batch_size: int = 256
     """sentences per step"""
     epochs: float = 1.0
-    """passes over the corpus"""
     learning_rate: float = 1e-3
     """peak rate: 1e-3 for 2 layers, 5e-4 for 4"""
     warmup: float = 0.05
@@ -55,34 +51,6 @@ class PretrainConfig:
     bf16: bool = True
     """bfloat16 matrix products"""
     seed: int = 0
-
-
-@dataclass(frozen=True)
-class TokenTable:
-    """Token ids of many sentences in one flat array; sentence i is `flat[offsets[i]:offsets[i + 1]]`."""
-
-    flat: NDArray[np.uint16]
-    offsets: NDArray[np.int64]
-
-    @classmethod
-    def from_lists(cls, rows: Iterable[Sequence[int]]) -> "TokenTable":
-        """Build from one list of ids per sentence."""
-        parts = [np.asarray(row, dtype=np.uint16) for row in rows]
-        offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
-        return cls(np.concatenate(parts), offsets)
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """Tokens per sentence."""
-        return np.diff(self.offsets)
-
-    def padded(self, rows: NDArray[np.int64], pad: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Ids and attention mask (B, T) of the given sentences."""
-        lengths = self.lengths[rows]
-        positions = np.arange(lengths.max())
-        mask = positions < lengths[:, None]
-        index = np.where(mask, self.offsets[rows][:, None] + positions, 0)
-        return np.where(mask, self.flat[index], pad).astype(np.int64), mask
 
 
 def mask_tokens(
@@ -117,9 +85,6 @@ def pretrain(
     """Train tokenizer and backbone on `sentences`; returns the backbone, the history and final figures.
 
     Every hundredth sentence is held out as the dev set.
-
-    Raises:
-        InputError: if there are fewer sentences than two batches, or none to hold out.
     """
     if len(sentences) < max(2 * config.batch_size, 100):
         raise InputError(
@@ -128,11 +93,12 @@ def pretrain(
     tokenizer = train_wordpiece(sentences, config.vocabulary)
     vocabulary = tokenizer.get_vocab_size()
     tokenizer.enable_truncation(config.max_length)
-    table = TokenTable.from_lists(
-        encoding.ids
+    tokens = [
+        np.array(encoding.ids, np.uint16)  # a corpus of millions fits
         for start in range(0, len(sentences), 4096)
         for encoding in tokenizer.encode_batch_fast(sentences[start : start + 4096])
-    )
+    ]
+    lengths = np.array([len(row) for row in tokens])
     backbone = make_bert(
         tokenizer,
         layers=config.layers,
@@ -145,24 +111,20 @@ def pretrain(
     rows = np.arange(len(sentences))
     held_out, kept = rows[rows % 100 == 99], rows[rows % 100 != 99]
     special = np.array([token_id(tokenizer, name) for name in ("[PAD]", "[CLS]", "[SEP]", "[UNK]")])
-    pad, mask_id = int(special[0]), token_id(tokenizer, "[MASK]")
-    lengths = table.lengths
+    mask_id = token_id(tokenizer, "[MASK]")
     per_epoch = len(kept) // config.batch_size
-    steps = max(1, round(config.epochs * per_epoch))
     plans: dict[int, list[NDArray[np.int64]]] = {}
 
-    def batch(members: NDArray[np.int64], *key: object) -> tuple[Tensor, Tensor, Tensor]:
-        ids, mask = table.padded(members, pad)
-        rng = make_rng(config.seed, "masking", *key)
+    def batch(members: NDArray[np.int64], *key: object) -> list[Tensor]:
+        """Masked ids, attention mask and targets (B, T) of some sentences."""
+        mask = np.arange(lengths[members].max()) < lengths[members][:, None]
+        ids = np.full(mask.shape, special[0])
+        ids[mask] = np.concatenate([tokens[i] for i in members])
+        rng, maskable = make_rng(config.seed, "masking", *key), mask & ~np.isin(ids, special)
         inputs, targets = mask_tokens(
-            ids, mask & ~np.isin(ids, special), mask_id=mask_id, vocabulary=vocabulary, share=config.mask_share, rng=rng
+            ids, maskable, mask_id=mask_id, vocabulary=vocabulary, share=config.mask_share, rng=rng
         )
-        device = backbone.device
-        return (
-            torch.from_numpy(inputs).to(device),
-            torch.from_numpy(mask.astype(np.int64)).to(device),
-            torch.from_numpy(targets).to(device),
-        )
+        return [torch.from_numpy(each).to(backbone.device) for each in (inputs, mask.astype(np.int64), targets)]
 
     def loss_at(step: int) -> Tensor:
         epoch, position = divmod(step, per_epoch)
@@ -173,7 +135,7 @@ def pretrain(
         return mlm_loss(backbone, *batch(members, step))
 
     schedule = LoopConfig(
-        steps=steps,
+        steps=max(1, round(config.epochs * per_epoch)),
         learning_rate=config.learning_rate,
         warmup=config.warmup,
         weight_decay=0.01,
@@ -188,7 +150,7 @@ def pretrain(
     with torch.no_grad():
         parts = [held_out[i : i + 512] for i in range(0, min(len(held_out), 8192), 512)]
         dev_loss = float(np.mean([mlm_loss(backbone, *batch(part, "dev", i)).item() for i, part in enumerate(parts)]))
-    counts = np.bincount(table.flat, minlength=vocabulary).astype(np.float64)
+    counts = np.bincount(np.concatenate(tokens), minlength=vocabulary).astype(np.float64)
     counts[special] = 0
     share = counts[counts > 0] / counts.sum()
     figures = {

@@ -6,36 +6,35 @@ its dropout views are computed once and every (dim, learning rate) trains on the
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
-from repro.data.batching import epoch_order
-from repro.losses import info_nce
+from repro.data.sampling import epoch_order
+from repro.losses import info_nce, softmax_nli
 from repro.models import Pooler, SentenceEncoder
 from repro.models.encoder import merge_equal
 from repro.objectives import StepTwoConfig
 from repro.seeding import derive_seed, make_rng
+from repro.sets import LabelledPairs
 from repro.training.end_to_end import count_steps
-from repro.training.loop import TrainingDiverged
-from repro.types import Array, InputError, one_of
+from repro.training.loop import LoopConfig, TrainingDiverged, train
+from repro.training.objectives import label_ids, nli_head
+from repro.types import Array, InputError, check_same_length, one_of
 
 SELECT_BY = ("encoder", "pooler_max", "pair", "oracle")
 """`encoder`: Algorithm 1, line 5. `pooler_max`: Table 1's caption. `pair`: encoder_d' + pooler_d, so opt depends
 on d. `oracle`: `pair` on the test set, a diagnostic that no reported number may use."""
+DevScore = Callable[[Pooler], float]
+"""dev Spearman of a pooler on the frozen encoder"""
 
 
 def choose(scores: Mapping[int, float]) -> int:
-    """The candidate with the highest score; the larger dim wins a tie.
-
-    Raises:
-        InputError: if there is no candidate, or a score is not finite.
-    """
-    if not scores:
-        raise InputError("no candidate to choose from: give at least one dim")
+    """The candidate with the highest score, which must be finite; the larger dim wins a tie."""
     bad = [dim for dim, score in scores.items() if not np.isfinite(score)]
     if bad:
         raise InputError(f"the score of candidate {bad[0]} is {scores[bad[0]]}: is the validation set constant?")
@@ -45,13 +44,10 @@ def choose(scores: Mapping[int, float]) -> int:
 def select(
     encoder_scores: Mapping[int, float], grid: Mapping[tuple[int, int], float], dim: int, *, select_by: str = "encoder"
 ) -> int:
-    """Opt for one target dim.
+    """Opt for one target dim, by a rule of `SELECT_BY`.
 
-    Args:
-        encoder_scores: dev score of each encoder alone (readout h), by the dim it was trained with.
-        grid: dev score of encoder_i with pooler_j, by (i, j); for `oracle`, test scores.
-        dim: the target d.
-        select_by: one of `SELECT_BY`.
+    Both scores are on dev, for `oracle` on test: of each encoder alone (readout h), by the dim it was trained with, and
+    of encoder_i with pooler_j, by (i, j).
     """
     one_of(select_by, SELECT_BY, "select_by")
     if select_by == "encoder":
@@ -61,11 +57,7 @@ def select(
 
 
 def splice(encoder: SentenceEncoder, pooler: Pooler) -> SentenceEncoder:
-    """encoder_opt with pooler_d: step 1 (Algorithm 1, line 7).
-
-    Raises:
-        InputError: if the pooler reads another hidden size.
-    """
+    """encoder_opt with pooler_d: step 1 (Algorithm 1, line 7)."""
     if pooler.hidden_dim != encoder.hidden_dim:
         raise InputError(f"the pooler reads {pooler.hidden_dim} dims, the encoder gives {encoder.hidden_dim}")
     return SentenceEncoder(encoder.backbone, pooling=encoder.pooling, pooler=pooler)
@@ -84,12 +76,7 @@ def dropout_views(
     """States h of every text under `views` dropout masks: (views, n, hidden_dim) float32.
 
     The encoder gets no gradient but runs in train mode: in eval mode all views would coincide.
-
-    Raises:
-        InputError: for fewer than two views.
     """
-    if views < 2:
-        raise InputError(f"views is {views}: step 2 contrasts two dropout views, so at least 2 are needed")
     ids, _ = encoder.backbone.tokenize(texts, max_length)
     order = np.argsort([len(row) for row in ids], kind="stable")
     out = np.empty((views, len(ids), encoder.hidden_dim), np.float32)
@@ -119,7 +106,7 @@ class PoolerRun:
 def train_poolers(
     views: Array,
     poolers: Sequence[Pooler],
-    dev_score: Callable[[Pooler], float],
+    dev_score: DevScore,
     config: StepTwoConfig,
     *,
     texts: Sequence[str] | None = None,
@@ -132,42 +119,35 @@ def train_poolers(
     Args:
         views: cached states (R, n, hidden_dim) of the frozen encoder.
         poolers: where each starts; they are left as they are.
-        dev_score: dev Spearman of a pooler on the frozen encoder.
+        dev_score: picks the step and the learning rate.
         config: schedule.
         texts: the n training texts, to keep equal ones out of the negatives.
-
-    Raises:
-        InputError: if the views do not fill one batch, or there is not one text per row of them.
-        TrainingDiverged: when a loss is not finite.
     """
-    if not poolers:
-        raise InputError("no pooler to train: give at least one")
     count, n, _ = views.shape
-    if texts is not None and len(texts) != n:
-        raise InputError(f"lengths differ: {len(texts)} texts, views of {n}; expected one text per row")
+    if texts is not None:
+        check_same_length(texts=texts, views=views[0])
     steps = count_steps(config, n)
     device = poolers[0].linear.weight.device
     keys = None if texts is None else torch.from_numpy(merge_equal(texts)[1])
-    banks = [_Bank(pooler, config, steps) for pooler in poolers]
-    if config.start == "random":
-        for bank in banks:
-            bank.restart(config.seed)
     before = [dev_score(pooler) for pooler in poolers]
-    for bank in banks:
-        bank.check(0, dev_score)
+    banks = [_Bank(start_of(pooler, config), config, steps, dev_score) for pooler in poolers]
     for step in range(steps):
         first, second, members = two_of(count, n, step, config)
         h1, h2 = (torch.from_numpy(views[v, members]).to(device) for v in (first, second))
-        mask = None
-        if keys is not None:
-            own = keys[torch.from_numpy(members)]
-            mask = own.unsqueeze(1) == own.unsqueeze(0)
+        own = None if keys is None else keys[torch.from_numpy(members)]
+        mask = None if own is None else own.unsqueeze(1) == own.unsqueeze(0)
+        checking = step + 1 == steps or (config.check_every and (step + 1) % config.check_every == 0)
         for bank in banks:
             bank.step(h1, h2, mask, step)
-        if step + 1 == steps or (config.check_every and (step + 1) % config.check_every == 0):
-            for bank in banks:
-                bank.check(step + 1, dev_score)
+            if checking:
+                bank.check(step + 1)
     return [bank.result(dev) for bank, dev in zip(banks, before, strict=True)]
+
+
+def start_of(pooler: Pooler, config: StepTwoConfig) -> Pooler:
+    """A copy of the pooler, with fresh weights for the ablation of starting step 2 from none."""
+    start = deepcopy(pooler)
+    return start.initialise(derive_seed(config.seed, "step 2 restart")) if config.start == "random" else start
 
 
 def two_of(count: int, n: int, step: int, config: StepTwoConfig) -> tuple[int, int, NDArray[np.int64]]:
@@ -182,27 +162,17 @@ def two_of(count: int, n: int, step: int, config: StepTwoConfig) -> tuple[int, i
 class _Bank:
     """One pooler under every learning rate: weights stacked to (rates, dim, hidden_dim)."""
 
-    def __init__(self, pooler: Pooler, config: StepTwoConfig, steps: int) -> None:
-        self.template, self.config, self.steps = pooler, config, steps
-        rates = torch.tensor(config.learning_rates)
-        self.rates = rates.to(pooler.linear.weight.device)
-        parts = [pooler.linear.weight, pooler.linear.bias]
-        self.parameters = [
-            p.detach().unsqueeze(0).repeat(len(rates), *[1] * p.ndim).requires_grad_() for p in parts if p is not None
-        ]
-        self.first = [torch.zeros_like(p) for p in self.parameters]
-        self.second = [torch.zeros_like(p) for p in self.parameters]
-        self.best_score = np.full(len(rates), -np.inf)
-        self.best_step = np.zeros(len(rates), int)
-        self.best = [p.detach().clone() for p in self.parameters]
-        self.misses = np.zeros(len(rates), int)
-
-    def restart(self, seed: int) -> None:
-        """Fresh weights: the ablation of starting step 2 from the current pooler."""
-        fresh = _like(self.template).initialise(derive_seed(seed, "step 2 restart"))
-        with torch.no_grad():
-            for mine, p in zip(self.parameters, fresh.parameters(), strict=True):
-                mine.copy_(p.unsqueeze(0).expand_as(mine))
+    def __init__(self, start: Pooler, config: StepTwoConfig, steps: int, dev_score: DevScore) -> None:
+        self.template, self.config, self.steps, self.dev_score = start, config, steps, dev_score
+        count = len(config.learning_rates)
+        self.rates = torch.tensor(config.learning_rates).to(start.linear.weight.device)
+        own = [p.detach().unsqueeze(0).repeat(count, *[1] * p.ndim) for p in start.parameters()]
+        self.first, self.second = ([torch.zeros_like(p) for p in own] for _ in range(2))
+        self.best = [p.clone() for p in own]
+        self.parameters = [p.requires_grad_() for p in own]
+        self.best_score = np.full(count, -np.inf)
+        self.best_step, self.misses = np.zeros((2, count), int)
+        self.check(0)
 
     def _project(self, h: Tensor) -> Tensor:
         z = torch.einsum("bh,rdh->rbd", h, self.parameters[0])  # (rates, B, dim)
@@ -230,12 +200,10 @@ class _Bank:
                 m_hat, v_hat = m / (1 - 0.9 ** (step + 1)), v / (1 - 0.999 ** (step + 1))
                 p -= rate.view(shape) * m_hat / (v_hat.sqrt() + 1e-8)
 
-    def check(self, step: int, dev_score: Callable[[Pooler], float]) -> None:
+    def check(self, step: int) -> None:
         """Score every learning rate that is still running, and keep what is better."""
-        for r in range(len(self.rates)):
-            if self.misses[r] >= self.config.patience:
-                continue
-            score = dev_score(self._pooler(self.parameters, r))
+        for r in np.flatnonzero(self.misses < self.config.patience).tolist():
+            score = self.dev_score(self._pooler(self.parameters, r))
             if score > self.best_score[r]:
                 self.best_score[r], self.best_step[r], self.misses[r] = score, step, 0
                 for kept, p in zip(self.best, self.parameters, strict=True):
@@ -244,7 +212,7 @@ class _Bank:
                 self.misses[r] += 1
 
     def _pooler(self, parameters: Sequence[Tensor], r: int) -> Pooler:
-        pooler = _like(self.template)
+        pooler = deepcopy(self.template)
         with torch.no_grad():
             for mine, p in zip(pooler.parameters(), parameters, strict=True):
                 mine.copy_(p[r])
@@ -253,18 +221,69 @@ class _Bank:
     def result(self, dev_before: float) -> PoolerRun:
         """The best learning rate's best weights."""
         r = int(np.argmax(self.best_score))
-        rates = self.config.learning_rates
-        return PoolerRun(
-            pooler=self._pooler(self.best, r),
-            learning_rate=rates[r],
-            step=int(self.best_step[r]),
-            dev_before=dev_before,
-            dev_after=float(self.best_score[r]),
-            dev_by_rate=dict(zip(rates, self.best_score.tolist(), strict=True)),
+        rates, scores = self.config.learning_rates, self.best_score.tolist()
+        by_rate = dict(zip(rates, scores, strict=True))
+        return PoolerRun(self._pooler(self.best, r), rates[r], int(self.best_step[r]), dev_before, scores[r], by_rate)
+
+
+def train_nli_pooler(
+    views: Array,
+    texts: Sequence[str],
+    pairs: LabelledPairs,
+    pooler: Pooler,
+    head: nn.Linear,
+    dev_score: DevScore,
+    config: StepTwoConfig,
+    *,
+    difference: str = "abs",
+) -> PoolerRun:
+    """Step 2 under the softmax objective: a pooler and its classifier, which are left as they are.
+
+    Every learning rate starts from the same weights; the dev score picks one. Step 0 counts. The n texts, of which the
+    pairs are made, are those of the views; otherwise as `train_poolers`.
+    """
+    check_same_length(views=views[0], texts=texts)
+    row = {text: i for i, text in enumerate(texts)}
+    try:
+        left, right = (torch.tensor([row[text] for text in side]) for side in (pairs.texts1, pairs.texts2))
+    except KeyError as error:
+        raise InputError(f"{error.args[0]!r} has no cached view: encode all texts of the pairs") from error
+    steps = count_steps(config, len(pairs), "pairs")
+    labels, states = label_ids(pairs), torch.from_numpy(views)
+    device = pooler.linear.weight.device
+    dev_before = dev_score(pooler)
+
+    def run(rate: float) -> tuple[float, int, Pooler]:
+        mine, own_head = start_of(pooler, config), deepcopy(head)
+        if config.start == "random":
+            own_head = nli_head(pooler.dim, derive_seed(config.seed, "step 2 restart"))
+
+        def loss_at(step: int) -> Tensor:
+            first, second, order = two_of(len(views), len(pairs), step, config)
+            members = torch.from_numpy(order)
+            u, v = (mine(states[i, side[members]].to(device)) for i, side in ((first, left), (second, right)))
+            return softmax_nli(u, v, labels[members].to(device), own_head.weight, own_head.bias, difference=difference)
+
+        loop = LoopConfig(
+            steps=steps,
+            learning_rate=rate,
+            clip_norm=config.clip_norm,
+            check_every=config.check_every,
+            check_first=True,
+            patience=config.patience,
+            seed=config.seed,
         )
+        history = train(
+            nn.ModuleDict({"pooler": mine, "head": own_head}),
+            loss_at,
+            loop,
+            check=lambda: dev_score(mine),
+            description=f"step 2, dim {pooler.dim}",
+            progress=False,
+        )
+        return history.best_score, history.best_step, mine
 
-
-def _like(pooler: Pooler) -> Pooler:
-    bias = pooler.linear.bias is not None
-    fresh = Pooler(pooler.hidden_dim, pooler.dim, activation=pooler.activation, bias=bias, normalize=pooler.normalize)
-    return fresh.to(pooler.linear.weight.device)
+    runs = {rate: run(rate) for rate in config.learning_rates}
+    best = max(runs, key=lambda rate: runs[rate][0])
+    score, step, kept = runs[best]
+    return PoolerRun(kept, best, step, dev_before, score, {rate: found[0] for rate, found in runs.items()})

@@ -1,16 +1,16 @@
-"""Claims and tables of ESE's Tables 1 and 2 and Figures 3 to 5, from rows whose answer is known."""
+"""What rows of ESE mean for its claims: made-up rows whose answer is known, and the verdict they deserve."""
 
 import pandas as pd
 import pytest
 
 from repro.methods import AVERAGE, CONTROL, ESE, MRL, RAW, SHALLOW_AVERAGE
-from repro.papers.ese import claims, tables
-from repro.papers.ese.claims_use import table2
+from repro.papers.ese import claims, claims_use
 from repro.report.compare import verdict_frame
 from repro.rows import make_rows
 
-L, DIMS, SETS = 4, (8, 16, 64), ("stsb", "sickr", AVERAGE)
 LINES = (RAW, CONTROL, MRL, ESE)
+SEEDS = (0, 1, 2)
+L, DIMS, SETS = 4, (8, 16, 64), ("stsb", "sickr", AVERAGE)
 SCORE = {
     RAW: (0.30, 0.28, 0.35, 0.80),
     CONTROL: (0.31, 0.30, 0.36, 0.82),
@@ -25,12 +25,16 @@ def score(method, layer, dim):
     return SCORE[method][layer - 1] - loss * (0.2 if method == ESE else 1.0)
 
 
-def interval(value, half=0.01):
+def interval(value, half=0.009):
     return {"value": value, "ci_low": value - half, "ci_high": value + half}
 
 
 def shallow(method, dim):
     return sum(score(method, layer, dim) for layer in range(1, L)) / (L - 1)
+
+
+def every_seed(rows, **shared):
+    return make_rows([{**row, "seed": seed} for row in rows for seed in SEEDS], backbone="net", **shared)
 
 
 def depth(backbone="net", seeds=(0,), source="microworld", half=0.01):
@@ -68,171 +72,21 @@ def depth(backbone="net", seeds=(0,), source="microworld", half=0.01):
 
 @pytest.fixture(scope="module")
 def rows():
-    return depth(seeds=(0, 1, 2))
+    return depth(seeds=SEEDS)
 
 
 def by_claim(measured, claim):
     return [m for m in measured if m.claim_id == claim]
 
 
-# Table 1
+def verdicts(measurements):
+    """Every verdict of each claim."""
+    table = verdict_frame("live", measurements)
+    return {claim.removeprefix("ESE-"): list(part) for claim, part in table.groupby("claim_id")["verdict"]}
 
 
-def test_the_last_layer_is_judged_against_the_better_rival(rows):
-    found = claims.table1(rows)
-    (first,) = by_claim(found, "ESE-T1-1")
-    assert first.value == pytest.approx(2.0) and "less MRL" in first.what
-    assert first.verdict == "holds here" and first.seeds == 3
-    (one,) = by_claim(claims.table1(depth()), "ESE-T1-1")
-    assert (one.verdict, one.why) == ("cannot tell", "1 of at least 3 seeds")
+# Tables 1 and 2, Figures 3 to 5
 
-
-def test_shallow_layers_are_judged_against_both_rivals_and_the_printed_gain(rows):
-    over_raw, over_mrl = by_claim(claims.table1(rows), "ESE-T1-3")
-    assert over_raw.paper == pytest.approx(20.67) and over_mrl.paper is None
-    assert over_raw.value == pytest.approx(100 * (shallow(ESE, 64) - shallow(RAW, 64)))
-    assert (over_raw.verdict, over_mrl.verdict) == ("holds here", "holds here")
-
-
-def test_claims_on_networks_that_are_not_at_hand_are_not_attempted(rows):
-    found = claims.table1(rows)
-    ours, absent = by_claim(found, "ESE-T1-2")
-    assert ours.value == pytest.approx(1.0) and ours.direction == 1
-    assert absent.verdict == "not attempted" and "UAE" in absent.what
-    (model,) = by_claim(found, "ESE-T1-4")
-    assert model.verdict == "not attempted"
-
-
-def test_the_papers_own_networks_are_judged_as_the_paper_says(rows):
-    uae = depth(backbone="UAE-Large-V1")
-    (falls,) = by_claim(claims.table1(uae), "ESE-T1-2")
-    assert falls.direction == -1
-    both = pd.concat([rows, depth(backbone="Qwen1.5-0.5B")], ignore_index=True)
-    (gain,) = by_claim(claims.table1(both), "ESE-T1-4")
-    assert gain.value == pytest.approx(0.0) and gain.direction == -1 and "Qwen" in gain.what
-
-
-def test_a_network_without_all_lines_says_nothing_on_their_order(rows):
-    alone = rows[rows["method"] == RAW]
-    assert {m.verdict for m in claims.table1(alone)} == {"not attempted"}
-    assert claims.figure3(alone) == [] and claims.figure4(alone) == []
-
-
-def test_the_untouched_network_has_no_seed_noise():
-    of_raw, of_mrl = by_claim(claims.figure3(depth()), "ESE-F3-2")[1:]
-    assert of_raw.high > of_raw.value
-    assert pd.isna(of_mrl.high)
-
-
-# Figures 3 and 4
-
-
-def test_the_threshold_is_the_papers_where_a_line_comes_so_far_on_real_sets(rows):
-    assert claims.threshold_of(depth(source="local")) == 60.0
-    assert claims.threshold_of(rows) == pytest.approx(60 / 84.49 * 83)
-    low = depth(source="local")
-    low[["value", "ci_low", "ci_high"]] /= 2
-    assert claims.threshold_of(low) == pytest.approx(60 / 84.49 * 41.5)
-
-
-def test_first_layers_above_the_threshold():
-    real = depth(source="local", seeds=(0, 1, 2))
-    at = {m: claims.first_layer(real, m, 60.0) for m in LINES}
-    assert {m: e.value for m, e in at.items()} == {RAW: 4, CONTROL: 4, MRL: 4, ESE: 1}
-    assert (at[ESE].low, at[ESE].high) == (1, 1), "65 ± 1 stays above 60"
-    assert claims.first_layer(real, RAW, 90.0).value == L + 1
-    near = claims.first_layer(real, ESE, 64.5)
-    assert (near.value, near.low, near.high) == (1, 1, 2), "65 ± 1 may miss 64.5, then layer 2 is the first"
-    measured = by_claim(claims.figure3(real), "ESE-F3-1")
-    assert [m.value for m in measured] == [3, 3, 0]
-    assert [m.verdict for m in measured] == ["holds here"] * 3, "RAW may pass with MRL"
-
-
-def test_first_layers_stand_in_the_order_of_the_lines():
-    mixed = depth(source="local").sample(frac=1, random_state=0)
-    table = claims.first_layer_table(mixed, {"net": 76.0})
-    assert table["line"].tolist() == list(LINES)
-    assert table["first layer above it"].tolist() == ["4", "4", "4", "4"] and table["of"].unique() == [4]
-    assert set(claims.first_layer_table(mixed, {"net": 99.0})["first layer above it"]) == {"none"}
-
-
-def test_rows_of_one_dataset_have_no_average_to_pass(rows):
-    alone = rows[rows["dataset"] == "stsb"]
-    assert claims.figure3(alone) == [] == claims.figure4(alone) and pd.isna(claims.threshold_of(alone))
-
-
-def test_ese_must_rise_and_the_others_fall_somewhere(rows):
-    ese, raw, mrl = by_claim(claims.figure3(rows), "ESE-F3-2")
-    assert (ese.value, raw.value, mrl.value) == pytest.approx((5.0, -2.0, -3.0))
-    assert (ese.direction, raw.direction, mrl.direction) == (1, -1, -1)
-    assert "layer 1 to 2" in raw.what
-    assert [m.verdict for m in (ese, raw, mrl)] == ["holds here"] * 3
-
-
-def test_everywhere_is_judged_where_it_is_weakest(rows):
-    weakest, over_raw, over_mrl = by_claim(claims.figure3(rows), "ESE-F3-3")
-    assert weakest.value == pytest.approx(2.0) and "over MRL, layer 4, 64 dims" in weakest.what
-    assert over_raw.value > 0 and over_mrl.value > 0 and over_raw.verdict == "holds here"
-
-
-def test_level_means_within_a_point_beyond_the_compressed_size(rows):
-    (level,) = by_claim(claims.figure3(rows), "ESE-F3-4")
-    assert level.value == pytest.approx(0.4) and "beyond 16 dims (at 64)" in level.what
-    assert level.verdict == "cannot tell"
-    (sure,) = by_claim(claims.figure3(depth(seeds=(0, 1, 2), half=0.001)), "ESE-F3-4")
-    assert sure.verdict == "holds here"
-
-
-def test_half_depth_is_judged_at_both_layers_and_by_the_drop(rows):
-    least, over_raw, over_mrl = by_claim(claims.figure4(rows), "ESE-F4-1")
-    assert least.value == pytest.approx(2.0) and "layers 2 and 4" in least.what
-    assert over_raw.direction == -1 and over_raw.value < -30 and over_mrl.verdict == "holds here"
-
-
-# tables
-
-
-def test_printed_rows_are_named_as_ours():
-    table = tables.printed("table1")
-    assert set(table["method"]) == {RAW, MRL, ESE}
-    assert set(table["backbone"]) == {"bge-base-en-v1.5", "UAE-Large-V1", "Qwen1.5-0.5B"}
-    wide = tables.table1_wide(table)
-    assert wide.loc[2, ["backbone", "method", "Avg.", "≺ Avg."]].tolist() == ["bge-base-en-v1.5", ESE, 84.49, 66.27]
-
-
-def test_the_wide_table_shows_the_last_layer_and_the_shallow_mean(rows):
-    wide = tables.table1_wide(tables.table1_cells(rows)).set_index("method")
-    assert list(wide.index) == list(LINES)
-    assert wide.loc[ESE, ["STS-B", "Avg.", "≺ Avg."]].tolist() == pytest.approx([83.0, 83.0, 70.0])
-
-
-def test_leads_are_shown_at_both_places(rows):
-    table = tables.lead_table(depth(seeds=(0, 1)), rows).set_index(["lead", "place"])
-    assert table.loc[("ESE − MRL", "last layer"), "live"] == "2.00 [1.00, 3.00]"
-    assert table.loc[("ESE − MRL", "≺ Avg."), "recorded"] == "36.33 ± 0.00 (2 seeds)"
-    alone = tables.lead_table(depth(backbone="deep"), rows)
-    assert alone.loc[alone["backbone"] == "deep", "live"].isna().all(), "recorded on another network"
-
-
-def test_the_t_test_says_what_its_unit_is():
-    table = tables.t_table(depth(seeds=(0, 1, 2)), [RAW]).set_index("unit")
-    assert table["number"].to_dict() == {"seeds": 3, "sets": 2, "layers": 3}
-    assert table.loc["sets", "mean"] == "too few"
-    assert table.loc["seeds", "mean"].startswith("39.00") and table.loc["layers", "p"] != "–"
-    single = tables.t_table(depth(), [RAW]).set_index("unit")
-    assert single.loc["seeds", "mean"] == "too few"
-    assert tables.t_table(depth()[lambda f: f["method"] != ESE], [RAW]).empty
-
-
-def test_grid_and_drop_tables(rows):
-    grid = tables.grid_table(rows).set_index(["method", "layer"])
-    assert grid.loc[(ESE, 1), "64"] == pytest.approx(65.0) and list(grid.columns) == ["backbone", "8", "16", "64"]
-    drops = tables.drop_table(rows).set_index("line")["points lost"]
-    assert drops[RAW].startswith("52.00") and drops["ESE − RAW"].startswith("-39.00")
-    assert "MRL − RAW" not in drops
-
-
-# Table 2 and Figure 5
 
 VARIANTS = {
     "default": (0.50, 0.40),
@@ -264,100 +118,267 @@ PAIRS = [
 @pytest.fixture(scope="module")
 def ablation():
     rows = []
+
+    def add(method, metric, last, low):
+        rows.append({"method": method, "layer": 2, "dim": 64, "dataset": AVERAGE, "metric": metric, **interval(last)})
+        rows.append({"method": method, "dim": 64, "dataset": SHALLOW_AVERAGE, "metric": metric, **interval(low)})
+
     for method, (last, low) in VARIANTS.items():
-        rows.append(
-            {"method": method, "layer": 2, "dim": 64, "dataset": AVERAGE, "metric": "spearman", **interval(last)}
-        )
-        rows.append({"method": method, "dim": 64, "dataset": SHALLOW_AVERAGE, "metric": "spearman", **interval(low)})
+        add(method, "spearman", last, low)
         if method not in (RAW, MRL):
             size = int(method.split("= ")[1]) if "=" in method else 16
             rows.append({"method": method, "metric": "compressed_size", "value": size})
     for a, b in PAIRS:
-        (last, low), (other, below) = VARIANTS[a], VARIANTS[b]
-        name = {"method": f"{a} − {b}", "dim": 64}
-        rows.append({**name, "layer": 2, "dataset": AVERAGE, "metric": "spearman_lead", **interval(last - other)})
-        rows.append({**name, "dataset": SHALLOW_AVERAGE, "metric": "spearman_lead", **interval(low - below)})
-        excess = (low - below) - (last - other)
-        rows.append({**name, "dataset": AVERAGE, "metric": "shallow_excess", **interval(excess)})
-    rows += [
-        {"method": m, "layer": 1, "metric": "layer_weight", "value": v}
-        for m, v in (("default", 1.0), ("learned weights", 0.8))
-    ]
-    return pd.concat([make_rows(rows, experiment="e", backbone="net", seed=s) for s in (0, 1, 2)], ignore_index=True)
+        last, low = (own - other for own, other in zip(VARIANTS[a], VARIANTS[b], strict=True))
+        add(f"{a} − {b}", "spearman_lead", last, low)
+        excess = {"dim": 64, "dataset": AVERAGE, "metric": "shallow_excess", **interval(low - last)}
+        rows.append({"method": f"{a} − {b}", **excess})
+    return every_seed(rows, experiment="e")
 
 
-def test_the_order_of_targets_is_judged_step_by_step(ablation):
-    found = by_claim(table2(ablation), "ESE-T2-1")
-    assert [m.value for m in found[:3]] == pytest.approx([2.0, 1.0, 1.0])
-    dearest = next(m for m in found if m.paper is not None)
-    assert (
-        dearest.paper == pytest.approx(15.29)
-        and dearest.value == pytest.approx(17.0)
-        and dearest.verdict == "holds here"
-    )
-    assert found[-1].value == pytest.approx(16.0) and "costs the shallow layers more" in found[-1].what
+HOLDS, OPEN, ABSENT = "holds here", "cannot tell", "not attempted"
+EXPECTED = {
+    "T1-1": [(2.0, "less MRL", HOLDS)],
+    "T1-2": [(1.0, "above 0", HOLDS), (None, "UAE", ABSENT)],
+    "T1-3": [(39.0, "less RAW", HOLDS), (36.33, "less MRL", HOLDS)],
+    "T1-4": [(None, "Qwen1.5-0.5B", ABSENT)],
+    "F3-1": [(3, "RAW needs more than ESE", HOLDS), (3, "MRL needs more than ESE", HOLDS), (0, "to pass 58.9", HOLDS)],
+    "F3-2": [(5.0, "ESE", HOLDS), (-2.0, "layer 1 to 2", HOLDS), (-3.0, "MRL", HOLDS)],
+    "F3-3": [(2.0, "over MRL, layer 4, 64 dims", HOLDS), (35.5, "over RAW", HOLDS), (35.0, "over MRL", HOLDS)],
+    "F3-4": [(0.4, "beyond 16 dims (at 64)", OPEN)],
+    "F4-1": [(2.0, "layers 2 and 4", HOLDS), (-39.0, "ESE's less RAW's", HOLDS), (-39.0, "ESE's less MRL's", HOLDS)],
+    "T2-1": [
+        (2.0, "last layer: default less embeddings", HOLDS),
+        (1.0, "last layer: embeddings less max-k", HOLDS),
+        (1.0, "last layer: max-k less no compression", HOLDS),
+        (2.0, "≺ Avg.: default less embeddings", HOLDS),
+        (1.0, "≺ Avg.: embeddings less max-k", HOLDS),
+        (17.0, "≺ Avg.: max-k less no compression", HOLDS),
+        (16.0, "costs the shallow layers more", HOLDS),
+    ],
+    "T2-2": [
+        (3.0, "last layer: learned weights less default", HOLDS),
+        (3.0, "last layer: default less uniform weights", HOLDS),
+        (2.0, "≺ Avg.: default less learned weights", HOLDS),
+        (8.0, "≺ Avg.: learned weights less uniform weights", HOLDS),
+    ],
+    "F5-1": [(6.0, "k = 16 less k = 4, the smallest", HOLDS), (5.0, "k = 16 less k = 64, the largest", HOLDS)],
+    "F5-2": [(4.0, "(MRL, k = 4)", HOLDS)],
+}
+"""value, words and verdict of every part of the claims, given the rows above"""
+
+
+def test_every_part_of_every_claim(rows, ablation):
+    found = [*claims.table1(rows), *claims.figure3(rows), *claims.figure4(rows), *claims.table2(ablation)]
+    assert {m.claim_id.removeprefix("ESE-") for m in found} == set(EXPECTED)
+    for claim, parts in EXPECTED.items():
+        own = by_claim(found, f"ESE-{claim}")
+        assert [m.verdict for m in own] == [verdict for *_, verdict in parts], claim
+        for m, (value, words, _) in zip(own, parts, strict=True):
+            assert words in m.what and (value is None or m.value == pytest.approx(value, abs=0.005)), m
+    printed = {m.claim_id: m.paper for m in found if m.paper is not None}
+    assert printed == {"ESE-T1-3": pytest.approx(20.67), "ESE-T2-1": pytest.approx(66.27 - 50.18 - 0.8, abs=0.01)}
+    assert claims.tried_sizes(ablation) == {4: "k = 4", 16: "default", 64: "k = 64"}
+
+
+def test_one_seed_cannot_tell_and_sameness_needs_a_narrow_interval(rows):
+    (one,) = by_claim(claims.table1(depth()), "ESE-T1-1")
+    assert (one.verdict, one.why) == (OPEN, "1 of at least 3 seeds")
+    (sure,) = by_claim(claims.figure3(depth(seeds=SEEDS, half=0.001)), "ESE-F3-4")
+    assert sure.verdict == HOLDS
+
+
+def test_the_papers_own_networks_are_judged_as_the_paper_says(rows):
+    uae = depth(backbone="UAE-Large-V1")
+    (falls,) = by_claim(claims.table1(uae), "ESE-T1-2")
+    assert falls.direction == -1
+    both = pd.concat([rows, depth(backbone="Qwen1.5-0.5B")], ignore_index=True)
+    (gain,) = by_claim(claims.table1(both), "ESE-T1-4")
+    assert gain.value == pytest.approx(0.0) and gain.direction == -1 and "Qwen" in gain.what
+
+
+def test_without_all_lines_or_the_average_nothing_is_said_of_their_order(rows):
+    alone = rows[rows["method"] == RAW]
+    assert {m.verdict for m in claims.table1(alone)} == {ABSENT}
+    one_set = rows[rows["dataset"] == "stsb"]
+    for few in (alone, one_set):
+        assert claims.figure3(few) == [] == claims.figure4(few)
+    assert pd.isna(claims.threshold_of(one_set))
+
+
+def test_the_untouched_network_has_no_seed_noise():
+    of_raw, of_mrl = by_claim(claims.figure3(depth()), "ESE-F3-2")[1:]
+    assert of_raw.high > of_raw.value
+    assert pd.isna(of_mrl.high)
+
+
+def test_the_threshold_is_the_papers_where_a_line_comes_so_far_on_real_sets(rows):
+    assert claims.threshold_of(depth(source="local")) == 60.0
+    assert claims.threshold_of(rows) == pytest.approx(60 / 84.49 * 83)
+    low = depth(source="local")
+    low[["value", "ci_low", "ci_high"]] /= 2
+    assert claims.threshold_of(low) == pytest.approx(60 / 84.49 * 41.5)
+
+
+def test_first_layers_above_the_threshold():
+    real = depth(source="local", seeds=(0, 1, 2))
+    at = {m: claims.first_layer(real, m, 60.0) for m in LINES}
+    assert {m: e.value for m, e in at.items()} == {RAW: 4, CONTROL: 4, MRL: 4, ESE: 1}
+    assert (at[ESE].low, at[ESE].high) == (1, 1), "65 ± 1 stays above 60"
+    assert claims.first_layer(real, RAW, 90.0).value == L + 1
+    near = claims.first_layer(real, ESE, 64.5)
+    assert (near.value, near.low, near.high) == (1, 1, 2), "65 ± 1 may miss 64.5, then layer 2 is the first"
+    measured = by_claim(claims.figure3(real), "ESE-F3-1")
+    assert [m.value for m in measured] == [3, 3, 0]
+    assert [m.verdict for m in measured] == ["holds here"] * 3, "RAW may pass with MRL"
 
 
 def test_an_order_with_gaps_is_judged_between_those_that_were_tried(ablation):
     fewer = ablation[~ablation["method"].str.contains("max-k|embeddings")]
     extra = ablation[ablation["method"] == "embeddings − max-k"].assign(method="default − no compression")
-    found = by_claim(table2(pd.concat([fewer, extra], ignore_index=True)), "ESE-T2-1")
+    found = by_claim(claims.table2(pd.concat([fewer, extra], ignore_index=True)), "ESE-T2-1")
     assert [m.what.split(": ")[1] for m in found[:2]] == ["default less no compression"] * 2
     assert found[1].paper == pytest.approx(66.27 - 50.18) and len(found) == 3
 
 
-def test_the_order_of_weights_differs_between_the_places(ablation):
-    found = by_claim(table2(ablation), "ESE-T2-2")
-    assert [m.what.split(": ")[1] for m in found] == [
-        "learned weights less default",
-        "default less uniform weights",
-        "default less learned weights",
-        "learned weights less uniform weights",
-    ]
-    assert [m.value for m in found] == pytest.approx([3.0, 3.0, 2.0, 8.0])
-
-
 def test_variants_that_are_one_training_are_not_judged(ablation):
-    found = by_claim(table2(ablation, {"uniform weights": "default"}), "ESE-T2-2")
+    found = by_claim(claims.table2(ablation, {"uniform weights": "default"}), "ESE-T2-2")
     said = {m.what.split(": ")[1].split(":")[0]: m.verdict for m in found}
     assert said["default less uniform weights"] == "not attempted"
     assert said["learned weights less default"] == "holds here"
 
 
-def test_the_best_size_leads_both_ends_and_every_size_the_baselines(ablation):
-    found = table2(ablation)
-    small, large = by_claim(found, "ESE-F5-1")
-    assert (small.value, large.value) == pytest.approx((6.0, 5.0))
-    assert "k = 16 less k = 4" in small.what and "the largest tried" in large.what
-    (least,) = by_claim(found, "ESE-F5-2")
-    assert least.value == pytest.approx(4.0) and "MRL, k = 4" in least.what
-    assert tables.tried_sizes(ablation) == {4: "k = 4", 16: "default", 64: "k = 64"}
+# Table 3
 
 
-def test_table_two_joins_what_is_printed(ablation):
-    table = tables.table2_joined(ablation.iloc[:0], ablation[ablation["seed"] == 0])
-    last = table[table["place"] == "last layer"].set_index("row of Table 2")
-    assert last.loc["PCA on sentence embeddings", ["paper", "live"]].tolist() == pytest.approx([84.30, 48.0])
-    assert last.loc["default weight", "live"] == last.loc["PCA on dependencies (default)", "live"]
-    assert list(tables.printed_variants()["method"].unique()[:2]) == ["default", "embeddings"]
+WIDTHS = (8, 32, 128)
 
 
-def test_differences_sizes_weights_and_baselines(ablation):
-    drawn = tables.difference_rows(ablation, {"embeddings": "default", "max-k": "default"})
-    assert set(drawn["variant"]) == {"embeddings"}, "max-k was not compared with the default"
-    table = tables.difference_table(ablation, {"embeddings": "default", "max-k": "default"}, "live")
-    assert table["live, 64 dims"].tolist() == ["-2.00 [-3.00, -1.00]", "-2.00 [-3.00, -1.00]"]
-    assert table["place"].tolist() == ["last layer", "≺ Avg."]
-    by_size = tables.size_rows(ablation)
-    assert set(by_size["dim"]) == {4, 16, 64} and set(by_size["place"]) == {"last layer", "≺ Avg."}
-    flat = by_size[(by_size["method"] == MRL) & (by_size["place"] == "last layer")]
-    assert set(flat["dim"]) == {4, 16, 64} and flat["value"].tolist() == pytest.approx([0.4] * 9)
-    weights = tables.weight_table(ablation).set_index("variant")["layer 1"]
-    assert weights["learned weights"] == pytest.approx(0.8)
+def found(score, *, metrics=("answer_in_context", "hit@1", "recall@10"), half=0.002, layers=(1, 2)):
+    """Rows of Table 3 in which `score(method, dim, layer)` is what a line finds, whatever the metric."""
+    entries = []
+
+    def add(value, **entry):
+        entries.append({**entry, "value": value, "ci_low": value - half, "ci_high": value + half})
+
+    for layer in layers:
+        for dim in WIDTHS:
+            common = {"layer": layer, "dim": dim}
+            for metric in metrics:
+                for i, method in enumerate(LINES):
+                    add(score(method, dim, layer), **common, method=method, metric=metric)
+                    for rival in LINES[:i]:
+                        pair = {"method": f"{method} − {rival}", "layer": layer, "dim": dim}
+                        lead = {d: score(method, d, layer) - score(rival, d, layer) for d in WIDTHS}
+                        add(lead[dim], **pair, metric=f"{metric}_lead")
+                        if dim > WIDTHS[0]:
+                            add(lead[WIDTHS[0]] - lead[dim], **pair, metric=f"{metric}_lead_drop")
+    return every_seed(entries, dataset="hotpotqa", data_source="local")
 
 
-def test_every_claim_of_these_pages_is_judged_or_said_to_be_absent(rows, ablation):
-    judged = [*claims.table1(rows), *claims.figure3(rows), *claims.figure4(rows), *table2(ablation)]
-    given = set(verdict_frame("live", judged)["claim_id"])
-    parts = "T1-1 T1-2 T1-3 T1-4 F3-1 F3-2 F3-3 F3-4 F4-1 T2-1 T2-2 F5-1 F5-2"
-    assert given == {f"ESE-{part}" for part in parts.split()}
+def as_claimed(method, dim, layer):
+    """ESE before MRL before RAW, most at the smallest size."""
+    return 0.3 + {RAW: 0.0, CONTROL: 0.02, MRL: 0.02, ESE: 0.08}[method] * (3 if dim == 8 else 1)
+
+
+def turned(method, dim, layer):
+    """The same but for one size, at which ESE falls behind."""
+    return as_claimed(method, dim, layer) - (0.2 if method == ESE and dim == 32 else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("score", "expected"),
+    [
+        (as_claimed, {"T3-1": {"holds here"}, "T3-2": {"holds here"}, "T3-3": {"holds here"}}),
+        (turned, {"T3-1": {"does not hold here", "holds here"}, "T3-3": {"holds here"}}),
+        (lambda method, dim, layer: as_claimed(method, 32, layer), {"T3-2": {"cannot tell"}}),
+    ],
+)
+def test_table3_is_judged_by_both_proxies(score, expected):
+    said = verdicts(claims_use.table3(found(score)))
+    assert {claim: len(v) for claim, v in said.items()} == {"T3-1": 4, "T3-2": 4, "T3-3": 4}
+    assert {claim: set(said[claim]) for claim in expected} == expected
+
+
+def test_exact_match_replaces_the_proxies_and_brings_the_printed_size():
+    rows = found(as_claimed, metrics=("answer_in_context", "exact_match"))
+    assert claims_use.metrics_of(rows) == ["exact_match"]
+    table = verdict_frame("live", claims_use.table3(rows))
+    assert table["what"].str.contains("exact match").all()
+    paper = {claim: part["paper"].round(2).tolist() for claim, part in table.groupby("claim_id")}
+    assert paper == {"ESE-T3-1": [0.22, 0.03], "ESE-T3-2": [1.97, 1.42], "ESE-T3-3": [0.72, 0.44]}
+
+
+def test_nothing_is_claimed_of_an_encoder_without_rivals():
+    rows = found(as_claimed)
+    assert claims_use.table3(rows[rows["method"] == RAW]) == []
+    one = claims_use.table3(found(as_claimed, layers=(2,)))
+    assert {m.claim_id for m in one} == {"ESE-T3-1", "ESE-T3-2"}  # a network of one depth has no half
+
+
+# Figure 6
+
+
+def timed(ratio, *, total=1.0, size=1.3, half=0.01):
+    """Rows of Figure 6: ESE's seconds by MRL's at each layer, its total by the others', full size by smallest."""
+    entries = []
+
+    def add(value, **entry):
+        entries.append({**entry, "value": value, "ci_low": value * (1 - half), "ci_high": value * (1 + half)})
+
+    for layer, value in ratio.items():
+        add(value, method=f"{ESE} / {MRL}", metric="encode_ratio", layer=layer, setting="5 texts")
+    for rival in (RAW, MRL):
+        add(total, method=f"{ESE} / {rival}", metric="total_ratio", setting="5 queries, mean over sizes")
+        add(5.0, method=f"{ESE} / {rival}", metric="total_ratio", setting="5 queries", dim=8)
+    for method in LINES:
+        add(size, method=method, metric="size_ratio", dim=8, setting="5 queries")
+    return make_rows(entries, backbone="net", seed=0)
+
+
+@pytest.mark.parametrize(
+    ("made", "equal", "faster"),
+    [
+        ({"ratio": {1: 1.02, 2: 0.99}, "total": 0.9}, "holds here", ["holds here"] * 3),
+        ({"ratio": {1: 1.0, 2: 1.3}, "size": 0.8}, "does not hold here", ["does not hold here", *["cannot tell"] * 2]),
+        ({"ratio": {1: 1.0, 2: 1.0}, "half": 0.2}, "cannot tell", None),
+        ({"ratio": {1: 1.0}, "half": float("nan")}, "cannot tell", None),
+    ],
+)
+def test_figure6(made, equal, faster):
+    said = verdicts(claims_use.figure6(timed(**made)))
+    assert said["F6-1"] == [equal] and faster in (None, said["F6-2"])
+    assert claims_use.figure6(timed(**made).query("method == 'RAW'")) == []
+
+
+# Figure 7
+
+
+def compressed(distance, agreement, *, half=0.5):
+    """Rows of Figure 7: how far ESE's distance in the map and its agreement with its prefix are from a rival's."""
+    entries = []
+
+    def add(value, half, **entry):
+        entries.append({**entry, "value": value, "ci_low": value - half, "ci_high": value + half})
+
+    for rival in (RAW, CONTROL, MRL):
+        method = f"{ESE} − {rival}"
+        for form in ("as they are", "centred"):
+            lead = distance[ESE] - distance[rival]
+            add(lead, half, method=method, metric="map_distance_lead", setting=f"{form}, 2 t-SNE seeds")
+        for metric in claims_use.MEASURES:
+            lead = agreement[ESE] - agreement[rival]
+            add(lead, 0.005, method=method, metric=f"{metric}_lead", dataset="stsb")
+    return every_seed(entries, dim=16, n_train=9)
+
+
+def test_figure7_needs_the_map_and_the_measures():
+    near = {RAW: 9.0, CONTROL: 8.0, MRL: 7.0, ESE: 4.0}
+    high = {RAW: 0.7, CONTROL: 0.75, MRL: 0.75, ESE: 0.9}
+    (said,) = verdicts(claims_use.figure7(compressed(near, high))).values()
+    assert said == ["holds here"] * 8  # two rivals, two forms of the map, two measures
+    (said,) = verdicts(claims_use.figure7(compressed(near, high | {ESE: 0.6}))).values()
+    assert said == 2 * ["holds here", "holds here", "does not hold here", "does not hold here"]
+    (said,) = verdicts(claims_use.figure7(compressed(near | {ESE: 6.8}, high))).values()
+    assert said[4] == "cannot tell"
+    assert claims_use.figure7(compressed(near, high).query("metric == 'linear_cka'")) == []

@@ -1,25 +1,39 @@
 """ESE's comparison on a small scale: which training is behind a line, every cell its own, contrasts as arithmetic."""
 
 from dataclasses import replace
+from math import exp
 
 import numpy as np
 import pytest
 import torch
 
-from repro import data
-from repro.config import TrainConfig
 from repro.evaluation.stats import paired_spearman_difference
 from repro.evaluation.sts import prefix_cosines, sts_spearman
-from repro.methods import AVERAGE, CONTROL, ESE, ESE_CODE, MRL, RAW, SHALLOW_AVERAGE
+from repro.methods import AVERAGE, CONTROL, ESE, ESE_CODE, ESE_DEFAULT, ESE_VARIANTS, MRL, RAW, SHALLOW_AVERAGE
 from repro.models import SentenceEncoder
 from repro.objectives import ESPRESSO_FORMS, EspressoConfig
-from repro.papers.ese.depth import SETS, Grid, depth_rows, half_depth, load_sets, score_lines
-from repro.papers.ese.lines import Line, compression_size, ese_lines, line_config, raw_line
-from repro.runs.questions import as_many
+from repro.papers.ese.claims import COMPRESSION, WEIGHTS
+from repro.papers.ese.depth import SETS, ablation_rows, depth_rows, load_sets, score_lines
+from repro.papers.ese.lines import (
+    AUDITED,
+    REFERENCES,
+    VARIANTS,
+    LayeredEncoder,
+    comparisons,
+    compression_size,
+    ese_lines,
+    form_of,
+    line_config,
+    raw_line,
+    same_training,
+    variant_lines,
+    what_is_read,
+)
 from repro.store import Store
 from repro.types import InputError
 
 DIMS = (2, 5)
+FEW = ("default", "uniform weights", "learned weights", "no compression", "as released")
 
 
 class Stub:
@@ -43,9 +57,7 @@ class Stub:
 
 def line(method, seed, **shape):
     stub = Stub(seed, **shape)
-    return Line(
-        method, "stub", None if method == RAW else TrainConfig(), lambda: stub, f"{method} {seed} {shape}"
-    ), stub
+    return LayeredEncoder(method, lambda: stub, f"{method} {seed} {shape}", "stub", None if method == RAW else 9), stub
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +71,9 @@ def sets():
 
 
 @pytest.fixture(scope="module")
-def scored(sets, store) -> Grid:
+def scored(sets, store):
     lines = [line(method, seed)[0] for seed, method in enumerate((RAW, MRL, ESE))]
-    return score_lines(lines, sets, store, dims=DIMS, resamples=60, progress=False)
+    return score_lines(lines, sets, store, dims=DIMS, resamples=60)
 
 
 @pytest.fixture(scope="module")
@@ -103,17 +115,17 @@ def test_a_line_is_trained_as_its_method_says(cell_config):
 def test_lines_are_trained_once_and_raw_not_at_all(cell_config, store):
     torch.set_num_threads(1)
     base = replace(cell_config, corpus="nli", pooling="mean", check_every=6)
-    lines = ese_lines(base, store, methods=(RAW, CONTROL, ESE), progress=False)
-    assert [own.method for own in lines] == [RAW, CONTROL, ESE]
-    assert lines[0].config is None and lines[0].columns["n_train"] is None and lines[1].columns["n_train"] == 96
+    lines = ese_lines(base, store, methods=(RAW, CONTROL, ESE))
+    assert [own.name for own in lines] == [RAW, CONTROL, ESE]
+    assert lines[0].columns["n_train"] is None and lines[1].columns["n_train"] == 96
     assert len({own.identity for own in lines}) == 3
-    again = ese_lines(base, store, methods=(ESE,), progress=False)
+    again = ese_lines(base, store, methods=(ESE,))
     assert again[0].cell.hit and again[0].identity == lines[2].identity
     texts = ["one text", "another text"]
     untouched = SentenceEncoder.load(base.backbone, pooling="mean").encode_layers(texts)
     np.testing.assert_array_equal(lines[0].states(texts, store).X, untouched)
     assert not np.allclose(lines[2].states(texts, store).at(1)[texts], lines[0].states(texts, store).at(1)[texts])
-    with pytest.raises(InputError, match="unknown method 'SBERT'"):
+    with pytest.raises(InputError, match="unknown trained method 'SBERT'"):
         ese_lines(base, store, methods=("SBERT",))
 
 
@@ -125,12 +137,99 @@ def test_raw_is_cut_where_the_others_are(cell_config, store):
     np.testing.assert_allclose(cut.states(["a text"], store).at(1).X, whole.states(["a text"], store).at(1).X)
 
 
+# variants
+
+
+def test_every_variant_differs_from_its_reference_in_one_thing():
+    for name, reference in REFERENCES.items():
+        own, other = (vars(form_of(variant)) for variant in (name, reference))
+        changed = {switch for switch in own if own[switch] != other[switch]}
+        assert name == "as released" or len(changed) == 1 or changed == {"first_layer", "last_shallow"}, name
+    assert form_of("as released") == ESPRESSO_FORMS["code"] and VARIANTS[ESE_DEFAULT] == {}
+    assert set(ESE_VARIANTS.values()) == {*COMPRESSION, *WEIGHTS["last layer"]}, "all of Table 2"
+    assert {*COMPRESSION, *WEIGHTS["last layer"], *AUDITED} == set(VARIANTS)
+
+
+def test_a_network_of_two_blocks_has_one_weight_and_a_deeper_one_several():
+    everything = list(VARIANTS)
+    assert same_training(everything, 2) == {"uniform weights": "default", "E2 mean over layers": "default"}
+    assert same_training(everything, 6) == {}
+    with pytest.raises(InputError, match="unknown variant 'E99'"):
+        same_training(["E99"], 2)
+
+
+def test_what_is_read_keeps_what_counts():
+    code = ESPRESSO_FORMS["code"]
+    assert what_is_read(code, 12) == code
+    plain = EspressoConfig(decomposition="randomized")
+    assert what_is_read(plain, 12) == EspressoConfig(), "one matrix per sentence is always decomposed exactly"
+    none = EspressoConfig(strategy="none", dependency="per_batch", decomposition="randomized", center=True)
+    assert what_is_read(none, 12) == EspressoConfig(strategy="none")
+
+
+@pytest.fixture(scope="module")
+def trained(cell_config, store):
+    torch.set_num_threads(1)
+    base = replace(cell_config, corpus="nli", pooling="mean", sentences=64, check_every=4)
+    return variant_lines(base, store, variants=FEW, sizes=[2, 4, 8])
+
+
+@pytest.fixture(scope="module")
+def ablation(trained, store):
+    scored = score_lines(trained, load_sets(SETS, "microworld", rows=30), store, dims=[4], resamples=40)
+    return ablation_rows(scored, experiment="e", seed=0)
+
+
+def test_equal_trainings_are_one(trained):
+    names = [own.name for own in trained]
+    assert names == [RAW, MRL, *FEW, "k = 2", "k = 8"], "the default's own size, 4 of 32, is not a variant"
+    at = {own.name: own for own in trained}
+    assert at["uniform weights"].identity == at["default"].identity
+    assert len({own.identity for own in trained}) == len(trained) - 1
+    assert (at["k = 8"].cell.config.dim, at["default"].cell.config.dim) == (8, 4)
+    assert at["as released"].cell.config.espresso == ESPRESSO_FORMS["code"], "as Table 1 trains it"
+
+
+def test_comparisons_are_those_of_the_table_the_figure_and_the_audit():
+    found = set(comparisons([RAW, MRL, *VARIANTS, "k = 2"]))
+    assert {("default", "embeddings"), ("embeddings", "max-k"), ("max-k", "no compression")} <= found
+    assert {("learned weights", "default"), ("default", "uniform weights")} <= found
+    assert ("E6 randomised", "E4 one matrix per batch") in found
+    assert {("default", "k = 2"), ("k = 2", RAW), ("k = 2", MRL), ("default", MRL)} <= found
+    gap = ["default", "no compression", "uniform weights"]
+    assert {("default", "no compression"), ("default", "uniform weights")} <= set(comparisons(gap))
+    assert all(set(pair) <= {RAW, "default"} for pair in comparisons([RAW, "default"]))
+
+
+def test_rows_compare_variants_at_both_places_and_sizes(ablation):
+    for dim in (4, 32):
+        last = [value_of(ablation, method=m, dataset=AVERAGE, dim=dim) for m in ("no compression", "default")]
+        low = [value_of(ablation, method=m, dataset=SHALLOW_AVERAGE, dim=dim) for m in ("no compression", "default")]
+        pair = {"method": "no compression − default", "dim": dim}
+        lead = value_of(ablation, metric="spearman_lead", dataset=AVERAGE, **pair)
+        shallow = value_of(ablation, metric="spearman_lead", dataset=SHALLOW_AVERAGE, **pair)
+        assert (lead, shallow) == pytest.approx((last[0] - last[1], low[0] - low[1]))
+        assert value_of(ablation, metric="shallow_excess", **pair) == pytest.approx(shallow - lead)
+    same = ablation[(ablation["method"] == "default − uniform weights") & (ablation["metric"] == "spearman_lead")]
+    assert len(same) and (same[["value", "ci_low", "ci_high"]] == 0).all(axis=None)
+
+
+def test_rows_say_sizes_and_weights(ablation, trained):
+    sizes = ablation[ablation["metric"] == "compressed_size"].set_index("method")["value"].to_dict()
+    assert sizes["default"] == 4 and sizes["k = 8"] == 8 and MRL not in sizes and RAW not in sizes
+    weights = ablation[ablation["metric"] == "layer_weight"].set_index("method")
+    assert set(weights.index) == {"default", "learned weights"}, "fixed ones are the default's"
+    assert weights.loc["default", ["layer", "value"]].tolist() == [1, 1.0]
+    learned = next(own.cell.log_weights for own in trained if own.name == "learned weights")
+    assert weights.loc["learned weights", "value"] == pytest.approx(exp(-learned[0]))
+
+
 # every cell
 
 
 def test_every_cell_is_the_spearman_of_the_sliced_states(scored, sets):
     for i, own in enumerate(scored.lines):
-        stub = own.encoder()
+        stub = own.make()
         for name, pairs in sets.items():
             for layer in (1, 3):
                 X1, X2 = (np.stack([stub.states(t)[layer] for t in side]) for side in (pairs.texts1, pairs.texts2))
@@ -147,7 +246,7 @@ def test_the_embedding_output_of_one_vector_has_no_score(scored):
 
 
 def test_all_lines_are_resampled_on_the_same_pairs(scored, sets):
-    pairs, stubs = sets["stsb"], [own.encoder() for own in scored.lines]
+    pairs, stubs = sets["stsb"], [own.make() for own in scored.lines]
 
     def cosines(stub):
         X1, X2 = (np.stack([stub.states(t)[2] for t in side]) for side in (pairs.texts1, pairs.texts2))
@@ -165,7 +264,7 @@ def test_the_average_is_of_all_seven_or_of_none(scored, sets, store):
     each = [scored.scores[name].value for name in SETS]
     np.testing.assert_allclose(scored.scores[AVERAGE].value, np.mean(each, axis=0))
     few = {name: sets[name] for name in ("stsb", "sickr")}
-    some = score_lines(list(scored.lines), few, store, resamples=10, progress=False)
+    some = score_lines(list(scored.lines), few, store, resamples=10)
     assert set(some.scores) == {"stsb", "sickr"}
     assert some.dims == (8,), "the full size alone"
 
@@ -173,30 +272,24 @@ def test_the_average_is_of_all_seven_or_of_none(scored, sets, store):
 def test_one_pass_per_line(sets, store):
     own, stub = line("ESE", 9)
     for dims in ((2,), (3, 4)):
-        score_lines([own], {"stsb": sets["stsb"]}, store, dims=dims, resamples=5, progress=False)
+        score_lines([own], {"stsb": sets["stsb"]}, store, dims=dims, resamples=5)
     assert stub.passes == 1
 
 
 def test_shallow_layers_are_those_below_the_last_of_the_last_twelve(scored):
-    assert scored.shallow == [1, 2]
-    deep = replace(scored, layers=tuple(range(25)))
-    assert deep.shallow == list(range(13, 24))
-    assert replace(scored, layers=(0, 1)).shallow == []
+    of_depth = {n: replace(scored, layers=tuple(range(n + 1))) for n in (1, 2, 3, 12, 24)}
+    assert [deep.half for deep in of_depth.values()] == [1, 1, 1, 6, 12]
+    assert (of_depth[1].shallow, of_depth[3].shallow, of_depth[24].shallow) == ([], [1, 2], list(range(13, 24)))
 
 
 def test_networks_of_two_shapes_and_sizes_beyond_are_refused(scored, sets, store):
     few = {"stsb": sets["stsb"]}
     with pytest.raises(InputError, match="one shape"):
-        score_lines([scored.lines[0], line(ESE, 1, dim=6)[0]], few, store, progress=False)
-    with pytest.raises(InputError, match="expected sizes from 1 to 8"):
-        score_lines([scored.lines[0]], few, store, dims=[9], progress=False)
+        score_lines([scored.lines[0], line(ESE, 1, dim=6)[0]], few, store)
+    with pytest.raises(InputError, match="dim is 9: expected 1 to 8"):
+        score_lines([scored.lines[0]], few, store, dims=[9])
     with pytest.raises(InputError, match="'trec' is not a set of scored pairs"):
         load_sets(["trec"], "microworld")
-
-
-def test_a_profile_limits_the_pairs():
-    assert (as_many(None, 300), as_many(0, 300), as_many(None, None), as_many(7, 300)) == (300, None, None, 7)
-    assert len(load_sets(["stsb"], "microworld", rows=None)["stsb"]) == len(data.load("stsb", source="microworld"))
 
 
 # rows
@@ -206,8 +299,8 @@ def test_rows_hold_every_cell_and_the_mean_over_shallow_layers(rows, scored):
     cells = rows[(rows["metric"] == "spearman") & rows["layer"].notna()]
     assert len(cells) == 3 * 4 * 3 * 8  # lines, layers, sizes, sets and their average
     for own in scored.lines:
-        at = {layer: value_of(rows, method=own.method, dataset=AVERAGE, layer=layer, dim=8) for layer in (1, 2)}
-        found = value_of(rows, method=own.method, dataset=SHALLOW_AVERAGE, dim=8)
+        at = {layer: value_of(rows, method=own.name, dataset=AVERAGE, layer=layer, dim=8) for layer in (1, 2)}
+        found = value_of(rows, method=own.name, dataset=SHALLOW_AVERAGE, dim=8)
         assert found == pytest.approx(np.mean(list(at.values())))
 
 
@@ -229,20 +322,11 @@ def test_leads_steps_changes_and_drops_are_differences_of_cells(rows):
     assert value_of(rows, metric="depth_lead", method="ESE − RAW") == pytest.approx(gaps[1] - gaps[3])
 
 
-def test_leads_are_given_on_every_set_at_the_last_layer(rows):
-    own = rows[(rows["metric"] == "spearman_lead") & (rows["dataset"] == "sts13")]
-    assert set(own["method"]) == {"ESE − MRL", "ESE − RAW", "MRL − RAW"}
-    assert set(own["layer"]) == {3} and set(own["dim"]) == {8}
-
-
 def test_rows_say_what_they_come_from(rows):
     assert set(rows["backbone"]) == {"stub"} and set(rows["readout"]) == {"encoder"}
-    assert rows.loc[rows["method"] == RAW, "n_train"].isna().all()
-    assert (rows.loc[rows["method"] == ESE, "n_train"] == TrainConfig().sentences).all()
-    constant = rows[(rows["layer"] == 0) & (rows["metric"] == "spearman")]
-    assert constant["value"].isna().all()
-    assert not (rows.loc[rows["metric"] == "spearman_lead", "layer"] == 0).any()
-
-
-def test_a_cut_network_has_its_half_at_least_at_layer_one(scored):
-    assert [half_depth(replace(scored, layers=tuple(range(n + 1)))) for n in (1, 2, 3, 12)] == [1, 1, 1, 6]
+    assert (rows["n_train"].isna() == (rows["method"] == RAW)).all()
+    assert rows.loc[(rows["layer"] == 0) & (rows["metric"] == "spearman"), "value"].isna().all()
+    leads = rows[rows["metric"] == "spearman_lead"]
+    assert not (leads["layer"] == 0).any()
+    of_one_set = leads[leads["dataset"] == "sts13"]
+    assert len(of_one_set) == 3 and set(of_one_set["layer"]) == {3} and set(of_one_set["dim"]) == {8}

@@ -8,10 +8,10 @@ import torch
 
 from repro import data
 from repro.data.augment import token_overlap
-from repro.data.limit import take
+from repro.data.sampling import take
 from repro.evaluation import sts_spearman
 from repro.losses import alignment, uniformity
-from repro.papers.proposal import augmentation, geometry, rewordings
+from repro.papers.proposal import augmentation, geometry
 from repro.runs.cell import cell_key
 from repro.runs.texts import training_sentences
 from repro.store import Store
@@ -34,8 +34,8 @@ def by_name(augmentations):
 
 def test_ways_at_hand_and_ways_that_wait(sentences):
     texts = data.load("wiki", source="microworld", limit=96).texts
-    made = by_name(rewordings.make_augmentations(texts, "microworld", Store(), progress=False))
-    assert list(made) == list(rewordings.WAYS)
+    made = by_name(augmentation.make_augmentations(texts, "microworld", Store()))
+    assert list(made) == list(augmentation.WAYS)
     assert made["dropout"].positives == texts, "under dropout, equality is the method"
     assert made["back-translation"].positives is None and "translators" in made["back-translation"].note
     for name in ("synonym", "paraphrase"):
@@ -45,56 +45,35 @@ def test_ways_at_hand_and_ways_that_wait(sentences):
         assert mixed in [made[name].positives[i] for name in ("dropout", "synonym", "paraphrase")]
 
 
-def test_nothing_is_replaced_by_chance_zero_and_then_nothing_survives():
-    texts = data.load("wiki", source="microworld", limit=32).texts
-    made = by_name(rewordings.make_augmentations(texts, "microworld", Store(), names=["synonym"], p=0.0))
-    assert made["synonym"].positives == (None,) * 32
-    alone = by_name(rewordings.make_augmentations(texts, "microworld", Store(), names=["dropout", "mixture"]))
-    assert alone["mixture"].positives is None and "nothing" in alone["mixture"].note
-
-
 def test_back_translation_runs_where_a_pair_is_named(translators):
     texts = data.load("wiki", source="microworld", limit=6).texts
     pair = [translators["t5"], translators["t5"]]
     made = by_name(
-        rewordings.make_augmentations(
-            texts,
-            "microworld",
-            Store(),
-            names=["dropout", "back-translation", "mixture"],
-            translators=pair,
-            progress=False,
+        augmentation.make_augmentations(
+            texts, "microworld", Store(), names=["dropout", "back-translation", "mixture"], translators=pair
         )
     )
     assert made["back-translation"].note == "t5, t5"
     assert len(made["back-translation"].positives) == 6 and made["mixture"].positives is not None
     with pytest.raises(InputError, match="expected two networks"):
-        rewordings.make_augmentations(texts, "microworld", Store(), translators=pair[:1])
+        augmentation.make_augmentations(texts, "microworld", Store(), translators=pair[:1])
     with pytest.raises(InputError, match="unknown augmentation 'noise'"):
-        rewordings.make_augmentations(texts, "microworld", Store(), names=["noise"])
+        augmentation.make_augmentations(texts, "microworld", Store(), names=["noise"])
 
 
-def test_a_lexicon_is_the_users_the_generators_or_neighbours(tmp_path, monkeypatch):
+def test_a_lexicon_is_the_users_or_the_generators(tmp_path, monkeypatch):
     path = tmp_path / "own.tsv"
     path.write_text("big\thuge\n", encoding="utf-8")
-    assert rewordings.choose_lexicon("local", str(path)) == ({"big": ("huge",)}, "lexicon own.tsv")
-    assert "generator" in rewordings.choose_lexicon("microworld")[1]
-    assert rewordings.choose_lexicon("hub")[0] is None
+    assert augmentation.choose_lexicon("local", str(path)) == ({"big": ("huge",)}, "lexicon own.tsv")
+    assert "generator" in augmentation.choose_lexicon("microworld")[1]
+    assert augmentation.choose_lexicon("hub")[0] is None
     monkeypatch.setenv("REPRO_DATA", str(tmp_path))
-    assert rewordings.choose_lexicon("local")[0] is None, "no vectors in that folder"
-    folder = tmp_path / "vectors"
-    folder.mkdir()
-    (folder / "glove.6B.50d.top10k.txt").write_text("unused")
-    real = data.load
-    vectors = data.WordVectors("glove", "local", ("big", "huge"), np.array([[1.0, 0.1], [1.0, 0.0]], np.float32))
-    monkeypatch.setattr(data, "load", lambda name, **k: vectors if name == "glove" else real(name, **k))
-    lexicon, note = rewordings.choose_lexicon("local")
-    assert lexicon == {"big": ("huge",), "huge": ("big",)} and "related words" in note
+    assert augmentation.choose_lexicon("local")[0] is None, "no vectors in that folder"
 
 
 def test_paraphrases_are_for_generated_sentences_only():
     for source, texts in (("local", ("a b",)), ("microworld", ("Nobody generated this.",))):
-        (made,) = rewordings.make_augmentations(texts, source, Store(), names=["paraphrase"])
+        (made,) = augmentation.make_augmentations(texts, source, Store(), names=["paraphrase"])
         assert made.positives is None and "generated" in made.note
 
 
@@ -102,13 +81,13 @@ def test_rows_are_what_the_embeddings_say(small, tasks):
     store = Store()
     texts = training_sentences(small, store)
     made = {
-        s: rewordings.make_augmentations(texts, "microworld", store, seed=s, names=["dropout", "paraphrase"])
+        s: augmentation.make_augmentations(texts, "microworld", store, seed=s, names=["dropout", "paraphrase"])
         for s in (0, 1)
     }
-    rows = augmentation.augmentation_rows(small, texts, made, tasks, store, progress=False, experiment="x")
+    rows = augmentation.augmentation_rows(small, texts, made, tasks, store, experiment="x")
     at = rows.set_index(["seed", "method", "dataset", "metric"])["value"]
     paraphrase = made[1][1]
-    cell = augmentation.train_augmented(replace(small, seed=1), texts, paraphrase, store, progress=False)
+    cell = augmentation.train_augmented(replace(small, seed=1), texts, paraphrase, store)
     assert cell.hit and len(cell.history.losses) == 4, "as many steps as all sentences fill"
     pairs = tasks["stsb"]["test"]
     X = cell.encoder.encode(data.texts_of(pairs))
@@ -126,26 +105,21 @@ def test_rows_are_what_the_embeddings_say(small, tasks):
     assert at[1, "paraphrase", words, "survivors"] == pytest.approx(len(kept) / 64)
     assert at[1, "paraphrase", words, "token_overlap"] == pytest.approx(np.mean([token_overlap(*k) for k in kept]))
     assert at[0, "dropout", words, "survivors"] == at[0, "dropout", words, "token_overlap"] == 1
+    same = augmentation.train_augmented(small, texts, made[0][0], store)
+    assert same.key == cell_key(small), "dropout is the cell of other pages"
     assert at[0, "dropout", "stsb", "spearman"] != at[1, "dropout", "stsb", "spearman"], (
         "seeds are trainings of their own"
     )
     assert ("untrained backbone", "spearman") in set(zip(rows["method"], rows["metric"], strict=True))
 
 
-def test_dropout_is_the_cell_of_other_pages(small):
-    store = Store()
-    texts = training_sentences(small, store)
-    (dropout,) = rewordings.make_augmentations(texts, "microworld", store, names=["dropout"])
-    assert augmentation.train_augmented(small, texts, dropout, store, progress=False).key == cell_key(small)
-
-
 def test_what_cannot_be_trained_is_named(small, tasks):
     store, texts = Store(), ("a b", "c d")
-    (waiting,) = rewordings.make_augmentations(texts, "local", store, names=["paraphrase"])
+    (waiting,) = augmentation.make_augmentations(texts, "local", store, names=["paraphrase"])
     with pytest.raises(InputError, match="paraphrase: only generated sentences"):
         augmentation.train_augmented(small, texts, waiting, store)
     with pytest.raises(InputError, match="no seed"):
         augmentation.augmentation_rows(small, texts, {}, tasks, store)
-    with pytest.raises(InputError, match="'trec' has no test split of scored pairs"):
+    with pytest.raises(InputError, match="'trec' is not a set of scored pairs"):
         labelled = {"trec": {"test": data.load("trec", split="test", source="microworld")}}
         augmentation.augmentation_rows(small, texts, {0: [waiting]}, labelled, store)

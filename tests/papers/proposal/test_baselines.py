@@ -1,22 +1,21 @@
 """The rivals on one table: counted vectors against their dense form, memory from dims, a clock, what is missing."""
 
-import os
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
-import torch
 
 from repro import data
 from repro.config import profile as make_profile
 from repro.evaluation import sts_spearman
 from repro.methods import BASELINES
 from repro.papers.proposal import baselines
+from repro.rows import make_rows
 from repro.store import Store
 from repro.types import InputError
 from rivals import SystemConfig
 from rivals.lexical import fit_tfidf
+from shown_code import on_page
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +32,7 @@ def chosen_with(cell_config):
 def loaded(names, sentences, store, cell_config=None, **systems):
     chosen = make_profile("embedded", source="microworld") if cell_config is None else chosen_with(cell_config)
     return baselines.load_baselines(
-        names, chosen, SystemConfig(source="microworld", **systems), sentences, store, dim=12, progress=False
+        names, chosen, SystemConfig(source="microworld", **systems), sentences, store, dim=12
     )
 
 
@@ -42,15 +41,7 @@ def rows_of(names, sentences, pairs, cell_config=None):
     lines, missing = loaded(names, sentences, store, cell_config)
     assert missing.empty
     return baselines.baseline_rows(
-        lines,
-        {"stsb": pairs},
-        store,
-        timed=20,
-        repeats=2,
-        progress=False,
-        experiment="x",
-        profile="embedded",
-        data_source="microworld",
+        lines, {"stsb": pairs}, store, timed=20, experiment="x", profile="embedded", data_source="microworld"
     )
 
 
@@ -91,13 +82,6 @@ def test_a_table_of_fitted_and_trained_methods(sentences, pairs, cell_config):
     assert lead.value == pytest.approx(at["SimCSE"] - at["GloVe"])
 
 
-def test_the_same_seed_gives_the_same_scores(sentences, pairs):
-    names = ["word2vec", "doc2vec"]
-    first, again = (rows_of(names, sentences[:200], pairs) for _ in range(2))
-    steady = first["metric"] != "encode_seconds"
-    pd.testing.assert_series_equal(first.loc[steady, "value"], again.loc[steady, "value"])
-
-
 def test_what_is_not_at_hand_is_said_with_where_it_goes(sentences, tmp_path):
     lines, missing = loaded(["tfidf", "fasttext", "use"], sentences[:50], Store(), weights=str(tmp_path))
     said = missing.set_index("method")["missing"]
@@ -107,33 +91,6 @@ def test_what_is_not_at_hand_is_said_with_where_it_goes(sentences, tmp_path):
     assert "stand-in" in BASELINES["use"]
     with pytest.raises(InputError, match="none of them is at hand"):
         loaded(["fasttext"], sentences[:50], Store())
-
-
-def test_vectors_of_the_users_own_fill_the_line(sentences, pairs, tmp_path):
-    words = sorted({word for text in data.texts_of(pairs) for word in text.lower().replace(".", "").split()})
-    vectors = np.random.default_rng(0).normal(size=(len(words), 3))
-    lines = [f"{word} {' '.join(f'{v:.4f}' for v in row)}" for word, row in zip(words, vectors, strict=True)]
-    (tmp_path / "own.vec").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    store = Store()
-    found, missing = loaded(["fasttext"], sentences[:50], store, fasttext=str(tmp_path / "own.vec"))
-    rows = baselines.baseline_rows(found, {"stsb": pairs}, store, timed=5, progress=False, experiment="x")
-    assert missing.empty and set(rows["dim"].dropna()) == {3}
-
-
-def test_the_clock_runs_on_one_thread_and_gives_back_what_it_took(pairs, monkeypatch):
-    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
-    torch.set_num_threads(2)
-    seen, calls = [], []
-
-    def encode(texts):
-        seen.append((torch.get_num_threads(), os.environ["TOKENIZERS_PARALLELISM"]))
-        calls.append(len(texts))
-
-    found = baselines.encode_seconds(encode, [f"text {i}" for i in range(30)], repeats=3)
-    assert set(seen) == {(1, "false")} and calls == [16, 30, 30, 30]
-    assert 0 <= found.low <= found.value <= found.high
-    assert torch.get_num_threads() == 2 and os.environ["TOKENIZERS_PARALLELISM"] == "true"
-    torch.set_num_threads(1)
 
 
 def test_timed_sentences_are_distinct_and_drawn_by_the_seed(pairs):
@@ -147,3 +104,29 @@ def test_timed_sentences_are_distinct_and_drawn_by_the_seed(pairs):
 def test_unusable_names_are_refused(sentences, names, words):
     with pytest.raises(InputError, match=words):
         loaded(names, sentences[:50], Store())
+
+
+MADE = {
+    "n-gram TF-IDF": (10_000, 0.5, 100.0),
+    "GloVe": (50, 0.4, 10.0),
+    "SBERT": (128, 0.6, 1_000.0),
+    "SimCSE": (128, 0.62, 1_100.0),
+    "all-MiniLM-L6-v2": (384, 0.8, 10_000.0),
+}
+
+
+def rivals():
+    rows = [{"method": "n-gram TF-IDF", "metric": "gb_per_million", "setting": "sparse", "value": 0.1}]
+    for method, (dim, score, seconds) in MADE.items():
+        at = {"method": method, "dim": dim}
+        rows += [{**at, "dataset": d, "metric": "spearman", "value": score} for d in ("sickr", "stsb")]
+        rows.append({**at, "metric": "gb_per_million", "setting": "dense", "value": 4 * dim / 1e3})
+        rows.append({**at, "dataset": "stsb", "metric": "encode_seconds", "setting": "1 thread", "value": seconds})
+    return make_rows(rows, seed=0, experiment="x")
+
+
+def test_the_front_is_what_nothing_cheaper_beats():
+    front = on_page("proposal_baselines", "pareto_front")["pareto_front"]
+    assert front(rivals(), "gb_per_million") == ["n-gram TF-IDF", "SimCSE", "all-MiniLM-L6-v2"], "sparse counts"
+    seconds = front(rivals(), "encode_seconds")
+    assert seconds == ["GloVe", "n-gram TF-IDF", "SBERT", "SimCSE", "all-MiniLM-L6-v2"]

@@ -1,19 +1,19 @@
 """The advisor on trial: rules are judged on cases they have not seen, and the right one has no error."""
 
-from collections import defaultdict
-from types import SimpleNamespace
+from functools import partial
 
 import numpy as np
 import pytest
 
-from dimadvise.calibration import FEATURES, Calibration, features, fit_calibration
+from dimadvise.measured import FEATURES, Calibration, features, fit_calibration
 from repro import data
-from repro.config import profile
-from repro.evaluation.retention import NoShareError
-from repro.papers.proposal import choosing, choosing_rules
-from repro.papers.proposal.choosing_rules import ALL, BLIND, HALF, KNEE, LABELS, LOOKING, SPECTRUM, TASK, UNSEEN
+from repro.models import SentenceEncoder
+from repro.papers.proposal import choosing
+from repro.papers.proposal.choosing import ALL, BLIND, HALF, KNEE, LABELS, LOOKING, SPECTRUM, TASK, UNSEEN
+from repro.runs.lines import Named
 from repro.store import Store
 from repro.types import InputError
+from shown_code import on_page
 
 
 def errors_of(rows, setting, metric):
@@ -51,14 +51,14 @@ def test_a_rule_that_knows_has_no_error_and_blind_ones_have(made_curves):
 
 def test_tuned_rules_never_see_what_they_are_judged_by(made_curves, monkeypatch):
     seen = []
-    honest = choosing_rules.others
+    honest = choosing.others
 
     def watched(case, cases, left_out):
         learnt = honest(case, cases, left_out)
         seen.append((case, learnt))
         return learnt
 
-    monkeypatch.setattr(choosing_rules, "others", watched)
+    monkeypatch.setattr(choosing, "others", watched)
     rows = made_curves()
     assert len(seen) == 2 * 12, "both ways of leaving out"
     for case, learnt in seen:
@@ -69,18 +69,9 @@ def test_tuned_rules_never_see_what_they_are_judged_by(made_curves, monkeypatch)
 
 
 def test_answers_are_sizes_and_the_full_one_keeps_all():
-    case = choosing_rules.Case(
-        "e",
-        "t",
-        "pca",
-        64,
-        5.0,
-        np.array([64, 32, 16]),
-        np.array([0.97, 1.01, 0.99]),
-        np.array([0.9, 0.98, 0.95]),
-        np.array([1.0, 0.99, 0.9]),
-        np.array([0.8, 0.7, 0.6]),
-    )
+    dims, share, low = np.array([64, 32, 16]), np.array([0.97, 1.01, 0.99]), np.array([0.9, 0.98, 0.95])
+    predicted, neighbours = np.array([1.0, 0.99, 0.9]), np.array([0.8, 0.7, 0.6])
+    case = choosing.Case("e", "t", "pca", 64, 5.0, dims, share, low, predicted, neighbours)
     assert case.reach(case.low, 0.98) == 64, "the walk ends at its first failure"
     assert case.reach(case.predicted, 0.98) == 32 and case.kept(32) == 1.01
     assert case.kept(64) == 1.0, "leaving everything as it is, not a reducer at full size"
@@ -90,31 +81,17 @@ def test_answers_are_sizes_and_the_full_one_keeps_all():
 def test_one_task_or_no_curves_judge_no_rule_and_say_so(made_curves, capsys):
     rows = made_curves()
     for few in (rows[rows["dataset"] == "t1"], rows[rows["metric"] == "answer"]):
-        assert choosing_rules.rule_rows(few, [0.9], experiment="x").empty
+        assert choosing.rule_rows(few, [0.9], experiment="x").empty
         assert "so none is judged" in capsys.readouterr().err
 
 
-def test_a_task_that_an_encoder_cannot_tell_apart_is_left_out_with_a_word(monkeypatch, capsys):
-    def refuse(*given, **options):
-        raise NoShareError("the reference scores 0")
-
-    monkeypatch.setattr(choosing, "advise", refuse)
-    encoder = SimpleNamespace(name="e", embed=lambda parts, store: defaultdict(lambda: None))
-    task = data.take(data.load("stsb", split="test", source="microworld"), 9)
-    monkeypatch.setattr(choosing, "judged_texts", lambda task: ("all", None, task))
-    assert choosing.retention_rows(encoder, "stsb", task, Store(), reducers=["pca"], experiment="x").empty
-    assert "left out: e on stsb: the reference scores 0" in capsys.readouterr().err
-
-
-def test_curves_of_an_encoder_on_generated_tasks(capsys):
-    store, chosen = Store(), profile("embedded", source="microworld")
+def test_curves_of_an_encoder_on_generated_tasks():
+    store = Store()
     kept = {"stsb": ("test", 150), "cr": ("all", 150), "hotpotqa": (None, 40)}
     tasks = {name: data.take(data.load(name, source="microworld", split=s), n) for name, (s, n) in kept.items()}
-    encoders = list(choosing.named_encoders(["bert_avg", "fasttext"], chosen, "microworld", store))
-    assert [e.name for e in encoders] == ["repro-tiny, mean of states"], "what is not at hand is left out"
-    assert "left out: fasttext" in capsys.readouterr().err
+    encoder = Named("repro-tiny", partial(SentenceEncoder.load, "repro-tiny", pooling="mean"), "mean of states")
     for name, task in tasks.items():
-        rows = choosing.retention_rows(encoders[0], name, task, store, reducers=["pca", "truncate"], experiment="x")
+        rows = choosing.retention_rows(encoder, name, task, store, reducers=["pca", "truncate"], experiment="x")
         by = rows.groupby("metric")["value"]
         assert {"share_kept", "predicted", "neighbours_kept", "participation_ratio", "items"} <= set(by.groups)
         full = rows[(rows["method"] == "truncate") & (rows["dim"] == 128)].set_index("metric")["value"]
@@ -122,7 +99,7 @@ def test_curves_of_an_encoder_on_generated_tasks(capsys):
         assert rows["n_train"].eq(300 if name == "stsb" else 150 if name == "cr" else rows["n_train"].iloc[0]).all()
     wiki = data.load("wiki", source="microworld", limit=50)
     with pytest.raises(InputError, match="wiki has neither scores nor labels"):
-        choosing.retention_rows(encoders[0], "wiki", wiki, store, reducers=["pca"])
+        choosing.retention_rows(encoder, "wiki", wiki, store, reducers=["pca"])
 
 
 def test_labels_and_knee_agree_where_bounds_are_tight(made_curves):
@@ -130,3 +107,22 @@ def test_labels_and_knee_agree_where_bounds_are_tight(made_curves):
     own = rows[(rows["metric"] == "answer") & (rows["setting"] == f"pca, {TASK}, keep 0.9")]
     wide = own.pivot_table(index=["backbone", "dataset"], columns="method", values="value")
     assert (wide[LABELS] == wide[KNEE]).all() and (wide[LABELS] == wide[SPECTRUM]).all()
+
+
+def test_rules_are_set_beside_labels(made_curves):
+    rows, rule_table = made_curves(), on_page("proposal_choosing_dim", "rule_table")["rule_table"]
+    table = rule_table(rows, "pca", 0.9).set_index("rule")
+    assert tuple(table.index) == LOOKING + BLIND
+    right = table.loc["spectrum"]
+    assert (right["median factor"], right["worst"], right["target met, %"]) == ("1.00", "1.0", "100")
+    assert table.loc["half of D", "curve off by, points"] == "–"
+    assert table.loc["all of D", "median size, % of D"] == "100" and "median, encoder unseen too" in table
+    alone = rule_table(rows[~rows["setting"].str.contains("encoder")], "pca", 0.9)
+    assert "median, encoder unseen too" not in alone
+
+
+def test_the_right_rule_lies_on_the_diagonal(made_curves):
+    rules = ["spectrum", "half of D", "calibrated", "all of D"]
+    _, first, _ = choosing.draw_answers(made_curves(), rules, "pca", 0.9, "live").axes[0].get_lines()
+    assert list(first.get_xdata()) == list(first.get_ydata())
+    assert "no answers under grp" in choosing.draw_answers(made_curves(), rules, "grp", 0.9, "live").alt

@@ -3,7 +3,7 @@
 import pytest
 
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
-from repro.papers.proposal import claims, tables
+from repro.papers.proposal import claims
 from repro.report.compare import verdict_frame
 from repro.rows import make_rows
 
@@ -47,11 +47,6 @@ def test_loss_and_uniformity_must_fall_and_alignment_may_go_either_way(info_nce,
     assert (by["info_nce"], by["uniformity"], by["alignment"]) == expected
 
 
-def test_two_dims_show_no_trend():
-    rows = measured(info_nce=falling)
-    assert claims.alignment_uniformity(rows[rows["dim"] < 10]) == []
-
-
 def errors(slope=-0.5, draws=3, dims=(8, 32, 128)):
     """Rows of one encoder whose cosine errors fall with a slope that wanders a little from draw to draw."""
     rows = [{"dim": dim, "value": dim ** (slope + 0.005 * draw), "seed": draw} for draw in range(draws) for dim in dims]
@@ -74,8 +69,9 @@ def test_the_slope_is_judged_by_its_interval_over_draws(rows, expected):
     assert (found.claim_id, found.verdict) == ("PROP-T-2", expected)
 
 
-def test_two_dims_make_no_slope():
+def test_two_dims_make_no_slope_and_no_trend():
     assert claims.johnson_lindenstrauss(errors(dims=(8, 32))) == []
+    assert claims.alignment_uniformity(measured(info_nce=falling).query("dim < 10")) == []
     assert claims.slopes(errors(draws=1)).item() == pytest.approx(-0.5)
 
 
@@ -143,14 +139,3 @@ def test_sizes_are_judged_as_shares_of_the_full_one():
     assert "two-step" in found[-1].what and "trained projection" in found[0].what
     assert {m.verdict for m in judged(made(loss=0.05), "PROP-Q-1")} == {"does not hold here"}
     assert not judged(made(dims=(4,)), "PROP-Q-1"), "less than a sixth of the full size"
-
-
-def test_the_table_says_the_choice_and_who_is_ahead_in_the_order_of_tasks():
-    rows = made(0.05).sort_values(["dataset", "method"], ignore_index=True)  # as recorded rows come
-    table = tables.sign_table(rows)
-    assert list(table["task"].unique()) == ["stsb", "hotpotqa"]
-    line = table.set_index(["task", "dim"]).loc[("hotpotqa", 24)]
-    assert (line["dev's choice"], line["ahead"], line["closest"]) == ("PCA", "training", "PCA")
-    assert line["lead over the closest"].startswith("5.10 [") and line["over dev's choice"].startswith("5.10 [")
-    assert set(tables.sign_table(made(-0.05))["ahead"]) == {"reduction"}
-    assert set(tables.sign_table(made(0.0))["ahead"]) == {"open"}

@@ -1,4 +1,4 @@
-"""Free points, simulated losses and measured geometry against closed forms and direct loops."""
+"""Free points, simulated losses, measured geometry and random projection against closed forms and direct loops."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -10,10 +10,12 @@ import torch
 from repro import data, theory
 from repro.losses import alignment, info_nce, uniformity
 from repro.papers.proposal import geometry
+from repro.reducers import make_reducer
 from repro.runs.embeddings import TextTable
 from repro.runs.sweep import train_sweep
 from repro.store import Store
 from repro.types import InputError
+from shown_code import on_page
 
 
 def sphere(n, dim, seed=0):
@@ -47,22 +49,8 @@ def test_two_free_points_are_opposite_and_seeds_repeat():
 
 @pytest.mark.parametrize(("dim", "temperature", "batch"), [(2, 0.5, 8), (3, 0.1, 16), (64, 0.05, 32)])
 def test_simulated_loss_encloses_the_quadrature(dim, temperature, batch):
-    found = geometry.sampled_info_nce(dim, temperature, batch, seed=1)
+    found = on_page("proposal_alignment_uniformity", "sampled_info_nce")["sampled_info_nce"](dim, temperature, batch, 1)
     assert found.low < theory.expected_info_nce(dim, temperature, batch) < found.high
-
-
-def test_curves_are_ordered_as_the_bounds_say():
-    rows = geometry.curve_rows([2, 16], [0.5], [8, 5_000], experiment="x")
-    table = rows.pivot_table(index=["setting", "dim"], columns="method", values="value")
-    assert (table["simplex bound"] < table["expected"]).all() and (table["expected"] <= table["Jensen bound"]).all()
-    assert set(rows.loc[rows["method"] == "Monte Carlo", "setting"]) == {"τ = 0.5, B = 8"}, "5,000 is too many to draw"
-
-
-def test_free_rows_lie_between_bound_and_expectation():
-    rows = geometry.free_rows(8, [2, 7], [0.5], experiment="x")
-    table = rows.pivot_table(index="dim", columns="method", values="value")
-    assert (table["free points"] < table["expected"]).all()
-    assert table.loc[7, "free points"] == pytest.approx(table.loc[7, "simplex bound"], rel=1e-6)
 
 
 def test_uniformity_is_the_loss_of_the_same_name():
@@ -98,8 +86,8 @@ def test_positives_use_every_sentence_once():
         "x", "local", "test", texts1, texts2, np.array([5.0, 5, 5, 5, 4, 3.9]), np.array(["x"] * 6, object)
     )
     assert geometry.positives_of(pairs) == (("a", "g"), ("b", "h"))
-    with pytest.raises(InputError, match=r"0 pairs .* of 6"):
-        geometry.positives_of(pairs, 6.0)
+    with pytest.raises(InputError, match=r"0 pairs .* of 4"):
+        geometry.positives_of(replace(pairs, scores=np.full(6, 3.0)))
 
 
 def test_geometry_of_trained_encoders(sweep_config):
@@ -119,7 +107,6 @@ def test_unusable_numbers_are_named():
         (lambda: geometry.free_points(1, 3, 0.5), "n is 1"),
         (lambda: geometry.free_points(3, 3, 0.0), "temperature is 0.0"),
         (lambda: geometry.free_points(3, 0, 0.5), "dim is 0"),
-        (lambda: geometry.sampled_info_nce(1, 0.5, 8), "dim is 1"),
     ):
         with pytest.raises(InputError, match=words):
             call()
@@ -133,3 +120,32 @@ def test_few_positives_are_one_batch_with_a_word(capsys):
     rows = geometry.geometry_rows(sweep, pairs, temperature=0.5, batch=64, experiment="x")
     assert "B = 6" in rows["setting"][0] and (rows["metric"] == "info_nce").any()
     assert "6 positive pairs do not fill a batch of 64" in capsys.readouterr().err
+
+
+JL = on_page("proposal_johnson_lindenstrauss", "promised_eps", "change")
+
+
+@pytest.mark.parametrize("n", [50, 2_551, 1_000_000])
+def test_what_the_page_promises_inverts_the_bound(n):
+    for dim in (400, 1_000, 20_000):
+        assert dim <= theory.jl_dim(n, JL["promised_eps"](n, dim)) <= dim + 1
+    silent = int(24 * np.log(n))
+    assert np.isnan(JL["promised_eps"](n, silent)) and JL["promised_eps"](n, silent + 1) < 1
+
+
+def test_pca_at_the_rank_of_the_data_is_lossless():
+    X = sphere(120, 4) @ np.random.default_rng(1).normal(size=(4, 24))
+    pca = make_reducer("pca", 4, center_output=False).fit(X)
+    kept, lost = (JL["change"](X, pca.prefix(pca.transform(X), m), 500, 0, rescale=True) for m in (4, 2))
+    assert kept["distortion_worst"] < 1e-5 and kept["cosine_rms"] < 1e-5 and lost["distortion_worst"] > 0.1
+
+
+def test_random_projection_errs_as_theory_expects_also_above_full_size():
+    X = sphere(120, 24)
+    for dim in (16, 64, 256):
+        maps = [make_reducer("grp", dim, seed=seed).fit(X).transform(X).astype(np.float64) for seed in range(20)]
+        found = [JL["change"](X, Z, 500, 0) for Z in maps]
+        mean = {metric: np.mean([each[metric] for each in found]) for metric in found[0]}
+        assert mean["cosine_rms"] == pytest.approx(mean["cosine_rms_expected"], rel=0.15)
+    low, high = theory.distortion_quantiles(256, [0.005, 0.995])
+    assert (mean["distortion_low"], mean["distortion_high"]) == pytest.approx((low, high), abs=0.1)

@@ -6,12 +6,14 @@ from scipy.spatial import ConvexHull
 
 from repro.papers.proposal import limits
 from repro.types import InputError
-from rivals.lexical import fit_tfidf
+from shown_code import on_page
+
+SHOWN = on_page("beyond_retrieval_limits", "circle_curve", "most_sets", "limit_texts")
 
 
 @pytest.mark.parametrize("n", [3, 4, 7, 30, 100])
-def test_the_curve_on_the_page_realises_every_set_in_four_dimensions(n, shown_on):
-    C, Q = shown_on("beyond_retrieval_limits", "circle_curve")(n)
+def test_the_curve_on_the_page_realises_every_set_in_four_dimensions(n):
+    C, Q = SHOWN["circle_curve"](n)
     sets = limits.two_sets(n)
     assert C.shape == (n, 4) and len(Q) == n * (n - 1) // 2
     assert np.linalg.norm(C, axis=1) == pytest.approx(np.ones(n))
@@ -24,8 +26,8 @@ def test_the_curve_on_the_page_realises_every_set_in_four_dimensions(n, shown_on
     assert own[:, 0] == pytest.approx(own[:, 1], abs=1e-12)
 
 
-def test_the_margin_of_the_curve_falls_with_the_fourth_power(shown_on):
-    curve = shown_on("beyond_retrieval_limits", "circle_curve")
+def test_the_margin_of_the_curve_falls_with_the_fourth_power():
+    curve = SHOWN["circle_curve"]
     few, many = (limits.realised(*reversed(curve(n)), limits.two_sets(n))["margin"] for n in (40, 80))
     assert few / many == pytest.approx(16, rel=0.1)
 
@@ -35,15 +37,16 @@ def test_most_sets_on_a_sphere_is_the_number_of_edges_of_a_hull(n):
     X = np.random.default_rng(n).normal(size=(n, 3))
     hull = ConvexHull(X / np.linalg.norm(X, axis=1, keepdims=True))
     edges = {tuple(sorted((a, b))) for t in hull.simplices for a, b in zip(t, np.roll(t, 1), strict=True)}
-    assert limits.most_sets(n, 3) == len(edges) == 3 * n - 6
-    assert limits.most_sets(n, 2) == n and limits.most_sets(n, 4) == n * (n - 1) // 2
+    most_sets = SHOWN["most_sets"]
+    assert most_sets(n, 3) == len(edges) == 3 * n - 6
+    assert most_sets(n, 2) == n and most_sets(n, 4) == n * (n - 1) // 2
 
 
 def test_descent_reaches_what_is_possible_and_no_more():
     sets = limits.two_sets(6)
     for dim in (2, 3, 4):
         found = limits.realised(*limits.free_retrieval(6, dim), sets)
-        assert found["sets_realised"] * len(sets) <= limits.most_sets(6, dim) + 1e-9
+        assert found["sets_realised"] * len(sets) <= SHOWN["most_sets"](6, dim) + 1e-9
         assert (found["margin"] > 0) == (dim == 4)
     again = [limits.free_retrieval(4, 3, steps=20, seed=2)[0] for _ in range(2)]
     assert np.array_equal(*again)
@@ -59,7 +62,7 @@ def test_margins_by_hand():
 
 
 def test_texts_need_every_two_people_once():
-    texts = limits.limit_texts(7, seed=3)
+    texts = SHOWN["limit_texts"](7, 3)
     answers = {frozenset(found) for found in texts.qrels.values()}
     assert len(texts.queries) == len(answers) == 21 and all(len(a) == 2 for a in answers)
     for query, found in texts.qrels.items():
@@ -70,31 +73,15 @@ def test_texts_need_every_two_people_once():
             if thing in d.strip(".").replace(",", "").split()
         }
         assert says == set(found)
-    assert limits.limit_texts(16).queries, "names and things suffice"
-    with pytest.raises(InputError, match="n is 17: there are names for 16"):
-        limits.limit_texts(17)
-
-
-def test_rows_of_free_vectors_and_of_encoders(shown_on):
-    curve = shown_on("beyond_retrieval_limits", "circle_curve")
-    rows = limits.free_limit_rows([5], [3, 4], curve, steps=300, experiment="x")
-    at = rows.set_index(["method", "dim", "metric"])["value"]
-    assert at["most possible", 3, "sets_realised"] == pytest.approx(0.9) and at["curve", 4, "sets_realised"] == 1
-    assert at["gradient descent", 4, "sets_realised"] == 1
-    texts = limits.limit_texts(7)
-    tfidf = {"TF-IDF": fit_tfidf(texts.documents, ngrams=(1, 1)).encode}
-    found = limits.encoder_limit_rows(tfidf, texts, [], experiment="x").set_index("metric")["value"]
-    assert found["sets_realised"] == found["recall@2"] == 1 and found["margin"] > 0
-    rng = np.random.default_rng(0)
-    noise = {"noise": lambda t: rng.normal(size=(len(t), 16))}
-    by = limits.encoder_limit_rows(noise, texts, [2, 8, 16, 99], experiment="x")
-    assert sorted(set(by["dim"])) == [2, 8, 16] and (by.loc[by["metric"] == "sets_realised", "value"] < 0.5).all()
+    assert SHOWN["limit_texts"](16, 0).queries, "names and things suffice"
+    with pytest.raises(InputError, match="documents is 17: there are names for 16"):
+        SHOWN["limit_texts"](17, 0)
 
 
 def test_unusable_numbers_are_named():
     for call, words in (
         (lambda: limits.two_sets(2), "n is 2"),
-        (lambda: limits.most_sets(5, 1), "dim is 1"),
+        (lambda: SHOWN["most_sets"](5, 1), "dim is 1"),
         (lambda: limits.free_retrieval(5, 3, restarts=0), "restarts is 0"),
     ):
         with pytest.raises(InputError, match=words):

@@ -1,18 +1,21 @@
 """Worlds of known dimension: what is known agrees with many ideal vectors; knees come from the retention curve."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from microworld import World
 from repro import data, theory
 from repro.papers.proposal import microworld
+from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
 from repro.types import InputError
+from shown_code import on_page
 
 
 @pytest.fixture(scope="module")
 def probes():
-    return [microworld.make_probe(f, 60, values=4, seed=1) for f in (3, 5)]
+    return [microworld.Probe.draw(f, 60, values=4, seed=1) for f in (3, 5)]
 
 
 def table_of(probe, make):
@@ -27,7 +30,8 @@ def test_known_values_are_those_of_many_frames(factors):
     world = World(factors, values=4)
     drawn = world.draw(20_000, np.random.default_rng(0))
     X = world.ideal_embeddings(drawn)
-    assert theory.effective_rank(X) == pytest.approx(microworld.effective_rank_of(world), rel=0.02)
+    known = on_page("beyond_microworld", "effective_rank")["effective_rank"](world)
+    assert theory.effective_rank(X) == pytest.approx(known, rel=0.02)
     assert theory.participation_ratio(X) == pytest.approx(world.participation_ratio, rel=0.02)
 
 
@@ -35,13 +39,8 @@ def test_ideal_vectors_have_the_graded_similarity(probes):
     for probe in probes:
         cosines = (probe.ideal[0] * probe.ideal[1]).sum(axis=1)
         assert 5 * cosines == pytest.approx(probe.pairs.scores, abs=1e-9)
-    again = microworld.make_probe(3, 60, values=4, seed=1)
+    again = microworld.Probe.draw(3, 60, values=4, seed=1)
     assert again.pairs.texts1 == probes[0].pairs.texts1
-
-
-def test_known_dimension_grows_with_factors(probes):
-    rows = microworld.known_rows(probes, experiment="x").pivot_table(index="setting", columns="metric", values="value")
-    assert (rows.loc["5 factors"] > rows.loc["3 factors"]).all()
 
 
 def test_ideal_embeddings_score_fully_and_knees_follow_the_curve(probes):
@@ -62,6 +61,34 @@ def test_ideal_embeddings_score_fully_and_knees_follow_the_curve(probes):
 
 def test_unusable_knobs_are_named():
     with pytest.raises(InputError, match="factors is 2"):
-        microworld.make_probe(2, 10)
+        microworld.Probe.draw(2, 10)
     with pytest.raises(InputError, match="graded pairs asked for"):
-        microworld.make_probe(3, 5_000, values=2)
+        microworld.Probe.draw(3, 5_000, values=2)
+
+
+WORLDS = (3, 4, 5, 6, 8)
+
+
+def worlds(estimate=lambda f: 2.0 * f, knee=lambda f: 8.0, factors=WORLDS):
+    rows = []
+    for f in factors:
+        known = {"participation_ratio": 4.0 * f, "effective_rank": 10.0 * f}
+        found = {"effective_rank": 20.0 * f, "participation_ratio": estimate(f), "knee": knee(f)}
+        for method, values in (("known", known), ("m", found)):
+            at = {"setting": f"{f} factors", "method": method}
+            rows += [{**at, "metric": metric, "value": value} for metric, value in values.items()]
+    return pd.concat([make_rows(rows, experiment="x", seed=seed) for seed in range(3)])
+
+
+def test_growth_is_judged_and_a_constant_knee_is_not():
+    growth = on_page("beyond_microworld", "draw_intrinsic", "growth")["growth"]
+    table = growth(worlds())
+    assert list(table["estimate"]) == ["effective rank", "participation ratio"]
+    assert list(table["verdict"]) == ["up"] * 2
+    assert list(table["estimate / known"]) == pytest.approx([2.0, 0.5]), "each against its own truth"
+    falling = growth(worlds(lambda f: -f)).set_index("estimate")["verdict"]
+    assert falling["participation ratio"] == "down"
+    both = growth(worlds(knee=lambda f: 8.0 + (f == 5))).set_index("estimate")["verdict"]
+    assert both["knee"] == "unclear"
+    assert growth(worlds(factors=(3, 4))).empty, "two worlds make no trend"
+    assert set(growth(worlds().query("seed < 2"))["verdict"]) == {"unclear"}, "two seeds have no interval"

@@ -1,15 +1,18 @@
 """Equal bytes: every way fills its budget, coding at full precision changes nothing, and differences are paired."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from repro import data
 from repro.evaluation import retrieval_scores, sts_spearman
-from repro.papers.proposal import quantisation, quantisation_seconds
-from repro.papers.proposal.quantisation import FIRST, HAMMING, PCA, ROTATED, SHORTLIST
-from repro.rows import COLUMNS
+from repro.papers.proposal import quantisation
+from repro.papers.proposal.quantisation import FIRST, HAMMING, PCA, ROTATED, SCORES, SHORTLIST
+from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
 from repro.types import InputError
+from shown_code import on_page
 
 N, D = 60, 32
 SHARED = {"experiment": "x", "backbone": "b", "data_source": "local", "profile": "embedded"}
@@ -70,19 +73,6 @@ def test_every_way_fills_its_budget_exactly():
         quantisation.ways(8, [1], ["int8"], ["svd"], fit=100)
 
 
-def test_bytes_in_rows_are_the_settings(rows):
-    counted = rows[rows["metric"] == "vector_bytes"]
-    assert list(rows.columns) == list(COLUMNS) and len(counted)
-    assert all(f", {int(v)} bytes" in s for s, v in zip(counted["setting"], counted["value"], strict=True))
-    assert set(rows.loc[rows["metric"] == "codebook_bytes", "method"]) == {
-        "float32",
-        "float16",
-        "int8",
-        "int4",
-        "binary",
-    }
-
-
 def test_all_columns_in_floats_score_as_the_embeddings_do(rows, table, pairs, questions):
     everything = f"{FIRST}, 128 bytes"
     X = [table[list(side)].astype(np.float64) for side in (pairs.texts1, pairs.texts2)]
@@ -119,18 +109,36 @@ def test_leads_are_differences_at_equal_bytes(rows):
     assert not set(leads["setting"]) & {f"{PCA}, 128 bytes"}, "one level alone has nobody to be compared with"
 
 
-def test_the_same_seed_gives_the_same_rows(rows, table, pairs, questions):
-    fit = [f"fit {i}" for i in range(200)]
-    again = quantisation.byte_rows(table, fit, pairs, questions, [4, 16, 128], shortlist=20, **SHARED)
-    assert rows["value"].equals(again["value"]) and rows["ci_low"].equals(again["ci_low"])
+LEVELS = {"float32": (4, 0.4), "int8": (16, 0.6), "binary": (128, 0.5)}
 
 
-def test_search_times(table):
-    X = table.X
-    found = quantisation_seconds.search_rows(X, stored=400, budget=4, queries=3, repeats=2, **SHARED)
-    times = found[found["metric"] == "search_seconds"]
-    assert (times["value"] > 0).all() and set(times["setting"]) == {"full size, 400 vectors", "4 bytes, 400 vectors"}
-    assert HAMMING in set(times["method"])
-    ratios = found[found["metric"] == "search_ratio"].set_index(["method", "dim"])["value"]
-    assert ratios["float32", D] == pytest.approx(1)
-    assert set(found["dim"]) == {1, 2, 4, 8, D}
+def coded(lead=0.05):
+    """One encoder, 16 bytes: int8 is best by first columns, binary beats all by PCA in retrieval alone."""
+    rows = [{"method": "full size", "setting": "", "dim": 128, "metric": metric, "value": 0.8} for metric in SCORES]
+    for reducer, more in (("first columns", 0.1), ("PCA", 0.0)):
+        at = {"setting": f"{reducer}, 16 bytes"}
+        for (level, (dim, base)), metric in product(LEVELS.items(), SCORES):
+            special = 0.3 if (metric, level, reducer) == ("ndcg@10", "binary", "PCA") else 0
+            rows.append({**at, "method": level, "dim": dim, "metric": metric, "value": base + more + special})
+        for method, value in (("int8 − float32", lead), ("binary − int8", -0.1)):
+            ends = {"value": value, "ci_low": value - 0.02, "ci_high": value + 0.02}
+            rows.append({**at, "method": method, "metric": "spearman_lead", **ends})
+    return make_rows(rows, experiment="x", backbone="b")
+
+
+def test_the_best_way_has_its_level_size_reducer_and_share():
+    page = on_page("beyond_quantisation", "scored", "best", "in_words")
+    own = page["scored"](coded())
+    own = own[own["method"].isin(list(LEVELS))]
+    top = page["best"](own, "backbone", "metric", "bytes")
+    said = {metric: page["in_words"](cell) for metric, cell in top.groupby("metric")}
+    assert said["spearman"] == "int8 × 16, first columns: 88 %" and said["ndcg@10"] == "binary × 128, PCA: 100 %"
+
+
+@pytest.mark.parametrize(("lead", "counts"), [(0.05, (2, 0, 0)), (0.01, (0, 2, 0)), (-0.05, (0, 0, 2))])
+def test_better_is_said_where_the_interval_leaves_out_zero(lead, counts):
+    table = on_page("beyond_quantisation", "equal_bytes")["equal_bytes"](coded(lead))
+    line = table.set_index(["fewer bits", "more bits"]).loc[("int8", "float32")]
+    assert (line["fewer bits better"], line["cannot be told"], line["more bits better"]) == counts
+    assert line["median difference, points"] == pytest.approx(100 * lead)
+    assert table.set_index("fewer bits").loc["binary", "more bits better"] == 2

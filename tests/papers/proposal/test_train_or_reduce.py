@@ -1,6 +1,6 @@
 """Two ways to a short embedding: the proposal's projection, comparisons on shared items, a choice by dev alone."""
 
-from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,11 +13,13 @@ from repro.evaluation.stats import paired_spearman_difference
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
 from repro.papers.proposal import train_or_reduce
 from repro.reducers import make_reducer
-from repro.runs.questions import load_questions
+from repro.runs.lines import Task
+from repro.runs.score import by_kind, score_rows
 from repro.runs.sweep import cosines_of, spearman_of
-from repro.runs.texts import training_sentences
+from repro.runs.texts import load_questions, training_sentences
 from repro.store import Store
 from repro.types import InputError
+from shown_code import on_page
 
 FULL, DIMS = 32, [4, 8]
 
@@ -35,11 +37,15 @@ def world(sweep_config, sets, tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("store"))
     torch.set_num_threads(1)
     dev, judged = sets
-    sweep = train_or_reduce.train_projections(sweep_config, DIMS, dev, list(judged.values()), store, progress=False)
+    sweep = train_or_reduce.train_projections(sweep_config, DIMS, dev, list(judged.values()), store)
     fit = training_sentences(sweep.config, store)
     step_two = StepTwoConfig(learning_rates=(1e-3,), batch_size=16, check_every=2)
     lines = list(train_or_reduce.lines_of(sweep, dev, fit, store, step_two=step_two))
-    return store, sweep, fit, lines, train_or_reduce.train_or_reduce_rows(lines, judged, sweep, experiment="x")
+    tasks = {name: Task(name, {"test": part}) for name, part in judged.items()}
+    shown = on_page("proposal_train_or_reduce", "over_full", "trained_over")
+    contrasts = (shown["over_full"], shown["trained_over"])
+    rows = score_rows(lines, tasks, by_kind(store), contrasts=contrasts, progress=False, **sweep.shared())
+    return store, sweep, fit, lines, rows
 
 
 def at(lines, method, dim):
@@ -47,8 +53,10 @@ def at(lines, method, dim):
     return found
 
 
-def test_the_projection_is_linear_without_bias_and_of_unit_length(world):
-    _, sweep, fit, _, _ = world
+def test_the_projection_is_linear_without_bias_and_of_unit_length(world, sets, sweep_config):
+    store, sweep, fit, *_ = world
+    again = train_or_reduce.train_projections(sweep_config, DIMS, sets[0], list(sets[1].values()), store)
+    assert again.hits == 3 and sweep.hits == 0
     assert list(sweep.cells) == [FULL, 8, 4], "the full size first"
     for dim, cell in sweep.cells.items():
         encoder = cell.encoder
@@ -58,16 +66,6 @@ def test_the_projection_is_linear_without_bias_and_of_unit_length(world):
         W = encoder.pooler.linear.weight.detach().numpy()
         linear = h @ W.T
         assert z == pytest.approx(linear / np.linalg.norm(linear, axis=1, keepdims=True), abs=1e-5)
-
-
-def test_cells_are_found_again_and_kept_apart_from_those_of_other_pages(world, sets, sweep_config):
-    store, sweep, *_ = world
-    again = train_or_reduce.train_projections(
-        sweep_config, DIMS, sets[0], list(sets[1].values()), store, progress=False
-    )
-    assert again.hits == 3 and sweep.hits == 0
-    with pytest.raises(InputError, match="pooling is cls"):
-        train_or_reduce.train_projection(replace(sweep_config, pooling="cls"), sets[0], store, progress=False)
 
 
 def test_reductions_are_those_of_the_encoder_at_full_size(world, sets):
@@ -103,13 +101,8 @@ def test_scores_and_leads_are_paired_on_shared_items(world, sets):
     lead = by.loc[("stsb", f"{TRAINED_PROJECTION} − {BEST_REDUCED}", 8, "spearman_lead"), :]
     assert lead["value"] == pytest.approx(expected.value)
     assert (lead["ci_low"], lead["ci_high"]) == pytest.approx((expected.low, expected.high), abs=0.05)
-    scores = retrieval_scores(
-        a.table[asked.queries],
-        a.table[asked.documents],
-        asked.qrels,
-        query_ids=asked.query_ids,
-        corpus_ids=asked.document_ids,
-    )
+    ids = {"query_ids": asked.query_ids, "corpus_ids": asked.document_ids}
+    scores = retrieval_scores(a.table[asked.queries], a.table[asked.documents], asked.qrels, **ids)
     assert by.loc["hotpotqa", TRAINED_PROJECTION, 8, "ndcg@10"]["value"].item() == pytest.approx(scores["ndcg@10"])
 
 
@@ -117,34 +110,16 @@ def test_every_way_has_a_line_per_dim_and_a_lead_over_full_size(world):
     *_, rows = world
     scores = rows[(rows["metric"] == "spearman") & (rows["dataset"] == "stsb")]
     per_dim = {TRAINED_PROJECTION, TWO_STEP_PROJECTION, BEST_REDUCED, "PCA", "GRP", "Truncate"}
-    assert {tuple(line) for line in scores[["method", "dim"]].itertuples(index=False)} == {
-        (FULL_SIZE, FULL),
-        *((method, dim) for method in per_dim for dim in DIMS),
-    }
+    assert set(zip(scores["method"], scores["dim"], strict=True)) == {(FULL_SIZE, FULL), *product(per_dim, DIMS)}
     over = rows[rows["metric"] == "spearman_lead"]["method"]
     assert {f"{method} − {FULL_SIZE}" for method in per_dim} < set(over)
-    spent = rows[rows["metric"] == "train_seconds"].set_index("dim")["value"]
-    assert set(spent.index) == {FULL, *DIMS} and (spent > 0).all()
-
-
-def test_settings_of_the_page():
-    quick = train_or_reduce.projection_profile("embedded", source="local", seed=3).train
-    assert (quick.pooling, quick.activation, quick.seed, quick.learning_rate) == ("mean", "identity", 3, 1e-4)
-    assert train_or_reduce.projection_profile("embedded", source="microworld", sentences=320).train.sentences == 320
-    assert train_or_reduce.projection_profile("gpu", source="local").train.sentences == 1_000_000
-    assert train_or_reduce.default_dims(768) == [128, 200, 256, 384] and train_or_reduce.default_dims(384) == [
-        128,
-        200,
-        256,
-    ]
-    assert train_or_reduce.default_dims(128) == [16, 32, 64]
 
 
 def test_what_cannot_be_compared_is_said(sweep_config, sets, world):
     store, sweep, fit, *_ = world
     for dims in ([], [32], [64, 128], [8, 8]):
         with pytest.raises(InputError, match="below the 32"):
-            train_or_reduce.train_projections(sweep_config, dims, sets[0], [], store, progress=False)
+            train_or_reduce.train_projections(sweep_config, dims, sets[0], [], store)
     with pytest.raises(InputError, match="methods is empty"):
         list(train_or_reduce.lines_of(sweep, sets[0], fit, store, methods=[]))
     with pytest.raises(InputError, match="method"):

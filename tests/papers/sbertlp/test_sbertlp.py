@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,19 +10,20 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from repro import data
-from repro.evaluation.kept_structure import procrustes_statistic, residual_variance
+from repro.evaluation.classify import cluster_scores
+from repro.evaluation.retention import procrustes_statistic, residual_variance
 from repro.evaluation.sts import sts_spearman
 from repro.methods import AVERAGE
-from repro.papers.sbertlp import claims, clusters, mapping, neighbours, sts, sweeps
-from repro.papers.sbertlp.mapping import map_texts
-from repro.papers.sbertlp.systems import Encoded, encode_systems, load_systems, with_training
-from repro.papers.sbertlp.tasks import FOREIGN_ROWS, kept, load_posts, load_tasks, sentences
+from repro.papers.sbertlp import claims, mapping, scores
+from repro.papers.sbertlp.mapping import map_texts, over_own_system
+from repro.papers.sbertlp.tasks import FOREIGN_ROWS, kept, load_tasks, sentences
 from repro.reducers import SBERTLP
 from repro.runs.embeddings import TextTable
-from repro.runs.suite import suite_rows
+from repro.runs.lines import Line, Task
+from repro.runs.score import score_rows, similarity
 from repro.store import Store
 from repro.types import InputError
-from rivals import Loaded, System, SystemConfig
+from rivals import SystemConfig
 from shown_code import on_page
 
 NEIGHBORS, DIMS = [5, 10], [2, 4, 8]
@@ -38,23 +40,23 @@ def tasks():
     return load_tasks(["sts12", "stsb", "sickr", "nli", "cr", "sst2"], "microworld", rows=60)
 
 
-def system_of(texts, *, name="toy", row="SBERTbase", seed=0, width=12, n_train=None):
+def system_of(texts, *, width=12, n_train=None):
     """A system whose embedding of a text is a random combination of its words."""
     words = sorted({word for text in texts for word in text.lower().split()})
-    vectors = dict(zip(words, np.random.default_rng(seed).normal(size=(len(words), width)), strict=True))
+    vectors = dict(zip(words, np.random.default_rng(0).normal(size=(len(words), width)), strict=True))
     distinct = list(dict.fromkeys(texts))
     X = np.array([sum(vectors[w] for w in text.lower().split()) for text in distinct], np.float32)
-    loaded = Loaded(System(name, row, name), lambda: None, name, "", n_train, "")
-    return Encoded(loaded, TextTable({text: i for i, text in enumerate(distinct)}, X), row or name)
+    table = TextTable({text: i for i, text in enumerate(distinct)}, X)
+    return Line("SBERTbase", width, table, backbone="toy", n_train=n_train)
 
 
 @pytest.fixture(scope="module")
-def encoded(tasks):
+def system(tasks):
     return system_of([t for part in tasks.parts.values() for one in part.values() for t in data.texts_of(one)])
 
 
-def lines_of(place, systems, *sets, **grid):
-    return mapping.contenders(systems, ["toy"], lambda table: place(table, *sets, **grid))
+def mapped_lines(place, system, *arguments):
+    return mapping.with_mappings({"toy": system}, ["toy"], lambda table: place(table, *arguments))
 
 
 def test_splits_are_entries_and_rows_are_counted(tasks):
@@ -66,112 +68,113 @@ def test_splits_are_entries_and_rows_are_counted(tasks):
     assert kept("paper", "nli", "train", 0) == FOREIGN_ROWS  # a mapping cannot take them all
 
 
-@pytest.mark.parametrize("documents", [100, 0])
-def test_posts_to_choose_by_are_of_the_training_split_and_judged_ones_of_the_test_split(documents):
-    posts = load_posts("microworld", documents=documents, dev=50)
-    train, test = (set(data.load("20news", split=split, source="microworld").texts) for split in ("train", "test"))
-    assert set(posts.judged.texts) <= test and set(posts.dev.texts) <= train and len(posts.dev) == 50
-    assert len(posts.judged) == (documents or 600)
-    assert ("100 of 600 test posts, drawn" if documents else "all 600 test posts") in posts.describe()
-    assert len(load_posts("microworld", documents=documents).dev) == (50 if documents else 1_000)
-    short = load_posts("microworld", documents=9, words=5)
-    assert all(len(text.split()) <= 5 for part in (short.judged, short.dev) for text in part.texts)
+def test_posts_are_drawn_from_their_split_and_cut():
+    shown = on_page("sbertlp_table3_clustering", "draw_posts")
+    shown |= {"page": SimpleNamespace(data_source="microworld"), "words": 0}
+    for split, count, expected in (("test", 100, 100), ("test", 0, 600), ("train", 50, 50)):
+        posts, available = shown["draw_posts"](split, count)
+        whole = data.load("20news", split=split, source="microworld")
+        assert set(posts.texts) <= set(whole.texts) and (len(posts), available) == (expected, len(whole))
+    shown["words"] = 5
+    assert all(len(text.split()) <= 5 for text in shown["draw_posts"]("test", 9)[0].texts)
 
 
-def test_mapping_depends_on_fitted_sentences_only(tasks, encoded):
+def test_mapping_depends_on_fitted_sentences_only(tasks, system):
     test, train = tasks.splits["stsb"]["test"], tasks.splits["stsb"]["train"]
     judged, fit = sentences(test), sentences(train)
-    both = map_texts(encoded.table, fit, judged, NEIGHBORS, 4)
-    half = map_texts(encoded.table, fit, judged[: len(judged) // 2], NEIGHBORS, 4)
+    both = map_texts(system.table, fit, judged, NEIGHBORS, 4)
+    half = map_texts(system.table, fit, judged[: len(judged) // 2], NEIGHBORS, 4)
     for k in NEIGHBORS:
         np.testing.assert_allclose(both[k].table[judged[:10]], half[k].table[judged[:10]], atol=1e-6)
-    own = map_texts(encoded.table, judged, judged, [5], 4)[5]
+    own = map_texts(system.table, judged, judged, [5], 4)[5]
     Y = own.table[judged]
     assert own.fitted == len(judged)
     np.testing.assert_allclose(Y.mean(0), 0, atol=1e-4)
     np.testing.assert_allclose(Y.T @ Y / len(Y), np.eye(4), atol=1e-3)
 
 
-def test_in_n_minus_one_dims_all_sentences_are_equally_far_apart(tasks, encoded):
+def test_in_n_minus_one_dims_all_sentences_are_equally_far_apart(tasks, system):
     judged = sentences(tasks.splits["sts12"]["test"])[:30]
-    Y = map_texts(encoded.table, judged, judged, [5], 29)[5].table[judged]
+    Y = map_texts(system.table, judged, judged, [5], 29)[5].table[judged]
     np.testing.assert_allclose(pdist(Y), np.sqrt(2 * 30), rtol=1e-3)
     grid = pd.DataFrame({"n_neighbors": [5, 5, 50], "dim": [4, 20, 4], "value": [0.1, 0.9, 0.8]})
-    assert mapping.best(mapping.within(grid, 40)) == mapping.Choice(5, 4, 0.1)
+    assert mapping.best(grid, 40) == mapping.Choice(5, 4)
 
 
-def test_neighbours_beyond_reach_are_left_out_or_refused(tasks, encoded):
+def test_neighbours_beyond_reach_are_left_out_or_refused(tasks, system):
     judged = sentences(tasks.splits["sts12"]["test"])[:8]
-    assert list(map_texts(encoded.table, judged, judged, [3, 50], 4)) == [3]
+    assert list(map_texts(system.table, judged, judged, [3, 50], 4)) == [3]
     with pytest.raises(InputError, match="8 distinct sentences allow at most 7"):
-        map_texts(encoded.table, judged, judged, [50], 4)
+        map_texts(system.table, judged, judged, [50], 4)
 
 
-def test_a_choice_is_one_that_the_judged_sentences_allow(tasks, encoded):
-    few = sentences(tasks.splits["sts12"]["test"])[:4]
-    choice = mapping.choose_on(encoded.table, tasks.splits["stsb"]["dev"], few, neighbors=[2, 3, 9], dims=DIMS)
-    assert choice.n_neighbors < 4
+def test_a_choice_is_one_that_the_judged_sentences_allow(tasks, system):
+    dev = tasks.splits["stsb"]["dev"]
+    on = sentences(dev)
+    grid = mapping.grid_scores(map_texts(system.table, on, on, [2, 3, 9], max(DIMS)), DIMS, scores.sts_score(dev))
+    assert mapping.best(grid, 4).n_neighbors < 4
     with pytest.raises(InputError, match="4 distinct sentences allow at most 3"):
-        mapping.choose_on(encoded.table, tasks.splits["stsb"]["dev"], few, neighbors=[9], dims=DIMS)
+        mapping.best(grid[grid["n_neighbors"] == 9], 4)
 
 
-def test_table1_chooses_on_dev_and_compares_pair_by_pair(tasks, encoded, store):
-    names = ["sts12", "stsb", "sickr"]
-    lines, chosen = lines_of(sts.place, [encoded], names, tasks.splits, neighbors=NEIGHBORS, dims=DIMS)
-    assert [line.setting for line in lines] == ["", *sts.SETTINGS]
-    test = tasks.splits["sts12"]["test"]
-    given = {"neighbors": NEIGHBORS, "dims": DIMS}
-    dev = mapping.choose_on(encoded.table, tasks.splits["stsb"]["dev"], sentences(test), **given)
-    row = chosen[(chosen["setting"] == sts.SETTINGS[0]) & (chosen["dataset"] == "sts12")].iloc[0]
-    assert (row["neighbours"], row["dims"]) == (dev.n_neighbors, dev.dim)
+def test_table1_chooses_on_dev_and_compares_pair_by_pair(tasks, system):
+    names, settings = ["sts12", "stsb", "sickr"], scores.STS_SETTINGS
+    lines, chosen = mapped_lines(scores.place_pairs, system, names, tasks.splits, NEIGHBORS, DIMS)
+    assert [line.setting for line in lines] == ["", *settings]
+    test, dev = tasks.splits["sts12"]["test"], tasks.splits["stsb"]["dev"]
+    judged, on = sentences(test), sentences(dev)
+    grid = mapping.grid_scores(map_texts(system.table, on, on, NEIGHBORS, max(DIMS)), DIMS, scores.sts_score(dev))
+    row = chosen[(chosen["setting"] == settings[0]) & (chosen["dataset"] == "sts12")].iloc[0]
+    assert mapping.Choice(row["neighbours"], row["dims"]) == mapping.best(grid)
+    fitted = chosen[chosen["setting"] == settings[1]].set_index("dataset")["fitted on"]
+    for name, part in (("stsb", "stsb"), ("sts12", "nli")):  # foreign sentences where a set has none of its own
+        assert fitted[name] == mapping.distinct_rows(system.table[sentences(tasks.splits[part]["train"])])
     # the oracle is the best of the grid on the test pairs, and no choice can beat it
-    judged = sentences(test)
-    mapped = map_texts(encoded.table, judged, judged, NEIGHBORS, max(DIMS))
-    scores = mapping.grid_scores(mapped, DIMS, mapping.sts_score(test))
-    rows = suite_rows(lines, tasks.only(names), store, rivals=sts.rivals, average=True, progress=False, **SHARED)
+    mapped = map_texts(system.table, judged, judged, NEIGHBORS, max(DIMS))
+    own = mapping.grid_scores(mapped, DIMS, scores.sts_score(test))
+    contrasts = [over_own_system, lambda a, b: a.method == b.method and a.setting == settings[0]]
+    options = {"contrasts": contrasts, "average": True, "progress": False, **SHARED}
+    rows = score_rows(lines, tasks.only(names), similarity, **options)
     at = rows[(rows["metric"] == "spearman") & (rows["dataset"] == "sts12")].set_index("setting")["value"]
-    assert at[sts.SETTINGS[2]] == pytest.approx(scores["value"].max())
-    assert at[sts.SETTINGS[2]] >= at[sts.SETTINGS[0]]
-    X = encoded.table
+    assert at[settings[2]] == pytest.approx(own["value"].max()) and at[settings[2]] >= at[settings[0]]
+    X = system.table
     assert at[""] == pytest.approx(sts_spearman(X[test.texts1], X[test.texts2], test.scores))
-    lead = rows[(rows["method"] == "SBERTbase-LP − SBERTbase") & (rows["setting"] == sts.SETTINGS[1])]
+    lead = rows[(rows["method"] == "SBERTbase-LP − SBERTbase") & (rows["setting"] == settings[1])]
     lead = lead.set_index("dataset")["value"]
-    assert lead["sts12"] == pytest.approx(at[sts.SETTINGS[1]] - at[""])
+    assert lead["sts12"] == pytest.approx(at[settings[1]] - at[""])
     assert set(lead.index) == {*names, AVERAGE}
+    assert set(rows.loc[rows["method"] == "SBERTbase-LP − SBERTbase-LP", "setting"]) == set(settings[1:])
     assert not rows.duplicated(["method", "setting", "dataset", "metric"]).any()
 
 
-def test_sets_without_training_sentences_are_fitted_on_foreign_ones(tasks):
-    assert sts.fit_sentences("stsb", tasks.splits) == sentences(tasks.splits["stsb"]["train"])
-    assert sts.fit_sentences("sts12", tasks.splits) == sentences(tasks.splits["nli"]["train"])
-
-
-def test_table2_rows_with_and_without_the_own_vote(tasks, encoded, store):
+def test_table2_rows_with_and_without_the_own_vote(tasks, system):
     names = ["cr", "sst2"]
-    lines, chosen = lines_of(neighbours.place, [encoded], names, tasks.splits, neighbors=NEIGHBORS, dims=DIMS)
-    rows = neighbours.knn_rows(lines, tasks.only(names), store, whole=False, progress=False, **SHARED)
-    both = rows[rows["metric"].isin(["accuracy", "accuracy_self"]) & (rows["method"] == "SBERTbase")]
-    wide = both.pivot(index="dataset", columns="metric", values="value")
-    assert (wide["accuracy_self"] > wide["accuracy"]).all()
-    votes = neighbours.votes(lines[:1], tasks.only(names)).set_index("dataset")
-    np.testing.assert_allclose(votes["3-NN"], wide["accuracy"].reindex(votes.index))
-    np.testing.assert_allclose(votes["3-NN with oneself"], wide["accuracy_self"].reindex(votes.index))
-    assert (votes["3-NN with oneself"] >= votes["1-NN"]).all()  # a query whose nearest agrees cannot be wrong
-    assert set(chosen["setting"]) == set(neighbours.SETTINGS)
+    lines, chosen = mapped_lines(scores.place_labelled, system, names, tasks.splits, NEIGHBORS, DIMS)
+    rows = score_rows(lines, tasks.only(names), scores.votes, contrasts=[over_own_system], progress=False, **SHARED)
+    own = rows[rows["method"] == "SBERTbase"].pivot(index="dataset", columns="metric", values="value")
+    nearest = [scores.correct(system.table, tasks.splits[name], k=1).mean() for name in own.index]
+    assert (own["accuracy_self"] > own["accuracy"]).all()
+    assert (own["accuracy_self"] >= nearest).all()  # a query whose nearest agrees cannot be wrong
+    assert set(chosen["setting"]) == set(scores.SETTINGS)
+    assert set(rows.loc[rows["method"] == "majority class", "metric"]) == {"accuracy"}
     assert not rows.duplicated(["method", "setting", "dataset", "metric"]).any()
-    assert neighbours.probeable(tasks.only(names)) == names
 
 
-def test_clusters_have_paired_leads(encoded):
-    posts = load_posts("microworld", documents=80, dev=60, words=12)
-    own = system_of([*posts.judged.texts, *posts.dev.texts])
-    lines, chosen = lines_of(clusters.place, [own], posts.judged, posts.dev, neighbors=[8], dims=[4, 8])
-    rows = clusters.cluster_rows(lines, posts.judged, starts=[0], **SHARED)
+def test_clusters_have_paired_leads():
+    drawn = {split: data.load("20news", split=split, source="microworld", limit=80) for split in ("test", "train")}
+    judged, dev = (replace(p, texts=tuple(" ".join(t.split()[:12]) for t in p.texts)) for p in drawn.values())
+    own = system_of([*judged.texts, *dev.texts])
+    lines, chosen = mapped_lines(scores.place_posts, own, judged, dev, [8], [4, 8])
+    tasks = {judged.name: Task(judged.name, {"all": judged})}
+    rows = score_rows(lines, tasks, scores.clustering([0, 1]), contrasts=[over_own_system], progress=False, **SHARED)
     at = rows[~rows["metric"].str.endswith("_lead")].set_index(["setting", "metric"])["value"]
-    lead = rows[(rows["metric"] == "nmi_lead") & (rows["setting"] == clusters.SETTINGS[0])].iloc[0]
-    assert lead["value"] == pytest.approx(at[clusters.SETTINGS[0], "nmi"] - at["", "nmi"])
+    by_seed = [cluster_scores(own.table[judged.texts], judged.labels, seed=s) for s in (0, 1)]
+    assert at["", "nmi"] == pytest.approx(np.mean([found["nmi"] for found in by_seed]))
+    lead = rows[(rows["metric"] == "nmi_lead") & (rows["setting"] == scores.SETTINGS[0])].iloc[0]
+    assert lead["value"] == pytest.approx(at[scores.SETTINGS[0], "nmi"] - at["", "nmi"])
     assert lead["ci_low"] <= lead["value"] <= lead["ci_high"]
-    assert list(chosen["setting"]) == list(clusters.SETTINGS)
+    assert lead["dim"] == chosen.loc[chosen["setting"] == scores.SETTINGS[0], "dims"].item()
+    assert list(chosen["setting"]) == list(scores.SETTINGS)
     assert set(rows["metric"]) == {q + s for q in ("mi", "nmi", "ari", "purity") for s in ("", "_lead")}
 
 
@@ -204,11 +207,12 @@ def test_selectors_ignore_motion_and_see_noise():
     assert residual_variance(X, noise) > 0.9 and 0.1 < procrustes_statistic(X, noise, 8) < 1
 
 
-def test_sweep_rows_hold_every_cell_and_both_statistics(tasks, encoded):
-    rows = sweeps.sweep_rows(encoded, tasks.splits, ["stsb", "cr"], neighbors=NEIGHBORS, dims=[2, 16, 32, 40], **SHARED)
-    scores = on_page("sbertlp_figures_neighbours_and_dims", "by_neighbours")["by_neighbours"](rows)
-    cells = scores.dropna(subset=["neighbours"])
-    assert len(cells) == 2 * 2 * 4 and scores["neighbours"].isna().sum() == 2
+def test_sweep_rows_hold_every_cell_and_both_statistics(tasks, system):
+    trained, two = replace(system, n_train=7), tasks.only(["stsb", "cr"])
+    rows = scores.sweep_rows(trained, two, neighbors=NEIGHBORS, dims=[2, 16, 32, 40], **SHARED)
+    found = on_page("sbertlp_figures_neighbours_and_dims", "by_neighbours")["by_neighbours"](rows)
+    cells = found.dropna(subset=["neighbours"])
+    assert len(cells) == 2 * 2 * 4 and found["neighbours"].isna().sum() == 2 and set(found["n_train"]) == {7}
     assert rows[rows["metric"].isin(claims.STATISTICS)]["value"].notna().sum() == 2 * 2 * 2
     lead = rows[rows["metric"].str.endswith("_lead")].set_index(["dataset", "method"])["value"]
     best = cells[cells["dataset"] == "cr"].set_index(["neighbours", "dim"])["value"]
@@ -220,22 +224,16 @@ def test_sweep_rows_hold_every_cell_and_both_statistics(tasks, encoded):
 
 def test_systems_take_rows_once_and_missing_ones_say_how(store):
     with pytest.raises(InputError, match="none of them is at hand"):
-        load_systems(["fasttext"], SystemConfig(source="microworld"), store, progress=False)
-    found, missing = load_systems(["glove", "fasttext"], SystemConfig(source="microworld"), store, progress=False)
+        mapping.load_systems(["fasttext"], SystemConfig(source="microworld"), store, progress=False)
+    found, missing = mapping.load_systems(["glove", "fasttext"], SystemConfig("microworld"), store, progress=False)
     assert [loaded.system.name for loaded in found] == ["glove"]
     assert missing["system"].tolist() == ["fasttext"] and "fasttext" in missing["missing"].iloc[0]
     texts = data.load("cr", source="microworld", limit=20)
-    again = replace(found[0], system=replace(found[0].system, name="other"))
-    first, second = encode_systems([found[0], again], {"cr": {"all": texts}}, store, progress=False)
-    assert (first.method, second.method) == ("glove", "Avg. GloVe embeddings")
-    np.testing.assert_array_equal(first.table[texts.texts], second.table[texts.texts])
-
-
-def test_rows_carry_what_each_system_was_trained_on(tasks, encoded, store):
-    trained = replace(encoded, loaded=replace(encoded.loaded, n_train=7))
-    lines, _ = lines_of(sts.place, [trained], ["stsb"], tasks.splits, neighbors=[5], dims=[4])
-    rows = suite_rows(lines, tasks.only(["stsb"]), store, rivals=sts.rivals, progress=False, **SHARED)
-    assert set(with_training(rows, [trained])["n_train"]) == {7}
+    again = replace(found[0], system=replace(found[0].system, name="other"), n_train=7)
+    lines = mapping.encode_systems([found[0], again], {"cr": {"all": texts}}, store, progress=False)
+    assert [line.method for line in lines.values()] == ["glove", "Avg. GloVe embeddings"]
+    np.testing.assert_array_equal(lines["glove"].table[texts.texts], lines["other"].table[texts.texts])
+    assert (lines["glove"].n_train, lines["other"].n_train) == (None, 7)
 
 
 def test_the_mapping_by_hand_is_the_packages():

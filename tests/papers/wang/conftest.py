@@ -9,8 +9,7 @@ import torch
 from repro import data
 from repro.objectives import StepTwoConfig
 from repro.rows import make_rows
-from repro.runs.sweep import train_sweep
-from repro.runs.two_step import train_two_step
+from repro.runs.sweep import train_sweep, train_two_step
 from repro.store import Store
 
 SEEDS = (0, 1, 2)

@@ -8,13 +8,11 @@ from sklearn.decomposition import PCA
 from repro import data
 from repro.evaluation.protocol import score_classification, score_sts
 from repro.methods import FULL, MAJORITY, TRAINED_NARROW, TWO_STEP
-from repro.papers.wang import lines as tables
-from repro.papers.wang.suites import contenders, fit_sets_of, suite_rows
-from repro.reducers import make_reducer
+from repro.papers.wang.sweeps import fit_sets_of, is_compared, suite_lines
 from repro.runs import score
-from repro.runs.reduce import within_reach
-from repro.runs.sweep import load_tasks, sets_of, train_sweep
-from repro.runs.two_step import train_two_step
+from repro.runs.lines import Task, load_tasks, reduced, sets_of
+from repro.runs.score import by_kind, score_rows
+from repro.runs.sweep import train_sweep, train_two_step
 from repro.types import InputError
 
 DIMS = (8, 4)
@@ -35,19 +33,15 @@ def world(config, step_two_config, store, tasks):
     sweep = train_sweep(config, [32, *DIMS], sets, store, progress=False)
     trained = train_two_step(sweep, dev, step_two_config, store)
     fits = fit_sets_of(sweep, 32, (60, 90), store)
-    return sweep, trained, fits, list(contenders(sweep, trained, fits, DIMS, n_neighbors=8))
+    return sweep, trained, fits, list(suite_lines(sweep, trained, fits, DIMS, store, n_neighbors=8))
 
 
-def rows_of(world, tasks, store, **options):
-    return suite_rows(
-        world[3], tasks, store, progress=False, experiment="e", profile="embedded", **world[0].shared(), **options
-    )
-
-
-def test_fit_sets_lie_within_each_other_and_are_training_sentences(world):
-    _, _, fits, _ = world
-    assert [len(X) for X in fits.values()] == [60, 90]
-    np.testing.assert_array_equal(fits[60], fits[90][:60])
+def rows_of(world, tasks, store, *, protocol="logreg", **options):
+    """As the pages make them."""
+    judged = {name: Task(name, splits) for name, splits in tasks.items()}
+    shared = {"experiment": "e", "profile": "embedded", **world[0].shared()}
+    scorer = by_kind(store, protocol=protocol)
+    return score_rows(world[3], judged, scorer, contrasts=[is_compared], progress=False, **options, **shared)
 
 
 def test_the_lines_are_those_of_the_tables(world):
@@ -68,6 +62,7 @@ def test_pca_is_fitted_on_the_fit_set_alone(world):
     line = next(line for line in lines if line.method == "PCA" and line.dim == 4 and "60" in line.setting)
     expected = PCA(4).fit(fits[60]).transform(sweep.embeddings(32).X)
     np.testing.assert_allclose(np.abs(line.table.X), np.abs(expected), atol=1e-4)
+    np.testing.assert_array_equal(fits[60], fits[90][:60])  # a smaller fit set lies within a larger one
 
 
 def test_sts_rows_are_the_tasks_own_scores(world, tasks, store):
@@ -79,7 +74,6 @@ def test_sts_rows_are_the_tasks_own_scores(world, tasks, store):
             expected = score_sts(line.table.__getitem__, splits["test"])
             assert own.loc[name, "value"] == pytest.approx(expected.value, abs=1e-12)
             assert own.loc[name, "ci_low"] == pytest.approx(expected.ci_low, abs=1e-9)
-    assert "Avg." not in set(rows["dataset"]), "two sets are not the paper's seven"
 
 
 def test_classification_rows_are_the_tasks_own_scores_and_come_from_the_store(world, tasks, store, monkeypatch):
@@ -87,8 +81,7 @@ def test_classification_rows_are_the_tasks_own_scores_and_come_from_the_store(wo
     line = world[3][-1]
     own = rows[(rows["method"] == line.method) & (rows["dim"] == line.dim) & (rows["metric"] == "accuracy")]
     for name, splits in tasks["labelled"].items():
-        form = data.get_spec(name).form
-        expected = score_classification(line.table.__getitem__, splits, form=form)
+        expected = score_classification(line.table.__getitem__, splits)
         assert own.set_index("dataset").loc[name, "value"] == expected.value
         floor = rows[(rows["method"] == MAJORITY) & (rows["dataset"] == name)]["value"].item()
         assert floor == expected.floor
@@ -99,9 +92,8 @@ def test_classification_rows_are_the_tasks_own_scores_and_come_from_the_store(wo
         rows_of(world, tasks["labelled"], store, protocol="senteval")
 
 
-def test_leads_are_differences_on_shared_items_and_averages_are_means(world, tasks, store, monkeypatch):
-    monkeypatch.setitem(tables.SUITES, "table3", ("stsb", "sickr"))
-    rows = rows_of(world, tasks["sts"], store)
+def test_leads_are_differences_on_shared_items_and_averages_are_means(world, tasks, store):
+    rows = rows_of(world, tasks["sts"], store, average=True)
     at = {
         (r.method, r.dim, r.setting, r.readout, r.dataset): r.value
         for r in rows[rows["metric"] == "spearman"].itertuples()
@@ -124,14 +116,15 @@ def test_leads_are_differences_on_shared_items_and_averages_are_means(world, tas
     assert leads[leads["dataset"] == "Avg."].eval("ci_high - ci_low").min() < line
 
 
-def test_a_dim_that_was_not_trained_is_named(world):
+def test_a_dim_that_was_not_trained_is_named(world, store):
     sweep, trained, fits, _ = world
     with pytest.raises(InputError, match="dim 16 was not trained: the sweep holds 4, 8, 32"):
-        list(contenders(sweep, trained, fits, [16]))
+        list(suite_lines(sweep, trained, fits, [16], store))
 
 
-def test_a_dim_that_a_reducer_cannot_give_is_left_out_with_a_word(capsys):
-    X = np.random.default_rng(0).normal(size=(20, 3))
-    reducer, dims = within_reach("isomap", [18, 2], lambda d: make_reducer("isomap", d, n_neighbors=5).fit(X))
-    assert dims == [2] and reducer.transform(X).shape == (20, 2)
+def test_a_dim_that_a_reducer_cannot_give_is_left_out_with_a_word(capsys, store):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 3)) @ rng.normal(size=(3, 30))
+    found = dict(reduced("isomap", X, X, [18, 2], store, n_neighbors=5))
+    assert {dim: Y.shape for dim, Y in found.items()} == {2: (20, 2)}
     assert "left out: isomap at 18 dims" in capsys.readouterr().err

@@ -11,13 +11,13 @@ import torch.nn.functional as F
 from scipy.stats import spearmanr
 
 from repro import data
-from repro.data.batching import epoch_order
-from repro.methods import END_TO_END, STAGES, STEP_1, STEP_2, UNTRAINED
+from repro.data.sampling import epoch_order
+from repro.methods import END_TO_END, STAGES, STEP_1, STEP_2
 from repro.models import SentenceEncoder
-from repro.papers.wang.two_step import before_after_rows, dims_rows, two_step_rows
-from repro.runs.sweep import sets_of, spearman_of, train_sweep
+from repro.papers.wang.sweeps import dims_rows, train_along, two_step_rows
+from repro.runs.lines import sets_of
+from repro.runs.sweep import spearman_of, train_sweep, train_two_step
 from repro.runs.texts import training_sentences
-from repro.runs.two_step import train_two_step
 from repro.seeding import derive_seed, make_rng
 from repro.types import InputError
 
@@ -151,24 +151,6 @@ def test_step_two_leaves_the_encoders_as_they_were(sweep, store, sets, step_two_
     assert any(moved) and not trained.hit
 
 
-def test_dev_never_falls_and_the_second_call_finds_the_poolers(sweep, store, sets, step_two_config):
-    first = train_two_step(sweep, sets["dev"], step_two_config, store)
-    again = train_two_step(sweep, sets["dev"], step_two_config, store)
-    assert again.hit and again.opt == first.opt
-    for d in DIMS:
-        run = first.runs[d]
-        assert run["dev_after"] >= run["dev_before"]
-        assert torch.equal(again.new_poolers[d].linear.weight, first.new_poolers[d].linear.weight)
-        table = sweep.states[first.opt[d]].map(first.new_poolers[d].project)
-        assert spearman_of(table, sets["dev"]) == pytest.approx(run["dev_after"], abs=1e-9)
-
-
-def test_poolers_chosen_on_other_pairs_are_other_poolers(sweep, store, sets, step_two_config):
-    first = train_two_step(sweep, sets["dev"], step_two_config, store)
-    other = train_two_step(sweep, data.load("stsb", split="dev", source="microworld"), step_two_config, store)
-    assert any(first.runs[d]["dev_before"] != other.runs[d]["dev_before"] for d in DIMS)
-
-
 @pytest.mark.parametrize("select_by", ["encoder", "pooler_max", "pair", "oracle"])
 def test_opt_follows_the_rule(select_by, sweep, store, sets, step_two_config):
     dev, test = sets["dev"], sets["test"]
@@ -181,15 +163,6 @@ def test_opt_follows_the_rule(select_by, sweep, store, sets, step_two_config):
         assert trained.opt[d] == max(DIMS, key=lambda i: (scores[i], i))
         before = spearman_of(sweep.embeddings(trained.opt[d], d), dev)  # step 2 is stopped on dev always
         assert trained.runs[d]["dev_before"] == pytest.approx(before, abs=1e-6)
-
-
-def test_the_diagonal_of_the_grid_is_end_to_end(sweep, sets):
-    texts = list(sets["test"].texts1)
-    for d, cell in sweep.cells.items():
-        np.testing.assert_allclose(sweep.embeddings(d, d)[texts], cell.encoder.encode(texts), atol=1e-5)
-        np.testing.assert_allclose(sweep.embeddings(d)[texts], cell.encoder.encode(texts, readout="encoder"), atol=1e-5)
-        score = naive_score(cell.encoder, cell.encoder.pooler, sets["test"])
-        assert spearman_of(sweep.embeddings(d, d), sets["test"]) == pytest.approx(score, abs=1e-6)
 
 
 def test_rows_of_table_1(sweep, store, sets, step_two_config):
@@ -225,18 +198,37 @@ def test_rows_of_figure_2(config, store):
     assert (rows[rows["metric"] == "train_seconds"]["value"] > 0).all()
 
 
-def test_before_and_after(sweep, config):
-    dev = data.load("stsb", split="dev", source="microworld")
-    rows = before_after_rows(sweep, dev, experiment="e", profile="embedded")
-    before = rows[rows["method"] == UNTRAINED]["value"].item()
-    assert before == sweep.cells[4].dev_before
-    assert set(rows[rows["method"] == END_TO_END]["dim"]) == set(DIMS)
-
-
 def test_what_was_chosen_on_may_not_be_reported(sweep, store, sets, step_two_config):
     trained = train_two_step(sweep, sets["dev"], step_two_config, store)
     with pytest.raises(InputError, match="stsb dev chose opt"):
         two_step_rows(sweep, trained, sets["dev"], experiment="e", profile="embedded")
+
+
+def test_the_joint_run_moves_both_parts_of_a_copy_and_is_stored(sweep, store, sets, step_two_config):
+    parts = [part for cell in sweep.cells.values() for part in (cell.encoder, cell.pooler)]
+    before = [copy.deepcopy(part.state_dict()) for part in parts]
+    opt = train_two_step(sweep, sets["dev"], step_two_config, store).opt[4]
+    joint = train_along(sweep.cells[opt], sweep.cells[4], store)
+    for part, weights in zip(parts, before, strict=True):
+        assert all(torch.equal(value, weights[name]) for name, value in part.state_dict().items())
+    assert not torch.equal(joint.pooler.linear.weight, sweep.cells[4].pooler.linear.weight)
+    assert train_along(sweep.cells[opt], sweep.cells[4], store).hit
+
+
+def test_two_step_training_under_the_softmax_objective(sweep_config, sets, store, step_two_config):
+    config = replace(sweep_config, objective="nli", corpus="nli", pooling="mean", sentences=96)
+    sweep = train_sweep(config, [8, 4], list(sets.values()), store, progress=False)
+    trained = train_two_step(sweep, sets["dev"], step_two_config, store)
+    rows = two_step_rows(sweep, trained, sets["test"], experiment="e", profile="embedded")
+    at = rows[rows["metric"] == "spearman"].set_index(["method", "readout", "dim"])["value"]
+    for d in (8, 4):
+        expected = spearman_of(sweep.embeddings(d, d), sets["test"])
+        assert at[END_TO_END, "pooler", d] == pytest.approx(expected, abs=1e-9)
+        assert trained.runs[d]["dev_after"] >= trained.runs[d]["dev_before"]
+        assert sweep.cells[d].head.weight.shape == (3, 3 * d)
+    assert train_two_step(sweep, sets["dev"], step_two_config, store).hit
+    with pytest.raises(InputError, match="written for 'simcse'"):
+        train_along(sweep.cells[8], sweep.cells[4], store)
 
 
 def test_an_oracle_needs_the_test_pairs_and_step_two_still_uses_dev(sweep, store, sets, step_two_config):

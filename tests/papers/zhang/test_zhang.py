@@ -16,18 +16,18 @@ from repro.evaluation.protocol import score_classification, score_sts
 from repro.evaluation.stats import paired_spearman_difference
 from repro.methods import FULL_SIZE, MAJORITY
 from repro.models.pretrained import MINILM
-from repro.papers.zhang.losses import BETWEEN, SETTINGS
-from repro.papers.zhang.suite import RESCALED, Variant, contenders, roughness_rows, suite_rows
-from repro.papers.zhang.tasks import fit_texts, kept, load_task, wiki_config
-from repro.runs import encoders, reduce, score
-from repro.runs.embeddings import TextTable
-from repro.runs.published import as_published
+from repro.papers.zhang.claims import BETWEEN, SETTINGS
+from repro.papers.zhang.lines import RESCALED, Variant, lines_of, load_task, reduced_rows, roughness_rows
+from repro.runs import lines as encoders
+from repro.runs.embeddings import TextTable, as_published
+from repro.runs.lines import dims_of, reduced
 from repro.runs.sweep import cosines_of
 from repro.store import Store
 from repro.types import InputError
 from shown_code import on_page
 
-FAST = ("pca", "svd", "grp", "truncate")
+BOTH = ("inductive", "transductive")
+SHARED = {"experiment": "e", "seed": 3}
 
 
 @pytest.fixture(scope="module")
@@ -56,39 +56,35 @@ def tasks(small, store):
     }
 
 
-def lines_of(encoder, task, store, **options):
-    chosen = {"methods": FAST, "dims": [4, 8, 16], **options}
-    return list(contenders(encoder, task, store, **chosen))
+@pytest.fixture
+def made(encoder, store):
+    def make(task, methods=("pca", "svd", "grp", "truncate"), settings=BOTH, dims=(4, 8, 16), trained=(), **options):
+        chosen = {"methods": methods, "settings": settings, "dims": dims, "trained_dims": trained}
+        return list(lines_of(encoder, task, store, **chosen, **options))
+
+    return make
 
 
 def test_who_is_fitted_on_what(tasks):
     task = tasks["stsb"]
     train, test = (set(data.texts_of(task.splits[s])) for s in ("train", "test"))
-    assert set(fit_texts("inductive", task)) == train
-    assert set(fit_texts("transductive", task)) == train | test
-    assert fit_texts("wiki", task) == list(dict.fromkeys(task.wiki.texts))
+    assert set(task.fit_texts("inductive")) == train
+    assert set(task.fit_texts("transductive")) == train | test
+    assert task.fit_texts("wiki") == list(dict.fromkeys(task.wiki.texts))
     for setting in SETTINGS:
-        texts = fit_texts(setting, task)
-        assert len(texts) == len(set(texts)), "distinct sentences"
+        assert len(task.fit_texts(setting)) == len(set(task.fit_texts(setting))), "distinct sentences"
     with pytest.raises(InputError, match=r"wiki.*choose one of inductive, transductive"):
-        fit_texts("wiki", tasks["trec"])
+        tasks["trec"].fit_texts("wiki")
     assert "dev" not in task.splits, "nobody learns from, or is judged by, the dev pairs"
+    assert set(task.judged_texts) == test
+    assert set(tasks["sicke"].splits) == {"train", "dev", "test"}
 
 
 def test_a_task_says_what_it_kept(tasks):
     assert tasks["stsb"].describe() == "train: 40 of 2,000; test: 40 of 1,000, drawn at random"
-    assert load_task("trec", "microworld").describe() == "train: all 1,500; test: all 500"
-    assert kept("embedded", "trec", None) == 700
-    assert kept("embedded", "trec", 0) is None
-    assert kept("gpu", "trec", None) is None
-    assert kept("gpu", "trec", 9) == 9
-
-
-def test_the_wiki_setting_takes_the_profiles_number(small):
-    assert wiki_config(small, ["inductive"], None) is None
-    assert wiki_config(small, ["wiki"], None).sentences == 800
-    assert wiki_config(PROFILES["gpu"], ["wiki"], None).sentences == 2_000
-    assert wiki_config(small, ["wiki"], 7).sentences == 7
+    assert load_task("trec", "microworld", profile="gpu").describe() == "train: all 1,500; test: all 500"
+    assert load_task("trec", "microworld", profile="embedded").describe().startswith("train: 700 of 1,500")
+    assert load_task("trec", "microworld", profile="embedded", rows=0).available["train"] == 1_500
 
 
 @settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -100,87 +96,66 @@ def test_the_wiki_setting_takes_the_profiles_number(small):
 )
 def test_what_learns_nothing_is_the_same_in_every_setting(store, X, a, b, seed):
     for name in ("grp", "truncate"):
-        ways = [dict(reduce.reduced(name, fit, X, [2, 5], store, seed=seed)) for fit in (a, b, np.vstack([a, b]))]
-        for other in ways[1:]:
-            for d, Y in ways[0].items():
+        first, *ways = (dict(reduced(name, fit, X, [2, 5], store, seed=seed)) for fit in (a, b, np.vstack([a, b])))
+        for other in ways:
+            for d, Y in first.items():
                 np.testing.assert_array_equal(Y, other[d])
 
 
-def test_lines_that_learn_nothing_score_the_same_in_every_setting(encoder, tasks, store):
-    lines = lines_of(encoder, tasks["stsb"], store, settings=SETTINGS)
-    rows = suite_rows(lines, tasks["stsb"], store, experiment="e", seed=0, progress=False)
+def test_lines_that_learn_nothing_score_the_same_in_every_setting(made, tasks, store):
+    rows = reduced_rows(made(tasks["stsb"], settings=SETTINGS), tasks["stsb"], store, progress=False, **SHARED)
     scored = rows[rows["metric"] == "spearman"].groupby(["method", "dim"])["value"].nunique()
-    assert (scored["GRP"] == 1).all()
-    assert (scored["Truncate"] == 1).all()
-    assert (scored["PCA"] > 1).any(), "what learns does not"
+    assert (scored[["GRP", "Truncate"]] == 1).all() and (scored["PCA"] > 1).any(), "what learns does not"
     between = rows[(rows["setting"] == BETWEEN) & (rows["method"] == "GRP − GRP")]
-    assert len(between) == 3
-    assert (between[["value", "ci_low", "ci_high"]] == 0).all(axis=None)
+    assert len(between) == 3 and (between[["value", "ci_low", "ci_high"]] == 0).all(axis=None)
 
 
-def test_one_fit_serves_all_sizes_and_sees_the_fit_set_alone(encoder, tasks, store):
-    task = tasks["trec"]
-    table = encoder.embed(task.parts, store)
-    fit = table[fit_texts("transductive", task)]
-    lines = lines_of(encoder, task, store)
+def test_one_fit_serves_all_sizes_and_sees_the_fit_set_alone(encoder, made, tasks, store):
+    task, lines = tasks["trec"], made(tasks["trec"])
+    table, test = encoder.embed(task.parts, store), task.splits["test"].texts
     for d in (4, 16):
         line = next(x for x in lines if (x.method, x.dim, x.setting) == ("PCA", d, "transductive"))
-        peer = PCA(d, svd_solver="full").fit(fit.astype(np.float64))
-        expected = peer.transform(table[task.splits["test"].texts].astype(np.float64))
-        np.testing.assert_allclose(np.abs(line.table[task.splits["test"].texts]), np.abs(expected), atol=1e-4)
+        peer = PCA(d, svd_solver="full").fit(table[task.fit_texts("transductive")].astype(np.float64))
+        expected = peer.transform(table[test].astype(np.float64))
+        np.testing.assert_allclose(np.abs(line.table[test]), np.abs(expected), atol=1e-4)
     found = [(x.method, x.dim, x.setting, x.backbone) for x in lines]
     assert found[0] == (FULL_SIZE, 32, "", encoder.name)
     assert len(found) == len(set(found)) == 1 + 4 * 3 * 2
 
 
-def test_slow_reductions_come_from_the_store(store, monkeypatch):
+def test_slow_reductions_come_from_the_store(store):
     X = np.random.default_rng(0).standard_normal((40, 8)).astype(np.float32)
     for name in ("kpca", "autoencoder"):
-        first = dict(reduce.reduced(name, X, X[:9], [2, 4], store, seed=1))
+        first, again = (dict(reduced(name, X, X[:9], [2, 4], store, seed=1)) for _ in range(2))
         assert {d: Y.shape for d, Y in first.items()} == {2: (9, 2), 4: (9, 4)}
-        with monkeypatch.context() as patch:
-            patch.setattr(reduce.np, "save", lambda *a, **k: pytest.fail("computed again"))
-            again = dict(reduce.reduced(name, X, X[:9], [2, 4], store, seed=1))
-            with pytest.raises(pytest.fail.Exception):  # another seed is another reduction
-                list(reduce.reduced(name, X, X[:9], [2, 4], store, seed=2))
         for d, Y in first.items():
             np.testing.assert_array_equal(Y, again[d])
-    assert dict(reduce.reduced("pca", X[:5], X, [6, 7], store)) == {}, "beyond n − 1"
+    assert dict(reduced("pca", X[:5], X, [6, 7], store)) == {}, "beyond n − 1"
 
 
-def test_the_autoencoder_has_sizes_of_its_own_and_no_wiki(encoder, tasks, store):
-    lines = lines_of(
-        encoder,
-        tasks["stsb"],
-        store,
-        methods=("pca", "autoencoder"),
-        settings=("inductive", "wiki"),
-        trained_dims=[0.25],
-    )
+def test_the_autoencoder_has_sizes_of_its_own_and_no_wiki(made, tasks):
+    lines = made(tasks["stsb"], ("pca", "autoencoder"), ("inductive", "wiki"), trained=[0.25])
     assert [(x.dim, x.setting) for x in lines if x.method == "Autoencoder"] == [(8, "inductive")]
     assert {x.setting for x in lines if x.method == "PCA"} == {"inductive", "wiki"}
 
 
-def test_a_variant_stands_beside_its_method(encoder, tasks, store):
+def test_a_variant_stands_beside_its_method(made, tasks, store):
     variants = [Variant("pca", "standardized", {"standardize": True}), Variant("kpca", RESCALED, rescale=True)]
-    lines = lines_of(encoder, tasks["trec"], store, methods=("pca", "kpca"), variants=variants)
+    lines = made(tasks["trec"], ("pca", "kpca"), variants=variants)
     at = {(x.method, x.dim, x.setting): x.table.X for x in lines}
     assert not np.allclose(at["PCA", 8, "inductive"], at["PCA", 8, "inductive, standardized"])
     # the Gaussian kernel with γ = 1/D, its scores divided by √(2γ)
     expected = at["KPCA", 8, "inductive"] * np.sqrt(32 / 2)
     np.testing.assert_allclose(at["KPCA", 8, f"inductive, {RESCALED}"], expected, rtol=1e-5)
-    rows = suite_rows(lines, tasks["trec"], store, experiment="e", seed=0, progress=False)
-    leads = rows[rows["metric"] == "accuracy_lead"]
-    compared = set(leads.loc[leads["setting"].str.contains(","), "method"])
-    assert compared == {f"{m} − {FULL_SIZE}" for m in ("PCA", "KPCA")}, "variants meet full size alone"
+    rows = reduced_rows(lines, tasks["trec"], store, progress=False, **SHARED)
+    leads = rows[(rows["metric"] == "accuracy_lead") & rows["setting"].str.contains(",")]
+    assert set(leads["method"]) == {f"{m} − {FULL_SIZE}" for m in ("PCA", "KPCA")}, "variants meet full size alone"
 
 
-def test_rows_are_the_tasks_own_scores_with_paired_leads(encoder, tasks, store, monkeypatch):
-    task = tasks["stsb"]
-    lines = lines_of(encoder, task, store)
-    rows = suite_rows(lines, task, store, experiment="e", seed=3, progress=False)
-    at = {(x.method, x.dim, x.setting): x for x in lines}
-    pairs = task.splits["test"]
+def test_rows_are_the_tasks_own_scores_with_paired_leads(made, tasks, store):
+    task, lines = tasks["stsb"], made(tasks["stsb"])
+    rows = reduced_rows(lines, task, store, progress=False, **SHARED)
+    at, pairs = {(x.method, x.dim, x.setting): x for x in lines}, task.splits["test"]
     for r in rows[rows["metric"] == "spearman"].itertuples():
         line = at[r.method, r.dim, "" if r.method == FULL_SIZE else r.setting]
         assert r.value == pytest.approx(score_sts(line.table.__getitem__, pairs, seed=3).value, abs=1e-12)
@@ -189,47 +164,32 @@ def test_rows_are_the_tasks_own_scores_with_paired_leads(encoder, tasks, store, 
     cosines = [cosines_of(at[m, 8, "inductive"].table, pairs) for m in ("SVD", "PCA")]
     expected = paired_spearman_difference(*cosines, pairs.scores, subsets=pairs.subsets, seed=3)
     assert (lead["value"], lead["ci_low"]) == pytest.approx((expected.value, expected.low), abs=1e-12)
-    assert f"GRP − {FULL_SIZE}" in leads.index.get_level_values(0)
     assert leads.loc[f"PCA − {FULL_SIZE}"].index.get_level_values("setting").nunique() == 2
-    assert "PCA − SVD" not in leads.index.get_level_values(0), "each pair is compared once"
+    methods = set(leads.index.get_level_values(0))
+    assert f"GRP − {FULL_SIZE}" in methods and "PCA − SVD" not in methods, "each pair is compared once"
     fitted = dict(zip(rows["setting"].fillna(""), rows["n_train"], strict=True))
-    assert fitted["inductive"] == len(fit_texts("inductive", task))
-    assert fitted["transductive"] == len(fit_texts("transductive", task))
+    assert {setting: fitted[setting] for setting in BOTH} == {s: len(task.fit_texts(s)) for s in BOTH}
     assert rows.loc[rows["method"] == FULL_SIZE, "n_train"].isna().all()
 
-    trec = tasks["trec"]
-    lines = lines_of(encoder, trec, store)
-    rows = suite_rows(lines, trec, store, experiment="e", seed=3, progress=False)
-    whole = score_classification(lines[-1].table.__getitem__, trec.judged, seed=3)
+
+def test_labelled_rows_and_their_roughness_are_of_one_classifier(made, tasks, store):
+    task, lines = tasks["trec"], made(tasks["trec"])
+    rows = reduced_rows(lines, task, store, progress=False, **SHARED)
+    whole = score_classification(lines[-1].table.__getitem__, task.splits, seed=3)
     own = rows[(rows["method"] == "Truncate") & (rows["dim"] == 16) & (rows["setting"] == "transductive")]
     assert own["value"].item() == whole.value
     assert rows.loc[rows["method"] == MAJORITY, "value"].item() == whole.floor
-    monkeypatch.setattr(score, "score_classification", lambda *a, **k: pytest.fail("fitted again"))
-    jumps = roughness_rows(lines, trec, store, experiment="e", seed=3)
+    jumps = roughness_rows(lines, task, store, **SHARED)
     accuracies = rows[(rows["metric"] == "accuracy") & (rows["method"] == "PCA") & (rows["setting"] == "inductive")]
     expected = accuracies.sort_values("dim")["value"].diff().dropna().std(ddof=0)
     found = jumps[(jumps["method"] == "PCA") & (jumps["setting"] == "inductive")]["value"].item()
     assert found == pytest.approx(expected)
+    assert roughness_rows(made(task, dims=[4, 8]), task, store, **SHARED).empty, "two sizes have one difference"
 
 
-def test_pairs_are_judged_on_every_split(encoder, tasks, store):
-    task = tasks["sicke"]
-    lines = lines_of(encoder, task, store, methods=("pca",), dims=[8])
-    rows = suite_rows(lines, task, store, experiment="e", seed=0, progress=False)
-    assert rows.loc[rows["method"] == MAJORITY, "value"].item() > 0.3
-    assert set(task.judged) == {"train", "dev", "test"}
-
-
-def test_fewer_than_three_sizes_that_all_share_have_no_roughness(encoder, tasks, store):
-    task = tasks["trec"]
-    lines = lines_of(encoder, task, store, dims=[4, 8])
-    assert roughness_rows(lines, task, store, experiment="e", seed=0).empty
-
-
-def test_the_autoencoders_roughness_is_held_against_the_roughest_other(encoder, tasks, store):
-    task = tasks["trec"]
-    lines = lines_of(encoder, task, store, methods=("pca", "grp", "autoencoder"), settings=("inductive",))
-    rows = roughness_rows(lines, task, store, experiment="e", seed=0).set_index("method")["value"]
+def test_the_autoencoders_roughness_is_held_against_the_roughest_other(made, tasks, store):
+    lines = made(tasks["trec"], ("pca", "grp", "autoencoder"), ("inductive",))
+    rows = roughness_rows(lines, tasks["trec"], store, **SHARED).set_index("method")["value"]
     assert rows["Autoencoder − others"] == pytest.approx(rows["Autoencoder"] - max(rows["PCA"], rows["GRP"]))
 
 
@@ -239,22 +199,21 @@ def test_encoders_by_name(small, store, tiny):
     with pytest.raises(InputError, match="expected one or more different names"):
         encoders.choose_encoders(["a", "a"], small)
     (trained,) = encoders.load_encoders([encoders.TRAINED], small, store)
-    assert trained.name.endswith("+ SimCSE")
-    assert trained.encoder().hidden_dim == 32
+    assert trained.name.endswith("+ SimCSE") and trained.make().hidden_dim == 32
     first, second = encoders.load_encoders([MINILM, tiny], small, store)
     assert first.name == "all-MiniLM-L6-v2"
-    assert encoders.NamedEncoder("stsb-bert-base", lambda: None, "").note.startswith("fine-tuned on STS-B")
+    assert encoders.Named("stsb-bert-base", lambda: None, "").note.startswith("fine-tuned on STS-B")
     table = TextTable({"a": 0, "b": 1}, np.array([[3.0, 4.0], [0.0, 0.0]], np.float32))
     np.testing.assert_allclose(as_published(first.name, table).X, [[0.6, 0.8], [0, 0]], rtol=1e-6)
     assert as_published(second.name, table) is table
 
 
-def test_dims_may_be_shares_of_the_full_size():
-    assert reduce.dims_of(384, [0.5, 48, 384, 0.125]) == [48, 192]
+def test_dims_may_be_shares_of_the_full_size(made, tasks):
+    assert dims_of(384, [0.5, 48, 384, 0.125]) == [48, 192]
     with pytest.raises(InputError, match=r"dims are \[500\]: expected sizes from 1 to 383"):
-        reduce.dims_of(384, [500])
+        dims_of(384, [500])
     with pytest.raises(InputError, match="unknown method 'tsne'"):
-        list(contenders(None, None, None, methods=["tsne"], dims=[2]))
+        made(tasks["stsb"], ["tsne"])
 
 
 def test_only_the_sigmoid_is_indefinite():

@@ -1,84 +1,34 @@
-"""Table 1: what is timed, how often, and that depth is compared at equal size."""
+"""Table 1: what is timed, and how often, as the page itself does it."""
 
 import numpy as np
-import pytest
 
-from repro import data
-from repro.methods import ZHANG_METHODS
-from repro.papers.zhang import timing
-from repro.papers.zhang.seconds import DEEP, OURS, PEER, SHALLOW
-from repro.papers.zhang.tasks import load_task
-from repro.runs.embeddings import TextTable
-from repro.store import Store
-from repro.types import InputError
-
-SHARED = {"experiment": "e", "seed": 0}
+from shown_code import on_page
 
 
-@pytest.fixture(scope="module")
-def X():
-    return np.random.default_rng(0).standard_normal((60, 12)).astype(np.float32)
+def test_slow_methods_have_fewer_rounds_and_the_first_does_not_count():
+    shown, clock, fits = on_page("zhang_table1_timing", "one_round", "measure"), [0.0], {"quick": 0, "slow": 0}
+    shown["perf_counter"] = lambda: clock[0]
 
+    class Counting:
+        """A reducer that counts its rounds and tells the clock how long they take."""
 
-class Counting:
-    """A reducer that counts its rounds and tells the clock how long they take."""
+        def __init__(self, name, seconds):
+            self.name, self.seconds = name, seconds
 
-    fits = 0
+        def fit(self, X):
+            fits[self.name] += 1
+            clock[0] += self.seconds
 
-    def __init__(self, clock, seconds):
-        self.clock, self.seconds = clock, seconds
+        def transform(self, X):
+            clock[0] += 0.25
 
-    def fit(self, X):
-        type(self).fits += 1
-        self.clock[0] += self.seconds
-
-    def transform(self, X):
-        self.clock[0] += 0.25
-
-
-def test_slow_methods_have_fewer_rounds_and_the_first_does_not_count(monkeypatch, X):
-    clock = [0.0]
-    monkeypatch.setattr(timing, "perf_counter", lambda: clock[0])
-    quick, slow = type("Quick", (Counting,), {}), type("Slow", (Counting,), {})
-    makers = {"quick": lambda: quick(clock, 0.125), "slow": lambda: slow(clock, 2.0)}
-    found = timing.measure(makers, X, X, repeats=5, slow_repeats=2)
-    assert (quick.fits, slow.fits) == (6, 3)
-    assert found["quick"][0] == [0.125] * 5
-    assert found["slow"][0] == [2.0] * 2
-    assert found["slow"][1] == [0.25] * 2
-    with pytest.raises(InputError, match="repeats is 0"):
-        timing.measure(makers, X, X, repeats=0, slow_repeats=2)
-
-
-def test_every_method_is_timed_beside_scikit_learn(X):
-    rows = timing.timing_rows(X, X[:20], dim=4, repeats=3, slow_repeats=2, n_train=len(X), **SHARED)
-    keys = set(zip(rows["method"], rows["setting"], rows["metric"], strict=True))
-    for what in ("fit_seconds", "transform_seconds"):
-        assert {m for m, s, k in keys if s == OURS and k == what} == set(ZHANG_METHODS)
-        assert {m for m, s, k in keys if s == PEER and k == what} == set(ZHANG_METHODS) - {"Autoencoder"}
-    assert (rows["value"] > 0).all()
-    assert ((rows["ci_low"] <= rows["value"]) & (rows["value"] <= rows["ci_high"])).all()
-    assert (rows["seconds"] >= 2 * rows["ci_low"]).all()
-    with pytest.raises(InputError, match="dim is 12: expected 1 to 11"):
-        timing.timing_rows(X, X, dim=12, **SHARED)
-
-
-def test_depth_is_compared_at_equal_size(tmp_path):
-    task = load_task("stsb", "microworld", rows=40)
-    texts = list(dict.fromkeys(t for part in task.splits.values() for t in data.texts_of(part)))
-    table = TextTable(
-        {t: i for i, t in enumerate(texts)},
-        np.random.default_rng(1).standard_normal((len(texts), 16)).astype(np.float32),
-    )
-    store = Store(tmp_path / "depth")
-    rows = timing.depth_rows(table, task, [2, 4], store, timed_dim=2, repeats=1, **SHARED)
-    leads = rows[rows["metric"] == "spearman_lead"]
-    assert set(leads["method"]) == {f"{DEEP} − {SHALLOW}"}
-    assert list(leads["dim"]) == [2, 4]
-    scores = rows[rows["metric"] == "spearman"].set_index(["method", "dim"])["value"]
-    for r in leads.itertuples():
-        assert r.value == pytest.approx(scores[DEEP, r.dim] - scores[SHALLOW, r.dim], abs=1e-12)
-    timed = rows[rows["metric"] == "fit_seconds"]
-    assert set(timed["method"]) == {DEEP, SHALLOW}
-    assert set(timed["dim"]) == {2}
-    assert timing.inner_size(384, 96) == 192
+    makers = {("quick", "ours"): lambda: Counting("quick", 0.125), ("slow", "ours"): lambda: Counting("slow", 2.0)}
+    rows = shown["measure"](makers, 4, np.zeros((3, 5)), np.zeros((3, 5)), 5, 2)
+    assert fits == {"quick": 6, "slow": 3}
+    assert [(r["method"], r["metric"], r["value"], r["seconds"]) for r in rows] == [
+        ("quick", "fit_seconds", 0.125, 0.625),
+        ("quick", "transform_seconds", 0.25, 1.25),
+        ("slow", "fit_seconds", 2.0, 4.0),
+        ("slow", "transform_seconds", 0.25, 0.5),
+    ]
+    assert all(r["ci_low"] == r["value"] == r["ci_high"] and r["dim"] == 4 for r in rows)

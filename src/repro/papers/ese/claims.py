@@ -1,4 +1,4 @@
-"""What Li et al. (2025) claim of depth and size, and what rows measure of it: Table 1, Figures 3 and 4.
+"""How rows of ESE are read, and what they measure of its claims on depth and size: Tables 1 and 2, Figures 3 to 5.
 
 A layer or size of the paper's backbone is read as the same share of ours: half of the layers, ESE's compressed size.
 A backbone is judged where it has all of the paper's lines.
@@ -6,36 +6,97 @@ A backbone is judged where it has all of the paper's lines.
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from math import isnan, nan
+from itertools import pairwise
+from math import nan
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.resample import Floats
-from repro.methods import AVERAGE, ESE, MRL, RAW, SHALLOW_AVERAGE
-from repro.papers.ese.tables import ORDER, PRINTED_BACKBONE, by_backbone, only, printed
-from repro.report.estimates import Estimate, average, estimate, farthest, of_parts
-from repro.report.judge import Judge, effect, judge
+from repro.evaluation.stats import Floats
+from repro.methods import AVERAGE, ESE, ESE_DEFAULT, ESE_VARIANTS, MRL, RAW, SHALLOW_AVERAGE, ese_line, size_variant
+from repro.report.compare import paper_values
+from repro.report.judge import Estimate, Judge, average, effect, estimate, farthest, judge, lowest, of_parts, scaled
 from repro.report.verdict import Measurement
 from repro.rows import parsed
 
 RIVALS = (RAW, MRL)
 """what the paper compares ESE with; the control is ours"""
+PRINTED_BACKBONE = "bge-base-en-v1.5"
+"""whose printed numbers stand beside ours: a BERT of twelve layers, trained contrastively before"""
 PRINTED_THRESHOLD, PRINTED_BEST = 60.00, 84.49
 """the score that layers are to pass, and the best of the same figure"""
+PLACES = {"last layer": AVERAGE, "≺ Avg.": SHALLOW_AVERAGE}
+"""where scores are averaged over the seven sets, as tables call it"""
+COMPRESSION = (ESE_DEFAULT, "embeddings", "max-k", "no compression")
+"""targets of Table 2, from best to worst as printed"""
+NONE = COMPRESSION[-1]
+WEIGHTS = {
+    "last layer": ("learned weights", ESE_DEFAULT, "uniform weights"),
+    "≺ Avg.": (ESE_DEFAULT, "learned weights", "uniform weights"),
+}
+"""the same for its weights, by place"""
+
+
+# How rows are read
+
+
+def by_backbone(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Backbones in the order of first appearance, with their rows."""
+    for name in rows["backbone"].dropna().unique():
+        yield str(name), rows[rows["backbone"] == name]
+
+
+def only(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
+    """The rows whose columns have these values."""
+    for column, value in where.items():
+        rows = rows[rows[column] == value]
+    return rows
+
+
+def printed(table: str) -> pd.DataFrame:
+    """Printed numbers of a table of ESE with columns backbone and method, methods named as here."""
+    frame = paper_values("ese2025", table)
+    lines = [ese_line(row) for row in frame["method"]]
+    return frame.assign(backbone=[b for b, _ in lines], method=[m for _, m in lines])
+
+
+def printed_variants() -> pd.DataFrame:
+    """Table 2 as printed, a line per row with the variant it is here."""
+    frame = paper_values("ese2025", "table2")
+    rows = frame["method"].str.split(" / ").str[1]
+    return frame.assign(printed=rows, method=rows.map(ESE_VARIANTS))
+
+
+def table1_cells(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that Table 1 shows: the last layer at full size on every set, and the mean over the shallow layers."""
+    parts = [rows.iloc[:0]]
+    for _, own in by_backbone(rows):
+        scores = only(own, metric="spearman", dim=own["dim"].max())
+        parts.append(scores[(scores["layer"] == own["layer"].max()) | (scores["dataset"] == SHALLOW_AVERAGE)])
+    return pd.concat(parts)
+
+
+def tried_sizes(rows: pd.DataFrame) -> dict[int, str]:
+    """Compressed sizes that were tried, ascending, with their variants; the default's is among them."""
+    sized = (rows["method"] == ESE_DEFAULT) | rows["method"].str.startswith(size_variant(0)[:-1])
+    own = only(rows[sized], metric="compressed_size")
+    return dict(sorted((int(size), str(method)) for size, method in zip(own["value"], own["method"], strict=True)))
+
+
+# Table 1, Figures 3 and 4
 
 
 def complete(
-    rows: pd.DataFrame, *, falls: bool | None = None, layers: int = 0
+    rows: pd.DataFrame, *, metric: str = "spearman", falls: bool | None = None, layers: int = 0
 ) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    """Backbones that have all of the paper's lines and so many layers, with their depth and full size.
+    """Backbones that have a score of all of the paper's lines and so many layers, with their depth and full size.
 
     With `falls`, only those where the paper's MRL falls below RAW, or only all others.
     """
     for name, own in by_backbone(rows):
         last = int(own["layer"].max())
-        has = {RAW, MRL, ESE} <= set(only(own, metric="spearman")["method"])
+        has = {RAW, MRL, ESE} <= set(only(own, metric=metric)["method"])
         if has and last >= layers and falls in (None, "UAE" in name):
             yield {"backbone": name, "last": last, "half": max(1, last // 2), "full": int(own["dim"].max())}, own
 
@@ -48,16 +109,8 @@ def lead(winner: str, rival: str, metric: str = "spearman_lead", dataset: str = 
 rule, deep_rule = (partial(Judge, each=partial(complete, layers=layers)) for layers in (0, 2))
 AT_LAST = "layer == @last and dim == @full"
 OVER_RIVALS = f"metric == 'spearman_lead' and dataset == '{AVERAGE}' and winner == '{ESE}' and rival in {RIVALS}"
-CHANGE = f"metric == 'spearman_change' and dataset == '{AVERAGE}' and method == '{ESE}' and layer == @last"
 OVER = ("rival", "layer", "dim")
-FIRST = "{backbone}: last layer, ESE less {rival}, the better of the two"
-BELOW = "{{backbone}}: mean of layers below the last, ESE less {}"
-STEP = "{{backbone}}, {}: smallest step from a layer to the next (layer {{below}} to {{layer}})"
-EVERYWHERE = "{backbone}: smallest lead of ESE over layers and sizes (over {rival}, layer {layer}, {dim} dims)"
-LOWER = "{{backbone}}: lead of ESE over {}, mean of the lower half of the layers less that at the last"
-LEVEL = "{backbone}: largest change of ESE's last layer beyond {against:.0f} dims (at {dim})"
-HALF = "{backbone}: smallest lead of ESE at layers {half} and {last} (over {rival}, layer {layer}, {dim} dims)"
-DROP = "{{backbone}}: drop from layer {{last}} to {{half}}, ESE's less {}'s, mean over sizes"
+WHERE = "(over {rival}, layer {layer}, {dim} dims)"
 
 
 def measured(rules: list[Any], rows: pd.DataFrame) -> list[Measurement]:
@@ -68,60 +121,51 @@ def measured(rules: list[Any], rows: pd.DataFrame) -> list[Measurement]:
 
 def table1(rows: pd.DataFrame) -> list[Measurement]:
     """ESE-T1-1 … 4: the last layer, and the mean over the shallow ones."""
-    at_last, below = lead(MRL, RAW) + f" and {AT_LAST}", [lead(ESE, r, dataset=SHALLOW_AVERAGE) for r in RIVALS]
-    rules = [
-        rule("ESE-T1-1", FIRST, f"{OVER_RIVALS} and {AT_LAST}", over=("rival",)),
-        *(
-            Judge(
-                "ESE-T1-2",
-                f"{{backbone}}: last layer, MRL less RAW (the paper: {'below' if falls else 'above'} 0)",
-                at_last,
-                each=partial(complete, falls=falls),
-                direction=-1 if falls else 1,
-            )
-            for falls in (False, True)
-        ),
-        rule("ESE-T1-3", BELOW.format(RAW), f"{below[0]} and dim == @full", paper=printed_gain),
-        rule("ESE-T1-3", BELOW.format(MRL), f"{below[1]} and dim == @full"),
-        language_models,
-    ]
-    found = measured(rules, rows)
+    first = "{backbone}: last layer, ESE less {rival}, the better of the two"
+    rules: list[Any] = [rule("ESE-T1-1", first, f"{OVER_RIVALS} and {AT_LAST}", over=("rival",))]
+    for falls, side in ((True, "below"), (False, "above")):
+        what = f"{{backbone}}: last layer, MRL less RAW (the paper: {side} 0)"
+        at_last = f"{lead(MRL, RAW)} and {AT_LAST}"
+        each = partial(complete, falls=falls)
+        rules.append(Judge("ESE-T1-2", what, at_last, each=each, direction=-1 if falls else 1))
+    for rival, paper in ((RAW, printed_gain), (MRL, None)):
+        what = f"{{backbone}}: mean of layers below the last, ESE less {rival}"
+        below = f"{lead(ESE, rival, dataset=SHALLOW_AVERAGE)} and dim == @full"
+        rules.append(rule("ESE-T1-3", what, below, paper=paper))
+    found = measured([*rules, language_models], rows)
     if not any(complete(rows, falls=True)):
         found.append(absent("ESE-T1-2", "UAE-Large-V1, the backbone where MRL falls"))
     return found
 
 
 def figure3(rows: pd.DataFrame, threshold: float | None = None) -> list[Measurement]:
-    """ESE-F3-1 … 4: what every layer and size says.
-
-    Args:
-        rows: of `depth_rows`.
-        threshold: score in points that layers are to pass; None is `threshold_of` each backbone's rows.
-    """
+    """ESE-F3-1 … 4: what every layer and size says; a threshold of None is `threshold_of` each backbone's rows."""
+    step = "{{backbone}}, {}: smallest step from a layer to the next (layer {{below}} to {{layer}})"
+    steps = f"metric == 'spearman_step' and dataset == '{AVERAGE}' and method == '{{}}'"
+    least = f"{{backbone}}: smallest lead of ESE over layers and sizes {WHERE}"
+    lower = "{{backbone}}: lead of ESE over {}, mean of the lower half of the layers less that at the last"
+    level = "{backbone}: largest change of ESE's last layer beyond {against:.0f} dims (at {dim})"
+    change = f"metric == 'spearman_change' and dataset == '{AVERAGE}' and method == '{ESE}' and layer == @last"
     rules = [
         partial(first_layers, threshold=threshold),
         *(
-            rule(
-                "ESE-F3-2",
-                STEP.format(method),
-                f"metric == 'spearman_step' and dataset == '{AVERAGE}' and method == '{method}'",
-                over=("below", "layer"),
-                direction=1 if method == ESE else -1,
-            )
-            for method in (ESE, RAW, MRL)
+            rule("ESE-F3-2", step.format(m), steps.format(m), over=("below", "layer"), direction=1 if m == ESE else -1)
+            for m in (ESE, RAW, MRL)
         ),
-        rule("ESE-F3-3", EVERYWHERE, f"{OVER_RIVALS} and layer > 0", over=OVER),
-        *(rule("ESE-F3-3", LOWER.format(r), lead(ESE, r, "depth_lead"), over=("rival",)) for r in RIVALS),
-        rule("ESE-F3-4", LEVEL, f"{CHANGE} and dim > against", farthest, ("dim", "against"), test="sameness"),
+        rule("ESE-F3-3", least, f"{OVER_RIVALS} and layer > 0", over=OVER),
+        *(rule("ESE-F3-3", lower.format(r), lead(ESE, r, "depth_lead"), over=("rival",)) for r in RIVALS),
+        rule("ESE-F3-4", level, f"{change} and dim > against", farthest, ("dim", "against"), test="sameness"),
     ]
     return measured(rules, rows)
 
 
 def figure4(rows: pd.DataFrame) -> list[Measurement]:
     """ESE-F4-1: the middle and the last layer at every size, for every backbone at hand in place of the 7B model."""
+    least = f"{{backbone}}: smallest lead of ESE at layers {{half}} and {{last}} {WHERE}"
+    drop = "{{backbone}}: drop from layer {{last}} to {{half}}, ESE's less {}'s, mean over sizes"
     at_both = f"{OVER_RIVALS} and (layer == @half or layer == @last)"
-    drops = (deep_rule("ESE-F4-1", DROP.format(r), lead(ESE, r, "drop_lead"), average, direction=-1) for r in RIVALS)
-    return measured([deep_rule("ESE-F4-1", HALF, at_both, over=OVER), *drops], rows)
+    drops = (deep_rule("ESE-F4-1", drop.format(r), lead(ESE, r, "drop_lead"), average, direction=-1) for r in RIVALS)
+    return measured([deep_rule("ESE-F4-1", least, at_both, over=OVER), *drops], rows)
 
 
 def printed_gain() -> float:
@@ -168,7 +212,7 @@ def threshold_of(rows: pd.DataFrame, dataset: str = AVERAGE) -> float:
 
 
 def layer_scores(rows: pd.DataFrame, method: str, dataset: str = AVERAGE) -> dict[int, Estimate]:
-    """A line's average at full size by layer."""
+    """A line's score at full size by layer."""
     own = only(rows[rows["layer"] > 0], metric="spearman", method=method, dim=rows["dim"].max(), dataset=dataset)
     return {int(layer): estimate(part, deterministic=method == RAW) for layer, part in own.groupby("layer")}
 
@@ -189,10 +233,7 @@ def first_layer(rows: pd.DataFrame, method: str, threshold: float, *, dataset: s
 def first_layers(rows: pd.DataFrame, threshold: float | None = None) -> Iterator[Measurement]:
     """How many layers later a rival passes the threshold than ESE; and MRL than RAW, where the paper has one layer."""
     for facts, own in complete(rows):
-        backbone, last = facts["backbone"], facts["last"]
         passed = threshold_of(own) if threshold is None else threshold
-        if isnan(passed):
-            continue
         at = {method: layer_scores(own, method) for method in (RAW, MRL, ESE)}
         for later, earlier, null in ((RAW, ESE, 0.0), (MRL, ESE, 0.0), (RAW, MRL, -0.5)):  # RAW may pass with MRL
             a, b = at[later], at[earlier]
@@ -203,19 +244,69 @@ def first_layers(rows: pd.DataFrame, threshold: float | None = None) -> Iterator
                     return first_above(a, mine, passed) - first_above(b, theirs, passed)
 
                 gap = of_parts([*a.values(), *b.values()], gap_of)
-                what = f"layers that {later} needs more than {earlier} to pass {passed:.1f}, of {last}"
-                yield effect("ESE-F3-1", gap, f"{backbone}: {what}", null=null)
+                what = f"layers that {later} needs more than {earlier} to pass {passed:.1f}, of {facts['last']}"
+                yield effect("ESE-F3-1", gap, f"{facts['backbone']}: {what}", null=null)
 
 
-def first_layer_table(rows: pd.DataFrame, thresholds: Mapping[str, float], *, dataset: str = AVERAGE) -> pd.DataFrame:
-    """The first layer of every line that exceeds its backbone's threshold, the lines in their order."""
-    lines = []
+# Table 2 and Figure 5
+
+
+def table2(rows: pd.DataFrame, coinciding: Mapping[str, str] | None = None) -> list[Measurement]:
+    """ESE-T2-1, T2-2, F5-1 and F5-2: the order of targets, of weights and of compressed sizes, for every backbone.
+
+    Nothing is said of the order of `coinciding` variants, which are one training with another on this network.
+    """
+    same, found = dict(coinciding or {}), []
     for backbone, own in by_backbone(rows):
-        last, threshold = own["layer"].max(), thresholds[backbone]
-        for method in ORDER:
-            e = first_layer(own, method, threshold, dataset=dataset)
-            if e is not None:
-                lines.append(
-                    (backbone, f"{threshold:.1f}", method, "none" if e.value > last else f"{e.value:.0f}", last)
-                )
-    return pd.DataFrame(lines, columns=["backbone", "threshold", "line", "first layer above it", "of"])
+        tried = [variant for variant in COMPRESSION if (own["method"] == variant).any()]
+        for place in PLACES:
+            orders = [("ESE-T2-1", *pair) for pair in pairwise(tried)]
+            for claim, a, b in [*orders, *(("ESE-T2-2", *pair) for pair in pairwise(WEIGHTS[place]))]:
+                what = f"{backbone}, {place}: {a} less {b}"
+                e = variant_lead(own, a, b, place)
+                if same.get(a, a) == same.get(b, b):
+                    why = f"{what}: one training, for this network has a single layer below the last"
+                    found.append(Measurement(claim, "effect", nan, nan, nan, seeds=0, what=why))
+                elif e is not None:
+                    paper = printed_cost(a) if (b, place) == (NONE, "≺ Avg.") else None
+                    found.append(effect(claim, e, what, paper=paper))
+        excess = variant_lead(own, tried[-2], NONE, metric="shallow_excess") if NONE in tried[1:] else None
+        if excess is not None:
+            what = f"{backbone}: what leaving compression out costs the shallow layers more than the last one"
+            found.append(effect("ESE-T2-1", excess, what))
+        found += sizes_judged(backbone, own)
+    return found
+
+
+def sizes_judged(backbone: str, rows: pd.DataFrame) -> Iterator[Measurement]:
+    """The default's lead over the smallest and the largest size tried; the smallest lead over the baselines of all."""
+    sizes = tried_sizes(rows)
+    default = {method: size for size, method in sizes.items()}.get(ESE_DEFAULT)
+    for side, size in (("smallest", min(sizes)), ("largest", max(sizes))) if default else ():
+        e = None if size == default else variant_lead(rows, ESE_DEFAULT, sizes[size])
+        if e is not None:
+            yield effect("ESE-F5-1", e, f"{backbone}, last layer: k = {default} less k = {size}, the {side} tried")
+    cells = {(rival, size): variant_lead(rows, method, rival) for size, method in sizes.items() for rival in RIVALS}
+    at = {cell: e for cell, e in cells.items() if e is not None}
+    if at:
+        (rival, size), e = lowest(at)
+        what = f"smallest lead over the baselines of all sizes k ({rival}, k = {size})"
+        yield effect("ESE-F5-2", e, f"{backbone}, last layer: {what}")
+
+
+def variant_lead(
+    rows: pd.DataFrame, a: str, b: str, place: str = "last layer", metric: str = "spearman_lead"
+) -> Estimate | None:
+    """One variant less another at full size, read off the rows of the opposite where only those exist."""
+    rows = only(rows, metric=metric, dataset=PLACES[place], dim=rows["dim"].max())
+    for sign, method in ((1, f"{a} − {b}"), (-1, f"{b} − {a}")):
+        own = only(rows, method=method)
+        if len(own):
+            return scaled(estimate(own), sign)
+    return None
+
+
+def printed_cost(variant: str) -> float:
+    """Points that the shallow layers lose, as printed, from a variant to no compression."""
+    at = only(printed_variants(), dataset=SHALLOW_AVERAGE).drop_duplicates("method").set_index("method")["value"]
+    return float(100 * (at[variant] - at[NONE]))

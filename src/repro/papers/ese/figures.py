@@ -1,9 +1,9 @@
-"""ESE's figures: curves by layer, size and compressed size; a grid to choose from; differences, cost and maps.
+"""ESE's figures, and the tables that more than one page shows.
 
 `kind` says which kind of number is drawn: paper, recorded or live. Every line keeps its colour, whichever are drawn.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -13,125 +13,81 @@ import pandas as pd
 from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 
-from repro.methods import ESE, RAW
-from repro.papers.ese.compression import Joint
-from repro.papers.ese.tables import ORDER, SHORT
+from repro.evaluation.seeds import FEWEST_SEEDS
+from repro.methods import ESE, ESE_CODE, ESE_METHODS, RAW
+from repro.papers.ese.claims import PLACES, by_backbone, only
 from repro.report.curves import checked, curves, points
 from repro.report.interactive import intervals
+from repro.report.judge import estimate
 from repro.report.style import GREY, Drawing, NothingToDraw, add_legend, drawing, look, new_figure, series_handles
+from repro.report.tables import wide
+from repro.rows import parsed
+from repro.types import Array
 
+ORDER = (*ESE_METHODS, ESE_CODE)
+"""every line keeps its place, and its colour, whichever are shown"""
 by_method = partial(curves, color="method", order=ORDER, band=False)
 """a curve per line, without bands, which would hide the lines"""
 
 
-def draw_by_depth(frame: pd.DataFrame, thresholds: Mapping[str, float], kind: str) -> Drawing:
-    """Score at full size against the layer, a panel per backbone; dashed, the score in points that layers are to pass.
-
-    Args:
-        frame: rows with backbone, method, layer and value (a fraction); of one metric, size and dataset.
-        thresholds: by backbone.
-        kind: of number.
-    """
-    levels = pd.DataFrame(thresholds.items(), columns=["backbone", "value"]).assign(label="to be passed")
-    label = f"Spearman × 100 ({kind})"
-    frame = frame.assign(kind=kind)
-    return by_method(frame, x="layer", panel="backbone", levels=levels, ylabel=label, xlabel="layer")
+def at_places(rows: pd.DataFrame, metric: str = "spearman", *, every_size: bool = False) -> pd.DataFrame:
+    """Averages over the sets at the last layer and over the shallow ones, with their `place`; at full size alone."""
+    parts = [rows.iloc[:0].assign(place="")]
+    for _, own in by_backbone(rows):
+        at = only(own, metric=metric)
+        at = at[(at["layer"].isna() | (at["layer"] == own["layer"].max()))]
+        at = at if every_size else only(at, dim=own["dim"].max())
+        parts += [only(at, dataset=dataset).assign(place=place) for place, dataset in PLACES.items()]
+    return pd.concat(parts, ignore_index=True)
 
 
-def draw_by_size(frame: pd.DataFrame, kind: str, layers: Sequence[int] | None = None) -> Drawing:
-    """Score against size, a panel per layer (Figure 3); with two layers, the middle and the last one, Figure 4.
-
-    Args:
-        frame: rows with method, layer, dim and value (a fraction); of one backbone, metric and dataset.
-        kind: of number.
-        layers: the layers drawn; None takes the last twelve, without the embedding output.
-    """
-    wanted = sorted({int(layer) for layer in frame["layer"] if layer > 0})[-12:] if layers is None else layers
-    own = frame[frame["layer"].isin(wanted)].sort_values("layer", kind="stable").assign(kind=kind)
-    return by_method(own, panel="layer", title="layer {}".format, ylabel=f"Spearman × 100 ({kind})", share=True)
+def difference(cell: pd.DataFrame) -> str:
+    """Mean over seeds, in points, with its 95 % interval over items; from three seeds on over the seeds, too."""
+    e = estimate(cell, deterministic=cell["seed"].nunique() < FEWEST_SEEDS)
+    return f"{e.value:.2f} [{e.low:.2f}, {e.high:.2f}]"
 
 
-def draw_compression_sizes(frame: pd.DataFrame, kind: str) -> Drawing:
-    """Score after training with compressed size k, beside RAW and MRL, which have none (Figure 5).
-
-    Args:
-        frame: of `repro.papers.ese.tables.size_rows`.
-        kind: of number.
-    """
-    label = f"Spearman × 100 ({kind})"
-    return by_method(frame.assign(kind=kind), band=True, panel="place", ylabel=label, xlabel="compressed size k")
+def difference_rows(rows: pd.DataFrame, references: Mapping[str, str], *, every_size: bool = False) -> pd.DataFrame:
+    """Each variant less what it differs from, where the two were compared, at both places, in the variants' order."""
+    found = parsed(at_places(rows, "spearman_lead", every_size=every_size))
+    found = found[found["rival"] == found["winner"].map(references)].assign(variant=lambda own: own["winner"])
+    return found.sort_values("variant", key=lambda names: names.map(list(references).index), kind="stable")
 
 
-def draw_found(frame: pd.DataFrame, kind: str, metrics: Sequence[str], chance: Mapping[str, float]) -> Drawing:
-    """What a search finds against size: a line of panels per metric, a column per layer, shallow first (Table 3).
-
-    Args:
-        frame: rows of one backbone with method, layer, dim, metric and value (a fraction).
-        kind: of number.
-        metrics: those drawn.
-        chance: by metric, what a paragraph drawn at random scores: a dashed line.
-    """
-    parts = [frame[frame["metric"] == metric].sort_values("layer", kind="stable") for metric in metrics]
-    own = pd.concat(parts).assign(kind=kind, metric=lambda own: own["metric"].map(SHORT))
-    known = [(SHORT[metric], 100 * chance[metric]) for metric in metrics if metric in chance]
-    levels = pd.DataFrame(known, columns=["metric", "value"]).assign(label="a paragraph at random")
-    return by_method(
-        own, row="metric", panel="layer", levels=levels, title="layer {}".format, ylabel=f"% ({kind})", share="row"
-    )
+def difference_table(rows: pd.DataFrame, references: Mapping[str, str], kind: str) -> pd.DataFrame:
+    """The same for the reader: a line per variant and place, a column per size."""
+    cells = difference_rows(rows, references, every_size=True).assign(against=lambda own: own["rival"])
+    dims = sorted(cells["dim"].unique(), reverse=True)
+    orders = {"variant": list(references), "place": list(PLACES), "dim": dims}
+    names = {str(dim): f"{kind}, {dim} dims" for dim in dims}
+    return wide(cells, ["variant", "against", "place"], "dim", difference, orders=orders, names=names)
 
 
-def draw_size_cost(frame: pd.DataFrame, kind: str) -> Drawing:
-    """Milliseconds against size: encoding and search above, search alone below, a column per backbone (Figure 6b).
-
-    Args:
-        frame: rows with backbone, method, dim, metric and value, in seconds.
-        kind: of number.
-    """
-    titles = {"total_seconds": "encode + search", "search_seconds": "search"}
-    own = frame[frame["metric"].isin(list(titles))].sort_values("metric", ascending=False, kind="stable")
-    own = own.assign(kind=kind, value=10 * own["value"], metric=own["metric"].map(titles))  # drawn × 100
-    return by_method(own, row="metric", panel="backbone", ylabel=f"milliseconds ({kind})", share="row")
+def rank_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Numerical rank of dependency matrices by layer: median, smallest and largest, and S₂/S₁ (audit E4)."""
+    keys = ["backbone", "layer", "dim", "setting"]
+    found = only(rows, metric="numerical_rank").groupby(keys, sort=False)
+    table = found.agg(median=("value", "median"), smallest=("ci_low", "min"), largest=("ci_high", "max")).astype(int)
+    ratio = only(rows, metric="second_share").groupby(keys)["value"].mean().map("{:.1e}".format)
+    names = {"dim": "size", "setting": "matrix", "median": "rank, median", "ratio": "second by first"}
+    return table.join(ratio.rename("ratio")).reset_index().rename(columns=names)
 
 
-@drawing
-def draw_depth_cost(frame: pd.DataFrame, kind: str) -> Drawing:
-    """Quality against the milliseconds it takes, a panel per backbone, every point the layer that is read (Figure 6a).
-
-    Args:
-        frame: columns backbone, method, layer, ms and spearman (in points).
-        kind: of number.
-    """
-    if frame.empty:
-        raise NothingToDraw("no layer was timed and scored")
-    backbones, names = list(dict.fromkeys(frame["backbone"])), [m for m in ORDER if m in set(frame["method"])]
-    figure, axes = new_figure(1, len(backbones), height=4.0)
-    for panel, backbone in zip(axes, backbones, strict=True):
-        own = frame[frame["backbone"] == backbone]
-        for method in names:
-            line = own[own["method"] == method].sort_values("layer")
-            panel.plot(line["ms"], line["spearman"], linewidth=1.8, markersize=6, **look(ORDER.index(method)))
-        offset: dict[str, Any] = {"xytext": (-6, 6), "textcoords": "offset points", "ha": "right", "fontsize": 11}
-        for row in own[own["method"] == own["method"].iloc[-1]].itertuples():
-            panel.annotate(str(row.layer), (row.ms, row.spearman), **offset)
-        panel.set_xlim(0, 1.12 * own["ms"].max())
-        panel.margins(y=0.12)
-        panel.set_title(backbone, loc="left", fontsize=11)
-        panel.set_xlabel("milliseconds")
-    axes[0].set_ylabel(f"Spearman × 100 ({kind})")
-    add_legend(figure, [handle for handle in series_handles(ORDER) if handle.get_label() in names])
-    figure.alt = f"Spearman × 100 against milliseconds of encoding at every layer of {' and '.join(backbones)} ({kind})"
-    return figure
+def repeat_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """How far two calls on one batch agree, a line per decomposition (audit E6)."""
+    names = {
+        "sign_flips": "components that change sign, %",
+        "column_cosine": "cosine of equal components, median, %",
+        "last_cosine": "the last one's, %",
+        "subspace_overlap": "overlap of the two spaces, %",
+    }
+    cells, names = rows[rows["metric"].isin(list(names))], names | {"dim": "k", "setting": "decomposition"}
+    return wide(cells, ["backbone", "dim", "setting"], "metric", orders={"metric": list(names)}, names=names)
 
 
 @drawing
 def draw_differences(frame: pd.DataFrame, *, xlabel: str, kind: str) -> Drawing:
-    """Differences to a default with their intervals, a line per variant, a panel per place (Table 2).
-
-    Args:
-        frame: rows with variant, place, value, ci_low and ci_high (fractions).
-        xlabel: what the difference is.
-        kind: of number.
-    """
+    """Differences with their intervals (fractions), a line per variant, a panel per place (Tables 1 and 2)."""
     found = points(frame.assign(kind=kind), ["variant", "place"])
     names, places = list(dict.fromkeys(found["variant"])), list(dict.fromkeys(found["place"]))
     figure, axes = new_figure(1, len(places), height=1.6 + 0.34 * len(names), sharey=True)
@@ -153,14 +109,32 @@ def draw_differences(frame: pd.DataFrame, *, xlabel: str, kind: str) -> Drawing:
 
 
 @drawing
-def draw_joint_maps(maps: Sequence[Joint], *, dim: int, full: int) -> Drawing:
-    """Where every sentence's full embedding and its prefix lie in one map, joined by a line (Figure 7).
+def draw_depth_cost(frame: pd.DataFrame, kind: str) -> Drawing:
+    """Quality (points) against milliseconds, a panel per backbone, every point the layer that is read (Figure 6a)."""
+    if frame.empty:
+        raise NothingToDraw("no layer was timed and scored")
+    backbones, names = list(dict.fromkeys(frame["backbone"])), [m for m in ORDER if m in set(frame["method"])]
+    figure, axes = new_figure(1, len(backbones), height=4.0)
+    for panel, (backbone, own) in zip(axes, by_backbone(frame), strict=True):
+        for method in names:
+            line = only(own, method=method).sort_values("layer")
+            panel.plot(line["ms"], line["spearman"], linewidth=1.8, markersize=6, **look(ORDER.index(method)))
+        offset: dict[str, Any] = {"xytext": (-6, 6), "textcoords": "offset points", "ha": "right", "fontsize": 11}
+        for row in only(own, method=own["method"].iloc[-1]).itertuples():
+            panel.annotate(str(row.layer), (row.ms, row.spearman), **offset)
+        panel.set_xlim(0, 1.12 * own["ms"].max())
+        panel.margins(y=0.12)
+        panel.set_title(backbone, loc="left", fontsize=11)
+        panel.set_xlabel("milliseconds")
+    axes[0].set_ylabel(f"Spearman × 100 ({kind})")
+    add_legend(figure, [handle for handle in series_handles(ORDER) if handle.get_label() in names])
+    figure.alt = f"Spearman × 100 against milliseconds of encoding at every layer of {' and '.join(backbones)} ({kind})"
+    return figure
 
-    Args:
-        maps: one for each panel.
-        dim: size of the prefix.
-        full: full size.
-    """
+
+@drawing
+def draw_joint_maps(maps: Mapping[str, tuple[Array, Array]], *, dim: int, full: int) -> Drawing:
+    """By title, where each full embedding and its prefix lie in a map (n, 2), joined by a line (Figure 7)."""
     if not maps:
         raise NothingToDraw("no map was made")
     columns = min(2, len(maps))
@@ -169,12 +143,10 @@ def draw_joint_maps(maps: Sequence[Joint], *, dim: int, full: int) -> Drawing:
     # filled circles for full embeddings, hollow squares for prefixes
     dots: list[dict[str, Any]] = [{**look(i), "markersize": 3.6, "markeredgewidth": 0.9} for i in range(2)]
     dots[1]["markerfacecolor"] = "none"
-    said = [f"{m.line.method}, {m.form}: {m.distance:.1f}" for m in maps]
-    for panel, title, m in zip(axes, said, maps, strict=False):
-        joined = list(np.stack([m.full, m.cut], axis=1))
-        panel.add_collection(LineCollection(joined, colors=GREY, linewidths=0.6, alpha=0.35))
-        for points_of, style in zip((m.full, m.cut), dots, strict=True):
-            panel.plot(*points_of.T, linestyle="none", **style)
+    for panel, (title, both) in zip(axes, maps.items(), strict=False):
+        panel.add_collection(LineCollection(list(np.stack(both, axis=1)), colors=GREY, linewidths=0.6, alpha=0.35))
+        for of_one, style in zip(both, dots, strict=True):
+            panel.plot(*of_one.T, linestyle="none", **style)
         panel.set_title(title, loc="left", fontsize=10.5)
         panel.set_xticks([])
         panel.set_yticks([])
@@ -183,28 +155,21 @@ def draw_joint_maps(maps: Sequence[Joint], *, dim: int, full: int) -> Drawing:
         spare.set_visible(False)
     names = (f"all {full} numbers", f"the first {dim}")
     add_legend(figure, [Line2D([], [], linestyle="none", label=n, **d) for n, d in zip(names, dots, strict=True)])
-    figure.alt = f"joint t-SNE maps of embeddings with {names[0]} and {names[1]}; mean distance: {'; '.join(said)}"
+    figure.alt = f"joint t-SNE maps of embeddings with {names[0]} and {names[1]}; mean distance: {'; '.join(maps)}"
     return figure
 
 
 def chart_depth(frame: pd.DataFrame) -> Any:
     """Score of every layer (row) and size (column) of one line, chosen below; on pointing, with the lead over RAW.
 
-    All lines share one scale of colours, so that they compare when another is chosen.
-
-    Args:
-        frame: rows with method, layer, dim, value (a fraction), and perhaps ci_low and ci_high; of one backbone,
-            dataset and kind. Cells that recur, as seeds do, are averaged.
-
-    Raises:
-        InputError: if a column is missing.
+    All lines share one scale of colours, so that they compare when another is chosen; seeds are averaged.
     """
     keys = ["method", "layer", "dim"]
     found = points(checked(frame, (*keys, "value")).assign(kind="live"), keys).drop(columns="kind").round(3)
     found = found.astype({"layer": int, "method": object})
-    untouched = found[found["method"] == RAW].set_index(keys[1:])["value"]
+    untouched = only(found, method=RAW).set_index(keys[1:])["value"]
     raw = untouched.reindex(pd.MultiIndex.from_frame(found[keys[1:]]))
-    found = found.assign(lead=(found["value"] - raw.to_numpy()).round(3))
+    found["lead"] = (found["value"] - raw.to_numpy()).round(3)
     found["interval"] = intervals(found.pop("low"), found.pop("high"))
     names = [method for method in ORDER if method in set(found["method"])]
     low, high = float(found["value"].min()), float(found["value"].max())

@@ -4,47 +4,166 @@ One training for each way and seed, on the same sentences in the same order for 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import torch
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
+from repro import data
 from repro.config import TrainConfig
-from repro.data.augment import token_overlap
+from repro.data.augment import (
+    Lexicon,
+    Positives,
+    drop_equal,
+    microworld_lexicon,
+    microworld_paraphrases,
+    mixture,
+    neighbour_lexicon,
+    read_lexicon,
+    synonyms,
+    token_overlap,
+)
 from repro.digests import digest
 from repro.evaluation.stats import bootstrap_mean, bootstrap_spearman
 from repro.methods import UNTRAINED
 from repro.models.pretrained import identity
 from repro.papers.proposal.geometry import geometry_of, positives_of
-from repro.papers.proposal.rewordings import DROPOUT, Augmentation
+from repro.report.curves import checked, title_of
+from repro.report.style import Drawing, add_legend, drawing, look, new_figure
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.embeddings import TextTable, encode_tasks
+from repro.runs.lines import Task
 from repro.runs.sweep import cosines_of, gain_over
-from repro.sets import DataSet, ScoredPairs
+from repro.sets import DataSet, ScoredPairs, WordVectors
 from repro.store import Store
 from repro.training.end_to_end import fresh_encoder
-from repro.types import InputError
+from repro.types import InputError, one_of
+from rivals.generator import back_translate
+
+DROPOUT, SYNONYM, BACK_TRANSLATION = "dropout", "synonym", "back-translation"
+PARAPHRASE, MIXTURE = "paraphrase", "mixture"
+WAYS = (DROPOUT, SYNONYM, BACK_TRANSLATION, PARAPHRASE, MIXTURE)
+"""the proposal's three, exact paraphrases where the meaning is known, and each of them in turn"""
+LINES = (UNTRAINED, *WAYS)
+"""of figures and tables; each keeps its look from figure to figure, whichever others are at hand"""
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """One way to make positives, and what it made; none where what it needs is not at hand."""
+
+    name: str
+    positives: Positives | None
+    note: str
+    """where the wordings come from, or what is lacking"""
+
+
+def choose_lexicon(source: str, lexicon: str | None = None) -> tuple[Lexicon | None, str]:
+    """The lexicon for a source of data and what it is: a file of the user's, the generator's own, or neighbours.
+
+    None where there is none: data from the hub bring neither a lexicon nor word vectors.
+    """
+    if lexicon is not None:
+        return read_lexicon(lexicon), f"lexicon {Path(lexicon).name}"
+    if source == "microworld":
+        return microworld_lexicon(), "the generator's own synonyms"
+    if source == "hub":
+        return None, "no lexicon at hand: name one as lexicon"
+    try:
+        vectors = data.load("glove", source=source)
+    except InputError:
+        return None, "neither a lexicon nor word vectors at hand: name one as lexicon"
+    assert isinstance(vectors, WordVectors)
+    return neighbour_lexicon(vectors), "nearest GloVe vectors: related words, not always synonyms"
+
+
+def make_augmentations(
+    sentences: Sequence[str],
+    source: str,
+    store: Store,
+    *,
+    names: Sequence[str] = WAYS,
+    p: float = 0.15,
+    lexicon: str | None = None,
+    translators: Sequence[str] | None = None,
+    beams: int = 1,
+    seed: int = 0,
+) -> list[Augmentation]:
+    """Every way with its positives for the sentences; a wording that says nothing new is dropped.
+
+    Args:
+        sentences: what is to be reworded.
+        source: local, hub or microworld.
+        store: where translations are kept.
+        names: of `WAYS`; the mixture is of all others that are at hand.
+        p: chance of a word to be replaced.
+        lexicon: path of a lexicon; None takes what `choose_lexicon` finds.
+        translators: network there and network back, folders or hub ids; None: none at hand.
+        beams: of translation.
+        seed: of synonyms, paraphrases and mixture.
+
+    Raises:
+        InputError: for an unknown name, translators that are not two, or p outside 0 … 1.
+    """
+
+    def dropout() -> tuple[Positives | None, str]:
+        return tuple(sentences), "the sentence again, under another dropout mask"  # here equality is the method
+
+    def synonym() -> tuple[Positives | None, str]:
+        words, note = choose_lexicon(source, lexicon)
+        if words is None:
+            return None, note
+        return drop_equal(sentences, synonyms(sentences, words, p=p, seed=seed)), f"{note}; p = {p:g}"
+
+    def back_translation() -> tuple[Positives | None, str]:
+        if translators is None:
+            return None, "no pair of translators at hand: name two as translators"
+        there, back = translators
+        said = back_translate(sentences, there, back, store, beams=beams)
+        return drop_equal(sentences, said), f"{Path(there).name}, {Path(back).name}"
+
+    def paraphrase() -> tuple[Positives | None, str]:
+        if source != "microworld":
+            return None, "only generated sentences have exact paraphrases"
+        again = microworld_paraphrases(sentences, size=len(sentences), seed=seed)
+        if not any(again):
+            return None, "only the generated wiki has exact paraphrases"
+        return drop_equal(sentences, again), "same frame, other template and words"
+
+    for name in names:
+        one_of(name, WAYS, "augmentation")
+    if translators is not None and len(translators) != 2:
+        raise InputError(f"translators is {list(translators)}: expected two networks, one there and one back")
+    makers = dict(zip(WAYS, (dropout, synonym, back_translation, paraphrase), strict=False))
+    ways = [Augmentation(name, *make()) for name, make in makers.items() if name in names]
+    if MIXTURE in names:
+        made = {way.name: way.positives for way in ways if way.positives is not None}
+        mixed = mixture(made, seed=seed) if len(made) > 1 else None
+        ways.append(Augmentation(MIXTURE, mixed, f"each of {', '.join(made)}" if mixed else "nothing at hand to mix"))
+    return ways
 
 
 def train_augmented(
-    config: TrainConfig, sentences: Sequence[str], augmentation: Augmentation, store: Store, *, progress: bool = True
+    config: TrainConfig, sentences: Sequence[str], augmentation: Augmentation, store: Store
 ) -> TrainedCell:
     """Train on the positives of an augmentation, or find it in the store; dropout is the SimCSE cell of other pages.
 
     Raises:
         InputError: for an augmentation that is not at hand.
     """
-    positives = augmentation.positives
-    if positives is None:
+    if augmentation.positives is None:
         raise InputError(f"{augmentation.name}: {augmentation.note}")
     if augmentation.name == DROPOUT:
-        return train_cell(config, store, progress=progress)
-    examples = list(zip(sentences, positives, strict=True))
+        return train_cell(config, store)
+    examples = list(zip(sentences, augmentation.positives, strict=True))
     other = {"augmentation": augmentation.name, "examples": digest(examples)}
-    return train_cell(config, store, examples=examples, other=other, progress=progress)
+    return train_cell(config, store, examples=examples, other=other)
 
 
 def wording_rows(sentences: Sequence[str], made: Mapping[int, Sequence[Augmentation]], **shared: Any) -> pd.DataFrame:
@@ -67,43 +186,27 @@ def augmentation_rows(
     made: Mapping[int, Sequence[Augmentation]],
     tasks: Mapping[str, Mapping[str, DataSet]],
     store: Store,
-    *,
-    progress: bool = True,
     **shared: Any,
 ) -> pd.DataFrame:
     """Wordings, geometry and scores of every augmentation and seed, beside the untrained network.
 
     Metrics: `survivors`, share of the sentences that have a positive; `token_overlap` of these with their sentences;
     `alignment` and `uniformity` of the first task's pairs and sentences, as `geometry_rows` has them; `spearman` of
-    every task; `spearman_lead`, that less dropout's, on the same resampled pairs.
-
-    Args:
-        config: of every training; its seed is set.
-        sentences: training sentences.
-        made: by seed, what `make_augmentations` made of them; what is not at hand has no rows.
-        tasks: scored pairs by name, with their test split.
-        store: where trainings and states are kept.
-        progress: show progress bars.
-        shared: columns of every row.
+    every task; `spearman_lead`, that less dropout's, on the same resampled pairs. What is not at hand has no rows.
 
     Raises:
         InputError: for no seed, or a task without scored test pairs.
     """
     if not made:
         raise InputError("no seed: make augmentations for at least one")
-    tests: dict[str, ScoredPairs] = {}
-    for name, splits in tasks.items():
-        pairs = splits.get("test")
-        if not isinstance(pairs, ScoredPairs):
-            raise InputError(f"{name!r} has no test split of scored pairs: choose sets such as stsb and sickr")
-        tests[name] = pairs
+    tests = {name: Task(name, splits).pairs for name, splits in tasks.items()}
     rows: list[dict[str, Any]] = []
     for seed, augmentations in made.items():
         own = replace(config, seed=seed)
         embedded = {UNTRAINED: _untrained(own, tasks, store)}
         for augmentation in augmentations:
             if augmentation.positives is not None:
-                cell = train_augmented(own, sentences, augmentation, store, progress=progress)
+                cell = train_augmented(own, sentences, augmentation, store)
                 states = encode_tasks(partial(getattr, cell, "encoder"), cell.key, tasks, store)
                 embedded[augmentation.name] = states.map(cell.pooler.project)
         rows += [{"seed": seed, "readout": "pooler", **row} for row in _measured(embedded, tests, seed)]
@@ -145,3 +248,33 @@ def _measured(
             if DROPOUT in cosines and method != DROPOUT:
                 lead = gain_over(of_one, cosines[DROPOUT], pairs, seed=seed)
                 yield {**at, "metric": "spearman_lead", **lead.columns}
+
+
+@drawing
+def draw_augmentations(rows: pd.DataFrame) -> Drawing:
+    """Alignment against uniformity, and Spearman on every set with its 95 % interval; seeds are averaged."""
+    frame = checked(rows, ("method", "metric", "dataset", "value", "ci_low", "ci_high"))
+    scores = frame[frame["metric"] == "spearman"]
+    present = [name for name in LINES if name in set(scores["method"])]
+    datasets = sorted(set(scores["dataset"]), reverse=True)
+    figure, (plane, right) = new_figure(1, 2, height=3.9)
+    for position, name in enumerate(present):
+        style = look(LINES.index(name))
+        place = frame[frame["method"] == name].groupby("metric")["value"].mean()
+        plane.plot(place["uniformity"], place["alignment"], linestyle="none", **style, markersize=9)
+        means = 100 * scores[scores["method"] == name].groupby("dataset")[["value", "ci_low", "ci_high"]].mean()
+        at = means.loc[datasets]
+        # one line for each augmentation, so that none hides another
+        heights = [0.28 - row - 0.56 * position / max(1, len(present) - 1) for row in range(len(datasets))]
+        right.hlines(heights, at["ci_low"], at["ci_high"], color=style["color"], linewidth=1.6)
+        right.plot(at["value"], heights, linestyle="none", **style)
+    plane.set(xlabel="uniformity (left: wide)", ylabel="alignment (low: close)")
+    plane.margins(0.12)
+    plane.xaxis.set_major_locator(MaxNLocator(nbins=4))
+    right.set_xlabel("Spearman × 100")
+    right.set_yticks([-row for row in range(len(datasets))], [title_of(name) for name in datasets])
+    right.set_ylim(-len(datasets) + 0.5, 0.5)
+    right.grid(visible=False, axis="y")
+    add_legend(figure, [Line2D([], [], linestyle="-", label=name, **look(LINES.index(name))) for name in present])
+    figure.alt = f"alignment against uniformity, and Spearman on {', '.join(datasets)}: {', '.join(present)}"
+    return figure

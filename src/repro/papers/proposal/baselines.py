@@ -4,30 +4,32 @@ Counted words, latent directions and vectors of words or paragraphs are fitted h
 from; the others come from `rivals`. What is not at hand has a line that says what is missing.
 """
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import combinations
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from repro.config import Profile
 from repro.digests import digest
-from repro.evaluation.stats import Interval, percentiles, spearman_draws
+from repro.evaluation.stats import Interval, Resampled, spearman_draws
 from repro.methods import BASELINES, PRINTED_BASELINES
 from repro.models.encoder import merge_equal
 from repro.models.pretrained import default_device
+from repro.papers.proposal.claims import in_task_order
+from repro.report.curves import checked
+from repro.report.networks import names
+from repro.report.style import Drawing, add_legend, drawing, look, new_figure, series_handles
 from repro.rows import make_rows
+from repro.runs.cell import hidden_dim_of, train_all
+from repro.runs.clock import in_turns
 from repro.runs.lines import Named
-from repro.runs.pool import train_all
-from repro.runs.sweep import cosines_of, hidden_dim_of
-from repro.seeding import make_rng, threads
+from repro.runs.sweep import cosines_of
+from repro.seeding import make_rng
 from repro.sets import ScoredPairs, texts_of
 from repro.store import Store
 from repro.terminal import complain
@@ -37,11 +39,13 @@ from rivals.lexical import TfidfEncoder, fit_lsa, fit_tfidf
 from rivals.skipgram import fit_doc2vec, fit_word2vec
 from rivals.static import StaticEncoder
 
-FIT_CODE = ("rivals.lexical", "rivals.skipgram", "rivals.static", "repro.models.layerless")
+FIT_CODE = ("rivals.lexical", "rivals.skipgram", "rivals.static", "repro.models.encoder")
 NETWORKS = {BASELINES[key] for key in ("use", "sbert", "simcse", "minilm")}
 """those that an accelerator would encode on"""
-WARM_UP = 16
-"""sentences encoded before the clock starts"""
+ROUNDS = 3
+"""in which every method encodes the timed sentences"""
+COSTS = {"gb_per_million": "GB per million vectors", "encode_seconds": "seconds per million sentences, one thread"}
+"""what a baseline costs: metric to the words below the axis"""
 
 
 @dataclass(frozen=True)
@@ -51,32 +55,13 @@ class Baseline(Named):
     line: str = ""
     """what it is here, in words"""
 
-    @property
-    def columns(self) -> dict[str, Any]:
-        """What its rows say of it."""
-        return {"method": self.name, "backbone": self.backbone, "n_train": self.n_train}
-
 
 def load_baselines(
-    names: Sequence[str],
-    chosen: Profile,
-    systems: SystemConfig,
-    texts: Sequence[str],
-    store: Store,
-    *,
-    dim: int = 300,
-    progress: bool = True,
+    names: Sequence[str], chosen: Profile, systems: SystemConfig, texts: Sequence[str], store: Store, *, dim: int = 300
 ) -> tuple[list[Baseline], pd.DataFrame]:
     """The baselines that can be had here, and a frame of the others: method and what is missing.
 
-    Args:
-        names: of `methods.BASELINES`.
-        chosen: whose backbone, data and schedule SimCSE takes.
-        systems: what those of `rivals` are made from.
-        texts: sentences that TF-IDF, LSA, word2vec and Doc2Vec are fitted on.
-        store: where trained encoders are kept.
-        dim: size of LSA, word2vec and Doc2Vec.
-        progress: show progress bars.
+    TF-IDF, LSA, word2vec and Doc2Vec are fitted on the texts, the last three at that dim; SimCSE is the profile's.
 
     Raises:
         InputError: for an unknown or repeated name, or none at hand.
@@ -102,13 +87,13 @@ def load_baselines(
             line = f"fitted here on {len(texts):,} sentences"
             found.append(Baseline(name, cache(fit[key]), named, key, len(texts), line))
         elif key == "simcse":
-            (cell,) = train_all([replace(chosen.train, dim=hidden_dim_of(chosen.train))], store, progress=progress)
+            (cell,) = train_all([replace(chosen.train, dim=hidden_dim_of(chosen.train))], store)
             config, encoder = cell.config, partial(getattr, cell, "encoder")
             line = f"{config.backbone}, trained here on {config.sentences:,} sentences, pooled state"
             found.append(Baseline(name, encoder, cell.key, config.backbone, config.sentences, line))
         else:
             try:
-                it = load_system(key, systems, store, progress=progress)
+                it = load_system(key, systems, store)
                 found.append(Baseline(name, cache(it.encoder), it.identity, it.backbone or key, it.n_train, it.line))
             except Missing as error:
                 missing.append({"method": name, "missing": str(error)})
@@ -123,61 +108,51 @@ def baseline_rows(
     store: Store,
     *,
     timed: int = 100,
-    repeats: int = 3,
     seed: int = 0,
-    progress: bool = True,
     **shared: Any,
 ) -> pd.DataFrame:
     """Spearman on every task, gigabytes per million vectors and seconds per million sentences of every baseline.
 
     Metrics besides `spearman`: `spearman_lead`, of every two with a printed score, on shared resamples, as
     `SBERT − GloVe`; `gb_per_million`, setting `dense` (float32) or, of TF-IDF also, `sparse`; `nonzeros` of a sparse
-    vector; `encode_seconds`, median over rounds between fastest and slowest; `zero_vectors`, texts of unknown words.
-
-    Args:
-        baselines: in the order of the table.
-        tasks: the judged pairs, by name.
-        store: where embeddings are kept.
-        timed: sentences of the first task that are encoded against the clock.
-        repeats: rounds of that.
-        seed: of bootstrap and of drawing the timed sentences.
-        progress: show progress bars.
-        shared: columns common to all rows.
+    vector; `encode_seconds`, median over rounds between fastest and slowest, of so many timed sentences of the first
+    task; `zero_vectors`, texts of unknown words.
     """
     first = next(iter(tasks.values()))
     clocked = timed_texts(first, timed, seed=seed)
     rows: list[dict[str, Any]] = []
-    cosines: dict[str, list[Array]] = {name: [] for name in tasks}
-    zeros: dict[str, list[int]] = {name: [] for name in tasks}
-    columns = []
-    for b in baselines:
-        counted = b.name == BASELINES["tfidf"]
-        dim, by_task, memory = _counted(b, tasks) if counted else _encoded(b, tasks, store, progress)
-        columns.append({**b.columns, "dim": dim})
-        for name, (own, empty) in by_task.items():
-            cosines[name].append(own)
-            zeros[name].append(empty)
-        dense = {"metric": "gb_per_million", "setting": "dense", "value": 4 * dim / 1e3}
-        rows += [{**columns[-1], **row} for row in (dense, *memory)]
+    columns: list[dict[str, Any]] = []
+    read: list[dict[str, tuple[Array, int]]] = []
+    works: dict[int, Callable[[], Callable[[], object]]] = {}
+    for k, b in enumerate(baselines):
         encoder = b.make()
-        encode = encoder.weights if isinstance(encoder, TfidfEncoder) else partial(encoder.encode, readout="encoder")
-        spent = encode_seconds(encode, clocked, repeats=repeats)
-        device = default_device().type if b.name in NETWORKS else "cpu"
+        encode: Callable[[Sequence[str]], object] = partial(encoder.encode, readout="encoder")
+        if isinstance(encoder, TfidfEncoder):
+            encode = encoder.weights
+            dim, by_task, memory = _counted(encoder, tasks)
+        else:
+            dim, by_task, memory = _encoded(b, tasks, store)
+        read.append(by_task)
+        columns.append({"method": b.name, "backbone": b.backbone, "n_train": b.n_train, "dim": dim})
+        dense = {"metric": "gb_per_million", "setting": "dense", "value": 4 * dim / 1e3}
+        rows += [{**columns[k], **row} for row in (dense, *memory)]
+        works[k] = partial(partial, encode, clocked)
+    for k, seconds in in_turns(works, ROUNDS).items():
+        device = default_device().type if baselines[k].name in NETWORKS else "cpu"
         cost = {"metric": "encode_seconds", "dataset": first.name, "setting": "1 thread", "device": device}
-        million = spent.times(1e6 / len(clocked))
-        rows.append({**columns[-1], **cost, **million.columns, "seconds": spent.value * repeats})
-    place = {at["method"]: k for k, at in enumerate(columns)}
-    printed = [place[method] for method in PRINTED_BASELINES if method in place]
+        million = Interval(float(np.median(seconds)), seconds.min(), seconds.max()).times(1e6 / len(clocked))
+        rows.append({**columns[k], **cost, **million.columns, "seconds": float(seconds.sum())})
+    printed = [k for method in PRINTED_BASELINES for k, at in enumerate(columns) if at["method"] == method]
     for name, pairs in tasks.items():
-        values, draws = spearman_draws(cosines[name], pairs.scores, subsets=pairs.subsets, seed=seed)
+        cosines = [by_task[name][0] for by_task in read]
+        found = Resampled(*spearman_draws(cosines, pairs.scores, subsets=pairs.subsets, seed=seed))
         for k, at in enumerate(columns):
-            score = percentiles(values[k], draws[:, k])
-            rows.append({**at, "dataset": name, "metric": "spearman", **score.columns})
-            rows.append({**at, "dataset": name, "metric": "zero_vectors", "value": float(zeros[name][k])})
+            rows.append({**at, "dataset": name, "metric": "spearman", **found[k].columns})
+            rows.append({**at, "dataset": name, "metric": "zero_vectors", "value": float(read[k][name][1])})
         for i, j in combinations(printed, 2):
-            lead = percentiles(values[j] - values[i], draws[:, j] - draws[:, i])
             method = f"{columns[j]['method']} − {columns[i]['method']}"
-            rows.append({"method": method, "dataset": name, "metric": "spearman_lead", **lead.columns})
+            lead = {"method": method, "dataset": name, "metric": "spearman_lead"}
+            rows.append({**lead, **(found[j] - found[i]).columns})
     return make_rows(rows, readout="encoder", seed=seed, **shared)
 
 
@@ -185,18 +160,15 @@ Read = tuple[int, dict[str, tuple[Array, int]], list[dict[str, Any]]]
 """size; by task the cosines of all pairs and the number of zero vectors; rows on its memory besides the dense form"""
 
 
-def _encoded(b: Baseline, tasks: Mapping[str, ScoredPairs], store: Store, progress: bool) -> Read:
+def _encoded(b: Baseline, tasks: Mapping[str, ScoredPairs], store: Store) -> Read:
     """A baseline of dense vectors on all tasks."""
-    parts = {name: {"test": pairs} for name, pairs in tasks.items()}
-    table = b.embed(parts, store, progress=progress)
+    table = b.embed({name: {"test": pairs} for name, pairs in tasks.items()}, store)
     zeros = {name: int((~table[merge_equal(texts_of(p))[0]].any(axis=1)).sum()) for name, p in tasks.items()}
     return int(table.X.shape[1]), {name: (cosines_of(table, p), zeros[name]) for name, p in tasks.items()}, []
 
 
-def _counted(b: Baseline, tasks: Mapping[str, ScoredPairs]) -> Read:
+def _counted(encoder: TfidfEncoder, tasks: Mapping[str, ScoredPairs]) -> Read:
     """TF-IDF on all tasks, never made dense: a few thousand of its rows would fill the memory."""
-    encoder = b.make()
-    assert isinstance(encoder, TfidfEncoder)
     found, filled, count = {}, 0, 0
     for name, pairs in tasks.items():
         texts, inverse = merge_equal(texts_of(pairs))
@@ -218,27 +190,32 @@ def timed_texts(pairs: ScoredPairs, count: int, *, seed: int) -> list[str]:
     return [distinct[row] for row in sorted(drawn)]
 
 
-def encode_seconds(encode: Callable[[Sequence[str]], Any], texts: Sequence[str], *, repeats: int = 3) -> Interval:
-    """Seconds to encode the texts on one thread: median over rounds, between the fastest and the slowest."""
-    with _one_thread():
-        encode(texts[:WARM_UP])
-        spent = []
-        for _ in range(check_dim(repeats, what="repeats")):
-            started = perf_counter()
-            encode(texts)
-            spent.append(perf_counter() - started)
-    return Interval(float(np.median(spent)), min(spent), max(spent))
+@drawing
+def draw_baselines(rows: pd.DataFrame, *, kind: str = "live") -> Drawing:
+    """Mean Spearman of every method against memory and against seconds, both on logarithmic axes.
 
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """One thread for networks, matrix products and tokenizers, which read this variable at every call."""
-    name, before = "TOKENIZERS_PARALLELISM", os.environ.get("TOKENIZERS_PARALLELISM")
-    os.environ[name] = "false"
-    try:
-        with threads(1), threadpool_limits(1):
-            yield
-    finally:
-        os.environ.pop(name)
-        if before is not None:
-            os.environ[name] = before
+    A method that may be kept sparse has two points in the first panel, joined: sparse and dense.
+    """
+    frame, said = checked(rows, ("method", "dataset", "setting", "metric", "value")), names(rows)
+    scores = frame[frame["metric"] == "spearman"]
+    means = 100 * scores.groupby("method")["value"].mean()
+    # each method keeps its look from figure to figure; one that the proposal does not name comes last
+    score = means.reindex(sorted(means.index, key=lambda m: [*BASELINES.values(), m].index(m)))
+    figure, panels = new_figure(2, 1, height=7.6, sharey=True)
+    for panel, (metric, words) in zip(panels, COSTS.items(), strict=True):
+        own = frame[frame["metric"] == metric]
+        for position, method in enumerate(score.index):
+            spots = sorted(own.loc[own["method"] == method].groupby("setting", dropna=False)["value"].mean())
+            style = {**look(position), "markerfacecolor": "none" if position > 5 else None}  # colours recur after six
+            panel.plot(spots, [score[method]] * len(spots), linestyle=":", markersize=8, **style)
+        panel.set(xscale="log", xlabel=words)
+        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
+        panel.xaxis.set_minor_formatter(NullFormatter())
+    sets = ", ".join(dict.fromkeys(in_task_order(scores)["dataset"]))
+    panels[0].set_title(f"{kind}: mean Spearman × 100 of {sets}", loc="left")
+    handles = series_handles(list(score.index), lambda method: said.get(method, method))
+    for handle in handles[6:]:
+        handle.set_markerfacecolor("none")
+    add_legend(figure, handles, columns=2)
+    figure.alt = f"{kind}: Spearman against memory and against encoding time of {', '.join(score.rename(said).index)}"
+    return figure

@@ -1,67 +1,55 @@
-"""The advisor on trial: what it says without labels, beside what labels say, on every task at hand (PROTOCOLS §7.6)."""
+"""The advisor on trial: what it says without labels, beside what labels say, on every task at hand (PROTOCOLS §7.6).
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+A case is one encoder on one task under one reducer. What a rule has to learn it learns from other cases.
+"""
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
 import pandas as pd
+from matplotlib.ticker import FixedLocator, NullLocator
+from scipy.optimize import nnls
 
 from dimadvise import advise
 from dimadvise.inputs import judged_texts
-from repro.config import Profile
-from repro.evaluation.retention import NoShareError
-from repro.evaluation.stats import bootstrap_mean
+from dimadvise.measured import CALIBRATED, FEATURES, HALF, SPECTRUM, UNSEEN, Calibration, fit_calibration
+from repro.evaluation.retention import NoShareError, smallest_sufficient
 from repro.methods import FULL_SIZE
-from repro.papers.proposal.choosing_rules import BLIND, EVERY, HALF, KNEE, LABELS, LOOKING, TASK, UNSEEN, setting_of
-from repro.report.tables import MISSING
-from repro.report.verdict import Measurement
+from repro.report.curves import checked
+from repro.report.style import GREY, Drawing, NothingToDraw, add_legend, drawing, look, new_figure, series_handles
 from repro.rows import make_rows
-from repro.runs.encoders import NamedEncoder, load_encoders
+from repro.runs.lines import Named
 from repro.sets import DataSet
 from repro.store import Store
 from repro.terminal import complain
-from repro.types import InputError
-from rivals import SYSTEMS, Missing, SystemConfig, load_system
+from repro.types import Array, InputError
 
-
-def named_encoders(names: Sequence[str], profile: Profile, source: str, store: Store) -> Iterator[NamedEncoder]:
-    """Each encoder or system by name; a system whose vectors are not at hand is left out with a warning."""
-    for name in names:
-        if name not in SYSTEMS:
-            yield from load_encoders([name], profile, store)
-            continue
-        settings = SystemConfig(source, profile=profile.name, backbone=profile.train.backbone, seed=profile.train.seed)
-        try:
-            loaded = load_system(name, settings, store)
-        except Missing as missing:
-            complain(f"left out: {name}: {missing}")
-            continue
-        yield NamedEncoder(loaded.line, loaded.encoder, loaded.identity)
+NEIGHBOURS, SIZE_ALONE, SHARE, RATIO, ALL = "neighbours", "size alone", "share of D", "PR × constant", "all of D"
+LOOKING = (SPECTRUM, NEIGHBOURS, CALIBRATED)
+"""rules that look at embeddings"""
+BLIND = (SIZE_ALONE, SHARE, RATIO, HALF, ALL)
+"""controls: they look at no embedding, or at the participation ratio PR alone"""
+TASK = "task left out"
+LEFT_OUT = (TASK, UNSEEN)
+"""what a tuned rule has not seen: its task; or, as with a user's embeddings, neither its task nor its encoder"""
+LABELS, KNEE = "labels", "knee"
+"""answers with labels: the last size whose bound passes, the last whose share does"""
+BY_CASE = ("answer", "log2_error", "share_at_answer", "curve_error", "expected_share")
+"""metrics that are kept for every case"""
+EVERY = "all"
+"""dataset and backbone of rows that sum up all cases"""
 
 
 def retention_rows(
-    encoder: NamedEncoder,
-    name: str,
-    task: DataSet,
-    store: Store,
-    *,
-    reducers: Sequence[str],
-    seed: int = 0,
-    **shared: Any,
+    encoder: Named, name: str, task: DataSet, store: Store, *, reducers: Sequence[str], seed: int = 0, **shared: Any
 ) -> pd.DataFrame:
     """What the advisor sees of one encoder on one task, by reducer and size.
 
     Metrics: `share_kept` with its lower bound in ci_low, `predicted`, `neighbours_kept`; and, at the full size, the
-    score, the number of labelled items and the participation ratio. The number of rows that reducers were fitted on is
-    n_train. No row where the full-size score may be zero, of which the terminal tells.
-
-    Args:
-        encoder: whose embeddings.
-        name: what the task is called.
-        task: graded pairs, labelled texts or a retrieval set.
-        store: where embeddings are kept.
-        reducers: tried side by side; bounds of two are of 97.5 % each.
-        seed: of folds and resamples.
-        shared: columns of every row.
+    score, the number of labelled items and the participation ratio; n_train are the rows that reducers were fitted on.
+    No row where the full-size score may be zero, of which the terminal tells. Bounds of two reducers are of 97.5 %.
 
     Raises:
         InputError: for a set without labels.
@@ -87,69 +75,211 @@ def retention_rows(
     return make_rows(rows, backbone=encoder.name, dataset=name, seed=seed, n_train=found.rows, **shared)
 
 
-def rule_table(rows: pd.DataFrame, reducer: str, target: float) -> pd.DataFrame:
-    """A line per rule with the errors of §7.6; factors are 2^|log₂(predicted / labelled)|.
+@dataclass(frozen=True)
+class Case:
+    """One encoder on one task under one reducer; arrays over sizes, the largest first."""
 
-    Args:
-        rows: of `rule_rows`.
-        reducer: pca or truncate.
-        target: share of the score that is asked for.
+    encoder: str
+    task: str
+    reducer: str
+    full: int
+    ratio: float
+    """participation ratio"""
+    dims: Array
+    share: Array
+    """r(d), of the score kept"""
+    low: Array
+    predicted: Array
+    neighbours: Array
+
+    def reach(self, curve: Array, target: float) -> int:
+        """The last size on the way down whose value passes; the full size where none does."""
+        return smallest_sufficient(self.dims.tolist(), curve.tolist(), target) or self.full
+
+    def at_least(self, size: float) -> int:
+        """The smallest size tried that is no smaller; the full size where there is none."""
+        return int(min((d for d in self.dims if d >= size), default=self.full))
+
+    def kept(self, dim: int) -> float:
+        """Share of the score at a size; 1 at the full one, where the advice is to leave everything as it is."""
+        return 1.0 if dim == self.full else float(self.share[list(self.dims).index(dim)])
+
+
+Curve: TypeAlias = Callable[[Case], Array]
+Size: TypeAlias = Callable[[Case], int]
+
+
+def cases_of(curves: pd.DataFrame) -> list[Case]:
+    """Cases from the rows of `retention_rows`."""
+    found = []
+    facts = curves[curves["metric"] == "participation_ratio"].set_index(["backbone", "dataset"])
+    own = curves[curves["metric"].isin(["share_kept", "predicted", "neighbours_kept"])]
+    for (encoder, task, reducer), group in own.groupby(["backbone", "dataset", "method"], sort=False):
+        of = {name: part.set_index("dim").sort_index(ascending=False) for name, part in group.groupby("metric")}
+        share, predicted, neighbours = (
+            of[name]["value"].to_numpy(float) for name in ("share_kept", "predicted", "neighbours_kept")
+        )
+        fact, low = facts.loc[(encoder, task)], of["share_kept"]["ci_low"].to_numpy(float)
+        at = (encoder, task, reducer, int(fact["dim"]), float(fact["value"]))
+        found.append(Case(*at, of["share_kept"].index.to_numpy(np.int64), share, low, predicted, neighbours))
+    return found
+
+
+def others(case: Case, cases: Sequence[Case], left_out: str) -> list[Case]:
+    """Cases of the same reducer that a rule may learn from."""
+    return [
+        c
+        for c in cases
+        if c.reducer == case.reducer and c.task != case.task and (left_out == TASK or c.encoder != case.encoder)
+    ]
+
+
+def curve_rules(seen: Sequence[Case]) -> dict[str, Curve]:
+    """Rules that predict r(d): two read it off as it is, two were fitted on other cases."""
+    share = np.concatenate([c.share for c in seen])
+    calibration = _fitted(seen)
+    sizes, _ = nnls(np.concatenate([_halvings(c) for c in seen]), 1 - share)
+    return {
+        SPECTRUM: lambda c: c.predicted,
+        NEIGHBOURS: lambda c: c.neighbours,
+        CALIBRATED: lambda c: calibration(c.predicted, c.neighbours),
+        SIZE_ALONE: lambda c: np.clip(1 - _halvings(c) @ sizes, 0, 1),
+    }
+
+
+def size_rules(seen: Sequence[Case], target: float) -> dict[str, Size]:
+    """Rules that name a size at once; the tuned constants are medians over other cases."""
+    answers = [c.reach(c.low, target) for c in seen]
+    share = float(np.median([answer / c.full for answer, c in zip(answers, seen, strict=True)]))
+    ratio = float(np.median([answer / c.ratio for answer, c in zip(answers, seen, strict=True)]))
+    return {
+        SHARE: lambda c: c.at_least(share * c.full),
+        RATIO: lambda c: c.at_least(ratio * c.ratio),
+        HALF: lambda c: c.at_least(c.full / 2),
+        ALL: lambda c: c.full,
+    }
+
+
+def rule_rows(curves: pd.DataFrame, targets: Sequence[float], **shared: Any) -> pd.DataFrame:
+    """Answers and errors of every rule in every case, their summaries, and the calibration fitted on all cases.
+
+    A single task among the rows of `retention_rows` leaves nothing to learn from, hence no row.
     """
-    whole = rows[rows["dataset"] == EVERY]
-    lines = []
-    for rule in LOOKING + BLIND:
-        of = whole[whole["method"] == rule].groupby("setting")
-        at, curve, unseen = (
-            dict(of.get_group(setting)[["metric", "value"]].to_numpy()) if setting in of.groups else {}
-            for setting in (
-                setting_of(reducer, TASK, target),
-                setting_of(reducer, TASK),
-                setting_of(reducer, UNSEEN, target),
-            )
-        )
-        if not at:
-            continue
-        strict = {"median, encoder unseen too": f"{2 ** unseen['log2_error_median']:.2f}"} if unseen else {}
-        lines.append(
-            {
-                "rule": rule,
-                "median factor": f"{2 ** at['log2_error_median']:.2f}",
-                "worst": f"{2 ** at['log2_error_worst']:.1f}",
-                **strict,
-                "target met, %": f"{100 * at['target_met_share']:.0f}",
-                "median size, % of D": f"{100 * at['share_of_size_median']:.0f}",
-                "curve off by, points": f"{100 * curve['curve_error_mean']:.1f}" if curve else MISSING,
-            }
-        )
-    return pd.DataFrame(lines)
+    cases = cases_of(curves)
+    if len({c.task for c in cases}) < 2:
+        complain(f"{len(cases)} cases of one task or none: rules learn from other tasks, so none is judged")
+        return make_rows([], **shared)
+    several = len({c.encoder for c in cases}) > 1
+    rows = [
+        row for left in LEFT_OUT if left == TASK or several for c in cases for row in _judged(c, cases, left, targets)
+    ]
+    summaries = list(_summaries(pd.DataFrame(rows)))
+    # what is left out only changes constants: case by case one way of leaving out is enough to look at
+    rows = [row for row in rows if TASK in row["setting"] and row["metric"] in BY_CASE] + summaries
+    for reducer in dict.fromkeys(c.reducer for c in cases):
+        own = [c for c in cases if c.reducer == reducer]
+        whole = _fitted(own)
+        rows += [
+            {"method": CALIBRATED, "setting": f"{reducer}, {name}", "metric": "coefficient", "value": value}
+            for name, value in zip(FEATURES, whole.coefficients, strict=True)
+        ]
+    return make_rows([{"dataset": EVERY, "backbone": EVERY, **row} for row in rows], **shared)
 
 
-def answer_table(rows: pd.DataFrame, reducer: str, target: float) -> pd.DataFrame:
-    """A line per encoder and task: sizes by labels, and as each rule that looks at embeddings names them."""
-    own = rows[(rows["metric"] == "answer") & (rows["setting"] == setting_of(reducer, TASK, target))]
-    table = own.pivot_table(index=["backbone", "dataset", "dim"], columns="method", values="value", sort=False)
-    table = table[[name for name in (LABELS, KNEE, *LOOKING, HALF) if name in table]].round().astype("Int64")
-    return table.reset_index().rename(columns={"backbone": "encoder", "dataset": "task", "dim": "D"})
+def setting_of(reducer: str, left_out: str, target: float | None = None) -> str:
+    """The column that tells reducers, what was left out and targets apart."""
+    return f"{reducer}, {left_out}" + ("" if target is None else f", keep {target:g}")
 
 
-def against_half(rows: pd.DataFrame, reducer: str, target: float, *, seed: int = 0) -> pd.DataFrame:
-    """How much nearer to labels each rule is than half of all dimensions: difference in |log₂|, with its verdict.
+def _fitted(cases: Sequence[Case]) -> Calibration:
+    predicted, neighbours, share = (
+        np.concatenate([getattr(c, name) for c in cases]) for name in ("predicted", "neighbours", "share")
+    )
+    return fit_calibration(predicted, neighbours, share)
 
-    Encoders share a task, so that tasks are resampled: a single one says little of others.
-    """
-    own = rows[(rows["metric"] == "log2_error") & (rows["setting"] == setting_of(reducer, TASK, target))]
-    own = own[own["dataset"] != EVERY].assign(value=own["value"].abs())
-    lines = []
-    errors = own.pivot_table(index=["dataset", "backbone"], columns="method", values="value")
-    for rule in LOOKING if len(own) else ():
-        gain = (errors[HALF] - errors[rule]).groupby("dataset").mean()
-        found = bootstrap_mean(gain.to_numpy(), seed=seed)
-        lines.append(
-            {
-                "rule": rule,
-                "by, in |log₂|": f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]",
-                "tasks": len(gain),
-                "nearer than half of D?": Measurement("", "effect", found.value, found.low, found.high).verdict,
-            }
-        )
-    return pd.DataFrame(lines)
+
+def _halvings(case: Case) -> Array:
+    x = np.log2(case.full / case.dims)
+    return np.stack([x, x**2, x**4], axis=1)
+
+
+def _judged(case: Case, cases: Sequence[Case], left: str, targets: Sequence[float]) -> Iterator[dict[str, Any]]:
+    seen = others(case, cases, left)
+    if not seen:
+        return
+    at = {"backbone": case.encoder, "dataset": case.task}
+    curves = {name: rule(case) for name, rule in curve_rules(seen).items()}
+    below = case.dims < case.full
+    for name, curve in curves.items():
+        here = {**at, "method": name, "setting": setting_of(case.reducer, left)}
+        if name in (CALIBRATED, SIZE_ALONE):
+            for dim, value in zip(case.dims, curve, strict=True):
+                yield {**here, "metric": "expected_share", "dim": int(dim), "value": float(value)}
+        yield {**here, "metric": "curve_error", "value": float(np.abs(curve - case.share)[below].mean())}
+    for target in targets:
+        truth = case.reach(case.low, target)
+        answers: Mapping[str, int] = {
+            LABELS: truth,
+            KNEE: case.reach(case.share, target),
+            **{name: case.reach(curve, target) for name, curve in curves.items()},
+            **{name: rule(case) for name, rule in size_rules(seen, target).items()},
+        }
+        for name, dim in answers.items():
+            here = {**at, "method": name, "setting": setting_of(case.reducer, left, target)}
+            yield {**here, "metric": "answer", "dim": case.full, "value": float(dim)}
+            if name not in (LABELS, KNEE):
+                kept = case.kept(dim)
+                yield {**here, "metric": "log2_error", "value": float(np.log2(dim / truth))}
+                yield {**here, "metric": "share_at_answer", "value": kept}
+                yield {**here, "metric": "target_met", "value": float(kept >= target)}
+                yield {**here, "metric": "share_of_size", "value": dim / case.full}
+
+
+def _summaries(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Over all cases: §7.6's four errors, the median size, and the number of cases."""
+    for (method, setting, metric), group in rows.groupby(["method", "setting", "metric"], sort=False):
+        values = group["value"]
+        found = {
+            "log2_error": {
+                "log2_error_median": values.abs().median(),
+                "log2_error_mean": values.abs().mean(),
+                "log2_error_worst": values.abs().max(),
+                "cases": len(values),
+            },
+            "curve_error": {"curve_error_mean": values.mean()},
+            "target_met": {"target_met_share": values.mean()},
+            "share_of_size": {"share_of_size_median": values.median()},
+        }.get(metric, {})
+        at = {"method": method, "setting": setting}
+        yield from ({**at, "metric": name, "value": float(value)} for name, value in found.items())
+
+
+@drawing
+def draw_answers(rows: pd.DataFrame, rules: Sequence[str], reducer: str, target: float, kind: str) -> Drawing:
+    """The size that each rule names against the one that labels give, both as shares of the full size; a panel each."""
+    frame = checked(rows, ("backbone", "dataset", "dim", "method", "setting", "metric", "value"))
+    frame = frame[(frame["metric"] == "answer") & (frame["setting"] == setting_of(reducer, TASK, target))]
+    if frame.empty:
+        raise NothingToDraw(f"no answers under {reducer} at {target:g}")
+    frame = frame.assign(share=100 * frame["value"] / frame["dim"].astype(float))
+    wide = frame.pivot_table(index=["backbone", "dataset"], columns="method", values="share", sort=False).reset_index()
+    encoders, ends = list(dict.fromkeys(wide["backbone"])), (float(wide[[LABELS, *rules]].min().min()) / 1.4, 140)
+    figure, axes = new_figure(2, 2, height=6.2, sharex=True, sharey=True)
+    for panel, rule in zip(axes, rules, strict=True):
+        panel.plot([1, 200], [1, 200], color=GREY, linewidth=1.2, linestyle=(0, (4, 2)))
+        for position, encoder in enumerate(encoders):
+            points = wide[wide["backbone"] == encoder]
+            panel.plot(points[LABELS], points[rule], linestyle="none", alpha=0.75, markersize=6, **look(position))
+        panel.set_title(rule, loc="left")
+        panel.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
+        for axis in (panel.xaxis, panel.yaxis):
+            axis.set_major_locator(FixedLocator([3.125, 6.25, 12.5, 25, 50, 100]))
+            axis.set_ticklabels(["3", "6", "12", "25", "50", "100"])
+            axis.set_minor_locator(NullLocator())
+    for panel in axes[2:]:
+        panel.set_xlabel("size by labels, % of D")
+    figure.suptitle(f"{kind}: {reducer}, to keep {100 * target:g} %", fontsize=11)
+    figure.supylabel("size named without, % of D", fontsize=12)
+    add_legend(figure, series_handles(encoders), columns=2)
+    figure.alt = f"sizes named by {', '.join(rules)} against sizes by labels, {reducer}, to keep {100 * target:g} %"
+    return figure

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
-from repro.report.estimates import Estimate, estimate, estimates, lowest
-from repro.report.judge import Facts, Judge, effect, judge, sameness, trend
+from repro.report.judge import Estimate, Facts, Judge, effect, estimate, estimates, judge, lowest, sameness, trend
 from repro.report.verdict import Measurement
 
 EXPECTED_SIGN = {"info_nce": -1, "uniformity": -1}

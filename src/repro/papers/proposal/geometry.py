@@ -1,6 +1,7 @@
-"""Expected InfoNCE, alignment and uniformity against dimension: in theory, by simulation, of trained encoders."""
+"""InfoNCE, alignment and uniformity against dimension: of points that lie where they like, and of trained encoders."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,67 +13,27 @@ from scipy.special import logsumexp
 from torch import Tensor
 
 from repro import theory
-from repro.evaluation.stats import Interval, bootstrap_mean
+from repro.evaluation.stats import bootstrap_mean
 from repro.methods import END_TO_END
 from repro.rows import make_rows
-from repro.runs.embeddings import TextTable
-from repro.runs.published import unit_rows
+from repro.runs.embeddings import TextTable, unit_rows
 from repro.runs.sweep import Sweep
 from repro.seeding import derive_seed, make_rng
 from repro.sets import ScoredPairs, texts_of
 from repro.terminal import complain
 from repro.types import Array, InputError, check_dim
 
-EXPECTED, LIMIT, JENSEN, SIMPLEX = "expected", "endless batch", "Jensen bound", "simplex bound"
-SAMPLED, FREE = "Monte Carlo", "free points"
 MOST_DIMS = 1 << 14
 """dims up to which a uniformity is looked for"""
-LARGEST_SAMPLED = 1_000
-"""batches above this are not simulated: a single loss would take that many cosines"""
 MATCHING = 4.0
 """gold score (of 5) from which on a pair counts as positive, as where SimCSE measures alignment"""
+ROUNDS = 8
+"""batches that every positive is in, at least"""
 
 
 def setting_of(temperature: float, batch: int) -> str:
     """The column that tells conditions of the theory apart."""
     return f"τ = {temperature:g}, B = {batch:,}"
-
-
-def sampled_info_nce(dim: int, temperature: float, batch: int, *, draws: int = 2_000, seed: int = 0) -> Interval:
-    """InfoNCE of perfectly aligned uniform points by Monte Carlo: mean and ± 4 standard errors.
-
-    The cosines of one row with its negatives are independent, and (1 + t)/2 follows a Beta law with both parameters
-    (m − 1)/2, so that no point has to be drawn.
-
-    Raises:
-        InputError: below two dimensions, where the Beta law has no density.
-    """
-    if check_dim(dim) < 2:
-        raise InputError("dim is 1: the sphere has two points there, and needs no sampling")
-    rng = make_rng(seed, "sampled info_nce", dim, batch)
-    # 1 − t from its own draw keeps digits where t is near 1
-    gaps = 2 * rng.beta((dim - 1) / 2, (dim - 1) / 2, size=(draws, batch - 1))
-    losses = np.logaddexp(0.0, logsumexp(-gaps / temperature, axis=1))
-    return Interval.around(float(losses.mean()), 4 * float(losses.std(ddof=1)) / np.sqrt(draws))
-
-
-def curve_rows(
-    dims: Sequence[int], temperatures: Sequence[float], batches: Sequence[int], *, seed: int = 0, **shared: Any
-) -> pd.DataFrame:
-    """Expected InfoNCE of aligned uniform points by quadrature, its bounds and limit, and a simulation of it."""
-    rows: list[dict[str, Any]] = []
-    for temperature, batch, dim in ((t, b, m) for t in temperatures for b in batches for m in dims):
-        values: dict[str, dict[str, float]] = {
-            EXPECTED: {"value": theory.expected_info_nce(dim, temperature, batch)},
-            LIMIT: {"value": float(np.log(batch - 1)) + theory.expected_info_nce(dim, temperature)},
-            JENSEN: {"value": theory.jensen_bound(dim, temperature, batch)},
-            SIMPLEX: {"value": theory.simplex_bound(temperature, batch)},
-        }
-        if batch <= LARGEST_SAMPLED and dim > 1:
-            values[SAMPLED] = sampled_info_nce(dim, temperature, batch, seed=seed).columns
-        at = {"dim": dim, "setting": setting_of(temperature, batch)}
-        rows += [{"method": name, **at, **value} for name, value in values.items()]
-    return make_rows(rows, metric="info_nce", seed=seed, **shared)
 
 
 def aligned_info_nce(z: Tensor, temperature: float) -> Tensor:
@@ -123,23 +84,7 @@ def free_points(n: int, dim: int, temperature: float, *, steps: int = 200, seed:
         return F.normalize(z, dim=-1).numpy().copy(), float(aligned_info_nce(z, temperature))
 
 
-def free_rows(
-    n: int, dims: Sequence[int], temperatures: Sequence[float], *, steps: int = 200, seed: int = 0, **shared: Any
-) -> pd.DataFrame:
-    """The least InfoNCE that free points reach, beside its lower bound and the expectation of random ones."""
-    rows: list[dict[str, Any]] = []
-    for temperature, dim in ((t, m) for t in temperatures for m in dims):
-        values = {
-            FREE: free_points(n, dim, temperature, steps=steps, seed=seed)[1],
-            SIMPLEX: theory.simplex_bound(temperature, n),
-            EXPECTED: theory.expected_info_nce(dim, temperature, n),
-        }
-        at = {"dim": dim, "setting": setting_of(temperature, n)}
-        rows += [{"method": name, "value": value, **at} for name, value in values.items()]
-    return make_rows(rows, metric="free_info_nce", seed=seed, **shared)
-
-
-def positives_of(pairs: ScoredPairs, least: float = MATCHING) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def positives_of(pairs: ScoredPairs) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Both sides of the pairs that mean the same, each sentence used once, so that no positive is also a negative.
 
     Raises:
@@ -147,10 +92,10 @@ def positives_of(pairs: ScoredPairs, least: float = MATCHING) -> tuple[tuple[str
     """
     found: dict[str, str] = {}
     for a, b, score in zip(pairs.texts1, pairs.texts2, pairs.scores, strict=True):
-        if score >= least and a != b and not {a, b} & {*found, *found.values()}:
+        if score >= MATCHING and a != b and not {a, b} & {*found, *found.values()}:
             found[a] = b
     if len(found) < 2:
-        raise InputError(f"{pairs.name} has {len(found)} pairs with a gold score of {least:g} or more: expected 2")
+        raise InputError(f"{pairs.name} has {len(found)} pairs with a gold score of {MATCHING:g} or more: expected 2")
     return tuple(found), tuple(found.values())
 
 
@@ -175,17 +120,13 @@ def uniformity_dim(uniformity: float) -> int | None:
 
     None if not even `MOST_DIMS` dimensions reach it.
     """
-    low, high = 1, MOST_DIMS
-    if theory.uniformity_limit(high) > uniformity:
-        return None
-    while low < high:  # the limit falls as the dimension grows
-        middle = (low + high) // 2
-        low, high = (low, middle) if theory.uniformity_limit(middle) <= uniformity else (middle + 1, high)
-    return low
+    dims = range(1, MOST_DIMS + 1)  # the limit falls as the dimension grows
+    found = bisect_left(dims, -uniformity, key=lambda dim: -theory.uniformity_limit(dim))
+    return dims[found] if found < len(dims) else None
 
 
-def batch_losses(Z1: Array, Z2: Array, *, temperature: float, batch: int, rounds: int = 8, seed: int = 0) -> Array:
-    """InfoNCE of every positive pair (P,) in random batches, averaged over the rounds; unit rows (P, dim).
+def batch_losses(Z1: Array, Z2: Array, *, temperature: float, batch: int, seed: int = 0) -> Array:
+    """InfoNCE of every positive pair (P,) in random batches, averaged over its rounds; unit rows (P, dim).
 
     Raises:
         InputError: for fewer pairs than a batch holds.
@@ -195,7 +136,7 @@ def batch_losses(Z1: Array, Z2: Array, *, temperature: float, batch: int, rounds
     rng = make_rng(seed, "batches of positives")
     logits = (Z1 @ Z2.T).astype(np.float64) / temperature
     total, count = np.zeros(len(Z1)), np.zeros(len(Z1))
-    while count.min() < rounds:
+    while count.min() < ROUNDS:
         rows = rng.permutation(len(Z1))[:batch]
         of_batch = logits[np.ix_(rows, rows)]
         total[rows] += logsumexp(of_batch, axis=1) - np.diag(of_batch)
@@ -208,13 +149,8 @@ def geometry_rows(
 ) -> pd.DataFrame:
     """Alignment, uniformity and InfoNCE of trained encoders by dim, with what theory expects at their positive cosine.
 
-    Args:
-        sweep: an encoder per dim; what its pooler puts out is measured.
-        pairs: scored pairs; those that mean the same are the positives, all their sentences have to be uniform.
-        temperature: divides the cosines.
-        batch: positives per batch; all where there are fewer, of which the terminal tells.
-        seed: of batches and bootstrap.
-        shared: columns of every row.
+    Pairs that mean the same are the positives; where a batch would hold more of them than there are, it holds all, of
+    which the terminal tells.
     """
     sides = positives_of(pairs)
     if (found := len(sides[0])) < batch:

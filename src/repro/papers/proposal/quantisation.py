@@ -7,7 +7,7 @@ ten nearest, with float queries against coded rows, as only what is stored has t
 over another of equal bytes on the same resampled items.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -26,16 +26,13 @@ from repro.evaluation.quantise import (
     quantise,
     vector_bytes,
 )
-from repro.evaluation.resampled import Resampled
-from repro.evaluation.retrieve import retrieve
-from repro.evaluation.search import top_documents
-from repro.evaluation.stats import mean_draws, spearman_draws
+from repro.evaluation.retrieve import retrieve, top_documents
+from repro.evaluation.stats import Resampled, mean_draws, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.methods import FULL_SIZE
 from repro.reducers import make_reducer
 from repro.rows import make_rows
-from repro.runs.embeddings import TextTable
-from repro.runs.published import unit_rows
+from repro.runs.embeddings import TextTable, unit_rows
 from repro.seeding import make_rng
 from repro.sets import Retrieval, ScoredPairs, texts_of
 from repro.types import Array, InputError, one_of
@@ -50,7 +47,9 @@ REDUCERS = (FIRST, PCA, ROTATED)
 of each dimension is worth the same"""
 HAMMING, SHORTLIST = "binary, queries too", "binary, then float"
 """queries coded as well; and a shortlist by these, ordered by the full floats, which then lie on a disk"""
-NEIGHBOURS, ASKED, RESAMPLES = 10, 200, 2_000
+SCORES = {"spearman": "STS-B, Spearman", "ndcg@10": "retrieval, nDCG@10", "neighbours_kept": "ten neighbours kept"}
+"""what tables and figures call the metrics"""
+NEIGHBOURS, ASKED = 10, 200
 
 
 class Way(NamedTuple):
@@ -81,64 +80,61 @@ def ways(full: int, budgets: Sequence[int], levels: Sequence[str], reducers: Seq
 
 
 @dataclass(frozen=True, eq=False)
-class _Bench:
-    """All texts as one matrix, and where each task's stand in it."""
+class Bench:
+    """All texts as one matrix of unit rows, and where those of each task stand in it."""
 
     X: Array
-    fit: Rows
-    sides: tuple[Rows, Rows]
-    pool: Rows
-    """distinct sentences of the pairs"""
+    at: Mapping[str, Rows]
+    """rows of the texts to fit on, both sides of the pairs, their distinct sentences, and the retrieval task"""
     asked: Rows
-    """positions in the pool of those whose neighbours are compared"""
-    queries: Rows
-    documents: Rows
+    """positions among the distinct sentences of those whose neighbours are compared"""
     pairs: ScoredPairs
     questions: Retrieval
     seed: int
 
     @classmethod
-    def of(cls, table: TextTable, fit: Sequence[str], pairs: ScoredPairs, questions: Retrieval, seed: int) -> "_Bench":
-        """Every text once, rows of length 1."""
+    def of(cls, table: TextTable, fit: Sequence[str], pairs: ScoredPairs, questions: Retrieval, seed: int) -> "Bench":
+        """Every text once."""
         sentences = list(dict.fromkeys(texts_of(pairs)))
         texts = list(dict.fromkeys([*fit, *sentences, *texts_of(questions)]))
         place = {text: i for i, text in enumerate(texts)}
-        each = (dict.fromkeys(fit), pairs.texts1, pairs.texts2, sentences, questions.queries, questions.documents)
-        own, first, second, pool, queries, documents = (np.array([place[text] for text in some]) for some in each)
+        each = {"fit": dict.fromkeys(fit), "first": pairs.texts1, "second": pairs.texts2, "sentences": sentences}
+        each |= {"queries": questions.queries, "documents": questions.documents}
+        at = {name: np.array([place[text] for text in some]) for name, some in each.items()}
         asked = np.sort(make_rng(seed, "neighbours").permutation(len(sentences))[:ASKED])
-        X = unit_rows(table[texts].astype(np.float64))
-        return cls(X, own, (first, second), pool, asked, queries, documents, pairs, questions, seed)
+        return cls(unit_rows(table[texts].astype(np.float64)), at, asked, pairs, questions, seed)
 
-    @cached_property
-    def truth(self) -> Rows:
-        """The nearest sentences by full floats, of each sentence that is asked for."""
-        return self._nearest(self.X, self.X, min(NEIGHBOURS, len(self.pool) - 1))
-
-    def judge(self, sides: Array, C: Array, Q: Array) -> Items:
-        """What each item contributes: cosines of pairs, nDCG of queries, share of each sentence's neighbours kept."""
-        u, v = (sides[rows] for rows in self.sides)
+    def judge(self, C: Array, Q: Array) -> Items:
+        """What each item contributes: cosines of coded pairs, and what float queries find among coded rows."""
+        u, v = C[self.at["first"]], C[self.at["second"]]
         return {"spearman": prefix_cosines(u, v, [u.shape[1]])[0], **self.search(C, Q)}
 
     def search(self, C: Array, Q: Array) -> Items:
-        """The parts of `judge` that search for Q among C, matrices of all texts."""
+        """What Q finds among C, of all texts: nDCG of queries, and the share of each sentence's neighbours kept."""
         ids = {"query_ids": self.questions.query_ids, "corpus_ids": self.questions.document_ids}
-        found = retrieve(Q[self.queries], C[self.documents], self.questions.qrels, **ids)
+        found = retrieve(Q[self.at["queries"]], C[self.at["documents"]], self.questions.qrels, **ids)
         return {"ndcg@10": found.ndcg(10), "neighbours_kept": self.kept(C, Q, NEIGHBOURS)}
 
     def kept(self, C: Array, Q: Array, k: int) -> Array:
         """Share of the ten nearest by full floats that are among the k nearest of C to Q, by sentence."""
-        found = self._nearest(C, Q, min(k, len(self.pool) - 1))
-        return np.array([np.isin(a, b).mean() for a, b in zip(self.truth, found, strict=True)])
+        return np.array([np.isin(a, b).mean() for a, b in zip(self.truth, self.nearest(C, Q, k), strict=True)])
 
-    def _nearest(self, C: Array, Q: Array, k: int) -> Rows:
-        top = top_documents(Q[self.pool][self.asked], C[self.pool], k + 1)
+    @cached_property
+    def truth(self) -> Rows:
+        """The nearest by full floats."""
+        return self.nearest(self.X, self.X, NEIGHBOURS)
+
+    def nearest(self, C: Array, Q: Array, k: int) -> Rows:
+        """The k nearest sentences of each that is asked for; all where there are fewer."""
+        k = min(k, len(self.at["sentences"]) - 1)
+        top = top_documents(Q[self.at["sentences"]][self.asked], C[self.at["sentences"]], k + 1)
         # a sentence is no neighbour of itself; where ties put others before it, the last goes instead
         return np.array([row[row != own][:k] for row, own in zip(top, self.asked, strict=True)])
 
     def reduced(self, reducer: str, dims: Sequence[int]) -> Iterator[tuple[int, Array]]:
         """All texts at each size, rows of length 1."""
         name = "truncate" if reducer == FIRST else "pca"
-        fitted = make_reducer(name, max(dims), seed=self.seed).fit(self.X[self.fit])
+        fitted = make_reducer(name, max(dims), seed=self.seed).fit(self.X[self.at["fit"]])
         Y = fitted.transform(self.X)
         for dim in dims:
             Z = fitted.prefix(Y, dim).astype(np.float64)
@@ -160,25 +156,16 @@ def byte_rows(
     seed: int = 0,
     **shared: Any,
 ) -> pd.DataFrame:
-    """Scores of every way to spend every budget, and differences of levels at equal bytes.
+    """Scores of every way to spend every budget of bytes per vector, and differences of levels at equal bytes.
 
-    Args:
-        table: full embeddings of all texts.
-        fit: texts that reducers and codebooks learn from.
-        pairs: scored pairs; neighbours are those among their distinct sentences.
-        questions: queries and documents.
-        budgets: bytes per vector.
-        levels: of `quantise.BITS`.
-        reducers: of `REDUCERS`.
-        shortlist: rows that a search by bits leaves to the floats.
-        seed: of the rotation, the sampled sentences and the resamples.
-        shared: columns of every row; `n_train` is the number of distinct texts in `fit`.
+    Reducers and codebooks learn from the texts `fit`; neighbours are those among the distinct sentences of the pairs.
+    A search by bits leaves as many rows as the shortlist is long to the floats.
     """
-    bench = _Bench.of(table, fit, pairs, questions, seed)
-    full = bench.X.shape[1]
-    chosen = ways(full, budgets, levels, reducers, fit=len(bench.fit))
-    columns: list[tuple[dict[str, Any], Items]] = [
-        ({"method": FULL_SIZE, "setting": "", "dim": full}, bench.judge(bench.X, bench.X, bench.X))
+    bench = Bench.of(table, fit, pairs, questions, seed)
+    fit_rows, full = bench.at["fit"], bench.X.shape[1]
+    chosen = ways(full, budgets, levels, reducers, fit=len(fit_rows))
+    lines: list[tuple[dict[str, Any], Items]] = [
+        ({"method": FULL_SIZE, "setting": "", "dim": full}, bench.judge(bench.X, bench.X))
     ]
     counted: list[dict[str, Any]] = []
     for reducer in dict.fromkeys(way.reducer for way in chosen):
@@ -186,33 +173,33 @@ def byte_rows(
         for dim, Y in bench.reduced(reducer, sorted({way.dim for way in own})):
             for way in (w for w in own if w.dim == dim):
                 at = {"method": way.level, "setting": f"{way.reducer}, {way.bytes} bytes", "dim": dim}
-                book = fit_codebook(Y[bench.fit], way.level)
+                book = fit_codebook(Y[fit_rows], way.level)
                 C = dequantise(quantise(Y, book), book)
-                columns.append((at, bench.judge(C, C, prepare_queries(Y, book))))
-                counted.append({**at, "metric": "vector_bytes", "value": float(vector_bytes(book.dim, book.level))})
+                lines.append((at, bench.judge(C, prepare_queries(Y, book))))
+                counted.append({**at, "metric": "vector_bytes", "value": float(vector_bytes(dim, way.level))})
                 counted.append({**at, "metric": "codebook_bytes", "value": float(book.stored_bytes)})
                 if way.level == "binary":
-                    columns.append(({**at, "method": HAMMING}, bench.search(C, C)))
-                    columns.append(({**at, "method": SHORTLIST}, {"neighbours_kept": bench.kept(C, C, shortlist)}))
-    scored = [row for metric in ("spearman", "ndcg@10", "neighbours_kept") for row in _scored(metric, columns, bench)]
-    return make_rows([*scored, *counted], readout="encoder", seed=seed, n_train=len(bench.fit), **shared)
+                    lines.append(({**at, "method": HAMMING}, bench.search(C, C)))
+                    lines.append(({**at, "method": SHORTLIST}, {"neighbours_kept": bench.kept(C, C, shortlist)}))
+    scored = [row for metric in SCORES for row in _scored(metric, lines, bench)]
+    return make_rows([*scored, *counted], readout="encoder", seed=seed, n_train=len(fit_rows), **shared)
 
 
-def _scored(metric: str, columns: Sequence[tuple[dict[str, Any], Items]], bench: _Bench) -> Iterator[dict[str, Any]]:
+def _scored(metric: str, lines: Sequence[tuple[dict[str, Any], Items]], bench: Bench) -> Iterator[dict[str, Any]]:
     """The scores of one metric, and of every two levels at equal bytes the lead of the one of fewer bits."""
-    own = [({**at, "metric": metric}, items[metric]) for at, items in columns if metric in items]
-    outcomes, options = [items for _, items in own], {"resamples": RESAMPLES, "seed": bench.seed}
+    own = [({**at, "metric": metric}, items[metric]) for at, items in lines if metric in items]
+    outcomes, pairs = [items for _, items in own], bench.pairs
     if metric == "spearman":
-        found = Resampled(*spearman_draws(outcomes, bench.pairs.scores, subsets=bench.pairs.subsets, **options))
+        found = Resampled(*spearman_draws(outcomes, pairs.scores, subsets=pairs.subsets, seed=bench.seed))
     else:
-        found = Resampled(*mean_draws(outcomes, **options))
-    dataset = bench.questions.name if metric == "ndcg@10" else bench.pairs.name
+        found = Resampled(*mean_draws(outcomes, seed=bench.seed))
+    dataset = bench.questions.name if metric == "ndcg@10" else pairs.name
     for j, (at, _) in enumerate(own):
         yield {**at, "dataset": dataset, **found[j].columns}
-    plain = [j for j, (at, _) in enumerate(own) if at["method"] in BITS]
-    for a, b in combinations(plain, 2):
+    bits = [BITS.get(at["method"]) for at, _ in own]
+    for a, b in combinations([j for j, size in enumerate(bits) if size], 2):
         if own[a][0]["setting"] == own[b][0]["setting"]:
-            few, many = sorted((a, b), key=lambda j: BITS[own[j][0]["method"]])
+            few, many = sorted((a, b), key=lambda j: bits[j] or 0)
             method, setting = f"{own[few][0]['method']} − {own[many][0]['method']}", own[few][0]["setting"]
             lead = {"method": method, "setting": setting, "dataset": dataset, "metric": f"{metric}_lead"}
             yield {**lead, **(found[few] - found[many]).columns}

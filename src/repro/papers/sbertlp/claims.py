@@ -3,19 +3,17 @@
 The paper's words for rows stand here too: systems, settings, sets and the ranges of dims that it calls best.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import nan
 
 import pandas as pd
 
-from repro.evaluation.resample import Floats
+from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE, MAJORITY
-from repro.papers.sbertlp.lines import network_of
 from repro.report.compare import paper_values
-from repro.report.estimates import Estimate, estimate, lowest, of_parts
-from repro.report.judge import Facts, Judge, Rule, Split, effect, judge
+from repro.report.judge import Estimate, Facts, Judge, Rule, Split, estimate, judge, lowest, measurement, of_parts
+from repro.report.networks import names
 from repro.report.verdict import Measurement
 
 SUITES = {
@@ -24,21 +22,16 @@ SUITES = {
 }
 """the seven datasets of each table; only all seven have an average"""
 METRICS = {"table1": "spearman", "table2": "accuracy"}
-INDICATORS = ("mi", "nmi", "ari", "purity")
-"""of Table 3"""
-SIZES = ("SBERTbase", "SBERTlarge")
-"""the paper's two systems, as the keys of rows"""
+INDICATORS = ("mi", "nmi", "ari", "purity")  # of Table 3
+SIZES = ("SBERTbase", "SBERTlarge")  # the paper's two systems, as the keys of rows
 USE = "Universal Sentence Encoder"
 TRANSDUCTIVE, INDUCTIVE = "transductive", "inductive"
 """fitted on the evaluated sentences, as in the paper, or on training sentences"""
-CHOSEN, ORACLE = "chosen on dev", "chosen on test"
-"""which scores picked neighbours and dims"""
-HONEST = f"{TRANSDUCTIVE}, {CHOSEN}"
-"""setting that claims are judged in"""
+CHOSEN, ORACLE = "chosen on dev", "chosen on test"  # which scores picked neighbours and dims
+HONEST = f"{TRANSDUCTIVE}, {CHOSEN}"  # setting that claims are judged in
 STS, SENTIMENT = ("stsb", "sickr"), ("mr", "cr", "sst2")
 """of the figures; the paper names three SentEval sets without saying which, and speaks of sentiment"""
-RANGES = {"sts": (128, 300), "sentiment": (16, 64)}
-"""dims that Section 4.6.2 calls best"""
+RANGES = {"sts": (128, 300), "sentiment": (16, 64)}  # dims that Section 4.6.2 calls best
 NEIGHBOURS, RANGE = "neighbours = ", "best in range"
 """setting of the rows of the sweep; method of the rows on the range of dims"""
 STATISTICS = {"residual variance": "residual variance", "Procrustes": "Procrustes statistics"}
@@ -48,6 +41,13 @@ STATISTICS = {"residual variance": "residual variance", "Procrustes": "Procruste
 def lp(method: str) -> str:
     """What the paper calls a system after the mapping."""
     return f"{method}-LP"
+
+
+def network_of(rows: pd.DataFrame, method: str) -> str:
+    """The network that was measured under a key, and the paper's in whose place it is."""
+    name = names(rows[rows["method"] == method]).get(method, method)
+    printed_here = method != name and method in set(paper_values("sbertlp2021", "table1")["method"])
+    return f"{name}; in the paper {method}" if printed_here else name
 
 
 def printed_leads(table: str, method: str) -> pd.Series:
@@ -87,17 +87,16 @@ def gain(claim: str, what: str, table: str, method: str, metric: str, dataset: s
 
 def gains(claim: str, table: str, method: str) -> list[Rule]:
     """The mean gain over seven sets, and on how many of them there is one."""
-    what = "mean gain of the mapping over seven sets"
-    return [
-        gain(claim, what, table, method, METRICS[table], AVERAGE),
-        lambda rows: count_gains(claim, rows, table, method),
-    ]
+    mean = gain(claim, "mean gain of the mapping over seven sets", table, method, METRICS[table], AVERAGE)
+    return [mean, lambda rows: count_gains(claim, rows, table, method)]
 
 
-def hardest(claim: str, what: str, rows: str) -> Judge:
+def hardest(claim: str, what: str, method: str, datasets: Sequence[str] = ()) -> Judge:
     """A comparison of the sweep, for each encoder on the set where it is hardest to hold."""
     said = f"{what}, smallest of {{n}} sets ({{group}}, {{dataset}})"
-    query = f"metric.str.endswith('_lead') and {rows}"
+    query = f"metric.str.endswith('_lead') and method == '{method}'" + (
+        f" and dataset in {datasets}" if datasets else ""
+    )
     return Judge(claim, said, query, over=("dataset",), each=lambda rows: rows.groupby("backbone", sort=False))
 
 
@@ -113,17 +112,13 @@ TABLE2: list[Rule] = [
 ]
 TABLE3: list[Rule] = [lambda rows: smallest_of_four(rows), lambda rows: use_is_best(rows)]
 FIGURES: list[Rule] = [
-    hardest("LP-F2-1", "best number of neighbours less the worst", "method == 'grid − worst'"),
+    hardest("LP-F2-1", "best number of neighbours less the worst", "grid − worst"),
     *(
-        hardest("LP-F2-1", f"best number of neighbours less that of {name}", f"method == 'grid − {metric}'")
+        hardest("LP-F2-1", f"best number of neighbours less that of {name}", f"grid − {metric}")
         for metric, name in STATISTICS.items()
     ),
-    hardest(
-        "LP-S462-1", "best of 16 to 64 dims less the best of others", f"method == '{RANGE}' and dataset in {SENTIMENT}"
-    ),
-    hardest(
-        "LP-S462-2", "best of 128 to 300 dims less the best of others", f"method == '{RANGE}' and dataset in {STS}"
-    ),
+    hardest("LP-S462-1", "best of 16 to 64 dims less the best of others", RANGE, SENTIMENT),
+    hardest("LP-S462-2", "best of 128 to 300 dims less the best of others", RANGE, STS),
 ]
 
 
@@ -148,23 +143,35 @@ def table4(cases: pd.DataFrame, net: pd.DataFrame) -> list[Measurement]:
         cases: the printed pairs under each system: method, pair, before, after; empty where the set lacks them.
         net: rows of metric `turned`: comparisons repaired less comparisons broken, as a share of all.
     """
-    found: list[Measurement] = []
+    found: list[tuple[str, str, Estimate]] = []
     for method, pairs in cases.groupby("method", sort=False):
-        at, on = pairs.set_index("pair"), networks(net, [str(method)])
+        at, random = pairs.set_index("pair"), not fixed(net[net["method"] == method])
         wrong = 100 * float(at.loc[0, "before"] - at.loc[1, "before"])
         right = 100 * float(at.loc[1, "after"] - at.loc[0, "after"])
-        random = not fixed(net[net["method"] == method])
         for value, what in ((wrong, "cosine of pair 0 less pair 1 before"), (right, "of pair 1 less pair 0 after")):
             name = f"printed pairs, {network_of(net, str(method))}: {what} (×100)"
-            found.append(replace(effect("LP-T4-1", Estimate({0: value}, random=random), name), network=on))
+            found.append((str(method), name, Estimate({0: value}, random=random)))
     for method, own in net.groupby("method", sort=False):
         what = f"{network_of(net, str(method))}: comparisons repaired less broken, per cent of all"
-        m = effect("LP-T4-1", estimate(own, deterministic=fixed(own)), what)
-        found.append(replace(m, network=networks(net, [str(method)])))
-    return found
+        found.append((str(method), what, estimate(own, deterministic=fixed(own))))
+    return [measurement("LP-T4-1", "effect", e, what, network=networks(net, [name])) for name, what, e in found]
 
 
-def scores_of(rows: pd.DataFrame, metrics: Sequence[str], datasets: Sequence[str]) -> dict[str, list[Estimate]]:
+def networks(rows: pd.DataFrame, methods: Iterable[str]) -> str:
+    """The networks that some systems were measured on."""
+    own = rows[rows["method"].isin([name.removesuffix("-LP") for name in methods])]
+    return ", ".join(map(str, own["backbone"].dropna().unique()))
+
+
+def not_at_hand(claim: str, what: str) -> Measurement:
+    """A part of a claim that cannot be measured here."""
+    return Measurement(claim, "effect", nan, nan, nan, what=f"{what}: not measured, weights are not at hand")
+
+
+Scores = Mapping[str, Sequence[Estimate]]  # of every line, on all sets
+
+
+def scores_of(rows: pd.DataFrame, metrics: Sequence[str], datasets: Sequence[str]) -> Scores:
     """Scores of every system or mapped system that has all sets (Table 3: all indicators), in their order."""
     kept = rows[rows["metric"].isin(metrics) & rows["dataset"].isin(datasets) & (rows["method"] != MAJORITY)]
     kept = kept[kept["setting"].fillna("").isin(["", HONEST])]
@@ -177,25 +184,20 @@ def scores_of(rows: pd.DataFrame, metrics: Sequence[str], datasets: Sequence[str
 
 
 def share_won(
-    claim: str,
-    ours: Sequence[Sequence[Estimate]],
-    others: Sequence[Sequence[Estimate]],
-    what: str,
-    *,
-    paper: float,
-    null: float = 50.0,
+    claim: str, rows: pd.DataFrame, at: Scores, ours: Sequence[str], what: str, paper: float, null: float = 50.0
 ) -> Measurement:
-    """In per cent of the sets, how often the best of ours is above the best of others."""
-    parts = [e for system in (*ours, *others) for e in system]
-    sets = len(ours[0])
+    """In per cent of the sets, how often the best of our lines is above the best of the others."""
+    others = [name for name in at if name not in ours]
+    parts = [e for name in (*ours, *others) for e in at[name]]
+    sets = len(at[ours[0]])
 
     def won(scores: Floats) -> Floats:
-        at = scores.reshape(*scores.shape[:-1], -1, sets)
-        return 100 * (at[..., : len(ours), :].max(-2) > at[..., len(ours) :, :].max(-2)).mean(-1)
+        best = scores.reshape(*scores.shape[:-1], -1, sets)
+        return 100 * (best[..., : len(ours), :].max(-2) > best[..., len(ours) :, :].max(-2)).mean(-1)
 
     share = of_parts(parts, won)
-    wins = round(share.value * sets / 100) if share.seeds else 0
-    return effect(claim, share, f"per cent of {sets} sets {what} ({wins})", paper=paper, null=null)
+    said = f"per cent of {sets} sets {what} ({round(share.value * sets / 100) if share.seeds else 0})"
+    return measurement(claim, "effect", share, said, paper=paper, null=null, network=networks(rows, ours))
 
 
 def count_gains(claim: str, rows: pd.DataFrame, table: str, method: str) -> Iterable[Measurement]:
@@ -205,21 +207,9 @@ def count_gains(claim: str, rows: pd.DataFrame, table: str, method: str) -> Iter
     leads = [estimate(cell, deterministic=fixed(cell)) for _, cell in own.groupby("dataset")]
     if len(leads) == len(SUITES[table]):
         paper = 100 * float((printed_leads(table, method) > 0).mean())
-        nothing = [[Estimate({None: 0.0}, random=False)] * len(leads)]
+        at = {method: leads, "no gain": [Estimate({None: 0.0}, random=False)] * len(leads)}
         what = f"on which the mapping gains ({network_of(rows, method)})"
-        m = share_won(claim, [leads], nothing, what, paper=paper)
-        yield replace(m, network=str(own["backbone"].iloc[0]))
-
-
-def not_at_hand(claim: str, what: str) -> Measurement:
-    """A part of a claim that cannot be measured here."""
-    return Measurement(claim, "effect", nan, nan, nan, what=f"{what}: not measured, weights are not at hand")
-
-
-def networks(rows: pd.DataFrame, methods: Iterable[str]) -> str:
-    """The networks that some systems were measured on."""
-    own = rows[rows["method"].isin([name.removesuffix("-LP") for name in methods])]
-    return ", ".join(map(str, own["backbone"].dropna().unique()))
+        yield share_won(claim, rows, at, [method], what, paper)
 
 
 def mapping_beats_flow(rows: pd.DataFrame) -> Iterable[Measurement]:
@@ -231,9 +221,9 @@ def mapping_beats_flow(rows: pd.DataFrame) -> Iterable[Measurement]:
         yield not_at_hand("LP-T1-3", "mapping against flow")
         return
     on = ", ".join(network_of(rows, name.removesuffix("-LP")) for name in present)
-    ours, theirs = [at[a] for a in present], [at[b] for b in present.values()]
-    m = share_won("LP-T1-3", ours, theirs, f"on which the mapping beats the flow ({on})", paper=500 / 7)
-    yield replace(m, network=networks(rows, present))
+    both = {name: at[name] for name in (*present, *present.values())}
+    what = f"on which the mapping beats the flow ({on})"
+    yield share_won("LP-T1-3", rows, both, list(present), what, 500 / 7)
 
 
 def mapped_is_best(rows: pd.DataFrame) -> Iterable[Measurement]:
@@ -241,10 +231,7 @@ def mapped_is_best(rows: pd.DataFrame) -> Iterable[Measurement]:
     at = scores_of(rows, ["accuracy"], SUITES["table2"])
     mapped = [name for name in at if name.endswith("-LP")]
     if mapped and len(mapped) < len(at):
-        rest = [e for name, e in at.items() if name not in mapped]
-        what = "on which a mapped system is the best of all lines"
-        m = share_won("LP-T2-2", [at[name] for name in mapped], rest, what, paper=300 / 7, null=0.0)
-        yield replace(m, network=networks(rows, mapped))
+        yield share_won("LP-T2-2", rows, at, mapped, "on which a mapped system is the best of all lines", 300 / 7, 0.0)
 
 
 def use_on_trec(rows: pd.DataFrame) -> Iterable[Measurement]:
@@ -259,7 +246,7 @@ def use_on_trec(rows: pd.DataFrame) -> Iterable[Measurement]:
     printed = 100 * float(paper[USE] - paper[paper.index.str.endswith("-LP")].max())
     _, e = lowest({name: at[USE] - at[name] for name in mapped})
     what = f"less the best mapped system on TREC ({network_of(rows, USE)})"
-    yield replace(effect("LP-T2-3", e, what, paper=printed), network=networks(rows, [USE]))
+    yield measurement("LP-T2-3", "effect", e, what, paper=printed, network=networks(rows, [USE]))
 
 
 def smallest_of_four(rows: pd.DataFrame) -> Iterable[Measurement]:
@@ -275,7 +262,5 @@ def use_is_best(rows: pd.DataFrame) -> Iterable[Measurement]:
     if USE not in set(rows["method"]):
         yield not_at_hand("LP-T3-2", "USE against all others")
         return
-    at = scores_of(rows, INDICATORS, ["20news"])
-    rest = [e for name, e in at.items() if name != USE]
     what = f"of indicators by which it is best ({network_of(rows, USE)})"
-    yield replace(share_won("LP-T3-2", [at[USE]], rest, what, paper=100.0), network=networks(rows, [USE]))
+    yield share_won("LP-T3-2", rows, scores_of(rows, INDICATORS, ["20news"]), [USE], what, 100.0)

@@ -1,34 +1,19 @@
-"""What Wang et al. (2023) claim in Tables 1 to 4 and beside them, judged by the recorded or the live rows.
+"""What Wang et al. (2023) claim in Tables 1 and 2 and beside the tables.
 
-"At every dim" is judged at the dim where the claim is hardest to hold. Where a claim names a dim of the paper's 768,
-ours is the one at the same share of the full size, unless methods are compared at that dim.
+"At every dim" is judged at the dim where the claim is hardest to hold.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from repro.evaluation.seeds import kendall
-from repro.methods import AVERAGE, END_TO_END, FULL, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP
-from repro.papers.wang.claims_figures import FIGURE2, FIGURE4, PAPER_HIDDEN, figure3, judged, trending
-from repro.papers.wang.lines import RIVALS, smallest_fit, won_cells
+from repro.methods import END_TO_END, STEP_1, STEP_2
+from repro.papers.wang.claims_figures import judged, trending
 from repro.report.compare import paper_values
-from repro.report.estimates import (
-    Cells,
-    Estimate,
-    average,
-    estimates,
-    farthest,
-    highest,
-    lowest,
-    mean,
-    of_parts,
-    together,
-)
-from repro.report.judge import Facts, Judge, Rule, effect, ratio
+from repro.report.judge import Estimate, Judge, Rule, average, effect, estimates, farthest, lowest, mean, ratio
 from repro.report.verdict import Measurement
 
 # Tables 1 and 2: the gains of both steps
@@ -38,12 +23,9 @@ FIRST, SECOND = (f"metric == 'spearman_gain' and method == '{step}' and dim <= f
 
 
 def two_steps(claims: tuple[str, str, str], printed: tuple[float, float], objective: str) -> list[Rule]:
-    """The gains of both steps where they are smallest, on average, and against each other.
+    """The gains of both steps where they are smallest, on average beside the printed means, and against each other.
 
-    Args:
-        claims: on step 1, on step 2, and on their means.
-        printed: the means of both steps.
-        objective: what to call it.
+    `claims` are those on step 1, on step 2 and on the means.
     """
 
     def first_less_second(rows: pd.DataFrame) -> Iterator[Measurement]:
@@ -68,9 +50,8 @@ def printed_trend() -> float:
 
 def seconds_of_step_two(rows: pd.DataFrame) -> Iterator[Measurement]:
     """WANG-S44-1, run by run: the ratio of the seconds of both, in doublings."""
-    took = rows[rows["metric"] == "train_seconds"].pivot_table(
-        index="seed", columns="method", values="value", aggfunc="sum"
-    )
+    costs = rows[rows["metric"] == "train_seconds"]
+    took = costs.pivot_table(index="seed", columns="method", values="value", aggfunc="sum")
     if {STEP_2, END_TO_END} <= set(took):
         doublings = np.log2(took[STEP_2] / took[END_TO_END]).dropna().to_dict()
         what = "seconds of step 2 over seconds of end-to-end training"
@@ -86,11 +67,10 @@ def encoder_alone_leads(rows: pd.DataFrame) -> Iterator[Measurement]:
         yield effect("WANG-T2-3", e, f"smallest lead of encoder_d over encoder_d + pooler_d (dim {d})")
 
 
+TOTAL = "metric == 'spearman_gain_total' and dim <= full"
 TABLE1: list[Rule] = [
     *two_steps(("WANG-T1-1", "WANG-T1-2", "WANG-T1-3"), (1.79, 1.17), "SimCSE"),
-    trending(
-        "WANG-T1-4", "metric == 'spearman_gain_total' and dim <= full", -1, "total gain against dim", printed_trend
-    ),
+    trending("WANG-T1-4", TOTAL, -1, "total gain against dim", printed_trend),
     seconds_of_step_two,
 ]
 TABLE2: list[Rule] = [
@@ -98,107 +78,6 @@ TABLE2: list[Rule] = [
     encoder_alone_leads,
 ]
 
-
-# Tables 3 and 4: training against reducing afterwards
-
-
-def leads(winner: str, rivals: Sequence[str], dataset: str = AVERAGE) -> str:
-    """The query of one method's leads over others, on a suite's average or on one dataset."""
-    names = [f"{winner} − {rival}" for rival in rivals]
-    return f"metric.str.endswith('_lead') and method in {names} and dataset == '{dataset}'"
-
-
-REDUCED = ("Isomap", "LLE")
-BY = ("dim", "method")
-SMALLEST = partial(
-    Judge, what="smallest lead over the best rival's average (dim {dim})", rows=leads(TWO_STEP, RIVALS), over=BY
-)
-PCA_FIRST = partial(
-    Judge,
-    what="smallest lead of PCA over Isomap and LLE on the average (dim {dim})",
-    rows=leads("PCA", REDUCED),
-    over=BY,
-)
-# the paper mixes readouts here; ours compares pooler with pooler
-LESS_FULL = f"{leads(TWO_STEP, [FULL])} and readout == 'pooler' and dim < full"
-A_THIRD = partial(Judge, "WANG-T3-6", rows=f"{LESS_FULL} and dim >= full / 3", pick=farthest, test="sameness")
-AT_32 = partial(Judge, "WANG-S53-1", rows=f"{leads(TWO_STEP, ['PCA', *REDUCED])} and dim == 32", over=BY)
-
-
-def sized(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
-    """All rows as one group, whose full size is a fact."""
-    yield {"full": int(rows["full"].iloc[0])}, rows
-
-
-def largest_nearest(at: Cells) -> tuple[tuple[Any, ...], Estimate]:
-    """The dim whose nearest rival is farthest behind."""
-    known = together(at)
-    dims = dict.fromkeys(dim for dim, _ in known)
-    return highest(dict(lowest({key: e for key, e in known.items() if key[0] == dim}) for dim in dims))
-
-
-def highest_of_shared(at: Cells) -> tuple[tuple[Any, ...], Estimate]:
-    """The largest lead over either rival, among the dims that both reach."""
-    dims = [dim for dim, _ in at]
-    return highest({key: e for key, e in at.items() if dims.count(key[0]) == len(REDUCED)})
-
-
-def cells_won(claim: str, printed: int, rows: pd.DataFrame) -> Iterator[Measurement]:
-    """Share of cells that two-step training wins in each seed; most of them is the claim."""
-    each = {seed: won_cells(own).set_index(["dataset", "dim"])["lead"] for seed, own in rows.groupby("seed")}
-    table = pd.DataFrame(each).dropna()  # cells × seeds
-    if table.empty:
-        return
-    # the lead over the best rival has no interval of its own in the rows: that of the leads over each, on average
-    widths = rows[rows["method"].isin([f"{TWO_STEP} − {rival}" for rival in RIVALS])]
-    items = 100 * (widths["ci_high"] - widths["ci_low"]).groupby([widths["dataset"], widths["dim"]]).mean() / 3.92
-    errors = items.reindex(table.index).fillna(0.0)
-    parts = [Estimate(lead.to_dict(), errors[cell]) for cell, lead in table.iterrows()]
-    share = of_parts(parts, lambda leads: 100 * (leads > 0).mean(-1))
-    what = f"per cent of {len(table)} cells that two-step training wins"
-    yield effect(claim, share, what, paper=100 * printed / 35, null=50.0)
-
-
-TABLE3: list[Rule] = [
-    partial(cells_won, "WANG-T3-2", 34),
-    SMALLEST("WANG-T3-1"),
-    Judge(
-        "WANG-T3-3",
-        "two-step at {dim} dims less full size, {full} (pooler)",
-        LESS_FULL,
-        each=sized,
-        near=128 / PAPER_HIDDEN,
-        test="sameness",
-    ),
-    A_THIRD(what="STS: two-step less full size, largest change to a third of it (dim {dim})"),
-    PCA_FIRST("WANG-T3-4"),
-    trending("WANG-T3-5", leads(TWO_STEP, [TRAINED_NARROW]), -1, "lead over end-to-end training against dim"),
-    AT_32(what="STS: lead over the best reducer at 32 dims", paper=lambda: 5.73),
-]
-TABLE4: list[Rule] = [
-    partial(cells_won, "WANG-T4-2", 31),
-    SMALLEST("WANG-T4-1", paper=lambda: 1.50),
-    Judge(
-        "WANG-T4-1",
-        "largest lead over the best rival's average (dim {dim})",
-        leads(TWO_STEP, RIVALS),
-        largest_nearest,
-        over=BY,
-        paper=lambda: 4.92,
-    ),
-    A_THIRD(what="classification: two-step less full size, largest change to a third of it (dim {dim})"),
-    PCA_FIRST("WANG-T4-3"),
-    # below the lower of the two: the lead over it is the larger one
-    Judge(
-        "WANG-T4-4",
-        "PCA less the lower of Isomap and LLE on MRPC, largest (dim {dim})",
-        leads("PCA", REDUCED, "mrpc"),
-        highest_of_shared,
-        over=BY,
-        direction=-1,
-    ),
-    AT_32(what="classification: lead over the best reducer at 32 dims", paper=lambda: 8.96),
-]
 
 # beside the tables
 
@@ -208,25 +87,19 @@ def width_cost(rows: pd.DataFrame) -> Iterator[Measurement]:
     full = int(rows["full"].iloc[0])
     took = rows[rows["metric"] == "encode_seconds"].groupby("dim")[["value", "ci_low", "ci_high"]].mean()
     others = took.index != full
-    if full not in took.index or not others.any():
-        return
-    change = 100 * (took[others] / took.loc[full, "value"] - 1)
-    d = change["value"].abs().idxmax()
-    value, low, high = (float(change.loc[d, column]) for column in ("value", "ci_low", "ci_high"))
-    what = f"largest change of encoding time against {full} dims, per cent (dim {d})"
-    seeds = int(rows["seed"].nunique())
-    yield Measurement("WANG-S2-1", "sameness", value, low, high, margin=10.0, seeds=seeds, what=what)
+    if full in took.index and others.any():
+        change = 100 * (took[others] / took.loc[full, "value"] - 1)
+        d = change["value"].abs().idxmax()
+        what = f"largest change of encoding time against {full} dims, per cent (dim {d})"
+        seeds = int(rows["seed"].nunique())
+        value, low, high = map(float, change.loc[d])
+        yield Measurement("WANG-S2-1", "sameness", value, low, high, margin=10.0, seeds=seeds, what=what)
 
 
+GAIN = "smallest gain of {} less {}, step 2 (dim {{dim}})"
 ABLATIONS: list[Rule] = [
-    Judge(
-        "WANG-S43-1", "smallest gain of current weights less random ones, step 2 (dim {dim})", "metric == 'start_gain'"
-    ),
-    Judge(
-        "WANG-S43-2",
-        "smallest gain of encoder frozen less trained along, step 2 (dim {dim})",
-        "metric == 'frozen_gain'",
-    ),
+    Judge("WANG-S43-1", GAIN.format("current weights", "random ones"), "metric == 'start_gain'"),
+    Judge("WANG-S43-2", GAIN.format("encoder frozen", "trained along"), "metric == 'frozen_gain'"),
     Judge(
         "WANG-LIM-1",
         "largest change by the tanh, tanh less identity (dim {dim})",
@@ -253,26 +126,6 @@ def _stages(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) 
     return judged(rules, rows.assign(opt=opt.groupby(same, dropna=False).transform("max")), full)
 
 
-def _suite(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:
-    """Tables 3 and 4, reducers as the paper fitted them, on the smallest fit set."""
-    return judged(rules, rows[rows["setting"].fillna("").isin(["", smallest_fit(rows)])], full)
-
-
-figure2 = partial(judged, FIGURE2)
-figure4 = partial(judged, FIGURE4)
 table1 = partial(_stages, TABLE1)
 table2 = partial(_stages, TABLE2)
-table3 = partial(_suite, TABLE3)
-table4 = partial(_suite, TABLE4)
 ablations = partial(judged, ABLATIONS)
-JUDGES: Mapping[str, Callable[[pd.DataFrame], list[Measurement]]] = {
-    "wang_figure2": figure2,
-    "wang_figure3": figure3,
-    "wang_figure4": figure4,
-    "wang_table1": table1,
-    "wang_table2": table2,
-    "wang_table3": table3,
-    "wang_table4": table4,
-    "wang_ablations": ablations,
-}
-"""experiment to what judges its rows"""

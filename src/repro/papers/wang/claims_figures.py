@@ -4,21 +4,33 @@
 shares of the network's full size, Figure 4's as printed.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from math import log2
 
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.resample import Floats
+from repro.evaluation.stats import Floats
 from repro.report.compare import paper_values
-from repro.report.estimates import Estimate, estimate, estimates, farthest, lowest, of_parts
-from repro.report.judge import MARGIN_POINTS, Judge, Rule, effect, judge, ratio, sameness, trend
+from repro.report.judge import (
+    MARGIN_POINTS,
+    Estimate,
+    Judge,
+    Rule,
+    effect,
+    estimate,
+    estimates,
+    farthest,
+    judge,
+    lowest,
+    of_parts,
+    ratio,
+    sameness,
+    trend,
+)
 from repro.report.verdict import Measurement
-from repro.types import InputError
 
 SIZES = {"repro-tiny": 128, "repro-mini": 256, "all-MiniLM-L6-v2": 384, "roberta-base": 768, "bert-base-uncased": 768}
 """full sizes of networks with rows; to ask the networks themselves would load torch"""
@@ -33,12 +45,9 @@ SCORES = "metric in ('spearman', 'accuracy') and readout == 'pooler'"
 
 
 def judged(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:
-    """What the rows of each network say of the rules; they get a column `full`, the network's full size.
+    """What the rows of each network say of the rules of a figure or table; they get a column `full`, its full size.
 
-    Args:
-        rules: of one figure or table.
-        rows: of that figure or table.
-        full: full size of a network that is not in `SIZES`.
+    A network that is not in `SIZES` has the size given, or its largest dim.
     """
     found = []
     for name, own in rows.groupby("backbone", sort=False, dropna=False):
@@ -47,40 +56,18 @@ def judged(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -
     return found
 
 
-def trending(
-    claim: str, query: str, direction: int, what: str, paper: Callable[[], float | None] = lambda: None
-) -> Rule:
+def trending(claim: str, query: str, direction: int, what: str, paper: Callable[[], float] | None = None) -> Rule:
     """A rule: the values rise (1) or fall (-1) with the dim, by Kendall's tau; three dims at least."""
 
     def rule(rows: pd.DataFrame) -> Iterator[Measurement]:
         own = rows.query(query, engine="python")
         if len(at := estimates(own)) >= 3:
-            yield trend(claim, own, at, direction, what, paper=paper())
+            yield trend(claim, own, at, direction, what, paper=paper and paper())
 
     return rule
 
 
 # Figure 2: score against dim
-
-
-def optimal_dim(scores: Mapping[int, float], *, margin: float = MARGIN_POINTS) -> int:
-    """The smallest dim whose score, in points, is within `margin` of the best (PROTOCOLS §3.6).
-
-    Raises:
-        InputError: for no score at all.
-    """
-    if not scores:
-        raise InputError("no scores to choose an optimal dim from")
-    best = max(scores.values())
-    return min(dim for dim, score in scores.items() if score >= best - margin)
-
-
-def optimal_dims(rows: pd.DataFrame) -> dict[str, int]:
-    """Optimal dim of every task, from the pooler readout's scores averaged over seeds."""
-    return {
-        str(task): optimal_dim({d: e.value for d, e in estimates(group).items()})
-        for task, group in rows.query(SCORES).groupby("dataset")
-    }
 
 
 def changes_of_score(rows: pd.DataFrame) -> Iterator[Measurement]:
@@ -105,15 +92,13 @@ def changes_of_score(rows: pd.DataFrame) -> Iterator[Measurement]:
             yield sameness("WANG-F2-4", farthest(narrow)[1], f"mrpc: largest change below {full} dims", margin=3.0)
 
 
-def log_optimal(dims: Sequence[int], scores: Floats) -> Floats:
-    """log₂ of the optimal dim of scores (…, C) at ascending dims."""
+def log_optimal(dims: Sequence[int], full: int, scores: Floats) -> Floats:
+    """log₂ of the smallest dim whose score (…, C), at ascending dims, is within a point of the best (PROTOCOLS §3.6).
+
+    The dim is counted as a share of the full size.
+    """
     good = scores >= scores.max(-1, keepdims=True) - MARGIN_POINTS
-    return np.log2(np.asarray(dims, float))[good.argmax(-1)]
-
-
-def log_share(dims: Sequence[int], full: int, scores: Floats) -> Floats:
-    """The same as a share of the full size."""
-    return log_optimal(dims, scores) - log2(full)
+    return np.log2(np.asarray(dims, float))[good.argmax(-1)] - log2(full)
 
 
 def optimal_dims_judged(rows: pd.DataFrame) -> Iterator[Measurement]:
@@ -125,20 +110,18 @@ def optimal_dims_judged(rows: pd.DataFrame) -> Iterator[Measurement]:
         if task not in tasks:
             continue
         at = tasks[task]
-        best = of_parts(list(at.values()), partial(log_share, list(at), full))
+        best = of_parts(list(at.values()), partial(log_optimal, list(at), full))
         if printed == PAPER_HIDDEN:
             yield sameness("WANG-F2-5", best, f"{task}: log2(optimal dim / hidden size)")
         else:
             what = f"{task}: optimal dim / hidden size"
             yield ratio("WANG-F2-5", best, what, null=1.0, paper=printed / PAPER_HIDDEN)
     if len(tasks) >= 4:
-        sizes = [list(at) for at in tasks.values()]
-        ends = np.cumsum([0, *map(len, sizes)])
+        ends = np.cumsum([len(at) for at in tasks.values()])[:-1]
 
         def below(scores: Floats) -> Floats:
-            parts = (scores[..., a:b] for a, b in pairwise(ends))
-            each = [log_share(d, full, part) < 0 for d, part in zip(sizes, parts, strict=True)]
-            return np.sum(each, axis=0, dtype=float)
+            parts = zip(tasks.values(), np.split(scores, ends, axis=-1), strict=True)
+            return np.sum([log_optimal(list(at), full, part) < 0 for at, part in parts], axis=0, dtype=float)
 
         count = of_parts([e for at in tasks.values() for e in at.values()], below)
         what = f"tasks of {len(tasks)} whose optimal dim is below the hidden size"
@@ -150,6 +133,7 @@ FIGURE2: list[Rule] = [
     trending("WANG-F2-2", f"{SCORES} and dataset == 'trec' and dim <= full", 1, "trec accuracy against dim"),
     optimal_dims_judged,
 ]
+figure2 = partial(judged, FIGURE2)
 
 
 # Figure 3: losses of the encoder and of the pooler
@@ -164,8 +148,8 @@ def network_names(rows: pd.DataFrame) -> pd.Series:
 def figure3(rows: pd.DataFrame) -> list[Measurement]:
     """WANG-F3-1 and F3-2 for every network, F3-2 at the small dim where it is weakest.
 
-    Losses that are measured from the best encoder cannot be negative: they judge nothing, and the encoder's loss is
-    then taken from the widest pooler's.
+    Losses measured from the best encoder cannot be negative and judge nothing: the encoder's is then taken from the
+    widest pooler's.
     """
     found: list[Measurement] = []
     for network, own in rows.groupby(network_names(rows), sort=False):
@@ -182,8 +166,7 @@ def figure3(rows: pd.DataFrame) -> list[Measurement]:
             least = 8 if 8 in narrow else min(narrow)
             found.append(effect("WANG-F3-1", loss["encoder"][least], f"encoder loss at {least} dims, {network}"))
         for part, at_dims in loss.items():
-            small = {d: at_dims[d] for d in narrow if d <= SMALL_DIM}
-            if small:
+            if small := {d: at_dims[d] for d in narrow if d <= SMALL_DIM}:
                 d, e = lowest(small)
                 what = f"smallest {part} loss at {SMALL_DIM} dims or fewer ({network}, dim {d})"
                 found.append(effect("WANG-F3-2", e, what))
@@ -255,16 +238,13 @@ def printed_gain() -> float:
 
 def exchanged_example(rows: pd.DataFrame) -> Iterator[Measurement]:
     """WANG-F4-2, which supposes that encoder_64 is better alone than encoder_16."""
-    rule = Judge(
-        "WANG-F4-2",
-        "gain of encoder_64 over encoder_16 under pooler_16",
-        f"{EXCHANGED} and method == 'encoder_64' and dim == 16",
-        paper=printed_gain,
-    )
+    what, query = "gain of encoder_64 over encoder_16 under pooler_16", "method == 'encoder_64' and dim == 16"
+    rule = Judge("WANG-F4-2", what, f"{EXCHANGED} and {query}", paper=printed_gain)
     alone = ranking(rows).mean()
+    worse = alone.get(64, 0.0) <= alone.get(16, 0.0)
     for m in rule.measure(rows):
-        worse = alone.get(64, 0.0) <= alone.get(16, 0.0)
         yield replace(m, unmet="the premise: encoder_64 is not better alone than encoder_16 here") if worse else m
 
 
 FIGURE4: list[Rule] = [exchanges, exchanged_example, best_encoder]
+figure4 = partial(judged, FIGURE4)

@@ -6,31 +6,85 @@ Scores in points, losses in per cent of full size. A size of the paper's encoder
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from repro.evaluation.resample import Floats
+from repro.evaluation.stats import Floats
 from repro.methods import FULL_SIZE, ZHANG_METHODS
-from repro.papers.zhang.losses import (
-    AUTOENCODER,
-    BETWEEN,
-    ENCODERS,
-    RANDOM,
-    WITHIN,
-    encoder_for_role,
-    encoders_of,
-    full_size,
-    lead,
+from repro.report.judge import (
+    Estimate,
+    Facts,
+    Judge,
+    Rule,
+    Split,
+    average,
+    average_size,
+    effect,
+    estimate,
+    estimates,
+    highest,
+    judge,
+    lowest,
+    of_parts,
 )
-from repro.report.estimates import average, average_size, estimate, highest, of_parts
-from repro.report.judge import Facts, Judge, Rule, Split, effect, judge
 from repro.report.verdict import Measurement
+from repro.rows import parsed
+from repro.types import InputError
 
-IN_EITHER = f"setting in {WITHIN}"
-OVER_FULL = f"winner in {ZHANG_METHODS} and rival == '{FULL_SIZE}'"
-NAMED_ENCODERS = "msmarco-roberta-base-v2 and paraphrase-xlm-r-multilingual-v1"
+ENCODERS = {
+    "mpnet": ("all-mpnet-base-v2", 768),
+    "sbert-b": ("stsb-bert-base", 768),
+    "roberta": ("msmarco-roberta-base-v2", 768),
+    "xlm-r": ("paraphrase-xlm-r-multilingual-v1", 768),
+    "sbert-l": ("stsb-bert-large", 1024),
+    "simcse": ("sup-simcse-roberta-large", 1024),
+}
+"""the paper's encoders by the short names it gives them, with their full size"""
+STAND_INS = {"mpnet": "all-MiniLM-L6-v2", "simcse": "+ SimCSE"}
+"""ends of the names of encoders made the same way: on the same pairs, or by the same contrastive loss"""
+SCORES = {"spearman": "Spearman × 100", "accuracy": "accuracy × 100"}  # metrics of the tasks to what figures call them
+AUTOENCODER = "Autoencoder"
+RANDOM = {"GRP", AUTOENCODER}
+"""methods with a draw of their own; the others give one answer, so one seed of theirs has no noise"""
+WITHIN = ("inductive", "transductive")  # the paper's settings
+BETWEEN = "transductive − inductive"  # setting of the rows that compare the two
+SETTINGS = (*WITHIN, "wiki")
+"""what a reducer is fitted on: training sentences, those and the test sentences, or sentences of another kind"""
+IN_EITHER, INDUCTIVE = f"setting in {WITHIN}", "setting == 'inductive'"
+XLM_R = ENCODERS["xlm-r"][0]
+
+
+def encoder_for_role(rows: pd.DataFrame, role: str) -> str | None:
+    """The encoder of these rows that stands for one of the paper's: the paper's own, else its stand-in, else None."""
+    names = sorted(str(name) for name in rows["backbone"].dropna().unique())
+    own = [name for name in names if name == ENCODERS[role][0]]
+    return next(iter([*own, *(n for n in names if role in STAND_INS and n.endswith(STAND_INS[role]))]), None)
+
+
+def encoders_of(rows: pd.DataFrame) -> list[str]:
+    """All encoders that have a score at full size, as they first appear."""
+    return [str(name) for name in rows.loc[rows["method"] == FULL_SIZE, "backbone"].dropna().unique()]
+
+
+def full_size(rows: pd.DataFrame, encoder: str) -> tuple[int, float]:
+    """Full dim of an encoder, and its score there in points, averaged over seeds.
+
+    Raises:
+        InputError: if the rows hold no such score.
+    """
+    own = rows[(rows["backbone"] == encoder) & (rows["method"] == FULL_SIZE) & rows["metric"].isin(SCORES)]
+    if own.empty:
+        raise InputError(f"no full-size score of {encoder!r}: nothing to measure a loss against")
+    return int(own["dim"].max()), 100 * float(own["value"].mean())
+
+
+def lead(rows: pd.DataFrame, encoder: str, method: str, setting: str) -> dict[int, Estimate]:
+    """By dim, a method's score less that of full size in one setting, in points."""
+    kept = rows[(rows["method"] == f"{method} − {FULL_SIZE}") & (rows["backbone"] == encoder)]
+    return estimates(kept[kept["setting"] == setting], deterministic=method not in RANDOM)
 
 
 def encoders(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
@@ -58,39 +112,27 @@ def per_cent_lost(facts: Facts) -> float:
     return -100 / float(facts["score"])
 
 
-def turned_round(facts: Facts) -> float:
-    """A lead as the other's lead."""
-    return -1.0
+def lead_of(winner: str, task: str, claim: str, what: str, who: Split, pick: Any = highest, **options: Any) -> Judge:
+    """A claim on the lead of a method over a `rival`, or full size, at every size, in both settings or `where`."""
+    rival, where = options.pop("rival", FULL_SIZE), options.pop("where", IN_EITHER)
+    query = f"winner == '{winner}' and rival == '{rival}' and {where}"
+    return Judge(claim, f"{task}, {{encoder}}: {what}", query, pick, ("setting", "dim"), who, **options)
 
 
 def on_every_task(task: str) -> list[Rule]:
     """What the paper says of all three tasks."""
+    lost = "per cent lost by PCA at {dim} of {full} dims ({setting})"
+    change = "{}: transductive less inductive, mean over sizes"
+    options: dict[str, Any] = {"near": 0.5, "scale": per_cent_lost, "null": 1.0, "direction": -1}
+    grp = "largest lead of GRP over full size ({dim} dims)"
     return [
-        Judge(
-            "ZHANG-S42-1",
-            task + ", {encoder}: per cent lost by PCA at {dim} of {full} dims ({setting})",
-            f"winner == 'PCA' and rival == '{FULL_SIZE}' and {IN_EITHER}",
-            highest,
-            ("setting", "dim"),
-            encoders,
-            near=0.5,
-            scale=per_cent_lost,
-            null=1.0,
-            direction=-1,
-        ),
-        Judge(
-            "ZHANG-S42-8",
-            task + ", {encoder}: largest lead of GRP over full size ({dim} dims)",
-            f"winner == 'GRP' and rival == '{FULL_SIZE}' and setting == 'inductive'",
-            highest,
-            each=role("simcse"),
-            direction=-1,
-        ),
+        lead_of("PCA", task, "ZHANG-S42-1", lost, encoders, **options),
+        lead_of("GRP", task, "ZHANG-S42-8", grp, role("simcse"), where=INDUCTIVE, direction=-1),
         lambda rows: random_projection_is_blind(rows, task),
         *(
             Judge(
                 "ZHANG-S42-11",
-                f"{task}, {{encoder}}, {method}: transductive less inductive, mean over sizes",
+                f"{task}, {{encoder}}, {change.format(method)}",
                 f"winner == rival == '{method}' and setting == '{BETWEEN}'",
                 average,
                 each=encoders,
@@ -101,99 +143,73 @@ def on_every_task(task: str) -> list[Rule]:
     ]
 
 
-def like_pca(claim: str, method: str, task: str, each: Split) -> Judge:
+def like_pca(method: str, task: str, claim: str, who: Split) -> Judge:
     """A method whose scores are those of PCA."""
-    return Judge(
-        claim,
-        f"{task}, {{encoder}}: mean absolute difference of {method} and PCA",
-        f"winner == '{method}' and rival == 'PCA' and {IN_EITHER}",
-        average_size,
-        ("setting", "dim"),
-        each,
-        test="sameness",
-    )
+    what = f"mean absolute difference of {method} and PCA"
+    return lead_of(method, task, claim, what, who, average_size, rival="PCA", test="sameness")
 
 
 def best_of_all(task: str, *roles: str) -> Judge:
     """A gain over full size by any method."""
-    return Judge(
-        "ZHANG-S42-12",
-        task + ", {encoder}: best of all reduced less full size ({winner}, {setting}, {dim} dims)",
-        f"{OVER_FULL} and {IN_EITHER}",
-        highest,
-        ("winner", "setting", "dim"),
-        role(*roles),
-    )
+    what = task + ", {encoder}: best of all reduced less full size ({winner}, {setting}, {dim} dims)"
+    query = f"winner in {ZHANG_METHODS} and rival == '{FULL_SIZE}' and {IN_EITHER}"
+    return Judge("ZHANG-S42-12", what, query, highest, ("winner", "setting", "dim"), role(*roles))
 
 
 def classified(task: str, *kernel_gains: str) -> list[Rule]:
     """What the paper says of both classification tasks; `kernel_gains` are the encoders that kernel PCA improves."""
+    jumps = task + ": roughness of the autoencoder less the roughest other, smallest ({backbone}, {setting})"
+    options: dict[str, Any] = {"rival": "PCA", "scale": lambda facts: -1.0, "null": 1.0}
+    worse = "PCA less KPCA, mean over sizes, beyond a point"
+    best = "best of KPCA less full size ({setting}, {dim} dims)"
     return [
-        Judge(
-            "ZHANG-S42-10",
-            task + ": roughness of the autoencoder less the roughest other, smallest ({backbone}, {setting})",
-            "metric == 'roughness_lead'",
-            over=("backbone", "setting"),
-        ),
-        Judge(
-            "ZHANG-S42-6",
-            task + ", {encoder}: PCA less KPCA, mean over sizes, beyond a point",
-            f"winner == 'KPCA' and rival == 'PCA' and {IN_EITHER}",
-            average,
-            ("setting", "dim"),
-            role("mpnet"),
-            scale=turned_round,
-            null=1.0,
-        ),
+        Judge("ZHANG-S42-10", jumps, "metric == 'roughness_lead'", over=("backbone", "setting")),
+        lead_of("KPCA", task, "ZHANG-S42-6", worse, role("mpnet"), average, **options),
         best_of_all(task, "roberta", "xlm-r"),
-        Judge(
-            "ZHANG-C-2",
-            task + ", {encoder}: best of KPCA less full size ({setting}, {dim} dims)",
-            f"winner == 'KPCA' and rival == '{FULL_SIZE}' and {IN_EITHER}",
-            highest,
-            ("setting", "dim"),
-            role(*kernel_gains),
-            needs=NAMED_ENCODERS,
-        ),
+        lead_of("KPCA", task, "ZHANG-C-2", best, role(*kernel_gains), needs=f"{ENCODERS['roberta'][0]} and {XLM_R}"),
     ]
 
 
 FIGURE2: list[Rule] = [
     *on_every_task("STS-B"),
     lambda rows: negative_eigenvalues(rows),
-    Judge(
+    lead_of(
+        "PCA",
+        "STS-B",
         "ZHANG-S42-2",
-        "STS-B, {encoder}: smallest lead of PCA over full size above {least:.0f} dims ({dim}, {setting})",
-        f"winner == 'PCA' and rival == '{FULL_SIZE}' and {IN_EITHER} and dim > @least",
-        over=("dim", "setting"),
-        each=role("simcse", least=150),
+        "smallest lead of PCA over full size above {least:.0f} dims ({dim}, {setting})",
+        role("simcse", least=150),
+        lowest,
+        where=f"{IN_EITHER} and dim > @least",
     ),
-    like_pca("ZHANG-S42-5", "KPCA", "STS-B", role("simcse")),
+    like_pca("KPCA", "STS-B", "ZHANG-S42-5", role("simcse")),
     lambda rows: levelled(rows),
-    Judge(
+    lead_of(
+        "SVD",
+        "STS-B",
         "ZHANG-S42-4",
-        "STS-B, {encoder}: SVD less PCA, mean over sizes",
-        f"winner == 'SVD' and rival == 'PCA' and {IN_EITHER}",
-        average,
-        ("setting", "dim"),
+        "SVD less PCA, mean over sizes",
         role("mpnet", "simcse"),
+        average,
+        rival="PCA",
         direction=-1,
     ),
     best_of_all("STS-B", "mpnet", "simcse"),
-    Judge(
+    lead_of(
+        "GRP",
+        "STS-B",
         "ZHANG-C-3",
-        "STS-B, {encoder}: largest loss of GRP above {least:.0f} dims ({dim} dims)",
-        f"winner == 'GRP' and rival == '{FULL_SIZE}' and setting == 'inductive' and dim > @least",
-        highest,
-        each=role("mpnet", least=200),
-        scale=turned_round,
+        "largest loss of GRP above {least:.0f} dims ({dim} dims)",
+        role("mpnet", least=200),
+        where=f"{INDUCTIVE} and dim > @least",
+        scale=lambda facts: -1.0,
         null=3.0,
         direction=-1,
     ),
     Judge(
         "ZHANG-C-3",
         "STS-B, {encoder}: GRP less the lowest of PCA, SVD and KPCA, largest ({dim} dims)",
-        "winner == 'GRP' and rival in ('PCA', 'SVD', 'KPCA') and setting == 'inductive' and dim > @least",
+        f"winner == 'GRP' and rival in ('PCA', 'SVD', 'KPCA') and {INDUCTIVE} and dim > @least",
         highest,
         ("dim", "rival"),
         role("mpnet", least=200),
@@ -202,21 +218,22 @@ FIGURE2: list[Rule] = [
 ]
 FIGURE3: list[Rule] = [
     *on_every_task("TREC"),
-    like_pca("ZHANG-S42-3", "SVD", "TREC", encoders),
-    like_pca("ZHANG-S42-5", "KPCA", "TREC", role("simcse")),
+    like_pca("SVD", "TREC", "ZHANG-S42-3", encoders),
+    like_pca("KPCA", "TREC", "ZHANG-S42-5", role("simcse")),
     *classified("TREC", "roberta"),
 ]
 FIGURE4: list[Rule] = [
     *on_every_task("SICK-E"),
     *classified("SICK-E", "roberta", "xlm-r"),
     *(
-        Judge(
+        lead_of(
+            "SVD",
+            "SICK-E",
             "ZHANG-C-1",
-            f"SICK-E, {{encoder}}: best of SVD less full size ({setting}, {{dim}} dims)",
-            f"winner == 'SVD' and rival == '{FULL_SIZE}' and setting == '{setting}'",
-            highest,
-            each=role("xlm-r"),
-            needs="paraphrase-xlm-r-multilingual-v1" if setting == "inductive" else "",
+            f"best of SVD less full size ({setting}, {{dim}} dims)",
+            role("xlm-r"),
+            where=f"setting == '{setting}'",
+            needs=XLM_R if setting == "inductive" else "",
         )
         for setting in WITHIN
     ),
@@ -225,10 +242,8 @@ FIGURE4: list[Rule] = [
 
 
 def judged(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
-    """The measurements of rows whose method is one, or `winner − rival`."""
-    sides = rows["method"].str.split(" − ", expand=True).reindex(columns=[0, 1])
-    rows = rows.assign(winner=sides[0].astype(object), rival=sides[1].astype(object))
-    return judge(rules, rows, fixed=lambda cell: not {cell["winner"].iat[0], cell["rival"].iat[0]} & RANDOM)
+    """The measurements of rows, methods with a draw of their own aside without noise between seeds."""
+    return judge(rules, parsed(rows), fixed=lambda cell: not {cell["winner"].iat[0], cell["rival"].iat[0]} & RANDOM)
 
 
 figure2, figure3, figure4 = (partial(judged, rules) for rules in (FIGURE2, FIGURE3, FIGURE4))
@@ -250,7 +265,7 @@ def first_of_five(rows: pd.DataFrame, task: str) -> Iterable[Measurement]:
 
     The next best is the best of the others over all seeds; of one encoder alone nothing is said.
     """
-    kept = rows[rows["metric"].isin(["spearman", "accuracy"]) & rows["setting"].isin(WITHIN)]
+    kept = rows[rows["metric"].isin(SCORES) & rows["setting"].isin(WITHIN)]
     kept = kept[kept["method"].isin(ZHANG_METHODS)]
     cells = {
         key: {str(method): own for method, own in cell.groupby("method")}
@@ -282,7 +297,7 @@ def levelled(rows: pd.DataFrame) -> Iterable[Measurement]:
     """How many of the five lose at most a point from their largest size to 300 of the paper's 1,024."""
     for facts, own in role("simcse", least=300)(rows):
         encoder = str(facts["encoder"])
-        at = {method: lead(own, encoder, method, FULL_SIZE, "inductive") for method in ZHANG_METHODS}
+        at = {method: lead(own, encoder, method, "inductive") for method in ZHANG_METHODS}
         shared = set.intersection(*(set(leads) for leads in at.values()))
         if len(shared) < 2:
             return
@@ -313,17 +328,10 @@ def negative_eigenvalues(rows: pd.DataFrame) -> Iterable[Measurement]:
 
 def others_below_pca(rows: pd.DataFrame) -> Iterable[Measurement]:
     """On the multilingual encoder, the method that stays farthest below PCA, fitted transductively."""
-    found = judged(
-        [
-            Judge(
-                "ZHANG-C-1",
-                f"SICK-E, {{encoder}}: {method}, the lowest of the others, less PCA",
-                f"winner == '{method}' and rival == 'PCA' and setting == 'transductive'",
-                average,
-                each=role("xlm-r"),
-            )
-            for method in ZHANG_METHODS[1:]
-        ],
-        rows,
-    )
+    what, where = "{}, the lowest of the others, less PCA", "setting == 'transductive'"
+    rules = [
+        lead_of(method, "SICK-E", "ZHANG-C-1", what.format(method), role("xlm-r"), average, rival="PCA", where=where)
+        for method in ZHANG_METHODS[1:]
+    ]
+    found = judged(rules, rows)
     return sorted(found, key=lambda m: m.value)[:1]

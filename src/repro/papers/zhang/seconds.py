@@ -7,18 +7,13 @@ from itertools import pairwise
 import pandas as pd
 
 from repro.report.compare import paper_values
-from repro.report.estimates import average
-from repro.report.judge import Judge, judge
+from repro.report.judge import Judge, average, judge
 from repro.report.verdict import Measurement
-from repro.report.wide import wide
 
-OURS, PEER = "this package", "scikit-learn"
-"""settings: whose reducers were timed"""
+OURS, PEER = "this package", "scikit-learn"  # settings: whose reducers were timed
 SHALLOW, DEEP = "Autoencoder, 1 hidden layer", "Autoencoder, 3 hidden layers"
-RISING = ("GRP", "PCA", "SVD", "KPCA", "Autoencoder")
-"""methods by their printed training time"""
-METHODS = ("PCA", "KPCA", "SVD", "Autoencoder", "GRP")
-"""in the order of the printed table"""
+RISING = ("GRP", "PCA", "SVD", "KPCA", "Autoencoder")  # methods by their printed training time
+METHODS = ("PCA", "KPCA", "SVD", "Autoencoder", "GRP")  # in the order of the printed table
 OPERATIONS = {"fit": ("training", "Training Time (s)"), "transform": ("inference", "Inference time (s)")}
 """what is timed, in words and as the printed column"""
 ENOUGH_ROWS = 5_000
@@ -37,15 +32,13 @@ Seconds = tuple[float, float, float]
 def printed_seconds(what: str) -> dict[str, float]:
     """Table 1's seconds of `fit` or `transform` by method."""
     table = paper_values("zhang2024", "table1")
-    own = table[table["column"] == OPERATIONS[what][1]]
-    return dict(zip(own["method"], own["value"].astype(float), strict=True))
+    return table[table["column"] == OPERATIONS[what][1]].set_index("method")["value"].astype(float).to_dict()
 
 
 def seconds_of(rows: pd.DataFrame, what: str, method: str, setting: str | None = None) -> Seconds | None:
     """Median, fastest and slowest round of a method, means over runs; scikit-learn's if it has one."""
     own = rows[(rows["metric"] == f"{what}_seconds") & (rows["method"] == method)]
-    if setting is None:
-        setting = PEER if (own["setting"] == PEER).any() else OURS
+    setting = setting or (PEER if (own["setting"] == PEER).any() else OURS)
     own = own[own["setting"] == setting]
     if own.empty:
         return None
@@ -54,15 +47,15 @@ def seconds_of(rows: pd.DataFrame, what: str, method: str, setting: str | None =
 
 def table1(rows: pd.DataFrame) -> list[Measurement]:
     """The order of training times, the order of inference times, and what depth costs and brings."""
-    found, runs = [], int(rows["seed"].nunique())
+    found: list[Measurement] = []
     fit, transform = printed_seconds("fit"), printed_seconds("transform")
 
     def times(claim: str, a: Seconds | None, b: Seconds | None, what: str, paper: float | None = None) -> None:
         """How many times a takes of b; from the fastest a and slowest b to the slowest a and fastest b."""
         if a and b:
             value, low, high = a[0] / b[0], a[1] / b[2], a[2] / b[1]
-            said = f"{what}, times"
-            found.append(Measurement(claim, "ratio", value, low, high, paper=paper, null=1.0, seeds=runs, what=said))
+            seeds, said = int(rows["seed"].nunique()), f"{what}, times"
+            found.append(Measurement(claim, "ratio", value, low, high, paper=paper, null=1.0, seeds=seeds, what=said))
 
     for a, b in pairwise(RISING):
         shorter, longer = seconds_of(rows, "fit", a), seconds_of(rows, "fit", b)
@@ -112,18 +105,3 @@ def times_of_pca(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
                     if base and own:
                         lines.append((operation, whose, method, kind, own[0] / base[0]))
     return pd.DataFrame(lines, columns=["operation", "reducers", "method", "kind", "value"])
-
-
-def seconds_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Milliseconds of every method, median with the fastest and slowest round: scikit-learn's and ours."""
-    kept = rows[rows["method"].isin(METHODS) & rows["metric"].isin([f"{what}_seconds" for what in OPERATIONS])]
-    headings = {f"{what}_seconds": word for what, (word, _) in OPERATIONS.items()}
-    kept = kept.assign(heading=kept["metric"].map(headings) + ", " + kept["setting"])
-
-    def milliseconds(cell: pd.DataFrame) -> str:
-        value, low, high = (1000 * float(cell[column].mean()) for column in ("value", "ci_low", "ci_high"))
-        digits = 2 if value < 10 else 0
-        return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
-
-    orders = {"heading": [f"{word}, {whose}" for word in headings.values() for whose in (PEER, OURS)]}
-    return wide(kept, ["method"], "heading", milliseconds, orders={**orders, "method": METHODS}).fillna("has none")

@@ -1,0 +1,174 @@
+"""What a reader sees of SBERT-LP (2021): lines of its tables beside ours, gains of the mapping, and dots."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+
+from repro.methods import AVERAGE, MAJORITY
+from repro.papers.sbertlp.claims import METRICS, SIZES, lp, network_of, printed_leads
+from repro.report import tables
+from repro.report.compare import DATASETS, paper_values, side_by_side
+from repro.report.curves import title_of
+from repro.report.networks import names
+from repro.report.style import GREY, Drawing, NothingToDraw, add_legend, drawing, look, new_figure, series_handles
+from repro.report.tables import Shown, wide
+from repro.types import Array
+
+SPELLINGS = {"BERT CLS-TOKEN": "BERT-CLS-TOKEN"}  # Tables 2 and 3 spell a row of Table 1 otherwise
+
+
+def labelled(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The rows of one metric with a column `line`: the method, and the setting of a mapping."""
+    kept = frame[frame["metric"] == metric].copy()
+    setting = kept["setting"].fillna("") if "setting" in kept else pd.Series("", kept.index)
+    kept["method"] = kept["method"].replace(SPELLINGS)
+    kept["line"] = kept["method"].where(setting == "", kept["method"] + ", " + setting)
+    return kept
+
+
+def printed(table: str, settings: Sequence[str], datasets: Sequence[str] = ()) -> pd.DataFrame:
+    """Printed rows, those of the mapping once for each of our settings; with an average of `datasets` if all are."""
+    paper = paper_values("sbertlp2021", table)
+    paper = paper.assign(method=paper["method"].replace(SPELLINGS))
+    if datasets:
+        own = paper[paper["dataset"].isin(datasets)].groupby(["method", "metric"], sort=False)["value"]
+        whole = own.mean()[own.size() == len(datasets)].reset_index().assign(dataset=AVERAGE)
+        paper = pd.concat([paper, whole], ignore_index=True)
+    mapped = paper["method"].str.endswith("-LP")
+    copies = [paper[mapped].assign(setting=setting) for setting in settings]
+    return pd.concat([paper[~mapped].assign(setting=""), *copies], ignore_index=True)
+
+
+def beside_the_paper(printed: pd.DataFrame, past: pd.DataFrame, live: pd.DataFrame, caption: str) -> Shown:
+    """Labelled lines of one dataset and metric: the paper's, and what stands there here; none heads our numbers.
+
+    Lines are in our order, then the paper's; the majority class comes last.
+    """
+    table = side_by_side(printed, past, live, keys=("line",))
+    order = [*dict.fromkeys([*live["line"], *printed["line"]])]
+    place = {line: i for i, line in enumerate(order)} | {MAJORITY: len(order)}
+    table = table.sort_values("line", key=lambda c: c.map(place).fillna(len(order)), kind="stable", ignore_index=True)
+    return tables.comparison(named(table, printed, past, live), caption=caption)
+
+
+def named(table: pd.DataFrame, printed: pd.DataFrame, *ours: pd.DataFrame) -> pd.DataFrame:
+    """A table with a column `line` as the paper's lines and the networks that stand there here."""
+    here = table["line"].map(names_of_lines(*ours)).fillna("not at hand")
+    line = table["line"].str.split(", ").str[0].where(table["line"].isin(printed["line"]), "–")  # it names no setting
+    table = table.assign(line=line).rename(columns={"line": "in the paper"})
+    table.insert(1, "here", here)
+    return table
+
+
+def by_dataset(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """A line per system, by its network, and setting, a column per dataset; scores ×100, averaged over seeds."""
+    kept = labelled(frame, metric)
+    if kept.empty:
+        return kept
+    if "backbone" in kept:
+        kept = kept.assign(line=kept["line"].map(names_of_lines(kept)))
+    kept = kept[kept["dataset"].isin([*DATASETS.values(), AVERAGE])]
+    last = [line for line in dict.fromkeys(kept["line"]) if line != MAJORITY]
+    orders = {"line": last, "dataset": [*DATASETS.values(), AVERAGE]}
+    return wide(kept, ["line"], "dataset", orders=orders, names={name: title for title, name in DATASETS.items()})
+
+
+def missing_paper(printed: pd.DataFrame, systems: pd.DataFrame) -> pd.DataFrame:
+    """Systems that are not at hand, with what the paper prints for their row and how to get them."""
+    value = (100 * printed.drop_duplicates("line").set_index("line")["value"]).to_dict()
+    shown = systems.assign(paper=[value.get(SPELLINGS.get(row, row)) for row in systems["row"]])
+    return shown.rename(columns={"row": "the paper's row"})[["system", "the paper's row", "paper", "missing"]]
+
+
+def names_of_lines(*frames: pd.DataFrame) -> dict[str, str]:
+    """Lines of our rows to the networks they were measured on, each with its setting."""
+    said = names(*frames)
+    return {
+        line: line.replace(method, said[method], 1)
+        for frame in frames
+        for line, method in frame[["line", "method"]].drop_duplicates().itertuples(index=False)
+    }
+
+
+def gains_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """The leads of mapped systems over their own systems, by system, dataset and metric."""
+    sides = [method.split(" − ") for method in rows["method"]]
+    kept = [len(pair) == 2 and pair[0] == lp(pair[1]) for pair in sides]
+    metric = rows["metric"].str.removesuffix("_lead")
+    return rows.assign(method=[pair[-1] for pair in sides], metric=metric).loc[kept]
+
+
+def printed_gains(table: str, gains: pd.DataFrame, by: str = "dataset") -> pd.DataFrame:
+    """What the paper prints of some gains of ours, in the same columns; where it prints none there is no row."""
+    leads = {method: printed_leads(table, method).dropna() / 100 for method in SIZES}
+    wanted = gains[["method", by]].drop_duplicates().itertuples(index=False, name=None)
+    found = [(method, name, leads[method][name]) for method, name in wanted if name in leads.get(method, ())]
+    return pd.DataFrame(found, columns=["method", by, "value"])
+
+
+@drawing
+def draw_gains(
+    rows: pd.DataFrame, table: str, *, by: str = "dataset", ylabel: str, titles: Mapping[str, str] | None = None
+) -> Drawing:
+    """What the mapping adds to its system on every dataset, or metric: ours with intervals, the printed one hollow."""
+    ours = gains_of(rows)
+    ours = ours[ours["metric"] == METRICS[table]] if table in METRICS else ours
+    frame = pd.concat([printed_gains(table, ours, by).assign(kind="paper"), ours.assign(kind="live")])
+    frame = frame.replace({"method": {method: network_of(rows, method) for method in frame["method"].unique()}})
+    if frame.empty:
+        raise NothingToDraw("no mapped system was measured")
+    methods, names = list(dict.fromkeys(frame["method"])), list(dict.fromkeys(frame[by]))
+    names = [n for n in names if n != AVERAGE] + [n for n in names if n == AVERAGE]
+    settings = list(dict.fromkeys(frame.loc[frame["kind"] != "paper", "setting"]))
+    figure, axes = new_figure(len(methods), 1, height=1.1 + 2.3 * len(methods), sharex=True)
+    for panel, method in zip(axes, methods, strict=True):
+        panel.axhline(0, color=GREY, linewidth=1)
+        of_method = frame[frame["method"] == method]
+        printed = of_method[of_method["kind"] == "paper"]
+        at = [names.index(name) for name in printed[by]]
+        panel.plot(at, 100 * printed["value"], color=GREY, marker="D", markerfacecolor="none", linestyle="none", ms=8)
+        for i, setting in enumerate(settings):
+            ours = of_method[(of_method["kind"] != "paper") & (of_method["setting"] == setting)]
+            x = np.array([names.index(name) for name in ours[by]]) + 0.2 * (i - (len(settings) - 1) / 2)
+            value, low, high = (100 * ours[c].to_numpy(float) for c in ("value", "ci_low", "ci_high"))
+            panel.errorbar(x, value, yerr=[value - low, high - value], linestyle="none", elinewidth=1.6, **look(i))
+        panel.set_title(method, loc="left")
+        panel.set_ylabel(ylabel)
+    axes[-1].set_xticks(range(len(names)), [(titles or {}).get(name, title_of(name)) for name in names])
+    printed_handle = Line2D([], [], color=GREY, marker="D", markerfacecolor="none", linestyle="none", label="paper")
+    handles = [printed_handle] if (frame["kind"] == "paper").any() else []
+    add_legend(figure, [*handles, *series_handles(settings)], columns=2)
+    figure.alt = f"{ylabel} of the mapping over {' and '.join(methods)} on {', '.join(map(title_of, names))}"
+    return figure
+
+
+@drawing
+def draw_dots(
+    groups: Mapping[str, tuple[Array, Array]],
+    *,
+    xlabel: str,
+    ylabel: str,
+    diagonal: bool = False,
+    ringed: Sequence[tuple[float, float]] = (),
+    small: bool = False,
+) -> Drawing:
+    """One number against another, a colour per group; perhaps with the line on which both are equal, and rings."""
+    if not sum(len(x) for x, _ in groups.values()):
+        raise NothingToDraw("there is no point")
+    figure, (axes,) = new_figure(height=4.2)
+    if diagonal:
+        every = np.concatenate([x for x, _ in groups.values()])
+        ends = (float(every.min()) - 2, float(every.max()) + 2)
+        axes.plot(ends, ends, color=GREY, linewidth=1.2, linestyle="--")
+    for i, (name, (x, y)) in enumerate(groups.items()):
+        marks = {**look(i), **({"markersize": 3.5, "alpha": 0.55} if small else {})}
+        axes.plot(x, y, linestyle="none", label=name, **marks)
+    for point in ringed:
+        axes.plot(*point, marker="o", markersize=13, markerfacecolor="none", color=GREY, markeredgewidth=2)
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel(ylabel)
+    add_legend(figure, axes.get_legend_handles_labels()[0])
+    figure.alt = f"{ylabel} against {xlabel}: {', '.join(groups)}"
+    return figure

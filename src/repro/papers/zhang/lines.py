@@ -1,0 +1,205 @@
+"""Figures 1 to 4: every encoder × setting × method × size of a task, what is compared, and how much a curve jumps."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from repro import data
+from repro.config import TrainConfig
+from repro.evaluation.stats import Resampled
+from repro.methods import FULL_SIZE, REDUCER_NAMES, ZHANG_METHODS
+from repro.models.encoder import merge_equal
+from repro.papers.zhang.claims import AUTOENCODER, BETWEEN, SETTINGS
+from repro.rows import make_rows
+from repro.runs.embeddings import TextTable
+from repro.runs.lines import Line, Named, Task, dims_of, reduced
+from repro.runs.score import by_kind, score_rows
+from repro.runs.texts import training_sentences
+from repro.sets import Corpus, DataSet, ScoredPairs, texts_of
+from repro.store import Store
+from repro.types import Array, one_of
+
+ROWS = {"embedded": {"stsb": 500, "trec": 700, "sicke": 400}}
+"""rows of each split that a profile keeps; all where it names none"""
+METHODS = {name: REDUCER_NAMES[name] for name in ("pca", "svd", "kpca", "grp", "autoencoder", "truncate")}
+"""reducers to what the paper's Table 1 calls them; Truncate, the first columns, is ours"""
+RESCALED = "divided by √(2γ)"  # setting of kernel PCA on PCA's scale
+
+
+@dataclass(frozen=True)
+class ReducedTask(Task):
+    """A task with the sentences that a reducer may learn from (PROTOCOLS §4.2)."""
+
+    available: Mapping[str, int]  # rows of each split before the draw
+    wiki: Corpus | None = None  # foreign sentences, where a setting needs them
+
+    @property
+    def parts(self) -> dict[str, dict[str, DataSet]]:
+        """What has to be encoded, as entries that other pages may share."""
+        parts: dict[str, dict[str, DataSet]] = {split: {split: part} for split, part in self.splits.items()}
+        return parts if self.wiki is None else {**parts, "wiki": {"train": self.wiki}}
+
+    @property
+    def judged_texts(self) -> list[str]:
+        """The distinct texts that a score needs: of the test pairs where they are graded, else of all splits."""
+        needed = [self.judged] if isinstance(self.judged, ScoredPairs) else self.splits.values()
+        return merge_equal([text for part in needed for text in texts_of(part)])[0]
+
+    def fit_texts(self, setting: str) -> list[str]:
+        """The distinct sentences that a reducer is fitted on, both sides of pairs.
+
+        Raises:
+            InputError: for an unknown setting, or `wiki` of a task without foreign sentences.
+        """
+        train, test = self.splits["train"], self.splits["test"]
+        sources: dict[str, list[DataSet]] = {"inductive": [train], "transductive": [train, test]}
+        if self.wiki is not None:
+            sources["wiki"] = [self.wiki]
+        one_of(setting, list(sources), "setting of this task")
+        return merge_equal([text for part in sources[setting] for text in texts_of(part)])[0]
+
+    def describe(self) -> str:
+        """How many rows each split keeps, in words."""
+        kept = {split: (len(self.splits[split]), n) for split, n in self.available.items()}
+        said = [f"{split}: all {n:,}" if k == n else f"{split}: {k:,} of {n:,}" for split, (k, n) in kept.items()]
+        return "; ".join(said) + (", drawn at random" if any(k < n for k, n in kept.values()) else "")
+
+
+def load_task(
+    name: str,
+    source: str,
+    *,
+    profile: str = "paper",
+    rows: int | None = None,
+    wiki: TrainConfig | None = None,
+    store: Store | None = None,
+) -> ReducedTask:
+    """The splits of stsb, trec or sicke, and the sentences that `wiki` would train on, as many as it says.
+
+    `rows` of every split are kept, drawn at random: 0 keeps all, None as many as the profile.
+    """
+    one_of(name, list(ROWS["embedded"]), "task")
+    splits = data.load_splits(name, source=source)
+    if name == "stsb":
+        splits = {split: splits[split] for split in ("train", "test")}
+    limit = ROWS.get(profile, {}).get(name) if rows is None else rows or None
+    corpus = Corpus(wiki.corpus, wiki.source, training_sentences(wiki, store or Store())) if wiki else None
+    kept = {split: data.take(part, limit) for split, part in splits.items()}
+    return ReducedTask(name, kept, {split: len(part) for split, part in splits.items()}, corpus)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Another form of a method, shown beside it in the inductive setting: an audit of what the paper leaves open."""
+
+    method: str
+    setting: str  # what rows say after `inductive, `
+    params: Mapping[str, Any] = field(default_factory=dict)
+    rescale: bool = False  # divide by √(2γ), γ = 1/D: what the Gaussian kernel multiplies small distances by
+
+
+def lines_of(
+    encoder: Named,
+    task: ReducedTask,
+    store: Store,
+    *,
+    methods: Sequence[str],
+    settings: Sequence[str],
+    dims: Sequence[float],
+    trained_dims: Sequence[float],
+    kernel: str = "rbf",
+    variants: Sequence[Variant] = (),
+    seed: int = 0,
+) -> Iterator[Line]:
+    """The lines of one encoder: its full size, then every setting, method and size; sizes below 1 are shares of it.
+
+    Each of `trained_dims` is a training of the autoencoder, which the `wiki` setting, not the paper's, leaves out.
+    Variants are fitted in the inductive setting.
+    """
+    for name in methods:
+        one_of(name, list(METHODS), "method")
+    table = encoder.embed(task.parts, store)
+    texts = task.judged_texts
+    X, index = table[texts], {text: i for i, text in enumerate(texts)}
+    sizes = {name: dims_of(X.shape[1], (trained_dims or dims) if name == "autoencoder" else dims) for name in METHODS}
+    fits = {setting: table[task.fit_texts(setting)] for setting in dict.fromkeys(("inductive", *settings))}
+    yield Line(FULL_SIZE, X.shape[1], TextTable(index, X), backbone=encoder.name)
+
+    def lines(name: str, setting: str, fit: Array, params: Mapping[str, Any], factor: float = 1.0) -> Iterator[Line]:
+        for d, Y in reduced(name, fit, X, sizes[name], store, seed=seed, **params):
+            yield Line(METHODS[name], d, TextTable(index, Y * np.float32(factor)), setting, backbone=encoder.name)
+
+    for setting in settings:
+        for name in methods:
+            if (name, setting) != ("autoencoder", "wiki"):
+                yield from lines(name, setting, fits[setting], {"kernel": kernel} if name == "kpca" else {})
+    for variant in variants:
+        factor = float(np.sqrt(X.shape[1] / 2)) if variant.rescale else 1.0
+        yield from lines(variant.method, f"inductive, {variant.setting}", fits["inductive"], variant.params, factor)
+
+
+def compared(line: Line, other: Line) -> bool:
+    """Every line with its encoder at full size; two methods of one size and setting, and a method's two settings.
+
+    Of two methods the later one in `METHODS` comes first, as in `SVD − PCA`; of two settings the transductive one.
+    """
+    if line.backbone != other.backbone or line.method == FULL_SIZE:
+        return False
+    if other.method == FULL_SIZE:
+        return True
+    if line.dim != other.dim or "," in line.setting + other.setting:
+        return False
+    order = list(METHODS.values())
+    later = order.index(line.method) > order.index(other.method)
+    between = line.method == other.method and (line.setting, other.setting) == ("transductive", "inductive")
+    return between or (line.setting == other.setting and later)
+
+
+def reduced_rows(
+    lines: Sequence[Line], task: ReducedTask, store: Store, *, protocol: str = "logreg", **options: Any
+) -> pd.DataFrame:
+    """`score_rows` of one task with the paper's comparisons.
+
+    The lead of a method over itself stands in the setting `transductive − inductive`. `n_train` is the number of
+    distinct sentences that a line's reducer was fitted on.
+    """
+    scorer = by_kind(store, protocol=protocol)
+    frame = score_rows(lines, {task.name: task}, scorer, contrasts=[compared], **options)
+    sides = frame["method"].str.split(" − ", expand=True).reindex(columns=[0, 1])
+    frame.loc[(sides[0] == sides[1]).fillna(False), "setting"] = BETWEEN
+    fitted = {s: len(task.fit_texts(s)) for s in SETTINGS if s != "wiki" or task.wiki is not None}
+    counts = [fitted.get(str(setting).split(",")[0]) for setting in frame["setting"]]
+    return frame.assign(n_train=pd.array(counts, dtype="Int64"))
+
+
+def roughness_rows(
+    lines: Sequence[Line], task: Task, store: Store, *, protocol: str = "logreg", **shared: Any
+) -> pd.DataFrame:
+    """Roughness of every method per encoder and setting, and the autoencoder's lead over the roughest of the others.
+
+    Sizes are those that every method has; of fewer than three there is no row. The roughest of the others is chosen
+    anew in each resample of the test items.
+    """
+    scorer, rows = by_kind(store, protocol=protocol), []
+    for backbone, setting in dict.fromkeys((line.backbone, line.setting) for line in lines):
+        own = [line for line in lines if (line.backbone, line.setting) == (backbone, setting)]
+        by = {m: {line.dim: line for line in own if line.method == m} for m in ZHANG_METHODS}
+        by = {m: at for m, at in by.items() if at}
+        dims = sorted(d for d in set.intersection(*map(set, by.values())) if d) if by else []
+        if len(dims) < 3 or "," in setting:
+            continue
+        (judged,) = scorer([at[d] for at in by.values() for d in dims], task, int(shared["seed"]))
+        scores = [part.reshape(*part.shape[:-1], len(by), -1) for part in (judged.scores.value, judged.scores.draws)]
+        found = Resampled(*(np.diff(part, axis=-1).std(axis=-1) for part in scores))  # (methods,), (resamples, methods)
+        common = {"backbone": backbone, "setting": setting, "dataset": task.name, "readout": "encoder"}
+        for k, method in enumerate(by):
+            rows.append({**common, "method": method, "metric": "roughness", **found[k].columns})
+        if AUTOENCODER in by and len(by) > 1:
+            k = list(by).index(AUTOENCODER)
+            others = Resampled(*(np.delete(part, k, axis=-1).max(axis=-1) for part in (found.value, found.draws)))
+            lead = (found[k] - others).columns
+            rows.append({**common, "method": f"{AUTOENCODER} − others", "metric": "roughness_lead", **lead})
+    return make_rows(rows, **shared)

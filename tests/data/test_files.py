@@ -1,0 +1,299 @@
+"""Files of the user's own in the forms people have, and benchmark files; what is refused was once read otherwise."""
+
+import csv
+import gzip
+import io
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dimadvise.inputs import from_matrix
+from repro.data import (
+    Corpus,
+    LabelledPairs,
+    LabelledTexts,
+    Retrieval,
+    ScoredPairs,
+    check,
+    column_names,
+    load,
+    load_splits,
+)
+from repro.data.local import piped_file, stdin
+from repro.data.tables import LONGEST
+from repro.types import InputError
+
+PAIRS = "score\tsentence1\tsentence2"
+ROWS = [("test", 4.5, 'a "bare" quote, and a comma', "b"), ("train", 1, "c\td", "é")]
+
+
+def frame(tmp_path, name, rows, header):
+    """Write a table in the form that its name says."""
+    path = tmp_path / name
+    if name.endswith("parquet"):
+        pq.write_table(pa.table({column: [row[i] for row in rows] for i, column in enumerate(header)}), path)
+    elif "json" in name:
+        path.write_text("".join(json.dumps(dict(zip(header, row, strict=True))) + "\n" for row in rows))
+    else:
+        with path.open("w", newline="", encoding="utf-8-sig") as file:
+            csv.writer(file, delimiter=";" if "semicolon" in name else ",").writerows([header, *rows])
+    return path
+
+
+@pytest.fixture
+def pipe(monkeypatch):
+    """Put bytes on standard input."""
+
+    def put(content):
+        stdin.cache_clear(), piped_file.cache_clear()
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    yield put
+    stdin.cache_clear(), piped_file.cache_clear()
+
+
+@pytest.mark.parametrize("name", ["a.csv", "semicolon.csv", "a.jsonl", "a.ndjson", "a.json", "a.parquet"])
+@pytest.mark.parametrize(
+    "header",
+    [
+        ("split", "score", "sentence1", "sentence2"),
+        ("Split", "Score", "Sentence1", "Sentence 2"),
+        ("split", "similarity_score", "text_a", "text_b"),
+    ],
+)
+def test_tables_are_read_in_every_form_and_case(tmp_path, name, header):
+    path = frame(tmp_path, name, ROWS, header)
+    data = load(path, split="all")
+    assert isinstance(data, ScoredPairs) and data.name == path.stem and data.scores.tolist() == [4.5, 1]
+    assert data.texts1 == (ROWS[0][2], ROWS[1][2]) and data.texts2 == ("b", "é")
+    assert {split: len(part) for split, part in load_splits(path).items()} == {"test": 1, "train": 1}
+
+
+def test_columns_of_any_name_can_be_named(tmp_path):
+    path = frame(tmp_path, "a.csv", [(3, "x", "y", "z")], ("Rating", "Left", "Right", "text"))
+    named = column_names(["score=Rating", "sentence1=Left", "sentence2=Right"])
+    data = load(path, columns=named)
+    assert isinstance(data, ScoredPairs) and (data.texts1, data.texts2) == (("x",), ("y",))
+    both = frame(tmp_path, "b.csv", [("no", "yes", "good")], ("label", "verdict", "text"))
+    assert load(both).labels.tolist() == ["no"]
+    assert load(both, columns=column_names(["label=verdict"])).labels.tolist() == ["yes"]
+    assert isinstance(
+        load(frame(tmp_path, "c.csv", [("x", "y", 1)], ("premise", "hypothesis", "label"))), LabelledPairs
+    )
+    with pytest.raises(InputError, match=r"fits no kind of set.*--columns NAME=COLUMN"):
+        load(path, columns={})
+    with pytest.raises(InputError, match="no column 'Grade' for score: it has Rating, Left, Right, text"):
+        load(path, columns={"score": "Grade"})
+    for wrong in ("Rating", "=x", "score=", "grade=Rating"):
+        with pytest.raises(InputError, match="expected NAME=COLUMN, COLUMN as in the file and NAME one of sentence1"):
+            column_names([wrong])
+    with pytest.raises(InputError, match="stsb is a dataset, so leave them out"):
+        load("stsb", source="microworld", columns={"score": "Rating"})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.tsv", f"{PAIRS}\n1\ta\tb\n2\tc", "line 3: 2 columns, expected 3"),
+        ("a.tsv", f"{PAIRS}\nhigh\ta\tb", "line 2, column score: 'high' is not a finite number"),
+        ("a.tsv", f"{PAIRS}\nnan\ta\tb", "line 2, column score"),
+        ("a.tsv", f"{PAIRS}\n1\ta\tb\n1\t \tb", "line 3, column sentence1: empty"),
+        ("a.tsv", "score\tleft\tright\n1\ta\tb", "fits no kind"),
+        ("a.tsv", "text\ttext\na\tb", "'text' occurs twice"),
+        ("a.tsv", PAIRS, "texts1 is empty"),
+        ("a.tsv", "", "is empty"),
+        ("a.csv", 'score,sentence1,sentence2\n1,a,b\n2,"c', "line 3: unexpected end of data; expected CSV"),
+        ("a.csv", 'score,sentence1,sentence2\n1,"a\n",b\nhigh,c,d', "line 4, column score: 'high' is not a finite"),
+        ("a.csv", "\n\n", "is empty"),
+        ("a.jsonl", '{"text": "a"}\n{"text": ', "line 2 is not JSON"),
+        ("a.jsonl", '{"text": "a"}\n["b"]', "line 2 is '.\"b\".': expected one JSON object"),
+        ("a.jsonl", '{"text": "a"}\n{"Text": "b"}', "line 2: no 'text', which the first line has"),
+        ("a.jsonl", '{"text": "a"}\n{"text": ["b"]}', "line 2, column text: empty"),
+        ("a.jsonl", '{"text": "a"}\n{"text": null}', "line 2, column text: empty"),
+        ("a.parquet", "PAR1 and no more", "no parquet file that can be read"),
+    ],
+)
+def test_a_fault_in_any_form_is_named_by_its_line(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(InputError, match=message):
+        load(path)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_text_or_label(tmp_path):
+    texts, labels = tmp_path / "t.txt", tmp_path / "l.txt"
+    texts.write_text("one\ntwo\n", encoding="utf-8-sig")
+    labels.write_text("A\n" * 40, encoding="utf-8-sig")
+    assert load(texts).texts == ("one", "two")
+    assert set(from_matrix(np.eye(40), labels=labels).evidence.labels) == {"A"}
+
+
+def test_a_blank_line_among_texts_or_labels_is_refused_for_rows_would_shift(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_text("one\n\n  \ntwo\n")
+    for read in (load, lambda path: from_matrix(np.eye(2), labels=path)):
+        with pytest.raises(InputError, match=r"t.txt line 2 is blank: .* line i is row i.*grep"):
+            read(path)
+    path.write_text("one\ntwo\n\n\n")  # blank lines at the end shift nothing
+    assert load(path).texts == ("one", "two")
+
+
+def test_one_endless_line_in_a_small_gz_is_refused_at_once(tmp_path):
+    path = tmp_path / "bomb.txt.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(2 * LONGEST >> 20):
+            file.write(b"x" * 2**20)
+    with pytest.raises(InputError, match="line 1 is longer than 16 MiB"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"one text, with a comma\nanother\n", Corpus),
+        (b"score\tsentence1\tsentence2\n1\ta\tb\n", ScoredPairs),
+        (b"Label,Text\n1,a\n", LabelledTexts),
+        (b'{"label": 1, "text": "a"}\n', LabelledTexts),
+    ],
+)
+def test_a_pipe_is_read_as_what_it_holds(pipe, content, kind):
+    pipe(content)
+    data = load("-")
+    assert isinstance(data, kind) and data.name == "stdin"
+
+
+def test_labels_and_judgements_come_from_tables_of_any_form(tmp_path):
+    labels = frame(tmp_path, "l.csv", [(row, "A, B") for row in range(40)], ("id", "Label"))
+    assert from_matrix(np.eye(40), labels=labels).evidence.labels.tolist() == ["A, B"] * 40
+    pairs = frame(tmp_path, "p.jsonl", [(row, 39 - row, row) for row in range(40)], ("row1", "row2", "Rating"))
+    evidence = from_matrix(np.eye(40), pairs=pairs, columns={"score": "Rating"}).evidence
+    assert evidence.grades.tolist() == list(range(40)) == evidence.first.tolist()
+
+
+def test_the_commands_take_pipes_and_columns_of_any_name(repro, tiny, pipe, sentences, tmp_path):
+    pipe("\n".join(sentences[:3]).encode())
+    code, _, errors = repro("encode", "--encoder", tiny, "--texts", "-", "--output", tmp_path / "X.npy")
+    assert code == 0, errors
+    assert len(np.load(tmp_path / "X.npy")) == 3
+    rows = [(5 * (i % 2), sentences[i], sentences[i + 1 - i % 2]) for i in range(40)]
+    path = frame(tmp_path, "p.csv", rows, ("Rating", "Left", "Right"))
+    named = ("--columns", "score=Rating", "sentence1=Left", "sentence2=Right")
+    code, said, errors = repro("evaluate", "--encoder", tiny, "--data", path, *named)
+    assert code == 0 and "spearman" in said, errors
+    code, said, errors = repro("evaluate", "--encoder", tiny, "--data", path)
+    assert code == 2 and "--columns NAME=COLUMN" in errors
+    code, said, errors = repro(
+        "advise", "--encoder", tiny, "--texts", path, *named, "--dims", 8, "--output", tmp_path / "advice"
+    )
+    assert code == 0 and "spearman at full size" in said, errors
+
+
+# benchmark files
+
+
+def test_the_header_says_what_a_users_file_is(write):
+    scored = load(write("a.tsv", PAIRS, '5\ta "bare quote\tb', "0.5\tc\td"))
+    assert isinstance(scored, ScoredPairs) and scored.scores.tolist() == [5, 0.5]
+    assert (scored.texts1[0], scored.source, scored.name) == ('a "bare quote', "local", "a")
+    assert isinstance(load(write("b.tsv.gz", "label\ttext", "pos\tgood")), LabelledTexts)
+    assert isinstance(load(write("e.tsv", "text", "one", "two")), Corpus)
+
+
+def test_split_and_subset_columns(write):
+    path = write(
+        "a.tsv", f"split\tsubset\t{PAIRS}", "train\tnews\t1\ta\tb", "test\tweb\t2\tc\td", "test\tnews\t3\te\tf"
+    )
+    assert load(path).texts1 == ("c", "e")  # test is the default where there is one
+    assert load(path, split="test").subsets.tolist() == ["web", "news"]
+    assert len(load(path, split="all")) == 3
+    assert list(load_splits(path)) == ["train", "test"]
+    with pytest.raises(InputError, match="no split 'dev': it has test, train"):
+        load(path, split="dev")
+
+
+def test_a_file_without_splits_answers_to_all_and_test_only(write):
+    path = write("a.tsv", PAIRS, "1\ta\tb")
+    assert len(load(path)) == len(load(path, split="test")) == len(load(path, split="all")) == 1
+    assert list(load_splits(path)) == ["all"]
+    with pytest.raises(InputError, match="no split 'train'"):
+        load(path, split="train")
+
+
+def test_damaged_files(write, tmp_path):
+    with pytest.raises(InputError, match=r"line 2, column 3: byte 0xe9 is not UTF-8"):
+        load(write("latin.tsv", PAIRS, "1\ta\tcafé", encoding="latin-1"))
+    with pytest.raises(InputError, match="check the path"):
+        load(tmp_path / "missing.tsv")
+    path = tmp_path / "cut.tsv.gz"
+    rows = "\n".join([PAIRS, *(f"{i % 5}\tleft {i * 7919}\tright {i * 104729}" for i in range(5000))])
+    path.write_bytes(gzip.compress(rows.encode())[:-2000])
+    with pytest.raises(InputError, match=r"cut\.tsv\.gz ends in the middle of its gzip stream after line \d+"):
+        load(path)
+    plain = tmp_path / "plain.tsv.gz"
+    plain.write_text(rows)
+    with pytest.raises(InputError, match="not gzip"):
+        load(plain)
+
+
+def test_a_benchmark_is_read_from_the_folder_and_from_nowhere_else(write, tmp_path, monkeypatch):
+    write("classification/trec.tsv.gz", "split\tlabel\ttext", "train\tHUM\twho?", "test\tLOC\twhere?")
+    monkeypatch.setenv("REPRO_DATA", str(tmp_path))
+    assert load("trec").texts == ("where?",) and load("trec").source == "local"
+    with pytest.raises(InputError, match=r"no file classification/cr.tsv.gz.*microworld"):
+        load("cr")
+    rows = check("trec")
+    assert [(row.split, row.found, row.expected, row.ok) for row in rows] == [
+        ("train", 1, (5452,), False),
+        ("test", 1, (500,), False),
+    ]
+    (missing,) = check("cr")
+    assert missing.found is None and missing.expected == (3771, 3775) and not missing.ok
+    write("classification/trec.tsv.gz", "split\tlabel\ttext", "training\tHUM\twho?")
+    with pytest.raises(InputError, match="line 2, column split: unknown split 'training'; expected train, test"):
+        load("trec")
+
+
+def test_without_a_folder_local_is_an_error_not_a_substitute(no_data):
+    with pytest.raises(InputError, match="REPRO_DATA is not set"):
+        load("stsb", source="local")
+
+
+def test_images_with_a_caption_in_an_sts_set_are_dropped_whole(write, tmp_path, monkeypatch):
+    header = "split\timage\tcaption_no\tin_sts_eval\tcaption"
+    rows = ("train\ti0\t1\t0\ta", "train\ti0\t2\t1\tb", "train\ti1\t1\t0\tc", "train\ti1\t2\t0\td")
+    write("train/flickr30k_captions.tsv.gz", header, *rows)
+    monkeypatch.setenv("REPRO_DATA", str(tmp_path))
+    data = load("flickr30k")
+    assert data.texts == ("c", "d") and data.labels.tolist() == ["i1", "i1"]
+
+
+def test_retrieval_joins_three_files(write, tmp_path, monkeypatch):
+    write("retrieval/hotpotqa_queries.tsv.gz", "query_id\tquestion\tanswer", "q0\twho?\tBell", "q1\twhen?\t1900")
+    write(
+        "retrieval/hotpotqa_corpus.tsv.gz", "doc_id\ttitle\ttext", "d0\tBell\tHe was.", "d1\tYear\tIt was.", "d2\tX\tY"
+    )
+    write("retrieval/hotpotqa_qrels.tsv.gz", "query_id\tdoc_id\trelevance", "q0\td0\t1", "q0\td2\t0", "q1\td1\t1")
+    monkeypatch.setenv("REPRO_DATA", str(tmp_path))
+    data = load("hotpotqa")
+    assert isinstance(data, Retrieval) and data.documents[0] == "Bell He was." and data.answers == ("Bell", "1900")
+    assert data.qrels == {"q0": {"d0": 1, "d2": 0}, "q1": {"d1": 1}}
+    smaller = load("hotpotqa", limit=1)
+    assert len(smaller) == 1 and set(smaller.document_ids) == set(smaller.qrels[smaller.query_ids[0]])
+
+
+@pytest.mark.real_data
+def test_every_benchmark_has_its_official_counts(real_data):
+    wrong = [row for row in check() if not row.ok]
+    assert not wrong
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("text", ["senteval", "raw"])
+def test_both_text_forms_hold_the_same_pairs(real_data, text):
+    data, other = load("stsb", text=text), load("stsb", text="raw")
+    assert data.text_form == text and np.array_equal(data.scores, other.scores)
+    squeezed = ["".join(filter(str.isalnum, side[0])).lower() for side in (data.texts1, other.texts1)]
+    assert squeezed[0] == squeezed[1]

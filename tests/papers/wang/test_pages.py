@@ -1,0 +1,189 @@
+"""Methods that stand on the pages of Wang et al., against what one would compute by hand, on encoders of a second."""
+
+from itertools import combinations
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import spearmanr
+
+from repro.methods import STEP_1, STEP_2
+from repro.models import SentenceEncoder
+from repro.papers.wang.claims_figures import figure4
+from repro.papers.wang.figures import draw_grid
+from repro.papers.wang.sweeps import rows_of
+from repro.report import interactive
+from repro.runs.sweep import cosines_of, pair_scores, spearman_of, step_two, train_sweep
+from repro.training.two_step import select, splice
+from repro.types import InputError
+
+DIMS = (32, 8, 4)
+
+
+@pytest.fixture(scope="module")
+def page_of(page_functions, store, step_two_config):
+    page = SimpleNamespace(store=store, seed=0, shared={"experiment": "e", "profile": "embedded"})
+    chosen = SimpleNamespace(step_two=step_two_config)
+    return lambda name: SimpleNamespace(**page_functions(f"wang_{name}", page=page, chosen=chosen))
+
+
+def test_the_smallest_dim_that_keeps_the_best_score(page_of):
+    scores = pd.DataFrame({"dim": [768, 512, 256, 16] * 2, "value": [0.81, 0.80, 0.79, 0.2, 0.83, 0.82, 0.823, 0.9]})
+    smallest = page_of("figure2_dimensions").smallest_sufficient
+    assert (smallest(scores, margin=0.015), smallest(scores, margin=0)) == (256, 768)
+
+
+# Figure 3
+
+
+@pytest.fixture(scope="module")
+def losses(page_of, sweep, sets):
+    rows = page_of("figure3_loss_decomposition").decomposition_rows(sweep, sets["test"])
+    return rows.set_index(["metric", "readout", "dim"]).sort_index()
+
+
+def test_losses_are_subtractions_of_the_tasks_own_scores_and_sum_to_the_total(sweep, losses, sets):
+    pairs, value = sets["test"], losses["value"]
+    for d in DIMS:
+        h, z, full = value["spearman", "encoder", d], value["spearman", "pooler", d], value["spearman", "encoder", 32]
+        for score, table in ((h, sweep.embeddings(d)), (z, sweep.embeddings(d, d))):
+            expected = spearmanr(cosines_of(table, pairs), pairs.scores).statistic
+            assert score == pytest.approx(expected, abs=1e-12)
+        assert value["encoder_loss", "encoder", d] == pytest.approx(full - h, abs=1e-12)
+        assert value["pooler_loss", "pooler", d] == pytest.approx(h - z, abs=1e-12)
+        assert value["total_loss", "pooler", d] == pytest.approx(full - z, abs=1e-12)
+    assert losses.loc["encoder_loss", "encoder", 32][["value", "ci_low", "ci_high"]].tolist() == [0, 0, 0]
+
+
+def test_the_reference_may_be_the_best_or_any_trained_dim(page_of, sweep, sets):
+    rows_from = page_of("figure3_loss_decomposition").decomposition_rows
+    best = rows_from(sweep, sets["test"], "best")
+    assert (best[best["metric"] == "encoder_loss"]["value"] >= 0).all()
+    assert best["setting"].str.endswith("(best)").all()
+    assert set(rows_from(sweep, sets["test"], 4)["setting"]) == {"test, reference=4"}
+    for wrong in (16, "widest"):
+        with pytest.raises(InputError, match="expected 'best' or a trained dim"):
+            rows_from(sweep, sets["test"], wrong)
+
+
+# Figure 4
+
+
+@pytest.fixture(scope="module")
+def grid_rows(page_of, sweep, sets):
+    return page_of("figure4_encoder_pooler_grid").grid_rows(sweep, sets["test"])
+
+
+@pytest.fixture(scope="module")
+def grid(grid_rows):
+    return grid_rows.set_index(["metric", "readout", "method", "dim"]).sort_index()
+
+
+def test_every_pair_is_what_a_spliced_model_scores_when_it_encodes_anew(sweep, grid, sets):
+    pairs = sets["test"]
+    for i in DIMS:
+        for j in DIMS:
+            model = splice(SentenceEncoder.load(str(sweep.cells[i].folder)), sweep.cells[j].pooler)
+            a, b = (model.encode(texts).astype(np.float64) for texts in (pairs.texts1, pairs.texts2))
+            cosines = (a * b).sum(1) / (np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1))
+            found = grid["value"]["spearman", "pooler", f"encoder_{i}", j]
+            # rounding may exchange two ranks
+            assert found == pytest.approx(spearmanr(cosines, pairs.scores).statistic, abs=1e-4)
+            assert found == pytest.approx(pair_scores(sweep, pairs)[i, j], abs=1e-12)
+
+
+def test_the_diagonal_is_end_to_end_with_its_interval(grid, losses):
+    for d in DIMS:
+        for readout in ("pooler", "encoder"):
+            ours, other = grid.loc["spearman", readout, f"encoder_{d}", d], losses.loc["spearman", readout, d]
+            for column in ("value", "ci_low", "ci_high"):
+                assert ours[column] == pytest.approx(other[column], abs=1e-12)
+
+
+def test_gains_are_differences_to_the_encoder_that_is_replaced(grid):
+    score, gains = grid["value"]["spearman", "pooler"], grid.loc["spearman_gain", "pooler"]
+    assert len(gains) == len(DIMS) * (len(DIMS) - 1)
+    for (method, j), row in gains.iterrows():
+        assert row["value"] == pytest.approx(score[method, j] - score[f"encoder_{j}", j])
+        assert row["ci_low"] <= row["value"] <= row["ci_high"]
+    alone = grid["value"]["spearman", "encoder"]
+    for (method, i), row in grid.loc["spearman_gain", "encoder"].iterrows():
+        assert row["value"] == pytest.approx(alone[method, i] - alone["encoder_32", 32])
+
+
+def test_a_grid_of_one_dim_has_one_cell_and_judges_nothing(page_of, config, store, sets):
+    one = train_sweep(config, DIMS[:1], [sets["test"]], store, progress=False)
+    rows = page_of("figure4_encoder_pooler_grid").grid_rows(one, sets["test"])
+    assert len(rows[rows["readout"] == "pooler"]) == 1 and figure4(rows) == []
+
+
+def test_rows_of_the_rules(page_of, sweep, sets):
+    dev, test = sets["dev"], sets["test"]
+    rows = page_of("figure4_encoder_pooler_grid").selection_rows(sweep, dev, test)
+    value = rows.set_index(["method", "metric", "dim"])["value"]
+    on_dev, on_test = pair_scores(sweep, dev), pair_scores(sweep, test)
+    alone = {i: spearman_of(sweep.embeddings(i), dev) for i in DIMS}
+    for rule, judge in (("encoder", on_dev), ("pooler_max", on_dev), ("pair", on_dev), ("oracle", on_test)):
+        for j in DIMS:
+            i = value[f"select_by={rule}", "optimal_dim", j]
+            assert i == select(alone, judge, j, select_by=rule)
+            assert value[f"select_by={rule}", "spearman", j] == on_test[i, j]
+            assert value[f"select_by={rule}", "spearman", j] <= value["select_by=oracle", "spearman", j]
+
+
+def test_the_interactive_grid_has_every_number_and_outlines_the_best_of_each_pooler(page_of, grid_rows, grid):
+    page = page_of("figure4_encoder_pooler_grid")
+    chart = page.chart_grid(grid_rows)
+    shown = interactive.show(chart, fallback=draw_grid(page.matrix_of(grid_rows)), hint="")
+    every, best = sorted(shown.spec["datasets"].values(), key=len, reverse=True)
+    score = grid["value"]["spearman", "pooler"]
+    for cell in every:
+        assert cell["score"] == pytest.approx(100 * score[f"encoder_{cell['encoder']}", cell["dim"]], abs=1e-3)
+        gain = score[f"encoder_{cell['encoder']}", cell["dim"]] - score[f"encoder_{cell['dim']}", cell["dim"]]
+        assert cell["gain"] == pytest.approx(100 * gain, abs=1e-3) and " to " in cell["interval"]
+    assert len(every) == 9 and {cell["dim"]: cell["encoder"] for cell in best} == {
+        j: max(DIMS, key=lambda i: score[f"encoder_{i}", j]) for j in DIMS
+    }
+    assert all(layer["encoding"]["x"]["sort"] == "descending" for layer in shown.spec["layer"])
+
+
+# beside the tables
+
+
+def test_both_positions_of_a_switch_are_scored_and_subtracted(page_of, sweep, sets):
+    either = {"a": sweep.embeddings(8, 8), "b": sweep.embeddings(4, 4)}
+    a, b, gain = page_of("ablations").switch_rows("gain", "switch", either, sets["test"], dim=8)
+    assert (a["setting"], b["setting"], gain["metric"], gain["dim"]) == ("switch=a", "switch=b", "gain", 8)
+    assert a["value"] == spearman_of(either["a"], sets["test"])
+    assert gain["value"] == pytest.approx(a["value"] - b["value"], abs=1e-9) and gain["ci_low"] <= gain["ci_high"]
+
+
+def test_candidate_means_are_those_of_every_set_trained_by_itself(page_of, sweep, sets, store, step_two_config):
+    rows = rows_of(sweep, page_of("ablations").candidate_rows(sweep, sets["dev"], sets["test"]))
+    value = rows.set_index(["setting", "metric", "method", "dim"])["value"]
+    alone = {d: spearman_of(sweep.embeddings(d), sets["dev"]) for d in DIMS}
+    for size in range(len(DIMS) + 1):
+        for d in DIMS:
+            trained = [{*chosen, d} for chosen in combinations(DIMS, size)]
+            opts = [max(those, key=lambda i: (alone[i], i)) for those in trained]
+            expected = np.mean([spearman_of(sweep.embeddings(opt, d), sets["test"]) for opt in opts])
+            here = value[f"candidates={size}"]
+            assert here["spearman", STEP_1, d] == pytest.approx(expected, abs=1e-12)
+            assert here["trainings"].xs(d, level="dim").item() == pytest.approx(np.mean([len(s) for s in trained]))
+    # no candidate but the target itself: nothing is exchanged, and step 2 runs on its own encoder
+    own = value["candidates=0", "spearman"]
+    for d in DIMS:
+        assert own[STEP_1, d] == spearman_of(sweep.embeddings(d, d), sets["test"])
+        new = step_two(sweep, d, sorted(DIMS), sets["dev"], step_two_config, store).new_poolers[d]
+        assert own[STEP_2, d] == spearman_of(sweep.states[d].map(new.project), sets["test"])
+
+
+def test_spaces_agree_by_the_cosines_of_their_principal_angles(page_of, sweep):
+    page, pooler = page_of("ablations"), sweep.cells[4].pooler
+    X = np.random.default_rng(0).normal(size=(200, 6)) * np.sqrt([6, 5, 4, 3, 2, 1])
+    components, variances = page.principal_components(X)
+    assert variances == pytest.approx(np.sort(np.linalg.eigvalsh(np.cov(X.T, bias=True)))[::-1])
+    assert page.overlap(components[:, :2], components[:, :2]) == pytest.approx(1)
+    assert page.overlap(components[:, :2], components[:, 2:4]) == pytest.approx(0, abs=1e-12)
+    assert np.linalg.matrix_rank(np.hstack([page.row_space(pooler), pooler.linear.weight.detach().numpy().T])) == 4
