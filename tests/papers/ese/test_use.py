@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from microworld.texts import questions
+from repro.runs import texts as questions
 from repro import data
 from repro.config import TrainConfig
 from repro.data.sampling import take
