@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from repro.runs import texts as questions
 from repro import data
 from repro.config import TrainConfig
 from repro.data.sampling import take
@@ -14,6 +13,7 @@ from repro.evaluation.retrieve import top_documents
 from repro.methods import ESE, MRL, RAW
 from repro.papers.ese import use
 from repro.papers.ese.lines import raw_line
+from repro.runs import texts as questions
 from repro.sets import Retrieval
 from repro.store import Store
 from repro.types import InputError
