@@ -20,7 +20,6 @@ from repro.papers.zhang.claims import BETWEEN, SETTINGS
 from repro.papers.zhang.lines import RESCALED, Variant, lines_of, load_task, reduced_rows, roughness_rows
 from repro.runs import lines as encoders
 from repro.runs.embeddings import TextTable, as_published
-from repro.runs.lines import dims_of, reduced
 from repro.runs.sweep import cosines_of
 from repro.store import Store
 from repro.types import InputError
@@ -96,7 +95,9 @@ def test_a_task_says_what_it_kept(tasks):
 )
 def test_what_learns_nothing_is_the_same_in_every_setting(store, X, a, b, seed):
     for name in ("grp", "truncate"):
-        first, *ways = (dict(reduced(name, fit, X, [2, 5], store, seed=seed)) for fit in (a, b, np.vstack([a, b])))
+        first, *ways = (
+            dict(encoders.reduced(name, fit, X, [2, 5], store, seed=seed)) for fit in (a, b, np.vstack([a, b]))
+        )
         for other in ways:
             for d, Y in first.items():
                 np.testing.assert_array_equal(Y, other[d])
@@ -126,11 +127,11 @@ def test_one_fit_serves_all_sizes_and_sees_the_fit_set_alone(encoder, made, task
 def test_slow_reductions_come_from_the_store(store):
     X = np.random.default_rng(0).standard_normal((40, 8)).astype(np.float32)
     for name in ("kpca", "autoencoder"):
-        first, again = (dict(reduced(name, X, X[:9], [2, 4], store, seed=1)) for _ in range(2))
+        first, again = (dict(encoders.reduced(name, X, X[:9], [2, 4], store, seed=1)) for _ in range(2))
         assert {d: Y.shape for d, Y in first.items()} == {2: (9, 2), 4: (9, 4)}
         for d, Y in first.items():
             np.testing.assert_array_equal(Y, again[d])
-    assert dict(reduced("pca", X[:5], X, [6, 7], store)) == {}, "beyond n − 1"
+    assert dict(encoders.reduced("pca", X[:5], X, [6, 7], store)) == {}, "beyond n − 1"
 
 
 def test_the_autoencoder_has_sizes_of_its_own_and_no_wiki(made, tasks):
@@ -209,9 +210,9 @@ def test_encoders_by_name(small, store, tiny):
 
 
 def test_dims_may_be_shares_of_the_full_size(made, tasks):
-    assert dims_of(384, [0.5, 48, 384, 0.125]) == [48, 192]
+    assert encoders.dims_of(384, [0.5, 48, 384, 0.125]) == [48, 192]
     with pytest.raises(InputError, match=r"dims are \[500\]: expected sizes from 1 to 383"):
-        dims_of(384, [500])
+        encoders.dims_of(384, [500])
     with pytest.raises(InputError, match="unknown method 'tsne'"):
         made(tasks["stsb"], ["tsne"])
 
