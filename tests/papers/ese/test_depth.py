@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from repro.evaluation.stats import paired_spearman_difference
+from repro.evaluation.stats import Resampled, spearman_draws
 from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.methods import AVERAGE, CONTROL, ESE, ESE_CODE, ESE_DEFAULT, ESE_VARIANTS, MRL, RAW, SHALLOW_AVERAGE
 from repro.models import SentenceEncoder
@@ -254,10 +254,9 @@ def test_all_lines_are_resampled_on_the_same_pairs(scored, sets):
 
     s, size = scored.scores["stsb"], scored.dims.index(5)
     found = (s[2, 2, size] - s[1, 2, size]).columns
-    expected = paired_spearman_difference(
-        cosines(stubs[2]), cosines(stubs[1]), pairs.scores, subsets=pairs.subsets, resamples=60, seed=0
-    )
-    assert found == pytest.approx(expected.columns)
+    both = [cosines(stubs[2]), cosines(stubs[1])]
+    expected = Resampled(*spearman_draws(both, pairs.scores, subsets=pairs.subsets, resamples=60, seed=0))
+    assert found == pytest.approx((expected[0] - expected[1]).columns)
 
 
 def test_the_average_is_of_all_seven_or_of_none(scored, sets, store):
