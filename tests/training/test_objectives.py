@@ -408,6 +408,7 @@ from repro import data
 from repro.config import TrainConfig
 from repro.data.sampling import like_or_unlike
 from repro.objectives import ESPRESSO_FORMS
+from repro.training.end_to_end import train_encoder
 from repro.training.objectives import angle, ese
 pairs = like_or_unlike(data.load("nli", split="train", source="microworld"), 96)
 found = {}
