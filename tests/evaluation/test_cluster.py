@@ -21,6 +21,11 @@ def test_permuted_labels_are_a_perfect_partition():
     assert partition_scores([0, 0], [1, 1]) == {"mi": 0.0, "nmi": 1.0, "ari": 1.0, "purity": 1.0}
 
 
+def test_purity_counts_the_commonest_class_of_each_cluster():
+    assert partition_scores([0, 0, 0, 0], [0, 0, 1, 1])["purity"] == 0.5, "one cluster holds two classes"
+    assert partition_scores([0, 0, 1, 1], [0, 0, 0, 0])["purity"] == 1.0, "two clusters share a class"
+
+
 def test_random_labels_have_no_adjusted_agreement():
     scores = partition_scores(rng.integers(20, size=20_000), rng.integers(20, size=20_000))
     assert abs(scores["ari"]) < 0.002 and scores["nmi"] < 0.01 and scores["purity"] < 0.08
