@@ -124,8 +124,11 @@ def _join(parts: list[DataSet]) -> DataSet:
     return replace(parts[0], split="all", **joined)  # type: ignore[arg-type]
 
 
-def word_vectors(texts: list[str], *, name: str, dim: int = 50, window: int = 4) -> WordVectors:
-    """Positive pointwise mutual information of words within a window, reduced to `dim` by truncated SVD.
+DIM, WINDOW = 50, 4
+
+
+def word_vectors(texts: list[str], *, name: str) -> WordVectors:
+    """Positive pointwise mutual information of words within `WINDOW` places, reduced to `DIM` by truncated SVD.
 
     Rows are in frequency order, as in GloVe's files; signs are fixed so that the same texts give the same bytes.
 
@@ -139,7 +142,7 @@ def word_vectors(texts: list[str], *, name: str, dim: int = 50, window: int = 4)
     left, right = [], []
     for line in lines:
         ids = [row[word] for word in line]
-        for step in range(1, window + 1):
+        for step in range(1, WINDOW + 1):
             left += ids[:-step]
             right += ids[step:]
     pairs = sparse.coo_matrix((np.ones(len(left)), (left, right)), shape=(len(row), len(row))).tocsr()
@@ -147,7 +150,7 @@ def word_vectors(texts: list[str], *, name: str, dim: int = 50, window: int = 4)
     total = np.asarray(pairs.sum(axis=1)).ravel()
     pmi = np.log(pairs.data * total.sum() / (total[pairs.row] * total[pairs.col]))
     positive = sparse.csr_matrix((np.maximum(pmi, 0), (pairs.row, pairs.col)), shape=pairs.shape)
-    U, s, _ = svds(positive, k=dim, v0=np.ones(len(row)))
+    U, s, _ = svds(positive, k=DIM, v0=np.ones(len(row)))
     U, s = U[:, ::-1], s[::-1]  # svds returns the smallest first
-    U = U * np.sign(U[np.abs(U).argmax(axis=0), np.arange(dim)])
+    U = U * np.sign(U[np.abs(U).argmax(axis=0), np.arange(DIM)])
     return WordVectors(name, "microworld", tuple(row), (U * np.sqrt(s)).astype(np.float32))

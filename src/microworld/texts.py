@@ -50,13 +50,13 @@ def sentiments(
     n: int, rng: np.random.Generator, *, about: tuple[str, ...] = FILM, positive: float = 0.5, split: str = "all"
 ) -> Labelled:
     """Make n distinct opinions, labelled positive or negative; splits differ in what is said of what."""
-    labels = _shuffled(n, rng, positive, "positive", "negative")
+    labels = _shuffled(n, rng, 0.31, "positive", "negative")
     return distinct(labels, lambda label: _opinion(rng, about, label == "positive", split))
 
 
-def phrases(n: int, rng: np.random.Generator, *, positive: float = 0.31) -> Labelled:
+def phrases(n: int, rng: np.random.Generator) -> Labelled:
     """Make n distinct short opinion phrases, labelled positive or negative."""
-    return distinct(_shuffled(n, rng, positive, "positive", "negative"), lambda label: _phrase(rng, label))
+    return distinct(_shuffled(n, rng, 0.31, "positive", "negative"), lambda label: _phrase(rng, label))
 
 
 def subjectivity(world: World, n: int, rng: np.random.Generator, *, split: str = "all") -> Labelled:

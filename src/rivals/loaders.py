@@ -266,8 +266,8 @@ def load_system(name: str, config: SystemConfig, store: Store, *, progress: bool
     return replace(loaded, system=replace(system, line=line))
 
 
-def system_named(name: str, *, source: str, seed: int = 0) -> Loaded | None:
+def system_named(name: str, *, source: str) -> Loaded | None:
     """The system that a command line names in place of a network; None where it names a folder or no system."""
     if name not in SYSTEMS or Path(name).is_dir():
         return None
-    return load_system(name, SystemConfig(source=source, seed=seed), Store())
+    return load_system(name, SystemConfig(source=source), Store())

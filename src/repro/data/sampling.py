@@ -114,12 +114,16 @@ def epoch_order(n: int, *, seed: int, epoch: int) -> NDArray[np.int64]:
     return make_rng(seed, "data order", epoch).permutation(n)
 
 
+POOL = 64
+"""batches that are sorted by length together"""
+
+
 def bucketed_batches(
-    lengths: NDArray[np.integer], batch_size: int, *, seed: int, epoch: int, pool: int = 64
+    lengths: NDArray[np.integer], batch_size: int, *, seed: int, epoch: int
 ) -> list[NDArray[np.int64]]:
-    """Shuffled batches of rows of like length: sort inside pools of `pool` batches, then shuffle the batches."""
+    """Shuffled batches of rows of like length: sort inside pools of `POOL` batches, then shuffle the batches."""
     order = epoch_order(len(lengths), seed=seed, epoch=epoch)
-    span = batch_size * pool
+    span = batch_size * POOL
     batches: list[NDArray[np.int64]] = []
     for start in range(0, len(order), span):
         rows = order[start : start + span]

@@ -270,10 +270,10 @@ class Transformed(LayerlessEncoder):
         return self.transform(self.base.encode(texts, readout="encoder", progress=progress))
 
 
-def load_modules(folder: Path, *, device: str | None = None) -> Encoder:
+def load_modules(folder: Path) -> Encoder:
     """The encoder that a folder's `modules.json` describes, both readouts its last part's; else mean pooling."""
     pooling = None if (folder / "modules.json").is_file() else "mean"
-    encoder = SentenceEncoder.load(str(folder), pooling=pooling, device=device)
+    encoder = SentenceEncoder.load(str(folder), pooling=pooling)
     return encoder if encoder.pooler is None else Transformed(encoder, encoder.pooler.project, encoder.dim)
 
 

@@ -245,13 +245,9 @@ def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
 
 
 def load_writer(head: str, what: str, name: str, device: torch.device | str | None) -> tuple[Any, Any, dict[str, Any]]:
-    """A network that writes, its tokenizer, and what was found of its weights; its own precision off the CPU.
+    """A network that writes, under the transformers class `head`, its tokenizer, and what was found of its weights.
 
-    Args:
-        head: name of the transformers class that gives the network its head.
-        what: the network is called in messages.
-        name: folder or hub id.
-        device: where it goes; None takes the accelerator if there is one.
+    It keeps its own precision off the CPU; `device` None is the accelerator if there is one, `what` stands in messages.
     """
     place = locate(name)
     where = torch.device(device) if device else default_device()

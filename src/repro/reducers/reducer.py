@@ -5,6 +5,7 @@ truncate, pca, svd, kpca (in feature space) and, as one number for all units, au
 isomap, lle and sbertlp keep distances or weights, not variance.
 """
 
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from repro.types import Array, InputError, check_dim, check_embeddings, check_range
 
 
-class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """X (n, D) → Y (n, n_components) float32; one fit at the largest size serves smaller ones through `prefix`.
 
     A reducer says what it learns from X (`_learn`) and what it makes of further rows (`_reduce`), both checked already.
@@ -44,11 +45,13 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """What this reducer fitted at a smaller size would return, from its output Y (n, ≥ n_components)."""
         return Y[:, : check_dim(n_components, limit=Y.shape[1], what="n_components")]
 
+    @abstractmethod
     def _learn(self, X: Array) -> Any:
-        raise NotImplementedError
+        """Keep what `_reduce` needs of the rows of X (n, D)."""
 
+    @abstractmethod
     def _reduce(self, X: Array) -> Array:
-        raise NotImplementedError
+        """X (m, D) as (m, n_components)."""
 
     def _fit_input(self, X: Any) -> Array:
         return self._input(X, reset=True, ensure_min_samples=self.min_rows)

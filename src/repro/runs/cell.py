@@ -110,7 +110,7 @@ class TrainedCell:
         return self._note.get("log_weights")
 
 
-def cell_key(config: TrainConfig, *, objective: Objective | None = None, other: Any = None) -> str:
+def cell_key(config: TrainConfig, *, other: Any = None) -> str:
     """Digest of everything that decides the trained bytes: settings, code, backbone weights, data."""
     named = {
         "config": asdict(only_what_is_read(config)),
@@ -118,7 +118,7 @@ def cell_key(config: TrainConfig, *, objective: Objective | None = None, other: 
         "corpus": fingerprint(config.corpus, config.source),
         "validation": fingerprint(config.validation, config.source),
     } | ({} if other is None else {"other": other})
-    return digest(named, code=training_code(objective or OBJECTIVES[config.objective]))
+    return digest(named, code=training_code(OBJECTIVES[config.objective]))
 
 
 def train_cell(
@@ -126,7 +126,6 @@ def train_cell(
     store: Store,
     *,
     progress: bool = True,
-    objective: Objective | None = None,
     examples: Any = None,
     dev: DevScore | None = None,
     start: Callable[[], SentenceEncoder] | None = None,
@@ -140,19 +139,17 @@ def train_cell(
         config: what to train and how.
         store: where it is kept.
         progress: whether bars are shown.
-        objective: another one than the configuration names.
         examples: other ones than the configuration draws.
         dev: another score than on the dev split that the configuration names.
         start: makes the encoder that training starts from, where it is not the backbone with a fresh pooler.
         other: names whatever of these is given, so that it has a cell of its own.
     """
-    chosen = objective or OBJECTIVES[config.objective]
 
     @threads(config.threads)
     def make(target: Path, work: Path) -> None:
         trained = train_encoder(
             config,
-            chosen,
+            OBJECTIVES[config.objective],
             training_material(config, store) if examples is None else examples,
             dev or dev_scorer(config.validation, config.source),
             encoder=start and start(),
@@ -162,7 +159,7 @@ def train_cell(
         )
         _write_trained(trained, config, target)
 
-    key = cell_key(config, objective=chosen, other=other)
+    key = cell_key(config, other=other)
     noted = asdict(config) | ({} if other is None else {"other": other})
     made = store.get_or_make("encoders", key, make, config=noted)
     return TrainedCell(config, key, made.folder, made.hit, made.seconds)

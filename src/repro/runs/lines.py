@@ -188,16 +188,14 @@ class Task(Mapping[str, DataSet]):
         return self.judged
 
 
-def load_tasks(
-    names: Sequence[str], source: str, *, text: str = "senteval", probe_rows: int | None = None
-) -> dict[str, Task]:
-    """Datasets as tasks, by name: dev and test of scored pairs in one of the text forms, all splits of the others.
+def load_tasks(names: Sequence[str], source: str, *, probe_rows: int | None = None) -> dict[str, Task]:
+    """Datasets as tasks, by name: dev and test of scored pairs, all splits of the others.
 
     `probe_rows` are kept of every split that is not of scored pairs, drawn at random; None keeps all.
     """
     tasks = {}
     for name in names:
-        splits = data.load_splits(name, source=source, text=text)
+        splits = data.load_splits(name, source=source, text="senteval")
         if isinstance(next(iter(splits.values())), ScoredPairs):
             kept = {split: part for split, part in splits.items() if split in ("dev", "test")}
         else:

@@ -96,8 +96,8 @@ def retrieval(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
     yield Judged("ndcg@10", Means(np.stack(found), seed))
 
 
-def by_kind(store: Store, *, protocol: str = "logreg", classify: Classify | None = None) -> Scorer:
-    """Similarity of scored pairs, nDCG of questions; where there are labels, accuracy, by default of a linear probe."""
+def by_kind(store: Store, *, protocol: str = "logreg") -> Scorer:
+    """Similarity of scored pairs, nDCG of questions; where there are labels, accuracy of a linear probe."""
 
     def scorer(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
         if isinstance(task.judged, ScoredPairs):
@@ -105,7 +105,7 @@ def by_kind(store: Store, *, protocol: str = "logreg", classify: Classify | None
         if isinstance(task.judged, Retrieval):
             return retrieval(lines, task, seed)
         probe = partial(stored_classification, store=store, protocol=protocol, seed=seed)
-        return accuracy(classify or probe)(lines, task, seed)
+        return accuracy(probe)(lines, task, seed)
 
     return scorer
 
@@ -173,14 +173,12 @@ def _mean(judged: Sequence[Judged]) -> Judged:
     return Judged(judged[-1].metric, mean, float(np.mean(floors)) if floors else None)
 
 
-def score_task(
-    table: TextTable, name: str, splits: Mapping[str, DataSet], store: Store, *, protocol: str = "logreg", seed: int = 0
-) -> Score:
+def score_task(table: TextTable, name: str, splits: Mapping[str, DataSet], store: Store, *, seed: int = 0) -> Score:
     """The task's own score: test Spearman of scored pairs, else accuracy of a linear probe."""
     last = splits.get("test", next(iter(splits.values())))
     if isinstance(last, ScoredPairs):
         return score_sts(table.__getitem__, last, seed=seed)
-    return stored_classification(table, name, splits, store, protocol=protocol, seed=seed)
+    return stored_classification(table, name, splits, store, seed=seed)
 
 
 def stored_classification(

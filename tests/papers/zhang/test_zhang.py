@@ -16,7 +16,7 @@ from repro.evaluation.protocol import score_classification, score_sts
 from repro.evaluation.stats import paired_spearman_difference
 from repro.methods import FULL_SIZE, MAJORITY
 from repro.models.pretrained import MINILM
-from repro.papers.zhang.claims import BETWEEN, SETTINGS
+from repro.papers.zhang.encoders import BETWEEN, SETTINGS
 from repro.papers.zhang.lines import RESCALED, Variant, lines_of, load_task, reduced_rows, roughness_rows
 from repro.runs import lines as encoders
 from repro.runs.embeddings import TextTable, as_published

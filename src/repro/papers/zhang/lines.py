@@ -12,7 +12,7 @@ from repro.config import TrainConfig
 from repro.evaluation.stats import Resampled
 from repro.methods import FULL_SIZE, REDUCER_NAMES, ZHANG_METHODS
 from repro.models.encoder import merge_equal
-from repro.papers.zhang.claims import AUTOENCODER, BETWEEN, SETTINGS
+from repro.papers.zhang.encoders import AUTOENCODER, BETWEEN, SETTINGS
 from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
 from repro.runs.lines import Line, Named, Task, dims_of, reduced
