@@ -90,6 +90,11 @@ def check_range(X: Array, name: str = "X") -> Array:
     return X
 
 
+def unit_rows(X: Array) -> Array:
+    """Rows of X (n, dim) divided by their lengths; a zero row stays zero."""
+    return X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
+
+
 def check_same_length(**arrays: Any) -> None:
     """Raise an InputError that gives every length if the named arrays differ in it."""
     lengths = {name: len(array) for name, array in arrays.items()}

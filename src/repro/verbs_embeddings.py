@@ -66,7 +66,7 @@ def encode(
     """
     from repro import data
     from repro.models import SentenceEncoder
-    from repro.runs.embeddings import unit_rows
+    from repro.types import unit_rows
     from rivals import system_named
 
     writable_file(output)

@@ -21,7 +21,7 @@ from repro.data.tables import read_lines
 from repro.paths import ASSETS
 from repro.seeding import make_rng
 from repro.sets import WordVectors
-from repro.types import InputError, check_same_length
+from repro.types import InputError, check_same_length, unit_rows
 
 Lexicon: TypeAlias = Mapping[str, Sequence[str]]
 Positives: TypeAlias = tuple[str | None, ...]
@@ -144,7 +144,7 @@ def neighbour_lexicon(vectors: WordVectors) -> dict[str, tuple[str, ...]]:
         if len(word) > 2 and _WORD.fullmatch(word) and word not in STOP_WORDS | NEGATIONS | NUMBERS
     ]
     X = vectors.vectors[kept]
-    X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
+    X = unit_rows(X)
     found: dict[str, tuple[str, ...]] = {}
     for start in range(0, len(kept), 1024):
         cosines = X[start : start + 1024] @ X.T  # (chunk, words)

@@ -22,7 +22,7 @@ from repro.models.folders import prompt_of, read_encoder, write_encoder
 from repro.models.packing import merge_equal, pack_by_tokens
 from repro.models.pooling import AVG_FIRST_LAST, NAMES, Head, Pooler, pool
 from repro.terminal import progress_bar
-from repro.types import Array, Encoder, InputError, one_of
+from repro.types import Array, Encoder, InputError, one_of, unit_rows
 
 log = logging.getLogger(__name__)
 READOUTS = ("encoder", "pooler")
@@ -275,11 +275,6 @@ def load_modules(folder: Path) -> Encoder:
     pooling = None if (folder / "modules.json").is_file() else "mean"
     encoder = SentenceEncoder.load(str(folder), pooling=pooling)
     return encoder if encoder.pooler is None else Transformed(encoder, encoder.pooler.project, encoder.dim)
-
-
-def unit_rows(X: Array) -> Array:
-    """Each row divided by its length; a zero row stays zero."""
-    return X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from repro.reducers.neighbors import RowIndex
 from repro.reducers.reducer import Reducer, check_components, check_memory
 from repro.reducers.spectral import orient
 from repro.seeding import make_rng
-from repro.types import Array, InputError, check_dim, one_of
+from repro.types import Array, InputError, check_dim, one_of, unit_rows
 
 log = logging.getLogger(__name__)
 EXACT_ROWS = 20_000
@@ -114,7 +114,7 @@ class KPCA(Reducer):
         """What `dual_` maps to scores: kernel values with the fitted rows (m, n), or the columns themselves (m, D)."""
         X = self._prepared(X)
         if self.basis_ is None:
-            return kernel_matrix.unit_rows(X) if self.kernel == "cosine" else X
+            return unit_rows(X) if self.kernel == "cosine" else X
         return kernel_matrix.kernel_values(X, self.basis_, **self._options)[0]
 
     def _scores(self, X: Array) -> Array:

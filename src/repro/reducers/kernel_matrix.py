@@ -16,7 +16,7 @@ from scipy.spatial.distance import pdist
 from repro.reducers.spectral import hides, orient
 from repro.seeding import make_rng
 from repro.terminal import progress_bar
-from repro.types import Array, InputError
+from repro.types import Array, InputError, unit_rows
 
 KERNELS = ("rbf", "poly", "sigmoid", "cosine", "linear")
 BLOCK = 512
@@ -58,12 +58,6 @@ def kernel_values(
             K *= base
     K -= constant
     return K, constant
-
-
-def unit_rows(X: Array) -> Array:
-    """Rows divided by their lengths; a zero row stays zero."""
-    lengths = np.linalg.norm(X, axis=1, keepdims=True)
-    return X / np.where(lengths > 0, lengths, 1)
 
 
 def median_gamma(X: Array, *, seed: int = 0) -> float:

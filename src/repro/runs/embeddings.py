@@ -12,7 +12,7 @@ from repro.models.encoder import SentenceEncoder, merge_equal
 from repro.models.pretrained import MINILM, identity
 from repro.sets import DataSet
 from repro.store import Store
-from repro.types import Array, Encoder, InputError, check_dim
+from repro.types import Array, Encoder, InputError, check_dim, unit_rows
 
 CODE = "repro.models.encoder"
 """where the code starts that decides an encoder's output"""
@@ -141,8 +141,3 @@ def states_identity(backbone: str, pooling: str | None) -> str:
 def as_published(backbone: str, table: TextTable) -> TextTable:
     """Pooled states of a network, with rows of unit length where its authors publish such."""
     return table.map(unit_rows) if backbone.rstrip("/").split("/")[-1] in UNIT else table
-
-
-def unit_rows(X: Array) -> Array:
-    """Rows of X (n, D) divided by their lengths; a zero row stays."""
-    return np.asarray(X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12), X.dtype)

@@ -16,12 +16,12 @@ from repro import theory
 from repro.evaluation.stats import bootstrap_mean
 from repro.methods import END_TO_END
 from repro.rows import make_rows
-from repro.runs.embeddings import TextTable, unit_rows
+from repro.runs.embeddings import TextTable
 from repro.runs.sweep import Sweep
 from repro.seeding import derive_seed, make_rng
 from repro.sets import ScoredPairs, texts_of
 from repro.terminal import complain
-from repro.types import Array, InputError, check_dim
+from repro.types import Array, InputError, check_dim, unit_rows
 
 MOST_DIMS = 1 << 14
 """dims up to which a uniformity is looked for"""

@@ -13,9 +13,8 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from repro.runs.embeddings import unit_rows
 from repro.seeding import derive_seed
-from repro.types import Array, InputError, check_dim, check_embeddings
+from repro.types import Array, InputError, check_dim, check_embeddings, unit_rows
 
 Pairs = NDArray[np.int64]
 COOLING = (1.0, 0.02)
