@@ -1,8 +1,13 @@
 """What every page of the book does around its own method: settings, provenance, recorded rows, verdicts, recording."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import json
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -20,6 +25,25 @@ Judged = Callable[[pd.DataFrame], list[Measurement]]
 """rows to what they measure of the page's claims"""
 
 
+def parameters_now() -> dict[str, Any]:
+    """The parameters of the notebook that asks: the annotated names of `__main__`, which its first cell declares."""
+    main = sys.modules["__main__"]
+    return {name: deepcopy(getattr(main, name)) for name in getattr(main, "__annotations__", {})}
+
+
+def command(page: str, parameters: Mapping[str, Any]) -> str:
+    """What runs a page again with the same parameters; of a network's folder only its name, which others have too."""
+
+    def said(value: Any) -> Any:
+        if isinstance(value, list):
+            return [said(each) for each in value]
+        return Path(value).name if isinstance(value, str) and Path(value).is_dir() else value
+
+    given = {name: said(value) for name, value in parameters.items() if value is not None and name != "record"}
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
+    return shlex.join(["repro", "run", page, *(word for item in texts.items() for word in ("-p", *item))])
+
+
 @dataclass(frozen=True)
 class Page:
     """One page: its name, the experiment its rows belong to, and the parameters that all pages have."""
@@ -33,6 +57,8 @@ class Page:
     """local, hub or microworld; None: the profile's, else local files if REPRO_DATA is set"""
     seed: int = 0
     record: bool = False
+    parameters: Mapping[str, Any] = field(default_factory=parameters_now, repr=False)
+    """of the notebook, as they were before its code went on"""
 
     @cached_property
     def store(self) -> Store:
@@ -81,7 +107,7 @@ class Page:
             statements = compare.claims().set_index("claim_id")["statement"].to_dict()
             said.append(tables.verdict_table(pd.concat(frames, ignore_index=True), statements))
         if self.record:
-            written = ", ".join(str(path) for path in record(live))
+            written = ", ".join(map(str, record(live.assign(command=command(self.name, self.parameters)))))
             said.append(Shown(f"<p>recorded: {written}</p>", f"recorded: {written}"))
         return _together(said)
 

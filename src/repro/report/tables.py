@@ -189,6 +189,8 @@ def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
     plain = "; ".join(f"{name} {value}" for name, value in said)
     networks = networks_line(rows)
     html += f'<div class="badge-line">{escape(networks)}</div>' if networks else ""
+    again = "\n".join(rows["command"].dropna().unique()) if kind == "recorded" else ""
+    html += f"<details><summary>Run it again</summary><pre>{escape(again)}</pre></details>" if again else ""
     return Shown(html, f"{kind} numbers, **data: {source[1]}** ({meaning}); {plain}{networks and '. ' + networks}")
 
 
