@@ -1,4 +1,4 @@
-"""How the built book meets its readers: `python tests/browser.py` opens all pages in headless Chromium, wide and narrow.
+"""How the book meets its readers: `python tests/browser.py` opens all built pages in Chromium, wide and narrow.
 
 Every page is loaded into a frame as wide as a screen and as a phone, and asked how long it is, where its first figure
 stands, what is cut off, and what the console said. Exits 1 where a page is broken: it scrolls sideways, the console
