@@ -91,6 +91,11 @@ def between(value: float, low: float, high: float) -> str:
     return f"{value:.2f}" if pd.isna(low) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
 
 
+def intervals(low: pd.Series, high: pd.Series) -> list[str]:
+    """Intervals in words, for pointing at."""
+    return ["–" if pd.isna(a) else f"{a:.2f} to {b:.2f}" for a, b in zip(low, high, strict=True)]
+
+
 def mean(cell: pd.DataFrame) -> float:
     """Mean over seeds, ×100."""
     return 100 * float(cell["value"].mean())
