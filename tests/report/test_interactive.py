@@ -57,13 +57,6 @@ def test_a_chart_that_needs_the_network_is_refused(frame):
         interactive.show(alt.Chart("https://example.org/a.json").mark_point(), fallback=still, hint="Point.")
 
 
-def test_too_many_rows_are_refused(frame):
-    still = curves(frame, color="method")
-    many = pd.DataFrame({"x": range(interactive.MAX_ROWS + 1)})
-    with pytest.raises(InputError, match="rows"):
-        interactive.show(alt.Chart(many).mark_point().encode(x="x:Q"), fallback=still, hint="Point.")
-
-
 def test_vendored_scripts_are_the_published_ones_and_fit_altair():
     notes = (VEGA / "README.md").read_text(encoding="utf-8")
     for script in sorted(VEGA.glob("*.js")):

@@ -22,10 +22,6 @@ def test_differences_and_means_are_taken_within_each_seed():
     assert (RISING - Estimate({1: 5.0, 2: 5.0, 3: 5.0})).by_seed == {1: -3.0, 2: -2.0}
 
 
-def test_items_are_shared_so_a_mean_over_tasks_is_no_surer_of_them():
-    assert mean([FIXED] * 9) == FIXED
-
-
 def test_one_or_two_seeds_judge_only_what_has_nothing_random_in_it():
     assert isnan(Estimate({0: 1.0, 1: 1.1}, 0.5).low)
     assert (FIXED.low, FIXED.high) == pytest.approx((5 - 0.98, 5 + 0.98), abs=1e-3)

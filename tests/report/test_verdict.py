@@ -111,16 +111,6 @@ def test_effect_is_exhaustive_and_its_conditions_exclude_each_other(value, half,
     assert (outcome in ("reproduced", "direction only", "not reproduced")) == (scope == "same" and not contains)
 
 
-@given(points, halves, st.none() | points.filter(bool))
-def test_a_mirrored_effect_has_the_same_verdict(value, half, paper):
-    low, high = value - half, value + half
-    mirrored = None if paper is None else -paper
-    m = Measurement("X", "effect", value, low, high, paper=paper, scope="same")
-    assert (
-        m.verdict == Measurement("X", "effect", -value, -high, -low, paper=mirrored, direction=-1, scope="same").verdict
-    )
-
-
 @given(points, halves, st.sampled_from(["effect", "sameness", "trend"]))
 def test_a_narrower_interval_never_turns_a_clear_verdict_into_an_open_one(value, half, test):
     wide = Measurement("X", test, value, value - half, value + half).verdict
