@@ -74,21 +74,13 @@ def test_every_seed_ranks_the_dims_by_itself():
 
 
 def scores(**cells):
-    """Rows of two encoders at two dims, whose values in points are given in that order."""
-    places = [(encoder, dim) for encoder in ("a", "b") for dim in (8, 16)]
+    """Rows of two encoders at two dims, whose values in points are given in that order, of two seeds."""
+    places = [{"backbone": encoder, "dim": dim} for encoder in ("a", "b") for dim in (8, 16)]
     return make_rows(
-        {
-            "backbone": b,
-            "dim": d,
-            "metric": metric,
-            "value": (v + 0.2 * seed - 0.1) / 100,
-            "ci_low": v / 100,
-            "ci_high": v / 100,
-            "seed": seed,
-        }
+        {**place, "metric": metric, "seed": seed, "value": (v + off) / 100, "ci_low": v / 100, "ci_high": v / 100}
         for metric, values in cells.items()
-        for (b, d), v in zip(places, values, strict=True)
-        for seed in (0, 1)
+        for place, v in zip(places, values, strict=True)
+        for seed, off in enumerate((-0.1, 0.1))
     )
 
 

@@ -42,22 +42,21 @@ RATIOS = [
 ]
 
 
-@pytest.mark.parametrize(("value", "low", "high", "paper", "direction", "substitute", "same"), EFFECTS)
-def test_effects(value, low, high, paper, direction, substitute, same):
-    for scope, outcome in (("substitute", substitute), ("same", same)):
-        m = Measurement("X", "effect", value, low, high, paper=paper, direction=direction, scope=scope, seeds=3)
-        assert m.verdict == outcome
+def cases():
+    for value, low, high, paper, direction, *outcomes in EFFECTS:
+        for scope, outcome in zip(("substitute", "same"), outcomes, strict=True):
+            fields = {"paper": paper, "direction": direction, "scope": scope, "seeds": 3}
+            yield Measurement("X", "effect", value, low, high, **fields), outcome
+    for low, high, outcome in SAMENESS:
+        yield Measurement("X", "sameness", (low + high) / 2, low, high), outcome
+    for value, low, high, paper, null, direction, outcome in RATIOS:
+        fields = {"paper": paper, "null": null, "direction": direction, "scope": "same"}
+        yield Measurement("X", "ratio", value, low, high, **fields), outcome
 
 
-@pytest.mark.parametrize(("low", "high", "outcome"), SAMENESS)
-def test_sameness(low, high, outcome):
-    assert Measurement("X", "sameness", (low + high) / 2, low, high).verdict == outcome
-
-
-@pytest.mark.parametrize(("value", "low", "high", "paper", "null", "direction", "outcome"), RATIOS)
-def test_ratios(value, low, high, paper, null, direction, outcome):
-    m = Measurement("X", "ratio", value, low, high, paper=paper, null=null, direction=direction, scope="same")
-    assert m.verdict == outcome
+@pytest.mark.parametrize(("measurement", "outcome"), cases())
+def test_verdicts(measurement, outcome):
+    assert measurement.verdict == outcome
 
 
 # what was measured -> verdict and what stands beside it
