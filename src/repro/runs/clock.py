@@ -53,7 +53,7 @@ def in_turns(
 
 
 def ratio_of(a: Seconds, b: Seconds) -> Interval:
-    """Geometric mean of the rounds' ratios a / b, with Student's 95 % interval on their logarithms, if there are two."""
+    """Geometric mean of the rounds' ratios a / b, with Student's 95 % interval on their logarithms; one has none."""
     logs = np.log(a / b)
     value = float(np.exp(logs.mean()))
     half = t.ppf(0.975, len(logs) - 1) * logs.std(ddof=1) / np.sqrt(len(logs)) if len(logs) > 1 else np.nan
