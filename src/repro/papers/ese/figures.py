@@ -29,8 +29,7 @@ from repro.report.figures import (
     points,
     series_handles,
 )
-from repro.report.interactive import intervals
-from repro.report.tables import wide
+from repro.report.tables import intervals, wide
 from repro.rows import parsed
 from repro.types import Array
 

@@ -9,12 +9,12 @@ import pandas as pd
 
 from repro import data
 from repro.config import TrainConfig
+from repro.data.training import training_sentences
 from repro.evaluation.stats import Resampled
 from repro.methods import FULL_SIZE, REDUCER_NAMES, ZHANG_METHODS
 from repro.models.encoder import merge_equal
 from repro.papers.zhang.encoders import AUTOENCODER, BETWEEN, SETTINGS
 from repro.rows import make_rows
-from repro.runs.cell import training_sentences
 from repro.runs.encoders import Named, TextTable, dims_of, reduced
 from repro.runs.lines import Line, Task, by_kind, score_rows
 from repro.sets import Corpus, DataSet, ScoredPairs, texts_of
