@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from repro.report.verdict import MEANING, ON_GENERATED, OUTCOMES, Measurement, outcome_of, worst
+from repro.report.judge import MEANING, ON_GENERATED, OUTCOMES, Measurement, worst
 from repro.types import InputError
 
 # value, low, high, paper, direction -> on a substitute, on the paper's own network; the null is 0
@@ -123,8 +123,8 @@ def test_a_mirrored_effect_has_the_same_verdict(value, half, paper):
 
 @given(points, halves, st.sampled_from(["effect", "sameness", "trend"]))
 def test_a_narrower_interval_never_turns_a_clear_verdict_into_an_open_one(value, half, test):
-    wide = outcome_of(Measurement("X", test, value, value - half, value + half))
-    narrow = outcome_of(Measurement("X", test, value, value - half / 2, value + half / 2))
+    wide = Measurement("X", test, value, value - half, value + half).verdict
+    narrow = Measurement("X", test, value, value - half / 2, value + half / 2).verdict
     assert wide == "cannot tell" or narrow == wide
 
 
@@ -150,4 +150,4 @@ def test_every_branch_is_reached_and_every_outcome_has_a_meaning():
 )
 def test_mistakes_are_named(measurement, message):
     with pytest.raises(InputError, match=message):
-        outcome_of(measurement)
+        _ = measurement.verdict

@@ -20,8 +20,9 @@ from repro.papers.wang import claims_figures as wang_figures
 from repro.papers.zhang import claims as zhang
 from repro.papers.zhang import seconds
 from repro.paths import replacing
-from repro.report.compare import KINDS, counts, paper_values, read_verdicts, scorecard, side_by_side, verdict_frame
-from repro.report.verdict import Measurement
+from repro.report.judge import Measurement
+from repro.report.scorecard import counts, read_verdicts, scorecard, verdict_frame
+from repro.report.tables import KINDS, paper_values, side_by_side
 from repro.rows import make_rows, recorded_rows
 from repro.types import InputError
 
@@ -139,7 +140,7 @@ def _side_by_side(printed: pd.DataFrame, recorded: pd.DataFrame, keys: list[str]
 
 def write_readme_figure(path: Path | None = None) -> Path:
     """The stages of Wang et al.'s Table 1, printed and recorded, where the README shows them, or at another path."""
-    from repro.report.curves import curves  # matplotlib is slow to load for lines of a terminal
+    from repro.report.figures import curves  # matplotlib is slow to load for lines of a terminal
 
     where = {"paper": "paper (RoBERTa-base)", "recorded": "recorded (repro-tiny)"}
     ours = recorded_rows("wang_table1").query("readout == 'pooler' and paper_table == 'table1'")

@@ -6,7 +6,7 @@ import pytest
 
 from repro.methods import AVERAGE, ESE, MRL, RAW
 from repro.papers.ese.differences import difference_table, draw_differences, rank_table
-from repro.report.style import PALETTE
+from repro.report.figures import PALETTE
 from repro.rows import make_rows
 
 

@@ -12,7 +12,8 @@ from repro.methods import STEP_1, STEP_2
 from repro.models import SentenceEncoder
 from repro.papers.wang.sweeps import rows_of
 from repro.report import interactive
-from repro.runs.sweep import cosines_of, pair_scores, spearman_of, step_two
+from repro.runs.lines import cosines_of, spearman_of
+from repro.runs.sweep import pair_scores, step_two
 from repro.training.two_step import select, splice
 from repro.types import InputError
 

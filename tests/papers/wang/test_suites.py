@@ -9,9 +9,9 @@ from repro import data
 from repro.evaluation.protocol import score_classification, score_sts
 from repro.methods import FULL, MAJORITY, TRAINED_NARROW, TWO_STEP
 from repro.papers.wang.sweeps import fit_sets_of, is_compared, suite_lines
-from repro.runs import score
-from repro.runs.lines import Task, load_tasks, reduced, sets_of
-from repro.runs.score import by_kind, score_rows
+from repro.runs import lines as runs
+from repro.runs.encoders import reduced
+from repro.runs.lines import Task, by_kind, load_tasks, score_rows, sets_of
 from repro.runs.sweep import train_sweep, train_two_step
 
 DIMS = (8, 4)
@@ -77,7 +77,7 @@ def test_rows_are_the_tasks_own_scores_and_come_from_the_store(world, tasks, sto
     for name, splits in tasks["labelled"].items():
         expected = score_classification(line.table.__getitem__, splits)
         assert (own.loc[name, "value"], floors[name]) == (expected.value, expected.floor)
-    monkeypatch.setattr(score, "score_classification", lambda *a, **k: pytest.fail("fitted again"))
+    monkeypatch.setattr(runs, "score_classification", lambda *a, **k: pytest.fail("fitted again"))
     assert rows_of(world, tasks["labelled"], store)["value"].tolist() == labelled["value"].tolist()
     with pytest.raises(pytest.fail.Exception):  # another protocol is another key
         rows_of(world, tasks["labelled"], store, protocol="senteval")

@@ -14,8 +14,7 @@ from repro.losses import shallow_layers
 from repro.methods import ESE_DEFAULT
 from repro.objectives import ESPRESSO_FORMS, EspressoConfig
 from repro.papers.ese.claims import PLACES, at_places, difference, only
-from repro.report.curves import points
-from repro.report.style import GREY, Drawing, drawing, look, new_figure
+from repro.report.figures import GREY, Drawing, drawing, look, new_figure, points
 from repro.report.tables import wide
 from repro.rows import parsed
 from repro.types import one_of

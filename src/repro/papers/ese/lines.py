@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.config import TrainConfig
 from repro.data.sampling import take
 from repro.digests import digest
 from repro.evaluation.protocol import all_texts
@@ -30,11 +29,11 @@ from repro.evaluation.stats import Resampled, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.methods import AVERAGE, CONTROL, ESE_CODE, ESE_METHODS, MRL, RAW, SHALLOW_AVERAGE
 from repro.models import SentenceEncoder
-from repro.objectives import ESPRESSO_FORMS, EspressoConfig
+from repro.objectives import ESPRESSO_FORMS, EspressoConfig, TrainConfig
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, hidden_dim_of, train_all
-from repro.runs.embeddings import LayerTable, encode_layers_once, states_identity
-from repro.runs.lines import Named, Task, load_tasks
+from repro.runs.encoders import LayerTable, Named, encode_layers_once, states_identity
+from repro.runs.lines import Task, load_tasks
 from repro.sets import ScoredPairs
 from repro.store import Store
 from repro.terminal import progress_bar

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.seeds import kendall
+from repro.evaluation.seeds import Estimate, estimates, kendall, mean, of_parts
 from repro.methods import (
     AVERAGE,
     END_TO_END,
@@ -26,25 +26,20 @@ from repro.methods import (
     fitted_sentences,
 )
 from repro.papers.wang.claims_figures import PAPER_HIDDEN, judged, trending
-from repro.report.compare import DATASETS, paper_values
 from repro.report.judge import (
     Cells,
-    Estimate,
     Judge,
+    Measurement,
     Rule,
     average,
     effect,
-    estimates,
     farthest,
     highest,
     lowest,
-    mean,
-    of_parts,
     ratio,
     together,
 )
-from repro.report.tables import MISSING, wide
-from repro.report.verdict import Measurement
+from repro.report.tables import DATASETS, MISSING, paper_values, wide
 
 # Tables 1 and 2: the gains of both steps
 
