@@ -7,9 +7,8 @@ tell panels apart.
 """
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import wraps
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
 from html import escape
 from io import StringIO
 from math import ceil
@@ -81,11 +80,8 @@ class NothingToDraw(InputError):
     """Rows that hold no point of a figure; its message says what they lack."""
 
 
-@contextmanager
-def styled() -> Iterator[None]:
-    """The book's look for a `with` block."""
-    with mpl.rc_context(STYLE):
-        yield
+styled = partial(mpl.rc_context, STYLE)
+"""the book's look for a `with` block, or for a function"""
 
 
 def drawing(draw: Callable[P, Drawing]) -> Callable[P, Drawing]:
