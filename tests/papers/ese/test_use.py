@@ -57,8 +57,7 @@ def test_distractors_that_are_left_out_leave_the_judgements_and_questions_need_a
 
 
 def test_sizes():
-    assert use.sizes(768) == [64, 128, 256, 512, 768] and use.sizes(1024) == [64, 128, 256, 512, 768, 1024]
-    assert use.sizes(128) == [8, 16, 32, 64, 128] and use.sizes(384) == [24, 48, 96, 192, 384]
+    assert use.sizes(1024) == [64, 128, 256, 512, 768, 1024] and use.sizes(384) == [24, 48, 96, 192, 384]
     assert use.sizes(32, [64, 8, 8]) == [8, 32] and use.sizes(4) == [2, 4]
     with pytest.raises(InputError, match="dim is 0"):
         use.sizes(32, [0])
