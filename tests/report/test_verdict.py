@@ -42,22 +42,21 @@ RATIOS = [
 ]
 
 
-@pytest.mark.parametrize(("value", "low", "high", "paper", "direction", "substitute", "same"), EFFECTS)
-def test_effects(value, low, high, paper, direction, substitute, same):
-    for scope, outcome in (("substitute", substitute), ("same", same)):
-        m = Measurement("X", "effect", value, low, high, paper=paper, direction=direction, scope=scope, seeds=3)
-        assert m.verdict == outcome
+def cases():
+    for value, low, high, paper, direction, *outcomes in EFFECTS:
+        for scope, outcome in zip(("substitute", "same"), outcomes, strict=True):
+            fields = {"paper": paper, "direction": direction, "scope": scope, "seeds": 3}
+            yield Measurement("X", "effect", value, low, high, **fields), outcome
+    for low, high, outcome in SAMENESS:
+        yield Measurement("X", "sameness", (low + high) / 2, low, high), outcome
+    for value, low, high, paper, null, direction, outcome in RATIOS:
+        fields = {"paper": paper, "null": null, "direction": direction, "scope": "same"}
+        yield Measurement("X", "ratio", value, low, high, **fields), outcome
 
 
-@pytest.mark.parametrize(("low", "high", "outcome"), SAMENESS)
-def test_sameness(low, high, outcome):
-    assert Measurement("X", "sameness", (low + high) / 2, low, high).verdict == outcome
-
-
-@pytest.mark.parametrize(("value", "low", "high", "paper", "null", "direction", "outcome"), RATIOS)
-def test_ratios(value, low, high, paper, null, direction, outcome):
-    m = Measurement("X", "ratio", value, low, high, paper=paper, null=null, direction=direction, scope="same")
-    assert m.verdict == outcome
+@pytest.mark.parametrize(("measurement", "outcome"), cases())
+def test_verdicts(measurement, outcome):
+    assert measurement.verdict == outcome
 
 
 # what was measured -> verdict and what stands beside it
@@ -109,16 +108,6 @@ def test_effect_is_exhaustive_and_its_conditions_exclude_each_other(value, half,
     assert (outcome in ("reproduced", "direction only", "holds here")) == on_side
     assert (outcome in ("not reproduced", "does not hold here")) == on_other
     assert (outcome in ("reproduced", "direction only", "not reproduced")) == (scope == "same" and not contains)
-
-
-@given(points, halves, st.none() | points.filter(bool))
-def test_a_mirrored_effect_has_the_same_verdict(value, half, paper):
-    low, high = value - half, value + half
-    mirrored = None if paper is None else -paper
-    m = Measurement("X", "effect", value, low, high, paper=paper, scope="same")
-    assert (
-        m.verdict == Measurement("X", "effect", -value, -high, -low, paper=mirrored, direction=-1, scope="same").verdict
-    )
 
 
 @given(points, halves, st.sampled_from(["effect", "sameness", "trend"]))

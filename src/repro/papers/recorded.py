@@ -73,15 +73,11 @@ JUDGES: dict[str, Judged] = {
 
 def recorded_verdicts() -> pd.DataFrame:
     """A verdict of every measurement in the recorded rows, with the experiment as its page."""
-    return pd.concat(list(_judged()), ignore_index=True)
-
-
-def _judged() -> Iterator[pd.DataFrame]:
-    yield verdict_frame("recorded", []).assign(page="")
+    frames = [verdict_frame("recorded", []).assign(page="")]
     for experiment, judge in JUDGES.items():
-        rows = recorded_rows(experiment)
-        if len(rows):
-            yield verdict_frame("recorded", judge(rows), rows).assign(page=experiment)
+        if len(rows := recorded_rows(experiment)):
+            frames.append(verdict_frame("recorded", judge(rows), rows).assign(page=experiment))
+    return pd.concat(frames, ignore_index=True)
 
 
 def scorecard_lines() -> Iterator[str]:
@@ -112,22 +108,16 @@ def experiment_lines(experiment: str) -> Iterator[str]:
         "numbers are on the page of the book"
     )
     recorded = recorded_rows(experiment)
-    if experiment == "ese_table1":
-        yield from _ese_lines(recorded)
+    if experiment == "ese_table1":  # every network of ours, beside a printed one whose numbers are for order, not level
+        paper = printed("table1").query("backbone == @PRINTED_BACKBONE")
+        for backbone, own in table1_cells(recorded).groupby("backbone", sort=False):
+            yield f"\n{PRINTED_BACKBONE} as printed, {backbone} as recorded"
+            yield from _side_by_side(paper, own, ["method", "dataset"])
         return
     keys = ["method", "dataset", "metric", "dim"]
-    printed = paper_values(PAPERS[short], table)
     if (recorded["readout"] == "pooler").any():  # Wang's tables print the pooler's output
         recorded = recorded[recorded["readout"] == "pooler"]
-    yield from _side_by_side(printed.drop_duplicates(keys), recorded, keys)
-
-
-def _ese_lines(recorded: pd.DataFrame) -> Iterator[str]:
-    """Every network of ours beside the printed one, whose numbers are for order and not for level."""
-    paper = printed("table1").query("backbone == @PRINTED_BACKBONE")
-    for backbone, own in table1_cells(recorded).groupby("backbone", sort=False):
-        yield f"\n{PRINTED_BACKBONE} as printed, {backbone} as recorded"
-        yield from _side_by_side(paper, own, ["method", "dataset"])
+    yield from _side_by_side(paper_values(PAPERS[short], table).drop_duplicates(keys), recorded, keys)
 
 
 def _side_by_side(printed: pd.DataFrame, recorded: pd.DataFrame, keys: list[str]) -> list[str]:

@@ -310,13 +310,13 @@ class Judge:
         for facts, group in self.each(rows):
             facts = facts if isinstance(facts, dict) else {"group": facts}
             own = group.query(self.rows, local_dict=dict(facts), engine="python")
-            if own.empty:
-                continue
-            silent = False
-            if self.near is not None:
+            if self.near is not None and len(own):
                 own = own[own["dim"] == min(own["dim"], key=lambda d: abs(d - self.near * facts["full"]))]
             factor, cells = self.scale(facts), own.groupby(list(self.over), sort=False)
             at = {name: scaled(estimate(cell, deterministic=fixed(cell)), factor) for name, cell in cells}
+            if not at:
+                continue
+            silent = False
             name, e = self.pick(at)
             what = self.what.format(**{**facts, **dict(zip(self.over, name, strict=False)), "n": len(at)})
             network = ", ".join(map(str, own["backbone"].dropna().unique()))

@@ -29,7 +29,7 @@ from repro.rows import make_rows
 from repro.seeding import cpu_count, done_in_processes, threads
 from repro.store import Store
 from repro.terminal import progress_bar
-from repro.training.end_to_end import DevScore, Objective, Trained, title, train_encoder
+from repro.training.end_to_end import DevScore, Objective, title, train_encoder
 from repro.training.loop import History
 from repro.training.objectives import angle, contrastive, ese, matryoshka, softmax_over_pairs
 from repro.types import InputError
@@ -134,15 +134,8 @@ def train_cell(
     """Train the configuration, or find it in the store; a killed run resumes.
 
     On the CPU it runs on `config.threads` threads, whatever else runs, so that its bytes do not depend on company.
-
-    Args:
-        config: what to train and how.
-        store: where it is kept.
-        progress: whether bars are shown.
-        examples: other ones than the configuration draws.
-        dev: another score than on the dev split that the configuration names.
-        start: makes the encoder that training starts from, where it is not the backbone with a fresh pooler.
-        other: names whatever of these is given, so that it has a cell of its own.
+    `examples`, the score on `dev` and the encoder to `start` from replace those that the configuration names; `other`
+    then names what is given, so that it has a cell of its own.
     """
 
     @threads(config.threads)
@@ -157,7 +150,13 @@ def train_cell(
             save_every=config.save_every,
             progress=progress,
         )
-        _write_trained(trained, config, target)
+        trained.encoder.save(target)
+        if trained.head is not None:
+            save_file(dict(trained.head.state_dict()), target / "head.safetensors")
+        weights = None if trained.log_weights is None else trained.log_weights.tolist()
+        note = {"dev_before": trained.dev_before, "log_weights": weights, "config": asdict(config)}
+        note["history"] = asdict(trained.history)
+        (target / "history.json").write_text(json.dumps(note), encoding="utf-8")
 
     key = cell_key(config, other=other)
     noted = asdict(config) | ({} if other is None else {"other": other})
@@ -165,27 +164,12 @@ def train_cell(
     return TrainedCell(config, key, made.folder, made.hit, made.seconds)
 
 
-def _write_trained(trained: Trained, config: TrainConfig, folder: Path) -> None:
-    """What a training left, as `TrainedCell` reads it: the encoder, its head if it has one, and its history."""
-    trained.encoder.save(folder)
-    if trained.head is not None:
-        save_file(dict(trained.head.state_dict()), folder / "head.safetensors")
-    note = {
-        "history": asdict(trained.history),
-        "dev_before": trained.dev_before,
-        "log_weights": None if trained.log_weights is None else trained.log_weights.tolist(),
-        "config": asdict(config),
-    }
-    (folder / "history.json").write_text(json.dumps(note), encoding="utf-8")
-
-
 def train_all(
     configs: Sequence[TrainConfig], store: Store, *, workers: int | None = None, progress: bool = True
 ) -> list[TrainedCell]:
-    """Train every configuration that the store does not hold yet; return all, in order.
+    """Train every configuration that the store does not hold yet; all of them, in order.
 
-    By default one process a core on the CPU, and one at a time on an accelerator. Finished cells stay if the run is
-    killed; the next call goes on from there.
+    By default one process a core on the CPU, and one at a time on an accelerator. A killed run goes on where it was.
     """
     missing = [c for c in dict.fromkeys(configs) if not store.folder("encoders", cell_key(c)).exists()]
     count = min(workers or (1 if torch.cuda.is_available() else cpu_count()), len(missing))
@@ -224,10 +208,7 @@ def scorer_on(dev: data.ScoredPairs) -> DevScore:
 
 
 def recipe_rows(base: TrainConfig, settings: Sequence[Mapping[str, Any]], store: Store) -> pd.DataFrame:
-    """Dev Spearman before and after a training for every setting, which replaces fields of `base`.
-
-    These are the measurements behind `config.RECIPES`.
-    """
+    """Dev Spearman before and after a training with each setting's fields: what `config.RECIPES` rests on."""
     rows: list[dict[str, Any]] = []
     for cell in train_all([replace(base, **setting) for setting in settings], store):
         c, history = cell.config, cell.history

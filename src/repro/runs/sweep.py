@@ -118,13 +118,8 @@ def train_two_step(
 ) -> TwoStep:
     """Algorithm 1, lines 5 to 8, for all dims of the sweep: choose opt on dev, splice, train the poolers again.
 
-    Args:
-        sweep: end-to-end trained encoders of all candidate dims.
-        dev: the validation set E; must not be the pairs that are reported.
-        config: of step 2.
-        store: where the poolers are kept.
-        select_by: one of `SELECT_BY`.
-        oracle: for `select_by="oracle"` only, the test pairs that choose opt; step 2 still uses dev.
+    `dev`, the validation set E, must not be the pairs that are reported; only with `select_by="oracle"` do other pairs,
+    those of test, choose opt.
     """
     one_of(select_by, SELECT_BY, "select_by")
     if (select_by == "oracle") != (oracle is not None):
@@ -200,12 +195,8 @@ def _train_poolers(
         pairs, difference = training_pairs(cell.config), cell.config.difference
         texts = merge_equal(texts_of(pairs))[0]
         views = dropout_views(frozen, texts, **options)
-        return {
-            d: train_nli_pooler(
-                views, texts, pairs, pooler, sweep.cells[d].head, dev_score, config, difference=difference
-            )
-            for d, pooler in poolers.items()
-        }
+        train = partial(train_nli_pooler, views, texts, pairs, difference=difference)
+        return {d: train(pooler, sweep.cells[d].head, dev_score, config) for d, pooler in poolers.items()}
     sentences = training_sentences(cell.config, store)
     views = dropout_views(frozen, sentences, **options)
     runs = train_poolers(views, list(poolers.values()), dev_score, config, texts=sentences)

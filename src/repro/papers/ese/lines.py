@@ -67,7 +67,7 @@ class LayeredEncoder(Named):
 
     def states(self, texts: Iterable[str], store: Store) -> LayerTable:
         """Pooled states of texts at all layers, from one pass or from the store."""
-        return encode_layers_once(self.make, self.identity, texts, store, progress=True)
+        return encode_layers_once(self.make, self.identity, texts, store)
 
 
 def compression_size(hidden_dim: int) -> int:
