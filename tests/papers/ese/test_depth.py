@@ -30,7 +30,7 @@ from repro.store import Store
 from repro.types import InputError
 
 DIMS = (2, 5)
-FEW = ("default", "uniform weights", "learned weights", "no compression", "as released")
+FEW = ("default", "uniform weights", "learned weights", "no compression")
 
 
 class Stub:
@@ -64,7 +64,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sets():
-    return load_sets(SETS, "microworld", rows=40)
+    return load_sets(SETS, "microworld", rows=15)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def test_a_line_is_trained_as_its_method_says(cell_config):
 
 def test_lines_are_trained_once_and_raw_not_at_all(cell_config, store):
     torch.set_num_threads(1)
-    base = replace(cell_config, corpus="nli", pooling="mean", check_every=6)
+    base = replace(cell_config, corpus="nli", pooling="mean", validation="sickr", check_every=6)
     raw, control, espresso = ese_lines(base, store, methods=(RAW, CONTROL, ESE))
     assert raw.columns["n_train"] is None and control.columns["n_train"] == 96
     assert len({raw.identity, control.identity, espresso.identity}) == 3
@@ -163,16 +163,16 @@ def page(page_functions):
 @pytest.fixture(scope="module")
 def trained(cell_config, store):
     torch.set_num_threads(1)
-    base = replace(cell_config, corpus="nli", pooling="mean", sentences=64, check_every=4)
+    base = replace(cell_config, corpus="nli", pooling="mean", validation="sickr", sentences=32, check_every=2)
     plain, merged = line_config(base, ESE), same_training(FEW, 2)
-    configs = {MRL: line_config(base, MRL), "k = 8": replace(plain, dim=8)}
+    configs = {MRL: line_config(base, MRL)}
     configs |= {name: replace(plain, espresso=form_of(merged.get(name, name))) for name in FEW}
     return [raw_line(base), *trained_lines(configs, store)]
 
 
 @pytest.fixture(scope="module")
 def ablation(trained, store, page):
-    scored = score_lines(trained, load_sets(SETS, "microworld", rows=30), store, dims=[4], resamples=40)
+    scored = score_lines(trained, load_sets(SETS, "microworld", rows=12), store, dims=[4], resamples=20)
     return page["ablation_rows"](scored)
 
 
@@ -180,7 +180,6 @@ def test_equal_trainings_are_one(trained):
     at = {own.name: own for own in trained}
     assert at["uniform weights"].identity == at["default"].identity
     assert len({own.identity for own in trained}) == len(trained) - 1
-    assert at["as released"].cell.config == line_config(at["default"].cell.config, ESE_CODE), "as Table 1 trains it"
 
 
 def test_comparisons_are_those_of_the_table_the_figure_and_the_audit(page):
@@ -210,7 +209,7 @@ def test_rows_compare_variants_at_both_places_and_sizes(ablation):
 
 def test_rows_say_sizes_and_weights(ablation, trained):
     sizes = ablation[ablation["metric"] == "compressed_size"].set_index("method")["value"].to_dict()
-    assert sizes["default"] == 4 and sizes["k = 8"] == 8 and MRL not in sizes and RAW not in sizes
+    assert sizes == dict.fromkeys(FEW, 4)
     weights = ablation[ablation["metric"] == "layer_weight"].set_index("method")
     assert set(weights.index) == {"default", "learned weights"}, "fixed ones are the default's"
     assert weights.loc["default", ["layer", "value"]].tolist() == [1, 1.0]
@@ -224,7 +223,7 @@ def test_rows_say_sizes_and_weights(ablation, trained):
 def test_every_cell_is_the_spearman_of_the_sliced_states(scored, sets):
     for i, own in enumerate(scored.lines):
         stub = own.make()
-        for name, pairs in sets.items():
+        for name, pairs in list(sets.items())[-2:]:
             for layer in (1, 3):
                 X1, X2 = (np.stack([stub.states(t)[layer] for t in side]) for side in (pairs.texts1, pairs.texts2))
                 for dim in (*DIMS, 8):

@@ -7,9 +7,8 @@ One pass of each network gives all layers; sizes are prefixes. All cells are sco
 a difference of lines, a step between layers or a mean over sizes has the interval of the same arithmetic on them.
 
 Metrics: `spearman` of every cell; `spearman_lead` of one line over another; `spearman_step` from a layer to the next;
-`spearman_change` of a size against another; `spearman_drop` from the last layer to the middle one, and `drop_lead`,
-one line's drop less another's; `depth_lead`, how much larger a lead is over the lower half of the layers than at the
-last.
+`spearman_change` of a size against another; `spearman_drop` from the last layer to the middle one, `drop_lead` of two
+lines' drops; `depth_lead`, how much larger a lead is over the lower half of the layers than at the last.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
