@@ -1,5 +1,9 @@
 """A page: settings that a reader may change, verdicts left for the scorecard while the book is built, rows recorded."""
 
+import shlex
+import sys
+from types import ModuleType
+
 import pandas as pd
 import pytest
 
@@ -51,6 +55,21 @@ def test_without_recorded_rows_live_ones_are_judged_alone(live, tmp_path, monkey
 
 def test_rows_are_recorded_only_where_that_was_asked_for(live, monkeypatch):
     written = []
-    monkeypatch.setattr(pages, "record", lambda rows: written.append(len(rows)) or ["results/x.parquet"])
+    monkeypatch.setattr(pages, "record", lambda rows: written.append(rows) or ["results/x.parquet"])
     assert Page("name", "wang_table1").close(live).markdown == "" and not written
-    assert "results/x.parquet" in Page("name", "wang_table1", record=True).close(live).markdown and written == [1]
+    assert "results/x.parquet" in Page("name", "wang_table1", record=True).close(live).markdown
+    assert len(written) == 1 and written[0]["command"].tolist() == ["repro run name"]
+
+
+def test_a_row_says_the_command_that_makes_it_again(tmp_path, monkeypatch):
+    main = ModuleType("__main__")
+    exec("backbone: str | None = None\ndims: list[int] = [8, 4]\nrecord: bool = True\nfolder: str = ''", vars(main))
+    main.folder = str(tmp_path)
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    page = Page("name", "wang_table1")
+    main.dims.append(2)  # what the page's code does to a parameter later
+    assert shlex.split(pages.command("name", page.parameters)) == [
+        *("repro", "run", "name", "-p", "dims", "[8, 4]", "-p", "folder", tmp_path.name)
+    ]
+    rows = make_rows([{"value": 0.5, "command": "repro run name -p dims '[8]'"}], experiment="x", data_source="local")
+    assert "-p dims" in page.badges(rows, rows).html

@@ -95,18 +95,12 @@ def scorecard_lines() -> Iterator[str]:
 
 
 def experiment_lines(experiment: str) -> Iterator[str]:
-    """The printed and recorded numbers of one experiment, such as `wang_table1`.
-
-    Raises:
-        InputError: for a name that is not `<paper>_<table>`.
-    """
+    """The printed and recorded numbers of one experiment, such as `wang_table1`."""
     short, _, table = experiment.partition("_")
     if short not in PAPERS or not table:
         raise InputError(f"unknown experiment {experiment!r}: expected <paper>_<table> with {', '.join(PAPERS)}")
-    yield (
-        f"{experiment}: {KINDS[0]} and {KINDS[1]} numbers, scores x100, others (seconds, sizes) as they are; live "
-        "numbers are on the page of the book"
-    )
+    said = f"{KINDS[0]} and {KINDS[1]} numbers, scores x100, others (seconds, sizes) as they are"
+    yield f"{experiment}: {said}; live numbers are on the page of the book"
     recorded = recorded_rows(experiment)
     if experiment == "ese_table1":  # every network of ours, beside a printed one whose numbers are for order, not level
         paper = printed("table1").query("backbone == @PRINTED_BACKBONE")

@@ -7,8 +7,9 @@ tell panels apart.
 """
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial, wraps
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import wraps
 from html import escape
 from io import StringIO
 from math import ceil
@@ -80,8 +81,11 @@ class NothingToDraw(InputError):
     """Rows that hold no point of a figure; its message says what they lack."""
 
 
-styled = partial(mpl.rc_context, STYLE)
-"""the book's look for a `with` block, or for a function"""
+@contextmanager
+def styled() -> Iterator[None]:
+    """The book's look for a `with` block, or for a function."""
+    with mpl.rc_context(STYLE):
+        yield
 
 
 def drawing(draw: Callable[P, Drawing]) -> Callable[P, Drawing]:

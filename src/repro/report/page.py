@@ -1,9 +1,14 @@
 """What every page of the book does around its own method: settings, provenance, recorded rows, verdicts, recording."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import json
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -22,6 +27,25 @@ Judged = Callable[[pd.DataFrame], list[Measurement]]
 """rows to what they measure of the page's claims"""
 
 
+def parameters_now() -> dict[str, Any]:
+    """The parameters of the notebook that asks: the annotated names of `__main__`, which its first cell declares."""
+    main = sys.modules["__main__"]
+    return {name: deepcopy(getattr(main, name)) for name in getattr(main, "__annotations__", {})}
+
+
+def command(page: str, parameters: Mapping[str, Any]) -> str:
+    """What runs a page again with the same parameters; of a network's folder only its name, which others have too."""
+
+    def said(value: Any) -> Any:
+        if isinstance(value, list):
+            return [said(each) for each in value]
+        return Path(value).name if isinstance(value, str) and Path(value).is_dir() else value
+
+    given = {name: said(value) for name, value in parameters.items() if value is not None and name != "record"}
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
+    return shlex.join(["repro", "run", page, *(word for item in texts.items() for word in ("-p", *item))])
+
+
 @dataclass(frozen=True)
 class Page:
     """One page: its name, the experiment its rows belong to, and the parameters that all pages have."""
@@ -35,6 +59,8 @@ class Page:
     """local, hub or microworld; None: the profile's, else local files if REPRO_DATA is set"""
     seed: int = 0
     record: bool = False
+    parameters: Mapping[str, Any] = field(default_factory=parameters_now, repr=False)
+    """of the notebook, as they were before its code went on"""
 
     @cached_property
     def store(self) -> Store:
@@ -83,7 +109,7 @@ class Page:
             statements = claims().set_index("claim_id")["statement"].to_dict()
             said.append(verdict_table(pd.concat(frames, ignore_index=True), statements))
         if self.record:
-            written = ", ".join(str(path) for path in record(live))
+            written = ", ".join(map(str, record(live.assign(command=command(self.name, self.parameters)))))
             said.append(Shown(f"<p>recorded: {written}</p>", f"recorded: {written}"))
         return _together(said)
 
@@ -147,6 +173,8 @@ def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
         f"{''.join(f' · <span>{SAID[name]}: <b>{escape(value)}</b></span>' for name, value in said.items())}</div>"
     )
     html += f'<div class="badge-line">{escape(networks)}</div>' if networks else ""
+    again = "\n".join(rows["command"].dropna().unique()) if kind == "recorded" else ""
+    html += f"<details><summary>Run it again</summary><pre>{escape(again)}</pre></details>" if again else ""
     plain = "; ".join(f"{SAID[name]} {value}" for name, value in said.items())
     return Shown(html, f"{kind} numbers, **data: {source}** ({meaning}); {plain}{networks and '. ' + networks}")
 

@@ -177,15 +177,11 @@ def train_all(
         # what takes longest starts first: ESE, which trains every layer, and wide poolers
         queue = sorted(missing, key=lambda c: (c.objective != "ese", -c.dim))
         with progress_bar(total=len(queue), desc="training cells", show=progress) as bar:
-            for config in done_in_processes(partial(_train, home=store.home), queue, count):
+            for config in done_in_processes(partial(train_cell, store=store, progress=False), queue, count):
                 bar.set_postfix_str(f"{title(config)}, seed {config.seed}")
                 bar.update()
     cells = [train_cell(config, store, progress=progress) for config in configs]
     return [replace(cell, hit=cell.hit and cell.config not in missing) for cell in cells]
-
-
-def _train(config: TrainConfig, home: Path) -> str:
-    return train_cell(config, Store(home), progress=False).key
 
 
 def dev_scorer(name: str, source: str) -> DevScore:

@@ -132,11 +132,12 @@ def load_questions(
     asked = take(whole, questions, seed=seed)
     assert isinstance(asked, Retrieval)
     gold = gold_paragraphs(asked)
+    supporting = np.isin(whole.document_ids, list(gold))
     order = make_rng(seed, "paragraphs", whole.name).permutation(len(whole.documents))
-    others = [row for row in order if whole.document_ids[row] not in gold]
+    others = order[~supporting[order]]
     if paragraphs is not None:
         others = others[: max(check_dim(paragraphs, what="paragraphs") - len(gold), 0)]
-    kept = np.sort([*others, *(row for row in order if whole.document_ids[row] in gold)]).astype(int)
+    kept = np.sort(np.r_[others, np.flatnonzero(supporting)])
     searched = whole.keep(kept, group=1, qrels={})
     here = set(searched.document_ids)
     qrels = {query: {d: r for d, r in judged.items() if d in here} for query, judged in asked.qrels.items()}
