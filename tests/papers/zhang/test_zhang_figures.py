@@ -1,10 +1,12 @@
-"""Figures of Zhang et al.: what is drawn where, and what is refused."""
+"""What Zhang's figures draw and refuse; and what Table 1 times, and how often, as the page itself does it."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from repro.methods import FULL_SIZE, MAJORITY
 from repro.papers.zhang import tables
+from shown_code import on_page
 
 BOTH = ["inductive", "transductive"]
 
@@ -56,3 +58,32 @@ def test_seconds_have_a_panel_per_operation():
         assert (list(printed.get_xdata()), list(live.get_xdata())) == ([18.0, 18.0], [2.0, 2.0])
         assert printed.get_ydata()[0] != live.get_ydata()[0], "beside each other"
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["paper", "live, scikit-learn"]
+
+
+def test_slow_methods_have_fewer_rounds_and_the_first_does_not_count():
+    shown, clock, fits = on_page("zhang_table1_timing", "one_round", "measure"), [0.0], {"quick": 0, "slow": 0}
+    shown["perf_counter"] = lambda: clock[0]
+
+    class Counting:
+        """A reducer that counts its rounds and tells the clock how long they take."""
+
+        def __init__(self, name, seconds):
+            self.name, self.seconds = name, seconds
+
+        def fit(self, X):
+            fits[self.name] += 1
+            clock[0] += self.seconds
+
+        def transform(self, X):
+            clock[0] += 0.25
+
+    makers = {("quick", "ours"): lambda: Counting("quick", 0.125), ("slow", "ours"): lambda: Counting("slow", 2.0)}
+    rows = shown["measure"](makers, 4, np.zeros((3, 5)), np.zeros((3, 5)), 5, 2)
+    assert fits == {"quick": 6, "slow": 3}
+    assert [(r["method"], r["metric"], r["value"], r["seconds"]) for r in rows] == [
+        ("quick", "fit_seconds", 0.125, 0.625),
+        ("quick", "transform_seconds", 0.25, 1.25),
+        ("slow", "fit_seconds", 2.0, 4.0),
+        ("slow", "transform_seconds", 0.25, 0.5),
+    ]
+    assert all(r["ci_low"] == r["value"] == r["ci_high"] and r["dim"] == 4 for r in rows)

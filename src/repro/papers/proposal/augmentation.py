@@ -65,10 +65,7 @@ class Augmentation:
 
 
 def choose_lexicon(source: str, lexicon: str | None = None) -> tuple[Lexicon | None, str]:
-    """The lexicon for a source of data and what it is: a file of the user's, the generator's own, or neighbours.
-
-    None where there is none: data from the hub bring neither a lexicon nor word vectors.
-    """
+    """The lexicon for a source of data, if it has one, and what it is: the user's, the generator's, or neighbours."""
     if lexicon is not None:
         return read_lexicon(lexicon), f"lexicon {Path(lexicon).name}"
     if source == "microworld":
@@ -97,19 +94,7 @@ def make_augmentations(
 ) -> list[Augmentation]:
     """Every way with its positives for the sentences; a wording that says nothing new is dropped.
 
-    Args:
-        sentences: what is to be reworded.
-        source: local, hub or microworld.
-        store: where translations are kept.
-        names: of `WAYS`; the mixture is of all others that are at hand.
-        p: chance of a word to be replaced.
-        lexicon: path of a lexicon; None takes what `choose_lexicon` finds.
-        translators: network there and network back, folders or hub ids; None: none at hand.
-        beams: of translation.
-        seed: of synonyms, paraphrases and mixture.
-
-    Raises:
-        InputError: for an unknown name, translators that are not two, or p outside 0 … 1.
+    The mixture is of all others that are at hand. Translators are two networks, folders or hub ids: one there, one back.
     """
 
     def dropout() -> tuple[Positives | None, str]:
@@ -152,11 +137,7 @@ def make_augmentations(
 def train_augmented(
     config: TrainConfig, sentences: Sequence[str], augmentation: Augmentation, store: Store
 ) -> TrainedCell:
-    """Train on the positives of an augmentation, or find it in the store; dropout is the SimCSE cell of other pages.
-
-    Raises:
-        InputError: for an augmentation that is not at hand.
-    """
+    """Train on the positives of an augmentation, or find it in the store; dropout is the SimCSE cell of other pages."""
     if augmentation.positives is None:
         raise InputError(f"{augmentation.name}: {augmentation.note}")
     if augmentation.name == DROPOUT:
@@ -193,9 +174,6 @@ def augmentation_rows(
     Metrics: `survivors`, share of the sentences that have a positive; `token_overlap` of these with their sentences;
     `alignment` and `uniformity` of the first task's pairs and sentences, as `geometry_rows` has them; `spearman` of
     every task; `spearman_lead`, that less dropout's, on the same resampled pairs. What is not at hand has no rows.
-
-    Raises:
-        InputError: for no seed, or a task without scored test pairs.
     """
     if not made:
         raise InputError("no seed: make augmentations for at least one")

@@ -62,9 +62,6 @@ def load_baselines(
     """The baselines that can be had here, and a frame of the others: method and what is missing.
 
     TF-IDF, LSA, word2vec and Doc2Vec are fitted on the texts, the last three at that dim; SimCSE is the profile's.
-
-    Raises:
-        InputError: for an unknown or repeated name, or none at hand.
     """
     for name in names:
         one_of(name, list(BASELINES), "baseline")

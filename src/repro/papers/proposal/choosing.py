@@ -50,9 +50,6 @@ def retention_rows(
     Metrics: `share_kept` with its lower bound in ci_low, `predicted`, `neighbours_kept`; and, at the full size, the
     score, the number of labelled items and the participation ratio; n_train are the rows that reducers were fitted on.
     No row where the full-size score may be zero, of which the terminal tells. Bounds of two reducers are of 97.5 %.
-
-    Raises:
-        InputError: for a set without labels.
     """
     texts, fit, evidence = judged_texts(task)
     if evidence is None:

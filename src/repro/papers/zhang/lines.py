@@ -12,7 +12,7 @@ from repro.config import TrainConfig
 from repro.evaluation.stats import Resampled
 from repro.methods import FULL_SIZE, REDUCER_NAMES, ZHANG_METHODS
 from repro.models.encoder import merge_equal
-from repro.papers.zhang.encoders import AUTOENCODER, BETWEEN, SETTINGS
+from repro.papers.zhang.claims import AUTOENCODER, BETWEEN, SETTINGS
 from repro.rows import make_rows
 from repro.runs.embeddings import TextTable
 from repro.runs.lines import Line, Named, Task, dims_of, reduced
@@ -49,11 +49,7 @@ class ReducedTask(Task):
         return merge_equal([text for part in needed for text in texts_of(part)])[0]
 
     def fit_texts(self, setting: str) -> list[str]:
-        """The distinct sentences that a reducer is fitted on, both sides of pairs.
-
-        Raises:
-            InputError: for an unknown setting, or `wiki` of a task without foreign sentences.
-        """
+        """The distinct sentences that a reducer is fitted on, both sides of pairs."""
         train, test = self.splits["train"], self.splits["test"]
         sources: dict[str, list[DataSet]] = {"inductive": [train], "transductive": [train, test]}
         if self.wiki is not None:

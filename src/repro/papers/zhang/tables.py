@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from repro.methods import FULL_SIZE, MAJORITY, TRUNCATE, ZHANG_METHODS
-from repro.papers.zhang.encoders import SCORES, SETTINGS, WITHIN, encoders_of, full_size, lead
+from repro.papers.zhang.claims import SCORES, SETTINGS, WITHIN, encoders_of, full_size, lead
 from repro.report.curves import curves
 from repro.report.judge import Estimate, scaled
 from repro.report.style import GREY, WIDTH, Drawing, NothingToDraw, add_legend, dim_axis, drawing, look, new_figure
