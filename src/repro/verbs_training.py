@@ -210,10 +210,10 @@ def pretrain(
     import torch
 
     from repro import data
+    from repro.data.training import fingerprint
     from repro.digests import digest
     from repro.paths import ASSETS, home, writable_folder
     from repro.rows import commit, hardware, versions
-    from repro.runs.texts import fingerprint
     from repro.seeding import cpu_count
     from repro.training import mlm
 

@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 from repro.report import page as pages
-from repro.report.compare import read_verdicts
+from repro.report.judge import Measurement
 from repro.report.page import Page
-from repro.report.verdict import Measurement
+from repro.report.scorecard import read_verdicts
 from repro.rows import make_rows
 
 
@@ -32,7 +32,7 @@ def test_what_a_reader_leaves_out_is_the_profiles(monkeypatch):
 
 @pytest.mark.parametrize("built", [True, False])
 def test_verdicts_of_both_kinds_are_shown_and_count_for_the_book_alone(live, built, tmp_path, monkeypatch):
-    monkeypatch.setattr("repro.report.compare.verdicts_folder", lambda: tmp_path)
+    monkeypatch.setattr("repro.report.scorecard.verdicts_folder", lambda: tmp_path)
     monkeypatch.setenv("REPRO_BOOK", "1" if built else "")
     recorded = pd.concat([live, live])
     shown = Page("name", "wang_table1").close(live, judged, recorded)

@@ -13,10 +13,9 @@ from html import escape
 from typing import Any
 
 import altair as alt
-import pandas as pd
 
 from repro.paths import ASSETS
-from repro.report.style import GREY, PALETTE, Drawing
+from repro.report.figures import GREY, PALETTE, Drawing
 from repro.types import InputError
 
 MAX_ROWS = 5_000
@@ -77,8 +76,3 @@ def show(chart: Any, *, fallback: Drawing, hint: str) -> Interactive:
     if remote := re.search(r'"url": "((?:http|//)[^"]*)"', json.dumps(spec)):
         raise InputError(f"the chart reads {remote[1]}: put its data into the frame, the book works without a network")
     return Interactive(spec, fallback, hint)
-
-
-def intervals(low: pd.Series, high: pd.Series) -> list[str]:
-    """Intervals in words, for pointing at."""
-    return ["–" if pd.isna(a) else f"{a:.2f} to {b:.2f}" for a, b in zip(low, high, strict=True)]

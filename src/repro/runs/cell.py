@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from repro import data
+from repro.data.training import fingerprint, training_material
 from repro.digests import digest, module_of
 from repro.evaluation import sts_spearman
 from repro.models import Pooler, SentenceEncoder
@@ -25,7 +26,6 @@ from repro.models.pretrained import default_device
 from repro.models.pretrained import identity as backbone_identity
 from repro.objectives import TrainConfig, only_what_is_read
 from repro.rows import make_rows
-from repro.runs.texts import fingerprint, training_material
 from repro.seeding import cpu_count, done_in_processes, threads
 from repro.store import Store
 from repro.terminal import progress_bar

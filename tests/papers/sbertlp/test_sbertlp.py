@@ -17,9 +17,8 @@ from repro.methods import AVERAGE
 from repro.papers.sbertlp import claims, mapping, scores
 from repro.papers.sbertlp.mapping import FOREIGN_ROWS, kept, load_tasks, map_texts, over_own_system, sentences
 from repro.reducers import SBERTLP
-from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line, Task
-from repro.runs.score import score_rows, similarity
+from repro.runs.encoders import TextTable
+from repro.runs.lines import Line, Task, score_rows, similarity
 from repro.types import InputError
 from rivals import SystemConfig
 from shown_code import on_page

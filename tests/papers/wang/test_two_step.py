@@ -12,12 +12,12 @@ from scipy.stats import spearmanr
 
 from repro import data
 from repro.data.sampling import epoch_order
+from repro.data.training import training_sentences
 from repro.methods import END_TO_END, STAGES, STEP_1, STEP_2
 from repro.models import SentenceEncoder
 from repro.papers.wang.sweeps import dims_rows, train_along, two_step_rows
-from repro.runs.lines import sets_of
-from repro.runs.sweep import spearman_of, train_sweep, train_two_step
-from repro.runs.texts import training_sentences
+from repro.runs.lines import sets_of, spearman_of
+from repro.runs.sweep import train_sweep, train_two_step
 from repro.seeding import derive_seed, make_rng
 from repro.types import InputError
 

@@ -14,7 +14,7 @@ from repro import data
 from repro.models.encoder import merge_equal
 from repro.papers.sbertlp.claims import lp
 from repro.reducers import neighbour_sweep
-from repro.runs.embeddings import TextTable, as_published, encode_tasks
+from repro.runs.encoders import TextTable, as_published, encode_tasks
 from repro.runs.lines import Line, Task
 from repro.sets import DataSet, texts_of
 from repro.store import Store

@@ -12,25 +12,22 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
+from repro.evaluation.seeds import Estimate, estimate, estimates, of_parts
 from repro.evaluation.stats import Floats
 from repro.methods import FULL_SIZE, ZHANG_METHODS
 from repro.report.judge import (
-    Estimate,
     Facts,
     Judge,
+    Measurement,
     Rule,
     Split,
     average,
     average_size,
     effect,
-    estimate,
-    estimates,
     highest,
     judge,
     lowest,
-    of_parts,
 )
-from repro.report.verdict import Measurement
 from repro.rows import parsed
 from repro.types import InputError
 
