@@ -87,12 +87,6 @@ def test_unusable_names_are_refused(sentences, names, words):
         loaded(names, sentences[:50], Store())
 
 
-def test_timed_sentences_are_distinct_and_drawn_by_the_seed(pairs):
-    some = baselines.timed_texts(pairs, 10, seed=0)
-    assert len(set(some)) == 10 and set(some) < set(data.texts_of(pairs))
-    assert some == baselines.timed_texts(pairs, 10, seed=0) != baselines.timed_texts(pairs, 10, seed=1)
-
-
 def test_the_front_is_what_nothing_cheaper_beats():
     made = {
         "tfidf": (0.5, 40.0, 100.0),

@@ -44,20 +44,6 @@ def test_what_cannot_be_drawn_is_said(frame):
     lacking = frame[~((frame["backbone"] == "b") & (frame["method"] == FULL_SIZE))]
     assert "'b' has no score at full size" in tables.draw_reduced(lacking).alt
     assert "Nothing to show" in tables.draw_reduced(frame[frame["method"] == FULL_SIZE]).alt
-    assert "no ratios" in tables.draw_seconds(pd.DataFrame()).alt
-
-
-def test_seconds_have_a_panel_per_operation():
-    kinds = (("paper", 18.0), ("live", 2.0))
-    lines = [(m, o, "scikit-learn", k, v) for o in ("training", "inference") for k, v in kinds for m in ("PCA", "KPCA")]
-    figure = tables.draw_seconds(pd.DataFrame(lines, columns=["method", "operation", "reducers", "kind", "value"]))
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["training", "inference"]
-    for axes in figure.axes:
-        printed, live = axes.get_lines()[:2]
-        assert axes.get_xscale() == "log" and printed.get_markerfacecolor() == "none"
-        assert (list(printed.get_xdata()), list(live.get_xdata())) == ([18.0, 18.0], [2.0, 2.0])
-        assert printed.get_ydata()[0] != live.get_ydata()[0], "beside each other"
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["paper", "live, scikit-learn"]
 
 
 def test_slow_methods_have_fewer_rounds_and_the_first_does_not_count():

@@ -11,8 +11,6 @@ from typing import Any
 
 import pandas as pd
 import torch
-from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 
 from repro import data
 from repro.config import TrainConfig
@@ -33,7 +31,6 @@ from repro.evaluation.stats import bootstrap_mean, bootstrap_spearman
 from repro.methods import UNTRAINED
 from repro.models.pretrained import identity
 from repro.papers.proposal.geometry import geometry_of, positives_of
-from repro.report.figures import Drawing, add_legend, checked, drawing, look, new_figure, title_of
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.encoders import TextTable, encode_tasks
@@ -224,33 +221,3 @@ def _measured(
             if DROPOUT in cosines and method != DROPOUT:
                 lead = gain_over(of_one, cosines[DROPOUT], pairs, seed=seed)
                 yield {**at, "metric": "spearman_lead", **lead.columns}
-
-
-@drawing
-def draw_augmentations(rows: pd.DataFrame) -> Drawing:
-    """Alignment against uniformity, and Spearman on every set with its 95 % interval; seeds are averaged."""
-    frame = checked(rows, ("method", "metric", "dataset", "value", "ci_low", "ci_high"))
-    scores = frame[frame["metric"] == "spearman"]
-    present = [name for name in LINES if name in set(scores["method"])]
-    datasets = sorted(set(scores["dataset"]), reverse=True)
-    figure, (plane, right) = new_figure(1, 2, height=3.9)
-    for position, name in enumerate(present):
-        style = look(LINES.index(name))
-        place = frame[frame["method"] == name].groupby("metric")["value"].mean()
-        plane.plot(place["uniformity"], place["alignment"], linestyle="none", **style, markersize=9)
-        means = 100 * scores[scores["method"] == name].groupby("dataset")[["value", "ci_low", "ci_high"]].mean()
-        at = means.loc[datasets]
-        # one line for each augmentation, so that none hides another
-        heights = [0.28 - row - 0.56 * position / max(1, len(present) - 1) for row in range(len(datasets))]
-        right.hlines(heights, at["ci_low"], at["ci_high"], color=style["color"], linewidth=1.6)
-        right.plot(at["value"], heights, linestyle="none", **style)
-    plane.set(xlabel="uniformity (left: wide)", ylabel="alignment (low: close)")
-    plane.margins(0.12)
-    plane.xaxis.set_major_locator(MaxNLocator(nbins=4))
-    right.set_xlabel("Spearman × 100")
-    right.set_yticks([-row for row in range(len(datasets))], [title_of(name) for name in datasets])
-    right.set_ylim(-len(datasets) + 0.5, 0.5)
-    right.grid(visible=False, axis="y")
-    add_legend(figure, [Line2D([], [], linestyle="-", label=name, **look(LINES.index(name))) for name in present])
-    figure.alt = f"alignment against uniformity, and Spearman on {', '.join(datasets)}: {', '.join(present)}"
-    return figure

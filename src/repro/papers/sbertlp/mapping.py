@@ -22,6 +22,7 @@ from repro.types import Array, InputError
 from rivals import SYSTEMS, Loaded, Missing, SystemConfig, load_system
 
 ROWS = {"embedded": 250}  # rows of each split that a profile keeps; all where it names none
+GENERATED_ROWS = 120  # the same of generated sentences, which show how it works and judge nobody
 SHARED_ROWS: dict[str, dict[str | tuple[str, str], int]] = {
     "embedded": {("stsb", "train"): 500, ("stsb", "test"): 500, "trec": 500}
 }
@@ -34,6 +35,7 @@ NEIGHBORS = (5, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 400)
 DIMS = (16, 32, 64, 128, 256, 300)
 FEW = {"embedded": ((10, 30, 100), (16, 32, 64, 128))}
 """the smallest grids of neighbours and dims that show the mechanism; recorded rows name theirs"""
+FEWEST = ((10, 100), (16, 64))  # those of generated sentences
 CLEAR = 4  # sentences per dim at least, where a choice made on one set is carried over to another
 
 
@@ -63,6 +65,8 @@ class Tasks:
 
 def load_tasks(names: Iterable[str], source: str, *, profile: str = "paper", rows: int | None = None) -> Tasks:
     """The splits of some datasets, with `rows` of each, drawn at random; 0 keeps all, None as many as the profile."""
+    if rows is None and profile in ROWS and source == "microworld":
+        rows = GENERATED_ROWS
     loaded = {name: data.load_splits(name, source=source) for name in names}
     splits = {
         name: {split: data.take(part, kept(profile, name, split, rows)) for split, part in own.items()}
@@ -187,9 +191,11 @@ def out_of_reach(neighbors: Iterable[int], n: int) -> InputError:
     return InputError(f"neighbors is {list(neighbors)}: {n} distinct sentences allow at most {n - 1}")
 
 
-def grids(profile: str, neighbors: Sequence[int] | None, dims: Sequence[int] | None) -> tuple[list[int], list[int]]:
+def grids(
+    profile: str, source: str, neighbors: Sequence[int] | None, dims: Sequence[int] | None
+) -> tuple[list[int], list[int]]:
     """Neighbours and dims to try: as given, else the profile's."""
-    ks, ps = FEW.get(profile, (NEIGHBORS, DIMS))
+    ks, ps = FEWEST if profile in FEW and source == "microworld" else FEW.get(profile, (NEIGHBORS, DIMS))
     return sorted(neighbors or ks), sorted(dims or ps)
 
 
