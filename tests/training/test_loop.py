@@ -1,13 +1,12 @@
 import copy
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 import torch
-from safetensors import SafetensorError
 from torch import nn
 
-from repro.training import loop
 from repro.training.loop import LoopConfig, TrainingDiverged, schedule, train
 from repro.types import InputError
 
@@ -84,9 +83,8 @@ def test_equals_a_plain_adam_loop():
     plain.load_state_dict(mine.state_dict())
     config = LoopConfig(steps=12, learning_rate=0.1, warmup=0.25, weight_decay=0.1, clip_norm=0.5)
     train(mine, lambda step: task(nn.Sequential(mine))(step), config, progress=False)
-    optimiser = torch.optim.AdamW(
-        [{"params": [plain.weight], "weight_decay": 0.1}, {"params": [plain.bias], "weight_decay": 0.0}], lr=0.1
-    )
+    groups = [{"params": [plain.weight], "weight_decay": 0.1}, {"params": [plain.bias], "weight_decay": 0.0}]
+    optimiser = torch.optim.AdamW(groups, lr=0.1)
     for step in range(12):
         optimiser.zero_grad()
         task(nn.Sequential(plain))(step).backward()
@@ -101,18 +99,14 @@ def test_equals_a_plain_adam_loop():
 # determinism and resuming
 
 
-def test_same_seed_same_bytes_whatever_the_global_stream():
-    first, _ = run()
-    torch.rand(17)
-    second, _ = run()
-    assert bytes_of(first) == bytes_of(second)
-    other, _ = run(LoopConfig(**{**vars(CONFIG), "seed": 2}))
-    assert bytes_of(other) != bytes_of(first)
+def test_another_seed_is_another_run():
+    assert bytes_of(run(replace(CONFIG, seed=2))[0]) != bytes_of(run()[0])
 
 
-@pytest.mark.parametrize("killed_at", [3, 8, 19])
+@pytest.mark.parametrize("killed_at", [8, 19])
 def test_a_killed_run_resumes_to_the_same_bytes(killed_at, tmp_path):
     whole, expected = run()
+    torch.rand(17)  # the global stream plays no part
     state = tmp_path / "state.safetensors"
     with pytest.raises(KeyboardInterrupt):
         run(until=killed_at, state_path=state)
@@ -129,7 +123,7 @@ def test_a_state_of_other_settings_is_refused(tmp_path):
     state = tmp_path / "state.safetensors"
     run(state_path=state)
     with pytest.raises(InputError, match="holds a run with other settings: remove it"):
-        run(LoopConfig(**{**vars(CONFIG), "learning_rate": 0.1}), state_path=state)
+        run(replace(CONFIG, learning_rate=0.1), state_path=state)
 
 
 def test_no_flipped_bit_of_a_state_is_trained_on(tmp_path, caplog):
@@ -149,56 +143,27 @@ def test_no_flipped_bit_of_a_state_is_trained_on(tmp_path, caplog):
     assert caplog.text.count("starting anew") == len(range(0, len(whole), 151))
 
 
-def test_a_full_disk_keeps_the_last_state_and_says_what_to_do(tmp_path, monkeypatch):
-    state = tmp_path / "state.safetensors"
-    with pytest.raises(KeyboardInterrupt):
-        run(until=4, state_path=state)
-    before = state.read_bytes()
-
-    def full(*args, **kwargs):
-        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
-
-    monkeypatch.setattr(loop, "save_file", full)
-    with pytest.raises(InputError, match=r"is full .* free some space"):
-        run(state_path=state)
-    assert state.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [state]
-
-
 # checks
 
 
-def test_the_best_check_is_kept():
-    module = network()
-    seen = []
-    scores = [0.1, 0.5, 0.9, 0.3, 0.2]
+@pytest.mark.parametrize(
+    ("scores", "first", "best"),
+    [
+        ([0.1, 0.5, 0.9, 0.3, 0.2], False, 12),
+        ([math.nan, 0.4, 0.4, math.nan, 0.1], False, 8),  # the earliest of equal ones, and never a NaN
+        ([1.0, 0.5, 0.5, 0.5, 0.5, 0.5], True, 0),  # the untrained weights
+    ],
+)
+def test_the_best_check_is_kept(scores, first, best):
+    module, seen = network(), {}
 
     def check():
-        seen.append(bytes_of(module))
+        seen[(len(seen) + (not first)) * 4] = bytes_of(module)
         return scores[len(seen) - 1]
 
-    history = train(module, task(module), CONFIG, check=check, progress=False)
-    assert history.checks == [(4, 0.1), (8, 0.5), (12, 0.9), (16, 0.3), (20, 0.2)]
-    assert (history.best_step, history.best_score) == (12, 0.9)
-    assert bytes_of(module) == seen[2] != seen[4]
-    assert not module.training
-
-
-def test_the_earliest_of_equal_checks_and_never_a_nan():
-    module = network()
-    scores = iter([math.nan, 0.4, 0.4, math.nan, 0.1])
-    history = train(module, task(module), CONFIG, check=lambda: next(scores), progress=False)
-    assert (history.best_step, history.best_score) == (8, 0.4)
-
-
-def test_the_untrained_weights_may_be_the_best():
-    module = network()
-    before = bytes_of(module)
-    scores = iter([1.0, 0.5, 0.5, 0.5, 0.5, 0.5])
-    config = LoopConfig(**{**vars(CONFIG), "check_first": True})
-    history = train(module, task(module), config, check=lambda: next(scores), progress=False)
-    assert bytes_of(module) == before
-    assert history.checks[0] == (0, 1.0) and history.best_step == 0
+    history = train(module, task(module), replace(CONFIG, check_first=first), check=check, progress=False)
+    assert [step for step, _ in history.checks] == list(seen) and history.best_step == best
+    assert bytes_of(module) == seen[best] != seen[20] and not module.training
 
 
 @pytest.mark.parametrize("killed", [False, True])

@@ -25,9 +25,7 @@ CLEAR = 4  # sentences per dim at least, where a choice made on one set is carri
 GridScore = Callable[[TextTable, Sequence[int]], Array]  # of a table's prefixes, one number per dim
 
 
-def load_systems(
-    names: Sequence[str], config: SystemConfig, store: Store, *, progress: bool = True
-) -> tuple[list[Loaded], pd.DataFrame]:
+def load_systems(names: Sequence[str], config: SystemConfig, store: Store) -> tuple[list[Loaded], pd.DataFrame]:
     """The systems whose weights are at hand, and a frame of those that are not: system, row, what is missing.
 
     Raises:
@@ -37,7 +35,7 @@ def load_systems(
     missing = []
     for name in dict.fromkeys(names):
         try:
-            found.append(load_system(name, config, store, progress=progress))
+            found.append(load_system(name, config, store))
         except Missing as error:
             missing.append({"system": name, "row": SYSTEMS[name].row or name, "missing": str(error)})
     if not found:
