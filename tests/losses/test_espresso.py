@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from gradients import assert_alike, random, value_and_gradients
-from repro.losses import angle_pairs, espresso, info_nce, initial_log_weights, shallow_layers
+from repro.losses import align, angle_pairs, compress_target, espresso, info_nce, initial_log_weights, shallow_layers
 from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig
 from repro.seeding import derive_seed
 from repro.types import InputError
@@ -33,66 +33,45 @@ def at(layers, **switches):
     return espresso(layers, angle_of, size=SIZE, config=EspressoConfig(**switches)).item()
 
 
-# the two forms, written from the equations
+# the two forms, written from the equations; targets and alignment have equations of their own in test_compress
 
 
-def target_by_hand(X, size):
-    rows = []
-    for x in X.detach():
-        U, S, _ = torch.linalg.svd(torch.softmax(torch.outer(x, x) / math.sqrt(len(x)), dim=1))
-        U = U * torch.sign(U.gather(0, U.abs().argmax(0, keepdim=True)))
-        rows.append((U[:, :size] * S[:size]).T @ x)
-    return torch.stack(rows)
-
-
-def align_by_hand(x, t):
-    return torch.nn.MSELoss()(x, t) + torch.nn.KLDivLoss(reduction="batchmean")(x.log_softmax(-1), t.softmax(-1))
-
-
-def paper_by_hand(layers, loss, size):
+def paper_by_hand(layers, loss):
     """Eqs. 2, 6 and 7 with alpha = beta = 1."""
     total, n = 0.0, len(layers) - 1
     for i in range(1, n + 1):
-        prefix, weight = layers[i][:, :size], 1.0 if i == n else 1 / (1 + math.log(i))
-        total = total + weight * (loss(prefix) + align_by_hand(prefix, target_by_hand(layers[i], size)))
+        prefix, weight = layers[i][:, :SIZE], 1.0 if i == n else 1 / (1 + math.log(i))
+        target = compress_target(layers[i].detach(), SIZE, dependency="per_sentence")
+        total = total + weight * (loss(prefix) + align(prefix, target))
     return total
 
 
-def code_by_hand(layers, loss, size, targets=None):
-    """`compute_loss` and `compute_student_loss` of AngleESETrainer in AnglE 0.6.1, its SVD factors given."""
+def code_by_hand(layers, loss, aligned=True):
+    """`compute_loss` and `compute_student_loss` of AngleESETrainer in AnglE 0.6.1, its random starts ours."""
     n_layers = len(layers) - 1
 
     def slimmed(i):
-        prefix = layers[i][:, :size]
-        return loss(prefix) + (align_by_hand(prefix, targets[i]) if targets else 0.0)
+        prefix, seed = layers[i][:, :SIZE], derive_seed(7, "espresso", i)
+        target = compress_target(layers[i].detach(), SIZE, decomposition="randomized", seed=seed)
+        return loss(prefix) + (align(prefix, target) if aligned else 0.0)
 
     student = sum(slimmed(i) / (1.0 + math.log(1 + i)) for i in range(n_layers - 1))
     return loss(layers[-1]) + slimmed(n_layers) + student / (n_layers - 1)
 
 
 @pytest.mark.parametrize("blocks", [2, BLOCKS])
-@pytest.mark.parametrize("loss", [angle_of, lambda X: info_nce(*X.chunk(2), temperature=0.2)])
-def test_the_printed_form_is_the_equations(blocks, loss):
-    mine, theirs = (lambda *L: espresso(L, loss, size=SIZE)), (lambda *L: paper_by_hand(L, loss, SIZE))
-    assert_alike(mine, theirs, *states(blocks), rtol=1e-7, atol=1e-7)
-
-
-@pytest.mark.parametrize("blocks", [2, BLOCKS])
-def test_the_released_form_is_the_released_code(blocks):
-    layers = states(blocks)
-    # its randomised factors injected, signs and all
-    targets = {}
-    for i in [*range(blocks - 1), blocks]:
-        X = layers[i]
-        with torch.random.fork_rng():
-            torch.manual_seed(derive_seed(derive_seed(7, "espresso", i), "compress"))
-            u, s, _ = torch.svd_lowrank(torch.softmax(X.T @ X / DIM**0.5, dim=-1), q=SIZE)
-        targets[i] = X @ (u @ torch.diag(s))
-    mine = lambda *L: espresso(L, angle_of, size=SIZE, form="code", seed=7)  # noqa: E731
-    assert_alike(mine, lambda *L: code_by_hand(L, angle_of, SIZE, targets), *layers, rtol=1e-7, atol=1e-7)
-    plain = replace(ESPRESSO_FORMS["code"], strategy="none")
-    mine = lambda *L: espresso(L, angle_of, size=SIZE, config=plain)  # noqa: E731
-    assert_alike(mine, lambda *L: code_by_hand(L, angle_of, SIZE), *layers, rtol=1e-7, atol=1e-7)
+def test_the_printed_form_is_the_equations_and_the_released_one_the_released_code(blocks):
+    plain, layers = replace(ESPRESSO_FORMS["code"], strategy="none"), states(blocks)
+    for loss in (angle_of, lambda X: info_nce(*X.chunk(2), temperature=0.2)):
+        given = {"loss": loss, "size": SIZE, "seed": 7}
+        for options, by_hand in (
+            ({"form": "paper"}, lambda *L, loss=loss: paper_by_hand(L, loss)),
+            ({"form": "code"}, lambda *L, loss=loss: code_by_hand(L, loss)),
+            ({"config": plain}, lambda *L, loss=loss: code_by_hand(L, loss, aligned=False)),
+        ):
+            assert_alike(
+                lambda *L, all_of=given | options: espresso(L, **all_of), by_hand, *layers, rtol=1e-7, atol=1e-7
+            )
 
 
 def test_equals_the_loss_module_of_angle():
@@ -120,17 +99,9 @@ def test_the_printed_form_trains_all_blocks_and_the_released_one_the_embeddings(
         assert beyond == ([4] if form == "code" else [])
 
 
-def test_any_first_and_last_shallow_layer():
-    layers, switches = states(6), {"first_layer": 2, "last_shallow": -3, "strategy": "none"}
-    assert list(shallow_layers(7, EspressoConfig(**switches))) == [2, 3]
-    parts = [angle_of(layers[i][:, :SIZE]).item() for i in (2, 3, 6)]
-    assert at(layers, **switches) == pytest.approx(parts[0] + parts[1] / (1 + math.log(2)) + parts[2])
-
-
-def test_one_block_has_no_shallow_layers():
-    layers = states(1)
-    for reduction in ("sum", "mean"):
-        assert at(layers, strategy="none", reduction=reduction) == pytest.approx(angle_of(layers[1][:, :SIZE]).item())
+def test_one_block_has_no_shallow_layers_and_any_two_may_bound_them():
+    assert at(states(1), strategy="none") == pytest.approx(angle_of(states(1)[1][:, :SIZE]).item())
+    assert list(shallow_layers(7, EspressoConfig(first_layer=2, last_shallow=-3))) == [2, 3]
 
 
 # switches
@@ -144,18 +115,6 @@ def test_alpha_and_beta_weigh_the_two_processes(changes):
     express, compress = at(layers, alpha=1, beta=0, **changes), at(layers, alpha=0, beta=1, **changes)
     assert at(layers, alpha=0.5, beta=3, **changes) == pytest.approx(0.5 * express + 3 * compress)
     assert at(layers, **changes) != pytest.approx(express) and at(layers, alpha=0, beta=0, **changes) == 0
-
-
-def test_the_mean_divides_the_shallow_layers_alone():
-    layers = states()
-    last = angle_of(layers[-1][:, :SIZE]).item()
-    summed, mean = (at(layers, strategy="none", reduction=reduction) for reduction in ("sum", "mean"))
-    assert mean - last == pytest.approx((summed - last) / 3)
-
-
-def test_the_temperature_drops_the_divergence():
-    both, squares, cold = (at(states(), alpha=0, temperature=t) for t in (1.0, 0.0, -1.0))
-    assert squares == cold < both
 
 
 def test_the_seed_matters_to_a_randomised_target_alone():

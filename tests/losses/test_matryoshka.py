@@ -4,7 +4,6 @@ import inspect
 
 import pytest
 import torch
-import torch.nn.functional as F
 
 from gradients import assert_alike, random, value_and_gradients
 from repro.losses import angle_pairs, angle_triples, cosent, info_nce, matryoshka, softmax_nli
@@ -69,43 +68,6 @@ def test_a_coordinate_learns_only_from_prefixes_that_hold_it():
     for gradient, expected in zip(gradients, alone, strict=True):
         assert bool((gradient[:, 5:] == 0).all()) and bool((gradient[:, :5] != 0).all())
         torch.testing.assert_close(gradient[:, 3:5], expected[:, 3:5])  # coordinates 3 and 4: from the prefix of 5
-
-
-def test_equals_the_matryoshka_loss_of_sentence_transformers():
-    losses = pytest.importorskip("sentence_transformers.sentence_transformer.losses")
-
-    class Embeddings(torch.nn.Module):
-        """Stands for a model whose two columns of texts have these embeddings."""
-
-        def __init__(self, *columns):
-            super().__init__()
-            self.columns = torch.nn.ParameterList([z.clone() for z in columns])
-
-        def forward(self, features):
-            return {"sentence_embedding": self.columns[features["column"]]}
-
-        def get_embedding_dimension(self):
-            return self.columns[0].shape[1]
-
-    class InBatch(torch.nn.Module):
-        """Cross-entropy of cosine/0.05 over the other column."""
-
-        def __init__(self, model):
-            super().__init__()
-            self.model = model
-
-        def forward(self, features, labels):
-            a, b = (F.normalize(self.model(f)["sentence_embedding"]) for f in features)
-            return F.cross_entropy(a @ b.T / 0.05, torch.arange(len(a)))
-
-    model = Embeddings(X, Y)
-    value = losses.MatryoshkaLoss(model, InBatch(model), [8, 3, 2], [1.0, 0.5, 2.0])(
-        [{"column": 0}, {"column": 1}], None
-    )
-    expected = [value, *torch.autograd.grad(value, list(model.columns))]
-    found = value_and_gradients(matryoshka(info_nce, (2, 3, 8), (2.0, 0.5, 1.0)), X, Y)
-    for mine, theirs in zip(found, expected, strict=True):
-        torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize(

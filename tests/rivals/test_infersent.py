@@ -47,15 +47,6 @@ def test_the_maximum_over_tokens_is_the_literal_one(encoder):
             np.testing.assert_allclose(found[row], states.amax(0), atol=1e-6)
 
 
-def test_padding_leaves_embeddings_unchanged(encoder):
-    generator = torch.Generator().manual_seed(0)
-    vectors, lengths = torch.randn(3, 6, 5, generator=generator), torch.tensor([6, 2, 0])
-    wider = torch.cat([vectors, torch.full((3, 9, 5), 1e3)], dim=1)
-    wider[1, 2:] = 1e3
-    torch.testing.assert_close(encoder.net(wider, lengths), encoder.net(vectors, lengths), rtol=0, atol=1e-6)
-    assert not encoder.net(vectors, lengths)[2].any()
-
-
 def test_company_order_and_unknown_words_do_not_matter_and_long_texts_are_cut(encoder, monkeypatch):
     X = encoder.encode(TEXTS)
     assert X.shape == (5, 8) and X.dtype == np.float32 and not X[3].any() and encoder.texts_unknown == 1

@@ -22,10 +22,8 @@ from repro.objectives import SCALING, TrainConfig
 from repro.training.loop import History, LoopConfig, train
 from repro.types import InputError
 
-DevScore: TypeAlias = Callable[[SentenceEncoder, str], float]
-"""dev Spearman of one readout of an encoder"""
-LossAt: TypeAlias = Callable[[int], Tensor]
-"""step to its loss"""
+DevScore: TypeAlias = Callable[[SentenceEncoder, str], float]  # dev Spearman of one readout of an encoder
+LossAt: TypeAlias = Callable[[int], Tensor]  # step to its loss
 Objective: TypeAlias = Callable[[TrainConfig, SentenceEncoder, Any], tuple[nn.Module, LossAt]]
 """configuration, encoder and examples to the module that is trained, and the loss of every step"""
 WEIGHT_RATE = 1e-2
@@ -38,12 +36,9 @@ class Trained:
 
     encoder: SentenceEncoder
     history: History
-    dev_before: float
-    """dev Spearman of the untrained encoder readout"""
-    head: nn.Linear | None = None
-    """classifier that was trained along, if the objective has one"""
-    log_weights: Tensor | None = None
-    """learned layer weights of ESE (n_shallow,), as s in e^(−s); None where they are fixed"""
+    dev_before: float  # dev Spearman of the untrained encoder readout
+    head: nn.Linear | None = None  # classifier that was trained along, if the objective has one
+    log_weights: Tensor | None = None  # learned layer weights of ESE (n_shallow,), as s in e^(−s); None: fixed
 
 
 def train_encoder(
@@ -65,27 +60,18 @@ def train_encoder(
         InputError: if the examples do not fill one batch, or are none that the objective can learn from.
         TrainingDiverged: when the loss is not finite.
     """
-    what = "sentences" if config.objective == "simcse" else config.examples
-    steps = count_steps(config, len(examples), what)
+    steps = count_steps(config, len(examples), "sentences" if config.objective == "simcse" else config.examples)
     encoder = encoder or fresh_encoder(config)
     module, loss_at = objective(config, encoder, examples)
     parts = dict(module.named_children())
     head, weights = parts.get("head"), parts.get("layer_weights")
     readout = config.checkpoint_by if encoder.pooler is not None else "encoder"
     dev_before = dev_score(encoder, "encoder")
-    history = train(
-        module,
-        loss_at,
-        LoopConfig.of(config, steps=steps),
-        check=lambda: dev_score(encoder, readout),
-        state_path=state_path,
-        description=title(config),
-        progress=progress,
-        rates={"layer_weights": WEIGHT_RATE / config.learning_rate} if weights is not None else None,
-    )
+    loop, rates = LoopConfig.of(config, steps=steps), {"layer_weights": WEIGHT_RATE / config.learning_rate}
+    how: dict[str, Any] = {"state_path": state_path, "description": title(config), "progress": progress, "rates": rates}
+    history = train(module, loss_at, loop, check=lambda: dev_score(encoder, readout), **how)
     assert head is None or isinstance(head, nn.Linear)
-    learned = None if weights is None else next(weights.parameters()).detach()
-    return Trained(encoder, history, dev_before, head, learned)
+    return Trained(encoder, history, dev_before, head, None if weights is None else next(weights.parameters()).detach())
 
 
 def fresh_encoder(config: TrainConfig) -> SentenceEncoder:
@@ -122,13 +108,12 @@ def title(config: TrainConfig) -> str:
 
 def count_steps(config: Any, n: int, what: str = "sentences") -> int:
     """Steps of `batch_size` over n examples in `epochs`; the last batch of an epoch is dropped if it is not full."""
-    steps = round(config.epochs * (n // config.batch_size))
-    if steps < 1:
-        raise InputError(
-            f"{n} {what} do not fill one batch of {config.batch_size} in {config.epochs:g} epochs: give more "
-            "`sentences`, a smaller `batch_size` or more `epochs`"
-        )
-    return steps
+    if steps := round(config.epochs * (n // config.batch_size)):
+        return steps
+    raise InputError(
+        f"{n} {what} do not fill one batch of {config.batch_size} in {config.epochs:g} epochs: give more `sentences`, "
+        "a smaller `batch_size` or more `epochs`"
+    )
 
 
 def batches(config: TrainConfig, n: int, kept: NDArray[np.bool_] | None = None) -> Callable[[int], NDArray[np.int64]]:

@@ -84,24 +84,17 @@ def train(
     progress: bool = True,
     rates: Mapping[str, float] | None = None,
 ) -> History:
-    """Minimise `loss_at(step)` over the parameters of `module` that require gradients.
+    """Minimise `loss_at(step)`, a function of the step alone, over the parameters of `module` that require gradients.
 
-    Args:
-        module: its weights are updated in place; on return they are those of the best check.
-        loss_at: the scalar loss of one step, a function of the step number alone.
-        config: schedule and optimiser.
-        check: score of the present weights, higher is better; None keeps the last weights.
-        state_path: where the resumable state goes; an existing one is continued.
-        description: shown beside the progress bar.
-        progress: whether to show one.
-        rates: factors of the learning rate, by the start of a parameter's name; all others have factor 1.
+    On return the weights are those of the best `check`, where higher is better, or the last ones without a check. A
+    resumable state at `state_path` is continued. `rates` are factors of the learning rate, by the start of a
+    parameter's name; all others have factor 1.
 
     Raises:
         TrainingDiverged: when the loss is NaN or infinite; names the step.
         InputError: when `state_path` belongs to another configuration.
     """
-    parallel = PartialState()
-    optimiser = _make_optimiser(module, config, rates or {})
+    parallel, optimiser = PartialState(), _make_optimiser(module, config, rates or {})
     history, best = _load_state(state_path, module, optimiser, config)
     if step := history.resumed_at:
         log.info("resuming %s at step %d of %d", description, step, config.steps)
@@ -165,18 +158,15 @@ def schedule(step: int, config: LoopConfig) -> float:
 
 
 def _make_optimiser(module: nn.Module, config: LoopConfig, rates: Mapping[str, float]) -> AdamW:
-    """AdamW with a group for each (factor of the learning rate, decayed or not)."""
-    groups = defaultdict[tuple[float, bool], list[nn.Parameter]](list)
+    """AdamW with a group for each (factor of the learning rate, decay of the weights)."""
+    groups = defaultdict[tuple[float, float], list[nn.Parameter]](list)
     for name, p in module.named_parameters():
         if p.requires_grad:
             factor = next((rate for start, rate in rates.items() if name.startswith(start)), 1.0)
-            groups[factor, p.ndim > 1].append(p)
+            groups[factor, config.weight_decay if p.ndim > 1 else 0.0].append(p)
     if not groups:
         raise InputError("nothing to train: every parameter is frozen")
-    listed: list[dict[str, Any]] = [
-        {"params": params, "factor": factor, "weight_decay": config.weight_decay if decayed else 0.0}
-        for (factor, decayed), params in groups.items()
-    ]
+    listed = [{"params": own, "factor": factor, "weight_decay": decay} for (factor, decay), own in groups.items()]
     return AdamW(listed, lr=config.learning_rate, betas=config.betas, fused=True)
 
 
@@ -211,10 +201,9 @@ def _save_state(
     path: Path, module: nn.Module, optimiser: Optimizer, best: Weights | None, history: History, config: LoopConfig
 ) -> None:
     """One file, renamed into place, with its digest: a kill leaves either the old state or the new one, never half."""
-    moments = {f"{i}.{name}": t for i, own in optimiser.state_dict()["state"].items() for name, t in own.items()}
-    parts = {"weights": module.state_dict(), "optimiser": moments, "best": best or {}}
-    # a clone each: safetensors refuses tensors that share memory (tied embeddings)
+    parts = {"weights": module.state_dict(), "best": best or {}, **optimiser.state_dict()["state"]}
     named = [(f"{part}/{name}", t) for part, own in parts.items() for name, t in own.items()]
+    # a clone each: safetensors refuses tensors that share memory (tied embeddings)
     tensors = {name: t.detach().cpu().clone().contiguous() for name, t in named}
     notes = json.dumps({"history": asdict(history), "config": asdict(config)})
     with replacing(path) as partial:
@@ -248,13 +237,10 @@ def _load_state(
     for key, value in tensors.items():
         part, name = key.split("/", 1)
         parts[part][name] = value
-    module.load_state_dict(parts["weights"])
-    moments = defaultdict[int, Weights](dict)
-    for key, value in parts["optimiser"].items():
-        index, name = key.split(".", 1)
-        moments[int(index)][name] = value
-    optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
+    module.load_state_dict(parts.pop("weights"))
+    best = parts.pop("best", None)
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": {int(i): own for i, own in parts.items()}})
     history = History(**notes["history"])
     history.checks = [(step, score) for step, score in history.checks]  # JSON has no tuples
     history.resumed_at = len(history.losses)
-    return history, parts["best"] or None
+    return history, best

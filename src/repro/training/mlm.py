@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ from repro.seeding import make_rng
 from repro.training.loop import History, LoopConfig, train
 from repro.types import InputError
 
+Ids: TypeAlias = NDArray[np.int64]
 IGNORED = -100
 """target of a position that was not masked; gives no loss and no gradient"""
 
@@ -46,14 +48,8 @@ class PretrainConfig:
 
 
 def mask_tokens(
-    ids: NDArray[np.int64],
-    maskable: NDArray[np.bool_],
-    *,
-    mask_id: int,
-    vocabulary: int,
-    share: float,
-    rng: np.random.Generator,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    ids: Ids, maskable: NDArray[np.bool_], *, mask_id: int, vocabulary: int, share: float, rng: np.random.Generator
+) -> tuple[Ids, Ids]:
     """Dynamic masking, 80 % [MASK], 10 % a random token, 10 % unchanged: inputs and targets, both (B, T)."""
     chosen = (rng.random(ids.shape) < share) & maskable
     targets = np.where(chosen, ids, IGNORED)
@@ -72,12 +68,9 @@ def mlm_loss(backbone: MaskedBert, ids: Tensor, mask: Tensor, targets: Tensor) -
 
 
 def pretrain(
-    sentences: Sequence[str], config: PretrainConfig, *, state_path: Path | None = None, progress: bool = True
+    sentences: Sequence[str], config: PretrainConfig, *, state_path: Path | None = None
 ) -> tuple[MaskedBert, History, dict[str, float]]:
-    """Train tokenizer and backbone on `sentences`; returns the backbone, the history and final figures.
-
-    Every hundredth sentence is held out as the dev set.
-    """
+    """The backbone with its tokenizer, its history, and final figures; every hundredth sentence is the dev set."""
     if len(sentences) < max(2 * config.batch_size, 100):
         raise InputError(
             f"{len(sentences)} sentences: expected two batches ({2 * config.batch_size}), and 100 to hold one out"
@@ -100,10 +93,10 @@ def pretrain(
     per_epoch = len(kept) // config.batch_size
 
     @lru_cache(maxsize=1)
-    def plan(epoch: int) -> list[NDArray[np.int64]]:
+    def plan(epoch: int) -> list[Ids]:
         return bucketed_batches(lengths[kept], config.batch_size, seed=config.seed, epoch=epoch)
 
-    def batch(members: NDArray[np.int64], *key: object) -> list[Tensor]:
+    def batch(members: Ids, *key: object) -> list[Tensor]:
         """Masked ids, attention mask and targets (B, T) of some sentences."""
         mask = np.arange(lengths[members].max()) < lengths[members][:, None]
         ids = np.full(mask.shape, special[0])
@@ -121,7 +114,7 @@ def pretrain(
 
     steps = max(1, round(config.epochs * per_epoch))
     loop = LoopConfig.of(config, steps=steps, weight_decay=0.01, betas=(0.9, 0.98))
-    history = train(backbone.model, loss_at, loop, state_path=state_path, description="masked LM", progress=progress)
+    history = train(backbone.model, loss_at, loop, state_path=state_path, description="masked LM")
     with torch.no_grad():
         parts = [held_out[i : i + 512] for i in range(0, min(len(held_out), 8192), 512)]
         dev_loss = float(np.mean([mlm_loss(backbone, *batch(part, "dev", i)).item() for i, part in enumerate(parts)]))
