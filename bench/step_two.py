@@ -38,7 +38,7 @@ def run(quick: bool) -> BenchRow:
 
     def ours() -> list[Pooler]:
         views = dropout_views(encoder, texts, views=config.views, seed=0)
-        return [run.pooler for run in train_poolers(views, poolers, dev_score, config)]
+        return [run.pooler for run in train_poolers(views, texts, poolers, dev_score, config)]
 
     def peer() -> list[Pooler]:
         return [best_of_rates(encoder, texts, pooler, dev_score, config) for pooler in poolers]

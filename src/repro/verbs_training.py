@@ -235,7 +235,7 @@ def pretrain(
     key = digest({"config": asdict(config), "content": content, "sentences": sentences}, code=(mlm.__name__,))
     torch.set_num_threads(count)
     state = home() / "work" / f"pretrain-{key}" / "state.safetensors"
-    backbone, history, figures = mlm.pretrain(texts.texts, config, state_path=state, progress=True)
+    backbone, history, figures = mlm.pretrain(texts.texts, config, state_path=state)
     backbone.save(output)
     made = {"corpus": corpus, "source": texts.source, "content": content, "hardware": hardware(), "threads": count}
     made |= {"command": " ".join(sys.argv[1:])}
