@@ -130,7 +130,7 @@ def data(
             )
         return 0
     if verb == "check":
-        found = sets.check(name)
+        found = list(sets.check(name))
         for item in found:
             expected = " or ".join(f"{count:,}" for count in item.expected)
             count = "–" if item.found is None else f"{item.found:,}"
@@ -218,7 +218,7 @@ def export(
         normalize: end with rows of length 1, as after a --reducer that was judged by cosines in any case.
     """
     from repro.models import SentenceEncoder
-    from repro.models.st_export import export_folder
+    from repro.models.published import export_folder
     from repro.reducers.export import read_linear, read_note
 
     if output.exists() and (not output.is_dir() or any(output.iterdir())):

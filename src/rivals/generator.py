@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from repro.models.backbone import causal_parts
-from repro.models.packing import merge_equal, pack_by_tokens
+from repro.models.encoder import merge_equal, pack_by_tokens
 from repro.models.pretrained import check_complete, identity, load_writer
 from repro.store import Store
 from repro.terminal import progress_bar

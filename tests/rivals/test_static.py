@@ -3,7 +3,7 @@ import struct
 import numpy as np
 import pytest
 
-from repro.data.vectors import read_vectors
+from repro.data.files import read_vectors
 from repro.types import InputError
 from rivals.skipgram import FastText
 from rivals.static import StaticEncoder, Vocabulary, fit_sif, tokens_of

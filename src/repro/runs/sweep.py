@@ -21,7 +21,7 @@ from repro.evaluation.protocol import all_texts
 from repro.evaluation.stats import Interval, paired_spearman_difference
 from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.models import Pooler
-from repro.models.packing import merge_equal
+from repro.models.encoder import merge_equal
 from repro.objectives import StepTwoConfig, TrainConfig
 from repro.runs.cell import OBJECTIVES, TrainedCell, train_all, training_code
 from repro.runs.embeddings import TextTable, encode_once

@@ -23,8 +23,7 @@ from repro.losses.contrastive import duplicate_mask
 from repro.losses.distributed import gather_with_grad
 from repro.losses.espresso import espresso, initial_log_weights, shallow_layers
 from repro.losses.nli import CLASSES
-from repro.models.encoder import SentenceEncoder
-from repro.models.packing import merge_equal
+from repro.models.encoder import SentenceEncoder, merge_equal
 from repro.models.pretrained import default_device
 from repro.objectives import TrainConfig
 from repro.seeding import derive_seed

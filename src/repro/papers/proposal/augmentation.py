@@ -16,7 +16,12 @@ from matplotlib.ticker import MaxNLocator
 
 from repro import data
 from repro.config import TrainConfig
-from repro.data.augment import (
+from repro.digests import digest
+from repro.evaluation.stats import bootstrap_mean, bootstrap_spearman
+from repro.methods import UNTRAINED
+from repro.models.pretrained import identity
+from repro.papers.proposal.geometry import geometry_of, positives_of
+from repro.papers.proposal.wordings import (
     Lexicon,
     Positives,
     drop_equal,
@@ -28,11 +33,6 @@ from repro.data.augment import (
     synonyms,
     token_overlap,
 )
-from repro.digests import digest
-from repro.evaluation.stats import bootstrap_mean, bootstrap_spearman
-from repro.methods import UNTRAINED
-from repro.models.pretrained import identity
-from repro.papers.proposal.geometry import geometry_of, positives_of
 from repro.report.curves import checked, title_of
 from repro.report.style import Drawing, add_legend, drawing, look, new_figure
 from repro.rows import make_rows
