@@ -14,14 +14,14 @@ Kind: TypeAlias = Literal["pairs", "texts", "labelled_pairs", "retrieval", "corp
 NOTHING: Mapping[str, str] = MappingProxyType({})
 FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "pairs": ("score", "sentence1", "sentence2"),
-        "texts": ("label", "text"),
-        "labelled_pairs": ("label", "sentence1", "sentence2"),
+        "pairs": ("sentence1", "sentence2", "score"),
+        "texts": ("text", "label"),
+        "labelled_pairs": ("sentence1", "sentence2", "label"),
         "corpus": ("text",),
-        "captions": ("image", "caption"),
+        "captions": ("caption", "image"),
     }
 )
-"""the columns that a kind needs, by the names that local files use"""
+"""the columns that a kind needs, by the names that local files use, in the order in which its set takes them"""
 
 
 @dataclass(frozen=True)
@@ -87,16 +87,14 @@ def get_spec(name: str) -> DatasetSpec:
 
 def set_of(kind: str, name: str, source: str, split: str, columns: Mapping[str, Any]) -> DataSet:
     """The set that columns by the names of `FIELDS` make."""
+    values = [columns[field] for field in FIELDS[kind]]
     match kind:
         case "pairs":
-            first, second, score = (columns[field] for field in ("sentence1", "sentence2", "score"))
-            subsets: Any = [subset or name for subset in columns.get("subset", [""] * len(score))]
-            return ScoredPairs(name, source, split, first, second, score, subsets)
+            subsets: Any = [subset or name for subset in columns.get("subset", [""] * len(values[0]))]
+            return ScoredPairs(name, source, split, *values, subsets)
         case "labelled_pairs":
-            return LabelledPairs(name, source, split, columns["sentence1"], columns["sentence2"], columns["label"])
-        case "texts":
-            return LabelledTexts(name, source, split, columns["text"], columns["label"])
-        case "captions":
-            return LabelledTexts(name, source, split, columns["caption"], columns["image"])
+            return LabelledPairs(name, source, split, *values)
+        case "corpus":
+            return Corpus(name, source, *values, split)
         case _:
-            return Corpus(name, source, columns["text"], split)
+            return LabelledTexts(name, source, split, *values)
