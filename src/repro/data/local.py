@@ -51,17 +51,12 @@ def local_path(spec: DatasetSpec, text: str = "senteval") -> Path:
     one_of(text, ("senteval", "raw"), "text form")
     name = (spec.raw_file if text == "raw" and spec.raw_file else spec.file).format(part="queries")
     folder = data_folder()
+    if folder is not None and (folder / name).is_file():
+        return folder / name
+    lacking = f"no file {name} in REPRO_DATA={folder}: put it there"
     if folder is None:
-        raise InputError(
-            f"{spec.name} was asked for from local files but REPRO_DATA is not set: set it to the folder that holds "
-            f"{name}, or use source='microworld' or source='hub'"
-        )
-    if not (folder / name).is_file():
-        raise InputError(
-            f"{spec.name}: no file {name} in REPRO_DATA={folder}: put it there, or use source='microworld' "
-            "or source='hub'"
-        )
-    return folder / name
+        lacking = f"REPRO_DATA is not set: set it to the folder that holds {name}"
+    raise InputError(f"{spec.name} from local files: {lacking}, or use source='microworld' or source='hub'")
 
 
 def load_file(path: Path, split: str | None = None, columns: Mapping[str, str] = NOTHING) -> DataSet:
