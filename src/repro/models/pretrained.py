@@ -23,7 +23,6 @@ from torch import nn
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 import transformers
 from huggingface_hub import snapshot_download
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from repro import paths
@@ -99,7 +98,7 @@ def hub_folder(name: str, *, download: bool, patterns: tuple[str, ...] = READ) -
     """Folder of a published model in the hub's cache, its files fetched into it first if `download` is set."""
     try:
         folder = Path(snapshot_download(name, allow_patterns=list(patterns), local_files_only=not download))
-    except (HfHubHTTPError, HFValidationError, OSError) as error:  # an OSError too: nothing of that name in the cache
+    except Exception as error:  # the hub's client raises a dozen unrelated types
         if not download:
             raise InputError(f"{name} is not in the hub's cache on this machine") from error
         reason = (str(error) or repr(error)).splitlines()[0][:160]
