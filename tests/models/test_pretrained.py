@@ -119,7 +119,7 @@ def test_a_network_without_its_tokenizer_is_refused_not_read_with_an_empty_one(f
     folder = copy(family)
     assert len(np.unique(SentenceEncoder.load(str(folder)).encode(sentences[:20]), axis=0)) == 20
     (folder / "tokenizer.json").unlink()
-    refused(folder, r"tokens, its network 400: is its tokenizer\.json missing")
+    refused(folder, r"is its tokenizer\.json missing|cannot load tokenizer")
 
 
 def test_a_folder_must_hold_a_whole_network(tmp_path, copy):
