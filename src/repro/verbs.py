@@ -138,7 +138,9 @@ def data(
         return 0 if all(item.ok for item in found) else 1
     if name is None:
         raise InputError("fetch needs a dataset name: `repro data list` shows them")
-    for path in sets.fetch(name):
+    from repro.data.hub import fetch  # brings pyarrow
+
+    for path in fetch(name):
         say(str(path))
     return 0
 

@@ -1,8 +1,8 @@
 import datasets
 import pytest
 
-from repro.data import DATASETS, Retrieval, fetch, load, load_splits
-from repro.data.hub import to_set
+from repro.data import DATASETS, Retrieval, load, load_splits
+from repro.data.hub import fetch, to_set
 from repro.paths import home
 from repro.runs.cell import fingerprint
 from repro.types import InputError

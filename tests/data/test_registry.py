@@ -14,11 +14,11 @@ from repro.data import (
     WordVectors,
     default_source,
     describe,
-    fetch,
     get_spec,
     load,
     texts_of,
 )
+from repro.data.hub import fetch
 from repro.types import InputError
 
 

@@ -86,17 +86,6 @@ def load_splits(name_or_path: str | Path, *, source: str | None = None, **option
     return {split: load(name_or_path, split=split, source=source, **options) for split in splits}
 
 
-def fetch(name: str) -> list[Path]:
-    """Download a dataset from the hub into the store, once; afterwards source='hub' works offline.
-
-    Raises:
-        InputError: if the name is unknown, has no hub mirror, or the hub cannot be reached.
-    """
-    from repro.data.hub import fetch_hub
-
-    return fetch_hub(get_spec(name))
-
-
 def _is_path(name_or_path: str | Path) -> bool:
     """A name has neither folder nor ending; anything else is meant as a file."""
     if isinstance(name_or_path, Path) or name_or_path == "-":

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from repro.data.spec import FIELDS, DatasetSpec, HubSource, set_of
+from repro.data.spec import FIELDS, DatasetSpec, HubSource, get_spec, set_of
 from repro.digests import digest
 from repro.paths import home, hub_folder, replacing
 from repro.sets import DataSet, Retrieval
@@ -41,8 +41,9 @@ def hub_splits(spec: DatasetSpec) -> tuple[str, ...]:
     return tuple(split for split in spec.splits if split in source.splits or split in source.elsewhere)
 
 
-def fetch_hub(spec: DatasetSpec) -> list[Path]:
-    """Snapshot every hub split of a dataset; the files are returned, the errors are those of `load_hub`."""
+def fetch(name: str) -> list[Path]:
+    """Download a dataset into the store, once; afterwards source='hub' works offline. Errors are those of `load`."""
+    spec = get_spec(name)
     return [path for split in hub_splits(spec) for path in _snapshots(spec, split)]
 
 
