@@ -130,7 +130,7 @@ def data(
             )
         return 0
     if verb == "check":
-        found = sets.check(name)
+        found = list(sets.check(name))
         for item in found:
             expected = " or ".join(f"{count:,}" for count in item.expected)
             count = "–" if item.found is None else f"{item.found:,}"
@@ -138,7 +138,9 @@ def data(
         return 0 if all(item.ok for item in found) else 1
     if name is None:
         raise InputError("fetch needs a dataset name: `repro data list` shows them")
-    for path in sets.fetch(name):
+    from repro.data.hub import fetch  # brings pyarrow
+
+    for path in fetch(name):
         say(str(path))
     return 0
 
@@ -218,7 +220,7 @@ def export(
         normalize: end with rows of length 1, as after a --reducer that was judged by cosines in any case.
     """
     from repro.models import SentenceEncoder
-    from repro.models.st_export import export_folder
+    from repro.models.published import export_folder
     from repro.reducers.export import read_linear, read_note
 
     if output.exists() and (not output.is_dir() or any(output.iterdir())):

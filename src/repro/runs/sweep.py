@@ -19,7 +19,7 @@ from repro.data.training import training_pairs, training_sentences
 from repro.digests import digest
 from repro.evaluation.protocol import all_texts
 from repro.models import Pooler
-from repro.models.packing import merge_equal
+from repro.models.encoder import merge_equal
 from repro.objectives import StepTwoConfig, TrainConfig
 from repro.runs.cell import OBJECTIVES, TrainedCell, train_all, training_code
 from repro.runs.encoders import TextTable, encode_once
