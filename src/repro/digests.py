@@ -73,7 +73,7 @@ def import_closure(module: str) -> tuple[str, ...]:
 
 
 def _imports(module: str) -> Iterator[str]:
-    for node in ast.walk(_tree(module)):
+    for node in _statements(_tree(module).body):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if _path(alias.name))
         elif isinstance(node, ast.ImportFrom) and node.module and _path(node.module):
@@ -105,12 +105,22 @@ def _tree(module: str) -> ast.Module:
     path = _path(module)
     if path is None:
         raise InputError(f"no module {module!r} of this project to take a code version from")
-    for node in ast.walk(tree := ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(body := getattr(node, "body", None), list):
-            node.body = [line for line in body if not _is_text(line)]  # type: ignore[attr-defined]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for block in (tree, *_statements(tree.body)):
+        if body := getattr(block, "body", None):
+            body[:] = [line for line in body if not _is_text(line)]
     return tree
 
 
+def _statements(lines: list[ast.stmt]) -> Iterator[ast.AST]:
+    """All statements, those inside of others too; expressions, which hold no import, are not looked into."""
+    for line in lines:
+        yield line
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            yield from _statements(getattr(line, part, []))
+
+
+@cache
 def _does(module: str) -> str:
     return f"{module}\n{ast.dump(_tree(module))}\n"
 
