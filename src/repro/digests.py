@@ -54,7 +54,7 @@ def module_of(function: Callable[..., Any]) -> str:
 @cache
 def code_digest(module: str) -> str:
     """Digest of what a module does, together with all that it imports of this project."""
-    return _short("".join(_does(name) for name in import_closure(module)).encode())
+    return _short("".join(f"{name}\n{read_module(name)[0]}\n" for name in import_closure(module)).encode())
 
 
 @cache
@@ -68,16 +68,20 @@ def import_closure(module: str) -> tuple[str, ...]:
         name = queue.pop()
         if name not in found:
             found.add(name)
-            queue += _imports(name)
+            queue += read_module(name)[1]
     return tuple(sorted(found))
 
 
-def _imports(module: str) -> Iterator[str]:
-    for node in _statements(_tree(module).body):
+@cache
+def read_module(module: str) -> tuple[str, tuple[str, ...]]:
+    """What a module does, as text, and the modules of this project that it imports."""
+    tree, imported = _tree(module), list[str]()
+    for node in _statements(tree.body):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if _path(alias.name))
+            imported += [alias.name for alias in node.names if _path(alias.name)]
         elif isinstance(node, ast.ImportFrom) and node.module and _path(node.module):
-            yield from (_home(node.module, alias.name) for alias in node.names)
+            imported += [_home(node.module, alias.name) for alias in node.names]
+    return ast.dump(tree), tuple(imported)
 
 
 def _home(module: str, name: str) -> str:
@@ -118,11 +122,6 @@ def _statements(lines: list[ast.stmt]) -> Iterator[ast.AST]:
         yield line
         for part in ("body", "orelse", "finalbody", "handlers", "cases"):
             yield from _statements(getattr(line, part, []))
-
-
-@cache
-def _does(module: str) -> str:
-    return f"{module}\n{ast.dump(_tree(module))}\n"
 
 
 def _is_text(line: ast.stmt) -> bool:

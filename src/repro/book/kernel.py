@@ -25,6 +25,7 @@ from repro.seeding import end_with_parent, environment
 IMPORTED = (
     *("ipykernel.kernelapp", "repro.models.encoder", "repro.runs.cell", "repro.reducers", "repro.papers.recorded"),
     *("repro.report.page", "repro.report.curves", "repro.report.interactive", "sklearn.linear_model"),
+    "repro.book.known",
 )
 """what forked kernels have imported"""
 INLINE = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
