@@ -2,14 +2,13 @@
 
 import shutil
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
 from repro.terminal import complain, say, shows_progress
-from repro.types import InputError, installing, one_of
+from repro.types import InputError, installed, installing, one_of
 
 if TYPE_CHECKING:
     from repro.models import SentenceEncoder
@@ -165,10 +164,8 @@ def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
 
     yield f"hardware: {hardware()}", False
     for package in PACKAGES:
-        try:
-            yield f"{package} {version(package)}", False
-        except PackageNotFoundError:
-            yield f"{package} is not installed: `make .venv/.ready`, or {installing('all')}", True
+        absent = (found := installed(package)) == "absent"
+        yield f"{package} {found}" + (f": `make .venv/.ready`, or {installing('all')}" if absent else ""), absent
     for name in (*SHIPPED, MINILM):
         try:
             yield f"backbone {name}: {locate(name)}", False

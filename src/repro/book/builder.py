@@ -18,6 +18,7 @@ from typing import Literal
 from filelock import FileLock, Timeout
 
 from repro.book import notebook, site
+from repro.digests import digest
 from repro.seeding import cpu_count, environment
 from repro.types import InputError
 
@@ -187,7 +188,7 @@ def _update(run: _Build, name: str, source: Path, causes: Mapping[str, str], cho
         with run.ledger.changed() as ledger:
             ledger.pages.pop(name, None)
         return Page(name, "copied" if site.write_if_changed(plain, text) else "unchanged")
-    now = {"its text": site.digest(text.hex()), **causes, VERDICTS: run.verdicts([name])}
+    now = {"its text": digest(text.hex()), **causes, VERDICTS: run.verdicts([name])}
     reasons = site.differences(run.ledger.pages.get(name) if target.is_file() else None, now)
     if chosen and (reasons or run.force):
         reason = ", ".join(reasons) or "forced"
