@@ -62,21 +62,18 @@ def run(
         timeout: seconds one cell may take; by default as long as it needs.
     """
     from repro.book import notebook as notebooks
-    from repro.book.notebook import NotebookError
     from repro.config import PROFILES
     from repro.paths import writable_file
 
     source = notebooks.locate(notebook)
-    given: dict[str, Any] = dict(p)
-    if record:
-        given["record"] = "True"
+    given = dict(p) | ({"record": "True"} if record else {})
     values = notebooks.from_here(notebooks.validate(notebooks.parameters_of(source), given))
     if "profile" in values:
         one_of(values["profile"], list(PROFILES), "profile")
     target = writable_file(output) if output else notebooks.default_output(source, values)
     try:
         notebooks.run(source, target, values, timeout=timeout, progress=shows_progress())
-    except NotebookError as error:
+    except notebooks.NotebookError as error:
         complain(f"{error} (the notebook up to that cell is at {target})")
         return 1
     say(f"executed: {target}")
@@ -178,11 +175,10 @@ def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
     artefacts = list(store.artefacts())
     for artefact in artefacts:
         fault = store.fault(artefact)
-        if fault and repair:
-            store.set_aside(artefact, fault)
-            yield f"{artefact}: {fault}; moved aside", True
-        elif fault:
-            yield f"{artefact}: {fault}; `repro doctor --repair` moves it aside", True
+        if fault:
+            if repair:
+                store.set_aside(artefact, fault)
+            yield f"{artefact}: {fault}; {'moved' if repair else '`repro doctor --repair` moves it'} aside", True
     yield f"{len(artefacts)} artefacts examined", False
     for partial in store.partials():
         if not partial.exists() or not store.abandoned(partial):
