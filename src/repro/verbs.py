@@ -34,7 +34,7 @@ def book(
     from repro.book.builder import build
     from repro.paths import project_root
 
-    built = build(project_root(), profile=profile, only=only or None, force=force, timeout=timeout, report=say)
+    built = build(project_root(), profile=profile, only=only or None, force=force, timeout=timeout)
     for line in built.complaints:
         complain(line)
     for page in built.failures:

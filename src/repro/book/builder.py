@@ -5,7 +5,6 @@ as it is. Jupyter Book then renders that tree with execution off, so that one co
 plain `jupyter-book build .`.
 """
 
-import logging
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -20,9 +19,9 @@ from filelock import FileLock, Timeout
 from repro.book import notebook, site
 from repro.digests import digest
 from repro.seeding import cpu_count, environment
+from repro.terminal import say
 from repro.types import InputError
 
-LOGGER = logging.getLogger(__name__)
 LAST = "book/scorecard"
 """The page that reads what the others computed, hence runs after them."""
 ALONE = "runs_alone"
@@ -96,7 +95,7 @@ def build(
     only: Collection[str] | None = None,
     force: bool = False,
     timeout: float | None = None,
-    report: Callable[[str], None] = LOGGER.info,
+    report: Callable[[str], None] = say,
 ) -> Book:
     """Bring `_build/html/` of a checkout up to date.
 
@@ -113,7 +112,9 @@ def build(
     (made / "book").mkdir(parents=True, exist_ok=True)
     lanes = 2 if profile == "embedded" and cpu_count() > 1 else 1
     done: dict[str, Page] = {}
-    with _alone(made / "book.lock", report), _announced(lanes):
+    share = str(max(1, cpu_count() // lanes))  # encoders come out the same to the byte whatever it is
+    told = {"REPRO_BOOK": "1", "REPRO_THREADS": share, "OMP_NUM_THREADS": share}  # for the book, verdicts count
+    with _alone(made / "book.lock", report), environment(told):
         run = _Build(root, site.Ledger(made / "book.json"), profile, force, timeout, report)
         causes = site.surroundings(root) | {"the profile": profile}
 
@@ -158,15 +159,6 @@ def _side_by_side(names: Sequence[str], update: Callable[[str], None], lanes: in
             queue.clear()  # after an error or Ctrl-C no lane starts another page
     for lane in running:
         lane.result()
-
-
-def _announced(lanes: int) -> AbstractContextManager[None]:
-    """Tell the kernels that they run for the book, so that their verdicts count, and what share of the cores they have.
-
-    Encoders come out the same to the byte whatever that share is: each is trained on `TrainConfig.threads` threads.
-    """
-    share = str(max(1, cpu_count() // lanes))
-    return environment({"REPRO_BOOK": "1", "REPRO_THREADS": share, "OMP_NUM_THREADS": share})
 
 
 def _alone(path: Path, report: Callable[[str], None]) -> AbstractContextManager[object]:
