@@ -114,37 +114,19 @@ def test_a_mistake_ends_with_2_and_one_line(line, message, repro, tiny, pairs, l
 
 
 @pytest.mark.parametrize(
-    ("line", "content", "found"),
-    [(4, "five\ta\tb", "five"), (3, "2.5\tonly one side", ""), (5, "2.5\t\tb", "sentence1"), (2, "nan\ta\tb", "nan")],
-)
-def test_a_broken_table_is_named_with_its_line(line, content, found, repro, tiny, pairs):
-    lines = pairs.read_text().splitlines()
-    lines[line - 1] = content
-    pairs.write_text("\n".join(lines) + "\n")
-    code, out, err = repro(f"evaluate --encoder {tiny} --data {pairs}")
-    assert (code, out) == (2, "") and f"{pairs} line {line}" in err and found in err
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
+    ("lines", "code", "message"),
     [
-        ([f"3\tword {i}\tword {i + 1}" for i in range(12)], "all 12 pairs of .* have one score"),
-        ([f"{i % 3}\tone cook\tone driver" for i in range(12)], "gives all pairs of .* one cosine"),
-        (["1\tone cook\tone driver", "2\tone horse\tone lamp"], "2 pairs are too few for a rank correlation"),
+        ([f"3\tword {i}\tword {i + 1}" for i in range(12)], 2, "all 12 pairs of .* have one score"),
+        ([f"{i % 3}\tone cook\tone driver" for i in range(12)], 2, "gives all pairs of .* one cosine"),
+        (["1\tone cook\tone driver", "2\tone horse\tone lamp"], 2, "2 pairs are too few for a rank correlation"),
+        ([f"{i}\tword {i}\tword {i * i}" for i in range(7)], 0, "^warning: 7 pairs are too few for an interval.*\n$"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*constant")
-def test_evaluate_refuses_what_cannot_be_ranked(lines, message, repro, tiny, write):
+def test_evaluate_says_what_cannot_be_ranked(lines, code, message, repro, tiny, write):
     few = write("few.tsv", "score\tsentence1\tsentence2", *lines)
-    code, _, err = repro(f"evaluate --encoder {tiny} --data {few} --pooling mean")
-    assert code == 2 and re.search(message, err) and "Traceback" not in err
-
-
-def test_a_warning_is_one_sentence(repro, tiny, sentences, write):
-    lines = [f"{i}\t{sentences[i]}\t{sentences[i + 7]}" for i in range(7)]
-    few = write("few.tsv", "score\tsentence1\tsentence2", *lines)
-    code, _, err = repro(f"evaluate --encoder {tiny} --data {few} --pooling mean")
-    assert code == 0 and re.fullmatch(r"warning: 7 pairs are too few for an interval.*\n", err)
+    ended, _, err = repro(f"evaluate --encoder {tiny} --data {few} --pooling mean")
+    assert ended == code and re.search(message, err) and "Traceback" not in err
 
 
 def test_a_reader_that_has_gone_is_no_fault():
@@ -216,8 +198,6 @@ def test_evaluate_at_several_layers_is_one_pass_and_equals_each_alone(evaluated,
     assert together["value"].tolist() == pytest.approx(alone, abs=1e-9)
     (last,) = evaluated(start)[1].itertuples()
     assert last.value == pytest.approx(alone[0], abs=1e-9) and last.layer is pd.NA
-    code, _, err = repro(f"evaluate {start} --layers 2 1 --dims 32")
-    assert code == 2 and "dim is 32: expected 1 to 16" in err
 
 
 def test_adapters_are_scored_and_encoded_like_any_encoder(evaluated, repro, tiny, pairs, tmp_path):
@@ -263,20 +243,16 @@ def test_encode_writes_a_matrix(repro, tiny, write, tmp_path):
     assert (X[0] == X[2]).all()
 
 
-def test_quiet_is_told_to_workers_too(repro, monkeypatch):
+def test_encode_and_advise_take_a_baseline_by_its_name(repro, write, tmp_path, sentences, monkeypatch):
     monkeypatch.setenv(QUIET, "")
-    assert repro("reduce --method pca --dim 1 --input none.npy --output o.npy --quiet")[0] == 2
-    assert os.environ[QUIET] == "1"
-
-
-def test_encode_and_advise_take_a_baseline_by_its_name(repro, write, tmp_path):
     texts, advice = write("texts.txt", "the cow sleeps", "the horse sleeps"), tmp_path / "advice"
     start = f"encode --encoder glove --texts {texts} --output {tmp_path}/X.npy"
-    code, out, err = repro(f"{start} --dim 9")
+    code, out, err = repro(f"{start} --dim 9 --quiet")
+    assert os.environ[QUIET] == "1"  # which workers inherit
     assert code == 0 and "2 x 9 float32" in out and "mean of words" in out, err
     code, _, err = repro(f"{start} --pooling cls")
     assert code == 2 and "pooling is cls: glove is made whole" in err
-    code, _, err = repro(f"advise --encoder glove --texts stsb --output {advice}")
+    code, _, err = repro(f"advise --encoder glove --texts {write('many.txt', *sentences[:240])} --output {advice}")
     assert code == 0 and "mean of words" in (advice / "report.html").read_text(), err
     code, _, err = repro("advise --encoder glove --texts stsb --layers 1")
     assert code == 2 and "has no layers" in err
@@ -289,10 +265,7 @@ def test_train_then_find_then_evaluate(repro, tiny, pairs, tmp_path):
     assert "dim 4: found in the store" in repro(line)[1]
     code, out, _ = repro(f"evaluate --encoder {tmp_path}/trained/dim4 --data {pairs}")
     assert code == 0 and "dim     4  spearman" in out
-    code, out, err = repro(f"{line} --objective nli --layers 1")
-    assert code == 0 and "dim 4: trained in" in out, err
-    encoder = SentenceEncoder.load(str(tmp_path / "trained" / "dim4"))
-    assert (encoder.n_layers, encoder.dim) == (1, 4)
+    assert SentenceEncoder.load(str(tmp_path / "trained" / "dim4")).dim == 4
 
 
 def test_pretrain_writes_a_backbone_with_its_card(repro, write, tmp_path, sentences, monkeypatch, repro_home):
@@ -307,9 +280,6 @@ def test_pretrain_writes_a_backbone_with_its_card(repro, write, tmp_path, senten
     assert card["command"] == "pretrain --corpus corpus.txt"
     assert f"{len(sentences):,} sentences" in (output / "README.md").read_text()
     assert not list(repro_home.glob("work/*"))  # nothing is left to resume
-    files = [output / "model.safetensors", output / "tokenizer.json"]
-    before = [file.read_bytes() for file in files]
-    assert repro(line)[0] == 0 and [file.read_bytes() for file in files] == before
     code, out, _ = repro(f"encode --encoder {output} --texts {corpus} --output {tmp_path}/X.npy")
     assert code == 0 and f"{len(sentences)} x 32" in out
 

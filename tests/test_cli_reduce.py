@@ -127,14 +127,6 @@ def test_other_numbers_are_read(dtype, repro, tmp_path):
     np.testing.assert_allclose(np.load(tmp_path / "Y.npy"), expected, rtol=1e-4, atol=1e-3)
 
 
-def test_warnings_are_one_line_each(repro, tmp_path):
-    rng = np.random.default_rng(0)
-    np.save(tmp_path / "X.npy", np.r_[rng.standard_normal((20, 4)), rng.standard_normal((20, 4)) + 1000])
-    line = f"reduce --method sbertlp --dim 2 --param n_neighbors=5 --input {tmp_path}/X.npy --output {tmp_path}/Y.npy"
-    code, _, err = repro(line)
-    assert code == 0 and err.startswith("warning: 1 eigenvalues below 1e-10") and err.count("\n") == 1
-
-
 def test_a_full_disk_is_explained_and_leaves_nothing(repro, files, tmp_path, monkeypatch):
     save = np.save
 

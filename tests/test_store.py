@@ -134,15 +134,6 @@ def test_a_value_is_computed_once_and_comes_back(value):
     assert len(calls) == 3
 
 
-def test_a_damaged_value_is_computed_again(store):
-    store.remember("things", {"n": 1}, lambda: np.arange(4), code="repro.types")
-    (path,) = store.home.glob("things/*/value.npy")
-    path.write_bytes(path.read_bytes()[:-4] + b"abcd")
-    again = store.remember("things", {"n": 1}, lambda: np.arange(4), code="repro.types")
-    np.testing.assert_array_equal(again, [0, 1, 2, 3])
-    assert json.loads((path.parent / MANIFEST).read_text())["config"] == {"n": 1}
-
-
 # damage
 
 
