@@ -46,12 +46,8 @@ def test_the_table_and_what_is_recorded(bench, capsys, tmp_path):
     assert "| 3.00×   | 1.000  | 3.000  | yes: gap 0" in capsys.readouterr().out
     frame = rows.read_rows(tmp_path / "bench.parquet")
     assert frame.set_index("metric").value.to_dict() == {"ratio": 3.0, "matmul_share": 0.5}
-    assert set(frame.setting) == {"peer; threads 1"} and set(frame.profile) == {"quick"}
 
 
 def test_unequal_results_end_with_an_error_and_are_not_recorded(bench, capsys, tmp_path):
-    assert bench("grid --record", False) == 1
-    assert "NOT EQUAL: grid" in capsys.readouterr().err and not list(tmp_path.glob("*"))
-    assert bench("reducers", True, False) == 1
-    captured = capsys.readouterr()
-    assert captured.out.count("3.00×") == 2 and "NOT EQUAL: work:" in captured.err
+    assert bench("reducers --record", True, False) == 1
+    assert "NOT EQUAL: work:" in capsys.readouterr().err and not list(tmp_path.glob("*"))

@@ -1,5 +1,4 @@
 import hashlib
-import subprocess
 
 import numpy as np
 import pandas as pd
@@ -163,17 +162,3 @@ def test_what_is_not_a_file_of_rows(tmp_path):
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "other.parquet")
     with pytest.raises(InputError, match="lacks the column 'experiment': it is not a file of rows"):
         read_rows(tmp_path / "other.parquet")
-
-
-def test_the_commit_is_that_of_the_checkout(tmp_path, monkeypatch):
-    monkeypatch.setattr(rows.paths, "project_root", lambda: tmp_path)
-    rows.commit.cache_clear()
-    try:
-        assert rows.commit() == ""
-        for line in ("init -q", "-c user.name=a -c user.email=b commit -q --allow-empty -m one"):
-            subprocess.run(["git", *line.split()], cwd=tmp_path, check=True)
-        rows.commit.cache_clear()
-        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tmp_path, capture_output=True, text=True, check=True)
-        assert rows.commit() == head.stdout[:12]
-    finally:
-        rows.commit.cache_clear()
