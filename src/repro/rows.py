@@ -42,9 +42,9 @@ SCHEMA = (
 """columns that every file of rows has"""
 IDENTITY = (
     *("config", "pooling", "learning_rate", "dropout", "batch_size", "max_length", "n_judged", "text", "neighbours"),
-    *("views", "select_by"),
+    *("views", "select_by", "command"),
 )
-"""what else makes two runs different; missing in files recorded before these columns"""
+"""what else makes two runs different, and what runs one again; missing in files recorded before these columns"""
 COLUMNS = (*SCHEMA, *IDENTITY)
 KEY = (*NAMES, "config")
 """columns that name a number; a second number with the same key replaces the first"""

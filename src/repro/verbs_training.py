@@ -206,7 +206,7 @@ def pretrain(
     from repro.digests import digest
     from repro.paths import ASSETS, home, writable_folder
     from repro.rows import commit, hardware, versions
-    from repro.runs.texts import fingerprint
+    from repro.runs.cell import fingerprint
     from repro.seeding import cpu_count
     from repro.training import mlm
 

@@ -21,7 +21,7 @@ from repro.models.encoder import Transformed, load_modules
 from repro.models.pretrained import MINILM, READ, default_device, locate
 from repro.objectives import TrainConfig
 from repro.runs.cell import train_cell
-from repro.runs.embeddings import encode_once, states_identity
+from repro.runs.encoders import encode_once, states_identity
 from repro.seeding import threads
 from repro.sets import LabelledPairs
 from repro.store import Store, sha256

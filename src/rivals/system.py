@@ -13,7 +13,7 @@ from repro import data
 from repro.data.vectors import read_vectors
 from repro.models.encoder import merge_equal
 from repro.models.pretrained import hub_folder
-from repro.runs.texts import fingerprint
+from repro.runs.cell import fingerprint
 from repro.seeding import make_rng
 from repro.types import Encoder, InputError
 from rivals.skipgram import FastText

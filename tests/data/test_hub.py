@@ -7,7 +7,7 @@ import pytest
 from repro.data import DATASETS, Retrieval, fetch, load, load_splits
 from repro.data.hub import to_set
 from repro.paths import home
-from repro.runs.texts import fingerprint
+from repro.runs.cell import fingerprint
 from repro.types import InputError
 
 ON_HUB = [name for name, spec in DATASETS.items() if spec.hub]

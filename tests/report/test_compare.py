@@ -4,18 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro.report.compare import (
-    claims,
-    counts,
-    paper_values,
-    read_verdicts,
-    scorecard,
-    side_by_side,
-    verdict_frame,
-    write_verdicts,
-)
-from repro.report.tables import comparison
-from repro.report.verdict import Measurement
+from repro.report.judge import Measurement
+from repro.report.scorecard import claims, counts, read_verdicts, scorecard, verdict_frame, write_verdicts
+from repro.report.tables import comparison, paper_values, side_by_side
 from repro.rows import make_rows
 from repro.types import InputError
 

@@ -9,7 +9,7 @@ import pytest
 
 from repro import paths
 from repro.report import interactive
-from repro.report.curves import curves
+from repro.report.figures import curves
 from repro.types import InputError
 
 VEGA = paths.project_root() / "book" / "_static" / "vega"

@@ -4,21 +4,8 @@ from math import inf, isnan
 
 import pytest
 
-from repro.evaluation.seeds import reach
-from repro.report.judge import (
-    Estimate,
-    Judge,
-    average,
-    average_size,
-    estimate,
-    farthest,
-    highest,
-    judge,
-    lowest,
-    mean,
-    scaled,
-    trend,
-)
+from repro.evaluation.seeds import Estimate, estimate, mean, reach, scaled
+from repro.report.judge import Judge, average, average_size, farthest, highest, judge, lowest, trend
 from repro.rows import make_rows
 
 RISING = Estimate({0: 1.0, 1: 2.0, 2: 3.0}, 0.6)

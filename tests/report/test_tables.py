@@ -7,10 +7,11 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 from markdown_it import MarkdownIt
 
-from repro.report.compare import verdict_frame
-from repro.report.style import Drawing, NothingToDraw, drawing
-from repro.report.tables import badge, comparison, show, to_myst, verdict_table
-from repro.report.verdict import OUTCOMES, Measurement
+from repro.report.figures import Drawing, NothingToDraw, drawing
+from repro.report.judge import OUTCOMES, Measurement
+from repro.report.page import badge
+from repro.report.scorecard import verdict_frame, verdict_table
+from repro.report.tables import comparison, show, to_myst
 from repro.rows import make_rows
 
 

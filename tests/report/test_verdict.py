@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from repro.report.verdict import MEANING, ON_GENERATED, OUTCOMES, Measurement, outcome_of, worst
+from repro.report.judge import MEANING, ON_GENERATED, OUTCOMES, Measurement, outcome_of, worst
 from repro.types import InputError
 
 # value, low, high, paper, direction -> on a substitute, on the paper's own network; the null is 0

@@ -23,8 +23,8 @@ from jupyter_client.provisioning import LocalProvisioner
 from repro.seeding import end_with_parent, environment
 
 IMPORTED = (
-    *("ipykernel.kernelapp", "repro.models.encoder", "repro.runs.cell", "repro.reducers", "repro.papers.recorded"),
-    *("repro.report.page", "repro.report.curves", "repro.report.interactive", "sklearn.linear_model"),
+    *("ipykernel.kernelapp", "repro.models.encoder", "repro.runs.lines", "repro.reducers", "repro.papers.recorded"),
+    *("repro.report.page", "repro.report.figures", "repro.report.interactive", "sklearn.linear_model"),
     "repro.book.known",
 )
 """what forked kernels have imported"""

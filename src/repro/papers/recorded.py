@@ -20,8 +20,9 @@ from repro.papers.wang import claims_suites as wang_suites
 from repro.papers.zhang import claims as zhang
 from repro.papers.zhang import seconds
 from repro.paths import replacing
-from repro.report.compare import KINDS, counts, paper_values, read_verdicts, scorecard, side_by_side, verdict_frame
-from repro.report.verdict import Measurement
+from repro.report.judge import Measurement
+from repro.report.scorecard import counts, read_verdicts, scorecard, verdict_frame
+from repro.report.tables import KINDS, paper_values, side_by_side
 from repro.rows import make_rows, recorded_rows
 from repro.types import InputError
 

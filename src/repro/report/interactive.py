@@ -16,7 +16,7 @@ import altair as alt
 import pandas as pd
 
 from repro.paths import ASSETS
-from repro.report.style import GREY, PALETTE, Drawing
+from repro.report.figures import GREY, PALETTE, Drawing
 from repro.types import InputError
 
 MAX_ROWS = 5_000

@@ -1,16 +1,78 @@
-"""Tables: from tidy rows to lines and columns, and these to HTML and Markdown whose number columns say their kind."""
+"""Tables: printed, recorded and live numbers side by side, never mixed, in HTML and Markdown that say their kind."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
 from typing import Any
 
 import pandas as pd
 
-from repro.report.compare import KINDS
-from repro.report.networks import networks_line
-from repro.report.verdict import MEANING, OUTCOMES
+from repro import paths
+from repro.methods import shown as shown_name
+from repro.report.judge import OUTCOMES
+from repro.types import InputError
+
+KINDS = ("paper", "recorded", "live")
+HEADINGS = (
+    *("STS-B", "SICK-R", "STS12", "STS13", "STS14", "STS15", "STS16"),
+    *("TREC", "CR", "MR", "SUBJ", "MPQA", "SST", "MRPC", "SICK-E", "20 Newsgroups"),
+)
+DATASETS = {title: title.lower().replace("-", "") for title in HEADINGS} | {"SST": "sst2", "20 Newsgroups": "20news"}
+"""a table's column heading to the dataset's name here"""
+SPELLINGS = {"STS-b": "STS-B"}
+"""headings that a document spells otherwise"""
+
+
+@lru_cache
+def paper_values(paper: str, table: str) -> pd.DataFrame:
+    """The printed numbers of one table, as rows: values are fractions where the paper prints per cent."""
+    path = paths.PAPER_VALUES / f"{paper}_{table}.csv"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in paths.PAPER_VALUES.glob("*.csv")))
+        raise InputError(f"no printed values for {paper}_{table}: choose one of {known}")
+    frame = pd.read_csv(path, dtype={"note": "string"})
+    percent = frame["unit"] == "percent"
+    frame["value"] = frame["value"].where(~percent, frame["value"] / 100)
+    column = frame["column"].replace(SPELLINGS)
+    frame["dataset"] = column.map(DATASETS).fillna(column)
+    frame["dim"] = pd.to_numeric(frame["dim"], errors="coerce").astype("Int64")
+    return frame.rename(columns={"row": "method"})
+
+
+def join_kinds(paper: pd.DataFrame, recorded: pd.DataFrame, live: pd.DataFrame) -> pd.DataFrame:
+    """One tidy frame of all three kinds, for figures; each row says which it is."""
+    kinds = zip(KINDS, (paper, recorded, live), strict=True)
+    return pd.concat([rows.assign(kind=kind) for kind, rows in kinds if len(rows)], ignore_index=True)
+
+
+def side_by_side(
+    paper: pd.DataFrame, recorded: pd.DataFrame, live: pd.DataFrame, *, keys: Sequence[str] = ("method", "dim")
+) -> pd.DataFrame:
+    """One line per cell with columns paper | recorded | recorded_sd | seeds | live | live_low | live_high | gap.
+
+    Scores are ×100. `gap` is live − paper where both exist. Recorded seeds are averaged; a number that is the same in
+    all of them has none: nothing was drawn.
+    """
+    keys = list(keys)
+    if live.duplicated(keys).any():
+        twice = live.loc[live.duplicated(keys), keys].iloc[0].to_dict()
+        raise InputError(f"live rows name the cell {twice} twice: select one metric, readout and seed first")
+    grouped = recorded.groupby(keys, dropna=False)["value"]
+    drawn = (grouped.size() == 1) | (grouped.nunique() > 1)
+    measured = 100 * live.set_index(keys)[["value", "ci_low", "ci_high"]]
+    columns = {
+        "paper": 100 * paper.set_index(keys)["value"],
+        "recorded": (100 * grouped.mean()),
+        "recorded_sd": 100 * grouped.std().where(drawn),
+        "seeds": grouped.size().where(drawn),
+        **dict(zip(("live", "live_low", "live_high"), (column for _, column in measured.items()), strict=True)),
+    }
+    table = pd.concat([column.rename(name) for name, column in columns.items()], axis=1)
+    table["gap"] = table["live"] - table["paper"]
+    return table.reset_index()
+
 
 MISSING = "–"
 NUMBER = re.compile(r"–|[-−]?[\d.,]+( ± [\d.]+)?( \[[^]]*\]| \(\d+ seeds?\))?")
@@ -132,7 +194,7 @@ def show(frame: pd.DataFrame, *, digits: int = 2, caption: str = "", labels: Map
     if frame.empty:
         return nothing(caption)
     titles = [str((labels or {}).get(column, column)) for column in frame]
-    head = "".join(f"<th>{_pill(c, t)}</th>" for c, t in zip(frame, titles, strict=True))
+    head = "".join(f"<th>{pill(c, t)}</th>" for c, t in zip(frame, titles, strict=True))
     body = "".join(
         f"<tr>{''.join(_cell(column, value, digits) for column, value in zip(frame, row, strict=True))}</tr>"
         for row in frame.itertuples(index=False)
@@ -157,68 +219,11 @@ def comparison(table: pd.DataFrame, *, caption: str = "") -> Shown:
     return show(shown, caption=caption, labels={"gap": "live − paper"})
 
 
-SOURCES = {
-    "microworld": "generated sentences with known meaning, in place of the benchmarks",
-    "local": "the real benchmarks, from files",
-    "hub": "the real benchmarks, downloaded",
-}
-"""data sources, for the reader"""
-
-
-def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
-    """Where the live (or recorded) numbers of a page come from: data source first, in a colour of its own.
-
-    A second line says which networks stand where the paper had which, and what they are worth at full size.
-    """
-    if rows.empty:
-        recorded, live = "no long run of this experiment is recorded yet", "none can be computed under these parameters"
-        none = recorded if kind == "recorded" else live
-        return Shown(f'<div class="badge-line">{_pill(kind, kind)} {none}</div>', f"{kind} numbers: {none}")
-    columns = {"n_train": "training sentences"} | {name: name for name in ("seed", "profile", "hardware", "commit")}
-    source, *said = (
-        (title, ", ".join(map(str, rows[column].dropna().unique())) or "unknown")
-        for column, title in {"data_source": "data", "backbone": "backbone", **columns}.items()
-    )
-    meaning = SOURCES.get(source[1], source[1])
-    listed = " · ".join(f"<span>{escape(name)}: <b>{escape(value)}</b></span>" for name, value in said)
-    html = (
-        f'<div class="badge-line">{_pill(kind, kind)} '
-        f'<span class="source-badge source-{escape(source[1])}">data: {escape(source[1])}</span> '
-        f"<span>{escape(meaning)}</span> · {listed}</div>"
-    )
-    plain = "; ".join(f"{name} {value}" for name, value in said)
-    networks = networks_line(rows)
-    html += f'<div class="badge-line">{escape(networks)}</div>' if networks else ""
-    return Shown(html, f"{kind} numbers, **data: {source[1]}** ({meaning}); {plain}{networks and '. ' + networks}")
-
-
-def verdict_table(verdicts: pd.DataFrame, statements: Mapping[str, str] | None = None) -> Shown:
-    """Claims with what was measured, its interval and the computed verdict; the rules' meaning below."""
-    if verdicts.empty:
-        return nothing("no claim can be judged from these rows")
-    v = verdicts
-    exact = v["low"] == v["high"]
-    shown = pd.DataFrame({"claim": v["claim_id"], "verdict": v["verdict"]})
-    if statements:  # a claim judged at many dims is written out once
-        shown["statement"] = v["claim_id"].map(statements).fillna("").mask(v["claim_id"].duplicated(), "")
-    shown["measured"] = v["what"].where(v["why"] == "", v["what"] + " – " + v["why"])
-    seeds = v["seeds"].astype(str) + " seed" + v["seeds"].map(lambda n: "" if n == 1 else "s")
-    shown["network"] = (v["network"] + ", " + seeds).where(v["network"] != "", MISSING)
-    shown["numbers"] = v["kind"]
-    shown["printed"] = [between(value, float("nan"), float("nan")) for value in v["paper"].astype(float)]
-    shown["value"] = list(map(between, v["value"], v["low"].mask(exact), v["high"]))
-    table = show(shown)
-    present = [outcome for outcome in OUTCOMES if outcome in set(v["verdict"])]
-    legend = "".join(f"<li>{_verdict_pill(o)} {escape(MEANING[o])}</li>" for o in present)
-    plain = "\n".join(f"- {o}: {MEANING[o]}" for o in present)
-    return Shown(f'{table.html}<ul class="verdict-legend">{legend}</ul>', f"{table.markdown}\n\n{plain}")
-
-
 def _cell(column: Any, value: Any, digits: int) -> str:
     if isinstance(value, str) and value in OUTCOMES:
-        return f"<td>{_verdict_pill(value)}</td>"
+        return f"<td>{verdict_pill(value)}</td>"
     if column == "numbers" and value in KINDS:
-        return f"<td>{_pill(value, value)}</td>"
+        return f"<td>{pill(value, value)}</td>"
     text = escape(_text(value, digits))
     number = isinstance(value, int | float) or NUMBER.fullmatch(text) is not None
     if number:
@@ -226,11 +231,13 @@ def _cell(column: Any, value: Any, digits: int) -> str:
     return f'<td class="prose">{text}</td>' if len(text) > PROSE else f"<td>{text}</td>"
 
 
-def _pill(column: Any, title: str) -> str:
+def pill(column: Any, title: str) -> str:
+    """A heading that says its kind of number, in its colour."""
     return f'<span class="kind-{column}">{escape(title)}</span>' if column in KINDS else escape(title)
 
 
-def _verdict_pill(outcome: str) -> str:
+def verdict_pill(outcome: str) -> str:
+    """A verdict in its colour."""
     return f'<span class="verdict-{outcome.replace(" ", "-")}">{escape(outcome)}</span>'
 
 
@@ -244,3 +251,18 @@ def _text(value: Any, digits: int) -> str:
 
 def _line(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cells) + " |"
+
+
+def names(*frames: pd.DataFrame) -> dict[str, str]:
+    """Every method of some rows by what readers are shown; of two networks under one method, both are named.
+
+    A method of no one network, such as the majority class, keeps its name.
+    """
+    found: dict[str, list[str]] = {}
+    for frame in frames:
+        kept = frame[["method", "backbone", "data_source"]].dropna(subset="method").drop_duplicates()
+        for method, backbone, source in kept.itertuples(index=False):
+            generated = str(source) == "microworld"
+            said = method if pd.isna(backbone) else shown_name(str(method), str(backbone), generated=generated)
+            found.setdefault(str(method), []).append(said)
+    return {method: "; ".join(dict.fromkeys(each)) for method, each in found.items()}

@@ -5,7 +5,7 @@ import pytest
 
 from repro.methods import AVERAGE, CONTROL, ESE, MRL, RAW, SHALLOW_AVERAGE
 from repro.papers.ese import claims, claims_use
-from repro.report.compare import verdict_frame
+from repro.report.scorecard import verdict_frame
 from repro.rows import make_rows
 
 LINES = (RAW, CONTROL, MRL, ESE)

@@ -6,7 +6,7 @@ import pytest
 
 from repro.methods import AVERAGE, ESE, MRL, RAW
 from repro.papers.ese import figures
-from repro.report.style import PALETTE
+from repro.report.figures import PALETTE
 from repro.rows import make_rows
 from repro.types import InputError
 

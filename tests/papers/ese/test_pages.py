@@ -12,7 +12,7 @@ from repro.losses import compress_target
 from repro.methods import ESE, RAW
 from repro.objectives import AngleConfig
 from repro.papers.ese.use import answers_held
-from repro.runs.texts import load_questions
+from repro.runs.lines import load_questions
 from repro.training.objectives import base_loss
 from repro.types import InputError
 

@@ -13,7 +13,7 @@ from repro.evaluation.retrieve import top_documents
 from repro.methods import ESE, MRL, RAW
 from repro.papers.ese import use
 from repro.papers.ese.lines import raw_line
-from repro.runs import texts as questions
+from repro.runs import lines as questions
 from repro.sets import Retrieval
 from repro.store import Store
 from repro.types import InputError

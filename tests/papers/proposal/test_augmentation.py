@@ -12,8 +12,7 @@ from repro.data.sampling import take
 from repro.evaluation import sts_spearman
 from repro.losses import alignment, uniformity
 from repro.papers.proposal import augmentation, geometry
-from repro.runs.cell import cell_key
-from repro.runs.texts import training_sentences
+from repro.runs.cell import cell_key, training_sentences
 from repro.store import Store
 from repro.types import InputError
 

@@ -10,7 +10,7 @@ from repro import data
 from repro.models import SentenceEncoder
 from repro.papers.proposal import choosing
 from repro.papers.proposal.choosing import ALL, BLIND, HALF, KNEE, LABELS, LOOKING, SPECTRUM, TASK, UNSEEN
-from repro.runs.lines import Named
+from repro.runs.encoders import Named
 from repro.store import Store
 from repro.types import InputError
 from shown_code import on_page

@@ -4,7 +4,7 @@ import pytest
 
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
 from repro.papers.proposal import claims
-from repro.report.compare import verdict_frame
+from repro.report.scorecard import verdict_frame
 from repro.rows import make_rows
 
 DIMS = (4, 8, 16, 32, 64, 128)

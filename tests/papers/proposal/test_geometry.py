@@ -11,7 +11,7 @@ from repro import data, theory
 from repro.losses import alignment, info_nce, uniformity
 from repro.papers.proposal import geometry
 from repro.reducers import make_reducer
-from repro.runs.embeddings import TextTable
+from repro.runs.encoders import TextTable
 from repro.runs.sweep import train_sweep
 from repro.store import Store
 from repro.types import InputError

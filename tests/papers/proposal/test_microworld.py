@@ -8,7 +8,7 @@ from microworld import World
 from repro import data, theory
 from repro.papers.proposal import microworld
 from repro.rows import make_rows
-from repro.runs.embeddings import TextTable
+from repro.runs.encoders import TextTable
 from repro.types import InputError
 from shown_code import on_page
 

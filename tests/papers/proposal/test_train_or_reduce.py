@@ -13,10 +13,8 @@ from repro.evaluation.stats import paired_spearman_difference
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
 from repro.papers.proposal import train_or_reduce
 from repro.reducers import make_reducer
-from repro.runs.lines import Task
-from repro.runs.score import by_kind, score_rows
-from repro.runs.sweep import cosines_of, spearman_of
-from repro.runs.texts import load_questions, training_sentences
+from repro.runs.cell import training_sentences
+from repro.runs.lines import Task, by_kind, cosines_of, load_questions, score_rows, spearman_of
 from repro.store import Store
 from repro.types import InputError
 from shown_code import on_page

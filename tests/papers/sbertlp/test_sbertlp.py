@@ -18,9 +18,8 @@ from repro.papers.sbertlp import claims, mapping, scores
 from repro.papers.sbertlp.mapping import map_texts, over_own_system
 from repro.papers.sbertlp.tasks import FOREIGN_ROWS, kept, load_tasks, sentences
 from repro.reducers import SBERTLP
-from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line, Task
-from repro.runs.score import score_rows, similarity
+from repro.runs.encoders import TextTable
+from repro.runs.lines import Line, Task, score_rows, similarity
 from repro.store import Store
 from repro.types import InputError
 from rivals import SystemConfig

@@ -5,7 +5,7 @@ import pytest
 
 from repro.methods import AVERAGE, END_TO_END, FULL, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP
 from repro.papers.wang import claims, claims_suites
-from repro.report.compare import paper_values
+from repro.report.tables import paper_values
 from repro.rows import make_rows
 
 DIMS = (128, 64, 32, 16, 8)

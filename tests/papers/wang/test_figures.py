@@ -8,7 +8,7 @@ import pytest
 
 from repro.methods import STAGES
 from repro.papers.wang import figures
-from repro.report.compare import join_kinds, paper_values
+from repro.report.tables import join_kinds, paper_values
 
 ENCODER = {128: 0.0, 32: -0.02, 8: 0.05}
 POOLER = {128: -0.01, 32: 0.04, 8: 0.03}

@@ -14,7 +14,8 @@ from repro.papers.wang.claims_figures import figure4
 from repro.papers.wang.figures import draw_grid
 from repro.papers.wang.sweeps import rows_of
 from repro.report import interactive
-from repro.runs.sweep import cosines_of, pair_scores, spearman_of, step_two, train_sweep
+from repro.runs.lines import cosines_of, spearman_of
+from repro.runs.sweep import pair_scores, step_two, train_sweep
 from repro.training.two_step import select, splice
 from repro.types import InputError
 

@@ -9,9 +9,9 @@ from repro import data
 from repro.evaluation.protocol import score_classification, score_sts
 from repro.methods import FULL, MAJORITY, TRAINED_NARROW, TWO_STEP
 from repro.papers.wang.sweeps import fit_sets_of, is_compared, suite_lines
-from repro.runs import score
-from repro.runs.lines import Task, load_tasks, reduced, sets_of
-from repro.runs.score import by_kind, score_rows
+from repro.runs import lines
+from repro.runs.encoders import reduced
+from repro.runs.lines import Task, by_kind, load_tasks, score_rows, sets_of
 from repro.runs.sweep import train_sweep, train_two_step
 from repro.types import InputError
 
@@ -85,7 +85,7 @@ def test_classification_rows_are_the_tasks_own_scores_and_come_from_the_store(wo
         assert own.set_index("dataset").loc[name, "value"] == expected.value
         floor = rows[(rows["method"] == MAJORITY) & (rows["dataset"] == name)]["value"].item()
         assert floor == expected.floor
-    monkeypatch.setattr(score, "score_classification", lambda *a, **k: pytest.fail("fitted again"))
+    monkeypatch.setattr(lines, "score_classification", lambda *a, **k: pytest.fail("fitted again"))
     again = rows_of(world, tasks["labelled"], store)
     assert again["value"].equals(rows["value"])
     with pytest.raises(pytest.fail.Exception):  # another protocol is another key

@@ -18,9 +18,9 @@ from repro.methods import FULL_SIZE, MAJORITY
 from repro.models.pretrained import MINILM
 from repro.papers.zhang.encoders import BETWEEN, SETTINGS
 from repro.papers.zhang.lines import RESCALED, Variant, lines_of, load_task, reduced_rows, roughness_rows
-from repro.runs import lines as encoders
-from repro.runs.embeddings import TextTable, as_published
-from repro.runs.sweep import cosines_of
+from repro.runs import encoders
+from repro.runs.encoders import TextTable, as_published
+from repro.runs.lines import cosines_of
 from repro.store import Store
 from repro.types import InputError
 from shown_code import on_page

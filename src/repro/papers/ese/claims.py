@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro.evaluation.seeds import Estimate, estimate, of_parts, scaled
 from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE, ESE, ESE_DEFAULT, ESE_VARIANTS, MRL, RAW, SHALLOW_AVERAGE, ese_line, size_variant
-from repro.report.compare import paper_values
-from repro.report.judge import Estimate, Judge, average, effect, estimate, farthest, judge, lowest, of_parts, scaled
-from repro.report.verdict import Measurement
+from repro.report.judge import Judge, Measurement, average, effect, farthest, judge, lowest
+from repro.report.tables import paper_values
 from repro.rows import parsed
 
 RIVALS = (RAW, MRL)

@@ -13,13 +13,23 @@ import pandas as pd
 from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 
-from repro.evaluation.seeds import FEWEST_SEEDS
+from repro.evaluation.seeds import FEWEST_SEEDS, estimate
 from repro.methods import ESE, ESE_CODE, ESE_METHODS, RAW
 from repro.papers.ese.claims import PLACES, by_backbone, only
-from repro.report.curves import checked, curves, points
+from repro.report.figures import (
+    GREY,
+    Drawing,
+    NothingToDraw,
+    add_legend,
+    checked,
+    curves,
+    drawing,
+    look,
+    new_figure,
+    points,
+    series_handles,
+)
 from repro.report.interactive import intervals
-from repro.report.judge import estimate
-from repro.report.style import GREY, Drawing, NothingToDraw, add_legend, drawing, look, new_figure, series_handles
 from repro.report.tables import wide
 from repro.rows import parsed
 from repro.types import Array

@@ -21,8 +21,7 @@ from repro.models.backbone import load_backbone
 from repro.objectives import ESPRESSO_FORMS, EspressoConfig
 from repro.papers.ese.claims import COMPRESSION, WEIGHTS
 from repro.runs.cell import TrainedCell, hidden_dim_of, train_all
-from repro.runs.embeddings import LayerTable, encode_layers_once, states_identity
-from repro.runs.lines import Named
+from repro.runs.encoders import LayerTable, Named, encode_layers_once, states_identity
 from repro.store import Store
 from repro.types import one_of
 

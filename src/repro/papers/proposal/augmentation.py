@@ -33,13 +33,11 @@ from repro.evaluation.stats import bootstrap_mean, bootstrap_spearman
 from repro.methods import UNTRAINED
 from repro.models.pretrained import identity
 from repro.papers.proposal.geometry import geometry_of, positives_of
-from repro.report.curves import checked, title_of
-from repro.report.style import Drawing, add_legend, drawing, look, new_figure
+from repro.report.figures import Drawing, add_legend, checked, drawing, look, new_figure, title_of
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
-from repro.runs.embeddings import TextTable, encode_tasks
-from repro.runs.lines import Task
-from repro.runs.sweep import cosines_of, gain_over
+from repro.runs.encoders import TextTable, encode_tasks
+from repro.runs.lines import Task, cosines_of, gain_over
 from repro.sets import DataSet, ScoredPairs, WordVectors
 from repro.store import Store
 from repro.training.end_to_end import fresh_encoder

@@ -21,14 +21,13 @@ from repro.methods import BASELINES, PRINTED_BASELINES
 from repro.models.encoder import merge_equal
 from repro.models.pretrained import default_device
 from repro.papers.proposal.claims import in_task_order
-from repro.report.curves import checked
-from repro.report.networks import names
-from repro.report.style import Drawing, add_legend, drawing, look, new_figure, series_handles
+from repro.report.figures import Drawing, add_legend, checked, drawing, look, new_figure, series_handles
+from repro.report.tables import names
 from repro.rows import make_rows
 from repro.runs.cell import hidden_dim_of, train_all
 from repro.runs.clock import in_turns
-from repro.runs.lines import Named
-from repro.runs.sweep import cosines_of
+from repro.runs.encoders import Named
+from repro.runs.lines import cosines_of
 from repro.seeding import make_rng
 from repro.sets import ScoredPairs, texts_of
 from repro.store import Store

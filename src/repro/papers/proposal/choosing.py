@@ -17,10 +17,19 @@ from dimadvise.inputs import judged_texts
 from dimadvise.measured import CALIBRATED, FEATURES, HALF, SPECTRUM, UNSEEN, Calibration, fit_calibration
 from repro.evaluation.retention import NoShareError, smallest_sufficient
 from repro.methods import FULL_SIZE
-from repro.report.curves import checked
-from repro.report.style import GREY, Drawing, NothingToDraw, add_legend, drawing, look, new_figure, series_handles
+from repro.report.figures import (
+    GREY,
+    Drawing,
+    NothingToDraw,
+    add_legend,
+    checked,
+    drawing,
+    look,
+    new_figure,
+    series_handles,
+)
 from repro.rows import make_rows
-from repro.runs.lines import Named
+from repro.runs.encoders import Named
 from repro.sets import DataSet
 from repro.store import Store
 from repro.terminal import complain

@@ -14,7 +14,7 @@ from repro.evaluation.stats import percentiles, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.reducers import make_reducer
 from repro.rows import make_rows
-from repro.runs.embeddings import TextTable
+from repro.runs.encoders import TextTable
 from repro.seeding import make_rng
 from repro.sets import ScoredPairs
 from repro.types import Array, InputError

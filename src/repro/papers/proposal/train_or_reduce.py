@@ -16,9 +16,9 @@ from repro.methods import BEST_REDUCED, FULL_SIZE, REDUCER_NAMES, TRAINED_PROJEC
 from repro.models import Pooler
 from repro.models.encoder import SentenceEncoder, merge_equal
 from repro.runs.cell import TrainedCell, hidden_dim_of, scorer_on, train_cell
-from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line, reduced
-from repro.runs.sweep import Sweep, spearman_of, states_of, train_two_step
+from repro.runs.encoders import TextTable, reduced
+from repro.runs.lines import Line, spearman_of
+from repro.runs.sweep import Sweep, states_of, train_two_step
 from repro.sets import DataSet, ScoredPairs
 from repro.store import Store
 from repro.training.end_to_end import fresh_encoder

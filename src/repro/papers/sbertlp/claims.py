@@ -9,12 +9,11 @@ from math import nan
 
 import pandas as pd
 
+from repro.evaluation.seeds import Estimate, estimate, of_parts
 from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE, MAJORITY
-from repro.report.compare import paper_values
-from repro.report.judge import Estimate, Facts, Judge, Rule, Split, estimate, judge, lowest, measurement, of_parts
-from repro.report.networks import names
-from repro.report.verdict import Measurement
+from repro.report.judge import Facts, Judge, Measurement, Rule, Split, judge, lowest, measurement
+from repro.report.tables import names, paper_values
 
 SUITES = {
     "table1": ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr"),

@@ -9,7 +9,7 @@ import pandas as pd
 from repro.models.encoder import merge_equal
 from repro.papers.sbertlp.claims import lp
 from repro.reducers import neighbour_sweep
-from repro.runs.embeddings import TextTable, as_published, encode_tasks
+from repro.runs.encoders import TextTable, as_published, encode_tasks
 from repro.runs.lines import Line
 from repro.sets import DataSet
 from repro.store import Store

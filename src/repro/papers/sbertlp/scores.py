@@ -28,9 +28,8 @@ from repro.papers.sbertlp.claims import CHOSEN, HONEST, INDUCTIVE, NEIGHBOURS, O
 from repro.papers.sbertlp.mapping import Choice, GridScore, Mapped, Placed, best, grid_scores, map_texts, prefix
 from repro.papers.sbertlp.tasks import scored, sentences
 from repro.rows import make_rows
-from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line, Task
-from repro.runs.score import Judged, Scorer, accuracy, similarity
+from repro.runs.encoders import TextTable
+from repro.runs.lines import Judged, Line, Scorer, Task, accuracy, similarity
 from repro.seeding import derive_seed, make_rng
 from repro.sets import DataSet, LabelledPairs, LabelledTexts, ScoredPairs
 from repro.types import Array, InputError, Labels

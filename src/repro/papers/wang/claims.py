@@ -9,12 +9,11 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.seeds import kendall
+from repro.evaluation.seeds import Estimate, estimates, kendall, mean
 from repro.methods import END_TO_END, STEP_1, STEP_2
 from repro.papers.wang.claims_figures import judged, trending
-from repro.report.compare import paper_values
-from repro.report.judge import Estimate, Judge, Rule, average, effect, estimates, farthest, lowest, mean, ratio
-from repro.report.verdict import Measurement
+from repro.report.judge import Judge, Measurement, Rule, average, effect, farthest, lowest, ratio
+from repro.report.tables import paper_values
 
 # Tables 1 and 2: the gains of both steps
 

@@ -12,25 +12,22 @@ from math import log2
 import numpy as np
 import pandas as pd
 
+from repro.evaluation.seeds import Estimate, estimate, estimates, of_parts
 from repro.evaluation.stats import Floats
-from repro.report.compare import paper_values
 from repro.report.judge import (
     MARGIN_POINTS,
-    Estimate,
     Judge,
+    Measurement,
     Rule,
     effect,
-    estimate,
-    estimates,
     farthest,
     judge,
     lowest,
-    of_parts,
     ratio,
     sameness,
     trend,
 )
-from repro.report.verdict import Measurement
+from repro.report.tables import paper_values
 
 SIZES = {"repro-tiny": 128, "repro-mini": 256, "all-MiniLM-L6-v2": 384, "roberta-base": 768, "bert-base-uncased": 768}
 """full sizes of networks with rows; to ask the networks themselves would load torch"""

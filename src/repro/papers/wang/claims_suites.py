@@ -10,12 +10,11 @@ from typing import Any
 
 import pandas as pd
 
+from repro.evaluation.seeds import Estimate, of_parts
 from repro.methods import AVERAGE, FULL, MAJORITY, REDUCED, TRAINED_NARROW, TWO_STEP, fitted_on, fitted_sentences
 from repro.papers.wang.claims_figures import PAPER_HIDDEN, judged, trending
-from repro.report.compare import DATASETS
-from repro.report.judge import Cells, Estimate, Judge, Rule, effect, farthest, highest, lowest, of_parts, together
-from repro.report.tables import MISSING, wide
-from repro.report.verdict import Measurement
+from repro.report.judge import Cells, Judge, Measurement, Rule, effect, farthest, highest, lowest, together
+from repro.report.tables import DATASETS, MISSING, wide
 
 SUITES = {
     "table3": ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr"),

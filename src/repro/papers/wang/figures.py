@@ -10,9 +10,21 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.patheffects import withStroke
 
 from repro.methods import STAGE_NAMES
-from repro.report.compare import paper_values
-from repro.report.curves import checked, curves, points
-from repro.report.style import GREY, WIDTH, Drawing, NothingToDraw, add_legend, drawing, look, new_figure, thin
+from repro.report.figures import (
+    GREY,
+    WIDTH,
+    Drawing,
+    NothingToDraw,
+    add_legend,
+    checked,
+    curves,
+    drawing,
+    look,
+    new_figure,
+    points,
+    thin,
+)
+from repro.report.tables import paper_values
 from repro.rows import recorded_rows
 
 STAGE_ORDER = list(STAGE_NAMES.values())

@@ -17,12 +17,10 @@ from repro.models.encoder import SentenceEncoder
 from repro.models.folders import own_pooling
 from repro.objectives import TrainConfig
 from repro.rows import make_rows
-from repro.runs.cell import TrainedCell, train_cell
-from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line, reduced
-from repro.runs.score import score_task
-from repro.runs.sweep import Sweep, TwoStep, gain_over, spearman_of, states_of
-from repro.runs.texts import training_sentences
+from repro.runs.cell import TrainedCell, train_cell, training_sentences
+from repro.runs.encoders import TextTable, reduced
+from repro.runs.lines import Line, gain_over, score_task, spearman_of
+from repro.runs.sweep import Sweep, TwoStep, states_of
 from repro.seeding import make_rng
 from repro.sets import DataSet, ScoredPairs
 from repro.store import Store

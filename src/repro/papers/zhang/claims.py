@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
+from repro.evaluation.seeds import estimate, of_parts
 from repro.evaluation.stats import Floats
 from repro.methods import FULL_SIZE, ZHANG_METHODS
 from repro.papers.zhang.encoders import (
@@ -29,18 +30,16 @@ from repro.papers.zhang.encoders import (
 from repro.report.judge import (
     Facts,
     Judge,
+    Measurement,
     Rule,
     Split,
     average,
     average_size,
     effect,
-    estimate,
     highest,
     judge,
     lowest,
-    of_parts,
 )
-from repro.report.verdict import Measurement
 from repro.rows import parsed
 
 IN_EITHER, INDUCTIVE = f"setting in {WITHIN}", "setting == 'inductive'"

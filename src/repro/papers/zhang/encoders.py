@@ -2,8 +2,8 @@
 
 import pandas as pd
 
+from repro.evaluation.seeds import Estimate, estimates
 from repro.methods import FULL_SIZE
-from repro.report.judge import Estimate, estimates
 from repro.types import InputError
 
 ENCODERS = {

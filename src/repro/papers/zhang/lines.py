@@ -14,10 +14,9 @@ from repro.methods import FULL_SIZE, REDUCER_NAMES, ZHANG_METHODS
 from repro.models.encoder import merge_equal
 from repro.papers.zhang.encoders import AUTOENCODER, BETWEEN, SETTINGS
 from repro.rows import make_rows
-from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line, Named, Task, dims_of, reduced
-from repro.runs.score import by_kind, score_rows
-from repro.runs.texts import training_sentences
+from repro.runs.cell import training_sentences
+from repro.runs.encoders import Named, TextTable, dims_of, reduced
+from repro.runs.lines import Line, Task, by_kind, score_rows
 from repro.sets import Corpus, DataSet, ScoredPairs, texts_of
 from repro.store import Store
 from repro.types import Array, one_of

@@ -6,9 +6,8 @@ from itertools import pairwise
 
 import pandas as pd
 
-from repro.report.compare import paper_values
-from repro.report.judge import Judge, average, judge
-from repro.report.verdict import Measurement
+from repro.report.judge import Judge, Measurement, average, judge
+from repro.report.tables import paper_values
 
 OURS, PEER = "this package", "scikit-learn"  # settings: whose reducers were timed
 SHALLOW, DEEP = "Autoencoder, 1 hidden layer", "Autoencoder, 3 hidden layers"

@@ -6,11 +6,21 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from repro.evaluation.seeds import Estimate, scaled
 from repro.methods import FULL_SIZE, MAJORITY, TRUNCATE, ZHANG_METHODS
 from repro.papers.zhang.encoders import SCORES, SETTINGS, WITHIN, encoders_of, full_size, lead
-from repro.report.curves import curves
-from repro.report.judge import Estimate, scaled
-from repro.report.style import GREY, WIDTH, Drawing, NothingToDraw, add_legend, dim_axis, drawing, look, new_figure
+from repro.report.figures import (
+    GREY,
+    WIDTH,
+    Drawing,
+    NothingToDraw,
+    add_legend,
+    curves,
+    dim_axis,
+    drawing,
+    look,
+    new_figure,
+)
 from repro.report.tables import MISSING, interval, mean, wide
 
 TOLERANCE = 1.0  # per cent of the full-size score that a size may lose and still count as enough

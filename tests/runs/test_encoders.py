@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from repro.models import SentenceEncoder
-from repro.runs.embeddings import TextTable, encode_layers_once, encode_once, encode_tasks
+from repro.runs.encoders import TextTable, encode_layers_once, encode_once, encode_tasks
 from repro.sets import LabelledTexts
 from repro.store import Store
 from repro.types import InputError

@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 from repro.methods import shown
-from repro.report import networks
-from repro.report.tables import badge
-from repro.report.verdict import Measurement
+from repro.report import scorecard, tables
+from repro.report.judge import Measurement
+from repro.report.page import badge, networks_line
 from repro.rows import make_rows
 
 
@@ -30,7 +30,7 @@ def test_generated_word_vectors_and_two_networks_of_one_method_are_told_apart():
         for s in ("microworld", "local")
     )
     other = make_rows([{"method": "SBERTbase", "backbone": b} for b in ("a", "b")], data_source="local")
-    assert networks.names(live, past, other) == {
+    assert tables.names(live, past, other) == {
         "Avg. GloVe embeddings": "word vectors of generated text, mean of words; GloVe, mean of words",
         "SBERTbase": "a after NLI; b after NLI",
     }
@@ -48,10 +48,12 @@ def recorded(monkeypatch):
         ("word2vec", "word2vec", 0.3),
     )
     rows = make_rows([{**score, "method": m, "backbone": b, "value": v} for m, b, v in lines], data_source="local")
-    monkeypatch.setattr(networks, "recorded_rows", lambda name: rows if name == "proposal_baselines" else rows.iloc[:0])
-    networks.full_size_scores.cache_clear()
+    monkeypatch.setattr(
+        scorecard, "recorded_rows", lambda name: rows if name == "proposal_baselines" else rows.iloc[:0]
+    )
+    scorecard.full_size_scores.cache_clear()
     yield
-    networks.full_size_scores.cache_clear()
+    scorecard.full_size_scores.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -82,7 +84,7 @@ def test_every_badge_says_in_whose_place_a_network_is_and_its_full_size_score_be
 def test_networks_without_a_place_or_a_score_have_no_line(recorded):
     for backbone in ("word2vec", "roberta-base", pd.NA):
         rows = make_rows([{"backbone": backbone}], experiment="proposal_baselines")
-        assert networks.networks_line(rows) == ""
+        assert networks_line(rows) == ""
 
 
 # which network may judge which claim
@@ -90,7 +92,7 @@ def test_networks_without_a_place_or_a_score_have_no_line(recorded):
 
 @pytest.fixture
 def floor(monkeypatch):
-    monkeypatch.setattr(networks, "full_size_scores", lambda: {networks.BASELINES["tfidf"]: 54.5})
+    monkeypatch.setattr(scorecard, "full_size_scores", lambda: {scorecard.BASELINES["tfidf"]: 54.5})
 
 
 def rows_on(backbone, score=0.8, **shared):
@@ -102,7 +104,7 @@ def rows_on(backbone, score=0.8, **shared):
 
 
 def judged(claim, of, what="gain", network=""):
-    (m,) = networks.placed([Measurement(claim, "effect", 2.0, 1.0, 3.0, what=what, network=network)], of)
+    (m,) = scorecard.placed([Measurement(claim, "effect", 2.0, 1.0, 3.0, what=what, network=network)], of)
     return m
 
 
@@ -144,6 +146,6 @@ def test_who_speaks_where_and_on_what(floor):
 
 
 def test_networks_have_an_order():
-    ranks = [networks.rank("ESE-T1-1", name) for name in ("bge-base-en-v1.5", "all-MiniLM-L6-v2", "repro-tiny", "new")]
+    ranks = [scorecard.rank("ESE-T1-1", name) for name in ("bge-base-en-v1.5", "all-MiniLM-L6-v2", "repro-tiny", "new")]
     assert ranks == sorted(set(ranks))
-    assert networks.rank("ESE-T1-1", "repro-tiny, all-MiniLM-L6-v2") == ranks[2], "the farthest of several"
+    assert scorecard.rank("ESE-T1-1", "repro-tiny, all-MiniLM-L6-v2") == ranks[2], "the farthest of several"

@@ -6,10 +6,8 @@ import pytest
 from repro.evaluation.protocol import Score
 from repro.evaluation.stats import bootstrap_mean, percentiles, spearman_draws
 from repro.methods import MAJORITY
-from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line, Task
-from repro.runs.score import Means, accuracy, by_kind, score_rows, similarity
-from repro.runs.sweep import cosines_of
+from repro.runs.encoders import TextTable
+from repro.runs.lines import Line, Means, Task, accuracy, by_kind, cosines_of, score_rows, similarity
 from repro.sets import LabelledTexts, ScoredPairs
 from repro.store import Store
 from repro.types import InputError
@@ -101,7 +99,7 @@ def test_a_labelled_task_is_probed_once_and_has_a_floor(lines, tmp_path, monkeyp
     rows = rows_of(lines, {"sorted": task}, scorer=by_kind(Store(tmp_path)), average=False)
     floor = rows[rows["method"] == MAJORITY]
     assert floor["value"].tolist() == [0.5] and set(rows["metric"]) == {"accuracy", "accuracy_lead"}
-    monkeypatch.setattr("repro.runs.score.score_classification", None)
+    monkeypatch.setattr("repro.runs.lines.score_classification", None)
     again = rows_of(lines, {"sorted": task}, scorer=by_kind(Store(tmp_path)), average=False)
     assert again["value"].equals(rows["value"])
 

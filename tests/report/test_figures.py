@@ -10,8 +10,8 @@ from docutils import nodes
 from docutils.utils import new_document
 
 from repro import paths
-from repro.report import style
-from repro.report.curves import curves, points
+from repro.report import figures
+from repro.report.figures import curves, points
 from repro.types import InputError
 
 
@@ -128,9 +128,9 @@ def test_text_can_be_read_on_white_and_on_dark():
             bright.append(linear @ [0.2126, 0.7152, 0.0722] + 0.05)
         return max(bright) / min(bright)
 
-    assert contrast(style.GREY, "#ffffff") >= 4.5
-    assert contrast(style.GREY, "#121212") >= 4.0
-    for colour in style.PALETTE:
+    assert contrast(figures.GREY, "#ffffff") >= 4.5
+    assert contrast(figures.GREY, "#121212") >= 4.0
+    for colour in figures.PALETTE:
         assert min(contrast(colour, "#ffffff"), contrast(colour, "#121212")) >= 3
 
 
