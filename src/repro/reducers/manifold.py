@@ -6,11 +6,13 @@ W of local reconstruction by bottom eigenvectors of M = (I − W)ᵀ(I − W) (�
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components, shortest_path
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree, shortest_path
 from scipy.spatial.distance import cdist
 
 from repro.reducers.neighbors import (
@@ -63,29 +65,18 @@ def _symmetric(starts: Indices, ends: Indices, lengths: Array, n: int) -> sparse
 
 
 def _bridges(X: Array, labels: Indices) -> Indices:
-    """The pairs (pieces − 1, 2) of a minimum spanning tree between pieces, grown from the first piece (Prim)."""
-    n = len(X)
-    reach, via = np.full(n, np.inf), np.zeros(n, np.int64)  # distance of every outside point to the tree
-    outside = np.ones(n, bool)
-    piece, pairs = 0, list[tuple[int, int]]()
-    while True:
-        inside = np.flatnonzero(labels == piece)
-        outside[inside] = False
-        others = np.flatnonzero(outside)
-        if not len(others):
-            return np.array(pairs)
-        for start in range(0, len(inside), 256):
-            part = inside[start : start + 256]
-            between = cdist(X[part], X[others])  # (part, others)
-            closest = between.argmin(0)
-            shortest = between[closest, np.arange(len(others))]
-            better = shortest < reach[others]
-            reach[others[better]], via[others[better]] = shortest[better], part[closest[better]]
-        end = others[np.argmin(reach[others])]
-        pairs.append((via[end], end))
-        piece = labels[end]
+    """The pairs (pieces − 1, 2) of points that join the pieces by a minimum spanning tree."""
+    pieces = [np.flatnonzero(labels == piece) for piece in np.unique(labels)]
+    shortest, ends = np.zeros((len(pieces), len(pieces))), {}
+    for a, b in combinations(range(len(pieces)), 2):
+        between = cdist(X[pieces[a]], X[pieces[b]])
+        i, j = np.unravel_index(between.argmin(), between.shape)
+        shortest[a, b] = max(between[i, j], np.finfo(np.float64).tiny)  # 0 would be no edge
+        ends[a, b] = pieces[a][i], pieces[b][j]
+    return np.array([ends[edge] for edge in zip(*minimum_spanning_tree(shortest).nonzero(), strict=True)])
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Isomap(Reducer):
     """Classical scaling of the distances along the neighbour graph (Tenenbaum et al., 2000).
 
@@ -98,9 +89,7 @@ class Isomap(Reducer):
         n_neighbors: k, below the number of fitted rows.
     """
 
-    def __init__(self, n_components: int = 2, *, n_neighbors: int = 5) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
+    n_neighbors: int = 5
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """The embedding (n, n_components) of the fitted rows; `transform` would find it again, more slowly."""
@@ -136,6 +125,7 @@ class Isomap(Reducer):
         return Y
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LLE(Reducer):
     """Locally linear embedding (Roweis and Saul, 2000): the bottom eigenvectors of M = (I − W)ᵀ(I − W).
 
@@ -151,15 +141,9 @@ class LLE(Reducer):
         reg: ρ of the weights' regularisation.
     """
 
-    _gram: Array | None = None
-
-    def __init__(
-        self, n_components: int = 2, *, n_neighbors: int = 5, scale: str = "unit_variance", reg: float = 1e-3
-    ) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.scale = scale
-        self.reg = reg
+    n_neighbors: int = 5
+    scale: str = "unit_variance"
+    reg: float = 1e-3
 
     def _learn(self, X: Array) -> None:
         one_of(self.scale, ("unit_variance", "unit_norm"), "scale")
@@ -206,6 +190,7 @@ class LLE(Reducer):
         return Y
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SBERTLP(LLE):
     """SBERT-LP (2021): locally linear embedding with many neighbours, distinct rows and unit variance.
 
@@ -218,13 +203,9 @@ class SBERTLP(LLE):
         dedupe: fit on distinct rows; False keeps duplicates, of which groups larger than k split the graph.
     """
 
-    scale = "unit_variance"
-
-    def __init__(self, n_components: int = 2, *, n_neighbors: int = 30, reg: float = 1e-3, dedupe: bool = True) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.reg = reg
-        self.dedupe = dedupe
+    n_neighbors: int = 30
+    scale: str = field(default="unit_variance", init=False)
+    dedupe: bool = True
 
     def _to_fit(self, X: Array) -> Array:
         kept = np.unique(RowIndex(X).find(X)) if self.dedupe else np.arange(len(X))  # the first of equal rows
@@ -236,17 +217,7 @@ class SBERTLP(LLE):
 
 
 def neighbour_sweep(X: Any, neighbors: Iterable[int], n_components: int, **options: Any) -> dict[int, SBERTLP]:
-    """SBERT-LP fitted to X (n, D) at every number of neighbours, in the order given, from one search at the largest.
-
-    Args:
-        X: rows (n, D).
-        neighbors: numbers of neighbours.
-        n_components: of each; smaller sizes are prefixes.
-        options: `reg` and `dedupe`, as for `SBERTLP`.
-
-    Raises:
-        InputError: as `SBERTLP.fit`, for the largest number of neighbours before anything is computed.
-    """
+    """SBERT-LP fitted to X (n, D) at every number of neighbours, in the order given, from one search at the largest."""
     reducers = {k: SBERTLP(n_components, n_neighbors=k, **options) for k in neighbors}
     if not reducers:
         raise InputError("no numbers of neighbours given: expected at least one, such as 30")
