@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.types import Array, InputError, check_dim, check_embeddings, one_of
+from repro.types import Array, InputError, check_dim, check_embeddings, one_of, unit_rows
 
 Codes: TypeAlias = NDArray[Any]
 """(n, d) of a float level or int8; (n, ⌈d·bits/8⌉) bytes of int4 and binary"""
@@ -113,10 +113,8 @@ def code_cosines(Q: Any, codes: Codes, book: Codebook) -> NDArray[np.float32]:
 
     Binary codes are not unpacked: a table holds what each of the 256 bytes contributes to the product with a query.
     """
-    Q = prepare_queries(Q, book).astype(np.float32)
+    Q = unit_rows(prepare_queries(Q, book).astype(np.float32))
     _check_codes(codes, book.dim, book.level)
-    lengths = np.linalg.norm(Q, axis=1, keepdims=True)
-    Q = Q / np.where(lengths > 0, lengths, 1)
     if book.level == "binary":
         return np.stack([_signed_sums(q, codes) for q in Q]) / np.float32(np.sqrt(book.dim))
     found = np.empty((len(Q), len(codes)), np.float32)
