@@ -15,7 +15,7 @@ from repro.evaluation import (
 )
 from repro.evaluation.classify import kmeans
 from repro.evaluation.protocol import score_classification
-from repro.evaluation.quantise import affordable_dim, dequantise, fit_codebook, hamming_cosines, quantise, vector_bytes
+from repro.evaluation.quantise import affordable_dim, dequantise, fit_codebook, quantise, vector_bytes
 from repro.evaluation.retention import prefix_cka, smallest_sufficient
 from repro.evaluation.retrieve import top_documents, unit_prefix
 from repro.evaluation.stats import bootstrap_mean, bootstrap_spearman, wilson
@@ -94,7 +94,6 @@ def search(qrels={0: {1: 1}}, **options):  # noqa: B006
         (lambda: quantise(WIDE, CODES), "X has 4 columns, the codebook 3"),
         (lambda: quantise(7e4 * X, fit_codebook(X, "float16")), "X holds .*: float16 ends at 65504"),
         (lambda: dequantise(X, CODES), r"codes are float64 of shape \(40, 3\): int8 codes of 3 dims are uint8"),
-        (lambda: hamming_cosines(X, X, 37), "binary codes of 37 dims are uint8, 5 a row"),
         (lambda: prefix_cka(X, [13]), "dim is 13: expected 1 to 3"),
         (lambda: prefix_cka(X, [2], weights=np.zeros(40)), "weights run from 0"),
         (lambda: smallest_sufficient([8], [1.0], 1.5), "the target is 1.5"),

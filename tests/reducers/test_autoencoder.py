@@ -39,7 +39,7 @@ def test_the_identity_approaches_pca():
     assert left == pytest.approx(least, rel=0.01)
 
 
-@pytest.mark.parametrize("activation, hidden_layers", zip(ACTIVATIONS, [(), (6,), (7, 5), (6,)], strict=True))
+@pytest.mark.parametrize("activation, hidden_layers", list(zip(ACTIVATIONS, [(), (6,), (7, 5), (6,)], strict=True)))
 def test_training_lowers_the_loss_and_keeps_the_best_epoch(activation, hidden_layers):
     X = cloud()
     fitted = Autoencoder(3, activation=activation, hidden_layers=hidden_layers, epochs=60, learning_rate=1e-2).fit(X)

@@ -106,14 +106,6 @@ def test_lle_returns_its_fitted_rows_exactly_with_and_without_kept_products(monk
     np.testing.assert_allclose(lean.transform(Q), kept.transform(Q), atol=1e-5)
 
 
-@pytest.mark.parametrize("reducer", [Isomap, LLE])
-def test_the_smallest_input(reducer):
-    X = np.array([[0.0, 1.0], [2.0, 1.0]])
-    fitted = reducer(1, n_neighbors=1).fit(X)
-    np.testing.assert_allclose(fitted.embedding_, -fitted.embedding_[::-1], atol=1e-6)
-    assert fitted.transform(X + 0.1).shape == (2, 1)
-
-
 # sbertlp
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from repro.reducers.reducer import Reducer, check_components
+from repro.reducers.reducer import Reducer, check_size
 from repro.seeding import make_rng, threads
 from repro.terminal import progress_bar
 from repro.types import Array, InputError, check_dim, one_of
@@ -100,7 +100,7 @@ class Autoencoder(Reducer):
         if not self.learning_rate > 0:
             raise InputError(f"learning_rate is {self.learning_rate}: expected a number above 0, such as 1e-3")
         D = X.shape[1]
-        count = check_components(self.n_components, D, f"the columns of X, {D}")
+        count = check_size(self.n_components, D, f"the columns of X, {D}")
         inner = [check_dim(size, what="a size in hidden_layers") for size in self.hidden_layers]
         self.mean_ = X.mean(0, dtype=np.float64)
         centred = X - self.mean_.astype(X.dtype)

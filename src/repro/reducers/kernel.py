@@ -18,7 +18,7 @@ from scipy.spatial.distance import pdist
 
 from repro.reducers.linear import right_singular_vectors, shares
 from repro.reducers.neighbors import RowIndex, blocks_of, square_norms
-from repro.reducers.reducer import Reducer, check_components, check_memory
+from repro.reducers.reducer import Reducer, check_memory, check_size
 from repro.reducers.spectral import WIDTH, block_lanczos, orient
 from repro.seeding import make_rng
 from repro.terminal import progress_bar
@@ -160,7 +160,7 @@ class KPCA(Reducer):
         one_of(self.kernel, KERNELS, "kernel")
         one_of(self.indefinite, ("clip", "shift", "jitter"), "indefinite")
         check_dim(self.degree, what="degree")
-        count = check_components(self.n_components, n - 1, f"n - 1 of {n} rows")
+        count = check_size(self.n_components, n - 1, f"n - 1 of {n} rows")
         if not np.ptp(X, axis=0).any():
             raise InputError(f"all {n} rows of X are equal: there is no component to find")
         self.gamma_ = checked_gamma(X, self.kernel, self.gamma)
@@ -206,7 +206,7 @@ class KPCA(Reducer):
         """Principal components of the columns, which are the features of a linear or cosine kernel."""
         self.basis_: Array | None = None
         self.solver_, width = "features", X.shape[1]
-        check_components(count, width, "the rank of the kernel's features")
+        check_size(count, width, "the rank of the kernel's features")
         center = self._features(X).mean(0)
         gram, sums = np.zeros((width, width)), np.zeros(width)
         for rows in blocks_of(len(X), 1, BLOCK):
@@ -242,7 +242,7 @@ class KPCA(Reducer):
     def _keep(self, values: Array, count: int, trace: float, n: int) -> None:
         """Store the leading of `values`, descending, if so many are positive."""
         positive = int((values > POSITIVE * values[0]).sum())
-        check_components(count, positive, "the positive eigenvalues of the kernel matrix")
+        check_size(count, positive, "the positive eigenvalues of the kernel matrix")
         if n > 2 and values[0] < FLAT * trace / (n - 1):
             warnings.warn(
                 "the kernel is nearly the identity, it sees no row near another: rounding, which differs with the "

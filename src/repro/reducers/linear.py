@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import linalg
 
-from repro.reducers.reducer import Reducer, check_components
+from repro.reducers.reducer import Reducer, check_size
 from repro.reducers.spectral import orient
 from repro.seeding import make_rng
 from repro.types import Array
@@ -41,7 +41,7 @@ class Truncate(Reducer):
     min_rows: ClassVar[int] = 1
 
     def _learn(self, X: Array) -> None:
-        count = check_components(self.n_components, X.shape[1], "the columns of X")
+        count = check_size(self.n_components, X.shape[1], "the columns of X")
         variances = X.var(0, dtype=np.float64)
         self.explained_variance_ratio_ = shares(variances[:count], float(variances.sum()))
 
@@ -68,7 +68,7 @@ class PCA(Reducer):
 
     def _learn(self, X: Array) -> None:
         n, D = X.shape
-        count = check_components(self.n_components, min(n - 1, D), f"min(n - 1, D) of {n} rows and {D} columns")
+        count = check_size(self.n_components, min(n - 1, D), f"min(n - 1, D) of {n} rows and {D} columns")
         self.mean_ = X.mean(0, dtype=np.float64)
         centred = X - self.mean_
         self.scale_ = np.ones(D)
@@ -104,7 +104,7 @@ class SVD(Reducer):
 
     def _learn(self, X: Array) -> None:
         n, D = X.shape
-        count = check_components(self.n_components, min(n, D), f"min(n, D) of {n} rows and {D} columns")
+        count = check_size(self.n_components, min(n, D), f"min(n, D) of {n} rows and {D} columns")
         X = X.astype(np.float64, copy=False)
         self.singular_values_, V = right_singular_vectors(X, count)
         self.components_ = np.ascontiguousarray(V.T)
@@ -129,7 +129,7 @@ class GRP(Reducer):
     min_rows: ClassVar[int] = 1
 
     def _learn(self, X: Array) -> None:
-        count, D = check_components(self.n_components, None, ""), X.shape[1]
+        count, D = check_size(self.n_components, None, ""), X.shape[1]
         self.components_ = make_rng(self.seed, "grp", D).standard_normal((count, D)) / np.sqrt(count)
 
     def _reduce(self, X: Array) -> Array:

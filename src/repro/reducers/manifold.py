@@ -18,14 +18,13 @@ from scipy.spatial.distance import cdist
 from repro.reducers.neighbors import (
     Indices,
     RowIndex,
-    check_neighbors,
     distances_to,
     gram_matrix,
     nearest,
     reconstruction_weights,
     weight_matrix,
 )
-from repro.reducers.reducer import Reducer, check_components, check_memory
+from repro.reducers.reducer import Reducer, check_memory, check_size
 from repro.reducers.spectral import bottom_eigenpairs, check_bottom_memory, top_eigenpairs
 from repro.types import Array, InputError, one_of
 
@@ -97,8 +96,8 @@ class Isomap(Reducer):
 
     def _learn(self, X: Array) -> None:
         n = len(X)
-        k = check_neighbors(self.n_neighbors, n)
-        count = check_components(self.n_components, n - 1, f"n - 1 of {n} rows")
+        k = check_size(self.n_neighbors, n - 1, f"n - 1 of {n} rows", "n_neighbors")
+        count = check_size(self.n_components, n - 1, f"n - 1 of {n} rows")
         check_memory(n, 24 * n * n)  # paths, their squares, and what centres those
         self.fitted_ = X
         self.distances_ = shortest_path(neighbor_graph(X, k), method="D", directed=True)
@@ -108,7 +107,7 @@ class Isomap(Reducer):
         B += self._row_means.mean() - self._row_means - self._row_means[:, None]
         self.eigenvalues_, self.vectors_ = top_eigenpairs(B, count)
         positive = int((self.eigenvalues_ > 1e-10 * max(self.eigenvalues_[0], 0.0)).sum())
-        check_components(count, positive, "the positive eigenvalues of the path distances")
+        check_size(count, positive, "the positive eigenvalues of the path distances")
         self.embedding_ = (self.vectors_ * np.sqrt(self.eigenvalues_)).astype(np.float32, order="C")
 
     def _reduce(self, X: Array) -> Array:
@@ -153,8 +152,9 @@ class LLE(Reducer):
 
     def _to_fit(self, X: Array) -> Array:
         """The rows to fit (n, D), after a check that they are enough for `n_neighbors` and `n_components`."""
-        check_neighbors(self.n_neighbors, len(X))
-        check_bottom_memory(len(X), check_components(self.n_components, len(X) - 1, f"n - 1 of {len(X)} rows"))
+        limit, why = len(X) - 1, f"n - 1 of {len(X)} rows"
+        check_size(self.n_neighbors, limit, why, "n_neighbors")
+        check_bottom_memory(len(X), check_size(self.n_components, limit, why))
         return X
 
     def _fit_graph(self, X: Array, indices: Indices, gram: Array | None) -> None:

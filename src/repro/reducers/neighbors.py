@@ -28,14 +28,6 @@ CLOSE = 1e-4
 """squared distance, relative to the squared norms, below which it is not computed from inner products"""
 
 
-def check_neighbors(n_neighbors: Any, n: int) -> int:
-    """Return k as an int in 1 … n − 1; the error gives the limit."""
-    try:
-        return check_dim(n_neighbors, limit=n - 1, what="n_neighbors")
-    except InputError as error:
-        raise InputError(f"{error} (n - 1 of {n} rows): fit on more rows or ask for fewer neighbours") from None
-
-
 def gram_matrix(X: Array) -> Array | None:
     """Inner products (n, n) of the centred rows of X (n, D) in float64, or None where they would take too much memory.
 

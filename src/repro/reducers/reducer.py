@@ -77,10 +77,10 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         return tags
 
 
-def check_components(n_components: Any, limit: int | None, why: str) -> int:
-    """Return `n_components` as an int in 1 … limit; the error gives the limit and where it comes from."""
+def check_size(size: Any, limit: int | None, why: str, what: str = "n_components") -> int:
+    """Return a size as an int in 1 … limit; the error gives the limit and where it comes from."""
     try:
-        return check_dim(n_components, limit=limit, what="n_components")
+        return check_dim(size, limit=limit, what=what)
     except InputError as error:
         raise InputError(f"{error} ({why})" if why else str(error)) from None
 
