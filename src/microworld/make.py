@@ -9,9 +9,8 @@ from scipy import sparse
 from scipy.sparse.linalg import svds
 
 from microworld.pairs import Flavour, entailments, graded_pairs, paraphrases
-from microworld.surface import render
-from microworld.texts import GOODS, phrases, posts, questions, retrieval, sentiments, subjectivity
-from microworld.vocabulary import Labelled, table
+from microworld.texts import GOODS, Labelled, phrases, posts, questions, retrieval, sentiments, subjectivity
+from microworld.vocabulary import render, table
 from microworld.world import World, draw_split
 from repro.seeding import make_rng
 from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, ScoredPairs, WordVectors

@@ -5,9 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from microworld.surface import render
-from microworld.vocabulary import ABSENT, ACTION, AGENT, FACTORS, LISTS, OBJECT, PLACE, POLARITY, Frames, split_of
-from microworld.world import World, draw_split
+from microworld.vocabulary import ABSENT, ACTION, AGENT, FACTORS, LISTS, OBJECT, PLACE, POLARITY, Frames, render
+from microworld.world import World, draw_split, in_split
 from repro.types import InputError
 
 ATTEMPTS = 12
@@ -128,13 +127,11 @@ def _candidates(world: World, n: int, rng: np.random.Generator, split: str, unsa
     second = _mutate(first, closeness, rng, world)
     swapped = (rng.random(n) < 0.03) & (first[:, OBJECT] < len(FACTORS[AGENT]))
     second[swapped] = swap_roles(first[swapped])
-    if split != "all":
-        for _ in range(ATTEMPTS):
-            rows = np.flatnonzero(split_of(second) != split)
-            second[rows] = _mutate(first[rows], closeness[rows], rng, world)
+    for _ in range(ATTEMPTS):
+        rows = np.flatnonzero(~in_split(second.T, split))
+        second[rows] = _mutate(first[rows], closeness[rows], rng, world)
     kept = np.sort(np.unique(np.concatenate([first, second], axis=1), axis=0, return_index=True)[1])
-    if split != "all":
-        kept = kept[split_of(second[kept]) == split]
+    kept = kept[in_split(second[kept].T, split)]
     return first[kept], second[kept]
 
 

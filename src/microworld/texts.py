@@ -6,10 +6,12 @@ object's group; V, N and B are verb forms, P and T place and time, often empty; 
 """
 
 import zlib
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
-from microworld.surface import noun_phrase, render, said
 from microworld.vocabulary import (
     ABSENT,
     ACTION,
@@ -21,16 +23,14 @@ from microworld.vocabulary import (
     POLARITY,
     TIME,
     Frames,
-    Labelled,
-    distinct,
     inflect,
-    pick,
     plural,
+    render,
     sentence,
-    split_of,
+    spoken,
     with_article,
 )
-from microworld.world import World, draw_split
+from microworld.world import World, draw_split, in_split
 from repro.sets import Retrieval
 from repro.types import InputError
 
@@ -44,6 +44,13 @@ TYPES = {"ENTY": 0.22, "DESC": 0.21, "HUM": 0.21, "NUM": 0.17, "LOC": 0.13, "ABB
 _DEGREES = tuple(f"{degree} " if degree else "" for degree in LISTS["degree"])
 ON_TOPIC = 0.8
 """How often a post speaks of its own topic; the rest of the time it strays."""
+
+
+class Labelled(NamedTuple):
+    """Texts and their labels."""
+
+    texts: list[str]
+    labels: list[str]
 
 
 def sentiments(
@@ -72,7 +79,7 @@ def questions(world: World, n: int, rng: np.random.Generator, *, split: str) -> 
     Every fourth template is kept out of training, so that a type must be understood and not its forms remembered.
     """
     labels = rng.choice(np.array(list(TYPES)), size=n, p=list(TYPES.values())).tolist()
-    frames = iter(draw_split(world, 40 * n, rng, split))
+    frames = (frame.tolist() for frame in draw_split(world, 40 * n, rng, split))
     forms = {label: LISTS[f"{label} question"] for label in TYPES}
     if split == "train":
         forms = {label: tuple(form for i, form in enumerate(all_) if i % 4 != 3) for label, all_ in forms.items()}
@@ -80,11 +87,33 @@ def questions(world: World, n: int, rng: np.random.Generator, *, split: str) -> 
     def make(label: str) -> str:
         text = _ask(next(frames), forms[label], rng)
         # A question may say so little ("What is a pony?") that frames of two splits give it: its own hash decides.
-        while split not in ("all", split_of(np.array([[zlib.crc32(text.encode())]]))[0]):
+        while not in_split([zlib.crc32(text.encode())], split):
             text = _ask(next(frames), forms[label], rng)
         return text
 
     return distinct(labels, make)
+
+
+def distinct(labels: list[str], make: Callable[[str], str]) -> Labelled:
+    """A text for each label, made anew while it repeats an earlier one."""
+    texts: dict[str, str] = {}
+    for label in labels:
+        text = make(label)
+        while text in texts:
+            text = make(label)
+        texts[text] = label
+    return Labelled(list(texts), labels)
+
+
+@cache
+def _synonyms(value: str) -> list[str]:
+    return value.split("|")
+
+
+def pick(rng: np.random.Generator, values: tuple[str, ...]) -> str:
+    """A random value, said by a random synonym."""
+    synonyms = _synonyms(values[int(rng.random() * len(values))])
+    return synonyms[int(rng.random() * len(synonyms))]
 
 
 def _shuffled(n: int, rng: np.random.Generator, share: float, yes: str, no: str) -> list[str]:
@@ -96,7 +125,7 @@ def _opinion(rng: np.random.Generator, about: tuple[str, ...], good: bool, split
     """One opinion; its frame is what it is about, along which of the paired qualities, and for or against."""
     says, opposite = (GOOD, BAD) if good else (BAD, GOOD)
     subject, quality = int(rng.integers(len(about))), int(rng.integers(len(GOOD)))
-    while split not in ("all", split_of(np.array([[subject, quality, good]]))[0]):
+    while not in_split([subject, quality, good], split):
         subject, quality = int(rng.integers(len(about))), int(rng.integers(len(GOOD)))
     other = (subject + int(rng.integers(1, len(about)))) % len(about)
     E, F = pick(rng, (says[quality],)), pick(rng, (opposite[quality],))
@@ -125,7 +154,7 @@ def _felt(rng: np.random.Generator, event: str, felt: bool, split: str) -> str:
     return sentence(f"{opening} {event[0].lower()}{event[1:-1]}".strip())
 
 
-def _ask(frame: Frames, templates: tuple[str, ...], rng: np.random.Generator) -> str:
+def _ask(frame: list[int], templates: tuple[str, ...], rng: np.random.Generator) -> str:
     """A question that one of the templates makes of a frame."""
 
     def said(column: int) -> str:
@@ -177,9 +206,8 @@ def retrieval(world: World, n: int, rng: np.random.Generator, *, name: str, docu
     relevant, rows = _answerable(frames, owner, n, rng)
     asked = wording._replace(picks=wording.picks[rows], templates=wording.templates[rows])
     other = render(frames[rows], rng, other=(frames[rows], asked))
-    names = zip(frames[rows, AGENT].tolist(), asked.picks[:, AGENT].tolist(), strict=True)
-    answers = tuple(FACTORS[AGENT].synonyms[who][how] for who, how in names)
-    queries = tuple(map(_who, frames[rows].tolist(), other.picks.tolist()))
+    answers = tuple(words[AGENT] for words in spoken(frames[rows], asked.picks))
+    queries = tuple(map(_who, spoken(frames[rows], other.picks)))
     query_ids = tuple(f"q{row:04d}" for row in range(n))
     ids = tuple(f"d{row:05d}" for row in range(documents))
     qrels = {query: {ids[document]: 1} for query, document in zip(query_ids, relevant.tolist(), strict=True)}
@@ -217,12 +245,10 @@ def _answerable(frames: Frames, owner: np.ndarray, n: int, rng: np.random.Genera
     return documents[kept], rows[first[kept]]
 
 
-def _who(frame: list[int], pick: list[int]) -> str:
-    """The question for the agent of a frame."""
-    verb = inflect(said(frame, pick, ACTION))
-    thing = noun_phrase(OBJECT, frame[OBJECT], pick[OBJECT], definite=True)
-    tail = [said(frame, pick, column) for column in (PLACE, TIME)]
-    return " ".join(word for word in ("Who", verb.past, thing, *tail) if word) + "?"
+def _who(words: tuple[str, ...]) -> str:
+    """The question for the agent of a frame, of which these are the words."""
+    asked = ["Who", inflect(words[ACTION]).past, f"the {words[OBJECT]}", words[PLACE], words[TIME]]
+    return " ".join(word for word in asked if word) + "?"
 
 
 def _join(sentences: list[str], lengths: np.ndarray) -> list[str]:

@@ -8,12 +8,13 @@ its values, normalised; negation multiplies a similarity by 0.4. So cosine simil
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
-from microworld.vocabulary import ABSENT, AGENT, FACTORS, NAMES, OBJECT, Frames, drop, split_of
+from microworld.vocabulary import ABSENT, AGENT, FACTORS, NAMES, OBJECT, PLACE, POLARITY, Frames
 from repro.seeding import make_rng
 from repro.types import InputError, check_dim
 
@@ -21,6 +22,8 @@ UNLIKE_POLARITY = 0.4
 """What a similarity is multiplied by when one frame affirms and the other denies."""
 NEGATED = 0.15
 """Share of negated frames."""
+SPLITS = {"train": (0.0, 0.6), "dev": (0.6, 0.7), "test": (0.7, 1.0), "all": (0.0, 1.0)}
+"""Which frames belong to a split, as a span of hashes."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ class World:
         """Draw n full frames, repeats allowed, from a generator of the caller's."""
         columns = [values[rng.integers(len(values), size=n)] for values in self.choices]
         negated = (rng.random(n) < NEGATED).astype(np.int64)
-        return np.stack([*columns, negated] if self.has_polarity else columns, axis=1)
+        return np.array([*columns, negated] if self.has_polarity else columns).T
 
     def similarity(self, f: Frames, g: Frames) -> NDArray[np.float64]:
         """Frame similarity s in [0, 1], row by row: Σ c_f σ_f, times 0.4 when polarities differ.
@@ -192,7 +195,7 @@ class World:
         return (frames[:, : len(self.weights)] != ABSENT) @ self.weights
 
     def _check(self, frames: Frames) -> Frames:
-        frames = np.atleast_2d(np.asarray(frames, dtype=np.int64))
+        frames = np.atleast_2d(np.asarray(frames, dtype=np.int64, order="C"))
         if frames.ndim != 2 or frames.shape[1] != self.factors:
             raise InputError(f"frames have shape {frames.shape}: expected (n, {self.factors}), one column per factor")
         if (frames[:, :3] == ABSENT).any():
@@ -200,12 +203,34 @@ class World:
         return frames
 
 
+def drop(frames: Frames, rng: np.random.Generator, share: float = 0.5) -> Frames:
+    """Leave each optional factor unsaid with probability `share`, independently."""
+    frames = np.copy(frames)
+    for column in range(PLACE, min(frames.shape[1], POLARITY)):
+        frames[rng.random(len(frames)) < share, column] = ABSENT
+    return frames
+
+
+def in_split(values: Any, split: str) -> Any:
+    """Whether something of these values belongs to a split, by a hash of them: nothing is ever in two splits.
+
+    Of numbers the answer is one; of columns, such as `frames.T`, one for each row.
+    """
+    mixed: Any = 0x9E3779B97F4A7C15
+    for value in values.astype(np.uint64) if isinstance(values, np.ndarray) else values:
+        mixed = ((mixed ^ (value + 2)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
+        mixed ^= mixed >> 29
+    low, high = SPLITS[split]
+    place = (mixed >> 11) / 2.0**53
+    return (low <= place) & (place < high)
+
+
 def draw_split(world: World, n: int, rng: np.random.Generator, split: str, unsaid: float = 0.5) -> Frames:
     """Draw n frames, repeats allowed, optional factors dropped at random, all of one split (`all`: of any)."""
     kept: list[Frames] = []
     for _ in range(200):
         frames = drop(world.draw(max(4 * n, 256), rng), rng, unsaid)
-        kept.append(frames if split == "all" else frames[split_of(frames) == split])
+        kept.append(frames[in_split(frames.T, split)])
         if sum(map(len, kept)) >= n:
             return np.concatenate(kept)[:n]
     raise InputError(f"{n} frames of the {split} split asked for, but {world} has too few: raise factors or values")
