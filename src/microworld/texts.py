@@ -8,7 +8,7 @@ object's group; V, N and B are verb forms, P and T place and time, often empty; 
 import zlib
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from microworld.vocabulary import (
     inflect,
     plural,
     render,
+    say,
     sentence,
     spoken,
     with_article,
@@ -46,16 +47,11 @@ ON_TOPIC = 0.8
 """How often a post speaks of its own topic; the rest of the time it strays."""
 
 
-class Labelled(NamedTuple):
-    """Texts and their labels."""
-
-    texts: list[str]
-    labels: list[str]
+Labelled: TypeAlias = tuple[list[str], list[str]]
+"""Texts and their labels."""
 
 
-def sentiments(
-    n: int, rng: np.random.Generator, *, about: tuple[str, ...] = FILM, positive: float = 0.5, split: str = "all"
-) -> Labelled:
+def sentiments(n: int, rng: np.random.Generator, *, about: tuple[str, ...] = FILM, split: str = "all") -> Labelled:
     """Make n distinct opinions, labelled positive or negative; splits differ in what is said of what."""
     labels = _shuffled(n, rng, 0.31, "positive", "negative")
     return distinct(labels, lambda label: _opinion(rng, about, label == "positive", split))
@@ -68,7 +64,7 @@ def phrases(n: int, rng: np.random.Generator) -> Labelled:
 
 def subjectivity(world: World, n: int, rng: np.random.Generator, *, split: str = "all") -> Labelled:
     """Make n distinct sentences: opinions and feelings about events (subjective), or the bare events (objective)."""
-    events = iter(render(draw_split(world, 8 * n, rng, split), rng, plain=True).texts)
+    events = (say(*row) for row in render(draw_split(world, 8 * n, rng, split), rng, plain=True).drawn)
     labels = _shuffled(n, rng, 0.5, "subjective", "objective")
     return distinct(labels, lambda label: _felt(rng, next(events), label == "subjective", split))
 
@@ -85,11 +81,11 @@ def questions(world: World, n: int, rng: np.random.Generator, *, split: str) -> 
         forms = {label: tuple(form for i, form in enumerate(all_) if i % 4 != 3) for label, all_ in forms.items()}
 
     def make(label: str) -> str:
-        text = _ask(next(frames), forms[label], rng)
-        # A question may say so little ("What is a pony?") that frames of two splits give it: its own hash decides.
-        while not in_split([zlib.crc32(text.encode())], split):
+        while True:
             text = _ask(next(frames), forms[label], rng)
-        return text
+            # A question may say so little ("What is a pony?") that frames of two splits give it: its own hash decides.
+            if in_split([zlib.crc32(text.encode())], split):
+                return text
 
     return distinct(labels, make)
 
@@ -102,7 +98,7 @@ def distinct(labels: list[str], make: Callable[[str], str]) -> Labelled:
         while text in texts:
             text = make(label)
         texts[text] = label
-    return Labelled(list(texts), labels)
+    return list(texts), labels
 
 
 @cache
@@ -124,9 +120,10 @@ def _shuffled(n: int, rng: np.random.Generator, share: float, yes: str, no: str)
 def _opinion(rng: np.random.Generator, about: tuple[str, ...], good: bool, split: str) -> str:
     """One opinion; its frame is what it is about, along which of the paired qualities, and for or against."""
     says, opposite = (GOOD, BAD) if good else (BAD, GOOD)
-    subject, quality = int(rng.integers(len(about))), int(rng.integers(len(GOOD)))
-    while not in_split([subject, quality, good], split):
+    while True:
         subject, quality = int(rng.integers(len(about))), int(rng.integers(len(GOOD)))
+        if in_split([subject, quality, good], split):
+            break
     other = (subject + int(rng.integers(1, len(about)))) % len(about)
     E, F = pick(rng, (says[quality],)), pick(rng, (opposite[quality],))
     words = {"X": pick(rng, (about[subject],)), "Y": pick(rng, (about[other],)), "E": E, "F": F}
@@ -189,7 +186,7 @@ def posts(world: World, n: int, rng: np.random.Generator, *, split: str) -> Labe
         if world.factors > PLACE:  # a topic has its haunts: three places that it is often met at
             haunts = (topic * 3 + rng.integers(3, size=len(rows))) % len(FACTORS[PLACE])
             frames[rows, PLACE] = np.where(rng.random(len(rows)) < 0.5, haunts, frames[rows, PLACE])
-    return Labelled(_join(render(frames, rng).texts, lengths), [topics[label] for label in labels.tolist()])
+    return _join(render(frames, rng).texts, lengths), [topics[label] for label in labels.tolist()]
 
 
 def retrieval(world: World, n: int, rng: np.random.Generator, *, name: str, documents: int = 500) -> Retrieval:
@@ -203,7 +200,14 @@ def retrieval(world: World, n: int, rng: np.random.Generator, *, name: str, docu
     owner = np.repeat(np.arange(documents), lengths)
     frames = _scenes(world, owner, rng)
     wording = render(frames, rng, plain=True)
-    relevant, rows = _answerable(frames, owner, n, rng)
+    deed = [column for column in (ACTION, OBJECT, PLACE, TIME) if column < frames.shape[1]]
+    _, which, counts = np.unique(frames[:, deed], axis=0, return_inverse=True, return_counts=True)
+    rows = rng.permutation(np.flatnonzero(counts[which.ravel()] == 1))  # what is told once in the whole corpus
+    relevant, first = np.unique(owner[rows], return_index=True)
+    if len(relevant) < n:
+        raise InputError(f"{n} questions asked for, but only {len(relevant)} have one answer: raise factors or values")
+    kept = np.sort(rng.choice(len(relevant), size=n, replace=False))
+    relevant, rows = relevant[kept], rows[first[kept]]
     asked = wording._replace(picks=wording.picks[rows], templates=wording.templates[rows])
     other = render(frames[rows], rng, other=(frames[rows], asked))
     answers = tuple(words[AGENT] for words in spoken(frames[rows], asked.picks))
@@ -231,18 +235,6 @@ def _scenes(world: World, owner: np.ndarray, rng: np.random.Generator) -> Frames
         rows = np.flatnonzero(on_topic & (kind == group))
         frames[rows, OBJECT] = rng.choice(world.choices[OBJECT][groups == group], size=len(rows))
     return frames
-
-
-def _answerable(frames: Frames, owner: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """N documents, and one row of each whose deed (action, object, place, time) is told once in the whole corpus."""
-    deed = [column for column in (ACTION, OBJECT, PLACE, TIME) if column < frames.shape[1]]
-    _, which, counts = np.unique(frames[:, deed], axis=0, return_inverse=True, return_counts=True)
-    rows = rng.permutation(np.flatnonzero(counts[which.ravel()] == 1))
-    documents, first = np.unique(owner[rows], return_index=True)
-    if len(documents) < n:
-        raise InputError(f"{n} questions asked for, but only {len(documents)} have one answer: raise factors or values")
-    kept = np.sort(rng.choice(len(documents), size=n, replace=False))
-    return documents[kept], rows[first[kept]]
 
 
 def _who(words: tuple[str, ...]) -> str:

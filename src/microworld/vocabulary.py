@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,13 +177,19 @@ _COMPOUND = np.array([[" " in verb for verb in verbs] for verbs in _WORDS[ACTION
 
 
 class Wording(NamedTuple):
-    """Sentences and the choices that made them."""
+    """Sentences not yet said, and the choices that make them."""
 
-    texts: list[str]
+    drawn: list[tuple[Any, ...]]
+    """What `say` is given for each."""
     picks: NDArray[np.int64]
     """Which synonym says each factor, (n, factors without polarity)."""
     templates: NDArray[np.int64]
     """Which template each sentence uses, (n,)."""
+
+    @property
+    def texts(self) -> list[str]:
+        """All sentences, said."""
+        return [say(*row) for row in self.drawn]
 
 
 def render(
@@ -211,7 +217,7 @@ def render(
     orders = rng.integers(len(_ORDERS), size=n)
     fronts = rng.integers(3 * len(_ORDERS[0]), size=n)  # a third of the sentences front one of place, time, manner
     drawn = (column.tolist() for column in (denied, templates, articles, orders, fronts))
-    return Wording([say(*row) for row in zip(spoken(frames, picks), *drawn, strict=True)], picks, templates)
+    return Wording(list(zip(spoken(frames, picks), *drawn, strict=True)), picks, templates)
 
 
 def spoken(frames: Frames, picks: NDArray[np.int64]) -> list[tuple[str, ...]]:

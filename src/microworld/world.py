@@ -16,7 +16,7 @@ from scipy.linalg import block_diag
 
 from microworld.vocabulary import ABSENT, AGENT, FACTORS, NAMES, OBJECT, PLACE, POLARITY, Frames
 from repro.seeding import make_rng
-from repro.types import InputError, check_dim
+from repro.types import InputError, check_dim, check_same_length
 
 UNLIKE_POLARITY = 0.4
 """What a similarity is multiplied by when one frame affirms and the other denies."""
@@ -34,9 +34,6 @@ class World:
         factors: 3 (agent, action, object) to 8 (all, the last being polarity), in the order of `vocabulary.NAMES`.
         values: The most values a factor keeps; None keeps all. Fewer values, lower dimension.
         seed: Draws which values are kept, and is mixed into every draw of frames.
-
-    Raises:
-        InputError: if a knob is out of reach.
     """
 
     factors: int = 8
@@ -77,11 +74,7 @@ class World:
         return self._affirmed * (2 if self.has_polarity else 1)
 
     def frames(self, n: int, seed: int = 0) -> Frames:
-        """Draw n distinct full frames, (n, factors): factors independent, values uniform, 15 % negated.
-
-        Raises:
-            InputError: if fewer than n distinct frames exist.
-        """
+        """Draw n distinct full frames, (n, factors): factors independent, values uniform, 15 % negated."""
         check_dim(n, what="number of frames")
         if n > self.size:
             raise InputError(f"{n} distinct frames asked for, but this world has {self.size}: raise factors or values")
@@ -99,20 +92,16 @@ class World:
         """Draw n full frames, repeats allowed, from a generator of the caller's."""
         columns = [values[rng.integers(len(values), size=n)] for values in self.choices]
         negated = (rng.random(n) < NEGATED).astype(np.int64)
-        return np.array([*columns, negated] if self.has_polarity else columns).T
+        return np.stack([*columns, negated] if self.has_polarity else columns).T
 
     def similarity(self, f: Frames, g: Frames) -> NDArray[np.float64]:
         """Frame similarity s in [0, 1], row by row: Σ c_f σ_f, times 0.4 when polarities differ.
 
         Where a factor is unsaid in one frame it adds nothing, and the sum is divided by the geometric mean of the
         weight that each frame does say: the cosine of the ideal embeddings. For full frames the divisor is one.
-
-        Raises:
-            InputError: if the frames are not of this world or differ in number.
         """
         f, g = self._check(f), self._check(g)
-        if len(f) != len(g):
-            raise InputError(f"{len(f)} frames against {len(g)}: expected one g for each f")
+        check_same_length(f=f, g=g)
         total = np.zeros(len(f))
         for column, (factor, weight) in enumerate(zip(FACTORS, self.weights, strict=False)):
             said = (f[:, column] != ABSENT) & (g[:, column] != ABSENT)
@@ -158,10 +147,7 @@ class World:
             Cov = [[ a Σ,          √(ab) m Σ             ],        a = 0.7, b = 0.3.
                    [ √(ab) m Σ,    b (Σ + (1 − m²) μ μᵀ) ]]
         """
-        scaled = [
-            np.sqrt(weight) * root[kept]
-            for weight, root, kept in zip(self.weights, self.roots, self.choices, strict=True)
-        ]
+        scaled = [np.sqrt(c) * root[kept] for c, root, kept in zip(self.weights, self.roots, self.choices, strict=True)]
         cov = block_diag(*(np.cov(R.T, bias=True) for R in scaled))
         if self.has_polarity:
             mean, sign = np.concatenate([R.mean(axis=0) for R in scaled]), 1 - 2 * NEGATED
@@ -171,11 +157,7 @@ class World:
         return np.clip(np.linalg.eigvalsh(cov)[::-1], 0, None)
 
     def dimension(self, share: float = 0.99) -> int:
-        """The number of leading eigenvalues that carry `share` of the centred trace.
-
-        Raises:
-            InputError: if share is not above 0 and at most 1.
-        """
+        """The number of leading eigenvalues that carry `share` of the centred trace."""
         if not 0 < share <= 1:
             raise InputError(f"share is {share}: expected above 0 and at most 1")
         carried = np.cumsum(self.spectrum) / self.spectrum.sum()
