@@ -20,6 +20,7 @@ from repro.models import SentenceEncoder
 from repro.models.backbone import load_backbone
 from repro.models.encoder import Transformed, load_modules
 from repro.models.pretrained import MINILM, READ, default_device
+from repro.models.use import USE, UniversalSentenceEncoder, use_identity
 from repro.objectives import TrainConfig
 from repro.runs.cell import train_cell
 from repro.runs.encoders import encode_once, states_identity
@@ -136,6 +137,14 @@ def minilm(system: System, config: SystemConfig, store: Store) -> Loaded:
     return states(system, replace(config, backbone=MINILM), store, pooling="mean")
 
 
+def use3(system: System, config: SystemConfig, store: Store) -> Loaded:
+    """The Universal Sentence Encoder in a package of its own, where it is installed."""
+    try:
+        return Loaded(system, UniversalSentenceEncoder, use_identity(), USE, None)
+    except InputError as error:
+        raise Missing(str(error)) from error
+
+
 def sbert(system: System, config: SystemConfig, store: Store) -> Loaded:
     """SBERT: softmax NLI on mean-pooled states; what is read is the mean, without the pooler it was trained with."""
     pairs = training_pairs(config)
@@ -205,7 +214,7 @@ def after(system: System, config: SystemConfig, store: Store, *, of: Loader, fit
 
 
 LOADERS: dict[str, Callable[..., Loaded]] = {
-    loader.__name__: loader for loader in (static, fasttext, sif, infersent, states, minilm, sbert, published)
+    loader.__name__: loader for loader in (static, fasttext, sif, infersent, states, minilm, use3, sbert, published)
 }
 
 
