@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from repro import paths
+from repro.methods import STAGE_NAMES
 from repro.papers.ese import claims as ese
 from repro.papers.ese import claims_use as ese_use
 from repro.papers.ese.claims import PRINTED_BACKBONE, printed, table1_cells
@@ -16,7 +17,6 @@ from repro.papers.proposal import claims as proposal
 from repro.papers.sbertlp import claims as sbertlp
 from repro.papers.wang import claims as wang
 from repro.papers.wang import claims_figures as wang_figures
-from repro.papers.wang import claims_suites as wang_suites
 from repro.papers.zhang import claims as zhang
 from repro.papers.zhang import seconds
 from repro.paths import replacing
@@ -46,8 +46,8 @@ JUDGES: dict[str, Judged] = {
     "wang_figure4": wang_figures.figure4,
     "wang_table1": wang.table1,
     "wang_table2": wang.table2,
-    "wang_table3": wang_suites.table3,
-    "wang_table4": wang_suites.table4,
+    "wang_table3": wang.table3,
+    "wang_table4": wang.table4,
     "wang_ablations": wang.ablations,
     "zhang_figure2": zhang.figure2,
     "zhang_figure3": zhang.figure3,
@@ -123,12 +123,19 @@ def _side_by_side(printed: pd.DataFrame, recorded: pd.DataFrame, keys: list[str]
 
 
 def write_readme_figure(path: Path | None = None) -> Path:
-    """Write the figure where the README shows it, or to another path; returns the path."""
-    from repro.papers.wang.figures import draw_readme_figure  # matplotlib is slow to load for lines of a terminal
+    """The stages of Wang et al.'s Table 1, printed and recorded, where the README shows them, or at another path."""
+    from repro.report.figures import curves  # matplotlib is slow to load for lines of a terminal
 
+    where = {"paper": "paper (RoBERTa-base)", "recorded": "recorded (repro-tiny)"}
+    ours = recorded_rows("wang_table1").query("readout == 'pooler' and paper_table == 'table1'")
+    rows = pd.concat([paper_values("wang2023", "table1").assign(kind="paper"), ours.assign(kind="recorded")])
+    rows = rows[rows["metric"] == "spearman"].assign(stage=rows["method"].map(STAGE_NAMES))
+    looks = {"color": "stage", "panel": "kind", "order": list(STAGE_NAMES.values()), "title": where.__getitem__}
+    figure = curves(rows, ylabel="STS-B, Spearman × 100", **looks)
+    figure.alt = "STS-B score of two-step training against embedding dimension, as printed and as recorded"
     path = path or paths.project_root() / "book" / "_static" / "readme_figure.svg"
     with replacing(path) as partial:
-        partial.write_text(draw_readme_figure().svg(), encoding="utf-8")
+        partial.write_text(figure.svg(), encoding="utf-8")
     return path
 
 
