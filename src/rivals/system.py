@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from repro import data
-from repro.data.training import fingerprint
+from repro.data.samples import fingerprint
 from repro.data.vectors import read_vectors
 from repro.models.encoder import merge_equal
 from repro.models.pretrained import hub_folder
