@@ -14,7 +14,7 @@ from repro.rows import make_rows
 from repro.store import Store
 from repro.types import InputError
 from rivals import SystemConfig
-from rivals.lexical import fit_tfidf
+from rivals.static import fit_tfidf
 from shown_code import on_page
 
 

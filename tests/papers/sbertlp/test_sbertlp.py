@@ -206,8 +206,8 @@ def test_sweep_rows_hold_every_cell_and_both_statistics(tasks, system):
 def test_systems_take_rows_once_and_missing_ones_say_how(tmp_path):
     store = mapping.Store(tmp_path)
     with pytest.raises(InputError, match="none of them is at hand"):
-        mapping.load_systems(["fasttext"], SystemConfig(source="microworld"), store, progress=False)
-    found, missing = mapping.load_systems(["glove", "fasttext"], SystemConfig("microworld"), store, progress=False)
+        mapping.load_systems(["fasttext"], SystemConfig(source="microworld"), store)
+    found, missing = mapping.load_systems(["glove", "fasttext"], SystemConfig("microworld"), store)
     assert [loaded.system.name for loaded in found] == ["glove"]
     assert missing["system"].tolist() == ["fasttext"] and "fasttext" in missing["missing"].iloc[0]
     texts = data.load("cr", source="microworld", limit=20)

@@ -14,7 +14,12 @@ import torch
 
 from repro import data
 from repro.config import TrainConfig
-from repro.data.augment import (
+from repro.digests import digest
+from repro.evaluation.stats import bootstrap_mean, bootstrap_spearman
+from repro.methods import UNTRAINED
+from repro.models.pretrained import identity
+from repro.papers.proposal.geometry import geometry_of, positives_of
+from repro.papers.proposal.wordings import (
     Lexicon,
     Positives,
     drop_equal,
@@ -26,11 +31,6 @@ from repro.data.augment import (
     synonyms,
     token_overlap,
 )
-from repro.digests import digest
-from repro.evaluation.stats import bootstrap_mean, bootstrap_spearman
-from repro.methods import UNTRAINED
-from repro.models.pretrained import identity
-from repro.papers.proposal.geometry import geometry_of, positives_of
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.encoders import encode_tasks

@@ -30,11 +30,10 @@ from repro.store import Store
 from repro.terminal import complain
 from repro.types import Array, Encoder, InputError, check_dim, one_of
 from rivals import Missing, SystemConfig, load_system
-from rivals.lexical import TfidfEncoder, fit_lsa, fit_tfidf
 from rivals.skipgram import fit_doc2vec, fit_word2vec
-from rivals.static import StaticEncoder
+from rivals.static import StaticEncoder, TfidfEncoder, fit_lsa, fit_tfidf
 
-FIT_CODE = ("rivals.lexical", "rivals.skipgram", "rivals.static", "repro.models.encoder")
+FIT_CODE = ("rivals.skipgram", "rivals.static", "repro.models.encoder")
 NETWORKS = {BASELINES[key] for key in ("use", "sbert", "simcse", "minilm")}
 """those that an accelerator would encode on"""
 ROUNDS = 3

@@ -87,9 +87,7 @@ def sentences(*parts: DataSet) -> list[str]:
     return merge_equal([text for part in parts for text in texts_of(part)])[0]
 
 
-def load_systems(
-    names: Sequence[str], config: SystemConfig, store: Store, *, progress: bool = True
-) -> tuple[list[Loaded], pd.DataFrame]:
+def load_systems(names: Sequence[str], config: SystemConfig, store: Store) -> tuple[list[Loaded], pd.DataFrame]:
     """The systems whose weights are at hand, and a frame of those that are not: system, row, what is missing.
 
     Raises:
@@ -99,7 +97,7 @@ def load_systems(
     missing = []
     for name in dict.fromkeys(names):
         try:
-            found.append(load_system(name, config, store, progress=progress))
+            found.append(load_system(name, config, store))
         except Missing as error:
             missing.append({"system": name, "row": SYSTEMS[name].row or name, "missing": str(error)})
     if not found:
