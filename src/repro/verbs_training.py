@@ -203,7 +203,7 @@ def pretrain(
     import torch
 
     from repro import data
-    from repro.data.training import fingerprint
+    from repro.data.samples import fingerprint
     from repro.digests import digest
     from repro.paths import ASSETS, home, writable_folder
     from repro.rows import commit, hardware, versions

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from repro import data
 from repro.data.files import read_vectors
-from repro.data.training import fingerprint
+from repro.data.samples import fingerprint
 from repro.models.encoder import merge_equal
 from repro.models.pretrained import hub_folder
 from repro.seeding import make_rng

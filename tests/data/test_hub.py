@@ -3,7 +3,7 @@ import pytest
 
 from repro.data import DATASETS, Retrieval, load, load_splits
 from repro.data.hub import fetch, to_set
-from repro.data.training import fingerprint
+from repro.data.samples import fingerprint
 from repro.paths import home
 from repro.types import InputError
 

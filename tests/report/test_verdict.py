@@ -54,7 +54,7 @@ def cases():
         yield Measurement("X", "ratio", value, low, high, **fields), outcome
 
 
-@pytest.mark.parametrize(("measurement", "outcome"), cases())
+@pytest.mark.parametrize(("measurement", "outcome"), list(cases()))
 def test_verdicts(measurement, outcome):
     assert measurement.verdict == outcome
 

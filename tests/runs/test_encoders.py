@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from repro.models import SentenceEncoder
-from repro.runs.encoders import TextTable, encode_layers_once, encode_once, encode_tasks
+from repro.runs.encoders import encode_layers_once, encode_once, encode_tasks
+from repro.runs.lines import TextTable
 from repro.sets import LabelledTexts
 from repro.store import Store
 from repro.types import InputError

@@ -6,8 +6,7 @@ import pytest
 from repro.evaluation.protocol import Score
 from repro.evaluation.stats import bootstrap_mean, percentiles, spearman_draws
 from repro.methods import MAJORITY
-from repro.runs.encoders import TextTable
-from repro.runs.lines import Line, Means, Task, accuracy, by_kind, cosines_of, score_rows, similarity
+from repro.runs.lines import Line, Means, Task, TextTable, accuracy, by_kind, cosines_of, score_rows, similarity
 from repro.sets import LabelledTexts, ScoredPairs
 from repro.store import Store
 

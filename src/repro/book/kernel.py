@@ -23,7 +23,7 @@ from jupyter_client.provisioning import LocalProvisioner
 from repro.seeding import end_with_parent, environment
 
 IMPORTED = (
-    *("ipykernel.kernelapp", "repro.models.encoder", "repro.runs.lines", "repro.reducers", "repro.papers.recorded"),
+    *("ipykernel.kernelapp", "repro.models.encoder", "repro.runs.sweep", "repro.reducers", "repro.papers.recorded"),
     *("repro.report.page", "repro.report.figures", "repro.report.interactive", "sklearn.linear_model"),
     "repro.book.known",
 )

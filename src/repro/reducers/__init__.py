@@ -1,14 +1,20 @@
 """Reducers: scikit-learn estimators that make embeddings shorter."""
 
 import inspect
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
+from repro.digests import module_of
 from repro.reducers.autoencoder import Autoencoder
 from repro.reducers.kernel import KPCA
 from repro.reducers.linear import GRP, PCA, SVD, Truncate
 from repro.reducers.manifold import LLE, SBERTLP, Isomap, neighbour_sweep
 from repro.reducers.reducer import Reducer
-from repro.types import InputError, one_of
+from repro.store import Store
+from repro.terminal import complain
+from repro.types import Array, InputError, one_of
 
 REDUCERS: dict[str, type[Reducer]] = {
     "truncate": Truncate,
@@ -21,6 +27,8 @@ REDUCERS: dict[str, type[Reducer]] = {
     "lle": LLE,
     "sbertlp": SBERTLP,
 }
+SLOW = ("kpca", "autoencoder")
+"""those whose output is kept in the store"""
 
 
 def make_reducer(name: str, n_components: int, *, seed: int = 0, **params: Any) -> Reducer:
@@ -38,3 +46,36 @@ def make_reducer(name: str, n_components: int, *, seed: int = 0, **params: Any) 
     if "seed" in accepted:
         params["seed"] = seed
     return reducer(n_components, **params)
+
+
+def reduced(
+    name: str, fit: Array, X: Array, dims: Sequence[int], store: Store, *, seed: int = 0, **params: Any
+) -> Iterator[tuple[int, Array]]:
+    """X (n, D) under a reducer fitted on rows (m, D), at every dim within reach: pairs of dim and Y (n, dim) float32.
+
+    It is fitted once at the largest dim, of which the others are prefixes; the autoencoder at each. Dims beyond
+    min(m − 1, D) are left out, and those beyond its positive eigenvalues, of which the terminal is told.
+    """
+
+    def output(dim: int) -> Array:
+        def work() -> Array:
+            return make_reducer(name, dim, seed=seed, **params).fit(fit).transform(X)
+
+        if name not in SLOW:
+            return work()
+        settings = {"reducer": name, "dim": dim, "seed": seed, "params": params, "fit": fit, "X": X}
+        return np.asarray(store.remember("reduced", settings, work, code=module_of(REDUCERS[name])))
+
+    sizes = sorted(d for d in dims if d <= min(len(fit) - 1, fit.shape[1]))
+    if name == "autoencoder":
+        yield from ((d, output(d)) for d in sizes)
+        return
+    while sizes:
+        try:
+            Y = output(sizes[-1])
+        except InputError as error:
+            complain(f"left out: {name} at {sizes.pop()} dims: {error}")
+            continue
+        reducer = make_reducer(name, sizes[-1], seed=seed, **params)
+        yield from ((d, reducer.prefix(Y, d)) for d in sizes)
+        return

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from repro import data
-from repro.data.training import fingerprint, training_material
+from repro.data.samples import fingerprint, training_material
 from repro.digests import digest, module_of
 from repro.evaluation import sts_spearman
 from repro.models import Pooler, SentenceEncoder

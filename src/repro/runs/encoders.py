@@ -3,46 +3,25 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 
 from repro.config import Profile, reads_forwards
-from repro.digests import digest, module_of
+from repro.digests import digest
 from repro.evaluation.protocol import all_texts
 from repro.models.encoder import SentenceEncoder, merge_equal
 from repro.models.pretrained import MINILM, identity
 from repro.models.use import USE, UniversalSentenceEncoder, use_identity
-from repro.reducers import REDUCERS, make_reducer
 from repro.runs.cell import hidden_dim_of, train_all
+from repro.runs.lines import TextTable
 from repro.sets import DataSet
 from repro.store import Store
-from repro.terminal import complain
 from repro.types import Array, Encoder, InputError, check_dim, unit_rows
 
 CODE = "repro.models.encoder"
 """where the code starts that decides an encoder's output"""
 UNIT = {MINILM, "all-mpnet-base-v2"}
 """published with a last module that divides every row by its length"""
-
-
-@dataclass(frozen=True)
-class TextTable:
-    """Embeddings X of distinct texts, looked up by text; a sweep over dims or tasks adds no forward pass."""
-
-    index: Mapping[str, int]
-    X: Array
-
-    def __getitem__(self, texts: Sequence[str]) -> Array:
-        """Rows of the given texts (n, dim), in their order."""
-        try:
-            return self.X[[self.index[text] for text in texts]]
-        except KeyError as error:
-            raise InputError(f"{error.args[0]!r} was not encoded with the others") from error
-
-    def map(self, project: Callable[[Array], Array]) -> "TextTable":
-        """The same texts under a projection of their embeddings, such as a pooler."""
-        return TextTable(self.index, project(self.X))
 
 
 def encode_once(
@@ -159,7 +138,6 @@ PAPER = (
     "princeton-nlp/sup-simcse-roberta-large",
 )
 """Zhang et al.'s six, in the order of their Section 4; SimCSE's [CLS] state is read without its package's layer"""
-SLOW = ("kpca", "autoencoder")  # reducers whose output is kept in the store
 POOLING = {MINILM: "mean"}  # where the published pooling is not recorded beside the weights
 
 
@@ -208,39 +186,6 @@ def load_encoders(names: Sequence[str], profile: Profile, store: Store) -> Itera
         pooling = POOLING.get(name) or ("last" if reads_forwards(name) else None)
         load = partial(SentenceEncoder.load, name, pooling=pooling)
         yield Named(name.rstrip("/").split("/")[-1], load, states_identity(name, pooling))
-
-
-def reduced(
-    name: str, fit: Array, X: Array, dims: Sequence[int], store: Store, *, seed: int = 0, **params: Any
-) -> Iterator[tuple[int, Array]]:
-    """X (n, D) under a reducer fitted on rows (m, D), at every dim within reach: pairs of dim and Y (n, dim) float32.
-
-    It is fitted once at the largest dim, of which the others are prefixes; the autoencoder at each. Dims beyond
-    min(m − 1, D) are left out, and those beyond its positive eigenvalues, of which the terminal is told.
-    """
-
-    def output(dim: int) -> Array:
-        def work() -> Array:
-            return make_reducer(name, dim, seed=seed, **params).fit(fit).transform(X)
-
-        if name not in SLOW:
-            return work()
-        settings = {"reducer": name, "dim": dim, "seed": seed, "params": params, "fit": fit, "X": X}
-        return np.asarray(store.remember("reduced", settings, work, code=module_of(REDUCERS[name])))
-
-    sizes = sorted(d for d in dims if d <= min(len(fit) - 1, fit.shape[1]))
-    if name == "autoencoder":
-        yield from ((d, output(d)) for d in sizes)
-        return
-    while sizes:
-        try:
-            Y = output(sizes[-1])
-        except InputError as error:
-            complain(f"left out: {name} at {sizes.pop()} dims: {error}")
-            continue
-        reducer = make_reducer(name, sizes[-1], seed=seed, **params)
-        yield from ((d, reducer.prefix(Y, d)) for d in sizes)
-        return
 
 
 def dims_of(hidden_dim: int, dims: Sequence[float]) -> list[int]:

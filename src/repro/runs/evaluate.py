@@ -12,8 +12,7 @@ from repro.models import SentenceEncoder
 from repro.models.encoder import merge_equal
 from repro.models.pretrained import identity
 from repro.rows import make_rows
-from repro.runs.encoders import TextTable
-from repro.runs.lines import Task
+from repro.runs.lines import Task, TextTable
 from repro.types import InputError, check_dim
 
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ and subtracted, so that a difference of two lines has an interval of its own.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import permutations
 from typing import Any, TypeAlias
@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from repro import data
+from repro.data.samples import gold_paragraphs
 from repro.data.sampling import take
 from repro.digests import digest
 from repro.evaluation.protocol import Score, score_classification, score_sts
@@ -29,12 +30,29 @@ from repro.evaluation.stats import (
 from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.methods import AVERAGE, MAJORITY
 from repro.rows import make_rows
-from repro.runs.encoders import TextTable
-from repro.seeding import make_rng
 from repro.sets import DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs
 from repro.store import Store
 from repro.terminal import progress_bar
-from repro.types import Array, InputError, check_dim
+from repro.types import Array, InputError
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Embeddings X of distinct texts, looked up by text; a sweep over dims or tasks adds no forward pass."""
+
+    index: Mapping[str, int]
+    X: Array
+
+    def __getitem__(self, texts: Sequence[str]) -> Array:
+        """Rows of the given texts (n, dim), in their order."""
+        try:
+            return self.X[[self.index[text] for text in texts]]
+        except KeyError as error:
+            raise InputError(f"{error.args[0]!r} was not encoded with the others") from error
+
+    def map(self, project: Callable[[Array], Array]) -> "TextTable":
+        """The same texts under a projection of their embeddings, such as a pooler."""
+        return TextTable(self.index, project(self.X))
 
 
 @dataclass(frozen=True)
@@ -116,37 +134,6 @@ def load_tasks(names: Sequence[str], source: str, *, probe_rows: int | None = No
 def sets_of(tasks: Mapping[str, Mapping[str, DataSet]]) -> list[DataSet]:
     """All sets of some tasks."""
     return [part for splits in tasks.values() for part in splits.values()]
-
-
-def load_questions(
-    source: str, *, questions: int | None = None, paragraphs: int | None = None, seed: int = 0
-) -> Retrieval:
-    """HotpotQA's questions and paragraphs, so many of either drawn at random; None keeps all.
-
-    Every paragraph that supports an answer is kept, be they more than `paragraphs`.
-    """
-    whole = data.load("hotpotqa", source=source)
-    assert isinstance(whole, Retrieval)
-    if whole.answers is None:
-        raise InputError(f"hotpotqa from {source} has no answers: they are what is looked for")
-    asked = take(whole, questions, seed=seed)
-    assert isinstance(asked, Retrieval)
-    gold = gold_paragraphs(asked)
-    supporting = np.isin(whole.document_ids, list(gold))
-    order = make_rng(seed, "paragraphs", whole.name).permutation(len(whole.documents))
-    others = order[~supporting[order]]
-    if paragraphs is not None:
-        others = others[: max(check_dim(paragraphs, what="paragraphs") - len(gold), 0)]
-    kept = np.sort(np.r_[others, np.flatnonzero(supporting)])
-    searched = whole.keep(kept, group=1, qrels={})
-    here = set(searched.document_ids)
-    qrels = {query: {d: r for d, r in judged.items() if d in here} for query, judged in asked.qrels.items()}
-    return replace(asked, document_ids=searched.document_ids, documents=searched.documents, qrels=qrels)
-
-
-def gold_paragraphs(asked: Retrieval) -> set[str]:
-    """Ids of the paragraphs that support an answer."""
-    return {document for judged in asked.qrels.values() for document, relevance in judged.items() if relevance > 0}
 
 
 def describe(asked: Retrieval) -> str:

@@ -15,15 +15,15 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 
-from repro.data.training import training_pairs, training_sentences
+from repro.data.samples import training_pairs, training_sentences
 from repro.digests import digest
 from repro.evaluation.protocol import all_texts
 from repro.models import Pooler
 from repro.models.encoder import merge_equal
 from repro.objectives import StepTwoConfig, TrainConfig
 from repro.runs.cell import OBJECTIVES, TrainedCell, train_all, training_code
-from repro.runs.encoders import TextTable, encode_once
-from repro.runs.lines import spearman_of
+from repro.runs.encoders import encode_once
+from repro.runs.lines import TextTable, spearman_of
 from repro.seeding import cpu_count, threads
 from repro.sets import DataSet, ScoredPairs, texts_of
 from repro.store import Store

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 import torch
 
+from repro.data.samples import load_questions
 from repro.losses import compress_target
 from repro.methods import ESE, RAW
 from repro.objectives import AngleConfig, TrainConfig
 from repro.papers.ese.use import answers_held
-from repro.runs.lines import load_questions
 from repro.training.ese import base_loss
 from repro.types import InputError
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from repro import data
+from repro.data import samples as questions
 from repro.data.sampling import take
 from repro.evaluation import answer_in_context, retrieval_scores
 from repro.evaluation.retrieve import top_documents
@@ -14,7 +15,6 @@ from repro.objectives import TrainConfig
 from repro.papers.ese import use
 from repro.papers.ese.lines import raw_line
 from repro.rows import make_rows
-from repro.runs import lines as questions
 from repro.sets import Retrieval
 from repro.store import Store
 from repro.types import InputError

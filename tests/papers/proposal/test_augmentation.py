@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from repro import data
+from repro.data.samples import training_sentences
 from repro.data.sampling import take
-from repro.data.training import training_sentences
 from repro.evaluation import sts_spearman
 from repro.losses import alignment, uniformity
 from repro.papers.proposal import augmentation, geometry

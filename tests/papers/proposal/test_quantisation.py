@@ -8,7 +8,7 @@ from repro.evaluation import retrieval_scores, sts_spearman
 from repro.papers.proposal import quantisation
 from repro.papers.proposal.quantisation import FIRST, HAMMING, PCA, ROTATED, SHORTLIST
 from repro.rows import make_rows
-from repro.runs.encoders import TextTable
+from repro.runs.lines import TextTable
 from repro.types import InputError
 from shown_code import on_page
 

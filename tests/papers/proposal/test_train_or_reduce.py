@@ -8,7 +8,7 @@ import torch
 
 from repro import data
 from repro.config import StepTwoConfig
-from repro.data.training import training_sentences
+from repro.data.samples import training_sentences
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
 from repro.papers.proposal import train_or_reduce
 from repro.reducers import make_reducer

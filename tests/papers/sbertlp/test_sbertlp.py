@@ -17,8 +17,7 @@ from repro.methods import AVERAGE
 from repro.papers.sbertlp import claims, mapping, scores
 from repro.papers.sbertlp.mapping import FOREIGN_ROWS, kept, load_tasks, map_texts, over_own_system, sentences
 from repro.reducers import SBERTLP
-from repro.runs.encoders import TextTable
-from repro.runs.lines import Line, Task, score_rows, similarity
+from repro.runs.lines import Line, Task, TextTable, score_rows, similarity
 from repro.types import InputError
 from rivals import SystemConfig
 from shown_code import on_page

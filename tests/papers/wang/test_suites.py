@@ -9,7 +9,7 @@ from repro import data
 from repro.evaluation.protocol import score_sts
 from repro.methods import FULL, TRAINED_NARROW, TWO_STEP
 from repro.papers.wang.sweeps import fit_sets_of, is_compared, suite_lines
-from repro.runs.encoders import reduced
+from repro.reducers import reduced
 from repro.runs.lines import Task, by_kind, score_rows
 from repro.runs.sweep import train_sweep, train_two_step
 

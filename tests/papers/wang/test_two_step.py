@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from scipy.stats import spearmanr
 
 from repro import data
+from repro.data.samples import training_sentences
 from repro.data.sampling import epoch_order
-from repro.data.training import training_sentences
 from repro.methods import END_TO_END, STAGES, STEP_1, STEP_2
 from repro.models import SentenceEncoder
 from repro.papers.wang.sweeps import dims_rows, train_along, two_step_rows

@@ -13,8 +13,10 @@ from repro.methods import FULL_SIZE
 from repro.models.pretrained import MINILM
 from repro.papers.zhang.claims import BETWEEN, SETTINGS
 from repro.papers.zhang.lines import RESCALED, Variant, compared, lines_of, load_task, reduced_rows, roughness_rows
+from repro.reducers import reduced
 from repro.runs import encoders
-from repro.runs.encoders import TextTable, as_published
+from repro.runs.encoders import as_published
+from repro.runs.lines import TextTable
 from repro.store import Store
 from repro.types import InputError
 from shown_code import on_page
@@ -91,12 +93,12 @@ def test_one_fit_serves_all_sizes_and_sees_the_fit_set_alone(encoder, made, task
 def test_slow_reductions_come_from_the_store(store):
     X = np.random.default_rng(0).standard_normal((40, 8)).astype(np.float32)
     for name in ("kpca", "autoencoder"):
-        first, again = (dict(encoders.reduced(name, X, X[:9], [2, 4], store, seed=1)) for _ in range(2))
+        first, again = (dict(reduced(name, X, X[:9], [2, 4], store, seed=1)) for _ in range(2))
         assert {d: (Y.shape, np.array_equal(Y, again[d])) for d, Y in first.items()} == {
             2: ((9, 2), True),
             4: ((9, 4), True),
         }
-    assert dict(encoders.reduced("pca", X[:5], X, [6, 7], store)) == {}, "beyond n − 1"
+    assert dict(reduced("pca", X[:5], X, [6, 7], store)) == {}, "beyond n − 1"
 
 
 def test_a_variant_stands_beside_its_method(made, tasks):

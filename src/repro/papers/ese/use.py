@@ -20,13 +20,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from repro.evaluation.clock import Seconds, in_turns, ratio_of
 from repro.evaluation.retrieve import FlatIndex, answer_in_context, exact_match, is_yes_no, retrieve
 from repro.evaluation.stats import Interval, bootstrap_mean, wilson
 from repro.models.pretrained import identity
 from repro.papers.ese.claims_use import FOUND, MEAN
 from repro.papers.ese.lines import LayeredEncoder
 from repro.rows import make_rows
-from repro.runs.clock import Seconds, in_turns, ratio_of
 from repro.seeding import make_rng
 from repro.sets import Retrieval, texts_of
 from repro.store import Store

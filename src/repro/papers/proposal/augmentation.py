@@ -33,8 +33,8 @@ from repro.papers.proposal.wordings import (
 )
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
-from repro.runs.encoders import TextTable, encode_tasks
-from repro.runs.lines import Task, cosines_of, gain_over
+from repro.runs.encoders import encode_tasks
+from repro.runs.lines import Task, TextTable, cosines_of, gain_over
 from repro.sets import DataSet, ScoredPairs, WordVectors
 from repro.store import Store
 from repro.training.end_to_end import fresh_encoder

@@ -15,13 +15,13 @@ import pandas as pd
 
 from repro.config import Profile
 from repro.digests import digest
+from repro.evaluation.clock import in_turns
 from repro.evaluation.stats import Interval, Resampled, spearman_draws
 from repro.methods import BASELINES, PRINTED_BASELINES
 from repro.models.encoder import merge_equal
 from repro.models.pretrained import default_device
 from repro.rows import make_rows
 from repro.runs.cell import hidden_dim_of, train_all
-from repro.runs.clock import in_turns
 from repro.runs.encoders import Named
 from repro.runs.lines import cosines_of
 from repro.seeding import make_rng

@@ -12,7 +12,7 @@ from repro import theory
 from repro.evaluation.stats import bootstrap_mean
 from repro.methods import END_TO_END
 from repro.rows import make_rows
-from repro.runs.encoders import TextTable
+from repro.runs.lines import TextTable
 from repro.runs.sweep import Sweep
 from repro.seeding import make_rng
 from repro.sets import ScoredPairs, texts_of

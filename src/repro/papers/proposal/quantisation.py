@@ -32,7 +32,7 @@ from repro.evaluation.sts import prefix_cosines
 from repro.methods import FULL_SIZE
 from repro.reducers import make_reducer
 from repro.rows import make_rows
-from repro.runs.encoders import TextTable
+from repro.runs.lines import TextTable
 from repro.seeding import make_rng
 from repro.sets import Retrieval, ScoredPairs, texts_of
 from repro.types import Array, InputError, one_of, unit_rows

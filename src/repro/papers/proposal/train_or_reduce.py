@@ -15,9 +15,9 @@ from repro.evaluation.protocol import all_texts
 from repro.methods import BEST_REDUCED, FULL_SIZE, REDUCER_NAMES, TRAINED_PROJECTION, TWO_STEP_PROJECTION, fitted_on
 from repro.models import Pooler
 from repro.models.encoder import SentenceEncoder, merge_equal
+from repro.reducers import reduced
 from repro.runs.cell import TrainedCell, hidden_dim_of, scorer_on, train_cell
-from repro.runs.encoders import TextTable, reduced
-from repro.runs.lines import Line, spearman_of
+from repro.runs.lines import Line, TextTable, spearman_of
 from repro.runs.sweep import Sweep, states_of, train_two_step
 from repro.sets import DataSet, ScoredPairs
 from repro.store import Store

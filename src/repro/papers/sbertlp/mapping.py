@@ -14,8 +14,8 @@ from repro import data
 from repro.models.encoder import merge_equal
 from repro.papers.sbertlp.claims import lp
 from repro.reducers import neighbour_sweep
-from repro.runs.encoders import TextTable, as_published, encode_tasks
-from repro.runs.lines import Line, Task
+from repro.runs.encoders import as_published, encode_tasks
+from repro.runs.lines import Line, Task, TextTable
 from repro.sets import DataSet, texts_of
 from repro.store import Store
 from repro.types import Array, InputError

@@ -27,8 +27,7 @@ from repro.evaluation.sts import sts_spearman
 from repro.papers.sbertlp.claims import CHOSEN, HONEST, INDUCTIVE, NEIGHBOURS, ORACLE, RANGE, RANGES, TRANSDUCTIVE, lp
 from repro.papers.sbertlp.mapping import map_texts, prefix, sentences
 from repro.rows import make_rows
-from repro.runs.encoders import TextTable
-from repro.runs.lines import Judged, Line, Scorer, Task, accuracy, similarity
+from repro.runs.lines import Judged, Line, Scorer, Task, TextTable, accuracy, similarity
 from repro.seeding import derive_seed, make_rng
 from repro.sets import DataSet, LabelledPairs, LabelledTexts, ScoredPairs
 from repro.types import Array, InputError, Labels

@@ -10,17 +10,17 @@ import pandas as pd
 
 from repro.config import RECIPES, Profile, override
 from repro.config import profile as profile_named
-from repro.data.training import training_sentences
+from repro.data.samples import training_sentences
 from repro.evaluation.protocol import score_sts
 from repro.methods import END_TO_END, FULL, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP, UNTRAINED, fitted_on
 from repro.models.backbone import load_backbone
 from repro.models.encoder import SentenceEncoder
 from repro.models.published import own_pooling
 from repro.objectives import TrainConfig
+from repro.reducers import reduced
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
-from repro.runs.encoders import TextTable, reduced
-from repro.runs.lines import Line, Task, gain_over, score_task, spearman_of
+from repro.runs.lines import Line, Task, TextTable, gain_over, score_task, spearman_of
 from repro.runs.sweep import Sweep, TwoStep, states_of
 from repro.seeding import make_rng
 from repro.sets import ScoredPairs

@@ -9,14 +9,15 @@ import pandas as pd
 
 from repro import data
 from repro.config import TrainConfig
-from repro.data.training import training_sentences
+from repro.data.samples import training_sentences
 from repro.evaluation.stats import Resampled
 from repro.methods import FULL_SIZE, REDUCER_NAMES, ZHANG_METHODS
 from repro.models.encoder import merge_equal
 from repro.papers.zhang.claims import AUTOENCODER, BETWEEN, SETTINGS
+from repro.reducers import reduced
 from repro.rows import make_rows
-from repro.runs.encoders import Named, TextTable, dims_of, reduced
-from repro.runs.lines import Line, Task, by_kind, score_rows
+from repro.runs.encoders import Named, dims_of
+from repro.runs.lines import Line, Task, TextTable, by_kind, score_rows
 from repro.sets import Corpus, DataSet, ScoredPairs, texts_of
 from repro.store import Store
 from repro.types import Array, one_of

@@ -3,8 +3,8 @@ import gzip
 import pytest
 
 from repro.config import TrainConfig
-from repro.data.training import fingerprint, local_files, training_sentences
-from repro.runs import cell
+from repro.data import samples
+from repro.data.samples import fingerprint, local_files, training_sentences
 from repro.store import Store
 from repro.types import InputError
 
@@ -17,7 +17,7 @@ def test_the_sample_is_drawn_once(monkeypatch):
     def never(*args, **kwargs):
         raise AssertionError("drawn again")
 
-    monkeypatch.setattr(cell.data, "load", never)
+    monkeypatch.setattr(samples.data, "load", never)
     assert training_sentences(config, Store()) == first
     assert training_sentences(TrainConfig(sentences=50, source="microworld", dim=3, seed=4), Store()) == first
 

@@ -1,14 +1,19 @@
-"""What encoders learn from: named by a fingerprint of its content, drawn once."""
+"""What a source holds, named by a fingerprint, and the samples drawn from it: to learn from, or to be asked."""
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
+
 from repro import data, paths
-from repro.data.sampling import Triples, like_or_unlike, triples
+from repro.data.sampling import Triples, like_or_unlike, take, triples
 from repro.digests import digest
 from repro.objectives import SCALING, TrainConfig
+from repro.seeding import make_rng
+from repro.sets import Retrieval
 from repro.store import Store, sha256
-from repro.types import InputError
+from repro.types import InputError, check_dim
 
 
 def fingerprint(name: str, source: str) -> str:
@@ -90,3 +95,34 @@ def _labelled_pairs(config: TrainConfig, limit: int | None = None) -> data.Label
             "'nli'"
         )
     return pairs
+
+
+def load_questions(
+    source: str, *, questions: int | None = None, paragraphs: int | None = None, seed: int = 0
+) -> Retrieval:
+    """HotpotQA's questions and paragraphs, so many of either drawn at random; None keeps all.
+
+    Every paragraph that supports an answer is kept, be they more than `paragraphs`.
+    """
+    whole = data.load("hotpotqa", source=source)
+    assert isinstance(whole, Retrieval)
+    if whole.answers is None:
+        raise InputError(f"hotpotqa from {source} has no answers: they are what is looked for")
+    asked = take(whole, questions, seed=seed)
+    assert isinstance(asked, Retrieval)
+    gold = gold_paragraphs(asked)
+    supporting = np.isin(whole.document_ids, list(gold))
+    order = make_rng(seed, "paragraphs", whole.name).permutation(len(whole.documents))
+    others = order[~supporting[order]]
+    if paragraphs is not None:
+        others = others[: max(check_dim(paragraphs, what="paragraphs") - len(gold), 0)]
+    kept = np.sort(np.r_[others, np.flatnonzero(supporting)])
+    searched = whole.keep(kept, group=1, qrels={})
+    here = set(searched.document_ids)
+    qrels = {query: {d: r for d, r in judged.items() if d in here} for query, judged in asked.qrels.items()}
+    return replace(asked, document_ids=searched.document_ids, documents=searched.documents, qrels=qrels)
+
+
+def gold_paragraphs(asked: Retrieval) -> set[str]:
+    """Ids of the paragraphs that support an answer."""
+    return {document for judged in asked.qrels.values() for document, relevance in judged.items() if relevance > 0}
