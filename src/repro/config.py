@@ -122,15 +122,7 @@ def profile(
 ) -> Profile:
     """The named profile, with the recipe of its backbone and any field of `TrainConfig` replaced; None keeps it.
 
-    Args:
-        name: embedded, gpu or paper.
-        source: local, hub or microworld.
-        backbone: another network than the profile's; brings its own recipe.
-        views: dropout views of step 2.
-        train: fields of `TrainConfig`.
-
-    Raises:
-        InputError: for an unknown profile or field, or a value out of range.
+    Another backbone than the profile's brings its own recipe; `views` are those of step 2.
     """
     chosen = PROFILES[name]
     objective = train.get("objective")
@@ -138,13 +130,12 @@ def profile(
     network = backbone or own or chosen.train.backbone
     data = one_of(source or chosen.source or chosen.train.source, get_args(DataSource), "source")
     chosen = replace(chosen, **GENERATED) if (name, data) == ("embedded", "microworld") else chosen
-    common: dict[str, Any] = {}
-    recipes = RECIPES
+    common, recipes = {}, RECIPES
     if objective == "nli":
         common, recipes = {"corpus": "nli", "warmup": 0.1, "batch_size": 64, "learning_rate": 2e-5}, NLI_RECIPES
     elif objective in SCALING:
         common, recipes = {"corpus": "nli", "batch_size": 64, "learning_rate": 5e-5}, ANGLE_RECIPES
-    recipe = common | (recipes.get((network, data)) or recipes.get((network, None)) or {})
+    recipe: dict[str, Any] = common | (recipes.get((network, data)) or recipes.get((network, None)) or {})
     if not recipe.get("pooling") and not train.get("pooling") and reads_forwards(network):
         LOGGER.warning("%s is a decoder, whose first state has seen one token: the last one is read", network)
         recipe["pooling"] = "last"

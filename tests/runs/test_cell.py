@@ -59,9 +59,7 @@ def test_a_cell_is_trained_once_and_what_it_remembers(cell_config, weights_of):
 
 
 @pytest.mark.parametrize(
-    ("changes", "loss"),
-    [({}, ("objectives", "info_nce")), (SCALED, ("objectives", "base_loss"))],
-    ids=["simcse", "ese"],
+    ("changes", "loss"), [({}, ("simcse", "info_nce")), (SCALED, ("ese", "base_loss"))], ids=["simcse", "ese"]
 )
 def test_a_training_killed_by_the_system_resumes_to_the_same_bytes(
     changes, loss, cell_config, python, tmp_path, weights_of

@@ -130,8 +130,14 @@ def write_readme_figure(path: Path | None = None) -> Path:
     ours = recorded_rows("wang_table1").query("readout == 'pooler' and paper_table == 'table1'")
     rows = pd.concat([paper_values("wang2023", "table1").assign(kind="paper"), ours.assign(kind="recorded")])
     rows = rows[rows["metric"] == "spearman"].assign(stage=rows["method"].map(STAGE_NAMES))
-    looks = {"color": "stage", "panel": "kind", "order": list(STAGE_NAMES.values()), "title": where.__getitem__}
-    figure = curves(rows, ylabel="STS-B, Spearman × 100", **looks)
+    figure = curves(
+        rows,
+        color="stage",
+        panel="kind",
+        order=list(STAGE_NAMES.values()),
+        title=where.__getitem__,
+        ylabel="STS-B, Spearman × 100",
+    )
     figure.alt = "STS-B score of two-step training against embedding dimension, as printed and as recorded"
     path = path or paths.project_root() / "book" / "_static" / "readme_figure.svg"
     with replacing(path) as partial:

@@ -30,8 +30,10 @@ from repro.seeding import cpu_count, done_in_processes, threads
 from repro.store import Store
 from repro.terminal import progress_bar
 from repro.training.end_to_end import DevScore, Objective, title, train_encoder
+from repro.training.ese import angle, ese, matryoshka
 from repro.training.loop import History
-from repro.training.objectives import angle, contrastive, ese, matryoshka, softmax_over_pairs
+from repro.training.nli import softmax_over_pairs
+from repro.training.simcse import contrastive
 from repro.types import InputError
 
 OBJECTIVES: dict[str, Objective] = {
@@ -147,7 +149,6 @@ def train_cell(
             dev or dev_scorer(config.validation, config.source),
             encoder=start and start(),
             state_path=work / "state.safetensors",
-            save_every=config.save_every,
             progress=progress,
         )
         trained.encoder.save(target)

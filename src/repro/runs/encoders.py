@@ -12,6 +12,7 @@ from repro.digests import digest, module_of
 from repro.evaluation.protocol import all_texts
 from repro.models.encoder import SentenceEncoder, merge_equal
 from repro.models.pretrained import MINILM, identity
+from repro.models.use import USE, UniversalSentenceEncoder, use_identity
 from repro.reducers import REDUCERS, make_reducer
 from repro.runs.cell import hidden_dim_of, train_all
 from repro.sets import DataSet
@@ -200,6 +201,9 @@ def load_encoders(names: Sequence[str], profile: Profile, store: Store) -> Itera
             config = replace(profile.train, dim=hidden_dim_of(profile.train))
             (cell,) = train_all([config], store)
             yield Named(f"{config.backbone} + SimCSE", partial(getattr, cell, "encoder"), cell.key)
+            continue
+        if name == USE:
+            yield Named(USE, UniversalSentenceEncoder, use_identity())
             continue
         pooling = POOLING.get(name) or ("last" if reads_forwards(name) else None)
         load = partial(SentenceEncoder.load, name, pooling=pooling)

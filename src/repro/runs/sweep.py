@@ -19,7 +19,7 @@ from repro.data.training import training_pairs, training_sentences
 from repro.digests import digest
 from repro.evaluation.protocol import all_texts
 from repro.models import Pooler
-from repro.models.packing import merge_equal
+from repro.models.encoder import merge_equal
 from repro.objectives import StepTwoConfig, TrainConfig
 from repro.runs.cell import OBJECTIVES, TrainedCell, train_all, training_code
 from repro.runs.encoders import TextTable, encode_once
@@ -192,12 +192,14 @@ def _train_poolers(
     options = {"views": config.views, "seed": config.seed, "max_length": cell.config.max_length}
     poolers = {d: sweep.cells[d].pooler for d in dims}
     if cell.config.objective == "nli":
-        pairs, difference = training_pairs(cell.config), cell.config.difference
-        texts = merge_equal(texts_of(pairs))[0]
-        views = dropout_views(frozen, texts, **options)
-        train = partial(train_nli_pooler, views, texts, pairs, difference=difference)
-        return {d: train(pooler, sweep.cells[d].head, dev_score, config) for d, pooler in poolers.items()}
+        pairs = training_pairs(cell.config)
+        views = dropout_views(frozen, merge_equal(texts_of(pairs))[0], **options)
+        how = {"difference": cell.config.difference}
+        return {
+            d: train_nli_pooler(views, pairs, pooler, sweep.cells[d].head, dev_score, config, **how)
+            for d, pooler in poolers.items()
+        }
     sentences = training_sentences(cell.config, store)
     views = dropout_views(frozen, sentences, **options)
-    runs = train_poolers(views, list(poolers.values()), dev_score, config, texts=sentences)
+    runs = train_poolers(views, sentences, list(poolers.values()), dev_score, config)
     return dict(zip(dims, runs, strict=True))

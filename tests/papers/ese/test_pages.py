@@ -12,7 +12,7 @@ from repro.methods import ESE, RAW
 from repro.objectives import AngleConfig, TrainConfig
 from repro.papers.ese.use import answers_held
 from repro.runs.lines import load_questions
-from repro.training.objectives import base_loss
+from repro.training.ese import base_loss
 from repro.types import InputError
 
 rng = np.random.default_rng(0)
