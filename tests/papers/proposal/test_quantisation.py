@@ -113,13 +113,3 @@ def test_better_is_said_where_the_interval_leaves_out_zero(lead, counts):
     (line,) = on_page("beyond_quantisation", "equal_bytes")["equal_bytes"](rows).to_dict("records")
     assert (line["fewer bits better"], line["cannot be told"], line["more bits better"]) == counts
     assert line["median difference, points"] == pytest.approx(100 * lead)
-
-
-def test_the_best_way_has_its_level_size_reducer_and_share(rows):
-    page = on_page("beyond_quantisation", "scored", "best", "in_words")
-    own = page["scored"](rows.query("metric == 'spearman' and method in ('full size', 'float32', 'int8', 'binary')"))
-    cell = page["best"](own, "bytes").query("bytes == 16")
-    (way,) = cell.itertuples()
-    assert way.value == own.loc[own["bytes"] == 16, "value"].max()
-    share = 100 * way.value / value(rows, "spearman", "full size")
-    assert page["in_words"](cell) == f"{way.method} × {way.dim}, {way.reducer}: {share:.0f} %"
