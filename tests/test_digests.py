@@ -15,7 +15,7 @@ def project(tmp_path, monkeypatch):
         path = tmp_path / "src" / f"{name.replace('.', '/')}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-        for found in (digests._tree, import_closure, code_digest):
+        for found in (digests._tree, digests.read_module, import_closure, code_digest):
             found.cache_clear()
 
     monkeypatch.setattr(digests, "PACKAGE", tmp_path / "src" / "repro")
@@ -27,7 +27,7 @@ def project(tmp_path, monkeypatch):
     write("repro.pack.one", "name = 1\n")
     write("repro.pack.two", "other = 2\n")
     yield write
-    for found in (digests._tree, import_closure, code_digest):
+    for found in (digests._tree, digests.read_module, import_closure, code_digest):
         found.cache_clear()
 
 

@@ -11,7 +11,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from repro.models.backbone import causal_parts
-from repro.models.packing import merge_equal, pack_by_tokens
+from repro.models.encoder import merge_equal, pack_by_tokens
 from repro.models.pretrained import check_complete, identity, load_writer
 from repro.store import Store
 from repro.terminal import progress_bar

@@ -22,7 +22,7 @@ from repro.models.encoder import Transformed, load_modules
 from repro.models.pretrained import MINILM, READ, default_device
 from repro.objectives import TrainConfig
 from repro.runs.cell import train_cell
-from repro.runs.embeddings import encode_once, states_identity
+from repro.runs.encoders import encode_once, states_identity
 from repro.seeding import threads
 from repro.sets import LabelledPairs
 from repro.store import Store, sha256
@@ -45,7 +45,7 @@ from rivals.system import (
 
 Module = TypeVar("Module", bound=nn.Module)
 Loader: TypeAlias = Callable[[System, SystemConfig, Store], Loaded]
-STATIC_CODE = ("rivals.static", "rivals.skipgram", "repro.data.vectors")
+STATIC_CODE = ("rivals.static", "rivals.skipgram", "repro.data.files")
 INFERSENT: dict[str, InferSentConfig] = {
     # SGD at the published rate of 0.1 needs the published half million pairs. After 4 passes over 4,800, STS-B dev is
     # 57.1 there, 62.8 at 0.5, 63.5 at 1.0 and 62.5 at 2.0 (results/systems_recipe.parquet).

@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from repro.models.encoder import STATE_BUDGET, LayerlessEncoder, SentenceEncoder
-from repro.models.packing import pack_by_tokens
+from repro.models.encoder import STATE_BUDGET, LayerlessEncoder, SentenceEncoder, pack_by_tokens
 from repro.terminal import progress_bar
 from repro.types import Array, InputError
 

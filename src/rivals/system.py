@@ -9,10 +9,10 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from repro import data
-from repro.data.vectors import read_vectors
+from repro.data.files import read_vectors
+from repro.data.training import fingerprint
 from repro.models.encoder import merge_equal
 from repro.models.pretrained import hub_folder
-from repro.runs.texts import fingerprint
 from repro.seeding import make_rng
 from repro.types import Encoder, InputError
 from rivals.skipgram import FastText

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from repro.data.vectors import read_vectors
+from repro.data.files import read_vectors
 from repro.types import InputError
 from rivals.skipgram import FastText
 from rivals.static import SMOOTHING, StaticEncoder, Vocabulary, fit_lsa, fit_sif, fit_tfidf, tokens_of

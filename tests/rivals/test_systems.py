@@ -13,7 +13,7 @@ from repro.models import SentenceEncoder
 from repro.papers.sbertlp.mapping import load_systems
 from repro.paths import PAPER_VALUES
 from repro.rows import recorded_rows
-from repro.runs.embeddings import encode_tasks
+from repro.runs.encoders import encode_tasks
 from repro.store import Store
 from repro.types import InputError
 from rivals import SYSTEMS, Missing, SystemConfig, fit_texts, load_system, loaders, trials

@@ -14,7 +14,7 @@ from repro.config import StepTwoConfig
 from repro.data.sampling import epoch_order
 from repro.losses import softmax_nli
 from repro.models import Pooler, SentenceEncoder
-from repro.models.packing import merge_equal
+from repro.models.encoder import merge_equal
 from repro.seeding import make_rng
 from repro.training.nli import label_ids, nli_head
 from repro.training.two_step import choose, dropout_views, select, splice, train_nli_pooler, train_poolers

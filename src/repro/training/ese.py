@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from repro.data.sampling import LIKE, Triples
 from repro.losses import angle_pairs, angle_triples, espresso, initial_log_weights, shallow_layers
 from repro.losses import matryoshka as on_prefixes
-from repro.models.encoder import SentenceEncoder
-from repro.models.packing import merge_equal
+from repro.models.encoder import SentenceEncoder, merge_equal
 from repro.objectives import TrainConfig
 from repro.seeding import derive_seed
 from repro.sets import LabelledPairs

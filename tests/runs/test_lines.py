@@ -6,13 +6,10 @@ import pytest
 from repro.evaluation.protocol import Score
 from repro.evaluation.stats import bootstrap_mean, percentiles, spearman_draws
 from repro.methods import MAJORITY
-from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line, Task
-from repro.runs.score import Means, accuracy, by_kind, score_rows, similarity
-from repro.runs.sweep import cosines_of
+from repro.runs.encoders import TextTable
+from repro.runs.lines import Line, Means, Task, accuracy, by_kind, cosines_of, score_rows, similarity
 from repro.sets import LabelledTexts, ScoredPairs
 from repro.store import Store
-from repro.types import InputError
 
 SIDES = [tuple(f"{side}{i}" for i in range(40)) for side in "ab"]
 
@@ -101,12 +98,6 @@ def test_a_labelled_task_is_probed_once_and_has_a_floor(lines, tmp_path, monkeyp
     rows = rows_of(lines, {"sorted": task}, scorer=by_kind(Store(tmp_path)), average=False)
     floor = rows[rows["method"] == MAJORITY]
     assert floor["value"].tolist() == [0.5] and set(rows["metric"]) == {"accuracy", "accuracy_lead"}
-    monkeypatch.setattr("repro.runs.score.score_classification", None)
+    monkeypatch.setattr("repro.runs.lines.score_classification", None)
     again = rows_of(lines, {"sorted": task}, scorer=by_kind(Store(tmp_path)), average=False)
     assert again["value"].equals(rows["value"])
-
-
-def test_a_task_without_scored_pairs_has_no_cosines():
-    task = Task("sorted", {"all": LabelledTexts("sorted", "made", "all", SIDES[0], np.repeat(["x", "y"], 20))})
-    with pytest.raises(InputError, match="'sorted' is not a set of scored pairs"):
-        _ = task.pairs

@@ -1,4 +1,4 @@
-"""Files of a user's own: lines of text, and tables in TSV, CSV, JSON lines or parquet, gzipped or not.
+"""Files of a user's own: lines of text, tables in TSV, CSV, JSON lines or parquet, word vectors; gzipped or not.
 
 Every fault names file, line and column.
 TSV has no quoting: a tab always ends a column and a line feed always ends a row, so a text may hold bare quotes.
@@ -9,20 +9,27 @@ A column is known by our name in any case (`Score`), by a common other name (`te
 import csv
 import gzip
 import json
+import logging
+import math
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from repro.data.spec import NOTHING
+from repro.sets import WordVectors
 from repro.types import InputError
 
+log = logging.getLogger(__name__)
 LONGEST = 2**24
-"""Bytes in a line, at most: far beyond any text, and small beside what a few kB of gzip can unpack to."""
+"""bytes in a line, at most: far beyond any text, and small beside what a few kB of gzip can unpack to"""
 Row: TypeAlias = tuple[int, list[str]]
-"""Its number, which is the line where it starts (in parquet: the row, from 1), and its values."""
-
+"""its number, which is the line where it starts (in parquet: the row, from 1), and its values"""
 ENDINGS = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet")
 OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     "sentence1": ("text1", "texta", "sentencea", "question1", "premise"),
@@ -32,7 +39,8 @@ OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     "text": ("sentence",),
     **dict.fromkeys(("split", "subset", "row1", "row2", "query", "document", "relevance"), ()),
 }
-"""Our column → what else it is often called, without case, spaces, hyphens and underscores."""
+"""our column → what else it is often called, without case, spaces, hyphens and underscores"""
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|inf)", re.IGNORECASE)
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -46,41 +54,30 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
                 if len(line) > LONGEST:
                     limit = f"{LONGEST >> 20} MiB"
                     raise InputError(f"{path} line {number} is longer than {limit}: expected one text or row a line")
-                yield number, _decode(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line, path, number)
+                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        column, byte = error.object[: error.start].count(b"\t") + 1, error.object[error.start]
+        where = f"{path} line {number}, column {column}"
+        raise InputError(f"{where}: byte 0x{byte:02x} is not UTF-8; save the file as UTF-8") from None
     except (EOFError, zlib.error) as error:
-        raise InputError(
-            f"{path} ends in the middle of its gzip stream after line {number} ({error}): copy the file again"
-        ) from None
+        cut = f"{path} ends in the middle of its gzip stream after line {number}"
+        raise InputError(f"{cut} ({error}): copy the file again") from None
     except gzip.BadGzipFile as error:
         raise InputError(f"{path} is named .gz but is not gzip ({error}): compress it or drop the ending") from None
 
 
 def filled_lines(path: Path) -> list[str]:
     """The lines of a file of which line i is row i; blank lines at its end are not rows."""
-    lines: list[str] = []
-    blank = 0
-    for number, line in read_lines(path):
+    lines = [line for _, line in read_lines(path)]
+    while lines and not lines[-1].strip():
+        lines.pop()
+    for number, line in enumerate(lines, start=1):
         if not line.strip():
-            blank = blank or number
-        elif blank:
             raise InputError(
-                f"{path} line {blank} is blank: expected a text or label on every line, for line i is row i; fill it, "
-                "or delete such lines (`grep .`) together with what belongs to them elsewhere"
+                f"{path} line {number} is blank: expected a text or label on every line, for line i is row i; fill "
+                "it, or delete such lines (`grep .`) together with what belongs to them elsewhere"
             )
-        else:
-            lines.append(line)
     return lines
-
-
-def _decode(line: bytes, path: Path, number: int) -> str:
-    try:
-        return line.decode("utf-8").rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        column = line[: error.start].count(b"\t") + 1
-        raise InputError(
-            f"{path} line {number}, column {column}: byte 0x{line[error.start]:02x} is not UTF-8; "
-            "save the file as UTF-8"
-        ) from None
 
 
 class Table:
@@ -96,10 +93,10 @@ class Table:
         """
         self.path = path
         self._rest = _FORMS.get(ending(path), _tsv)(path)
-        try:
-            self.found = tuple(next(self._rest)[1])
-        except StopIteration:
-            raise InputError(f"{path} is empty: expected column names and rows") from None
+        first = next(self._rest, None)
+        if first is None:
+            raise InputError(f"{path} is empty: expected column names and rows")
+        self.found = first[1]
         self.columns = _known(path, self.found, named)
         missing = [column for column in needed if column not in self.columns]
         if missing:
@@ -111,14 +108,13 @@ class Table:
     @cached_property
     def rows(self) -> list[Row]:
         """All rows."""
-        rows = []
-        for number, values in self._rest:
+        rows = list(self._rest)
+        for number, values in rows:
             if len(values) != len(self.columns):
                 raise InputError(
                     f"{self.path} line {number}: {len(values)} columns, expected {len(self.columns)} "
                     f"({', '.join(self.found)}); in TSV tabs separate columns and nothing is quoted"
                 )
-            rows.append((number, values))
         return rows
 
     def __getitem__(self, column: str) -> list[str]:
@@ -126,24 +122,28 @@ class Table:
         place = self.columns.index(column)
         return [values[place] for _, values in self.rows]
 
+    def fault(self, row: int, column: str, what: str) -> InputError:
+        """What is wrong with a cell, to be raised."""
+        return InputError(f"{self.path} line {self.rows[row][0]}, column {column}: {what}")
+
     def texts(self, column: str) -> tuple[str, ...]:
         """The values of a column of texts."""
-        for (number, _), text in zip(self.rows, self[column], strict=True):
+        found = tuple(self[column])
+        for row, text in enumerate(found):
             if not text.strip():
-                where = f"{self.path} line {number}, column {column}"
-                raise InputError(f"{where}: empty; expected a text, so fill it or drop the row")
-        return tuple(self[column])
+                raise self.fault(row, column, "empty; expected a text, so fill it or drop the row")
+        return found
 
     def numbers(self, column: str) -> list[float]:
         """The values of a column of finite numbers."""
         found = []
-        for (number, _), text in zip(self.rows, self[column], strict=True):
+        for row, text in enumerate(self[column]):
             try:
                 found.append(float(text))
             except ValueError:
-                found.append(float("nan"))
-            if found[-1] - found[-1] != 0:  # NaN and both infinities
-                raise InputError(f"{self.path} line {number}, column {column}: {text!r} is not a finite number")
+                found.append(math.nan)
+            if not math.isfinite(found[-1]):
+                raise self.fault(row, column, f"{text!r} is not a finite number")
         return found
 
 
@@ -151,8 +151,8 @@ def column_names(given: Sequence[str]) -> dict[str, str]:
     """Our column → the file's, from `name=column` as typed on the command line."""
     named = {}
     for pair in given:
-        name, equals, column = pair.partition("=")
-        if not (equals and column and name in OTHER_NAMES):
+        name, _, column = pair.partition("=")
+        if not column or name not in OTHER_NAMES:
             known = ", ".join(OTHER_NAMES)
             raise InputError(f"columns {pair!r}: expected NAME=COLUMN, COLUMN as in the file and NAME one of {known}")
         named[name] = column
@@ -164,24 +164,24 @@ def ending(path: Path) -> str:
     return Path(path.name.removesuffix(".gz")).suffix.lower()
 
 
-def _known(path: Path, header: tuple[str, ...], named: Mapping[str, str]) -> tuple[str, ...]:
+def _known(path: Path, header: Sequence[str], named: Mapping[str, str]) -> list[str]:
     """The header with our names in place of the file's: named ones first, then ours, then common other ones."""
     repeated = next((name for name in header if header.count(name) > 1), None)
     if repeated is not None:
         raise InputError(f"{path} line 1: the column {repeated!r} occurs twice; expected every column once")
-    plain = ["".join(letter for letter in name.lower() if letter not in " _-") for name in header]
-    ours: dict[int, str] = {}
+    ours: dict[str, str] = {}  # the file's column → our name
     for name, column in named.items():
         if column not in header:
             raise InputError(f"{path} line 1: no column {column!r} for {name}: it has {', '.join(header)}")
-        ours[header.index(column)] = name
+        ours[column] = name
+    plain = {column: re.sub("[ _-]", "", column.lower()) for column in reversed(header)}
+    first_of = {spelling: column for column, spelling in plain.items()}
     for name, others in OTHER_NAMES.items():
-        places = [header.index(name)] if name in header else []
-        places += [plain.index(spelling) for spelling in (name, *others) if spelling in plain]
-        place = next((place for place in places if place not in ours), None)
-        if place is not None and name not in ours.values():
-            ours[place] = name
-    return tuple(ours.get(i, f"({name})" if name in ours.values() else name) for i, name in enumerate(header))
+        candidates = [name if name in header else None, *map(first_of.get, (name, *others))]
+        found = next((column for column in candidates if column is not None and column not in ours), None)
+        if found is not None and name not in ours.values():
+            ours[found] = name
+    return [ours.get(column, f"({column})" if column in ours.values() else column) for column in header]
 
 
 # one function for each form: the column names as the first row, and the rows that follow
@@ -211,13 +211,13 @@ def _json_lines(path: Path) -> Iterator[Row]:
     for number, line in read_lines(path):
         if not line.strip():
             continue
+        wanted = "expected one JSON object on each line"
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            wanted = "expected one object on each line"
             raise InputError(f"{path} line {number} is not JSON ({error}): {wanted}") from None
         if not isinstance(record, dict):
-            raise InputError(f"{path} line {number} is {line[:40]!r}: expected one JSON object on each line")
+            raise InputError(f"{path} line {number} is {line[:40]!r}: {wanted}")
         if not names:
             names = list(record)
             yield number, names
@@ -249,3 +249,55 @@ def _plain(value: Any) -> str:
     if value is None or isinstance(value, list | dict | bytes) or value != value:
         return ""
     return str(value)
+
+
+# word vectors: GloVe's plain form, and word2vec's and fastText's (.vec), which start with a header
+
+
+def read_vectors(path: Path, *, name: str = "vectors") -> WordVectors:
+    """Read a word and its numbers from each line; a word that comes twice keeps its first vector, with a warning.
+
+    The first line may be `words dim`, as word2vec and fastText write it.
+
+    Raises:
+        InputError: if a line has another number of numbers than the first or something that is no finite number,
+            or the file ends before the number of words that its header states; file and line are named.
+    """
+    wanted = "expected a word and its numbers on every line"
+    lines = read_lines(path)
+    first = next(lines, None)
+    if first is None:
+        raise InputError(f"{path} is empty: {wanted}")
+    header = re.fullmatch(r"\s*(\d+)\s+(\d+)\s*", first[1])
+    promised, dim = map(int, header.groups()) if header else (0, 0)
+    rows: dict[str, np.ndarray] = {}
+    read = 0
+    for number, line in lines if header else chain([first], lines):
+        word, vector = _entry(f"{path} line {number}", line, dim)
+        dim = len(vector)  # the first line settles the size if nothing else has
+        read += 1
+        rows.setdefault(word, vector)
+    if read < promised:
+        raise InputError(f"{path} ends after {read} of the {promised} words its first line states: copy it again")
+    if not rows:
+        raise InputError(f"{path} has a header and no words: {wanted}")
+    if read > len(rows):
+        log.warning("%s: %d words come more than once, the first vector is kept", path, read - len(rows))
+    return WordVectors(name, "local", tuple(rows), np.stack(list(rows.values())))
+
+
+def _entry(where: str, line: str, dim: int) -> tuple[str, np.ndarray]:
+    """A word and its vector; a size of 0 is not known yet."""
+    word, *values = line.rstrip(" ").split(" ")
+    dim = dim or max(1, len(values))
+    while len(values) > dim and not NUMBER.fullmatch(values[0]):  # glove.840B has words such as `. . .`
+        word = f"{word} {values.pop(0)}"
+    if len(values) != dim:
+        raise InputError(f"{where}: {len(values)} numbers for {word!r}, expected {dim}")
+    try:
+        vector = np.array(values, dtype=np.float32)
+    except ValueError as error:
+        raise InputError(f"{where}: {error}; expected a word and its numbers") from None
+    if not np.isfinite(vector).all():
+        raise InputError(f"{where}: {word!r} has a number that is not finite; repair or drop the line")
+    return word, vector

@@ -1,20 +1,14 @@
-"""Texts for experiments: what a source holds, named by a fingerprint, and the samples that pages draw from it."""
+"""What encoders learn from: named by a fingerprint of its content, drawn once."""
 
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-import numpy as np
-
 from repro import data, paths
-from repro.data.sampling import Triples, like_or_unlike, take, triples
+from repro.data.sampling import Triples, like_or_unlike, triples
 from repro.digests import digest
-from repro.evaluation.retrieve import is_yes_no
 from repro.objectives import SCALING, TrainConfig
-from repro.seeding import make_rng
-from repro.sets import Retrieval
 from repro.store import Store, sha256
-from repro.types import InputError, check_dim
+from repro.types import InputError
 
 
 def fingerprint(name: str, source: str) -> str:
@@ -96,47 +90,3 @@ def _labelled_pairs(config: TrainConfig, limit: int | None = None) -> data.Label
             "'nli'"
         )
     return pairs
-
-
-def load_questions(
-    source: str, *, questions: int | None = None, paragraphs: int | None = None, seed: int = 0
-) -> Retrieval:
-    """HotpotQA's questions and paragraphs, so many of either drawn at random; None keeps all.
-
-    Every paragraph that supports an answer is kept, be they more than `paragraphs`.
-    """
-    whole = data.load("hotpotqa", source=source)
-    assert isinstance(whole, Retrieval)
-    if whole.answers is None:
-        raise InputError(f"hotpotqa from {source} has no answers: they are what is looked for")
-    asked = take(whole, questions, seed=seed)
-    assert isinstance(asked, Retrieval)
-    gold = gold_paragraphs(asked)
-    order = make_rng(seed, "paragraphs", whole.name).permutation(len(whole.documents))
-    others = [row for row in order if whole.document_ids[row] not in gold]
-    if paragraphs is not None:
-        others = others[: max(check_dim(paragraphs, what="paragraphs") - len(gold), 0)]
-    kept = np.sort([*others, *(row for row in order if whole.document_ids[row] in gold)]).astype(int)
-    searched = whole.keep(kept, group=1, qrels={})
-    here = set(searched.document_ids)
-    qrels = {query: {d: r for d, r in judged.items() if d in here} for query, judged in asked.qrels.items()}
-    return replace(asked, document_ids=searched.document_ids, documents=searched.documents, qrels=qrels)
-
-
-def gold_paragraphs(asked: Retrieval) -> set[str]:
-    """Ids of the paragraphs that support an answer."""
-    return {document for judged in asked.qrels.values() for document, relevance in judged.items() if relevance > 0}
-
-
-def as_many(number: int | None, default: int | None) -> int | None:
-    """A page's parameter for "how many": nothing given is the default, 0 is all, which is None."""
-    return default if number is None else number or None
-
-
-def describe(asked: Retrieval) -> str:
-    """How many questions, paragraphs and gold paragraphs, in a line."""
-    judgements = sum(map(is_yes_no, asked.answers or ()))
-    return (
-        f"{len(asked.queries):,} questions, {judgements} of them answered by yes or no; {len(asked.documents):,} "
-        f"paragraphs, {len(gold_paragraphs(asked)):,} of them supporting ({asked.source})"
-    )

@@ -3,8 +3,8 @@ import gzip
 import pytest
 
 from repro.config import TrainConfig
-from repro.runs import texts
-from repro.runs.texts import fingerprint, local_files, training_sentences
+from repro.data.training import fingerprint, local_files, training_sentences
+from repro.runs import cell
 from repro.store import Store
 from repro.types import InputError
 
@@ -17,7 +17,7 @@ def test_the_sample_is_drawn_once(monkeypatch):
     def never(*args, **kwargs):
         raise AssertionError("drawn again")
 
-    monkeypatch.setattr(texts.data, "load", never)
+    monkeypatch.setattr(cell.data, "load", never)
     assert training_sentences(config, Store()) == first
     assert training_sentences(TrainConfig(sentences=50, source="microworld", dim=3, seed=4), Store()) == first
 

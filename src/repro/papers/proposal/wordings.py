@@ -13,11 +13,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from microworld.surface import render
 from microworld.texts import BAD, FILM, GOOD, GOODS
-from microworld.vocabulary import ACTION, AGENT, FACTORS, OBJECT, inflect, plural, with_article
+from microworld.vocabulary import ACTION, AGENT, FACTORS, OBJECT, inflect, plural, render, with_article
 from microworld.world import World, draw_split
-from repro.data.tables import read_lines
+from repro.data.files import read_lines
 from repro.paths import ASSETS
 from repro.seeding import make_rng
 from repro.sets import WordVectors
@@ -45,16 +44,11 @@ def synonyms(texts: Sequence[str], lexicon: Lexicon, *, p: float = 0.15, seed: i
     Numbers, negations, stop words and names, which is what is capitalised inside a sentence, are kept, and so is the
     case of the first letter; `a` and `an` follow the sound of the new word. Of overlapping phrases the longest that
     starts first is taken. What happens to a word is decided by the seed, its text and its place in it, so that
-    neither the other texts nor their order matter, and what p = 0.1 replaces, p = 0.2 replaces as well. Keys of the
-    lexicon are compared without case.
-
-    Raises:
-        InputError: for p outside 0 … 1, or a lexicon without a synonym.
+    neither the other texts nor their order matter, and what p = 0.1 replaces, p = 0.2 replaces as well.
     """
     if not 0 <= p <= 1:
         raise InputError(f"p is {p}: expected a probability, 0 to 1")
-    known = {word.lower(): [other for other in others if other != word] for word, others in lexicon.items()}
-    known = {word: others for word, others in known.items() if others}
+    known = {word.lower(): others for word in lexicon if (others := [w for w in lexicon[word] if w != word])}
     if not known:
         raise InputError("the lexicon is empty: expected words with their synonyms")
     longest = max(word.count(" ") + 1 for word in known)
@@ -88,10 +82,9 @@ def _unit_at(
     """The longest phrase at word i that has synonyms and may be replaced; empty if there is none."""
     for size in range(min(longest, len(words) - i), 0, -1):
         unit = words[i : i + size]
-        start, end = unit[0].start(), unit[-1].end()
-        if text[start:end].lower() in lexicon and not any(_is_kept(text, word) for word in unit):
-            content = any(word.group().lower() not in STOP_WORDS for word in unit)
-            return unit if content else ()
+        phrase = text[unit[0].start() : unit[-1].end()].lower()
+        if phrase in lexicon and not any(_is_kept(text, word) for word in unit):
+            return () if {word.group().lower() for word in unit} <= STOP_WORDS else unit
     return ()
 
 
@@ -111,10 +104,7 @@ def _with_case_of(model: str, word: str) -> str:
 
 
 def read_lexicon(path: Path | str) -> dict[str, tuple[str, ...]]:
-    """A lexicon from a file: on each line a word, a tab, and its synonyms with commas between them.
-
-    A word that comes twice gets the synonyms of both lines. Plain or gzipped.
-    """
+    """A lexicon from a file, gzipped or not: a word, a tab, and its synonyms by commas; a word may come twice."""
     path = Path(path).expanduser()
     found: dict[str, list[str]] = {}
     for number, line in read_lines(path):
@@ -132,23 +122,18 @@ def read_lexicon(path: Path | str) -> dict[str, tuple[str, ...]]:
 def neighbour_lexicon(vectors: WordVectors) -> dict[str, tuple[str, ...]]:
     """For every frequent content word those nearest to it by the cosine of their vectors, most frequent word first.
 
-    These are related words and not always synonyms: words of one theme, and opposites, are near each other too. The
-    rarer a word, the less its vector knows.
-
-    Raises:
-        InputError: if no word has a near one.
+    They are related and not always synonyms: words of one theme, and opposites, are near each other too.
     """
     kept = [
         row
         for row, word in enumerate(vectors.words[:FREQUENT])
         if len(word) > 2 and _WORD.fullmatch(word) and word not in STOP_WORDS | NEGATIONS | NUMBERS
     ]
-    X = vectors.vectors[kept]
-    X = unit_rows(X)
+    X = unit_rows(vectors.vectors[kept])
     found: dict[str, tuple[str, ...]] = {}
     for start in range(0, len(kept), 1024):
         cosines = X[start : start + 1024] @ X.T  # (chunk, words)
-        cosines[np.arange(len(cosines)), start + np.arange(len(cosines))] = -1.0
+        np.fill_diagonal(cosines[:, start:], -1.0)
         for row in np.flatnonzero(cosines.max(axis=1) >= LEAST_COSINE):
             near = np.flatnonzero(cosines[row] >= LEAST_COSINE)
             near = near[np.argsort(-cosines[row, near], kind="stable")][:NEIGHBOURS]
@@ -166,13 +151,10 @@ def microworld_lexicon() -> dict[str, tuple[str, ...]]:
     meanings: set[tuple[str, ...]] = set()
     for column, factor in enumerate(FACTORS):
         for alike in factor.synonyms:
-            if column == ACTION:
-                verbs = [inflect(phrase) for phrase in alike]
-                meanings |= {tuple(forms) for forms in zip(*verbs, strict=True)}  # base, past, participle, gerund
-            else:
-                meanings.add(alike)
+            # of a verb each of base, past, participle and gerund
+            meanings |= set(zip(*map(inflect, alike), strict=True)) if column == ACTION else {alike}
             if column in (AGENT, OBJECT):
-                meanings.add(tuple(plural(noun) for noun in alike))
+                meanings.add(tuple(map(plural, alike)))
     meanings |= {tuple(value.split("|")) for value in (*FILM, *GOODS, *GOOD, *BAD)}
     fitting: dict[str, list[set[str]]] = defaultdict(list)
     for alike in sorted(meanings):
@@ -214,9 +196,6 @@ def mixture(ways: Mapping[str, Sequence[str | None]], *, seed: int = 0) -> Posit
     """For each text the positive of one of several ways, each with an equal chance.
 
     A way that has none for that text leaves it without: to draw again would favour the other ways.
-
-    Raises:
-        InputError: for fewer than two ways, or ways of different length.
     """
     if len(ways) < 2:
         raise InputError(f"a mixture of {', '.join(ways) or 'nothing'}: expected at least two ways")

@@ -5,10 +5,7 @@ import pytest
 
 from microworld.vocabulary import FACTORS
 from repro import data
-from repro.data.augment import (
-    NEGATIONS,
-    NUMBERS,
-    STOP_WORDS,
+from repro.papers.proposal.wordings import (
     drop_equal,
     microworld_lexicon,
     microworld_paraphrases,
@@ -22,6 +19,8 @@ from repro.sets import WordVectors
 from repro.types import InputError
 
 EVERY_WORD = {word: ["WRONG"] for word in ("paris", "nasa", "not", "don't", "two", "3", "b2b", "the", "never", "i")}
+KEPT = "The NASA team in Paris did not, and don't you never, buy two of 3 b2b {}? I do"
+PHRASES = {"car": ["automobile"], "orange": ["fruit"], "look at": ["watch"], "look": ["stare"], "at": ["WRONG"]}
 
 
 @pytest.fixture(scope="module")
@@ -29,40 +28,33 @@ def texts():
     return data.load("wiki", source="microworld", limit=400).texts
 
 
-def test_no_chance_is_identity_and_every_chance_replaces_what_it_may(texts):
-    lexicon = microworld_lexicon()
-    assert synonyms(texts, lexicon, p=0.0) == list(texts)
-    assert synonyms(["Big dogs bark at big cats."], {"big": ["huge"], "bark": ["yelp"]}, p=1) == [
-        "Huge dogs yelp at huge cats."
-    ]
-
-
-def test_numbers_negations_stop_words_and_names_are_kept():
-    kept = "The NASA team in Paris did not, and don't you never, buy two of 3 b2b goods? I do"
-    assert synonyms([kept], EVERY_WORD | {"goods": ["wares"]}, p=1) == [kept.replace("goods", "wares")]
-    assert not (STOP_WORDS & NUMBERS) and "not" in NEGATIONS
-
-
-def test_a_sentence_may_open_with_a_capital_and_a_name_may_not_change():
-    lexicon = {"dogs": ["hounds"], "brown": ["tan"]}
-    said = 'Dogs ran. "Dogs bark!" Mr Brown saw Dogs; brown dogs. BROWN'
-    assert synonyms([said], lexicon, p=1) == ['Hounds ran. "Hounds bark!" Mr Brown saw Dogs; tan hounds. BROWN']
-
-
-def test_articles_follow_the_sound_and_longest_phrases_win():
-    lexicon = {"car": ["automobile"], "orange": ["fruit"], "look at": ["watch"], "look": ["stare"], "at": ["WRONG"]}
-    assert synonyms(["A car, an orange. Look at a car!"], lexicon, p=1) == [
-        "An automobile, a fruit. Watch an automobile!"
-    ]
-    assert synonyms(["look  at, look"], lexicon, p=1) == ["stare  at, stare"], "a phrase has single spaces"
+@pytest.mark.parametrize(
+    ("lexicon", "text", "expected"),
+    [
+        ({"big": ["huge"], "bark": ["yelp"]}, "Big dogs bark at big cats.", "Huge dogs yelp at huge cats."),
+        # numbers, negations, stop words and names stay
+        (EVERY_WORD | {"goods": ["wares"]}, KEPT.format("goods"), KEPT.format("wares")),
+        # a sentence may open with a capital, a name may not change
+        (
+            {"dogs": ["hounds"], "brown": ["tan"]},
+            'Dogs ran. "Dogs bark!" Mr Brown saw Dogs; brown dogs. BROWN',
+            'Hounds ran. "Hounds bark!" Mr Brown saw Dogs; tan hounds. BROWN',
+        ),
+        # articles follow the sound, the longest phrase wins, and it has single spaces
+        (PHRASES, "A car, an orange. Look at a car!", "An automobile, a fruit. Watch an automobile!"),
+        (PHRASES, "look  at, look", "stare  at, stare"),
+    ],
+)
+def test_what_may_be_replaced_is(lexicon, text, expected):
+    assert synonyms([text], lexicon, p=1) == [expected]
+    assert synonyms([text], lexicon, p=0) == [text]
 
 
 def test_a_text_is_reworded_alike_in_any_company(texts):
     lexicon, some = microworld_lexicon(), list(texts[:50])
-    together = synonyms(some, lexicon, p=0.5, seed=3)
-    assert (
-        together[::-1] == synonyms(some[::-1], lexicon, p=0.5, seed=3) != synonyms(some[::-1], lexicon, p=0.5, seed=4)
-    )
+    backwards = synonyms(some[::-1], lexicon, p=0.5, seed=3)
+    assert synonyms(some, lexicon, p=0.5, seed=3)[::-1] == backwards
+    assert backwards != synonyms(some[::-1], lexicon, p=0.5, seed=4)
 
 
 def test_chance_is_the_share_replaced_and_grows_with_what_was_replaced_before():
@@ -72,21 +64,15 @@ def test_chance_is_the_share_replaced_and_grows_with_what_was_replaced_before():
     assert share == pytest.approx(0.15, abs=4 * np.sqrt(0.15 * 0.85 / 2_000))
     for a, b in zip(few, many, strict=True):
         assert all(y == "dog" for x, y in zip(a.split(), b.split(), strict=True) if x == "dog")
-
-
-@pytest.mark.parametrize("p", [-0.1, 1.5])
-def test_unusable_chances_and_lexicons_are_named(p):
-    with pytest.raises(InputError, match=f"p is {p}"):
-        synonyms(["a"], {"a": ["b"]}, p=p)
-    for lexicon in ({}, {"a": []}, {"a": ["a"]}):
-        with pytest.raises(InputError, match="lexicon is empty"):
-            synonyms(["a"], lexicon)
+    with pytest.raises(InputError, match=r"p is 1\.5"):
+        synonyms(["a"], {"a": ["b"]}, p=1.5)
+    with pytest.raises(InputError, match="lexicon is empty"):
+        synonyms(["a"], {"a": ["a"]})
 
 
 def test_a_lexicon_is_read_and_its_faults_are_named(write):
     path = write("words.tsv", "Big\thuge, large", "look at\twatch", "big\tvast,huge")
     assert read_lexicon(path) == {"big": ("huge", "large", "vast"), "look at": ("watch",)}
-    assert read_lexicon(write("words.tsv.gz", "a\tb")) == {"a": ("b",)}
     for line in ("big", "big\t", "\thuge", "big\thuge,,vast", "big\thuge\tvast"):
         with pytest.raises(InputError, match=r"bad\.tsv line 2: .*expected a word, a tab"):
             read_lexicon(write("bad.tsv", "a\tb", line))
@@ -111,11 +97,9 @@ def test_neighbours_are_those_of_a_direct_search():
 
 def test_the_generators_lexicon_stays_within_a_meaning():
     lexicon = microworld_lexicon()
-    alike = {frozenset(value) for factor in FACTORS for value in factor.synonyms}
     assert set(lexicon["physician"]) == {"doctor", "medic"}
     assert set(lexicon["noticed"]) == {"spotted"}, "neither `saw` nor `seen` fits both its past and its participle"
     assert "film" not in lexicon, "a verb in one place, a noun in another"
-    assert {"physician", "doctor", "medic"} in alike
     assert set(lexicon["automobiles"]) == {"cars", "motor cars"}
 
 
@@ -126,19 +110,12 @@ def test_paraphrases_are_the_same_frame_in_other_words(texts):
     assert np.mean([token_overlap(a, b) for a, b in pairs]) < 0.3
     # every value of the frame that both say is the same value: synonyms of each other or equal
     agents = {phrase: i for i, value in enumerate(FACTORS[2].synonyms) for phrase in value}
-    for a, b in pairs[:100]:
-        said = [
-            {i for phrase, i in agents.items() if f" {phrase} " in f" {text.lower().strip('.?')} "} for text in (a, b)
-        ]
+    for pair in pairs[:100]:
+        words = [f" {text.lower().strip('.?')} " for text in pair]
+        said = [{i for phrase, i in agents.items() if f" {phrase} " in text} for text in words]
         assert said[0] & said[1]
-    assert again == microworld_paraphrases(texts, size=len(texts), seed=1)
     assert again != microworld_paraphrases(texts, size=len(texts), seed=2)
     assert microworld_paraphrases(["No frame says this."], size=400) == [None]
-
-
-def test_equal_wordings_are_dropped():
-    found = drop_equal(["A b", "A b", "A b", "A b"], ["a  B ", "a c", None, " "])
-    assert found == (None, "a c", None, None)
 
 
 def test_a_mixture_takes_each_way_equally_often():
@@ -150,11 +127,9 @@ def test_a_mixture_takes_each_way_equally_often():
         assert count == pytest.approx(n / 3, abs=4 * np.sqrt(n * 2 / 9))
     assert all(text is None or text.endswith(f" {i}") for i, text in enumerate(found))
     assert found == mixture(ways, seed=5) != mixture(ways, seed=6)
-    with pytest.raises(InputError, match="a mixture of x"):
-        mixture({"x": ("a",)})
 
 
-def test_overlap_is_of_distinct_words():
+def test_wordings_are_compared_without_case_and_space():
+    assert drop_equal(["A b"] * 4, ["a  B ", "a c", None, " "]) == (None, "a c", None, None)
     assert token_overlap("The cat, the CAT!", "cat the") == 1
     assert token_overlap("a b", "b c") == pytest.approx(1 / 3)
-    assert token_overlap("", "") == 0
