@@ -89,8 +89,8 @@ def sif(system: System, config: SystemConfig, store: Store) -> Loaded:
 def infersent(system: System, config: SystemConfig, store: Store) -> Loaded:
     """InferSent, trained on entailment pairs."""
     settings = replace(INFERSENT.get(config.profile, InferSentConfig()), seed=config.seed)
-    pairs = training_pairs(config)
-    make, identity = trained_infersent(words_of(config), pairs, settings, store)
+    words, pairs = words_of(config), training_pairs(config)
+    make, identity = trained_infersent(words, pairs, settings, store)
     return Loaded(system, make, identity, "", len(pairs))
 
 

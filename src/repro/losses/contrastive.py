@@ -47,9 +47,9 @@ def _unit(z: Tensor) -> Tensor:
     return F.normalize(z if z.dtype == torch.float64 else z.float(), dim=-1)
 
 
-def duplicate_mask(keys: Tensor) -> Tensor:
-    """Mask (B, W·B) that drops equal texts from the negatives: keys (B,) are equal iff the texts are."""
-    return keys.unsqueeze(1) == gather_with_grad(keys).unsqueeze(0)
+def duplicate_mask(keys: Tensor, others: Tensor | None = None) -> Tensor:
+    """Mask (B, W·B) of columns with a row's text: keys (B,), those of columns `others`, are equal iff the texts are."""
+    return keys.unsqueeze(1) == gather_with_grad(keys if others is None else others).unsqueeze(0)
 
 
 def alignment(z1: Tensor, z2: Tensor) -> Tensor:

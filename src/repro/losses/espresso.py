@@ -35,9 +35,7 @@ def espresso(
     `loss` is the base loss ℓ of one matrix of embeddings, `size` is k, and `config` has every switch, in place of
     `form`. `log_weights` s (n,), from `initial_log_weights(n)`, are learned weights e^{−s}: `learned` adds Σ sᵢ so
     that they have a finite optimum, `learned_literal` does not. `seed` is that of a randomised decomposition.
-
-    Raises:
-        InputError: for layers or `log_weights` that do not fit the switches.
+    InputError for layers or `log_weights` that do not fit the switches.
     """
     config = ESPRESSO_FORMS[one_of(form, list(ESPRESSO_FORMS), "form")] if config is None else config
     shallow = shallow_layers(len(layers), config)
@@ -122,11 +120,9 @@ def compress_target(
     entry of largest modulus positive. Gradients pass to an X that requires them, through the vectors too.
 
     With strategy `embeddings` T is X·V_k of X itself, less its mean if `center`; with `max_k` X times the k columns of
-    A with the largest sums. T has X's precision, single at least, and is NaN where X is not finite.
-
-    Raises:
-        InputError: for a k beyond D, or beyond B with `embeddings`, options that do not go together, or gradients
-            through a decomposition that is not exact.
+    A with the largest sums. T has X's precision, single at least, and is NaN where X is not finite. InputError for a k
+    beyond D, or beyond B with `embeddings`, options that do not go together, or gradients through a decomposition that
+    is not exact.
     """
     one_of(dependency, ("per_sentence", "per_batch"), "dependency")
     one_of(decomposition, DECOMPOSITIONS, "decomposition")

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from repro.losses import duplicate_mask, gather_with_grad, info_nce
+from repro.losses import duplicate_mask, info_nce
 from repro.models.encoder import SentenceEncoder, merge_equal
 from repro.objectives import TrainConfig
 from repro.training.end_to_end import LossAt, batches, two_views
@@ -37,16 +37,9 @@ def contrastive(
         members = batch(step)
         others = members + len(texts) - n
         z1, z2 = two_views(encoder, [ids[i] for i in members], [ids[i] for i in others])
-        mask = same_text(keys[members], keys[others]) if config.mask_duplicates else None
+        a, p = keys[members], keys[others]
+        # what says what a row says is no negative of it: the anchors are equal, the positives are, or one is both
+        mask = duplicate_mask(a) | duplicate_mask(p) | duplicate_mask(a, p) if config.mask_duplicates else None
         return info_nce(z1, z2, temperature=config.temperature, mask=mask)
 
     return encoder, loss_at
-
-
-def same_text(anchors: Tensor, positives: Tensor) -> Tensor:
-    """Mask (B, W·B) of positives that say what a row says: the anchors are equal, the positives are, or one is both.
-
-    Both are keys (B,), equal iff the texts are.
-    """
-    crossed = anchors.unsqueeze(1) == gather_with_grad(positives).unsqueeze(0)
-    return duplicate_mask(anchors) | duplicate_mask(positives) | crossed
