@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dimadvise.advice import Advice, Candidate, advise
     from dimadvise.evidence import Classes, Evidence, Pairs, Search
-    from dimadvise.report import Saving, savings
+    from dimadvise.report import savings
 
-__all__ = ["Advice", "Candidate", "Classes", "Evidence", "Pairs", "Saving", "Search", "advise", "savings"]
-_HOMES = {"advice": ("Advice", "Candidate", "advise"), "report": ("Saving", "savings")}
+__all__ = ["Advice", "Candidate", "Classes", "Evidence", "Pairs", "Search", "advise", "savings"]
 
 
 def __getattr__(name: str) -> Any:
     """A public name, loaded when it is asked for: the command line starts before scikit-learn does."""
     if name not in __all__:
         raise AttributeError(f"module 'dimadvise' has no attribute {name!r}")
-    home = next((home for home, names in _HOMES.items() if name in names), "evidence")
+    home = {"Advice": "advice", "Candidate": "advice", "advise": "advice", "savings": "report"}.get(name, "evidence")
     return getattr(import_module(f"dimadvise.{home}"), name)

@@ -12,8 +12,6 @@ WRITTEN = ("candidates.parquet", "report.html", "reducer.safetensors", "reducer.
 """all that an advice leaves in its folder, if it has an answer"""
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from dimadvise import Advice
 
 
@@ -140,7 +138,7 @@ def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, s
     from repro.rows import hardware
 
     chosen = advice.answer
-    tables: dict[str, pd.DataFrame] = {}
+    tables: dict[str, Any] = {}
     if chosen is not None:
         saved = report.saving_table(report.savings(advice.full_dim, chosen.dim))
         tables["What it saves: memory counted; seconds of one core for an exact search, timed here and scaled"] = saved

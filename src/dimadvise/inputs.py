@@ -40,18 +40,9 @@ def from_matrix(
 ) -> Case:
     """Embeddings X (n, D) of a user's own, with at most one kind of evidence that refers to their rows, counted from 0.
 
-    Args:
-        X: embeddings; the documents where there are queries.
-        pairs: table with columns row1, row2, score.
-        labels: a text file with one label per row, or a table with a column label.
-        queries: embeddings of queries (m, D).
-        qrels: table with columns query, document, relevance: rows of `queries` and of X.
-        fit_on: embeddings (f, D) that reducers are fitted on; None takes X.
-        name: what the embeddings are called.
-        columns: our column → the table's, for names that are not understood by themselves.
-
-    Raises:
-        InputError: for more than one kind of evidence, lengths that do not fit, or rows that do not exist.
+    The tables `pairs` (row1, row2, score), `labels` (label, or lines of text) and `qrels` (query, document, relevance)
+    count rows of X, which are the documents where there are `queries` (m, D). Reducers are fitted on X unless there
+    is `fit_on` (f, D). `columns` are names in the tables that are not understood by themselves: our column → theirs.
     """
     given = [what for what, value in {"pairs": pairs, "labels": labels, "qrels": qrels}.items() if value is not None]
     if len(given) > 1:
@@ -98,12 +89,8 @@ def from_encoder(
 ) -> Case:
     """An encoder and a dataset's name or file; graded pairs, labelled texts and queries bring their evidence along.
 
-    The dataset is loaded as `repro.data.load` does. Of an encoder with `layers` to consider stopping at, the last is
-    always among them. Reducers are fitted on the judged texts, or on other texts of `fit_on`: of a dataset's name its
-    training split, or a file.
-
-    Raises:
-        InputError: for an unknown dataset, a layer out of range, or nothing new to fit on.
+    Of an encoder with `layers` to consider stopping at, the last is always among them. Reducers are fitted on the
+    judged texts, or on other texts of `fit_on`: of a dataset's name its training split, or a file.
     """
     from repro.models import SentenceEncoder  # brings torch, which embeddings of a user's own do not need
 

@@ -1,7 +1,6 @@
 """The advice in words, tables, figures and one HTML page; and what it saves."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
 from time import thread_time
@@ -117,22 +116,11 @@ def report_table(advice: Advice) -> pd.DataFrame:
     return frame.rename(columns={**said, "predicted": "similarity predicted", "neighbours": "neighbours kept"})
 
 
-@dataclass(frozen=True)
-class Saving:
-    """A store of vectors at the full size and at a smaller one."""
+def savings(full: int, dim: int) -> pd.DataFrame:
+    """Bytes in float32 and seconds of one core for one exact query, at `full` and at `dim` dimensions; a row per count.
 
-    vectors: int
-    full_bytes: int
-    bytes: int
-    full_seconds: float
-    """of one core for one exact query: measured over `SEARCHED` vectors, times what is missing"""
-    seconds: float
-
-
-def savings(full: int, dim: int) -> list[Saving]:
-    """Memory in float32 and seconds of one core for one exact query, at `full` and at `dim` dimensions.
-
-    The seconds are processor time: those spent waiting for a busy machine do not count.
+    The seconds are processor time: those spent waiting for a busy machine do not count. They are measured over
+    `SEARCHED` vectors, times what is missing.
     """
     check_dim(dim, limit=check_dim(full, what="full"))
     rng = np.random.default_rng(0)
@@ -145,20 +133,14 @@ def savings(full: int, dim: int) -> list[Saving]:
                 int((store @ store[0]).argmax())
                 taken[size].append(thread_time() - begun)
     each = {size: min(times) / SEARCHED for size, times in taken.items()}
-    return [Saving(n, 4 * n * full, 4 * n * dim, n * each[full], n * each[dim]) for n in COUNTS]
+    rows = [(n, 4 * n * full, 4 * n * dim, n * each[full], n * each[dim]) for n in COUNTS]
+    return pd.DataFrame(rows, columns=["vectors", "memory now", "then", "a query now", "a query then"])
 
 
-def saving_table(found: Sequence[Saving]) -> pd.DataFrame:
-    """Memory and time now and then."""
-    return pd.DataFrame(
-        {
-            "vectors": [f"{s.vectors:,}" for s in found],
-            "memory now": [size(s.full_bytes) for s in found],
-            "then": [size(s.bytes) for s in found],
-            "a query now": [duration(s.full_seconds) for s in found],
-            "a query then": [duration(s.seconds) for s in found],
-        }
-    )
+def saving_table(found: pd.DataFrame) -> pd.DataFrame:
+    """Memory and time as a reader says them."""
+    words = ("{:,}".format, size, size, duration, duration)
+    return pd.DataFrame({name: found[name].map(word) for name, word in zip(found.columns, words, strict=True)})
 
 
 def size(count: float) -> str:
@@ -178,13 +160,7 @@ def duration(seconds: float) -> str:
 
 @styled()
 def draw_advice(frame: pd.DataFrame, *, retain: float, labelled: bool) -> Drawing:
-    """Share of the score kept against size, with lower bounds; without labels the share that is expected.
-
-    Args:
-        frame: a row per candidate with line, dim, share, low, expected, neighbours (fractions).
-        retain: the share asked for, drawn as a line.
-        labelled: whether shares were measured.
-    """
+    """Share of the score kept against size, with lower bounds; without labels the share that is expected."""
     names = list(dict.fromkeys(frame["line"]))
     figure, axes = new_figure(1, 2, height=3.7)
     left, right = axes
@@ -208,14 +184,7 @@ def draw_advice(frame: pd.DataFrame, *, retain: float, labelled: bool) -> Drawin
 
 
 def advice_page(title: str, advice: Advice, tables: Mapping[str, pd.DataFrame], footer: str) -> str:
-    """The report as one HTML file with its figures inside, for a browser, light or dark.
-
-    Args:
-        title: heading of the page.
-        advice: what is reported.
-        tables: by caption; numbers are shown as they are.
-        footer: where the numbers come from.
-    """
+    """The report as one HTML file, tables by caption and the figure inside, for a browser, light or dark."""
     figure = draw_advice(candidate_table(advice), retain=advice.retain, labelled=advice.metric is not None)
     parts = [
         f'<p class="answer">{escape(headline(advice))}</p>',

@@ -1,5 +1,6 @@
 """Every dataset's stand-in: one name, one split, one seed, always the same bytes."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
@@ -9,9 +10,8 @@ from scipy import sparse
 from scipy.sparse.linalg import svds
 
 from microworld.pairs import Flavour, entailments, graded_pairs, paraphrases
-from microworld.surface import render
-from microworld.texts import GOODS, phrases, posts, questions, retrieval, sentiments, subjectivity
-from microworld.vocabulary import Labelled, table
+from microworld.texts import GOODS, Labelled, phrases, posts, questions, retrieval, sentiments, subjectivity
+from microworld.vocabulary import render, table
 from microworld.world import World, draw_split
 from repro.seeding import make_rng
 from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, ScoredPairs, WordVectors
@@ -34,9 +34,6 @@ def make_set(name: str, split: str, *, seed: int = 0, size: int | None = None, w
 
     The same `seed` gives the same bytes. `size` counts the sentences of the corpus (`wiki`); other sets have their
     fixed size.
-
-    Raises:
-        InputError: if the name or split is unknown, or the world is too small for the set.
     """
     sizes = SIZES[one_of(name, tuple(SIZES), "microworld set")]
     one_of(split, tuple(dict.fromkeys((*sizes, "all"))), f"split of {name}")
@@ -57,40 +54,35 @@ def _make(name: str, world: World, split: str, n: int, rng: np.random.Generator)
             return word_vectors(list(_wiki(world, n, rng).texts), name=name)
         case "hotpotqa":
             return retrieval(world, n, rng, name=name)
-        case "sicke" | "nli" | "mrpc":
-            shares = {"shares": (0.29, 0.5, 0.21)} if name == "sicke" else {}
-            make = paraphrases if name == "mrpc" else entailments
-            texts1, texts2, labels = make(world, n, rng, split=split, **shares)
-            return LabelledPairs(name, "microworld", split, tuple(texts1), tuple(texts2), np.array(labels))
         case _ if name in FLAVOURS:
             return _scored(name, world, split, n, rng)
-    made = _labelled(name, world, split, n, rng)
-    return LabelledTexts(name, "microworld", split, tuple(made.texts), np.array(made.labels))
-
-
-def _labelled(name: str, world: World, split: str, n: int, rng: np.random.Generator) -> Labelled:
-    """Labelled texts of the set with this name."""
-    if name == "sst2":
-        made = sentiments(n, rng, split=split)
-        return Labelled(made.texts, [str(int(label == "positive")) for label in made.labels])
-    makers: dict[str, Callable[[], Labelled]] = {
+    makers: dict[str, Callable[[], tuple[list[str], ...]]] = {
+        "sicke": lambda: entailments(world, n, rng, split=split, shares=(0.29, 0.5, 0.21)),
+        "nli": lambda: entailments(world, n, rng, split=split),
+        "mrpc": lambda: paraphrases(world, n, rng, split=split),
+        "sst2": lambda: sentiments(n, rng, split=split),
         "mr": lambda: sentiments(n, rng),
-        "cr": lambda: sentiments(n, rng, about=GOODS, positive=0.64),
+        "cr": lambda: sentiments(n, rng, about=GOODS),
         "mpqa": lambda: phrases(n, rng),
         "subj": lambda: subjectivity(world, n, rng),
         "trec": lambda: questions(world, n, rng, split=split),
         "20news": lambda: posts(world, n, rng, split=split),
         "flickr30k": lambda: _captions(world, n // WORDINGS, rng, split),
     }
-    return makers[name]()
+    *texts, labels = makers[name]()
+    if name == "sst2":
+        labels = [str(int(label == "positive")) for label in labels]
+    if len(texts) == 2:
+        return LabelledPairs(name, "microworld", split, tuple(texts[0]), tuple(texts[1]), np.array(labels))
+    return LabelledTexts(name, "microworld", split, tuple(texts[0]), np.array(labels))
 
 
 def _captions(world: World, images: int, rng: np.random.Generator, split: str) -> Labelled:
     """Some wordings of each meaning, which stands for an image."""
     frames = draw_split(world, images, rng, {"val": "dev", "test_2016": "test"}.get(split, split))
     columns = [render(frames, rng, plain=True).texts for _ in range(WORDINGS)]
-    texts = [text for row in zip(*columns, strict=True) for text in row]
-    return Labelled(texts, [f"{split}-{image:05d}" for image in range(images) for _ in range(WORDINGS)])
+    labels = [f"{split}-{image:05d}" for image in range(images) for _ in range(WORDINGS)]
+    return list(chain.from_iterable(zip(*columns, strict=True))), labels
 
 
 def _scored(name: str, world: World, split: str, n: int, rng: np.random.Generator) -> ScoredPairs:
@@ -108,20 +100,18 @@ def _wiki(world: World, n: int, rng: np.random.Generator) -> Corpus:
     events = n - n // 5
     texts = render(draw_split(world, events, rng, "train", unsaid=0.4), rng).texts
     if n - events:
-        asked = questions(world, n - events, rng, split="train").texts
+        asked, _ = questions(world, n - events, rng, split="train")
         texts = texts[: events - events // 10] + asked[: (n - events) // 2]
-        texts += subjectivity(world, n - len(texts), rng, split="train").texts
+        texts += subjectivity(world, n - len(texts), rng, split="train")[0]
     return Corpus("wiki", "microworld", tuple(texts[row] for row in rng.permutation(n)))
 
 
 def _join(parts: list[DataSet]) -> DataSet:
     """Sets of one kind, one after the other."""
-    joined = {}
-    for name, value in vars(parts[0]).items():
-        if isinstance(value, tuple | np.ndarray):
-            columns = [getattr(part, name) for part in parts]
-            joined[name] = np.concatenate(columns) if isinstance(value, np.ndarray) else tuple(chain(*columns))
-    return replace(parts[0], split="all", **joined)  # type: ignore[arg-type]
+    columns = {name: [getattr(part, name) for part in parts] for name in vars(parts[0])}
+    joined = {name: tuple(chain(*each)) for name, each in columns.items() if isinstance(each[0], tuple)}
+    arrays = {name: np.concatenate(each) for name, each in columns.items() if isinstance(each[0], np.ndarray)}
+    return replace(parts[0], split="all", **joined, **arrays)  # type: ignore[arg-type]
 
 
 DIM, WINDOW = 50, 4
@@ -136,9 +126,8 @@ def word_vectors(texts: list[str], *, name: str) -> WordVectors:
         Levy and Goldberg (2014), Neural word embedding as implicit matrix factorization.
     """
     lines = [text.lower().replace(",", " ").rstrip(".?!").split() for text in texts]
-    words, counts = np.unique(np.concatenate([np.array(line) for line in lines]), return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    row = {word: rank for rank, word in enumerate(words[order].tolist())}
+    counts = Counter(chain.from_iterable(lines))
+    row = {word: rank for rank, word in enumerate(sorted(counts, key=lambda word: (-counts[word], word)))}
     left, right = [], []
     for line in lines:
         ids = [row[word] for word in line]

@@ -1,13 +1,13 @@
 """Pairs of sentences: graded by how alike their frames are, paraphrase or not, entailment."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from microworld.surface import render
-from microworld.vocabulary import ABSENT, ACTION, AGENT, FACTORS, LISTS, OBJECT, PLACE, POLARITY, Frames, split_of
-from microworld.world import World, draw_split
+from microworld.vocabulary import ABSENT, ACTION, AGENT, FACTORS, LISTS, OBJECT, PLACE, POLARITY, Frames, render
+from microworld.world import World, draw_split, in_split
 from repro.types import InputError
 
 ATTEMPTS = 12
@@ -17,12 +17,12 @@ BINS = 20
 PARAPHRASES = 0.6
 """Share of true paraphrases."""
 ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
-_VERB_IDS = {synonyms[0]: value for value, synonyms in enumerate(FACTORS[ACTION].synonyms)}
-_OPPOSITES = [[_VERB_IDS[verb] for verb in pair.split("|")] for pair in LISTS["antonyms"]]
+_VERBS = [synonyms[0] for synonyms in FACTORS[ACTION].synonyms]
+_OPPOSITES = [[_VERBS.index(verb) for verb in pair.split("|")] for pair in LISTS["antonyms"]]
 ANTONYM: dict[int, int] = {one: other for a, b in _OPPOSITES for one, other in ((a, b), (b, a))}
 """An action → the one that excludes it: contradictions that need no negation."""
 
-LabelledLists = tuple[list[str], list[str], list[str]]
+PairLists = tuple[list[str], list[str], list[str]]
 
 
 class Flavour(NamedTuple):
@@ -48,11 +48,7 @@ class GradedPairs(NamedTuple):
 def graded_pairs(
     world: World, n: int, rng: np.random.Generator, *, split: str = "all", flavour: Flavour | None = None
 ) -> GradedPairs:
-    """Draw n pairs of sentences, their frame similarity spread evenly over 0 … 1.
-
-    Raises:
-        InputError: if the world is too small for n distinct pairs.
-    """
+    """Draw n pairs of sentences, their frame similarity spread evenly over 0 … 1."""
     flavour = flavour or Flavour()
     first, second = _candidates(world, 12 * n, rng, split, flavour.unsaid)
     if len(first) < n:
@@ -60,9 +56,9 @@ def graded_pairs(
     similarity = world.similarity(first, second)
     # The bins take turns, so a short bin is made up for by the others.
     bins = np.minimum((similarity * BINS).astype(np.int64), BINS - 1)
-    turn = np.zeros(len(bins), dtype=np.int64)
-    for step in range(BINS):
-        turn[bins == step] = np.arange((bins == step).sum())
+    by_bin = np.argsort(bins, kind="stable")
+    turn = np.empty_like(bins)
+    turn[by_bin] = np.arange(len(bins)) - np.searchsorted(bins[by_bin], bins[by_bin])
     rows = rng.permutation(np.lexsort((bins, turn))[:n])
     first, second = first[rows], second[rows]
     wording = render(first, rng)
@@ -70,12 +66,13 @@ def graded_pairs(
     return GradedPairs(wording.texts, other.texts, first, second, similarity[rows])
 
 
-def paraphrases(world: World, n: int, rng: np.random.Generator, *, split: str = "all") -> LabelledLists:
+def paraphrases(world: World, n: int, rng: np.random.Generator, *, split: str = "all") -> PairLists:
     """Make n pairs of sentences in different words, label 1 if they mean the same.
 
     The others are hard: half say the same with roles swapped, half change one factor to another group.
     """
-    first = _being_to_being(draw_split(world, n, rng, split))
+    first = draw_split(world, n, rng, split)
+    first[:, OBJECT] %= len(FACTORS[AGENT])  # only beings can change roles
     second, labels = first.copy(), (rng.random(n) < PARAPHRASES).astype(int)
     swapped = (labels == 0) & (rng.random(n) < 0.5) & (first[:, AGENT] != first[:, OBJECT])
     second[swapped] = swap_roles(first[swapped])
@@ -86,13 +83,8 @@ def paraphrases(world: World, n: int, rng: np.random.Generator, *, split: str = 
 
 
 def entailments(
-    world: World,
-    n: int,
-    rng: np.random.Generator,
-    *,
-    split: str = "all",
-    shares: tuple[float, float, float] = (0.34, 0.33, 0.33),
-) -> LabelledLists:
+    world: World, n: int, rng: np.random.Generator, *, split: str = "all", shares: Sequence[float] = (0.34, 0.33, 0.33)
+) -> PairLists:
     """Make n pairs of premise and hypothesis with their label, `shares` of entailment, neutral and contradiction.
 
     From a specific frame comes a general one, by leaving a factor unsaid or naming a group for its member. What is
@@ -128,13 +120,13 @@ def _candidates(world: World, n: int, rng: np.random.Generator, split: str, unsa
     second = _mutate(first, closeness, rng, world)
     swapped = (rng.random(n) < 0.03) & (first[:, OBJECT] < len(FACTORS[AGENT]))
     second[swapped] = swap_roles(first[swapped])
-    if split != "all":
-        for _ in range(ATTEMPTS):
-            rows = np.flatnonzero(split_of(second) != split)
-            second[rows] = _mutate(first[rows], closeness[rows], rng, world)
-    kept = np.sort(np.unique(np.concatenate([first, second], axis=1), axis=0, return_index=True)[1])
-    if split != "all":
-        kept = kept[split_of(second[kept]) == split]
+    for _ in range(ATTEMPTS):
+        rows = np.flatnonzero(~in_split(second.T, split))
+        second[rows] = _mutate(first[rows], closeness[rows], rng, world)
+    pairs = [one.tobytes() + other.tobytes() for one, other in zip(first, second, strict=True)]
+    seen = np.zeros(len(pairs), dtype=bool)
+    seen[list(dict(zip(reversed(pairs), range(len(pairs))[::-1], strict=True)).values())] = True  # where it comes first
+    kept = seen & in_split(second.T, split)
     return first[kept], second[kept]
 
 
@@ -161,14 +153,14 @@ def _sibling(
     values: NDArray[np.int64], groups: NDArray[np.int64], allowed: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """A random other value of the same group; the value itself where it has no sibling or is unsaid."""
+    members = np.bincount(groups[allowed], minlength=groups.max() + 1)
+    firsts = np.searchsorted(groups[allowed], np.arange(len(members)))
+    rows = np.flatnonzero((values != ABSENT) & (members[groups[values]] > 1))
+    rows = rows[np.argsort(groups[values[rows]], kind="stable")]  # draws go from group to group
+    group = groups[values[rows]]
+    place = np.searchsorted(allowed, values[rows]) - firsts[group] + rng.integers(1, members[group])
     result = values.copy()
-    for group in np.unique(groups):
-        members = allowed[groups[allowed] == group]
-        rows = np.flatnonzero((values != ABSENT) & (groups[values] == group))
-        if len(members) > 1 and len(rows):
-            place = np.searchsorted(members, values[rows])
-            step = rng.integers(1, len(members), size=len(rows))
-            result[rows] = members[(place + step) % len(members)]
+    result[rows] = allowed[firsts[group] + place % members[group]]
     return result
 
 
@@ -179,15 +171,8 @@ def swap_roles(frames: Frames) -> Frames:
     return swapped
 
 
-def _being_to_being(frames: Frames) -> Frames:
-    """Make every object a being, by taking things round to beings, so that roles can be swapped."""
-    frames = frames.copy()
-    frames[:, OBJECT] %= len(FACTORS[AGENT])
-    return frames
-
-
 def _change_one(frames: Frames, rng: np.random.Generator, world: World) -> Frames:
-    """Move agent, action or object of each frame to a value of another group."""
+    """Move agent, action or object of each frame to a value of another group, if the world has another."""
     changed = frames.copy()
     columns = rng.integers(3, size=len(frames))
     for column in (AGENT, ACTION, OBJECT):
@@ -197,7 +182,7 @@ def _change_one(frames: Frames, rng: np.random.Generator, world: World) -> Frame
             changed[rows, column] = rng.choice(world.choices[column], size=len(rows))
             rows = rows[groups[changed[rows, column]] == groups[frames[rows, column]]]
             if len(np.unique(groups[world.choices[column]])) == 1:
-                break  # a world of one group has no other to move to
+                break
     return changed
 
 

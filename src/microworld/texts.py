@@ -6,10 +6,12 @@ object's group; V, N and B are verb forms, P and T place and time, often empty; 
 """
 
 import zlib
+from collections.abc import Callable
+from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 
-from microworld.surface import noun_phrase, render, said
 from microworld.vocabulary import (
     ABSENT,
     ACTION,
@@ -21,16 +23,15 @@ from microworld.vocabulary import (
     POLARITY,
     TIME,
     Frames,
-    Labelled,
-    distinct,
     inflect,
-    pick,
     plural,
+    render,
+    say,
     sentence,
-    split_of,
+    spoken,
     with_article,
 )
-from microworld.world import World, draw_split
+from microworld.world import World, draw_split, in_split
 from repro.sets import Retrieval
 from repro.types import InputError
 
@@ -46,9 +47,11 @@ ON_TOPIC = 0.8
 """How often a post speaks of its own topic; the rest of the time it strays."""
 
 
-def sentiments(
-    n: int, rng: np.random.Generator, *, about: tuple[str, ...] = FILM, positive: float = 0.5, split: str = "all"
-) -> Labelled:
+Labelled: TypeAlias = tuple[list[str], list[str]]
+"""Texts and their labels."""
+
+
+def sentiments(n: int, rng: np.random.Generator, *, about: tuple[str, ...] = FILM, split: str = "all") -> Labelled:
     """Make n distinct opinions, labelled positive or negative; splits differ in what is said of what."""
     labels = _shuffled(n, rng, 0.31, "positive", "negative")
     return distinct(labels, lambda label: _opinion(rng, about, label == "positive", split))
@@ -61,7 +64,7 @@ def phrases(n: int, rng: np.random.Generator) -> Labelled:
 
 def subjectivity(world: World, n: int, rng: np.random.Generator, *, split: str = "all") -> Labelled:
     """Make n distinct sentences: opinions and feelings about events (subjective), or the bare events (objective)."""
-    events = iter(render(draw_split(world, 8 * n, rng, split), rng, plain=True).texts)
+    events = (say(*row) for row in render(draw_split(world, 8 * n, rng, split), rng, plain=True).drawn)
     labels = _shuffled(n, rng, 0.5, "subjective", "objective")
     return distinct(labels, lambda label: _felt(rng, next(events), label == "subjective", split))
 
@@ -72,19 +75,41 @@ def questions(world: World, n: int, rng: np.random.Generator, *, split: str) -> 
     Every fourth template is kept out of training, so that a type must be understood and not its forms remembered.
     """
     labels = rng.choice(np.array(list(TYPES)), size=n, p=list(TYPES.values())).tolist()
-    frames = iter(draw_split(world, 40 * n, rng, split))
+    frames = (frame.tolist() for frame in draw_split(world, 40 * n, rng, split))
     forms = {label: LISTS[f"{label} question"] for label in TYPES}
     if split == "train":
         forms = {label: tuple(form for i, form in enumerate(all_) if i % 4 != 3) for label, all_ in forms.items()}
 
     def make(label: str) -> str:
-        text = _ask(next(frames), forms[label], rng)
-        # A question may say so little ("What is a pony?") that frames of two splits give it: its own hash decides.
-        while split not in ("all", split_of(np.array([[zlib.crc32(text.encode())]]))[0]):
+        while True:
             text = _ask(next(frames), forms[label], rng)
-        return text
+            # A question may say so little ("What is a pony?") that frames of two splits give it: its own hash decides.
+            if in_split([zlib.crc32(text.encode())], split):
+                return text
 
     return distinct(labels, make)
+
+
+def distinct(labels: list[str], make: Callable[[str], str]) -> Labelled:
+    """A text for each label, made anew while it repeats an earlier one."""
+    texts: dict[str, str] = {}
+    for label in labels:
+        text = make(label)
+        while text in texts:
+            text = make(label)
+        texts[text] = label
+    return list(texts), labels
+
+
+@cache
+def _synonyms(value: str) -> list[str]:
+    return value.split("|")
+
+
+def pick(rng: np.random.Generator, values: tuple[str, ...]) -> str:
+    """A random value, said by a random synonym."""
+    synonyms = _synonyms(values[int(rng.random() * len(values))])
+    return synonyms[int(rng.random() * len(synonyms))]
 
 
 def _shuffled(n: int, rng: np.random.Generator, share: float, yes: str, no: str) -> list[str]:
@@ -95,9 +120,10 @@ def _shuffled(n: int, rng: np.random.Generator, share: float, yes: str, no: str)
 def _opinion(rng: np.random.Generator, about: tuple[str, ...], good: bool, split: str) -> str:
     """One opinion; its frame is what it is about, along which of the paired qualities, and for or against."""
     says, opposite = (GOOD, BAD) if good else (BAD, GOOD)
-    subject, quality = int(rng.integers(len(about))), int(rng.integers(len(GOOD)))
-    while split not in ("all", split_of(np.array([[subject, quality, good]]))[0]):
+    while True:
         subject, quality = int(rng.integers(len(about))), int(rng.integers(len(GOOD)))
+        if in_split([subject, quality, good], split):
+            break
     other = (subject + int(rng.integers(1, len(about)))) % len(about)
     E, F = pick(rng, (says[quality],)), pick(rng, (opposite[quality],))
     words = {"X": pick(rng, (about[subject],)), "Y": pick(rng, (about[other],)), "E": E, "F": F}
@@ -125,7 +151,7 @@ def _felt(rng: np.random.Generator, event: str, felt: bool, split: str) -> str:
     return sentence(f"{opening} {event[0].lower()}{event[1:-1]}".strip())
 
 
-def _ask(frame: Frames, templates: tuple[str, ...], rng: np.random.Generator) -> str:
+def _ask(frame: list[int], templates: tuple[str, ...], rng: np.random.Generator) -> str:
     """A question that one of the templates makes of a frame."""
 
     def said(column: int) -> str:
@@ -160,7 +186,7 @@ def posts(world: World, n: int, rng: np.random.Generator, *, split: str) -> Labe
         if world.factors > PLACE:  # a topic has its haunts: three places that it is often met at
             haunts = (topic * 3 + rng.integers(3, size=len(rows))) % len(FACTORS[PLACE])
             frames[rows, PLACE] = np.where(rng.random(len(rows)) < 0.5, haunts, frames[rows, PLACE])
-    return Labelled(_join(render(frames, rng).texts, lengths), [topics[label] for label in labels.tolist()])
+    return _join(render(frames, rng).texts, lengths), [topics[label] for label in labels.tolist()]
 
 
 def retrieval(world: World, n: int, rng: np.random.Generator, *, name: str, documents: int = 500) -> Retrieval:
@@ -174,12 +200,18 @@ def retrieval(world: World, n: int, rng: np.random.Generator, *, name: str, docu
     owner = np.repeat(np.arange(documents), lengths)
     frames = _scenes(world, owner, rng)
     wording = render(frames, rng, plain=True)
-    relevant, rows = _answerable(frames, owner, n, rng)
+    deed = [column for column in (ACTION, OBJECT, PLACE, TIME) if column < frames.shape[1]]
+    _, which, counts = np.unique(frames[:, deed], axis=0, return_inverse=True, return_counts=True)
+    rows = rng.permutation(np.flatnonzero(counts[which.ravel()] == 1))  # what is told once in the whole corpus
+    relevant, first = np.unique(owner[rows], return_index=True)
+    if len(relevant) < n:
+        raise InputError(f"{n} questions asked for, but only {len(relevant)} have one answer: raise factors or values")
+    kept = np.sort(rng.choice(len(relevant), size=n, replace=False))
+    relevant, rows = relevant[kept], rows[first[kept]]
     asked = wording._replace(picks=wording.picks[rows], templates=wording.templates[rows])
     other = render(frames[rows], rng, other=(frames[rows], asked))
-    names = zip(frames[rows, AGENT].tolist(), asked.picks[:, AGENT].tolist(), strict=True)
-    answers = tuple(FACTORS[AGENT].synonyms[who][how] for who, how in names)
-    queries = tuple(map(_who, frames[rows].tolist(), other.picks.tolist()))
+    answers = tuple(words[AGENT] for words in spoken(frames[rows], asked.picks))
+    queries = tuple(map(_who, spoken(frames[rows], other.picks)))
     query_ids = tuple(f"q{row:04d}" for row in range(n))
     ids = tuple(f"d{row:05d}" for row in range(documents))
     qrels = {query: {ids[document]: 1} for query, document in zip(query_ids, relevant.tolist(), strict=True)}
@@ -205,24 +237,10 @@ def _scenes(world: World, owner: np.ndarray, rng: np.random.Generator) -> Frames
     return frames
 
 
-def _answerable(frames: Frames, owner: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """N documents, and one row of each whose deed (action, object, place, time) is told once in the whole corpus."""
-    deed = [column for column in (ACTION, OBJECT, PLACE, TIME) if column < frames.shape[1]]
-    _, which, counts = np.unique(frames[:, deed], axis=0, return_inverse=True, return_counts=True)
-    rows = rng.permutation(np.flatnonzero(counts[which.ravel()] == 1))
-    documents, first = np.unique(owner[rows], return_index=True)
-    if len(documents) < n:
-        raise InputError(f"{n} questions asked for, but only {len(documents)} have one answer: raise factors or values")
-    kept = np.sort(rng.choice(len(documents), size=n, replace=False))
-    return documents[kept], rows[first[kept]]
-
-
-def _who(frame: list[int], pick: list[int]) -> str:
-    """The question for the agent of a frame."""
-    verb = inflect(said(frame, pick, ACTION))
-    thing = noun_phrase(OBJECT, frame[OBJECT], pick[OBJECT], definite=True)
-    tail = [said(frame, pick, column) for column in (PLACE, TIME)]
-    return " ".join(word for word in ("Who", verb.past, thing, *tail) if word) + "?"
+def _who(words: tuple[str, ...]) -> str:
+    """The question for the agent of a frame, of which these are the words."""
+    asked = ["Who", inflect(words[ACTION]).past, f"the {words[OBJECT]}", words[PLACE], words[TIME]]
+    return " ".join(word for word in asked if word) + "?"
 
 
 def _join(sentences: list[str], lengths: np.ndarray) -> list[str]:

@@ -1,4 +1,4 @@
-"""The words, which are tables in `words/`: English agreement, and what can vary in a meaning.
+"""The words, which are tables in `words/`: English agreement, what can vary in a meaning, and sentences that say it.
 
 Common words only, so that a WordPiece vocabulary trained on any English knows them. A cell of `words/` may hold
 synonyms with bars between them; a lone hyphen stands for no word at all.
@@ -7,13 +7,17 @@ A meaning is a frame, a row of values of some factors. A value's place in the tr
 meaning: two values are alike as far as they share their group (a pet, a vehicle) or their class (an animal, a thing).
 Group names are words too, the general terms. Anyone can act; anyone and anything can be acted upon: ten animate groups,
 then ten of things, are twenty topics.
+
+A template says a frame in two ways, affirmed and denied, with slots: A the agent and O the object with their articles,
+V past, N participle, G gerund and B base form of the verb. What a template has no slot for (place, time, manner)
+follows it or is fronted.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import files
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +45,7 @@ class Verb(NamedTuple):
     gerund: str
 
 
+@cache
 def inflect(phrase: str) -> Verb:
     """The forms of a verb phrase; its first word changes, the rest stays: look at, looked at, looking at."""
     base, _, rest = phrase.partition(" ")
@@ -58,12 +63,14 @@ def inflect(phrase: str) -> Verb:
     return Verb(base + tail, past + tail, participle + tail, gerund + tail)
 
 
+@cache
 def with_article(phrase: str) -> str:
     """The phrase after `a` or `an`, by its first sound."""
     vowel = phrase[0].lower() in "aeiou" and not phrase.startswith(("uni", "use", "usual", "one", "eu"))
     return f"{'an' if vowel or phrase.startswith(('hour', 'honest')) else 'a'} {phrase}"
 
 
+@cache
 def plural(noun: str) -> str:
     """The plural of a noun phrase; its last word changes."""
     head, _, last = noun.rpartition(" ")
@@ -83,30 +90,6 @@ def sentence(body: str, end: str = ".") -> str:
     return body[0].upper() + body[1:] + end
 
 
-def pick(rng: np.random.Generator, values: tuple[str, ...]) -> str:
-    """A random value, said by a random synonym."""
-    synonyms = values[int(rng.random() * len(values))].split("|")
-    return synonyms[int(rng.random() * len(synonyms))]
-
-
-class Labelled(NamedTuple):
-    """Texts and their labels."""
-
-    texts: list[str]
-    labels: list[str]
-
-
-def distinct(labels: list[str], make: Callable[[str], str]) -> Labelled:
-    """A text for each label, made anew while it repeats an earlier one."""
-    texts: dict[str, str] = {}
-    for label in labels:
-        text = make(label)
-        while text in texts:
-            text = make(label)
-        texts[text] = label
-    return Labelled(list(texts), labels)
-
-
 # Meanings
 
 Frames: TypeAlias = NDArray[np.int64]
@@ -114,7 +97,6 @@ Frames: TypeAlias = NDArray[np.int64]
 # Likeness of two values that share their class only, their group as well, or are the same value. Each level adds the
 # kernel [same class], [same group] or [same value], all positive semidefinite, so the sum is too.
 SAME_CLASS, SAME_GROUP, SAME_VALUE = 0.15, 0.45, 1.0
-SPLIT_SHARES = {"train": 0.6, "dev": 0.1, "test": 0.3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,20 +153,111 @@ ABSENT = -1
 """Stands in a frame for a factor left unsaid."""
 
 
-def drop(frames: Frames, rng: np.random.Generator, share: float = 0.5) -> Frames:
-    """Leave each optional factor unsaid with probability `share`, independently."""
-    frames = frames.copy()
-    for column in range(PLACE, min(frames.shape[1], POLARITY)):
-        frames[rng.random(len(frames)) < share, column] = ABSENT
-    return frames
+# Sentences
+
+TEMPLATES = table("templates")
+"""(affirmed, denied, end mark)"""
+_PLAIN = 11  # the first so many say that it happened or did not, and nothing else
+_UNFRONTED = frozenset({4, 8, 9, 13})  # "yesterday, this is the car that …" would date the pointing, not the deed
+_NOMINAL = len(TEMPLATES) - 1
+_ORDERS = ((MANNER, PLACE, TIME), (MANNER, TIME, PLACE), (PLACE, MANNER, TIME), (PLACE, TIME, MANNER))
 
 
-def split_of(frames: Frames) -> NDArray[np.str_]:
-    """The split that each frame belongs to, (n,), by a hash of its values: no frame is ever in two splits."""
-    mixed = np.full(len(frames), 0x9E3779B97F4A7C15, dtype=np.uint64)
-    for column in frames.T:
-        mixed = (mixed ^ (column + 2).astype(np.uint64)) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed ^= mixed >> np.uint64(29)
-    edges = np.cumsum(list(SPLIT_SHARES.values()))[:-1]
-    place = (mixed >> np.uint64(11)).astype(np.float64) / 2.0**53
-    return np.array(list(SPLIT_SHARES))[np.searchsorted(edges, place, side="right")]
+def _words(factor: Factor) -> NDArray[np.object_]:
+    """Words by value and synonym; then the groups by name ("some pet"), and last, where `ABSENT` finds it, no word."""
+    said = [*factor.synonyms, *((group,) for group in factor.groups), ("",)]
+    most = max(map(len, said))
+    return np.array([[*synonyms, *[""] * (most - len(synonyms))] for synonyms in said], dtype=object)
+
+
+_WORDS = [_words(factor) for factor in FACTORS]
+_COUNTS = [np.maximum((words != "").sum(axis=1), 1) for words in _WORDS]
+# A verb of several words makes no noun ("the looking at of the car"): what says so is said plainly instead.
+_COMPOUND = np.array([[" " in verb for verb in verbs] for verbs in _WORDS[ACTION]])
+
+
+class Wording(NamedTuple):
+    """Sentences not yet said, and the choices that make them."""
+
+    drawn: list[tuple[Any, ...]]
+    """What `say` is given for each."""
+    picks: NDArray[np.int64]
+    """Which synonym says each factor, (n, factors without polarity)."""
+    templates: NDArray[np.int64]
+    """Which template each sentence uses, (n,)."""
+
+    @property
+    def texts(self) -> list[str]:
+        """All sentences, said."""
+        return [say(*row) for row in self.drawn]
+
+
+def render(
+    frames: Frames,
+    rng: np.random.Generator,
+    *,
+    other: tuple[Frames, Wording] | None = None,
+    differ: float = 1.0,
+    plain: bool = False,
+) -> Wording:
+    """Say each frame once, in a drawn template with drawn synonyms, articles and order of place, time and manner.
+
+    With `other` frames and their wording, in another template and, with the probability `differ`, by another synonym
+    wherever the two frames share a value that has one. `plain` keeps to templates that state the frame, no more and no
+    less: no question, no hearsay.
+    """
+    n, kinds = len(frames), _PLAIN if plain else len(TEMPLATES)
+    picks, templates = _pick_synonyms(frames, rng, other, differ), rng.integers(kinds, size=n)
+    if other is not None:
+        templates = (other[1].templates + rng.integers(1, kinds, size=n)) % kinds
+    clumsy = _COMPOUND[frames[:, ACTION], picks[:, ACTION]] & (templates == _NOMINAL)
+    templates = np.where(clumsy, 0, templates)
+    denied = frames[:, POLARITY] if frames.shape[1] > POLARITY else np.zeros(n, dtype=np.int64)
+    articles = rng.random((n, 2)) < 0.7
+    orders = rng.integers(len(_ORDERS), size=n)
+    fronts = rng.integers(3 * len(_ORDERS[0]), size=n)  # a third of the sentences front one of place, time, manner
+    drawn = (column.tolist() for column in (denied, templates, articles, orders, fronts))
+    return Wording(list(zip(spoken(frames, picks), *drawn, strict=True)), picks, templates)
+
+
+def spoken(frames: Frames, picks: NDArray[np.int64]) -> list[tuple[str, ...]]:
+    """The words of each frame's seven factors; none where one is unsaid or the world has no such factor."""
+    columns = [words[frames[:, i], picks[:, i]].tolist() for i, words in enumerate(_WORDS[: picks.shape[1]])]
+    return list(zip(*columns, *[[""] * len(frames)] * (len(FACTORS) - len(columns)), strict=True))
+
+
+def say(
+    words: tuple[str, ...],
+    denied: int = 0,
+    template: int = 0,
+    articles: Sequence[bool] = (True, True),
+    order: int = 0,
+    front: int = 99,
+) -> str:
+    """One sentence of the words of a frame, every choice that `render` draws given.
+
+    `articles` say whether agent and object take `the`; the phrase with the number `front`, if any, comes first.
+    """
+    agent, action, thing, _, adjective, _, _ = words
+    verb, noun = inflect(action), f"{adjective} {thing}" if adjective else thing
+    nouns = [f"the {each}" if the else with_article(each) for each, the in zip((agent, noun), articles, strict=True)]
+    pattern, end = TEMPLATES[template][denied], TEMPLATES[template][2]
+    body = pattern.format(A=nouns[0], O=nouns[1], B=verb.base, V=verb.past, N=verb.participle, G=verb.gerund)
+    rest = [words[column] for column in _ORDERS[order] if words[column]]
+    if front < len(rest) and end == "." and template not in _UNFRONTED:
+        body = f"{rest.pop(front)}, {body}"
+    return sentence(" ".join([body, *rest]), end)
+
+
+def _pick_synonyms(
+    frames: Frames, rng: np.random.Generator, other: tuple[Frames, Wording] | None, differ: float
+) -> NDArray[np.int64]:
+    picks = []
+    for column, values in enumerate(frames.T[: len(FACTORS)]):
+        counts, draws = _COUNTS[column][values], rng.random(len(frames))
+        picks.append((draws * counts).astype(np.int64))
+        if other is not None:
+            shared = (other[0][:, column] == values) & (counts > 1) & (rng.random(len(frames)) < differ)
+            moved = (other[1].picks[:, column] + 1 + (draws * (counts - 1)).astype(np.int64)) % counts
+            picks[-1] = np.where(shared, moved, picks[-1])
+    return np.stack(picks, axis=1)

@@ -8,19 +8,22 @@ its values, normalised; negation multiplies a similarity by 0.4. So cosine simil
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
-from microworld.vocabulary import ABSENT, AGENT, FACTORS, NAMES, OBJECT, Frames, drop, split_of
+from microworld.vocabulary import ABSENT, AGENT, FACTORS, NAMES, OBJECT, PLACE, POLARITY, Frames
 from repro.seeding import make_rng
-from repro.types import InputError, check_dim
+from repro.types import InputError, check_dim, check_same_length
 
 UNLIKE_POLARITY = 0.4
 """What a similarity is multiplied by when one frame affirms and the other denies."""
 NEGATED = 0.15
 """Share of negated frames."""
+SPLITS = {"train": (0.0, 0.6), "dev": (0.6, 0.7), "test": (0.7, 1.0), "all": (0.0, 1.0)}
+"""Which frames belong to a split, as a span of hashes."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +34,6 @@ class World:
         factors: 3 (agent, action, object) to 8 (all, the last being polarity), in the order of `vocabulary.NAMES`.
         values: The most values a factor keeps; None keeps all. Fewer values, lower dimension.
         seed: Draws which values are kept, and is mixed into every draw of frames.
-
-    Raises:
-        InputError: if a knob is out of reach.
     """
 
     factors: int = 8
@@ -74,11 +74,7 @@ class World:
         return self._affirmed * (2 if self.has_polarity else 1)
 
     def frames(self, n: int, seed: int = 0) -> Frames:
-        """Draw n distinct full frames, (n, factors): factors independent, values uniform, 15 % negated.
-
-        Raises:
-            InputError: if fewer than n distinct frames exist.
-        """
+        """Draw n distinct full frames, (n, factors): factors independent, values uniform, 15 % negated."""
         check_dim(n, what="number of frames")
         if n > self.size:
             raise InputError(f"{n} distinct frames asked for, but this world has {self.size}: raise factors or values")
@@ -96,20 +92,16 @@ class World:
         """Draw n full frames, repeats allowed, from a generator of the caller's."""
         columns = [values[rng.integers(len(values), size=n)] for values in self.choices]
         negated = (rng.random(n) < NEGATED).astype(np.int64)
-        return np.stack([*columns, negated] if self.has_polarity else columns, axis=1)
+        return np.stack([*columns, negated] if self.has_polarity else columns).T
 
     def similarity(self, f: Frames, g: Frames) -> NDArray[np.float64]:
         """Frame similarity s in [0, 1], row by row: Σ c_f σ_f, times 0.4 when polarities differ.
 
         Where a factor is unsaid in one frame it adds nothing, and the sum is divided by the geometric mean of the
         weight that each frame does say: the cosine of the ideal embeddings. For full frames the divisor is one.
-
-        Raises:
-            InputError: if the frames are not of this world or differ in number.
         """
         f, g = self._check(f), self._check(g)
-        if len(f) != len(g):
-            raise InputError(f"{len(f)} frames against {len(g)}: expected one g for each f")
+        check_same_length(f=f, g=g)
         total = np.zeros(len(f))
         for column, (factor, weight) in enumerate(zip(FACTORS, self.weights, strict=False)):
             said = (f[:, column] != ABSENT) & (g[:, column] != ABSENT)
@@ -155,10 +147,7 @@ class World:
             Cov = [[ a Σ,          √(ab) m Σ             ],        a = 0.7, b = 0.3.
                    [ √(ab) m Σ,    b (Σ + (1 − m²) μ μᵀ) ]]
         """
-        scaled = [
-            np.sqrt(weight) * root[kept]
-            for weight, root, kept in zip(self.weights, self.roots, self.choices, strict=True)
-        ]
+        scaled = [np.sqrt(c) * root[kept] for c, root, kept in zip(self.weights, self.roots, self.choices, strict=True)]
         cov = block_diag(*(np.cov(R.T, bias=True) for R in scaled))
         if self.has_polarity:
             mean, sign = np.concatenate([R.mean(axis=0) for R in scaled]), 1 - 2 * NEGATED
@@ -168,11 +157,7 @@ class World:
         return np.clip(np.linalg.eigvalsh(cov)[::-1], 0, None)
 
     def dimension(self, share: float = 0.99) -> int:
-        """The number of leading eigenvalues that carry `share` of the centred trace.
-
-        Raises:
-            InputError: if share is not above 0 and at most 1.
-        """
+        """The number of leading eigenvalues that carry `share` of the centred trace."""
         if not 0 < share <= 1:
             raise InputError(f"share is {share}: expected above 0 and at most 1")
         carried = np.cumsum(self.spectrum) / self.spectrum.sum()
@@ -192,7 +177,7 @@ class World:
         return (frames[:, : len(self.weights)] != ABSENT) @ self.weights
 
     def _check(self, frames: Frames) -> Frames:
-        frames = np.atleast_2d(np.asarray(frames, dtype=np.int64))
+        frames = np.atleast_2d(np.asarray(frames, dtype=np.int64, order="C"))
         if frames.ndim != 2 or frames.shape[1] != self.factors:
             raise InputError(f"frames have shape {frames.shape}: expected (n, {self.factors}), one column per factor")
         if (frames[:, :3] == ABSENT).any():
@@ -200,12 +185,34 @@ class World:
         return frames
 
 
+def drop(frames: Frames, rng: np.random.Generator, share: float = 0.5) -> Frames:
+    """Leave each optional factor unsaid with probability `share`, independently."""
+    frames = np.copy(frames)
+    for column in range(PLACE, min(frames.shape[1], POLARITY)):
+        frames[rng.random(len(frames)) < share, column] = ABSENT
+    return frames
+
+
+def in_split(values: Any, split: str) -> Any:
+    """Whether something of these values belongs to a split, by a hash of them: nothing is ever in two splits.
+
+    Of numbers the answer is one; of columns, such as `frames.T`, one for each row.
+    """
+    mixed: Any = 0x9E3779B97F4A7C15
+    for value in values.astype(np.uint64) if isinstance(values, np.ndarray) else values:
+        mixed = ((mixed ^ (value + 2)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
+        mixed ^= mixed >> 29
+    low, high = SPLITS[split]
+    place = (mixed >> 11) / 2.0**53
+    return (low <= place) & (place < high)
+
+
 def draw_split(world: World, n: int, rng: np.random.Generator, split: str, unsaid: float = 0.5) -> Frames:
     """Draw n frames, repeats allowed, optional factors dropped at random, all of one split (`all`: of any)."""
     kept: list[Frames] = []
     for _ in range(200):
         frames = drop(world.draw(max(4 * n, 256), rng), rng, unsaid)
-        kept.append(frames if split == "all" else frames[split_of(frames) == split])
+        kept.append(frames[in_split(frames.T, split)])
         if sum(map(len, kept)) >= n:
             return np.concatenate(kept)[:n]
     raise InputError(f"{n} frames of the {split} split asked for, but {world} has too few: raise factors or values")

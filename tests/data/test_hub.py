@@ -3,8 +3,8 @@ import pytest
 
 from repro.data import DATASETS, Retrieval, load, load_splits
 from repro.data.hub import fetch, to_set
+from repro.data.training import fingerprint
 from repro.paths import home
-from repro.runs.cell import fingerprint
 from repro.types import InputError
 
 ON_HUB = [name for name, spec in DATASETS.items() if spec.hub]

@@ -95,19 +95,9 @@ def test_the_penalty_of_a_classifier_is_chosen_for_each_size():
 def test_embeddings_of_ones_own_need_no_torch(tmp_path):
     X = cloud(300)
     np.save(tmp_path / "X.npy", X)
-    said = f"""
-import sys
-
-class NoTorch:
-    def find_spec(name, path=None, target=None):
-        if name.partition(".")[0] in ("torch", "transformers"):
-            raise ImportError(name)
-
-sys.meta_path.insert(0, NoTorch)
-import dimadvise
-from repro.cli import main
-sys.exit(main(["advise", "--embeddings", {str(tmp_path / "X.npy")!r}, "--output", {str(tmp_path / "out")!r}]))
-"""
+    arguments = ["advise", "--embeddings", str(tmp_path / "X.npy"), "--output", str(tmp_path / "out")]
+    said = "import sys; sys.modules.update(torch=None, transformers=None)\n"
+    said += f"from repro.cli import main; sys.exit(main({arguments}))"
     done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True)
     assert done.returncode == 0 and (tmp_path / "out" / "reducer.safetensors").is_file(), done.stderr
 
@@ -161,19 +151,6 @@ def test_what_is_odd_about_the_embeddings_is_said():
     assert "1 of 32 columns" in notes and "1 of 50 rows repeat" in notes and "50 rows for 32 dimensions" in notes
 
 
-def test_unusable_input_is_named():
-    X = cloud(100)
-    noise = Pairs(np.arange(90), np.arange(1, 91), np.random.default_rng(0).normal(size=90))
-    for call, words in (
-        (lambda: advise({None: X}, reducers=("umap",)), "unknown reducer"),
-        (lambda: advise({None: X}, evidence=noise), "may be zero"),
-        (lambda: Pairs(np.arange(40), np.arange(40), np.ones(40)), "have the grade 1.0"),
-        (lambda: Classes(np.arange(40), np.array(["a"] * 39)), "lengths differ"),
-    ):
-        with pytest.raises(InputError, match=words):
-            call()
-
-
 def test_an_exported_reducer_is_the_reducer(tmp_path):
     X = cloud(200)
     with pytest.raises(InputError, match="expected a folder that `repro advise` wrote"):
@@ -194,29 +171,13 @@ def test_an_exported_reducer_is_the_reducer(tmp_path):
 
 
 def test_savings_count_bytes():
-    million, billion = savings(64, 16)
-    assert (million.full_bytes, million.bytes, billion.bytes) == (256_000_000, 64_000_000, 64_000_000_000)
-    assert million.full_seconds > 0 and billion.seconds == pytest.approx(1000 * million.seconds)
+    million, billion = savings(64, 16).to_dict("records")
+    assert (million["memory now"], million["then"], billion["then"]) == (256_000_000, 64_000_000, 64_000_000_000)
+    assert million["a query now"] > 0 and billion["a query then"] == pytest.approx(1000 * million["a query then"])
     assert size(1_540_000_000) == "1.54 GB"
 
 
-def test_the_command_writes_report_rows_and_reducer(tmp_path, repro):
-    X = cloud()
-    np.save(tmp_path / "X.npy", X)
-    evidence = graded(X)
-    lines = zip(evidence.first, evidence.second, evidence.grades, strict=True)
-    (tmp_path / "p.tsv").write_text("row1\trow2\tscore\n" + "".join(f"{a}\t{b}\t{c:.4f}\n" for a, b, c in lines))
-    out = tmp_path / "out"
-    code, text, _ = repro("advise", "--embeddings", tmp_path / "X.npy", "--pairs", tmp_path / "p.tsv", "--output", out)
-    assert code == 0 and "dimensions (principal components) keep" in text
-    page = (out / "report.html").read_text()
-    assert "data:image/svg+xml" in page and "<table" in page and "nan" not in page.lower().replace("financ", "")
-    assert set(pd.read_parquet(out / "candidates.parquet")["reducer"]) == {"truncate", "pca"}
-    matrix, bias = read_linear(out)
-    assert matrix.shape[0] == 32 and len(bias) == matrix.shape[1]
-
-
-@pytest.mark.parametrize("name", ["report.html", "candidates.parquet", "reducer.json"])
+@pytest.mark.parametrize("name", ["report.html", "candidates.parquet"])
 def test_a_strangers_file_is_not_written_over_and_an_earlier_advice_leaves_no_reducer(name, tmp_path, repro):
     np.save(tmp_path / "X.npy", cloud(200))
     np.save(tmp_path / "full.npy", np.random.default_rng(0).normal(size=(200, 8)).astype(np.float32))
@@ -250,21 +211,6 @@ def test_no_bound_is_printed_where_it_does_not_hold():
     assert why_no_bound(replace(found, retain=0.9), found.candidates[0]) == "", "400 items tell a loss of ten per cent"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ([], "give either --embeddings"),
-        (["--encoder", "repro-tiny"], "--encoder needs --texts"),
-        (["--embeddings", "X.npy", "--texts", "stsb"], "--texts belongs to --encoder"),
-        (["--encoder", "repro-tiny", "--texts", "stsb", "--pairs", "p.tsv"], "--pairs belongs to --embeddings"),
-        (["--embeddings", "nosuch.npy"], "no file nosuch.npy"),
-    ],
-)
-def test_a_mistake_ends_with_2_and_one_line(repro, arguments, words):
-    code, _, errors = repro("advise", *arguments)
-    assert code == 2 and words in errors and "Traceback" not in errors
-
-
 def test_reducers_fitted_on_other_rows_are_judged_on_rows_they_have_not_seen(tmp_path, repro):
     X, other = cloud(400), cloud(500, seed=0)[400:]
     pairs = graded(X)
@@ -284,12 +230,14 @@ def test_reducers_fitted_on_other_rows_are_judged_on_rows_they_have_not_seen(tmp
     code, told, _ = repro(*arguments, "--output", tmp_path / "out")
     assert code == 0 and "those that are judged among them: other texts may keep less" in told
     assert "no lower bound is given" in told and "with 95 % confidence" not in told
-    code, told, _ = repro(*arguments, "--fit-on", tmp_path / "other.npy", "--output", tmp_path / "out")
+    out = tmp_path / "out"
+    code, told, _ = repro(*arguments, "--fit-on", tmp_path / "other.npy", "--output", out)
     assert code == 0 and "fitted on 100 embeddings, none of which is judged" in told
     assert "Bounds hold with" in told and "No bound is given" not in told
-    np.save(tmp_path / "other.npy", other[:, :5])
-    code, _, complaint = repro(*arguments, "--fit-on", tmp_path / "other.npy", "--output", tmp_path / "out")
-    assert code == 2 and "5 columns" in complaint
+    page, (matrix, bias) = (out / "report.html").read_text(), read_linear(out)
+    assert "data:image/svg+xml" in page and "<table" in page and "nan" not in page.lower().replace("financ", "")
+    assert set(pd.read_parquet(out / "candidates.parquet")["reducer"]) == {"truncate", "pca"}
+    assert matrix.shape == (32, len(bias))
 
 
 def test_texts_to_fit_on_leave_out_those_that_are_judged(tiny, tmp_path):

@@ -14,42 +14,26 @@ def folder(tmp_path_factory):
     X = np.random.default_rng(0).normal(size=(200, 16)).astype(np.float32)
     nan, dull = X.copy(), X.copy()
     nan[7, 3], dull[:, 4] = np.nan, 2
-    arrays = {
-        "X": X,
-        "nan": nan,
-        "equal": np.ones((50, 8)),
-        "dull": dull,
-        "none": X[:0],
-        "words": np.array([["a", "b"]]),
-        "Q": X[:40],
-        "narrow": X[:40, :8],
-    }
-    for name, array in arrays.items():
+    arrays = {"X": X, "nan": nan, "equal": np.ones((50, 8)), "dull": dull, "none": X[:0], "Q": X[:40]}
+    for name, array in {**arrays, "words": np.array([["a", "b"]]), "narrow": X[:40, :8]}.items():
         np.save(place / f"{name}.npy", array)
     np.save(place / "objects.npy", np.array([{"a": 1}, 2], object), allow_pickle=True)
     (place / "text.npy").write_text("hello")
-
-    def table(name, header, rows):
-        lines = ["\t".join(header.split()), *("\t".join(map(str, row)) for row in rows)]
-        (place / f"{name}.tsv").write_text("\n".join(lines) + "\n")
-
-    for name, rows in {
-        "pairs_beyond": [*PAIRS, (0, 200, 1)],
-        "pairs_negative": [*PAIRS, (-1, 2, 1)],
-        "pairs_text": [("x", 1, 1)],
-        "pairs_few": PAIRS[:5],
-        "pairs_same": [(i, i + 1, 3) for i in range(60)],
-        "pairs_noise": PAIRS,
-    }.items():
-        table(name, "row1 row2 score", rows)
-    table("pairs_columns", "a b score", PAIRS)
-    for name, rows in {
-        "qrels": JUDGED,
-        "qrels_document": [*JUDGED, (0, 999, 1)],
-        "qrels_nothing": [(q, d, 0) for q, d, _ in JUDGED],
-    }.items():
-        table(name, "query document relevance", rows)
-    table("qrels_columns", "q d r", JUDGED)
+    pairs, qrels = ("row1", "row2", "score"), ("query", "document", "relevance")
+    tables = {
+        "pairs_beyond": (pairs, [*PAIRS, (0, 200, 1)]),
+        "pairs_negative": (pairs, [*PAIRS, (-1, 2, 1)]),
+        "pairs_text": (pairs, [("x", 1, 1)]),
+        "pairs_few": (pairs, PAIRS[:5]),
+        "pairs_same": (pairs, [(i, i + 1, 3) for i in range(60)]),
+        "pairs_noise": (pairs, PAIRS),
+        "pairs_columns": ("abc", PAIRS),
+        "qrels": (qrels, JUDGED),
+        "qrels_document": (qrels, [*JUDGED, (0, 999, 1)]),
+        "qrels_nothing": (qrels, [(q, d, 0) for q, d, _ in JUDGED]),
+    }
+    for name, (header, rows) in tables.items():
+        (place / f"{name}.tsv").write_text("".join("\t".join(map(str, row)) + "\n" for row in (header, *rows)))
     (place / "labels_short.txt").write_text("a\nb\n")
     (place / "labels_one.txt").write_text("a\n" * 200)
     return place
@@ -58,39 +42,45 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("none.npy", "has shape (0, 16): expected at least one row"),
-        ("nan.npy", "NaN or infinite values in 1 of 200 rows, first in row 7"),
-        ("equal.npy", "all 50 embeddings are equal"),
-        ("objects.npy", "holds Python objects"),
-        ("words.npy", "holds <U1 values: expected numbers"),
-        ("text.npy", "is not a whole .npy file"),
-        ("absent.npy", "no file"),
-        ("X.npy --retain 1.5", "retain is 1.5: expected a share"),
-        ("X.npy --dims 8 32", "dim is 32: expected 1 to 16"),
-        ("X.npy --reducers", "at least one reducer"),
-        ("X.npy --output X.npy", "is a file: expected a folder"),
-        ("X.npy --pairs pairs_beyond.tsv", "pairs_beyond.tsv line 62: row 200: expected 0 to 199"),
-        ("X.npy --pairs pairs_negative.tsv", "line 62: row -1: expected 0 to 199"),
-        ("X.npy --pairs pairs_text.tsv", "line 2: 'x' is no row number"),
-        ("X.npy --pairs pairs_columns.tsv", "lacks row1, row2"),
-        ("X.npy --pairs pairs_few.tsv", "5 pairs: at least 30"),
-        ("X.npy --pairs pairs_same.tsv", "all 60 pairs have the grade 3.0"),
-        ("X.npy --pairs pairs_noise.tsv", "a share of what may be zero says nothing"),
-        ("X.npy --labels labels_short.txt", "has 2 labels"),
-        ("X.npy --labels labels_one.txt", "only one class ('a')"),
-        ("X.npy --queries Q.npy", "queries and qrels belong together"),
-        ("X.npy --qrels qrels.tsv", "queries and qrels belong together"),
-        ("X.npy --queries narrow.npy --qrels qrels.tsv", "queries have 8 columns"),
-        ("X.npy --queries Q.npy --qrels qrels_document.tsv", "line 42: row 999: expected 0 to 199"),
-        ("X.npy --queries Q.npy --qrels qrels_nothing.tsv", "0 queries with a relevant document"),
-        ("X.npy --queries Q.npy --qrels qrels_columns.tsv", "lacks query, document, relevance"),
-        ("X.npy --queries Q.npy --qrels qrels.tsv --pairs pairs_noise.tsv", "one kind of evidence at a time"),
+        ("", "give either --embeddings"),
+        ("--encoder repro-tiny", "--encoder needs --texts"),
+        ("--embeddings X.npy --texts stsb", "--texts belongs to --encoder"),
+        ("--encoder repro-tiny --texts stsb --pairs p.tsv", "--pairs belongs to --embeddings"),
+        ("--embeddings none.npy", "has shape (0, 16): expected at least one row"),
+        ("--embeddings nan.npy", "NaN or infinite values in 1 of 200 rows, first in row 7"),
+        ("--embeddings equal.npy", "all 50 embeddings are equal"),
+        ("--embeddings objects.npy", "holds Python objects"),
+        ("--embeddings words.npy", "holds <U1 values: expected numbers"),
+        ("--embeddings text.npy", "is not a whole .npy file"),
+        ("--embeddings absent.npy", "no file"),
+        ("--embeddings X.npy --retain 1.5", "retain is 1.5: expected a share"),
+        ("--embeddings X.npy --dims 8 32", "dim is 32: expected 1 to 16"),
+        ("--embeddings X.npy --reducers", "at least one reducer"),
+        ("--embeddings X.npy --output X.npy", "is a file: expected a folder"),
+        ("--embeddings X.npy --pairs pairs_beyond.tsv", "pairs_beyond.tsv line 62: row 200: expected 0 to 199"),
+        ("--embeddings X.npy --pairs pairs_negative.tsv", "line 62: row -1: expected 0 to 199"),
+        ("--embeddings X.npy --pairs pairs_text.tsv", "line 2: 'x' is no row number"),
+        ("--embeddings X.npy --pairs pairs_columns.tsv", "lacks row1, row2"),
+        ("--embeddings X.npy --pairs pairs_few.tsv", "5 pairs: at least 30"),
+        ("--embeddings X.npy --pairs pairs_same.tsv", "all 60 pairs have the grade 3.0"),
+        ("--embeddings X.npy --pairs pairs_noise.tsv", "a share of what may be zero says nothing"),
+        ("--embeddings X.npy --labels labels_short.txt", "has 2 labels"),
+        ("--embeddings X.npy --labels labels_one.txt", "only one class ('a')"),
+        ("--embeddings X.npy --queries Q.npy", "queries and qrels belong together"),
+        ("--embeddings X.npy --fit-on narrow.npy", "the embeddings to fit on have 8 columns"),
+        ("--embeddings X.npy --queries narrow.npy --qrels qrels.tsv", "queries have 8 columns"),
+        ("--embeddings X.npy --queries Q.npy --qrels qrels_document.tsv", "line 42: row 999: expected 0 to 199"),
+        ("--embeddings X.npy --queries Q.npy --qrels qrels_nothing.tsv", "0 queries with a relevant document"),
+        (
+            "--embeddings X.npy --queries Q.npy --qrels qrels.tsv --pairs pairs_noise.tsv",
+            "one kind of evidence at a time",
+        ),
     ],
 )
 def test_a_mistake_is_named_in_one_message(repro, folder, monkeypatch, tmp_path, arguments, words):
     monkeypatch.chdir(folder)
     more = [] if "--output" in arguments else ["--output", tmp_path / "out"]
-    code, text, errors = repro("advise", "--embeddings", *arguments.split(), *more)
+    code, text, errors = repro("advise", *arguments.split(), *more)
     message = " ".join(errors.split())
     assert code == 2 and words in message and message.count("error:") == 1 and "Traceback" not in message
     assert not text and not (tmp_path / "out").exists(), "nothing is written before all is well"

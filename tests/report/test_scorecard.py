@@ -1,12 +1,15 @@
 """Networks by their own names, beside those whose place they take, with full-size scores; and who may judge what."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
 from repro.methods import shown
-from repro.report import scorecard, tables
+from repro.report import scorecard
 from repro.report.judge import Measurement
 from repro.report.page import badge, networks_line
+from repro.report.scorecard import claims, counts, verdict_frame, write_verdicts
 from repro.rows import make_rows
 
 
@@ -22,18 +25,6 @@ from repro.rows import make_rows
 )
 def test_a_key_of_the_paper_is_shown_as_the_network_that_was_measured(method, backbone, expected):
     assert shown(method, backbone) == expected
-
-
-def test_generated_word_vectors_and_two_networks_of_one_method_are_told_apart():
-    live, past = (
-        make_rows([{"method": "Avg. GloVe embeddings", "backbone": "glove"}], data_source=s)
-        for s in ("microworld", "local")
-    )
-    other = make_rows([{"method": "SBERTbase", "backbone": b} for b in ("a", "b")], data_source="local")
-    assert tables.names(live, past, other) == {
-        "Avg. GloVe embeddings": "word vectors of generated text, mean of words; GloVe, mean of words",
-        "SBERTbase": "a after NLI; b after NLI",
-    }
 
 
 @pytest.fixture
@@ -56,22 +47,14 @@ def recorded(monkeypatch):
     scorecard.full_size_scores.cache_clear()
 
 
-@pytest.mark.parametrize(
-    ("experiment", "backbone", "said"),
-    [
-        (
-            "wang_table1",
-            "repro-tiny",
-            "repro-tiny (the paper: RoBERTa-base) 23.0 after SimCSE, 42.0 after NLI; counted",
-        ),
-        (
-            "zhang_figure2",
-            "all-MiniLM-L6-v2",
-            "all-MiniLM-L6-v2 (the paper: all-mpnet-base-v2) 82.0 as published; counted",
-        ),
-        ("beyond_quantisation", "repro-tiny + SimCSE", ": repro-tiny + SimCSE 23.0 after SimCSE"),
-    ],
-)
+PLACED = [
+    ("wang_table1", "repro-tiny", "repro-tiny (the paper: RoBERTa-base) 23.0 after SimCSE, 42.0 after NLI; counted"),
+    ("zhang_figure2", "all-MiniLM-L6-v2", "all-MiniLM-L6-v2 (the paper: all-mpnet-base-v2) 82.0 as published; counted"),
+    ("beyond_quantisation", "repro-tiny + SimCSE", ": repro-tiny + SimCSE 23.0 after SimCSE"),
+]
+
+
+@pytest.mark.parametrize(("experiment", "backbone", "said"), PLACED)
 def test_every_badge_says_in_whose_place_a_network_is_and_its_full_size_score_beside_tfidf(
     recorded, experiment, backbone, said
 ):
@@ -85,9 +68,6 @@ def test_networks_without_a_place_or_a_score_have_no_line(recorded):
     for backbone in ("word2vec", "roberta-base", pd.NA):
         rows = make_rows([{"backbone": backbone}], experiment="proposal_baselines")
         assert networks_line(rows) == ""
-
-
-# which network may judge which claim
 
 
 @pytest.fixture
@@ -108,27 +88,21 @@ def judged(claim, of, what="gain", network=""):
     return m
 
 
-@pytest.mark.parametrize(
-    ("claim", "backbone", "score", "what", "unmet"),
-    [
-        ("ESE-F3-1", "all-MiniLM-L6-v2", 0.8, "gain", ""),
-        ("ESE-F3-1", "repro-tiny", 0.8, "gain", "at least 4 blocks: repro-tiny has 2 blocks"),
-        ("ESE-F7-1", "repro-tiny", 0.4, "gain", ""),
-        ("WANG-T1-1", "repro-tiny", 0.55, "gain", ""),
-        ("WANG-T1-1", "repro-tiny", 0.24, "gain", "above counted words' 54.5: repro-tiny has 24.0"),
-        ("WANG-F2-1", "repro-tiny", 0.24, "trec: largest change", ""),
-        ("WANG-F2-1", "repro-tiny", 0.24, "stsb: largest change", "above counted words'"),
-        ("WANG-S53-1", "repro-tiny", 0.24, "classification: lead", ""),
-        (
-            "ZHANG-S42-1",
-            "repro-tiny + SimCSE",
-            0.24,
-            "STS-B, repro-tiny + SimCSE: loss",
-            "repro-tiny + SimCSE has 24.0",
-        ),
-        ("ZHANG-S42-9", "repro-tiny", 0.24, "STS-B: largest difference", ""),
-    ],
-)
+CONDITIONS = [
+    ("ESE-F3-1", "all-MiniLM-L6-v2", 0.8, "gain", ""),
+    ("ESE-F3-1", "repro-tiny", 0.8, "gain", "at least 4 blocks: repro-tiny has 2 blocks"),
+    ("ESE-F7-1", "repro-tiny", 0.4, "gain", ""),
+    ("WANG-T1-1", "repro-tiny", 0.55, "gain", ""),
+    ("WANG-T1-1", "repro-tiny", 0.24, "gain", "above counted words' 54.5: repro-tiny has 24.0"),
+    ("WANG-F2-1", "repro-tiny", 0.24, "trec: largest change", ""),
+    ("WANG-F2-1", "repro-tiny", 0.24, "stsb: largest change", "above counted words'"),
+    ("WANG-S53-1", "repro-tiny", 0.24, "classification: lead", ""),
+    ("ZHANG-S42-1", "repro-tiny + SimCSE", 0.24, "STS-B, repro-tiny + SimCSE: loss", "repro-tiny + SimCSE has 24.0"),
+    ("ZHANG-S42-9", "repro-tiny", 0.24, "STS-B: largest difference", ""),
+]
+
+
+@pytest.mark.parametrize(("claim", "backbone", "score", "what", "unmet"), CONDITIONS)
 def test_conditions(floor, claim, backbone, score, what, unmet):
     """The score is that of the largest size, and of nothing that was mended after training."""
     m = judged(claim, rows_on(backbone, score), what)
@@ -149,3 +123,54 @@ def test_networks_have_an_order():
     ranks = [scorecard.rank("ESE-T1-1", name) for name in ("bge-base-en-v1.5", "all-MiniLM-L6-v2", "repro-tiny", "new")]
     assert ranks == sorted(set(ranks))
     assert scorecard.rank("ESE-T1-1", "repro-tiny, all-MiniLM-L6-v2") == ranks[2], "the farthest of several"
+
+
+def measured(claim, value, *, test="effect"):
+    return Measurement(claim, test, value, value - 1, value + 1, seeds=3, what="gain")
+
+
+def test_the_scorecard_lists_every_claim_and_keeps_recorded_and_live_apart(tmp_path):
+    write_verdicts(
+        "page_a",
+        verdict_frame("recorded", [measured("WANG-T1-1", 3.0), measured("WANG-T1-1", 0.0)]),
+        verdict_frame("live", [measured("WANG-T1-2", -3.0)]),
+        folder=tmp_path,
+    )
+    write_verdicts("page_b", verdict_frame("live", [measured("WANG-T1-1", 3.0)]), folder=tmp_path)
+    card = scorecard.scorecard(tmp_path).set_index("claim_id")
+    assert list(card.index) == list(claims()["claim_id"])
+    assert card.loc["WANG-T1-1", "recorded"] == "cannot tell"  # its weakest part
+    assert card.loc["WANG-T1-1", "live"] == "holds here"
+    assert card.loc["WANG-T1-2", "live"] == "does not hold here"
+    assert card.loc["WANG-T1-2", "recorded"] == "not attempted"
+    table = counts(card.reset_index())
+    assert table.select_dtypes("number").to_numpy().sum() == 2 * len(card)
+
+
+def test_the_nearest_network_that_can_bear_on_a_claim_has_the_word_and_generated_text_none(tmp_path):
+    tiny, mini = (
+        replace(measured("ESE-T1-1", v), network=n) for v, n in ((-3.0, "repro-tiny"), (3.0, "all-MiniLM-L6-v2"))
+    )
+    deaf = replace(measured("ESE-T1-3", 3.0), network="all-MiniLM-L6-v2", unmet="at least 4 blocks")
+    frames = [verdict_frame("recorded", [tiny, mini, deaf, replace(deaf, network="repro-tiny", unmet="", low=-9.0)])]
+    frames.append(verdict_frame("live", [replace(mini, generated=True)]))
+    write_verdicts("page", *frames, folder=tmp_path)
+    card = scorecard.scorecard(tmp_path).set_index("claim_id")
+    assert card.loc["ESE-T1-1", ["recorded", "network", "others", "live"]].tolist() == [
+        "holds here",
+        "all-MiniLM-L6-v2",
+        "repro-tiny: does not hold here",
+        "not attempted",
+    ]
+    assert card.loc["ESE-T1-3", ["recorded", "network"]].tolist() == ["cannot tell", "repro-tiny"]
+    assert card.loc["ESE-T1-3", "others"] == "all-MiniLM-L6-v2: does not apply"
+
+
+def test_a_damaged_file_of_verdicts_is_left_out_with_a_warning(tmp_path, caplog):
+    write_verdicts("page", verdict_frame("live", [measured("WANG-T1-1", 3.0)]), folder=tmp_path)
+    (tmp_path / "garbage.parquet").write_bytes(b"PAR1 and nothing else")
+    (tmp_path / "empty.parquet").touch()
+    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "other.parquet")
+    verdict_frame("live", [measured("WANG-T1-1", 3.0)]).assign(verdict="?").to_parquet(tmp_path / "words.parquet")
+    assert set(scorecard.scorecard(tmp_path)["live"]) == {"not attempted", "holds here"}
+    assert all(f"{name}.parquet holds no verdicts" in caplog.text for name in ("garbage", "empty", "other", "words"))

@@ -69,13 +69,15 @@ def test_all_layers_come_from_one_pass_and_some_are_read_out_of_them(tiny, sente
 def test_layers_that_are_not_there_are_named(tiny, sentences):
     encoder, store = SentenceEncoder.load(tiny), Store()
     one = encode_layers_once(lambda: encoder, "id", sentences[:4], store, layers=[1])
-    with pytest.raises(InputError, match="layer 2 was not read: the table holds 1"):
-        one.at(2)
-    with pytest.raises(InputError, match="dim is 33: expected 1 to 32"):
-        one.at(1, 33)
-    for wrong in ([], [1, 1], [2, 1], [-1]):
+    for layer, dim, message in (
+        (2, None, "layer 2 was not read: the table holds 1"),
+        (1, 33, "dim is 33: expected 1 to 32"),
+    ):
+        with pytest.raises(InputError, match=message):
+            one.at(layer, dim)
+    for wrong in ([], [1, 1], [-1]):
         with pytest.raises(InputError, match="ascending from 0"):
-            encode_layers_once(lambda: encoder, "id", sentences[:4], store, layers=wrong)
+            encode_layers_once(never, "id", sentences[:4], store, layers=wrong)
     encode_layers_once(lambda: encoder, "id", sentences[:4], store)
     with pytest.raises(InputError, match="layer 7 of an encoder of 2"):
-        encode_layers_once(lambda: encoder, "id", sentences[:4], store, layers=[1, 7])
+        encode_layers_once(never, "id", sentences[:4], store, layers=[1, 7])

@@ -10,7 +10,6 @@ from repro.runs.encoders import TextTable
 from repro.runs.lines import Line, Means, Task, accuracy, by_kind, cosines_of, score_rows, similarity
 from repro.sets import LabelledTexts, ScoredPairs
 from repro.store import Store
-from repro.types import InputError
 
 SIDES = [tuple(f"{side}{i}" for i in range(40)) for side in "ab"]
 
@@ -102,9 +101,3 @@ def test_a_labelled_task_is_probed_once_and_has_a_floor(lines, tmp_path, monkeyp
     monkeypatch.setattr("repro.runs.lines.score_classification", None)
     again = rows_of(lines, {"sorted": task}, scorer=by_kind(Store(tmp_path)), average=False)
     assert again["value"].equals(rows["value"])
-
-
-def test_a_task_without_scored_pairs_has_no_cosines():
-    task = Task("sorted", {"all": LabelledTexts("sorted", "made", "all", SIDES[0], np.repeat(["x", "y"], 20))})
-    with pytest.raises(InputError, match="'sorted' is not a set of scored pairs"):
-        _ = task.pairs

@@ -178,9 +178,9 @@ def _known(path: Path, header: Sequence[str], named: Mapping[str, str]) -> list[
     first_of = {spelling: column for column, spelling in plain.items()}
     for name, others in OTHER_NAMES.items():
         candidates = [name if name in header else None, *map(first_of.get, (name, *others))]
-        fitting = [column for column in candidates if column is not None and column not in ours]
-        if fitting and name not in ours.values():
-            ours[fitting[0]] = name
+        found = next((column for column in candidates if column is not None and column not in ours), None)
+        if found is not None and name not in ours.values():
+            ours[found] = name
     return [ours.get(column, f"({column})" if column in ours.values() else column) for column in header]
 
 

@@ -28,10 +28,7 @@ DRAWS = 200
 
 
 def error_of_mean(seed_sd: float, seeds: int, item_error: float) -> tuple[float, float]:
-    """Standard error of a mean over seeds on shared items, and its degrees of freedom; without a spread, NaN.
-
-    Of the standard deviation between seeds, 0 where nothing was drawn at random, and the standard error over items.
-    """
+    """Standard error of a mean over seeds on shared items, and its degrees of freedom; without a spread, NaN."""
     if isnan(seed_sd):
         return nan, nan
     between = seed_sd**2 / seeds
@@ -66,15 +63,11 @@ def of_cells(
 ) -> tuple[Floats, float, tuple[float, float]]:
     """A statistic of every seed's cells, such as a share or a rank correlation, its error over items, and its interval.
 
-    The interval holds what the statistic becomes where all seeds' cells move by as much as their means may be off, over
-    seeds and items: a share that is 0 or 100 in three seeds is not known to be so in all. How cells move together is
-    not recorded: they are moved each by itself and all together, and the wider of the two counts.
-
-    Args:
-        statistic: from (…, C) to (…).
-        table: one row per seed, one column per cell (S, C).
-        item_errors: standard error of every cell over items (C,).
-        random: whether anything behind the cells was drawn at random.
+    The statistic goes from (…, C) to (…), for a table (S, C) of one row per seed and the standard errors (C,) of its
+    cells over items. The interval holds what it becomes where all seeds' cells move by as much as their means may be
+    off, over seeds (if anything was drawn at `random`) and items: a share that is 0 or 100 in three seeds is not known
+    to be so in all. How cells move together is not recorded: they are moved each by itself and all together, and the
+    wider of the two counts.
     """
     rng = make_rng(0, "cells move")
     seed_sd = table.std(axis=0, ddof=1) if random and len(table) > 1 else np.zeros(table.shape[1])

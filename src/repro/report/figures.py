@@ -83,7 +83,7 @@ class NothingToDraw(InputError):
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """The book's look for a `with` block."""
+    """The book's look for a `with` block, or for a function."""
     with mpl.rc_context(STYLE):
         yield
 

@@ -8,7 +8,7 @@ encoder", "at half the dims" is a selection of rows and a choice among cells; it
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import copysign, inf, isnan, log2, nan
+from math import inf, isnan, log2, nan
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
@@ -53,6 +53,8 @@ _WEAKEST_FIRST: tuple[Outcome, ...] = (
     *("not reproduced", "does not hold here", "not attempted", "does not apply", "cannot tell"),
     *("direction only", "holds here", "reproduced", *ON_GENERATED),
 )
+MARGIN_POINTS = 1.0
+"""what counts as no change, in points"""
 _SLACK = 1e-9
 """80.62 − 79.62 is a hair above 1 in binary"""
 Test = Literal["effect", "sameness", "ratio", "trend"]
@@ -77,7 +79,7 @@ class Measurement:
     """what the value would be if the claim were empty"""
     direction: int = 1
     """the claimed side of the null where no size is printed: +1 above, −1 below"""
-    margin: float = 1.0
+    margin: float = MARGIN_POINTS
     """of sameness, in points"""
     scope: Literal["same", "substitute"] = "substitute"
     """`same` only if backbone, data, text and readout are the paper's"""
@@ -99,31 +101,26 @@ class Measurement:
     @property
     def verdict(self) -> Outcome:
         """The rule of `test`, applied."""
-        return outcome_of(self)
+        one_of(self.test, get_args(Test), "test")
+        if self.seeds < 1 or isnan(self.value):
+            return "not attempted"
+        if self.low > self.high:
+            raise InputError(f"{self.claim_id}: an interval from {self.low} to {self.high}: expected low ≤ high")
+        if self.generated:
+            return moved(self)
+        if self.unmet:
+            return "does not apply"
+        said = answer(self)
+        if said == "open":
+            return "cannot tell"
+        if self.scope == "substitute":
+            return "holds here" if said == "yes" else "does not hold here"
+        return "not reproduced" if said == "no" else "reproduced" if size_agrees(self) else "direction only"
 
     @property
     def why(self) -> str:
         """What stands beside a verdict that does not decide: the condition that fails, or what it would take."""
         return {"does not apply": self.unmet, "cannot tell": remedy(self)}.get(self.verdict, "")
-
-
-def outcome_of(m: Measurement) -> Outcome:
-    """Apply the rule that the measurement declares."""
-    one_of(m.test, get_args(Test), "test")
-    if m.seeds < 1 or isnan(m.value):
-        return "not attempted"
-    if m.low > m.high:
-        raise InputError(f"{m.claim_id}: the interval runs from {m.low} to {m.high}: expected low ≤ high")
-    if m.generated:
-        return moved(m)
-    if m.unmet:
-        return "does not apply"
-    said = answer(m)
-    if said == "open":
-        return "cannot tell"
-    if m.scope == "substitute":
-        return "holds here" if said == "yes" else "does not hold here"
-    return "not reproduced" if said == "no" else "reproduced" if size_agrees(m) else "direction only"
 
 
 def answer(m: Measurement) -> Answer:
@@ -132,16 +129,10 @@ def answer(m: Measurement) -> Answer:
         return "open"
     if m.test == "sameness":
         return within_margin(m.low, m.high, margin=m.margin)
-    if m.test == "ratio":
-        for number in (m.value, m.low, m.high, m.null):
-            if number <= 0:
-                raise InputError(f"{m.claim_id}: a ratio of {number}: expected numbers above 0")
+    if m.test == "ratio" and min(m.value, m.low, m.high, m.null) <= 0:
+        raise InputError(f"{m.claim_id}: a ratio of {m.value}, {m.low} to {m.high}: expected numbers above 0")
     towards = 0.0 if m.paper is None else m.paper - m.null  # a printed size says which side of the null is claimed
-    return beyond(m.low, m.high, null=m.null, side=int(copysign(1, towards)) if towards else m.direction)
-
-
-def beyond(low: float, high: float, *, null: float = 0.0, side: int = 1) -> Answer:
-    """A difference, an order or a ratio: is the interval wholly on the claimed side of the null?"""
+    low, null, high, side = m.low, m.null, m.high, towards or m.direction
     if low == high == null:  # nothing is unknown, and there is no effect
         return "no"
     if low <= null <= high:
@@ -149,7 +140,7 @@ def beyond(low: float, high: float, *, null: float = 0.0, side: int = 1) -> Answ
     return "yes" if (low > null) == (side > 0) else "no"
 
 
-def within_margin(low: float, high: float, *, margin: float = 1.0) -> Answer:
+def within_margin(low: float, high: float, *, margin: float) -> Answer:
     """No change of note: does the interval lie within ±margin?"""
     if -margin - _SLACK <= low and high <= margin + _SLACK:
         return "yes"
@@ -170,8 +161,6 @@ def moved(m: Measurement) -> Outcome:
     low, high = m.low, m.high
     if isnan(low) and m.item_error > 0 and m.test != "ratio":
         low, high = (m.value + sign * reach(inf) * m.item_error for sign in (-1, 1))
-    if isnan(low) or isnan(high):
-        return "unclear"
     return "up" if low > m.null else "down" if high < m.null else "unclear"
 
 
@@ -190,20 +179,14 @@ def remedy(m: Measurement) -> str:
     seen = f"to see {f'a factor of {2**size:.3g}' if m.test == 'ratio' else f'an effect of {size:.3g}'}"
     if seeds is None:
         return f"items too few {seen}"
-    if m.seed_sd == 0:
-        return f"enough items {seen}: the value lies near the bound"
-    if seeds <= m.seeds:
-        return f"enough seeds {seen}: the value lies near the bound"
+    if m.seed_sd == 0 or seeds <= m.seeds:
+        return f"enough {'items' if m.seed_sd == 0 else 'seeds'} {seen}: the value lies near the bound"
     return f"{seeds if seeds <= MOST_SEEDS else f'more than {MOST_SEEDS}'} seeds {seen}, at 80 % power"
 
 
 def worst(outcomes: list[Outcome]) -> Outcome:
     """The verdict of a claim of several parts that must all hold: its weakest, a contradiction weighing most."""
     return min(outcomes, key=_WEAKEST_FIRST.index) if outcomes else "not attempted"
-
-
-MARGIN_POINTS = 1.0
-"""what counts as no change, in points"""
 
 
 # Choices among cells
@@ -264,16 +247,14 @@ def measurement(claim: str, test: Test, e: Estimate, what: str, **fields: Any) -
     return Measurement(claim, test, e.value, e.low, e.high, seeds=e.seeds, what=what, **{**spread, **fields})
 
 
-def effect(
-    claim: str, e: Estimate, what: str, *, paper: float | None = None, null: float = 0.0, direction: int = 1
-) -> Measurement:
-    """A difference or an order, judged against `null`."""
-    return measurement(claim, "effect", e, what, paper=paper, null=null, direction=direction)
+def effect(claim: str, e: Estimate, what: str, **fields: Any) -> Measurement:
+    """A difference or an order, judged against a null."""
+    return measurement(claim, "effect", e, what, **fields)
 
 
-def sameness(claim: str, e: Estimate, what: str, *, margin: float = MARGIN_POINTS) -> Measurement:
-    """No change of note: within ±margin points."""
-    return measurement(claim, "sameness", e, what, margin=margin)
+def sameness(claim: str, e: Estimate, what: str, **fields: Any) -> Measurement:
+    """No change of note: within a margin."""
+    return measurement(claim, "sameness", e, what, **fields)
 
 
 def ratio(claim: str, doublings: Estimate, what: str, **fields: Any) -> Measurement:
@@ -317,7 +298,6 @@ class Judge:
     test: Test = "effect"
     null: float = 0.0
     direction: int = 1
-    margin: float = MARGIN_POINTS
     paper: Callable[[], float] | None = None
     needs: str = ""
     """weights that are not at hand, where no row speaks"""
@@ -332,26 +312,16 @@ class Judge:
             own = group.query(self.rows, local_dict=dict(facts), engine="python")
             if self.near is not None and len(own):
                 own = own[own["dim"] == min(own["dim"], key=lambda d: abs(d - self.near * facts["full"]))]
-            factor = self.scale(facts)
-            at = {
-                name: scaled(estimate(cell, deterministic=fixed(cell)), factor)
-                for name, cell in own.groupby(list(self.over), sort=False)
-            }
-            if at:
-                silent = False
-                name, e = self.pick(at)
-                words = {**facts, **dict(zip(self.over, name, strict=False)), "n": len(at)}
-                yield measurement(
-                    self.claim,
-                    self.test,
-                    e,
-                    self.what.format(**words),
-                    null=self.null,
-                    direction=self.direction,
-                    margin=self.margin,
-                    paper=self.paper and self.paper(),
-                    network=", ".join(map(str, own["backbone"].dropna().unique())),
-                )
+            factor, cells = self.scale(facts), own.groupby(list(self.over), sort=False)
+            at = {name: scaled(estimate(cell, deterministic=fixed(cell)), factor) for name, cell in cells}
+            if not at:
+                continue
+            silent = False
+            name, e = self.pick(at)
+            what = self.what.format(**{**facts, **dict(zip(self.over, name, strict=False)), "n": len(at)})
+            network = ", ".join(map(str, own["backbone"].dropna().unique()))
+            fields = {"null": self.null, "direction": self.direction, "paper": self.paper and self.paper()}
+            yield measurement(self.claim, self.test, e, what, network=network, **fields)
         if silent and self.needs:
             why = f"needs {self.needs}: published weights, no stand-in at hand (profile `paper` fetches them)"
             yield Measurement(self.claim, "effect", nan, nan, nan, seeds=0, what=why)

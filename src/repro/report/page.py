@@ -149,6 +149,9 @@ SOURCES = {
     "hub": "the real benchmarks, downloaded",
 }
 """data sources, for the reader"""
+SAID = {"data_source": "data", "backbone": "backbone", "n_train": "training sentences"}
+SAID |= {name: name for name in ("seed", "profile", "hardware", "commit")}
+"""columns that say where numbers come from, for the reader"""
 
 
 def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
@@ -160,24 +163,20 @@ def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
         recorded, live = "no long run of this experiment is recorded yet", "none can be computed under these parameters"
         none = recorded if kind == "recorded" else live
         return Shown(f'<div class="badge-line">{pill(kind, kind)} {none}</div>', f"{kind} numbers: {none}")
-    columns = {"n_train": "training sentences"} | {name: name for name in ("seed", "profile", "hardware", "commit")}
-    source, *said = (
-        (title, ", ".join(map(str, rows[column].dropna().unique())) or "unknown")
-        for column, title in {"data_source": "data", "backbone": "backbone", **columns}.items()
-    )
-    meaning = SOURCES.get(source[1], source[1])
-    listed = " · ".join(f"<span>{escape(name)}: <b>{escape(value)}</b></span>" for name, value in said)
+    said = {name: ", ".join(map(str, rows[name].dropna().unique())) or "unknown" for name in SAID}
+    source = said.pop("data_source")
+    meaning, networks = SOURCES.get(source, source), networks_line(rows)
     html = (
         f'<div class="badge-line">{pill(kind, kind)} '
-        f'<span class="source-badge source-{escape(source[1])}">data: {escape(source[1])}</span> '
-        f"<span>{escape(meaning)}</span> · {listed}</div>"
+        f'<span class="source-badge source-{escape(source)}">data: {escape(source)}</span> '
+        f"<span>{escape(meaning)}</span>"
+        f"{''.join(f' · <span>{SAID[name]}: <b>{escape(value)}</b></span>' for name, value in said.items())}</div>"
     )
-    plain = "; ".join(f"{name} {value}" for name, value in said)
-    networks = networks_line(rows)
     html += f'<div class="badge-line">{escape(networks)}</div>' if networks else ""
     again = "\n".join(rows["command"].dropna().unique()) if kind == "recorded" else ""
     html += f"<details><summary>Run it again</summary><pre>{escape(again)}</pre></details>" if again else ""
-    return Shown(html, f"{kind} numbers, **data: {source[1]}** ({meaning}); {plain}{networks and '. ' + networks}")
+    plain = "; ".join(f"{SAID[name]} {value}" for name, value in said.items())
+    return Shown(html, f"{kind} numbers, **data: {source}** ({meaning}); {plain}{networks and '. ' + networks}")
 
 
 def networks_line(rows: pd.DataFrame) -> str:

@@ -49,8 +49,7 @@ def verdicts_folder() -> Path:
 def write_verdicts(page: str, *frames: pd.DataFrame, folder: Path | None = None) -> Path | None:
     """Leave a page's verdicts behind for the scorecard, whole or not at all; returns where, or None.
 
-    Without a folder, only while the book is being built (`REPRO_BOOK` is set): a run with other dims or
-    backbones must not speak for the book.
+    Without a folder, only while the book is built (`REPRO_BOOK` is set): other runs must not speak for the book.
     """
     if folder is None and not os.environ.get("REPRO_BOOK"):
         return None
@@ -62,10 +61,7 @@ def write_verdicts(page: str, *frames: pd.DataFrame, folder: Path | None = None)
 
 
 def read_verdicts(folder: Path | None = None) -> pd.DataFrame:
-    """The verdicts of all pages built so far; empty where none are.
-
-    A damaged file is left out with a warning: the next build executes its page again.
-    """
+    """The verdicts of all pages built so far; a damaged file is left out with a warning, the next build mends it."""
     frames = [verdict_frame("live", []).assign(page="")]
     for path in sorted((folder or verdicts_folder()).glob("*.parquet")):
         try:
@@ -75,8 +71,7 @@ def read_verdicts(folder: Path | None = None) -> pd.DataFrame:
             frames.append(found[frames[0].columns])
         except Exception as error:  # damage shows in whatever the reader stumbles over
             log.warning("%s holds no verdicts that can be read (%s): left out, `repro book` makes it anew", path, error)
-    whole = [frame for frame in frames if len(frame)]
-    return pd.concat(whole, ignore_index=True) if whole else frames[0]
+    return pd.concat([frame for frame in frames if len(frame)] or frames, ignore_index=True)
 
 
 def scorecard(folder: Path | None = None, *, given: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -112,8 +107,7 @@ def by_network(claim: str, parts: pd.DataFrame) -> dict[str, Outcome]:
 
 def counts(card: pd.DataFrame) -> pd.DataFrame:
     """How many claims of each document have which verdict, recorded and live."""
-    long = card.rename(columns={"paper": "document"})
-    long = long.melt(["claim_id", "document"], ["recorded", "live"], "numbers", "verdict")
+    long = card.rename(columns={"paper": "document"}).melt("document", ["recorded", "live"], "numbers", "verdict")
     table = long.groupby(["document", "numbers", "verdict"]).size().unstack(fill_value=0)
     return table.reindex(columns=[o for o in OUTCOMES if o not in ON_GENERATED], fill_value=0).reset_index()
 
@@ -196,7 +190,7 @@ def full_score(rows: pd.DataFrame) -> float | None:
 def named(what: str, networks: list[str]) -> list[str]:
     """The networks that a text names; a name within a longer one that it names does not count."""
     found = [name for name in networks if name in what]
-    return [name for name in found if not any(name in other and name != other for other in found)]
+    return [name for name in found if sum(name in other for other in found) == 1]
 
 
 CONDITIONS: tuple[tuple[str, Callable[[Measurement, Scores], str], str], ...] = (

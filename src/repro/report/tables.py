@@ -1,7 +1,7 @@
 """Tables: printed, recorded and live numbers side by side, never mixed, in HTML and Markdown that say their kind."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
@@ -61,15 +61,15 @@ def side_by_side(
         raise InputError(f"live rows name the cell {twice} twice: select one metric, readout and seed first")
     grouped = recorded.groupby(keys, dropna=False)["value"]
     drawn = (grouped.size() == 1) | (grouped.nunique() > 1)
-    measured = 100 * live.set_index(keys)[["value", "ci_low", "ci_high"]]
+    here = 100 * live.set_index(keys)[["value", "ci_low", "ci_high"]]
     columns = {
         "paper": 100 * paper.set_index(keys)["value"],
         "recorded": (100 * grouped.mean()),
         "recorded_sd": 100 * grouped.std().where(drawn),
         "seeds": grouped.size().where(drawn),
-        **dict(zip(("live", "live_low", "live_high"), (column for _, column in measured.items()), strict=True)),
+        **{"live": here["value"], "live_low": here["ci_low"], "live_high": here["ci_high"]},
     }
-    table = pd.concat([column.rename(name) for name, column in columns.items()], axis=1)
+    table = pd.concat(columns, axis=1)
     table["gap"] = table["live"] - table["paper"]
     return table.reset_index()
 
@@ -81,14 +81,16 @@ PROSE = 40
 """characters from which a cell is read as a sentence and given room"""
 
 
-# From rows to a table
-
-
 def between(value: float, low: float, high: float) -> str:
     """A number with its interval, where it has one."""
     if pd.isna(value):
         return MISSING
     return f"{value:.2f}" if pd.isna(low) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def intervals(low: pd.Series, high: pd.Series) -> list[str]:
+    """Intervals in words, for pointing at."""
+    return [MISSING if pd.isna(a) else f"{a:.2f} to {b:.2f}" for a, b in zip(low, high, strict=True)]
 
 
 def mean(cell: pd.DataFrame) -> float:
@@ -117,27 +119,23 @@ def wide(
     orders: Mapping[str, Sequence[Any]] | None = None,
     names: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
-    """A line per value of `lines`, a column per value of `across`.
+    """A line per value of `lines`, a column per value of `across`; in a cell, what is to be said of its rows.
 
-    Args:
-        rows: tidy rows, selected with `query`.
-        lines: columns that name a line.
-        across: the column whose values become columns.
-        cell: what is written of the rows of one cell.
-        orders: by column, the order of its values; others come last. Without one, order of appearance; numbers ascend.
-        names: other headings.
+    `orders` are of the values of a column, others come last; without one, numbers ascend, and all else is in order of
+    appearance. `names` are other headings.
     """
     orders, names = orders or {}, names or {}
     if rows.empty:
         return pd.DataFrame(columns=[names.get(line, line) for line in lines])
     keys = [*lines, across]
-    rows = rows.assign(**{key: rows[key].fillna("") for key in keys if not pd.api.types.is_numeric_dtype(rows[key])})
+    numeric = {key: pd.api.types.is_numeric_dtype(rows[key]) for key in keys}
+    rows = rows.assign(**{key: rows[key].fillna("") for key in keys if not numeric[key]})
     table = pd.Series({key: cell(part) for key, part in rows.groupby(keys, sort=False, dropna=False)}).unstack()
     table.index.names = list(lines)
 
     def place(values: pd.Index) -> pd.Index:
         name = values.name
-        if name not in orders and pd.api.types.is_numeric_dtype(rows[name]):
+        if name not in orders and numeric[name]:
             return values
         known = [*orders.get(name, ()), *dict.fromkeys(rows[name])]
         return pd.Index([known.index(value) for value in values])
@@ -152,9 +150,6 @@ def over_seeds(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """One row for the seeds of everything that shares `by`: the mean of value, ci_low and ci_high, in the old order."""
     numbers = [name for name in ("value", "ci_low", "ci_high") if name in rows]
     return rows.groupby(list(by), sort=False, dropna=False)[numbers].mean().reset_index()
-
-
-# From a table to a page
 
 
 @dataclass(frozen=True)
@@ -180,10 +175,10 @@ def nothing(wanted: str) -> Shown:
 def to_myst(frame: pd.DataFrame, *, digits: int = 2) -> str:
     """A Markdown table; a missing value is an en dash, numbers align right."""
     numeric = [pd.api.types.is_numeric_dtype(frame[column]) for column in frame]
-    lines = [_line(str(c) for c in frame), _line("---:" if n else ":---" for n in numeric)]
+    lines = [map(str, frame), ("---:" if n else ":---" for n in numeric)]
     for row in frame.itertuples(index=False):
-        lines.append(_line(_text(value, digits).replace("|", "\\|").replace("\n", " ") for value in row))
-    return "\n".join(lines)
+        lines.append(_text(value, digits).replace("|", "\\|").replace("\n", " ") for value in row)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def show(frame: pd.DataFrame, *, digits: int = 2, caption: str = "", labels: Mapping[str, str] | None = None) -> Shown:
@@ -209,12 +204,11 @@ def comparison(table: pd.DataFrame, *, caption: str = "") -> Shown:
     """What `side_by_side` gives, for the reader: recorded with its spread and seeds, live with its interval."""
     shown = table.drop(columns=["recorded_sd", "seeds", "live_low", "live_high"], errors="ignore").copy()
     if "recorded_sd" in table:
-        shown["recorded"] = [
-            MISSING
-            if pd.isna(v)
-            else f"{v:.2f}" + (f" ± {sd:.2f} ({int(n)} seeds)" if n > 1 else " (1 seed)" if n == 1 else "")
-            for v, sd, n in zip(table["recorded"], table["recorded_sd"], table["seeds"], strict=True)
+        several = [
+            f" ± {sd:.2f} ({int(n)} seeds)" if n > 1 else " (1 seed)" if n == 1 else ""
+            for sd, n in zip(table["recorded_sd"], table["seeds"], strict=True)
         ]
+        shown["recorded"] = [_text(v, 2) + said for v, said in zip(table["recorded"], several, strict=True)]
     shown["live"] = list(map(between, table["live"], table["live_low"], table["live_high"]))
     return show(shown, caption=caption, labels={"gap": "live − paper"})
 
@@ -225,8 +219,7 @@ def _cell(column: Any, value: Any, digits: int) -> str:
     if column == "numbers" and value in KINDS:
         return f"<td>{pill(value, value)}</td>"
     text = escape(_text(value, digits))
-    number = isinstance(value, int | float) or NUMBER.fullmatch(text) is not None
-    if number:
+    if isinstance(value, int | float) or NUMBER.fullmatch(text):
         return f'<td class="number">{text}</td>'
     return f'<td class="prose">{text}</td>' if len(text) > PROSE else f"<td>{text}</td>"
 
@@ -242,15 +235,9 @@ def verdict_pill(outcome: str) -> str:
 
 
 def _text(value: Any, digits: int) -> str:
-    if value is None or value is pd.NA or (isinstance(value, float) and pd.isna(value)):
+    if pd.api.types.is_scalar(value) and pd.isna(value):
         return MISSING
-    if isinstance(value, float) or (hasattr(value, "dtype") and value.dtype.kind == "f"):
-        return f"{value:.{digits}f}"
-    return str(value)
-
-
-def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
+    return f"{value:.{digits}f}" if pd.api.types.is_float(value) else str(value)
 
 
 def names(*frames: pd.DataFrame) -> dict[str, str]:

@@ -1,13 +1,13 @@
 """One cell: one configuration and one seed, trained once and kept in the store; many at once in a pool of processes.
 
 Small networks train faster as two processes of one thread than as one process of two: operations of microseconds do
-not pay for waking a second core. The bytes are the same either way. What a cell learns from is drawn once, too.
+not pay for waking a second core. The bytes are the same either way.
 """
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +16,24 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from repro import data, paths
-from repro.data.sampling import Triples, like_or_unlike, triples
+from repro import data
+from repro.data.training import fingerprint, training_material
 from repro.digests import digest, module_of
 from repro.evaluation import sts_spearman
 from repro.models import Pooler, SentenceEncoder
 from repro.models.backbone import load_backbone
 from repro.models.pretrained import default_device
 from repro.models.pretrained import identity as backbone_identity
-from repro.objectives import SCALING, TrainConfig, only_what_is_read
+from repro.objectives import TrainConfig, only_what_is_read
 from repro.rows import make_rows
 from repro.seeding import cpu_count, done_in_processes, threads
-from repro.store import Store, sha256
+from repro.store import Store
 from repro.terminal import progress_bar
-from repro.training.end_to_end import DevScore, Objective, Trained, title, train_encoder
+from repro.training.end_to_end import DevScore, Objective, title, train_encoder
+from repro.training.ese import angle, ese, matryoshka
 from repro.training.loop import History
-from repro.training.objectives import angle, contrastive, ese, matryoshka, softmax_over_pairs
+from repro.training.nli import softmax_over_pairs
+from repro.training.simcse import contrastive
 from repro.types import InputError
 
 OBJECTIVES: dict[str, Objective] = {
@@ -134,15 +136,8 @@ def train_cell(
     """Train the configuration, or find it in the store; a killed run resumes.
 
     On the CPU it runs on `config.threads` threads, whatever else runs, so that its bytes do not depend on company.
-
-    Args:
-        config: what to train and how.
-        store: where it is kept.
-        progress: whether bars are shown.
-        examples: other ones than the configuration draws.
-        dev: another score than on the dev split that the configuration names.
-        start: makes the encoder that training starts from, where it is not the backbone with a fresh pooler.
-        other: names whatever of these is given, so that it has a cell of its own.
+    `examples`, the score on `dev` and the encoder to `start` from replace those that the configuration names; `other`
+    then names what is given, so that it has a cell of its own.
     """
 
     @threads(config.threads)
@@ -154,10 +149,15 @@ def train_cell(
             dev or dev_scorer(config.validation, config.source),
             encoder=start and start(),
             state_path=work / "state.safetensors",
-            save_every=config.save_every,
             progress=progress,
         )
-        _write_trained(trained, config, target)
+        trained.encoder.save(target)
+        if trained.head is not None:
+            save_file(dict(trained.head.state_dict()), target / "head.safetensors")
+        weights = None if trained.log_weights is None else trained.log_weights.tolist()
+        note = {"dev_before": trained.dev_before, "log_weights": weights, "config": asdict(config)}
+        note["history"] = asdict(trained.history)
+        (target / "history.json").write_text(json.dumps(note), encoding="utf-8")
 
     key = cell_key(config, other=other)
     noted = asdict(config) | ({} if other is None else {"other": other})
@@ -165,27 +165,12 @@ def train_cell(
     return TrainedCell(config, key, made.folder, made.hit, made.seconds)
 
 
-def _write_trained(trained: Trained, config: TrainConfig, folder: Path) -> None:
-    """What a training left, as `TrainedCell` reads it: the encoder, its head if it has one, and its history."""
-    trained.encoder.save(folder)
-    if trained.head is not None:
-        save_file(dict(trained.head.state_dict()), folder / "head.safetensors")
-    note = {
-        "history": asdict(trained.history),
-        "dev_before": trained.dev_before,
-        "log_weights": None if trained.log_weights is None else trained.log_weights.tolist(),
-        "config": asdict(config),
-    }
-    (folder / "history.json").write_text(json.dumps(note), encoding="utf-8")
-
-
 def train_all(
     configs: Sequence[TrainConfig], store: Store, *, workers: int | None = None, progress: bool = True
 ) -> list[TrainedCell]:
-    """Train every configuration that the store does not hold yet; return all, in order.
+    """Train every configuration that the store does not hold yet; all of them, in order.
 
-    By default one process a core on the CPU, and one at a time on an accelerator. Finished cells stay if the run is
-    killed; the next call goes on from there.
+    By default one process a core on the CPU, and one at a time on an accelerator. A killed run goes on where it was.
     """
     missing = [c for c in dict.fromkeys(configs) if not store.folder("encoders", cell_key(c)).exists()]
     count = min(workers or (1 if torch.cuda.is_available() else cpu_count()), len(missing))
@@ -193,15 +178,11 @@ def train_all(
         # what takes longest starts first: ESE, which trains every layer, and wide poolers
         queue = sorted(missing, key=lambda c: (c.objective != "ese", -c.dim))
         with progress_bar(total=len(queue), desc="training cells", show=progress) as bar:
-            for config in done_in_processes(partial(_train, home=store.home), queue, count):
+            for config in done_in_processes(partial(train_cell, store=store, progress=False), queue, count):
                 bar.set_postfix_str(f"{title(config)}, seed {config.seed}")
                 bar.update()
     cells = [train_cell(config, store, progress=progress) for config in configs]
     return [replace(cell, hit=cell.hit and cell.config not in missing) for cell in cells]
-
-
-def _train(config: TrainConfig, home: Path) -> str:
-    return train_cell(config, Store(home), progress=False).key
 
 
 def dev_scorer(name: str, source: str) -> DevScore:
@@ -224,10 +205,7 @@ def scorer_on(dev: data.ScoredPairs) -> DevScore:
 
 
 def recipe_rows(base: TrainConfig, settings: Sequence[Mapping[str, Any]], store: Store) -> pd.DataFrame:
-    """Dev Spearman before and after a training for every setting, which replaces fields of `base`.
-
-    These are the measurements behind `config.RECIPES`.
-    """
+    """Dev Spearman before and after a training with each setting's fields: what `config.RECIPES` rests on."""
     rows: list[dict[str, Any]] = []
     for cell in train_all([replace(base, **setting) for setting in settings], store):
         c, history = cell.config, cell.history
@@ -246,84 +224,3 @@ def recipe_rows(base: TrainConfig, settings: Sequence[Mapping[str, Any]], store:
         rows += [{**shared, "metric": metric, "value": value} for metric, value in values.items()]
     named = {"experiment": "tiny_recipe", "paper_table": "appendix", "profile": "embedded"}
     return make_rows(rows, **named, dataset=base.validation)
-
-
-def fingerprint(name: str, source: str) -> str:
-    """What identifies a dataset's content: its file's checksum, its hub revision, or the generator's code."""
-    if source == "microworld":
-        folder = paths.PACKAGE.parent / "microworld"
-        files = sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-        return digest({path.relative_to(folder).as_posix(): _checksum(path) for path in files})
-    if source == "hub":
-        from repro.data.hub import hub_source, hub_version  # brings pyarrow
-
-        hub = hub_source(data.get_spec(name))
-        return digest([name, *([mirror.id, hub_version(mirror)] for mirror in (hub, *hub.elsewhere.values()))])
-    return digest([_checksum(path) for path in local_files(name)])
-
-
-def _checksum(path: Path) -> str:
-    state = path.stat()
-    return _checksum_as_of(path.resolve(), state.st_mtime_ns, state.st_size)
-
-
-@lru_cache(maxsize=256)
-def _checksum_as_of(path: Path, modified: int, size: int) -> str:
-    # a kernel may outlive an edit of the file it read, so the name alone would not do
-    return sha256(path)
-
-
-def local_files(name: str) -> list[Path]:
-    """The local files that a name, or a path of the user's own, is read from."""
-    if name not in data.DATASETS:
-        return [Path(name).expanduser()]
-    folder = paths.data_folder()
-    if folder is None:
-        raise InputError(f"{name} from local files: set REPRO_DATA to the folder that holds them")
-    spec = data.get_spec(name)
-    present = sorted(folder / file for file in {spec.file, spec.raw_file} if file and (folder / file).is_file())
-    if not present:
-        raise InputError(f"{name} has no local file {spec.file} below {folder}")
-    return present
-
-
-def training_sentences(config: TrainConfig, store: Store) -> tuple[str, ...]:
-    """The training sample of a configuration: drawn once, then read from the store."""
-
-    def draw() -> tuple[str, ...]:
-        corpus = data.load(config.corpus, source=config.source, limit=config.sentences)
-        if not isinstance(corpus, data.Corpus):
-            raise InputError(f"{config.corpus!r} is not a corpus of plain sentences")
-        return corpus.texts
-
-    wanted = {"corpus": config.corpus, "sentences": config.sentences, "source": config.source}
-    content = fingerprint(config.corpus, config.source)
-    return tuple(store.remember("sentences", {**wanted, "content": content}, draw, code="repro.data.sampling"))
-
-
-def training_pairs(config: TrainConfig) -> data.LabelledPairs:
-    """The training pairs of a configuration of the `nli` objective."""
-    return _labelled_pairs(config, limit=config.sentences)
-
-
-def training_examples(config: TrainConfig) -> data.LabelledPairs | Triples:
-    """The training pairs or triples of AnglE's objectives: `config.sentences` of them, neutral pairs left out."""
-    make = triples if config.examples == "triples" else like_or_unlike
-    return make(_labelled_pairs(config), config.sentences)
-
-
-def training_material(config: TrainConfig, store: Store) -> tuple[str, ...] | data.LabelledPairs | Triples:
-    """What the objective of a configuration learns from."""
-    if config.objective in SCALING:
-        return training_examples(config)
-    return training_pairs(config) if config.objective == "nli" else training_sentences(config, store)
-
-
-def _labelled_pairs(config: TrainConfig, limit: int | None = None) -> data.LabelledPairs:
-    pairs = data.load(config.corpus, split="train", source=config.source, limit=limit)
-    if not isinstance(pairs, data.LabelledPairs):
-        raise InputError(
-            f"{config.corpus!r} is not a set of labelled pairs: the {config.objective} objective needs one, such as "
-            "'nli'"
-        )
-    return pairs

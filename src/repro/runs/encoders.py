@@ -12,6 +12,7 @@ from repro.digests import digest, module_of
 from repro.evaluation.protocol import all_texts
 from repro.models.encoder import SentenceEncoder, merge_equal
 from repro.models.pretrained import MINILM, identity
+from repro.models.use import USE, UniversalSentenceEncoder, use_identity
 from repro.reducers import REDUCERS, make_reducer
 from repro.runs.cell import hidden_dim_of, train_all
 from repro.sets import DataSet
@@ -109,12 +110,11 @@ def encode_layers_once(
     store: Store,
     *,
     layers: Sequence[int] | None = None,
-    progress: bool = False,
 ) -> LayerTable:
     """Pooled states of all distinct texts at some layers, ascending from 0 (embedding output), or at all of them.
 
-    They come from one pass or from the store; some layers are read out of an entry that holds them all, where there is
-    one. What is returned lies on disk and is read as it is used. The rest is as in `encode_once`.
+    They come from one pass or from the store, where some are read out of an entry that holds them all. What is returned
+    lies on disk and is read as it is used. The rest is as in `encode_once`.
     """
     wanted = None if layers is None else [int(layer) for layer in layers]
     if wanted is not None and (not wanted or wanted != sorted(set(wanted)) or wanted[0] < 0):
@@ -127,7 +127,7 @@ def encode_layers_once(
     X = store.remember(
         "layers",
         {**named, "layers": read or "all"},
-        lambda: encoder().encode_layers(distinct, read, progress=progress),
+        lambda: encoder().encode_layers(distinct, read, progress=True),
         code=CODE,
         mapped=True,
     )
@@ -158,8 +158,7 @@ PAPER = (
     "sentence-transformers/stsb-bert-large",
     "princeton-nlp/sup-simcse-roberta-large",
 )
-"""Zhang et al.'s six, in the order of their Section 4; SimCSE's [CLS] state is read without the layer that its package
-adds"""
+"""Zhang et al.'s six, in the order of their Section 4; SimCSE's [CLS] state is read without its package's layer"""
 SLOW = ("kpca", "autoencoder")  # reducers whose output is kept in the store
 POOLING = {MINILM: "mean"}  # where the published pooling is not recorded beside the weights
 
@@ -179,9 +178,9 @@ class Named:
         """What a reader should know of scores on STS-B; empty for most."""
         return "fine-tuned on STS-B's training pairs" if self.name.startswith("stsb-") else ""
 
-    def embed(self, parts: Mapping[str, Mapping[str, DataSet]], store: Store, *, progress: bool = True) -> TextTable:
+    def embed(self, parts: Mapping[str, Mapping[str, DataSet]], store: Store) -> TextTable:
         """Embeddings of all texts of some tasks, as its authors publish them; an entry of the store for each task."""
-        table = encode_tasks(self.make, self.identity, parts, store, progress=progress)
+        table = encode_tasks(self.make, self.identity, parts, store, progress=True)
         return as_published(self.backbone or self.name, table)
 
 
@@ -190,10 +189,8 @@ def choose_encoders(names: Sequence[str] | None, profile: Profile) -> tuple[str,
     if names is None:
         return PAPER if profile.name == "paper" else AT_HAND
     if not names or len(set(names)) != len(names):
-        raise InputError(
-            f"encoders is {list(names)}: expected one or more different names, such as {', '.join(AT_HAND)}, a folder "
-            "or a hub id"
-        )
+        known = f"such as {', '.join(AT_HAND)}, a folder or a hub id"
+        raise InputError(f"encoders is {list(names)}: expected one or more different names, {known}")
     return tuple(names)
 
 
@@ -204,6 +201,9 @@ def load_encoders(names: Sequence[str], profile: Profile, store: Store) -> Itera
             config = replace(profile.train, dim=hidden_dim_of(profile.train))
             (cell,) = train_all([config], store)
             yield Named(f"{config.backbone} + SimCSE", partial(getattr, cell, "encoder"), cell.key)
+            continue
+        if name == USE:
+            yield Named(USE, UniversalSentenceEncoder, use_identity())
             continue
         pooling = POOLING.get(name) or ("last" if reads_forwards(name) else None)
         load = partial(SentenceEncoder.load, name, pooling=pooling)
@@ -216,8 +216,7 @@ def reduced(
     """X (n, D) under a reducer fitted on rows (m, D), at every dim within reach: pairs of dim and Y (n, dim) float32.
 
     It is fitted once at the largest dim, of which the others are prefixes; the autoencoder at each. Dims beyond
-    min(m − 1, D) are left out, and those beyond a reach that shows once it is fitted, of which the terminal is told: a
-    matrix of path distances, or of a kernel, has fewer positive eigenvalues than rows.
+    min(m − 1, D) are left out, and those beyond its positive eigenvalues, of which the terminal is told.
     """
 
     def output(dim: int) -> Array:
@@ -249,7 +248,5 @@ def dims_of(hidden_dim: int, dims: Sequence[float]) -> list[int]:
     wanted = [round(d * hidden_dim) if d < 1 else int(d) for d in dims]
     found = sorted({d for d in wanted if 1 <= d < hidden_dim})
     if not found:
-        raise InputError(
-            f"dims are {list(dims)}: expected sizes from 1 to {hidden_dim - 1}, or shares below 1 of {hidden_dim}"
-        )
+        raise InputError(f"dims are {list(dims)}: expected sizes from 1 to {hidden_dim - 1}, or shares of {hidden_dim}")
     return found

@@ -7,6 +7,7 @@ and subtracted, so that a difference of two lines has an interval of its own.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import permutations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -131,11 +132,12 @@ def load_questions(
     asked = take(whole, questions, seed=seed)
     assert isinstance(asked, Retrieval)
     gold = gold_paragraphs(asked)
+    supporting = np.isin(whole.document_ids, list(gold))
     order = make_rng(seed, "paragraphs", whole.name).permutation(len(whole.documents))
-    others = [row for row in order if whole.document_ids[row] not in gold]
+    others = order[~supporting[order]]
     if paragraphs is not None:
         others = others[: max(check_dim(paragraphs, what="paragraphs") - len(gold), 0)]
-    kept = np.sort([*others, *(row for row in order if whole.document_ids[row] in gold)]).astype(int)
+    kept = np.sort(np.r_[others, np.flatnonzero(supporting)])
     searched = whole.keep(kept, group=1, qrels={})
     here = set(searched.document_ids)
     qrels = {query: {d: r for d, r in judged.items() if d in here} for query, judged in asked.qrels.items()}
@@ -251,22 +253,14 @@ def score_rows(
 ) -> pd.DataFrame:
     """Score of every line on every task, their averages, and leads of some lines over others with paired intervals.
 
-    A lead is a row of method `A − B` and metric `…_lead`. It stands at the size of the first, and where the second is
-    fitted on nothing in the setting of the first.
-
-    Args:
-        lines: what is compared.
-        tasks: by the name that rows call them.
-        scorer: judges all lines of a task together.
-        contrasts: a pair of lines is compared where one of these says so.
-        average: add the mean over the tasks as a dataset of its own.
-        progress: whether a bar is shown.
-        shared: columns common to all rows; `seed` is also that of folds and bootstrap.
+    A pair of lines is compared where one of the contrasts says so. A lead is a row of method `A − B` and metric
+    `…_lead`, at the size of the first, and where the second is fitted on nothing in the setting of the first. The
+    average over the tasks is a dataset of its own. `seed`, of the columns that rows share, is that of folds and
+    bootstrap too.
     """
     rows: list[dict[str, Any]] = []
-    found: dict[str, list[Judged]] = {}
-    for name, task in progress_bar(tasks.items(), desc="scoring", show=progress):
-        found[name] = list(scorer(lines, task, int(shared["seed"])))
+    bar = progress_bar(tasks.items(), desc="scoring", show=progress)
+    found = {name: list(scorer(lines, task, int(shared["seed"]))) for name, task in bar}
     if average:
         found[AVERAGE] = [_mean(each) for each in zip(*found.values(), strict=True)]
     for name, each in ((name, each) for name, judged in found.items() for each in judged):
@@ -274,23 +268,12 @@ def score_rows(
         if each.floor is not None:
             rows.append({**of_task, "method": MAJORITY, "value": each.floor})
         rows += [{**line.columns, **of_task, **each.scores[k].columns} for k, line in enumerate(lines)]
-        for a, b in compared(lines, contrasts):
-            lead = {
-                **lines[b].columns,
-                "dim": lines[a].dim,
-                "method": f"{lines[a].method} − {lines[b].method}",
-                "setting": lines[b].setting or lines[a].setting,
-            }
-            rows.append({**lead, **of_lead, **(each.scores[a] - each.scores[b]).columns})
+        for (a, first), (b, second) in permutations(enumerate(lines), 2):
+            if any(contrast(first, second) for contrast in contrasts):
+                names = {"method": f"{first.method} − {second.method}", "setting": second.setting or first.setting}
+                of_pair = {**second.columns, "dim": first.dim, **names, **of_lead}
+                rows.append({**of_pair, **(each.scores[a] - each.scores[b]).columns})
     return make_rows(rows, **shared)
-
-
-def compared(lines: Sequence[Line], contrasts: Sequence[Contrast]) -> Iterator[tuple[int, int]]:
-    """Positions of the pairs of lines that some contrast names."""
-    for a, first in enumerate(lines):
-        for b, second in enumerate(lines):
-            if a != b and any(contrast(first, second) for contrast in contrasts):
-                yield a, b
 
 
 def _mean(judged: Sequence[Judged]) -> Judged:

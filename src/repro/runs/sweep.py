@@ -15,12 +15,13 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 
+from repro.data.training import training_pairs, training_sentences
 from repro.digests import digest
 from repro.evaluation.protocol import all_texts
 from repro.models import Pooler
 from repro.models.encoder import merge_equal
 from repro.objectives import StepTwoConfig, TrainConfig
-from repro.runs.cell import OBJECTIVES, TrainedCell, train_all, training_code, training_pairs, training_sentences
+from repro.runs.cell import OBJECTIVES, TrainedCell, train_all, training_code
 from repro.runs.encoders import TextTable, encode_once
 from repro.runs.lines import spearman_of
 from repro.seeding import cpu_count, threads
@@ -117,13 +118,8 @@ def train_two_step(
 ) -> TwoStep:
     """Algorithm 1, lines 5 to 8, for all dims of the sweep: choose opt on dev, splice, train the poolers again.
 
-    Args:
-        sweep: end-to-end trained encoders of all candidate dims.
-        dev: the validation set E; must not be the pairs that are reported.
-        config: of step 2.
-        store: where the poolers are kept.
-        select_by: one of `SELECT_BY`.
-        oracle: for `select_by="oracle"` only, the test pairs that choose opt; step 2 still uses dev.
+    `dev`, the validation set E, must not be the pairs that are reported; only with `select_by="oracle"` do other pairs,
+    those of test, choose opt.
     """
     one_of(select_by, SELECT_BY, "select_by")
     if (select_by == "oracle") != (oracle is not None):
@@ -196,16 +192,14 @@ def _train_poolers(
     options = {"views": config.views, "seed": config.seed, "max_length": cell.config.max_length}
     poolers = {d: sweep.cells[d].pooler for d in dims}
     if cell.config.objective == "nli":
-        pairs, difference = training_pairs(cell.config), cell.config.difference
-        texts = merge_equal(texts_of(pairs))[0]
-        views = dropout_views(frozen, texts, **options)
+        pairs = training_pairs(cell.config)
+        views = dropout_views(frozen, merge_equal(texts_of(pairs))[0], **options)
+        how = {"difference": cell.config.difference}
         return {
-            d: train_nli_pooler(
-                views, texts, pairs, pooler, sweep.cells[d].head, dev_score, config, difference=difference
-            )
+            d: train_nli_pooler(views, pairs, pooler, sweep.cells[d].head, dev_score, config, **how)
             for d, pooler in poolers.items()
         }
     sentences = training_sentences(cell.config, store)
     views = dropout_views(frozen, sentences, **options)
-    runs = train_poolers(views, list(poolers.values()), dev_score, config, texts=sentences)
+    runs = train_poolers(views, sentences, list(poolers.values()), dev_score, config)
     return dict(zip(dims, runs, strict=True))

@@ -13,9 +13,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from microworld.surface import render
 from microworld.texts import BAD, FILM, GOOD, GOODS
-from microworld.vocabulary import ACTION, AGENT, FACTORS, OBJECT, inflect, plural, with_article
+from microworld.vocabulary import ACTION, AGENT, FACTORS, OBJECT, inflect, plural, render, with_article
 from microworld.world import World, draw_split
 from repro.data.files import read_lines
 from repro.paths import ASSETS

@@ -1,15 +1,16 @@
-"""Two processes must train like one with the whole batch: losses, their gradients, and the weights after many steps."""
+"""Two processes must train like one with the whole batch: losses, gradients, and the weights after a training."""
 
+import json
+
+import numpy as np
 import pytest
 import torch
 
-SHARED = """
+LOSSES = """
 import torch
 from dataclasses import replace
-from torch import nn
 from repro.losses import angle_pairs, angle_triples, compress_target, duplicate_mask, espresso, info_nce
 from repro.objectives import ESPRESSO_FORMS, EspressoConfig
-from repro.training.loop import LoopConfig, train
 
 generator = torch.Generator().manual_seed(0)
 texts = torch.randn(4, 18, 7, generator=generator, dtype=torch.float64) + 0.5  # layers, queries | positives | negatives
@@ -42,34 +43,40 @@ def values_and_gradients(rows):
         name: (loss.item(), [g.tolist() for g in torch.autograd.grad(loss, layers, **more)])
         for name, loss in found.items()
     }
-
-def weights(rows):
-    torch.manual_seed(0)
-    module = nn.Linear(4, 3).double()
-    def loss_at(step):
-        x = torch.randn(2, 6, 4, generator=torch.Generator().manual_seed(step), dtype=torch.float64)[:, rows]
-        return info_nce(module(x[0]), module(x[1]), temperature=0.3)
-    before = module.weight.detach().clone()
-    train(module, loss_at, LoopConfig(steps=8, learning_rate=0.05), progress=False)
-    assert (module.weight - before).abs().max() > 0.05
-    return module.weight.tolist()
 """
-RANK = """
+TRAINED = """
 import json, sys
 torch.set_num_threads(1)
+from repro import data
+from repro.data.sampling import like_or_unlike
+from repro.objectives import TrainConfig
+from repro.runs.cell import OBJECTIVES
+from repro.training.end_to_end import train_encoder
+pairs = like_or_unlike(data.load("nli", split="train", source="microworld"), 96)
+
+def trained(given):
+    config = TrainConfig(**given, source="microworld")
+    examples = pairs.texts1 if config.objective == "simcse" else pairs
+    trained = train_encoder(config, OBJECTIVES[config.objective], examples, lambda *_: 0.0, progress=False)
+    return trained.encoder.encode(["a cook", "the driver slept"]).tolist()
+"""
+RANK = """
 rank = int(sys.argv[1])
 from accelerate import PartialState
 PartialState(cpu=True)
 assert torch.distributed.get_world_size() == 2 and torch.distributed.get_rank() == rank
 mine = torch.arange(3) + 3 * rank
-print(json.dumps([values_and_gradients(torch.cat([mine, 6 + mine, 12 + mine])), weights(mine)]))
+found = values_and_gradients(torch.cat([mine, 6 + mine, 12 + mine]))
+print(json.dumps([found, [trained(given) for given in json.loads(sys.argv[2])]]))
 """
 
 
-def test_two_processes_equal_one_large_batch(two_processes):
-    (first, first_weights), (second, second_weights) = two_processes(SHARED + RANK)
+def test_two_processes_equal_one(two_processes, tiny):
+    shared = {"backbone": tiny, "dim": 8, "pooling": "mean", "batch_size": 16, "learning_rate": 1e-3, "dropout": 0.0}
+    given = [{**shared, "objective": objective, "check_every": 0} for objective in ("simcse", "ese")]
+    (first, first_trained), (second, second_trained) = two_processes(LOSSES + TRAINED + RANK, json.dumps(given))
     here: dict = {}
-    exec(SHARED, here)
+    exec(LOSSES + TRAINED, here)
     one = here["values_and_gradients"](torch.arange(18))
     assert set(one) == set(first) == set(second) and len(one) == 10
     for name, (value, gradients) in one.items():
@@ -80,5 +87,7 @@ def test_two_processes_equal_one_large_batch(two_processes):
             whole = torch.cat([torch.cat(both) for both in zip(*parts, strict=True)]) / 2
             expected = torch.tensor(gradient, dtype=torch.float64)
             torch.testing.assert_close(whole, expected, rtol=1e-7, atol=1e-9, msg=f"{name}, layer {layer}")
-    assert first_weights == second_weights
-    torch.testing.assert_close(torch.tensor(first_weights), torch.tensor(here["weights"](torch.arange(6))))
+    assert first_trained == second_trained
+    for settings, found in zip(given, first_trained, strict=True):
+        alone, untrained = (np.array(here["trained"](settings | more)) for more in ({}, {"learning_rate": 1e-30}))
+        assert np.abs(found - alone).max() < 0.02 * np.abs(alone - untrained).max(), settings["objective"]

@@ -3,8 +3,8 @@ import gzip
 import pytest
 
 from repro.config import TrainConfig
+from repro.data.training import fingerprint, local_files, training_sentences
 from repro.runs import cell
-from repro.runs.cell import fingerprint, local_files, training_sentences
 from repro.store import Store
 from repro.types import InputError
 
