@@ -14,12 +14,12 @@ from repro.data.sampling import take
 from repro.data.spec import DATASETS, NOTHING, get_spec
 from repro.paths import data_folder
 from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs, WordVectors, texts_of
-from repro.types import InputError, one_of
+from repro.types import DataSource, InputError, one_of
 
 SOURCES = ("local", "hub", "microworld")
 
 
-def default_source() -> str:
+def default_source() -> DataSource:
     """`local` if REPRO_DATA names a folder, else `microworld`."""
     return "local" if data_folder() is not None else "microworld"
 

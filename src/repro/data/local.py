@@ -60,11 +60,7 @@ def local_path(spec: DatasetSpec, text: str = "senteval") -> Path:
 
 
 def load_file(path: Path, split: str | None = None, columns: Mapping[str, str] = NOTHING) -> DataSet:
-    """Read a user's own file; what it is follows from its header. Without a split: test, the only one, or all.
-
-    Raises:
-        InputError: if the file is missing or malformed, the header fits no kind, or the split has no rows.
-    """
+    """Read a user's own file; what it is follows from its header. Without a split: test, the only one, or all."""
     name = path.name.removesuffix(".gz")
     if ending(path) in (".txt", *ENDINGS):
         name = name[: -len(ending(path))]

@@ -90,11 +90,11 @@ def set_of(kind: str, name: str, source: str, split: str, columns: Mapping[str, 
     values = [columns[field] for field in FIELDS[kind]]
     match kind:
         case "pairs":
-            subsets: Any = [subset or name for subset in columns.get("subset", [""] * len(values[0]))]
-            return ScoredPairs(name, source, split, *[*values, subsets])
+            values.append([subset or name for subset in columns.get("subset", [""] * len(values[0]))])
+            return ScoredPairs(name, source, split, *values)
         case "labelled_pairs":
             return LabelledPairs(name, source, split, *values)
         case "corpus":
-            return Corpus(name, source, *[*values, split])
+            return Corpus(name, source, columns["text"], split)
         case _:
             return LabelledTexts(name, source, split, *values)
