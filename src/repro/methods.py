@@ -107,10 +107,8 @@ OWN_NETWORKS = ("bert-base-uncased", "bert-large-uncased", "bert-base-nli-mean-t
 def shown(method: str, backbone: str, *, generated: bool = False) -> str:
     """What a reader is told that a line is: the network that it was measured on, not the one that its key names.
 
-    Args:
-        method: key of the rows; of a mapped line (`SBERTbase-LP`), or of a lead (`SBERTbase-LP − SBERTbase`), too.
-        backbone: of the rows.
-        generated: whether the word vectors were counted from generated text.
+    Keys may be of mapped lines (`SBERTbase-LP`) and of leads (`SBERTbase-LP − SBERTbase`), too; `generated` says
+    whether word vectors were counted from generated text.
     """
     words = "word vectors of generated text" if generated else "GloVe"
     parts = []

@@ -61,8 +61,7 @@ def hub_folder() -> Path | None:
 
 
 def _folder_named_by(variable: str, holds: str) -> Path | None:
-    value = os.environ.get(variable, "")
-    if not value:
+    if not (value := os.environ.get(variable)):
         return None
     folder = Path(value).expanduser()
     if not folder.is_absolute() and not folder.is_dir():
@@ -107,11 +106,7 @@ def _is_disk_full(error: Exception) -> bool:
 
 
 def writable_file(path: Path) -> Path:
-    """The file that an output's name stands for, links followed.
-
-    Raises:
-        InputError: for what renaming a file over it would destroy: a folder, a pipe, a device, links in a circle.
-    """
+    """The file that an output's name stands for, links followed; refuses what renaming over it would destroy."""
     real = Path(os.path.realpath(path))
     writable_folder(real.parent)
     if real.is_symlink() or (real.exists() and not real.is_file()):
@@ -166,11 +161,7 @@ def copy_folder(source: Path, target: Path) -> None:
 
 
 def read_matrix(path: Path) -> Array:
-    """The finite matrix (n, dim) in a `.npy` file, as float32 or float64; nothing is unpickled.
-
-    Raises:
-        InputError: for a file that is absent or no `.npy`, or holds anything but a finite matrix of numbers.
-    """
+    """The finite matrix (n, dim) in a `.npy` file, as float32 or float64; nothing is unpickled."""
     if not path.is_file():
         raise InputError(f"no file {path}: expected a .npy matrix, such as `repro encode` writes")
     try:

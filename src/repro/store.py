@@ -15,7 +15,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -160,9 +160,7 @@ class Store:
         if kind == "work":
             kind, _, name = name.rpartition("-")
         lock = self.home / kind / f"{name.split('.')[0]}.lock"
-        with suppress(Timeout):
-            if lock.exists():
-                FileLock(lock, timeout=0).acquire().release()
+        with suppress(Timeout), FileLock(lock, timeout=0) if lock.exists() else nullcontext():
             return True
         return False
 

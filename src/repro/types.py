@@ -58,12 +58,7 @@ def check_positive(config: Any, *names: str) -> None:
 
 
 def check_embeddings(X: Any, name: str = "X") -> Array:
-    """Return X as a float array (n, dim) after checking that it can be computed with.
-
-    Raises:
-        InputError: if X is not two-dimensional, is empty, or holds complex numbers, NaN or infinity (first bad row
-            named), or numbers out of range.
-    """
+    """X as a float array (n, dim) of finite real numbers within range; the first bad row of another is named."""
     X = np.asarray(X)
     if X.ndim != 2:
         raise InputError(f"{name} has shape {X.shape}: expected a matrix (n, dim), one row per text")

@@ -234,7 +234,7 @@ def pretrain(
     made |= {"command": " ".join(sys.argv[1:])}
     note = {"config": asdict(config), "figures": figures, "loss_curve": mlm.loss_curve(history), **made}
     (output / "card.json").write_text(json.dumps(note), encoding="utf-8")
-    told = {"name": output.name, "versions": versions(), "commit": commit(), "sentences": len(texts)}
+    told: dict[str, Any] = {"name": output.name, "versions": versions(), "commit": commit(), "sentences": len(texts)}
     told |= {"steps": int(figures["steps"]), "minutes": figures["seconds"] / 60}
     told |= {"tokens_seen": figures["tokens_seen"] / 1e6}
     card = (ASSETS / "backbone_card.md").read_text(encoding="utf-8")

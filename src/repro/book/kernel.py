@@ -77,7 +77,7 @@ class _Forks(LocalProvisioner):
         await asyncio.to_thread(process.start)
         assert process.pid is not None
         self.pid = self.pgid = process.pid
-        self.process = SimpleNamespace(  # the few names of `subprocess.Popen` that a provisioner uses
+        self.process = SimpleNamespace(  # type: ignore[assignment] # the names of Popen that a provisioner uses
             poll=lambda: process.exitcode,
             wait=process.join,
             send_signal=partial(os.kill, process.pid),

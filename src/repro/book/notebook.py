@@ -11,9 +11,7 @@ is handed over as a node.
 
 import ast
 import contextlib
-import hashlib
 import io
-import json
 import logging
 import os
 import re
@@ -36,6 +34,7 @@ from typeguard import CollectionCheckStrategy, TypeCheckError, check_type
 
 from repro.book import kernel
 from repro.book.site import SUFFIXES
+from repro.digests import digest
 from repro.paths import inside, partial_of, project_root, writable_file
 from repro.types import InputError
 
@@ -129,10 +128,8 @@ def validate(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dic
     """Check names and types of `given`, turning text (from a command line) into values.
 
     Text is read as a Python literal, then as YAML (hence JSON), then as itself, whichever first fits the declared type.
-    An int passes for a float, which must be finite; elements of lists are checked one by one.
-
-    Raises:
-        InputError: on an unknown name or an unfitting value; the message lists the valid parameters.
+    An int passes for a float, which must be finite; elements of lists are checked one by one. An unknown name or an
+    unfitting value is refused with a list of the valid parameters.
     """
     menu = "Valid parameters:\n" + "\n".join(f"  {parameter}" for parameter in declared.values())
     menu = menu if declared else "This notebook declares no parameters."
@@ -194,8 +191,7 @@ def from_here(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def default_output(source: Path, given: Mapping[str, Any]) -> Path:
     """Where an execution goes if nobody says: `runs/<notebook>-<digest of its parameters>.ipynb`."""
-    digest = hashlib.sha256(json.dumps(dict(given), sort_keys=True, default=str).encode()).hexdigest()[:8]
-    return project_root() / "runs" / f"{source.stem}-{digest if given else 'default'}.ipynb"
+    return project_root() / "runs" / f"{source.stem}-{digest(dict(given))[:8] if given else 'default'}.ipynb"
 
 
 def run(
