@@ -53,10 +53,6 @@ class Retrieved:
         """1 where any relevant document is among the first k, else 0, of every query (m,)."""
         return np.array([float(each[0, 0] <= k) for each in self.ranked])
 
-    def reciprocal_rank(self) -> NDArray[np.float64]:
-        """One over the rank of the first relevant document, of every query (m,)."""
-        return np.array([1 / each[0, 0] for each in self.ranked])
-
 
 def retrieval_scores(
     Q: Any,
@@ -86,7 +82,7 @@ def retrieval_scores(
     scores = {f"ndcg@{k}": float(found.ndcg(k).mean()) for k in ks}
     scores |= {f"recall@{k}": float(found.recall(k).mean()) for k in ks}
     counts = {"queries": len(found.rows), "dropped": len(Q) - len(found.rows)}
-    return scores | {"mrr": float(found.reciprocal_rank().mean()), **counts}
+    return scores | {"mrr": float(np.mean([1 / each[0, 0] for each in found.ranked])), **counts}
 
 
 def retrieve(

@@ -80,12 +80,9 @@ class Isomap(Reducer):
     """Classical scaling of the distances along the neighbour graph (Tenenbaum et al., 2000).
 
     −½ J D² J = VΛVᵀ for the shortest paths D; output V√Λ. With k = n − 1 every path is a straight line, and the
-    output that of pca. A further row is placed by its paths through the k nearest fitted ones. Fitted, it has
-    `embedding_` (n, n_components), `eigenvalues_` (n_components,) and `distances_` (n, n).
-
-    Args:
-        n_components: up to the number of positive eigenvalues.
-        n_neighbors: k, below the number of fitted rows.
+    output that of pca. A further row is placed by its paths through the k nearest fitted ones. `n_components` is at
+    most the number of positive eigenvalues, k = `n_neighbors` below that of the rows. Fitted, it has `embedding_`
+    (n, n_components), `eigenvalues_` (n_components,) and `distances_` (n, n).
     """
 
     n_neighbors: int = 5
@@ -192,15 +189,9 @@ class LLE(Reducer):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SBERTLP(LLE):
-    """SBERT-LP (2021): locally linear embedding with many neighbours, distinct rows and unit variance.
+    """SBERT-LP (2021): locally linear embedding with many neighbours and unit variance, fitted on distinct rows.
 
-    Over the n fitted distinct rows YᵀY/n = I and Σy = 0.
-
-    Args:
-        n_components: up to n − 1.
-        n_neighbors: k, below the number of distinct rows.
-        reg: ρ of the weights' regularisation.
-        dedupe: fit on distinct rows; False keeps duplicates, of which groups larger than k split the graph.
+    Over these YᵀY/n = I and Σy = 0. `dedupe=False` keeps duplicates, of which groups larger than k split the graph.
     """
 
     n_neighbors: int = 30
