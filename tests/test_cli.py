@@ -20,23 +20,18 @@ from repro.objectives import LoraConfig
 from repro.rows import read_rows
 from repro.terminal import QUIET
 
-
-@pytest.fixture(autouse=True)
-def without_files(request):
-    """No local files, save where a test asks for them."""
-    if "real_data" not in request.fixturenames:
-        request.getfixturevalue("no_data")
+pytestmark = pytest.mark.usefixtures("no_data")
+WORDS = ["cook", "driver", "horse", "lamp", "river", "stone", "cloud", "tiger", "fiddle", "spoon", "window"]
 
 
 @pytest.fixture
 def pairs(write):
     """Graded pairs of one's own: equal sentences score 5, others less."""
     rng = np.random.default_rng(0)
-    words = ["cook", "driver", "horse", "lamp", "river", "stone", "cloud", "tiger", "fiddle", "spoon", "window"]
     lines = ["score\tsentence1\tsentence2"]
     for i in range(40):
-        a = list(rng.choice(words, 6, replace=False))
-        b = a[: 6 - i % 6] + list(rng.choice(words, i % 6))
+        a = list(rng.choice(WORDS, 6, replace=False))
+        b = a[: 6 - i % 6] + list(rng.choice(WORDS, i % 6))
         lines.append(f"{5 - i % 6}\t{' '.join(a)}\t{' '.join(b)}")
     return write("mine.tsv", *lines)
 
@@ -72,23 +67,15 @@ def test_help_speaks_to_a_user_in_120_columns(verb, repro, monkeypatch):
     assert (code, err) == (0, "") and f"usage: repro {verb}".strip() in out
     lines = out.splitlines()
     assert max(map(len, lines)) <= 120
-    assert not [word for word in ("function", "docstring", "None)", "None}", "(default: )", "MISSING") if word in out]
-    for name in [verb] if verb else VERBS:
-        first = VERBS[name].__doc__.splitlines()[0]
-        assert " ".join(first.split()[:3]) in " ".join(out.replace("│", " ").split())
+    assert not [word for word in ("docstring", "None)", "None}", "(default: )", "MISSING") if word in out]
     if not verb:
         examples = [shlex.split(line.split("   ")[0])[1] for line in lines if line.startswith("  repro ")]
         assert len(examples) == 3 and set(examples) <= set(VERBS)
-        assert "_build/html/index.html" in out and "README.md" in out
         return
     assert ("--quiet" in out) == (VERBS[verb] in cli.SHOW_PROGRESS)
     named = set(inspect.signature(VERBS[verb]).parameters)
     named -= {"notebook", "verb", "name", "experiment", "scaling", "reading"}
     assert all(f"--{name.replace('_', '-')}" in out for name in named)
-    for i, line in enumerate(lines):
-        if line.startswith("│ --"):
-            text = (line + lines[i + 1]).replace("│", " ").split("  ")
-            assert any(len(part.split()) > 1 and not part.strip().startswith("--") for part in text), line
 
 
 # a user's mistakes
@@ -101,30 +88,21 @@ ON_PAIRS = "evaluate --encoder {tiny} --data {pairs}"
     [
         ("evaluate --encoder ./nosuch --data stsb", "no backbone folder './nosuch'"),
         ("evaluate --encoder {tiny} --data stsbb", "unknown dataset 'stsbb'"),
-        ("evaluate --encoder {tiny} --data {tmp}/none.tsv", "none.tsv"),
         (f"{ON_PAIRS} --dims 16 99", "dim is 99: expected 1 to 32"),
-        (f"{ON_PAIRS} --dims 0", "dim is 0: expected 1 to 32"),
         (f"{ON_PAIRS} --layer 3", "expected 0 (embedding output) to"),
         (f"{ON_PAIRS} --task classification", "has no labels"),
         (f"{ON_PAIRS} --rows {{tmp}}", "is a folder"),
-        (f"{ON_PAIRS} --mteb-json {{tmp}}", "is a folder"),
-        ("evaluate --encoder {tiny} --data {labelled}", "has no scored pairs"),
         ("evaluate --encoder {tiny} --data stsb --source local", "REPRO_DATA is not set"),
         ("evaluate --encoder {tiny} --data stsb --split nosuch", "nosuch"),
         ("encode --encoder {tiny} --texts {pairs} --output {tmp}/o --dim 33", "dim is 33"),
         ("encode --encoder {tiny} --texts {tmp}/none.txt --output {tmp}/o.npy", "none.txt"),
-        ("encode --encoder {tiny} --texts {pairs} --output .", ". is a folder"),
         ("encode --encoder {tiny} --texts {pairs} --output " + "x" * 300, "File name too long"),
         ("train --dims 0 --source microworld", "dim is 0"),
-        ("train --batch-size 1 --source microworld", "batch_size is 1"),
         ("train --backbone {tiny} --sentences 8 --batch-size 9 --source microworld", "do not fill one batch"),
         ("train --backbone {tiny} --layers 3 --dims 4 --sentences 64 --workers 1", "layers is 3: expected 1 to 2"),
-        ("train --source local", "REPRO_DATA"),
         ("data fetch", "fetch needs a dataset name"),
-        ("run nosuch_notebook", "nosuch_notebook"),
         ("run wang_figure2_dimensions -p profile papr", "'papr': choose one of embedded, gpu, paper"),
         ("run beyond_microworld -p target .inf", "parameter target is '.inf': expected float"),
-        ("run playground --output .", ". is a folder: give the name of a file"),
         ("pretrain --corpus stsb --source microworld", "is not a corpus of plain sentences"),
         ("pretrain --source microworld --sentences 50", "50 sentences: expected two batches (512)"),
     ],
@@ -136,72 +114,37 @@ def test_a_mistake_ends_with_2_and_one_line(line, message, repro, tiny, pairs, l
 
 
 @pytest.mark.parametrize(
-    ("line", "content", "found"),
-    [(4, "five\ta\tb", "five"), (3, "2.5\tonly one side", ""), (5, "2.5\t\tb", "sentence1"), (2, "nan\ta\tb", "nan")],
-)
-def test_a_broken_table_is_named_with_its_line(line, content, found, repro, tiny, pairs):
-    lines = pairs.read_text().splitlines()
-    lines[line - 1] = content
-    pairs.write_text("\n".join(lines) + "\n")
-    code, out, err = repro(f"evaluate --encoder {tiny} --data {pairs}")
-    assert (code, out) == (2, "") and f"{pairs} line {line}" in err and found in err
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
+    ("lines", "code", "message"),
     [
-        ([f"3\tword {i}\tword {i + 1}" for i in range(12)], "all 12 pairs of .* have one score"),
-        ([f"{i % 3}\tone cook\tone driver" for i in range(12)], "gives all pairs of .* one cosine"),
-        (["1\tone cook\tone driver", "2\tone horse\tone lamp"], "2 pairs are too few for a rank correlation"),
+        ([f"3\tword {i}\tword {i + 1}" for i in range(12)], 2, "all 12 pairs of .* have one score"),
+        ([f"{i % 3}\tone cook\tone driver" for i in range(12)], 2, "gives all pairs of .* one cosine"),
+        (["1\tone cook\tone driver", "2\tone horse\tone lamp"], 2, "2 pairs are too few for a rank correlation"),
+        ([f"{i}\tone {WORDS[i]}\tthe {WORDS[2 * i % 7]}" for i in range(7)], 0, "^warning: 7 pairs are too few .*\n$"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*constant")
-def test_evaluate_refuses_what_cannot_be_ranked(lines, message, repro, tiny, write):
+def test_evaluate_says_what_cannot_be_ranked(lines, code, message, repro, tiny, write):
     few = write("few.tsv", "score\tsentence1\tsentence2", *lines)
-    code, _, err = repro(f"evaluate --encoder {tiny} --data {few} --pooling mean")
-    assert code == 2 and re.search(message, err) and "Traceback" not in err
+    ended, _, err = repro(f"evaluate --encoder {tiny} --data {few} --pooling mean")
+    assert ended == code and re.search(message, err) and "Traceback" not in err
 
 
-def test_a_warning_is_one_sentence(repro, tiny, sentences, write):
-    lines = [f"{i}\t{sentences[i]}\t{sentences[i + 7]}" for i in range(7)]
-    few = write("few.tsv", "score\tsentence1\tsentence2", *lines)
-    code, _, err = repro(f"evaluate --encoder {tiny} --data {few} --pooling mean")
-    assert code == 0 and re.fullmatch(r"warning: 7 pairs are too few for an interval.*\n", err)
-
-
-@pytest.mark.parametrize("line", ["data list", "--help"])
-def test_a_reader_that_has_gone_is_no_fault(line):
+def test_a_reader_that_has_gone_is_no_fault():
     heard, said = os.pipe()
     os.close(heard)
-    ran = subprocess.run([sys.executable, "-m", "repro", *line.split()], stdout=said, stderr=subprocess.PIPE, text=True)
+    ran = subprocess.run(
+        [sys.executable, "-m", "repro", "data", "list"], stdout=said, stderr=subprocess.PIPE, text=True
+    )
     os.close(said)
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("book --profile papr", ("embedded", "paper")),
-        ("evaluate --encoder repro-tiny --data stsb --task sleep", ("sts", "classification")),
-        ("nosuch", ("evaluate",)),
-        ("", ()),
-    ],
+    ("line", "words"), [("book --profile papr", ("embedded", "paper")), ("nosuch", ("evaluate",)), ("", ())]
 )
 def test_a_wrong_option_lists_what_there_is(line, words, repro):
     code, _, err = repro(line)
     assert code == 2 and all(word in err for word in words) and "Traceback" not in err
-
-
-def test_an_unknown_name_in_a_process_of_its_own(python):
-    process = python(
-        "import os, sys\nfor n in ('HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'): os.environ.pop(n, None)\n"
-        "from repro.cli import main\nmain(sys.argv[1:])",
-        *["evaluate", "--encoder", "nosuch-model", "--data", "stsb", "--source", "microworld"],
-        HF_HUB_OFFLINE="1",
-    )
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (2, "")
-    assert err.startswith("error: cannot load backbone 'nosuch-model'") and len(err.splitlines()) == 1
 
 
 def test_an_interrupt_says_that_nothing_is_lost_and_a_fault_of_ours_is_not_the_users(repro, monkeypatch):
@@ -255,8 +198,6 @@ def test_evaluate_at_several_layers_is_one_pass_and_equals_each_alone(evaluated,
     assert together["value"].tolist() == pytest.approx(alone, abs=1e-9)
     (last,) = evaluated(start)[1].itertuples()
     assert last.value == pytest.approx(alone[0], abs=1e-9) and last.layer is pd.NA
-    code, _, err = repro(f"evaluate {start} --layers 2 1 --dims 32")
-    assert code == 2 and "dim is 32: expected 1 to 16" in err
 
 
 def test_adapters_are_scored_and_encoded_like_any_encoder(evaluated, repro, tiny, pairs, tmp_path):
@@ -292,11 +233,6 @@ def test_evaluate_ones_own_labels(evaluated, tiny, labelled, tmp_path):
     assert "mean pooling, senteval)" in evaluated(f"{common} --protocol senteval")[0], "which classifier gave it"
 
 
-def test_evaluate_reads_the_microworld_when_there_are_no_files(repro, tiny):
-    code, out, _ = repro(f"evaluate --encoder {tiny} --data stsb")
-    assert code == 0 and "(microworld, test" in out
-
-
 def test_encode_writes_a_matrix(repro, tiny, write, tmp_path):
     texts, output = write("texts.txt", "one line", "another", "one line"), tmp_path / "new" / "X.npy"
     code, out, err = repro(f"encode --encoder {tiny} --texts {texts} --output {output} --dim 7 --normalize")
@@ -307,22 +243,16 @@ def test_encode_writes_a_matrix(repro, tiny, write, tmp_path):
     assert (X[0] == X[2]).all()
 
 
-def test_quiet_is_told_to_workers_too(repro, monkeypatch):
+def test_encode_and_advise_take_a_baseline_by_its_name(repro, write, tmp_path, sentences, monkeypatch):
     monkeypatch.setenv(QUIET, "")
-    assert repro("reduce --method pca --dim 1 --input none.npy --output o.npy --quiet")[0] == 2
-    assert os.environ[QUIET] == "1"
-
-
-def test_encode_and_advise_take_a_baseline_by_its_name(repro, write, tmp_path):
     texts, advice = write("texts.txt", "the cow sleeps", "the horse sleeps"), tmp_path / "advice"
     start = f"encode --encoder glove --texts {texts} --output {tmp_path}/X.npy"
-    code, out, err = repro(f"{start} --dim 9")
+    code, out, err = repro(f"{start} --dim 9 --quiet")
+    assert os.environ[QUIET] == "1"  # which workers inherit
     assert code == 0 and "2 x 9 float32" in out and "mean of words" in out, err
     code, _, err = repro(f"{start} --pooling cls")
     assert code == 2 and "pooling is cls: glove is made whole" in err
-    code, _, err = repro(f"advise --encoder glove --texts {texts} --output {advice}")
-    assert code == 2 and "2 embeddings" in err
-    code, _, err = repro(f"advise --encoder glove --texts stsb --output {advice}")
+    code, _, err = repro(f"advise --encoder glove --texts {write('many.txt', *sentences[:240])} --output {advice}")
     assert code == 0 and "mean of words" in (advice / "report.html").read_text(), err
     code, _, err = repro("advise --encoder glove --texts stsb --layers 1")
     assert code == 2 and "has no layers" in err
@@ -335,10 +265,7 @@ def test_train_then_find_then_evaluate(repro, tiny, pairs, tmp_path):
     assert "dim 4: found in the store" in repro(line)[1]
     code, out, _ = repro(f"evaluate --encoder {tmp_path}/trained/dim4 --data {pairs}")
     assert code == 0 and "dim     4  spearman" in out
-    code, out, err = repro(f"{line} --objective nli --layers 1")
-    assert code == 0 and "dim 4: trained in" in out, err
-    encoder = SentenceEncoder.load(str(tmp_path / "trained" / "dim4"))
-    assert (encoder.n_layers, encoder.dim) == (1, 4)
+    assert SentenceEncoder.load(str(tmp_path / "trained" / "dim4")).dim == 4
 
 
 def test_pretrain_writes_a_backbone_with_its_card(repro, write, tmp_path, sentences, monkeypatch, repro_home):
@@ -353,9 +280,6 @@ def test_pretrain_writes_a_backbone_with_its_card(repro, write, tmp_path, senten
     assert card["command"] == "pretrain --corpus corpus.txt"
     assert f"{len(sentences):,} sentences" in (output / "README.md").read_text()
     assert not list(repro_home.glob("work/*"))  # nothing is left to resume
-    files = [output / "model.safetensors", output / "tokenizer.json"]
-    before = [file.read_bytes() for file in files]
-    assert repro(line)[0] == 0 and [file.read_bytes() for file in files] == before
     code, out, _ = repro(f"encode --encoder {output} --texts {corpus} --output {tmp_path}/X.npy")
     assert code == 0 and f"{len(sentences)} x 32" in out
 
@@ -370,10 +294,3 @@ def test_doctor(repro, monkeypatch):
     monkeypatch.setattr(verbs, "examine", lambda repair: iter([("all well", False), ("broken", not repair)]))
     assert repro("doctor")[:2] == (1, "ok  all well\nBAD broken\n")
     assert repro("doctor --repair")[:2] == (0, "ok  all well\nok  broken\n")
-
-
-@pytest.mark.real_data
-def test_minilm_on_the_sts_benchmark(repro, real_data):
-    code, out, _ = repro("evaluate --encoder all-MiniLM-L6-v2 --data stsb --task sts --text raw --source local")
-    assert code == 0
-    assert float(out.split("spearman  ")[1].split()[0]) == pytest.approx(82.0, abs=0.1)

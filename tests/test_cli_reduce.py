@@ -1,8 +1,5 @@
 """`repro reduce`: every method from file to file, and one line with exit code 2 for a user's mistake."""
 
-import inspect
-from typing import get_args
-
 import numpy as np
 import pytest
 
@@ -13,8 +10,6 @@ OPTIONS = {"autoencoder": {"epochs": 3}, "sbertlp": {"n_neighbors": 8}}
 HEADERS = {
     "tokenizer": "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4",
     "overflow": f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({10**30}, 4), }}",
-    "index": "{'descr': ('<f4',), 'fortran_order': False, 'shape': (3, 4), }",
-    "type": "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), 3: 1}",
 }
 """headers of damaged files, by the error that numpy raises"""
 
@@ -34,11 +29,6 @@ def line_of(method, dim=3):
     return " ".join([f"reduce --method {method} --dim {dim}", *given])
 
 
-def test_the_choices_are_the_reducers():
-    annotation = inspect.signature(verbs_embeddings.reduce).parameters["method"].annotation
-    assert set(get_args(annotation)) == set(REDUCERS)
-
-
 @pytest.mark.parametrize("method", REDUCERS)
 def test_every_method_on_the_input_itself_and_fitted_on_other_rows(method, repro, files, tmp_path):
     (X, F, G), output = files, tmp_path / "new" / "Y.npy"
@@ -46,25 +36,20 @@ def test_every_method_on_the_input_itself_and_fitted_on_other_rows(method, repro
     code, out, err = repro(line)
     assert (code, err) == (0, "")
     expected = make_reducer(method, 3, **OPTIONS.get(method, {})).fit_transform(np.load(X))
-    Y, written = np.load(output, allow_pickle=False), output.read_bytes()
+    Y = np.load(output, allow_pickle=False)
     np.testing.assert_array_equal(Y, expected)
     assert Y.dtype == np.float32
     assert f"{method} of 40 rows, 12 -> 3 dims, fitted on 40 rows (the input itself) in " in out
     assert ("variance" in out) == (method in ("truncate", "pca", "svd", "kpca", "autoencoder"))
-    repro(line)
-    assert output.read_bytes() == written and not list(tmp_path.glob("**/*.partial"))
+    if method == "pca":
+        share = make_reducer("pca", 3).fit(np.load(X)).explained_variance_ratio_.sum()
+        assert f", {100 * share:.2f} % of their variance kept -> " in out
 
     code, out, err = repro(f"{line} --fit-on {F} {G} --seed 5")
     assert (code, err) == (0, "")
     fitted = make_reducer(method, 3, seed=5, **OPTIONS.get(method, {})).fit(np.r_[np.load(F), np.load(G)])
     np.testing.assert_array_equal(np.load(output), fitted.transform(np.load(X)))
     assert f"fitted on 50 rows ({F}, {G}) in " in out and "reduced in" in out
-
-
-def test_the_variance_kept_is_pcas(repro, files, tmp_path):
-    _, out, _ = repro(f"{line_of('pca', 4)} --input {files[0]} --output {tmp_path}/Y.npy")
-    share = make_reducer("pca", 4).fit(np.load(files[0])).explained_variance_ratio_.sum()
-    assert f", {100 * share:.2f} % of their variance kept -> " in out
 
 
 @pytest.mark.parametrize(
@@ -74,7 +59,6 @@ def test_the_variance_kept_is_pcas(repro, files, tmp_path):
         ("autoencoder", ["hidden_layers=64,32", "activation=relu"], {"hidden_layers": (64, 32), "activation": "relu"}),
         ("autoencoder", ["hidden_layers=64", "learning_rate=1"], {"hidden_layers": (64,), "learning_rate": 1.0}),
         ("kpca", ["gamma=median"], {"gamma": "median"}),
-        ("kpca", ["gamma=none"], {"gamma": None}),
         ("kpca", ["gamma=1e-2"], {"gamma": 0.01}),
     ],
 )
@@ -87,23 +71,16 @@ def test_parameters_take_the_kind_of_their_defaults(method, pairs, expected):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("pca --dim 0", "n_components is 0: expected 1 to 12"),
-        ("pca --dim 13", "n_components is 13: expected 1 to 12 (min(n - 1, D)"),
         ("sbertlp --dim 3 --fit-on {tmp}/G.npy", "n_neighbors is 30: expected 1 to 19"),
         ("pca --dim 3 --param whiten=1", "pca has no parameter 'whiten': it takes standard"),
         ("pca --dim 3 --param whiten", "--param 'whiten': expected KEY=VALUE"),
         ("lle --dim 3 --param reg=abc", "reg is 'abc': expected float, such as 0.001"),
         ("lle --dim 3 --param reg=1 --param reg=2", "--param reg is given twice"),
         ("lle --dim 3 --param n_neighbors=2.5", "n_neighbors is 2.5: expected int"),
-        ("autoencoder --dim 3 --param progress=no", "progress is 'no': expected bool, such as False"),
-        ("kpca --dim 3 --param gamma=wide", "gamma is 'wide': expected a number above 0"),
         ("grp --dim 3 --param seed=3", "--param seed=3: expected the option --seed"),
-        ("grp --dim 3 --param n_components=3", "expected the option --dim"),
-        ("grp --dim 3 --param name=pca", "expected the option --method"),
         *((f"pca --dim 3 --input {{tmp}}/{kind}.npy", f"{kind}.npy is not a whole .npy file") for kind in HEADERS),
         ("pca --dim 3 --fit-on {tmp}/narrow.npy", "narrow.npy has 5 columns, "),
         ("pca --dim 3 --input {tmp}/none.npy", "no file {tmp}/none.npy"),
-        ("pca --dim 3 --input {tmp}", "no file {tmp}"),
         ("pca --dim 3 --input {tmp}/flat.npy", "flat.npy has shape (5,): expected a matrix"),
         ("pca --dim 3 --input {tmp}/empty.npy", "empty.npy has shape (0, 5): expected at"),
         ("pca --dim 3 --input {tmp}/nan.npy", "nan.npy has NaN or infinite values in 1 of 9 rows, first in row 7"),
@@ -112,9 +89,7 @@ def test_parameters_take_the_kind_of_their_defaults(method, pairs, expected):
         ("pca --dim 3 --input {tmp}/text.npy", "text.npy is not a whole .npy file"),
         ("pca --dim 3 --input {tmp}/short.npy", "short.npy is not a whole .npy file"),
         ("pca --dim 3 --input {tmp}/huge.npy", "huge.npy is not a whole .npy file"),
-        ("pca --dim 3 --input {tmp}/zip.npz", "zip.npz is not a whole .npy file"),
         ("pca --dim 3 --output {tmp}/X.npy", "X.npy is the input: expected another file"),
-        ("pca --dim 3 --output {tmp}", "{tmp}"),
     ],
 )
 def test_a_mistake_ends_with_2_and_one_line(options, message, repro, files, tmp_path):
@@ -123,7 +98,6 @@ def test_a_mistake_ends_with_2_and_one_line(options, message, repro, files, tmp_
     arrays = {"narrow": np.ones((9, 5)), "flat": np.ones(5), "empty": np.ones((0, 5)), "nan": broken}
     for name, array in (arrays | {"words": np.array([["ab", "c"]]), "objects": np.array([[{}]])}).items():
         np.save(tmp_path / f"{name}.npy", array, allow_pickle=True)
-    np.savez(tmp_path / "zip.npz", X=np.ones((9, 5)))
     for kind, header in HEADERS.items():
         line = header.encode() + b"\n"
         head = b"\x93NUMPY\x01\x00" + len(line).to_bytes(2, "little")
@@ -149,24 +123,3 @@ def test_other_numbers_are_read(dtype, repro, tmp_path):
     assert repro(f"{line_of('pca', 2)} --input {tmp_path}/X.npy --output {tmp_path}/Y.npy")[0] == 0
     expected = make_reducer("pca", 2).fit_transform(X.astype(np.float64))
     np.testing.assert_allclose(np.load(tmp_path / "Y.npy"), expected, rtol=1e-4, atol=1e-3)
-
-
-def test_warnings_are_one_line_each(repro, tmp_path):
-    rng = np.random.default_rng(0)
-    np.save(tmp_path / "X.npy", np.r_[rng.standard_normal((20, 4)), rng.standard_normal((20, 4)) + 1000])
-    line = f"reduce --method sbertlp --dim 2 --param n_neighbors=5 --input {tmp_path}/X.npy --output {tmp_path}/Y.npy"
-    code, _, err = repro(line)
-    assert code == 0 and err.startswith("warning: 1 eigenvalues below 1e-10") and err.count("\n") == 1
-
-
-def test_a_full_disk_is_explained_and_leaves_nothing(repro, files, tmp_path, monkeypatch):
-    save = np.save
-
-    def on_a_full_disk(file, X, **options):
-        with open("/dev/full", "wb", buffering=0) as device:
-            save(device, X, **options)
-
-    monkeypatch.setattr(np, "save", on_a_full_disk)
-    code, out, err = repro(f"{line_of('truncate')} --input {files[0]} --output {tmp_path}/Y.npy")
-    assert (code, out) == (2, "") and "is full" in err and err.count("\n") == 1
-    assert not (tmp_path / "Y.npy").exists() and not list(tmp_path.glob("**/*.partial"))

@@ -1,4 +1,4 @@
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args, get_origin, get_type_hints
 
@@ -12,11 +12,6 @@ from repro.types import InputError
 
 OTHERS = {"angle": ANGLE_PRESETS["code"], "espresso": ESPRESSO_FORMS["code"], "lora": LoraConfig(), "dropout": 0.2}
 OTHERS |= {"layers": 1, "prefixes": (8, 16)}
-
-
-def test_configurations_are_frozen():
-    with pytest.raises(FrozenInstanceError):
-        TrainConfig().dim = 3
 
 
 def test_the_digest_names_every_setting():
@@ -45,19 +40,12 @@ def test_the_digest_does_not_depend_on_the_order_of_keys_nor_on_the_process(pyth
     ("kind", "change", "message"),
     [
         (TrainConfig, {"dim": 0}, "dim is 0"),
-        (TrainConfig, {"dim": 2.5}, "dim is 2.5"),
-        (TrainConfig, {"sentences": 0}, "sentences is 0"),
         (TrainConfig, {"batch_size": 1}, "batch_size is 1: a contrastive loss needs at least 2"),
         (TrainConfig, {"temperature": 0}, "temperature is 0"),
-        (TrainConfig, {"epochs": 0}, "epochs is 0"),
         (TrainConfig, {"pooling": "max"}, "unknown pooling 'max': choose one of cls, mean, last"),
-        (TrainConfig, {"prefixes": (8, 0)}, "a prefix is 0"),
         (TrainConfig, {"prefixes": (16, 8)}, r"prefixes are \(16, 8\): expected rising sizes, each once"),
-        (TrainConfig, {"prefixes": (8, 8)}, r"prefixes are \(8, 8\)"),
         (StepTwoConfig, {"views": 1}, "views is 1"),
         (StepTwoConfig, {"learning_rates": ()}, "learning_rates is empty"),
-        (StepTwoConfig, {"batch_size": 1}, "batch_size is 1"),
-        (StepTwoConfig, {"temperature": -1}, "temperature is -1"),
         (StepTwoConfig, {"epochs": float("nan")}, "epochs is nan"),
     ],
 )

@@ -15,7 +15,7 @@ def project(tmp_path, monkeypatch):
         path = tmp_path / "src" / f"{name.replace('.', '/')}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-        for found in (digests._tree, import_closure, code_digest):
+        for found in (digests._tree, digests.read_module, import_closure, code_digest):
             found.cache_clear()
 
     monkeypatch.setattr(digests, "PACKAGE", tmp_path / "src" / "repro")
@@ -27,7 +27,7 @@ def project(tmp_path, monkeypatch):
     write("repro.pack.one", "name = 1\n")
     write("repro.pack.two", "other = 2\n")
     yield write
-    for found in (digests._tree, import_closure, code_digest):
+    for found in (digests._tree, digests.read_module, import_closure, code_digest):
         found.cache_clear()
 
 
@@ -64,11 +64,15 @@ def test_what_decides_a_result_is_a_small_part_of_the_package(root, most):
     assert not [m for m in found if m.startswith(("repro.papers", "repro.report", "repro.book", "repro.runs"))]
 
 
-def test_every_loss_is_part_of_a_training_and_no_reducer_is():
-    (code,) = {training_code(objective) for objective in OBJECTIVES.values()}
-    found = {module for root in code for module in import_closure(root)}
-    assert {f"repro.losses.{name}" for name in ("contrastive", "nli", "angle", "matryoshka", "espresso")} <= found
-    assert not [module for module in found if module.startswith("repro.reducers")]
+def test_a_loss_is_part_of_its_own_trainings_and_of_no_others_and_no_reducer_is():
+    losses, steps = {"simcse": "contrastive", "nli": "nli", "ese": "espresso"}, {}
+    for name in losses:
+        found = {module for root in training_code(OBJECTIVES[name]) for module in import_closure(root)}
+        steps[name] = {module for module in found if module.startswith("repro.losses.")}
+        assert not [module for module in found if module.startswith("repro.reducers")]
+    for name, loss in losses.items():
+        assert {other for other, found in steps.items() if f"repro.losses.{loss}" in found} == {name}
+    assert {"repro.losses.angle", "repro.losses.matryoshka"} <= steps["ese"]
 
 
 def test_numbers_of_arrays_are_part_of_a_name():

@@ -1,13 +1,11 @@
 """The list of mistakes behind `make mutants` fits the package, and its runner says so when it does not."""
 
 import importlib.util
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 FOLDER = Path(__file__).parent / "mutants"
-FEWEST = {"losses": 30, "reducers": 30, "evaluation": 35, "training": 15, "theory": 15, "verdicts": 20, "advisor": 10}
 
 
 @pytest.fixture(scope="module")
@@ -21,16 +19,12 @@ def mutants():
     return module
 
 
-@pytest.fixture(scope="module")
-def listed(mutants):
-    return mutants.read_list(mutants.LIST.read_text(encoding="utf-8"))
-
-
-def test_every_mistake_finds_its_line_and_its_tests(mutants, listed):
+def test_every_mistake_finds_its_line_and_its_tests(mutants):
+    listed = mutants.read_list(mutants.LIST.read_text(encoding="utf-8"))
     mutants.check(listed, mutants.ROOT / "src")
     files = {word.split("::")[0] for m in listed for word in m.tests.split() if word.startswith("tests/")}
     assert [file for file in files if not (mutants.ROOT / file).is_file()] == []
-    assert {area: n for area, n in Counter(m.area for m in listed).items() if n < FEWEST[area]} == {}
+    assert len(listed) >= 200
 
 
 def test_a_line_that_has_gone_or_stands_twice_is_named(mutants, tmp_path):
@@ -49,14 +43,3 @@ def test_a_line_that_has_gone_or_stands_twice_is_named(mutants, tmp_path):
     good = mutants.read_list(part.format("'x = total / n', 'x = total', 't.py -k mean'"))
     mutants.check(good, tmp_path)
     assert good[0].tests == "t.py -k mean"
-
-
-@pytest.mark.parametrize(("survive", "code"), [(5, 0), (6, 1)])
-def test_fewer_than_95_percent_fail(mutants, capsys, survive, code):
-    found = [
-        (mutants.Mutant("losses", "a.py", f"mistake {i}", "a", "b", "t.py"), "survived" if i < survive else "killed")
-        for i in range(100)
-    ]
-    assert mutants.verdict(found, 60.0) == code
-    said = capsys.readouterr().out
-    assert f"{100 - survive} of 100" in said and said.count("survived:") == survive

@@ -1,7 +1,4 @@
 import hashlib
-import subprocess
-import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -65,13 +62,6 @@ def test_rows_of_another_configuration_stand_beside_and_give_way_to_none(tmp_pat
     assert frame.to_dict() == pytest.approx(
         {("a" * 16, 8): 0.4, ("a" * 16, 16): 0.5, ("b" * 16, 8): 0.3, ("b" * 16, 16): 0.4}
     )
-
-
-def test_a_file_from_before_the_columns_of_a_configuration_reads_as_it_did(tmp_path):
-    write_rows(tmp_path / "rows.parquet", some()[list(rows.SCHEMA)])
-    frame = read_rows(tmp_path / "rows.parquet")
-    assert tuple(frame.columns) == COLUMNS and frame["config"].isna().all() and frame["neighbours"].isna().all()
-    pd.testing.assert_frame_equal(frame, some().assign(created=frame["created"], peak_mb=frame["peak_mb"]))
 
 
 def test_what_settings_say_in_words_is_said_in_columns():
@@ -143,8 +133,6 @@ def test_a_kill_while_recording_leaves_rows_that_are_read(writes, tmp_path, monk
         patch.setattr(rows, "_write_digests", write)
         record(some(0.5), tmp_path)
     assert read_rows(path)["value"].iloc[0] == (0.5 if writes else 0.1)
-    record(some(0.7), tmp_path)
-    assert read_rows(path)["value"].iloc[0] == 0.7
 
 
 def test_the_recorded_rows_are_whole():
@@ -154,33 +142,14 @@ def test_the_recorded_rows_are_whole():
     assert all(len(read_rows(path)) for path in files)
 
 
-def test_rows_made_on_a_gpu_name_it(monkeypatch):
-    cuda = SimpleNamespace(get_device_name=lambda: "NVIDIA H100")
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
-    frame = make_rows([{"device": "cuda"}, {}], experiment="e")
-    assert frame["hardware"].str.startswith("NVIDIA H100, ").tolist() == [True, False]
-
-
-def test_rows_are_made_where_the_system_counts_no_memory(python):
-    code = (
-        "import psutil, sys; sys.modules['resource'] = None; import repro.rows as r; print(r.provenance()['peak_mb'])"
-    )
-    assert python(code).communicate(timeout=60) == ("None\n", "")
-
-
-def test_each_experiment_has_its_file_and_none_outside(tmp_path):
+def test_each_experiment_has_its_file_and_none_outside(tmp_path, monkeypatch):
     both = pd.concat([some(), some(experiment="zhang_figure2")])
     assert [path.name for path in record(both, tmp_path)] == ["wang_table1.parquet", "zhang_figure2.parquet"]
     assert len(read_rows(tmp_path / "zhang_figure2.parquet")) == 2
     with pytest.raises(InputError, match="leads outside"):
         record(some(experiment="../../evil"), tmp_path)
-
-
-def test_recorded_rows_of_nothing_are_an_empty_frame(tmp_path, monkeypatch):
     monkeypatch.setattr(rows, "results_folder", lambda: tmp_path)
-    assert recorded_rows("wang_table1").empty
-    assert set(recorded_rows("wang_table1").columns) >= set(COLUMNS)
-    record(some(), tmp_path)
+    assert recorded_rows("nosuch").empty and set(recorded_rows("nosuch").columns) >= set(COLUMNS)
     assert len(recorded_rows("wang_table1")) == 2
 
 
@@ -193,20 +162,3 @@ def test_what_is_not_a_file_of_rows(tmp_path):
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "other.parquet")
     with pytest.raises(InputError, match="lacks the column 'experiment': it is not a file of rows"):
         read_rows(tmp_path / "other.parquet")
-    with pytest.raises(InputError, match="lacks the column"):
-        (tmp_path / "wang_table1.parquet").write_bytes((tmp_path / "other.parquet").read_bytes())
-        record(some(), tmp_path)
-
-
-def test_the_commit_is_that_of_the_checkout(tmp_path, monkeypatch):
-    monkeypatch.setattr(rows.paths, "project_root", lambda: tmp_path)
-    rows.commit.cache_clear()
-    try:
-        assert rows.commit() == ""
-        for line in ("init -q", "-c user.name=a -c user.email=b commit -q --allow-empty -m one"):
-            subprocess.run(["git", *line.split()], cwd=tmp_path, check=True)
-        rows.commit.cache_clear()
-        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tmp_path, capture_output=True, text=True, check=True)
-        assert rows.commit() == head.stdout[:12]
-    finally:
-        rows.commit.cache_clear()

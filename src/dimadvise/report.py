@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from dimadvise.advice import Advice, Candidate
 from dimadvise.measured import read_measured
-from repro.report.style import GREY, WIDTH, Drawing, add_legend, dim_axis, look, new_figure, series_handles, styled
+from repro.report.figures import GREY, WIDTH, Drawing, add_legend, dim_axis, look, new_figure, series_handles, styled
 from repro.types import check_dim
 
 PAGE = (files("dimadvise") / "report.html").read_text(encoding="utf-8")

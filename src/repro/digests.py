@@ -54,7 +54,7 @@ def module_of(function: Callable[..., Any]) -> str:
 @cache
 def code_digest(module: str) -> str:
     """Digest of what a module does, together with all that it imports of this project."""
-    return _short("".join(_does(name) for name in import_closure(module)).encode())
+    return _short("".join(f"{name}\n{read_module(name)[0]}\n" for name in import_closure(module)).encode())
 
 
 @cache
@@ -68,16 +68,20 @@ def import_closure(module: str) -> tuple[str, ...]:
         name = queue.pop()
         if name not in found:
             found.add(name)
-            queue += _imports(name)
+            queue += read_module(name)[1]
     return tuple(sorted(found))
 
 
-def _imports(module: str) -> Iterator[str]:
-    for node in ast.walk(_tree(module)):
+@cache
+def read_module(module: str) -> tuple[str, tuple[str, ...]]:
+    """What a module does, as text, and the modules of this project that it imports."""
+    tree, imported = _tree(module), list[str]()
+    for node in _statements(tree.body):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if _path(alias.name))
+            imported += [alias.name for alias in node.names if _path(alias.name)]
         elif isinstance(node, ast.ImportFrom) and node.module and _path(node.module):
-            yield from (_home(node.module, alias.name) for alias in node.names)
+            imported += [_home(node.module, alias.name) for alias in node.names]
+    return ast.dump(tree), tuple(imported)
 
 
 def _home(module: str, name: str) -> str:
@@ -105,14 +109,19 @@ def _tree(module: str) -> ast.Module:
     path = _path(module)
     if path is None:
         raise InputError(f"no module {module!r} of this project to take a code version from")
-    for node in ast.walk(tree := ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(body := getattr(node, "body", None), list):
-            node.body = [line for line in body if not _is_text(line)]  # type: ignore[attr-defined]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for block in (tree, *_statements(tree.body)):
+        if body := getattr(block, "body", None):
+            body[:] = [line for line in body if not _is_text(line)]
     return tree
 
 
-def _does(module: str) -> str:
-    return f"{module}\n{ast.dump(_tree(module))}\n"
+def _statements(lines: list[ast.stmt]) -> Iterator[ast.AST]:
+    """All statements, those inside of others too; expressions, which hold no import, are not looked into."""
+    for line in lines:
+        yield line
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            yield from _statements(getattr(line, part, []))
 
 
 def _is_text(line: ast.stmt) -> bool:

@@ -21,6 +21,7 @@ RAW, CONTROL, MRL, ESE = "RAW", "RAW + NLI", "MRL", "ESE"
 ESE_METHODS = (RAW, CONTROL, MRL, ESE)
 """lines of ESE's comparison; the second, the same training without any scaling, is the control the paper lacks"""
 ESE_CODE = "ESE (code)"  # ESE in the form that its authors released
+ESE_ORDER = (*ESE_METHODS, ESE_CODE)  # every line keeps its place in tables, and its colour, whichever are shown
 ESE_PRINTED = {"RAW": RAW, "+ MRL": MRL, "+ ESE": ESE}  # ends of the row names of ESE's tables to the methods here
 ESE_DEFAULT = "default"  # ESE in the printed form, among the variants of Table 2
 ESE_VARIANTS = {

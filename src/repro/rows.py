@@ -11,10 +11,10 @@ import platform
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from filelock import FileLock
 from repro import paths
 from repro.paths import replacing
 from repro.store import sha256
-from repro.types import InputError
+from repro.types import InputError, installed
 
 try:
     import resource
@@ -42,9 +42,9 @@ SCHEMA = (
 """columns that every file of rows has"""
 IDENTITY = (
     *("config", "pooling", "learning_rate", "dropout", "batch_size", "max_length", "n_judged", "text", "neighbours"),
-    *("views", "select_by"),
+    *("views", "select_by", "command"),
 )
-"""what else makes two runs different; missing in files recorded before these columns"""
+"""what else makes two runs different, and what runs one again; missing in files recorded before these columns"""
 COLUMNS = (*SCHEMA, *IDENTITY)
 KEY = (*NAMES, "config")
 """columns that name a number; a second number with the same key replaces the first"""
@@ -78,20 +78,14 @@ VERSIONED = ("torch", "transformers", "numpy", "scikit-learn")
 
 
 def make_rows(values: Iterable[Mapping[str, Any]], **shared: Any) -> pd.DataFrame:
-    """A frame with every column of the schema, provenance filled in.
-
-    Args:
-        values: per-row columns; anything missing is taken from `shared`, then left empty.
-        shared: columns common to all rows.
-
-    Raises:
-        InputError: for a column that the schema does not have.
-    """
+    """A frame with every column of the schema: what each row says, then what all share, then where it is computed."""
     stamp = {**provenance(), **shared}
     rows = [{**stamp, **row} for row in values]
     for row in rows:
         if str(row["device"]).startswith("cuda"):
-            row["hardware"] = _accelerator()
+            import torch  # of an extra: nothing says "cuda" without it
+
+            row["hardware"] = f"{torch.cuda.get_device_name()}, {hardware()}"
     unknown = sorted({name for row in rows for name in row} - set(COLUMNS))
     if unknown:
         raise InputError(f"unknown row column {unknown[0]!r}: the schema has {', '.join(COLUMNS)}")
@@ -109,13 +103,6 @@ def provenance() -> dict[str, Any]:
         "peak_mb": resource and round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, 1),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-def _accelerator() -> str:
-    """The GPU in use, and the processor beside it."""
-    import torch  # of an extra: nothing says "cuda" without it
-
-    return f"{torch.cuda.get_device_name()}, {hardware()}"
 
 
 @lru_cache
@@ -143,13 +130,8 @@ def commit() -> str:
 @lru_cache
 def versions() -> str:
     """Versions of the packages that move numbers."""
-    found = []
-    for package in VERSIONED:
-        try:
-            found.append(f"{package} {version(package)}")
-        except PackageNotFoundError:
-            continue
-    return ", ".join(found)
+    found = {package: installed(package) for package in VERSIONED}
+    return ", ".join(f"{package} {version}" for package, version in found.items() if version != "absent")
 
 
 def write_rows(path: Path, rows: pd.DataFrame) -> None:
@@ -159,12 +141,7 @@ def write_rows(path: Path, rows: pd.DataFrame) -> None:
 
 
 def read_rows(path: Path) -> pd.DataFrame:
-    """Read rows from parquet.
-
-    Raises:
-        InputError: if the file is missing, damaged, or does not have the schema's columns; and if it does not have
-            the digest that is recorded beside it.
-    """
+    """Read rows from parquet; a file that is missing, damaged, no rows or not as recorded beside it is refused."""
     if not path.is_file():
         raise InputError(f"no rows at {path}: run the experiment with --record first")
     try:
@@ -178,10 +155,7 @@ def read_rows(path: Path) -> pd.DataFrame:
 
 
 def parsed(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with what their methods and settings say in words as columns of its own, such as `winner` and `rival`.
-
-    A column that a row has already, such as `neighbours`, is filled in only where it is empty.
-    """
+    """The rows with what their methods and settings say in words as columns, filled in only where they are empty."""
     found = {}
     for pattern, column, kind in PARSED:
         matched = {text: re.fullmatch(pattern, text) for text in rows[column].dropna().unique()}
@@ -207,18 +181,15 @@ def _verified(path: Path) -> bytes:
 
 
 def _read_digests(folder: Path) -> dict[str, set[str]] | None:
-    """The digests that each file may have: two while it is replaced, and where git has merged the lines of both sides.
-
-    None where no digests are kept.
-    """
+    """The digests that a file may have, two while it is replaced or git has merged both; None where none are kept."""
     try:
         lines = (folder / DIGESTS).read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:
         return None
-    found: dict[str, set[str]] = {}
+    found = defaultdict[str, set[str]](set)
     for line in lines:
         digest, _, name = line.partition("  ")
-        found.setdefault(name, set()).add(digest)
+        found[name].add(digest)
     return found
 
 
@@ -229,15 +200,15 @@ def _write_digests(folder: Path, digests: Mapping[str, set[str]]) -> None:
 
 
 def results_folder() -> Path:
-    """Where recorded rows are committed: `results/` in the checkout."""
+    """Where recorded rows are committed."""
     return paths.project_root() / "results"
 
 
 def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
     """Add rows to `results/<experiment>.parquet`; a row with the same key is replaced by the new one.
 
-    Rows of another configuration stand beside it. Processes may record side by side. A kill leaves rows and digests of
-    before or after, never of both.
+    Rows of another configuration stand beside it; one that names no configuration gives way to a later one that does.
+    Processes may record side by side. A kill leaves rows and digests of before or after, never of both.
     """
     folder = folder or results_folder()
     folder.mkdir(parents=True, exist_ok=True)
@@ -249,7 +220,10 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
         for experiment, group in rows.groupby("experiment"):
             path = paths.inside(folder, f"{experiment}.parquet")
             before = [read_rows(path)] if path.is_file() else []
-            merged = _replaced(pd.concat([*before, group[list(COLUMNS)]], ignore_index=True))
+            merged = pd.concat([*before, group[list(COLUMNS)]], ignore_index=True)
+            merged = merged.drop_duplicates(list(KEY), keep="last")
+            unnamed = merged["config"].isna() & merged.duplicated(list(KEY[:-1]), keep="last")
+            merged = merged[~unnamed].sort_values(list(KEY), ignore_index=True)
             with replacing(path) as partial:
                 merged.to_parquet(partial, compression="zstd", index=False)
                 new = sha256(partial)
@@ -258,13 +232,6 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
             _write_digests(folder, digests)
             written.append(path)
     return written
-
-
-def _replaced(rows: pd.DataFrame) -> pd.DataFrame:
-    """The last row of every key; one that names no configuration gives way to a later one that names one."""
-    rows = rows.drop_duplicates(list(KEY), keep="last")
-    unnamed = rows["config"].isna() & rows.duplicated(list(KEY[:-1]), keep="last")
-    return rows[~unnamed].sort_values(list(KEY), ignore_index=True)
 
 
 def recorded_rows(experiment: str) -> pd.DataFrame:

@@ -73,7 +73,7 @@ def done_in_processes(function: Callable[[Item], Any], items: Sequence[Item], co
     error no further item begins. An InputError tells of a process that died.
     """
     others = multiprocessing.active_children()
-    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=_become_worker)
+    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=end_with_parent)
     try:
         with _interrupts_ignored():  # by the processes too, which start here and inherit that
             futures = {pool.submit(function, item): item for item in items}
@@ -107,16 +107,12 @@ def _interrupts_ignored() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _become_worker() -> None:
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    end_with_parent()
-
-
 def end_with_parent() -> None:
     """Let this process end when the one that started it does: a killed parent tells nobody, and work would wait for it.
 
     A process that a fork server has forked ends with the one that asked for it, not with the server.
     """
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # or forked workers warn of it
     parent = multiprocessing.parent_process()
 
     def wait() -> None:

@@ -54,8 +54,6 @@ class ScoredPairs(_Set):
     scores: NDArray[np.float64]
     subsets: Strings
     """Which part of the set each pair comes from, (n,); one name throughout where there are no parts."""
-    text_form: str = "raw"
-    """`senteval` (tokenised, lower-cased) or `raw` (as written)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,24 +56,18 @@ class Store:
     def get_or_make(self, kind: str, key: str, make: Callable[[Path, Path], None], *, config: Any = None) -> Made:
         """Return the artefact, making it first if it is absent or damaged.
 
-        Args:
-            kind: what it is, such as `encoders`.
-            key: its digest.
-            make: called as `make(target, work)`: writes the files into the empty folder `target`; `work`
-                is a scratch folder that outlives a kill, so that a long run can resume.
-            config: recorded in the manifest for the reader.
-
-        Raises:
-            InputError: when the disk is full or may not be written; finished artefacts and resumable states are kept.
+        `make(target, work)` writes the files into the empty folder `target`; `work` is a scratch folder that outlives a
+        kill, so that a long run can resume. `config` is recorded in the manifest for the reader. When the disk is full
+        or may not be written, finished artefacts and resumable states are kept.
         """
         final = self.folder(kind, key)
         if final.exists() and self.fault(final) is None:  # without the lock: a store may be read-only
-            return _found(final)
+            return Made(final, True, read_manifest(final)["seconds"])
         with disk_full_explained(final), self._locked(final):
-            if final.exists() and (fault := self.fault(final)):
-                self.set_aside(final, fault)
             if final.exists():
-                return _found(final)
+                if (fault := self.fault(final)) is None:
+                    return Made(final, True, read_manifest(final)["seconds"])
+                self.set_aside(final, fault)
             work = self.home / "work" / f"{kind}-{key}"
             work.mkdir(parents=True, exist_ok=True)
             for left in partials_of(final):  # of killed runs: nobody else writes this key
@@ -102,12 +96,8 @@ class Store:
     ) -> Any:
         """What `compute()` returns: an array, a dict of arrays or a JSON value; from the store where it is there.
 
-        Args:
-            kind: what it is, such as `embeddings`.
-            config: everything that decides the value but code; JSON-like, arrays count by their numbers.
-            compute: makes the value.
-            code: modules at which the code that decides the value starts; None is the module that defines `compute`.
-            mapped: leave a single array on disk, read as it is used.
+        `config` is everything that decides the value but code, JSON-like, arrays by their numbers; `code` names the
+        modules where that code starts, None the one of `compute`. A `mapped` array stays on disk, read as it is used.
         """
         roots = (code,) if isinstance(code, str) else code or (module_of(compute),)
         named = plain(config)
@@ -142,10 +132,9 @@ class Store:
         except (OSError, ValueError, KeyError, TypeError) as error:
             return f"unreadable manifest ({error})"
         for name, expected in files.items():
-            path = folder / name
-            if not path.is_file():
+            if not (folder / name).is_file():
                 return f"{name} is missing"
-            if sha256(path) != expected:
+            if sha256(folder / name) != expected:
                 return f"{name} has changed since it was written"
         return None
 
@@ -171,13 +160,11 @@ class Store:
         if kind == "work":
             kind, _, name = name.rpartition("-")
         lock = self.home / kind / f"{name.split('.')[0]}.lock"
-        if not lock.exists():
+        with suppress(Timeout):
+            if lock.exists():
+                FileLock(lock, timeout=0).acquire().release()
             return True
-        try:
-            with FileLock(lock, timeout=0):
-                return True
-        except Timeout:
-            return False
+        return False
 
     def set_aside(self, folder: Path, fault: str) -> None:
         """Move a damaged artefact to `damaged/`, so that the next use makes it anew."""
@@ -185,10 +172,6 @@ class Store:
         aside.parent.mkdir(parents=True, exist_ok=True)
         os.replace(folder, aside)
         log.warning("%s/%s is damaged (%s): moved to %s, making it anew", folder.parent.name, folder.name, fault, aside)
-
-
-def _found(folder: Path) -> Made:
-    return Made(folder, True, float(read_manifest(folder)["seconds"]))
 
 
 def sha256(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Sequence
+from importlib import metadata
 from typing import Any, Literal, Protocol, TypeAlias, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -111,6 +112,14 @@ def check_dim(dim: Any, *, limit: int | None = None, what: str = "dim") -> int:
         bound = "at least 1" if limit is None else f"1 to {limit}"
         raise InputError(f"{what} is {dim}: expected {bound}")
     return int(dim)
+
+
+def installed(package: str) -> str:
+    """The version of a package, "absent" where there is none."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "absent"
 
 
 def installing(extra: str) -> str:

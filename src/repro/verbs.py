@@ -2,14 +2,13 @@
 
 import shutil
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
 from repro.terminal import complain, say, shows_progress
-from repro.types import InputError, installing, one_of
+from repro.types import InputError, installed, installing, one_of
 
 if TYPE_CHECKING:
     from repro.models import SentenceEncoder
@@ -35,7 +34,7 @@ def book(
     from repro.book.builder import build
     from repro.paths import project_root
 
-    built = build(project_root(), profile=profile, only=only or None, force=force, timeout=timeout, report=say)
+    built = build(project_root(), profile=profile, only=only or None, force=force, timeout=timeout)
     for line in built.complaints:
         complain(line)
     for page in built.failures:
@@ -63,21 +62,18 @@ def run(
         timeout: seconds one cell may take; by default as long as it needs.
     """
     from repro.book import notebook as notebooks
-    from repro.book.notebook import NotebookError
     from repro.config import PROFILES
     from repro.paths import writable_file
 
     source = notebooks.locate(notebook)
-    given: dict[str, Any] = dict(p)
-    if record:
-        given["record"] = "True"
+    given = dict(p) | ({"record": "True"} if record else {})
     values = notebooks.from_here(notebooks.validate(notebooks.parameters_of(source), given))
     if "profile" in values:
         one_of(values["profile"], list(PROFILES), "profile")
     target = writable_file(output) if output else notebooks.default_output(source, values)
     try:
         notebooks.run(source, target, values, timeout=timeout, progress=shows_progress())
-    except NotebookError as error:
+    except notebooks.NotebookError as error:
         complain(f"{error} (the notebook up to that cell is at {target})")
         return 1
     say(f"executed: {target}")
@@ -130,7 +126,7 @@ def data(
             )
         return 0
     if verb == "check":
-        found = sets.check(name)
+        found = list(sets.check(name))
         for item in found:
             expected = " or ".join(f"{count:,}" for count in item.expected)
             count = "–" if item.found is None else f"{item.found:,}"
@@ -138,7 +134,9 @@ def data(
         return 0 if all(item.ok for item in found) else 1
     if name is None:
         raise InputError("fetch needs a dataset name: `repro data list` shows them")
-    for path in sets.fetch(name):
+    from repro.data.hub import fetch  # brings pyarrow
+
+    for path in fetch(name):
         say(str(path))
     return 0
 
@@ -165,10 +163,8 @@ def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
 
     yield f"hardware: {hardware()}", False
     for package in PACKAGES:
-        try:
-            yield f"{package} {version(package)}", False
-        except PackageNotFoundError:
-            yield f"{package} is not installed: `make .venv/.ready`, or {installing('all')}", True
+        absent = (found := installed(package)) == "absent"
+        yield f"{package} {found}" + (f": `make .venv/.ready`, or {installing('all')}" if absent else ""), absent
     for name in (*SHIPPED, MINILM):
         try:
             yield f"backbone {name}: {locate(name)}", False
@@ -181,11 +177,10 @@ def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
     artefacts = list(store.artefacts())
     for artefact in artefacts:
         fault = store.fault(artefact)
-        if fault and repair:
-            store.set_aside(artefact, fault)
-            yield f"{artefact}: {fault}; moved aside", True
-        elif fault:
-            yield f"{artefact}: {fault}; `repro doctor --repair` moves it aside", True
+        if fault:
+            if repair:
+                store.set_aside(artefact, fault)
+            yield f"{artefact}: {fault}; {'moved' if repair else '`repro doctor --repair` moves it'} aside", True
     yield f"{len(artefacts)} artefacts examined", False
     for partial in store.partials():
         if not partial.exists() or not store.abandoned(partial):
@@ -218,7 +213,7 @@ def export(
         normalize: end with rows of length 1, as after a --reducer that was judged by cosines in any case.
     """
     from repro.models import SentenceEncoder
-    from repro.models.st_export import export_folder
+    from repro.models.published import export_folder
     from repro.reducers.export import read_linear, read_note
 
     if output.exists() and (not output.is_dir() or any(output.iterdir())):

@@ -150,10 +150,10 @@ def evaluate(
     if rows is not None:
         write_rows(rows, frame)
     if mteb_json is not None:
-        of_place = list(frame.groupby(["layer", "dim"], dropna=False, sort=False))
-        for (layer, dim), own in of_place:
+        places = frame.groupby(["layer", "dim"], dropna=False, sort=False)
+        for (layer, dim), own in places:
             at = f"-layer{layer}-dim{dim}" if layers else f"-dim{dim}"
-            target = mteb_json.with_stem(mteb_json.stem + at) if len(of_place) > 1 else mteb_json
+            target = mteb_json.with_stem(mteb_json.stem + at) if len(places) > 1 else mteb_json
             with replacing(target) as partial:
                 partial.write_text(json.dumps(mteb_result(own), indent=2), encoding="utf-8")
     return 0
@@ -198,44 +198,33 @@ def reduce(
         clock.append(time.perf_counter())
     Y = reducer.transform(X) if fitted else reducer.fit_transform(X)
     clock.append(time.perf_counter())
-    seconds = ", reduced ".join(f"in {end - start:.2f} s" for start, end in pairwise(clock))
+    said = ", reduced ".join(f"in {end - start:.2f} s" for start, end in pairwise(clock))
     write_matrix(output, Y)
+    if (shares := getattr(reducer, "explained_variance_ratio_", None)) is not None:
+        where = "of the variance in the kernel's feature space" if method == "kpca" else "of their variance"
+        said += f", {100 * float(shares.sum()):.2f} % {where} kept"
     source = ", ".join(map(str, fit_on)) or "the input itself"
     say(
         f"{method} of {len(X):,} rows, {X.shape[1]} -> {Y.shape[1]} dims, fitted on {len(rows):,} rows ({source}) "
-        f"{seconds}{explained(method, reducer)} -> {output}"
+        f"{said} -> {output}"
     )
     return 0
 
 
-def explained(method: str, reducer: Any) -> str:
-    """The share of variance that the output keeps, for methods that have one."""
-    shares = getattr(reducer, "explained_variance_ratio_", None)
-    where = "of the variance in the kernel's feature space" if method == "kpca" else "of their variance"
-    return "" if shares is None else f", {100 * float(shares.sum()):.2f} % {where} kept"
-
-
 def parameters(method: str, pairs: list[str]) -> dict[str, Any]:
-    """Read KEY=VALUE pairs as parameters of the reducer, which shows its progress.
-
-    Raises:
-        InputError: for a pair without `=`, a key given twice or that has an option of its own, or a value of another
-            kind than the default's.
-    """
+    """Read KEY=VALUE pairs as parameters of the reducer, each of its default's kind; the reducer shows its progress."""
     from repro.reducers import REDUCERS
 
     signature = inspect.signature(REDUCERS[method]).parameters
     values: dict[str, Any] = {"progress": True} if "progress" in signature else {}
-    given = set[str]()
     for pair in pairs:
         key, sign, text = pair.partition("=")
         if not sign:
             raise InputError(f"--param {pair!r}: expected KEY=VALUE, such as n_neighbors=30")
         if key in OPTIONS:
             raise InputError(f"--param {pair}: expected the option {OPTIONS[key]} in its place")
-        if key in given:
+        if sum(other.startswith(f"{key}=") for other in pairs) > 1:
             raise InputError(f"--param {key} is given twice: expected one value")
-        given.add(key)
         value = WORDS.get(text.lower(), text)
         with contextlib.suppress(ValueError, SyntaxError):  # a word stands for itself
             value = ast.literal_eval(text)

@@ -4,7 +4,7 @@ import json
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -28,11 +28,9 @@ READ_BY = {
     **dict.fromkeys(("preset", "examples"), SCALING),
 }
 """option to the objectives that read it; all objectives read the others"""
-
-
 TRAINED = (
-    *("objective", "difference", "layers", "sentences", "learning_rate", "batch_size", "dropout", "epochs", "pooling"),
-    *("activation", "seed"),
+    *("backbone", "objective", "difference", "layers", "sentences", "learning_rate", "batch_size", "dropout", "epochs"),
+    *("pooling", "activation", "seed"),
 )
 """options of `train` that are fields of a training's configuration"""
 
@@ -64,30 +62,25 @@ class ScalingOptions:
 
     def settings(self) -> dict[str, Any]:
         """Fields of `TrainConfig`; None where nothing was asked for."""
-        form = ESPRESSO_FORMS[self.form or "paper"]
+        changed = {name: getattr(self, name) for name in ("layer_weights", "strategy", "alpha", "beta")}
         return {
-            "angle": None if self.preset is None else ANGLE_PRESETS[self.preset],
+            "angle": ANGLE_PRESETS.get(self.preset or ""),
             "examples": self.examples,
-            "espresso": override(
-                form, layer_weights=self.layer_weights, strategy=self.strategy, alpha=self.alpha, beta=self.beta
-            ),
+            "espresso": override(ESPRESSO_FORMS[self.form or "paper"], **changed),
             "lora": None if self.lora_rank is None else LoraConfig(rank=self.lora_rank),
             "bidirectional": self.bidirectional or None,
             "final_norm": self.final_norm,
         }
 
 
-def refuse_unread(objective: str, options: ScalingOptions, others: Mapping[str, Any]) -> None:
-    """Refuse an option that the objective does not read; of the others, those not given are None or empty."""
-    untouched = {f.name: f.default for f in fields(options)}
-    given = [name for name, value in asdict(options).items() if value != untouched[name]]
-    given += [name for name, value in others.items() if value not in (None, ())]
-    for name in given:
-        if objective not in READ_BY.get(name, (objective,)):
+def refuse_unread(objective: str, options: Mapping[str, Any]) -> None:
+    """Refuse an option that the objective does not read; those not given are None or empty."""
+    for name, readers in READ_BY.items():
+        if options[name] not in (None, ()) and objective not in readers:
             way_out = " (read prefixes of it with `repro evaluate --dims`)" if name == "dims" else ""
             raise InputError(
                 f"--{name.replace('_', '-')} is not read by the objective {objective!r}, only by "
-                f"{', '.join(READ_BY[name])}: leave it out{way_out}"
+                f"{', '.join(readers)}: leave it out{way_out}"
             )
 
 
@@ -150,8 +143,7 @@ def train(
         workers: processes side by side; by default one per core.
     """
     given = locals()
-    from repro.config import PROFILES
-    from repro.config import profile as make_profile
+    from repro import config
     from repro.data import default_source
     from repro.paths import copy_folder, writable_folder
     from repro.runs.cell import train_all
@@ -160,9 +152,10 @@ def train(
 
     if output is not None:
         writable_folder(output)
-    refuse_unread(objective, scaling, {"difference": difference, "activation": activation, "dims": dims})
-    settings = {name: given[name] for name in (*TRAINED, "backbone")} | scaling.settings()
-    base = make_profile(profile, source=source or PROFILES[profile].source or default_source(), **settings).train
+    refuse_unread(objective, given | asdict(scaling))
+    settings = {name: given[name] for name in TRAINED} | scaling.settings()
+    source = source or config.PROFILES[profile].source or default_source()
+    base = config.profile(profile, source=source, **settings).train
     configs = trainings(base, dims)
     readout = "encoder" if objective in SCALING else base.checkpoint_by
     for folder, cell in zip(configs, train_all(list(configs.values()), Store(), workers=workers), strict=True):
@@ -210,10 +203,10 @@ def pretrain(
     import torch
 
     from repro import data
+    from repro.data.training import fingerprint
     from repro.digests import digest
     from repro.paths import ASSETS, home, writable_folder
     from repro.rows import commit, hardware, versions
-    from repro.runs.texts import fingerprint
     from repro.seeding import cpu_count
     from repro.training import mlm
 
@@ -231,21 +224,21 @@ def pretrain(
     texts = data.load(corpus, source=source, limit=sentences)
     if not isinstance(texts, data.Corpus):
         raise InputError(f"{corpus!r} is not a corpus of plain sentences")
-    content, count = fingerprint(corpus, texts.source), threads or cpu_count()
+    content, threads = fingerprint(corpus, texts.source), threads or cpu_count()
     key = digest({"config": asdict(config), "content": content, "sentences": sentences}, code=(mlm.__name__,))
-    torch.set_num_threads(count)
+    torch.set_num_threads(threads)
     state = home() / "work" / f"pretrain-{key}" / "state.safetensors"
-    backbone, history, figures = mlm.pretrain(texts.texts, config, state_path=state, progress=True)
+    backbone, history, figures = mlm.pretrain(texts.texts, config, state_path=state)
     backbone.save(output)
-    made = {"corpus": corpus, "source": texts.source, "content": content, "hardware": hardware(), "threads": count}
+    made = {"corpus": corpus, "source": texts.source, "content": content, "hardware": hardware(), "threads": threads}
     made |= {"command": " ".join(sys.argv[1:])}
-    curve = mlm.loss_curve(history)
-    note = {"config": asdict(config), "figures": figures, "loss_curve": curve, **made}
+    note = {"config": asdict(config), "figures": figures, "loss_curve": mlm.loss_curve(history), **made}
     (output / "card.json").write_text(json.dumps(note), encoding="utf-8")
-    told = asdict(config) | figures | made | {"name": output.name, "versions": versions(), "commit": commit()}
-    told |= {"sentences": len(texts), "steps": int(figures["steps"]), "minutes": figures["seconds"] / 60}
+    told = {"name": output.name, "versions": versions(), "commit": commit(), "sentences": len(texts)}
+    told |= {"steps": int(figures["steps"]), "minutes": figures["seconds"] / 60}
     told |= {"tokens_seen": figures["tokens_seen"] / 1e6}
-    card = (ASSETS / "backbone_card.md").read_text(encoding="utf-8").format(**told)
+    card = (ASSETS / "backbone_card.md").read_text(encoding="utf-8")
+    card = card.format(**asdict(config) | figures | made | told)
     (output / "README.md").write_text(card, encoding="utf-8")
     shutil.rmtree(state.parent, ignore_errors=True)  # no longer needed
     say(f"{output}: dev loss {figures['dev_loss']:.3f} after {figures['tokens_seen'] / 1e6:.0f} M tokens")

@@ -19,8 +19,9 @@ from torch import Tensor, nn
 from repro.data.sampling import epoch_order
 from repro.models.pretrained import default_device
 from repro.seeding import derive_seed, make_rng
+from repro.training.end_to_end import count_steps
 from repro.training.loop import History, LoopConfig, train
-from repro.types import Array, InputError, check_dim, check_embeddings
+from repro.types import Array, InputError, check_embeddings
 
 SCALE_BOUND = 2.0
 """largest log-scale of a coupling: no single step can blow a direction up"""
@@ -47,10 +48,6 @@ class ActNorm(nn.Module):
         """Image y (B, d) and log-determinant (B,)."""
         return (x - self.shift) * self.log_scale.exp(), self.log_scale.sum().expand(len(x))
 
-    def inverse(self, y: Tensor) -> Tensor:
-        """The x with image y."""
-        return y * (-self.log_scale).exp() + self.shift
-
 
 class LULinear(nn.Module):
     """y = W x with W = P L (U + diag(sign·e^s)): the log-determinant is Σs. Starts as a random rotation."""
@@ -68,21 +65,11 @@ class LULinear(nn.Module):
         self.upper = nn.Parameter(U.triu(1).float())
         self.log_scale = nn.Parameter(U.diagonal().abs().log().float())
 
-    def factors(self) -> tuple[Tensor, Tensor]:
-        """L with its unit diagonal, and U with its own (both d × d)."""
-        L = self.lower.tril(-1) + torch.eye(len(self.sign), device=self.sign.device)
-        return L, self.upper.triu(1) + torch.diag(self.sign * self.log_scale.exp())
-
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Image y (B, d) and log-determinant (B,)."""
-        L, U = self.factors()
+        L = self.lower.tril(-1) + torch.eye(len(self.sign), device=self.sign.device)
+        U = self.upper.triu(1) + torch.diag(self.sign * self.log_scale.exp())
         return x @ (self.permutation @ L @ U).T, self.log_scale.sum().expand(len(x))
-
-    def inverse(self, y: Tensor) -> Tensor:
-        """The x with image y, by two triangular solves."""
-        L, U = self.factors()
-        half = torch.linalg.solve_triangular(L, (y @ self.permutation).T, upper=False, unitriangular=True)
-        return torch.linalg.solve_triangular(U, half, upper=True).T
 
 
 class AffineCoupling(nn.Module):
@@ -96,40 +83,40 @@ class AffineCoupling(nn.Module):
         nn.init.zeros_(last.bias)
         self.net = nn.Sequential(nn.Linear(self.kept, hidden_dim), nn.ReLU(), last)
 
-    def _scale_shift(self, a: Tensor) -> tuple[Tensor, Tensor]:
-        raw, shift = self.net(a).chunk(2, dim=-1)
-        return SCALE_BOUND * torch.tanh(raw / SCALE_BOUND), shift
-
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Image y (B, d) and log-determinant (B,)."""
         a, b = x[:, : self.kept], x[:, self.kept :]
-        log_scale, shift = self._scale_shift(a)
+        raw, shift = self.net(a).chunk(2, dim=-1)
+        log_scale = SCALE_BOUND * torch.tanh(raw / SCALE_BOUND)
         return torch.cat([a, b * log_scale.exp() + shift], dim=-1), log_scale.sum(-1)
 
-    def inverse(self, y: Tensor) -> Tensor:
-        """The x with image y."""
-        a, b = y[:, : self.kept], y[:, self.kept :]
-        log_scale, shift = self._scale_shift(a)
-        return torch.cat([a, (b - shift) * (-log_scale).exp()], dim=-1)
+
+@dataclass(frozen=True)
+class FlowConfig:
+    """Sizes and schedule; Adam's rate decays linearly to 0."""
+
+    depth: int = 8  # steps
+    hidden_dim: int = 512  # width inside a coupling
+    epochs: int = 10
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+    seed: int = 0
 
 
 class Flow(nn.Module):
-    """`depth` steps of actnorm, LU linear and affine coupling; `hidden_dim` is the width inside a coupling.
+    """Steps of actnorm, LU linear and affine coupling on x of at least two coordinates.
 
     Untrained it is a rotation, so its log-determinant is 0 and z has the length of x.
     """
 
-    def __init__(self, dim: int, *, depth: int = 8, hidden_dim: int = 512, seed: int = 0) -> None:
+    def __init__(self, dim: int, config: FlowConfig) -> None:
         super().__init__()
-        if check_dim(dim) < 2:
-            raise InputError(f"dim is {dim}: a coupling needs two halves, so at least 2")
-        self.dim = dim
-        """size of x and of z"""
         steps: list[nn.Module] = []
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(derive_seed(seed, "flow", dim))
-            for step in range(depth):
-                steps += [ActNorm(dim), LULinear(dim, derive_seed(seed, "step", step)), AffineCoupling(dim, hidden_dim)]
+            torch.manual_seed(derive_seed(config.seed, "flow", dim))
+            for step in range(config.depth):
+                rotation = LULinear(dim, derive_seed(config.seed, "step", step))
+                steps += [ActNorm(dim), rotation, AffineCoupling(dim, config.hidden_dim)]
         self.steps = nn.ModuleList(steps)
 
     @torch.no_grad()
@@ -148,17 +135,9 @@ class Flow(nn.Module):
             log_det = log_det + change
         return x, log_det
 
-    def inverse(self, z: Tensor) -> Tensor:
-        """The x (B, d) with image z."""
-        for step in reversed(self.steps):
-            z = step.inverse(z)  # type: ignore[operator]
-        return z
-
     @torch.no_grad()
     def transform(self, X: Array) -> Array:
         """Images z of states X (n, d), numpy to numpy, 4,096 rows at a time."""
-        if np.ndim(X) != 2 or np.shape(X)[1] != self.dim:
-            raise InputError(f"X has shape {np.shape(X)}: expected (n, {self.dim}) as in the fit")
         rows = torch.from_numpy(np.ascontiguousarray(X, np.float32))
         device = next(self.parameters()).device
         return np.concatenate([self(part.to(device))[0].cpu().numpy() for part in rows.split(4096)])
@@ -167,87 +146,39 @@ class Flow(nn.Module):
 def negative_log_likelihood(flow: Flow, x: Tensor) -> Tensor:
     """Mean over the batch of (d/2)·ln 2π + ‖z‖²/2 − log|det ∂z/∂x|, in nats."""
     z, log_det = flow(x)
-    return (0.5 * z.square().sum(-1) - log_det).mean() + 0.5 * flow.dim * math.log(2 * math.pi)
+    return (0.5 * z.square().sum(-1) - log_det).mean() + 0.5 * x.shape[1] * math.log(2 * math.pi)
 
 
-@dataclass(frozen=True)
-class FlowConfig:
-    """Sizes and schedule; Adam's rate decays linearly to 0."""
-
-    depth: int = 8
-    hidden_dim: int = 512
-    epochs: int = 10
-    batch_size: int = 128
-    learning_rate: float = 1e-3
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("depth", "hidden_dim", "epochs", "batch_size"):
-            check_dim(getattr(self, name), what=name)
-        if not self.learning_rate > 0:
-            raise InputError(f"learning_rate is {self.learning_rate}: expected a number above 0")
-
-
-def fit_flow(X: Array, config: FlowConfig, *, progress: bool = True) -> tuple[Flow, History]:
+def fit_flow(X: Array, config: FlowConfig) -> tuple[Flow, History]:
     """A flow that makes X (n, D), at least one batch, as likely as it can under a standard normal z."""
     rows = torch.from_numpy(np.ascontiguousarray(check_embeddings(X), np.float32)).to(default_device())
-    per_epoch = len(rows) // config.batch_size
-    if per_epoch < 1:
-        raise InputError(f"{len(rows)} states do not fill one batch of {config.batch_size}: fit on more texts")
-    flow = Flow(rows.shape[1], depth=config.depth, hidden_dim=config.hidden_dim, seed=config.seed)
-    flow.to(rows.device)
+    steps = count_steps(config, len(rows), "states")
+    flow = Flow(rows.shape[1], config).to(rows.device)
+    flow.start_from(rows)  # all rows, not one batch: with few rows some coordinate may be constant in the first
 
-    orders: dict[int, Tensor] = {}
+    def loss_at(step: int) -> Tensor:
+        epoch, position = divmod(step, len(rows) // config.batch_size)
+        order = epoch_order(len(rows), seed=config.seed, epoch=epoch)
+        batch = order[position * config.batch_size : (position + 1) * config.batch_size]
+        return negative_log_likelihood(flow, rows[torch.from_numpy(batch)])
 
-    def batch(step: int) -> Tensor:
-        epoch, position = divmod(step, per_epoch)
-        if epoch not in orders:
-            orders.clear()
-            orders[epoch] = torch.from_numpy(epoch_order(len(rows), seed=config.seed, epoch=epoch))
-        return rows[orders[epoch][position * config.batch_size : (position + 1) * config.batch_size]]
-
-    # all rows, not one batch: with few rows some coordinate may be constant in the first
-    flow.start_from(rows)
-    loop = LoopConfig(steps=config.epochs * per_epoch, learning_rate=config.learning_rate, seed=config.seed)
-    history = train(
-        flow, lambda step: negative_log_likelihood(flow, batch(step)), loop, description="flow", progress=progress
-    )
-    return flow, history
+    return flow, train(flow, loss_at, LoopConfig.of(config, steps=steps), description="flow")
 
 
-@dataclass(frozen=True)
-class Whitening:
-    """(h − μ) U Λ^(−1/2), directions in order of falling variance, so that smaller sizes are column prefixes."""
+def fit_whitening(X: Array) -> dict[str, Array]:
+    """The `mean` μ (D,) of X (n, D) and the `matrix` UΛ^(−1/2) (D, dim) of every direction that varies, in float64.
 
-    mean: Array
-    """μ (D,)"""
-    matrix: Array
-    """U Λ^(−1/2) (D, dim)"""
-
-    @property
-    def dim(self) -> int:
-        """Columns of the result."""
-        return int(self.matrix.shape[1])
-
-    def __call__(self, X: Array) -> Array:
-        """Whiten X (n, D) to (n, dim) float32."""
-        if np.ndim(X) != 2 or np.shape(X)[1] != len(self.mean):
-            raise InputError(f"X has shape {np.shape(X)}: expected (n, {len(self.mean)}) as in the fit")
-        return ((np.asarray(X, np.float64) - self.mean) @ self.matrix).astype(np.float32)
-
-
-def fit_whitening(X: Array) -> Whitening:
-    """Mean and principal axes of X (n, D), in float64, of every direction that varies; largest entries positive.
-
-    Raises:
-        InputError: if X is empty or not finite, or nothing varies.
+    Directions fall in variance, so that smaller sizes are column prefixes; their largest entries are positive.
     """
     X = check_embeddings(X).astype(np.float64)
-    if len(X) < 2:
-        raise InputError("X has one row: a covariance needs at least two")
+    if (X[0] == X).all():
+        raise InputError(f"all {len(X)} rows of X are equal: nothing varies, so nothing can be whitened")
     fit = PCA(svd_solver="covariance_eigh").fit(X)
     variance = fit.explained_variance_ * (len(X) - 1) / len(X)
     vary = int((variance > FLAT * variance[0]).sum())
-    if vary == 0:
-        raise InputError(f"all {len(X)} rows of X are equal: nothing varies, so nothing can be whitened")
-    return Whitening(fit.mean_, (fit.components_[:vary] / np.sqrt(variance[:vary, None])).T)
+    return {"mean": fit.mean_, "matrix": (fit.components_[:vary] / np.sqrt(variance[:vary, None])).T}
+
+
+def whitened(X: Array, mean: Array, matrix: Array) -> Array:
+    """(h − μ) U Λ^(−1/2) of rows X (n, D): (n, dim) float32."""
+    return ((X.astype(np.float64) - mean) @ matrix).astype(np.float32)

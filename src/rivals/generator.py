@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from repro.models.backbone import causal_parts
-from repro.models.packing import merge_equal, pack_by_tokens
+from repro.models.encoder import merge_equal, pack_by_tokens
 from repro.models.pretrained import check_complete, identity, load_writer
 from repro.store import Store
 from repro.terminal import progress_bar
@@ -27,15 +28,9 @@ class Writer:
     """A network that writes, and its tokenizer."""
 
     def __init__(self, model: Any, tokenizer: Any, *, name: str) -> None:
-        self.model = model
-        self.tokenizer = tokenizer
-        self.name = name
-
-    @property
-    def max_length(self) -> int | None:
-        """Most tokens the model has positions for; None if it sets no limit."""
-        limit = getattr(self.model.config, "max_position_embeddings", None)
-        return None if limit is None else int(limit)
+        self.model, self.tokenizer, self.name = model, tokenizer, name
+        self.max_length: int | None = getattr(model.config, "max_position_embeddings", None)
+        """most tokens the model has positions for; None if it sets no limit"""
 
     @torch.no_grad()
     def written(
@@ -45,18 +40,16 @@ class Writer:
         budget = TOKEN_BUDGET["cpu" if self.model.device.type == "cpu" else "cuda"] // beams
         found = [""] * len(ids)
         for batch in pack_by_tokens(list(costs), max(1, budget)):
-            width = max(len(ids[i]) for i in batch)
-            fill = [[pad] * (width - len(ids[i])) for i in batch]
-            rows = [(more + ids[i]) if left else (ids[i] + more) for i, more in zip(batch, fill, strict=True)]
-            table = torch.tensor(rows, device=self.model.device)  # (B, T)
-            lengths = torch.tensor([len(ids[i]) for i in batch], device=self.model.device)[:, None]
-            place = torch.arange(width, device=self.model.device)
-            mask = (place >= width - lengths if left else place < lengths).long()
+            rows, side = [torch.tensor(ids[i]) for i in batch], "left" if left else "right"
+            table, mask = (
+                pad_sequence(part, batch_first=True, padding_value=value, padding_side=side).to(self.model.device)
+                for part, value in ((rows, pad), (list(map(torch.ones_like, rows)), 0))
+            )  # (B, T) both
             options = {"max_new_tokens": new_tokens, "do_sample": False, "num_beams": beams}
             said = self.model.generate(input_ids=table, attention_mask=mask, **options)
-            said = said[:, width:] if left else said
+            said = said[:, table.shape[1] :] if left else said
             for i, text in zip(batch, self.tokenizer.batch_decode(said, skip_special_tokens=True), strict=True):
-                found[i] = str(text)
+                found[i] = text
         return found
 
 
@@ -141,14 +134,7 @@ def load_translator(name_or_path: str, *, device: torch.device | str | None = No
 
 
 def back_translate(
-    texts: Sequence[str],
-    there: str,
-    back: str,
-    store: Store,
-    *,
-    beams: int = 1,
-    max_tokens: int = 128,
-    progress: bool = True,
+    texts: Sequence[str], there: str, back: str, store: Store, *, beams: int = 1, max_tokens: int = 128
 ) -> list[str]:
     """Every text in another language and back again, from the store where it is there.
 
@@ -158,7 +144,7 @@ def back_translate(
     distinct, inverse = merge_equal(texts)
     weights, loaded = [identity(there), identity(back)], list[Translator]()
     found: list[str] = []
-    for start in progress_bar(range(0, len(distinct), CHUNK), desc="back-translating", show=progress):
+    for start in progress_bar(range(0, len(distinct), CHUNK), desc="back-translating", show=True):
         chunk = distinct[start : start + CHUNK]
 
         def compute(chunk: list[str] = chunk) -> list[str]:

@@ -6,32 +6,33 @@ By SGD whose rate shrinks where the held-out accuracy falls (Conneau et al., 201
 import math
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
 from repro.data.sampling import bucketed_batches
 from repro.losses.nli import CLASSES
-from repro.models.encoder import LayerlessEncoder
-from repro.models.packing import pack_by_tokens
+from repro.models.encoder import LayerlessEncoder, pack_by_tokens
 from repro.models.pretrained import default_device
 from repro.seeding import derive_seed, make_rng
 from repro.sets import LabelledPairs
 from repro.terminal import progress_bar
 from repro.training.loop import TrainingDiverged
-from repro.training.objectives import label_ids
-from repro.types import Array, InputError, check_dim
+from repro.training.nli import label_ids
+from repro.types import Array, InputError
 from rivals.static import WordTable, tokens_of
 
 TOKEN_BUDGET = 4096
 """padded words per batch when encoding"""
+LONGEST = 512
+"""words kept of a text that is encoded"""
 
 
-def word_ids(table: WordTable, texts: Sequence[str], max_length: int) -> tuple[Array, list[NDArray[np.int64]], int]:
+def word_ids(table: WordTable, texts: Sequence[str], max_length: int) -> tuple[Array, list[Tensor], int]:
     """Vectors (V, word_dim) of the known words of some texts, each text as rows of them, and how many were cut."""
     tokens = [tokens_of(text, table) for text in texts]
     cut = sum(len(row) > max_length for row in tokens)
@@ -40,16 +41,14 @@ def word_ids(table: WordTable, texts: Sequence[str], max_length: int) -> tuple[A
     vectors, known = table.lookup(list(index))
     renumbered = np.where(known, np.cumsum(known) - 1, -1)
     ids = [renumbered[np.array(row, dtype=np.int64)] for row in rows]
-    return vectors[known], [row[row >= 0] for row in ids], cut
+    return vectors[known], [torch.from_numpy(row[row >= 0]) for row in ids], cut
 
 
-def padded(ids: Sequence[NDArray[np.int64]]) -> tuple[Tensor, Tensor]:
-    """Rows of word numbers as one table (B, T) padded with 0, and their lengths (B,)."""
-    lengths = np.array([len(row) for row in ids])
-    table = np.zeros((len(ids), max(1, int(lengths.max()))), np.int64)
-    for i, row in enumerate(ids):
-        table[i, : len(row)] = row
-    return torch.from_numpy(table), torch.from_numpy(lengths)
+def padded(ids: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """Rows of word numbers as one table (B, T ≥ 1) padded with 0, and their lengths (B,)."""
+    lengths = torch.tensor([len(row) for row in ids])
+    table = pad_sequence(list(ids), batch_first=True)
+    return table if table.shape[1] else table.new_zeros(len(ids), 1), lengths
 
 
 class BiLSTMMax(nn.Module):
@@ -57,15 +56,10 @@ class BiLSTMMax(nn.Module):
 
     def __init__(self, word_dim: int, hidden_dim: int, *, seed: int = 0) -> None:
         super().__init__()
-        check_dim(hidden_dim, what="hidden_dim")
+        self.dim = 2 * hidden_dim
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(derive_seed(seed, "infersent", hidden_dim))
             self.lstm = nn.LSTM(word_dim, hidden_dim, batch_first=True, bidirectional=True)
-
-    @property
-    def dim(self) -> int:
-        """Size of a sentence state."""
-        return 2 * self.lstm.hidden_size
 
     def forward(self, vectors: Tensor, lengths: Tensor) -> Tensor:
         """Sentence states (B, dim); zero where a text has no word at all."""
@@ -78,27 +72,17 @@ class BiLSTMMax(nn.Module):
 class InferSent(LayerlessEncoder):
     """The trained network and the word vectors it reads; unknown words are left out, as in training."""
 
-    def __init__(self, net: BiLSTMMax, table: WordTable, *, max_length: int = 512) -> None:
-        """Keep both, and how many words are kept of a text; InputError for vectors that the network cannot read."""
-        if table.dim != net.lstm.input_size:
-            raise InputError(f"vectors of {table.dim} dimensions: the network reads {net.lstm.input_size}")
-        self.net = net
-        self.table = table
-        self.max_length = check_dim(max_length, what="max_length")
-        self.texts_unknown = 0
-        self.texts_truncated = 0
+    dim, texts_unknown, texts_truncated = 0, 0, 0
 
-    @property
-    def dim(self) -> int:
-        """Embedding size, twice the hidden size."""
-        return self.net.dim
+    def __init__(self, net: BiLSTMMax, table: WordTable) -> None:
+        self.net, self.table, self.dim = net, table, net.dim
 
     @torch.no_grad()
     def embed(self, texts: list[str], *, progress: bool = False) -> Array:
         """Sentence states (n, dim) of distinct texts."""
         self.net.eval()
         device = next(self.net.parameters()).device
-        vectors, ids, cut = word_ids(self.table, texts, self.max_length)
+        vectors, ids, cut = word_ids(self.table, texts, LONGEST)
         lengths = np.array([len(row) for row in ids])
         self.texts_truncated += cut
         self.texts_unknown += int((lengths == 0).sum())
@@ -116,56 +100,25 @@ class InferSent(LayerlessEncoder):
 class InferSentConfig:
     """Sizes and schedule; the published ones, except where stated."""
 
-    hidden_dim: int = 2048
-    """per direction"""
+    hidden_dim: int = 2048  # per direction
     classifier_dim: int = 512
     epochs: int = 20
     batch_size: int = 64
     learning_rate: float = 0.1
-    decay: float = 0.99
-    """factor of the rate after every epoch"""
-    shrink: float = 5.0
-    """divisor of the rate after an epoch that did not improve the held-out accuracy"""
-    smallest_rate: float = 1e-5
-    """training ends when the rate falls below"""
+    decay: float = 0.99  # factor of the rate after every epoch
+    shrink: float = 5.0  # divisor of the rate after an epoch that did not improve the held-out accuracy
+    smallest_rate: float = 1e-5  # training ends when the rate falls below
     clip_norm: float = 5.0
-    max_length: int = 64
-    """words kept of a training text"""
-    dev_share: float = 0.1
-    """held out of the pairs (published: SNLI's own dev set)"""
+    max_length: int = 64  # words kept of a training text
+    dev_share: float = 0.1  # held out of the pairs (published: SNLI's own dev set)
     seed: int = 0
 
-    def __post_init__(self) -> None:
-        for name in ("hidden_dim", "classifier_dim", "epochs", "batch_size", "max_length"):
-            check_dim(getattr(self, name), what=name)
-        if not 0 < self.dev_share < 1:
-            raise InputError(f"dev_share is {self.dev_share}: expected a share between 0 and 1")
-        if not (self.learning_rate > 0 and 0 < self.decay <= 1 and self.shrink > 1):
-            raise InputError(
-                f"learning_rate {self.learning_rate}, decay {self.decay}, shrink {self.shrink}: expected a rate "
-                "above 0, a decay of at most 1 and a divisor above 1"
-            )
 
-
-@dataclass
-class InferSentHistory:
-    """What happened: mean loss, held-out accuracy and rate of every epoch; which epoch was kept."""
-
-    losses: list[float] = field(default_factory=list)
-    accuracies: list[float] = field(default_factory=list)
-    rates: list[float] = field(default_factory=list)
-    best_epoch: int = -1
-
-
-def pair_features(u: Tensor, v: Tensor) -> Tensor:
-    """InferSent's features [u; v; |u − v|; u·v] of pairs (B, 4d)."""
-    return torch.cat([u, v, (u - v).abs(), u * v], dim=-1)
-
-
-def train_infersent(
-    pairs: LabelledPairs, table: WordTable, config: InferSentConfig, *, progress: bool = True
-) -> tuple[InferSent, InferSentHistory]:
+def train_infersent(pairs: LabelledPairs, table: WordTable, config: InferSentConfig) -> tuple[InferSent, pd.DataFrame]:
     """Train network and classifier together on fixed vectors; the weights of the best held-out accuracy are kept.
+
+    Returns:
+        The encoder, and mean `loss`, held-out `accuracy` and learning `rate` of every epoch.
 
     Raises:
         InputError: for other labels than the three, or too few pairs for one batch beside the held-out ones.
@@ -187,9 +140,8 @@ def train_infersent(
     net = BiLSTMMax(table.dim, config.hidden_dim, seed=config.seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive_seed(config.seed, "infersent classifier"))
-        head = nn.Sequential(
-            nn.Linear(4 * net.dim, config.classifier_dim), nn.Tanh(), nn.Linear(config.classifier_dim, CLASSES)
-        )
+        width = config.classifier_dim
+        head = nn.Sequential(nn.Linear(4 * net.dim, width), nn.Tanh(), nn.Linear(width, CLASSES))
     both = nn.ModuleDict({"net": net, "head": head}).to(device)
     sides = (ids[: len(pairs)], ids[len(pairs) :])
     lengths = np.array([max(len(left), len(right)) for left, right in zip(*sides, strict=True)])
@@ -197,7 +149,7 @@ def train_infersent(
     def logits(rows: np.ndarray) -> Tensor:
         numbers, counts = padded([side[i] for side in sides for i in rows])
         u, v = net(words[numbers.to(device)], counts).split(len(rows))
-        return head(pair_features(u, v))
+        return head(torch.cat([u, v, (u - v).abs(), u * v], dim=-1))  # (B, 4d)
 
     @torch.no_grad()
     def accuracy() -> float:
@@ -207,10 +159,10 @@ def train_infersent(
         guesses = np.concatenate([logits(part).argmax(-1).cpu().numpy() for part in parts])
         return float((guesses == labels[rows]).mean())
 
-    history, best = InferSentHistory(), deepcopy(both.state_dict())
+    history, best = list[tuple[float, float, float]](), deepcopy(both.state_dict())
     optimiser = torch.optim.SGD(both.parameters(), lr=config.learning_rate)
     steps = len(train) // config.batch_size
-    bar = progress_bar(total=config.epochs * steps, desc="InferSent", show=progress, mininterval=0.5)
+    bar = progress_bar(total=config.epochs * steps, desc="InferSent", show=True, mininterval=0.5)
     for epoch in range(config.epochs):
         rate = optimiser.param_groups[0]["lr"]
         if rate < config.smallest_rate:
@@ -229,14 +181,12 @@ def train_infersent(
             losses.append(loss.item())
             bar.update()
         score = accuracy()
-        improved = score > max(history.accuracies, default=-math.inf)
-        history.losses.append(float(np.mean(losses)))
-        history.accuracies.append(score)
-        history.rates.append(rate)
+        improved = score > max((past for _, past, _ in history), default=-math.inf)
+        history.append((float(np.mean(losses)), score, rate))
         if improved:
-            history.best_epoch, best = epoch, deepcopy(both.state_dict())
+            best = deepcopy(both.state_dict())
         optimiser.param_groups[0]["lr"] = rate * config.decay / (1.0 if improved else config.shrink)
-        bar.set_postfix_str(f"loss {history.losses[-1]:.3f}, dev {score:.3f}", refresh=False)
+        bar.set_postfix_str(f"loss {history[-1][0]:.3f}, dev {score:.3f}", refresh=False)
     bar.close()
     both.load_state_dict(best)
-    return InferSent(net, table), history
+    return InferSent(net, table), pd.DataFrame(history, columns=["loss", "accuracy", "rate"])

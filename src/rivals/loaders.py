@@ -1,42 +1,41 @@
 """The menu, `systems.tsv`: every system by name; and how each kind of system is loaded, one function per kind.
 
 The column `loader` names the functions: `flow published mean` is a flow fitted to the states, averaged, of published
-weights. All take the same first four arguments.
+weights. All take the same first three arguments.
 """
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import torch
+from torch import nn
 
 from repro import config as repro_config
 from repro.digests import digest
 from repro.models import SentenceEncoder
+from repro.models.backbone import load_backbone
 from repro.models.encoder import Transformed, load_modules
-from repro.models.pretrained import MINILM, READ, default_device, locate
+from repro.models.pretrained import MINILM, READ, default_device
 from repro.objectives import TrainConfig
 from repro.runs.cell import train_cell
-from repro.runs.embeddings import encode_once, states_identity
+from repro.runs.encoders import encode_once, states_identity
 from repro.seeding import threads
 from repro.sets import LabelledPairs
 from repro.store import Store, sha256
 from repro.types import Array, Encoder, InputError, one_of
-from rivals.flow import Flow, FlowConfig, Whitening, fit_flow, fit_whitening
+from rivals.flow import Flow, FlowConfig, fit_flow, fit_whitening, whitened
 from rivals.infersent import BiLSTMMax, InferSent, InferSentConfig, train_infersent
 from rivals.sbert_wk import SbertWK
 from rivals.static import StaticEncoder, WordTable, fit_sif
 from rivals.system import (
     Loaded,
     Missing,
-    Named,
     System,
     SystemConfig,
-    fit_note,
     fit_texts,
     published_folder,
     training_pairs,
@@ -44,8 +43,9 @@ from rivals.system import (
     words_of,
 )
 
-Loader: TypeAlias = Callable[[System, SystemConfig, Store, bool], Loaded]
-STATIC_CODE = ("rivals.static", "rivals.skipgram", "repro.data.vectors")
+Module = TypeVar("Module", bound=nn.Module)
+Loader: TypeAlias = Callable[[System, SystemConfig, Store], Loaded]
+STATIC_CODE = ("rivals.static", "rivals.skipgram", "repro.data.files")
 INFERSENT: dict[str, InferSentConfig] = {
     # SGD at the published rate of 0.1 needs the published half million pairs. After 4 passes over 4,800, STS-B dev is
     # 57.1 there, 62.8 at 0.5, 63.5 at 1.0 and 62.5 at 2.0 (results/systems_recipe.parquet).
@@ -62,47 +62,41 @@ SBERT: dict[str, dict[str, Any]] = {
 """backbone to settings of SBERT's training that differ from the recipe of the `nli` objective"""
 
 
-def static(system: System, config: SystemConfig, store: Store, progress: bool) -> Loaded:
-    """Mean of the vectors of a text's words."""
+def static(system: System, config: SystemConfig, store: Store) -> Loaded:
+    """Mean of the vectors of a text's lower-cased words."""
     table, content = words_of(config)
-    identity = digest({"vectors": content}, code=STATIC_CODE)
-    return Loaded(system, lambda: StaticEncoder(table()), identity, "", None, "lower-cased words")
+    return Loaded(system, lambda: StaticEncoder(table()), digest({"vectors": content}, code=STATIC_CODE), "", None)
 
 
-def fasttext(system: System, config: SystemConfig, store: Store, progress: bool) -> Loaded:
+def fasttext(system: System, config: SystemConfig, store: Store) -> Loaded:
     """The same with fastText's vectors, from a file of the user's own."""
     if config.fasttext is None:
         raise Missing(
             "fastText's vectors are not at hand: https://dl.fbaipublicfiles.com/fasttext/vectors-english/ has "
             "wiki-news-300d-1M.vec.zip and crawl-300d-2M-subword.zip; unpack one and give its path as `fasttext`"
         )
-    return static(system, replace(config, vectors=config.fasttext), store, progress)
+    return static(system, replace(config, vectors=config.fasttext), store)
 
 
-def sif(system: System, config: SystemConfig, store: Store, progress: bool) -> Loaded:
+def sif(system: System, config: SystemConfig, store: Store) -> Loaded:
     """Smooth inverse frequency on word vectors."""
-    table, content = words_of(config)
-    texts = fit_texts(config)
+    (table, content), texts = words_of(config), fit_texts(config)
     identity = digest({"sif": content, "texts": digest(texts)}, code=STATIC_CODE)
-    return Loaded(system, lambda: fit_sif(table(), texts), identity, "", len(texts), fit_note(config))
+    return Loaded(system, lambda: fit_sif(table(), texts), identity, "", len(texts))
 
 
-def infersent(system: System, config: SystemConfig, store: Store, progress: bool) -> Loaded:
+def infersent(system: System, config: SystemConfig, store: Store) -> Loaded:
     """InferSent, trained on entailment pairs."""
     settings = replace(INFERSENT.get(config.profile, InferSentConfig()), seed=config.seed)
-    words, pairs = words_of(config), training_pairs(config)
-    make, identity = trained_infersent(words, pairs, settings, store, progress)
-    return Loaded(system, make, identity, "", len(pairs), f"2 × {settings.hidden_dim}; published: 2 × 2,048")
+    pairs = training_pairs(config)
+    make, identity = trained_infersent(words_of(config), pairs, settings, store)
+    return Loaded(system, make, identity, "", len(pairs))
 
 
 def trained_infersent(
-    words: tuple[Callable[[], WordTable], str],
-    pairs: LabelledPairs,
-    settings: InferSentConfig,
-    store: Store,
-    progress: bool = True,
-) -> Named:
-    """InferSent from the store, or trained first, on one thread, so that company changes no byte."""
+    words: tuple[Callable[[], WordTable], str], pairs: LabelledPairs, settings: InferSentConfig, store: Store
+) -> tuple[Callable[[], Encoder], str]:
+    """InferSent from the store, or trained first, on one thread, so that company changes no byte; and its digest."""
     table, content = words
     named = {"vectors": content, "config": asdict(settings), "pairs": digest([pairs.texts1, pairs.texts2])}
     named["labels"] = digest([str(label) for label in pairs.labels])
@@ -110,124 +104,104 @@ def trained_infersent(
 
     @threads(1)
     def train() -> dict[str, Array]:
-        encoder, _ = train_infersent(pairs, table(), settings, progress=progress)
-        return {name: value.detach().cpu().numpy() for name, value in encoder.net.state_dict().items()}
+        return arrays_of(train_infersent(pairs, table(), settings)[0].net)
 
     weights = store.remember("infersent", named, train, code=code)
 
     def make() -> Encoder:
-        net = BiLSTMMax(table().dim, settings.hidden_dim)
-        net.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
-        return InferSent(net.to(default_device()), table())
+        return InferSent(with_arrays(BiLSTMMax(table().dim, settings.hidden_dim), weights), table())
 
     return make, digest(named, code=code)
 
 
-def states(
-    system: System, config: SystemConfig, store: Store, progress: bool, *, pooling: str, backbone: str | None = None
-) -> Loaded:
+def arrays_of(module: nn.Module) -> dict[str, Array]:
+    """The weights of a network by name."""
+    return {name: value.detach().cpu().numpy() for name, value in module.state_dict().items()}
+
+
+def with_arrays(module: Module, weights: Mapping[str, Array]) -> Module:
+    """The network with such weights, ready to read."""
+    module.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
+    return module.to(default_device()).eval()
+
+
+def states(system: System, config: SystemConfig, store: Store, *, pooling: str) -> Loaded:
     """States of a network as it is; its embeddings are shared with every page that reads the same network."""
-    name = backbone or config.backbone
-    identity = states_identity(name, pooling)
-    return Loaded(system, partial(SentenceEncoder.load, name, pooling=pooling), identity, name, None, "")
+    make = partial(SentenceEncoder.load, config.backbone, pooling=pooling)
+    return Loaded(system, make, states_identity(config.backbone, pooling), config.backbone, None)
 
 
-def minilm(system: System, config: SystemConfig, store: Store, progress: bool) -> Loaded:
-    """A well-trained encoder that is at hand without a hub."""
-    loaded = states(system, config, store, progress, pooling="mean", backbone=MINILM)
-    return replace(loaded, note="trained by its authors on a billion pairs, NLI among them, by a contrastive loss")
+def minilm(system: System, config: SystemConfig, store: Store) -> Loaded:
+    """A well-trained encoder that is at hand without a hub: its authors had a billion pairs, NLI among them."""
+    return states(system, replace(config, backbone=MINILM), store, pooling="mean")
 
 
-def sbert(system: System, config: SystemConfig, store: Store, progress: bool) -> Loaded:
+def sbert(system: System, config: SystemConfig, store: Store) -> Loaded:
     """SBERT: softmax NLI on mean-pooled states; what is read is the mean, without the pooler it was trained with."""
     pairs = training_pairs(config)
-    settings = sbert_settings(config, len(pairs))
-    cell = train_cell(settings, store, progress=progress)
-    return Loaded(
-        system, lambda: cell.encoder, cell.key, config.backbone, len(pairs), "mean of states, pooler left out"
-    )
+    cell = train_cell(sbert_settings(config, len(pairs)), store)
+    return Loaded(system, lambda: cell.encoder, cell.key, config.backbone, len(pairs))
 
 
 def sbert_settings(config: SystemConfig, pairs: int) -> TrainConfig:
     """How SBERT is trained on so many pairs; the readout that is read, the mean of states, picks the checkpoint."""
-    return repro_config.profile(
-        config.profile,
-        source=config.source,
-        backbone=config.backbone,
-        objective="nli",
-        pooling="mean",
-        dim=_hidden_dim(config.backbone),
-        sentences=pairs,
-        checkpoint_by="encoder",
-        seed=config.seed,
-        **SBERT.get(config.backbone, {}),
-    ).train
+    hidden = load_backbone(config.backbone).hidden_dim
+    own: dict[str, Any] = {"objective": "nli", "pooling": "mean", "checkpoint_by": "encoder", "dim": hidden}
+    given: dict[str, Any] = {
+        "source": config.source,
+        "backbone": config.backbone,
+        "sentences": pairs,
+        "seed": config.seed,
+    }
+    return repro_config.profile(config.profile, **own, **given, **SBERT.get(config.backbone, {})).train
 
 
-def published(
-    system: System, config: SystemConfig, store: Store, progress: bool, *, pooling: str | None = None
-) -> Loaded:
+def published(system: System, config: SystemConfig, store: Store, *, pooling: str | None = None) -> Loaded:
     """A published model by hub id: its own modules, or plain pooling of the network's states."""
     folder = published_folder(system, config)
-    folder_name = system.hub.rpartition("/")[2]
     found = sorted({path for pattern in READ for path in folder.glob(pattern)})
     sums = {str(path.relative_to(folder)): sha256(path) for path in found}
     identity = digest({"files": sums, "pooling": pooling}, code=("repro.models.encoder",))
     make: Callable[[], Encoder] = partial(load_modules, folder)
     if pooling is not None:
         make = partial(SentenceEncoder.load, str(folder), pooling=pooling)
-    return Loaded(system, make, identity, folder_name, None, "published weights")
+    return Loaded(system, make, identity, system.hub.rpartition("/")[2], None)
 
 
-def wk(system: System, config: SystemConfig, store: Store, progress: bool, *, of: Loader) -> Loaded:
+def wk(system: System, config: SystemConfig, store: Store, *, of: Loader) -> Loaded:
     """SBERT-WK on the network of another system; too few layers count as missing, so that a page goes on without it."""
-    base = of(system, config, store, progress)
+    base = of(system, config, store)
     network = base.encoder()
     assert isinstance(network, SentenceEncoder)
     try:
         encoder = SbertWK(network)
     except InputError as error:
         raise Missing(f"{base.backbone}: {error}") from error
-
     identity = digest({"sbert_wk": base.identity}, code=("rivals.sbert_wk",))
-    return replace(base, system=system, encoder=lambda: encoder, identity=identity, note="")
+    return replace(base, encoder=lambda: encoder, identity=identity)
 
 
-def after(system: System, config: SystemConfig, store: Store, progress: bool, *, of: Loader, fit: str) -> Loaded:
+def after(system: System, config: SystemConfig, store: Store, *, of: Loader, fit: str) -> Loaded:
     """A flow or whitening after another system, fitted to the `encoder` readout of some distinct texts."""
-    base = of(system, config, store, progress)
-    texts = fit_texts(config)
+    base, texts = of(system, config, store), fit_texts(config)
     settings = replace(FLOW.get(config.profile, FlowConfig()), seed=config.seed)
     named = {"base": base.identity, "texts": digest(texts), "config": asdict(settings) if fit == "flow" else None}
     code = ("rivals.flow",)
 
     @threads(1)
     def fitted() -> dict[str, Array]:
-        table = encode_once(base.encoder, base.identity, texts, store, progress=progress)
-        if fit == "whitening":
-            return vars(fit_whitening(table.X))
-        flow, _ = fit_flow(table.X, settings, progress=progress)
-        return {name: value.detach().cpu().numpy() for name, value in flow.state_dict().items()}
+        X = encode_once(base.encoder, base.identity, texts, store).X
+        return fit_whitening(X) if fit == "whitening" else arrays_of(fit_flow(X, settings)[0])
 
     found = store.remember(f"{fit}s", named, fitted, code=code)
 
     def make() -> Encoder:
         if fit == "whitening":
-            whitening = Whitening(**found)
-            return Transformed(base.encoder(), whitening, whitening.dim)
+            return Transformed(base.encoder(), partial(whitened, **found), found["matrix"].shape[1])
         dim = len(found["steps.0.shift"])
-        flow = Flow(dim, depth=settings.depth, hidden_dim=settings.hidden_dim, seed=settings.seed)
-        flow.load_state_dict({name: torch.from_numpy(value) for name, value in found.items()})
-        return Transformed(base.encoder(), flow.to(default_device()).eval().transform, dim)
+        return Transformed(base.encoder(), with_arrays(Flow(dim, settings), found).transform, dim)
 
-    return Loaded(system, make, digest(named, code=code), base.backbone, len(texts), fit_note(config))
-
-
-def _hidden_dim(backbone: str) -> int:
-    note = Path(locate(backbone)) / "config.json"
-    if note.is_file():
-        return int(json.loads(note.read_text(encoding="utf-8"))["hidden_size"])
-    return SentenceEncoder.load(backbone).hidden_dim
+    return Loaded(system, make, digest(named, code=code), base.backbone, len(texts))
 
 
 LOADERS: dict[str, Callable[..., Loaded]] = {
@@ -252,7 +226,7 @@ for _row in (files("rivals") / "systems.tsv").read_text(encoding="utf-8").splitl
     SYSTEMS[_name], _HOW[_name] = System(_name, _printed, _line, _hub), _loader(_how)
 
 
-def load_system(name: str, config: SystemConfig, store: Store, *, progress: bool = True) -> Loaded:
+def load_system(name: str, config: SystemConfig, store: Store) -> Loaded:
     """Load one of `SYSTEMS`, training or fitting it first where the store does not hold it yet.
 
     Raises:
@@ -260,7 +234,7 @@ def load_system(name: str, config: SystemConfig, store: Store, *, progress: bool
         InputError: for an unknown name or unsuitable data.
     """
     system = SYSTEMS[one_of(name, list(SYSTEMS), "system")]
-    loaded = _HOW[name](system, config, store, progress)
+    loaded = _HOW[name](system, config, store)
     count = "" if loaded.n_train is None else f"{loaded.n_train:,}"
     line = system.line.format(backbone=loaded.backbone, n=count, vectors=vectors_name(config))
     return replace(loaded, system=replace(system, line=line))

@@ -5,21 +5,20 @@ and a word weighs more where its state keeps changing from layer to layer. Every
 that layers that are all alike give the plain mean of the tokens.
 """
 
-import logging
 import math
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from repro.models.encoder import STATE_BUDGET, LayerlessEncoder, SentenceEncoder
-from repro.models.packing import pack_by_tokens
+from repro.models.encoder import STATE_BUDGET, LayerlessEncoder, SentenceEncoder, pack_by_tokens
 from repro.terminal import progress_bar
-from repro.types import Array, InputError, check_dim
+from repro.types import Array, InputError
 
-log = logging.getLogger(__name__)
 NOTHING = 1e-7
 """novelties and deviations below this are rounding; SBERT-WK divides by their sum"""
+WINDOW = 2
+"""neighbours of a layer, to each side"""
 LEAST = 3
 """layers: of two, each is the other's only neighbour, all weights are equal and what is left is a plain mean"""
 
@@ -37,24 +36,21 @@ def coordinates(states: Tensor) -> Tensor:
     return torch.linalg.qr(states.double(), mode="r").R
 
 
-def layer_weights(R: Tensor, window: int = 2) -> Tensor:
+def layer_weights(R: Tensor) -> Tensor:
     """Weight of each layer for each word (N, L) from the columns of R (N, r, L): inverse alignment plus novelty.
 
-    Inverse alignment is 1/(mean cosine with the layers at most `window` away). Novelty is the share of the state
+    Inverse alignment is 1/(mean cosine with the layers at most `WINDOW` away). Novelty is the share of the state
     outside the span of these layers: |last entry|/norm of the last column of a QR with this layer at the end. Each
     is divided by its sum over layers, then both are added and halved.
     """
     n_layers = R.shape[-1]
-    check_dim(window, what="window")
-    if n_layers < LEAST:
-        raise InputError(f"{n_layers} layers: SBERT-WK compares neighbouring layers, so at least {LEAST} are needed")
     unit = torch.nn.functional.normalize(R, dim=-2)  # (N, r, L)
     cosines = unit.transpose(-1, -2) @ unit  # (N, L, L)
     alignment, novelty = [], []
     for k in range(n_layers):
-        near = [j for j in range(max(0, k - window), min(n_layers, k + window + 1)) if j != k]
+        near = [j for j in range(max(0, k - WINDOW), min(n_layers, k + WINDOW + 1)) if j != k]
         alignment.append(cosines[:, k, near].mean(-1))
-        last = torch.linalg.qr(unit[:, :, [*near, k]], mode="r").R[..., -1]  # (N, ≤ window's size)
+        last = torch.linalg.qr(unit[:, :, [*near, k]], mode="r").R[..., -1]  # (N, at most 2·WINDOW + 1)
         novelty.append(last[:, len(near) :].norm(dim=-1) / last.norm(dim=-1).clamp_min(NOTHING))
     return (_shares(1 / _off_zero(torch.stack(alignment, -1))) + _shares(torch.stack(novelty, -1))) / 2
 
@@ -67,12 +63,12 @@ def word_weights(R: Tensor) -> Tensor:
     return torch.where(spread > NOTHING**2, spread, torch.zeros_like(spread))
 
 
-def fuse(states: Tensor, mask: Tensor, *, window: int = 2) -> Tensor:
+def fuse(states: Tensor, mask: Tensor) -> Tensor:
     """Sentence embeddings (B, D) from token states of several layers (L, B, T, D) and their mask (B, T)."""
     real = mask.bool()
     words = states[:, real].movedim(0, -1)  # (N, D, L), the unmasked tokens of all sentences
     R = coordinates(words)
-    fused = (words @ layer_weights(R, window).unsqueeze(-1).to(words.dtype)).squeeze(-1)  # (N, D)
+    fused = (words @ layer_weights(R).unsqueeze(-1).to(words.dtype)).squeeze(-1)  # (N, D)
     weights = torch.zeros(mask.shape, dtype=R.dtype, device=R.device)
     weights[real] = word_weights(R)
     uniform = mask / mask.sum(1, keepdim=True)
@@ -98,44 +94,29 @@ def _shares(x: Tensor) -> Tensor:
 class SbertWK(LayerlessEncoder):
     """SBERT-WK on the token states of an encoder; special tokens count, as in mean pooling."""
 
-    def __init__(self, encoder: SentenceEncoder, *, first: int | None = None, window: int = 2) -> None:
-        """Read the encoder's backbone from layer `first` up: the published 4, or less in a shallow network."""
-        self.encoder = encoder
-        top = encoder.n_layers
-        self.first = first_layer(top) if first is None else encoder.backbone.layer_index(first)
-        left = top - self.first + 1
-        if left < LEAST:
-            raise InputError(
-                f"{top} layers, of which {left} from layer {self.first} up: SBERT-WK compares neighbouring layers and "
-                f"needs at least {LEAST}; take a deeper network (all-MiniLM-L6-v2 has 6) or a lower first layer"
-            )
-        self.window = check_dim(window, what="window")
+    dim: int = 0
 
-    @property
-    def dim(self) -> int:
-        """Hidden size of the backbone."""
-        return self.encoder.hidden_dim
+    def __init__(self, encoder: SentenceEncoder) -> None:
+        self.encoder, self.dim = encoder, encoder.hidden_dim
+        top = encoder.n_layers
+        self.layers = list(range(first_layer(top), top + 1))
+        if len(self.layers) < LEAST:
+            raise InputError(
+                f"{top} layers, of which {len(self.layers)} from layer {self.layers[0]} up: SBERT-WK compares "
+                f"neighbouring layers and needs at least {LEAST}; take a deeper network (all-MiniLM-L6-v2 has 6)"
+            )
 
     @torch.no_grad()
     def embed(self, texts: list[str], *, progress: bool = False) -> Array:
         """Fused embeddings (n, D) of distinct texts."""
         backbone = self.encoder.backbone
-        was_training = self.encoder.training
-        self.encoder.eval()
-        layers = range(self.first, backbone.n_layers + 1)
-        ids, truncated = backbone.tokenize(texts)
-        self.encoder.texts_encoded += len(texts)
-        self.encoder.texts_truncated += truncated
-        if truncated:
-            log.info("%d of %d texts cut at %d tokens", truncated, len(texts), backbone.max_length)
+        ids, _ = backbone.tokenize(texts)
         budget = STATE_BUDGET["cpu" if backbone.device.type == "cpu" else "cuda"] // self.dim
-        X = np.zeros((len(texts), self.dim), np.float32)
+        X = np.empty((len(texts), self.dim), np.float32)
         with progress_bar(total=len(texts), desc="SBERT-WK", show=progress) as bar:
             for batch in pack_by_tokens([len(row) for row in ids], max(1, budget)):
                 tokens, mask = self.encoder.padded([ids[i] for i in batch])
-                states = torch.stack(backbone(tokens, mask, list(layers)))  # (layers, B, T, D)
-                full = torch.ones_like(tokens) if mask is None else mask
-                X[batch] = fuse(states, full, window=self.window).cpu().numpy()
+                states = torch.stack(backbone(tokens, mask, self.layers))  # (layers, B, T, D)
+                X[batch] = fuse(states, torch.ones_like(tokens) if mask is None else mask).cpu().numpy()
                 bar.update(len(batch))
-        self.encoder.train(was_training)
         return X

@@ -49,10 +49,7 @@ class FastText:
                 "a quantised model (.ftz) take the .bin it was made from; a classifier holds no plain word vectors"
             ) from error
 
-    @property
-    def dim(self) -> int:
-        """Size of a word's vector."""
-        return int(self.wv.vector_size)
+        self.dim = int(self.wv.vector_size)
 
     def __contains__(self, word: object) -> bool:
         return word in self.wv.key_to_index
@@ -81,15 +78,10 @@ def fit_word2vec(texts: Sequence[str], *, dim: int = 300, epochs: int = 20, seed
 class Doc2VecEncoder(LayerlessEncoder):
     """PV-DBOW: a text is the vector that predicts its words best; each is found by a few steps of its own."""
 
-    def __init__(self, model: Any, *, seed: int) -> None:
-        self.model = model
-        self.seed = seed
-        self.texts_unknown = 0
+    dim, texts_unknown = 0, 0
 
-    @property
-    def dim(self) -> int:
-        """Size of a text's vector."""
-        return int(self.model.vector_size)
+    def __init__(self, model: Any, *, seed: int) -> None:
+        self.model, self.seed, self.dim = model, seed, int(model.vector_size)
 
     def embed(self, texts: list[str], *, progress: bool = False) -> Array:
         """Inferred vectors (n, dim) of distinct texts; zero where no word is known."""

@@ -1,11 +1,13 @@
-"""Static baselines: a text is the mean of its words' vectors, plain or smoothed by frequency (PROTOCOLS §6).
+"""Static baselines: a text is the mean of its words' vectors, plain or smoothed by frequency, or counts of its words.
 
 Words are lower-cased. A token that the vocabulary knows is kept as it stands (benchmark texts come tokenised); any
 other is parted into words, clitics and punctuation, so that `dog.` finds `dog`. Words that are still unknown do
-not count; a text without a known word is the zero vector, and `texts_unknown` counts such texts.
+not count; a text without a known word is the zero vector, and `texts_unknown` counts such texts (PROTOCOLS §6).
 
 References:
     Pennington et al. (2014), GloVe; Arora et al. (2017), A simple but tough-to-beat baseline for sentence embeddings.
+    Sparck Jones (1972), A statistical interpretation of term specificity; Deerwester et al. (1990), Indexing by latent
+    semantic analysis.
 """
 
 import re
@@ -16,21 +18,22 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from repro.models.encoder import LayerlessEncoder, merge_equal
-from repro.types import Array, InputError, check_same_length
+from repro.types import Array, InputError, check_dim
 
 PIECES = re.compile(r"n't\b|'(?:s|re|ve|ll|d|m)\b|\w+?(?=n't\b)|\w+|[^\w\s]")
 """clitics as in the Penn Treebank, words, and single punctuation marks"""
+SMOOTHING = 1e-3
+"""a of SIF: the smaller, the less frequent words count"""
 
 
 class WordTable(Protocol):
     """Vectors by word."""
 
-    @property
-    def dim(self) -> int:
-        """Size of a word's vector."""
-        ...
+    dim: int
 
     def __contains__(self, word: object, /) -> bool:
         """Whether the word is in the vocabulary, as opposed to built from its parts."""
@@ -45,16 +48,8 @@ class Vocabulary:
     """A closed table: one vector per word of a list."""
 
     def __init__(self, words: Sequence[str], vectors: Array) -> None:
-        check_same_length(words=words, vectors=vectors)
-        if np.ndim(vectors) != 2 or not len(words):
-            raise InputError(f"vectors have shape {np.shape(vectors)}: expected (words, dim), at least one word")
         self.rows = {word: row for row, word in reversed(list(enumerate(words)))}  # of equal words, the first holds
-        self.vectors = vectors
-
-    @property
-    def dim(self) -> int:
-        """Size of a word's vector."""
-        return int(self.vectors.shape[1])
+        self.vectors, self.dim = vectors, vectors.shape[1]
 
     def __contains__(self, word: object) -> bool:
         return word in self.rows
@@ -77,6 +72,8 @@ def tokens_of(text: str, vocabulary: Container[str]) -> list[str]:
 class StaticEncoder(LayerlessEncoder):
     """The (weighted) mean of known words' vectors, less its part along removed directions."""
 
+    dim, texts_unknown = 0, 0
+
     def __init__(
         self, table: WordTable, *, weights: Mapping[str, float] | None = None, removed: Array | None = None
     ) -> None:
@@ -84,15 +81,8 @@ class StaticEncoder(LayerlessEncoder):
 
         Directions are orthonormal; shorter ones are taken out in part, of squared length c by the share c.
         """
-        self.table = table
-        self.weights = weights or {}
-        self.removed = removed
-        self.texts_unknown = 0
-
-    @property
-    def dim(self) -> int:
-        """Size of a word's vector."""
-        return self.table.dim
+        self.table, self.dim = table, table.dim
+        self.weights, self.removed = weights or {}, removed
 
     def embed(self, texts: list[str], *, progress: bool = False) -> Array:
         """Means (n, dim) of distinct texts."""
@@ -112,20 +102,83 @@ class StaticEncoder(LayerlessEncoder):
         return X if self.removed is None else X - (X @ self.removed.T) @ self.removed
 
 
-def fit_sif(table: WordTable, texts: Sequence[str], *, a: float = 1e-3) -> StaticEncoder:
+def fit_sif(table: WordTable, texts: Sequence[str]) -> StaticEncoder:
     """Smooth inverse frequency (Arora et al., 2017, Algorithm 1): weights a/(a + p(w)), first direction removed.
 
-    Frequencies p and the first right singular vector, not centred, are those of the distinct texts; a smaller a lets
-    frequent words count less. InputError if a is not above 0, or no word of the texts is known.
+    Frequencies p and the first right singular vector, not centred, are those of the distinct texts. InputError if no
+    word of them is known.
     """
-    if not a > 0:
-        raise InputError(f"a is {a}: expected a number above 0")
     distinct, _ = merge_equal(texts)
     counts = Counter(token for text in distinct for token in tokens_of(text, table))
     total = sum(counts.values())
-    weights = {word: a / (a + count / total) for word, count in counts.items()}
+    weights = {word: SMOOTHING / (SMOOTHING + count / total) for word, count in counts.items()}
     X = StaticEncoder(table, weights=weights).encode(distinct).astype(np.float64)
     if not X.any():
         raise InputError(f"none of the {len(distinct)} texts has a word of the table: SIF has nothing to be fitted on")
     direction = np.linalg.eigh(X.T @ X)[1][:, -1:].T  # u, (1, dim)
     return StaticEncoder(table, weights=weights, removed=direction.astype(np.float32))
+
+
+# counts in place of vectors
+
+
+class TfidfEncoder(LayerlessEncoder):
+    """Weights of sequences of words, rows of length 1; a text of unknown words is the zero vector."""
+
+    dim, texts_unknown = 0, 0
+
+    def __init__(self, words: TfidfVectorizer) -> None:
+        self.words, self.dim = words, len(words.vocabulary_)
+
+    def weights(self, texts: Sequence[str]) -> sparse.csr_matrix:
+        """The same as `embed`, as a sparse matrix (n, dim): most weights are zero."""
+        X = self.words.transform(texts)
+        self.texts_unknown += int((np.diff(X.indptr) == 0).sum())
+        return X
+
+    def embed(self, texts: list[str], *, progress: bool = False) -> Array:
+        """Weights (n, dim) of distinct texts; dense, as embeddings are."""
+        return np.asarray(self.weights(texts).toarray(), np.float32)
+
+
+class LsaEncoder(LayerlessEncoder):
+    """TF-IDF read along its strongest singular directions, V (sequences, dim)."""
+
+    dim = 0
+
+    def __init__(self, base: TfidfEncoder, directions: Array) -> None:
+        self.base, self.directions, self.dim = base, directions, directions.shape[1]
+
+    def embed(self, texts: list[str], *, progress: bool = False) -> Array:
+        """Coordinates (n, dim) of distinct texts."""
+        return np.asarray(self.base.weights(texts) @ self.directions, np.float32)
+
+
+def fit_tfidf(texts: Sequence[str], *, ngrams: tuple[int, int] = (1, 2)) -> TfidfEncoder:
+    """TF-IDF of sequences of words, sublinear in their count, with smoothed inverse document frequencies of `texts`.
+
+    Equal texts count once; `ngrams` are the shortest and the longest sequence.
+    """
+    distinct, _ = merge_equal(texts)
+    pattern = r"(?u)\b\w+\b"
+    words = TfidfVectorizer(ngram_range=ngrams, token_pattern=pattern, sublinear_tf=True, dtype=np.float32)
+    try:
+        return TfidfEncoder(words.fit(distinct))
+    except ValueError as error:  # scikit-learn's "empty vocabulary"
+        raise InputError(f"none of the {len(distinct)} texts has a word: nothing to count") from error
+
+
+def fit_lsa(texts: Sequence[str], *, dim: int = 300, seed: int = 0) -> LsaEncoder:
+    """LSA: the `dim` strongest right singular directions of the TF-IDF matrix of `texts`, largest entries positive.
+
+    By a randomised decomposition. InputError for a dim that is not below both the number of distinct texts and of
+    sequences.
+    """
+    base = fit_tfidf(texts)
+    X = base.weights(merge_equal(texts)[0])
+    base.texts_unknown = 0
+    check_dim(dim, limit=min(X.shape) - 1)
+    fit = TruncatedSVD(dim, algorithm="randomized", n_iter=7, n_oversamples=20, random_state=seed).fit(X)
+    V = fit.components_.T
+    V = V * np.where(V[np.abs(V).argmax(axis=0), np.arange(dim)] < 0, -1.0, 1.0)
+    return LsaEncoder(base, V.astype(np.float32))

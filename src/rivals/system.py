@@ -7,39 +7,31 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TypeAlias
 
 from repro import data
-from repro.data.vectors import read_vectors
+from repro.data.files import read_vectors
+from repro.data.training import fingerprint
 from repro.models.encoder import merge_equal
 from repro.models.pretrained import hub_folder
-from repro.runs.texts import fingerprint
 from repro.seeding import make_rng
 from repro.types import Encoder, InputError
 from rivals.skipgram import FastText
 from rivals.static import Vocabulary, WordTable
-
-Named: TypeAlias = tuple[Callable[[], Encoder], str]
-"""how to make an encoder, and the digest of all that decides its output"""
 
 
 @dataclass(frozen=True)
 class SystemConfig:
     """What the systems are made from."""
 
-    source: str
-    """local, hub or microworld: where training pairs and word vectors come from"""
+    source: str  # local, hub or microworld: where training pairs and word vectors come from
     seed: int = 0
-    backbone: str = "repro-tiny"
-    """network of every system that needs one and does not bring its own"""
+    backbone: str = "repro-tiny"  # network of every system that needs one and does not bring its own
     sentences: int = 4_800
     """entailment pairs that InferSent and SBERT train on; texts that SIF, flow and whitening are fitted on"""
-    profile: str = "embedded"
-    """size of what is trained; only `paper` may download weights"""
+    profile: str = "embedded"  # size of what is trained; only `paper` may download weights
     vectors: str | None = None
     """file of word vectors instead of the dataset `glove`: GloVe's form, word2vec text, .vec or fastText's .bin"""
-    fasttext: str | None = None
-    """fastText's .vec or .bin"""
+    fasttext: str | None = None  # fastText's .vec or .bin
     weights: str | None = None
     """folder that holds published models under the last part of their hub ids; None looks into the hub's cache"""
     fit_on: tuple[str, ...] = ("nli",)
@@ -51,17 +43,9 @@ class System:
     """One line of the tables."""
 
     name: str
-    row: str
-    """label printed in the paper's tables; empty if it is ours alone"""
-    line: str
-    """what our tables call it; `Loaded.system` has it filled in"""
-    hub: str = ""
-    """hub id of the published weights that it needs"""
-
-    @property
-    def rows(self) -> tuple[str, ...]:
-        """The label as each table spells it: `BERT-CLS-TOKEN` in Table 1 is `BERT CLS-TOKEN` in Tables 2 and 3."""
-        return (self.row,) if "-CLS-" not in self.row else (self.row, self.row.replace("-CLS-", " CLS-"))
+    row: str  # label printed in the paper's Table 1; empty if it is ours alone
+    line: str  # what our tables call it; `Loaded.system` has it filled in
+    hub: str = ""  # hub id of the published weights that it needs
 
 
 @dataclass(frozen=True)
@@ -69,26 +53,15 @@ class Loaded:
     """A system ready to encode."""
 
     system: System
-    encoder: Callable[[], Encoder]
-    """makes the encoder; called only if something has to be encoded"""
-    identity: str
-    """digest of everything that decides its output: weights, settings, code, texts it was fitted on"""
-    backbone: str
-    """network it stands on; empty for word vectors"""
-    n_train: int | None
-    """pairs or texts that this book trained or fitted it on; None where it came as it is"""
-    note: str
-    """what a reader of a table should know about it"""
+    encoder: Callable[[], Encoder]  # called only if something has to be encoded
+    identity: str  # digest of everything that decides its output: weights, settings, code, texts it was fitted on
+    backbone: str  # network it stands on; empty for word vectors
+    n_train: int | None  # pairs or texts that this book trained or fitted it on; None where it came as it is
 
     @property
     def line(self) -> str:
         """What our tables call it."""
         return self.system.line
-
-    @property
-    def named(self) -> Named:
-        """The part that other systems are built on."""
-        return self.encoder, self.identity
 
 
 class Missing(InputError):
@@ -107,13 +80,12 @@ def words_of(config: SystemConfig) -> tuple[Callable[[], WordTable], str]:
     if config.vectors is not None:
         path = Path(config.vectors).expanduser()
         if not path.is_file():
-            wanted = "give a file in GloVe's form, word2vec text, .vec or fastText's .bin"
-            raise Missing(f"no word vectors {path}: {wanted}")
+            raise Missing(
+                f"no word vectors {path}: give a file in GloVe's form, word2vec text, .vec or fastText's .bin"
+            )
         read = partial(FastText, path) if path.suffix == ".bin" else lambda: _table(read_vectors(path))
         return read, fingerprint(str(path), "local")
     try:
-        if config.source == "hub":
-            raise InputError("word vectors have no hub mirror")
         return lambda: _table(data.load("glove", source=config.source)), fingerprint("glove", config.source)
     except InputError as error:
         raise Missing(
@@ -141,11 +113,6 @@ def fit_texts(config: SystemConfig) -> list[str]:
         return distinct
     rows = make_rng(config.seed, "fit texts").permutation(len(distinct))[: config.sentences]
     return [distinct[row] for row in sorted(rows)]
-
-
-def fit_note(config: SystemConfig) -> str:
-    """Where the sentences came from."""
-    return f"fitted on sentences of {', '.join(config.fit_on)}"
 
 
 def training_pairs(config: SystemConfig) -> data.LabelledPairs:

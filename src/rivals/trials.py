@@ -40,20 +40,9 @@ def infersent_trials(config: SystemConfig, store: Store) -> pd.DataFrame:
         setting = ", ".join(f"{name}={value}" for name, value in tried.items())
         X1, X2 = (encoder.encode(side, readout="encoder") for side in (dev.texts1, dev.texts2))
         rows.append({"setting": setting, "value": float(sts_spearman(X1, X2, dev.scores)), "dim": X1.shape[1]})
-    return make_rows(
-        rows,
-        experiment=EXPERIMENT,
-        paper_table="appendix",
-        method="infersent",
-        metric="spearman",
-        dataset=DEV,
-        readout="encoder",
-        backbone="infersent",
-        data_source=config.source,
-        n_train=len(pairs),
-        seed=config.seed,
-        profile=config.profile,
-    )
+    where = {"experiment": EXPERIMENT, "paper_table": "appendix", "method": "infersent", "backbone": "infersent"}
+    what = {"metric": "spearman", "dataset": DEV, "readout": "encoder", "data_source": config.source}
+    return make_rows(rows, **where, **what, n_train=len(pairs), seed=config.seed, profile=config.profile)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import sys
 import psutil
 import pytest
 
-from repro.book import kernel, notebook
+from repro.book import notebook
 
 CELL = """```{code-cell} ipython3
 %s
@@ -24,7 +24,7 @@ if __name__ == "__main__":
 """
 
 
-on_linux = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
 
 
 def write(path, *cells):
@@ -36,13 +36,6 @@ def printed(node):
     return "".join(output.text for cell in node.cells for output in cell.get("outputs", []) if "text" in output)
 
 
-def test_only_linux_forks(monkeypatch):
-    assert kernel.manager(forked=False) is kernel.OwnKernel
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert kernel.manager(forked=True) is kernel.OwnKernel
-
-
-@on_linux
 def test_two_forked_notebooks_share_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("SEEN_BY_KERNEL", "first")
     source = write(
@@ -57,24 +50,22 @@ def test_two_forked_notebooks_share_nothing(tmp_path, monkeypatch):
     assert printed(second) == f"True False second\n{tmp_path} True\n"
 
 
-@on_linux
+def napping(tmp_path):
+    """A page that notes the process of its kernel and sleeps."""
+    code = f"import os, time\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)"
+    return write(tmp_path / "n.md", code), tmp_path / "pid"
+
+
 def test_a_forked_kernel_can_be_stopped(tmp_path):
-    source = write(
-        tmp_path / "n.md",
-        f"import os, time\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)",
-    )
+    source, note = napping(tmp_path)
     with pytest.raises(notebook.NotebookError, match="longer than 3 s"):
         notebook.run(source, tmp_path / "n.ipynb", timeout=3, forked=True)
     with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "pid").read_text()), 0)
+        os.kill(int(note.read_text()), 0)
 
 
-@on_linux
 def test_a_forked_kernel_ends_with_the_run_that_started_it(python, tmp_path, wait_for):
-    note = tmp_path / "pid"
-    source = write(
-        tmp_path / "n.md", f"import os, time\nopen({str(note)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)"
-    )
+    source, note = napping(tmp_path)
     running = python(RUN, source, tmp_path / "n.ipynb")
     wait_for(lambda: note.is_file() and note.read_text() != "")
     own = psutil.Process(int(note.read_text()))

@@ -58,15 +58,11 @@ def test_parameters_carry_type_default_and_comment(declared):
     [
         ("dims", "[64, 16, 8]", [64, 16, 8]),
         ("dims", "64, 16", [64, 16]),
-        ("dims", (64, 16), [64, 16]),
-        ("backbone", "all-MiniLM-L6-v2", "all-MiniLM-L6-v2"),
         ("backbone", "12", "12"),
         ("rate", "1e-3", 1e-3),
         ("rate", 1, 1.0),
         ("limit", "null", None),
-        ("limit", "100", 100),
         ("shuffle", "false", False),
-        ("size", "anything", "anything"),
     ],
 )
 def test_values_are_read_as_the_declared_type(declared, name, given, expected):
@@ -128,16 +124,6 @@ def test_notebooks_are_found_by_path_or_name_but_not_outside(tmp_path, monkeypat
         notebook.locate("stduy")
     with pytest.raises(InputError, match="outside"):
         notebook.locate("../../secret")
-
-
-def test_ipynb_for_plain_papermill_keeps_the_parameters_tag(tmp_path):
-    target = notebook.to_ipynb(write(tmp_path / "n.md", "dims", parameters=PARAMETERS), tmp_path / "made")
-    stored = json.loads(target.read_text())
-    assert stored["metadata"]["kernelspec"]["name"] == "python3"
-    assert next(cell["metadata"].get("tags") for cell in stored["cells"] if cell["cell_type"] == "code") == [
-        "parameters"
-    ]
-    assert notebook.parameters_of(target).keys() == notebook.parameters_of(tmp_path / "n.md").keys()
 
 
 def test_folders_given_to_a_page_are_those_of_the_readers_working_folder(tmp_path, monkeypatch):
@@ -210,12 +196,11 @@ def test_only_what_changed_is_executed_and_a_failure_stops_nothing_else(checkout
         book.build(checkout, only=["god"])
 
 
-@pytest.mark.parametrize("stored", ["[1, 2]", '{"pages": 3}', '{"pages": {"a": 1}, "rendered": ""}', '{"pages'])
+@pytest.mark.parametrize("stored", ["[1, 2]", '{"pages'])
 def test_a_ledger_of_another_shape_is_ignored_with_a_warning(stored, tmp_path, caplog):
     (tmp_path / "book.json").write_text(stored)
     ledger = site.Ledger(tmp_path / "book.json")
-    assert (ledger.pages, ledger.rendered) == ({}, "")
-    assert "cannot be read" in caplog.text and "every page is made anew" in caplog.text
+    assert (ledger.pages, ledger.rendered) == ({}, "") and "every page is made anew" in caplog.text
     with ledger.changed():
         ledger.pages["a"] = {"its text": "x"}
     assert site.Ledger(tmp_path / "book.json").pages == {"a": {"its text": "x"}}
@@ -251,33 +236,14 @@ def test_lanes_meet_in_the_middle_and_do_every_page_once(lanes):
     assert sorted(done) == list("abcdef")
 
 
-def test_an_error_in_one_lane_stops_the_other():
-    done, failed = [], threading.Event()
-
-    def update(name):
-        done.append(name)
-        if name == "a":
-            raise OSError("disk full")
-        failed.wait(10)
-
-    threading.Timer(0.2, failed.set).start()
-    with pytest.raises(OSError, match="disk full"):
-        book._side_by_side(list("abcdef"), update, 2)
-    assert set(done) <= {"a", "f"}
-
-
-def test_a_page_that_measures_time_runs_after_the_others(checkout):
+def test_a_page_that_measures_time_runs_after_the_others_and_a_page_that_is_not_there_is_refused(checkout):
     for name, front in (("good", "runs_alone: true\n"), ("bad", "")):
         path = checkout / "notebooks" / f"{name}.md"
         path.write_text(path.read_text().replace("---\n", f"---\n{front}", 1))
     lines = []
     book.build(checkout, report=lines.append)
-    finished = [line.split()[1] for line in lines if line.startswith("[")]
-    assert finished[-1] == "notebooks/good:"
-
-
-def test_a_contents_file_that_names_no_page_is_refused(checkout):
-    (checkout / "notebooks" / "bad.md").unlink()
+    assert [line.split()[1] for line in lines if line.startswith("[")][-1] == "notebooks/good:"
+    path.unlink()
     with pytest.raises(InputError, match="notebooks/bad"):
         book.build(checkout)
 

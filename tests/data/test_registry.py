@@ -1,9 +1,24 @@
-from collections import Counter
+"""The menu of datasets, where each is had from, and the sets that they become: checked, frozen, in a fixed order."""
 
+import numpy as np
 import pytest
 
 from microworld import SIZES
-from repro.data import DATASETS, default_source, describe, fetch, get_spec, load
+from repro.data import (
+    DATASETS,
+    Corpus,
+    LabelledPairs,
+    LabelledTexts,
+    Retrieval,
+    ScoredPairs,
+    WordVectors,
+    default_source,
+    describe,
+    get_spec,
+    load,
+    texts_of,
+)
+from repro.data.hub import fetch
 from repro.types import InputError
 
 
@@ -21,32 +36,78 @@ def test_unknown_names_list_the_valid_ones(no_data):
         load("trec", source="disk")
     with pytest.raises(InputError, match="leave out source='hub'"):
         load("some/file.tsv", source="hub")
+    with pytest.raises(InputError, match=r"glove has no hub mirror.*REPRO_DATA"):
+        fetch("glove")
 
 
 def test_the_source_is_chosen_by_the_folder_and_recorded(no_data, monkeypatch, tmp_path):
-    assert default_source() == "microworld"
-    assert load("cr", limit=5).source == "microworld"
+    assert default_source() == load("cr", limit=5).source == "microworld"
+    with pytest.raises(InputError, match="REPRO_DATA is not set"):  # an error, not a substitute
+        load("stsb", source="local")
+    assert {row["name"]: row["local"] for row in describe()} == dict.fromkeys(DATASETS, "–")
     monkeypatch.setenv("REPRO_DATA", str(tmp_path))
     assert default_source() == "local"
     assert load("cr", source="microworld", limit=5).source == "microworld"
 
 
-def test_descriptions_need_no_data(no_data):
-    rows = {row["name"]: row for row in describe()}
-    assert set(rows) == set(DATASETS) and rows["stsb"]["rows"] == "5,749 / 1,500 / 1,379"
-    assert all(row["local"] == "–" and row["licence"] and row["microworld"] for row in rows.values())
+# sets
 
 
-def test_a_dataset_without_mirror_says_so():
-    with pytest.raises(InputError, match=r"glove has no hub mirror.*REPRO_DATA"):
-        fetch("glove")
+def pairs(**changes):
+    fields = {"texts1": ("a", "b"), "texts2": ("c", "d"), "scores": [1, 2.5], "subsets": ["x", "y"]}
+    return ScoredPairs("toy", "local", "test", **(fields | changes))
 
 
-@pytest.mark.real_data
-@pytest.mark.parametrize("name", [name for name, spec in DATASETS.items() if spec.floor is not None])
-def test_the_floor_is_the_share_of_the_largest_test_class(real_data, name):
-    spec = DATASETS[name]
-    labels = load(name, source="local").labels
-    count = Counter(labels.tolist()).most_common(1)[0][1]
-    # SentEval's blank lines count as examples of the smaller classes, so the local share is a little higher.
-    assert 100 * count / len(labels) == pytest.approx(spec.floor, abs=0.005 if not spec.local_sizes else 0.05)
+def retrieval(**changes):
+    fields = {
+        "query_ids": ("q0", "q1"),
+        "queries": ("who?", "what?"),
+        "document_ids": ("d0", "d1"),
+        "documents": ("he", "that"),
+        "qrels": {"q0": {"d0": 1}, "q1": {"d1": 1, "d0": 0}},
+    }
+    return Retrieval("toy", "local", **(fields | changes))
+
+
+def test_texts_of_keeps_sides_in_order_so_that_embeddings_slice_back():
+    data = pairs(texts1=("same", "b"), texts2=("same", "d"))
+    assert texts_of(data) == ("same", "b", "same", "d")
+    assert texts_of(retrieval()) == ("who?", "what?", "he", "that")
+    assert texts_of(Corpus("toy", "local", ["x"])) == ("x",)
+    assert texts_of(WordVectors("toy", "local", ["x"], np.ones((1, 3)))) == ("x",)
+
+
+def test_columns_take_their_final_form_and_cannot_be_changed():
+    data = pairs()
+    assert data.scores.dtype == np.float64 and isinstance(data.texts1, tuple) and len(data) == 2
+    with pytest.raises(ValueError, match="read-only"):
+        data.scores[0] = 9
+    with pytest.raises(AttributeError):
+        data.name = "other"
+    labels = LabelledTexts("toy", "local", "all", ["x", "y"], np.array([0, 1])).labels
+    assert labels.tolist() == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: pairs(texts1=("a",)), "texts1 has 1, texts2 has 2"),
+        (lambda: pairs(texts1=("a", " ")), r"texts1\[1\] is ' '"),
+        (lambda: pairs(texts1=(), texts2=(), scores=[], subsets=[]), "texts1 is empty"),
+        (lambda: pairs(texts1="ab"), "wrap it in a list"),
+        (lambda: pairs(texts1=("a", 3)), r"texts1\[1\] is 3 \(int\)"),
+        (lambda: pairs(scores=[1, float("nan")]), r"scores\[1\] is nan"),
+        (lambda: pairs(scores=[[1, 2]]), r"shape \(1, 2\)"),
+        (lambda: pairs(scores=["high", "low"]), "no number"),
+        (lambda: LabelledPairs("toy", "local", "all", ["a"], ["b"], [""]), r"labels\[0\] is ''"),
+        (lambda: retrieval(document_ids=("d0", "d0")), "'d0' more than once"),
+        (lambda: retrieval(qrels={"q0": {"d7": 1}}), "'d7'.*not among the 2 documents"),
+        (lambda: retrieval(qrels={"q7": {"d0": 1}}), "'q7'.*not among the 2 queries"),
+        (lambda: retrieval(answers=("only one",)), "answers has 1"),
+        (lambda: WordVectors("toy", "local", ["x"], np.ones(3)), "expected a finite matrix"),
+        (lambda: WordVectors("toy", "local", ["x", "y"], np.ones((1, 3))), "words has 2, vectors has 1"),
+    ],
+)
+def test_broken_sets_are_refused_with_the_offending_value(make, message):
+    with pytest.raises(InputError, match=message):
+        make()

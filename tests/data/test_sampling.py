@@ -14,17 +14,12 @@ def make(*rows):
     return LabelledPairs("mine", "local", "train", premises, hypotheses, np.array(labels))
 
 
+LABELS = {"e": "entailment", "n": "neutral", "c": "contradiction"}
 PAIRS = make(
-    ("a", "a1", "entailment"),
-    ("b", "b1", "neutral"),
-    ("a", "a2", "contradiction"),
-    ("b", "b2", "contradiction"),
-    ("a", "a3", "entailment"),
-    ("c", "c1", "entailment"),
-    ("c", "c2", "contradiction"),
-    ("c", "c3", "contradiction"),
-    ("c", "c4", "entailment"),
-    ("d", "d1", "neutral"),
+    *(
+        (name[0], name[:2], LABELS[name[2]])
+        for name in ["a1e", "b1n", "a2c", "b2c", "a3e", "c1e", "c2c", "c3c", "c4e", "d1n"]
+    )
 )
 
 
@@ -34,19 +29,14 @@ def test_neutral_pairs_are_dropped_and_the_order_is_kept():
     assert set(kept.labels) == {"entailment", "contradiction"}
 
 
-def test_the_limit_counts_what_is_kept():
-    pairs = data.load("nli", split="train", source="microworld")
-    every = like_or_unlike(pairs)
-    some = like_or_unlike(pairs, 500)
-    assert (len(some), len(every)) == (500, int((pairs.labels != "neutral").sum()))
-    rows = set(zip(every.texts1, every.texts2, strict=True))
-    assert set(zip(some.texts1, some.texts2, strict=True)) <= rows
-    assert like_or_unlike(pairs, 500).texts1 == some.texts1
-    assert like_or_unlike(pairs, 500, seed=1).texts1 != some.texts1
-    # a smaller draw is part of a larger one, so that curves over the number of pairs are nested
-    assert set(like_or_unlike(pairs, 100).texts1) <= set(some.texts1)
-    rest = iter(every.texts2)
-    assert all(text in rest for text in some.texts2), "in the order of the file"
+def test_the_limit_counts_what_is_kept_and_draws_are_nested_in_the_order_of_the_file():
+    pairs = data.load("nli", split="train", source="microworld", limit=600)
+    every, some, few = (like_or_unlike(pairs, limit) for limit in (None, 200, 50))
+    assert (len(few), len(some), len(every)) == (50, 200, int((pairs.labels != "neutral").sum()))
+    for part, whole in ((some, every), (few, some)):
+        rest = iter(zip(whole.texts1, whole.texts2, strict=True))
+        assert all(pair in rest for pair in zip(part.texts1, part.texts2, strict=True))
+    assert like_or_unlike(pairs, 200).texts1 == some.texts1 != like_or_unlike(pairs, 200, seed=1).texts1
 
 
 def test_hypotheses_of_one_premise_go_together_in_their_order():

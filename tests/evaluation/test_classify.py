@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris, make_classification
+from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from repro.evaluation import linear_probe, nested_cv_accuracy, senteval
+from repro.evaluation import linear_probe, nested_cv_accuracy
 from repro.evaluation.classify import (
     FOLDS,
     knn_cv_correct,
@@ -14,7 +14,6 @@ from repro.evaluation.classify import (
     stratified_folds,
 )
 from repro.evaluation.logistic import GRIDS, fold_accuracy
-from repro.types import InputError
 
 
 def made(classes=2, n=300, seed=0, sep=0.6):
@@ -33,7 +32,7 @@ ONE_ROW = 0.0075
 """what one row in an inner fold of 14 moves the mean of ten folds by"""
 
 
-@pytest.mark.parametrize(("classes", "seed"), [(2, 0), (2, 3), (4, 1)])
+@pytest.mark.parametrize(("classes", "seed"), [(2, 0), (4, 1)])
 def test_ten_folds_choose_and_score_as_scikit_learn_does(classes, seed):
     X, y = made(classes, seed=seed)
     train = np.arange(len(y)) < 200
@@ -76,9 +75,8 @@ def test_a_dev_split_chooses_the_penalty(classes):
     assert found.accuracy == pytest.approx(models[best].score(c, yc), abs=0.005)
 
 
-@pytest.mark.parametrize("load", [load_iris, lambda **k: made(2, n=240)])
-def test_nested_cross_validation_equals_the_loops(load):
-    X, y = load(return_X_y=True) if load is load_iris else load()
+def test_nested_cross_validation_equals_the_loops():
+    X, y = made(2, n=240)
     found = nested_cv(X, y, seed=2)
     outer = stratified_folds(y, FOLDS, 2)
     accuracies = []
@@ -135,55 +133,13 @@ def test_pair_features_are_sentevals():
     assert (pair_features(u, v) == pair_features(v, u)).all()
 
 
-# errors
-
-
-def test_one_class_or_fewer_rows_than_folds():
-    X = np.random.default_rng(0).standard_normal((40, 3))
-    with pytest.raises(InputError, match="only one class"):
-        nested_cv_accuracy(X, np.zeros(40))
-    with pytest.raises(InputError, match="only one class"):
-        linear_probe(X, np.zeros(40), X, np.zeros(40), X_dev=X, y_dev=np.zeros(40))
-    for rows, labels in ((9, np.arange(9) % 2), (40, np.eye(40, dtype=int)[0])):
-        for score in (nested_cv_accuracy, lambda X, y: linear_probe(X, y, X, y)):
-            with pytest.raises(InputError, match=f"{rows} rows, .* 10 folds need at least 10, and 2 of a second class"):
-                score(X[:rows], labels)
-
-
-@pytest.mark.parametrize(("protocol", "rare"), [("logreg", 1), ("logreg", 9), ("senteval", 2)])
-def test_a_rare_class_is_warned_of_and_spread_over_the_folds_it_has_rows_for(protocol, rare, monkeypatch):
-    monkeypatch.setattr(senteval, "CHECKS", 2)
-    monkeypatch.setattr(senteval, "RATE", 0.3)
+@pytest.mark.parametrize("rare", [1, 9])
+def test_a_rare_class_is_warned_of_and_spread_over_the_folds_it_has_rows_for(rare):
     y = np.array(["a"] * 40 + ["b"] * 40 + ["rare"] * rare)
     X = np.eye(3)[np.unique(y, return_inverse=True)[1]] * 3 + np.random.default_rng(0).normal(size=(len(y), 3)) / 4
     with pytest.warns(UserWarning, match=rf"1 of 3 classes .* miss from some: 'rare' \({rare}\)$") as told:
-        scores = [nested_cv_accuracy(X, y, protocol=protocol), linear_probe(X, y, X, y, protocol=protocol)]
-        scores.append(knn_cv_correct(X, y).mean())
+        scores = [nested_cv_accuracy(X, y), linear_probe(X, y, X, y), knn_cv_correct(X, y).mean()]
     assert len(told) == 3  # not once more for every inner fold
     assert min(scores) >= 1 - rare / len(y) - 0.01  # the common classes are told apart
     fold = stratified_folds(y, 10, 0, "quiet")
     assert len(np.unique(fold[y == "rare"])) == rare and np.ptp(np.bincount(fold)) <= 1
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"y_train": np.zeros(39)}, "X_train has 40, y_train has 39"),
-        ({"X_test": np.ones((5, 4))}, "X_test has 4 columns, X_train 3"),
-        ({"X_dev": np.ones((5, 2)), "y_dev": np.ones(5)}, "X_dev has 2 columns, X_train 3"),
-        ({"X_dev": np.ones((5, 3)), "y_dev": None}, "y_dev has shape"),
-        ({"X_test": np.full((5, 3), np.nan)}, "X_test has NaN"),
-        ({"protocol": "svm"}, "unknown protocol 'svm'"),
-    ],
-)
-def test_errors_name_the_numbers(change, message):
-    rng = np.random.default_rng(0)
-    arguments = {
-        "X_train": rng.standard_normal((40, 3)),
-        "y_train": np.arange(40) % 2,
-        "X_test": rng.standard_normal((5, 3)),
-        "y_test": np.arange(5) % 2,
-        **change,
-    }
-    with pytest.raises(InputError, match=message):
-        linear_probe(*[arguments.pop(name) for name in ("X_train", "y_train", "X_test", "y_test")], **arguments)

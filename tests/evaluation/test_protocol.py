@@ -6,7 +6,6 @@ from repro.evaluation.classify import pair_features
 from repro.evaluation.protocol import score_classification, score_sts
 from repro.evaluation.stats import bootstrap_spearman
 from repro.sets import LabelledPairs, LabelledTexts, ScoredPairs
-from repro.types import InputError
 
 
 def embed(texts):
@@ -69,10 +68,3 @@ def test_pairs_are_classified_by_their_features():
     found = score_classification(embed, {"train": train, "test": test})
     sides = [pair_features(embed(part.texts1), embed(part.texts2)) for part in (train, test)]
     assert found.value == linear_probe(sides[0], train.labels, sides[1], test.labels)
-
-
-def test_what_cannot_be_classified(pairs):
-    with pytest.raises(InputError, match="no split 'test': the data has train, dev"):
-        score_classification(embed, {"train": labelled("train"), "dev": labelled("dev")})
-    with pytest.raises(InputError, match="made holds no labels"):
-        score_classification(embed, {"all": pairs})

@@ -60,24 +60,15 @@ def test_weights_of_twelve_layers():
 
 
 def align_by_hand(x, t, temperature):
-    squares = divergence = 0.0
-    for found, wanted in zip(x, t, strict=True):
-        squares += sum((a - b) ** 2 for a, b in zip(found, wanted, strict=True))
-        p = torch.exp(wanted / temperature) / torch.exp(wanted / temperature).sum()
-        q = torch.exp(found / temperature) / torch.exp(found / temperature).sum()
-        divergence += sum(a * torch.log(a / b) for a, b in zip(p, q, strict=True))
-    return squares / x.numel() + temperature * divergence / len(x)
+    p, q = ((z / temperature).exp() / (z / temperature).exp().sum(1, keepdim=True) for z in (t, x))
+    return ((x - t) ** 2).sum() / x.numel() + temperature * (p * (p / q).log()).sum() / len(x)
 
 
-def test_alignment_equals_a_double_loop():
+def test_alignment_is_its_formula():
     x, t = states(5, 4), states(5, 4, seed=1)
-    for temperature in (0.3, 1.0, 4.0):
-        assert_alike(
-            lambda z, at=temperature: align(z, t, temperature=at), lambda z, at=temperature: align_by_hand(z, t, at), x
-        )
-    for temperature in (0.0, -1.0):  # without the divergence
-        assert align(x, t, temperature=temperature).item() == pytest.approx(((x - t) ** 2).mean().item())
-    assert align(x, x).item() == pytest.approx(0, abs=1e-12)
+    for at in (0.3, 1.0, 4.0):
+        assert_alike(lambda z, at=at: align(z, t, temperature=at), lambda z, at=at: align_by_hand(z, t, at), x)
+    assert align(x, t, temperature=0.0).item() == pytest.approx(((x - t) ** 2).mean().item())  # no divergence
     with pytest.raises(InputError, match=r"x has shape \(5, 4\), target \(5, 3\)"):
         align(x, t[:, :3])
 
@@ -87,9 +78,8 @@ def test_alignment_equals_a_double_loop():
 
 @pytest.mark.parametrize("dependency", ["per_sentence", "per_batch"])
 @pytest.mark.parametrize(("texts", "dim"), [(12, 6), (5, 16), (1, 8), (7, 1)])
-@pytest.mark.parametrize("scale", [0.3, 1.0])
-def test_equals_the_equations(dependency, texts, dim, scale):
-    X, size = states(texts, dim, scale=scale, seed=texts), min(dim, 4)
+def test_equals_the_equations(dependency, texts, dim):
+    X, size = states(texts, dim, scale=0.6, seed=texts), min(dim, 4)
     expected = target_by_hand(X, size, dependency)
     # components below 1e-7 of the largest are zero, and come from squares: 1e-8 of the largest in any
     found = compress_target(X, size, dependency=dependency)
@@ -99,21 +89,19 @@ def test_equals_the_equations(dependency, texts, dim, scale):
 
 
 @pytest.mark.parametrize("dependency", ["per_sentence", "per_batch"])
-def test_precision_seed_and_a_second_call_change_nothing(dependency):
+def test_precision_and_seed_change_nothing(dependency):
     X = states(12, 16, dtype=torch.float32)
     found = compress_target(X, 5, dependency=dependency)
     assert found.dtype == compress_target(X.bfloat16(), 5, dependency=dependency).dtype == torch.float32
     torch.testing.assert_close(found, compress_target(X.double(), 5, dependency=dependency).float())
     with torch.autocast("cpu", torch.bfloat16):
         assert torch.equal(compress_target(X.clone(), 5, dependency=dependency, seed=7), found)
-        assert align(X, 2 * X).item() == align(X, 2 * X.double()).item()
 
 
-@pytest.mark.parametrize("dim", [5, 64, 100])
-def test_rows_of_the_dependency_matrix_sum_to_one_and_the_first_value_is_at_least_one(dim):
-    A = dependency_matrix(states(20, dim))
-    np.testing.assert_allclose(A.numpy(), next(matrices_by_hand(states(20, dim).numpy(), "per_batch")), rtol=1e-9)
-    torch.testing.assert_close(A.sum(1), torch.ones(dim, dtype=torch.float64))
+def test_rows_of_the_dependency_matrix_sum_to_one_and_the_first_value_is_at_least_one():
+    A = dependency_matrix(states(20, 64))
+    np.testing.assert_allclose(A.numpy(), next(matrices_by_hand(states(20, 64).numpy(), "per_batch")), rtol=1e-9)
+    torch.testing.assert_close(A.sum(1), torch.ones(64, dtype=torch.float64))
     assert torch.linalg.svdvals(A)[0].item() >= 1 - 1e-12
 
 
@@ -129,12 +117,7 @@ def test_small_states_have_two_components(scale):
     assert bool((T[:, 2:].abs() <= scale * T[:, 1:2].abs()).all())
 
 
-def test_a_sentence_has_few_components():
-    T = compress_target(states(8, 384, scale=0.4), 128, dependency="per_sentence")
-    assert T.shape == (8, 128) and bool((T[:, 9:] == 0).all())
-
-
-@pytest.mark.parametrize("largest", [0.01, 1.0, 5.0, 0.999 * LARGEST, 1.001 * LARGEST, 60.0])
+@pytest.mark.parametrize("largest", [0.01, 0.999 * LARGEST, 1.001 * LARGEST, 60.0])
 def test_columns_or_matrix_the_target_is_the_equations(largest):
     x = states(4, 128, seed=3)
     x = x * (math.sqrt(largest) * 128**0.25 / x.abs().max())
@@ -145,21 +128,6 @@ def test_columns_or_matrix_the_target_is_the_equations(largest):
     np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
     picked = compress_target(x, 6, dependency="per_sentence", strategy="max_k").numpy()
     np.testing.assert_allclose(picked, max_k_by_hand(x, 6, "per_sentence"), rtol=1e-7)
-
-
-def test_the_number_of_columns_is_enough_and_no_more():
-    for largest in (1e-6, 0.1, 1.0, 8.0):
-        count = feature_count(torch.full((1, 1000), math.sqrt(largest)))
-        assert largest**count / math.factorial(count) < 1e-12
-        assert count == 2 or largest ** (count - 1) / math.factorial(count - 1) >= 1e-12
-
-
-def test_rows_are_taken_in_runs_that_fit_in_memory(monkeypatch):
-    x = states(40, 48)
-    x[7] *= 30  # must be formed
-    whole = compress_target(x, 5, dependency="per_sentence")
-    monkeypatch.setattr("repro.losses.dependencies.CHUNK", 3 * 48 * 48)
-    torch.testing.assert_close(compress_target(x, 5, dependency="per_sentence"), whole, rtol=1e-6, atol=1e-7)
 
 
 # randomised, as released, and the components of the embeddings
@@ -178,13 +146,12 @@ def test_randomised_equals_the_released_code():
 
 def test_randomised_is_the_same_for_a_seed_and_turns_with_it():
     X = states(48, 64, dtype=torch.float32, scale=0.3)
-    runs = [compress_target(X, 32, decomposition="randomized", seed=seed) for seed in (0, 0, *range(1, 8))]
-    assert torch.equal(runs[0], runs[1])
-    exact = compress_target(X, 32)
-    signs = torch.stack([torch.sign((run * exact).sum(0)) for run in runs])
-    assert bool((signs != signs[0]).any(0).float().mean() > 0.5)  # most components show both signs over eight seeds
-    for run in runs:  # the first survives
-        assert abs(torch.nn.functional.cosine_similarity(run[:, 0], exact[:, 0], dim=0).item()) > 0.9999
+    first, again, other = (compress_target(X, 32, decomposition="randomized", seed=seed) for seed in (0, 0, 1))
+    assert torch.equal(first, again)
+    assert bool(((first * other).sum(0) < 0).any())  # some component has the other sign
+    exact = compress_target(X, 32)[:, 0]
+    for run in (first, other):  # the first survives
+        assert abs(torch.nn.functional.cosine_similarity(run[:, 0], exact, dim=0).item()) > 0.9999
 
 
 @pytest.mark.parametrize("center", [False, True])
@@ -210,7 +177,6 @@ CASES = [
 ]
 DEGENERATE = {
     "zero": lambda: torch.zeros(6, 8),
-    "constant": lambda: torch.ones(6, 8),
     "one text over and over": lambda: states(1, 8).expand(6, 8).contiguous(),
     "equal singular values": lambda: 3 * torch.eye(8)[:6],
     "far beyond": lambda: states(6, 8) * 1e3,
@@ -225,19 +191,18 @@ def test_the_gradient_through_the_target_is_that_of_finite_differences(case, for
     assert torch.autograd.gradcheck(lambda z: compress_target(z, 3, **case), (X,), eps=1e-6, atol=1e-4, rtol=1e-3)
 
 
-@pytest.mark.parametrize(("case", "kind"), list(product(CASES, DEGENERATE)), ids=str)
-def test_targets_and_gradients_are_finite_on_odd_input(case, kind):
-    X = DEGENERATE[kind]().double().requires_grad_()
-    T = compress_target(X, 3, **case)
-    (gradient,) = torch.autograd.grad(T.square().sum() + T.sum(), X)
-    assert bool(torch.isfinite(T).all()) and bool(torch.isfinite(gradient).all())
-    torch.testing.assert_close(T.detach(), compress_target(X.detach(), 3, **case))
-    assert not compress_target(X.detach(), 3, **case).requires_grad
+@pytest.mark.parametrize("kind", DEGENERATE)
+def test_targets_and_gradients_are_finite_on_odd_input(kind):
+    for case in CASES:
+        X = DEGENERATE[kind]().double().requires_grad_()
+        T = compress_target(X, 3, **case)
+        (gradient,) = torch.autograd.grad(T.square().sum() + T.sum(), X)
+        assert bool(torch.isfinite(T).all()) and bool(torch.isfinite(gradient).all())
+        torch.testing.assert_close(T.detach(), compress_target(X.detach(), 3, **case))
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_states_that_are_not_finite_give_a_target_that_is_not(case):
-    assert bool(compress_target(states(6, 8) * math.nan, 3, **case).isnan().all())
+def test_states_that_are_not_finite_give_a_target_that_is_not():
+    assert bool(compress_target(states(6, 8) * math.nan, 3).isnan().all())
 
 
 @pytest.mark.parametrize(
@@ -246,11 +211,8 @@ def test_states_that_are_not_finite_give_a_target_that_is_not(case):
         ({"size": 9}, "size is 9: expected 1 to 8"),
         ({"size": 7, "strategy": "embeddings"}, "size is 7: 6 texts have no more components"),
         ({"strategy": "none"}, "unknown strategy of a target 'none'"),
-        ({"dependency": "per_layer"}, "unknown dependency 'per_layer'"),
-        ({"decomposition": "svd"}, "unknown decomposition 'svd': choose one of eigh, subspace, randomized"),
         ({"center": True}, "center applies to strategy 'embeddings'"),
         ({"X": torch.ones(0, 8)}, r"X has shape \(0, 8\)"),
-        ({"X": torch.ones(6, 8, requires_grad=True), "decomposition": "randomized"}, "no gradient through"),
         ({"X": torch.ones(6, 8, requires_grad=True), "decomposition": "subspace"}, "no gradient through"),
     ],
 )
@@ -272,8 +234,7 @@ def falling(*, power=1.0, dtype=torch.float32):
     return (0.4 * X / X.square().mean().sqrt()).to(dtype)
 
 
-@pytest.mark.parametrize("power", [1.0, 2.0])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(("power", "dtype"), [(1.0, torch.float32), (2.0, torch.float64)])
 def test_the_vectors_are_those_of_a_matrix_within_the_tolerance(power, dtype):
     X = falling(power=power, dtype=dtype)
     A = dependency_matrix(X)
@@ -294,26 +255,16 @@ def test_the_vectors_are_those_of_a_matrix_within_the_tolerance(power, dtype):
     assert torch.equal(found, compress_target(X.clone(), SIZE, decomposition="subspace", seed=5))
 
 
-@pytest.mark.parametrize(
-    ("name", "A"),
-    [
-        ("identity", torch.eye(DIM)),
-        ("many equal values beside a large one", (torch.eye(DIM) + 1) / (DIM + 1)),
-        ("flat", torch.softmax(random(DIM, DIM), dim=1)),
-        ("small", torch.full((255, 255), 1 / 255)),
-    ],
-)
-def test_where_it_is_not_sure_it_says_so(name, A):
-    assert leading_vectors(A, SIZE) is None, name
-
-
-def test_where_it_is_not_sure_the_target_is_the_exact_one():
+def test_where_it_is_not_sure_it_says_so_and_the_target_is_the_exact_one():
+    flat = torch.softmax(random(DIM, DIM), dim=1)
+    for A in (torch.eye(DIM), (torch.eye(DIM) + 1) / (DIM + 1), flat, torch.full((255, 255), 1 / 255)):
+        assert leading_vectors(A, SIZE) is None
     # independent coordinates of large variance: A is the identity but for 1e-4, and its vectors hang on that
     X = 3 * random(400, DIM, dtype=torch.float32)
     assert torch.equal(compress_target(X, SIZE, decomposition="subspace"), compress_target(X, SIZE))
 
 
-@pytest.mark.parametrize("rank", [1, 2, WIDTH, 2 * WIDTH + 3])
+@pytest.mark.parametrize("rank", [1, WIDTH, 2 * WIDTH + 3])
 def test_a_matrix_of_low_rank_has_no_further_components(rank):
     A = random(DIM, rank).softmax(1) @ (3 * random(rank, DIM, seed=1)).softmax(1)
     U, S = leading_vectors(A.float(), SIZE)
@@ -323,23 +274,13 @@ def test_a_matrix_of_low_rank_has_no_further_components(rank):
     assert (U * S @ (U * S).T - A @ A.T).abs().max() <= 1e-4
 
 
-def test_constant_states():
-    for X in (torch.zeros(TEXTS, DIM), torch.ones(TEXTS, DIM), falling()[:1].expand(TEXTS, DIM).contiguous()):
-        found, expected = compress_target(X, SIZE, decomposition="subspace"), compress_target(X, SIZE)
-        torch.testing.assert_close(found, expected, rtol=0, atol=2 * TOLERANCE * max(1.0, expected.abs().max().item()))
-
-
-@pytest.mark.parametrize("threads", [1, 2, 5])
-def test_threads_keep_order_and_number_and_record_no_gradient(threads):
+def test_threads_keep_order_and_number_and_record_no_gradient():
     matrices = [torch.full((2, 2), float(i), requires_grad=True) for i in range(7)]
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
+    torch.set_num_threads(3)
     try:
         found = each_on_a_thread(lambda i, matrix: matrix + i, matrices)
-        with pytest.raises(ZeroDivisionError):
-            each_on_a_thread(lambda i, matrix: matrix * (1 // i), matrices)
-        assert torch.get_num_threads() == threads
+        assert torch.get_num_threads() == 3
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(1)
     assert [matrix[0, 0].item() for matrix in found] == [2.0 * i for i in range(7)]
-    assert not any(matrix.requires_grad for matrix in found) and each_on_a_thread(lambda i, X: X, []) == []
+    assert not any(matrix.requires_grad for matrix in found)

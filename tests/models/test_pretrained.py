@@ -3,7 +3,6 @@
 import hashlib
 import json
 import shutil
-import textwrap
 import time
 from pathlib import Path
 
@@ -15,7 +14,9 @@ from safetensors.torch import load_file, save_file
 
 from repro.models import SentenceEncoder, pretrained
 from repro.models.backbone import load_backbone
-from repro.models.pretrained import MINILM, SHIPPED, check_intact, hub_folder, identity, locate
+from repro.models.lora import add_lora
+from repro.models.pretrained import MINILM, SHIPPED, check_intact, identity, locate
+from repro.objectives import LoraConfig
 from repro.types import InputError
 
 FAMILIES = {
@@ -47,23 +48,12 @@ def copy(networks, tmp_path):
     return lambda family="bert": Path(shutil.copytree(networks[family], tmp_path / family))
 
 
-@pytest.fixture
-def hub_cache(copy, tmp_path):
-    """The hub's cache layout, as a download leaves it."""
-    model = tmp_path / "hub" / "models--somebody--tiny"
-    shutil.copytree(copy(), model / "snapshots" / "0123abcd")
-    (model / "refs").mkdir()
-    (model / "refs" / "main").write_text("0123abcd")
-    return tmp_path / "hub"
-
-
 def refused(folder, words):
     with pytest.raises(InputError, match=words):
         SentenceEncoder.load(str(folder)).encode(["a word"])
 
 
-@pytest.mark.parametrize("name", ["nosuch-model", "nobody/nosuch-model"])
-def test_an_unknown_name_fails_at_once_offline(name, monkeypatch):
+def test_an_unknown_name_fails_at_once_offline_and_a_path_is_never_looked_up(monkeypatch):
     def refuse(*args, **kwargs):
         raise OSError("no network")
 
@@ -71,20 +61,18 @@ def test_an_unknown_name_fails_at_once_offline(name, monkeypatch):
         monkeypatch.delenv(proxy, raising=False)
     monkeypatch.setattr(pretrained.socket, "create_connection", refuse)
     started = time.perf_counter()
-    with pytest.raises(InputError, match=f"cannot load backbone '{name}'.*shipped: repro-tiny"):
-        SentenceEncoder.load(name)
+    for name in ("nosuch-model", "nobody/nosuch-model"):
+        with pytest.raises(InputError, match=f"cannot load backbone '{name}'.*shipped: repro-tiny"):
+            SentenceEncoder.load(name)
+    for name in ("./nosuch", "/nosuch/folder", "~/nosuch", "a/b/c"):
+        with pytest.raises(InputError, match="no backbone folder"):
+            locate(name)
     assert time.perf_counter() - started < 5
-
-
-@pytest.mark.parametrize("name", ["./nosuch", "/nosuch/folder", "~/nosuch", "a/b/c"])
-def test_a_path_is_never_looked_up_on_the_hub(name):
-    with pytest.raises(InputError, match="no backbone folder"):
-        locate(name)
 
 
 def test_weights_that_are_not_the_published_bytes_are_refused(monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setitem(pretrained.WEIGHTS_SHA256, MINILM, "0" * 64)
+        patched.setattr(pretrained, "MINILM_SHA256", "0" * 64)
         with pytest.raises(InputError, match=r"has sha256 53aa51172d.*, not the published one"):
             load_backbone(MINILM)
     monkeypatch.setattr(pretrained, "MINILM_PACKAGE", "no_such_package")
@@ -93,10 +81,7 @@ def test_weights_that_are_not_the_published_bytes_are_refused(monkeypatch):
 
 
 def test_what_ships_is_there_small_and_loads():
-    assert {name: Path(locate(name)) for name in SHIPPED} == {
-        folder.name: folder for folder in pretrained.paths.BACKBONES.iterdir() if (folder / "config.json").is_file()
-    }
-    size = sum(f.stat().st_size for name in SHIPPED for f in Path(locate(name)).rglob("*") if f.is_file())
+    size = sum(f.stat().st_size for name in SHIPPED for f in locate(name).rglob("*") if f.is_file())
     assert "repro-tiny" in SHIPPED and size < 16e6
     for name in SHIPPED:
         network = load_backbone(name)
@@ -104,44 +89,37 @@ def test_what_ships_is_there_small_and_loads():
         assert {p.dtype for p in network.parameters()} == {torch.float32}
 
 
-def test_a_hub_model_in_the_cache_loads_offline_with_its_own_pooling(hub_cache, tiny, python):
-    snapshot = next(hub_cache.glob("*/snapshots/*"))
+def test_a_hub_model_in_the_cache_loads_offline_with_its_own_pooling(copy, tiny, tmp_path, monkeypatch):
+    model = tmp_path / "hub" / "models--somebody--tiny"
+    snapshot = Path(shutil.copytree(copy(), model / "snapshots" / "0123abcd"))
+    (model / "refs").mkdir()
+    (model / "refs" / "main").write_text("0123abcd")
     (snapshot / "1_Pooling").mkdir()
     (snapshot / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": true}')
     (snapshot / "sentence_bert_config.json").write_text('{"max_seq_length": 16}')
-    code = textwrap.dedent("""
-        import sys
-        from repro.models import SentenceEncoder
-        encoder = SentenceEncoder.load("somebody/tiny")
-        local = SentenceEncoder.load(sys.argv[1], pooling="mean")
-        same = (encoder.encode(["a word"]) == local.encode(["a word"])).all()
-        print(encoder.pooling, encoder.backbone.max_length, same)
-    """)
-    run = python(code, tiny, HF_HUB_CACHE=str(hub_cache), HF_HUB_OFFLINE="1")
-    out, trouble = run.communicate(timeout=120)
-    assert run.returncode == 0, trouble
-    assert out.split()[-3:] == ["mean", "16", "True"]
-
-
-def test_a_hub_ids_identity_holds_its_commit(hub_cache, monkeypatch):
-    for module in ("transformers.utils.hub", "huggingface_hub.constants"):
-        monkeypatch.setattr(f"{module}.HF_HUB_CACHE", str(hub_cache), raising=False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr(pretrained, "_hub_answers", lambda: False)
-    assert identity("somebody/tiny") == "somebody/tiny@0123abcd"
-    assert identity("somebody/other") == "somebody/other"
-    with pytest.raises(InputError, match="nobody/nothing is not in the hub's cache"):
-        hub_folder("nobody/nothing")
+    encoder = SentenceEncoder.load("somebody/tiny")
+    assert (encoder.pooling, encoder.backbone.max_length) == ("mean", 16)
+    np.testing.assert_array_equal(
+        encoder.encode(["a word"]), SentenceEncoder.load(tiny, pooling="mean").encode(["a word"])
+    )
+    add_lora(encoder.backbone, LoraConfig(), seed=0)
+    encoder.save(tmp_path / "adapted")
+    assert json.loads((tmp_path / "adapted" / "encoder.json").read_text())["base"]["name"] == "somebody/tiny"
+    assert identity("somebody/tiny") == "somebody/tiny@0123abcd", "its commit"
+    assert identity("nobody/nothing") == "nobody/nothing"
 
 
 # whole, and of one model
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta", "mpnet", "qwen2", "llama"])
+@pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta", "mpnet", "qwen2"])
 def test_a_network_without_its_tokenizer_is_refused_not_read_with_an_empty_one(family, copy, sentences):
     folder = copy(family)
     assert len(np.unique(SentenceEncoder.load(str(folder)).encode(sentences[:20]), axis=0)) == 20
     (folder / "tokenizer.json").unlink()
-    refused(folder, r"has no tokenizer\.json")
+    refused(folder, r"is its tokenizer\.json missing|cannot load tokenizer")
 
 
 def test_a_folder_must_hold_a_whole_network(tmp_path, copy):
@@ -157,13 +135,10 @@ def test_a_folder_must_hold_a_whole_network(tmp_path, copy):
 
 
 CONFIG = [
-    ({"num_hidden_layers": 0}, "has 0 layers"),
+    ({"num_hidden_layers": 0}, "has no list of blocks"),
     ({"num_attention_heads": 0}, "ZeroDivisionError"),
-    ({"num_attention_heads": 3}, "not a multiple of the number of attention heads"),
     ({"max_position_embeddings": 9}, r"position_embeddings.weight is \(48, 32\), expected \(9, 32\)"),
     ({"max_position_embeddings": "many"}, "expected int, got str"),
-    ({"vocab_size": 300}, r"word_embeddings.weight is \(400, 32\), expected \(300, 32\)"),
-    ({"hidden_act": "nosuch"}, "nosuch"),
     ({"pad_token_id": 9999}, "Padding_idx"),
 ]
 
@@ -180,7 +155,6 @@ def test_values_of_a_config_that_do_not_fit_are_one_error(change, words, copy):
     ("file", "content", "words"),
     [
         ("tokenizer.json", b"{}", "cannot load tokenizer .*added_tokens"),
-        ("model.safetensors", b"", "header too small"),
         ("model.safetensors", b"\xff" * 100, "SafetensorError"),
         ("1_Pooling/config.json", b"[", "not valid JSON"),
         ("1_Pooling/config.json", b"[]", "holds a list: expected a dict"),
@@ -215,26 +189,21 @@ def test_a_tokenizer_of_another_network_is_refused(copy):
 # bytes
 
 
-@pytest.mark.parametrize(
-    "file", ["model.safetensors", "pooler.safetensors", "encoder.json", "tokenizer.json", "config.json"]
-)
+@pytest.mark.parametrize("file", ["pooler.safetensors", "encoder.json", "tokenizer.json"])
 def test_a_saved_encoder_whose_bytes_changed_on_the_way_is_refused(file, tiny, tmp_path):
     SentenceEncoder.load(tiny, dim=4, pooling="mean").save(tmp_path / "saved")
     content = bytearray((tmp_path / "saved" / file).read_bytes())
     content[-9] ^= 1
     (tmp_path / "saved" / file).write_bytes(content)
     refused(tmp_path / "saved", rf"{file} has changed since it was written|{file} is not valid JSON")
-
-
-def test_a_lost_pooler_is_one_error(tiny, tmp_path):
-    SentenceEncoder.load(tiny, dim=4).save(tmp_path / "saved")
-    (tmp_path / "saved" / "pooler.safetensors").unlink()
-    refused(tmp_path / "saved", r"pooler\.safetensors cannot be read")
+    if file == "pooler.safetensors":
+        (tmp_path / "saved" / file).unlink()
+        refused(tmp_path / "saved", r"pooler\.safetensors cannot be read")
 
 
 def test_a_manifest_of_others_is_none_of_ours(copy):
     folder = copy()
-    for content in ('{"files": ["config.json"]}', "[1]", '{"files": {"config.json": 3}}'):
+    for content in ('{"files": ["config.json"]}', '{"files": {"config.json": 3}}'):
         (folder / "manifest.json").write_text(content)
         check_intact(folder)
 
@@ -268,10 +237,10 @@ def test_nan_weights_do_not_become_embeddings(repro, copy, tmp_path):
     encoder = SentenceEncoder.load(str(folder))
     with pytest.raises(InputError, match=r"NaN or infinite embeddings to 2 of 3 distinct texts, first to number 1"):
         encoder.encode(["", "the cook thanked the driver", "a horse", ""])
-    output = tmp_path / "X.npy"
-    for verb in (("encode", "--texts", "stsb", "--output", output), ("evaluate", "--data", "stsb")):
-        code, out, err = repro(*verb, "--encoder", folder)
-        assert code == 2 and "distinct texts" in err and not out and not output.exists()
+    texts, output = tmp_path / "texts.txt", tmp_path / "X.npy"
+    texts.write_text("the cook\n")
+    code, out, err = repro("encode", "--texts", texts, "--output", output, "--encoder", folder)
+    assert code == 2 and "distinct texts" in err and not out and not output.exists()
     encoder = SentenceEncoder.load(str(copy("roberta")), dim=4)
     with torch.no_grad():
         encoder.pooler.linear.bias[2] = float("nan")

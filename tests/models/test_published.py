@@ -11,10 +11,10 @@ from safetensors.torch import load_file, save_file
 from transformers import DistilBertConfig, DistilBertModel
 
 from repro.models import SentenceEncoder
-from repro.models.backbone import load_backbone
 from repro.models.encoder import load_modules
 from repro.models.lora import add_lora
-from repro.models.st_export import export_folder
+from repro.models.pretrained import locate
+from repro.models.published import export_folder
 from repro.objectives import LoraConfig
 from repro.reducers import make_reducer
 from repro.reducers.export import linear_form
@@ -34,45 +34,48 @@ def unit(X):
     return X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
+def note(folder, name, values):
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text(json.dumps(values))
+
+
 def write_modules(folder, *kinds, **notes):
     """`modules.json` with these parts after the network, and the settings of some."""
     parts = [("Transformer", ""), *((kind, f"{number}_{kind}") for number, kind in enumerate(kinds, 1))]
-    listed = [
-        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-        for i, (kind, path) in enumerate(parts)
-    ]
-    (folder / "modules.json").write_text(json.dumps(listed))
+    package = "sentence_transformers.models"
+    listed = [{"idx": i, "name": str(i), "path": p, "type": f"{package}.{k}"} for i, (k, p) in enumerate(parts)]
+    note(folder, "modules.json", listed)
     for kind, path in parts[1:]:
         (folder / path).mkdir(exist_ok=True)
         if kind in notes:
-            (folder / path / "config.json").write_text(json.dumps(notes[kind]))
+            note(folder, f"{path}/config.json", notes[kind])
+
+
+@pytest.fixture
+def copied(tiny, tmp_path):
+    """A copy of `tiny` that may be given parts."""
+    return Path(shutil.copytree(tiny, tmp_path / "published"))
 
 
 # read
 
 
 @pytest.fixture
-def distiluse(tiny, tmp_path):
+def distiluse(copied):
     """A random DistilBERT in the folder form of `distiluse-base-multilingual-cased-v1`: mean, then 24 → 10, tanh."""
-    folder = tmp_path / "distiluse"
-    tokenizer = load_backbone(tiny).tokenizer
     torch.manual_seed(0)
-    config = DistilBertConfig(
-        vocab_size=tokenizer.get_vocab_size(), dim=24, hidden_dim=48, n_layers=2, n_heads=2, max_position_embeddings=64
-    )
-    DistilBertModel(config).save_pretrained(folder)
-    tokenizer.save(str(folder / "tokenizer.json"))
-    (folder / "tokenizer_config.json").write_text(
-        '{"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "[PAD]", "unk_token": "[UNK]"}'
-    )
-    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 32, "do_lower_case": false}')
+    sizes = {"vocab_size": 400, "dim": 24, "hidden_dim": 48, "n_layers": 2, "n_heads": 2, "max_position_embeddings": 64}
+    DistilBertModel(DistilBertConfig(**sizes)).save_pretrained(copied)
+    tokens = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "[PAD]", "unk_token": "[UNK]"}
+    note(copied, "tokenizer_config.json", tokens)
+    note(copied, "sentence_bert_config.json", {"max_seq_length": 32, "do_lower_case": False})
     pooling = {"word_embedding_dimension": 24, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
     dense = {"in_features": 24, "out_features": 10, "bias": True}
     dense["activation_function"] = "torch.nn.modules.activation.Tanh"
-    write_modules(folder, "Pooling", "Dense", Pooling=pooling, Dense=dense)
+    write_modules(copied, "Pooling", "Dense", Pooling=pooling, Dense=dense)
     weights = {"linear.weight": torch.randn(10, 24), "linear.bias": torch.randn(10)}
-    save_file(weights, folder / "2_Dense" / "model.safetensors")
-    return folder
+    save_file(weights, copied / "2_Dense" / "model.safetensors")
+    return copied
 
 
 def test_the_dense_layer_follows_the_mean(distiluse):
@@ -92,56 +95,49 @@ def test_the_dense_layer_follows_the_mean(distiluse):
 
 
 def test_what_is_not_known_is_refused(distiluse):
+    def refused(words):
+        with pytest.raises(InputError, match=words):
+            load_modules(distiluse)
+
     write_modules(distiluse, "Pooling", "Dense", "LSTM")
-    with pytest.raises(InputError, match="has the part LSTM"):
-        load_modules(distiluse)
+    refused("has the part LSTM")
     write_modules(distiluse, "Pooling", "Dense")
-    weights = distiluse / "2_Dense" / "model.safetensors"
+    weights, dense = (distiluse / "2_Dense" / name for name in ("model.safetensors", "config.json"))
     save_file({"linear.weight": torch.randn(10, 20)}, weights)
-    with pytest.raises(InputError, match="does not fit its config"):
-        load_modules(distiluse)
+    refused("does not fit its config")
     weights.unlink()
-    with pytest.raises(InputError, match="no safetensors weights"):
-        load_modules(distiluse)
-    dense = distiluse / "2_Dense" / "config.json"
+    refused("no safetensors weights")
     dense.write_text(dense.read_text().replace("Tanh", "Swish"))
-    with pytest.raises(InputError, match="'Swish'"):
-        load_modules(distiluse)
+    refused("'Swish'")
 
 
 @pytest.mark.parametrize(
-    ("note", "pooling"),
+    ("modes", "pooling"),
     [
         ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, "cls"),  # as bge-base-en-v1.5
         ({"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}, "mean"),
         ({"pooling_mode_lasttoken": True}, "last"),
         ({"pooling_mode": "cls"}, "cls"),
         ({"pooling_mode": ["lasttoken"]}, "last"),
+        ({"pooling_mode_max_tokens": True}, None),
+        ({"pooling_mode": ["cls", "mean"]}, None),
+        ({"pooling_mode_cls_token": False}, None),
     ],
 )
-def test_a_published_folder_brings_its_own_pooling(note, pooling, tiny, tmp_path, sentences):
-    folder = Path(shutil.copytree(tiny, tmp_path / "published"))
-    write_modules(folder, "Pooling", "Normalize", Pooling={"word_embedding_dimension": 32, **note})
-    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 24, "do_lower_case": true}')
-    encoder = SentenceEncoder.load(str(folder))
+def test_a_published_folder_brings_its_own_pooling_and_an_unknown_one_is_refused(modes, pooling, copied, tiny):
+    write_modules(copied, "Pooling", "Normalize", Pooling={"word_embedding_dimension": 32, **modes})
+    note(copied, "sentence_bert_config.json", {"max_seq_length": 24, "do_lower_case": True})
+    if pooling is None:
+        with pytest.raises(InputError, match=r"1_Pooling/config\.json of .* asks for pooling .*: only mean, cls or"):
+            SentenceEncoder.load(str(copied))
+        assert SentenceEncoder.load(str(copied), pooling="mean").pooling == "mean"
+        return
+    encoder = SentenceEncoder.load(str(copied))
     assert (encoder.pooling, encoder.backbone.max_length) == (pooling, 24)
-    plain = SentenceEncoder.load(tiny, pooling=pooling)
-    plain.backbone.max_length = 24
-    h = plain.encode(sentences[:5])
-    np.testing.assert_array_equal(encoder.encode(sentences[:5], readout="encoder"), h)
-    np.testing.assert_allclose(encoder.encode(sentences[:5]), unit(h), rtol=1e-5)
-    assert SentenceEncoder.load(str(folder), pooling="avg_first_last").pooler is None
-
-
-@pytest.mark.parametrize(
-    "note", [{"pooling_mode_max_tokens": True}, {"pooling_mode": ["cls", "mean"]}, {"pooling_mode_cls_token": False}]
-)
-def test_a_pooling_that_is_not_known_is_refused_not_replaced(note, tiny, tmp_path):
-    folder = Path(shutil.copytree(tiny, tmp_path / "published"))
-    write_modules(folder, "Pooling", Pooling=note)
-    with pytest.raises(InputError, match=r"1_Pooling/config\.json of .* asks for pooling .*: only mean, cls or"):
-        SentenceEncoder.load(str(folder))
-    assert SentenceEncoder.load(str(folder), pooling="mean").pooling == "mean"
+    h = SentenceEncoder.load(tiny, pooling=pooling).encode(TEXTS)
+    np.testing.assert_array_equal(encoder.encode(TEXTS, readout="encoder"), h)
+    np.testing.assert_allclose(encoder.encode(TEXTS), unit(h), rtol=1e-5)
+    assert SentenceEncoder.load(str(copied), pooling="avg_first_last").pooler is None
 
 
 def test_minilm_gives_rows_of_length_1_as_it_is_published_and_its_states_as_they_were():
@@ -150,29 +146,21 @@ def test_minilm_gives_rows_of_length_1_as_it_is_published_and_its_states_as_they
     np.testing.assert_allclose(np.linalg.norm(encoder.encode(TEXTS), axis=1), 1, atol=1e-6)
     assert np.linalg.norm(h, axis=1).min() > 2
     np.testing.assert_array_equal(h, SentenceEncoder.load("all-MiniLM-L6-v2", dim=8).encode(TEXTS, readout="encoder"))
+    np.testing.assert_allclose(encoder.encode(TEXTS), theirs(locate("all-MiniLM-L6-v2")), atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("asked", "prompt"), [(None, "passage: "), ("query", "query: "), ("", ""), ("search for: ", "search for: ")]
-)
-def test_a_prompt_is_a_name_or_a_text(asked, prompt, tiny, tmp_path):
-    folder = Path(shutil.copytree(tiny, tmp_path / "prompted"))
-    (folder / "config_sentence_transformers.json").write_text(json.dumps(PROMPTS))
-    encoder = SentenceEncoder.load(str(folder), pooling="mean", prompt=asked)
+def test_a_prompt_is_a_name_or_a_text(copied, tiny, repro):
+    note(copied, "config_sentence_transformers.json", PROMPTS)
     plain = SentenceEncoder.load(tiny, pooling="mean")
-    np.testing.assert_array_equal(encoder.encode(TEXTS), plain.encode([prompt + text for text in TEXTS]))
-    assert SentenceEncoder.load(str(folder)).prompt == "", "a page reads the states of the texts alone"
-
-
-def test_a_prompt_that_cannot_be_meant_is_refused(tiny, tmp_path, repro):
-    folder = Path(shutil.copytree(tiny, tmp_path / "prompted"))
-    (folder / "config_sentence_transformers.json").write_text(json.dumps(PROMPTS))
-    code, _, err = repro("evaluate", "--encoder", folder, "--data", "stsb", "--prompt", "qeury")
+    for asked, prompt in ((None, "passage: "), ("query", "query: "), ("", ""), ("search for: ", "search for: ")):
+        encoder = SentenceEncoder.load(str(copied), pooling="mean", prompt=asked)
+        np.testing.assert_array_equal(encoder.encode(TEXTS), plain.encode([prompt + text for text in TEXTS]))
+    assert SentenceEncoder.load(str(copied)).prompt == "", "a page reads the states of the texts alone"
+    code, _, err = repro("evaluate", "--encoder", copied, "--data", "stsb", "--prompt", "qeury")
     assert code == 2 and "prompt 'qeury'" in err and "names query, passage" in err
-    (folder / "1_Pooling").mkdir()
-    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode": "mean", "include_prompt": false}')
+    note(copied, "1_Pooling/config.json", {"pooling_mode": "mean", "include_prompt": False})
     with pytest.raises(InputError, match="leaves a prompt's tokens out"):
-        SentenceEncoder.load(str(folder), prompt="query")
+        SentenceEncoder.load(str(copied), prompt="query")
     code, _, err = repro("encode", "--encoder", "glove", "--texts", "stsb", "--output", "X.npy", "--prompt", "a: ")
     assert code == 2 and "glove is made whole" in err
 
@@ -222,23 +210,18 @@ def test_what_cannot_be_said_in_a_folder_is_refused(tiny, tmp_path, decoders):
     assert not out.exists()
 
 
-@pytest.fixture(scope="module")
-def exported(tiny, sentences, tmp_path_factory):
+def test_every_verb_reads_all_parts_of_an_exported_encoder(repro, tiny, sentences, tmp_path):
     """A mean-pooled encoder, PCA to 6 and Normalize, with a prompt of its own."""
-    encoder = SentenceEncoder.load(tiny, pooling="mean")
-    form = linear_form(make_reducer("pca", 6).fit(encoder.encode(sentences[:200])), 6)
-    folder = tmp_path_factory.mktemp("exported") / "model"
-    encoder = SentenceEncoder.load(tiny, pooling="mean", prompt="query: ")
-    return str(export_folder(encoder, folder, reducer=(form.matrix, form.bias), normalize=True))
-
-
-def test_an_exported_encoder_is_read_back_with_all_its_parts(exported, tiny, sentences, tmp_path):
+    states = SentenceEncoder.load(tiny, pooling="mean").encode(sentences[:200])
+    reducer = make_reducer("pca", 6).fit(states)
+    form = linear_form(reducer, 6)
     plain = SentenceEncoder.load(tiny, pooling="mean", prompt="query: ")
-    reducer = make_reducer("pca", 6).fit(SentenceEncoder.load(tiny, pooling="mean").encode(sentences[:200]))
+    expected = unit(reducer.transform(plain.encode(TEXTS)))
+    exported = str(export_folder(plain, tmp_path / "exported", reducer=(form.matrix, form.bias), normalize=True))
     encoder = SentenceEncoder.load(exported, prompt=None)
     X = encoder.encode(TEXTS)
     assert (encoder.dim, encoder.hidden_dim, encoder.prompt) == (6, 32, "query: ")
-    np.testing.assert_allclose(X, unit(reducer.transform(plain.encode(TEXTS))), atol=1e-5)
+    np.testing.assert_allclose(X, expected, atol=1e-5)
     np.testing.assert_allclose(X, theirs(exported), atol=1e-5)
     assert SentenceEncoder.load(exported, dim=5).dim == 5, "a training reads the network"
     assert SentenceEncoder.load(exported, pooling="cls").pooler is None, "nothing was made for these states"
@@ -247,14 +230,12 @@ def test_an_exported_encoder_is_read_back_with_all_its_parts(exported, tiny, sen
     folder = export_folder(encoder, tmp_path / "again", dim=4, normalize=True)
     np.testing.assert_allclose(theirs(folder), unit(X[:, :4]), atol=1e-5)
 
-
-def test_every_verb_reads_all_parts(repro, exported, tmp_path):
     texts, output, rows = tmp_path / "texts.txt", tmp_path / "X.npy", tmp_path / "rows.parquet"
     advice, model = tmp_path / "advice", tmp_path / "model"
     texts.write_text("\n".join(TEXTS))
     code, out, err = repro("encode", "--encoder", exported, "--texts", texts, "--output", output)
     assert code == 0 and "3 x 6 float32" in out, err
-    np.testing.assert_allclose(np.load(output), theirs(exported), atol=1e-5)
+    np.testing.assert_allclose(np.load(output), expected, atol=1e-5)
     made = ("--encoder", exported, "--source", "microworld")
     code, _, err = repro("evaluate", *made, "--data", "stsb", "--rows", rows)
     assert code == 0, err
@@ -263,8 +244,8 @@ def test_every_verb_reads_all_parts(repro, exported, tmp_path):
     how = ("--texts", "stsb", "--retain", 0.3, "--reducers", "pca", "--dims", 3)
     code, _, err = repro("advise", *made, *how, "--output", advice)
     assert code == 0, err
-    note = json.loads((advice / "reducer.json").read_text())
-    assert (note["input_dim"], note["dim"], note["prompt"], note["compared_by"]) == (6, 3, "query: ", "cosine")
+    told = json.loads((advice / "reducer.json").read_text())
+    assert (told["input_dim"], told["dim"], told["prompt"], told["compared_by"]) == (6, 3, "query: ", "cosine")
     assert repro("export", "--reducer", advice, "--output", model)[0] == 0
     X = theirs(model)
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, atol=1e-5)

@@ -33,40 +33,16 @@ PASS = 0.95
 LIMIT, SLOWER = 60.0, 6.0
 """a mistake may take so many seconds, or so many times what the tests take without it, before it counts as noticed"""
 WARM = (
-    "numpy",
-    "scipy.stats",
-    "scipy.sparse.linalg",
-    "pandas",
-    "pyarrow.parquet",
-    "matplotlib.pyplot",
-    "sklearn.linear_model",
-    "sklearn.neighbors",
-    "sklearn.cluster",
-    "sklearn.decomposition",
-    "sklearn.manifold",
-    "torch",
-    "transformers",
-    "transformers.models.bert.modeling_bert",
-    "accelerate",
-    "safetensors.torch",
-    "tokenizers",
-    "peft",
-    "tyro",
-    "filelock",
-    "hypothesis",
-    "pytest",
+    *("numpy", "scipy.stats", "scipy.sparse.linalg", "pandas", "pyarrow.parquet", "matplotlib.pyplot"),
+    *(f"sklearn.{name}" for name in ("linear_model", "neighbors", "cluster", "decomposition", "manifold")),
+    *("torch", "transformers", "transformers.models.bert.modeling_bert", "accelerate", "safetensors.torch"),
+    *("tokenizers", "peft", "tyro", "filelock", "hypothesis", "pytest"),
 )
 SETTINGS = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "TOKENIZERS_PARALLELISM": "false",
-    "PYTHONDONTWRITEBYTECODE": "1",
-    "MPLBACKEND": "agg",
-    "CUDA_VISIBLE_DEVICES": "",
-    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+    **dict.fromkeys(("PYTHONDONTWRITEBYTECODE", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"), "1"),
+    **{"TOKENIZERS_PARALLELISM": "false", "MPLBACKEND": "agg", "CUDA_VISIBLE_DEVICES": ""},
 }
-
 PLUGINS = [f"-p{name}" for name in ("_hypothesis_pytestplugin", "no:cacheprovider", "no:unraisableexception")]
 """what a second of every run is spared for: plugins no test needs, and a collection of torch's garbage at the end"""
 

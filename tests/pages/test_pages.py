@@ -42,9 +42,3 @@ def test_a_page_that_fails_is_named_and_fails_the_check(tmp_path, monkeypatch, c
     said = capsys.readouterr().out
     assert "| ok\nbad " in said and "FAILED" in said and "ZeroDivisionError" in said
     assert "nothing of the kind to change" in said and "3 runs, 1 failed" in said
-    monkeypatch.setattr(check.Run, "outcome", lambda run, folder: "ok")
-    drawn = []
-    for turn in "aab":
-        assert check.main(["--sample", "2", "--turn", turn]) == 0
-        drawn.append([line.split(" s |")[0][:50] for line in capsys.readouterr().out.splitlines()[:2]])
-    assert drawn[0] == drawn[1] != drawn[2], "a turn draws the same runs, another turn others"

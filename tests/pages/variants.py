@@ -7,16 +7,8 @@ from repro.book.notebook import Parameter, validate
 from repro.types import InputError
 
 TOY: dict[str, Any] = {
-    **{
-        "sentences": 130,
-        "trained_on": 130,
-        "rows": 60,
-        "probe_rows": 60,
-        "pairs": 60,
-        "questions": 20,
-        "paragraphs": 40,
-        "queries": 20,
-    },
+    **{"sentences": 130, "trained_on": 130, "rows": 60, "probe_rows": 60, "pairs": 60, "paragraphs": 40},
+    **{"questions": 20, "queries": 20},
     **{"documents": 60, "dev_documents": 40, "words": 20, "wiki_sentences": 100, "timed": 10, "stored": 500},
     **{"vectors": 500, "texts": 16, "points": 8, "steps": 20, "draws": 2, "sampled": 500, "starts": [0], "seeds": [0]},
     **dict.fromkeys(("rounds", "reference_rounds", "tries", "repeats", "slow_repeats", "maps", "restarts"), 1),
@@ -25,6 +17,13 @@ TOY: dict[str, Any] = {
     "systems": ["glove", "bert_avg", "sbert", "minilm"],
 }
 """sizes by the names of parameters; defaults below them stay"""
+LESS: dict[str, Any] = {
+    "baselines": ["tfidf", "lsa", "sbert", "simcse"],
+    "systems": ["glove", "bert_avg", "sbert"],
+    **{"system": "sbert", "also": ["bert_avg"]},
+    **{"augmentations": ["dropout", "synonym"], "variants": ["default", "embeddings"], "sizes": [8]},
+}
+"""lines in all variants but the first, which alone runs what encoders of full size need"""
 VARIANTS = ("one dim", "two dims", "backbone", "one dataset", "one of each", "paper")
 ONE_DIM, TWO_DIMS, BACKBONE, ONE_DATASET, ONE_OF_EACH, PAPER = VARIANTS
 SIZES = ("dim", "columns", "size", "sizes", "prefix")
@@ -42,9 +41,8 @@ def values(declared: Mapping[str, Parameter], variant: str, networks: Sequence[s
     changed = {name: new for name, p in declared.items() if (new := _changed(p, variant, networks)) is not None}
     if not changed:
         return None
-    toys = {name: toy for name, p in declared.items() if (toy := _toy(p)) is not None}
-    if variant != ONE_DIM and "reference" in declared and isinstance(declared["reference"].default, str):
-        toys["reference"] = networks[-1]  # the published encoder beside the lines is read in one variant
+    less = {} if variant == ONE_DIM else LESS | {"reference": networks[-1], "encoders": [networks[-1], "trained"]}
+    toys = {name: toy for name, p in declared.items() if (toy := _toy(p, less)) is not None}
     return validate(declared, toys | changed)
 
 
@@ -59,8 +57,7 @@ def _changed(parameter: Parameter, variant: str, networks: Sequence[str]) -> Any
         own = {"backbone": networks[0], "encoder": networks[0], "encoders": [networks[0], "trained"]}
         own |= {"backbones": [*networks[:2], *blocks[:2]]}
         if variant == PAPER:  # no page gives `trained` another network than the profile's, which is on the hub
-            own |= {"encoders": [networks[0], networks[-1]]}
-            own |= {"profile": PAPER} | ({"reference": networks[-1]} if isinstance(default, str) else {})
+            own |= {"encoders": [networks[0], networks[-1]], "profile": PAPER}
         return _fitting(parameter, own.get(name))
     if variant == ONE_DATASET:
         first = default[:1] if isinstance(default, list) else None
@@ -70,10 +67,15 @@ def _changed(parameter: Parameter, variant: str, networks: Sequence[str]) -> Any
     return None
 
 
-def _toy(parameter: Parameter) -> Any:
-    if parameter.name == "dims" and parameter.default is None:  # a whole profile's, each of which may be a training
+def _toy(parameter: Parameter, less: Mapping[str, Any]) -> Any:
+    name, default = parameter.name, parameter.default
+    if name == "dims" and default is None:  # a whole profile's, each of which may be a training
         return _fitting(parameter, [16, 8])
-    toy, default = TOY.get(parameter.name), parameter.default
+    if name in less and (name != "reference" or isinstance(default, str)):  # elsewhere a size goes by that name
+        return _fitting(parameter, less[name])
+    if name == "datasets" and less and isinstance(default, list):
+        return default[:2]
+    toy = TOY.get(name)
     found = _fitting(parameter, toy, toy[-1] if isinstance(toy, list) else None)
     return min(found, default) if isinstance(found, int | float) and default else found
 

@@ -4,8 +4,8 @@ import re
 
 from repro import paths
 from repro.papers.recorded import JUDGES, experiment_lines, scorecard_lines, write_readme_figure
-from repro.report.compare import verdict_frame, write_verdicts
-from repro.report.verdict import Measurement
+from repro.report.judge import Measurement
+from repro.report.scorecard import verdict_frame, write_verdicts
 
 
 def test_seconds_are_printed_as_seconds():
@@ -16,7 +16,7 @@ def test_seconds_are_printed_as_seconds():
 def test_recorded_verdicts_are_printed_without_a_build(tmp_path, monkeypatch):
     experiment = "proposal_johnson_lindenstrauss"
     monkeypatch.setattr("repro.papers.recorded.JUDGES", {experiment: JUDGES[experiment]})
-    monkeypatch.setattr("repro.report.compare.verdicts_folder", lambda: tmp_path)
+    monkeypatch.setattr("repro.report.scorecard.verdicts_folder", lambda: tmp_path)
     lines = list(scorecard_lines())
     (line,) = [line for line in lines if line.startswith("PROP-T-2")]
     assert "recorded: not attempted" not in line and "live:" not in line

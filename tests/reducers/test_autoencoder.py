@@ -1,11 +1,13 @@
 """The autoencoder: never better than pca with an affine decoder, as good as it when linear, the same twice."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from repro.reducers import PCA, Autoencoder, autoencoder
 from repro.reducers.autoencoder import forward
-from repro.seeding import make_rng
+from repro.seeding import make_rng, threads
 from repro.types import InputError
 
 ACTIVATIONS = ["tanh", "relu", "sigmoid", "identity"]
@@ -23,10 +25,10 @@ def left_over(X, fitted):
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("p", [1, 4, 8])
+@pytest.mark.parametrize("p", [1, 4])
 def test_no_activation_beats_pca_on_the_fitted_rows(activation, p):
     X, pca = cloud(), PCA(p).fit(cloud())
-    fitted = Autoencoder(p, activation=activation, epochs=200, learning_rate=1e-2, validation=0).fit(X)
+    fitted = Autoencoder(p, activation=activation, epochs=100, learning_rate=1e-2, validation=0).fit(X)
     assert fitted.explained_variance_ratio_.sum() <= pca.explained_variance_ratio_.sum() + 1e-6
 
 
@@ -37,8 +39,7 @@ def test_the_identity_approaches_pca():
     assert left == pytest.approx(least, rel=0.01)
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("hidden_layers", [(), (6,), (7, 5)])
+@pytest.mark.parametrize("activation, hidden_layers", list(zip(ACTIVATIONS, [(), (6,), (7, 5), (6,)], strict=True)))
 def test_training_lowers_the_loss_and_keeps_the_best_epoch(activation, hidden_layers):
     X = cloud()
     fitted = Autoencoder(3, activation=activation, hidden_layers=hidden_layers, epochs=60, learning_rate=1e-2).fit(X)
@@ -90,37 +91,19 @@ def test_the_first_step_is_adams():
 
 
 def test_equal_seeds_give_equal_weights_whatever_the_threads_outside():
-    import torch
-
     X = cloud()
     first = Autoencoder(3, epochs=5, seed=3).fit(X).transform(X)
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        second = Autoencoder(3, epochs=5, seed=3).fit(X).transform(X)
-        assert torch.get_num_threads() == 2  # given back
-    finally:
-        torch.set_num_threads(before)
-    np.testing.assert_array_equal(first, second)
+    with threads(2):
+        np.testing.assert_array_equal(Autoencoder(3, epochs=5, seed=3).fit(X).transform(X), first)
     assert np.abs(first - Autoencoder(3, epochs=5, seed=4).fit(X).transform(X)).max() > 1e-3
-
-
-@pytest.mark.parametrize("batch, epoch", [(50, 1), (256, 2)])
-def test_a_divergence_names_its_epoch(batch, epoch):
-    with pytest.raises(InputError, match=rf"diverged in epoch {epoch}: its training loss is (inf|nan).*learning_rate"):
-        Autoencoder(3, activation="identity", learning_rate=1e15, validation=0, batch_size=batch).fit(cloud())
 
 
 def test_there_is_no_prefix():
     fitted = Autoencoder(3, epochs=2).fit(cloud())
     Y = fitted.transform(cloud())
     np.testing.assert_array_equal(fitted.prefix(Y, 3), Y)
-    for call, message in (
-        (lambda: fitted.prefix(Y, 2), r"an autoencoder of 3 units holds none of 2: .* fit one with n_components=2"),
-        (lambda: fitted.prefix(Y, 4), "n_components is 4: expected 1 to 3"),
-    ):
-        with pytest.raises(InputError, match=message):
-            call()
+    with pytest.raises(InputError, match=r"an autoencoder of 3 units holds none of 2: .* fit one with n_components=2"):
+        fitted.prefix(Y, 2)
 
 
 @pytest.mark.parametrize(
@@ -132,6 +115,10 @@ def test_there_is_no_prefix():
         ({"validation": 1.0}, "validation is 1.0: expected a share"),
         ({"learning_rate": 0.0}, "learning_rate is 0.0"),
         ({"hidden_layers": (0,)}, "a size in hidden_layers is 0"),
+        (
+            {"activation": "identity", "learning_rate": 1e15, "validation": 0, "batch_size": 50},
+            "diverged in epoch 1: its training loss is (inf|nan).*learning_rate",
+        ),
     ],
 )
 def test_options_out_of_range(options, message):
@@ -139,18 +126,9 @@ def test_options_out_of_range(options, message):
         Autoencoder(2, **options).fit(cloud())
 
 
-def test_torch_comes_with_training_alone(tmp_path, python):
+def test_torch_comes_with_training_alone(python, monkeypatch):
+    process = python("import sys, repro.reducers\nassert 'torch' not in sys.modules")
     fitted = Autoencoder(2, epochs=2).fit(cloud())
-    W, b = fitted.encoder_[0]
-    np.savez(tmp_path / "weights.npz", W=W, b=b, mean=fitted.mean_, X=cloud(), Y=fitted.transform(cloud()))
-    code = (
-        "import sys, numpy as np\n"
-        "from repro.reducers import Autoencoder\n"
-        "data = np.load(sys.argv[1])\n"
-        "fitted = Autoencoder(2)\n"
-        "fitted.encoder_, fitted.mean_, fitted.n_features_in_ = [(data['W'], data['b'])], data['mean'], 8\n"
-        "assert np.allclose(fitted.transform(data['X']), data['Y'], atol=1e-6)\n"
-        "assert 'torch' not in sys.modules\n"
-    )
-    process = python(code, tmp_path / "weights.npz")
+    monkeypatch.setitem(sys.modules, "torch", None)  # to import it is an error from here on
+    assert fitted.transform(cloud()).shape == (200, 2)
     assert process.wait(60) == 0, process.stderr.read()

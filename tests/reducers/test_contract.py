@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 from repro.reducers import REDUCERS, make_reducer, reducer
@@ -29,8 +28,12 @@ LIMITS = {
     "autoencoder": lambda n, D: D,
 }
 """largest n_components for n distinct rows of D columns, n − 1 for the others; grp has none"""
-several = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+several = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 every = pytest.mark.parametrize("name", REDUCERS)
+
+
+def cloud(n, D):
+    return np.random.default_rng(0).standard_normal((n, D)) * np.linspace(2, 0.5, D) + 0.3
 
 
 def small(name, size):
@@ -61,17 +64,6 @@ def test_scikit_learns_checks_hold(name):
     assert len(checks) > 40
     # scikit-learn skips other libraries' arrays itself unless SCIPY_ARRAY_API is set
     assert {check["check_name"] for check in checks if check["status"] != "passed"} <= {"check_array_api_input"}
-
-
-@every
-def test_every_reducer_clones_and_joins_a_pipeline(name):
-    X = np.random.default_rng(0).standard_normal((30, 6))
-    pipeline = make_pipeline(make_reducer("pca", 5), clone(small(name, 3))).set_output(transform="pandas")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of graphs in pieces
-        frame = pipeline.fit_transform(X)
-    assert list(frame.columns) == [f"{REDUCERS[name].__name__.lower()}{i}" for i in range(3)]
-    assert set(frame.dtypes) == {np.dtype(np.float32)}
 
 
 def test_names_and_parameters():
@@ -112,57 +104,39 @@ def test_shape_type_and_prefix(name, X, data):
 
 
 @pytest.mark.parametrize("name", [name for name in REDUCERS if name != "grp"])
-@several
-@given(X=matrices(), beyond=st.integers(1, 5))
-def test_sizes_out_of_range_name_the_limit(name, X, beyond):
-    limit = LIMITS.get(name, lambda n, D: n - 1)(*X.shape)
-    with pytest.raises(InputError, match=f"n_components is {limit + beyond}: expected 1 to {limit}"):
-        small(name, limit + beyond).fit(X)
-    for size in (0, 2.0, True):
-        with pytest.raises(InputError, match="n_components is"):
+@pytest.mark.parametrize("n, D", [(12, 5), (5, 9)])
+def test_sizes_out_of_range_name_the_limit(name, n, D):
+    X, limit = cloud(n, D), LIMITS.get(name, lambda n, D: n - 1)(n, D)
+    for size, said in ((limit + 1, f" {limit + 1}: expected 1 to {limit}"), (0, ""), (2.0, ""), (True, "")):
+        with pytest.raises(InputError, match=f"n_components is{said}"):
             small(name, size).fit(X)
+    if name in ("isomap", "lle", "sbertlp"):
+        with pytest.raises(InputError, match=f"n_neighbors is {n}: expected 1 to {n - 1}"):
+            make_reducer(name, 1, n_neighbors=n).fit(X)
 
 
-@pytest.mark.parametrize("name", ["isomap", "lle", "sbertlp"])
-@several
-@given(X=matrices(), beyond=st.integers(0, 5))
-def test_neighbours_out_of_range_name_the_limit(name, X, beyond):
-    n = len(X)
-    with pytest.raises(InputError, match=f"n_neighbors is {n + beyond}: expected 1 to {n - 1}"):
-        make_reducer(name, 1, n_neighbors=n + beyond).fit(X)
-
-
-@every
-@several
-@given(X=matrices(), data=st.data())
-def test_one_bad_number_names_its_row(name, X, data):
-    fitted, broken = small(name, 1), X.copy()
-    row = data.draw(st.integers(0, len(X) - 1))
-    broken[row, data.draw(st.integers(0, X.shape[1] - 1))] = data.draw(st.sampled_from([np.nan, np.inf, -np.inf]))
-    with pytest.raises(InputError, match=f"first in row {row}"):
-        fitted.fit(broken)
-
-
+@pytest.mark.filterwarnings("ignore:the graph of")
 @every
 def test_input_that_cannot_be_used_is_refused(name):
-    X = np.random.default_rng(0).standard_normal((9, 4))
-    for wrong, said in ((X * 1e150, "X reaches .*: expected at most 1e.15"), (X * 1j, "X holds complex")):
+    X = cloud(9, 4)
+    broken = np.where(np.arange(36).reshape(9, 4) == 21, np.nan, X)
+    for wrong, said in (
+        (X * 1e150, "X reaches .*: expected at most 1e.15"),
+        (X * 1j, "X holds complex"),
+        (X[:0], "0 sample"),
+        (broken, "first in row 5"),
+    ):
         with pytest.raises(InputError, match=said):
             small(name, 2).fit(wrong)
-    with pytest.raises(InputError, match="0 sample"):
-        small(name, 2).fit(X[:0])
     with pytest.raises(NotFittedError):
         small(name, 2).transform(X)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of graphs in pieces
-        fitted = small(name, 2).fit(X)
     with pytest.raises(InputError, match=r"3 features, but \w+ is expecting 4"):
-        fitted.transform(X[:, 1:])
+        small(name, 2).fit(X).transform(X[:, 1:])
 
 
 @pytest.mark.parametrize("name, entry", [("isomap", 24), ("lle", 17), ("sbertlp", 17), ("kpca", 4)])
 def test_more_rows_than_there_is_memory_for_are_refused_with_advice(name, entry, monkeypatch):
-    X = np.random.default_rng(0).standard_normal((200, 4))
+    X = cloud(200, 4)
     monkeypatch.setattr(reducer, "available_bytes", lambda: entry * 200**2 / 4)
     with pytest.raises(InputError, match=r"200 rows need about .* GB .* a sample of at most 100 rows and transform"):
         small(name, 2).fit(X)
@@ -187,37 +161,23 @@ def test_equal_rows_get_equal_outputs(name, X):
     np.testing.assert_allclose(Y, Y[first][group], atol=1e-4 * max(np.abs(Y).max(), 1e-6))
 
 
-@several
-@given(X=matrices(), data=st.data())
-def test_a_random_projection_is_the_same_in_both_settings(X, data):
-    """Fitted on the training rows or on training and test rows, it learns nothing but the columns."""
-    cut = data.draw(st.integers(1, len(X) - 1))
-    for name in ("grp", "truncate"):
-        size = data.draw(st.integers(1, X.shape[1]))
-        inductive, transductive = (make_reducer(name, size, seed=3).fit(rows).transform(X) for rows in (X[:cut], X))
-        np.testing.assert_array_equal(inductive, transductive)
-
-
-@several
-@given(X=matrices(), data=st.data())
-def test_pca_never_keeps_less_than_any_other_axes(X, data):
-    size = data.draw(st.integers(1, min(len(X) - 1, X.shape[1])))
-    best, *others = (
-        small(name, size).fit(X).explained_variance_ratio_.sum() for name in ("pca", "truncate", "autoencoder")
-    )
-    assert best >= max(others) - 1e-4
-
-
 @pytest.mark.parametrize("name", ["pca", "kpca", "isomap", "lle", "sbertlp"])
 def test_constant_coordinates_do_not_trouble_the_others(name):
     """all-MiniLM-L6-v2 has three: 127, 223 and 319."""
-    X = np.random.default_rng(0).standard_normal((50, 12)).astype(np.float32)
+    X = cloud(50, 12).astype(np.float32)
     constant = np.insert(X, [3, 7, 11], [0.013, -0.02, 0.005], axis=1).astype(np.float32)
     options = {"kpca": {"gamma": 0.05}, "sbertlp": {"n_neighbors": 5}}.get(name, {})
     Y, Z = (make_reducer(name, 3, **options).fit_transform(A) for A in (X, constant))
     np.testing.assert_allclose(Z * np.sign((Y * Z).sum(0)), Y, atol=1e-3)
 
 
-def test_reducers_bring_no_torch(python):
-    process = python("import sys, repro.reducers\nassert 'torch' not in sys.modules")
-    assert process.wait(60) == 0, process.stderr.read()
+@pytest.mark.parametrize("p", [1, 4])
+@pytest.mark.parametrize("name", [name for name in REDUCERS if name != "autoencoder"])
+def test_a_prefix_of_the_largest_fit_is_the_smaller_fit(name, p):
+    X = cloud(60, 12)
+    large = make_reducer(name, 9).fit(X)
+    for beyond in (0, 10):
+        with pytest.raises(InputError, match=f"n_components is {beyond}: expected 1 to 9"):
+            large.prefix(large.transform(X), beyond)
+    smaller = make_reducer(name, p).fit_transform(X)
+    np.testing.assert_allclose(large.prefix(large.transform(X), p), smaller, rtol=1e-4, atol=1e-4)

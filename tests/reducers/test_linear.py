@@ -7,8 +7,6 @@ from sklearn import decomposition
 from repro.reducers import GRP, PCA, SVD, Truncate, make_reducer
 from repro.types import InputError
 
-LINEAR = [Truncate, PCA, SVD, GRP]
-
 
 @pytest.fixture
 def X():
@@ -66,16 +64,6 @@ def test_standardising_does_not_raise_a_dead_column_to_unit_variance(X, deviatio
     alone = PCA(11, standardize=True).fit(X * 0.05)
     np.testing.assert_allclose(fitted.singular_values_, alone.singular_values_, rtol=1e-6)
     assert np.abs(fitted.components_[:, -1]).max() < 1e-6
-
-
-@pytest.mark.parametrize("reducer", LINEAR)
-@pytest.mark.parametrize("p", [1, 4, 9])
-def test_a_prefix_of_the_largest_fit_is_the_smaller_fit(X, reducer, p):
-    large = reducer(11).fit(X)
-    np.testing.assert_allclose(large.prefix(large.transform(X), p), reducer(p).fit_transform(X), rtol=1e-5, atol=1e-5)
-    for beyond in (0, 12):
-        with pytest.raises(InputError, match=f"n_components is {beyond}: expected 1 to 11"):
-            large.prefix(large.transform(X), beyond)
 
 
 def test_truncate_keeps_the_columns(X):

@@ -1,12 +1,16 @@
 """A page: settings that a reader may change, verdicts left for the scorecard while the book is built, rows recorded."""
 
+import shlex
+import sys
+from types import ModuleType
+
 import pandas as pd
 import pytest
 
 from repro.report import page as pages
-from repro.report.compare import read_verdicts
+from repro.report.judge import Measurement
 from repro.report.page import Page
-from repro.report.verdict import Measurement
+from repro.report.scorecard import read_verdicts
 from repro.rows import make_rows
 
 
@@ -32,7 +36,7 @@ def test_what_a_reader_leaves_out_is_the_profiles(monkeypatch):
 
 @pytest.mark.parametrize("built", [True, False])
 def test_verdicts_of_both_kinds_are_shown_and_count_for_the_book_alone(live, built, tmp_path, monkeypatch):
-    monkeypatch.setattr("repro.report.compare.verdicts_folder", lambda: tmp_path)
+    monkeypatch.setattr("repro.report.scorecard.verdicts_folder", lambda: tmp_path)
     monkeypatch.setenv("REPRO_BOOK", "1" if built else "")
     recorded = pd.concat([live, live])
     shown = Page("name", "wang_table1").close(live, judged, recorded)
@@ -51,6 +55,21 @@ def test_without_recorded_rows_live_ones_are_judged_alone(live, tmp_path, monkey
 
 def test_rows_are_recorded_only_where_that_was_asked_for(live, monkeypatch):
     written = []
-    monkeypatch.setattr(pages, "record", lambda rows: written.append(len(rows)) or ["results/x.parquet"])
+    monkeypatch.setattr(pages, "record", lambda rows: written.append(rows) or ["results/x.parquet"])
     assert Page("name", "wang_table1").close(live).markdown == "" and not written
-    assert "results/x.parquet" in Page("name", "wang_table1", record=True).close(live).markdown and written == [1]
+    assert "results/x.parquet" in Page("name", "wang_table1", record=True).close(live).markdown
+    assert len(written) == 1 and written[0]["command"].tolist() == ["repro run name"]
+
+
+def test_a_row_says_the_command_that_makes_it_again(tmp_path, monkeypatch):
+    main = ModuleType("__main__")
+    exec("backbone: str | None = None\ndims: list[int] = [8, 4]\nrecord: bool = True\nfolder: str = ''", vars(main))
+    main.folder = str(tmp_path)
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    page = Page("name", "wang_table1")
+    main.dims.append(2)  # what the page's code does to a parameter later
+    assert shlex.split(pages.command("name", page.parameters)) == [
+        *("repro", "run", "name", "-p", "dims", "[8, 4]", "-p", "folder", tmp_path.name)
+    ]
+    rows = make_rows([{"value": 0.5, "command": "repro run name -p dims '[8]'"}], experiment="x", data_source="local")
+    assert "-p dims" in page.badges(rows, rows).html

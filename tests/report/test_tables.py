@@ -1,5 +1,7 @@
-import html.parser
+"""Tables: printed, recorded and live numbers side by side, and what a browser and a printed page show of them."""
+
 import re
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -7,39 +9,82 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 from markdown_it import MarkdownIt
 
-from repro.report.compare import verdict_frame
-from repro.report.style import Drawing, NothingToDraw, drawing
-from repro.report.tables import badge, comparison, show, to_myst, verdict_table
-from repro.report.verdict import OUTCOMES, Measurement
+from repro.paths import project_root
+from repro.report.figures import Drawing, NothingToDraw, drawing
+from repro.report.judge import OUTCOMES, Measurement
+from repro.report.page import badge
+from repro.report.scorecard import verdict_frame, verdict_table
+from repro.report.tables import comparison, names, paper_values, show, side_by_side, to_myst
 from repro.rows import make_rows
+from repro.types import InputError
 
-
-class Balance(html.parser.HTMLParser):
-    """Collects tags and fails on one that is closed without having been opened."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.seen = [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.seen.append((tag, dict(attrs)))
-        self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def classes(self):
-        return [name for _, attributes in self.seen for name in attributes.get("class", "").split()]
-
-
-def checked(text):
-    parsed = Balance(text)
-    assert parsed.open == []
-    return parsed
-
-
+END = "Encoder_d + pooler_d (end-to-end training)"
+STEP_1 = "Encoder_opt + pooler_d (After step 1)"
+STEP_2 = "Encoder_opt + new-pooler_d (After step 2)"
 FRAME = pd.DataFrame({"method": ["a | b", "<c>"], "dim": pd.array([8, None], dtype="Int64"), "paper": [79.615, np.nan]})
+
+
+def rows(values, **shared):
+    made = [{"method": END, "metric": "spearman", "dataset": "stsb", "readout": "pooler", **v} for v in values]
+    return make_rows(made, experiment="wang_table1", data_source="local", **shared)
+
+
+def test_wang_table_1_is_whole_and_its_gains_are_its_differences():
+    printed = paper_values("wang2023", "table1")
+    assert len(printed) == 40 and set(printed["dataset"]) == {"stsb"}
+    cells = printed.set_index(["metric", "method", "dim"])["value"]
+    for before, after in ((END, STEP_1), (STEP_1, STEP_2)):
+        scores = cells["spearman"][after] - cells["spearman"][before]
+        gains = cells["spearman_gain"][after]
+        assert len(gains) == 8
+        np.testing.assert_allclose(scores[gains.index], gains, atol=1e-9)
+    assert cells["spearman", STEP_2, 8] == pytest.approx(0.6415)
+
+
+def test_recorded_seeds_are_averaged_and_every_kind_keeps_its_column():
+    printed = paper_values("wang2023", "table1")
+    printed = printed[(printed["metric"] == "spearman") & (printed["method"] == END)]
+    recorded = rows([{"dim": 128, "value": v, "seed": i} for i, v in enumerate((0.70, 0.71, 0.72))])
+    live = rows([{"dim": 128, "value": 0.6, "ci_low": 0.58, "ci_high": 0.62, "seed": 0}])
+    table = side_by_side(printed, recorded, live).set_index(["method", "dim"])
+    assert len(table) == 8
+    line = table.loc[(END, 128)]
+    assert line["paper"] == pytest.approx(78.17) and line["live"] == pytest.approx(60.0)
+    assert line["recorded"] == pytest.approx(71.0) and line["recorded_sd"] == pytest.approx(1.0) and line["seeds"] == 3
+    assert line["gap"] == pytest.approx(60.0 - 78.17)
+    assert table["live"].isna().sum() == 7 and table["gap"].isna().sum() == 7
+
+
+def test_a_number_repeated_under_three_seeds_is_one_number_without_a_seed():
+    same = rows([{"dim": 128, "value": 0.7, "ci_low": 0.68, "ci_high": 0.72, "seed": i} for i in range(3)])
+    (line,) = side_by_side(same.iloc[:0], same, same.iloc[:0]).itertuples()
+    assert line.recorded == pytest.approx(70.0) and np.isnan([line.recorded_sd, line.seeds]).all()
+    assert "| 70.00 |" in comparison(side_by_side(same.iloc[:0], same, same.iloc[:0])).markdown
+
+
+def test_a_live_cell_named_twice_is_refused():
+    live = rows([{"dim": 128, "value": 0.6, "seed": 0}, {"dim": 128, "value": 0.7, "seed": 1}])
+    with pytest.raises(InputError, match="twice"):
+        side_by_side(live, rows([]), live)
+
+
+def test_generated_word_vectors_and_two_networks_of_one_method_are_told_apart():
+    live, past = (
+        make_rows([{"method": "Avg. GloVe embeddings", "backbone": "glove"}], data_source=s)
+        for s in ("microworld", "local")
+    )
+    other = make_rows([{"method": "SBERTbase", "backbone": b} for b in ("a", "b")], data_source="local")
+    assert names(live, past, other) == {
+        "Avg. GloVe embeddings": "word vectors of generated text, mean of words; GloVe, mean of words",
+        "SBERTbase": "a after NLI; b after NLI",
+    }
+
+
+def classes(text):
+    """The classes of a piece of HTML in which whatever is opened is closed."""
+    return {
+        name for part in ElementTree.fromstring(f"<div>{text}</div>").iter() for name in part.get("class", "").split()
+    }
 
 
 def test_markdown_has_one_row_per_row_and_escapes_its_bars():
@@ -52,47 +97,27 @@ def test_markdown_has_one_row_per_row_and_escapes_its_bars():
 
 def test_numbers_have_two_decimals_and_the_kind_is_a_pill():
     shown = show(FRAME, caption="Table & more")
-    parsed = checked(shown._repr_html_())
-    assert "table-box" in parsed.classes() and "kind-paper" in parsed.classes()
+    assert {"table-box", "kind-paper"} <= classes(shown._repr_html_())
     assert re.search(r"79\.6[12]<", shown.html) and "&lt;c&gt;" in shown.html and "Table &amp; more" in shown.html
     assert "–" in shown.html and "nan" not in shown.html.lower() and "<NA>" not in shown.html
     assert shown._repr_markdown_().startswith("Table & more")
 
 
 def test_a_comparison_shows_spread_seeds_and_intervals():
-    table = pd.DataFrame(
-        {
-            "method": ["x", "y"],
-            "paper": [79.6, 78.0],
-            "recorded": [71.0, 70.0],
-            "recorded_sd": [1.0, np.nan],
-            "seeds": [3, 1],
-            "live": [60.0, np.nan],
-            "live_low": [58.0, np.nan],
-            "live_high": [62.0, np.nan],
-            "gap": [-19.6, np.nan],
-        }
-    )
+    columns = ["method", "paper", "recorded", "recorded_sd", "seeds", "live", "live_low", "live_high", "gap"]
+    lines = [["x", 79.6, 71.0, 1.0, 3, 60.0, 58.0, 62.0, -19.6], ["y", 78.0, 70.0, np.nan, 1, *[np.nan] * 4]]
+    table = pd.DataFrame(lines, columns=columns)
     shown = comparison(table)
-    parsed = checked(shown.html)
-    assert {"kind-paper", "kind-recorded", "kind-live"} <= set(parsed.classes())
+    assert {"kind-paper", "kind-recorded", "kind-live"} <= classes(shown.html)
     for text in ("71.00 ± 1.00 (3 seeds)", "70.00 (1 seed)", "60.00 [58.00, 62.00]", "–"):
         assert text in shown.html and text in shown.markdown
 
 
 @pytest.mark.parametrize("source", ["local", "hub", "microworld"])
 def test_the_badge_names_the_source_first(source):
-    rows = make_rows(
-        [{"value": 0.5, "seed": s} for s in (0, 1)],
-        data_source=source,
-        backbone="repro-tiny",
-        n_train=500,
-        profile="embedded",
-        commit="abc123",
-    )
-    shown = badge(rows)
-    parsed = checked(shown._repr_html_())
-    assert f"source-{source}" in parsed.classes()
+    about = {"backbone": "repro-tiny", "n_train": 500, "profile": "embedded", "commit": "abc123"}
+    shown = badge(make_rows([{"value": 0.5, "seed": s} for s in (0, 1)], data_source=source, **about))
+    assert f"source-{source}" in classes(shown._repr_html_())
     for text in (source, "repro-tiny", "0, 1", "abc123", "500"):
         assert text in shown.html and text in shown._repr_markdown_()
 
@@ -105,8 +130,8 @@ def test_verdicts_carry_their_pill_kind_and_meaning():
     ]
     frame = pd.concat([verdict_frame("recorded", measurements), verdict_frame("live", measurements)])
     shown = verdict_table(frame, {"WANG-T1-1": "Step 1 never hurts."})
-    classes = set(checked(shown.html).classes())
-    assert {"verdict-holds-here", "verdict-cannot-tell", "kind-recorded", "kind-live", "verdict-legend"} <= classes
+    expected = {"verdict-holds-here", "verdict-cannot-tell", "kind-recorded", "kind-live", "verdict-legend"}
+    assert expected <= classes(shown.html)
     assert "Step 1 never hurts." in shown.html and "too wide to tell" in shown.markdown
     assert "mean gain – 1 of at least 3 seeds" in shown.markdown and "repro-tiny, 1 seed " in shown.markdown
     assert "nan" not in shown.markdown
@@ -130,14 +155,9 @@ def test_a_figure_without_a_point_says_so_in_its_place():
 
 
 def test_the_style_sheet_knows_every_class():
-    from repro.paths import project_root
-
     style = (project_root() / "book" / "_static" / "custom.css").read_text(encoding="utf-8")
     names = ["table-box", "badge-line", "verdict-legend", "number"]
     names += [f"kind-{kind}" for kind in ("paper", "recorded", "live")]
     names += [f"source-{source}" for source in ("local", "hub", "microworld")]
     names += [f"verdict-{outcome.replace(' ', '-')}" for outcome in OUTCOMES]
     assert [name for name in names if not re.search(rf"\.{name}\b", style)] == []
-    variables = set(re.findall(r"var\((--repro-[a-z-]+)\)", style))
-    light, dark = re.findall(r"(?::root|html\[data-theme=\"dark\"\]) \{(.*?)\}", style, flags=re.DOTALL)[:2]
-    assert all(f"{name}:" in light and f"{name}:" in dark for name in variables)

@@ -1,4 +1,4 @@
-"""Greedy answers: each is what the model's own logits say, whatever batch it was written in."""
+"""What networks write is what their own logits say, whatever the batch; there and back again, kept by weights."""
 
 import json
 import shutil
@@ -7,10 +7,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from repro.store import Store
 from repro.types import InputError
-from rivals.generator import TOKEN_BUDGET, load_generator
+from rivals import generator as writing
+from rivals.generator import TOKEN_BUDGET, back_translate, load_generator, load_translator
 
-PROMPTS = [
+TEXTS = [
     "the cook",
     "why did the farmer sell the old horse in the woods?",
     "a",
@@ -20,12 +22,7 @@ PROMPTS = [
 ]
 
 
-@pytest.fixture
-def generator(decoders):
-    return load_generator(decoders["llama"], device="cpu")
-
-
-def literal(generator, prompt, steps):
+def continued(generator, prompt, steps):
     """Token by token without a cache, padding or `generate`."""
     ids = generator.tokenizer(prompt)["input_ids"]
     start = len(ids)
@@ -38,22 +35,48 @@ def literal(generator, prompt, steps):
     return generator.tokenizer.decode(ids[start:], skip_special_tokens=True)
 
 
+def translated(translator, text, steps):
+    """The same for an encoder-decoder."""
+    model, stop = translator.model, translator.model.config.eos_token_id
+    ids = torch.tensor([translator.tokenizer(text)["input_ids"]])
+    written = [model.config.decoder_start_token_id]
+    with torch.no_grad():
+        for step in range(steps):
+            logits = model(input_ids=ids, decoder_input_ids=torch.tensor([written])).logits[0, -1]
+            last = step + 1 == steps and getattr(model.generation_config, "forced_eos_token_id", None) is not None
+            written.append(stop if last else int(logits.argmax()))
+            if written[-1] == stop:
+                break
+    return translator.tokenizer.decode(written, skip_special_tokens=True)
+
+
 @pytest.mark.parametrize("family", ["llama", "qwen2"])
 def test_each_answer_is_the_literal_one_whatever_its_batch(family, decoders, monkeypatch):
     generator = load_generator(decoders[family], device="cpu")
-    together = generator.generate(PROMPTS, max_new_tokens=6)
-    assert together == [literal(generator, prompt, 6) for prompt in PROMPTS]
+    together = generator.generate(TEXTS, max_new_tokens=6)
+    assert together == [continued(generator, prompt, 6) for prompt in TEXTS]
     assert len(set(together)) > 3 and all(together) and generator.generate([]) == []
     monkeypatch.setitem(TOKEN_BUDGET, "cpu", 1)  # one by one
-    assert generator.generate(PROMPTS, max_new_tokens=6) == together
+    assert generator.generate(TEXTS, max_new_tokens=6) == together
 
 
-def test_an_answer_ends_where_the_model_ends_it(generator):
-    alone = [generator.generate([prompt], max_new_tokens=8)[0].split() for prompt in PROMPTS[:2]]
+@pytest.mark.parametrize("family", ["marian", "t5"])
+def test_each_translation_is_the_literal_one_whatever_its_batch(family, translators, monkeypatch):
+    translator = load_translator(translators[family], device="cpu")
+    together = translator.translate(TEXTS, max_tokens=24)
+    assert together == [translated(translator, text, 24) for text in TEXTS]
+    assert len(set(together)) > 2
+    assert [translator.translate(texts, max_tokens=24) for texts in ([], [" "])] == [[], [" "]]
+    monkeypatch.setitem(TOKEN_BUDGET, "cpu", 1)  # one by one
+    assert translator.translate(TEXTS, max_tokens=24) == together
+
+
+def test_an_answer_ends_where_the_model_ends_it(decoders):
+    generator = load_generator(decoders["llama"], device="cpu")
+    alone = [generator.generate([prompt], max_new_tokens=8)[0].split() for prompt in TEXTS[:2]]
     end = next(i for i, word in enumerate(alone[0]) if i and word not in alone[1])
-    stop = generator.tokenizer.convert_tokens_to_ids(alone[0][end])
-    generator.model.generation_config.eos_token_id = stop
-    first, second = (answer.split() for answer in generator.generate(PROMPTS[:2], max_new_tokens=8))
+    generator.model.generation_config.eos_token_id = generator.tokenizer.convert_tokens_to_ids(alone[0][end])
+    first, second = (answer.split() for answer in generator.generate(TEXTS[:2], max_new_tokens=8))
     assert first == alone[0][: end + 1] and second == alone[1]
     assert len(alone[0]) > end + 1
 
@@ -67,30 +90,48 @@ def test_published_settings_that_sample_or_punish_repetition_are_left_out(decode
     assert sampling.model.generation_config.eos_token_id == [3, 7]
     sampling.model.generation_config.eos_token_id = 3
     plain = load_generator(decoders["qwen2"], device="cpu")
-    assert sampling.generate(PROMPTS, max_new_tokens=8) == plain.generate(PROMPTS, max_new_tokens=8)
+    assert sampling.generate(TEXTS, max_new_tokens=8) == plain.generate(TEXTS, max_new_tokens=8)
 
 
-def test_a_prompt_without_room_for_its_answer_is_named(generator):
+def test_prompts_without_room_and_unusable_knobs_are_named(decoders, translators):
+    generator = load_generator(decoders["llama"], device="cpu")
     with pytest.raises(InputError, match=r"'the cook the cook .*…? has 62 tokens and 8 are to follow.* takes 64"):
         generator.generate(["a word", "the cook " * 30], max_new_tokens=8)
-    with pytest.raises(InputError, match="max_new_tokens is 0"):
-        generator.generate(["a"], max_new_tokens=0)
-    with pytest.raises(TypeError, match=r"texts\[1\] is int"):
-        generator.generate(["a", 3])
+    with pytest.raises(InputError, match="max_tokens is 65: expected 1 to 64"):
+        load_translator(translators["marian"], device="cpu").translate(["a"], max_tokens=65)
 
 
-def test_a_network_that_cannot_write_is_refused(decoders, tmp_path, tiny):
+def test_back_translation_is_one_after_the_other_and_kept_by_weights(translators, monkeypatch, tmp_path):
+    store, there, back = Store(), translators["marian"], translators["t5"]
+    monkeypatch.setattr(writing, "CHUNK", 2)
+    found = back_translate(TEXTS, there, back, store, max_tokens=16)
+    middle = load_translator(there, device="cpu").translate(TEXTS, max_tokens=16)
+    assert found == load_translator(back, device="cpu").translate(middle, max_tokens=16)
+    assert found[0] == found[4]
+    assert len(list(store.artefacts())) == 3, "five distinct texts, two to an entry"
+    other = shutil.copytree(back, tmp_path / "other")
+    weights = load_file(other / "model.safetensors")
+    weights["shared.weight"] = weights["shared.weight"].flip(0)
+    save_file(weights, other / "model.safetensors", metadata={"format": "pt"})
+    assert back_translate(TEXTS, there, str(other), store, max_tokens=16) != found
+    monkeypatch.setattr(writing, "load_translator", lambda name: pytest.fail("the store has it"))
+    assert back_translate(TEXTS, there, back, store, max_tokens=16) == found
+
+
+def test_a_network_that_cannot_write_is_refused(decoders, translators, tiny, tmp_path):
     with pytest.raises(InputError, match="no backbone folder"):
         load_generator("./nosuch")
     with pytest.raises(InputError, match=r"is a Bert.*: expected a causal decoder"):
         load_generator(tiny)
-    folder = tmp_path / "headless"
-    shutil.copytree(decoders["llama"], folder)
-    weights = load_file(folder / "model.safetensors")
-    del weights["lm_head.weight"]
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(InputError, match=r"headless' lack lm_head\.weight"):
-        load_generator(str(folder))
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(InputError, match="cannot load generator"):
-        load_generator(str(folder))
+    with pytest.raises(InputError, match="cannot load translator"):
+        load_translator(tiny)
+    for load, network, lost in (
+        (load_generator, decoders["llama"], "lm_head.weight"),
+        (load_translator, translators["t5"], "decoder.final_layer_norm.weight"),
+    ):
+        folder = shutil.copytree(network, tmp_path / lost)
+        weights = load_file(folder / "model.safetensors")
+        del weights[lost]
+        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+        with pytest.raises(InputError, match=f"' lack {lost}"):
+            load(str(folder))

@@ -1,28 +1,31 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
+from repro.seeding import make_rng
+from repro.sets import LabelledPairs
 from repro.types import InputError
-from rivals.infersent import BiLSTMMax, InferSent
+from rivals import infersent
+from rivals.infersent import BiLSTMMax, InferSent, InferSentConfig, train_infersent
 from rivals.static import Vocabulary
 
-WORDS = ("the", "cat", "dog", "sat", "on", "a", "mat", ".")
 TEXTS = ["the cat sat", "a dog", "the mat . a cat sat on the dog", "zebra", "on a zebra mat"]
+LETTERS = tuple("abcdefghij")
+SMALL = InferSentConfig(hidden_dim=16, classifier_dim=32, epochs=12, batch_size=16, learning_rate=0.5)
 
 
 @pytest.fixture
-def table():
-    return Vocabulary(WORDS, np.random.default_rng(0).normal(size=(len(WORDS), 5)).astype(np.float32))
-
-
-@pytest.fixture
-def encoder(table):
+def encoder():
+    words = ("the", "cat", "dog", "sat", "on", "a", "mat", ".")
+    table = Vocabulary(words, np.random.default_rng(0).normal(size=(len(words), 5)).astype(np.float32))
     return InferSent(BiLSTMMax(5, 4), table)
 
 
-def test_the_maximum_over_tokens_is_the_literal_one(encoder, table):
+def test_the_maximum_over_tokens_is_the_literal_one(encoder):
     """One text at a time and one token at a time, both directions from the cell's own equations."""
-    net = encoder.net.lstm
+    net = encoder.net.lstm.requires_grad_(False)
 
     def run(vectors, suffix):
         names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
@@ -35,49 +38,78 @@ def test_the_maximum_over_tokens_is_the_literal_one(encoder, table):
             states.append(h)
         return states
 
-    net.requires_grad_(False)
     found = encoder.encode(TEXTS)
     for row, text in enumerate(TEXTS):
-        known = [word for word in text.split() if word in table]
-        if not known:
-            continue
-        vectors = torch.from_numpy(table.lookup(known)[0])
-        ahead = run(vectors, "")
-        back = run(vectors.flip(0), "_reverse")[::-1]
-        states = torch.stack([torch.cat(pair) for pair in zip(ahead, back, strict=True)])
-        best = [max(float(state[unit]) for state in states) for unit in range(8)]
-        np.testing.assert_allclose(found[row], best, atol=1e-6)
+        if known := [word for word in text.split() if word in encoder.table]:
+            vectors = torch.from_numpy(encoder.table.lookup(known)[0])
+            ahead, back = run(vectors, ""), run(vectors.flip(0), "_reverse")[::-1]
+            states = torch.stack([torch.cat(pair) for pair in zip(ahead, back, strict=True)])
+            np.testing.assert_allclose(found[row], states.amax(0), atol=1e-6)
 
 
-def test_padding_leaves_embeddings_unchanged(encoder):
-    generator = torch.Generator().manual_seed(0)
-    vectors, lengths = torch.randn(3, 6, 5, generator=generator), torch.tensor([6, 2, 0])
-    wider = torch.cat([vectors, torch.full((3, 9, 5), 1e3)], dim=1)
-    wider[1, 2:] = 1e3
-    torch.testing.assert_close(encoder.net(wider, lengths), encoder.net(vectors, lengths), rtol=0, atol=1e-6)
-    assert not encoder.net(vectors, lengths)[2].any()
-
-
-def test_company_and_order_do_not_matter(encoder):
+def test_company_order_and_unknown_words_do_not_matter_and_long_texts_are_cut(encoder, monkeypatch):
     X = encoder.encode(TEXTS)
+    assert X.shape == (5, 8) and X.dtype == np.float32 and not X[3].any() and encoder.texts_unknown == 1
     np.testing.assert_allclose(X, np.concatenate([encoder.encode([text]) for text in TEXTS]), atol=1e-6)
     np.testing.assert_allclose(encoder.encode(TEXTS[::-1]), X[::-1], atol=1e-6)
     np.testing.assert_array_equal(encoder.encode(["zebra the cat"]), encoder.encode(["the CAT"]))
+    monkeypatch.setattr(infersent, "LONGEST", 2)
+    np.testing.assert_allclose(encoder.encode(TEXTS)[0], encoder.encode(["the cat"])[0], atol=1e-6)
+    assert encoder.texts_truncated == 3
 
 
-def test_unknown_texts_are_zero_and_long_ones_are_cut(table):
-    encoder = InferSent(BiLSTMMax(5, 4), table, max_length=2)
-    X = encoder.encode(TEXTS)
-    assert not X[3].any() and encoder.texts_unknown == 1 and encoder.texts_truncated == 3
-    np.testing.assert_allclose(X[0], encoder.encode(["the cat"])[0], atol=1e-6)
-    assert X.shape == (5, 8) and X.dtype == np.float32
-    with pytest.raises(InputError, match="InferSent has no layers"):
-        encoder.encode(TEXTS, layer=1)
+# training
 
 
-def test_what_does_not_fit_is_refused(encoder):
-    narrow = Vocabulary(WORDS, np.ones((len(WORDS), 3), np.float32))
-    with pytest.raises(InputError, match="vectors of 3 dimensions: the network reads 5"):
-        InferSent(encoder.net, narrow)
-    with pytest.raises(InputError, match="hidden_dim is 0"):
-        BiLSTMMax(5, 0)
+@pytest.fixture(scope="module")
+def table():
+    return Vocabulary(LETTERS, np.eye(len(LETTERS), dtype=np.float32))
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    """Entailed if the words are the same, neutral if they are of one half of the alphabet, contradicted otherwise."""
+    rng = np.random.default_rng(0)
+    left, right = rng.integers(10, size=(2, 600))
+    right = np.where(rng.random(600) < 0.3, left, right)
+    labels = np.where(left == right, "entailment", np.where(left // 5 == right // 5, "neutral", "contradiction"))
+    texts = ([LETTERS[i] for i in side] for side in (left, right))
+    return LabelledPairs("toy", "local", "train", *map(tuple, texts), labels)
+
+
+def test_it_learns_what_pairs_have_in_common(pairs, table):
+    encoder, history = train_infersent(pairs, table, replace(SMALL, shrink=1.1))
+    assert history["accuracy"].max() > 0.8 and history["loss"].iloc[-1] < 0.7 * history["loss"][0]
+    assert encoder.dim == 32
+
+
+def test_the_rate_shrinks_where_the_held_out_accuracy_falls_and_the_best_epoch_is_kept(pairs, table):
+    config = replace(SMALL, learning_rate=0.3, decay=0.9)
+    encoder, history = train_infersent(pairs, table, config)
+    rate, best = 0.3, -1.0
+    for found, accuracy in zip(history["rate"], history["accuracy"], strict=True):
+        assert found == pytest.approx(rate)
+        rate *= 0.9 / (1 if accuracy > best else 5)
+        best = max(best, accuracy)
+    assert history["rate"].iloc[-1] < 0.3 * 0.9 ** (len(history) - 1)  # it did shrink
+    again, short = train_infersent(pairs, table, replace(config, epochs=history["accuracy"].idxmax() + 1))
+    assert len(short) < len(history)
+    np.testing.assert_array_equal(encoder.encode(LETTERS), again.encode(LETTERS))
+
+
+def test_held_out_labels_teach_nothing(pairs, table):
+    held_out = make_rng(0, "infersent dev").permutation(600)[:60]
+    labels = pairs.labels.copy()
+    labels[held_out] = np.roll(labels[held_out], 1)
+    given, turned = (
+        train_infersent(replace(pairs, labels=y), table, replace(SMALL, epochs=1))[1] for y in (pairs.labels, labels)
+    )
+    assert given["loss"].equals(turned["loss"]) and not given["accuracy"].equals(turned["accuracy"])
+
+
+def test_unsuitable_pairs_are_refused(pairs, table):
+    few = LabelledPairs("few", "local", "train", pairs.texts1[:12], pairs.texts2[:12], pairs.labels[:12])
+    with pytest.raises(InputError, match="11 pairs beside 1 held-out ones do not fill one batch of 16"):
+        train_infersent(few, table, SMALL)
+    with pytest.raises(InputError, match="no word of toy is known"):
+        train_infersent(pairs, Vocabulary(["zebra"], np.ones((1, 4), np.float32)), SMALL)

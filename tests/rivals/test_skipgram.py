@@ -1,6 +1,4 @@
-import os
-import subprocess
-import sys
+import hashlib
 
 import numpy as np
 import pytest
@@ -15,42 +13,32 @@ def texts():
     return list(data.texts_of(data.load("wiki", source="microworld", limit=600)))
 
 
-def test_words_used_alike_are_close(texts):
-    vocabulary = fit_word2vec(texts, dim=24, epochs=15)
-    X, known = vocabulary.lookup(["not", "the", "a", "nosuchword"])
+def test_word2vec_knows_the_words_that_it_has_seen(texts):
+    X, known = fit_word2vec(texts, dim=24, epochs=2).lookup(["not", "the", "a", "nosuchword"])
     assert X.shape == (4, 24) and list(known) == [True, True, True, False]
     assert np.isfinite(X).all() and X[:3].any(axis=1).all()
+    with pytest.raises(InputError, match="no word of the 2 texts occurs 2 times"):
+        fit_word2vec(["a b", "c d"])
 
 
 def test_a_text_is_closest_to_itself_with_a_word_changed(texts):
-    encoder = fit_doc2vec(texts, dim=24, epochs=60)
+    encoder = fit_doc2vec(texts, dim=24, epochs=40)
     some = [t for t in texts if len(t.split()) > 8][:40]
     changed = [" ".join(t.split()[1:]) for t in some]
     A, B = encoder.encode(some, normalize=True), encoder.encode(changed, normalize=True)
     assert (np.argmax(A @ B.T, axis=1) == np.arange(len(some))).mean() > 0.5  # chance: 0.025
-
-
-def test_inference_does_not_depend_on_company(texts):
-    encoder = fit_doc2vec(texts[:200], dim=8, epochs=2)
-    np.testing.assert_array_equal(encoder.encode(texts[:5])[3], encoder.encode([texts[3]])[0])
+    np.testing.assert_array_equal(encoder.encode(some[:5])[3], encoder.encode([some[3]])[0])  # whatever the company
     assert not encoder.encode(["zzz qqq"]).any() and encoder.texts_unknown == 1
 
 
-def test_bytes_do_not_depend_on_the_process():
+def test_bytes_do_not_depend_on_the_process(python):
     code = (
         "import hashlib; from repro import data; from rivals.skipgram import fit_doc2vec, fit_word2vec\n"
         "t = list(data.texts_of(data.load('wiki', source='microworld', limit=150)))\n"
         "x, w = fit_doc2vec(t, dim=8, epochs=2).encode(t[:9]), fit_word2vec(t, dim=8, epochs=2).vectors\n"
-        "print(hashlib.sha256(x.tobytes() + w.tobytes()).hexdigest())"
+        "found = hashlib.sha256(x.tobytes() + w.tobytes()).hexdigest()\n"
     )
-    found = set()
-    for seed in ("1", "2"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed}
-        ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-        found.add(ran.stdout)
-    assert len(found) == 1
-
-
-def test_unusable_input_is_named():
-    with pytest.raises(InputError, match="no word of the 2 texts occurs 2 times"):
-        fit_word2vec(["a b", "c d"])
+    here: dict = {"hashlib": hashlib}
+    exec(code, here)
+    out, errors = python(code + "print(found)", PYTHONHASHSEED="2").communicate(timeout=120)
+    assert out.strip() == here["found"], errors

@@ -1,5 +1,4 @@
 import json
-import logging
 import shutil
 import signal
 from dataclasses import asdict, replace
@@ -15,7 +14,6 @@ from repro.objectives import EspressoConfig
 from repro.runs import cell as cell_module
 from repro.runs.cell import backbone_identity, cell_key, dev_scorer, train_all, train_cell
 from repro.store import Store
-from repro.training.loop import TrainingDiverged
 from repro.types import InputError
 
 KILLED = """
@@ -61,9 +59,7 @@ def test_a_cell_is_trained_once_and_what_it_remembers(cell_config, weights_of):
 
 
 @pytest.mark.parametrize(
-    ("changes", "loss"),
-    [({}, ("objectives", "info_nce")), (SCALED, ("objectives", "base_loss"))],
-    ids=["simcse", "ese"],
+    ("changes", "loss"), [({}, ("simcse", "info_nce")), (SCALED, ("ese", "base_loss"))], ids=["simcse", "ese"]
 )
 def test_a_training_killed_by_the_system_resumes_to_the_same_bytes(
     changes, loss, cell_config, python, tmp_path, weights_of
@@ -91,35 +87,12 @@ def test_two_processes_or_one_give_the_same_bytes(sweep_config, tmp_path, weight
     configs = [replace(sweep_config, dim=dim) for dim in (4, 40)]
     apart = train_all(configs, Store(tmp_path / "apart"), workers=2, progress=False)
     alone = train_all(configs, Store(tmp_path / "alone"), workers=1, progress=False)
-    assert [cell.config.dim for cell in apart] == [4, 40]
-    assert not any(cell.hit for cell in (*apart, *alone))
+    assert [cell.config.dim for cell in apart] == [4, 40] and not any(cell.hit for cell in (*apart, *alone))
     for a, b in zip(apart, alone, strict=True):
-        assert a.key == b.key
-        assert weights_of(a.folder) == weights_of(b.folder)
+        assert a.key == b.key and weights_of(a.folder) == weights_of(b.folder)
     assert weights_of(apart[0].folder) != weights_of(apart[1].folder)
     again = train_all([*configs, configs[0]], Store(tmp_path / "apart"), progress=False)
     assert [cell.hit for cell in again] == [True] * 3
-
-
-def test_a_damaged_cell_is_trained_again_to_the_same_bytes(sweep_config, weights_of, caplog):
-    store = Store()
-    (cell,) = train_all([sweep_config], store, progress=False)
-    before = weights_of(cell.folder)
-    path = cell.folder / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:-1] + b"X")
-    with caplog.at_level(logging.WARNING):
-        (again,) = train_all([sweep_config], store, progress=False)
-    assert "model.safetensors has changed" in caplog.text
-    assert not again.hit
-    assert weights_of(again.folder) == before
-
-
-def test_a_loss_that_is_not_finite_stops_the_cell(sweep_config):
-    config = replace(sweep_config, learning_rate=float("inf"))
-    with pytest.raises(TrainingDiverged, match="SimCSE dim 8: the loss is nan at step 1"):
-        train_cell(config, Store(), progress=False)
-    assert list(Store().artefacts()) != []  # the sample of sentences
-    assert not list(Store().home.glob("encoders/*/manifest.json"))
 
 
 @pytest.mark.parametrize("objective", SCALING)

@@ -6,8 +6,7 @@ import torch
 from scipy.special import gammaln, logsumexp
 
 from repro.losses import uniformity
-from repro.theory import batch_at_limit, expected_info_nce, jensen_bound, log_moment, simplex_bound, uniformity_limit
-from repro.types import InputError
+from repro.theory import expected_info_nce, jensen_bound, log_moment, simplex_bound, uniformity_limit
 
 
 def sphere(rng, n, dim):
@@ -72,7 +71,7 @@ def test_the_limit():
     assert expected_info_nce(m, t) == pytest.approx(expansion, abs=1e-9)
     near, far = (expected_info_nce(16, 0.1, positive_cosine=cosine) for cosine in (1.0, 0.3))
     assert far - near == pytest.approx(0.7 / 0.1)  # what positives lack
-    assert batch_at_limit(128, 0.05) > 1e8 > 1e6 * 64  # practical batches are far from it
+    assert expected_info_nce(128, 0.05) < -np.log(1e8)  # practical batches are far from it
 
 
 def test_bounds_enclose_the_expectation():
@@ -87,19 +86,3 @@ def test_best_uniformity(dim, value):
     assert uniformity_limit(dim) == pytest.approx(value, abs=1e-5)
     z = torch.from_numpy(sphere(np.random.default_rng(0), 3000, dim))
     assert float(uniformity(z)) == pytest.approx(value, abs=0.01)
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: expected_info_nce(0, 0.05), "dim is 0"),
-        (lambda: expected_info_nce(8, 0.0), "temperature is 0.0"),
-        (lambda: expected_info_nce(8, 0.05, 1), "batch is 1"),
-        (lambda: expected_info_nce(8, 0.05, 8, positive_cosine=1.5), "positive_cosine is 1.5"),
-        (lambda: simplex_bound(-1.0, 8), "temperature is -1.0"),
-        (lambda: log_moment(8, float("nan")), "t is nan"),
-    ],
-)
-def test_unusable_numbers_are_named(call, words):
-    with pytest.raises(InputError, match=words):
-        call()

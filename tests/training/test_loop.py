@@ -1,14 +1,12 @@
 import copy
 import math
-from itertools import pairwise
+from dataclasses import replace
 
 import pytest
 import torch
-from safetensors import SafetensorError
 from torch import nn
 
-from repro.training import loop
-from repro.training.loop import LoopConfig, TrainingDiverged, schedule, train
+from repro.training.loop import LoopConfig, TrainingDiverged, train
 from repro.types import InputError
 
 
@@ -49,23 +47,6 @@ def run(config=CONFIG, *, until=math.inf, seed=0, **options):
     return module, history
 
 
-# the schedule
-
-
-@pytest.mark.parametrize("warmup", [0.0, 0.125, 0.33, 1.0])
-def test_the_rate_rises_linearly_and_decays_to_nothing(warmup):
-    config = LoopConfig(steps=40, warmup=warmup)
-    shares = [schedule(step, config) for step in range(40)]
-    warm = math.ceil(warmup * 40)
-    assert max(shares) <= 1
-    assert all(b > a or a == b == 1 for a, b in pairwise(shares[:warm]))
-    falls = [a - b for a, b in pairwise(shares[warm:])]
-    assert all(fall == pytest.approx(1 / (40 - warmup * 40)) for fall in falls)
-    if warm < 40:
-        assert shares[-1] == pytest.approx(1 / (40 - warmup * 40))
-        assert shares[warm] == pytest.approx((40 - warm) / (40 - warmup * 40))
-
-
 def test_a_factor_of_the_rate_holds_for_the_parameters_it_names():
     def weights(rates, rate=1e-3):
         module = network()
@@ -84,9 +65,8 @@ def test_equals_a_plain_adam_loop():
     plain.load_state_dict(mine.state_dict())
     config = LoopConfig(steps=12, learning_rate=0.1, warmup=0.25, weight_decay=0.1, clip_norm=0.5)
     train(mine, lambda step: task(nn.Sequential(mine))(step), config, progress=False)
-    optimiser = torch.optim.AdamW(
-        [{"params": [plain.weight], "weight_decay": 0.1}, {"params": [plain.bias], "weight_decay": 0.0}], lr=0.1
-    )
+    groups = [{"params": [plain.weight], "weight_decay": 0.1}, {"params": [plain.bias], "weight_decay": 0.0}]
+    optimiser = torch.optim.AdamW(groups, lr=0.1)
     for step in range(12):
         optimiser.zero_grad()
         task(nn.Sequential(plain))(step).backward()
@@ -101,18 +81,14 @@ def test_equals_a_plain_adam_loop():
 # determinism and resuming
 
 
-def test_same_seed_same_bytes_whatever_the_global_stream():
-    first, _ = run()
-    torch.rand(17)
-    second, _ = run()
-    assert bytes_of(first) == bytes_of(second)
-    other, _ = run(LoopConfig(**{**vars(CONFIG), "seed": 2}))
-    assert bytes_of(other) != bytes_of(first)
+def test_another_seed_is_another_run():
+    assert bytes_of(run(replace(CONFIG, seed=2))[0]) != bytes_of(run()[0])
 
 
-@pytest.mark.parametrize("killed_at", [3, 8, 19])
+@pytest.mark.parametrize("killed_at", [8, 19])
 def test_a_killed_run_resumes_to_the_same_bytes(killed_at, tmp_path):
     whole, expected = run()
+    torch.rand(17)  # the global stream plays no part
     state = tmp_path / "state.safetensors"
     with pytest.raises(KeyboardInterrupt):
         run(until=killed_at, state_path=state)
@@ -122,14 +98,9 @@ def test_a_killed_run_resumes_to_the_same_bytes(killed_at, tmp_path):
     assert history.checks == expected.checks
     assert (history.best_step, history.best_score) == (expected.best_step, expected.best_score)
     assert history.resumed_at == killed_at // 3 * 3
-    assert not list(tmp_path.glob("*.partial"))
-
-
-def test_a_state_of_other_settings_is_refused(tmp_path):
-    state = tmp_path / "state.safetensors"
-    run(state_path=state)
+    assert list(tmp_path.iterdir()) == [state]
     with pytest.raises(InputError, match="holds a run with other settings: remove it"):
-        run(LoopConfig(**{**vars(CONFIG), "learning_rate": 0.1}), state_path=state)
+        run(replace(CONFIG, learning_rate=0.1), state_path=state)
 
 
 def test_no_flipped_bit_of_a_state_is_trained_on(tmp_path, caplog):
@@ -140,92 +111,58 @@ def test_no_flipped_bit_of_a_state_is_trained_on(tmp_path, caplog):
     def begin(step):
         raise KeyboardInterrupt
 
-    for at in range(0, len(whole), 151):  # a state that is accepted is a finished one: no step begins
+    for at in range(0, len(whole), 307):  # a state that is accepted is a finished one: no step begins
         damaged = bytearray(whole)
         damaged[at] ^= 1 << at % 8
         state.write_bytes(damaged)
         with pytest.raises(KeyboardInterrupt):
             train(network(), begin, CONFIG, state_path=state, progress=False)
-    assert caplog.text.count("starting anew") == len(range(0, len(whole), 151))
-
-
-def test_a_full_disk_keeps_the_last_state_and_says_what_to_do(tmp_path, monkeypatch):
-    state = tmp_path / "state.safetensors"
-    with pytest.raises(KeyboardInterrupt):
-        run(until=4, state_path=state)
-    before = state.read_bytes()
-
-    def full(*args, **kwargs):
-        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
-
-    monkeypatch.setattr(loop, "save_file", full)
-    with pytest.raises(InputError, match=r"is full .* free some space"):
-        run(state_path=state)
-    assert state.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [state]
+    assert caplog.text.count("starting anew") == len(range(0, len(whole), 307))
 
 
 # checks
 
 
-def test_the_best_check_is_kept():
-    module = network()
-    seen = []
-    scores = [0.1, 0.5, 0.9, 0.3, 0.2]
+@pytest.mark.parametrize(
+    ("scores", "first", "best"),
+    [
+        ([0.1, 0.5, 0.9, 0.3, 0.2], False, 12),
+        ([math.nan, 0.4, 0.4, math.nan, 0.1], False, 8),  # the earliest of equal ones, and never a NaN
+        ([1.0, 0.5, 0.5, 0.5, 0.5, 0.5], True, 0),  # the untrained weights
+    ],
+)
+def test_the_best_check_is_kept(scores, first, best):
+    module, seen = network(), {}
 
     def check():
-        seen.append(bytes_of(module))
+        seen[(len(seen) + (not first)) * 4] = bytes_of(module)
         return scores[len(seen) - 1]
 
-    history = train(module, task(module), CONFIG, check=check, progress=False)
-    assert history.checks == [(4, 0.1), (8, 0.5), (12, 0.9), (16, 0.3), (20, 0.2)]
-    assert (history.best_step, history.best_score) == (12, 0.9)
-    assert bytes_of(module) == seen[2] != seen[4]
-    assert not module.training
+    history = train(module, task(module), replace(CONFIG, check_first=first), check=check, progress=False)
+    assert [step for step, _ in history.checks] == list(seen) and history.best_step == best
+    assert bytes_of(module) == seen[best] != seen[20] and not module.training
 
 
-def test_the_earliest_of_equal_checks_and_never_a_nan():
-    module = network()
-    scores = iter([math.nan, 0.4, 0.4, math.nan, 0.1])
-    history = train(module, task(module), CONFIG, check=lambda: next(scores), progress=False)
-    assert (history.best_step, history.best_score) == (8, 0.4)
-
-
-def test_the_untrained_weights_may_be_the_best():
-    module = network()
-    before = bytes_of(module)
-    scores = iter([1.0, 0.5, 0.5, 0.5, 0.5, 0.5])
-    config = LoopConfig(**{**vars(CONFIG), "check_first": True})
-    history = train(module, task(module), config, check=lambda: next(scores), progress=False)
-    assert bytes_of(module) == before
-    assert history.checks[0] == (0, 1.0) and history.best_step == 0
-
-
-@pytest.mark.parametrize("killed", [False, True])
-def test_patience_ends_the_run_even_when_it_is_resumed(killed, tmp_path):
+def test_patience_ends_the_run_even_when_it_is_resumed(tmp_path):
     config = LoopConfig(steps=20, learning_rate=0.05, check_every=2, save_every=2, patience=2)
-    scores = [0.5, 0.9, 0.1, 0.2, 1.0, 1.0]
-    state = tmp_path / "state.safetensors"
-    if killed:  # after the check that ended it, before the artefact was sealed
+    scores = iter([0.5, 0.9, 0.1, 0.2])
+    for _ in range(2):  # killed after the check that ended it, before the artefact was sealed
         module = network()
-        it = iter(scores)
-        train(module, task(module), config, check=lambda: next(it), state_path=state, progress=False)
-    module = network()
-    it = iter(scores if not killed else scores[4:])
-    history = train(module, task(module), config, check=lambda: next(it), state_path=state, progress=False)
-    assert [step for step, _ in history.checks] == [2, 4, 6, 8]
-    assert (history.best_step, len(history.losses)) == (4, 8)
+        found = train(
+            module, task(module), config, check=lambda: next(scores), state_path=tmp_path / "s", progress=False
+        )
+        assert [step for step, _ in found.checks] == [2, 4, 6, 8]
+        assert (found.best_step, len(found.losses)) == (4, 8)
 
 
 # what goes wrong
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_a_loss_that_is_not_finite_names_its_step(bad):
+def test_a_loss_that_is_not_finite_names_its_step():
     module = network()
     good = task(module)
-    with pytest.raises(TrainingDiverged, match=f"my run: the loss is {bad} at step 7: lower the learning rate"):
-        train(module, lambda s: good(s) * (bad if s == 7 else 1), CONFIG, description="my run", progress=False)
+    with pytest.raises(TrainingDiverged, match="my run: the loss is nan at step 7: lower the learning rate"):
+        train(module, lambda s: good(s) * (math.nan if s == 7 else 1), CONFIG, description="my run", progress=False)
 
 
 def test_frozen_parameters_stay_and_all_frozen_is_an_error():

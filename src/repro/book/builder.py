@@ -5,10 +5,9 @@ as it is. Jupyter Book then renders that tree with execution off, so that one co
 plain `jupyter-book build .`.
 """
 
-import logging
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -18,12 +17,13 @@ from typing import Literal
 from filelock import FileLock, Timeout
 
 from repro.book import notebook, site
+from repro.digests import digest
 from repro.seeding import cpu_count, environment
+from repro.terminal import say
 from repro.types import InputError
 
-LOGGER = logging.getLogger(__name__)
-LAST = ("book/scorecard",)
-"""Pages that read what the others computed, hence run after them."""
+LAST = "book/scorecard"
+"""The page that reads what the others computed, hence runs after them."""
 ALONE = "runs_alone"
 """Set in the metadata of a notebook that measures time: nothing else runs beside it."""
 VERDICTS = "its verdicts"
@@ -71,12 +71,21 @@ class Book:
 class _Build:
     """What all pages of one build share."""
 
-    tree: Path
+    root: Path
     ledger: site.Ledger
     profile: str
     force: bool
     timeout: float | None
     report: Callable[[str], None]
+
+    @property
+    def tree(self) -> Path:
+        return self.root / "_build" / "book"
+
+    def verdicts(self, names: Iterable[str]) -> str:
+        """Digest of what pages left for the scorecard."""
+        folder = self.root / "_build" / "verdicts"
+        return site.contents((folder / f"{name.rsplit('/', 1)[-1]}.parquet" for name in names), folder)
 
 
 def build(
@@ -86,7 +95,7 @@ def build(
     only: Collection[str] | None = None,
     force: bool = False,
     timeout: float | None = None,
-    report: Callable[[str], None] = LOGGER.info,
+    report: Callable[[str], None] = say,
 ) -> Book:
     """Bring `_build/html/` of a checkout up to date.
 
@@ -100,12 +109,13 @@ def build(
     pages = site.pages_of(root)
     chosen = site.choose(pages, only)
     made = root / "_build"
-    tree = made / "book"
-    tree.mkdir(parents=True, exist_ok=True)
+    (made / "book").mkdir(parents=True, exist_ok=True)
     lanes = 2 if profile == "embedded" and cpu_count() > 1 else 1
     done: dict[str, Page] = {}
-    with _alone(made / "book.lock", report), _announced(lanes):
-        run = _Build(tree, site.Ledger(made / "book.json"), profile, force, timeout, report)
+    share = str(max(1, cpu_count() // lanes))  # encoders come out the same to the byte whatever it is
+    told = {"REPRO_BOOK": "1", "REPRO_THREADS": share, "OMP_NUM_THREADS": share}  # for the book, verdicts count
+    with _alone(made / "book.lock", report), environment(told):
+        run = _Build(root, site.Ledger(made / "book.json"), profile, force, timeout, report)
         causes = site.surroundings(root) | {"the profile": profile}
 
         def update(name: str) -> None:
@@ -113,17 +123,15 @@ def build(
             report(f"[{len(done)}/{len(pages)}] {page} ({time.monotonic() - started:.0f} s so far)")
 
         alone = [name for name in pages if notebook.read(pages[name]).metadata.get(ALONE)]
-        _side_by_side([name for name in pages if name not in (*LAST, *alone)], update, lanes)
+        _side_by_side([name for name in pages if name not in (LAST, *alone)], update, lanes)
         for name in alone:
             update(name)
-        verdicts = made / "verdicts"
-        causes["a verdict of another page"] = site.contents(verdicts.glob("*.parquet"), verdicts)
-        for name in LAST:
-            if name in pages:
-                update(name)
-        site.prune(tree, pages)
-        site.prepare(root, tree)
-        complaints = _render(run, root)
+        if LAST in pages:
+            causes["a verdict of another page"] = run.verdicts(path.stem for path in (made / "verdicts").glob("*"))
+            update(LAST)
+        site.prune(run.tree, pages)
+        site.prepare(root, run.tree)
+        complaints = _render(run)
     order = tuple(done[name] for name in pages)
     return Book(made / "html" / "index.html", order, tuple(complaints), time.monotonic() - started)
 
@@ -153,15 +161,6 @@ def _side_by_side(names: Sequence[str], update: Callable[[str], None], lanes: in
         lane.result()
 
 
-def _announced(lanes: int) -> AbstractContextManager[None]:
-    """Tell the kernels that they run for the book, so that their verdicts count, and what share of the cores they have.
-
-    Encoders come out the same to the byte whatever that share is: each is trained on `TrainConfig.threads` threads.
-    """
-    share = str(max(1, cpu_count() // lanes))
-    return environment({"REPRO_BOOK": "1", "REPRO_THREADS": share, "OMP_NUM_THREADS": share})
-
-
 def _alone(path: Path, report: Callable[[str], None]) -> AbstractContextManager[object]:
     """Let one build work at a time; a second one says that it waits."""
     lock = FileLock(path)
@@ -175,13 +174,13 @@ def _alone(path: Path, report: Callable[[str], None]) -> AbstractContextManager[
 def _update(run: _Build, name: str, source: Path, causes: Mapping[str, str], chosen: bool) -> Page:
     """Copy or execute one page, if it must be."""
     text = source.read_bytes()
-    plain, target = run.tree / f"{name}{source.suffix}", run.tree / f"{name}.ipynb"
+    plain, target = (run.tree / f"{name}{suffix}" for suffix in (source.suffix, ".ipynb"))
     if not notebook.has_code(notebook.read(source)):
         target.unlink(missing_ok=True)
         with run.ledger.changed() as ledger:
             ledger.pages.pop(name, None)
         return Page(name, "copied" if site.write_if_changed(plain, text) else "unchanged")
-    now = {"its text": site.digest(text.hex()), **causes, VERDICTS: _verdicts_of(run, name)}
+    now = {"its text": digest(text.hex()), **causes, VERDICTS: run.verdicts([name])}
     reasons = site.differences(run.ledger.pages.get(name) if target.is_file() else None, now)
     if chosen and (reasons or run.force):
         reason = ", ".join(reasons) or "forced"
@@ -206,23 +205,18 @@ def _execute(run: _Build, name: str, source: Path, target: Path, now: Mapping[st
     except (notebook.NotebookError, InputError) as error:
         return Page(name, "failed", seconds=time.monotonic() - started, error=str(error))
     with run.ledger.changed() as ledger:
-        ledger.pages[name] = {**now, VERDICTS: _verdicts_of(run, name)}
+        ledger.pages[name] = {**now, VERDICTS: run.verdicts([name])}
     return Page(name, "executed", seconds=time.monotonic() - started)
 
 
-def _verdicts_of(run: _Build, name: str) -> str:
-    folder = run.tree.parent / "verdicts"
-    return site.contents([folder / f"{name.rsplit('/', 1)[-1]}.parquet"], folder)
-
-
-def _render(run: _Build, root: Path) -> list[str]:
+def _render(run: _Build) -> list[str]:
     """Render, unless the tree is what was last rendered."""
     stamp = site.stamps(run.tree)
-    if run.ledger.rendered == stamp and (root / "_build" / "html" / "index.html").is_file():
+    if run.ledger.rendered == stamp and (run.root / "_build" / "html" / "index.html").is_file():
         run.report("rendering: nothing changed")
         return []
     started = time.monotonic()
-    complaints = site.render(root, run.tree, fresh=not run.ledger.rendered)
+    complaints = site.render(run.root, run.tree, fresh=not run.ledger.rendered)
     with run.ledger.changed() as ledger:
         ledger.rendered = "" if complaints else stamp
     run.report(f"rendering: {'with complaints' if complaints else 'done'} in {time.monotonic() - started:.1f} s")

@@ -8,11 +8,11 @@ as if it had a fresh interpreter, six seconds sooner.
 import asyncio
 import multiprocessing
 import os
-import signal
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from multiprocessing import forkserver
-from multiprocessing.process import BaseProcess
+from types import SimpleNamespace
 from typing import Any
 
 from jupyter_client.connect import KernelConnectionInfo
@@ -23,8 +23,9 @@ from jupyter_client.provisioning import LocalProvisioner
 from repro.seeding import end_with_parent, environment
 
 IMPORTED = (
-    *("ipykernel.kernelapp", "repro.models.encoder", "repro.runs.cell", "repro.reducers", "repro.papers.recorded"),
-    *("repro.report.page", "repro.report.curves", "repro.report.interactive", "sklearn.linear_model"),
+    *("ipykernel.kernelapp", "repro.models.encoder", "repro.runs.lines", "repro.reducers", "repro.papers.recorded"),
+    *("repro.report.page", "repro.report.figures", "repro.report.interactive", "sklearn.linear_model"),
+    "repro.book.known",
 )
 """what forked kernels have imported"""
 INLINE = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
@@ -36,21 +37,16 @@ SETTINGS = {"TOKENIZERS_PARALLELISM": "false", "PYDEVD_DISABLE_FILE_VALIDATION":
 
 
 class OwnKernel(AsyncKernelManager):
-    """Starts `sys.executable`, over an encrypted connection."""
+    """Starts `sys.executable`, over an encrypted connection: else every start warns that other users could listen."""
 
-    # Keys for the kernel's sockets: without them every start warns that other users could listen.
     transport_encryption = "auto"
-
-    @property
-    def kernel_spec(self) -> KernelSpec:
-        """A kernel specification that never touches the disk."""
-        return KernelSpec(
-            argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
-            display_name="Python 3",
-            language="python",
-            metadata={"supported_encryption": ["curve"]},
-            env=dict(SETTINGS),
-        )
+    kernel_spec = KernelSpec(
+        argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+        display_name="Python 3",
+        language="python",
+        metadata={"supported_encryption": ["curve"]},
+        env=SETTINGS,
+    )
 
 
 class ForkedKernel(OwnKernel):
@@ -81,39 +77,15 @@ class _Forks(LocalProvisioner):
         await asyncio.to_thread(process.start)
         assert process.pid is not None
         self.pid = self.pgid = process.pid
-        self.process = _Running(process)  # type: ignore[assignment]
+        self.process = SimpleNamespace(  # the few names of `subprocess.Popen` that a provisioner uses
+            poll=lambda: process.exitcode,
+            wait=process.join,
+            send_signal=partial(os.kill, process.pid),
+            terminate=process.terminate,
+            kill=process.kill,
+            **dict.fromkeys(("stdin", "stdout", "stderr")),
+        )
         return self.connection_info
-
-
-class _Running:
-    """A multiprocessing process under the few names of `subprocess.Popen` that a provisioner uses."""
-
-    stdout = stderr = stdin = None
-
-    def __init__(self, process: BaseProcess) -> None:
-        self._process = process
-
-    def poll(self) -> int | None:
-        """The exit status, None while it runs."""
-        return self._process.exitcode
-
-    def wait(self) -> int | None:
-        """The exit status, once there is one."""
-        self._process.join()
-        return self._process.exitcode
-
-    def send_signal(self, number: int) -> None:
-        """Signal the process alone."""
-        if self._process.pid is not None:
-            os.kill(self._process.pid, number)
-
-    def terminate(self) -> None:
-        """Ask it to end."""
-        self.send_signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """End it."""
-        self.send_signal(signal.SIGKILL)
 
 
 def _serve(arguments: Sequence[str], given: Mapping[str, str], folder: str | None) -> None:

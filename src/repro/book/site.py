@@ -4,7 +4,6 @@ What a page depends on is kept apart by cause so that a rebuild can say why: "sr
 differs".
 """
 
-import hashlib
 import json
 import logging
 import platform
@@ -14,16 +13,16 @@ import subprocess
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib import metadata
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from repro.digests import PACKAGES
+from repro.digests import PACKAGES, digest
 from repro.paths import PACKAGE, data_folder, inside, replacing
-from repro.types import InputError
+from repro.store import sha256
+from repro.types import InputError, installed
 
 log = logging.getLogger(__name__)
 SUFFIXES = (".md", ".ipynb")
@@ -68,21 +67,15 @@ def choose(pages: Collection[str], wanted: Collection[str] | None) -> set[str]:
     return chosen or set(pages)
 
 
-def digest(*pieces: object) -> str:
-    """A short digest of the text of some objects."""
-    return hashlib.sha256("\x1f".join(map(str, pieces)).encode()).hexdigest()[:16]
-
-
 def contents(files: Iterable[Path], base: Path) -> str:
     """Digest of names and bytes of files."""
-    pairs = sorted((path.relative_to(base).as_posix(), path) for path in files if path.is_file())
-    return digest(*(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for name, path in pairs))
+    return digest({path.relative_to(base).as_posix(): sha256(path) for path in files if path.is_file()})
 
 
 def stamps(folder: Path) -> str:
     """Digest of names, sizes and times below a folder, for files too large to read at each build."""
-    pairs = sorted((path.relative_to(folder).as_posix(), path.stat()) for path in folder.rglob("*") if path.is_file())
-    return digest(folder, *(f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in pairs))
+    found = {path.as_posix(): path.stat() for path in folder.rglob("*") if path.is_file()}
+    return digest({name: [stat.st_size, stat.st_mtime_ns] for name, stat in found.items()})
 
 
 def surroundings(root: Path) -> dict[str, str]:
@@ -94,15 +87,8 @@ def surroundings(root: Path) -> dict[str, str]:
         "src/": contents(files, source),
         "results/": contents((root / "results").rglob("*.parquet"), root),
         "the data source": stamps(data) if data else "microworld",
-        "a library version": digest(platform.python_version(), *map(_version, WATCHED)),
+        "a library version": digest([platform.python_version(), *map(installed, WATCHED)]),
     }
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "absent"
 
 
 def differences(before: Mapping[str, str] | None, now: Mapping[str, str]) -> list[str]:

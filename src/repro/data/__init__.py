@@ -5,13 +5,13 @@ two it was is the `source` of the set. No source ever stands in for another unas
 """
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
+from typing import Any
 
+from repro.data.files import column_names
 from repro.data.local import check, describe, file_splits, load_file, load_local, piped
 from repro.data.sampling import take
 from repro.data.spec import DATASETS, NOTHING, get_spec
-from repro.data.tables import column_names
 from repro.paths import data_folder
 from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs, WordVectors, texts_of
 from repro.types import InputError, one_of
@@ -47,9 +47,6 @@ def load(
             microworld's wiki, generate so many.
         columns: Of a user's table: our column → its own, for names that are not understood by themselves.
 
-    Returns:
-        The set of the dataset's kind.
-
     Raises:
         InputError: for an unknown name, split, source or text form, and whenever the source cannot deliver;
             the message says how to get the data.
@@ -75,21 +72,10 @@ def load(
     return take(make_set(spec.name, split, seed=seed, size=limit), limit, seed=seed)
 
 
-def load_splits(
-    name_or_path: str | Path,
-    *,
-    source: str | None = None,
-    text: str = "senteval",
-    seed: int = 0,
-    limit: int | None = None,
-    columns: Mapping[str, str] = NOTHING,
-) -> dict[str, DataSet]:
-    """Read every split of a dataset or file: split → set, in order; `limit` holds for each.
-
-    Raises:
-        InputError: as `load` does.
-    """
+def load_splits(name_or_path: str | Path, *, source: str | None = None, **options: Any) -> dict[str, DataSet]:
+    """Read every split of a dataset or file, with the options and errors of `load`: split → set, in order."""
     if _is_path(name_or_path):
+        columns = options.get("columns", NOTHING)
         splits = file_splits(_file(name_or_path, columns), columns)
     elif source == "hub":
         from repro.data.hub import hub_splits
@@ -97,19 +83,7 @@ def load_splits(
         splits = hub_splits(get_spec(str(name_or_path)))
     else:
         splits = get_spec(str(name_or_path)).splits
-    read = partial(load, name_or_path, source=source, text=text, seed=seed, limit=limit, columns=columns)
-    return {split: read(split=split) for split in splits}
-
-
-def fetch(name: str) -> list[Path]:
-    """Download a dataset from the hub into the store, once; afterwards source='hub' works offline.
-
-    Raises:
-        InputError: if the name is unknown, has no hub mirror, or the hub cannot be reached.
-    """
-    from repro.data.hub import fetch_hub
-
-    return fetch_hub(get_spec(name))
+    return {split: load(name_or_path, split=split, source=source, **options) for split in splits}
 
 
 def _is_path(name_or_path: str | Path) -> bool:

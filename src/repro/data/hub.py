@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from repro.data.spec import FIELDS, DatasetSpec, HubSource, set_of
+from repro.data.spec import FIELDS, DatasetSpec, HubSource, get_spec, set_of
 from repro.digests import digest
 from repro.paths import home, hub_folder, replacing
 from repro.sets import DataSet, Retrieval
@@ -41,8 +41,9 @@ def hub_splits(spec: DatasetSpec) -> tuple[str, ...]:
     return tuple(split for split in spec.splits if split in source.splits or split in source.elsewhere)
 
 
-def fetch_hub(spec: DatasetSpec) -> list[Path]:
-    """Snapshot every hub split of a dataset; the files are returned, the errors are those of `load_hub`."""
+def fetch(name: str) -> list[Path]:
+    """Download a dataset into the store, once; afterwards source='hub' works offline. Errors are those of `load`."""
+    spec = get_spec(name)
     return [path for split in hub_splits(spec) for path in _snapshots(spec, split)]
 
 
@@ -72,9 +73,9 @@ def to_set(spec: DatasetSpec, split: str, rows: Mapping[str, Rows]) -> DataSet:
         return _retrieval(spec, split, [row for part in rows.values() for row in part])
     columns: dict[str, list[Any]] = {field: [] for field in FIELDS[spec.kind]}
     for one, part in rows.items():
-        read = _captions(spec, one, part) if spec.kind == "captions" else _mapped(spec, hub_source(spec, one), part)
-        for field, values in read.items():
-            columns[field] += values
+        for row in _mapped(spec, one, part):
+            for field, values in columns.items():
+                values.append(row[field])
     return set_of(spec.kind, spec.name, "hub", split, columns)
 
 
@@ -93,10 +94,8 @@ def _snapshots(spec: DatasetSpec, split: str) -> list[Path]:
 
 def _copy(source: HubSource) -> Path | None:
     folder = hub_folder()
-    if folder is None:
-        return None
-    copy = folder / source.id
-    if not copy.is_dir():
+    copy = None if folder is None else folder / source.id
+    if copy is not None and not copy.is_dir():
         raise InputError(f"REPRO_HUB={folder} holds no copy of {source.id}: put the repository there, or unset it")
     return copy
 
@@ -125,39 +124,28 @@ def _download(spec: DatasetSpec, source: HubSource, part: str) -> pa.Table:
         ) from error
 
 
-def _mapped(spec: DatasetSpec, source: HubSource, rows: Rows) -> dict[str, list[Any]]:
-    """The columns of one split by our names, with our labels."""
-    columns = {field: _column(rows, source, field, spec.name) for field in FIELDS[spec.kind]}
+def _mapped(spec: DatasetSpec, split: str, rows: Rows) -> Rows:
+    """The rows of one split by our names, with our labels; a row of several captions becomes one for each."""
+    source = hub_source(spec, split)
+    where = f"{spec.name} from {source.id}"
+    names = {field: source.columns.get(field, field) for field in FIELDS[spec.kind] if field != "image"}
+    lacking = [column for column in names.values() if rows and column not in rows[0]]
+    if lacking:
+        raise InputError(f"{where}: no column {lacking[0]!r} among {', '.join(rows[0])}; the mirror changed")
+    found = [{field: row[column] for field, column in names.items()} for row in rows]
+    if spec.kind == "captions":
+        images = [(f"{split}-{number:05d}", row["caption"]) for number, row in enumerate(found)]
+        return [{"image": image, "caption": text} for image, group in images for text in group if text.strip()]
     if source.drop_blank:
-        texts = [columns[field] for field in columns if field not in ("label", "score")]
-        kept = [row for row in range(len(rows)) if all(text[row].strip() for text in texts)]
-        columns = {field: [values[row] for row in kept] for field, values in columns.items()}
-    for row, label in enumerate(map(str, columns.get("label", ()))):
+        texts = set(names) - {"label", "score"}
+        found = [row for row in found if all(row[field].strip() for field in texts)]
+    for row in found if "label" in names else ():
+        label = str(row["label"])
         if label == "-1":
-            raise InputError(f"{spec.name} from {source.id}: label -1 marks hidden labels; use a split that has them")
+            raise InputError(f"{where}: label -1 marks hidden labels; use a split that has them")
         if source.labels and label not in source.labels:
-            known = ", ".join(source.labels)
-            raise InputError(f"{spec.name} from {source.id}: label {label!r}, expected one of {known}")
-        columns["label"][row] = source.labels.get(label, label)
-    return columns
-
-
-def _column(rows: Rows, source: HubSource, field: str, name: str) -> list[Any]:
-    """The values of one of our columns, whatever the mirror calls it."""
-    column = source.columns.get(field, field)
-    if rows and column not in rows[0]:
-        found = ", ".join(rows[0])
-        raise InputError(f"{name} from {source.id}: no column {column!r} among {found}; the mirror changed")
-    return [row[column] for row in rows]
-
-
-def _captions(spec: DatasetSpec, split: str, rows: Rows) -> dict[str, list[Any]]:
-    """Rows of several captions each: one text per caption, labelled by its row."""
-    found: dict[str, list[Any]] = {"image": [], "caption": []}
-    for image, group in enumerate(_column(rows, hub_source(spec, split), "caption", spec.name)):
-        kept = [text for text in group if text.strip()]
-        found["caption"] += kept
-        found["image"] += [f"{split}-{image:05d}"] * len(kept)
+            raise InputError(f"{where}: label {label!r}, expected one of {', '.join(source.labels)}")
+        row["label"] = source.labels.get(label, label)
     return found
 
 

@@ -17,9 +17,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from repro.data.files import ENDINGS, OTHER_NAMES, Table, ending, filled_lines, read_lines, read_vectors
 from repro.data.spec import DATASETS, FIELDS, NOTHING, DatasetSpec, get_spec, set_of
-from repro.data.tables import ENDINGS, OTHER_NAMES, Table, ending, filled_lines, read_lines
-from repro.data.vectors import read_vectors
 from repro.paths import data_folder
 from repro.sets import Corpus, DataSet, Retrieval, ScoredPairs
 from repro.types import InputError, one_of
@@ -39,14 +38,12 @@ def load_local(spec: DatasetSpec, split: str, *, text: str = "senteval") -> Data
             return Corpus(spec.name, "local", tuple(line for _, line in read_lines(path) if line.strip()))
     table = Table(path, spec.columns, FIELDS[spec.kind])
     if "split" in table.columns:
-        for (number, _), found in zip(table.rows, table["split"], strict=True):
+        for row, found in enumerate(table["split"]):
             if found not in spec.splits:
-                where = f"{path} line {number}, column split"
-                raise InputError(f"{where}: unknown split {found!r}; expected {', '.join(spec.splits)}")
+                raise table.fault(row, "split", f"unknown split {found!r}; expected {', '.join(spec.splits)}")
     if spec.kind == "captions":
         _drop_sts_images(table)
-    form = text if spec.raw_file else "raw"
-    return _split_of(table, spec.kind, spec.name, split, ("all", "test", *spec.splits), form)
+    return _split_of(table, spec.kind, spec.name, split, ("all", "test", *spec.splits))
 
 
 def local_path(spec: DatasetSpec, text: str = "senteval") -> Path:
@@ -54,17 +51,12 @@ def local_path(spec: DatasetSpec, text: str = "senteval") -> Path:
     one_of(text, ("senteval", "raw"), "text form")
     name = (spec.raw_file if text == "raw" and spec.raw_file else spec.file).format(part="queries")
     folder = data_folder()
+    if folder is not None and (folder / name).is_file():
+        return folder / name
+    lacking = f"no file {name} in REPRO_DATA={folder}: put it there"
     if folder is None:
-        raise InputError(
-            f"{spec.name} was asked for from local files but REPRO_DATA is not set: set it to the folder that holds "
-            f"{name}, or use source='microworld' or source='hub'"
-        )
-    if not (folder / name).is_file():
-        raise InputError(
-            f"{spec.name}: no file {name} in REPRO_DATA={folder}: put it there, or use source='microworld' "
-            "or source='hub'"
-        )
-    return folder / name
+        lacking = f"REPRO_DATA is not set: set it to the folder that holds {name}"
+    raise InputError(f"{spec.name} from local files: {lacking}, or use source='microworld' or source='hub'")
 
 
 def load_file(path: Path, split: str | None = None, columns: Mapping[str, str] = NOTHING) -> DataSet:
@@ -81,8 +73,7 @@ def load_file(path: Path, split: str | None = None, columns: Mapping[str, str] =
             raise InputError(f"{path} is plain text without splits, so no split {split!r}: ask for 'all'")
         return Corpus(name, "local", tuple(filled_lines(path)), split or "all")
     table = Table(path, columns)
-    kind = _kind_of(table)
-    splits = _splits_of(table)
+    kind, splits = _kind_of(table), _splits_of(table)
     split = split or ("test" if "test" in splits else splits[0] if len(splits) == 1 else "all")
     return _split_of(table, kind, name, split, ("all", "test"))
 
@@ -94,32 +85,31 @@ def file_splits(path: Path, columns: Mapping[str, str] = NOTHING) -> tuple[str, 
 
 def piped(columns: Mapping[str, str] = NOTHING) -> Path:
     """A file that holds standard input, named by its form: a table that names columns we know, else lines of text."""
-    content = stdin()
-    if content.startswith((b"PAR1", b"{")):
-        return piped_file("stdin.parquet" if content.startswith(b"PAR1") else "stdin.jsonl")
-    for name in ("stdin.tsv", "stdin.csv"):
+    lines = stdin()
+    with lines.open("rb") as file:
+        start = file.read(4)
+    for form in (".parquet",) if start == b"PAR1" else (".jsonl",) if start.startswith(b"{") else (".tsv", ".csv"):
+        table = lines.with_suffix(form)
+        if not table.exists():
+            table.symlink_to(lines)
+        if form in (".parquet", ".jsonl"):
+            return table
         try:
-            header = Table(piped_file(name), columns).columns
+            header = Table(table, columns).columns
         except InputError:
             continue
         if len(header) > 1 and set(header) & set(OTHER_NAMES):
-            return piped_file(name)
-    return piped_file("stdin.txt")
+            return table
+    return lines
 
 
 @lru_cache(maxsize=1)
-def stdin() -> bytes:
-    """Standard input, read once."""
-    return sys.stdin.buffer.read()
-
-
-@lru_cache(maxsize=8)
-def piped_file(name: str) -> Path:
-    """A file of this name with what was piped in, which goes when the program ends."""
+def stdin() -> Path:
+    """A file with all of standard input, which is read once; it goes when the program ends."""
     folder = Path(tempfile.mkdtemp(prefix="repro-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    (folder / name).write_bytes(stdin())
-    return folder / name
+    (folder / "stdin.txt").write_bytes(sys.stdin.buffer.read())
+    return folder / "stdin.txt"
 
 
 def _kind_of(table: Table) -> str:
@@ -141,9 +131,7 @@ def _splits_of(table: Table) -> tuple[str, ...]:
     return tuple(dict.fromkeys(table["split"])) if "split" in table.columns else ("all",)
 
 
-def _split_of(
-    table: Table, kind: str, name: str, split: str, whole: tuple[str, ...], text_form: str = "raw"
-) -> DataSet:
+def _split_of(table: Table, kind: str, name: str, split: str, whole: tuple[str, ...]) -> DataSet:
     """One split of a table as the set of its kind; one without a split column answers to the names in `whole`."""
     if "split" in table.columns and split != "all":
         splits = table["split"]
@@ -158,7 +146,7 @@ def _split_of(
     }
     if "subset" in table.columns:
         columns["subset"] = table["subset"]
-    return set_of(kind, name, "local", split, columns, text_form)
+    return set_of(kind, name, "local", split, columns)
 
 
 def _drop_sts_images(table: Table) -> None:
@@ -190,16 +178,16 @@ def _retrieval(folder: Path, pattern: str, name: str) -> Retrieval:
 
 
 class CheckRow(NamedTuple):
-    """One count of one dataset, found against expected."""
+    """Rows of one split, or of `split:subset`, in a local file, None if it cannot be read; and the right counts.
+
+    These are the local file's own and, where that differs, the published one.
+    """
 
     name: str
     split: str
-    """The split, or `split:subset`."""
     found: int | None
-    """Rows in the local file; None if it could not be read."""
     expected: tuple[int, ...]
-    """The counts that are right: the local file's own, and the published one where that differs."""
-    note: str
+    note: str = ""
 
     @property
     def ok(self) -> bool:
@@ -207,32 +195,25 @@ class CheckRow(NamedTuple):
         return self.found in self.expected
 
 
-def check(name: str | None = None) -> list[CheckRow]:
-    """Count the rows of one local dataset, or of all, and compare with what they should be.
-
-    A file that is missing or malformed gives a row with found=None and the reason as its note.
-    """
-    return [row for spec in ([get_spec(name)] if name else DATASETS.values()) for row in _counts(spec)]
-
-
-def _counts(spec: DatasetSpec) -> Iterator[CheckRow]:
-    for split, official in spec.sizes.items():
-        expected = tuple(dict.fromkeys((spec.local_sizes.get(split, official), official)))
-        try:
-            data = load_local(spec, split)
-        except InputError as error:
-            yield CheckRow(spec.name, split, None, expected, str(error))
-            continue
-        yield CheckRow(spec.name, split, len(data), expected, spec.note if len(expected) > 1 else "")
-        if isinstance(data, ScoredPairs):
-            found = Counter(data.subsets.tolist())
-            for subset, size in spec.subset_sizes.items():
-                yield CheckRow(spec.name, f"{split}:{subset}", found[subset], (size,), "")
+def check(name: str | None = None) -> Iterator[CheckRow]:
+    """Count the rows of one local dataset, or of all; of a file that cannot be read, the reason is the note."""
+    for spec in [get_spec(name)] if name else DATASETS.values():
+        for split, official in spec.sizes.items():
+            expected = tuple(dict.fromkeys((spec.local_sizes.get(split, official), official)))
+            try:
+                data = load_local(spec, split)
+            except InputError as error:
+                yield CheckRow(spec.name, split, None, expected, str(error))
+                continue
+            yield CheckRow(spec.name, split, len(data), expected, spec.note if len(expected) > 1 else "")
+            if isinstance(data, ScoredPairs):
+                found = Counter(data.subsets.tolist())
+                for subset, size in spec.subset_sizes.items():
+                    yield CheckRow(spec.name, f"{split}:{subset}", found[subset], (size,))
 
 
-def describe() -> list[dict[str, str]]:
+def describe() -> Iterator[dict[str, str]]:
     """One row per dataset, as strings for a table: what it is, its sizes, and where it can be had from."""
-    rows = []
     for spec in DATASETS.values():
         try:
             local = "yes" if local_path(spec) else ""
@@ -241,7 +222,5 @@ def describe() -> list[dict[str, str]]:
         pinned = spec.hub is not None and PINNED.fullmatch(spec.hub.revision or "")
         hub = "–" if spec.hub is None else spec.hub.id + ("" if pinned else " (not pinned)")
         sizes = " / ".join(f"{size:,}" for size in spec.sizes.values())
-        row = {"name": spec.name, "title": spec.title, "kind": spec.kind, "rows": sizes}
-        row |= {"splits": " / ".join(spec.splits), "local": local, "hub": hub}
-        rows.append({**row, "microworld": spec.microworld, "licence": spec.licence})
-    return rows
+        row = {"name": spec.name, "title": spec.title, "rows": sizes, "licence": spec.licence}
+        yield {**row, "local": local, "hub": hub}

@@ -12,14 +12,16 @@ from repro.sets import DataSet, LabelledPairs, Retrieval, Strings, WordVectors
 from repro.types import InputError, check_dim, check_same_length
 
 LIKE, UNLIKE, NEUTRAL = "entailment", "contradiction", "neutral"
+POOL = 64
+"""batches that are sorted by length together"""
 
 
 def take(data: DataSet, limit: int | None, *, seed: int = 0) -> DataSet:
     """Keep `limit` rows drawn at random, in their old order; a smaller limit is a subset of a larger one.
 
-    Drawn rather than cut off at the top because files are sorted by label, subset or article. Retrieval keeps
-    `limit` queries and the documents judged for them (its relevant ones and its distractors), so the search is
-    easier than over all documents. Word vectors keep the most frequent words, for their order is a ranking.
+    Files are sorted by label, subset or article, hence the draw. Retrieval keeps `limit` queries and the documents
+    judged for them, distractors included, so the search is easier than over all documents. Word vectors keep the most
+    frequent words, for their order is a ranking.
 
     Raises:
         InputError: if limit is not a whole number of at least 1.
@@ -59,7 +61,7 @@ class Triples:
 
 
 def checked_labels(pairs: LabelledPairs) -> Strings:
-    """The labels of entailment pairs (n,)."""
+    """The labels of entailment pairs (n,), each of them entailment, contradiction or neutral."""
     unknown = sorted({str(label) for label in pairs.labels} - {LIKE, UNLIKE, NEUTRAL})
     if unknown:
         raise InputError(f"{pairs.name} has the label {unknown[0]!r}: expected {UNLIKE}, {LIKE}, {NEUTRAL}")
@@ -67,11 +69,7 @@ def checked_labels(pairs: LabelledPairs) -> Strings:
 
 
 def like_or_unlike(pairs: LabelledPairs, limit: int | None = None, *, seed: int = 0) -> LabelledPairs:
-    """The entailed and the contradicted pairs, `limit` of them drawn at random.
-
-    Raises:
-        InputError: for a label that is none of the three, or if nothing is left.
-    """
+    """The entailed and the contradicted pairs, `limit` of them drawn at random; an InputError if there are none."""
     rows = np.flatnonzero(checked_labels(pairs) != NEUTRAL)
     if not len(rows):
         raise InputError(f"{pairs.name} has neutral pairs only: expected some labelled {LIKE} or {UNLIKE}")
@@ -84,9 +82,6 @@ def triples(pairs: LabelledPairs, limit: int | None = None, *, seed: int = 0) ->
     """Premises that have both an entailed and a contradicted hypothesis, `limit` triples drawn at random.
 
     The i-th entailed hypothesis of a premise goes with its i-th contradicted one; what is left over is dropped.
-
-    Raises:
-        InputError: for a label that is none of the three, or if no premise has both.
     """
     found: dict[str, dict[str, list[str]]] = defaultdict(lambda: {LIKE: [], UNLIKE: [], NEUTRAL: []})
     for premise, hypothesis, label in zip(pairs.texts1, pairs.texts2, checked_labels(pairs), strict=True):
@@ -112,10 +107,6 @@ def triples(pairs: LabelledPairs, limit: int | None = None, *, seed: int = 0) ->
 def epoch_order(n: int, *, seed: int, epoch: int) -> NDArray[np.int64]:
     """A permutation of 0 … n-1 for one epoch; the same for every dim of a sweep, so comparisons are paired."""
     return make_rng(seed, "data order", epoch).permutation(n)
-
-
-POOL = 64
-"""batches that are sorted by length together"""
 
 
 def bucketed_batches(

@@ -52,15 +52,8 @@ def linear_probe(
 ) -> float:
     """Test accuracy of a linear classifier; the penalty is chosen on the dev split if given, else by 10 folds.
 
-    Args:
-        X_train: features (n, D).
-        y_train: a class for each row.
-        X_test: features of the rows to score.
-        y_test: their classes.
-        protocol: `logreg` or `senteval`.
-        seed: of the folds and, under `senteval`, of the training.
-        X_dev: features of a dev split, if there is one.
-        y_dev: its classes.
+    Features X are (n, D), with a class in y for each row; `protocol` is `logreg` or `senteval`, and `seed` that of the
+    folds and of senteval's training.
 
     Raises:
         InputError: for mismatched lengths, non-finite features, one class, or fewer rows than folds.
@@ -121,14 +114,9 @@ def knn_accuracy(
 ) -> float:
     """Share of test rows whose k nearest training rows, by Euclidean distance, vote for their class.
 
-    Args:
-        X_train: embeddings (n, dim). The very rows of X_test, in their order, are scored leaving each one out.
-        y_train: a class for each row.
-        X_test: embeddings of the rows to classify.
-        y_test: their classes.
-        k: number of votes; ties go to the smallest label.
-        self_neighbour: every query is its own nearest neighbour and votes for its own class, as it happens where a
-            classifier is scored on rows it was fitted on; the other k − 1 votes are the nearest training rows'.
+    Ties go to the smallest label. Where X_train and X_test (n, dim) are the same rows, each is scored leaving it out;
+    with `self_neighbour` every query votes for its own class, as happens where a classifier is scored on what it was
+    fitted on, and the other k − 1 votes are the nearest training rows'.
 
     Raises:
         InputError: for k below 1 or above the training rows, mismatched lengths, or unusable embeddings.
@@ -169,16 +157,7 @@ def knn_cv_correct(X: Any, y: Any, *, k: int = 3, self_neighbour: bool = False, 
 
 
 def cluster_scores(X: Any, y: Any, *, seed: int) -> dict[str, float]:
-    """Agreement of classes with as many K-means clusters: mi (nats), nmi, ari and purity.
-
-    Args:
-        X: embeddings (n, dim).
-        y: a class for each row.
-        seed: of the starting centres.
-
-    Raises:
-        InputError: for mismatched lengths or unusable embeddings.
-    """
+    """Agreement of the classes of X's rows (n, dim) with as many K-means clusters: mi (nats), nmi, ari and purity."""
     return partition_scores(kmeans(X, len(np.unique(y)), seed=seed), y)
 
 

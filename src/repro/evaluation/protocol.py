@@ -53,18 +53,13 @@ def score_sts(embed: Embed, pairs: ScoredPairs, *, aggregate: str = "all", seed:
 def score_classification(
     embed: Embed, splits: Mapping[str, DataSet], *, protocol: str = "logreg", seed: int = 0
 ) -> Score:
-    """Accuracy of a linear probe: on the test split, with or without a dev split, or over nested folds of all there is.
-
-    Raises:
-        InputError: for data without labels, or without a test split beside others.
-    """
+    """Accuracy of a linear probe: on the test split, with or without a dev split, or over nested folds of it all."""
     sides = {name: _features_and_labels(embed, part) for name, part in splits.items()}
     if not {"train", "dev"} & set(sides):
         X, y = (np.concatenate(side) for side in zip(*sides.values(), strict=True))
         found = nested_cv(X, y, protocol=protocol, seed=seed)
     else:
-        missing = {"train", "test"} - set(sides)
-        if missing:
+        if missing := {"train", "test"} - set(sides):
             raise InputError(f"no split {min(missing)!r}: the data has {', '.join(splits)}")
         found = probe(*sides["train"], *sides["test"], protocol=protocol, seed=seed, dev=sides.get("dev"))
     interval = bootstrap_mean(found.correct, seed=seed)

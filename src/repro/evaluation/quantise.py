@@ -1,4 +1,4 @@
-"""Fewer bits for each number of an embedding: codes of float16, int8, int4 or one bit, and search among them.
+"""Fewer bits for each number of an embedding: codes of float16, int8, int4 or one bit.
 
 An integer level cuts the range of each dimension on a fit set into 2^bits − 1 equal steps,
 
@@ -24,8 +24,6 @@ Codes: TypeAlias = NDArray[Any]
 BITS: Mapping[str, int] = MappingProxyType({"float32": 32, "float16": 16, "int8": 8, "int4": 4, "binary": 1})
 """of each number, by level"""
 FLOATS = ("float32", "float16")
-BLOCK = 2**20
-"""numbers that are decoded at once: 4 MB"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,47 +104,6 @@ def prepare_queries(Q: Any, book: Codebook) -> Array:
     """Float queries (m, d) as they are compared with `dequantise`d documents: less the mean for the binary level."""
     Q = _fitting(Q, book)
     return Q - book.offset if book.level == "binary" else Q
-
-
-def code_cosines(Q: Any, codes: Codes, book: Codebook) -> NDArray[np.float32]:
-    """Cosines of float queries Q (m, d) with what codes (n, …) stand for (m, n), a block of documents at a time.
-
-    Binary codes are not unpacked: a table holds what each of the 256 bytes contributes to the product with a query.
-    """
-    Q = prepare_queries(Q, book).astype(np.float32)
-    _check_codes(codes, book.dim, book.level)
-    lengths = np.linalg.norm(Q, axis=1, keepdims=True)
-    Q = Q / np.where(lengths > 0, lengths, 1)
-    if book.level == "binary":
-        return np.stack([_signed_sums(q, codes) for q in Q]) / np.float32(np.sqrt(book.dim))
-    found = np.empty((len(Q), len(codes)), np.float32)
-    step = max(1, BLOCK // book.dim)
-    for start in range(0, len(codes), step):
-        C = dequantise(codes[start : start + step], book)
-        norms = np.sqrt(np.einsum("nd,nd->n", C, C))
-        found[:, start : start + step] = Q @ C.T / np.where(norms > 0, norms, 1)
-    return found
-
-
-def hamming_cosines(queries: Codes, codes: Codes, dim: int) -> NDArray[np.float32]:
-    """Cosines of binary codes (m, b) and (n, b) as vectors of ±1 (m, n): 1 − 2·(bits that differ)/d, by popcount."""
-    for side in (queries, codes):
-        _check_codes(side, dim, "binary")
-    # the widest words that rows divide into; the bits that fill up the last byte are zero on both sides
-    width = next(w for w in (8, 4, 2, 1) if codes.shape[1] % w == 0)
-    Q, C = (np.ascontiguousarray(side).view(f"u{width}") for side in (queries, codes))
-    found = np.stack([np.bitwise_count(C ^ q).sum(axis=1, dtype=np.uint32) for q in Q])
-    return 1 - found * np.float32(2 / dim)
-
-
-def _signed_sums(q: NDArray[np.float32], codes: Codes) -> NDArray[np.float32]:
-    """Σ_i ±q_i for every row of binary codes (n,), from a table of 256 sums for each byte."""
-    every = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * np.float32(2) - np.float32(1)  # (256, 8)
-    padded = np.pad(q, (0, 8 * codes.shape[1] - len(q))).reshape(-1, 8)
-    total = np.zeros(len(codes), np.float32)
-    for table, column in zip(padded @ every.T, np.ascontiguousarray(codes.T), strict=True):
-        total += table[column]
-    return total
 
 
 def _fitting(X: Any, book: Codebook) -> Array:

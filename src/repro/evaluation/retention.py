@@ -31,11 +31,7 @@ class Retention(NamedTuple):
 
 
 def retention(values: Array, draws: Array, *, reference: int, confidence: float = 0.95) -> Retention:
-    """Shares of the score of the column `reference`, from scores (P,) and the same on resampled items (resamples, P).
-
-    Raises:
-        NoShareError: if the reference score may be zero.
-    """
+    """Shares of the column `reference`, from scores (P,) and resamples (R, P); NoShareError if it may be zero."""
     base, drawn = float(values[reference]), draws[:, reference]
     usable = np.isfinite(drawn)
     low, high = np.quantile(drawn[usable], [0.025, 0.975]) if usable.any() else (np.nan, np.nan)
@@ -67,9 +63,8 @@ def smallest_sufficient(dims: Sequence[int], low: Sequence[float], target: float
 def prefix_cka(X: Any, dims: Sequence[int], *, weights: Any = None) -> Array:
     """Linear centred kernel alignment of X (n, D) with its own first columns, at every size of `dims` (len(dims),).
 
-    ‖YᵀX‖² / (‖XᵀX‖ ‖YᵀY‖) of centred columns (Kornblith et al., 2019). For a prefix Y all three norms are those of
-    parts of XᵀX: its first d columns, all of it, and its first d rows and columns. From 0, no linear relation, to 1, a
-    rotation and a scaling; NaN where X is constant. Weights (n,) say how often each text counts, as in a resample.
+    ‖YᵀX‖² / (‖XᵀX‖ ‖YᵀY‖) of centred columns (Kornblith et al., 2019), from 0 to 1; for a prefix Y all three norms are
+    those of parts of XᵀX. NaN where X is constant. Weights (n,) say how often each text counts, as in a resample.
     """
     X = check_embeddings(X).astype(np.float64)
     for dim in dims:

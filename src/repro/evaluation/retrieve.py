@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length, optional
+from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length, optional, unit_rows
 
 Indices: TypeAlias = NDArray[np.int64]
 Qrels: TypeAlias = Mapping[Any, Mapping[Any, float] | Collection[Any]]
@@ -69,13 +69,7 @@ def retrieval_scores(
 ) -> dict[str, float]:
     """Exact cosine search, scored: `ndcg@k` and `recall@k` of every k, `mrr`, and how many queries were scored.
 
-    Args:
-        Q: queries (m, d).
-        C: documents (n, d).
-        qrels: query id → document id → relevance, or → the relevant documents.
-        ks: how many of the first documents count; more than n is all of them.
-        query_ids: name of each row of Q; None numbers them from 0.
-        corpus_ids: name of each row of C; None numbers them from 0.
+    Rows of queries Q (m, d) and documents C (n, d) are named by their ids, by default numbers from 0.
 
     Returns:
         Means over the queries with a relevant document, their number as `queries`, and as `dropped` that of the others.
@@ -159,9 +153,7 @@ def unit_prefix(X: Any, dim: int | None = None, *, name: str = "X") -> Array:
     along with the direction (audit S2), so prefixes are normalised anew.
     """
     X = check_embeddings(X, name)
-    X = X if dim is None else X[:, : check_dim(dim, limit=X.shape[1])]
-    lengths = np.linalg.norm(X, axis=1, keepdims=True)
-    return np.asarray(X / np.where(lengths > 0, lengths, 1))
+    return unit_rows(X if dim is None else X[:, : check_dim(dim, limit=X.shape[1])])
 
 
 class FlatIndex:
@@ -171,11 +163,7 @@ class FlatIndex:
     """
 
     def __init__(self, C: Any, dim: int | None = None, *, renormalize: bool = True) -> None:
-        """Store the first `dim` columns, or all, of documents C (n, D).
-
-        `renormalize` gives the prefixes length 1 again; without it they stay as they are once the full rows have
-        length 1, as in sentence-transformers.
-        """
+        """Store the first `dim` columns of documents C (n, D), of length 1 again or as sentence-transformers does."""
         self.renormalize = renormalize
         rows = self._rows(C, dim, "C")
         # brought in only here: exact cosines need none of it
@@ -193,10 +181,7 @@ class FlatIndex:
 
 
 def normalize_answer(text: str) -> str:
-    """Lower case, without ASCII punctuation and the words a, an and the, single spaces: as SQuAD and HotpotQA compare.
-
-    Punctuation outside ASCII stays, as in the published measure.
-    """
+    """Lower case, without ASCII punctuation, a, an and the, and with single spaces: as SQuAD and HotpotQA compare."""
     return " ".join(ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split())
 
 
@@ -206,10 +191,7 @@ def exact_match(prediction: str, answers: str | Sequence[str]) -> bool:
 
 
 def answer_in_context(context: str, answers: str | Sequence[str]) -> bool:
-    """Whether any of the answers stands in a context as whole words, both normalised.
-
-    An answer of which nothing is left (`The`) is in no context.
-    """
+    """Whether any of the answers stands in a context as whole words, both normalised; one of no words does not."""
     words = f" {normalize_answer(context)} "
     return any(f" {answer} " in words for answer in map(normalize_answer, _listed(answers)) if answer)
 

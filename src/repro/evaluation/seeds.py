@@ -6,10 +6,13 @@ Satterthwaite's. Of a family of C cells each has the level 0.95^(1/C) (Šidák):
 three to five seeds, as max-t would need, makes joint bounds too narrow (they hold in 84 to 90 of 100 cases).
 """
 
-from collections.abc import Callable
-from math import ceil, inf, isnan, nan, sqrt
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, hypot, inf, isnan, nan, sqrt
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtri, stdtrit
 
 from repro.evaluation.stats import Floats
@@ -25,10 +28,7 @@ DRAWS = 200
 
 
 def error_of_mean(seed_sd: float, seeds: int, item_error: float) -> tuple[float, float]:
-    """Standard error of a mean over seeds on shared items, and its degrees of freedom; without a spread, NaN.
-
-    Of the standard deviation between seeds, 0 where nothing was drawn at random, and the standard error over items.
-    """
+    """Standard error of a mean over seeds on shared items, and its degrees of freedom; without a spread, NaN."""
     if isnan(seed_sd):
         return nan, nan
     between = seed_sd**2 / seeds
@@ -63,15 +63,11 @@ def of_cells(
 ) -> tuple[Floats, float, tuple[float, float]]:
     """A statistic of every seed's cells, such as a share or a rank correlation, its error over items, and its interval.
 
-    The interval holds what the statistic becomes where all seeds' cells move by as much as their means may be off, over
-    seeds and items: a share that is 0 or 100 in three seeds is not known to be so in all. How cells move together is
-    not recorded: they are moved each by itself and all together, and the wider of the two counts.
-
-    Args:
-        statistic: from (…, C) to (…).
-        table: one row per seed, one column per cell (S, C).
-        item_errors: standard error of every cell over items (C,).
-        random: whether anything behind the cells was drawn at random.
+    The statistic goes from (…, C) to (…), for a table (S, C) of one row per seed and the standard errors (C,) of its
+    cells over items. The interval holds what it becomes where all seeds' cells move by as much as their means may be
+    off, over seeds (if anything was drawn at `random`) and items: a share that is 0 or 100 in three seeds is not known
+    to be so in all. How cells move together is not recorded: they are moved each by itself and all together, and the
+    wider of the two counts.
     """
     rng = make_rng(0, "cells move")
     seed_sd = table.std(axis=0, ddof=1) if random and len(table) > 1 else np.zeros(table.shape[1])
@@ -93,3 +89,112 @@ def kendall(sizes: Floats, values: Floats) -> Floats:
     y = np.sign(values[..., second] - values[..., first])
     with np.errstate(invalid="ignore"):
         return (x * y).sum(-1) / np.sqrt((x != 0).sum() * (y != 0).sum(-1))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number in points, seed by seed, with its 95 % interval over seeds and items."""
+
+    by_seed: Mapping[Any, float]
+    """one entry where nothing behind the number was drawn at random"""
+    item_error: float = 0.0
+    """standard error over items, which all seeds share"""
+    random: bool = True
+    cells: int = 1
+    """how many are judged together: the interval is then a joint one"""
+    ends: tuple[float, float] | None = None
+    """of an interval that the formula below does not give: the smallest or largest of several"""
+
+    @property
+    def value(self) -> float:
+        """Mean over seeds."""
+        return float(np.mean(list(self.by_seed.values()))) if self.by_seed else nan
+
+    @property
+    def seeds(self) -> int:
+        """How many there are."""
+        return len(self.by_seed)
+
+    @property
+    def seed_sd(self) -> float:
+        """Between seeds; NaN for one seed of something random."""
+        if not self.random:
+            return 0.0
+        return float(np.std(list(self.by_seed.values()), ddof=1)) if self.seeds > 1 else nan
+
+    @property
+    def half(self) -> float:
+        """Half-width of the interval; NaN where there are too few seeds for one."""
+        if self.random and self.seeds < FEWEST_SEEDS:
+            return nan
+        error, freedom = error_of_mean(self.seed_sd, self.seeds, self.item_error)
+        return reach(freedom, self.cells) * error
+
+    @property
+    def low(self) -> float:
+        """Lower end."""
+        return self.ends[0] if self.ends else self.value - self.half
+
+    @property
+    def high(self) -> float:
+        """Upper end."""
+        return self.ends[1] if self.ends else self.value + self.half
+
+    def __str__(self) -> str:
+        return f"{self.value:.2f}" + ("" if isnan(self.low) else f" [{self.low:.2f}, {self.high:.2f}]")
+
+    def __sub__(self, other: "Estimate") -> "Estimate":
+        """Difference within each seed; how the items move both is not recorded: as if they were unrelated."""
+        by_seed, random = within_seeds([self, other], lambda pair: pair[0] - pair[1])
+        return Estimate(by_seed, hypot(self.item_error, other.item_error), random)
+
+
+def within_seeds(parts: Sequence[Estimate], combine: Callable[[list[float]], Any]) -> tuple[dict[Any, Any], bool]:
+    """Something computed of several numbers within each seed that all random ones have; and whether it is random."""
+    seeds = [set(e.by_seed) for e in parts if e.random]
+    shared = [seed for part in parts if part.random for seed in part.by_seed] if seeds else [None]
+    shared = [seed for seed in dict.fromkeys(shared) if all(seed in own for own in seeds)]
+    return {seed: combine([e.by_seed[seed] if e.random else e.value for e in parts]) for seed in shared}, bool(seeds)
+
+
+def estimate(rows: pd.DataFrame, *, deterministic: bool = False) -> Estimate:
+    """Mean over seeds, in points, of the rows of one cell.
+
+    Rows of one seed are one number, and so are rows of an untrained method that say the same under several seeds.
+    """
+    by_seed = (100 * rows["value"].groupby(rows["seed"], dropna=False).mean()).to_dict()
+    width = (rows["ci_high"] - rows["ci_low"]).to_numpy(float)
+    item = 0.0 if np.isnan(width).all() else float(50 * np.nanmean(width)) / reach(inf)
+    untrained = "n_train" in rows and rows["n_train"].isna().all()
+    if deterministic or (untrained and len(by_seed) > 1 and np.ptp(list(by_seed.values())) == 0):
+        return Estimate({None: float(np.mean(list(by_seed.values())))}, item, random=False)
+    return Estimate(by_seed, item)
+
+
+def estimates(rows: pd.DataFrame, by: str = "dim", *, deterministic: bool = False) -> dict[int, Estimate]:
+    """`estimate` of every value of `by`, ascending."""
+    return {int(key): estimate(group, deterministic=deterministic) for key, group in rows.groupby(by)}
+
+
+def mean(parts: Sequence[Estimate]) -> Estimate:
+    """Mean over dims or tasks of one experiment, within each seed first."""
+    by_seed, random = within_seeds(parts, lambda values: float(np.mean(values)))
+    # the same items stand behind every dim, so what they add does not shrink with the number of dims
+    return Estimate(by_seed, float(np.mean([e.item_error for e in parts])), random)
+
+
+def of_parts(parts: Sequence[Estimate], statistic: Callable[[Floats], Floats]) -> Estimate:
+    """A statistic (…, C) → (…) of the numbers of each seed, such as a share of them or their rank correlation."""
+    by_seed, random = within_seeds(parts, lambda values: values)
+    if not by_seed:
+        return Estimate({})
+    table, errors = np.array(list(by_seed.values())), np.array([e.item_error for e in parts])
+    values, item_error, ends = of_cells(statistic, table, errors, random=random)
+    e = Estimate(dict(zip(by_seed, map(float, values), strict=True)), item_error, random)
+    return e if isnan(e.half) else replace(e, ends=(min(ends[0], e.value), max(ends[1], e.value)))
+
+
+def scaled(e: Estimate, factor: float) -> Estimate:
+    """The same in another unit."""
+    by_seed = {seed: factor * value for seed, value in e.by_seed.items()}
+    return replace(e, by_seed=by_seed, item_error=abs(factor) * e.item_error)

@@ -1,4 +1,4 @@
-"""How sure a score is: bootstrap intervals over items, and paired tests (PROTOCOLS §5.9).
+"""How sure a score is: bootstrap intervals over items, of paired differences too (PROTOCOLS §5.9).
 
 A resample is a vector of counts, one per item. Mean ranks follow from the counts by one cumulative sum over values
 sorted once, so no resample is ever sorted: 2,000 resamples of STS-B take a tenth of a second and equal a loop of
@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t
 
 from repro.seeding import make_rng
 from repro.types import Array, InputError, check_same_length
@@ -153,17 +152,6 @@ def wilson(successes: float, n: int) -> Interval:
     z, p = 1.959964, successes / n
     centre, reach = p + z * z / (2 * n), z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     return Interval(p, float((centre - reach) / (1 + z * z / n)), float((centre + reach) / (1 + z * z / n)))
-
-
-def paired_t(values_a: Any, values_b: Any) -> tuple[Interval, float]:
-    """Mean difference a − b over three or more shared seeds with its 95 % t interval, and the two-sided p-value."""
-    check_same_length(values_a=values_a, values_b=values_b)
-    gaps = finite_vector(values_a, "values_a", 3) - finite_vector(values_b, "values_b", 3)
-    mean, freedom = float(gaps.mean()), len(gaps) - 1
-    half = float(t.ppf(0.975, freedom) * gaps.std(ddof=1) / np.sqrt(len(gaps)))
-    if half == 0.0:  # identical differences: t is 0/0 or infinite
-        return Interval.around(mean, 0.0), 1.0 if mean == 0.0 else 0.0
-    return Interval.around(mean, half), float(2 * t.sf(abs(mean) * t.ppf(0.975, freedom) / half, freedom))
 
 
 class Ties(NamedTuple):

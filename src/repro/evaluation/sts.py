@@ -19,14 +19,8 @@ def sts_spearman(
 ) -> Any:
     """Spearman correlation of the pairs' cosines with their gold scores.
 
-    Args:
-        X1: embeddings of the first sides (n, dim).
-        X2: embeddings of the second sides (n, dim).
-        scores: gold similarities (n,).
-        dims: prefix sizes; all are scored in one pass.
-        subsets: the subset of every pair (n,), for `mean` and `wmean`.
-        aggregate: `all` ranks all pairs together, `mean` averages the subsets' correlations, `wmean` weighs
-            them by their pairs. The three stand side by side in the literature and differ.
+    All prefix sizes `dims` are scored in one pass. `aggregate` is `all`, which ranks all pairs together, `mean` of the
+    subsets' correlations, or `wmean`, weighed by their pairs: the literature has all three, and they differ.
 
     Returns:
         One float, or one per dim (len(dims),). NaN, with a warning, where cosines or scores are constant.

@@ -1,10 +1,9 @@
 """AnglE: ranking by cosine and by angle in complex space, and in-batch negatives (Li & Li, 2024; PROTOCOLS §2.3).
 
-A batch is P pairs: rows x and y (P, d) and labels (P,), larger meaning closer. Every term sees the pairs of all
-processes: scores and rows are gathered with gradient, so that W processes of P pairs train like one of W·P. `keys` are
-whole numbers, one per text in the order of the arguments, equal iff the texts are: further copies of a row's own text
-or of its partner's are then no negatives. Each loss raises InputError for shapes that do not fit, a label that is not
-finite, or a scale that is not above 0.
+A batch is P pairs: rows x and y (P, d) and labels (P,), larger meaning closer; W processes train like one of W·P
+pairs. `keys` are whole numbers, one per text in the order of the arguments, equal iff the texts are: further copies of
+a row's own text or of its partner's are then no negatives. Each loss raises InputError for shapes that do not fit, a
+label that is not finite, or a scale that is not above 0.
 """
 
 import warnings
@@ -15,7 +14,7 @@ from torch import Tensor
 
 from repro.losses.distributed import gather_with_grad, own_rows
 from repro.objectives import ANGLE_PRESETS, AngleConfig
-from repro.types import InputError, one_of
+from repro.types import InputError
 
 CLOSE = 0.5
 """smallest label of a close pair, whose texts must find each other in the batch"""
@@ -31,15 +30,14 @@ def cosent(x: Tensor, y: Tensor, labels: Tensor, *, scale: float = 20.0) -> Tens
     return _ranking(_cosine(u, v) * scale, labels)
 
 
-def angle(x: Tensor, y: Tensor, labels: Tensor, *, scale: float = 20.0, pooling: str = "sum") -> Tensor:
+def angle(x: Tensor, y: Tensor, labels: Tensor, *, scale: float = 20.0) -> Tensor:
     """The same ranking of v = |Σ(a·c + b·e) + Σ(b·c − a·e)| / (‖x‖‖y‖), x = (a, b) and y = (c, e) in halves.
 
     The halves are real and imaginary parts (an odd d gets a column of zeros), v that of x/y summed up: larger means
     more similar, and 0 ≤ v ≤ √2. The second sum changes sign when x and y are exchanged, so v is not symmetric.
-    With `pooling="mean"` v is divided by d.
     """
     u, v = _unit_pairs(x, y, labels, scale)
-    return _ranking(_angle_similarity(u, v, pooling) * scale, labels)
+    return _ranking(_angle_similarity(u, v) * scale, labels)
 
 
 def in_batch_negatives(
@@ -150,9 +148,8 @@ def _cosine(u: Tensor, v: Tensor) -> Tensor:
     return (u * v).sum(-1)
 
 
-def _angle_similarity(u: Tensor, v: Tensor, pooling: str) -> Tensor:
-    """|Σ(a·c + b·e) + Σ(b·c − a·e)| (P,) of rows of unit length."""
-    one_of(pooling, ("sum", "mean"), "pooling")
+def _angle_similarity(u: Tensor, v: Tensor, pooling: str = "sum") -> Tensor:
+    """|Σ(a·c + b·e) + Σ(b·c − a·e)| (P,) of rows of unit length, divided by d with the pooling `mean`."""
     odd = u.shape[-1] % 2
     (a, b), (c, e) = F.pad(u, (0, odd)).chunk(2, -1), F.pad(v, (0, odd)).chunk(2, -1)
     similarity = (_cosine(u, v) + (b * c - a * e).sum(-1)).abs()
@@ -160,7 +157,7 @@ def _angle_similarity(u: Tensor, v: Tensor, pooling: str) -> Tensor:
 
 
 def _keys_of(z: Tensor, keys: Tensor, sides: int) -> list[Tensor]:
-    """The keys of each side's texts, as many as z has rows."""
+    """The keys of each side's texts."""
     if keys.shape != (sides * len(z),):
         raise InputError(f"keys has shape {tuple(keys.shape)}: expected ({sides * len(z)},), one per text")
     return [side.contiguous() for side in keys.to(z.device).chunk(sides)]

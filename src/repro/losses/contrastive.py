@@ -17,10 +17,8 @@ def info_nce(
 
     ℓ = −(1/B) Σᵢ [sᵢᵢ − logsumexp over j of sᵢⱼ] with s = cos(z1, z2)/temperature, one direction only. Further
     negatives z_neg (N, d) are columns for every row; with W processes, columns are gathered with gradient. `mask`
-    (B, W·B) is True where a row drops a column; its own column always stays.
-
-    Raises:
-        InputError: for shapes that do not fit, or a temperature that is not above 0.
+    (B, W·B) is True where a row drops a column; its own column always stays. InputError for shapes that do not fit, or
+    a temperature that is not above 0.
     """
     if z1.shape != z2.shape or z1.ndim != 2 or len(z1) == 0:
         raise InputError(f"z1 has shape {tuple(z1.shape)}, z2 {tuple(z2.shape)}: expected two views (B, d)")

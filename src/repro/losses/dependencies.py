@@ -202,10 +202,8 @@ def leading_vectors(A: Tensor, count: int) -> tuple[Tensor, Tensor] | None:
 
     They are those of a matrix A' with ‖A' − A‖₂ ≤ TOLERANCE·S₁ in every direction asked for; with m < count, no
     singular value above 2·TOLERANCE·S₁ is left out. Not sure are a spectrum so flat that the search would take longer
-    than a decomposition, and so many equal singular values that some may be hidden.
-
-    Block Golub-Kahan-Lanczos (Golub, Luk and Overton, 1981) from a fixed random start, with full reorthogonalisation,
-    in A's precision. Bases are rows; only the small projected matrix is decomposed in double.
+    than a decomposition, and so many equal singular values that some may be hidden. Block Golub-Kahan-Lanczos (Golub,
+    Luk and Overton, 1981) from a fixed random start, fully reorthogonalised, in A's precision; bases are rows.
     """
     size = len(A)
     if size < SMALLEST:
@@ -233,15 +231,15 @@ def leading_vectors(A: Tensor, count: int) -> tuple[Tensor, Tensor] | None:
     return None
 
 
+def _norm(matrix: Tensor) -> float:
+    return float(torch.linalg.matrix_norm(matrix, 2))
+
+
 @functools.cache
 def _start(size: int) -> Tensor:
     """The first right block (WIDTH, size): random, but always the same."""
     generator = torch.Generator().manual_seed(derive_seed(0, "subspace", size))
     return torch.linalg.qr(torch.randn(size, WIDTH, generator=generator, dtype=torch.float64)).Q.mT
-
-
-def _norm(matrix: Tensor) -> float:
-    return float(torch.linalg.matrix_norm(matrix, 2))
 
 
 def _orthonormal(rows: Tensor, basis: Tensor) -> tuple[Tensor, Tensor]:

@@ -46,15 +46,12 @@ def espresso(
         raise InputError(f"layers have shapes {', '.join(shapes)}: expected one shape (B, D)")
     check_dim(size, limit=layers[0].shape[1], what="size")
     if 0 in shallow and len(layers[0]) > 1 and bool((layers[0] == layers[0][:1]).all()):
-        told = "layer 0 is the same vector for every text, as under `cls` pooling: start at first_layer=1"
-        warnings.warn(told, stacklevel=2)
+        warnings.warn("layer 0 is one vector for every text, as under `cls` pooling: use first_layer=1", stacklevel=2)
     targets = _targets(layers, [*shallow, len(layers) - 1], size, config, seed)
 
     def part(i: int) -> Tensor:
         prefix = layers[i][:, :size]
-        total = prefix.sum() * 0.0
-        if config.alpha:
-            total = total + config.alpha * loss(prefix)
+        total = config.alpha * loss(prefix) if config.alpha else prefix.sum() * 0.0
         if i in targets:
             total = total + config.beta * align(prefix, targets[i], temperature=config.temperature)
         return total
@@ -82,8 +79,6 @@ def shallow_layers(count: int, config: EspressoConfig) -> range:
 def layer_weights(n: int, kind: str = "log") -> Tensor:
     """Weights (n,) of the shallow layers at positions 1 … n: 1/(1 + ln position), or 1 for `uniform`."""
     one_of(kind, LAYER_WEIGHTS, "layer_weights")
-    if n < 0:
-        raise InputError(f"n is {n}: expected a number of layers, 0 or more")
     return torch.ones(n) if kind == "uniform" else 1 / (1 + torch.arange(1, n + 1).log())
 
 
@@ -119,24 +114,15 @@ def compress_target(
     center: bool = False,
     seed: int = 0,
 ) -> Tensor:
-    """Eqs. 3-5: T = X·U_k·S_k (B, k) from the SVD A = USVᵀ of the dependency matrix A (D, D), a row softmax.
+    """Eqs. 3-5: T = X·U_k·S_k (B, k) of pooled states X (B, D), A = USVᵀ being the dependency matrix (D, D).
 
-    Per sentence A = softmax(xxᵀ/√D); per batch A = softmax(XᵀX/√D), X being the rows of all processes. Each vector
-    has its entry of largest modulus positive. Gradients pass to an X that requires them, through the vectors too.
+    `per_sentence` A = softmax(xxᵀ/√D), always decomposed exactly; `per_batch` A = softmax(XᵀX/√D), rows of X of all
+    processes, by `eigh` in double precision, `subspace` within a stated tolerance in a fraction of the time, or
+    `randomized`, two power iterations from a seeded start, as released. The softmax is of rows; each vector has its
+    entry of largest modulus positive. Gradients pass to an X that requires them, through the vectors too.
 
-    Args:
-        X: pooled states (B, D).
-        size: k.
-        dependency: per_sentence, or per_batch.
-        decomposition: of a batch's A (a sentence's is always exact): `eigh`, in double precision; `subspace`, within
-            a stated tolerance in a fraction of the time; or `randomized`, two seeded power iterations, as released.
-        strategy: `dependencies`; `embeddings` takes X·V_k of X itself; `max_k` X times the k columns of A with the
-            largest sums.
-        center: subtract the batch mean first, `embeddings` only.
-        seed: of the randomised start.
-
-    Returns:
-        Targets in X's precision, single at least; NaN where X is not finite.
+    With strategy `embeddings` T is X·V_k of X itself, less its mean if `center`; with `max_k` X times the k columns of
+    A with the largest sums. T has X's precision, single at least, and is NaN where X is not finite.
 
     Raises:
         InputError: for a k beyond D, or beyond B with `embeddings`, options that do not go together, or gradients
@@ -193,9 +179,9 @@ def _targets(
     """What the prefixes of the wanted layers should become; nothing where learn-to-compress is off."""
     if not config.beta or config.strategy == "none":
         return {}
+    switches = {name: getattr(config, name) for name in ("dependency", "decomposition", "strategy", "center")}
 
     def target(i: int, X: Tensor) -> Tensor:
-        switches = {name: getattr(config, name) for name in ("dependency", "decomposition", "strategy", "center")}
         return compress_target(X, size, **switches, seed=derive_seed(seed, "espresso", wanted[i]))
 
     states = [layers[i] for i in wanted]
@@ -205,14 +191,13 @@ def _targets(
 
 def _weights(parts: Tensor, config: EspressoConfig, log_weights: Tensor | None) -> tuple[Tensor, Tensor]:
     """Factors and additions (n,) of the shallow layers' parts (n,)."""
-    kind = config.layer_weights
+    kind, shape = config.layer_weights, None if log_weights is None else tuple(log_weights.shape)
+    if shape != (tuple(parts.shape) if kind.startswith("learned") else None):
+        raise InputError(
+            f"layer_weights is {kind!r} and log_weights has shape {shape}: learned kinds need those of "
+            f"initial_log_weights({len(parts)}), the others take none"
+        )
     if log_weights is None:
-        if kind.startswith("learned"):
-            raise InputError(f"layer_weights {kind!r} needs log_weights, from initial_log_weights({len(parts)})")
         return layer_weights(len(parts), kind).to(parts), torch.zeros_like(parts)
-    if not kind.startswith("learned"):
-        raise InputError(f"log_weights given, but layer_weights is {kind!r}: choose learned or learned_literal")
-    if log_weights.shape != parts.shape:
-        raise InputError(f"log_weights has shape {tuple(log_weights.shape)}: expected {tuple(parts.shape)}")
     s = log_weights.to(parts)
     return (-s).exp(), s if kind == "learned" else torch.zeros_like(s)

@@ -19,11 +19,8 @@ def matryoshka(
 
     Every floating matrix among the arguments as wide as the first one, d, is cut to its first m columns; one of q·d
     columns, such as the classifier of `softmax_nli`, is q blocks of d, each cut. All else passes as it is. `dims` are
-    the sizes m, increasing, to which d is not added, and `weights` c is 1 for each by default.
-
-    Raises:
-        InputError: for sizes that repeat or do not increase, weights that do not fit, and, when called, for a size
-            above d or no matrix to cut.
+    the sizes m, increasing, to which d is not added, and `weights` c is 1 for each by default. InputError for sizes or
+    weights that do not fit, or, when called, for no matrix to cut.
     """
     sizes = [check_dim(dim) for dim in dims]
     if not sizes or any(a >= b for a, b in itertools.pairwise(sizes)):

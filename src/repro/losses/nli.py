@@ -13,9 +13,6 @@ def nli_features(u: Tensor, v: Tensor, *, difference: str = "abs") -> Tensor:
     """Features [u; v; |u − v|] of pairs (B, 3d), or [u; v; u − v] with `difference="signed"`, as Wang et al. print it.
 
     With the signed difference every logit is a part from u plus a part from v: no similarity can be expressed.
-
-    Raises:
-        InputError: for mismatched shapes or an unknown difference.
     """
     one_of(difference, ("abs", "signed"), "difference")
     if u.shape != v.shape:
@@ -30,17 +27,11 @@ def softmax_nli(
     """Mean cross-entropy of the three classes, logits V[u; v; |u − v|] + c; embeddings are not normalised.
 
     Premises u and hypotheses v are (B, d), labels (B,) integers 0, 1 or 2, V = `weight` (3, 3d) and c = `bias` (3,);
-    `difference` is that of `nli_features`.
-
-    Raises:
-        InputError: for a label outside 0 … 2, mismatched lengths, or a V that does not fit.
+    `difference` is that of `nli_features`. InputError for a label outside 0 … 2, or for shapes that do not fit.
     """
     check_same_length(u=u, labels=labels)
-    if len(u) == 0:
-        raise InputError("no pairs: expected at least one")
-    if labels.min() < 0 or labels.max() >= CLASSES:
-        bad = labels[(labels < 0) | (labels >= CLASSES)][0].item()
-        raise InputError(f"label {bad}: expected 0, 1 or 2 (contradiction, entailment, neutral)")
+    if len(bad := labels[(labels < 0) | (labels >= CLASSES)]):
+        raise InputError(f"label {bad[0]}: expected 0, 1 or 2 (contradiction, entailment, neutral)")
     if weight.shape != (CLASSES, 3 * u.shape[-1]):
         raise InputError(f"weight has shape {tuple(weight.shape)}: expected ({CLASSES}, {3 * u.shape[-1]})")
     logits = F.linear(nli_features(u, v, difference=difference), weight, bias)

@@ -19,7 +19,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from repro.models.pretrained import check_tokens, default_device, load_network
+from repro.models.pretrained import default_device, load_network, token_rows
 from repro.objectives import LoraConfig
 from repro.types import InputError, check_dim, one_of
 
@@ -34,7 +34,11 @@ class _Enough(Exception):
 
 
 class Backbone(nn.Module):
-    """A network and its tokenizer; `forward` returns the states of the wanted layers."""
+    """A network and its tokenizer; `forward` returns the states of the wanted layers.
+
+    With `bidirectional`, tokens of a decoder see those after them too. `final_norm` says which states pass the final
+    norm of a network that has one: `last`, `all` or `none`.
+    """
 
     def __init__(
         self,
@@ -47,10 +51,8 @@ class Backbone(nn.Module):
         final_norm: str = "last",
     ) -> None:
         super().__init__()
-        self.model = model
-        self.tokenizer = tokenizer
-        self.name = name
-        self.max_length = max_length
+        self.model, self.tokenizer = model, tokenizer
+        self.name, self.max_length = name, max_length
         self.bidirectional = bidirectional
         self.final_norm = one_of(final_norm, FINAL_NORMS, "final_norm")
         self.hidden_dim = int(model.config.hidden_size)  # type: ignore[union-attr, arg-type]
@@ -91,7 +93,10 @@ class Backbone(nn.Module):
         self.tokenizer.enable_truncation(min(max_length or self.max_length, self.max_length))
         encodings = self.tokenizer.encode_batch(list(texts))
         ids = [e.ids for e in encodings]
-        check_tokens(self.name, ids, self.model)
+        highest, known = max((max(row, default=0) for row in ids), default=0), token_rows(self.model)
+        if highest >= known:
+            there = f"the tokenizer of {self.name!r} gives token {highest}, its network has {known}"
+            raise InputError(f"{there}: they do not belong together")
         return ids, sum(bool(e.overflowing) for e in encodings)
 
     def layer_index(self, layer: int | None) -> int:
@@ -108,10 +113,9 @@ class Backbone(nn.Module):
         Args:
             ids: token ids (B, T).
             mask: attention mask (B, T); None means that nothing is padded. A decoder takes padding on either side.
-            layers: from 0 (embedding output) to L. Of a network with a norm after its last block, state L passes
-                it by default (`final_norm`), and those below do not.
+            layers: from 0 (embedding output) to L. State L passes the network's final norm by default, others do not.
         """
-        wanted = [self.n_layers] if layers is None else [self.layer_index(layer) for layer in layers]
+        wanted = [self.layer_index(layer) for layer in ([None] if layers is None else layers)]
         states: dict[int, Tensor] = {}
         self._readings[get_ident()] = max(wanted), states
         try:
@@ -138,7 +142,7 @@ class Backbone(nn.Module):
         full = torch.ones_like(ids) if mask is None else mask
         told: dict[str, Any] = {"attention_mask": mask, "use_cache": False}
         if "position_ids" in inspect.signature(self.model.forward).parameters:
-            told["position_ids"] = positions(full)
+            told["position_ids"] = (full.cumsum(-1) - 1).clamp_min(0)  # from 0, on whichever side the padding is
         if self.bidirectional:
             told["attention_mask"] = padding_only(full, next(self.model.parameters()).dtype)
         return told
@@ -193,7 +197,7 @@ class Backbone(nn.Module):
 
 def block_list(model: nn.Module) -> nn.ModuleList:
     """The longest list of modules: the blocks, in the order in which they run."""
-    lists = [module for module in model.modules() if isinstance(module, nn.ModuleList)]
+    lists = [module for module in model.modules() if isinstance(module, nn.ModuleList) and len(module)]
     if not lists:
         raise InputError(f"{type(model).__name__} has no list of blocks: layers cannot be told apart")
     return max(lists, key=len)
@@ -220,31 +224,17 @@ def padding_only(mask: Tensor, dtype: torch.dtype) -> Tensor:
     return hidden.expand(-1, 1, mask.shape[1], -1)
 
 
-def positions(mask: Tensor) -> Tensor:
-    """Each token's place in its text (B, T), from 0, on whichever side the padding is."""
-    return (mask.cumsum(-1) - 1).clamp_min(0)
-
-
-def load_backbone(
-    name_or_path: str,
-    *,
-    device: torch.device | str | None = None,
-    bidirectional: bool = False,
-    final_norm: str = "last",
-) -> Backbone:
+def load_backbone(name_or_path: str, *, device: torch.device | str | None = None, **options: Any) -> Backbone:
     """Load a backbone by shipped name, `all-MiniLM-L6-v2`, local folder in Hugging Face layout, or hub id.
 
     Args:
         name_or_path: of the network.
         device: such as `cpu` or `cuda:0`; None takes the accelerator if there is one.
-        bidirectional: let the tokens of a decoder see those after them.
-        final_norm: which states pass the final norm of a network that has one: `last`, `all` or `none`.
+        options: `bidirectional` and `final_norm`, as `Backbone` has them.
 
     Raises:
         InputError: for an unknown name, a folder without weights, or weights with the wrong checksum.
     """
     model, tokenizer, limit = load_network(name_or_path)
-    backbone = Backbone(
-        model, tokenizer, name=name_or_path, max_length=limit, bidirectional=bidirectional, final_norm=final_norm
-    )
+    backbone = Backbone(model, tokenizer, name=name_or_path, max_length=limit, **options)
     return backbone.to(device or default_device()).eval()

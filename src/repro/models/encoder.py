@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from repro.models.backbone import Backbone
-from repro.models.folders import prompt_of, read_encoder, write_encoder
-from repro.models.packing import merge_equal, pack_by_tokens
+from repro.models.folders import read_encoder, write_encoder
 from repro.models.pooling import AVG_FIRST_LAST, NAMES, Head, Pooler, pool
+from repro.models.published import prompt_of
 from repro.terminal import progress_bar
 from repro.types import Array, Encoder, InputError, one_of, unit_rows
 
@@ -28,6 +29,36 @@ log = logging.getLogger(__name__)
 READOUTS = ("encoder", "pooler")
 STATE_BUDGET = {"cpu": 2**19, "cuda": 2**25}
 """entries of a batch's states, padded tokens × hidden_dim; on the CPU few enough to stay in the cache"""
+
+
+def merge_equal(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
+    """The distinct texts in order of first appearance, and for each text the index of its distinct one."""
+    if isinstance(texts, str):
+        raise TypeError("texts is one string: expected a sequence of strings, such as [text]")
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"texts[{i}] is {type(text).__name__}: expected a string")
+    index = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    return list(index), np.array([index[text] for text in texts], np.int64)
+
+
+def pack_by_tokens(lengths: Sequence[int] | NDArray[np.integer], budget: int) -> Iterator[NDArray[np.int64]]:
+    """Rows in batches of at most `budget` padded tokens, longest first, so padding is small.
+
+    A batch that is at least half full ends where the length changes: most then need no padding and no mask.
+    A row longer than the budget travels alone.
+    """
+    lengths = np.asarray(lengths)
+    order = np.argsort(-lengths, kind="stable")
+    while len(order):
+        size = max(1, budget // max(1, int(lengths[order[0]])))
+        batch = order[:size]
+        changes = np.flatnonzero(np.diff(lengths[batch])) + 1
+        ends = changes[2 * changes >= size]
+        if len(ends):
+            batch = batch[: ends[-1]]
+        yield batch
+        order = order[len(batch) :]
 
 
 class SentenceEncoder(nn.Module):
@@ -78,8 +109,8 @@ class SentenceEncoder(nn.Module):
             InputError: for an unknown name, pooling, activation, final norm or prompt, dim < 1, a damaged folder, or
                 adapters that were trained beside other weights than their base has now.
         """
-        options = {"device": device, "bidirectional": bidirectional, "final_norm": final_norm}
-        backbone, pooling, head = read_encoder(name_or_path, pooling, with_head=dim is None, **options)  # type: ignore[arg-type]
+        seen: dict[str, Any] = {"bidirectional": bidirectional, "final_norm": final_norm}
+        backbone, pooling, head = read_encoder(name_or_path, pooling, with_head=dim is None, device=device, **seen)
         if dim is not None:
             head = Pooler(backbone.hidden_dim, dim, activation=activation).initialise(seed)
         encoder = cls(backbone, pooling=pooling, pooler=head)
@@ -141,25 +172,21 @@ class SentenceEncoder(nn.Module):
             TypeError: for an item that is not a string, with its index.
             InputError: for a layer out of range, an unknown readout, or embeddings that are not finite.
         """
-        one_of(readout, READOUTS, "readout")
+        pooler = self.pooler if one_of(readout, READOUTS, "readout") == "pooler" else None
         depth = self.backbone.layer_index(layer)
-        if depth < self.n_layers and readout == "pooler" and self.pooler is not None:
+        if depth < self.n_layers and pooler is not None:
             self._warn(f"layer {depth} is below the last: its pooled state is returned, the pooler reads the last")
+            pooler = None
         X = self.encode_layers(texts, [depth], progress=progress)[0]
-        if readout == "pooler" and self.pooler is not None and depth == self.n_layers:
-            X = self.pooler.project(X) if len(X) else np.zeros((0, self.dim), np.float32)
-            self._check_finite((~np.isfinite(X)).any(axis=1), "texts")
+        if pooler is not None:
+            X = pooler.project(X)
+            self._check_finite(~np.isfinite(X).all(axis=1), "texts")
         return unit_rows(X) if normalize else X
 
     def encode_layers(
         self, texts: Sequence[str], layers: Sequence[int] | None = None, *, progress: bool = False
     ) -> Array:
-        """Pooled states h of several layers from one pass: (len(layers), n, hidden_dim) float32.
-
-        Raises:
-            TypeError: for an item that is not a string, with its index.
-            InputError: for a layer out of range, or states that are not finite.
-        """
+        """Pooled states h of several layers from one pass: (len(layers), n, hidden_dim) float32; errors as `encode`."""
         wanted = list(range(self.n_layers + 1)) if layers is None else [self.backbone.layer_index(n) for n in layers]
         if 0 in wanted and self.pooling == "cls":
             self._warn("layer 0 under cls pooling is one constant vector for every text")
@@ -180,7 +207,7 @@ class SentenceEncoder(nn.Module):
         batches = list(pack_by_tokens([len(row) for row in ids], budget))
 
         @torch.no_grad()  # here, since it holds for one thread; inference mode would taint what a network caches
-        def read(batch: np.ndarray[Any, Any]) -> Array:
+        def read(batch: NDArray[np.int64]) -> Array:
             h = self.pooled(*self.padded([ids[i] for i in batch]), wanted)
             return np.asarray(torch.stack(h).float().cpu().numpy())
 
@@ -198,12 +225,12 @@ class SentenceEncoder(nn.Module):
 
     def padded(self, ids: list[list[int]]) -> tuple[Tensor, Tensor | None]:
         """Token ids (B, T) and their mask, None if nothing is padded, on the encoder's device."""
-        rows = [torch.tensor(row, dtype=torch.long) for row in ids]
-        table = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=self.backbone.pad_id)
         lengths = torch.tensor([len(row) for row in ids])
-        mask = (torch.arange(table.shape[1]) < lengths[:, None]).long()
+        mask = torch.arange(int(lengths.max())) < lengths[:, None]
+        table = torch.full(mask.shape, self.backbone.pad_id)
+        table[mask] = torch.tensor([token for row in ids for token in row], dtype=torch.long)
         device = self.backbone.device
-        return table.to(device), None if bool(mask.all()) else mask.to(device)
+        return table.to(device), None if bool(mask.all()) else mask.long().to(device)
 
     def _check_finite(self, bad: Any, what: str) -> None:
         if bad.any():
@@ -239,12 +266,7 @@ class LayerlessEncoder(ABC):
         normalize: bool = False,
         progress: bool = False,
     ) -> Array:
-        """Embed texts as a float32 matrix (n, dim), as `SentenceEncoder.encode` does; equal texts are embedded once.
-
-        Raises:
-            TypeError: for an item that is not a string, with its index.
-            InputError: for an unknown readout, or any layer.
-        """
+        """Embed texts as a float32 matrix (n, dim), as `SentenceEncoder.encode` does; any layer is refused."""
         one_of(readout, READOUTS, "readout")
         if layer is not None:
             raise InputError(f"layer {layer}: {type(self).__name__} has no layers to choose from; leave layer at None")

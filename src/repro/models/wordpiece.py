@@ -2,7 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +24,12 @@ LETTERS = 200
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
+@dataclass
 class MaskedBert:
     """A BERT with its masked-language-model head and its fast tokenizer."""
 
-    def __init__(self, model: Any, tokenizer: Tokenizer) -> None:
-        self.model = model
-        self.tokenizer = tokenizer
+    model: Any
+    tokenizer: Tokenizer
 
     @property
     def device(self) -> torch.device:
@@ -71,9 +73,7 @@ def train_wordpiece(sentences: Sequence[str], vocabulary: int) -> Tokenizer:
 def _letters(sentences: Sequence[str]) -> list[str]:
     """The commonest characters, ties in alphabetical order; a rarer one makes its word unknown."""
     normalise = _blank({}).normalizer.normalize_str
-    counts: Counter[str] = Counter()
-    for chunk in _chunks(sentences):
-        counts.update(normalise("\n".join(chunk)))
+    counts = Counter(chain.from_iterable(map(normalise, sentences)))
     common = sorted((c for c in counts if not c.isspace()), key=lambda c: (-counts[c], c))
     return sorted(common[:LETTERS])
 
@@ -89,12 +89,8 @@ def _trained(sentences: Sequence[str], vocabulary: int, special: list[str], lett
     tokenizer = _blank({})
     alphabet: dict[str, Any] = {"initial_alphabet": letters, "limit_alphabet": len(letters)}
     trainer = WordPieceTrainer(vocab_size=vocabulary, special_tokens=special, show_progress=False, **alphabet)
-    tokenizer.train_from_iterator(_chunks(sentences), trainer, length=len(sentences))
+    tokenizer.train_from_iterator(sentences, trainer)
     return tokenizer
-
-
-def _chunks(sentences: Sequence[str], size: int = 1000) -> Iterable[Sequence[str]]:
-    return (sentences[start : start + size] for start in range(0, len(sentences), size))
 
 
 def token_id(tokenizer: Tokenizer, token: str) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from repro import paths
+from repro.methods import STAGE_NAMES
 from repro.papers.ese import claims as ese
 from repro.papers.ese import claims_use as ese_use
 from repro.papers.ese.claims import PRINTED_BACKBONE, printed, table1_cells
@@ -16,12 +17,12 @@ from repro.papers.proposal import claims as proposal
 from repro.papers.sbertlp import claims as sbertlp
 from repro.papers.wang import claims as wang
 from repro.papers.wang import claims_figures as wang_figures
-from repro.papers.wang import claims_suites as wang_suites
 from repro.papers.zhang import claims as zhang
 from repro.papers.zhang import seconds
 from repro.paths import replacing
-from repro.report.compare import KINDS, counts, paper_values, read_verdicts, scorecard, side_by_side, verdict_frame
-from repro.report.verdict import Measurement
+from repro.report.judge import Measurement
+from repro.report.scorecard import counts, read_verdicts, scorecard, verdict_frame
+from repro.report.tables import KINDS, paper_values, side_by_side
 from repro.rows import make_rows, recorded_rows
 from repro.types import InputError
 
@@ -45,8 +46,8 @@ JUDGES: dict[str, Judged] = {
     "wang_figure4": wang_figures.figure4,
     "wang_table1": wang.table1,
     "wang_table2": wang.table2,
-    "wang_table3": wang_suites.table3,
-    "wang_table4": wang_suites.table4,
+    "wang_table3": wang.table3,
+    "wang_table4": wang.table4,
     "wang_ablations": wang.ablations,
     "zhang_figure2": zhang.figure2,
     "zhang_figure3": zhang.figure3,
@@ -72,15 +73,11 @@ JUDGES: dict[str, Judged] = {
 
 def recorded_verdicts() -> pd.DataFrame:
     """A verdict of every measurement in the recorded rows, with the experiment as its page."""
-    return pd.concat(list(_judged()), ignore_index=True)
-
-
-def _judged() -> Iterator[pd.DataFrame]:
-    yield verdict_frame("recorded", []).assign(page="")
+    frames = [verdict_frame("recorded", []).assign(page="")]
     for experiment, judge in JUDGES.items():
-        rows = recorded_rows(experiment)
-        if len(rows):
-            yield verdict_frame("recorded", judge(rows), rows).assign(page=experiment)
+        if len(rows := recorded_rows(experiment)):
+            frames.append(verdict_frame("recorded", judge(rows), rows).assign(page=experiment))
+    return pd.concat(frames, ignore_index=True)
 
 
 def scorecard_lines() -> Iterator[str]:
@@ -98,35 +95,23 @@ def scorecard_lines() -> Iterator[str]:
 
 
 def experiment_lines(experiment: str) -> Iterator[str]:
-    """The printed and recorded numbers of one experiment, such as `wang_table1`.
-
-    Raises:
-        InputError: for a name that is not `<paper>_<table>`.
-    """
+    """The printed and recorded numbers of one experiment, such as `wang_table1`."""
     short, _, table = experiment.partition("_")
     if short not in PAPERS or not table:
         raise InputError(f"unknown experiment {experiment!r}: expected <paper>_<table> with {', '.join(PAPERS)}")
-    yield (
-        f"{experiment}: {KINDS[0]} and {KINDS[1]} numbers, scores x100, others (seconds, sizes) as they are; live "
-        "numbers are on the page of the book"
-    )
+    said = f"{KINDS[0]} and {KINDS[1]} numbers, scores x100, others (seconds, sizes) as they are"
+    yield f"{experiment}: {said}; live numbers are on the page of the book"
     recorded = recorded_rows(experiment)
-    if experiment == "ese_table1":
-        yield from _ese_lines(recorded)
+    if experiment == "ese_table1":  # every network of ours, beside a printed one whose numbers are for order, not level
+        paper = printed("table1").query("backbone == @PRINTED_BACKBONE")
+        for backbone, own in table1_cells(recorded).groupby("backbone", sort=False):
+            yield f"\n{PRINTED_BACKBONE} as printed, {backbone} as recorded"
+            yield from _side_by_side(paper, own, ["method", "dataset"])
         return
     keys = ["method", "dataset", "metric", "dim"]
-    printed = paper_values(PAPERS[short], table)
     if (recorded["readout"] == "pooler").any():  # Wang's tables print the pooler's output
         recorded = recorded[recorded["readout"] == "pooler"]
-    yield from _side_by_side(printed.drop_duplicates(keys), recorded, keys)
-
-
-def _ese_lines(recorded: pd.DataFrame) -> Iterator[str]:
-    """Every network of ours beside the printed one, whose numbers are for order and not for level."""
-    paper = printed("table1").query("backbone == @PRINTED_BACKBONE")
-    for backbone, own in table1_cells(recorded).groupby("backbone", sort=False):
-        yield f"\n{PRINTED_BACKBONE} as printed, {backbone} as recorded"
-        yield from _side_by_side(paper, own, ["method", "dataset"])
+    yield from _side_by_side(paper_values(PAPERS[short], table).drop_duplicates(keys), recorded, keys)
 
 
 def _side_by_side(printed: pd.DataFrame, recorded: pd.DataFrame, keys: list[str]) -> list[str]:
@@ -138,12 +123,25 @@ def _side_by_side(printed: pd.DataFrame, recorded: pd.DataFrame, keys: list[str]
 
 
 def write_readme_figure(path: Path | None = None) -> Path:
-    """Write the figure where the README shows it, or to another path; returns the path."""
-    from repro.papers.wang.figures import draw_readme_figure  # matplotlib is slow to load for lines of a terminal
+    """The stages of Wang et al.'s Table 1, printed and recorded, where the README shows them, or at another path."""
+    from repro.report.figures import curves  # matplotlib is slow to load for lines of a terminal
 
+    where = {"paper": "paper (RoBERTa-base)", "recorded": "recorded (repro-tiny)"}
+    ours = recorded_rows("wang_table1").query("readout == 'pooler' and paper_table == 'table1'")
+    rows = pd.concat([paper_values("wang2023", "table1").assign(kind="paper"), ours.assign(kind="recorded")])
+    rows = rows[rows["metric"] == "spearman"].assign(stage=rows["method"].map(STAGE_NAMES))
+    figure = curves(
+        rows,
+        color="stage",
+        panel="kind",
+        order=list(STAGE_NAMES.values()),
+        title=where.__getitem__,
+        ylabel="STS-B, Spearman × 100",
+    )
+    figure.alt = "STS-B score of two-step training against embedding dimension, as printed and as recorded"
     path = path or paths.project_root() / "book" / "_static" / "readme_figure.svg"
     with replacing(path) as partial:
-        partial.write_text(draw_readme_figure().svg(), encoding="utf-8")
+        partial.write_text(figure.svg(), encoding="utf-8")
     return path
 
 

@@ -6,12 +6,13 @@ The one reducer that needs torch, and only while it trains: a fitted one transfo
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from repro.reducers.reducer import Reducer, check_components
+from repro.reducers.reducer import Reducer, check_size
 from repro.seeding import make_rng, threads
 from repro.terminal import progress_bar
 from repro.types import Array, InputError, check_dim, one_of
@@ -48,15 +49,15 @@ def initial_layers(sizes: list[int], rng: np.random.Generator) -> list[Layer]:
     return layers
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Autoencoder(Reducer):
     """Network trained by Adam to rebuild centred rows, on one thread; its narrowest layer is the embedding.
 
     The decoder ends affine, so with one layer on each side no activation rebuilds the fitted rows better than pca
     does (Eckart and Young, 1936). There is no prefix: every size is a training of its own.
 
-    Fitted, it has `encoder_` and `decoder_` (lists of weights and biases), `mean_` (D,), `losses_` (epochs, 2), mean
-    squared errors of training and held-out rows, `best_epoch_`, and `explained_variance_ratio_` (1,), the share of the
-    variance that all units together rebuild.
+    Fitted, it has `encoder_` and `decoder_` (weights and biases), `mean_` (D,), `losses_` (epochs, 2) of training and
+    held-out rows, `best_epoch_`, and `explained_variance_ratio_` (1,), what all units together rebuild.
 
     Args:
         n_components: up to D.
@@ -65,37 +66,21 @@ class Autoencoder(Reducer):
         learning_rate: of Adam.
         batch_size: rows per step.
         epochs: at most so many passes.
-        validation: share of the rows held out to choose the best epoch, whose weights are kept; 0 chooses by the
-            training loss.
+        validation: share of the rows held out to choose the epoch that is kept; 0 chooses by the training loss.
         patience: epochs without improvement after which training stops.
         progress: show a bar of epochs.
         seed: of initial weights, held-out rows and order of rows.
     """
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        hidden_layers: tuple[int, ...] = (),
-        activation: str = "tanh",
-        learning_rate: float = 1e-3,
-        batch_size: int = 256,
-        epochs: int = 100,
-        validation: float = 0.1,
-        patience: int = 5,
-        progress: bool = False,
-        seed: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.hidden_layers = hidden_layers
-        self.activation = activation
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.epochs = epochs
-        self.validation = validation
-        self.patience = patience
-        self.progress = progress
-        self.seed = seed
+    hidden_layers: tuple[int, ...] = ()
+    activation: str = "tanh"
+    learning_rate: float = 1e-3
+    batch_size: int = 256
+    epochs: int = 100
+    validation: float = 0.1
+    patience: int = 5
+    progress: bool = False
+    seed: int = 0
 
     def prefix(self, Y: Array, n_components: int) -> Array:
         """Y itself at its own size; InputError for any other, which is a training of its own."""
@@ -115,9 +100,8 @@ class Autoencoder(Reducer):
         if not self.learning_rate > 0:
             raise InputError(f"learning_rate is {self.learning_rate}: expected a number above 0, such as 1e-3")
         D = X.shape[1]
-        count = check_components(self.n_components, D, f"the columns of X, {D}")
-        inner = (self.hidden_layers,) if isinstance(self.hidden_layers, int) else tuple(self.hidden_layers)
-        inner = tuple(check_dim(size, what="a size in hidden_layers") for size in inner)
+        count = check_size(self.n_components, D, f"the columns of X, {D}")
+        inner = [check_dim(size, what="a size in hidden_layers") for size in self.hidden_layers]
         self.mean_ = X.mean(0, dtype=np.float64)
         centred = X - self.mean_.astype(X.dtype)
         layers = initial_layers([D, *inner, count, *inner[::-1], D], make_rng(self.seed, "autoencoder", count))

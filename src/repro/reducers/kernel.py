@@ -1,45 +1,135 @@
 """Kernel PCA: principal components in the feature space of a kernel (Schölkopf et al., 1998; PROTOCOLS §4.4).
 
 JKJ = VΛVᵀ for the kernel matrix K of the fitted rows and J = I − 11ᵀ/n; the scores are V√Λ, those of a new row its
-centred kernel values times V/√Λ.
+centred kernel values times V/√Λ. Centring cancels any constant, so a kernel is computed less the constant it has at
+zero: on short rows, where that is nearly all of it, nothing is lost to rounding.
 """
 
 import logging
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import linalg
+from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.spatial.distance import pdist
 
-from repro.reducers import kernel_matrix
-from repro.reducers.kernel_matrix import KERNELS, SINGLE, WIDTH, block_lanczos, blocks, smallest_of
 from repro.reducers.linear import right_singular_vectors, shares
-from repro.reducers.neighbors import RowIndex
-from repro.reducers.reducer import Reducer, check_components, check_memory
-from repro.reducers.spectral import orient
+from repro.reducers.neighbors import RowIndex, blocks_of, square_norms
+from repro.reducers.reducer import Reducer, check_memory, check_size
+from repro.reducers.spectral import WIDTH, block_lanczos, orient
 from repro.seeding import make_rng
+from repro.terminal import progress_bar
 from repro.types import Array, InputError, check_dim, one_of, unit_rows
 
 log = logging.getLogger(__name__)
+KERNELS = ("rbf", "poly", "sigmoid", "cosine", "linear")
+BLOCK = 512
+"""rows of a kernel matrix made at once"""
 EXACT_ROWS = 20_000
 """rows beyond which no kernel matrix is made"""
 DENSE_ROWS = 1000
 """rows up to which all eigenpairs are computed"""
 FLAT = 1.01
 """a largest eigenvalue below this multiple of the mean one leaves the components to rounding"""
-POSITIVE = 1e-10
-"""eigenvalues below this share of the largest are null"""
+POSITIVE, SINGLE = 1e-10, 1e-5
+"""eigenvalues below these shares of the largest are null, and drown in the rounding of a matrix in single precision"""
 
 
+def kernel_values(
+    A: Array, B: Array, kernel: str, *, gamma: float = 1.0, degree: int = 3, coef0: float = 1.0
+) -> tuple[Array, float]:
+    """Kernel of every row of A (m, D) with every row of B (n, D), as (m, n) values and the constant to add to each.
+
+    rbf exp(−γ|a − b|²), poly (γ a·b + c)^degree, sigmoid tanh(γ a·b + c), cosine a·b / |a||b|, linear a·b.
+    """
+    if kernel == "cosine":
+        A, B = unit_rows(A), unit_rows(B)
+    K = A @ B.T
+    if kernel == "rbf":
+        K *= 2 * gamma
+        K -= gamma * square_norms(A)[:, None]
+        K -= gamma * square_norms(B)
+        np.minimum(K, 0, out=K)  # minus a squared distance, but for rounding
+        return np.expm1(K, out=K), 1.0
+    if kernel in ("cosine", "linear"):
+        return K, 0.0
+    K *= gamma
+    K += coef0
+    constant = coef0**degree if kernel == "poly" else float(np.tanh(coef0))
+    if kernel == "sigmoid":
+        np.tanh(K, out=K)
+    else:
+        base = K.copy()
+        for _ in range(degree - 1):  # products: numpy's power takes a hundred times as long below zero
+            K *= base
+    K -= constant
+    return K, constant
+
+
+def median_gamma(X: Array) -> float:
+    """1 / median squared distance between rows of X (n, D), of 2,000 rows drawn at random where there are more."""
+    if len(X) > 2000:
+        X = X[make_rng(0, "kpca median").choice(len(X), 2000, replace=False)]
+    median = float(np.median(pdist(X, "sqeuclidean")))
+    if not median > 0:
+        raise InputError("gamma is 'median', but the median distance is 0: most rows are equal, give gamma a number")
+    return 1 / median
+
+
+def checked_gamma(X: Array, kernel: str, gamma: float | str | None) -> float:
+    """γ as a number: 1/D for None, the rows' own for "median"; InputError for what is not positive."""
+    if gamma is None:
+        return 1 / X.shape[1]
+    if gamma == "median" and kernel == "rbf":
+        return median_gamma(X)
+    if isinstance(gamma, str) or not 0 < gamma < np.inf:
+        raise InputError(f"gamma is {gamma!r}: expected a number above 0, None for 1/D, or (rbf only) 'median'")
+    return float(gamma)
+
+
+def symmetric(
+    X: Array, dtype: DTypeLike, kernel: str, *, progress: bool = False, **options: Any
+) -> tuple[Array, float]:
+    """The matrix (n, n) of `kernel_values` of X (n, D), each pair computed once, and their constant."""
+    n, constant = len(X), 0.0
+    K = np.empty((n, n), dtype)
+    for rows in progress_bar(blocks_of(n, 1, BLOCK), desc="kernel matrix", show=progress):
+        part, constant = kernel_values(X[rows], X[rows.start :], kernel, **options)
+        K[rows, rows.start :] = part
+        K[rows.start :, rows] = part.T
+    return K, constant
+
+
+def centre(K: Array) -> Array:
+    """Turn K (n, n) into JKJ in place; returns the means (n,) that its columns had."""
+    means = np.concatenate([K[rows].mean(1, dtype=np.float64) for rows in blocks_of(len(K), 1, BLOCK)])
+    for rows in blocks_of(len(K), 1, BLOCK):
+        K[rows] -= ((means[rows] - means.mean())[:, None] + means).astype(K.dtype)
+    return means
+
+
+def add_noise(K: Array, scale: float, rng: np.random.Generator) -> None:
+    """Add symmetric Gaussian noise to K (n, n) in place."""
+    for rows in blocks_of(len(K), 1, BLOCK):
+        noise = scale * rng.standard_normal((rows.stop - rows.start, len(K) - rows.start))
+        square = noise[:, : len(noise)]
+        square[:] = np.triu(square) + np.triu(square, 1).T
+        K[rows, rows.start :] += noise.astype(K.dtype)
+        K[rows.stop :, rows] += noise[:, len(noise) :].T.astype(K.dtype)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class KPCA(Reducer):
     """Kernel principal components.
 
     Few components of many rows come from block Lanczos in single precision, or in double where the eigenvalues asked
-    for are too small for it, to residuals of 1e-6 of the largest; where it does not converge, and for few rows,
-    LAPACK finds all eigenpairs. linear and cosine kernels of more rows than columns need no kernel matrix: their
-    feature space is that of the columns. `solver_` says which way was taken.
+    for are too small for it; where it does not converge, and for few rows, LAPACK finds all eigenpairs. linear and
+    cosine kernels of more rows than columns need no kernel matrix: their feature space is that of the columns.
 
-    Fitted, it also has `eigenvalues_` (n_components,), `explained_variance_` and its ratio, of the feature space.
+    Fitted, it has `solver_`, `eigenvalues_` (n_components,), `explained_variance_` and its ratio, of the feature space.
 
     Args:
         n_components: up to the number of positive eigenvalues.
@@ -53,26 +143,13 @@ class KPCA(Reducer):
         seed: of jitter and starting vectors.
     """
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        indefinite: str = "clip",
-        progress: bool = False,
-        seed: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.indefinite = indefinite
-        self.progress = progress
-        self.seed = seed
+    kernel: str = "rbf"
+    gamma: float | str | None = None
+    degree: int = 3
+    coef0: float = 1.0
+    indefinite: str = "clip"
+    progress: bool = False
+    seed: int = 0
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """The scores (n, n_components) of the fitted rows; `transform` would find them again, more slowly."""
@@ -83,10 +160,10 @@ class KPCA(Reducer):
         one_of(self.kernel, KERNELS, "kernel")
         one_of(self.indefinite, ("clip", "shift", "jitter"), "indefinite")
         check_dim(self.degree, what="degree")
-        count = check_components(self.n_components, n - 1, f"n - 1 of {n} rows")
+        count = check_size(self.n_components, n - 1, f"n - 1 of {n} rows")
         if not np.ptp(X, axis=0).any():
             raise InputError(f"all {n} rows of X are equal: there is no component to find")
-        self.gamma_ = kernel_matrix.checked_gamma(X, self.kernel, self.gamma)
+        self.gamma_ = checked_gamma(X, self.kernel, self.gamma)
         self.shift_ = 0.0
         # distances do not move with the origin, and from the middle of the rows they lose least to rounding
         self.origin_ = X.mean(0, dtype=np.float64) if self.kernel == "rbf" else np.zeros(X.shape[1])
@@ -115,11 +192,11 @@ class KPCA(Reducer):
         X = self._prepared(X)
         if self.basis_ is None:
             return unit_rows(X) if self.kernel == "cosine" else X
-        return kernel_matrix.kernel_values(X, self.basis_, **self._options)[0]
+        return kernel_values(X, self.basis_, **self._options)[0]
 
     def _scores(self, X: Array) -> Array:
         Y = np.empty((len(X), self.dual_.shape[1]), np.float32)
-        for rows in blocks(len(X)):
+        for rows in blocks_of(len(X), 1, BLOCK):
             features = self._features(X[rows])
             features -= self.center_.astype(features.dtype)
             Y[rows] = features @ self.dual_.astype(features.dtype)
@@ -129,10 +206,10 @@ class KPCA(Reducer):
         """Principal components of the columns, which are the features of a linear or cosine kernel."""
         self.basis_: Array | None = None
         self.solver_, width = "features", X.shape[1]
-        check_components(count, width, "the rank of the kernel's features")
+        check_size(count, width, "the rank of the kernel's features")
         center = self._features(X).mean(0)
         gram, sums = np.zeros((width, width)), np.zeros(width)
-        for rows in blocks(len(X)):
+        for rows in blocks_of(len(X), 1, BLOCK):
             features = self._features(X[rows]) - center
             sums += features.sum(0)
             gram += features.T @ features
@@ -165,7 +242,7 @@ class KPCA(Reducer):
     def _keep(self, values: Array, count: int, trace: float, n: int) -> None:
         """Store the leading of `values`, descending, if so many are positive."""
         positive = int((values > POSITIVE * values[0]).sum())
-        check_components(count, positive, "the positive eigenvalues of the kernel matrix")
+        check_size(count, positive, "the positive eigenvalues of the kernel matrix")
         if n > 2 and values[0] < FLAT * trace / (n - 1):
             warnings.warn(
                 "the kernel is nearly the identity, it sees no row near another: rounding, which differs with the "
@@ -179,11 +256,11 @@ class KPCA(Reducer):
     def _matrix(self, basis: Array, dtype: Any) -> Array:
         """JKJ (n, n); keeps the column means of K as `center_`."""
         rows = basis.astype(dtype, copy=False) if self.kernel == "rbf" else basis
-        K, constant = kernel_matrix.symmetric(rows, dtype, progress=self.progress, **self._options)
+        K, constant = symmetric(rows, dtype, progress=self.progress, **self._options)
         if self.indefinite == "jitter":
             scale = 1e-6 * float(np.abs(K.diagonal() + constant).mean())
-            kernel_matrix.add_noise(K, scale, make_rng(self.seed, "kpca jitter"))
-        self.center_ = kernel_matrix.centre(K)
+            add_noise(K, scale, make_rng(self.seed, "kpca jitter"))
+        self.center_ = centre(K)
         _check_overflow(self.center_)
         return K
 
@@ -224,6 +301,13 @@ class KPCA(Reducer):
         values, V = linalg.eigh(K, overwrite_a=True, check_finite=False, driver="evd")
         self.smallest_eigenvalue_, self.solver_ = float(values[1]), "dense"
         return values[:0:-1], orient(V[:, : -count - 1 : -1]), trace
+
+
+def smallest_of(K: Array, largest: float) -> float:
+    """The smallest eigenvalue of K (n, n) to 1e-6 of the largest, as the top one of what is missing to it."""
+    missing = LinearOperator(K.shape, matvec=lambda v: largest * v - K @ v.astype(K.dtype), dtype=np.float64)
+    start = make_rng(0, "kpca smallest").standard_normal(len(K))
+    return largest - float(eigsh(missing, k=1, which="LA", tol=1e-6, v0=start, return_eigenvectors=False)[0])
 
 
 def _check_overflow(values: Array) -> None:

@@ -1,9 +1,12 @@
 """Reducers that multiply by a matrix: truncate, pca, svd and grp (PROTOCOLS §4.3)."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 from scipy import linalg
 
-from repro.reducers.reducer import Reducer, check_components
+from repro.reducers.reducer import Reducer, check_size
 from repro.reducers.spectral import orient
 from repro.seeding import make_rng
 from repro.types import Array
@@ -35,10 +38,10 @@ def shares(variances: Array, total: float) -> Array:
 class Truncate(Reducer):
     """The first `n_components` columns, untouched."""
 
-    min_rows = 1
+    min_rows: ClassVar[int] = 1
 
     def _learn(self, X: Array) -> None:
-        count = check_components(self.n_components, X.shape[1], "the columns of X")
+        count = check_size(self.n_components, X.shape[1], "the columns of X")
         variances = X.var(0, dtype=np.float64)
         self.explained_variance_ratio_ = shares(variances[:count], float(variances.sum()))
 
@@ -46,6 +49,7 @@ class Truncate(Reducer):
         return X[:, : self.n_components].astype(np.float32, order="C")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PCA(Reducer):
     """Principal components: X − μ = USVᵀ, output (X − μ)V_p.
 
@@ -59,14 +63,12 @@ class PCA(Reducer):
         center_output: False applies V_p without subtracting μ, as published export scripts do.
     """
 
-    def __init__(self, n_components: int = 2, *, standardize: bool = False, center_output: bool = True) -> None:
-        self.n_components = n_components
-        self.standardize = standardize
-        self.center_output = center_output
+    standardize: bool = False
+    center_output: bool = True
 
     def _learn(self, X: Array) -> None:
         n, D = X.shape
-        count = check_components(self.n_components, min(n - 1, D), f"min(n - 1, D) of {n} rows and {D} columns")
+        count = check_size(self.n_components, min(n - 1, D), f"min(n - 1, D) of {n} rows and {D} columns")
         self.mean_ = X.mean(0, dtype=np.float64)
         centred = X - self.mean_
         self.scale_ = np.ones(D)
@@ -98,11 +100,11 @@ class SVD(Reducer):
     may hold much of the mean and little of the variance.
     """
 
-    min_rows = 1
+    min_rows: ClassVar[int] = 1
 
     def _learn(self, X: Array) -> None:
         n, D = X.shape
-        count = check_components(self.n_components, min(n, D), f"min(n, D) of {n} rows and {D} columns")
+        count = check_size(self.n_components, min(n, D), f"min(n, D) of {n} rows and {D} columns")
         X = X.astype(np.float64, copy=False)
         self.singular_values_, V = right_singular_vectors(X, count)
         self.components_ = np.ascontiguousarray(V.T)
@@ -115,6 +117,7 @@ class SVD(Reducer):
         return np.asarray(X @ self.components_.T.astype(X.dtype))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GRP(Reducer):
     """Gaussian random projection XR with R_ij ~ N(0, 1/p), which preserves squared lengths on average.
 
@@ -122,14 +125,11 @@ class GRP(Reducer):
     p ≥ 1 is within reach, above D too. R is `components_` (n_components, D).
     """
 
-    min_rows = 1
-
-    def __init__(self, n_components: int = 2, *, seed: int = 0) -> None:
-        self.n_components = n_components
-        self.seed = seed
+    seed: int = 0
+    min_rows: ClassVar[int] = 1
 
     def _learn(self, X: Array) -> None:
-        count, D = check_components(self.n_components, None, ""), X.shape[1]
+        count, D = check_size(self.n_components, None, ""), X.shape[1]
         self.components_ = make_rng(self.seed, "grp", D).standard_normal((count, D)) / np.sqrt(count)
 
     def _reduce(self, X: Array) -> Array:

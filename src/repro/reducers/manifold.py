@@ -6,24 +6,25 @@ W of local reconstruction by bottom eigenvectors of M = (I − W)ᵀ(I − W) (�
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components, shortest_path
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree, shortest_path
 from scipy.spatial.distance import cdist
 
 from repro.reducers.neighbors import (
     Indices,
     RowIndex,
-    check_neighbors,
     distances_to,
     gram_matrix,
     nearest,
     reconstruction_weights,
     weight_matrix,
 )
-from repro.reducers.reducer import Reducer, check_components, check_memory
+from repro.reducers.reducer import Reducer, check_memory, check_size
 from repro.reducers.spectral import bottom_eigenpairs, check_bottom_memory, top_eigenpairs
 from repro.types import Array, InputError, one_of
 
@@ -63,29 +64,18 @@ def _symmetric(starts: Indices, ends: Indices, lengths: Array, n: int) -> sparse
 
 
 def _bridges(X: Array, labels: Indices) -> Indices:
-    """The pairs (pieces − 1, 2) of a minimum spanning tree between pieces, grown from the first piece (Prim)."""
-    n = len(X)
-    reach, via = np.full(n, np.inf), np.zeros(n, np.int64)  # distance of every outside point to the tree
-    outside = np.ones(n, bool)
-    piece, pairs = 0, list[tuple[int, int]]()
-    while True:
-        inside = np.flatnonzero(labels == piece)
-        outside[inside] = False
-        others = np.flatnonzero(outside)
-        if not len(others):
-            return np.array(pairs)
-        for start in range(0, len(inside), 256):
-            part = inside[start : start + 256]
-            between = cdist(X[part], X[others])  # (part, others)
-            closest = between.argmin(0)
-            shortest = between[closest, np.arange(len(others))]
-            better = shortest < reach[others]
-            reach[others[better]], via[others[better]] = shortest[better], part[closest[better]]
-        end = others[np.argmin(reach[others])]
-        pairs.append((via[end], end))
-        piece = labels[end]
+    """The pairs (pieces − 1, 2) of points that join the pieces by a minimum spanning tree."""
+    pieces = [np.flatnonzero(labels == piece) for piece in np.unique(labels)]
+    shortest, ends = np.zeros((len(pieces), len(pieces))), {}
+    for a, b in combinations(range(len(pieces)), 2):
+        between = cdist(X[pieces[a]], X[pieces[b]])
+        i, j = np.unravel_index(between.argmin(), between.shape)
+        shortest[a, b] = max(between[i, j], np.finfo(np.float64).tiny)  # 0 would be no edge
+        ends[a, b] = pieces[a][i], pieces[b][j]
+    return np.array([ends[edge] for edge in zip(*minimum_spanning_tree(shortest).nonzero(), strict=True)])
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Isomap(Reducer):
     """Classical scaling of the distances along the neighbour graph (Tenenbaum et al., 2000).
 
@@ -98,9 +88,7 @@ class Isomap(Reducer):
         n_neighbors: k, below the number of fitted rows.
     """
 
-    def __init__(self, n_components: int = 2, *, n_neighbors: int = 5) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
+    n_neighbors: int = 5
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """The embedding (n, n_components) of the fitted rows; `transform` would find it again, more slowly."""
@@ -108,8 +96,8 @@ class Isomap(Reducer):
 
     def _learn(self, X: Array) -> None:
         n = len(X)
-        k = check_neighbors(self.n_neighbors, n)
-        count = check_components(self.n_components, n - 1, f"n - 1 of {n} rows")
+        k = check_size(self.n_neighbors, n - 1, f"n - 1 of {n} rows", "n_neighbors")
+        count = check_size(self.n_components, n - 1, f"n - 1 of {n} rows")
         check_memory(n, 24 * n * n)  # paths, their squares, and what centres those
         self.fitted_ = X
         self.distances_ = shortest_path(neighbor_graph(X, k), method="D", directed=True)
@@ -119,7 +107,7 @@ class Isomap(Reducer):
         B += self._row_means.mean() - self._row_means - self._row_means[:, None]
         self.eigenvalues_, self.vectors_ = top_eigenpairs(B, count)
         positive = int((self.eigenvalues_ > 1e-10 * max(self.eigenvalues_[0], 0.0)).sum())
-        check_components(count, positive, "the positive eigenvalues of the path distances")
+        check_size(count, positive, "the positive eigenvalues of the path distances")
         self.embedding_ = (self.vectors_ * np.sqrt(self.eigenvalues_)).astype(np.float32, order="C")
 
     def _reduce(self, X: Array) -> Array:
@@ -136,6 +124,7 @@ class Isomap(Reducer):
         return Y
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LLE(Reducer):
     """Locally linear embedding (Roweis and Saul, 2000): the bottom eigenvectors of M = (I − W)ᵀ(I − W).
 
@@ -151,15 +140,9 @@ class LLE(Reducer):
         reg: ρ of the weights' regularisation.
     """
 
-    _gram: Array | None = None
-
-    def __init__(
-        self, n_components: int = 2, *, n_neighbors: int = 5, scale: str = "unit_variance", reg: float = 1e-3
-    ) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.scale = scale
-        self.reg = reg
+    n_neighbors: int = 5
+    scale: str = "unit_variance"
+    reg: float = 1e-3
 
     def _learn(self, X: Array) -> None:
         one_of(self.scale, ("unit_variance", "unit_norm"), "scale")
@@ -169,8 +152,9 @@ class LLE(Reducer):
 
     def _to_fit(self, X: Array) -> Array:
         """The rows to fit (n, D), after a check that they are enough for `n_neighbors` and `n_components`."""
-        check_neighbors(self.n_neighbors, len(X))
-        check_bottom_memory(len(X), check_components(self.n_components, len(X) - 1, f"n - 1 of {len(X)} rows"))
+        limit, why = len(X) - 1, f"n - 1 of {len(X)} rows"
+        check_size(self.n_neighbors, limit, why, "n_neighbors")
+        check_bottom_memory(len(X), check_size(self.n_components, limit, why))
         return X
 
     def _fit_graph(self, X: Array, indices: Indices, gram: Array | None) -> None:
@@ -206,6 +190,7 @@ class LLE(Reducer):
         return Y
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SBERTLP(LLE):
     """SBERT-LP (2021): locally linear embedding with many neighbours, distinct rows and unit variance.
 
@@ -218,13 +203,9 @@ class SBERTLP(LLE):
         dedupe: fit on distinct rows; False keeps duplicates, of which groups larger than k split the graph.
     """
 
-    scale = "unit_variance"
-
-    def __init__(self, n_components: int = 2, *, n_neighbors: int = 30, reg: float = 1e-3, dedupe: bool = True) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.reg = reg
-        self.dedupe = dedupe
+    n_neighbors: int = 30
+    scale: str = field(default="unit_variance", init=False)
+    dedupe: bool = True
 
     def _to_fit(self, X: Array) -> Array:
         kept = np.unique(RowIndex(X).find(X)) if self.dedupe else np.arange(len(X))  # the first of equal rows
@@ -236,17 +217,7 @@ class SBERTLP(LLE):
 
 
 def neighbour_sweep(X: Any, neighbors: Iterable[int], n_components: int, **options: Any) -> dict[int, SBERTLP]:
-    """SBERT-LP fitted to X (n, D) at every number of neighbours, in the order given, from one search at the largest.
-
-    Args:
-        X: rows (n, D).
-        neighbors: numbers of neighbours.
-        n_components: of each; smaller sizes are prefixes.
-        options: `reg` and `dedupe`, as for `SBERTLP`.
-
-    Raises:
-        InputError: as `SBERTLP.fit`, for the largest number of neighbours before anything is computed.
-    """
+    """SBERT-LP fitted to X (n, D) at every number of neighbours, in the order given, from one search at the largest."""
     reducers = {k: SBERTLP(n_components, n_neighbors=k, **options) for k in neighbors}
     if not reducers:
         raise InputError("no numbers of neighbours given: expected at least one, such as 30")

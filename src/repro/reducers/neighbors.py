@@ -28,14 +28,6 @@ CLOSE = 1e-4
 """squared distance, relative to the squared norms, below which it is not computed from inner products"""
 
 
-def check_neighbors(n_neighbors: Any, n: int) -> int:
-    """Return k as an int in 1 … n − 1; the error gives the limit."""
-    try:
-        return check_dim(n_neighbors, limit=n - 1, what="n_neighbors")
-    except InputError as error:
-        raise InputError(f"{error} (n - 1 of {n} rows): fit on more rows or ask for fewer neighbours") from None
-
-
 def gram_matrix(X: Array) -> Array | None:
     """Inner products (n, n) of the centred rows of X (n, D) in float64, or None where they would take too much memory.
 
@@ -52,16 +44,8 @@ def nearest(X: Array, k: int, Q: Array | None = None, *, gram: Array | None = No
 
     Distances from inner products settle every row whose k-th and next one differ by more than rounding: in single
     precision first, then in double. In the others, which hold ties or duplicates, the distances to the candidates are
-    computed from differences, equal for equal rows.
-
-    Args:
-        X: fitted rows (n, D).
-        k: how many, at most n, without Q n − 1.
-        Q: queries (m, D); None asks for the neighbours of X's own rows, themselves excluded.
-        gram: `gram_matrix(X)`, where it is at hand and Q is None.
-
-    Returns:
-        Indices (m, k), each row ascending.
+    computed from differences, equal for equal rows. Without queries Q (m, D), X's own rows are asked for, themselves
+    excluded, from `gram_matrix(X)` where it is at hand. Each row of the indices (m, k) is ascending.
     """
     n = len(X)
     check_dim(k, limit=n - (Q is None), what="n_neighbors")
@@ -168,8 +152,7 @@ def reconstruction_weights(
 
     G w = 1 is solved for the Gram matrix G of the differences to the neighbours, then w divided by its sum;
     `reg` · trace(G) on the diagonal makes it solvable when k exceeds the local dimension. Neighbours all equal to the
-    query share the weight evenly. X are fitted rows (n, D), `indices` (m, k), Q queries (m, D); from `gram_matrix(X)`,
-    computed where that pays, G follows by four terms instead of D.
+    query share the weight evenly. From `gram_matrix(X)`, computed where that pays, G follows by four terms, not D.
     """
     m, k = indices.shape
     if gram is None and 2 * m * k * k >= len(X) ** 2:

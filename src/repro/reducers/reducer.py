@@ -7,8 +7,9 @@ isomap, lle and sbertlp keep distances or weights, not variance.
 
 from abc import ABC, abstractmethod
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import psutil
@@ -18,18 +19,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from repro.types import Array, InputError, check_dim, check_embeddings, check_range
 
 
+@dataclass(eq=False, repr=False)
 class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """X (n, D) → Y (n, n_components) float32; one fit at the largest size serves smaller ones through `prefix`.
 
     A reducer says what it learns from X (`_learn`) and what it makes of further rows (`_reduce`), both checked already.
-    Methods raise InputError for rows that nothing can be computed from, sizes out of reach and unknown options.
+    Its options are the fields of a dataclass. Methods raise InputError for rows that nothing can be computed from, for
+    sizes out of reach and for unknown options.
     """
 
-    min_rows = 2
-    """rows that a fit needs"""
+    n_components: int = 2
 
-    def __init__(self, n_components: int = 2) -> None:
-        self.n_components = n_components
+    min_rows: ClassVar[int] = 2
+    """rows that a fit needs"""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from the rows of X (n, D) what `transform` needs."""
@@ -75,10 +77,10 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         return tags
 
 
-def check_components(n_components: Any, limit: int | None, why: str) -> int:
-    """Return `n_components` as an int in 1 … limit; the error gives the limit and where it comes from."""
+def check_size(size: Any, limit: int | None, why: str, what: str = "n_components") -> int:
+    """Return a size as an int in 1 … limit; the error gives the limit and where it comes from."""
     try:
-        return check_dim(n_components, limit=limit, what="n_components")
+        return check_dim(size, limit=limit, what=what)
     except InputError as error:
         raise InputError(f"{error} ({why})" if why else str(error)) from None
 

@@ -10,13 +10,18 @@ from scipy.linalg import blas, lapack
 
 from repro.reducers.reducer import check_memory
 from repro.seeding import make_rng
+from repro.terminal import progress_bar
 from repro.types import Array
 
 log = logging.getLogger(__name__)
-WIDTH, ROUNDS = 24, 3
-"""vectors by which the Krylov space grows at once, and steps of inverse iteration at most"""
-TOLERANCE = 1e-5
-"""residual of converged pairs, relative to the largest eigenvalue among them"""
+WIDTH = 64
+"""columns by which a Krylov space grows: wide enough for full speed, narrow enough for a high polynomial degree"""
+TOLERANCE, RELATIVE = 1e-6, 1e-3
+"""residual of converged pairs, relative to the largest eigenvalue, and to the smallest one asked for"""
+NARROW, ROUNDS = 24, 3
+"""vectors by which the other Krylov spaces grow at once, and steps of inverse iteration at most"""
+RESIDUAL = 1e-5
+"""of their converged pairs, relative to the largest eigenvalue among them"""
 DENSE_BYTES = 17
 """of the dense solver for each of the n² entries: the matrix and a copy in double precision"""
 
@@ -85,17 +90,17 @@ def _few(n: int, count: int, times: int = 12) -> bool:
 def _krylov(B: Array, count: int) -> tuple[Array, Array] | None:
     """The top pairs from a block Krylov space of B, or None where its result is not sure."""
     n = len(B)
-    last = max(9 * count, 12 * WIDTH)
-    basis = np.empty((n, last + WIDTH), order="F")
+    last = max(9 * count, 12 * NARROW)
+    basis = np.empty((n, last + NARROW), order="F")
     images = np.empty_like(basis)  # of B
-    Z = make_rng(0, "krylov", n).standard_normal((n, WIDTH))
-    for size in range(0, last, WIDTH):
-        images[:, size : size + WIDTH] = B @ _extend(basis, size, Z)
-        Z = images[:, size : size + WIDTH]
-        if size + WIDTH >= last or 0 <= size + WIDTH - max(7 * count, 8 * WIDTH) < WIDTH:
-            values, vectors, residuals = _ritz(basis[:, : size + WIDTH], -images[:, : size + WIDTH], count)
-            if np.linalg.norm(residuals, axis=0).max() <= TOLERANCE * np.abs(values).max():
-                return None if hides(values, WIDTH) else (-values, vectors)
+    Z = make_rng(0, "krylov", n).standard_normal((n, NARROW))
+    for size in range(0, last, NARROW):
+        images[:, size : size + NARROW] = B @ _extend(basis, size, Z)
+        Z = images[:, size : size + NARROW]
+        if size + NARROW >= last or 0 <= size + NARROW - max(7 * count, 8 * NARROW) < NARROW:
+            values, vectors, residuals = _ritz(basis[:, : size + NARROW], -images[:, : size + NARROW], count)
+            if np.linalg.norm(residuals, axis=0).max() <= RESIDUAL * np.abs(values).max():
+                return None if hides(values, NARROW) else (-values, vectors)
     return None
 
 
@@ -135,8 +140,8 @@ def _inverse_krylov(A: Any, M: Any, count: int) -> tuple[Array, Array] | None:
         if V is None:
             return None
         values, V, residuals = _ritz(V, A.T @ (A @ V), V.shape[1])
-        if np.linalg.norm(residuals[:, :count], axis=0).max() <= TOLERANCE * values[count - 1]:
-            return None if hides(values[:count], WIDTH) else (values[:count], V[:, :count])
+        if np.linalg.norm(residuals[:, :count], axis=0).max() <= RESIDUAL * values[count - 1]:
+            return None if hides(values[:count], NARROW) else (values[:count], V[:, :count])
     return None
 
 
@@ -144,25 +149,25 @@ def _lanczos(apply: Callable[[Array], Array], n: int, count: int) -> Array | Non
     """The `count` leading Ritz vectors, and a few more, of a positive definite operator (n, n), in single precision.
 
     Block Lanczos with full reorthogonalisation (Golub and Underwood, 1977) until every residual, read off the
-    recurrence, is within a fraction of TOLERANCE of its value; None where the space grows too large for that.
+    recurrence, is within a fraction of RESIDUAL of its value; None where the space grows too large for that.
     """
-    check, last = max(7 * count // 2, 8 * WIDTH), min(max(9 * count, 12 * WIDTH), n // 2)
-    basis = np.empty((n, last + WIDTH), np.float32, order="F")
+    check, last = max(7 * count // 2, 8 * NARROW), min(max(9 * count, 12 * NARROW), n // 2)
+    basis = np.empty((n, last + NARROW), np.float32, order="F")
     T = np.zeros((last, last))  # the operator on the basis; its upper triangle
-    basis[:, :WIDTH] = np.linalg.qr(_centred(make_rng(0, "krylov", n).standard_normal((n, WIDTH))))[0]
-    for size in range(WIDTH, last + 1, WIDTH):
-        newest = slice(size - WIDTH, size)
+    basis[:, :NARROW] = np.linalg.qr(_centred(make_rng(0, "krylov", n).standard_normal((n, NARROW))))[0]
+    for size in range(NARROW, last + 1, NARROW):
+        newest = slice(size - NARROW, size)
         Z = _centred(apply(basis[:, newest]))
-        for first in (max(0, size - 2 * WIDTH), 0):  # the recurrence's own two blocks, then what rounding left of all
+        for first in (max(0, size - 2 * NARROW), 0):  # the recurrence's own two blocks, then what rounding left of all
             overlaps = basis[:, first:size].T @ Z
             Z -= basis[:, first:size] @ overlaps
             T[first:size, newest] += overlaps
-        basis[:, size : size + WIDTH], coupling = np.linalg.qr(Z)
+        basis[:, size : size + NARROW], coupling = np.linalg.qr(Z)
         if size >= check:
             values, S = linalg.eigh(T[:size, :size], lower=False, driver="evd", check_finite=False)
-            values, S = values[: -count - 1 - WIDTH // 2 : -1], S[:, : -count - 1 - WIDTH // 2 : -1]
+            values, S = values[: -count - 1 - NARROW // 2 : -1], S[:, : -count - 1 - NARROW // 2 : -1]
             residuals = np.linalg.norm(coupling @ S[newest], axis=0)[:count]
-            if (residuals <= TOLERANCE / 2 * values[:count]).all():
+            if (residuals <= RESIDUAL / 2 * values[:count]).all():
                 return (basis[:, :size] @ S.astype(np.float32)).astype(np.float64)
             check = size + size // 8
     return None
@@ -201,3 +206,55 @@ def _solve(factor: Array, B: Array) -> Array:
 def _bound(M: Any) -> float:
     """No eigenvalue of M exceeds its largest absolute row sum."""
     return float(np.bincount(np.repeat(np.arange(M.shape[0]), np.diff(M.indptr)), np.abs(M.data)).max())
+
+
+def block_lanczos(K: Array, start: Array, count: int, *, progress: bool = False) -> tuple[Array, Array] | None:
+    """The largest eigenvalues of K (n, n), whose rows sum to zero, and vectors; None where it is not sure of them.
+
+    Golub and Underwood's (1977) block method with full reorthogonalisation, in K's own precision. One product with K
+    per block is all that touches n² entries; the projected matrix falls out of the orthogonalisation, and the residuals
+    out of its last block. With some of `start` (n, WIDTH) random, no eigenvector stays hidden. The values (count,) are
+    in descending order, the vectors (n, count) orthonormal.
+    """
+    n, most = len(K), WIDTH * -(-(5 * count + 6 * WIDTH) // WIDTH)  # columns at which the search is given up
+    basis = np.empty((n, most), K.dtype, order="F")
+    projected = np.zeros((most, most))
+    with progress_bar(total=most, desc="eigenvectors", show=progress) as bar:
+        step = _orthogonal(basis, 0, start.astype(K.dtype))
+        for size in range(WIDTH, min(most, n - 1 - WIDTH) + 1, WIDTH):
+            block = basis[:, size - WIDTH : size]
+            block[:] = step[0]
+            step = _orthogonal(basis, size, K @ block)
+            bar.update(WIDTH)
+            projected[:size, size - WIDTH : size] = step[1]
+            if size < 2 * count:
+                continue
+            values, S = linalg.eigh(projected[:size, :size], lower=False, check_finite=False)
+            top, S = values[: -count - 1 : -1], S[:, : -count - 1 : -1]
+            residual = float(np.linalg.norm(step[2] @ S[-WIDTH:], axis=0).max())
+            if residual <= min(TOLERANCE * top[0], RELATIVE * top[-1]):
+                if hides(top, WIDTH):
+                    return None
+                return top, orient(basis[:, :size] @ S.astype(K.dtype)).astype(K.dtype, copy=False)
+    return None
+
+
+def _orthogonal(basis: Array, size: int, Z: Array) -> tuple[Array, Array, Array]:
+    """Z (n, WIDTH) as Q·R, orthogonal to the constant and the first `size` columns, plus basis · C: Q, C and R."""
+    C, R, left = np.zeros((size, Z.shape[1])), np.eye(Z.shape[1]), 2
+    for _ in range(8):  # once loses orthogonality, twice is enough (Parlett, 1980)
+        Z = Z - Z.mean(0)
+        part = basis[:, :size].T @ Z
+        Z -= basis[:, :size] @ part
+        C += part @ R
+        wide = Z.astype(np.float64, copy=False)
+        try:
+            factor = np.linalg.cholesky(wide.T @ wide).T
+            wide = linalg.solve_triangular(factor, wide.T, trans="T", check_finite=False).T
+        except np.linalg.LinAlgError:  # fewer directions than columns: the others are arbitrary, so once more
+            wide, factor = np.linalg.qr(wide)
+            left = 3
+        Z, R, left = wide.astype(Z.dtype, order="F"), factor @ R, left - 1
+        if not left:
+            break
+    return Z, C, R

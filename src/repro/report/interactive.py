@@ -8,6 +8,7 @@ figure is what the reader sees.
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -16,7 +17,7 @@ import altair as alt
 import pandas as pd
 
 from repro.paths import ASSETS
-from repro.report.style import GREY, PALETTE, Drawing
+from repro.report.figures import GREY, PALETTE, Drawing
 from repro.types import InputError
 
 MAX_ROWS = 5_000
@@ -79,6 +80,30 @@ def show(chart: Any, *, fallback: Drawing, hint: str) -> Interactive:
     return Interactive(spec, fallback, hint)
 
 
-def intervals(low: pd.Series, high: pd.Series) -> list[str]:
-    """Intervals in words, for pointing at."""
-    return ["–" if pd.isna(a) else f"{a:.2f} to {b:.2f}" for a, b in zip(low, high, strict=True)]
+def heat_map(
+    cells: pd.DataFrame,
+    *,
+    x: alt.X,
+    y: alt.Y,
+    title: str,
+    tooltip: Sequence[Any] = (),
+    outlined: pd.DataFrame | None = None,
+    choice: alt.Parameter | None = None,
+) -> alt.LayerChart:
+    """A cell for every x and y, its `value` written in it, and on pointing its `interval` and more.
+
+    `outlined` are some of the cells. All cells share one scale of colours, whichever a `choice` shows.
+    """
+    number = alt.Tooltip("value:Q", title=title, format=".2f")
+    base = alt.Chart(cells).encode(x=x, y=y, tooltip=[x.shorthand, y.shorthand, number, "interval:N", *tooltip])
+    base = base if choice is None else base.transform_filter(choice)
+    low, high = float(cells["value"].min()), float(cells["value"].max())
+    color = alt.Color("value:Q", title=title, scale=alt.Scale(scheme="cividis", domain=[low, high]))
+    layers = [base.mark_rect().encode(color=color)]
+    if outlined is not None:
+        layers.append(base.mark_rect(filled=False, strokeWidth=3, stroke=PALETTE[1]).properties(data=outlined))
+    # cividis runs from dark to light: white letters on its lower half, black on its upper half
+    ink = alt.condition(f"datum.value < {(low + high) / 2:.3f}", alt.value("white"), alt.value("black"))
+    layers.append(base.mark_text(fontSize=12).encode(text=alt.Text("value:Q", format=".1f"), color=ink))
+    chart = alt.layer(*layers).properties(height=60 + 36 * cells[y.shorthand.split(":")[0]].nunique())
+    return chart if choice is None else chart.add_params(choice)

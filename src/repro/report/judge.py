@@ -1,134 +1,192 @@
-"""From rows to measurements: means over seeds with their intervals, choices among cells, and one mechanism for claims.
+"""From rows to verdicts: measurements of a claim, the cell that it is judged by, and whether the claim is borne out.
 
-Differences and means are taken within each seed; several that are judged together have joint intervals (§5.9). A claim
-of the form "at every dim", "for every encoder", "at half the dims" is a selection of rows and a choice among cells; it
-is judged where it is weakest.
+Rules are those of PROTOCOLS §5.10. A claim is judged by an interval, never by a point: `value` with `low` … `high`
+(95 %), in points (×100) for scores; the first rule that matches wins. A claim of the form "at every dim", "for every
+encoder", "at half the dims" is a selection of rows and a choice among cells; it is judged where it is weakest.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import hypot, inf, isnan, nan
-from typing import Any, TypeVar
+from math import inf, isnan, log2, nan
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.seeds import FEWEST_SEEDS, error_of_mean, kendall, of_cells, reach
-from repro.evaluation.stats import Floats
-from repro.report.verdict import Measurement, Test
+from repro.evaluation.seeds import (
+    FEWEST_SEEDS,
+    MOST_SEEDS,
+    POWER,
+    Estimate,
+    estimate,
+    estimates,
+    kendall,
+    mean,
+    of_parts,
+    reach,
+    scaled,
+    seeds_needed,
+)
+from repro.types import InputError, one_of
 
+Outcome: TypeAlias = str
+MEANING: dict[Outcome, str] = {
+    "reproduced": "on the paper's own network and data, our interval lies on the claim's side, near the printed size",
+    "direction only": "on the paper's own network and data, the effect has the claimed sign, but not the printed size",
+    "holds here": "on a network in the paper's place, our interval lies on the claim's side",
+    "cannot tell": "our interval is too wide to tell; beside it stands what it would take",
+    "does not hold here": "on a network in the paper's place, our interval contradicts the claim",
+    "not reproduced": "on the paper's own network and data, our interval contradicts the claim",
+    "does not apply": "this network cannot bear on the claim; beside it stands the condition that it fails",
+    "not attempted": "no runs speak of it",
+    "up": "on generated text, which judges no paper: above the null",
+    "unclear": "on generated text, which judges no paper: not told from the null",
+    "down": "on generated text, which judges no paper: below the null",
+}
+OUTCOMES: tuple[Outcome, ...] = tuple(MEANING)
+"""in the order of the legend"""
+ON_GENERATED: tuple[Outcome, ...] = ("up", "unclear", "down")
+SILENT: tuple[Outcome, ...] = ("does not apply", "not attempted")
+"""verdicts of a network that leave the word to another one"""
+_WEAKEST_FIRST: tuple[Outcome, ...] = (
+    *("not reproduced", "does not hold here", "not attempted", "does not apply", "cannot tell"),
+    *("direction only", "holds here", "reproduced", *ON_GENERATED),
+)
 MARGIN_POINTS = 1.0
 """what counts as no change, in points"""
+_SLACK = 1e-9
+"""80.62 − 79.62 is a hair above 1 in binary"""
+Test = Literal["effect", "sameness", "ratio", "trend"]
+Answer = Literal["yes", "no", "open"]
+SEEN = {"effect": 1.0, "trend": 0.5, "ratio": 1.0}
+"""effects without a printed size that are worth seeing: a point, half of the way to a perfect trend, a doubling"""
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A number in points, seed by seed, with its 95 % interval over seeds and items."""
+class Measurement:
+    """One number that a claim is judged by."""
 
-    by_seed: Mapping[Any, float]
-    """one entry where nothing behind the number was drawn at random"""
+    claim_id: str
+    test: Test
+    value: float
+    low: float
+    """NaN, as `high`, where there are too few seeds for an interval"""
+    high: float
+    paper: float | None = None
+    """the printed size, if one is printed; it is judged under scope `same` only"""
+    null: float = 0.0
+    """what the value would be if the claim were empty"""
+    direction: int = 1
+    """the claimed side of the null where no size is printed: +1 above, −1 below"""
+    margin: float = MARGIN_POINTS
+    """of sameness, in points"""
+    scope: Literal["same", "substitute"] = "substitute"
+    """`same` only if backbone, data, text and readout are the paper's"""
+    seeds: int = 1
+    what: str = ""
+    """what was measured, in words"""
+    network: str = ""
+    generated: bool = False
+    """read on generated text, which judges nobody"""
+    unmet: str = ""
+    """the condition of the claim that the network fails"""
+    seed_sd: float = nan
+    """between seeds; of a ratio in doublings, as the next"""
     item_error: float = 0.0
-    """standard error over items, which all seeds share"""
-    random: bool = True
+    """standard error over items"""
     cells: int = 1
-    """how many are judged together: the interval is then a joint one"""
-    ends: tuple[float, float] | None = None
-    """of an interval that the formula below does not give: the smallest or largest of several"""
+    """how many were judged together"""
 
     @property
-    def value(self) -> float:
-        """Mean over seeds."""
-        return float(np.mean(list(self.by_seed.values()))) if self.by_seed else nan
+    def verdict(self) -> Outcome:
+        """The rule of `test`, applied."""
+        one_of(self.test, get_args(Test), "test")
+        if self.seeds < 1 or isnan(self.value):
+            return "not attempted"
+        if self.low > self.high:
+            raise InputError(f"{self.claim_id}: an interval from {self.low} to {self.high}: expected low ≤ high")
+        if self.generated:
+            return moved(self)
+        if self.unmet:
+            return "does not apply"
+        said = answer(self)
+        if said == "open":
+            return "cannot tell"
+        if self.scope == "substitute":
+            return "holds here" if said == "yes" else "does not hold here"
+        return "not reproduced" if said == "no" else "reproduced" if size_agrees(self) else "direction only"
 
     @property
-    def seeds(self) -> int:
-        """How many there are."""
-        return len(self.by_seed)
-
-    @property
-    def seed_sd(self) -> float:
-        """Between seeds; NaN for one seed of something random."""
-        if not self.random:
-            return 0.0
-        return float(np.std(list(self.by_seed.values()), ddof=1)) if self.seeds > 1 else nan
-
-    @property
-    def half(self) -> float:
-        """Half-width of the interval; NaN where there are too few seeds for one."""
-        if self.random and self.seeds < FEWEST_SEEDS:
-            return nan
-        error, freedom = error_of_mean(self.seed_sd, self.seeds, self.item_error)
-        return reach(freedom, self.cells) * error
-
-    @property
-    def low(self) -> float:
-        """Lower end."""
-        return self.ends[0] if self.ends else self.value - self.half
-
-    @property
-    def high(self) -> float:
-        """Upper end."""
-        return self.ends[1] if self.ends else self.value + self.half
-
-    def __str__(self) -> str:
-        return f"{self.value:.2f}" + ("" if isnan(self.low) else f" [{self.low:.2f}, {self.high:.2f}]")
-
-    def __sub__(self, other: "Estimate") -> "Estimate":
-        """Difference within each seed; how the items move both is not recorded: as if they were unrelated."""
-        by_seed, random = within_seeds([self, other], lambda pair: pair[0] - pair[1])
-        return Estimate(by_seed, hypot(self.item_error, other.item_error), random)
+    def why(self) -> str:
+        """What stands beside a verdict that does not decide: the condition that fails, or what it would take."""
+        return {"does not apply": self.unmet, "cannot tell": remedy(self)}.get(self.verdict, "")
 
 
-def within_seeds(parts: Sequence[Estimate], combine: Callable[[list[float]], Any]) -> tuple[dict[Any, Any], bool]:
-    """Something computed of several numbers within each seed that all random ones have; and whether it is random."""
-    seeds = [set(e.by_seed) for e in parts if e.random]
-    shared = [seed for part in parts if part.random for seed in part.by_seed] if seeds else [None]
-    shared = [seed for seed in dict.fromkeys(shared) if all(seed in own for own in seeds)]
-    return {seed: combine([e.by_seed[seed] if e.random else e.value for e in parts]) for seed in shared}, bool(seeds)
+def answer(m: Measurement) -> Answer:
+    """What the interval says of the claim's direction; the printed size is not asked."""
+    if isnan(m.low) or isnan(m.high):
+        return "open"
+    if m.test == "sameness":
+        return within_margin(m.low, m.high, margin=m.margin)
+    if m.test == "ratio" and min(m.value, m.low, m.high, m.null) <= 0:
+        raise InputError(f"{m.claim_id}: a ratio of {m.value}, {m.low} to {m.high}: expected numbers above 0")
+    towards = 0.0 if m.paper is None else m.paper - m.null  # a printed size says which side of the null is claimed
+    low, null, high, side = m.low, m.null, m.high, towards or m.direction
+    if low == high == null:  # nothing is unknown, and there is no effect
+        return "no"
+    if low <= null <= high:
+        return "open"
+    return "yes" if (low > null) == (side > 0) else "no"
 
 
-def estimate(rows: pd.DataFrame, *, deterministic: bool = False) -> Estimate:
-    """Mean over seeds, in points, of the rows of one cell.
-
-    Rows of one seed are one number, and so are rows of an untrained method that say the same under several seeds.
-    """
-    by_seed = (100 * rows["value"].groupby(rows["seed"], dropna=False).mean()).to_dict()
-    width = (rows["ci_high"] - rows["ci_low"]).to_numpy(float)
-    item = 0.0 if np.isnan(width).all() else float(50 * np.nanmean(width)) / reach(inf)
-    untrained = "n_train" in rows and rows["n_train"].isna().all()
-    if deterministic or (untrained and len(by_seed) > 1 and np.ptp(list(by_seed.values())) == 0):
-        return Estimate({None: float(np.mean(list(by_seed.values())))}, item, random=False)
-    return Estimate(by_seed, item)
+def within_margin(low: float, high: float, *, margin: float) -> Answer:
+    """No change of note: does the interval lie within ±margin?"""
+    if -margin - _SLACK <= low and high <= margin + _SLACK:
+        return "yes"
+    return "open" if low <= margin and high >= -margin else "no"
 
 
-def estimates(rows: pd.DataFrame, by: str = "dim", *, deterministic: bool = False) -> dict[int, Estimate]:
-    """`estimate` of every value of `by`, ascending."""
-    return {int(key): estimate(group, deterministic=deterministic) for key, group in rows.groupby(by)}
+def size_agrees(m: Measurement) -> bool:
+    """Is the value within half of the printed size of it, or half a point; for ratios within a factor of two?"""
+    if m.paper is None or m.test == "sameness":
+        return True
+    if m.test == "ratio":
+        return abs(log2(m.value / m.paper)) <= 1.0 + _SLACK
+    return abs(m.value - m.paper) <= max(0.5, 0.5 * abs(m.paper)) + _SLACK
 
 
-def mean(parts: Sequence[Estimate]) -> Estimate:
-    """Mean over dims or tasks of one experiment, within each seed first."""
-    by_seed, random = within_seeds(parts, lambda values: float(np.mean(values)))
-    # the same items stand behind every dim, so what they add does not shrink with the number of dims
-    return Estimate(by_seed, float(np.mean([e.item_error for e in parts])), random)
+def moved(m: Measurement) -> Outcome:
+    """Which side of the null the value lies on, by its interval; of one seed by the items alone: nobody is judged."""
+    low, high = m.low, m.high
+    if isnan(low) and m.item_error > 0 and m.test != "ratio":
+        low, high = (m.value + sign * reach(inf) * m.item_error for sign in (-1, 1))
+    return "up" if low > m.null else "down" if high < m.null else "unclear"
 
 
-def of_parts(parts: Sequence[Estimate], statistic: Callable[[Floats], Floats]) -> Estimate:
-    """A statistic (…, C) → (…) of the numbers of each seed, such as a share of them or their rank correlation."""
-    by_seed, random = within_seeds(parts, lambda values: values)
-    if not by_seed:
-        return Estimate({})
-    table, errors = np.array(list(by_seed.values())), np.array([e.item_error for e in parts])
-    values, item_error, ends = of_cells(statistic, table, errors, random=random)
-    e = Estimate(dict(zip(by_seed, map(float, values), strict=True)), item_error, random)
-    return e if isnan(e.half) else replace(e, ends=(min(ends[0], e.value), max(ends[1], e.value)))
+def remedy(m: Measurement) -> str:
+    """What it would take to tell, at 80 % power for the printed size, or for one that is worth seeing."""
+    if isnan(m.seed_sd):
+        return f"{m.seeds} of at least {FEWEST_SEEDS} seeds" if isnan(m.low) else ""
+    if m.test == "sameness":
+        size = m.margin
+    elif m.paper is None or m.paper == m.null:
+        size = SEEN[m.test]
+    else:
+        size = abs(log2(m.paper / m.null)) if m.test == "ratio" else abs(m.paper - m.null)
+    # sameness is bounded on both sides: each may fail in half of the cases that fail
+    seeds = seeds_needed(m.seed_sd, m.item_error, size, m.cells, 0.9 if m.test == "sameness" else POWER)
+    seen = f"to see {f'a factor of {2**size:.3g}' if m.test == 'ratio' else f'an effect of {size:.3g}'}"
+    if seeds is None:
+        return f"items too few {seen}"
+    if m.seed_sd == 0 or seeds <= m.seeds:
+        return f"enough {'items' if m.seed_sd == 0 else 'seeds'} {seen}: the value lies near the bound"
+    return f"{seeds if seeds <= MOST_SEEDS else f'more than {MOST_SEEDS}'} seeds {seen}, at 80 % power"
 
 
-def scaled(e: Estimate, factor: float) -> Estimate:
-    """The same in another unit."""
-    by_seed = {seed: factor * value for seed, value in e.by_seed.items()}
-    return replace(e, by_seed=by_seed, item_error=abs(factor) * e.item_error)
+def worst(outcomes: list[Outcome]) -> Outcome:
+    """The verdict of a claim of several parts that must all hold: its weakest, a contradiction weighing most."""
+    return min(outcomes, key=_WEAKEST_FIRST.index) if outcomes else "not attempted"
 
 
 # Choices among cells
@@ -189,16 +247,14 @@ def measurement(claim: str, test: Test, e: Estimate, what: str, **fields: Any) -
     return Measurement(claim, test, e.value, e.low, e.high, seeds=e.seeds, what=what, **{**spread, **fields})
 
 
-def effect(
-    claim: str, e: Estimate, what: str, *, paper: float | None = None, null: float = 0.0, direction: int = 1
-) -> Measurement:
-    """A difference or an order, judged against `null`."""
-    return measurement(claim, "effect", e, what, paper=paper, null=null, direction=direction)
+def effect(claim: str, e: Estimate, what: str, **fields: Any) -> Measurement:
+    """A difference or an order, judged against a null."""
+    return measurement(claim, "effect", e, what, **fields)
 
 
-def sameness(claim: str, e: Estimate, what: str, *, margin: float = MARGIN_POINTS) -> Measurement:
-    """No change of note: within ±margin points."""
-    return measurement(claim, "sameness", e, what, margin=margin)
+def sameness(claim: str, e: Estimate, what: str, **fields: Any) -> Measurement:
+    """No change of note: within a margin."""
+    return measurement(claim, "sameness", e, what, **fields)
 
 
 def ratio(claim: str, doublings: Estimate, what: str, **fields: Any) -> Measurement:
@@ -242,7 +298,6 @@ class Judge:
     test: Test = "effect"
     null: float = 0.0
     direction: int = 1
-    margin: float = MARGIN_POINTS
     paper: Callable[[], float] | None = None
     needs: str = ""
     """weights that are not at hand, where no row speaks"""
@@ -257,26 +312,16 @@ class Judge:
             own = group.query(self.rows, local_dict=dict(facts), engine="python")
             if self.near is not None and len(own):
                 own = own[own["dim"] == min(own["dim"], key=lambda d: abs(d - self.near * facts["full"]))]
-            factor = self.scale(facts)
-            at = {
-                name: scaled(estimate(cell, deterministic=fixed(cell)), factor)
-                for name, cell in own.groupby(list(self.over), sort=False)
-            }
-            if at:
-                silent = False
-                name, e = self.pick(at)
-                words = {**facts, **dict(zip(self.over, name, strict=False)), "n": len(at)}
-                yield measurement(
-                    self.claim,
-                    self.test,
-                    e,
-                    self.what.format(**words),
-                    null=self.null,
-                    direction=self.direction,
-                    margin=self.margin,
-                    paper=self.paper and self.paper(),
-                    network=", ".join(map(str, own["backbone"].dropna().unique())),
-                )
+            factor, cells = self.scale(facts), own.groupby(list(self.over), sort=False)
+            at = {name: scaled(estimate(cell, deterministic=fixed(cell)), factor) for name, cell in cells}
+            if not at:
+                continue
+            silent = False
+            name, e = self.pick(at)
+            what = self.what.format(**{**facts, **dict(zip(self.over, name, strict=False)), "n": len(at)})
+            network = ", ".join(map(str, own["backbone"].dropna().unique()))
+            fields = {"null": self.null, "direction": self.direction, "paper": self.paper and self.paper()}
+            yield measurement(self.claim, self.test, e, what, network=network, **fields)
         if silent and self.needs:
             why = f"needs {self.needs}: published weights, no stand-in at hand (profile `paper` fetches them)"
             yield Measurement(self.claim, "effect", nan, nan, nan, seeds=0, what=why)

@@ -1,8 +1,14 @@
 """What every page of the book does around its own method: settings, provenance, recorded rows, verdicts, recording."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import json
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -10,14 +16,34 @@ import pandas as pd
 from repro import data
 from repro.config import PROFILES, Profile
 from repro.config import profile as profile_named
-from repro.report import compare, tables
-from repro.report.tables import Shown
-from repro.report.verdict import Measurement
+from repro.methods import BASELINES, OWN_NETWORKS
+from repro.report.judge import Measurement
+from repro.report.scorecard import claims, full_size_scores, verdict_frame, verdict_table, write_verdicts
+from repro.report.tables import Shown, pill
 from repro.rows import record, recorded_rows
 from repro.store import Store
 
 Judged = Callable[[pd.DataFrame], list[Measurement]]
 """rows to what they measure of the page's claims"""
+
+
+def parameters_now() -> dict[str, Any]:
+    """The parameters of the notebook that asks: the annotated names of `__main__`, which its first cell declares."""
+    main = sys.modules["__main__"]
+    return {name: deepcopy(getattr(main, name)) for name in getattr(main, "__annotations__", {})}
+
+
+def command(page: str, parameters: Mapping[str, Any]) -> str:
+    """What runs a page again with the same parameters; of a network's folder only its name, which others have too."""
+
+    def said(value: Any) -> Any:
+        if isinstance(value, list):
+            return [said(each) for each in value]
+        return Path(value).name if isinstance(value, str) and Path(value).is_dir() else value
+
+    given = {name: said(value) for name, value in parameters.items() if value is not None and name != "record"}
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
+    return shlex.join(["repro", "run", page, *(word for item in texts.items() for word in ("-p", *item))])
 
 
 @dataclass(frozen=True)
@@ -33,6 +59,8 @@ class Page:
     """local, hub or microworld; None: the profile's, else local files if REPRO_DATA is set"""
     seed: int = 0
     record: bool = False
+    parameters: Mapping[str, Any] = field(default_factory=parameters_now, repr=False)
+    """of the notebook, as they were before its code went on"""
 
     @cached_property
     def store(self) -> Store:
@@ -62,7 +90,7 @@ class Page:
     def badges(self, live: pd.DataFrame, recorded: pd.DataFrame | None = None) -> Shown:
         """Where the live and the recorded numbers come from, a line each."""
         recorded = self.recorded if recorded is None else recorded
-        return _together([tables.badge(live), tables.badge(recorded, "recorded")])
+        return _together([badge(live), badge(recorded, "recorded")])
 
     def close(self, live: pd.DataFrame, judged: Judged | None = None, recorded: pd.DataFrame | None = None) -> Shown:
         """Judge the page's claims by its recorded and its live rows, and record the live ones if that was asked for.
@@ -76,15 +104,96 @@ class Page:
         said: list[Shown] = []
         if judged is not None:
             kinds = {"recorded": recorded, "live": live} if len(recorded) else {"live": live}
-            frames = [compare.verdict_frame(kind, judged(rows), rows) for kind, rows in kinds.items()]
-            compare.write_verdicts(self.name, *frames)
-            statements = compare.claims().set_index("claim_id")["statement"].to_dict()
-            said.append(tables.verdict_table(pd.concat(frames, ignore_index=True), statements))
+            frames = [verdict_frame(kind, judged(rows), rows) for kind, rows in kinds.items()]
+            write_verdicts(self.name, *frames)
+            statements = claims().set_index("claim_id")["statement"].to_dict()
+            said.append(verdict_table(pd.concat(frames, ignore_index=True), statements))
         if self.record:
-            written = ", ".join(str(path) for path in record(live))
+            written = ", ".join(map(str, record(live.assign(command=command(self.name, self.parameters)))))
             said.append(Shown(f"<p>recorded: {written}</p>", f"recorded: {written}"))
         return _together(said)
 
 
 def _together(parts: list[Shown]) -> Shown:
     return Shown("".join(part.html for part in parts), "\n\n".join(part.markdown for part in parts))
+
+
+def as_many(number: int | None, default: int | None) -> int | None:
+    """A page's parameter for "how many": nothing given is the default, 0 is all, which is None."""
+    return default if number is None else number or None
+
+
+PLACES: dict[str, dict[str, str]] = {
+    "wang": {"": "RoBERTa-base"},
+    "zhang": {"all-MiniLM-L6-v2": "all-mpnet-base-v2", "repro-tiny + SimCSE": "sup-simcse-roberta-large"},
+    "sbertlp": {
+        "repro-tiny": "Sentence-BERT on BERT-base",
+        "all-MiniLM-L6-v2": "Sentence-BERT on BERT-large",
+        "distiluse-base-multilingual-cased-v1": "the Universal Sentence Encoder",
+    },
+    "ese": {"": "bge-base-en-v1.5"},
+}
+"""by the first word of an experiment: our network, or any for "", to the one that the paper has in its place"""
+STATES = {
+    "": "as published",
+    ", mean of states": "untrained",
+    " after SimCSE": "after SimCSE",
+    " after NLI": "after NLI",
+}
+"""what follows a network's name where readers are shown it, to the words for how it was trained"""
+
+
+SOURCES = {
+    "microworld": "generated sentences with known meaning, in place of the benchmarks",
+    "local": "the real benchmarks, from files",
+    "hub": "the real benchmarks, downloaded",
+}
+"""data sources, for the reader"""
+SAID = {"data_source": "data", "backbone": "backbone", "n_train": "training sentences"}
+SAID |= {name: name for name in ("seed", "profile", "hardware", "commit")}
+"""columns that say where numbers come from, for the reader"""
+
+
+def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
+    """Where the live (or recorded) numbers of a page come from: data source first, in a colour of its own.
+
+    A second line says which networks stand where the paper had which, and what they are worth at full size.
+    """
+    if rows.empty:
+        recorded, live = "no long run of this experiment is recorded yet", "none can be computed under these parameters"
+        none = recorded if kind == "recorded" else live
+        return Shown(f'<div class="badge-line">{pill(kind, kind)} {none}</div>', f"{kind} numbers: {none}")
+    said = {name: ", ".join(map(str, rows[name].dropna().unique())) or "unknown" for name in SAID}
+    source = said.pop("data_source")
+    meaning, networks = SOURCES.get(source, source), networks_line(rows)
+    html = (
+        f'<div class="badge-line">{pill(kind, kind)} '
+        f'<span class="source-badge source-{escape(source)}">data: {escape(source)}</span> '
+        f"<span>{escape(meaning)}</span>"
+        f"{''.join(f' · <span>{SAID[name]}: <b>{escape(value)}</b></span>' for name, value in said.items())}</div>"
+    )
+    html += f'<div class="badge-line">{escape(networks)}</div>' if networks else ""
+    again = "\n".join(rows["command"].dropna().unique()) if kind == "recorded" else ""
+    html += f"<details><summary>Run it again</summary><pre>{escape(again)}</pre></details>" if again else ""
+    plain = "; ".join(f"{SAID[name]} {value}" for name, value in said.items())
+    return Shown(html, f"{kind} numbers, **data: {source}** ({meaning}); {plain}{networks and '. ' + networks}")
+
+
+def networks_line(rows: pd.DataFrame) -> str:
+    """One sentence: which network has the place of which of the paper's, and its full-size scores beside TF-IDF's.
+
+    Empty where no network of the rows has another one's place or a recorded score.
+    """
+    scores, said = full_size_scores(), []
+    places = PLACES.get(str(rows["experiment"].iloc[0]).split("_")[0], {})
+    for name in (str(name) for name in rows["backbone"].dropna().unique() if ", " not in name):
+        place, network = places.get(name, places.get("")), name.removesuffix(" + SimCSE")
+        own = {words: scores[network + end] for end, words in STATES.items() if network + end in scores}
+        if name not in (*OWN_NETWORKS, place) and own:
+            listed = ", ".join(f"{score:.1f} {words}" for words, score in own.items())
+            said.append(f"{name}{f' (the paper: {place})' if place else ''} {listed}")
+    if not said:
+        return ""
+    counted = BASELINES["tfidf"]
+    floor = [f"counted words ({counted}) {scores[counted]:.1f}"] if counted in scores else []
+    return f"Spearman × 100 at full size on STS-B's test pairs (recorded): {'; '.join([*said, *floor])}."

@@ -1,16 +1,78 @@
-"""Tables: from tidy rows to lines and columns, and these to HTML and Markdown whose number columns say their kind."""
+"""Tables: printed, recorded and live numbers side by side, never mixed, in HTML and Markdown that say their kind."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
 from typing import Any
 
 import pandas as pd
 
-from repro.report.compare import KINDS
-from repro.report.networks import networks_line
-from repro.report.verdict import MEANING, OUTCOMES
+from repro import paths
+from repro.methods import shown as shown_name
+from repro.report.judge import OUTCOMES
+from repro.types import InputError
+
+KINDS = ("paper", "recorded", "live")
+HEADINGS = (
+    *("STS-B", "SICK-R", "STS12", "STS13", "STS14", "STS15", "STS16"),
+    *("TREC", "CR", "MR", "SUBJ", "MPQA", "SST", "MRPC", "SICK-E", "20 Newsgroups"),
+)
+DATASETS = {title: title.lower().replace("-", "") for title in HEADINGS} | {"SST": "sst2", "20 Newsgroups": "20news"}
+"""a table's column heading to the dataset's name here"""
+SPELLINGS = {"STS-b": "STS-B"}
+"""headings that a document spells otherwise"""
+
+
+@lru_cache
+def paper_values(paper: str, table: str) -> pd.DataFrame:
+    """The printed numbers of one table, as rows: values are fractions where the paper prints per cent."""
+    path = paths.PAPER_VALUES / f"{paper}_{table}.csv"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in paths.PAPER_VALUES.glob("*.csv")))
+        raise InputError(f"no printed values for {paper}_{table}: choose one of {known}")
+    frame = pd.read_csv(path, dtype={"note": "string"})
+    percent = frame["unit"] == "percent"
+    frame["value"] = frame["value"].where(~percent, frame["value"] / 100)
+    column = frame["column"].replace(SPELLINGS)
+    frame["dataset"] = column.map(DATASETS).fillna(column)
+    frame["dim"] = pd.to_numeric(frame["dim"], errors="coerce").astype("Int64")
+    return frame.rename(columns={"row": "method"})
+
+
+def join_kinds(paper: pd.DataFrame, recorded: pd.DataFrame, live: pd.DataFrame) -> pd.DataFrame:
+    """One tidy frame of all three kinds, for figures; each row says which it is."""
+    kinds = zip(KINDS, (paper, recorded, live), strict=True)
+    return pd.concat([rows.assign(kind=kind) for kind, rows in kinds if len(rows)], ignore_index=True)
+
+
+def side_by_side(
+    paper: pd.DataFrame, recorded: pd.DataFrame, live: pd.DataFrame, *, keys: Sequence[str] = ("method", "dim")
+) -> pd.DataFrame:
+    """One line per cell with columns paper | recorded | recorded_sd | seeds | live | live_low | live_high | gap.
+
+    Scores are ×100. `gap` is live − paper where both exist. Recorded seeds are averaged; a number that is the same in
+    all of them has none: nothing was drawn.
+    """
+    keys = list(keys)
+    if live.duplicated(keys).any():
+        twice = live.loc[live.duplicated(keys), keys].iloc[0].to_dict()
+        raise InputError(f"live rows name the cell {twice} twice: select one metric, readout and seed first")
+    grouped = recorded.groupby(keys, dropna=False)["value"]
+    drawn = (grouped.size() == 1) | (grouped.nunique() > 1)
+    here = 100 * live.set_index(keys)[["value", "ci_low", "ci_high"]]
+    columns = {
+        "paper": 100 * paper.set_index(keys)["value"],
+        "recorded": (100 * grouped.mean()),
+        "recorded_sd": 100 * grouped.std().where(drawn),
+        "seeds": grouped.size().where(drawn),
+        **{"live": here["value"], "live_low": here["ci_low"], "live_high": here["ci_high"]},
+    }
+    table = pd.concat(columns, axis=1)
+    table["gap"] = table["live"] - table["paper"]
+    return table.reset_index()
+
 
 MISSING = "–"
 NUMBER = re.compile(r"–|[-−]?[\d.,]+( ± [\d.]+)?( \[[^]]*\]| \(\d+ seeds?\))?")
@@ -19,14 +81,16 @@ PROSE = 40
 """characters from which a cell is read as a sentence and given room"""
 
 
-# From rows to a table
-
-
 def between(value: float, low: float, high: float) -> str:
     """A number with its interval, where it has one."""
     if pd.isna(value):
         return MISSING
     return f"{value:.2f}" if pd.isna(low) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def intervals(low: pd.Series, high: pd.Series) -> list[str]:
+    """Intervals in words, for pointing at."""
+    return [MISSING if pd.isna(a) else f"{a:.2f} to {b:.2f}" for a, b in zip(low, high, strict=True)]
 
 
 def mean(cell: pd.DataFrame) -> float:
@@ -55,27 +119,23 @@ def wide(
     orders: Mapping[str, Sequence[Any]] | None = None,
     names: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
-    """A line per value of `lines`, a column per value of `across`.
+    """A line per value of `lines`, a column per value of `across`; in a cell, what is to be said of its rows.
 
-    Args:
-        rows: tidy rows, selected with `query`.
-        lines: columns that name a line.
-        across: the column whose values become columns.
-        cell: what is written of the rows of one cell.
-        orders: by column, the order of its values; others come last. Without one, order of appearance; numbers ascend.
-        names: other headings.
+    `orders` are of the values of a column, others come last; without one, numbers ascend, and all else is in order of
+    appearance. `names` are other headings.
     """
     orders, names = orders or {}, names or {}
     if rows.empty:
         return pd.DataFrame(columns=[names.get(line, line) for line in lines])
     keys = [*lines, across]
-    rows = rows.assign(**{key: rows[key].fillna("") for key in keys if not pd.api.types.is_numeric_dtype(rows[key])})
+    numeric = {key: pd.api.types.is_numeric_dtype(rows[key]) for key in keys}
+    rows = rows.assign(**{key: rows[key].fillna("") for key in keys if not numeric[key]})
     table = pd.Series({key: cell(part) for key, part in rows.groupby(keys, sort=False, dropna=False)}).unstack()
     table.index.names = list(lines)
 
     def place(values: pd.Index) -> pd.Index:
         name = values.name
-        if name not in orders and pd.api.types.is_numeric_dtype(rows[name]):
+        if name not in orders and numeric[name]:
             return values
         known = [*orders.get(name, ()), *dict.fromkeys(rows[name])]
         return pd.Index([known.index(value) for value in values])
@@ -90,9 +150,6 @@ def over_seeds(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """One row for the seeds of everything that shares `by`: the mean of value, ci_low and ci_high, in the old order."""
     numbers = [name for name in ("value", "ci_low", "ci_high") if name in rows]
     return rows.groupby(list(by), sort=False, dropna=False)[numbers].mean().reset_index()
-
-
-# From a table to a page
 
 
 @dataclass(frozen=True)
@@ -118,10 +175,10 @@ def nothing(wanted: str) -> Shown:
 def to_myst(frame: pd.DataFrame, *, digits: int = 2) -> str:
     """A Markdown table; a missing value is an en dash, numbers align right."""
     numeric = [pd.api.types.is_numeric_dtype(frame[column]) for column in frame]
-    lines = [_line(str(c) for c in frame), _line("---:" if n else ":---" for n in numeric)]
+    lines = [map(str, frame), ("---:" if n else ":---" for n in numeric)]
     for row in frame.itertuples(index=False):
-        lines.append(_line(_text(value, digits).replace("|", "\\|").replace("\n", " ") for value in row))
-    return "\n".join(lines)
+        lines.append(_text(value, digits).replace("|", "\\|").replace("\n", " ") for value in row)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def show(frame: pd.DataFrame, *, digits: int = 2, caption: str = "", labels: Mapping[str, str] | None = None) -> Shown:
@@ -132,7 +189,7 @@ def show(frame: pd.DataFrame, *, digits: int = 2, caption: str = "", labels: Map
     if frame.empty:
         return nothing(caption)
     titles = [str((labels or {}).get(column, column)) for column in frame]
-    head = "".join(f"<th>{_pill(c, t)}</th>" for c, t in zip(frame, titles, strict=True))
+    head = "".join(f"<th>{pill(c, t)}</th>" for c, t in zip(frame, titles, strict=True))
     body = "".join(
         f"<tr>{''.join(_cell(column, value, digits) for column, value in zip(frame, row, strict=True))}</tr>"
         for row in frame.itertuples(index=False)
@@ -147,100 +204,52 @@ def comparison(table: pd.DataFrame, *, caption: str = "") -> Shown:
     """What `side_by_side` gives, for the reader: recorded with its spread and seeds, live with its interval."""
     shown = table.drop(columns=["recorded_sd", "seeds", "live_low", "live_high"], errors="ignore").copy()
     if "recorded_sd" in table:
-        shown["recorded"] = [
-            MISSING
-            if pd.isna(v)
-            else f"{v:.2f}" + (f" ± {sd:.2f} ({int(n)} seeds)" if n > 1 else " (1 seed)" if n == 1 else "")
-            for v, sd, n in zip(table["recorded"], table["recorded_sd"], table["seeds"], strict=True)
+        several = [
+            f" ± {sd:.2f} ({int(n)} seeds)" if n > 1 else " (1 seed)" if n == 1 else ""
+            for sd, n in zip(table["recorded_sd"], table["seeds"], strict=True)
         ]
+        shown["recorded"] = [_text(v, 2) + said for v, said in zip(table["recorded"], several, strict=True)]
     shown["live"] = list(map(between, table["live"], table["live_low"], table["live_high"]))
     return show(shown, caption=caption, labels={"gap": "live − paper"})
 
 
-SOURCES = {
-    "microworld": "generated sentences with known meaning, in place of the benchmarks",
-    "local": "the real benchmarks, from files",
-    "hub": "the real benchmarks, downloaded",
-}
-"""data sources, for the reader"""
-
-
-def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
-    """Where the live (or recorded) numbers of a page come from: data source first, in a colour of its own.
-
-    A second line says which networks stand where the paper had which, and what they are worth at full size.
-    """
-    if rows.empty:
-        recorded, live = "no long run of this experiment is recorded yet", "none can be computed under these parameters"
-        none = recorded if kind == "recorded" else live
-        return Shown(f'<div class="badge-line">{_pill(kind, kind)} {none}</div>', f"{kind} numbers: {none}")
-    columns = {"n_train": "training sentences"} | {name: name for name in ("seed", "profile", "hardware", "commit")}
-    source, *said = (
-        (title, ", ".join(map(str, rows[column].dropna().unique())) or "unknown")
-        for column, title in {"data_source": "data", "backbone": "backbone", **columns}.items()
-    )
-    meaning = SOURCES.get(source[1], source[1])
-    listed = " · ".join(f"<span>{escape(name)}: <b>{escape(value)}</b></span>" for name, value in said)
-    html = (
-        f'<div class="badge-line">{_pill(kind, kind)} '
-        f'<span class="source-badge source-{escape(source[1])}">data: {escape(source[1])}</span> '
-        f"<span>{escape(meaning)}</span> · {listed}</div>"
-    )
-    plain = "; ".join(f"{name} {value}" for name, value in said)
-    networks = networks_line(rows)
-    html += f'<div class="badge-line">{escape(networks)}</div>' if networks else ""
-    return Shown(html, f"{kind} numbers, **data: {source[1]}** ({meaning}); {plain}{networks and '. ' + networks}")
-
-
-def verdict_table(verdicts: pd.DataFrame, statements: Mapping[str, str] | None = None) -> Shown:
-    """Claims with what was measured, its interval and the computed verdict; the rules' meaning below."""
-    if verdicts.empty:
-        return nothing("no claim can be judged from these rows")
-    v = verdicts
-    exact = v["low"] == v["high"]
-    shown = pd.DataFrame({"claim": v["claim_id"], "verdict": v["verdict"]})
-    if statements:  # a claim judged at many dims is written out once
-        shown["statement"] = v["claim_id"].map(statements).fillna("").mask(v["claim_id"].duplicated(), "")
-    shown["measured"] = v["what"].where(v["why"] == "", v["what"] + " – " + v["why"])
-    seeds = v["seeds"].astype(str) + " seed" + v["seeds"].map(lambda n: "" if n == 1 else "s")
-    shown["network"] = (v["network"] + ", " + seeds).where(v["network"] != "", MISSING)
-    shown["numbers"] = v["kind"]
-    shown["printed"] = [between(value, float("nan"), float("nan")) for value in v["paper"].astype(float)]
-    shown["value"] = list(map(between, v["value"], v["low"].mask(exact), v["high"]))
-    table = show(shown)
-    present = [outcome for outcome in OUTCOMES if outcome in set(v["verdict"])]
-    legend = "".join(f"<li>{_verdict_pill(o)} {escape(MEANING[o])}</li>" for o in present)
-    plain = "\n".join(f"- {o}: {MEANING[o]}" for o in present)
-    return Shown(f'{table.html}<ul class="verdict-legend">{legend}</ul>', f"{table.markdown}\n\n{plain}")
-
-
 def _cell(column: Any, value: Any, digits: int) -> str:
     if isinstance(value, str) and value in OUTCOMES:
-        return f"<td>{_verdict_pill(value)}</td>"
+        return f"<td>{verdict_pill(value)}</td>"
     if column == "numbers" and value in KINDS:
-        return f"<td>{_pill(value, value)}</td>"
+        return f"<td>{pill(value, value)}</td>"
     text = escape(_text(value, digits))
-    number = isinstance(value, int | float) or NUMBER.fullmatch(text) is not None
-    if number:
+    if isinstance(value, int | float) or NUMBER.fullmatch(text):
         return f'<td class="number">{text}</td>'
     return f'<td class="prose">{text}</td>' if len(text) > PROSE else f"<td>{text}</td>"
 
 
-def _pill(column: Any, title: str) -> str:
+def pill(column: Any, title: str) -> str:
+    """A heading that says its kind of number, in its colour."""
     return f'<span class="kind-{column}">{escape(title)}</span>' if column in KINDS else escape(title)
 
 
-def _verdict_pill(outcome: str) -> str:
+def verdict_pill(outcome: str) -> str:
+    """A verdict in its colour."""
     return f'<span class="verdict-{outcome.replace(" ", "-")}">{escape(outcome)}</span>'
 
 
 def _text(value: Any, digits: int) -> str:
-    if value is None or value is pd.NA or (isinstance(value, float) and pd.isna(value)):
+    if pd.api.types.is_scalar(value) and pd.isna(value):
         return MISSING
-    if isinstance(value, float) or (hasattr(value, "dtype") and value.dtype.kind == "f"):
-        return f"{value:.{digits}f}"
-    return str(value)
+    return f"{value:.{digits}f}" if pd.api.types.is_float(value) else str(value)
 
 
-def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
+def names(*frames: pd.DataFrame) -> dict[str, str]:
+    """Every method of some rows by what readers are shown; of two networks under one method, both are named.
+
+    A method of no one network, such as the majority class, keeps its name.
+    """
+    found: dict[str, list[str]] = {}
+    for frame in frames:
+        kept = frame[["method", "backbone", "data_source"]].dropna(subset="method").drop_duplicates()
+        for method, backbone, source in kept.itertuples(index=False):
+            generated = str(source) == "microworld"
+            said = method if pd.isna(backbone) else shown_name(str(method), str(backbone), generated=generated)
+            found.setdefault(str(method), []).append(said)
+    return {method: "; ".join(dict.fromkeys(each)) for method, each in found.items()}

@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from repro import data
+from repro.data.training import fingerprint, training_material
 from repro.digests import digest, module_of
 from repro.evaluation import sts_spearman
 from repro.models import Pooler, SentenceEncoder
@@ -25,13 +26,14 @@ from repro.models.pretrained import default_device
 from repro.models.pretrained import identity as backbone_identity
 from repro.objectives import TrainConfig, only_what_is_read
 from repro.rows import make_rows
-from repro.runs.texts import fingerprint, training_material
 from repro.seeding import cpu_count, done_in_processes, threads
 from repro.store import Store
 from repro.terminal import progress_bar
-from repro.training.end_to_end import DevScore, Objective, Trained, title, train_encoder
+from repro.training.end_to_end import DevScore, Objective, title, train_encoder
+from repro.training.ese import angle, ese, matryoshka
 from repro.training.loop import History
-from repro.training.objectives import angle, contrastive, ese, matryoshka, softmax_over_pairs
+from repro.training.nli import softmax_over_pairs
+from repro.training.simcse import contrastive
 from repro.types import InputError
 
 OBJECTIVES: dict[str, Objective] = {
@@ -134,15 +136,8 @@ def train_cell(
     """Train the configuration, or find it in the store; a killed run resumes.
 
     On the CPU it runs on `config.threads` threads, whatever else runs, so that its bytes do not depend on company.
-
-    Args:
-        config: what to train and how.
-        store: where it is kept.
-        progress: whether bars are shown.
-        examples: other ones than the configuration draws.
-        dev: another score than on the dev split that the configuration names.
-        start: makes the encoder that training starts from, where it is not the backbone with a fresh pooler.
-        other: names whatever of these is given, so that it has a cell of its own.
+    `examples`, the score on `dev` and the encoder to `start` from replace those that the configuration names; `other`
+    then names what is given, so that it has a cell of its own.
     """
 
     @threads(config.threads)
@@ -154,10 +149,15 @@ def train_cell(
             dev or dev_scorer(config.validation, config.source),
             encoder=start and start(),
             state_path=work / "state.safetensors",
-            save_every=config.save_every,
             progress=progress,
         )
-        _write_trained(trained, config, target)
+        trained.encoder.save(target)
+        if trained.head is not None:
+            save_file(dict(trained.head.state_dict()), target / "head.safetensors")
+        weights = None if trained.log_weights is None else trained.log_weights.tolist()
+        note = {"dev_before": trained.dev_before, "log_weights": weights, "config": asdict(config)}
+        note["history"] = asdict(trained.history)
+        (target / "history.json").write_text(json.dumps(note), encoding="utf-8")
 
     key = cell_key(config, other=other)
     noted = asdict(config) | ({} if other is None else {"other": other})
@@ -165,27 +165,12 @@ def train_cell(
     return TrainedCell(config, key, made.folder, made.hit, made.seconds)
 
 
-def _write_trained(trained: Trained, config: TrainConfig, folder: Path) -> None:
-    """What a training left, as `TrainedCell` reads it: the encoder, its head if it has one, and its history."""
-    trained.encoder.save(folder)
-    if trained.head is not None:
-        save_file(dict(trained.head.state_dict()), folder / "head.safetensors")
-    note = {
-        "history": asdict(trained.history),
-        "dev_before": trained.dev_before,
-        "log_weights": None if trained.log_weights is None else trained.log_weights.tolist(),
-        "config": asdict(config),
-    }
-    (folder / "history.json").write_text(json.dumps(note), encoding="utf-8")
-
-
 def train_all(
     configs: Sequence[TrainConfig], store: Store, *, workers: int | None = None, progress: bool = True
 ) -> list[TrainedCell]:
-    """Train every configuration that the store does not hold yet; return all, in order.
+    """Train every configuration that the store does not hold yet; all of them, in order.
 
-    By default one process a core on the CPU, and one at a time on an accelerator. Finished cells stay if the run is
-    killed; the next call goes on from there.
+    By default one process a core on the CPU, and one at a time on an accelerator. A killed run goes on where it was.
     """
     missing = [c for c in dict.fromkeys(configs) if not store.folder("encoders", cell_key(c)).exists()]
     count = min(workers or (1 if torch.cuda.is_available() else cpu_count()), len(missing))
@@ -193,15 +178,11 @@ def train_all(
         # what takes longest starts first: ESE, which trains every layer, and wide poolers
         queue = sorted(missing, key=lambda c: (c.objective != "ese", -c.dim))
         with progress_bar(total=len(queue), desc="training cells", show=progress) as bar:
-            for config in done_in_processes(partial(_train, home=store.home), queue, count):
+            for config in done_in_processes(partial(train_cell, store=store, progress=False), queue, count):
                 bar.set_postfix_str(f"{title(config)}, seed {config.seed}")
                 bar.update()
     cells = [train_cell(config, store, progress=progress) for config in configs]
     return [replace(cell, hit=cell.hit and cell.config not in missing) for cell in cells]
-
-
-def _train(config: TrainConfig, home: Path) -> str:
-    return train_cell(config, Store(home), progress=False).key
 
 
 def dev_scorer(name: str, source: str) -> DevScore:
@@ -224,10 +205,7 @@ def scorer_on(dev: data.ScoredPairs) -> DevScore:
 
 
 def recipe_rows(base: TrainConfig, settings: Sequence[Mapping[str, Any]], store: Store) -> pd.DataFrame:
-    """Dev Spearman before and after a training for every setting, which replaces fields of `base`.
-
-    These are the measurements behind `config.RECIPES`.
-    """
+    """Dev Spearman before and after a training with each setting's fields: what `config.RECIPES` rests on."""
     rows: list[dict[str, Any]] = []
     for cell in train_all([replace(base, **setting) for setting in settings], store):
         c, history = cell.config, cell.history

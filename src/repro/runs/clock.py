@@ -4,6 +4,7 @@ Without an accelerator the seconds are the processor's, which other programs on 
 thread they are the time that the work takes on an idle machine.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from time import perf_counter, process_time
 from typing import Any, TypeAlias
@@ -27,43 +28,33 @@ def in_turns(
 ) -> dict[Any, Seconds]:
     """Seconds of each work in every round, all taking turns, on one thread; a round to warm up is dropped.
 
-    Each round starts one work later than the last, so that none always comes after the same one, and prepares each
-    anew: vectors that lie well in memory stay fast for as long as they lie there, which would look like a property of
-    theirs.
-
-    Args:
-        works: what prepares a work, untimed, and returns the work itself.
-        repeats: rounds that count.
-        tries: runs of a work within a round, of which the fastest counts: an interruption spoils one, not all.
+    A work is what a function returns that prepares it, untimed. Each round starts one work later than the last, so that
+    none always comes after the same one, and prepares each anew: vectors that lie well in memory stay fast for as long
+    as they lie there. Of several tries in a round the fastest counts: an interruption spoils one, not all.
     """
     check_dim(repeats, what="repeats")
     check_dim(tries, what="tries")
     taken: dict[Any, list[float]] = {name: [] for name in works}
-    names = list(works)
+    names = deque(works)
     read = perf_counter if torch.cuda.is_available() else process_time  # the processor's clock stops while it waits
+
+    def seconds(work: Callable[[], object]) -> float:
+        started = read()
+        work()
+        return read() - started
+
     with threads(1), threadpool_limits(1):
-        for i in range(repeats + 1):
-            first = i % max(len(names), 1)
-            for name in [*names[first:], *names[:first]]:
+        for _ in range(repeats + 1):
+            for name in names:
                 work = works[name]()
-                taken[name].append(min(_seconds(work, read) for _ in range(tries)))
-    return {name: np.array(seconds[1:]) for name, seconds in taken.items()}
-
-
-def _seconds(work: Callable[[], object], read: Callable[[], float]) -> float:
-    started = read()
-    work()
-    return read() - started
+                taken[name].append(min(seconds(work) for _ in range(tries)))
+            names.rotate(-1)
+    return {name: np.array(found[1:]) for name, found in taken.items()}
 
 
 def ratio_of(a: Seconds, b: Seconds) -> Interval:
-    """Geometric mean of the rounds' ratios a / b, with Student's 95 % interval on their logarithms.
-
-    One round has no interval: nothing follows from it.
-    """
+    """Geometric mean of the rounds' ratios a / b, with Student's 95 % interval on their logarithms; one has none."""
     logs = np.log(a / b)
     value = float(np.exp(logs.mean()))
-    if len(logs) < 2:
-        return Interval(value, float("nan"), float("nan"))
-    half = float(t.ppf(0.975, len(logs) - 1) * logs.std(ddof=1) / np.sqrt(len(logs)))
+    half = t.ppf(0.975, len(logs) - 1) * logs.std(ddof=1) / np.sqrt(len(logs)) if len(logs) > 1 else np.nan
     return Interval(value, value * float(np.exp(-half)), value * float(np.exp(half)))

@@ -12,7 +12,7 @@ from repro.models import SentenceEncoder
 from repro.models.encoder import merge_equal
 from repro.models.pretrained import identity
 from repro.rows import make_rows
-from repro.runs.embeddings import TextTable
+from repro.runs.encoders import TextTable
 from repro.runs.lines import Task
 from repro.types import InputError, check_dim
 
@@ -93,26 +93,17 @@ def encoder_rows(
 
 def mteb_result(frame: pd.DataFrame) -> dict[str, Any]:
     """The scores in MTEB's result schema, with dim and layer beside each; scores are fractions."""
-    first = frame.iloc[0]
-    scores = [
-        {
-            "main_score": float(row.value),
-            f"{'cosine_' if row.metric.startswith('spearman') else ''}{row.metric}": float(row.value),
-            "hf_subset": "default",
-            "languages": ["eng-Latn"],
-            "dim": int(row.dim),
-            "layer": None if pd.isna(row.layer) else int(row.layer),
-            "seed": int(row.seed),
-        }
-        for row in frame[frame["metric"] != "majority_floor"].itertuples()
-    ]
+    first, scores = frame.iloc[0], []
+    for row in frame[frame["metric"] != "majority_floor"].itertuples():
+        metric = f"cosine_{row.metric}" if row.metric.startswith("spearman") else row.metric
+        place = {"dim": int(row.dim), "layer": None if pd.isna(row.layer) else int(row.layer), "seed": int(row.seed)}
+        about = {"hf_subset": "default", "languages": ["eng-Latn"], **place}
+        scores.append({"main_score": float(row.value), metric: float(row.value), **about})
     return {
         "task_name": MTEB_NAMES.get(str(first["dataset"]), str(first["dataset"])),
         "dataset_revision": str(first["data_source"]),
-        "mteb_version": None,
+        **dict.fromkeys(("mteb_version", "evaluation_time", "kg_co2_emissions")),
         "scores": {str(first["setting"]).split(",")[0]: scores},
-        "evaluation_time": None,
-        "kg_co2_emissions": None,
         "model_name": str(first["backbone"]),
         "model_revision": identity(str(first["backbone"])),
         "date": str(first["created"]),

@@ -1,131 +1,40 @@
-"""What is judged and on what: encoders with a name, their embeddings under a reducer, lines of tables, and tasks."""
+"""Lines × tasks × scorer × contrasts: every score, the average and chosen leads, all on shared resamples.
+
+A scorer judges all lines of a task together, since their resamples are shared; what it returns can be indexed by line
+and subtracted, so that a difference of two lines has an interval of its own.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any
+from itertools import permutations
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from repro import data
-from repro.config import Profile, reads_forwards
 from repro.data.sampling import take
-from repro.digests import module_of
-from repro.models import SentenceEncoder
-from repro.models.pretrained import MINILM
-from repro.reducers import REDUCERS, make_reducer
-from repro.runs.cell import hidden_dim_of, train_all
-from repro.runs.embeddings import TextTable, as_published, encode_tasks, states_identity
-from repro.sets import DataSet, ScoredPairs
-from repro.store import Store
-from repro.terminal import complain
-from repro.types import Array, Encoder, InputError
-
-TRAINED = "trained"  # the profile's backbone after unsupervised SimCSE at full size, as Wang et al.'s pages train it
-AT_HAND = (MINILM, TRAINED)
-PAPER = (
-    "sentence-transformers/all-mpnet-base-v2",
-    "sentence-transformers/stsb-bert-base",
-    "sentence-transformers/msmarco-roberta-base-v2",
-    "sentence-transformers/paraphrase-xlm-r-multilingual-v1",
-    "sentence-transformers/stsb-bert-large",
-    "princeton-nlp/sup-simcse-roberta-large",
+from repro.digests import digest
+from repro.evaluation.protocol import Score, score_classification, score_sts
+from repro.evaluation.retrieve import is_yes_no, retrieve
+from repro.evaluation.stats import (
+    Interval,
+    Resampled,
+    bootstrap_mean,
+    mean_draws,
+    paired_spearman_difference,
+    spearman_draws,
 )
-"""Zhang et al.'s six, in the order of their Section 4; SimCSE's [CLS] state is read without the layer that its package
-adds"""
-SLOW = ("kpca", "autoencoder")  # reducers whose output is kept in the store
-POOLING = {MINILM: "mean"}  # where the published pooling is not recorded beside the weights
-
-
-@dataclass(frozen=True)
-class Named:
-    """An encoder with a name, not loaded until something has to be encoded."""
-
-    name: str  # what rows and figures call it
-    make: Callable[[], Encoder]
-    identity: str  # digest of everything that decides its output, length of rows aside
-    backbone: str = ""  # network it stands on; empty where that is its name, or where it has none
-    n_train: int | None = None  # texts or pairs that this book trained or fitted it on; None where it came as it is
-
-    @property
-    def note(self) -> str:
-        """What a reader should know of scores on STS-B; empty for most."""
-        return "fine-tuned on STS-B's training pairs" if self.name.startswith("stsb-") else ""
-
-    def embed(self, parts: Mapping[str, Mapping[str, DataSet]], store: Store, *, progress: bool = True) -> TextTable:
-        """Embeddings of all texts of some tasks, as its authors publish them; an entry of the store for each task."""
-        table = encode_tasks(self.make, self.identity, parts, store, progress=progress)
-        return as_published(self.backbone or self.name, table)
-
-
-def choose_encoders(names: Sequence[str] | None, profile: Profile) -> tuple[str, ...]:
-    """The names given, or the profile's: the paper's six on the hub, else those at hand."""
-    if names is None:
-        return PAPER if profile.name == "paper" else AT_HAND
-    if not names or len(set(names)) != len(names):
-        raise InputError(
-            f"encoders is {list(names)}: expected one or more different names, such as {', '.join(AT_HAND)}, a folder "
-            "or a hub id"
-        )
-    return tuple(names)
-
-
-def load_encoders(names: Sequence[str], profile: Profile, store: Store) -> Iterator[Named]:
-    """Each encoder by its name: `trained`, which is trained first if need be, a shipped one, a folder or a hub id."""
-    for name in names:
-        if name == TRAINED:
-            config = replace(profile.train, dim=hidden_dim_of(profile.train))
-            (cell,) = train_all([config], store)
-            yield Named(f"{config.backbone} + SimCSE", partial(getattr, cell, "encoder"), cell.key)
-            continue
-        pooling = POOLING.get(name) or ("last" if reads_forwards(name) else None)
-        load = partial(SentenceEncoder.load, name, pooling=pooling)
-        yield Named(name.rstrip("/").split("/")[-1], load, states_identity(name, pooling))
-
-
-def reduced(
-    name: str, fit: Array, X: Array, dims: Sequence[int], store: Store, *, seed: int = 0, **params: Any
-) -> Iterator[tuple[int, Array]]:
-    """X (n, D) under a reducer fitted on rows (m, D), at every dim within reach: pairs of dim and Y (n, dim) float32.
-
-    It is fitted once at the largest dim, of which the others are prefixes; the autoencoder at each. Dims beyond
-    min(m − 1, D) are left out, and those beyond a reach that shows once it is fitted, of which the terminal is told: a
-    matrix of path distances, or of a kernel, has fewer positive eigenvalues than rows.
-    """
-
-    def output(dim: int) -> Array:
-        def work() -> Array:
-            return make_reducer(name, dim, seed=seed, **params).fit(fit).transform(X)
-
-        if name not in SLOW:
-            return work()
-        settings = {"reducer": name, "dim": dim, "seed": seed, "params": params, "fit": fit, "X": X}
-        return np.asarray(store.remember("reduced", settings, work, code=module_of(REDUCERS[name])))
-
-    sizes = sorted(d for d in dims if d <= min(len(fit) - 1, fit.shape[1]))
-    if name == "autoencoder":
-        yield from ((d, output(d)) for d in sizes)
-        return
-    while sizes:
-        try:
-            Y = output(sizes[-1])
-        except InputError as error:
-            complain(f"left out: {name} at {sizes.pop()} dims: {error}")
-            continue
-        reducer = make_reducer(name, sizes[-1], seed=seed, **params)
-        yield from ((d, reducer.prefix(Y, d)) for d in sizes)
-        return
-
-
-def dims_of(hidden_dim: int, dims: Sequence[float]) -> list[int]:
-    """Sizes below the full one, ascending; numbers below 1 are shares of it."""
-    wanted = [round(d * hidden_dim) if d < 1 else int(d) for d in dims]
-    found = sorted({d for d in wanted if 1 <= d < hidden_dim})
-    if not found:
-        raise InputError(
-            f"dims are {list(dims)}: expected sizes from 1 to {hidden_dim - 1}, or shares below 1 of {hidden_dim}"
-        )
-    return found
+from repro.evaluation.sts import prefix_cosines, sts_spearman
+from repro.methods import AVERAGE, MAJORITY
+from repro.rows import make_rows
+from repro.runs.encoders import TextTable
+from repro.seeding import make_rng
+from repro.sets import DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs
+from repro.store import Store
+from repro.terminal import progress_bar
+from repro.types import Array, InputError, check_dim
 
 
 @dataclass(frozen=True)
@@ -207,3 +116,221 @@ def load_tasks(names: Sequence[str], source: str, *, probe_rows: int | None = No
 def sets_of(tasks: Mapping[str, Mapping[str, DataSet]]) -> list[DataSet]:
     """All sets of some tasks."""
     return [part for splits in tasks.values() for part in splits.values()]
+
+
+def load_questions(
+    source: str, *, questions: int | None = None, paragraphs: int | None = None, seed: int = 0
+) -> Retrieval:
+    """HotpotQA's questions and paragraphs, so many of either drawn at random; None keeps all.
+
+    Every paragraph that supports an answer is kept, be they more than `paragraphs`.
+    """
+    whole = data.load("hotpotqa", source=source)
+    assert isinstance(whole, Retrieval)
+    if whole.answers is None:
+        raise InputError(f"hotpotqa from {source} has no answers: they are what is looked for")
+    asked = take(whole, questions, seed=seed)
+    assert isinstance(asked, Retrieval)
+    gold = gold_paragraphs(asked)
+    supporting = np.isin(whole.document_ids, list(gold))
+    order = make_rng(seed, "paragraphs", whole.name).permutation(len(whole.documents))
+    others = order[~supporting[order]]
+    if paragraphs is not None:
+        others = others[: max(check_dim(paragraphs, what="paragraphs") - len(gold), 0)]
+    kept = np.sort(np.r_[others, np.flatnonzero(supporting)])
+    searched = whole.keep(kept, group=1, qrels={})
+    here = set(searched.document_ids)
+    qrels = {query: {d: r for d, r in judged.items() if d in here} for query, judged in asked.qrels.items()}
+    return replace(asked, document_ids=searched.document_ids, documents=searched.documents, qrels=qrels)
+
+
+def gold_paragraphs(asked: Retrieval) -> set[str]:
+    """Ids of the paragraphs that support an answer."""
+    return {document for judged in asked.qrels.values() for document, relevance in judged.items() if relevance > 0}
+
+
+def describe(asked: Retrieval) -> str:
+    """How many questions, paragraphs and gold paragraphs, in a line."""
+    judgements = sum(map(is_yes_no, asked.answers or ()))
+    return (
+        f"{len(asked.queries):,} questions, {judgements} of them answered by yes or no; {len(asked.documents):,} "
+        f"paragraphs, {len(gold_paragraphs(asked)):,} of them supporting ({asked.source})"
+    )
+
+
+@dataclass(frozen=True)
+class Means:
+    """Means of outcomes (…, n), and a bootstrap of their own for every mean and every difference of two."""
+
+    items: Array
+    seed: int
+
+    def __getitem__(self, at: Any) -> "Means":
+        return Means(self.items[at], self.seed)
+
+    def __sub__(self, other: "Means") -> "Means":
+        return Means(self.items - other.items, self.seed)
+
+    @property
+    def columns(self) -> dict[str, float]:
+        """value, ci_low and ci_high of a row."""
+        return bootstrap_mean(self.items, seed=self.seed).columns
+
+
+@dataclass(frozen=True)
+class Judged:
+    """All lines on one task by one metric."""
+
+    metric: str
+    scores: Any
+    """`Resampled` or `Means`: indexed by line, subtracted, and written as the columns of a row"""
+    floor: float | None = None
+    """what the majority class gives"""
+
+
+Classify: TypeAlias = Callable[[TextTable, str, Mapping[str, DataSet]], Score]
+"""any classifier: embeddings, name and splits of a labelled task to its score"""
+Scorer: TypeAlias = Callable[[Sequence[Line], Task, int], Iterator[Judged]]
+"""lines, task and seed to their scores, one for each metric"""
+Contrast: TypeAlias = Callable[[Line, Line], bool]
+"""whether the first line is compared with the second: its lead over it is then a row"""
+
+
+def similarity(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
+    """Spearman of cosines with the gold scores of the judged pairs."""
+    cosines = [cosines_of(line.on(task.name), task.pairs) for line in lines]
+    yield Judged(
+        "spearman", Resampled(*spearman_draws(cosines, task.pairs.scores, subsets=task.pairs.subsets, seed=seed))
+    )
+
+
+def accuracy(classify: Classify) -> Scorer:
+    """Accuracy by a classifier."""
+
+    def scorer(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
+        found = [classify(line.on(task.name), task.name, task.splits) for line in lines]
+        plain, draws = mean_draws([score.items for score in found], seed=seed)
+        values = np.array([score.value for score in found])
+        # nested accuracy is a mean over folds, a hair apart from that over rows
+        yield Judged(found[0].metric, Resampled(values, draws + (values - plain)), found[0].floor)
+
+    return scorer
+
+
+def retrieval(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
+    """How well questions find their documents, nDCG@10, searched for among all."""
+    asked = task.judged
+    assert isinstance(asked, Retrieval)
+    ids = {"query_ids": asked.query_ids, "corpus_ids": asked.document_ids}
+    tables = (line.on(task.name) for line in lines)
+    found = [retrieve(t[asked.queries], t[asked.documents], asked.qrels, **ids).ndcg(10) for t in tables]
+    yield Judged("ndcg@10", Means(np.stack(found), seed))
+
+
+def by_kind(store: Store, *, protocol: str = "logreg") -> Scorer:
+    """Similarity of scored pairs, nDCG of questions; where there are labels, accuracy of a linear probe."""
+
+    def scorer(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
+        if isinstance(task.judged, ScoredPairs):
+            return similarity(lines, task, seed)
+        if isinstance(task.judged, Retrieval):
+            return retrieval(lines, task, seed)
+        probe = partial(stored_classification, store=store, protocol=protocol, seed=seed)
+        return accuracy(probe)(lines, task, seed)
+
+    return scorer
+
+
+def score_rows(
+    lines: Sequence[Line],
+    tasks: Mapping[str, Task],
+    scorer: Scorer,
+    *,
+    contrasts: Sequence[Contrast] = (),
+    average: bool = False,
+    progress: bool = True,
+    **shared: Any,
+) -> pd.DataFrame:
+    """Score of every line on every task, their averages, and leads of some lines over others with paired intervals.
+
+    A pair of lines is compared where one of the contrasts says so. A lead is a row of method `A − B` and metric
+    `…_lead`, at the size of the first, and where the second is fitted on nothing in the setting of the first. The
+    average over the tasks is a dataset of its own. `seed`, of the columns that rows share, is that of folds and
+    bootstrap too.
+    """
+    rows: list[dict[str, Any]] = []
+    bar = progress_bar(tasks.items(), desc="scoring", show=progress)
+    found = {name: list(scorer(lines, task, int(shared["seed"]))) for name, task in bar}
+    if average:
+        found[AVERAGE] = [_mean(each) for each in zip(*found.values(), strict=True)]
+    for name, each in ((name, each) for name, judged in found.items() for each in judged):
+        of_task, of_lead = {"dataset": name, "metric": each.metric}, {"dataset": name, "metric": f"{each.metric}_lead"}
+        if each.floor is not None:
+            rows.append({**of_task, "method": MAJORITY, "value": each.floor})
+        rows += [{**line.columns, **of_task, **each.scores[k].columns} for k, line in enumerate(lines)]
+        for (a, first), (b, second) in permutations(enumerate(lines), 2):
+            if any(contrast(first, second) for contrast in contrasts):
+                names = {"method": f"{first.method} − {second.method}", "setting": second.setting or first.setting}
+                of_pair = {**second.columns, "dim": first.dim, **names, **of_lead}
+                rows.append({**of_pair, **(each.scores[a] - each.scores[b]).columns})
+    return make_rows(rows, **shared)
+
+
+def _mean(judged: Sequence[Judged]) -> Judged:
+    """The mean over tasks, resample by resample."""
+    scores = [each.scores for each in judged]
+    values, draws = ([getattr(each, name) for each in scores] for name in ("value", "draws"))
+    floors = [each.floor for each in judged if each.floor is not None]
+    mean = Resampled(np.mean(values, axis=0), np.mean(draws, axis=0))
+    return Judged(judged[-1].metric, mean, float(np.mean(floors)) if floors else None)
+
+
+def score_task(table: TextTable, name: str, splits: Mapping[str, DataSet], store: Store, *, seed: int = 0) -> Score:
+    """The task's own score: test Spearman of scored pairs, else accuracy of a linear probe."""
+    last = splits.get("test", next(iter(splits.values())))
+    if isinstance(last, ScoredPairs):
+        return score_sts(table.__getitem__, last, seed=seed)
+    return stored_classification(table, name, splits, store, seed=seed)
+
+
+def stored_classification(
+    table: TextTable, name: str, splits: Mapping[str, DataSet], store: Store, *, protocol: str = "logreg", seed: int = 0
+) -> Score:
+    """`score_classification`, from the store if these very embeddings were probed before."""
+    probed = {split: _content(table, part) for split, part in splits.items()}
+
+    def probe() -> dict[str, Array]:
+        score = score_classification(table.__getitem__, splits, protocol=protocol, seed=seed)
+        return {name: np.array(value) for name, value in asdict(score).items()}
+
+    kept = store.remember(
+        "scores",
+        {"dataset": name, "splits": probed, "protocol": protocol, "seed": seed},
+        probe,
+        code="repro.evaluation.protocol",
+    )
+    return Score(**{field: part if field == "items" else part.item() for field, part in kept.items()})
+
+
+def _content(table: TextTable, part: DataSet) -> str:
+    """Digest of a part's embeddings and labels, row by row."""
+    if not isinstance(part, LabelledTexts | LabelledPairs):
+        return part.name  # score_classification says what is wrong with it
+    sides = [part.texts] if isinstance(part, LabelledTexts) else [part.texts1, part.texts2]
+    return digest({"X": [table[side] for side in sides], "y": list(part.labels)})
+
+
+def cosines_of(table: TextTable, pairs: ScoredPairs) -> Array:
+    """Cosine of every pair (n,)."""
+    X1, X2 = table[pairs.texts1], table[pairs.texts2]
+    return np.asarray(prefix_cosines(X1, X2, [X1.shape[1]])[0])
+
+
+def spearman_of(table: TextTable, pairs: ScoredPairs) -> float:
+    """Spearman of the cosines with the gold scores of some pairs."""
+    return float(sts_spearman(table[pairs.texts1], table[pairs.texts2], pairs.scores))
+
+
+def gain_over(a: Array, b: Array, pairs: ScoredPairs, *, seed: int) -> Interval:
+    """Spearman of cosines a (n,) less that of cosines b (n,), on the same resampled pairs."""
+    return paired_spearman_difference(a, b, pairs.scores, subsets=pairs.subsets, seed=seed)

@@ -12,25 +12,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
+from repro.data.training import training_pairs, training_sentences
 from repro.digests import digest
 from repro.evaluation.protocol import all_texts
-from repro.evaluation.stats import Interval, paired_spearman_difference
-from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.models import Pooler
-from repro.models.packing import merge_equal
+from repro.models.encoder import merge_equal
 from repro.objectives import StepTwoConfig, TrainConfig
 from repro.runs.cell import OBJECTIVES, TrainedCell, train_all, training_code
-from repro.runs.embeddings import TextTable, encode_once
-from repro.runs.texts import training_pairs, training_sentences
+from repro.runs.encoders import TextTable, encode_once
+from repro.runs.lines import spearman_of
 from repro.seeding import cpu_count, threads
 from repro.sets import DataSet, ScoredPairs, texts_of
 from repro.store import Store
 from repro.training.two_step import SELECT_BY, PoolerRun, dropout_views, select, train_nli_pooler, train_poolers
-from repro.types import Array, InputError, one_of
+from repro.types import InputError, one_of
 
 Grid = dict[tuple[int, int], float]
 """score of encoder_i with pooler_j, by (i, j)"""
@@ -83,22 +81,6 @@ def states_of(cell: TrainedCell, texts: Iterable[str], store: Store) -> TextTabl
     return encode_once(partial(getattr, cell, "encoder"), cell.key, texts, store)
 
 
-def cosines_of(table: TextTable, pairs: ScoredPairs) -> Array:
-    """Cosine of every pair (n,)."""
-    X1, X2 = table[pairs.texts1], table[pairs.texts2]
-    return np.asarray(prefix_cosines(X1, X2, [X1.shape[1]])[0])
-
-
-def spearman_of(table: TextTable, pairs: ScoredPairs) -> float:
-    """Spearman of the cosines with the gold scores of some pairs."""
-    return float(sts_spearman(table[pairs.texts1], table[pairs.texts2], pairs.scores))
-
-
-def gain_over(a: Array, b: Array, pairs: ScoredPairs, *, seed: int) -> Interval:
-    """Spearman of cosines a (n,) less that of cosines b (n,), on the same resampled pairs."""
-    return paired_spearman_difference(a, b, pairs.scores, subsets=pairs.subsets, seed=seed)
-
-
 @dataclass(frozen=True)
 class StepTwo:
     """New poolers of some dims on one encoder, how each was found, and what that took."""
@@ -136,13 +118,8 @@ def train_two_step(
 ) -> TwoStep:
     """Algorithm 1, lines 5 to 8, for all dims of the sweep: choose opt on dev, splice, train the poolers again.
 
-    Args:
-        sweep: end-to-end trained encoders of all candidate dims.
-        dev: the validation set E; must not be the pairs that are reported.
-        config: of step 2.
-        store: where the poolers are kept.
-        select_by: one of `SELECT_BY`.
-        oracle: for `select_by="oracle"` only, the test pairs that choose opt; step 2 still uses dev.
+    `dev`, the validation set E, must not be the pairs that are reported; only with `select_by="oracle"` do other pairs,
+    those of test, choose opt.
     """
     one_of(select_by, SELECT_BY, "select_by")
     if (select_by == "oracle") != (oracle is not None):
@@ -215,16 +192,14 @@ def _train_poolers(
     options = {"views": config.views, "seed": config.seed, "max_length": cell.config.max_length}
     poolers = {d: sweep.cells[d].pooler for d in dims}
     if cell.config.objective == "nli":
-        pairs, difference = training_pairs(cell.config), cell.config.difference
-        texts = merge_equal(texts_of(pairs))[0]
-        views = dropout_views(frozen, texts, **options)
+        pairs = training_pairs(cell.config)
+        views = dropout_views(frozen, merge_equal(texts_of(pairs))[0], **options)
+        how = {"difference": cell.config.difference}
         return {
-            d: train_nli_pooler(
-                views, texts, pairs, pooler, sweep.cells[d].head, dev_score, config, difference=difference
-            )
+            d: train_nli_pooler(views, pairs, pooler, sweep.cells[d].head, dev_score, config, **how)
             for d, pooler in poolers.items()
         }
     sentences = training_sentences(cell.config, store)
     views = dropout_views(frozen, sentences, **options)
-    runs = train_poolers(views, list(poolers.values()), dev_score, config, texts=sentences)
+    runs = train_poolers(views, sentences, list(poolers.values()), dev_score, config)
     return dict(zip(dims, runs, strict=True))

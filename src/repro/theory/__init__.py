@@ -1,19 +1,10 @@
 """Theory: what the dimension of an embedding can be expected to do, in formulas that take numbers and arrays."""
 
-from repro.theory.contrastive import (
-    batch_at_limit,
-    expected_info_nce,
-    jensen_bound,
-    log_moment,
-    simplex_bound,
-    uniformity_limit,
-)
+from repro.theory.contrastive import expected_info_nce, jensen_bound, log_moment, simplex_bound, uniformity_limit
 from repro.theory.dimensions import (
-    distortion_quantiles,
     effective_rank,
     jl_dim,
     mle_dimension,
-    pair_distortion,
     participation_ratio,
     predicted_similarity,
     two_nn,

@@ -86,11 +86,6 @@ def jensen_bound(dim: int, temperature: float, batch: int) -> float:
     return float(np.logaddexp(0.0, np.log(batch - 1) + expected_info_nce(dim, temperature)))
 
 
-def batch_at_limit(dim: int, temperature: float) -> float:
-    """Batch from which on L_B follows ln(B − 1) + L∞, about e^{−L∞}: the limit says little below it."""
-    return float(np.exp(-expected_info_nce(dim, temperature)))
-
-
 def _angles(dim: int) -> tuple[Array, Array]:
     """Cosines t of a uniform point with a fixed one, and the logs of weights that sum to 1: density ∝ sin^{m−2}θ."""
     if dim == 1:

@@ -8,7 +8,6 @@ space that holds the sheet. All functions raise InputError for numbers out of ra
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import chi2
 from sklearn.neighbors import NearestNeighbors
 
 from repro.types import Array, InputError, check_dim, check_embeddings, one_of
@@ -84,53 +83,17 @@ def _neighbour_distances(X: Array, k: int) -> Array:
     return np.maximum(distances, np.finfo(np.float64).tiny)
 
 
-def jl_dim(n: int, eps: float, *, failure: float | None = None) -> int:
+def jl_dim(n: int, eps: float) -> int:
     """Random dimensions that suffice for all distances of n points to keep their squares within 1 ± eps.
 
-    ⌈4·ln n/(eps²/2 − eps³/3)⌉ (Dasgupta & Gupta, 2003) promises a projection that works with a chance of 1/n only;
-    with `failure` δ, ⌈2·ln(n(n−1)/δ)/(eps²/2 − eps³/3)⌉ promises all pairs with probability 1 − δ. Neither depends on
-    the dimension the points come from, so that either may exceed it and then says nothing.
+    ⌈4·ln n/(eps²/2 − eps³/3)⌉ (Dasgupta & Gupta, 2003) promises that some projection does, drawn with a chance of 1/n.
+    It does not depend on the dimension the points come from, so that it may exceed it and then says nothing.
     """
     if check_dim(n, what="n") < 2:
         raise InputError("n is 1: a distance needs at least 2 points")
     if not 0 < eps < 1:
         raise InputError(f"eps is {eps}: expected a number between 0 and 1")
-    if failure is not None and not 0 < failure < 1:
-        raise InputError(f"failure is {failure}: expected a probability between 0 and 1")
-    wanted = 4 * np.log(n) if failure is None else 2 * np.log(n * (n - 1) / failure)
-    return int(np.ceil(wanted / (eps**2 / 2 - eps**3 / 3)))
-
-
-def distortion_quantiles(dim: int, probabilities: Array | list[float]) -> Array:
-    """Quantiles of ‖Rx‖²/‖x‖² for a Gaussian projection onto `dim` directions: χ²_d/d, whatever x is."""
-    q = np.asarray(probabilities, np.float64)
-    if not ((q >= 0) & (q <= 1)).all():
-        raise InputError(f"probabilities are {q.tolist()}: expected numbers from 0 to 1")
-    return np.asarray(chi2.ppf(q, dim) / check_dim(dim))
-
-
-def pair_distortion(X: Array, Y: Array, *, pairs: int | None = None, seed: int = 0) -> Array:
-    """‖yᵢ − yⱼ‖²/‖xᵢ − xⱼ‖² of pairs of rows of X (n, D) and of the same rows reduced, Y (n, d): 1 is undistorted.
-
-    All pairs are taken, or so many drawn by the seed; pairs of equal rows are left out.
-    """
-    X, Y = check_embeddings(X).astype(np.float64), check_embeddings(Y, "Y").astype(np.float64)
-    n = len(X)
-    if n != len(Y) or n < 2:
-        raise InputError(f"X has {n} rows, Y has {len(Y)}: expected the same rows in both, at least 2")
-    if pairs is None or pairs >= n * (n - 1) // 2:
-        i, j = np.triu_indices(n, 1)
-    else:
-        rng = np.random.default_rng(seed)
-        i = rng.integers(0, n, check_dim(pairs, what="pairs"))
-        j = (i + rng.integers(1, n, len(i))) % n  # never i itself
-    before, after = ((M[i] - M[j]) for M in (X, Y))
-    squared = np.einsum("nd,nd->n", before, before)
-    apart = squared > 0
-    if not apart.any():
-        raise InputError("all rows of X are equal: there is no distance to keep")
-    after = after[apart]
-    return np.asarray(np.einsum("nd,nd->n", after, after) / squared[apart])
+    return int(np.ceil(4 * np.log(n) / (eps**2 / 2 - eps**3 / 3)))
 
 
 def predicted_similarity(X: Array, dims: Sequence[int], *, reducer: str = "pca") -> Array:

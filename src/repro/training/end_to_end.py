@@ -18,14 +18,14 @@ from repro.data.sampling import epoch_order
 from repro.losses.distributed import world_size
 from repro.models.encoder import SentenceEncoder
 from repro.models.lora import add_lora
-from repro.objectives import SCALING, StepTwoConfig, TrainConfig
+from repro.objectives import SCALING, TrainConfig
 from repro.training.loop import History, LoopConfig, train
 from repro.types import InputError
 
-DevScore: TypeAlias = Callable[[SentenceEncoder, str], float]
-"""dev Spearman of one readout of an encoder"""
-Objective: TypeAlias = Callable[[TrainConfig, SentenceEncoder, Any], tuple[nn.Module, Callable[[int], Tensor]]]
-"""configuration, encoder and examples to the module that is trained, and the loss of a step"""
+DevScore: TypeAlias = Callable[[SentenceEncoder, str], float]  # dev Spearman of one readout of an encoder
+LossAt: TypeAlias = Callable[[int], Tensor]  # step to its loss
+Objective: TypeAlias = Callable[[TrainConfig, SentenceEncoder, Any], tuple[nn.Module, LossAt]]
+"""configuration, encoder and examples to the module that is trained, and the loss of every step"""
 WEIGHT_RATE = 1e-2
 """learning rate of learned layer weights: at a network's own, a short run would leave them where they start"""
 
@@ -36,12 +36,9 @@ class Trained:
 
     encoder: SentenceEncoder
     history: History
-    dev_before: float
-    """dev Spearman of the untrained encoder readout"""
-    head: nn.Linear | None = None
-    """classifier that was trained along, if the objective has one"""
-    log_weights: Tensor | None = None
-    """learned layer weights of ESE (n_shallow,), as s in e^(−s); None where they are fixed"""
+    dev_before: float  # dev Spearman of the untrained encoder readout
+    head: nn.Linear | None = None  # classifier that was trained along, if the objective has one
+    log_weights: Tensor | None = None  # learned layer weights of ESE (n_shallow,), as s in e^(−s); None: fixed
 
 
 def train_encoder(
@@ -52,48 +49,29 @@ def train_encoder(
     *,
     encoder: SentenceEncoder | None = None,
     state_path: Path | None = None,
-    save_every: int = 0,
     progress: bool = True,
 ) -> Trained:
     """Train one encoder, from the configuration's backbone with a fresh pooler if none is given.
 
     The checkpoint with the best dev score is kept: by the readout that the configuration names, without a pooler by the
-    states. A killed run goes on from `state_path`, saved every so many steps; 0 saves only at the end.
+    states. A killed run goes on from `state_path`.
 
     Raises:
         InputError: if the examples do not fill one batch, or are none that the objective can learn from.
         TrainingDiverged: when the loss is not finite.
     """
-    what = config.examples if config.objective in SCALING else {"nli": "pairs"}.get(config.objective, "sentences")
-    steps = count_steps(config, len(examples), what)
+    steps = count_steps(config, len(examples), "sentences" if config.objective == "simcse" else config.examples)
     encoder = encoder or fresh_encoder(config)
     module, loss_at = objective(config, encoder, examples)
-    parts = dict(module.named_children()) if isinstance(module, nn.ModuleDict) else {}
+    parts = dict(module.named_children())
     head, weights = parts.get("head"), parts.get("layer_weights")
     readout = config.checkpoint_by if encoder.pooler is not None else "encoder"
     dev_before = dev_score(encoder, "encoder")
-    loop = LoopConfig(
-        steps=steps,
-        learning_rate=config.learning_rate,
-        warmup=config.warmup,
-        check_every=config.check_every,
-        save_every=save_every,
-        bf16=config.bf16,
-        seed=config.seed,
-    )
-    history = train(
-        module,
-        loss_at,
-        loop,
-        check=lambda: dev_score(encoder, readout),
-        state_path=state_path,
-        description=title(config),
-        progress=progress,
-        rates={"layer_weights": WEIGHT_RATE / config.learning_rate} if weights is not None else None,
-    )
+    loop, rates = LoopConfig.of(config, steps=steps), {"layer_weights": WEIGHT_RATE / config.learning_rate}
+    how: dict[str, Any] = {"state_path": state_path, "description": title(config), "progress": progress, "rates": rates}
+    history = train(module, loss_at, loop, check=lambda: dev_score(encoder, readout), **how)
     assert head is None or isinstance(head, nn.Linear)
-    learned = None if weights is None else next(weights.parameters()).detach()
-    return Trained(encoder, history, dev_before, head, learned)
+    return Trained(encoder, history, dev_before, head, None if weights is None else next(weights.parameters()).detach())
 
 
 def fresh_encoder(config: TrainConfig) -> SentenceEncoder:
@@ -128,15 +106,14 @@ def title(config: TrainConfig) -> str:
     return names[config.objective] + (f" {config.dim}" if sized else "")
 
 
-def count_steps(config: TrainConfig | StepTwoConfig, n: int, what: str = "sentences") -> int:
-    """Optimiser steps over n items; the last batch of an epoch is dropped if it is not full."""
-    steps = round(config.epochs * (n // config.batch_size))
-    if steps < 1:
-        raise InputError(
-            f"{n} {what} do not fill one batch of {config.batch_size} in {config.epochs:g} epochs: give more "
-            "`sentences`, a smaller `batch_size` or more `epochs`"
-        )
-    return steps
+def count_steps(config: Any, n: int, what: str = "sentences") -> int:
+    """Steps of `batch_size` over n examples in `epochs`; the last batch of an epoch is dropped if it is not full."""
+    if steps := round(config.epochs * (n // config.batch_size)):
+        return steps
+    raise InputError(
+        f"{n} {what} do not fill one batch of {config.batch_size} in {config.epochs:g} epochs: give more `sentences`, "
+        "a smaller `batch_size` or more `epochs`"
+    )
 
 
 def batches(config: TrainConfig, n: int, kept: NDArray[np.bool_] | None = None) -> Callable[[int], NDArray[np.int64]]:
@@ -159,14 +136,16 @@ def batches(config: TrainConfig, n: int, kept: NDArray[np.bool_] | None = None) 
 
     def members(step: int) -> NDArray[np.int64]:
         epoch, position = divmod(step, per_epoch)
-        return own_share(order(epoch)[position * config.batch_size : (position + 1) * config.batch_size])
+        whole = order(epoch)[position * config.batch_size : (position + 1) * config.batch_size]
+        processes = world_size()
+        if len(whole) % processes:
+            raise InputError(f"batch_size {len(whole)} does not divide among {processes} processes")
+        return np.split(whole, processes)[torch.distributed.get_rank() if processes > 1 else 0]
 
     return members
 
 
-def own_share(members: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The part of a batch that this process works on: contiguous shares in rank order."""
-    processes = world_size()
-    if len(members) % processes:
-        raise InputError(f"batch_size {len(members)} does not divide among {processes} processes")
-    return np.split(members, processes)[torch.distributed.get_rank() if processes > 1 else 0]
+def two_views(encoder: SentenceEncoder, ids: list[list[int]], others: list[list[int]]) -> tuple[Tensor, Tensor]:
+    """Embeddings (B, d) of both sides of a batch from one pass, every row under a dropout mask of its own."""
+    z = encoder(*encoder.padded(ids + others))[1]  # (2B, d)
+    return z[: len(ids)], z[len(ids) :]

@@ -8,9 +8,10 @@ import hashlib
 import json
 import logging
 import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeAlias
@@ -18,8 +19,10 @@ from typing import Any, TypeAlias
 import torch
 from accelerate import PartialState
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save, save_file
 from torch import Tensor, nn
+from torch.nn.utils import vector_to_parameters
+from torch.optim import AdamW, Optimizer
 
 from repro.paths import replacing
 from repro.seeding import derive_seed
@@ -35,27 +38,23 @@ class LoopConfig:
     """How long and how fast to train."""
 
     steps: int
-    learning_rate: float = 1e-5
-    """peak; decays linearly to 0"""
-    warmup: float = 0.0
-    """share of the steps over which the learning rate rises from 0"""
-    weight_decay: float = 0.0
-    """of AdamW, on matrices only"""
-    betas: tuple[float, float] = (0.9, 0.999)
-    """AdamW's moment decays"""
-    clip_norm: float = 1.0
-    """largest gradient norm; 0 leaves gradients as they are"""
-    check_every: int = 0
-    """steps between two calls of `check`; 0 checks at the end only"""
-    check_first: bool = False
-    """also score the untrained weights, so that training can never return something worse"""
-    patience: int = 0
-    """checks without gain after which training stops; 0 never stops early"""
-    save_every: int = 0
-    """steps between two resumable states; 0 saves only at the end"""
-    bf16: bool = False
-    """bfloat16 matrix products (automatic mixed precision)"""
+    learning_rate: float = 1e-5  # peak; decays linearly to 0
+    warmup: float = 0.0  # share of the steps over which the learning rate rises from 0
+    weight_decay: float = 0.0  # of AdamW, on matrices only
+    betas: tuple[float, float] = (0.9, 0.999)  # AdamW's moment decays
+    clip_norm: float = 1.0  # largest gradient norm; 0 leaves gradients as they are
+    check_every: int = 0  # steps between two calls of `check`; 0 checks at the end only
+    check_first: bool = False  # also score the untrained weights, so that training never returns something worse
+    patience: int = 0  # checks without gain after which training stops; 0 never stops early
+    save_every: int = 0  # steps between two resumable states; 0 saves only at the end
+    bf16: bool = False  # bfloat16 matrix products (automatic mixed precision)
     seed: int = 0
+
+    @classmethod
+    def of(cls, config: Any, **others: Any) -> "LoopConfig":
+        """What a dataclass of settings says under the same names, and others."""
+        own = {f.name: getattr(config, f.name) for f in fields(cls) if hasattr(config, f.name)}
+        return cls(**own | others)
 
 
 class TrainingDiverged(InputError):
@@ -85,28 +84,19 @@ def train(
     progress: bool = True,
     rates: Mapping[str, float] | None = None,
 ) -> History:
-    """Minimise `loss_at(step)` over the parameters of `module` that require gradients.
+    """Minimise `loss_at(step)`, a function of the step alone, over the parameters of `module` that require gradients.
 
-    Args:
-        module: its weights are updated in place; on return they are those of the best check.
-        loss_at: the scalar loss of one step, a function of the step number alone.
-        config: schedule and optimiser.
-        check: score of the present weights, higher is better; None keeps the last weights.
-        state_path: where the resumable state goes; an existing one is continued.
-        description: shown beside the progress bar.
-        progress: whether to show one.
-        rates: factors of the learning rate, by the start of a parameter's name; all others have factor 1.
+    On return the weights are those of the best `check`, where higher is better, or the last ones without a check. A
+    resumable state at `state_path` is continued. `rates` are factors of the learning rate, by the start of a
+    parameter's name; all others have factor 1.
 
     Raises:
         TrainingDiverged: when the loss is NaN or infinite; names the step.
         InputError: when `state_path` belongs to another configuration.
     """
-    parallel = PartialState()
-    optimiser = _make_optimiser(module, config, rates or {})
-    history, best, step = History(), None, 0
-    if state_path and state_path.exists():
-        history, best, step = _load_state(state_path, module, optimiser, config) or (history, best, step)
-    if step:
+    parallel, optimiser = PartialState(), _make_optimiser(module, config, rates or {})
+    history, best = _load_state(state_path, module, optimiser, config)
+    if step := history.resumed_at:
         log.info("resuming %s at step %d of %d", description, step, config.steps)
     started = perf_counter() - history.seconds
 
@@ -151,7 +141,7 @@ def train(
             checked()
         history.seconds = perf_counter() - started
         if state_path and saving and parallel.is_main_process:
-            _save_state(state_path, module, optimiser, best, history, step, config)
+            _save_state(state_path, module, optimiser, best, history, config)
     bar.close()
     if best is not None:
         module.load_state_dict(best)
@@ -167,21 +157,17 @@ def schedule(step: int, config: LoopConfig) -> float:
     return (config.steps - step) / max(1.0, config.steps - warm)
 
 
-def _make_optimiser(module: nn.Module, config: LoopConfig, rates: Mapping[str, float]) -> torch.optim.AdamW:
-    """AdamW with a group for each (factor of the learning rate, decayed or not)."""
-    groups: dict[tuple[float, bool], list[nn.Parameter]] = {(1.0, True): [], (1.0, False): []}
+def _make_optimiser(module: nn.Module, config: LoopConfig, rates: Mapping[str, float]) -> AdamW:
+    """AdamW with a group for each (factor of the learning rate, decay of the weights)."""
+    groups = defaultdict[tuple[float, float], list[nn.Parameter]](list)
     for name, p in module.named_parameters():
         if p.requires_grad:
             factor = next((rate for start, rate in rates.items() if name.startswith(start)), 1.0)
-            groups.setdefault((factor, p.ndim > 1), []).append(p)
-    listed: list[dict[str, Any]] = [
-        {"params": params, "factor": factor, "weight_decay": config.weight_decay if decayed else 0.0}
-        for (factor, decayed), params in groups.items()
-        if params
-    ]
-    if not listed:
+            groups[factor, config.weight_decay if p.ndim > 1 else 0.0].append(p)
+    if not groups:
         raise InputError("nothing to train: every parameter is frozen")
-    return torch.optim.AdamW(listed, lr=config.learning_rate, betas=config.betas, fused=True)
+    listed = [{"params": own, "factor": factor, "weight_decay": decay} for (factor, decay), own in groups.items()]
+    return AdamW(listed, lr=config.learning_rate, betas=config.betas, fused=True)
 
 
 def _average_gradients(module: nn.Module, parallel: PartialState) -> None:
@@ -189,11 +175,9 @@ def _average_gradients(module: nn.Module, parallel: PartialState) -> None:
     if parallel.num_processes == 1:
         return
     gradients = [p.grad for p in module.parameters() if p.grad is not None]
-    flat = torch.cat([g.reshape(-1) for g in gradients])
+    flat = torch.cat([g.flatten() for g in gradients])
     torch.distributed.all_reduce(flat)
-    flat /= parallel.num_processes
-    for gradient, mean in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
-        gradient.copy_(mean.view_as(gradient))
+    vector_to_parameters(flat / parallel.num_processes, gradients)
 
 
 def _record(pending: list[Tensor], history: History, description: str) -> None:
@@ -214,38 +198,29 @@ def _exhausted(history: History, config: LoopConfig) -> bool:
 
 
 def _save_state(
-    path: Path,
-    module: nn.Module,
-    optimiser: torch.optim.Optimizer,
-    best: Weights | None,
-    history: History,
-    step: int,
-    config: LoopConfig,
+    path: Path, module: nn.Module, optimiser: Optimizer, best: Weights | None, history: History, config: LoopConfig
 ) -> None:
     """One file, renamed into place, with its digest: a kill leaves either the old state or the new one, never half."""
-    moments = {f"{i}.{name}": t for i, own in optimiser.state_dict()["state"].items() for name, t in own.items()}
-    parts = {"weights": module.state_dict(), "optimiser": moments, "best": best or {}}
-    # a clone each: safetensors refuses tensors that share memory (tied embeddings)
+    parts = {"weights": module.state_dict(), "best": best or {}, **optimiser.state_dict()["state"]}
     named = [(f"{part}/{name}", t) for part, own in parts.items() for name, t in own.items()]
+    # a clone each: safetensors refuses tensors that share memory (tied embeddings)
     tensors = {name: t.detach().cpu().clone().contiguous() for name, t in named}
-    notes = json.dumps({"step": step, "history": asdict(history), "config": asdict(config)})
+    notes = json.dumps({"history": asdict(history), "config": asdict(config)})
     with replacing(path) as partial:
         save_file(tensors, partial, metadata={"loop": notes, "sha256": _digest(tensors, notes)})
 
 
-def _digest(tensors: Mapping[str, Tensor], notes: str) -> str:
+def _digest(tensors: Weights, notes: str) -> str:
     """Of all that a state says: a wrong bit would be trained on and end in an artefact that is sealed as valid."""
-    digest = hashlib.sha256(notes.encode())
-    for name, value in sorted(tensors.items()):
-        digest.update(f"\n{name} {value.dtype} {tuple(value.shape)}\n".encode())
-        digest.update(value.reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
+    return hashlib.sha256(notes.encode() + save(tensors)).hexdigest()
 
 
 def _load_state(
-    path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, config: LoopConfig
-) -> tuple[History, Weights | None, int] | None:
-    """History, best weights and step of a resumable state; None, with a warning, for a damaged one."""
+    path: Path | None, module: nn.Module, optimiser: Optimizer, config: LoopConfig
+) -> tuple[History, Weights | None]:
+    """History and best weights of a resumable state; those of a start for none, and, with a warning, a damaged one."""
+    if path is None or not path.exists():
+        return History(), None
     try:
         with safe_open(path, "pt") as file:
             said: dict[str, str] = file.metadata() or {}
@@ -254,20 +229,18 @@ def _load_state(
             raise ValueError("its digest is another")
     except (SafetensorError, KeyError, TypeError, ValueError, OSError, RuntimeError) as error:
         log.warning("%s cannot be read (%s): starting anew", path, error)
-        return None
+        return History(), None
     notes = json.loads(said["loop"])
     if notes["config"] != json.loads(json.dumps(asdict(config))):
         raise InputError(f"{path} holds a run with other settings: remove it to start anew, or restore its settings")
-    parts: dict[str, Weights] = {"weights": {}, "optimiser": {}, "best": {}}
+    parts = defaultdict[str, Weights](dict)
     for key, value in tensors.items():
         part, name = key.split("/", 1)
         parts[part][name] = value
-    module.load_state_dict(parts["weights"])
-    moments: dict[int, Weights] = {}
-    for key, value in parts["optimiser"].items():
-        index, name = key.split(".", 1)
-        moments.setdefault(int(index), {})[name] = value
-    optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
-    history = History(**{**notes["history"], "resumed_at": notes["step"]})
-    history.checks = [(step, score) for step, score in history.checks]
-    return history, parts["best"] or None, notes["step"]
+    module.load_state_dict(parts.pop("weights"))
+    best = parts.pop("best", None)
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": {int(i): own for i, own in parts.items()}})
+    history = History(**notes["history"])
+    history.checks = [(step, score) for step, score in history.checks]  # JSON has no tuples
+    history.resumed_at = len(history.losses)
+    return history, best

@@ -6,7 +6,9 @@ objective, so that SimCSE has something to teach them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -20,6 +22,7 @@ from repro.seeding import make_rng
 from repro.training.loop import History, LoopConfig, train
 from repro.types import InputError
 
+Ids: TypeAlias = NDArray[np.int64]
 IGNORED = -100
 """target of a position that was not masked; gives no loss and no gradient"""
 
@@ -31,37 +34,22 @@ class PretrainConfig:
     layers: int = 2
     hidden_dim: int = 128
     heads: int = 2
-    vocabulary: int = 8192
-    """WordPiece entries, lower-cased"""
-    max_length: int = 64
-    """tokens kept of a sentence"""
-    batch_size: int = 256
-    """sentences per step"""
+    vocabulary: int = 8192  # WordPiece entries, lower-cased
+    max_length: int = 64  # tokens kept of a sentence
+    batch_size: int = 256  # sentences per step
     epochs: float = 1.0
-    learning_rate: float = 1e-3
-    """peak rate: 1e-3 for 2 layers, 5e-4 for 4"""
-    warmup: float = 0.05
-    """share of the steps"""
-    mask_share: float = 0.15
-    """share of tokens that are predicted"""
-    dropout: float = 0.1
-    """SimCSE needs it later"""
-    save_every: int = 500
-    """steps between resumable states"""
-    bf16: bool = True
-    """bfloat16 matrix products"""
+    learning_rate: float = 1e-3  # peak rate: 1e-3 for 2 layers, 5e-4 for 4
+    warmup: float = 0.05  # share of the steps
+    mask_share: float = 0.15  # share of tokens that are predicted
+    dropout: float = 0.1  # SimCSE needs it later
+    save_every: int = 500  # steps between resumable states
+    bf16: bool = True  # bfloat16 matrix products
     seed: int = 0
 
 
 def mask_tokens(
-    ids: NDArray[np.int64],
-    maskable: NDArray[np.bool_],
-    *,
-    mask_id: int,
-    vocabulary: int,
-    share: float,
-    rng: np.random.Generator,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    ids: Ids, maskable: NDArray[np.bool_], *, mask_id: int, vocabulary: int, share: float, rng: np.random.Generator
+) -> tuple[Ids, Ids]:
     """Dynamic masking, 80 % [MASK], 10 % a random token, 10 % unchanged: inputs and targets, both (B, T)."""
     chosen = (rng.random(ids.shape) < share) & maskable
     targets = np.where(chosen, ids, IGNORED)
@@ -80,12 +68,9 @@ def mlm_loss(backbone: MaskedBert, ids: Tensor, mask: Tensor, targets: Tensor) -
 
 
 def pretrain(
-    sentences: Sequence[str], config: PretrainConfig, *, state_path: Path | None = None, progress: bool = True
+    sentences: Sequence[str], config: PretrainConfig, *, state_path: Path | None = None
 ) -> tuple[MaskedBert, History, dict[str, float]]:
-    """Train tokenizer and backbone on `sentences`; returns the backbone, the history and final figures.
-
-    Every hundredth sentence is held out as the dev set.
-    """
+    """The backbone with its tokenizer, its history, and final figures; every hundredth sentence is the dev set."""
     if len(sentences) < max(2 * config.batch_size, 100):
         raise InputError(
             f"{len(sentences)} sentences: expected two batches ({2 * config.batch_size}), and 100 to hold one out"
@@ -99,23 +84,19 @@ def pretrain(
         for encoding in tokenizer.encode_batch_fast(sentences[start : start + 4096])
     ]
     lengths = np.array([len(row) for row in tokens])
-    backbone = make_bert(
-        tokenizer,
-        layers=config.layers,
-        hidden_dim=config.hidden_dim,
-        heads=config.heads,
-        max_length=config.max_length,
-        dropout=config.dropout,
-        seed=config.seed,
-    )
+    sizes = {name: getattr(config, name) for name in ("layers", "hidden_dim", "heads", "max_length", "dropout", "seed")}
+    backbone = make_bert(tokenizer, **sizes)
     rows = np.arange(len(sentences))
     held_out, kept = rows[rows % 100 == 99], rows[rows % 100 != 99]
     special = np.array([token_id(tokenizer, name) for name in ("[PAD]", "[CLS]", "[SEP]", "[UNK]")])
     mask_id = token_id(tokenizer, "[MASK]")
     per_epoch = len(kept) // config.batch_size
-    plans: dict[int, list[NDArray[np.int64]]] = {}
 
-    def batch(members: NDArray[np.int64], *key: object) -> list[Tensor]:
+    @lru_cache(maxsize=1)
+    def plan(epoch: int) -> list[Ids]:
+        return bucketed_batches(lengths[kept], config.batch_size, seed=config.seed, epoch=epoch)
+
+    def batch(members: Ids, *key: object) -> list[Tensor]:
         """Masked ids, attention mask and targets (B, T) of some sentences."""
         mask = np.arange(lengths[members].max()) < lengths[members][:, None]
         ids = np.full(mask.shape, special[0])
@@ -128,25 +109,12 @@ def pretrain(
 
     def loss_at(step: int) -> Tensor:
         epoch, position = divmod(step, per_epoch)
-        if epoch not in plans:
-            plans.clear()
-            plans[epoch] = bucketed_batches(lengths[kept], config.batch_size, seed=config.seed, epoch=epoch)
-        members = kept[plans[epoch][position % len(plans[epoch])]]
+        members = kept[plan(epoch)[position % len(plan(epoch))]]
         return mlm_loss(backbone, *batch(members, step))
 
-    schedule = LoopConfig(
-        steps=max(1, round(config.epochs * per_epoch)),
-        learning_rate=config.learning_rate,
-        warmup=config.warmup,
-        weight_decay=0.01,
-        betas=(0.9, 0.98),
-        save_every=config.save_every,
-        bf16=config.bf16,
-        seed=config.seed,
-    )
-    history = train(
-        backbone.model, loss_at, schedule, state_path=state_path, description="masked LM", progress=progress
-    )
+    steps = max(1, round(config.epochs * per_epoch))
+    loop = LoopConfig.of(config, steps=steps, weight_decay=0.01, betas=(0.9, 0.98))
+    history = train(backbone.model, loss_at, loop, state_path=state_path, description="masked LM")
     with torch.no_grad():
         parts = [held_out[i : i + 512] for i in range(0, min(len(held_out), 8192), 512)]
         dev_loss = float(np.mean([mlm_loss(backbone, *batch(part, "dev", i)).item() for i, part in enumerate(parts)]))

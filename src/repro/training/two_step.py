@@ -15,20 +15,22 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from repro.data.sampling import epoch_order
-from repro.losses import info_nce, softmax_nli
+from repro.losses import duplicate_mask, info_nce, softmax_nli
 from repro.models import Pooler, SentenceEncoder
 from repro.models.encoder import merge_equal
 from repro.objectives import StepTwoConfig
 from repro.seeding import derive_seed, make_rng
 from repro.sets import LabelledPairs
 from repro.training.end_to_end import count_steps
-from repro.training.loop import LoopConfig, TrainingDiverged, train
-from repro.training.objectives import label_ids, nli_head
+from repro.training.loop import History, LoopConfig, TrainingDiverged, train
+from repro.training.nli import label_ids, nli_head
 from repro.types import Array, InputError, check_same_length, one_of
 
 SELECT_BY = ("encoder", "pooler_max", "pair", "oracle")
 """`encoder`: Algorithm 1, line 5. `pooler_max`: Table 1's caption. `pair`: encoder_d' + pooler_d, so opt depends
 on d. `oracle`: `pair` on the test set, a diagnostic that no reported number may use."""
+BATCH = 256
+"""texts that pass the encoder at once, under one draw of dropout masks"""
 DevScore = Callable[[Pooler], float]
 """dev Spearman of a pooler on the frozen encoder"""
 
@@ -65,13 +67,7 @@ def splice(encoder: SentenceEncoder, pooler: Pooler) -> SentenceEncoder:
 
 @torch.no_grad()
 def dropout_views(
-    encoder: SentenceEncoder,
-    texts: Sequence[str],
-    *,
-    views: int,
-    seed: int,
-    max_length: int = 32,
-    batch_size: int = 256,
+    encoder: SentenceEncoder, texts: Sequence[str], *, views: int, seed: int, max_length: int = 32
 ) -> Array:
     """States h of every text under `views` dropout masks: (views, n, hidden_dim) float32.
 
@@ -83,8 +79,8 @@ def dropout_views(
     was_training = encoder.training
     encoder.train()
     for view in range(views):
-        for start in range(0, len(order), batch_size):
-            rows = order[start : start + batch_size]
+        for start in range(0, len(order), BATCH):
+            rows = order[start : start + BATCH]
             torch.manual_seed(derive_seed(seed, "dropout view", view, start))
             out[view, rows] = encoder.pooled(*encoder.padded([ids[i] for i in rows]))[0].float().cpu().numpy()
     encoder.train(was_training)
@@ -104,38 +100,25 @@ class PoolerRun:
 
 
 def train_poolers(
-    views: Array,
-    poolers: Sequence[Pooler],
-    dev_score: DevScore,
-    config: StepTwoConfig,
-    *,
-    texts: Sequence[str] | None = None,
+    views: Array, texts: Sequence[str], poolers: Sequence[Pooler], dev_score: DevScore, config: StepTwoConfig
 ) -> list[PoolerRun]:
-    """Step 2 (Algorithm 1, line 8) for several poolers and learning rates at once.
+    """Step 2 (Algorithm 1, line 8) for several poolers and learning rates at once, which are left as they are.
 
     Every (pooler, learning rate) has its own weights, clipping, Adam state and early stop, so that training
     them together gives what training them one by one would. Step 0 counts: the dev score never falls.
 
-    Args:
-        views: cached states (R, n, hidden_dim) of the frozen encoder.
-        poolers: where each starts; they are left as they are.
-        dev_score: picks the step and the learning rate.
-        config: schedule.
-        texts: the n training texts, to keep equal ones out of the negatives.
+    `views` are states (R, n, hidden_dim) of the n texts under the frozen encoder; equal texts are no negatives.
     """
-    count, n, _ = views.shape
-    if texts is not None:
-        check_same_length(texts=texts, views=views[0])
+    check_same_length(texts=texts, views=views[0])
+    (count, n, _), device = views.shape, poolers[0].linear.weight.device
     steps = count_steps(config, n)
-    device = poolers[0].linear.weight.device
-    keys = None if texts is None else torch.from_numpy(merge_equal(texts)[1])
+    keys = torch.from_numpy(merge_equal(texts)[1]).to(device)
     before = [dev_score(pooler) for pooler in poolers]
     banks = [_Bank(start_of(pooler, config), config, steps, dev_score) for pooler in poolers]
     for step in range(steps):
         first, second, members = two_of(count, n, step, config)
         h1, h2 = (torch.from_numpy(views[v, members]).to(device) for v in (first, second))
-        own = None if keys is None else keys[torch.from_numpy(members)]
-        mask = None if own is None else own.unsqueeze(1) == own.unsqueeze(0)
+        mask = duplicate_mask(keys[members])
         checking = step + 1 == steps or (config.check_every and (step + 1) % config.check_every == 0)
         for bank in banks:
             bank.step(h1, h2, mask, step)
@@ -168,7 +151,7 @@ class _Bank:
         self.rates = torch.tensor(config.learning_rates).to(start.linear.weight.device)
         own = [p.detach().unsqueeze(0).repeat(count, *[1] * p.ndim) for p in start.parameters()]
         self.first, self.second = ([torch.zeros_like(p) for p in own] for _ in range(2))
-        self.best = [p.clone() for p in own]
+        self.best = [start] * count
         self.parameters = [p.requires_grad_() for p in own]
         self.best_score = np.full(count, -np.inf)
         self.best_step, self.misses = np.zeros((2, count), int)
@@ -180,7 +163,7 @@ class _Bank:
             z = z + self.parameters[1].unsqueeze(1)
         return torch.tanh(z) if self.template.activation == "tanh" else z
 
-    def step(self, h1: Tensor, h2: Tensor, mask: Tensor | None, step: int) -> None:
+    def step(self, h1: Tensor, h2: Tensor, mask: Tensor, step: int) -> None:
         """One Adam step of every learning rate; a stopped one keeps its best and moves no more."""
         z1, z2 = self._project(h1), self._project(h2)
         losses = [info_nce(a, b, temperature=self.config.temperature, mask=mask) for a, b in zip(z1, z2, strict=True)]
@@ -203,32 +186,24 @@ class _Bank:
     def check(self, step: int) -> None:
         """Score every learning rate that is still running, and keep what is better."""
         for r in np.flatnonzero(self.misses < self.config.patience).tolist():
-            score = self.dev_score(self._pooler(self.parameters, r))
+            pooler = deepcopy(self.template)
+            pooler.load_state_dict({name: p[r] for name, p in zip(pooler.state_dict(), self.parameters, strict=True)})
+            score = self.dev_score(pooler)
             if score > self.best_score[r]:
-                self.best_score[r], self.best_step[r], self.misses[r] = score, step, 0
-                for kept, p in zip(self.best, self.parameters, strict=True):
-                    kept[r] = p.detach()[r]
+                self.best[r], self.best_score[r], self.best_step[r], self.misses[r] = pooler, score, step, 0
             else:
                 self.misses[r] += 1
-
-    def _pooler(self, parameters: Sequence[Tensor], r: int) -> Pooler:
-        pooler = deepcopy(self.template)
-        with torch.no_grad():
-            for mine, p in zip(pooler.parameters(), parameters, strict=True):
-                mine.copy_(p[r])
-        return pooler
 
     def result(self, dev_before: float) -> PoolerRun:
         """The best learning rate's best weights."""
         r = int(np.argmax(self.best_score))
         rates, scores = self.config.learning_rates, self.best_score.tolist()
         by_rate = dict(zip(rates, scores, strict=True))
-        return PoolerRun(self._pooler(self.best, r), rates[r], int(self.best_step[r]), dev_before, scores[r], by_rate)
+        return PoolerRun(self.best[r], rates[r], int(self.best_step[r]), dev_before, scores[r], by_rate)
 
 
 def train_nli_pooler(
     views: Array,
-    texts: Sequence[str],
     pairs: LabelledPairs,
     pooler: Pooler,
     head: nn.Linear,
@@ -239,51 +214,34 @@ def train_nli_pooler(
 ) -> PoolerRun:
     """Step 2 under the softmax objective: a pooler and its classifier, which are left as they are.
 
-    Every learning rate starts from the same weights; the dev score picks one. Step 0 counts. The n texts, of which the
-    pairs are made, are those of the views; otherwise as `train_poolers`.
+    Every learning rate starts from the same weights; the dev score picks one. Step 0 counts. `views` are those of the
+    distinct texts of all premises, then hypotheses, in order of first appearance.
     """
+    texts, rows = merge_equal([*pairs.texts1, *pairs.texts2])
     check_same_length(views=views[0], texts=texts)
-    row = {text: i for i, text in enumerate(texts)}
-    try:
-        left, right = (torch.tensor([row[text] for text in side]) for side in (pairs.texts1, pairs.texts2))
-    except KeyError as error:
-        raise InputError(f"{error.args[0]!r} has no cached view: encode all texts of the pairs") from error
+    left, right = torch.from_numpy(rows).chunk(2)
     steps = count_steps(config, len(pairs), "pairs")
-    labels, states = label_ids(pairs), torch.from_numpy(views)
     device = pooler.linear.weight.device
+    labels, states = label_ids(pairs).to(device), torch.from_numpy(views)
     dev_before = dev_score(pooler)
 
-    def run(rate: float) -> tuple[float, int, Pooler]:
+    def run(rate: float) -> tuple[History, Pooler]:
         mine, own_head = start_of(pooler, config), deepcopy(head)
         if config.start == "random":
             own_head = nli_head(pooler.dim, derive_seed(config.seed, "step 2 restart"))
 
         def loss_at(step: int) -> Tensor:
-            first, second, order = two_of(len(views), len(pairs), step, config)
-            members = torch.from_numpy(order)
+            first, second, members = two_of(len(views), len(pairs), step, config)
             u, v = (mine(states[i, side[members]].to(device)) for i, side in ((first, left), (second, right)))
-            return softmax_nli(u, v, labels[members].to(device), own_head.weight, own_head.bias, difference=difference)
+            return softmax_nli(u, v, labels[members], own_head.weight, own_head.bias, difference=difference)
 
-        loop = LoopConfig(
-            steps=steps,
-            learning_rate=rate,
-            clip_norm=config.clip_norm,
-            check_every=config.check_every,
-            check_first=True,
-            patience=config.patience,
-            seed=config.seed,
-        )
-        history = train(
-            nn.ModuleDict({"pooler": mine, "head": own_head}),
-            loss_at,
-            loop,
-            check=lambda: dev_score(mine),
-            description=f"step 2, dim {pooler.dim}",
-            progress=False,
-        )
-        return history.best_score, history.best_step, mine
+        both = nn.ModuleDict({"pooler": mine, "head": own_head})
+        loop = LoopConfig.of(config, steps=steps, learning_rate=rate, check_first=True)
+        told = f"step 2, dim {pooler.dim}"
+        return train(both, loss_at, loop, check=lambda: dev_score(mine), description=told, progress=False), mine
 
     runs = {rate: run(rate) for rate in config.learning_rates}
-    best = max(runs, key=lambda rate: runs[rate][0])
-    score, step, kept = runs[best]
-    return PoolerRun(kept, best, step, dev_before, score, {rate: found[0] for rate, found in runs.items()})
+    scores = {rate: history.best_score for rate, (history, _) in runs.items()}
+    best = max(scores, key=lambda rate: scores[rate])
+    history, kept = runs[best]
+    return PoolerRun(kept, best, history.best_step, dev_before, history.best_score, scores)

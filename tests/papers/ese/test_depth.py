@@ -13,27 +13,24 @@ from repro.methods import AVERAGE, CONTROL, ESE, ESE_CODE, ESE_DEFAULT, ESE_VARI
 from repro.models import SentenceEncoder
 from repro.objectives import ESPRESSO_FORMS, EspressoConfig
 from repro.papers.ese.claims import COMPRESSION, WEIGHTS
-from repro.papers.ese.depth import SETS, ablation_rows, depth_rows, load_sets, score_lines
+from repro.papers.ese.differences import AUDITED, REFERENCES, VARIANTS, form_of, same_training, what_is_read
 from repro.papers.ese.lines import (
-    AUDITED,
-    REFERENCES,
-    VARIANTS,
+    SETS,
     LayeredEncoder,
-    comparisons,
     compression_size,
+    depth_rows,
     ese_lines,
-    form_of,
     line_config,
+    load_sets,
     raw_line,
-    same_training,
-    variant_lines,
-    what_is_read,
+    score_lines,
+    trained_lines,
 )
 from repro.store import Store
 from repro.types import InputError
 
 DIMS = (2, 5)
-FEW = ("default", "uniform weights", "learned weights", "no compression", "as released")
+FEW = ("default", "uniform weights", "learned weights", "no compression")
 
 
 class Stub:
@@ -67,7 +64,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sets():
-    return load_sets(SETS, "microworld", rows=40)
+    return load_sets(SETS, "microworld", rows=15)
 
 
 @pytest.fixture(scope="module")
@@ -103,30 +100,26 @@ def test_a_line_is_trained_as_its_method_says(cell_config):
     assert {(c.seed, c.sentences, c.batch_size, c.corpus) for c in configs.values()} == {(3, 96, 16, "nli")}
     assert configs[MRL].prefixes == (4, 8)
     assert configs[ESE].dim == 4 and line_config(base, ESE, size=8).dim == 8
-    assert configs[ESE].espresso.alpha == 2.0
-    assert configs[ESE_CODE].espresso == ESPRESSO_FORMS["code"]
+    assert configs[ESE].espresso.alpha == 2.0 and configs[ESE_CODE].espresso == ESPRESSO_FORMS["code"]
     # what the control does not read must not train another one
     other = replace(base, dim=5, prefixes=(2,), espresso=EspressoConfig(beta=0.0))
     assert line_config(other, CONTROL) == configs[CONTROL]
-    with pytest.raises(InputError, match="trained method"):
-        line_config(base, RAW)
+    with pytest.raises(InputError, match="unknown trained method 'SBERT'"):
+        line_config(base, "SBERT")
 
 
 def test_lines_are_trained_once_and_raw_not_at_all(cell_config, store):
     torch.set_num_threads(1)
-    base = replace(cell_config, corpus="nli", pooling="mean", check_every=6)
-    lines = ese_lines(base, store, methods=(RAW, CONTROL, ESE))
-    assert [own.name for own in lines] == [RAW, CONTROL, ESE]
-    assert lines[0].columns["n_train"] is None and lines[1].columns["n_train"] == 96
-    assert len({own.identity for own in lines}) == 3
-    again = ese_lines(base, store, methods=(ESE,))
-    assert again[0].cell.hit and again[0].identity == lines[2].identity
+    base = replace(cell_config, corpus="nli", pooling="mean", validation="sickr", check_every=6)
+    raw, control, espresso = ese_lines(base, store, methods=(RAW, CONTROL, ESE))
+    assert raw.columns["n_train"] is None and control.columns["n_train"] == 96
+    assert len({raw.identity, control.identity, espresso.identity}) == 3
+    (again,) = ese_lines(base, store, methods=(ESE,))
+    assert again.cell.hit and again.identity == espresso.identity
     texts = ["one text", "another text"]
     untouched = SentenceEncoder.load(base.backbone, pooling="mean").encode_layers(texts)
-    np.testing.assert_array_equal(lines[0].states(texts, store).X, untouched)
-    assert not np.allclose(lines[2].states(texts, store).at(1)[texts], lines[0].states(texts, store).at(1)[texts])
-    with pytest.raises(InputError, match="unknown trained method 'SBERT'"):
-        ese_lines(base, store, methods=("SBERT",))
+    np.testing.assert_array_equal(raw.states(texts, store).X, untouched)
+    assert not np.allclose(espresso.states(texts, store).at(1)[texts], raw.states(texts, store).at(1)[texts])
 
 
 def test_raw_is_cut_where_the_others_are(cell_config, store):
@@ -146,21 +139,16 @@ def test_every_variant_differs_from_its_reference_in_one_thing():
         changed = {switch for switch in own if own[switch] != other[switch]}
         assert name == "as released" or len(changed) == 1 or changed == {"first_layer", "last_shallow"}, name
     assert form_of("as released") == ESPRESSO_FORMS["code"] and VARIANTS[ESE_DEFAULT] == {}
-    assert set(ESE_VARIANTS.values()) == {*COMPRESSION, *WEIGHTS["last layer"]}, "all of Table 2"
-    assert {*COMPRESSION, *WEIGHTS["last layer"], *AUDITED} == set(VARIANTS)
+    of_table = {*COMPRESSION, *WEIGHTS["last layer"]}
+    assert of_table == set(ESE_VARIANTS.values()) and of_table | set(AUDITED) == set(VARIANTS)
 
 
 def test_a_network_of_two_blocks_has_one_weight_and_a_deeper_one_several():
-    everything = list(VARIANTS)
+    everything, code = list(VARIANTS), ESPRESSO_FORMS["code"]
     assert same_training(everything, 2) == {"uniform weights": "default", "E2 mean over layers": "default"}
-    assert same_training(everything, 6) == {}
+    assert same_training(everything, 6) == {} and what_is_read(code, 12) == code
     with pytest.raises(InputError, match="unknown variant 'E99'"):
         same_training(["E99"], 2)
-
-
-def test_what_is_read_keeps_what_counts():
-    code = ESPRESSO_FORMS["code"]
-    assert what_is_read(code, 12) == code
     plain = EspressoConfig(decomposition="randomized")
     assert what_is_read(plain, 12) == EspressoConfig(), "one matrix per sentence is always decomposed exactly"
     none = EspressoConfig(strategy="none", dependency="per_batch", decomposition="randomized", center=True)
@@ -168,29 +156,34 @@ def test_what_is_read_keeps_what_counts():
 
 
 @pytest.fixture(scope="module")
-def trained(cell_config, store):
-    torch.set_num_threads(1)
-    base = replace(cell_config, corpus="nli", pooling="mean", sentences=64, check_every=4)
-    return variant_lines(base, store, variants=FEW, sizes=[2, 4, 8])
+def page(page_functions):
+    return page_functions("ese_table2_ablation", shared={"experiment": "e", "seed": 0})
 
 
 @pytest.fixture(scope="module")
-def ablation(trained, store):
-    scored = score_lines(trained, load_sets(SETS, "microworld", rows=30), store, dims=[4], resamples=40)
-    return ablation_rows(scored, experiment="e", seed=0)
+def trained(cell_config, store):
+    torch.set_num_threads(1)
+    base = replace(cell_config, corpus="nli", pooling="mean", validation="sickr", sentences=32, check_every=2)
+    plain, merged = line_config(base, ESE), same_training(FEW, 2)
+    configs = {MRL: line_config(base, MRL)}
+    configs |= {name: replace(plain, espresso=form_of(merged.get(name, name))) for name in FEW}
+    return [raw_line(base), *trained_lines(configs, store)]
+
+
+@pytest.fixture(scope="module")
+def ablation(trained, store, page):
+    scored = score_lines(trained, load_sets(SETS, "microworld", rows=12), store, dims=[4], resamples=20)
+    return page["ablation_rows"](scored)
 
 
 def test_equal_trainings_are_one(trained):
-    names = [own.name for own in trained]
-    assert names == [RAW, MRL, *FEW, "k = 2", "k = 8"], "the default's own size, 4 of 32, is not a variant"
     at = {own.name: own for own in trained}
     assert at["uniform weights"].identity == at["default"].identity
     assert len({own.identity for own in trained}) == len(trained) - 1
-    assert (at["k = 8"].cell.config.dim, at["default"].cell.config.dim) == (8, 4)
-    assert at["as released"].cell.config.espresso == ESPRESSO_FORMS["code"], "as Table 1 trains it"
 
 
-def test_comparisons_are_those_of_the_table_the_figure_and_the_audit():
+def test_comparisons_are_those_of_the_table_the_figure_and_the_audit(page):
+    comparisons = page["comparisons"]
     found = set(comparisons([RAW, MRL, *VARIANTS, "k = 2"]))
     assert {("default", "embeddings"), ("embeddings", "max-k"), ("max-k", "no compression")} <= found
     assert {("learned weights", "default"), ("default", "uniform weights")} <= found
@@ -216,7 +209,7 @@ def test_rows_compare_variants_at_both_places_and_sizes(ablation):
 
 def test_rows_say_sizes_and_weights(ablation, trained):
     sizes = ablation[ablation["metric"] == "compressed_size"].set_index("method")["value"].to_dict()
-    assert sizes["default"] == 4 and sizes["k = 8"] == 8 and MRL not in sizes and RAW not in sizes
+    assert sizes == dict.fromkeys(FEW, 4)
     weights = ablation[ablation["metric"] == "layer_weight"].set_index("method")
     assert set(weights.index) == {"default", "learned weights"}, "fixed ones are the default's"
     assert weights.loc["default", ["layer", "value"]].tolist() == [1, 1.0]
@@ -230,7 +223,7 @@ def test_rows_say_sizes_and_weights(ablation, trained):
 def test_every_cell_is_the_spearman_of_the_sliced_states(scored, sets):
     for i, own in enumerate(scored.lines):
         stub = own.make()
-        for name, pairs in sets.items():
+        for name, pairs in list(sets.items())[-2:]:
             for layer in (1, 3):
                 X1, X2 = (np.stack([stub.states(t)[layer] for t in side]) for side in (pairs.texts1, pairs.texts2))
                 for dim in (*DIMS, 8):
@@ -240,38 +233,27 @@ def test_every_cell_is_the_spearman_of_the_sliced_states(scored, sets):
 
 
 def test_the_embedding_output_of_one_vector_has_no_score(scored):
-    assert scored.layers == (0, 1, 2, 3)
     for s in scored.scores.values():
         assert np.isnan(s.value[:, 0]).all() and np.isfinite(s.value[:, 1:]).all()
 
 
 def test_all_lines_are_resampled_on_the_same_pairs(scored, sets):
-    pairs, stubs = sets["stsb"], [own.make() for own in scored.lines]
-
-    def cosines(stub):
-        X1, X2 = (np.stack([stub.states(t)[2] for t in side]) for side in (pairs.texts1, pairs.texts2))
-        return prefix_cosines(X1, X2, [5])[0]
-
-    s, size = scored.scores["stsb"], scored.dims.index(5)
-    found = (s[2, 2, size] - s[1, 2, size]).columns
-    both = [cosines(stubs[2]), cosines(stubs[1])]
+    pairs, s, size = sets["stsb"], scored.scores["stsb"], scored.dims.index(5)
+    both = []
+    for own in scored.lines[:0:-1]:  # ESE, MRL
+        X1, X2 = (np.stack([own.make().states(t)[2] for t in side]) for side in (pairs.texts1, pairs.texts2))
+        both += [prefix_cosines(X1, X2, [5])[0]]
     expected = Resampled(*spearman_draws(both, pairs.scores, subsets=pairs.subsets, resamples=60, seed=0))
-    assert found == pytest.approx((expected[0] - expected[1]).columns)
+    assert (s[2, 2, size] - s[1, 2, size]).columns == pytest.approx((expected[0] - expected[1]).columns)
 
 
-def test_the_average_is_of_all_seven_or_of_none(scored, sets, store):
+def test_the_average_is_of_all_seven_or_of_none_and_a_text_passes_once(scored, sets, store):
     each = [scored.scores[name].value for name in SETS]
     np.testing.assert_allclose(scored.scores[AVERAGE].value, np.mean(each, axis=0))
-    few = {name: sets[name] for name in ("stsb", "sickr")}
-    some = score_lines(list(scored.lines), few, store, resamples=10)
-    assert set(some.scores) == {"stsb", "sickr"}
-    assert some.dims == (8,), "the full size alone"
-
-
-def test_one_pass_per_line(sets, store):
-    own, stub = line("ESE", 9)
-    for dims in ((2,), (3, 4)):
-        score_lines([own], {"stsb": sets["stsb"]}, store, dims=dims, resamples=5)
+    few, (own, stub) = {name: sets[name] for name in ("stsb", "sickr")}, line("ESE", 9)
+    for dims in ((), (3, 4)):
+        some = score_lines([own], few, store, dims=dims, resamples=5)
+        assert set(some.scores) == {"stsb", "sickr"} and some.dims == (*dims, 8)
     assert stub.passes == 1
 
 
@@ -298,9 +280,8 @@ def test_rows_hold_every_cell_and_the_mean_over_shallow_layers(rows, scored):
     cells = rows[(rows["metric"] == "spearman") & rows["layer"].notna()]
     assert len(cells) == 3 * 4 * 3 * 8  # lines, layers, sizes, sets and their average
     for own in scored.lines:
-        at = {layer: value_of(rows, method=own.name, dataset=AVERAGE, layer=layer, dim=8) for layer in (1, 2)}
-        found = value_of(rows, method=own.name, dataset=SHALLOW_AVERAGE, dim=8)
-        assert found == pytest.approx(np.mean(list(at.values())))
+        at = [value_of(rows, method=own.name, dataset=AVERAGE, layer=layer, dim=8) for layer in (1, 2)]
+        assert value_of(rows, method=own.name, dataset=SHALLOW_AVERAGE, dim=8) == pytest.approx(np.mean(at))
 
 
 def test_leads_steps_changes_and_drops_are_differences_of_cells(rows):
@@ -322,7 +303,6 @@ def test_leads_steps_changes_and_drops_are_differences_of_cells(rows):
 
 
 def test_rows_say_what_they_come_from(rows):
-    assert set(rows["backbone"]) == {"stub"} and set(rows["readout"]) == {"encoder"}
     assert (rows["n_train"].isna() == (rows["method"] == RAW)).all()
     assert rows.loc[(rows["layer"] == 0) & (rows["metric"] == "spearman"), "value"].isna().all()
     leads = rows[rows["metric"] == "spearman_lead"]

@@ -7,13 +7,12 @@ import pandas as pd
 import pytest
 import torch
 
-from repro.config import TrainConfig
 from repro.losses import compress_target
 from repro.methods import ESE, RAW
-from repro.objectives import AngleConfig
+from repro.objectives import AngleConfig, TrainConfig
 from repro.papers.ese.use import answers_held
-from repro.runs.texts import load_questions
-from repro.training.objectives import base_loss
+from repro.runs.lines import load_questions
+from repro.training.ese import base_loss
 from repro.types import InputError
 
 rng = np.random.default_rng(0)
@@ -72,24 +71,6 @@ def test_a_map_holds_both_sets_and_follows_its_seed(joint_map):
     assert not np.allclose(first, joint_map(X, 4, 1, False))
     with pytest.raises(InputError, match="dim is 9: expected 1 to 8"):
         joint_map(X, 9, 0, False)
-
-
-def test_a_prefix_that_is_all_there_is_lies_on_its_sentence(joint_map, monkeypatch):
-    class Planar:
-        def __init__(self, *_, **__): ...
-
-        def fit_transform(self, X):
-            return X[:, :2]
-
-    monkeypatch.setitem(joint_map.__globals__, "TSNE", Planar)
-    X = np.hstack([rng.normal(size=(20, 3)), np.zeros((20, 5))])
-    for centre in (False, True):
-        Y = joint_map(X, 3, 0, centre)
-        np.testing.assert_allclose(Y[:20], Y[20:])
-    shared = X + np.array([0, 0, 0, 9, 0, 0, 0, 0])  # a common direction, outside the prefix
-    apart, close = (joint_map(shared, 3, 0, c) for c in (False, True))
-    assert np.abs(apart[:20]).mean() < np.abs(apart[20:]).mean()  # unit rows point along it, prefixes cannot
-    np.testing.assert_allclose(close.reshape(2, 20, 2).mean(1), 0, atol=1e-12)
 
 
 def test_chance_is_what_paragraphs_drawn_at_random_score(page_functions):

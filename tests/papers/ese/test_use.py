@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from repro import data
-from repro.config import TrainConfig
 from repro.data.sampling import take
 from repro.evaluation import answer_in_context, retrieval_scores
 from repro.evaluation.retrieve import top_documents
 from repro.methods import ESE, MRL, RAW
+from repro.objectives import TrainConfig
 from repro.papers.ese import use
 from repro.papers.ese.lines import raw_line
-from repro.runs import texts as questions
+from repro.rows import make_rows
+from repro.runs import lines as questions
 from repro.sets import Retrieval
 from repro.store import Store
 from repro.types import InputError
@@ -31,42 +32,32 @@ def searches(untrained_lines, asked):
     return use.search_lines(untrained_lines, asked, Store(), dims=[4, 16])
 
 
-def test_fewer_questions_and_paragraphs_keep_every_gold_one():
+def test_fewer_questions_and_paragraphs_keep_every_gold_one(asked):
     whole, part = (questions.load_questions("microworld", questions=n) for n in (None, 30))
     assert len(whole) == 200 and len(part) == 30 and part.documents == whole.documents
-    fewer = questions.load_questions("microworld", questions=30, paragraphs=60)
-    gold = {d for judged in fewer.qrels.values() for d, relevance in judged.items() if relevance > 0}
-    assert fewer.queries == part.queries and fewer.answers == part.answers and len(fewer.documents) == 60
-    assert gold <= set(fewer.document_ids) <= set(whole.document_ids)
-    assert fewer.qrels == part.qrels
-    tiny = questions.load_questions("microworld", questions=30, paragraphs=1)
-    assert set(tiny.document_ids) == gold
+    gold = {d for judged in asked.qrels.values() for d, relevance in judged.items() if relevance > 0}
+    assert asked.queries == part.queries and asked.answers == part.answers and len(asked.documents) == 60
+    assert gold <= set(asked.document_ids) <= set(whole.document_ids) and asked.qrels == part.qrels
+    assert set(questions.load_questions("microworld", questions=30, paragraphs=1).document_ids) == gold
     texts = dict(zip(whole.document_ids, whole.documents, strict=True))
-    assert all(texts[d] == text for d, text in zip(fewer.document_ids, fewer.documents, strict=True))
-    assert questions.load_questions("microworld", questions=30, paragraphs=60, seed=1).queries != fewer.queries
+    assert all(texts[d] == text for d, text in zip(asked.document_ids, asked.documents, strict=True))
+    assert questions.load_questions("microworld", questions=30, paragraphs=60, seed=1).queries != asked.queries
 
 
-def test_distractors_that_are_left_out_leave_the_judgements(monkeypatch):
-    data = Retrieval(
-        "x", "local", ("q",), ("who?",), ("a", "b", "c"), ("A.", "B.", "C."), {"q": {"a": 1, "b": 0}}, ("A",)
-    )
-    monkeypatch.setattr(questions.data, "load", lambda *_, **__: data)
-    kept = questions.load_questions("local", paragraphs=1)
-    assert kept.document_ids == ("a",) and kept.qrels == {"q": {"a": 1}}
-
-
-def test_questions_need_answers_and_numbers_above_0(monkeypatch):
+def test_distractors_that_are_left_out_leave_the_judgements_and_questions_need_answers(monkeypatch):
     with pytest.raises(InputError, match="paragraphs is -1"):
         questions.load_questions("microworld", paragraphs=-1)
-    data = Retrieval("x", "local", ("q",), ("who?",), ("a",), ("A.",), {"q": {"a": 1}})
-    monkeypatch.setattr(questions.data, "load", lambda *_, **__: data)
+    given = Retrieval("x", "local", ("q",), ("who?",), ("a", "b"), ("A.", "B."), {"q": {"a": 1, "b": 0}}, ("A",))
+    monkeypatch.setattr(questions.data, "load", lambda *_, **__: given)
+    kept = questions.load_questions("local", paragraphs=1)
+    assert kept.document_ids == ("a",) and kept.qrels == {"q": {"a": 1}}
+    monkeypatch.setattr(questions.data, "load", lambda *_, **__: replace(given, answers=None))
     with pytest.raises(InputError, match="no answers"):
         questions.load_questions("local")
 
 
 def test_sizes():
-    assert use.sizes(768) == [64, 128, 256, 512, 768] and use.sizes(1024) == [64, 128, 256, 512, 768, 1024]
-    assert use.sizes(128) == [8, 16, 32, 64, 128] and use.sizes(384) == [24, 48, 96, 192, 384]
+    assert use.sizes(1024) == [64, 128, 256, 512, 768, 1024] and use.sizes(384) == [24, 48, 96, 192, 384]
     assert use.sizes(32, [64, 8, 8]) == [8, 32] and use.sizes(4) == [2, 4]
     with pytest.raises(InputError, match="dim is 0"):
         use.sizes(32, [0])
@@ -89,18 +80,21 @@ def test_every_line_is_searched_at_two_depths_and_all_sizes(searches, untrained_
 
 
 def test_yes_and_no_have_no_place_in_a_context(asked):
-    judged = replace(asked, answers=("Yes", "no", *asked.answers[2:]))
-    held = use.answers_held(judged, np.zeros(30, int))
+    held = use.answers_held(replace(asked, answers=("Yes", "no", *asked.answers[2:])), np.zeros(30, int))
     assert np.isnan(held[:2]).all() and np.isin(held[2:], (0.0, 1.0)).all()
 
 
-def test_rows(searches):
-    rows = use.search_rows(searches, seed=0, dataset="hotpotqa")
+@pytest.fixture(scope="module")
+def search_rows(page_functions):
+    rows_of = page_functions("ese_table3_rag", seed=0)["search_rows"]
+    return lambda searches: make_rows(rows_of(searches))
+
+
+def test_rows(searches, search_rows, untrained_lines, asked):
+    rows = search_rows(searches)
     scores = rows[rows["metric"].isin(METRICS)]
-    assert (
-        len(scores) == 3 * 2 * 3 * 3
-        and ((scores["ci_low"] <= scores["value"]) & (scores["value"] <= scores["ci_high"])).all()
-    )
+    assert len(scores) == 3 * 2 * 3 * 3
+    assert ((scores["ci_low"] <= scores["value"]) & (scores["value"] <= scores["ci_high"])).all()
     leads = rows[rows["metric"] == "hit@1_lead"]
     assert set(leads["method"]) == {"MRL − RAW", "ESE − RAW", "ESE − MRL"} and len(leads) == 3 * 2 * 3
     value = scores.set_index(["metric", "method", "layer", "dim"])["value"]
@@ -111,13 +105,9 @@ def test_rows(searches):
     drops = rows[rows["metric"] == "hit@1_lead_drop"].set_index(["method", "layer", "dim"])["value"]
     at = leads.set_index(["method", "layer", "dim"])["value"]
     assert drops["ESE − RAW", 2, 32] == pytest.approx(at["ESE − RAW", 2, 4] - at["ESE − RAW", 2, 32])
-    assert set(rows["dataset"]) == {"hotpotqa"} and set(rows["seed"]) == {0}
-
-
-def test_equal_lines_have_no_lead(untrained_lines, asked):
     twins = [untrained_lines[1], replace(untrained_lines[1], name=ESE)]
-    rows = use.search_rows(use.search_lines(twins, asked, Store()), seed=0)
-    assert (rows.loc[rows["metric"].str.contains("_lead"), "value"] == 0).all()
+    same = search_rows(use.search_lines(twins, asked, Store()))
+    assert (same.loc[same["metric"].str.contains("_lead"), "value"] == 0).all()
 
 
 class Echo:
@@ -145,32 +135,18 @@ def test_each_question_with_one_paragraph_is_answered_once(echo, untrained_lines
         said = [asked.documents[row].split()[1].strip(".").lower() for row in s.top]
         right = [float(a == b.lower()) for a, b in zip(said, asked.answers, strict=True)]
         np.testing.assert_array_equal(s.items["exact_match"], right)
-    assert {"exact_match", "exact_match_lead"} <= set(use.search_rows(found, seed=0)["metric"])
     again = use.search_lines(untrained_lines, asked, store, dims=[4], generator="echo")
     assert len(Echo.asked) == len(pairs)  # answers came from the store
     np.testing.assert_array_equal(again[0].items["exact_match"], found[0].items["exact_match"])
-    use.search_lines(untrained_lines[:1], asked, store, dims=[4], generator="another")
-    assert len(Echo.asked) > len(pairs)  # another generator answers anew
 
 
 def test_other_weights_under_the_same_name_answer_anew(echo, tmp_path):
     (tmp_path / "config.json").write_text("{}")
-    (tmp_path / "model.safetensors").write_bytes(b"first")
     prompts, store = [use.PROMPT.format(context="a b", question="c")], Store()
-    for _ in range(2):
+    for weights, times in ((b"first", 1), (b"first", 1), (b"second", 2)):
+        (tmp_path / "model.safetensors").write_bytes(weights)
         use.generate_once(prompts, str(tmp_path), store)
-    assert len(Echo.asked) == 1
-    (tmp_path / "model.safetensors").write_bytes(b"second")
-    use.generate_once(prompts, str(tmp_path), store)
-    assert len(Echo.asked) == 2
-
-
-def test_the_prompt_is_the_papers():
-    text = use.PROMPT.format(context="C", question="Q")
-    assert text.startswith("As an advanced QA system, your role is") and text.endswith("so on and so forth.\n\nOutput:")
-    assert (
-        "\n\nContext: C.\n\nQuestion: Q.\n\nRequirement: For 'yes/no' question, directly output 'yes' or 'no'." in text
-    )
+        assert len(Echo.asked) == times
 
 
 # Figure 6

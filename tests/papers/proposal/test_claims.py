@@ -4,28 +4,19 @@ import pytest
 
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
 from repro.papers.proposal import claims
-from repro.report.compare import verdict_frame
+from repro.report.scorecard import verdict_frame
 from repro.rows import make_rows
 
 DIMS = (4, 8, 16, 32, 64, 128)
 
 
-def falling(i):
-    return -i
-
-
-def rising(i):
-    return i
-
-
-def flat(i):
-    return (0.0, 1.0, 0.5, 0.4, 1.1, 0.1)[i]
+falling, rising, flat = (0, -1, -2, -3, -4, -5), (0, 1, 2, 3, 4, 5), (0.0, 1.0, 0.5, 0.4, 1.1, 0.1)
 
 
 def measured(**values):
-    """Rows of three seeds that wander a little; every metric is a function of the dim's rank."""
+    """Rows of three seeds that wander a little; every metric has a value for each dim."""
     return make_rows(
-        {"metric": m, "dim": dim, "value": float(f(i)) + 0.45 * (-1) ** (i * seed), "seed": seed}
+        {"metric": m, "dim": dim, "value": float(f[i]) + 0.45 * (-1) ** (i * seed), "seed": seed}
         for m, f in values.items()
         for i, dim in enumerate(DIMS)
         for seed in range(3)
@@ -56,9 +47,7 @@ def errors(slope=-0.5, draws=3, dims=(8, 32, 128)):
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        (errors(), "holds here"),
         (errors(-0.45), "holds here"),
-        (errors(-0.2), "does not hold here"),
         (errors(-0.9), "does not hold here"),
         (errors(-0.4), "cannot tell"),
         (errors(draws=1), "cannot tell"),

@@ -1,21 +1,22 @@
 """Free points, simulated losses, measured geometry and random projection against closed forms and direct loops."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from scipy.stats import chi2
 
 from repro import data, theory
 from repro.losses import alignment, info_nce, uniformity
 from repro.papers.proposal import geometry
 from repro.reducers import make_reducer
-from repro.runs.embeddings import TextTable
 from repro.runs.sweep import train_sweep
 from repro.store import Store
 from repro.types import InputError
 from shown_code import on_page
+
+PAGE = on_page("proposal_alignment_uniformity", "aligned_info_nce", "free_points", "sampled_info_nce")
 
 
 def sphere(n, dim, seed=0):
@@ -27,29 +28,22 @@ def test_aligned_loss_is_info_nce_of_equal_views():
     z = torch.from_numpy(sphere(9, 5))
     for temperature in (0.05, 0.5):
         expected = info_nce(z, z, temperature=temperature)
-        assert float(geometry.aligned_info_nce(z, temperature)) == pytest.approx(float(expected), rel=1e-9)
+        assert float(PAGE["aligned_info_nce"](z, temperature)) == pytest.approx(float(expected), rel=1e-9)
 
 
 @pytest.mark.parametrize("temperature", [0.05, 0.5])
 def test_free_points_reach_the_simplex_exactly_where_it_fits(temperature):
     bound = theory.simplex_bound(temperature, 6)
-    points, loss = geometry.free_points(6, 5, temperature)
+    points, loss = PAGE["free_points"](6, 5, temperature)
     assert loss == pytest.approx(bound, rel=1e-6)
     assert points @ points.T == pytest.approx(np.eye(6) * 1.2 - 0.2, abs=1e-3)
-    _, cramped = geometry.free_points(6, 3, temperature)
+    _, cramped = PAGE["free_points"](6, 3, temperature)
     assert bound * 1.01 < cramped < theory.expected_info_nce(3, temperature, 6)
-
-
-def test_two_free_points_are_opposite_and_seeds_repeat():
-    points, loss = geometry.free_points(2, 3, 0.5, seed=4)
-    assert float(points[0] @ points[1]) == pytest.approx(-1, abs=1e-6)
-    assert loss == pytest.approx(np.log1p(np.exp(-4)))
-    assert np.array_equal(points, geometry.free_points(2, 3, 0.5, seed=4)[0])
 
 
 @pytest.mark.parametrize(("dim", "temperature", "batch"), [(2, 0.5, 8), (3, 0.1, 16), (64, 0.05, 32)])
 def test_simulated_loss_encloses_the_quadrature(dim, temperature, batch):
-    found = on_page("proposal_alignment_uniformity", "sampled_info_nce")["sampled_info_nce"](dim, temperature, batch, 1)
+    found = PAGE["sampled_info_nce"](dim, temperature, batch, 1)
     assert found.low < theory.expected_info_nce(dim, temperature, batch) < found.high
 
 
@@ -58,7 +52,7 @@ def test_uniformity_is_the_loss_of_the_same_name():
     assert geometry.uniformity_of(X) == pytest.approx(float(uniformity(torch.from_numpy(X))))
 
 
-@pytest.mark.parametrize("dim", [2, 3, 17, 128])
+@pytest.mark.parametrize("dim", [2, 17])
 def test_uniformity_dim_inverts_the_limit(dim):
     assert geometry.uniformity_dim(theory.uniformity_limit(dim)) == dim
     assert geometry.uniformity_dim(theory.uniformity_limit(dim) + 1e-6) == dim
@@ -66,18 +60,11 @@ def test_uniformity_dim_inverts_the_limit(dim):
     assert geometry.uniformity_dim(0.0) == 1, "collapsed"
 
 
-def test_uniformity_dim_finds_the_sphere_that_points_fill():
-    narrow = np.concatenate([sphere(1500, 12), np.zeros((1500, 50))], axis=1)
-    assert abs(geometry.uniformity_dim(geometry.uniformity_of(narrow)) - 12) <= 1
-
-
 def test_losses_of_one_full_batch_are_info_nce():
     Z1, Z2 = sphere(10, 4, seed=1), sphere(10, 4, seed=2)
-    losses = geometry.batch_losses(Z1, Z2, temperature=0.2, batch=10)
+    losses = geometry.batch_losses(Z1, Z2, temperature=0.2, batch=10, seed=0)
     expected = info_nce(torch.from_numpy(Z1), torch.from_numpy(Z2), temperature=0.2)
     assert losses.mean() == pytest.approx(float(expected))
-    with pytest.raises(InputError, match="10 positive pairs for a batch of 11"):
-        geometry.batch_losses(Z1, Z2, temperature=0.2, batch=11)
 
 
 def test_positives_use_every_sentence_once():
@@ -90,42 +77,24 @@ def test_positives_use_every_sentence_once():
         geometry.positives_of(replace(pairs, scores=np.full(6, 3.0)))
 
 
-def test_geometry_of_trained_encoders(sweep_config):
+def test_geometry_of_trained_encoders(sweep_config, capsys):
     store, pairs = Store(), data.load("stsb", split="test", source="microworld")
     sweep = train_sweep(replace(sweep_config, seed=3), [4, 16], [pairs], store, progress=False)
     rows = geometry.geometry_rows(sweep, pairs, temperature=0.05, batch=8, experiment="x")
-    at = rows.set_index(["dim", "metric"])["value"]
     sides = geometry.positives_of(pairs)
+    few = geometry.geometry_rows(sweep, pairs, temperature=0.05, batch=len(sides[0]) + 1, experiment="x")
+    assert set(few["setting"]) == {f"τ = 0.05, B = {len(sides[0])}"} and "one batch of all" in capsys.readouterr().err
+    at = rows.set_index(["dim", "metric"])["value"]
     Z1, Z2 = (torch.from_numpy(sweep.embeddings(16, 16)[side]) for side in sides)
     assert at[16, "alignment"] == pytest.approx(float(alignment(Z1, Z2)), abs=1e-5)
     assert at[4, "uniformity"] >= at[4, "uniformity_limit"] == pytest.approx(theory.uniformity_limit(4))
     assert set(rows["dataset"]) == {pairs.name} and set(rows["setting"]) == {"τ = 0.05, B = 8"}
 
 
-def test_unusable_numbers_are_named():
-    for call, words in (
-        (lambda: geometry.free_points(1, 3, 0.5), "n is 1"),
-        (lambda: geometry.free_points(3, 3, 0.0), "temperature is 0.0"),
-        (lambda: geometry.free_points(3, 0, 0.5), "dim is 0"),
-    ):
-        with pytest.raises(InputError, match=words):
-            call()
-
-
-def test_few_positives_are_one_batch_with_a_word(capsys):
-    texts1, texts2 = tuple("abcdef"), tuple("ghijkl")
-    pairs = data.ScoredPairs("x", "local", "test", texts1, texts2, np.full(6, 5.0), np.array(["x"] * 6, object))
-    table = TextTable({text: row for row, text in enumerate(texts1 + texts2)}, sphere(12, 4))
-    sweep = SimpleNamespace(cells={4: None}, embeddings=lambda *dims: table, shared=dict)
-    rows = geometry.geometry_rows(sweep, pairs, temperature=0.5, batch=64, experiment="x")
-    assert "B = 6" in rows["setting"][0] and (rows["metric"] == "info_nce").any()
-    assert "6 positive pairs do not fill a batch of 64" in capsys.readouterr().err
-
-
 JL = on_page("proposal_johnson_lindenstrauss", "promised_eps", "change")
 
 
-@pytest.mark.parametrize("n", [50, 2_551, 1_000_000])
+@pytest.mark.parametrize("n", [50, 1_000_000])
 def test_what_the_page_promises_inverts_the_bound(n):
     for dim in (400, 1_000, 20_000):
         assert dim <= theory.jl_dim(n, JL["promised_eps"](n, dim)) <= dim + 1
@@ -143,9 +112,9 @@ def test_pca_at_the_rank_of_the_data_is_lossless():
 def test_random_projection_errs_as_theory_expects_also_above_full_size():
     X = sphere(120, 24)
     for dim in (16, 64, 256):
-        maps = [make_reducer("grp", dim, seed=seed).fit(X).transform(X).astype(np.float64) for seed in range(20)]
+        maps = [make_reducer("grp", dim, seed=seed).fit(X).transform(X).astype(np.float64) for seed in range(12)]
         found = [JL["change"](X, Z, 500, 0) for Z in maps]
         mean = {metric: np.mean([each[metric] for each in found]) for metric in found[0]}
         assert mean["cosine_rms"] == pytest.approx(mean["cosine_rms_expected"], rel=0.15)
-    low, high = theory.distortion_quantiles(256, [0.005, 0.995])
+    low, high = chi2.ppf([0.005, 0.995], 256) / 256
     assert (mean["distortion_low"], mean["distortion_high"]) == pytest.approx((low, high), abs=0.1)

@@ -5,10 +5,9 @@ import pandas as pd
 import pytest
 
 from microworld import World
-from repro import data, theory
+from repro import theory
 from repro.papers.proposal import microworld
 from repro.rows import make_rows
-from repro.runs.embeddings import TextTable
 from repro.types import InputError
 from shown_code import on_page
 
@@ -16,13 +15,6 @@ from shown_code import on_page
 @pytest.fixture(scope="module")
 def probes():
     return [microworld.Probe.draw(f, 60, values=4, seed=1) for f in (3, 5)]
-
-
-def table_of(probe, make):
-    """A table of the probe's sentences under `make(ideal vectors)`."""
-    texts = data.texts_of(probe.pairs)
-    X = make(np.concatenate(probe.ideal))
-    return TextTable({text: i for i, text in enumerate(texts)}, X[: len(texts)])
 
 
 @pytest.mark.parametrize("factors", [3, 6])
@@ -39,24 +31,17 @@ def test_ideal_vectors_have_the_graded_similarity(probes):
     for probe in probes:
         cosines = (probe.ideal[0] * probe.ideal[1]).sum(axis=1)
         assert 5 * cosines == pytest.approx(probe.pairs.scores, abs=1e-9)
-    again = microworld.Probe.draw(3, 60, values=4, seed=1)
-    assert again.pairs.texts1 == probes[0].pairs.texts1
 
 
 def test_ideal_embeddings_score_fully_and_knees_follow_the_curve(probes):
-    probe = probes[0]
-    rng = np.random.default_rng(0)
-    noise = table_of(probe, lambda X: rng.normal(size=(len(X), 16)))
-    rows = microworld.world_rows([probe], {"noise": noise}, [2, 4, 8, 32], target=0.9, experiment="x")
-    ideal = rows[rows["method"] == "ideal"]
-    score = ideal[ideal["metric"] == "spearman"]["value"].item()
-    assert score > 0.99
-    shares = ideal[ideal["metric"] == "share_kept"].set_index("dim")
+    page, pairs = on_page("beyond_microworld", "kept", dims=[2, 4, 8, 32], target=0.9, seed=0), probes[0].pairs
+    rows = pd.DataFrame(page["kept"](*probes[0].ideal, pairs)).set_index("metric")
+    assert rows.loc["spearman", "value"] > 0.99
+    shares = rows.loc["share_kept"].set_index("dim")
     assert (shares["ci_low"] <= shares["value"] + 1e-9).all() and 32 not in shares.index, "D is below 32"
-    knee = ideal[ideal["metric"] == "knee"]["value"].item()
-    assert shares.loc[knee, "value"] >= 0.9
-    assert set(rows[rows["method"] == "noise"]["metric"]) >= {"spearman", "two_nn"}
-    assert "share_kept" not in set(rows[rows["method"] == "noise"]["metric"]), "a score that may be zero has no share"
+    assert shares.loc[rows.loc["knee", "value"], "value"] >= 0.9
+    noise = np.random.default_rng(0).normal(size=(2, len(pairs), 16))
+    assert [row["metric"] for row in page["kept"](*noise, pairs)] == ["spearman"], "what may be zero has no share"
 
 
 def test_unusable_knobs_are_named():
@@ -66,29 +51,26 @@ def test_unusable_knobs_are_named():
         microworld.Probe.draw(3, 5_000, values=2)
 
 
-WORLDS = (3, 4, 5, 6, 8)
-
-
-def worlds(estimate=lambda f: 2.0 * f, knee=lambda f: 8.0, factors=WORLDS):
+def worlds(estimate=lambda f: 2.0 * f, knee=lambda f: 8.0, factors=(3, 4, 5, 6, 8)):
     rows = []
     for f in factors:
-        known = {"participation_ratio": 4.0 * f, "effective_rank": 10.0 * f}
-        found = {"effective_rank": 20.0 * f, "participation_ratio": estimate(f), "knee": knee(f)}
-        for method, values in (("known", known), ("m", found)):
-            at = {"setting": f"{f} factors", "method": method}
-            rows += [{**at, "metric": metric, "value": value} for metric, value in values.items()]
+        at = {
+            "participation_ratio": (4.0 * f, estimate(f)),
+            "effective_rank": (10.0 * f, 20.0 * f),
+            "knee": (None, knee(f)),
+        }
+        for metric, (known, found) in at.items():
+            here = {"setting": f"{f} factors", "metric": metric}
+            rows += [{**here, "method": m, "value": v} for m, v in (("known", known), ("m", found)) if v]
     return pd.concat([make_rows(rows, experiment="x", seed=seed) for seed in range(3)])
 
 
 def test_growth_is_judged_and_a_constant_knee_is_not():
     growth = on_page("beyond_microworld", "draw_intrinsic", "growth")["growth"]
-    table = growth(worlds())
-    assert list(table["estimate"]) == ["effective rank", "participation ratio"]
-    assert list(table["verdict"]) == ["up"] * 2
-    assert list(table["estimate / known"]) == pytest.approx([2.0, 0.5]), "each against its own truth"
-    falling = growth(worlds(lambda f: -f)).set_index("estimate")["verdict"]
-    assert falling["participation ratio"] == "down"
-    both = growth(worlds(knee=lambda f: 8.0 + (f == 5))).set_index("estimate")["verdict"]
-    assert both["knee"] == "unclear"
+    table = growth(worlds()).set_index("estimate")
+    assert set(table.index) == {"effective rank", "participation ratio"} and set(table["verdict"]) == {"up"}
+    times = table["estimate / known"]
+    assert (times["effective rank"], times["participation ratio"]) == pytest.approx((2.0, 0.5)), "each against its own"
+    assert growth(worlds(lambda f: -f)).set_index("estimate")["verdict"]["participation ratio"] == "down"
+    assert growth(worlds(knee=lambda f: 8.0 + (f == 5))).set_index("estimate")["verdict"]["knee"] == "unclear"
     assert growth(worlds(factors=(3, 4))).empty, "two worlds make no trend"
-    assert set(growth(worlds().query("seed < 2"))["verdict"]) == {"unclear"}, "two seeds have no interval"

@@ -8,44 +8,33 @@ import torch
 
 from repro import data
 from repro.config import StepTwoConfig
-from repro.evaluation import retrieval_scores, sts_spearman
-from repro.evaluation.stats import paired_spearman_difference
+from repro.data.training import training_sentences
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
 from repro.papers.proposal import train_or_reduce
 from repro.reducers import make_reducer
-from repro.runs.lines import Task
-from repro.runs.score import by_kind, score_rows
-from repro.runs.sweep import cosines_of, spearman_of
-from repro.runs.texts import load_questions, training_sentences
+from repro.runs.lines import spearman_of
 from repro.store import Store
 from repro.types import InputError
-from shown_code import on_page
 
 FULL, DIMS = 32, [4, 8]
 
 
 @pytest.fixture(scope="module")
-def sets():
-    stsb = data.load_splits("stsb", source="microworld")
-    pairs = {split: data.take(stsb[split], 60) for split in ("dev", "test")}
-    return pairs["dev"], {"stsb": pairs["test"], "hotpotqa": load_questions("microworld", questions=12, paragraphs=20)}
+def pairs():
+    splits = data.load_splits("stsb", source="microworld")
+    return {split: data.take(splits[split], 60) for split in ("dev", "test")}
 
 
 @pytest.fixture(scope="module")
-def world(sweep_config, sets, tmp_path_factory):
-    """Sweep, lines and rows of one seed, with all that they were made from."""
+def world(sweep_config, pairs, tmp_path_factory):
+    """Store, sweep, sentences to fit on, and lines of one seed."""
     store = Store(tmp_path_factory.mktemp("store"))
     torch.set_num_threads(1)
-    dev, judged = sets
-    sweep = train_or_reduce.train_projections(sweep_config, DIMS, dev, list(judged.values()), store)
+    sweep = train_or_reduce.train_projections(sweep_config, DIMS, pairs["dev"], [pairs["test"]], store)
     fit = training_sentences(sweep.config, store)
     step_two = StepTwoConfig(learning_rates=(1e-3,), batch_size=16, check_every=2)
-    lines = list(train_or_reduce.lines_of(sweep, dev, fit, store, step_two=step_two))
-    tasks = {name: Task(name, {"test": part}) for name, part in judged.items()}
-    shown = on_page("proposal_train_or_reduce", "over_full", "trained_over")
-    contrasts = (shown["over_full"], shown["trained_over"])
-    rows = score_rows(lines, tasks, by_kind(store), contrasts=contrasts, progress=False, **sweep.shared())
-    return store, sweep, fit, lines, rows
+    lines = list(train_or_reduce.lines_of(sweep, pairs["dev"], fit, store, step_two=step_two))
+    return store, sweep, fit, lines
 
 
 def at(lines, method, dim):
@@ -53,9 +42,9 @@ def at(lines, method, dim):
     return found
 
 
-def test_the_projection_is_linear_without_bias_and_of_unit_length(world, sets, sweep_config):
+def test_the_projection_is_linear_without_bias_and_of_unit_length(world, pairs, sweep_config):
     store, sweep, fit, *_ = world
-    again = train_or_reduce.train_projections(sweep_config, DIMS, sets[0], list(sets[1].values()), store)
+    again = train_or_reduce.train_projections(sweep_config, DIMS, pairs["dev"], [pairs["test"]], store)
     assert again.hits == 3 and sweep.hits == 0
     assert list(sweep.cells) == [FULL, 8, 4], "the full size first"
     for dim, cell in sweep.cells.items():
@@ -68,59 +57,34 @@ def test_the_projection_is_linear_without_bias_and_of_unit_length(world, sets, s
         assert z == pytest.approx(linear / np.linalg.norm(linear, axis=1, keepdims=True), abs=1e-5)
 
 
-def test_reductions_are_those_of_the_encoder_at_full_size(world, sets):
-    _, sweep, fit, lines, _ = world
-    encoder, pairs = sweep.cells[FULL].encoder, sets[1]["stsb"]
+def test_reductions_are_those_of_the_encoder_at_full_size(world, pairs):
+    _, sweep, fit, lines = world
+    encoder, texts = sweep.cells[FULL].encoder, pairs["test"].texts1[:6]
     distinct = list(dict.fromkeys(fit))
     reducer = make_reducer("pca", 8).fit(encoder.encode(distinct, readout="pooler"))
-    expected = reducer.transform(encoder.encode(pairs.texts1[:6], readout="pooler"))
-    found = at(lines, "PCA", 4).table[pairs.texts1[:6]]
+    expected = reducer.transform(encoder.encode(texts, readout="pooler"))
+    found = at(lines, "PCA", 4).table[texts]
     assert np.abs(found) == pytest.approx(np.abs(expected[:, :4]), abs=1e-4)
     assert {line.setting for line in lines if line.method == "PCA"} == {f"fitted on {len(distinct)} sentences"}
 
 
-def test_dev_alone_chooses_the_reduction(world, sets):
-    _, _, _, lines, _ = world
+def test_dev_alone_chooses_the_reduction(world, pairs):
+    *_, lines = world
     for dim in DIMS:
-        scores = {name: spearman_of(at(lines, name, dim).table, sets[0]) for name in ("PCA", "GRP", "Truncate")}
+        scores = {name: spearman_of(at(lines, name, dim).table, pairs["dev"]) for name in ("PCA", "GRP", "Truncate")}
         best = at(lines, BEST_REDUCED, dim)
         assert best.setting == f"{max(scores, key=scores.get)}, chosen on stsb dev"
-        assert spearman_of(best.table, sets[0]) == max(scores.values())
+        assert spearman_of(best.table, pairs["dev"]) == max(scores.values())
+    ways = {TRAINED_PROJECTION, TWO_STEP_PROJECTION, BEST_REDUCED, "PCA", "GRP", "Truncate"}
+    assert {(line.method, line.dim) for line in lines} == {(FULL_SIZE, FULL), *product(ways, DIMS)}
 
 
-def test_scores_and_leads_are_paired_on_shared_items(world, sets):
-    *_, lines, rows = world
-    pairs, asked = sets[1]["stsb"], sets[1]["hotpotqa"]
-    by = rows.set_index(["dataset", "method", "dim", "metric"]).sort_index()
-    a, b = at(lines, TRAINED_PROJECTION, 8), at(lines, BEST_REDUCED, 8)
-    own = by.loc["stsb", TRAINED_PROJECTION, 8, "spearman"]["value"].item()
-    assert own == pytest.approx(sts_spearman(a.table[pairs.texts1], a.table[pairs.texts2], pairs.scores))
-    expected = paired_spearman_difference(
-        cosines_of(a.table, pairs), cosines_of(b.table, pairs), pairs.scores, subsets=pairs.subsets, seed=0
-    )
-    lead = by.loc[("stsb", f"{TRAINED_PROJECTION} − {BEST_REDUCED}", 8, "spearman_lead"), :]
-    assert lead["value"] == pytest.approx(expected.value)
-    assert (lead["ci_low"], lead["ci_high"]) == pytest.approx((expected.low, expected.high), abs=0.05)
-    ids = {"query_ids": asked.query_ids, "corpus_ids": asked.document_ids}
-    scores = retrieval_scores(a.table[asked.queries], a.table[asked.documents], asked.qrels, **ids)
-    assert by.loc["hotpotqa", TRAINED_PROJECTION, 8, "ndcg@10"]["value"].item() == pytest.approx(scores["ndcg@10"])
-
-
-def test_every_way_has_a_line_per_dim_and_a_lead_over_full_size(world):
-    *_, rows = world
-    scores = rows[(rows["metric"] == "spearman") & (rows["dataset"] == "stsb")]
-    per_dim = {TRAINED_PROJECTION, TWO_STEP_PROJECTION, BEST_REDUCED, "PCA", "GRP", "Truncate"}
-    assert set(zip(scores["method"], scores["dim"], strict=True)) == {(FULL_SIZE, FULL), *product(per_dim, DIMS)}
-    over = rows[rows["metric"] == "spearman_lead"]["method"]
-    assert {f"{method} − {FULL_SIZE}" for method in per_dim} < set(over)
-
-
-def test_what_cannot_be_compared_is_said(sweep_config, sets, world):
-    store, sweep, fit, *_ = world
+def test_what_cannot_be_compared_is_said(sweep_config, pairs, world):
+    store, sweep, fit, _ = world
     for dims in ([], [32], [64, 128], [8, 8]):
         with pytest.raises(InputError, match="below the 32"):
-            train_or_reduce.train_projections(sweep_config, dims, sets[0], [], store)
+            train_or_reduce.train_projections(sweep_config, dims, pairs["dev"], [], store)
     with pytest.raises(InputError, match="methods is empty"):
-        list(train_or_reduce.lines_of(sweep, sets[0], fit, store, methods=[]))
+        list(train_or_reduce.lines_of(sweep, pairs["dev"], fit, store, methods=[]))
     with pytest.raises(InputError, match="method"):
-        list(train_or_reduce.lines_of(sweep, sets[0], fit, store, methods=["umap"]))
+        list(train_or_reduce.lines_of(sweep, pairs["dev"], fit, store, methods=["umap"]))

@@ -1,10 +1,12 @@
-"""Figures of Zhang et al.: what is drawn where, and what is refused."""
+"""What Zhang's figures draw and refuse; and what Table 1 times, and how often, as the page itself does it."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from repro.methods import FULL_SIZE, MAJORITY
 from repro.papers.zhang import tables
+from shown_code import on_page
 
 BOTH = ["inductive", "transductive"]
 
@@ -42,17 +44,32 @@ def test_what_cannot_be_drawn_is_said(frame):
     lacking = frame[~((frame["backbone"] == "b") & (frame["method"] == FULL_SIZE))]
     assert "'b' has no score at full size" in tables.draw_reduced(lacking).alt
     assert "Nothing to show" in tables.draw_reduced(frame[frame["method"] == FULL_SIZE]).alt
-    assert "no ratios" in tables.draw_seconds(pd.DataFrame()).alt
 
 
-def test_seconds_have_a_panel_per_operation():
-    kinds = (("paper", 18.0), ("live", 2.0))
-    lines = [(m, o, "scikit-learn", k, v) for o in ("training", "inference") for k, v in kinds for m in ("PCA", "KPCA")]
-    figure = tables.draw_seconds(pd.DataFrame(lines, columns=["method", "operation", "reducers", "kind", "value"]))
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["training", "inference"]
-    for axes in figure.axes:
-        printed, live = axes.get_lines()[:2]
-        assert axes.get_xscale() == "log" and printed.get_markerfacecolor() == "none"
-        assert (list(printed.get_xdata()), list(live.get_xdata())) == ([18.0, 18.0], [2.0, 2.0])
-        assert printed.get_ydata()[0] != live.get_ydata()[0], "beside each other"
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["paper", "live, scikit-learn"]
+def test_slow_methods_have_fewer_rounds_and_the_first_does_not_count():
+    shown, clock, fits = on_page("zhang_table1_timing", "one_round", "measure"), [0.0], {"quick": 0, "slow": 0}
+    shown["perf_counter"] = lambda: clock[0]
+
+    class Counting:
+        """A reducer that counts its rounds and tells the clock how long they take."""
+
+        def __init__(self, name, seconds):
+            self.name, self.seconds = name, seconds
+
+        def fit(self, X):
+            fits[self.name] += 1
+            clock[0] += self.seconds
+
+        def transform(self, X):
+            clock[0] += 0.25
+
+    makers = {("quick", "ours"): lambda: Counting("quick", 0.125), ("slow", "ours"): lambda: Counting("slow", 2.0)}
+    rows = shown["measure"](makers, 4, np.zeros((3, 5)), np.zeros((3, 5)), 5, 2)
+    assert fits == {"quick": 6, "slow": 3}
+    assert [(r["method"], r["metric"], r["value"], r["seconds"]) for r in rows] == [
+        ("quick", "fit_seconds", 0.125, 0.625),
+        ("quick", "transform_seconds", 0.25, 1.25),
+        ("slow", "fit_seconds", 2.0, 4.0),
+        ("slow", "transform_seconds", 0.25, 0.5),
+    ]
+    assert all(r["ci_low"] == r["value"] == r["ci_high"] and r["dim"] == 4 for r in rows)

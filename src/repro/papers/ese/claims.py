@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro.evaluation.seeds import FEWEST_SEEDS, Estimate, estimate, of_parts, scaled
 from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE, ESE, ESE_DEFAULT, ESE_VARIANTS, MRL, RAW, SHALLOW_AVERAGE, ese_line, size_variant
-from repro.report.compare import paper_values
-from repro.report.judge import Estimate, Judge, average, effect, estimate, farthest, judge, lowest, of_parts, scaled
-from repro.report.verdict import Measurement
+from repro.report.judge import Judge, Measurement, average, effect, farthest, judge, lowest
+from repro.report.tables import paper_values
 from repro.rows import parsed
 
 RIVALS = (RAW, MRL)
@@ -82,6 +82,23 @@ def tried_sizes(rows: pd.DataFrame) -> dict[int, str]:
     sized = (rows["method"] == ESE_DEFAULT) | rows["method"].str.startswith(size_variant(0)[:-1])
     own = only(rows[sized], metric="compressed_size")
     return dict(sorted((int(size), str(method)) for size, method in zip(own["value"], own["method"], strict=True)))
+
+
+def at_places(rows: pd.DataFrame, metric: str = "spearman", *, every_size: bool = False) -> pd.DataFrame:
+    """Averages over the sets at the last layer and over the shallow ones, with their `place`; at full size alone."""
+    parts = [rows.iloc[:0].assign(place="")]
+    for _, own in by_backbone(rows):
+        at = only(own, metric=metric)
+        at = at[(at["layer"].isna() | (at["layer"] == own["layer"].max()))]
+        at = at if every_size else only(at, dim=own["dim"].max())
+        parts += [only(at, dataset=dataset).assign(place=place) for place, dataset in PLACES.items()]
+    return pd.concat(parts, ignore_index=True)
+
+
+def difference(cell: pd.DataFrame) -> str:
+    """Mean over seeds, in points, with its 95 % interval over items; from three seeds on over the seeds, too."""
+    e = estimate(cell, deterministic=cell["seed"].nunique() < FEWEST_SEEDS)
+    return f"{e.value:.2f} [{e.low:.2f}, {e.high:.2f}]"
 
 
 # Table 1, Figures 3 and 4

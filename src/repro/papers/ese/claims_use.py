@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro.evaluation.seeds import estimate, scaled
 from repro.methods import ESE, MRL, RAW
 from repro.papers.ese.claims import RIVALS, by_backbone, complete, lead, measured, only, printed
-from repro.report.compare import paper_values
-from repro.report.judge import Judge, effect, estimate, scaled
-from repro.report.tables import over_seeds
-from repro.report.verdict import Measurement
+from repro.report.judge import Judge, Measurement, effect
+from repro.report.tables import over_seeds, paper_values
 
 FOUND = {
     "exact_match": "exact match",

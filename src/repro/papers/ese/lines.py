@@ -1,63 +1,50 @@
-"""The lines of ESE's comparison: a backbone as it is, and after several trainings on the same pairs and seed.
+"""The lines of ESE's comparison, and their scores at every layer and size: Tables 1 and 2, Figures 3 and 4.
 
 RAW is the backbone untouched. `RAW + NLI` is the control that the paper lacks: AnglE on the pairs that MRL and ESE
-see, but without any scaling, so that what the pairs teach can be told from what the scaling does (audit E10). A variant
-of Table 2, Figure 5 or the audit is the printed form of ESE with one thing changed.
+see, but without any scaling, so that what the pairs teach can be told from what the scaling does (audit E10).
+
+One pass of each network gives all layers; sizes are prefixes. All cells are scored on shared resamples of the pairs, so
+a difference of lines, a step between layers or a mean over sizes has the interval of the same arithmetic on them.
+
+Metrics: `spearman` of every cell; `spearman_lead` of one line over another; `spearman_step` from a layer to the next;
+`spearman_change` of a size against another; `spearman_drop` from the last layer to the middle one, `drop_lead` of two
+lines' drops; `depth_lead`, how much larger a lead is over the lower half of the layers than at the last.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import log2
 from typing import Any
 
-from repro.config import TrainConfig
+import numpy as np
+import pandas as pd
+
+from repro.data.sampling import take
 from repro.digests import digest
-from repro.losses import shallow_layers
-from repro.methods import CONTROL, ESE, ESE_CODE, ESE_DEFAULT, ESE_METHODS, MRL, RAW, size_variant
+from repro.evaluation.protocol import all_texts
+from repro.evaluation.stats import Resampled, spearman_draws
+from repro.evaluation.sts import prefix_cosines
+from repro.methods import AVERAGE, CONTROL, ESE_CODE, ESE_METHODS, MRL, RAW, SHALLOW_AVERAGE
 from repro.models import SentenceEncoder
-from repro.models.backbone import load_backbone
-from repro.objectives import ESPRESSO_FORMS, EspressoConfig
-from repro.papers.ese.claims import COMPRESSION, WEIGHTS
+from repro.objectives import ESPRESSO_FORMS, EspressoConfig, TrainConfig
+from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, hidden_dim_of, train_all
-from repro.runs.embeddings import LayerTable, encode_layers_once, states_identity
-from repro.runs.lines import Named
+from repro.runs.encoders import LayerTable, Named, encode_layers_once, states_identity
+from repro.runs.lines import Task, load_tasks
+from repro.sets import ScoredPairs
 from repro.store import Store
-from repro.types import one_of
+from repro.terminal import progress_bar
+from repro.types import InputError, one_of
 
 PAPER_SHARE = 128 / 768
 """of the hidden size that ESE compresses to"""
-CODE = ESPRESSO_FORMS["code"]
-PER_BATCH = "E4 one matrix per batch"
-VARIANTS: dict[str, dict[str, Any]] = {
-    ESE_DEFAULT: {},
-    "embeddings": {"strategy": "embeddings"},
-    "max-k": {"strategy": "max_k"},
-    "no compression": {"strategy": "none"},
-    "uniform weights": {"layer_weights": "uniform"},
-    "learned weights": {"layer_weights": "learned"},
-    "E1 layers 0 … L−2": {"first_layer": 0, "last_shallow": -2},
-    "E2 mean over layers": {"reduction": "mean"},
-    "E3 loss at full size": {"full_size_loss": True},
-    PER_BATCH: {"dependency": "per_batch"},
-    "E5 embeddings, centred": {"strategy": "embeddings", "center": True},
-    "E6 randomised": {"dependency": "per_batch", "decomposition": "randomized"},
-    "E8 literal weights": {"layer_weights": "learned_literal"},
-    "as released": {
-        switch: value for switch, value in vars(CODE).items() if value != getattr(EspressoConfig(), switch)
-    },
-}
-"""what every variant sets otherwise than the printed form; names stay, since the audit quotes them"""
-REFERENCES = {name: ESE_DEFAULT for name in VARIANTS if name != ESE_DEFAULT} | {
-    "E5 embeddings, centred": "embeddings",
-    "E6 randomised": PER_BATCH,
-}
-"""the variant that each differs from in one thing"""
-AUDITED = tuple(name for name in VARIANTS if name.startswith(("E", "as released")))
-"""variants that the audit quotes"""
-SLOW = ("max-k", "learned weights", PER_BATCH, "E5 embeddings, centred", "E6 randomised", "E8 literal weights")
-"""variants that the embedded profile does without: each is a training, and its network has one weight to learn"""
+SETS = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")
+"""the seven of Table 1; only all seven have an average"""
+DEEPEST = 12
+"""the paper reports the last twelve layers"""
+Rows = Iterator[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -79,7 +66,7 @@ class LayeredEncoder(Named):
 
     def states(self, texts: Iterable[str], store: Store) -> LayerTable:
         """Pooled states of texts at all layers, from one pass or from the store."""
-        return encode_layers_once(self.make, self.identity, texts, store, progress=True)
+        return encode_layers_once(self.make, self.identity, texts, store)
 
 
 def compression_size(hidden_dim: int) -> int:
@@ -100,7 +87,7 @@ def line_config(base: TrainConfig, method: str, *, size: int | None = None) -> T
         return plain
     if method == MRL:
         return replace(plain, objective="matryoshka", prefixes=base.prefixes)
-    form = CODE if method == ESE_CODE else base.espresso
+    form = ESPRESSO_FORMS["code"] if method == ESE_CODE else base.espresso
     return replace(plain, objective="ese", dim=size or compression_size(hidden_dim), espresso=form)
 
 
@@ -143,61 +130,148 @@ def raw_line(base: TrainConfig) -> LayeredEncoder:
     return LayeredEncoder(RAW, load, identity, base.backbone)
 
 
-# Table 2, Figure 5 and the audit's switches
+# Every layer and size
 
 
-def form_of(variant: str) -> EspressoConfig:
-    """ESE's objective in a variant."""
-    return EspressoConfig(**VARIANTS[one_of(variant, list(VARIANTS), "variant")])
+@dataclass(frozen=True)
+class LayerScores:
+    """Spearman of lines × layers × dims on each dataset; the mean over the sets is a dataset of its own."""
+
+    lines: tuple[LayeredEncoder, ...]
+    layers: tuple[int, ...]
+    """0 … L; the embedding output, layer 0, is not resampled"""
+    dims: tuple[int, ...]
+    """ascending, the full size last"""
+    scores: Mapping[str, Resampled]
+
+    @property
+    def judged(self) -> list[str]:
+        """The average where all sets are there, else every set."""
+        return [AVERAGE] if AVERAGE in self.scores else list(self.scores)
+
+    @property
+    def half(self) -> int:
+        """The middle layer, L/2 rounded down, at least 1."""
+        return max(1, self.layers[-1] // 2)
+
+    @property
+    def shallow(self) -> list[int]:
+        """The layers of `≺ Avg.`: those below the last, of the last twelve; never the embedding output, layer 0."""
+        return list(range(max(1, self.layers[-1] - DEEPEST + 1), self.layers[-1]))
+
+    def by_size(self, scores: Resampled, **common: Any) -> Rows:
+        """A row for every size of some scores (dims,)."""
+        yield from ({**common, "dim": dim, **scores[i].columns} for i, dim in enumerate(self.dims))
+
+    def at(self, layers: Sequence[int], scores: Resampled, dataset: str, **common: Any) -> Rows:
+        """A line or lead (layers, dims) at some layers and, where the dataset is judged, over the shallow ones."""
+        for layer in layers:
+            yield from self.by_size(scores[layer], dataset=dataset, layer=layer, **common)
+        if self.shallow and dataset in self.judged:
+            below = SHALLOW_AVERAGE if dataset == AVERAGE else f"<{dataset}"
+            yield from self.by_size(scores[self.shallow].mean(-2), dataset=below, **common)
+
+    def rows(self, layers: Sequence[int]) -> Rows:
+        """The scores of every line on every dataset at some layers, and their means over the shallow ones."""
+        for dataset, scores in self.scores.items():
+            for i, line in enumerate(self.lines):
+                yield from self.at(layers, scores[i], dataset, metric="spearman", **line.columns)
 
 
-def what_is_read(config: EspressoConfig, n_layers: int) -> EspressoConfig:
-    """The same objective on a network of `n_layers` blocks, with each switch that changes nothing there at its default.
+def load_sets(names: Sequence[str], source: str, *, rows: int | None = None) -> dict[str, ScoredPairs]:
+    """The test pairs of some similarity sets, by name; of each as many as `rows`, drawn at random, None keeps all."""
+    kept = {name: take(Task(name, splits).judged, rows) for name, splits in load_tasks(names, source).items()}
+    return {name: Task(name, {"test": part}).pairs for name, part in kept.items()}
 
-    A network of two blocks has one shallow layer: its weight is 1 either way, and a sum of one is its mean.
+
+def score_lines(
+    lines: Sequence[LayeredEncoder],
+    sets: Mapping[str, ScoredPairs],
+    store: Store,
+    *,
+    dims: Sequence[int] = (),
+    resamples: int = 2_000,
+    seed: int = 0,
+) -> LayerScores:
+    """Score lines of one shape at every layer and size on all sets; one pass of the texts for each line.
+
+    The full size is added to `dims`; all of `SETS` have an average.
     """
-    read = config
-    if len(shallow_layers(n_layers + 1, config)) <= 1:
-        read = replace(read, reduction="sum")
-        if config.layer_weights == "uniform":
-            read = replace(read, layer_weights="log")
-    if config.strategy in ("none", "embeddings"):
-        read = replace(read, dependency="per_sentence")
-    if config.strategy != "dependencies" or config.dependency == "per_sentence":
-        read = replace(read, decomposition="eigh")
-    return read if config.strategy == "embeddings" else replace(read, center=False)
+    tables = [line.states(all_texts(list(sets.values())), store) for line in lines]
+    shapes = {(table.layers, table.hidden_dim) for table in tables}
+    if len(shapes) != 1:
+        raise InputError(f"lines have layers and sizes {sorted(shapes)}: score networks of one shape together")
+    ((layers, hidden_dim),) = shapes
+    sizes = sorted({*dims, hidden_dim})
+    scores = {}
+    for name, pairs in progress_bar(sets.items(), desc="scoring", show=True):
+        cosines = np.array(
+            [
+                [prefix_cosines(table.at(i)[pairs.texts1], table.at(i)[pairs.texts2], sizes) for i in layers]
+                for table in tables
+            ]
+        )  # (lines, layers, dims, pairs)
+        draw = partial(spearman_draws, gold=pairs.scores, subsets=pairs.subsets, seed=seed)
+        value, draws = np.full(cosines.shape[:3], np.nan), np.full((resamples, *cosines.shape[:3]), np.nan)
+        above = cosines[:, 1:]
+        at, drawn = draw(list(above.reshape(-1, len(pairs))), resamples=resamples)
+        value[:, 1:], draws[:, :, 1:] = at.reshape(above.shape[:3]), drawn.reshape(-1, *above.shape[:3])
+        for cell in np.argwhere(np.ptp(cosines[:, 0], axis=-1) > 0):  # under `cls` pooling it is one constant vector
+            value[cell[0], 0, cell[1]] = draw([cosines[cell[0], 0, cell[1]]], resamples=1)[0][0]
+        scores[name] = Resampled(value, draws)
+    if set(sets) == set(SETS):
+        each = [(s.value, s.draws) for s in scores.values()]
+        scores[AVERAGE] = Resampled(*(np.mean(part, axis=0) for part in zip(*each, strict=True)))
+    return LayerScores(tuple(lines), layers, tuple(sizes), scores)
 
 
-def same_training(names: Sequence[str], n_layers: int) -> dict[str, str]:
-    """Variants that are the same training as an earlier one on a network so deep, with that earlier one."""
-    first: dict[EspressoConfig, str] = {}
-    earlier = {name: first.setdefault(what_is_read(form_of(name), n_layers), name) for name in names}
-    return {name: other for name, other in earlier.items() if name != other}
+def depth_rows(scored: LayerScores, *, reference: int | None = None, **shared: Any) -> pd.DataFrame:
+    """All scores of some lines, and their comparisons on the average of the sets.
 
-
-def variant_lines(
-    base: TrainConfig, store: Store, *, variants: Sequence[str], sizes: Sequence[int] = ()
-) -> list[LayeredEncoder]:
-    """RAW and MRL, then ESE trained in several variants and with several compressed sizes; equal trainings are one."""
-    plain = line_config(base, ESE)
-    merged = same_training(variants, base.layers or load_backbone(base.backbone).n_layers)
-    configs = {MRL: line_config(base, MRL)}
-    configs |= {name: replace(plain, espresso=form_of(merged.get(name, name))) for name in variants}
-    further = [size for size in sizes if size != compression_size(hidden_dim_of(base))]
-    configs |= {size_variant(size): replace(plain, dim=size, espresso=EspressoConfig()) for size in further}
-    return [raw_line(base), *trained_lines(configs, store)]
-
-
-def comparisons(names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Which of some lines are compared, the first's lead over the second.
-
-    Variants with what they differ from, the orders of Table 2, compressed sizes with the default and the baselines.
+    `spearman_change` compares with the size `reference`, ESE's compressed one; None is the full size.
     """
-    pairs = list(REFERENCES.items())
-    for order in (COMPRESSION, WEIGHTS["last layer"]):
-        pairs += pairwise(name for name in order if name in names)
-    pairs += [("learned weights", "uniform weights")]
-    sized = [name for name in names if name.startswith(size_variant(0)[:-1])]
-    pairs += [(ESE_DEFAULT, name) for name in sized]
-    pairs += [(name, baseline) for name in (ESE_DEFAULT, *sized) for baseline in (RAW, MRL)]
-    yield from dict.fromkeys(pair for pair in pairs if set(pair) <= set(names))
+    against = scored.dims[-1] if reference is None else reference
+    if against not in scored.dims:
+        raise InputError(f"reference is {against}: choose one of the sizes scored, {', '.join(map(str, scored.dims))}")
+    rows = [*scored.rows(scored.layers)]
+    for dataset in scored.scores:
+        rows += _leads(scored, dataset)
+        rows += _within(scored, dataset, against) if dataset in scored.judged else ()
+    return make_rows(rows, readout="encoder", **shared)
+
+
+def _leads(scored: LayerScores, dataset: str) -> Rows:
+    """Every line less each earlier one, as in `ESE − RAW`: everywhere if the dataset is judged, else at the last layer.
+
+    And where it is judged, the drop to half depth against the other's, and where the lead is larger.
+    """
+    scores, last, half = scored.scores[dataset], scored.layers[-1], scored.half
+    for b, a in combinations(range(len(scored.lines)), 2):
+        lead, common = scores[a] - scores[b], scored.lines[a].less(scored.lines[b])
+        if dataset not in scored.judged:
+            at = {"dataset": dataset, "layer": last, "dim": scored.dims[-1], "metric": "spearman_lead"}
+            yield {**common, **at, **lead[-1, -1].columns}
+            continue
+        yield from scored.at(scored.layers[1:], lead, dataset, metric="spearman_lead", **common)
+        if half < last:
+            common |= {"dataset": dataset, "layer": half}
+            yield from scored.by_size(lead[-1] - lead[half], metric="drop_lead", **common)
+            excess = lead.mean()[1 : half + 1].mean() - lead.mean()[-1]
+            yield {**common, "metric": "depth_lead", "setting": "mean over sizes", **excess.columns}
+
+
+def _within(scored: LayerScores, dataset: str, reference: int) -> Rows:
+    """A line against itself: from layer to layer, from size to size, from the last layer to the middle one."""
+    last, half, full = scored.layers[-1], scored.half, scored.dims[-1]
+    for i, line in enumerate(scored.lines):
+        own, common = scored.scores[dataset][i], {**line.columns, "dataset": dataset}
+        for below, layer in pairwise(scored.layers[1:]):
+            step = (own[layer, -1] - own[below, -1]).columns
+            yield {**common, "layer": layer, "dim": full, "metric": "spearman_step", **step}
+        change = {"layer": last, "metric": "spearman_change", "setting": f"against {reference} dims"}
+        for j, dim in enumerate(scored.dims):
+            if dim != reference:
+                less = own[-1, j] - own[-1, scored.dims.index(reference)]
+                yield {**common, **change, "dim": dim, **less.columns}
+        if half < last:
+            yield from scored.by_size(own[-1] - own[half], layer=half, metric="spearman_drop", **common)

@@ -10,7 +10,7 @@ queries against stored vectors of a size; `total_seconds`, encoding at full dept
 seconds by another's of the same round, `size_ratio` those of the full size by those of the smallest.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import combinations
@@ -122,33 +122,6 @@ def answers_held(asked: Retrieval, top: NDArray[np.int64]) -> Array:
         for answer, row in zip(asked.answers or (), top, strict=True)
     ]
     return np.array(held)
-
-
-def search_rows(searches: Sequence[Search], **shared: Any) -> pd.DataFrame:
-    """All scores, leads and differences of leads; `seed` is that of the bootstrap."""
-    seed = int(shared["seed"])
-    rows = [{**s.columns, "metric": m, **s.score(m, seed=seed).columns} for s in searches for m in s.items]
-    return make_rows([*rows, *_leads(searches, seed)], **shared)
-
-
-def _leads(searches: Sequence[Search], seed: int) -> Iterator[dict[str, Any]]:
-    """Every two lines of one network on the same questions, the later one first, as in `ESE − RAW`."""
-
-    def mean(gap: Array) -> dict[str, float]:
-        return bootstrap_mean(gap[~np.isnan(gap)], seed=seed).columns
-
-    by_layer: dict[tuple[str, int], dict[str, list[Search]]] = {}
-    for s in searches:
-        by_layer.setdefault((s.line.backbone, s.layer), {}).setdefault(s.line.name, []).append(s)
-    for of_method in by_layer.values():
-        for rival, winner in combinations(of_method.values(), 2):  # sizes ascend
-            for metric in winner[0].items:
-                gaps = [a.items[metric] - b.items[metric] for a, b in zip(winner, rival, strict=True)]
-                for a, b, gap in zip(winner, rival, gaps, strict=True):
-                    common = {**a.columns, **a.line.less(b.line)}
-                    yield {**common, "metric": f"{metric}_lead", **mean(gap)}
-                    if a is not winner[0]:
-                        yield {**common, "metric": f"{metric}_lead_drop", **mean(gaps[0] - gap)}
 
 
 def _answered(searches: Sequence[Search], asked: Retrieval, generator: str, store: Store) -> list[Search]:

@@ -11,12 +11,15 @@ from typing import Any
 
 import pandas as pd
 import torch
-from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 
 from repro import data
 from repro.config import TrainConfig
-from repro.data.augment import (
+from repro.digests import digest
+from repro.evaluation.stats import bootstrap_mean, bootstrap_spearman
+from repro.methods import UNTRAINED
+from repro.models.pretrained import identity
+from repro.papers.proposal.geometry import geometry_of, positives_of
+from repro.papers.proposal.wordings import (
     Lexicon,
     Positives,
     drop_equal,
@@ -28,18 +31,10 @@ from repro.data.augment import (
     synonyms,
     token_overlap,
 )
-from repro.digests import digest
-from repro.evaluation.stats import bootstrap_mean, bootstrap_spearman
-from repro.methods import UNTRAINED
-from repro.models.pretrained import identity
-from repro.papers.proposal.geometry import geometry_of, positives_of
-from repro.report.curves import checked, title_of
-from repro.report.style import Drawing, add_legend, drawing, look, new_figure
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
-from repro.runs.embeddings import TextTable, encode_tasks
-from repro.runs.lines import Task
-from repro.runs.sweep import cosines_of, gain_over
+from repro.runs.encoders import TextTable, encode_tasks
+from repro.runs.lines import Task, cosines_of, gain_over
 from repro.sets import DataSet, ScoredPairs, WordVectors
 from repro.store import Store
 from repro.training.end_to_end import fresh_encoder
@@ -65,10 +60,7 @@ class Augmentation:
 
 
 def choose_lexicon(source: str, lexicon: str | None = None) -> tuple[Lexicon | None, str]:
-    """The lexicon for a source of data and what it is: a file of the user's, the generator's own, or neighbours.
-
-    None where there is none: data from the hub bring neither a lexicon nor word vectors.
-    """
+    """The lexicon for a source of data, if it has one, and what it is: the user's, the generator's, or neighbours."""
     if lexicon is not None:
         return read_lexicon(lexicon), f"lexicon {Path(lexicon).name}"
     if source == "microworld":
@@ -97,19 +89,7 @@ def make_augmentations(
 ) -> list[Augmentation]:
     """Every way with its positives for the sentences; a wording that says nothing new is dropped.
 
-    Args:
-        sentences: what is to be reworded.
-        source: local, hub or microworld.
-        store: where translations are kept.
-        names: of `WAYS`; the mixture is of all others that are at hand.
-        p: chance of a word to be replaced.
-        lexicon: path of a lexicon; None takes what `choose_lexicon` finds.
-        translators: network there and network back, folders or hub ids; None: none at hand.
-        beams: of translation.
-        seed: of synonyms, paraphrases and mixture.
-
-    Raises:
-        InputError: for an unknown name, translators that are not two, or p outside 0 … 1.
+    The mixture is of all others that are at hand. Of two translators, folders or hub ids, one leads there, one back.
     """
 
     def dropout() -> tuple[Positives | None, str]:
@@ -152,11 +132,7 @@ def make_augmentations(
 def train_augmented(
     config: TrainConfig, sentences: Sequence[str], augmentation: Augmentation, store: Store
 ) -> TrainedCell:
-    """Train on the positives of an augmentation, or find it in the store; dropout is the SimCSE cell of other pages.
-
-    Raises:
-        InputError: for an augmentation that is not at hand.
-    """
+    """Train on the positives of an augmentation, or find it in the store; dropout is the SimCSE cell of other pages."""
     if augmentation.positives is None:
         raise InputError(f"{augmentation.name}: {augmentation.note}")
     if augmentation.name == DROPOUT:
@@ -193,9 +169,6 @@ def augmentation_rows(
     Metrics: `survivors`, share of the sentences that have a positive; `token_overlap` of these with their sentences;
     `alignment` and `uniformity` of the first task's pairs and sentences, as `geometry_rows` has them; `spearman` of
     every task; `spearman_lead`, that less dropout's, on the same resampled pairs. What is not at hand has no rows.
-
-    Raises:
-        InputError: for no seed, or a task without scored test pairs.
     """
     if not made:
         raise InputError("no seed: make augmentations for at least one")
@@ -248,33 +221,3 @@ def _measured(
             if DROPOUT in cosines and method != DROPOUT:
                 lead = gain_over(of_one, cosines[DROPOUT], pairs, seed=seed)
                 yield {**at, "metric": "spearman_lead", **lead.columns}
-
-
-@drawing
-def draw_augmentations(rows: pd.DataFrame) -> Drawing:
-    """Alignment against uniformity, and Spearman on every set with its 95 % interval; seeds are averaged."""
-    frame = checked(rows, ("method", "metric", "dataset", "value", "ci_low", "ci_high"))
-    scores = frame[frame["metric"] == "spearman"]
-    present = [name for name in LINES if name in set(scores["method"])]
-    datasets = sorted(set(scores["dataset"]), reverse=True)
-    figure, (plane, right) = new_figure(1, 2, height=3.9)
-    for position, name in enumerate(present):
-        style = look(LINES.index(name))
-        place = frame[frame["method"] == name].groupby("metric")["value"].mean()
-        plane.plot(place["uniformity"], place["alignment"], linestyle="none", **style, markersize=9)
-        means = 100 * scores[scores["method"] == name].groupby("dataset")[["value", "ci_low", "ci_high"]].mean()
-        at = means.loc[datasets]
-        # one line for each augmentation, so that none hides another
-        heights = [0.28 - row - 0.56 * position / max(1, len(present) - 1) for row in range(len(datasets))]
-        right.hlines(heights, at["ci_low"], at["ci_high"], color=style["color"], linewidth=1.6)
-        right.plot(at["value"], heights, linestyle="none", **style)
-    plane.set(xlabel="uniformity (left: wide)", ylabel="alignment (low: close)")
-    plane.margins(0.12)
-    plane.xaxis.set_major_locator(MaxNLocator(nbins=4))
-    right.set_xlabel("Spearman × 100")
-    right.set_yticks([-row for row in range(len(datasets))], [title_of(name) for name in datasets])
-    right.set_ylim(-len(datasets) + 0.5, 0.5)
-    right.grid(visible=False, axis="y")
-    add_legend(figure, [Line2D([], [], linestyle="-", label=name, **look(LINES.index(name))) for name in present])
-    figure.alt = f"alignment against uniformity, and Spearman on {', '.join(datasets)}: {', '.join(present)}"
-    return figure

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from repro.config import Profile
 from repro.digests import digest
@@ -20,32 +19,25 @@ from repro.evaluation.stats import Interval, Resampled, spearman_draws
 from repro.methods import BASELINES, PRINTED_BASELINES
 from repro.models.encoder import merge_equal
 from repro.models.pretrained import default_device
-from repro.papers.proposal.claims import in_task_order
-from repro.report.curves import checked
-from repro.report.networks import names
-from repro.report.style import Drawing, add_legend, drawing, look, new_figure, series_handles
 from repro.rows import make_rows
 from repro.runs.cell import hidden_dim_of, train_all
 from repro.runs.clock import in_turns
-from repro.runs.lines import Named
-from repro.runs.sweep import cosines_of
+from repro.runs.encoders import Named
+from repro.runs.lines import cosines_of
 from repro.seeding import make_rng
 from repro.sets import ScoredPairs, texts_of
 from repro.store import Store
 from repro.terminal import complain
 from repro.types import Array, Encoder, InputError, check_dim, one_of
 from rivals import Missing, SystemConfig, load_system
-from rivals.lexical import TfidfEncoder, fit_lsa, fit_tfidf
 from rivals.skipgram import fit_doc2vec, fit_word2vec
-from rivals.static import StaticEncoder
+from rivals.static import StaticEncoder, TfidfEncoder, fit_lsa, fit_tfidf
 
-FIT_CODE = ("rivals.lexical", "rivals.skipgram", "rivals.static", "repro.models.encoder")
+FIT_CODE = ("rivals.skipgram", "rivals.static", "repro.models.encoder")
 NETWORKS = {BASELINES[key] for key in ("use", "sbert", "simcse", "minilm")}
 """those that an accelerator would encode on"""
 ROUNDS = 3
 """in which every method encodes the timed sentences"""
-COSTS = {"gb_per_million": "GB per million vectors", "encode_seconds": "seconds per million sentences, one thread"}
-"""what a baseline costs: metric to the words below the axis"""
 
 
 @dataclass(frozen=True)
@@ -62,9 +54,6 @@ def load_baselines(
     """The baselines that can be had here, and a frame of the others: method and what is missing.
 
     TF-IDF, LSA, word2vec and Doc2Vec are fitted on the texts, the last three at that dim; SimCSE is the profile's.
-
-    Raises:
-        InputError: for an unknown or repeated name, or none at hand.
     """
     for name in names:
         one_of(name, list(BASELINES), "baseline")
@@ -188,34 +177,3 @@ def timed_texts(pairs: ScoredPairs, count: int, *, seed: int) -> list[str]:
     distinct = merge_equal(texts_of(pairs))[0]
     drawn = make_rng(seed, "timed sentences").permutation(len(distinct))[: check_dim(count, what="timed")]
     return [distinct[row] for row in sorted(drawn)]
-
-
-@drawing
-def draw_baselines(rows: pd.DataFrame, *, kind: str = "live") -> Drawing:
-    """Mean Spearman of every method against memory and against seconds, both on logarithmic axes.
-
-    A method that may be kept sparse has two points in the first panel, joined: sparse and dense.
-    """
-    frame, said = checked(rows, ("method", "dataset", "setting", "metric", "value")), names(rows)
-    scores = frame[frame["metric"] == "spearman"]
-    means = 100 * scores.groupby("method")["value"].mean()
-    # each method keeps its look from figure to figure; one that the proposal does not name comes last
-    score = means.reindex(sorted(means.index, key=lambda m: [*BASELINES.values(), m].index(m)))
-    figure, panels = new_figure(2, 1, height=7.6, sharey=True)
-    for panel, (metric, words) in zip(panels, COSTS.items(), strict=True):
-        own = frame[frame["metric"] == metric]
-        for position, method in enumerate(score.index):
-            spots = sorted(own.loc[own["method"] == method].groupby("setting", dropna=False)["value"].mean())
-            style = {**look(position), "markerfacecolor": "none" if position > 5 else None}  # colours recur after six
-            panel.plot(spots, [score[method]] * len(spots), linestyle=":", markersize=8, **style)
-        panel.set(xscale="log", xlabel=words)
-        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
-        panel.xaxis.set_minor_formatter(NullFormatter())
-    sets = ", ".join(dict.fromkeys(in_task_order(scores)["dataset"]))
-    panels[0].set_title(f"{kind}: mean Spearman × 100 of {sets}", loc="left")
-    handles = series_handles(list(score.index), lambda method: said.get(method, method))
-    for handle in handles[6:]:
-        handle.set_markerfacecolor("none")
-    add_legend(figure, handles, columns=2)
-    figure.alt = f"{kind}: Spearman against memory and against encoding time of {', '.join(score.rename(said).index)}"
-    return figure

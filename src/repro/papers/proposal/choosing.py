@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import FixedLocator, NullLocator
 from scipy.optimize import nnls
 
 from dimadvise import advise
@@ -17,10 +16,8 @@ from dimadvise.inputs import judged_texts
 from dimadvise.measured import CALIBRATED, FEATURES, HALF, SPECTRUM, UNSEEN, Calibration, fit_calibration
 from repro.evaluation.retention import NoShareError, smallest_sufficient
 from repro.methods import FULL_SIZE
-from repro.report.curves import checked
-from repro.report.style import GREY, Drawing, NothingToDraw, add_legend, drawing, look, new_figure, series_handles
 from repro.rows import make_rows
-from repro.runs.lines import Named
+from repro.runs.encoders import Named
 from repro.sets import DataSet
 from repro.store import Store
 from repro.terminal import complain
@@ -50,9 +47,6 @@ def retention_rows(
     Metrics: `share_kept` with its lower bound in ci_low, `predicted`, `neighbours_kept`; and, at the full size, the
     score, the number of labelled items and the participation ratio; n_train are the rows that reducers were fitted on.
     No row where the full-size score may be zero, of which the terminal tells. Bounds of two reducers are of 97.5 %.
-
-    Raises:
-        InputError: for a set without labels.
     """
     texts, fit, evidence = judged_texts(task)
     if evidence is None:
@@ -252,34 +246,3 @@ def _summaries(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         }.get(metric, {})
         at = {"method": method, "setting": setting}
         yield from ({**at, "metric": name, "value": float(value)} for name, value in found.items())
-
-
-@drawing
-def draw_answers(rows: pd.DataFrame, rules: Sequence[str], reducer: str, target: float, kind: str) -> Drawing:
-    """The size that each rule names against the one that labels give, both as shares of the full size; a panel each."""
-    frame = checked(rows, ("backbone", "dataset", "dim", "method", "setting", "metric", "value"))
-    frame = frame[(frame["metric"] == "answer") & (frame["setting"] == setting_of(reducer, TASK, target))]
-    if frame.empty:
-        raise NothingToDraw(f"no answers under {reducer} at {target:g}")
-    frame = frame.assign(share=100 * frame["value"] / frame["dim"].astype(float))
-    wide = frame.pivot_table(index=["backbone", "dataset"], columns="method", values="share", sort=False).reset_index()
-    encoders, ends = list(dict.fromkeys(wide["backbone"])), (float(wide[[LABELS, *rules]].min().min()) / 1.4, 140)
-    figure, axes = new_figure(2, 2, height=6.2, sharex=True, sharey=True)
-    for panel, rule in zip(axes, rules, strict=True):
-        panel.plot([1, 200], [1, 200], color=GREY, linewidth=1.2, linestyle=(0, (4, 2)))
-        for position, encoder in enumerate(encoders):
-            points = wide[wide["backbone"] == encoder]
-            panel.plot(points[LABELS], points[rule], linestyle="none", alpha=0.75, markersize=6, **look(position))
-        panel.set_title(rule, loc="left")
-        panel.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
-        for axis in (panel.xaxis, panel.yaxis):
-            axis.set_major_locator(FixedLocator([3.125, 6.25, 12.5, 25, 50, 100]))
-            axis.set_ticklabels(["3", "6", "12", "25", "50", "100"])
-            axis.set_minor_locator(NullLocator())
-    for panel in axes[2:]:
-        panel.set_xlabel("size by labels, % of D")
-    figure.suptitle(f"{kind}: {reducer}, to keep {100 * target:g} %", fontsize=11)
-    figure.supylabel("size named without, % of D", fontsize=12)
-    add_legend(figure, series_handles(encoders), columns=2)
-    figure.alt = f"sizes named by {', '.join(rules)} against sizes by labels, {reducer}, to keep {100 * target:g} %"
-    return figure

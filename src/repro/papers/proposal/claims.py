@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from repro.evaluation.seeds import Estimate, estimate, estimates
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
-from repro.report.judge import Estimate, Facts, Judge, effect, estimate, estimates, judge, lowest, sameness, trend
-from repro.report.verdict import Measurement
+from repro.report.judge import Facts, Judge, Measurement, effect, judge, lowest, sameness, trend
 
 EXPECTED_SIGN = {"info_nce": -1, "uniformity": -1}
 """both fall as the dimension grows, by the equations of the page; for alignment they name no direction"""

@@ -1,27 +1,23 @@
-"""InfoNCE, alignment and uniformity against dimension: of points that lie where they like, and of trained encoders."""
+"""InfoNCE, alignment and uniformity of trained encoders against dimension, beside what theory expects."""
 
-import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
-import torch.nn.functional as F
 from scipy.special import logsumexp
-from torch import Tensor
 
 from repro import theory
 from repro.evaluation.stats import bootstrap_mean
 from repro.methods import END_TO_END
 from repro.rows import make_rows
-from repro.runs.embeddings import TextTable
+from repro.runs.encoders import TextTable
 from repro.runs.sweep import Sweep
-from repro.seeding import derive_seed, make_rng
+from repro.seeding import make_rng
 from repro.sets import ScoredPairs, texts_of
 from repro.terminal import complain
-from repro.types import Array, InputError, check_dim, unit_rows
+from repro.types import Array, InputError, unit_rows
 
 MOST_DIMS = 1 << 14
 """dims up to which a uniformity is looked for"""
@@ -36,60 +32,8 @@ def setting_of(temperature: float, batch: int) -> str:
     return f"τ = {temperature:g}, B = {batch:,}"
 
 
-def aligned_info_nce(z: Tensor, temperature: float) -> Tensor:
-    """InfoNCE of points (B, m) whose positives are themselves: mean of ln(1 + Σ_{j≠i} e^{(cᵢⱼ − 1)/temperature}).
-
-    The same as `info_nce(z, z)`, but without the 1 that swallows losses below 1e-16.
-    """
-    z = F.normalize(z, dim=-1)
-    over_positive = (z @ z.T - 1) / temperature  # (B, B)
-    over_positive = over_positive.masked_fill(torch.eye(len(z), dtype=torch.bool), -math.inf)
-    return F.softplus(over_positive.logsumexp(dim=1)).mean()
-
-
-def free_points(n: int, dim: int, temperature: float, *, steps: int = 200, seed: int = 0) -> tuple[Array, float]:
-    """Points that descend InfoNCE from a random start: what any encoder of that dimension could reach at best.
-
-    Args:
-        n: points, B of the loss.
-        dim: of the space they live in.
-        temperature: divides the cosines.
-        steps: most iterations of L-BFGS; it stops earlier where nothing moves.
-        seed: of the start. Other starts may end in other local minima.
-
-    Returns:
-        The points on the unit sphere (n, dim) and their loss in nats.
-
-    Raises:
-        InputError: for fewer than two points or a temperature that is not above 0.
-    """
-    if check_dim(n, what="n") < 2:
-        raise InputError("n is 1: a contrastive loss needs at least 2 points")
-    if not temperature > 0:
-        raise InputError(f"temperature is {temperature}: expected a number above 0")
-    generator = torch.Generator().manual_seed(derive_seed(seed, "free points", n, dim))
-    z = F.normalize(torch.randn(n, check_dim(dim), generator=generator, dtype=torch.float64), dim=-1)
-    z.requires_grad_(True)
-    # the logarithm of the loss keeps its gradient of one size where the loss itself is 1e-7
-    descent = torch.optim.LBFGS([z], max_iter=steps, tolerance_grad=1e-9, line_search_fn="strong_wolfe")
-
-    def closure() -> Tensor:
-        descent.zero_grad()
-        loss = aligned_info_nce(z, temperature).log()
-        loss.backward()
-        return loss
-
-    descent.step(closure)
-    with torch.no_grad():
-        return F.normalize(z, dim=-1).numpy().copy(), float(aligned_info_nce(z, temperature))
-
-
 def positives_of(pairs: ScoredPairs) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Both sides of the pairs that mean the same, each sentence used once, so that no positive is also a negative.
-
-    Raises:
-        InputError: where fewer than two such pairs exist.
-    """
+    """Both sides of the pairs that mean the same, each sentence used once, so that no positive is also a negative."""
     found: dict[str, str] = {}
     for a, b, score in zip(pairs.texts1, pairs.texts2, pairs.scores, strict=True):
         if score >= MATCHING and a != b and not {a, b} & {*found, *found.values()}:
@@ -126,13 +70,7 @@ def uniformity_dim(uniformity: float) -> int | None:
 
 
 def batch_losses(Z1: Array, Z2: Array, *, temperature: float, batch: int, seed: int = 0) -> Array:
-    """InfoNCE of every positive pair (P,) in random batches, averaged over its rounds; unit rows (P, dim).
-
-    Raises:
-        InputError: for fewer pairs than a batch holds.
-    """
-    if len(Z1) < batch:
-        raise InputError(f"{len(Z1)} positive pairs for a batch of {batch}: choose a smaller batch or more pairs")
+    """InfoNCE of every positive pair (P,) in random batches, averaged over its rounds; unit rows (P, dim)."""
     rng = make_rng(seed, "batches of positives")
     logits = (Z1 @ Z2.T).astype(np.float64) / temperature
     total, count = np.zeros(len(Z1)), np.zeros(len(Z1))

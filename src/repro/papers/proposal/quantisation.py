@@ -32,7 +32,7 @@ from repro.evaluation.sts import prefix_cosines
 from repro.methods import FULL_SIZE
 from repro.reducers import make_reducer
 from repro.rows import make_rows
-from repro.runs.embeddings import TextTable
+from repro.runs.encoders import TextTable
 from repro.seeding import make_rng
 from repro.sets import Retrieval, ScoredPairs, texts_of
 from repro.types import Array, InputError, one_of, unit_rows
@@ -66,9 +66,6 @@ def ways(full: int, budgets: Sequence[int], levels: Sequence[str], reducers: Seq
 
     A level whose numbers do not reach a budget even at full size is not among its ways; nor is PCA where `fit` rows
     are too few for so many components.
-
-    Raises:
-        InputError: for an unknown level or reducer, or budgets that no way meets.
     """
     most = {one_of(r, REDUCERS, "reducer"): full if r == FIRST else min(full, fit - 1) for r in reducers}
     spent = [(level, size) for level in levels for size in sorted(set(budgets))]

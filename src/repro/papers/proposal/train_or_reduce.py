@@ -16,9 +16,9 @@ from repro.methods import BEST_REDUCED, FULL_SIZE, REDUCER_NAMES, TRAINED_PROJEC
 from repro.models import Pooler
 from repro.models.encoder import SentenceEncoder, merge_equal
 from repro.runs.cell import TrainedCell, hidden_dim_of, scorer_on, train_cell
-from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line, reduced
-from repro.runs.sweep import Sweep, spearman_of, states_of, train_two_step
+from repro.runs.encoders import TextTable, reduced
+from repro.runs.lines import Line, spearman_of
+from repro.runs.sweep import Sweep, states_of, train_two_step
 from repro.sets import DataSet, ScoredPairs
 from repro.store import Store
 from repro.training.end_to_end import fresh_encoder
@@ -33,15 +33,7 @@ def train_projections(
 ) -> Sweep:
     """An encoder with its projection at full size D and at every dim below, with the states of all texts under each.
 
-    Args:
-        config: what to train and how; pooling, activation and dim are set here.
-        dims: sizes; those that are not below D are left out.
-        dev: pairs that pick every checkpoint.
-        sets: what else is encoded.
-        store: where trained encoders and states are kept.
-
-    Raises:
-        InputError: if no dim lies below the full size, or one comes twice.
+    The dev pairs pick every checkpoint; `sets` are what else is encoded.
     """
     full = hidden_dim_of(config)
     sizes = sorted((d for d in dims if 0 < d < full), reverse=True)
@@ -76,16 +68,8 @@ def lines_of(
 ) -> Iterator[Line]:
     """Full size, then at every dim the trained projection, the reductions, the best of them on dev, and step 2.
 
-    Args:
-        sweep: of `train_projections`.
-        dev: pairs that choose among the reductions, and the encoder and checkpoint of step 2.
-        fit: sentences that reducers are fitted on; equal ones count once.
-        store: where slow reductions and the projections of step 2 are kept.
-        methods: reducers by name.
-        step_two: schedule of step 2; None leaves it out.
-
-    Raises:
-        InputError: for no method, or an unknown one.
+    The dev pairs choose among the reductions, and the encoder and checkpoint of step 2. Equal sentences of `fit`, what
+    reducers learn from, count once.
     """
     if not methods:
         raise InputError("methods is empty: expected at least one reducer")

@@ -9,12 +9,11 @@ from math import nan
 
 import pandas as pd
 
+from repro.evaluation.seeds import Estimate, estimate, of_parts
 from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE, MAJORITY
-from repro.report.compare import paper_values
-from repro.report.judge import Estimate, Facts, Judge, Rule, Split, estimate, judge, lowest, measurement, of_parts
-from repro.report.networks import names
-from repro.report.verdict import Measurement
+from repro.report.judge import Facts, Judge, Measurement, Rule, Split, judge, lowest, measurement
+from repro.report.tables import names, paper_values
 
 SUITES = {
     "table1": ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr"),
@@ -94,9 +93,8 @@ def gains(claim: str, table: str, method: str) -> list[Rule]:
 def hardest(claim: str, what: str, method: str, datasets: Sequence[str] = ()) -> Judge:
     """A comparison of the sweep, for each encoder on the set where it is hardest to hold."""
     said = f"{what}, smallest of {{n}} sets ({{group}}, {{dataset}})"
-    query = f"metric.str.endswith('_lead') and method == '{method}'" + (
-        f" and dataset in {datasets}" if datasets else ""
-    )
+    query = f"metric.str.endswith('_lead') and method == '{method}'"
+    query += f" and dataset in {datasets}" if datasets else ""
     return Judge(claim, said, query, over=("dataset",), each=lambda rows: rows.groupby("backbone", sort=False))
 
 
@@ -137,11 +135,9 @@ table1, table2, table3, figures = (partial(measured, rules) for rules in (TABLE1
 
 
 def table4(cases: pd.DataFrame, net: pd.DataFrame) -> list[Measurement]:
-    """Claim LP-T4-1: the two printed pairs, and every comparison of two pairs.
+    """Claim LP-T4-1: the two printed pairs under each system, where the set holds them, and every comparison of two.
 
-    Args:
-        cases: the printed pairs under each system: method, pair, before, after; empty where the set lacks them.
-        net: rows of metric `turned`: comparisons repaired less comparisons broken, as a share of all.
+    `cases` has method, pair, before, after; `net` rows of comparisons repaired less broken, as a share of all.
     """
     found: list[tuple[str, str, Estimate]] = []
     for method, pairs in cases.groupby("method", sort=False):

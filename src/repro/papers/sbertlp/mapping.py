@@ -1,33 +1,93 @@
-"""The lines of the tables: systems at hand, and the mapping on top of some, its neighbours and dims from a grid."""
+"""What the tables are made of: tasks, systems at hand, and the mapping on top of some (PROTOCOLS §4.2).
+
+Neighbours and dims of the mapping are picked from a grid.
+"""
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import pandas as pd
 
+from repro import data
 from repro.models.encoder import merge_equal
 from repro.papers.sbertlp.claims import lp
 from repro.reducers import neighbour_sweep
-from repro.runs.embeddings import TextTable, as_published, encode_tasks
-from repro.runs.lines import Line
-from repro.sets import DataSet
+from repro.runs.encoders import TextTable, as_published, encode_tasks
+from repro.runs.lines import Line, Task
+from repro.sets import DataSet, texts_of
 from repro.store import Store
 from repro.types import Array, InputError
 from rivals import SYSTEMS, Loaded, Missing, SystemConfig, load_system
 
+ROWS = {"embedded": 250}  # rows of each split that a profile keeps; all where it names none
+GENERATED_ROWS = 120  # the same of generated sentences, which show how it works and judge nobody
+SHARED_ROWS: dict[str, dict[str | tuple[str, str], int]] = {
+    "embedded": {("stsb", "train"): 500, ("stsb", "test"): 500, "trec": 500}
+}
+"""other numbers for splits that the pages on Zhang et al. encode as well"""
+FOREIGN = "nli"  # training sentences of sets that have none: those SBERT learned from
+FOREIGN_ROWS = 2_500
+"""pairs of them that are kept at most: a mapping is fitted on their sentences, in memory that grows with the square"""
 NEIGHBORS = (5, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 400)
 """the paper gives no grid; one that ended at 100 was best at its end nearly everywhere"""
 DIMS = (16, 32, 64, 128, 256, 300)
 FEW = {"embedded": ((10, 30, 100), (16, 32, 64, 128))}
 """the smallest grids of neighbours and dims that show the mechanism; recorded rows name theirs"""
+FEWEST = ((10, 100), (16, 64))  # those of generated sentences
 CLEAR = 4  # sentences per dim at least, where a choice made on one set is carried over to another
-GridScore = Callable[[TextTable, Sequence[int]], Array]  # of a table's prefixes, one number per dim
 
 
-def load_systems(
-    names: Sequence[str], config: SystemConfig, store: Store, *, progress: bool = True
-) -> tuple[list[Loaded], pd.DataFrame]:
+@dataclass(frozen=True)
+class Tasks:
+    """Splits of some datasets, and how many rows each had before the draw."""
+
+    splits: Mapping[str, Mapping[str, DataSet]]
+    available: Mapping[tuple[str, str], int]
+
+    @property
+    def parts(self) -> dict[str, dict[str, DataSet]]:
+        """What has to be encoded: an entry of the store per split, which other pages may share."""
+        return {f"{name}/{s}": {s: part} for name, splits in self.splits.items() for s, part in splits.items()}
+
+    def only(self, names: Sequence[str]) -> dict[str, Task]:
+        """Some of the datasets, to be judged."""
+        return {name: Task(name, self.splits[name]) for name in names}
+
+    def describe(self, names: Sequence[str]) -> str:
+        """How many rows of each dataset are judged, in words: of the test split, or the whole set without one."""
+        judged = {name: task.judged for name, task in self.only(names).items()}
+        counts = {name: (len(part), self.available[name, part.split]) for name, part in judged.items()}
+        said = [f"{name} {n:,} of {of:,}" if n < of else f"{name} all {n:,}" for name, (n, of) in counts.items()]
+        return ", ".join(said) + ("; drawn at random" if any(n < of for n, of in counts.values()) else "")
+
+
+def load_tasks(names: Iterable[str], source: str, *, profile: str = "paper", rows: int | None = None) -> Tasks:
+    """The splits of some datasets, with `rows` of each, drawn at random; 0 keeps all, None as many as the profile."""
+    if rows is None and profile in ROWS and source == "microworld":
+        rows = GENERATED_ROWS
+    loaded = {name: data.load_splits(name, source=source) for name in names}
+    splits = {
+        name: {split: data.take(part, kept(profile, name, split, rows)) for split, part in own.items()}
+        for name, own in loaded.items()
+    }
+    return Tasks(splits, {(name, split): len(part) for name, own in loaded.items() for split, part in own.items()})
+
+
+def kept(profile: str, name: str, split: str, rows: int | None) -> int | None:
+    """Rows to keep of a split: as asked, all for 0, and the profile's number for None."""
+    shared = SHARED_ROWS.get(profile, {})
+    asked = shared.get((name, split), shared.get(name, ROWS.get(profile))) if rows is None else rows or None
+    return min(asked or FOREIGN_ROWS, FOREIGN_ROWS) if name == FOREIGN else asked
+
+
+def sentences(*parts: DataSet) -> list[str]:
+    """The distinct sentences of some splits, both sides of pairs, in order of first appearance."""
+    return merge_equal([text for part in parts for text in texts_of(part)])[0]
+
+
+def load_systems(names: Sequence[str], config: SystemConfig, store: Store) -> tuple[list[Loaded], pd.DataFrame]:
     """The systems whose weights are at hand, and a frame of those that are not: system, row, what is missing.
 
     Raises:
@@ -37,7 +97,7 @@ def load_systems(
     missing = []
     for name in dict.fromkeys(names):
         try:
-            found.append(load_system(name, config, store, progress=progress))
+            found.append(load_system(name, config, store))
         except Missing as error:
             missing.append({"system": name, "row": SYSTEMS[name].row or name, "missing": str(error)})
     if not found:
@@ -77,13 +137,8 @@ class Mapped:
         """The largest dim."""
         return int(self.table.X.shape[1])
 
-    def at(self, dim: int) -> TextTable:
-        """The first `dim` coordinates."""
-        return prefix(self.table, dim)
 
-
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """Neighbours and dims picked from a grid."""
 
     n_neighbors: int
@@ -93,46 +148,6 @@ class Choice:
         """The choice with its mapping, or the nearest thing to it where the sentences are too few for it."""
         k = max((k for k in mapped if k <= self.n_neighbors), default=min(mapped))
         return Choice(k, min(self.dim, mapped[k].dims)), mapped[k]
-
-
-Placed = Iterable[tuple[str, str, tuple[Choice, Mapped]]]
-"""setting, dataset, and the choice taken with the dataset's sentences under the mapping"""
-
-
-def with_mappings(
-    systems: Mapping[str, Line], mapped_on: Sequence[str], place: Callable[[TextTable], Placed]
-) -> tuple[list[Line], pd.DataFrame]:
-    """Every line of a table, and the neighbours and dims that each mapped line took on each set.
-
-    Args:
-        systems: lines by name.
-        mapped_on: names of those that the mapping is put on.
-        place: a system's embeddings to its sentences under the mapping, by setting and dataset.
-    """
-    lines, chosen = [], []
-    for name, system in systems.items():
-        lines.append(system)
-        by_setting: dict[str, dict[str, TextTable]] = {}
-        for setting, dataset, (choice, mapped) in place(system.table) if name in mapped_on else ():
-            by_setting.setdefault(setting, {})[dataset] = mapped.at(choice.dim)
-            own = {"method": lp(system.method), "setting": setting, "dataset": dataset}
-            taken = {"neighbours": choice.n_neighbors, "dims": choice.dim, "fitted on": mapped.fitted}
-            chosen.append({**own, **taken, "loose parts": mapped.null})
-        for setting, tables in by_setting.items():
-            dim = next(iter(tables.values())).X.shape[1] if len(tables) == 1 else None
-            lines.append(replace(system, method=lp(system.method), dim=dim, tables=tables, setting=setting))
-    return lines, pd.DataFrame(chosen)
-
-
-def over_own_system(line: Line, other: Line) -> bool:
-    """Every mapped line with its own system."""
-    return line.method == lp(other.method)
-
-
-def grids(profile: str, neighbors: Sequence[int] | None, dims: Sequence[int] | None) -> tuple[list[int], list[int]]:
-    """Neighbours and dims to try: as given, else the profile's."""
-    ks, ps = FEW.get(profile, (NEIGHBORS, DIMS))
-    return sorted(neighbors or ks), sorted(dims or ps)
 
 
 def prefix(table: TextTable, dim: int) -> TextTable:
@@ -174,8 +189,21 @@ def out_of_reach(neighbors: Iterable[int], n: int) -> InputError:
     return InputError(f"neighbors is {list(neighbors)}: {n} distinct sentences allow at most {n - 1}")
 
 
-def grid_scores(mapped: Mapping[int, Mapped], dims: Sequence[int], score: GridScore) -> pd.DataFrame:
-    """Score of every combination, dims beyond reach left out: columns n_neighbors, dim, value."""
+def grids(
+    profile: str, source: str, neighbors: Sequence[int] | None, dims: Sequence[int] | None
+) -> tuple[list[int], list[int]]:
+    """Neighbours and dims to try: as given, else the profile's."""
+    ks, ps = FEWEST if profile in FEW and source == "microworld" else FEW.get(profile, (NEIGHBORS, DIMS))
+    return sorted(neighbors or ks), sorted(dims or ps)
+
+
+def grid_scores(
+    mapped: Mapping[int, Mapped], dims: Sequence[int], score: Callable[[TextTable, Sequence[int]], Array]
+) -> pd.DataFrame:
+    """Score of every combination, dims beyond reach left out: columns n_neighbors, dim, value.
+
+    `score` gives one number for each of some dims of a table.
+    """
     lines = []
     for k, one in mapped.items():
         reachable = [d for d in dims if d <= one.dims]
@@ -201,3 +229,35 @@ def best(grid: pd.DataFrame, n: int | None = None) -> Choice:
             raise out_of_reach(grid["n_neighbors"].unique(), n)
     top = kept.loc[kept["value"].idxmax()]
     return Choice(int(top["n_neighbors"]), int(top["dim"]))
+
+
+def with_mappings(
+    systems: Mapping[str, Line],
+    mapped_on: Sequence[str],
+    place: Callable[[Line], Iterable[tuple[str, str, tuple[Choice, Mapped]]]],
+) -> tuple[list[Line], pd.DataFrame]:
+    """Every line of a table, and the neighbours and dims that each mapped line took on each set.
+
+    Args:
+        systems: lines by name.
+        mapped_on: names of those that the mapping is put on.
+        place: of a system its settings and sets, each with a choice and the set's sentences under the mapping.
+    """
+    lines, chosen = [], []
+    for name, system in systems.items():
+        lines.append(system)
+        by_setting: dict[str, dict[str, TextTable]] = {}
+        for setting, dataset, (choice, mapped) in place(system) if name in mapped_on else ():
+            by_setting.setdefault(setting, {})[dataset] = prefix(mapped.table, choice.dim)
+            own = {"method": lp(system.method), "setting": setting, "dataset": dataset}
+            taken = {"neighbours": choice.n_neighbors, "dims": choice.dim, "fitted on": mapped.fitted}
+            chosen.append({**own, **taken, "loose parts": mapped.null})
+        for setting, tables in by_setting.items():
+            dim = next(iter(tables.values())).X.shape[1] if len(tables) == 1 else None
+            lines.append(replace(system, method=lp(system.method), dim=dim, tables=tables, setting=setting))
+    return lines, pd.DataFrame(chosen)
+
+
+def over_own_system(line: Line, other: Line) -> bool:
+    """Every mapped line with its own system."""
+    return line.method == lp(other.method)

@@ -9,11 +9,18 @@ from matplotlib.lines import Line2D
 from repro.methods import AVERAGE, MAJORITY
 from repro.papers.sbertlp.claims import METRICS, SIZES, lp, network_of, printed_leads
 from repro.report import tables
-from repro.report.compare import DATASETS, paper_values, side_by_side
-from repro.report.curves import title_of
-from repro.report.networks import names
-from repro.report.style import GREY, Drawing, NothingToDraw, add_legend, drawing, look, new_figure, series_handles
-from repro.report.tables import Shown, wide
+from repro.report.figures import (
+    GREY,
+    Drawing,
+    NothingToDraw,
+    add_legend,
+    drawing,
+    look,
+    new_figure,
+    series_handles,
+    title_of,
+)
+from repro.report.tables import DATASETS, Shown, names, paper_values, side_by_side, wide
 from repro.types import Array
 
 SPELLINGS = {"BERT CLS-TOKEN": "BERT-CLS-TOKEN"}  # Tables 2 and 3 spell a row of Table 1 otherwise

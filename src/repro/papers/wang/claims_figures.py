@@ -12,33 +12,28 @@ from math import log2
 import numpy as np
 import pandas as pd
 
+from repro.evaluation.seeds import Estimate, estimate, estimates, of_parts
 from repro.evaluation.stats import Floats
-from repro.report.compare import paper_values
 from repro.report.judge import (
     MARGIN_POINTS,
-    Estimate,
     Judge,
+    Measurement,
     Rule,
     effect,
-    estimate,
-    estimates,
     farthest,
     judge,
     lowest,
-    of_parts,
     ratio,
     sameness,
     trend,
 )
-from repro.report.verdict import Measurement
+from repro.report.tables import paper_values
 
 SIZES = {"repro-tiny": 128, "repro-mini": 256, "all-MiniLM-L6-v2": 384, "roberta-base": 768, "bert-base-uncased": 768}
 """full sizes of networks with rows; to ask the networks themselves would load torch"""
 PAPER_HIDDEN = 768
 PAPER_OPTIMAL = {"trec": 768, "stsb": 256, "cr": 256, "mrpc": 16}
 """Figure 2's smallest dims that keep the best score"""
-PAPER_OPT = (256, 768)
-"""dims of the best encoder and of the widest pooler under SimCSE"""
 SMALL_DIM = 64
 """the largest dim that the paper's small ones, 64 to 8, hold"""
 SCORES = "metric in ('spearman', 'accuracy') and readout == 'pooler'"
@@ -222,7 +217,7 @@ def best_encoder(rows: pd.DataFrame) -> Iterator[Measurement]:
     widest, best = int(max(ranks.columns)), int(ranks.mean().sort_index(ascending=False).idxmax())
     what = "dim of the best encoder / widest dim (SimCSE)"
     each = np.log2(ranks.sort_index(axis=1, ascending=False).idxmax(axis=1).astype(float) / widest).to_dict()
-    yield ratio("WANG-F4-3", Estimate(each), what, null=1.0, paper=PAPER_OPT[0] / PAPER_OPT[1])
+    yield ratio("WANG-F4-3", Estimate(each), what, null=1.0, paper=256 / PAPER_HIDDEN)
     if best != widest:
         leads = rows.query("metric == 'spearman_gain' and readout == 'encoder' and dim == @best")
         leads = leads[leads["setting"].str.startswith("test")]
@@ -230,16 +225,12 @@ def best_encoder(rows: pd.DataFrame) -> Iterator[Measurement]:
         yield effect("WANG-F4-3", estimate(leads), what)
 
 
-def printed_gain() -> float:
-    """What the exchange of the paper's example gains, in points."""
-    printed = 100 * printed_cells().set_index("method")["value"]
-    return float(printed["encoder_64"] - printed["encoder_16"])
-
-
 def exchanged_example(rows: pd.DataFrame) -> Iterator[Measurement]:
     """WANG-F4-2, which supposes that encoder_64 is better alone than encoder_16."""
     what, query = "gain of encoder_64 over encoder_16 under pooler_16", "method == 'encoder_64' and dim == 16"
-    rule = Judge("WANG-F4-2", what, f"{EXCHANGED} and {query}", paper=printed_gain)
+    printed = 100 * printed_cells().set_index("method")["value"]
+    paper = float(printed["encoder_64"] - printed["encoder_16"])
+    rule = Judge("WANG-F4-2", what, f"{EXCHANGED} and {query}", paper=lambda: paper)
     alone = ranking(rows).mean()
     worse = alone.get(64, 0.0) <= alone.get(16, 0.0)
     for m in rule.measure(rows):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -10,27 +10,23 @@ import pandas as pd
 
 from repro.config import RECIPES, Profile, override
 from repro.config import profile as profile_named
+from repro.data.training import training_sentences
 from repro.evaluation.protocol import score_sts
 from repro.methods import END_TO_END, FULL, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP, UNTRAINED, fitted_on
 from repro.models.backbone import load_backbone
 from repro.models.encoder import SentenceEncoder
-from repro.models.folders import own_pooling
+from repro.models.published import own_pooling
 from repro.objectives import TrainConfig
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
-from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line, reduced
-from repro.runs.score import score_task
-from repro.runs.sweep import Sweep, TwoStep, gain_over, spearman_of, states_of
-from repro.runs.texts import training_sentences
+from repro.runs.encoders import TextTable, reduced
+from repro.runs.lines import Line, Task, gain_over, score_task, spearman_of
+from repro.runs.sweep import Sweep, TwoStep, states_of
 from repro.seeding import make_rng
-from repro.sets import DataSet, ScoredPairs
+from repro.sets import ScoredPairs
 from repro.store import Store
 from repro.training.two_step import splice
 from repro.types import Array, InputError, check_dim
-
-Tasks = Mapping[str, Mapping[str, DataSet]]
-"""the splits of each task, by name"""
 
 
 def rows_of(sweep: Sweep, rows: Sequence[Mapping[str, Any]], **shared: Any) -> pd.DataFrame:
@@ -40,17 +36,16 @@ def rows_of(sweep: Sweep, rows: Sequence[Mapping[str, Any]], **shared: Any) -> p
 
 def trained_line(sweep: Sweep) -> str:
     """What was trained, on what, and what of it lay in the store, in two lines for the reader."""
-    c, n = sweep.config, len(sweep.cells)
+    c, n, seconds = sweep.config, len(sweep.cells), sum(cell.seconds for cell in sweep.cells.values())
+    dropout = "as shipped" if c.dropout is None else c.dropout
     return (
         f"{c.backbone}, {c.pooling} pooling, {c.sentences:,} examples of {c.corpus} ({c.source}), "
-        f"batch {c.batch_size}, "
-        f"learning rate {c.learning_rate:g}, dropout {'as shipped' if c.dropout is None else c.dropout}\n"
-        f"{n} encoders: {sweep.hits} found in the store, {n - sweep.hits} trained now; training took "
-        f"{sum(cell.seconds for cell in sweep.cells.values()):.0f} s"
+        f"batch {c.batch_size}, learning rate {c.learning_rate:g}, dropout {dropout}\n"
+        f"{n} encoders: {sweep.hits} found in the store, {n - sweep.hits} trained now; training took {seconds:.0f} s"
     )
 
 
-def dims_rows(sweep: Sweep, tasks: Tasks, store: Store, **shared: Any) -> pd.DataFrame:
+def dims_rows(sweep: Sweep, tasks: Mapping[str, Task], store: Store, **shared: Any) -> pd.DataFrame:
     """Score of every task for every trained dim, in both readouts (Figure 2)."""
     rows: list[dict[str, Any]] = []
     for dim, cell in sweep.cells.items():
@@ -113,17 +108,14 @@ def before_after_rows(sweep: Sweep, dev: ScoredPairs, **shared: Any) -> pd.DataF
 
 def train_along(opt: TrainedCell, narrow: TrainedCell, store: Store) -> TrainedCell:
     """Step 2 with the encoder in training too: the spliced model on the schedule of end-to-end training, stored."""
-    config = narrow.config
-    if config.objective != "simcse":
-        raise InputError(f"objective is {config.objective!r}: the joint step 2 is written for 'simcse'")
 
     def start() -> SentenceEncoder:
         encoder = splice(*deepcopy((opt.encoder, narrow.pooler)))  # the sweep's own stay as they were trained
-        if config.dropout is not None:
-            encoder.backbone.set_dropout(config.dropout)
+        if narrow.config.dropout is not None:
+            encoder.backbone.set_dropout(narrow.config.dropout)
         return encoder
 
-    return train_cell(config, store, start=start, other={"trained along": [opt.key, narrow.key]})
+    return train_cell(narrow.config, store, start=start, other={"trained along": [opt.key, narrow.key]})
 
 
 # Tables 3 and 4: training against reducing afterwards
@@ -156,9 +148,6 @@ def suite_lines(
     on every fit set, Isomap and LLE on the smallest.
     """
     full = next(iter(sweep.cells.values())).pooler.hidden_dim
-    if missing := [d for d in (full, *dims) if d not in sweep.cells]:
-        held = ", ".join(map(str, sorted(sweep.cells)))
-        raise InputError(f"dim {missing[0]} was not trained: the sweep holds {held}")
     states = sweep.embeddings(full)
     yield Line(FULL, full, states)
     yield Line(FULL, full, sweep.embeddings(full, full), readout="pooler")
@@ -182,41 +171,12 @@ def is_compared(line: Line, other: Line) -> bool:
 
 # Figure 3: several networks
 
-SMALL = ("repro-tiny:1", "repro-tiny", "all-MiniLM-L6-v2:3", "all-MiniLM-L6-v2")
 NETWORKS: dict[str, tuple[str, ...]] = {
-    "embedded": SMALL,
-    "gpu": SMALL,
+    "embedded": ("repro-tiny:1", "repro-tiny"),
+    "gpu": ("repro-tiny:1", "repro-tiny", "all-MiniLM-L6-v2:3", "all-MiniLM-L6-v2"),
     "paper": ("bert-base-uncased", "bert-large-uncased", "roberta-base", "roberta-large"),
 }
-"""the four networks of Figure 3 by profile, as `name` or `name:blocks`; without a hub, two networks at two depths"""
-# MiniLM costs far more than repro-tiny. With one check, at the end, the validation pairs choose nothing, so the
-# smallest set of them does.
-MINILM: dict[str, Any] = {"sentences": 128, "batch_size": 32, "check_every": 10_000, "validation": "sickr"}
-BRIEF: dict[str, tuple[dict[str, Any], tuple[int, ...]]] = {
-    "repro-tiny:1": ({}, (128, 32, 8)),
-    "all-MiniLM-L6-v2": (MINILM, (384, 8)),
-}
-"""network, or backbone at any depth, to settings and dims that fit the profile `embedded` to two cores"""
-
-
-@dataclass(frozen=True)
-class Network:
-    """One of the figure's networks: what is trained, and with which dims."""
-
-    name: str
-    """`name`, or `name:blocks` where blocks were taken off"""
-    blocks: int
-    hidden_dim: int
-    config: TrainConfig
-    dims: tuple[int, ...]
-
-
-def parse_network(name: str) -> tuple[str, int | None]:
-    """`backbone:blocks` as its two parts; None without a colon: all blocks."""
-    backbone, colon, blocks = name.partition(":")
-    if not backbone or (colon and not (blocks.isdecimal() and int(blocks) > 0)):
-        raise InputError(f"unknown backbone {name!r}: expected a name, or name:blocks such as repro-tiny:1")
-    return backbone, int(blocks) if colon else None
+"""the networks of Figure 3 by profile, as `name` or `name:blocks`; without a hub, small ones at two depths"""
 
 
 def plan_networks(
@@ -226,30 +186,29 @@ def plan_networks(
     *,
     reference: int | str | None = None,
     **train: Any,
-) -> list[Network]:
-    """What to train for Figure 3: every network with its recipe and its dims, which the reference of the losses joins.
+) -> dict[str, tuple[TrainConfig, tuple[int, ...]]]:
+    """What to train for Figure 3: every network's recipe and dims, which the reference of the losses joins, by name.
 
     Without dims: the hidden size, which is also the usual reference, and the profile's candidates below it. `train` are
     fields of `TrainConfig` that replace all recipes; None keeps them.
     """
-    planned: dict[str, Network] = {}
+    planned = {}
     for name in names or NETWORKS[profile.name]:
-        backbone, blocks = parse_network(name)
+        backbone, colon, blocks = name.partition(":")
+        if not backbone or (colon and not blocks.isdecimal()):
+            raise InputError(f"unknown backbone {name!r}: expected a name, or name:blocks such as repro-tiny:1")
         network = load_backbone(backbone, device="cpu")
         hidden_dim, whole = network.hidden_dim, network.n_layers
-        blocks = whole if blocks is None else check_dim(blocks, limit=whole, what=f"number of blocks of {backbone}")
-        brief = BRIEF if profile.name == "embedded" else {}
-        settings, few = brief.get(name) or brief.get(backbone) or ({}, ())
-        layers = None if blocks == whole else blocks
+        kept = check_dim(int(blocks), limit=whole, what=f"number of blocks of {backbone}") if colon else whole
+        layers = None if kept == whole else kept
         config = profile_named(profile.name, backbone=backbone, source=profile.source, layers=layers).train
         if config.pooling == "cls" and not any(known == backbone for known, _ in RECIPES):
             config = override(config, pooling=own_pooling(backbone) or "cls")
-        widths = set(dims or few or {hidden_dim, *(d for d in profile.candidates if d < hidden_dim)})
+        widths = set(dims or {hidden_dim, *(d for d in profile.candidates if d < hidden_dim)})
         full = hidden_dim if reference is None else reference
         widths |= {full} if isinstance(full, int) else set()
         label = backbone if layers is None else f"{backbone}:{layers}"
         if label in planned:
             raise InputError(f"backbones name {label} twice: expected different ones")
-        config = override(override(config, **settings), **train)
-        planned[label] = Network(label, blocks, hidden_dim, config, tuple(sorted(widths)))
-    return list(planned.values())
+        planned[label] = (override(config, **train), tuple(sorted(widths)))
+    return planned

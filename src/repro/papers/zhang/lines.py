@@ -9,21 +9,22 @@ import pandas as pd
 
 from repro import data
 from repro.config import TrainConfig
+from repro.data.training import training_sentences
 from repro.evaluation.stats import Resampled
 from repro.methods import FULL_SIZE, REDUCER_NAMES, ZHANG_METHODS
 from repro.models.encoder import merge_equal
-from repro.papers.zhang.encoders import AUTOENCODER, BETWEEN, SETTINGS
+from repro.papers.zhang.claims import AUTOENCODER, BETWEEN, SETTINGS
 from repro.rows import make_rows
-from repro.runs.embeddings import TextTable
-from repro.runs.lines import Line, Named, Task, dims_of, reduced
-from repro.runs.score import by_kind, score_rows
-from repro.runs.texts import training_sentences
+from repro.runs.encoders import Named, TextTable, dims_of, reduced
+from repro.runs.lines import Line, Task, by_kind, score_rows
 from repro.sets import Corpus, DataSet, ScoredPairs, texts_of
 from repro.store import Store
 from repro.types import Array, one_of
 
 ROWS = {"embedded": {"stsb": 500, "trec": 700, "sicke": 400}}
 """rows of each split that a profile keeps; all where it names none"""
+GENERATED_ROWS = {"stsb": 300, "trec": 300, "sicke": 200}
+"""the same of generated sentences, which show how it works and judge nobody"""
 METHODS = {name: REDUCER_NAMES[name] for name in ("pca", "svd", "kpca", "grp", "autoencoder", "truncate")}
 """reducers to what the paper's Table 1 calls them; Truncate, the first columns, is ours"""
 RESCALED = "divided by √(2γ)"  # setting of kernel PCA on PCA's scale
@@ -49,11 +50,7 @@ class ReducedTask(Task):
         return merge_equal([text for part in needed for text in texts_of(part)])[0]
 
     def fit_texts(self, setting: str) -> list[str]:
-        """The distinct sentences that a reducer is fitted on, both sides of pairs.
-
-        Raises:
-            InputError: for an unknown setting, or `wiki` of a task without foreign sentences.
-        """
+        """The distinct sentences that a reducer is fitted on, both sides of pairs."""
         train, test = self.splits["train"], self.splits["test"]
         sources: dict[str, list[DataSet]] = {"inductive": [train], "transductive": [train, test]}
         if self.wiki is not None:
@@ -85,7 +82,8 @@ def load_task(
     splits = data.load_splits(name, source=source)
     if name == "stsb":
         splits = {split: splits[split] for split in ("train", "test")}
-    limit = ROWS.get(profile, {}).get(name) if rows is None else rows or None
+    few = GENERATED_ROWS if profile in ROWS and source == "microworld" else ROWS.get(profile, {})
+    limit = few.get(name) if rows is None else rows or None
     corpus = Corpus(wiki.corpus, wiki.source, training_sentences(wiki, store or Store())) if wiki else None
     kept = {split: data.take(part, limit) for split, part in splits.items()}
     return ReducedTask(name, kept, {split: len(part) for split, part in splits.items()}, corpus)

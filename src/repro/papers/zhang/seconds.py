@@ -1,14 +1,12 @@
-"""Table 1 and depth: what rows of seconds say of the claims ZHANG-T1-1, -2 and ZHANG-S3-1, and of times of PCA."""
+"""Table 1 and depth: what rows of seconds say of the claims ZHANG-T1-1, -2 and ZHANG-S3-1."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
 import pandas as pd
 
-from repro.report.compare import paper_values
-from repro.report.judge import Judge, average, judge
-from repro.report.verdict import Measurement
+from repro.report.judge import Judge, Measurement, average, judge
+from repro.report.tables import paper_values
 
 OURS, PEER = "this package", "scikit-learn"  # settings: whose reducers were timed
 SHALLOW, DEEP = "Autoencoder, 1 hidden layer", "Autoencoder, 3 hidden layers"
@@ -83,25 +81,3 @@ def _of_few(m: Measurement, fitted: int) -> Measurement:
     if "KPCA" not in m.what or (m.low > 1 and ": KPCA by" in m.what):
         return m
     return replace(m, seeds=0, what=f"{m.what} (of {fitted:,} fitted rows; {ENOUGH_ROWS:,} are needed)")
-
-
-def times_of_pca(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Seconds of every method as multiples of PCA's: operation, reducers, method, kind and value, the paper's first.
-
-    Each against the PCA of its own implementation; the autoencoder is ours in both.
-
-    Args:
-        rows: ours by kind of number, recorded or live.
-    """
-    lines = []
-    for what, (operation, _) in OPERATIONS.items():
-        printed = printed_seconds(what)
-        lines += [(operation, PEER, method, "paper", printed[method] / printed["PCA"]) for method in METHODS]
-        for kind, frame in rows.items():
-            for whose in (PEER, OURS):
-                base = seconds_of(frame, what, "PCA", whose)
-                for method in METHODS:
-                    own = seconds_of(frame, what, method, whose) or seconds_of(frame, what, method)
-                    if base and own:
-                        lines.append((operation, whose, method, kind, own[0] / base[0]))
-    return pd.DataFrame(lines, columns=["operation", "reducers", "method", "kind", "value"])

@@ -6,11 +6,10 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from repro.evaluation.seeds import Estimate, scaled
 from repro.methods import FULL_SIZE, MAJORITY, TRUNCATE, ZHANG_METHODS
-from repro.papers.zhang.encoders import SCORES, SETTINGS, WITHIN, encoders_of, full_size, lead
-from repro.report.curves import curves
-from repro.report.judge import Estimate, scaled
-from repro.report.style import GREY, WIDTH, Drawing, NothingToDraw, add_legend, dim_axis, drawing, look, new_figure
+from repro.papers.zhang.claims import SCORES, SETTINGS, WITHIN, encoders_of, full_size, lead
+from repro.report.figures import GREY, WIDTH, Drawing, NothingToDraw, curves, dim_axis, drawing
 from repro.report.tables import MISSING, interval, mean, wide
 
 TOLERANCE = 1.0  # per cent of the full-size score that a size may lose and still count as enough
@@ -145,31 +144,4 @@ def draw_reduced(rows: pd.DataFrame, kind: str = "live") -> Drawing:
             axes.axhline(100 * floors.mean(), color=GREY, linestyle="--", linewidth=1.0)
         axes.get_lines()[0].set_markersize(7.5)  # kernel PCA often lies on PCA, the first
     figure.alt += "; grey: full size and one per cent below it; dotted: half the dimensions"
-    return figure
-
-
-@drawing
-def draw_seconds(frame: pd.DataFrame) -> Drawing:
-    """What `times_of_pca` gives on a log axis, a panel per operation: the printed ones hollow, ours filled."""
-    if frame.empty:
-        raise NothingToDraw("no ratios were given")
-    paper = frame["kind"] == "paper"
-    frame = frame.assign(series=frame["kind"].where(paper, frame["kind"] + ", " + frame["reducers"]))
-    operations, series, methods = (list(dict.fromkeys(frame[c])) for c in ("operation", "series", "method"))
-    figure, panels = new_figure(1, len(operations), height=3.8, sharey=True)
-    for axes, operation in zip(panels, operations, strict=True):
-        for i, name in enumerate(series):
-            own = frame[(frame["operation"] == operation) & (frame["series"] == name)]
-            places = [methods.index(m) + 0.22 * (i - (len(series) - 1) / 2) for m in own["method"]]
-            marks = {**look(i), **({"color": GREY, "markerfacecolor": "none"} if name == "paper" else {})}
-            axes.plot(own["value"], places, label=name, linestyle="none", markersize=8, **marks)
-        axes.axvline(1, color=GREY, linewidth=1.0)
-        axes.set_xscale("log")
-        axes.set_yticks(range(len(methods)), methods)
-        axes.set_title(operation, loc="left")
-        axes.set_xlabel("times PCA's seconds")
-    panels[0].invert_yaxis()
-    add_legend(figure, panels[0].get_legend_handles_labels()[0])
-    said = f"{', '.join(methods)} as multiples of PCA's, {' and '.join(operations)}: {', '.join(series)}"
-    figure.alt = f"seconds of {said}"
     return figure

@@ -1,0 +1,290 @@
+"""Figures: readable on light and dark pages, at phone width, without telling anything by colour alone.
+
+A series (dataset, method) is known by colour and marker, a kind of number (paper, recorded, live) by its line. The
+background is transparent and the text one grey with contrast 4.5 on white and 4 on the book's dark page, where the
+style sheet lifts it further. The book's curves have one grammar: which column is x, which tells curves apart, which
+tell panels apart.
+"""
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from html import escape
+from io import StringIO
+from math import ceil
+from typing import Any, ParamSpec
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, NullLocator
+
+from repro import paths
+from repro.report.tables import DATASETS, KINDS, Shown, nothing
+from repro.types import InputError, one_of
+
+P = ParamSpec("P")
+STYLE = mpl.rc_params_from_file(paths.ASSETS / "book.mplstyle", use_default_template=False)
+GREY: str = STYLE["text.color"]
+PALETTE: tuple[str, ...] = tuple(STYLE["axes.prop_cycle"].by_key()["color"])
+MARKERS = ("o", "s", "^", "D", "v", "P")
+KIND_STYLE: dict[str, dict[str, Any]] = {
+    "paper": {"linestyle": (0, (4, 2)), "linewidth": 1.4, "markerfacecolor": "none"},
+    "recorded": {"linestyle": "-", "linewidth": 1.2},
+    "live": {"linestyle": "-", "linewidth": 2.6},
+}
+"""Dashed with hollow markers: printed, not ours. Thin: recorded. Thick: computed with this copy of the book."""
+WIDTH = 6.4
+"""Inches. With 12-point text a figure shrunk to a phone's width still reads like a footnote."""
+
+
+class Drawing(Figure):
+    """A figure that shows itself in a notebook without pyplot, as a scalable image."""
+
+    alt: str = ""
+    """What the figure shows, in a sentence; written into the file as its title."""
+    blank: Shown | None = None
+    """The sentence that stands in its place where there is nothing to draw."""
+
+    def svg(self) -> str:
+        """The figure as SVG; equal figures give equal text."""
+        text = StringIO()
+        with styled():
+            # Laid out once: done at every drawing, the layout would move on a little each time.
+            if self.get_layout_engine() is not None:
+                self.draw_without_rendering()
+                self.set_layout_engine("none")
+            # A date or a version in the file would make every build differ from the last.
+            title = {"Title": self.alt} if self.alt else {}  # matplotlib takes no empty title
+            self.savefig(text, format="svg", metadata={"Date": None, "Creator": None, **title})
+        return text.getvalue()
+
+    def img(self) -> str:
+        """The figure as an HTML image that needs no file beside the page."""
+        data = b64encode(self.svg().encode()).decode()
+        return f'<img class="drawing" alt="{escape(self.alt)}" src="data:image/svg+xml;base64,{data}"/>'
+
+    def _repr_svg_(self) -> str | None:
+        return None if self.blank else self.svg()
+
+    def _repr_html_(self) -> str | None:
+        return self.blank.html if self.blank else None
+
+    def _repr_markdown_(self) -> str | None:
+        return self.blank.markdown if self.blank else None
+
+
+class NothingToDraw(InputError):
+    """Rows that hold no point of a figure; its message says what they lack."""
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """The book's look for a `with` block, or for a function."""
+    with mpl.rc_context(STYLE):
+        yield
+
+
+def drawing(draw: Callable[P, Drawing]) -> Callable[P, Drawing]:
+    """Give a function that draws the book's look; where it finds nothing to draw, its figure says so."""
+
+    @wraps(draw)
+    def draw_or_say(*args: P.args, **options: P.kwargs) -> Drawing:
+        try:
+            with styled():
+                return draw(*args, **options)
+        except NothingToDraw as error:
+            figure = Drawing()
+            figure.blank = nothing(str(error))
+            figure.alt = figure.blank.markdown
+            return figure
+
+    return draw_or_say
+
+
+def new_figure(rows: int = 1, columns: int = 1, *, height: float = 3.6, **subplots: Any) -> tuple[Drawing, list[Axes]]:
+    """An empty figure of the book's width and so many inches of height, and its axes, row by row."""
+    figure = Drawing(figsize=(WIDTH, height), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, **subplots)
+    return figure, list(axes.ravel())
+
+
+def look(position: int) -> dict[str, Any]:
+    """Colour and marker of the series at a position of its legend; both recur after six."""
+    return {"color": PALETTE[position % len(PALETTE)], "marker": MARKERS[position % len(MARKERS)]}
+
+
+def series_handles(names: Sequence[str], label: Callable[[str], str] = str) -> list[Line2D]:
+    """Legend entries of the series, in the given order."""
+    return [Line2D([], [], linestyle="-", label=label(name), **look(i)) for i, name in enumerate(names)]
+
+
+def add_legend(figure: Figure, handles: Sequence[Any], *, columns: int = 3) -> None:
+    """Put the legend below all panels, where it hides no data."""
+    figure.legend(handles=list(handles), loc="outside lower center", ncols=min(columns, max(len(handles), 1)))
+
+
+def dim_axis(axes: Axes, dims: Sequence[int], *, room: float, label: bool = True) -> None:
+    """A log2 axis with a tick at every dim present, written as plain numbers; labels are thinned to its inches."""
+    dims = sorted({int(dim) for dim in dims})
+    if not dims:  # a panel without a curve, such as a setting in which nothing could be fitted
+        return
+    written = thin([len(str(dim)) for dim in dims], room)
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(FixedLocator([dims[i] for i in written]))
+    axes.set_xticklabels([str(dims[i]) for i in written])
+    axes.xaxis.set_minor_locator(FixedLocator(dims) if len(written) < len(dims) else NullLocator())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.grid(visible=False, axis="x", which="minor")
+    axes.set_xlim(dims[0] / 1.3, dims[-1] * 1.3)
+    if label:
+        axes.set_xlabel("dimensions")
+
+
+def thin(lengths: Sequence[int], room: float) -> list[int]:
+    """Positions of labels of so many characters that fit in inches: every first, second, third …, the last always."""
+    # 0.105 inches is a digit of 11.5-point DejaVu Sans; one digit's width keeps neighbours apart.
+    fit = max(2, int(room / (0.105 * (max(lengths) + 1))))
+    step = max(1, -(-len(lengths) // fit))
+    return sorted(range(len(lengths) - 1, -1, -step))
+
+
+DASHED: Mapping[str, Any] = {"color": GREY, "linestyle": "--", "linewidth": 1.2}
+TITLES = {name: title for title, name in DATASETS.items()}
+POINT = ("value", "low", "high")
+
+
+@drawing
+def curves(
+    frame: pd.DataFrame,
+    *,
+    color: str,
+    x: str = "dim",
+    panel: str | None = None,
+    row: str | None = None,
+    order: Sequence[Any] = (),
+    band: bool = True,
+    levels: pd.DataFrame | None = None,
+    title: Callable[[Any], str] | None = None,
+    ylabel: str = "score × 100",
+    xlabel: str = "dimensions",
+    share: bool | str = False,
+    scale: float = 100,
+) -> Drawing:
+    """A curve per value of `color` and kind of number, a panel per value of `panel`, a line of panels per `row`.
+
+    Args:
+        frame: rows with kind, value (a fraction) and the columns named; several rows of a point are its seeds.
+        color: what tells curves apart; the same as `panel` where each curve has a panel, and a scale, of its own.
+        x: what runs along the axis; `dim` is logarithmic.
+        panel: what tells panels apart.
+        row: what tells lines of panels apart; without it panels are two or three abreast.
+        order: all values that `color` may have: each keeps its look, whichever are drawn.
+        band: shade intervals; where many curves share a panel they would hide each other.
+        levels: horizontal lines: value in points, label, and perhaps the columns of `panel` and `row`.
+        title: what a panel is called; by default a dataset as the documents print it, else the value.
+        ylabel: what the score is.
+        xlabel: what x is.
+        share: passed on as `sharey`.
+        scale: what values are multiplied by.
+
+    Raises:
+        InputError: if a column is missing, or a value of `color` is not in `order`.
+    """
+    title, levels = title or title_of, pd.DataFrame(columns=["value", "label"]) if levels is None else levels
+    by = dict.fromkeys(column for column in (row, panel, color, x) if column and column != "kind")
+    found = points(frame, list(by), scale)
+    names, kinds = list(order or dict.fromkeys(found[color])), [kind for kind in KINDS if kind in set(found["kind"])]
+    if unknown := set(found[color]) - set(names):
+        raise InputError(f"no look for {min(map(str, unknown))!r}: choose from {', '.join(map(str, names))}")
+    drawn = [name for name in names if name in set(found[color])]
+    alone = color == panel or len(drawn) == 1  # then the curve needs no name, and what is printed can be grey
+    rows, across = (list(dict.fromkeys(found[c])) if c else [None] for c in (row, panel))
+    cells = [(r, p) for r in rows for p in across]
+    width = len(across) if row or len(across) < 3 else 3 if len(across) > 4 else 2
+    lines = ceil(len(cells) / width)
+    figure, axes = new_figure(lines, width, height=1.0 + 2.4 * lines, sharey=share)
+    for i, (axis, cell) in enumerate(zip(axes, cells, strict=False)):
+        here = {column: value for column, value in zip((row, panel), cell, strict=True) if column}
+        own = within(found, here)
+        for kind in kinds:
+            for name, line in own[own["kind"] == kind].groupby(color, sort=False):
+                line, style = line.astype({x: int}).sort_values(x), look(names.index(name)) | KIND_STYLE[kind]
+                style |= {"color": GREY} if alone and kind == "paper" else {}
+                axis.plot(line[x], line["value"], **style)
+                if band and line["low"].notna().any():
+                    band_style = {"color": style["color"], "alpha": 0.18, "linewidth": 0}
+                    axis.fill_between(line[x], line["low"], line["high"], **band_style)
+        for level in within(levels, here).itertuples():
+            axis.axhline(level.value, **DASHED)
+        axis.set_title(title(cell[1]) if panel else title(drawn[0]) if alone else "", loc="left")
+        lowest = i + width >= len(cells)  # with an odd number of panels the one above the gap ends its column
+        if x == "dim":
+            dim_axis(axis, own["dim"], room=WIDTH / width - 0.9)
+        else:
+            axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
+        axis.set_xlabel(xlabel if lowest else "")
+        if row and i % width == 0:
+            axis.set_ylabel(str(cell[0]), fontsize=10)
+    for spare in axes[len(cells) :]:
+        spare.set_visible(False)
+    figure.supylabel(ylabel, fontsize=12)
+    looks = series_handles(names, title_of)
+    handles = [] if alone else [h for h, name in zip(looks, names, strict=True) if name in drawn]
+    grey = {"color": GREY, "marker": "o"}
+    told = () if "kind" in (color, panel, row) else kinds
+    handles += [Line2D([], [], label=kind, **grey | KIND_STYLE[kind]) for kind in told]
+    handles += [Line2D([], [], label=label, **DASHED) for label in dict.fromkeys(levels["label"])]
+    add_legend(figure, handles, columns=2 if len(handles) > 3 else 3)
+    said = [map(title_of, drawn), map(title, across if panel and panel != color else ()), kinds]
+    figure.alt = f"{ylabel} against {xlabel} of " + "; ".join(filter(None, (", ".join(words) for words in said)))
+    return figure
+
+
+def title_of(name: Any) -> str:
+    """A dataset's name as the documents print it; any other name as it is."""
+    return TITLES.get(name, str(name))
+
+
+def within(frame: pd.DataFrame, here: Mapping[str, Any]) -> pd.DataFrame:
+    """The rows of one panel; a column that the frame lacks holds for all."""
+    for column, value in here.items():
+        frame = frame[frame[column] == value] if column in frame else frame
+    return frame
+
+
+def points(frame: pd.DataFrame, by: Sequence[str], scale: float = 100) -> pd.DataFrame:
+    """Means of the rows that share kind and `by`, × scale, in the order of first appearance.
+
+    Several rows of one point are several seeds: the band is their mean ± one standard deviation. A single row
+    brings its own interval, if it has one; else `low` and `high` are NaN.
+    """
+    keys = ["kind", *by]
+    frame = checked(frame, (*keys, "value")).dropna(subset=["value", *by])
+    if frame.empty:
+        raise NothingToDraw(f"every row lacks a value or one of {', '.join(by)}")
+    frame = frame.reindex(columns=list(dict.fromkeys([*keys, "value", "ci_low", "ci_high"])))
+    grouped = frame.groupby(keys, sort=False, observed=True)
+    found = grouped[["value", "ci_low", "ci_high"]].first().set_axis(list(POINT), axis=1)
+    found["value"], spread, found["n"] = grouped["value"].mean(), grouped["value"].std(), grouped.size()
+    several = found["n"] > 1
+    found["low"] = found["low"].where(~several, found["value"] - spread)
+    found["high"] = found["high"].where(~several, found["value"] + spread)
+    found[list(POINT)] = scale * found[list(POINT)].astype("float64")
+    found = found.reset_index()
+    return found.astype({"dim": int}) if "dim" in by else found
+
+
+def checked(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """A copy of a frame that has rows, the columns asked for and known kinds; an InputError if it has not."""
+    if frame.empty:
+        raise NothingToDraw("the frame has no rows")
+    missing = [column for column in columns if column not in frame.columns]
+    if missing:
+        raise InputError(f"the frame lacks the column {missing[0]!r}: figures need {', '.join(columns)}")
+    for kind in frame["kind"].unique() if "kind" in columns else ():
+        one_of(str(kind), KINDS, "kind of number")
+    return frame.copy()

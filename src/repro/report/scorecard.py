@@ -1,0 +1,232 @@
+"""Verdicts as tables: which network may judge which claim (§5.10), those of a page, and the scorecard of all claims."""
+
+import logging
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, replace
+from functools import lru_cache
+from html import escape
+from math import nan
+from pathlib import Path
+
+import pandas as pd
+
+from repro import paths
+from repro.methods import BASELINES
+from repro.paths import replacing
+from repro.report.judge import MEANING, ON_GENERATED, OUTCOMES, SILENT, Measurement, Outcome, worst
+from repro.report.tables import KINDS, MISSING, Shown, between, names, nothing, show, verdict_pill
+from repro.rows import recorded_rows
+from repro.types import InputError
+
+log = logging.getLogger(__name__)
+
+
+@lru_cache
+def claims() -> pd.DataFrame:
+    """All checkable statements of the five documents."""
+    return pd.read_csv(paths.CLAIMS)
+
+
+def verdict_frame(kind: str, measurements: Iterable[Measurement], rows: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Measurements of one kind of number with their verdicts, one line each; their rows say who speaks, if given."""
+    known = set(claims()["claim_id"])
+    lines = []
+    for m in measurements if rows is None else placed(measurements, rows):
+        if m.claim_id not in known:
+            raise InputError(f"unknown claim {m.claim_id!r}: claims.csv lists {len(known)}, such as {min(known)}")
+        lines.append({**asdict(m), "kind": kind, "verdict": m.verdict, "why": m.why})
+    columns = ["claim_id", "what", "kind", "network", "paper", "value", "low", "high", "verdict", "why", "test"]
+    return pd.DataFrame(lines, columns=[*columns, "scope", "seeds", "null", "direction", "margin"])
+
+
+def verdicts_folder() -> Path:
+    """Where the pages of the book leave their verdicts for the scorecard: beside the build they belong to."""
+    return paths.project_root() / "_build" / "verdicts"
+
+
+def write_verdicts(page: str, *frames: pd.DataFrame, folder: Path | None = None) -> Path | None:
+    """Leave a page's verdicts behind for the scorecard, whole or not at all; returns where, or None.
+
+    Without a folder, only while the book is built (`REPRO_BOOK` is set): other runs must not speak for the book.
+    """
+    if folder is None and not os.environ.get("REPRO_BOOK"):
+        return None
+    path = paths.inside(folder or verdicts_folder(), f"{page}.parquet")
+    joined = pd.concat([frame for frame in frames if len(frame)] or list(frames[:1]), ignore_index=True)
+    with replacing(path) as partial:
+        joined.to_parquet(partial, index=False)
+    return path
+
+
+def read_verdicts(folder: Path | None = None) -> pd.DataFrame:
+    """The verdicts of all pages built so far; a damaged file is left out with a warning, the next build mends it."""
+    frames = [verdict_frame("live", []).assign(page="")]
+    for path in sorted((folder or verdicts_folder()).glob("*.parquet")):
+        try:
+            found = pd.read_parquet(path).assign(page=path.stem)
+            if not set(found["verdict"]) <= set(OUTCOMES) or not set(found["kind"]) <= set(KINDS):
+                raise ValueError("its columns hold other words than verdicts and kinds")
+            frames.append(found[frames[0].columns])
+        except Exception as error:  # damage shows in whatever the reader stumbles over
+            log.warning("%s holds no verdicts that can be read (%s): left out, `repro book` makes it anew", path, error)
+    return pd.concat([frame for frame in frames if len(frame)] or frames, ignore_index=True)
+
+
+def scorecard(folder: Path | None = None, *, given: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Every claim with its recorded and its live verdict, each by the network nearest the paper's that can bear on it.
+
+    On one network a claim of several parts has the verdict of its worst part. Generated text judges nothing. What other
+    recorded networks say stands in the column `others`, what it would take to tell in `why`. Verdicts are those that
+    pages left in a folder, by default the build's, or those given.
+    """
+    given = read_verdicts(folder) if given is None else given
+    card = claims()[["claim_id", "paper", "place", "statement"]].copy()
+    for kind in ("recorded", "live"):
+        own = given[(given["kind"] == kind) & ~given["verdict"].isin(ON_GENERATED)]
+        found = {claim: list(by_network(str(claim), parts).items()) for claim, parts in own.groupby("claim_id")}
+        said = [found.get(claim, [("", "not attempted")]) for claim in card["claim_id"]]
+        card[kind] = [first[1] for first, *_ in said]
+        if kind == "recorded":
+            card["network"] = [first[0] for first, *_ in said]
+            card["others"] = ["; ".join(f"{network}: {verdict}" for network, verdict in rest) for _, *rest in said]
+            why = own.groupby(["claim_id", "network", "verdict"])["why"].first()
+            keys = zip(card["claim_id"], card["network"], card["recorded"], strict=True)
+            card["why"] = [why.get(key, "") for key in keys]
+    pages = given.groupby("claim_id")["page"].first()
+    card["page"] = [pages.get(claim, "") for claim in card["claim_id"]]
+    return card
+
+
+def by_network(claim: str, parts: pd.DataFrame) -> dict[str, Outcome]:
+    """The worst part of a claim on every network, first those that can bear on it, the nearest to the paper's first."""
+    said = {str(name): worst(list(own["verdict"])) for name, own in parts.groupby("network", sort=False)}
+    return dict(sorted(said.items(), key=lambda item: (item[1] in SILENT, rank(claim, item[0]))))
+
+
+def counts(card: pd.DataFrame) -> pd.DataFrame:
+    """How many claims of each document have which verdict, recorded and live."""
+    long = card.rename(columns={"paper": "document"}).melt("document", ["recorded", "live"], "numbers", "verdict")
+    table = long.groupby(["document", "numbers", "verdict"]).size().unstack(fill_value=0)
+    return table.reindex(columns=[o for o in OUTCOMES if o not in ON_GENERATED], fill_value=0).reset_index()
+
+
+def verdict_table(verdicts: pd.DataFrame, statements: Mapping[str, str] | None = None) -> Shown:
+    """Claims with what was measured, its interval and the computed verdict; the rules' meaning below."""
+    if verdicts.empty:
+        return nothing("no claim can be judged from these rows")
+    v = verdicts
+    exact = v["low"] == v["high"]
+    shown = pd.DataFrame({"claim": v["claim_id"], "verdict": v["verdict"]})
+    if statements:  # a claim judged at many dims is written out once
+        shown["statement"] = v["claim_id"].map(statements).fillna("").mask(v["claim_id"].duplicated(), "")
+    shown["measured"] = v["what"].where(v["why"] == "", v["what"] + " – " + v["why"])
+    seeds = v["seeds"].astype(str) + " seed" + v["seeds"].map(lambda n: "" if n == 1 else "s")
+    shown["network"] = (v["network"] + ", " + seeds).where(v["network"] != "", MISSING)
+    shown["numbers"] = v["kind"]
+    shown["printed"] = [between(value, float("nan"), float("nan")) for value in v["paper"].astype(float)]
+    shown["value"] = list(map(between, v["value"], v["low"].mask(exact), v["high"]))
+    table = show(shown)
+    present = [outcome for outcome in OUTCOMES if outcome in set(v["verdict"])]
+    legend = "".join(f"<li>{verdict_pill(o)} {escape(MEANING[o])}</li>" for o in present)
+    plain = "\n".join(f"- {o}: {MEANING[o]}" for o in present)
+    return Shown(f'{table.html}<ul class="verdict-legend">{legend}</ul>', f"{table.markdown}\n\n{plain}")
+
+
+# Which network may judge which claim
+
+OWN: dict[str, tuple[str, ...]] = {
+    "WANG": ("roberta-base", "bert-base-uncased"),
+    "ZHANG": ("all-mpnet-base-v2", "sup-simcse-roberta-large", "msmarco-roberta-base-v2"),
+    "LP": ("bert-base-nli-mean-tokens", "bert-large-nli-mean-tokens"),
+    "ESE": ("bge-base-en-v1.5", "UAE-Large-V1", "Qwen1.5-0.5B"),
+    "PROP": ("bert-base-uncased",),
+}
+"""the papers' own networks by the beginning of a claim; on these the printed size is judged"""
+STAND_INS = ("all-mpnet-base-v2", "e5-small-en", "all-MiniLM-L6-v2", "repro-mini", "repro-tiny", "repro-tiny + SimCSE")
+"""every other network, from the nearest to a paper's to the farthest"""
+MENDED = "flow|whitening|-LP"
+"""in the names of such lines"""
+BLOCKS = {"repro-tiny": 2, "all-MiniLM-L6-v2": 6, "e5-small-en": 12, "all-mpnet-base-v2": 12}
+Scores = Mapping[str, float | None]
+"""full-size scores of networks on STS-B; None where the rows hold none"""
+FEWEST_BLOCKS = 4
+"""of a network that is asked about depth"""
+
+
+def rank(claim: str, networks: str) -> int:
+    """How far networks, with commas between them, are from the claim's paper: the farthest counts."""
+    order = (*OWN[claim.split("-")[0]], *STAND_INS)
+    return max(order.index(name) if name in order else len(order) for name in networks.split(", "))
+
+
+def deep(m: Measurement, scores: Scores) -> str:
+    """Depth cannot be told from a network of two or three layers."""
+    few = {name: BLOCKS.get(name, FEWEST_BLOCKS) for name in m.network.split(", ")}
+    said = [f"{name} has {blocks} blocks" for name, blocks in few.items() if blocks < FEWEST_BLOCKS]
+    return f"at least {FEWEST_BLOCKS} blocks: {', '.join(said)}" if said else ""
+
+
+def above_words(m: Measurement, scores: Scores) -> str:
+    """A network that says less of similarity than counted words do cannot say what its size does to it."""
+    floor = full_size_scores().get(BASELINES["tfidf"], nan)
+    known = {name: score for name in m.network.split(", ") if (score := scores.get(name)) is not None}
+    said = [f"{name} has {score:.1f}" for name, score in known.items() if score <= floor]
+    return f"a full-size score on STS-B above counted words' {floor:.1f}: {', '.join(said)}" if said else ""
+
+
+def full_score(rows: pd.DataFrame) -> float | None:
+    """The best Spearman × 100 on STS-B's test pairs of any line at the largest size; None where rows hold none.
+
+    What was mended after training, by a flow or a mapping, says nothing of the network.
+    """
+    own = rows[(rows["metric"] == "spearman") & (rows["dataset"] == "stsb") & rows["dim"].notna()]
+    own = own[(own["dim"] == own["dim"].max()) & ~own["method"].str.contains(MENDED)]
+    means = own.groupby(["method", "readout", "layer"], dropna=False)["value"].mean()
+    return 100 * float(means.max()) if len(means) else None
+
+
+def named(what: str, networks: list[str]) -> list[str]:
+    """The networks that a text names; a name within a longer one that it names does not count."""
+    found = [name for name in networks if name in what]
+    return [name for name in found if sum(name in other for other in found) == 1]
+
+
+CONDITIONS: tuple[tuple[str, Callable[[Measurement, Scores], str], str], ...] = (
+    (r"ESE-(T1-[34]|F3-|F4-|T2-)", deep, ""),
+    (r"WANG-(T1|T2|T3|F3|F4|S43|LIM)-|LP-T1-|LP-T4-|LP-S462-2|ESE-(T1|T2|F3|F4|F5)-", above_words, ""),
+    (r"PROP-", above_words, r", stsb, |, sickr, "),
+    (r"WANG-F2-|LP-F2-", above_words, r"\bstsb\b|\bsickr\b"),
+    (r"WANG-S53-", above_words, r"^STS"),
+    (r"ZHANG-(?!S42-9)", above_words, r"^STS-B"),
+)
+"""patterns of claims, what they ask of a network (in words what it lacks), and of which parts of what was measured"""
+
+
+def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measurement]:
+    """Measurements with what their rows say of who speaks: network, generated text, scope, the condition that fails.
+
+    A measurement that names no network of its rows speaks for all of them.
+    """
+    everyone = [str(name) for name in rows["backbone"].dropna().unique()]
+    generated = (rows["data_source"] == "microworld").any()
+    scores = {name: full_score(rows[rows["backbone"] == name]) for name in everyone}
+    for m in found:
+        own = OWN.get(m.claim_id.split("-")[0], ())
+        network = m.network or ", ".join(named(m.what, everyone) or everyone)
+        m = replace(m, network=network, generated=bool(generated))
+        same = bool(m.network) and all(name in own for name in m.network.split(", "))
+        asked = [lacks for claims, lacks, of in CONDITIONS if re.match(claims, m.claim_id) and re.search(of, m.what)]
+        unmet = "; ".join(filter(None, (lacks(m, scores) for lacks in asked)))
+        yield replace(m, scope="same" if same else "substitute", unmet=m.unmet or unmet)
+
+
+@lru_cache
+def full_size_scores() -> dict[str, float]:
+    """Spearman × 100 on STS-B's test pairs at full size, of recorded networks and TF-IDF, by what readers are shown."""
+    frames = [recorded_rows("proposal_baselines"), recorded_rows("sbertlp_table1")]
+    rows = pd.concat([f[(f["dataset"] == "stsb") & (f["metric"] == "spearman")] for f in frames])
+    rows = rows[(rows["setting"].fillna("") == "") & ~rows["backbone"].isin(set(BASELINES) - {"tfidf"})]
+    said = names(rows)
+    return (100 * rows.groupby(rows["method"].map(said), sort=False)["value"].first()).to_dict()

@@ -1,0 +1,252 @@
+"""Encoders with a name, and their embeddings: of the last layer, of several, or reduced; encoded once, kept by text."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from repro.config import Profile, reads_forwards
+from repro.digests import digest, module_of
+from repro.evaluation.protocol import all_texts
+from repro.models.encoder import SentenceEncoder, merge_equal
+from repro.models.pretrained import MINILM, identity
+from repro.models.use import USE, UniversalSentenceEncoder, use_identity
+from repro.reducers import REDUCERS, make_reducer
+from repro.runs.cell import hidden_dim_of, train_all
+from repro.sets import DataSet
+from repro.store import Store
+from repro.terminal import complain
+from repro.types import Array, Encoder, InputError, check_dim, unit_rows
+
+CODE = "repro.models.encoder"
+"""where the code starts that decides an encoder's output"""
+UNIT = {MINILM, "all-mpnet-base-v2"}
+"""published with a last module that divides every row by its length"""
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Embeddings X of distinct texts, looked up by text; a sweep over dims or tasks adds no forward pass."""
+
+    index: Mapping[str, int]
+    X: Array
+
+    def __getitem__(self, texts: Sequence[str]) -> Array:
+        """Rows of the given texts (n, dim), in their order."""
+        try:
+            return self.X[[self.index[text] for text in texts]]
+        except KeyError as error:
+            raise InputError(f"{error.args[0]!r} was not encoded with the others") from error
+
+    def map(self, project: Callable[[Array], Array]) -> "TextTable":
+        """The same texts under a projection of their embeddings, such as a pooler."""
+        return TextTable(self.index, project(self.X))
+
+
+def encode_once(
+    encoder: Callable[[], Encoder], identity: str, texts: Iterable[str], store: Store, *, progress: bool = False
+) -> TextTable:
+    """States h of all distinct texts, from the store if they are there; if not, `encoder` is called to make one.
+
+    `identity` is a digest of everything that decides the encoder's output.
+    """
+    distinct, _ = merge_equal(list(texts))
+    X = store.remember(
+        "embeddings",
+        {"encoder": identity, "texts": digest(distinct)},
+        lambda: encoder().encode(distinct, readout="encoder", progress=progress),
+        code=CODE,
+    )
+    return TextTable({text: i for i, text in enumerate(distinct)}, X)
+
+
+def encode_tasks(
+    encoder: Callable[[], Encoder],
+    identity: str,
+    tasks: Mapping[str, Mapping[str, DataSet]],
+    store: Store,
+    *,
+    progress: bool = False,
+) -> TextTable:
+    """`encode_once` for all texts of some tasks, an entry of the store for each: pages that share a task share it."""
+    index: dict[str, int] = {}
+    parts: list[Array] = []
+    made_once = cache(encoder)
+    for splits in tasks.values():
+        table = encode_once(made_once, identity, all_texts(list(splits.values())), store, progress=progress)
+        new = [text for text in table.index if text not in index]
+        index |= dict(zip(new, range(len(index), len(index) + len(new)), strict=True))
+        parts.append(table[new])
+    return TextTable(index, np.concatenate(parts))
+
+
+@dataclass(frozen=True)
+class LayerTable:
+    """Pooled states X of distinct texts at several layers (len(layers), n, D), looked up by layer, size and text."""
+
+    index: Mapping[str, int]
+    X: Array
+    layers: tuple[int, ...]
+
+    @property
+    def hidden_dim(self) -> int:
+        """Full size D."""
+        return int(self.X.shape[2])
+
+    def at(self, layer: int, dim: int | None = None) -> TextTable:
+        """The first `dim` columns of one layer's states, by default all of them."""
+        if layer not in self.layers:
+            raise InputError(f"layer {layer} was not read: the table holds {', '.join(map(str, self.layers))}")
+        size = check_dim(self.hidden_dim if dim is None else dim, limit=self.hidden_dim)
+        return TextTable(self.index, self.X[self.layers.index(layer)][:, :size])
+
+
+def encode_layers_once(
+    encoder: Callable[[], SentenceEncoder],
+    identity: str,
+    texts: Iterable[str],
+    store: Store,
+    *,
+    layers: Sequence[int] | None = None,
+) -> LayerTable:
+    """Pooled states of all distinct texts at some layers, ascending from 0 (embedding output), or at all of them.
+
+    They come from one pass or from the store, where some are read out of an entry that holds them all. What is returned
+    lies on disk and is read as it is used. The rest is as in `encode_once`.
+    """
+    wanted = None if layers is None else [int(layer) for layer in layers]
+    if wanted is not None and (not wanted or wanted != sorted(set(wanted)) or wanted[0] < 0):
+        raise InputError(f"layers is {wanted}: expected one or more different ones, ascending from 0")
+    distinct, _ = merge_equal(list(texts))
+    index = {text: i for i, text in enumerate(distinct)}
+    named = {"encoder": identity, "texts": digest(distinct)}
+    everything = digest({**named, "layers": "all"}, code=(CODE,))
+    read = None if wanted is None or store.folder("layers", everything).exists() else wanted
+    X = store.remember(
+        "layers",
+        {**named, "layers": read or "all"},
+        lambda: encoder().encode_layers(distinct, read, progress=True),
+        code=CODE,
+        mapped=True,
+    )
+    if read is not None or wanted is None:
+        return LayerTable(index, X, tuple(range(len(X)) if read is None else read))
+    if wanted[-1] >= len(X):
+        raise InputError(f"layer {wanted[-1]} of an encoder of {len(X) - 1}: expected 0 to {len(X) - 1}")
+    return LayerTable(index, X[wanted], tuple(wanted))
+
+
+def states_identity(backbone: str, pooling: str | None) -> str:
+    """Digest of what decides a network's pooled states; one for all pages, so that they share what was encoded."""
+    return digest({"backbone": identity(backbone), "pooling": pooling})
+
+
+def as_published(backbone: str, table: TextTable) -> TextTable:
+    """Pooled states of a network, with rows of unit length where its authors publish such."""
+    return table.map(unit_rows) if backbone.rstrip("/").split("/")[-1] in UNIT else table
+
+
+TRAINED = "trained"  # the profile's backbone after unsupervised SimCSE at full size, as Wang et al.'s pages train it
+AT_HAND = (MINILM, TRAINED)
+PAPER = (
+    "sentence-transformers/all-mpnet-base-v2",
+    "sentence-transformers/stsb-bert-base",
+    "sentence-transformers/msmarco-roberta-base-v2",
+    "sentence-transformers/paraphrase-xlm-r-multilingual-v1",
+    "sentence-transformers/stsb-bert-large",
+    "princeton-nlp/sup-simcse-roberta-large",
+)
+"""Zhang et al.'s six, in the order of their Section 4; SimCSE's [CLS] state is read without its package's layer"""
+SLOW = ("kpca", "autoencoder")  # reducers whose output is kept in the store
+POOLING = {MINILM: "mean"}  # where the published pooling is not recorded beside the weights
+
+
+@dataclass(frozen=True)
+class Named:
+    """An encoder with a name, not loaded until something has to be encoded."""
+
+    name: str  # what rows and figures call it
+    make: Callable[[], Encoder]
+    identity: str  # digest of everything that decides its output, length of rows aside
+    backbone: str = ""  # network it stands on; empty where that is its name, or where it has none
+    n_train: int | None = None  # texts or pairs that this book trained or fitted it on; None where it came as it is
+
+    @property
+    def note(self) -> str:
+        """What a reader should know of scores on STS-B; empty for most."""
+        return "fine-tuned on STS-B's training pairs" if self.name.startswith("stsb-") else ""
+
+    def embed(self, parts: Mapping[str, Mapping[str, DataSet]], store: Store) -> TextTable:
+        """Embeddings of all texts of some tasks, as its authors publish them; an entry of the store for each task."""
+        table = encode_tasks(self.make, self.identity, parts, store, progress=True)
+        return as_published(self.backbone or self.name, table)
+
+
+def choose_encoders(names: Sequence[str] | None, profile: Profile) -> tuple[str, ...]:
+    """The names given, or the profile's: the paper's six on the hub, else those at hand."""
+    if names is None:
+        return PAPER if profile.name == "paper" else AT_HAND
+    if not names or len(set(names)) != len(names):
+        known = f"such as {', '.join(AT_HAND)}, a folder or a hub id"
+        raise InputError(f"encoders is {list(names)}: expected one or more different names, {known}")
+    return tuple(names)
+
+
+def load_encoders(names: Sequence[str], profile: Profile, store: Store) -> Iterator[Named]:
+    """Each encoder by its name: `trained`, which is trained first if need be, a shipped one, a folder or a hub id."""
+    for name in names:
+        if name == TRAINED:
+            config = replace(profile.train, dim=hidden_dim_of(profile.train))
+            (cell,) = train_all([config], store)
+            yield Named(f"{config.backbone} + SimCSE", partial(getattr, cell, "encoder"), cell.key)
+            continue
+        if name == USE:
+            yield Named(USE, UniversalSentenceEncoder, use_identity())
+            continue
+        pooling = POOLING.get(name) or ("last" if reads_forwards(name) else None)
+        load = partial(SentenceEncoder.load, name, pooling=pooling)
+        yield Named(name.rstrip("/").split("/")[-1], load, states_identity(name, pooling))
+
+
+def reduced(
+    name: str, fit: Array, X: Array, dims: Sequence[int], store: Store, *, seed: int = 0, **params: Any
+) -> Iterator[tuple[int, Array]]:
+    """X (n, D) under a reducer fitted on rows (m, D), at every dim within reach: pairs of dim and Y (n, dim) float32.
+
+    It is fitted once at the largest dim, of which the others are prefixes; the autoencoder at each. Dims beyond
+    min(m − 1, D) are left out, and those beyond its positive eigenvalues, of which the terminal is told.
+    """
+
+    def output(dim: int) -> Array:
+        def work() -> Array:
+            return make_reducer(name, dim, seed=seed, **params).fit(fit).transform(X)
+
+        if name not in SLOW:
+            return work()
+        settings = {"reducer": name, "dim": dim, "seed": seed, "params": params, "fit": fit, "X": X}
+        return np.asarray(store.remember("reduced", settings, work, code=module_of(REDUCERS[name])))
+
+    sizes = sorted(d for d in dims if d <= min(len(fit) - 1, fit.shape[1]))
+    if name == "autoencoder":
+        yield from ((d, output(d)) for d in sizes)
+        return
+    while sizes:
+        try:
+            Y = output(sizes[-1])
+        except InputError as error:
+            complain(f"left out: {name} at {sizes.pop()} dims: {error}")
+            continue
+        reducer = make_reducer(name, sizes[-1], seed=seed, **params)
+        yield from ((d, reducer.prefix(Y, d)) for d in sizes)
+        return
+
+
+def dims_of(hidden_dim: int, dims: Sequence[float]) -> list[int]:
+    """Sizes below the full one, ascending; numbers below 1 are shares of it."""
+    wanted = [round(d * hidden_dim) if d < 1 else int(d) for d in dims]
+    found = sorted({d for d in wanted if 1 <= d < hidden_dim})
+    if not found:
+        raise InputError(f"dims are {list(dims)}: expected sizes from 1 to {hidden_dim - 1}, or shares of {hidden_dim}")
+    return found

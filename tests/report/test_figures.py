@@ -1,0 +1,125 @@
+"""Curves and the look of figures: what is in the frame is in the picture, kinds can be told apart."""
+
+import importlib.util
+from itertools import product
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from docutils import nodes
+from docutils.utils import new_document
+
+from repro import paths
+from repro.report import figures
+from repro.report.figures import curves, points
+from repro.types import InputError
+
+
+def frame(kinds=("paper", "recorded", "live"), datasets=("stsb", "trec"), dims=(8, 64, 768), seeds=1, method="m"):
+    places = pd.DataFrame(product(kinds, datasets, dims, range(seeds)), columns=["kind", "dataset", "dim", "seed"])
+    value = 0.5 + 0.03 * np.log2(places["dim"]) + 0.01 * places["seed"]
+    return places.assign(method=method, value=value, ci_low=np.nan, ci_high=np.nan)
+
+
+def by_dataset(rows=None, **options):
+    return curves(frame() if rows is None else rows, color="dataset", panel="dataset", **options)
+
+
+def legend_of(figure):
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def lines_of(axes):
+    return [line for line in axes.get_lines() if len(line.get_xdata()) > 2]
+
+
+def test_curves_show_one_panel_per_dataset_and_kinds_that_differ_by_line_and_fill():
+    figure = by_dataset()
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["STS-B", "TREC"]
+    assert legend_of(figure) == ["paper", "recorded", "live"]
+    assert [len(lines_of(axes)) for axes in figure.axes] == [3, 3]
+    paper, recorded, live = lines_of(figure.axes[0])
+    assert paper.is_dashed() and paper.get_markerfacecolor() == "none"
+    assert not recorded.is_dashed() and not live.is_dashed()
+    assert live.get_linewidth() > 2 * recorded.get_linewidth()
+
+
+def test_curves_of_one_panel_differ_by_colour_and_marker_which_they_keep_in_every_panel():
+    both = pd.concat([frame(("paper", "live"), ("stsb",), method=name) for name in ("a", "b")])
+    figure = curves(both, color="method", panel="kind", order=("none", "a", "b"))
+    first, second = lines_of(figure.axes[0])
+    assert first.get_color() != second.get_color() and first.get_marker() != second.get_marker()
+    assert [line.get_color() for line in lines_of(figure.axes[1])] == [first.get_color(), second.get_color()]
+    assert legend_of(figure) == ["a", "b"] and [a.get_title(loc="left") for a in figure.axes] == ["paper", "live"]
+    with pytest.raises(InputError, match="no look for 'b'"):
+        curves(both, color="method", order=("a",))
+
+
+def test_scores_are_drawn_times_hundred_over_any_column():
+    (line,) = lines_of(by_dataset(frame(("live",), ("stsb",))).axes[0])
+    np.testing.assert_allclose(line.get_ydata(), 100 * (0.5 + 0.03 * np.log2([8, 64, 768])))
+    (line,) = curves(frame(("live",), ("stsb",)).assign(k=range(3)), color="method", x="k").axes[0].get_lines()
+    assert list(line.get_xdata()) == [0, 1, 2]
+
+
+def test_seeds_are_averaged_with_a_band_of_one_standard_deviation():
+    found = points(frame(("recorded",), ("stsb",), (8,), seeds=3), ["dataset", "dim"])
+    values = 100 * np.array([0.59, 0.60, 0.61])
+    assert found["value"].item() == pytest.approx(values.mean())
+    assert found["low"].item() == pytest.approx(values.mean() - values.std(ddof=1))
+    assert found["n"].item() == 3
+
+
+def test_levels_are_drawn_in_their_own_panels_alone():
+    levels = pd.DataFrame({"kind": ["live"], "value": [50.0], "label": "majority class"})
+    both = pd.concat([frame(("paper", "live"), ("stsb",), method=name) for name in ("a", "b")])
+    figure = curves(both, color="method", panel="kind", levels=levels)
+    assert [50.0 in [line.get_ydata()[0] for line in axes.get_lines()] for axes in figure.axes] == [False, True]
+    assert legend_of(figure) == ["a", "b", "majority class"]
+
+
+@pytest.mark.parametrize("rows", [frame().drop(columns="dim"), frame(kinds=("guess",))])
+def test_rows_of_another_form_are_an_input_error(rows):
+    with pytest.raises(InputError):
+        by_dataset(rows)
+
+
+@pytest.mark.parametrize("rows", [frame().iloc[:0], frame().assign(value=np.nan)])
+def test_where_nothing_is_to_be_drawn_the_page_says_so(rows):
+    assert by_dataset(rows)._repr_markdown_().startswith("Nothing to show under these parameters")
+
+
+def test_the_same_frame_is_the_same_file_and_its_title_says_what_it_shows():
+    once, again = by_dataset(), by_dataset()
+    assert once.svg() == once.svg() == again.svg()
+    assert "<dc:date>" not in once.svg() and f"<dc:title>{once.alt}</dc:title>" in once.svg()
+    assert "STS-B, TREC" in once.alt and "paper, recorded, live" in once.alt
+
+
+def test_text_can_be_read_on_white_and_on_dark():
+    def contrast(one, other):
+        bright = []
+        for colour in (one, other):
+            parts = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+            linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+            bright.append(linear @ [0.2126, 0.7152, 0.0722] + 0.05)
+        return max(bright) / min(bright)
+
+    assert contrast(figures.GREY, "#ffffff") >= 4.5
+    assert contrast(figures.GREY, "#121212") >= 4.0
+    for colour in figures.PALETTE:
+        assert min(contrast(colour, "#ffffff"), contrast(colour, "#121212")) >= 3
+
+
+def test_the_book_describes_an_image_by_its_title(tmp_path):
+    source = paths.project_root() / "book" / "_ext" / "alt_text.py"
+    spec = importlib.util.spec_from_file_location("alt_text", source)
+    extension = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(extension)
+    figure = by_dataset()
+    (tmp_path / "drawn.svg").write_text(figure.svg(), encoding="utf-8")
+    page = new_document("page")
+    page += [nodes.image(uri="drawn.svg"), nodes.image(uri="drawn.svg", alt="mine"), nodes.image(uri="absent.svg")]
+    extension.describe(SimpleNamespace(srcdir=tmp_path), page)
+    assert [image.get("alt") for image in page.findall(nodes.image)] == [figure.alt, "mine", None]

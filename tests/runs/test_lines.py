@@ -1,0 +1,103 @@
+"""A suite of tasks: every interval is that of the number it stands beside, from resamples that all lines share."""
+
+import numpy as np
+import pytest
+
+from repro.evaluation.protocol import Score
+from repro.evaluation.stats import bootstrap_mean, percentiles, spearman_draws
+from repro.methods import MAJORITY
+from repro.runs.encoders import TextTable
+from repro.runs.lines import Line, Means, Task, accuracy, by_kind, cosines_of, score_rows, similarity
+from repro.sets import LabelledTexts, ScoredPairs
+from repro.store import Store
+
+SIDES = [tuple(f"{side}{i}" for i in range(40)) for side in "ab"]
+
+
+def pairs(name, seed):
+    scores = np.random.default_rng(seed).uniform(0, 5, 40)
+    return ScoredPairs(name, "made", "test", *SIDES, scores, np.repeat(["x", "y"], 20))
+
+
+TASKS = {name: Task(name, {"test": pairs(name, i)}) for i, name in enumerate(("one", "two", "three"))}
+
+
+@pytest.fixture
+def lines():
+    rng = np.random.default_rng(7)
+    index = {text: i for i, text in enumerate(SIDES[0] + SIDES[1])}
+    X = rng.standard_normal((80, 6))
+    tables = [TextTable(index, X + 0.3 * rng.standard_normal(X.shape)) for _ in range(2)]
+    return [Line(name, 6, table) for name, table in zip(("A", "B"), tables, strict=True)]
+
+
+def rows_of(lines, tasks, seed=3, scorer=similarity, **options):
+    options = {"contrasts": [lambda a, b: (a.method, b.method) == ("A", "B")], "average": True, **options}
+    shared = {"experiment": "e", "data_source": "made", "seed": seed}
+    return score_rows(lines, tasks, scorer, progress=False, **shared, **options)
+
+
+def interval(rows, method, dataset):
+    (row,) = rows[(rows["method"] == method) & (rows["dataset"] == dataset)].to_dict("records")
+    return row["value"], row["ci_low"], row["ci_high"]
+
+
+def draws_of(lines, seed):
+    """Scores and resamples of each task by hand: (tasks, lines) and (tasks, resamples, lines)."""
+    found = [
+        spearman_draws([cosines_of(line.table, test) for line in lines], test.scores, subsets=test.subsets, seed=seed)
+        for test in (task.judged for task in TASKS.values())
+    ]
+    return (np.stack(part) for part in zip(*found, strict=True))
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_an_average_has_the_interval_of_the_averaged_resamples(lines, seed):
+    values, draws = draws_of(lines, seed)
+    rows = rows_of(lines, TASKS, seed)
+    for k, line in enumerate(lines):
+        expected = percentiles(values[:, k].mean(), draws[:, :, k].mean(0))
+        assert interval(rows, line.method, "Avg.") == pytest.approx((expected.value, expected.low, expected.high))
+    # three tasks on unrelated scores: their mean is surer than any of them, by about √3
+    low, high = interval(rows, "A", "Avg.")[1:]
+    widths = [np.subtract(*interval(rows, "A", name)[:0:-1]) for name in TASKS]
+    assert high - low == pytest.approx(np.mean(widths) / 3**0.5, rel=0.25)
+
+
+def test_a_lead_is_read_on_shared_resamples(lines):
+    values, draws = draws_of(lines, 3)
+    rows = rows_of(lines, TASKS)
+    for i, name in enumerate(TASKS):
+        expected = percentiles(values[i, 0] - values[i, 1], draws[i, :, 0] - draws[i, :, 1])
+        assert interval(rows, "A − B", name) == pytest.approx((expected.value, expected.low, expected.high))
+
+
+def test_the_bootstrap_turns_with_the_seed(lines):
+    labels = LabelledTexts("sorted", "made", "test", SIDES[0], np.repeat(["x", "y"], 20))
+    right = np.random.default_rng(1).random((2, 200)) < 0.7
+
+    def classify(table, name, splits):
+        items = right[int(table is lines[1].table)]
+        return Score("accuracy", float(items.mean()), np.nan, np.nan, 200, items, 0.5)
+
+    sorted_one = {"sorted": Task("sorted", {"test": labels})}
+    for tasks, scorer in ((TASKS, similarity), (sorted_one, accuracy(classify))):
+        first, again, other = (rows_of(lines, tasks, s, scorer)["ci_low"] for s in (3, 3, 4))
+        assert first.equals(again) and not first.equals(other)
+
+
+def test_means_of_outcomes_have_a_bootstrap_of_each_and_of_each_difference():
+    items = np.random.default_rng(0).random((2, 30))
+    means = Means(items, seed=5)
+    assert means[1].columns == bootstrap_mean(items[1], seed=5).columns
+    assert (means[0] - means[1]).columns == bootstrap_mean(items[0] - items[1], seed=5).columns
+
+
+def test_a_labelled_task_is_probed_once_and_has_a_floor(lines, tmp_path, monkeypatch):
+    task = Task("sorted", {"all": LabelledTexts("sorted", "made", "all", SIDES[0], np.repeat(["x", "y"], 20))})
+    rows = rows_of(lines, {"sorted": task}, scorer=by_kind(Store(tmp_path)), average=False)
+    floor = rows[rows["method"] == MAJORITY]
+    assert floor["value"].tolist() == [0.5] and set(rows["metric"]) == {"accuracy", "accuracy_lead"}
+    monkeypatch.setattr("repro.runs.lines.score_classification", None)
+    again = rows_of(lines, {"sorted": task}, scorer=by_kind(Store(tmp_path)), average=False)
+    assert again["value"].equals(rows["value"])
