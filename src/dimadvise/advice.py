@@ -96,10 +96,6 @@ def advise(
         reducers: tried side by side; each more makes all bounds a little stricter.
         dims: sizes tried; None takes `default_dims`.
         seed: of reducers, folds, resamples and the sample of neighbours.
-
-    Raises:
-        InputError: for unusable embeddings, an unknown reducer, a size out of reach, a share outside 0 … 1, or a
-            reference whose score may be zero.
     """
     if not 0 < retain <= 1:
         raise InputError(f"retain is {retain}: expected a share above 0, at most 1, such as 0.99")
