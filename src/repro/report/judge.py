@@ -8,6 +8,7 @@ encoder", "at half the dims" is a selection of rows and a choice among cells; it
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from math import inf, isnan, log2, nan
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
@@ -226,6 +227,19 @@ def farthest(at: Mapping[K, Estimate]) -> tuple[K, Estimate]:
     least = max(max(0.0, other.low, -other.high) for other in at.values())
     most = max(max(-other.low, other.high) for other in at.values())
     return key, replace(e, ends=(least, most) if e.value >= 0 else (-most, -least))
+
+
+def smallest_step(at: Cells) -> tuple[tuple[Any, ...], Estimate]:
+    """Where "every step down loses" is hardest to hold: a dim, and how far the next wider one is above it."""
+    dims = sorted(at)
+    steps = {narrow: at[wide] - at[narrow] for narrow, wide in pairwise(dims)}
+    return lowest(steps or {dims[0]: Estimate({})})
+
+
+def narrow_less_wide(at: Cells) -> tuple[tuple[Any, ...], Estimate]:
+    """How far the narrowest of several dims is above the widest."""
+    narrow, wide = min(at), max(at)
+    return narrow, at[narrow] - at[wide] if narrow != wide else Estimate({})
 
 
 def average(at: Cells) -> tuple[tuple[Any, ...], Estimate]:

@@ -36,6 +36,7 @@ from repro.report.judge import (
     farthest,
     highest,
     lowest,
+    narrow_less_wide,
     ratio,
     together,
 )
@@ -93,6 +94,12 @@ TOTAL = "metric == 'spearman_gain_total' and dim <= full"
 TABLE1: list[Rule] = [
     *two_steps(("WANG-T1-1", "WANG-T1-2", "WANG-T1-3"), (1.79, 1.17), "SimCSE"),
     trending("WANG-T1-4", TOTAL, -1, "total gain against dim", printed_trend),
+    Judge(
+        "WANG-T1-4",
+        "total gain at {dim} dims less that at a sixth of the full size",
+        f"{TOTAL} and dim * 6 <= full",
+        narrow_less_wide,
+    ),
     seconds_of_step_two,
 ]
 TABLE2: list[Rule] = [

@@ -25,6 +25,7 @@ from repro.report.judge import (
     lowest,
     ratio,
     sameness,
+    smallest_step,
     trend,
 )
 from repro.report.tables import paper_values
@@ -125,7 +126,12 @@ def optimal_dims_judged(rows: pd.DataFrame) -> Iterator[Measurement]:
 
 FIGURE2: list[Rule] = [
     changes_of_score,
-    trending("WANG-F2-2", f"{SCORES} and dataset == 'trec' and dim <= full", 1, "trec accuracy against dim"),
+    Judge(
+        "WANG-F2-2",
+        "smallest loss of trec accuracy at a step down (to dim {dim})",
+        f"{SCORES} and dataset == 'trec' and dim <= full",
+        smallest_step,
+    ),
     optimal_dims_judged,
 ]
 figure2 = partial(judged, FIGURE2)
