@@ -241,6 +241,12 @@ TABLE3: list[Rule] = [
     A_THIRD(what="STS: two-step less full size, largest change to a third of it (dim {dim})"),
     PCA_FIRST("WANG-T3-4"),
     trending("WANG-T3-5", leads(TWO_STEP, [TRAINED_NARROW]), -1, "lead over end-to-end training against dim"),
+    Judge(
+        "WANG-T3-5",
+        "lead over end-to-end training at {dim} dims less that at the largest",
+        leads(TWO_STEP, [TRAINED_NARROW]),
+        narrow_less_wide,
+    ),
     AT_32(what="STS: lead over the best reducer at 32 dims", paper=lambda: 5.73),
 ]
 TABLE4: list[Rule] = [
