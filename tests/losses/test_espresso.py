@@ -117,14 +117,6 @@ def test_alpha_and_beta_weigh_the_two_processes(changes):
     assert at(layers, **changes) != pytest.approx(express) and at(layers, alpha=0, beta=0, **changes) == 0
 
 
-def test_the_seed_matters_to_a_randomised_target_alone():
-    layers = states(2, dim=40)
-    for form, same in (("paper", True), ("code", False)):
-        first, second = (espresso(layers, angle_of, size=20, form=form, seed=seed).item() for seed in (0, 1))
-        assert (first == second) == same
-        assert first == espresso(layers, angle_of, size=20, form=form, seed=0).item()
-
-
 def test_a_target_that_moves_adds_its_gradient():
     layers = states(2)
     fixed, moving = (
@@ -139,19 +131,6 @@ def test_a_target_that_moves_adds_its_gradient():
 
 
 # learned weights
-
-
-def test_learned_weights_start_where_the_default_ones_are():
-    layers, s = states(), initial_log_weights(3)
-    assert s.tolist() == pytest.approx([math.log(1 + math.log(i)) for i in (1, 2, 3)])
-    config = EspressoConfig()
-    default = espresso(layers, angle_of, size=SIZE, config=config).item()
-    literal, learned = (
-        espresso(layers, angle_of, size=SIZE, config=replace(config, layer_weights=kind), log_weights=s).item()
-        for kind in ("learned_literal", "learned")
-    )
-    assert literal == pytest.approx(default)
-    assert learned == pytest.approx(default + s.sum().item())
 
 
 def test_learned_weights_settle_and_literal_ones_run_away():

@@ -81,6 +81,13 @@ def test_equals_a_plain_adam_loop():
 # determinism and resuming
 
 
+def test_every_step_draws_anew():
+    module, drawn = network(), []
+    good = task(module)
+    train(module, lambda step: drawn.append(torch.rand(1).item()) or good(step), CONFIG, progress=False)
+    assert len(set(drawn)) == CONFIG.steps
+
+
 def test_another_seed_is_another_run():
     assert bytes_of(run(replace(CONFIG, seed=2))[0]) != bytes_of(run()[0])
 
