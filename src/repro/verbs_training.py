@@ -154,8 +154,8 @@ def train(
         writable_folder(output)
     refuse_unread(objective, given | asdict(scaling))
     settings = {name: given[name] for name in TRAINED} | scaling.settings()
-    source = source or config.PROFILES[profile].source or default_source()
-    base = config.profile(profile, source=source, **settings).train
+    settings["source"] = source or config.PROFILES[profile].source or default_source()
+    base = config.profile(profile, **settings).train
     configs = trainings(base, dims)
     readout = "encoder" if objective in SCALING else base.checkpoint_by
     for folder, cell in zip(configs, train_all(list(configs.values()), Store(), workers=workers), strict=True):
