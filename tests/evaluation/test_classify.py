@@ -3,7 +3,7 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from repro.evaluation import linear_probe, nested_cv_accuracy
+from repro.evaluation import linear_probe, logistic, nested_cv_accuracy
 from repro.evaluation.classify import (
     FOLDS,
     knn_cv_correct,
@@ -92,6 +92,16 @@ def test_nested_cross_validation_equals_the_loops():
     assert found.accuracy == pytest.approx(np.mean(accuracies), abs=0.005)
     assert nested_cv_accuracy(X, y, seed=2) == found.accuracy
     assert found.correct.shape == (len(y),)
+
+
+def test_no_row_of_an_outer_fold_helps_to_choose_its_penalty(monkeypatch):
+    (X, y), seen = made(2, n=60), []
+    choose = logistic.fold_accuracy
+    monkeypatch.setattr(
+        logistic, "fold_accuracy", lambda X, y, folds, *more: seen.append(folds) or choose(X, y, folds, *more)
+    )
+    nested_cv(X, y, seed=2)
+    np.testing.assert_array_equal(seen[0] == -1, stratified_folds(y, FOLDS, 2) == np.arange(FOLDS)[:, None])
 
 
 def test_nested_accuracy_is_the_mean_over_folds_of_unequal_size():
