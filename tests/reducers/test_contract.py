@@ -22,6 +22,7 @@ SMALL: dict[str, dict[str, object]] = {
 """parameters that sets of some ten rows call for"""
 LIMITS = {
     "truncate": lambda n, D: D,
+    "centred": lambda n, D: D,
     "pca": lambda n, D: min(n - 1, D),
     "svd": min,
     "grp": lambda n, D: 3 * D,

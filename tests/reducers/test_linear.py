@@ -66,6 +66,11 @@ def test_standardising_does_not_raise_a_dead_column_to_unit_variance(X, deviatio
     assert np.abs(fitted.components_[:, -1]).max() < 1e-6
 
 
+def test_centred_at_full_size_is_a_translation(X):
+    Y = make_reducer("centred", X.shape[1]).fit(X).transform(X)
+    np.testing.assert_allclose(Y, X - X.mean(0), atol=1e-6)
+
+
 def test_truncate_keeps_the_columns(X):
     np.testing.assert_array_equal(Truncate(5).fit_transform(X), X[:, :5])
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from repro.digests import module_of
 from repro.reducers.autoencoder import Autoencoder
+from repro.reducers.centred import Centred
 from repro.reducers.kernel import KPCA
 from repro.reducers.linear import GRP, PCA, SVD, Truncate
 from repro.reducers.manifold import LLE, SBERTLP, Isomap, neighbour_sweep
@@ -18,6 +19,7 @@ from repro.types import Array, InputError, one_of
 
 REDUCERS: dict[str, type[Reducer]] = {
     "truncate": Truncate,
+    "centred": Centred,
     "pca": PCA,
     "svd": SVD,
     "grp": GRP,
