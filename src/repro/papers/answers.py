@@ -30,8 +30,14 @@ LADDER = (
 POINT = ["value", "ci_low", "ci_high"]
 
 
-def shares(reduced: pd.DataFrame, coded: pd.DataFrame) -> pd.DataFrame:
-    """Share of the full-size score by use, reducer and dim, with its 95 % interval.
+def published(reduced: pd.DataFrame) -> list[str]:
+    """The encoders with recorded scores by dimension that this book did not train, `ENCODER` first."""
+    names = reduced.loc[reduced["metric"] == "spearman", "backbone"].dropna().unique()
+    return sorted((name for name in names if "repro" not in name), key=lambda name: (name != ENCODER, name))
+
+
+def shares(reduced: pd.DataFrame, coded: pd.DataFrame, encoder: str = ENCODER) -> pd.DataFrame:
+    """Share of an encoder's full-size score by use, reducer and dim, with its 95 % interval.
 
     `reduced` are scores by dimension and their differences from the full size, paired by item, on unseen texts; `coded`
     are scores by level and bytes: nothing is paired with the full size, so the interval is the score's own.
@@ -44,15 +50,16 @@ def shares(reduced: pd.DataFrame, coded: pd.DataFrame) -> pd.DataFrame:
     found = []
     for (dataset, metric), use in USES.items():
         for rows, given, shift in ((reduced, paired, 1.0), (coded, alone, 0.0)):
-            here = f"dataset == '{dataset}' and metric == '{metric}' and backbone == @ENCODER"
+            here = f"dataset == '{dataset}' and metric == '{metric}' and backbone == @encoder"
             full, own = rows.query(here).query("method == @FULL_SIZE"), given.query(here)
             if len(full) and len(own):
                 share = shift + own[POINT].astype(float) / full["value"].iloc[0]
                 whole = {"reducer": FIRST, "dim": full["dim"].iloc[0], **dict.fromkeys(POINT, 1.0)}
                 share = pd.concat([own[["reducer", "dim"]].join(share), pd.DataFrame([whole])])
-                found.append(share.assign(use=use).astype({"dim": int}))
+                found.append(share.assign(use=use, encoder=encoder).astype({"dim": int}))
                 break  # paired differences say more
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["use", "reducer", "dim", *POINT])
+    nothing = pd.DataFrame(columns=["use", "encoder", "reducer", "dim", *POINT])
+    return pd.concat(found, ignore_index=True) if found else nothing
 
 
 def enough(found: pd.DataFrame, target: float, bound: str = "ci_low") -> tuple[int, str]:
@@ -65,10 +72,10 @@ def enough(found: pd.DataFrame, target: float, bound: str = "ci_low") -> tuple[i
 
 
 def needed(found: pd.DataFrame, keep: Sequence[float]) -> pd.DataFrame:
-    """A line per use, a column per share to keep: dims of the better reducer, bytes in float32, dims as measured."""
+    """A line per use and encoder, a column per share to keep: dims of the better reducer, bytes, dims as measured."""
     lines = []
-    for use, own in found.groupby("use", sort=False):
-        line = {"use": str(use)}
+    for (use, encoder), own in found.groupby(["use", "encoder"], sort=False):
+        line = {"use": str(use), "encoder": str(encoder)}
         for target in keep:
             (dim, reducer), (measured, other) = (enough(own, target, bound) for bound in ("ci_low", "value"))
             how = "all" if dim == own["dim"].max() else f"{reducer},"
@@ -97,7 +104,7 @@ def bits(coded: pd.DataFrame) -> pd.DataFrame:
 
 
 def statement(found: pd.DataFrame, ways: pd.DataFrame) -> str:
-    """The answer in two sentences, from `shares` and `bits`."""
+    """The answer in two sentences, from `shares` of `ENCODER` and `bits`."""
     if found.empty or ways.empty:
         return "No rows are recorded."
     full = int(found["dim"].max())
