@@ -130,6 +130,7 @@ PLACES: dict[str, dict[str, str]] = {
         "repro-tiny": "Sentence-BERT on BERT-base",
         "all-MiniLM-L6-v2": "Sentence-BERT on BERT-large",
         "distiluse-base-multilingual-cased-v1": "the Universal Sentence Encoder",
+        "universal-sentence-encoder-multilingual-v3": "the Universal Sentence Encoder",
     },
     "ese": {"": "bge-base-en-v1.5"},
 }

@@ -144,7 +144,10 @@ OWN: dict[str, tuple[str, ...]] = {
     "PROP": ("bert-base-uncased",),
 }
 """the papers' own networks by the beginning of a claim; on these the printed size is judged"""
-STAND_INS = ("all-mpnet-base-v2", "e5-small-en", "all-MiniLM-L6-v2", "repro-mini", "repro-tiny", "repro-tiny + SimCSE")
+STAND_INS = (
+    *("all-mpnet-base-v2", "e5-small-en", "all-MiniLM-L6-v2", "universal-sentence-encoder-multilingual-v3"),
+    *("repro-mini", "repro-tiny", "repro-tiny + SimCSE"),
+)
 """every other network, from the nearest to a paper's to the farthest"""
 MENDED = "flow|whitening|-LP"
 """in the names of such lines"""
