@@ -26,8 +26,9 @@ class SystemConfig:
     source: str  # local, hub or microworld: where training pairs and word vectors come from
     seed: int = 0
     backbone: str = "repro-tiny"  # network of every system that needs one and does not bring its own
-    sentences: int = 4_800
-    """entailment pairs that InferSent and SBERT train on; texts that SIF, flow and whitening are fitted on"""
+    sentences: int | None = None
+    """entailment pairs that InferSent and SBERT train on; texts that SIF, flow and whitening are fitted on; None:
+    4,800, or a quarter of it where they are generated"""
     profile: str = "embedded"  # size of what is trained; only `paper` may download weights
     vectors: str | None = None
     """file of word vectors instead of the dataset `glove`: GloVe's form, word2vec text, .vec or fastText's .bin"""
@@ -36,6 +37,11 @@ class SystemConfig:
     """folder that holds published models under the last part of their hub ids; None looks into the hub's cache"""
     fit_on: tuple[str, ...] = ("nli",)
     """datasets whose sentences SIF, flow and whitening are fitted on; an evaluated set makes them transductive"""
+
+    @property
+    def size(self) -> int:
+        """The pairs or texts that are drawn."""
+        return self.sentences or (1_200 if self.source == "microworld" else 4_800)
 
 
 @dataclass(frozen=True)
@@ -109,15 +115,15 @@ def fit_texts(config: SystemConfig) -> list[str]:
         source = "local" if Path(name).is_file() else config.source
         texts += data.texts_of(_set(name, source, None, fingerprint(name, source)))
     distinct, _ = merge_equal(texts)
-    if len(distinct) <= config.sentences:
+    if len(distinct) <= config.size:
         return distinct
-    rows = make_rng(config.seed, "fit texts").permutation(len(distinct))[: config.sentences]
+    rows = make_rng(config.seed, "fit texts").permutation(len(distinct))[: config.size]
     return [distinct[row] for row in sorted(rows)]
 
 
 def training_pairs(config: SystemConfig) -> data.LabelledPairs:
     """Entailment pairs, drawn at random."""
-    pairs = _set("nli", config.source, config.sentences, fingerprint("nli", config.source))
+    pairs = _set("nli", config.source, config.size, fingerprint("nli", config.source))
     assert isinstance(pairs, data.LabelledPairs)
     return pairs
 
