@@ -13,8 +13,7 @@ from repro.evaluation import (
     retrieval_scores,
     sts_spearman,
 )
-from repro.evaluation.classify import kmeans
-from repro.evaluation.protocol import score_classification
+from repro.evaluation.classify import kmeans, score_classification
 from repro.evaluation.quantise import affordable_dim, dequantise, fit_codebook, quantise, vector_bytes
 from repro.evaluation.retention import prefix_cka, smallest_sufficient
 from repro.evaluation.retrieve import top_documents, unit_prefix

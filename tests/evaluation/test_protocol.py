@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from repro.evaluation import linear_probe, nested_cv_accuracy, sts_spearman
-from repro.evaluation.classify import pair_features
-from repro.evaluation.protocol import score_classification, score_sts
+from repro.evaluation.classify import pair_features, score_classification
 from repro.evaluation.stats import bootstrap_spearman
+from repro.evaluation.sts import score_sts
 from repro.sets import LabelledPairs, LabelledTexts, ScoredPairs
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from repro.evaluation.protocol import Score
-from repro.evaluation.stats import bootstrap_mean, percentiles, spearman_draws
+from repro.evaluation.stats import Score, bootstrap_mean, percentiles, spearman_draws
 from repro.methods import MAJORITY
 from repro.runs.lines import Line, Means, Task, TextTable, accuracy, by_kind, cosines_of, score_rows, similarity
 from repro.sets import LabelledTexts, ScoredPairs

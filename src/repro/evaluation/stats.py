@@ -49,6 +49,26 @@ class Interval:
 
 
 @dataclass(frozen=True)
+class Score:
+    """One task's score, a fraction or correlation, with its 95 % bootstrap interval over items."""
+
+    metric: str
+    value: float
+    ci_low: float
+    ci_high: float
+    n: int
+    items: Any = None
+    """per-item outcome for paired comparisons: cosines (n,) or correct (n,)"""
+    floor: float | None = None
+    """accuracy of the majority class"""
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns of a row that hold it."""
+        return {"metric": self.metric, "value": self.value, "ci_low": self.ci_low, "ci_high": self.ci_high}
+
+
+@dataclass(frozen=True)
 class Resampled:
     """Scores (…) and the same scores on shared resamples of the items (R, …); a difference is a difference of both."""
 

@@ -1,4 +1,4 @@
-"""Reducers that multiply by a matrix: truncate, pca, svd and grp (PROTOCOLS §4.3)."""
+"""Reducers that multiply by a matrix: truncate, centred, pca, svd and grp (PROTOCOLS §4.3)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -47,6 +47,17 @@ class Truncate(Reducer):
 
     def _reduce(self, X: Array) -> Array:
         return X[:, : self.n_components].astype(np.float32, order="C")
+
+
+class Centred(Truncate):
+    """The first columns less the mean of the fitted rows: what does the subtraction that others make do by itself?"""
+
+    def _learn(self, X: Array) -> None:
+        super()._learn(X)
+        self.mean_ = X.mean(0, dtype=np.float64)
+
+    def _reduce(self, X: Array) -> Array:
+        return super()._reduce(X - self.mean_.astype(X.dtype))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
