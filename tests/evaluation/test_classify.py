@@ -7,6 +7,7 @@ from repro.evaluation import linear_probe, logistic, nested_cv_accuracy
 from repro.evaluation.classify import (
     FOLDS,
     knn_cv_correct,
+    majority_share,
     nested_cv,
     pair_features,
     probe,

@@ -74,6 +74,7 @@ def probe(
     X_test, y_test = _checked(X_test, y_test, "test", width=X_train.shape[1])
     if dev is not None:
         X_dev, y_dev = _checked(dev[0], dev[1], "dev", width=X_train.shape[1])
+        _class_counts(y_train)
         grid = classifier.GRIDS["split"]
         models, accuracy = classifier.fit_with_dev(X_train, y_train, X_dev, y_dev, grid, seed)
         best = int(np.argmax(accuracy))
@@ -237,9 +238,7 @@ def stratified_folds(y: NDArray[Any], k: int, seed: int, *keys: object) -> NDArr
 
     A warning tells of such classes, once for the outer folds.
     """
-    classes, counts = np.unique(y, return_counts=True)
-    if len(classes) < 2:
-        raise InputError(f"only one class ({str(classes[0])!r}): nothing to tell apart")
+    classes, counts = _class_counts(y)
     if len(y) < k or (not keys and np.sort(counts)[-2] < 2):  # inner folds have lost a row of each class
         raise InputError(
             f"{len(y)} rows, {counts.max()} of them of one class: {k} folds need at least {k}, and 2 of a second class"
@@ -258,6 +257,14 @@ def stratified_folds(y: NDArray[Any], k: int, seed: int, *keys: object) -> NDArr
         fold[rng.permutation(np.flatnonzero(y == name))] = (np.arange(count) + offset) % k
         offset += count
     return fold
+
+
+def _class_counts(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The classes, of which there must be two, and how many rows each has."""
+    classes, counts = np.unique(y, return_counts=True)
+    if len(classes) < 2:
+        raise InputError(f"only one class ({str(classes[0])!r}): nothing to tell apart")
+    return classes, counts
 
 
 def majority_share(y_train: NDArray[Any], y_test: NDArray[Any]) -> float:

@@ -12,7 +12,6 @@ from repro.sets import Embed, ScoredPairs
 from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length, one_of
 
 log = logging.getLogger(__name__)
-AGGREGATES = ("all", "mean", "wmean")
 
 
 def sts_spearman(
@@ -30,7 +29,7 @@ def sts_spearman(
         InputError: for mismatched lengths, fewer than three pairs, non-finite embeddings or scores, or a dim out of
             range.
     """
-    one_of(aggregate, AGGREGATES, "aggregate")
+    one_of(aggregate, ("all", "mean", "wmean"), "aggregate")
     scores = finite_vector(scores, "scores", 0)
     X1, X2 = np.asarray(X1), np.asarray(X2)
     check_same_length(X1=X1, X2=X2, scores=scores)
