@@ -74,7 +74,7 @@ def probe(
     X_test, y_test = _checked(X_test, y_test, "test", width=X_train.shape[1])
     if dev is not None:
         X_dev, y_dev = _checked(dev[0], dev[1], "dev", width=X_train.shape[1])
-        _class_counts(y_train)
+        _class_counts(y_train)  # folds would refuse a single class
         grid = classifier.GRIDS["split"]
         models, accuracy = classifier.fit_with_dev(X_train, y_train, X_dev, y_dev, grid, seed)
         best = int(np.argmax(accuracy))

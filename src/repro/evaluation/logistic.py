@@ -23,8 +23,7 @@ Bools = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 Objective = Callable[[Array, Counts], tuple[Array, Array]]
 GRIDS = {"nested": 2.0 ** np.arange(-2, 4), "split": 2.0 ** np.arange(-2, 4), "kfold": 2.0 ** np.arange(-1, 6)}
-MEMORY = 10
-"""curvature pairs kept per model, as scipy's L-BFGS-B does"""
+MEMORY = 10  # curvature pairs kept per model, as scipy's L-BFGS-B does
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from repro.types import Array, InputError, check_dim, check_embeddings, one_of
 
-Codes: TypeAlias = NDArray[Any]
-"""(n, d) of a float level or int8; (n, ⌈d·bits/8⌉) bytes of int4 and binary"""
+Codes: TypeAlias = NDArray[Any]  # (n, d) of a float level or int8; (n, ⌈d·bits/8⌉) bytes of int4 and binary
 BITS: Mapping[str, int] = MappingProxyType({"float32": 32, "float16": 16, "int8": 8, "int4": 4, "binary": 1})
 """of each number, by level"""
 FLOATS = ("float32", "float16")
@@ -33,8 +32,7 @@ class Codebook:
     level: str
     offset: NDArray[np.float32]
     """(d,): lower end of the range of an integer level, mean of the binary one, 0 of a float one"""
-    step: NDArray[np.float32]
-    """(d,): size of a step of an integer level, else 1"""
+    step: NDArray[np.float32]  # (d,): size of a step of an integer level, else 1
 
     @property
     def dim(self) -> int:

@@ -19,8 +19,7 @@ from repro.types import Array, InputError, check_dim, check_embeddings, check_sa
 Indices: TypeAlias = NDArray[np.int64]
 Qrels: TypeAlias = Mapping[Any, Mapping[Any, float] | Collection[Any]]
 """query id → document id → relevance, or → the relevant documents; 0 is judged and not relevant"""
-BLOCK = 2**22
-"""cosines held at once: 32 MB in double precision"""
+BLOCK = 2**22  # cosines held at once: 32 MB in double precision
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
 
@@ -29,12 +28,10 @@ PUNCTUATION = str.maketrans("", "", string.punctuation)
 class Retrieved:
     """What a search found of the relevant documents, query by query."""
 
-    rows: Indices
-    """the queries that were scored (m,): those with a relevant document"""
+    rows: Indices  # the queries that were scored (m,): those with a relevant document
     ranked: tuple[NDArray[np.float64], ...]
     """rank, from 1, and relevance of each scored query's relevant documents (…, 2), nearest first"""
-    top: Indices
-    """the nearest document of every query, scored or not"""
+    top: Indices  # the nearest document of every query, scored or not
 
     def ndcg(self, k: int) -> NDArray[np.float64]:
         """nDCG@k of every query (m,): Σ_{i≤k} rel_i / log₂(i + 1), over that of the best possible order."""

@@ -26,8 +26,7 @@ PENALTIES = np.array([1e-5, 1e-4, 1e-3, 1e-2])
 GRIDS = dict.fromkeys(("nested", "split", "kfold"), PENALTIES)
 BATCH, PASSES, CHECKS, TENACITY, DEV_SHARE = 64, 4, 51, 5, 0.05
 RATE, BETA1, BETA2, EPSILON = 1e-3, 0.9, 0.999, 1e-8
-BLOCK = 16_384
-"""numbers that Adam updates at a time: its five arrays then stay in the cache"""
+BLOCK = 16_384  # numbers that Adam updates at a time: its five arrays then stay in the cache
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,8 @@ from repro.types import Array, InputError, check_same_length
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 RESAMPLES = 2000
-FEWEST_PAIRS = 10
-"""Pairs below which the interval of a rank correlation says little."""
-CHUNK = 400_000
-"""Counts held at once: resamples go through in chunks that stay in cache."""
+FEWEST_PAIRS = 10  # Pairs below which the interval of a rank correlation says little.
+CHUNK = 400_000  # Counts held at once: resamples go through in chunks that stay in cache.
 
 
 @dataclass(frozen=True)
@@ -57,10 +55,8 @@ class Score:
     ci_low: float
     ci_high: float
     n: int
-    items: Any = None
-    """per-item outcome for paired comparisons: cosines (n,) or correct (n,)"""
-    floor: float | None = None
-    """accuracy of the majority class"""
+    items: Any = None  # per-item outcome for paired comparisons: cosines (n,) or correct (n,)
+    floor: float | None = None  # accuracy of the majority class
 
     @property
     def columns(self) -> dict[str, Any]:

@@ -28,8 +28,7 @@ REDUCERS: dict[str, type[Reducer]] = {
     "lle": LLE,
     "sbertlp": SBERTLP,
 }
-SLOW = ("kpca", "autoencoder")
-"""those whose output is kept in the store"""
+SLOW = ("kpca", "autoencoder")  # those whose output is kept in the store
 
 
 def make_reducer(name: str, n_components: int, *, seed: int = 0, **params: Any) -> Reducer:

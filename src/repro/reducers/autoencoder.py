@@ -20,8 +20,7 @@ from repro.types import Array, InputError, check_dim, one_of
 if TYPE_CHECKING:
     from torch import Tensor
 
-Layer = tuple[Array, Array]
-"""weights (out, in) and biases (out,)"""
+Layer = tuple[Array, Array]  # weights (out, in) and biases (out,)
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "tanh": np.tanh,
     "relu": lambda X: np.maximum(X, 0),

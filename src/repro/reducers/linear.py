@@ -11,8 +11,7 @@ from repro.reducers.spectral import orient
 from repro.seeding import make_rng
 from repro.types import Array
 
-DEAD = 1e-6
-"""columns that deviate by less than this share of the largest deviation are constant but for rounding"""
+DEAD = 1e-6  # columns that deviate by less than this share of the largest deviation are constant but for rounding
 
 
 def right_singular_vectors(X: Array, count: int) -> tuple[Array, Array]:

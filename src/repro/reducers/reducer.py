@@ -30,8 +30,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
 
     n_components: int = 2
 
-    min_rows: ClassVar[int] = 2
-    """rows that a fit needs"""
+    min_rows: ClassVar[int] = 2  # rows that a fit needs
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from the rows of X (n, D) what `transform` needs."""
