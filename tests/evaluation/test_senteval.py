@@ -94,20 +94,6 @@ def test_ten_folds_equal_the_loops(classes=3, seed=0):
     assert (found.correct == (literal_answers(head, X_test) == y_test)).all()
 
 
-def test_a_dev_split_equals_the_loops(classes=2, seed=2):
-    X, y = made(classes, 500, seed, scale=SMALL)
-    (a, b, c), (ya, yb, yc) = np.split(X, [300, 400]), np.split(y, [300, 400])
-    found = probe(a, ya, c, yc, dev=(b, yb), protocol="senteval", seed=seed)
-    stacked, labels, learn = X[:400], y[:400], np.arange(400) < 300
-    fits = [
-        literal_fit(stacked, labels, learn, ~learn, penalty, np.arange(300), np.arange(0, 300, 64), seed)
-        for penalty in senteval.PENALTIES
-    ]
-    best = int(np.argmax([round(100 * accuracy, 2) for _, accuracy in fits]))
-    assert found.chosen == (senteval.PENALTIES[best],) > (senteval.PENALTIES[0],)
-    assert (found.correct == (literal_answers(fits[best][0], c) == yc)).all()
-
-
 def test_the_penalty_shrinks_intercepts_too():
     X, y = np.zeros((640, 3), np.float32), np.arange(640) % 10 > 0
     training = senteval._Training(

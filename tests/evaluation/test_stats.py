@@ -72,9 +72,6 @@ def test_constant_scores_are_nan_and_few_pairs_have_no_interval_worth_the_name()
     assert np.isnan([interval.value, interval.low, interval.high]).all()
     with pytest.warns(UserWarning, match="9 pairs are too few for an interval"):
         bootstrap_spearman(*graded(9), seed=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        bootstrap_spearman(*graded(10), seed=0)
 
 
 def test_pairing_narrows_the_difference():

@@ -86,7 +86,6 @@ def test_the_ratio_is_the_share_of_variance_that_the_axes_hold(X, p):
         centred = Z - Z.mean(0, dtype=np.float64)
         return ((centred @ V.T) ** 2).sum() / (centred**2).sum()
 
-    assert PCA(p).fit(X).explained_variance_ratio_.sum() == pytest.approx(kept(X, PCA(p).fit(X).components_))
     assert Truncate(p).fit(X).explained_variance_ratio_.sum() == pytest.approx(kept(X, np.eye(12)[:p]))
     scaled = PCA(p, standardize=True).fit(X)
     assert scaled.explained_variance_ratio_.sum() == pytest.approx(kept(X / X.std(0), scaled.components_), rel=1e-6)

@@ -159,7 +159,7 @@ class Autoencoder(Reducer):
         import torch
         from torch.nn import functional as F
 
-        activation = {"tanh": torch.tanh, "relu": torch.relu, "sigmoid": torch.sigmoid}.get(self.activation)
+        activation = getattr(torch, self.activation, None)  # torch knows no identity
         states, last = batch, len(parameters) - 2
         for i in range(0, len(parameters), 2):
             states = F.linear(states, parameters[i], parameters[i + 1])

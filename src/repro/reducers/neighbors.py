@@ -84,10 +84,9 @@ def nearest(X: Array, k: int, Q: Array | None = None, *, gram: Array | None = No
 
 
 def _candidates(products: Array, halves: Array, k: int, own: Indices | None, slack: float) -> NDArray[np.bool_]:
-    """Which fitted rows (m, n) may be among the k nearest of each query, from their inner products (m, n), overwritten.
+    """Which fitted rows (m, n) may be among the k nearest, from their inner products with the queries, overwritten.
 
-    `halves` are halved squared norms of the fitted rows (n,), `own` the query's own place among them (m,), not to be
-    found, and `slack` is the largest error of the difference between two halved squared distances.
+    `halves` of squared norms (n,), `own` places of the queries (m,), not to be found, `slack` the largest error.
     """
     distances = np.subtract(halves, products, out=products)  # halved and squared, less half the query's own square
     if own is not None:

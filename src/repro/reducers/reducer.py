@@ -77,7 +77,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
 
 
 def check_size(size: Any, limit: int | None, why: str, what: str = "n_components") -> int:
-    """Return a size as an int in 1 … limit; the error gives the limit and where it comes from."""
+    """A size as an int in 1 … limit; the error gives the limit and where it comes from."""
     try:
         return check_dim(size, limit=limit, what=what)
     except InputError as error:
