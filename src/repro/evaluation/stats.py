@@ -41,10 +41,6 @@ class Interval:
         """The columns of a row that hold it."""
         return {"value": self.value, "ci_low": self.low, "ci_high": self.high}
 
-    def times(self, factor: float) -> "Interval":
-        """The same interval in another unit, by a positive factor: `times(100)` turns a fraction into points."""
-        return Interval(self.value * factor, self.low * factor, self.high * factor)
-
 
 @dataclass(frozen=True)
 class Score:
