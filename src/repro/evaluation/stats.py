@@ -135,14 +135,6 @@ def bootstrap_spearman(predicted: Any, gold: Any, *, subsets: Any = None, seed: 
     return Resampled(*spearman_draws([predicted], gold, subsets=subsets, seed=seed))[0].interval
 
 
-def paired_spearman_difference(
-    predicted_a: Any, predicted_b: Any, gold: Any, *, subsets: Any = None, seed: int
-) -> Interval:
-    """Spearman of a minus Spearman of b, both read on the same resampled items."""
-    both = Resampled(*spearman_draws([predicted_a, predicted_b], gold, subsets=subsets, seed=seed))
-    return (both[0] - both[1]).interval
-
-
 def bootstrap_mean(values: Any, *, seed: int) -> Interval:
     """Mean over items of any numbers, such as right or wrong or paired differences, with its interval."""
     values = finite_vector(values, "values")
