@@ -53,7 +53,7 @@ def test_changed_code_anywhere_in_the_closure_is_another_name_and_changed_words_
         *((root, 38) for root in training_code(OBJECTIVES["simcse"])),
         ("repro.training.two_step", 30),
         ("repro.models.encoder", 20),
-        ("repro.evaluation.protocol", 12),
+        ("repro.evaluation.classify", 12),
         ("repro.reducers.kernel", 12),
     ],
 )

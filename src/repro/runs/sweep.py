@@ -17,7 +17,6 @@ from safetensors.torch import load_file, save_file
 
 from repro.data.samples import training_pairs, training_sentences
 from repro.digests import digest
-from repro.evaluation.protocol import all_texts
 from repro.models import Pooler
 from repro.models.encoder import merge_equal
 from repro.objectives import StepTwoConfig, TrainConfig
@@ -25,7 +24,7 @@ from repro.runs.cell import OBJECTIVES, TrainedCell, train_all, training_code
 from repro.runs.encoders import encode_once
 from repro.runs.lines import TextTable, spearman_of
 from repro.seeding import cpu_count, threads
-from repro.sets import DataSet, ScoredPairs, texts_of
+from repro.sets import DataSet, ScoredPairs, all_texts, texts_of
 from repro.store import Store
 from repro.training.two_step import SELECT_BY, PoolerRun, dropout_views, select, train_nli_pooler, train_poolers
 from repro.types import InputError, one_of

@@ -6,7 +6,7 @@ import torch
 from sklearn.decomposition import PCA
 
 from repro import data
-from repro.evaluation.protocol import score_sts
+from repro.evaluation.sts import score_sts
 from repro.methods import FULL, TRAINED_NARROW, TWO_STEP
 from repro.papers.wang.sweeps import fit_sets_of, is_compared, suite_lines
 from repro.reducers import reduced

@@ -23,7 +23,6 @@ import pandas as pd
 
 from repro.data.sampling import take
 from repro.digests import digest
-from repro.evaluation.protocol import all_texts
 from repro.evaluation.stats import Resampled, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.methods import AVERAGE, CONTROL, ESE_CODE, ESE_METHODS, MRL, RAW, SHALLOW_AVERAGE
@@ -33,7 +32,7 @@ from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, hidden_dim_of, train_all
 from repro.runs.encoders import LayerTable, Named, encode_layers_once, states_identity
 from repro.runs.lines import Task, load_tasks
-from repro.sets import ScoredPairs
+from repro.sets import ScoredPairs, all_texts
 from repro.store import Store
 from repro.terminal import progress_bar
 from repro.types import InputError, one_of

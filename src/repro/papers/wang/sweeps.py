@@ -11,7 +11,7 @@ import pandas as pd
 from repro.config import RECIPES, Profile, override
 from repro.config import profile as profile_named
 from repro.data.samples import training_sentences
-from repro.evaluation.protocol import score_sts
+from repro.evaluation.sts import score_sts
 from repro.methods import END_TO_END, FULL, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP, UNTRAINED, fitted_on
 from repro.models.backbone import load_backbone
 from repro.models.encoder import SentenceEncoder
