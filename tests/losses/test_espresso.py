@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from gradients import assert_alike, random, value_and_gradients
-from repro.losses import align, angle_pairs, compress_target, espresso, info_nce, initial_log_weights, shallow_layers
+from repro.losses import align, angle_pairs, compress_target, espresso, info_nce, shallow_layers
+from repro.losses.espresso import initial_log_weights
 from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig
 from repro.seeding import derive_seed
 from repro.types import InputError

@@ -16,7 +16,7 @@ from repro.rows import recorded_rows
 from repro.runs.encoders import encode_tasks
 from repro.store import Store
 from repro.types import InputError
-from rivals import SYSTEMS, Missing, SystemConfig, fit_texts, load_system, loaders, trials
+from rivals import SYSTEMS, Missing, SystemConfig, fit_texts, load_system, loaders
 from rivals.flow import FlowConfig
 from rivals.infersent import InferSentConfig
 from rivals.sbert_wk import SbertWK
@@ -123,7 +123,7 @@ def test_sbert_is_the_trained_cell_of_the_nli_objective(config):
 
 def test_settings_are_those_that_the_dev_split_prefers():
     infersent = {name: getattr(loaders.INFERSENT["embedded"], name) for name in ("learning_rate", "epochs")}
-    rows = recorded_rows(trials.EXPERIMENT)
+    rows = recorded_rows("systems_recipe")
     assert set(rows["dataset"]) == {"stsb"} and set(rows["data_source"]) == {"local"}
     for method, settings in (("sbert", loaders.SBERT["repro-tiny"]), ("infersent", infersent)):
         tried = rows[(rows["method"] == method) & (rows["metric"] == "spearman")]
@@ -132,9 +132,9 @@ def test_settings_are_those_that_the_dev_split_prefers():
 
 
 def test_trials_score_what_is_loaded_on_dev_pairs_alone(config, monkeypatch):
-    monkeypatch.setattr(trials, "SBERT_TRIED", [{"learning_rate": 2e-5}])
-    monkeypatch.setattr(trials, "INFERSENT_TRIED", [{"learning_rate": 0.1, "epochs": 1}])
-    rows = pd.concat([trials.sbert_trials(config, Store()), trials.infersent_trials(config, Store())])
+    monkeypatch.setattr(loaders, "SBERT_TRIED", [{"learning_rate": 2e-5}])
+    monkeypatch.setattr(loaders, "INFERSENT_TRIED", [{"learning_rate": 0.1, "epochs": 1}])
+    rows = loaders.trial_rows(config, Store())
     value = rows[rows["metric"] == "spearman"].set_index("method")["value"]
     dev = data.load("stsb", split="dev", source="microworld")
     for name in ("sbert", "infersent"):

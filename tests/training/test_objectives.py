@@ -12,7 +12,8 @@ import torch
 from repro import data
 from repro.config import TrainConfig
 from repro.data.sampling import Triples, epoch_order, like_or_unlike
-from repro.losses import angle_pairs, angle_triples, espresso, info_nce, initial_log_weights
+from repro.losses import angle_pairs, angle_triples, espresso, info_nce
+from repro.losses.espresso import initial_log_weights
 from repro.models import SentenceEncoder
 from repro.models.encoder import merge_equal
 from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig, LoraConfig

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from repro.data.sampling import LIKE, Triples
-from repro.losses import angle_pairs, angle_triples, espresso, initial_log_weights, shallow_layers
+from repro.losses import angle_pairs, angle_triples, espresso, shallow_layers
 from repro.losses import matryoshka as on_prefixes
+from repro.losses.espresso import initial_log_weights
 from repro.models.encoder import SentenceEncoder, merge_equal
 from repro.objectives import TrainConfig
 from repro.seeding import derive_seed
