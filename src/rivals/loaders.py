@@ -164,13 +164,8 @@ def sbert_settings(config: SystemConfig, pairs: int) -> TrainConfig:
     """How SBERT is trained on so many pairs; the readout that is read, the mean of states, picks the checkpoint."""
     hidden = load_backbone(config.backbone).hidden_dim
     own: dict[str, Any] = {"objective": "nli", "pooling": "mean", "checkpoint_by": "encoder", "dim": hidden}
-    given: dict[str, Any] = {
-        "source": config.source,
-        "backbone": config.backbone,
-        "sentences": pairs,
-        "seed": config.seed,
-    }
-    return repro_config.profile(config.profile, **own, **given, **SBERT.get(config.backbone, {})).train
+    own |= {name: getattr(config, name) for name in ("source", "backbone", "seed")} | {"sentences": pairs}
+    return repro_config.profile(config.profile, **own, **SBERT.get(config.backbone, {})).train
 
 
 def trial_rows(config: SystemConfig, store: Store) -> pd.DataFrame:
@@ -263,12 +258,7 @@ for _row in (files("rivals") / "systems.tsv").read_text(encoding="utf-8").splitl
 
 
 def load_system(name: str, config: SystemConfig, store: Store) -> Loaded:
-    """Load one of `SYSTEMS`, training or fitting it first where the store does not hold it yet.
-
-    Raises:
-        Missing: if its weights or vectors are not at hand.
-        InputError: for an unknown name or unsuitable data.
-    """
+    """Load one of `SYSTEMS`, training or fitting it first where the store lacks it; `Missing` if it cannot be."""
     system = SYSTEMS[one_of(name, list(SYSTEMS), "system")]
     loaded = _HOW[name](system, config, store)
     count = "" if loaded.n_train is None else f"{loaded.n_train:,}"
