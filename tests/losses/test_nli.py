@@ -10,13 +10,8 @@ from gradients import assert_alike, random
 from repro.losses import nli_features, softmax_nli
 from repro.types import InputError
 
-U, V, WEIGHT, BIAS, LABELS = (
-    random(12, 5),
-    random(12, 5, seed=1),
-    random(3, 15, seed=2),
-    random(3),
-    torch.arange(12) % 3,
-)
+U, V, WEIGHT, BIAS = random(12, 5), random(12, 5, seed=1), random(3, 15, seed=2), random(3)
+LABELS = torch.arange(12) % 3
 
 
 @pytest.mark.parametrize("difference", ["abs", "signed"])

@@ -12,14 +12,8 @@ from repro.types import InputError
 from rivals import generator as writing
 from rivals.generator import TOKEN_BUDGET, back_translate, load_generator, load_translator
 
-TEXTS = [
-    "the cook",
-    "why did the farmer sell the old horse in the woods?",
-    "a",
-    "the driver thanked the tiger",
-    "the cook",
-    "where was it?",
-]
+TEXTS = ["the cook", "why did the farmer sell the old horse in the woods?", "a"]
+TEXTS += ["the driver thanked the tiger", "the cook", "where was it?"]
 
 
 def continued(generator, prompt, steps):
@@ -71,16 +65,6 @@ def test_each_translation_is_the_literal_one_whatever_its_batch(family, translat
     assert translator.translate(TEXTS, max_tokens=24) == together
 
 
-def test_an_answer_ends_where_the_model_ends_it(decoders):
-    generator = load_generator(decoders["llama"], device="cpu")
-    alone = [generator.generate([prompt], max_new_tokens=8)[0].split() for prompt in TEXTS[:2]]
-    end = next(i for i, word in enumerate(alone[0]) if i and word not in alone[1])
-    generator.model.generation_config.eos_token_id = generator.tokenizer.convert_tokens_to_ids(alone[0][end])
-    first, second = (answer.split() for answer in generator.generate(TEXTS[:2], max_new_tokens=8))
-    assert first == alone[0][: end + 1] and second == alone[1]
-    assert len(alone[0]) > end + 1
-
-
 def test_published_settings_that_sample_or_punish_repetition_are_left_out(decoders, tmp_path):
     folder = tmp_path / "sampling"
     shutil.copytree(decoders["qwen2"], folder)
@@ -118,20 +102,10 @@ def test_back_translation_is_one_after_the_other_and_kept_by_weights(translators
     assert back_translate(TEXTS, there, back, store, max_tokens=16) == found
 
 
-def test_a_network_that_cannot_write_is_refused(decoders, translators, tiny, tmp_path):
+def test_a_network_that_cannot_write_is_refused(tiny):
     with pytest.raises(InputError, match="no backbone folder"):
         load_generator("./nosuch")
     with pytest.raises(InputError, match=r"is a Bert.*: expected a causal decoder"):
         load_generator(tiny)
     with pytest.raises(InputError, match="cannot load translator"):
         load_translator(tiny)
-    for load, network, lost in (
-        (load_generator, decoders["llama"], "lm_head.weight"),
-        (load_translator, translators["t5"], "decoder.final_layer_norm.weight"),
-    ):
-        folder = shutil.copytree(network, tmp_path / lost)
-        weights = load_file(folder / "model.safetensors")
-        del weights[lost]
-        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-        with pytest.raises(InputError, match=f"' lack {lost}"):
-            load(str(folder))

@@ -7,4 +7,4 @@ import pytest
 @pytest.fixture(scope="session")
 def bytes_of() -> Callable[[Any], bytes]:
     """The weights of a module."""
-    return lambda module: b"".join(value.numpy().tobytes() for value in module.state_dict().values())
+    return lambda module: b"".join(value.detach().numpy().tobytes() for value in module.state_dict().values())

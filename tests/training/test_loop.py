@@ -1,4 +1,3 @@
-import copy
 import math
 from dataclasses import replace
 
@@ -25,10 +24,6 @@ def task(module, *, until=math.inf):
         return (module(x).squeeze(1) - x.sum(1)).square().mean()
 
     return loss_at
-
-
-def bytes_of(module):
-    return b"".join(value.detach().numpy().tobytes() for value in module.state_dict().values())
 
 
 CONFIG = LoopConfig(steps=20, learning_rate=0.05, check_every=4, save_every=3, seed=1)
@@ -78,9 +73,6 @@ def test_equals_a_plain_adam_loop():
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
 
 
-# determinism and resuming
-
-
 def test_every_step_draws_anew():
     module, drawn = network(), []
     good = task(module)
@@ -88,22 +80,17 @@ def test_every_step_draws_anew():
     assert len(set(drawn)) == CONFIG.steps
 
 
-def test_another_seed_is_another_run():
-    assert bytes_of(run(replace(CONFIG, seed=2))[0]) != bytes_of(run()[0])
-
-
 @pytest.mark.parametrize("killed_at", [8, 19])
-def test_a_killed_run_resumes_to_the_same_bytes(killed_at, tmp_path):
+def test_a_killed_run_resumes_to_the_same_bytes(killed_at, tmp_path, bytes_of):
     whole, expected = run()
+    assert bytes_of(run(replace(CONFIG, seed=2))[0]) != bytes_of(whole), "another seed is another run"
     torch.rand(17)  # the global stream plays no part
     state = tmp_path / "state.safetensors"
     with pytest.raises(KeyboardInterrupt):
         run(until=killed_at, state_path=state)
     resumed, history = run(state_path=state, seed=7)  # the new process starts from other weights
     assert bytes_of(resumed) == bytes_of(whole)
-    assert history.losses == expected.losses
-    assert history.checks == expected.checks
-    assert (history.best_step, history.best_score) == (expected.best_step, expected.best_score)
+    assert replace(history, seconds=0, resumed_at=0) == replace(expected, seconds=0)
     assert history.resumed_at == killed_at // 3 * 3
     assert list(tmp_path.iterdir()) == [state]
     with pytest.raises(InputError, match="holds a run with other settings: remove it"):
@@ -127,9 +114,6 @@ def test_no_flipped_bit_of_a_state_is_trained_on(tmp_path, caplog):
     assert caplog.text.count("starting anew") == len(range(0, len(whole), 307))
 
 
-# checks
-
-
 @pytest.mark.parametrize(
     ("scores", "first", "best"),
     [
@@ -138,7 +122,7 @@ def test_no_flipped_bit_of_a_state_is_trained_on(tmp_path, caplog):
         ([1.0, 0.5, 0.5, 0.5, 0.5, 0.5], True, 0),  # the untrained weights
     ],
 )
-def test_the_best_check_is_kept(scores, first, best):
+def test_the_best_check_is_kept(scores, first, best, bytes_of):
     module, seen = network(), {}
 
     def check():
@@ -155,14 +139,10 @@ def test_patience_ends_the_run_even_when_it_is_resumed(tmp_path):
     scores = iter([0.5, 0.9, 0.1, 0.2])
     for _ in range(2):  # killed after the check that ended it, before the artefact was sealed
         module = network()
-        found = train(
-            module, task(module), config, check=lambda: next(scores), state_path=tmp_path / "s", progress=False
-        )
+        told = {"state_path": tmp_path / "s", "progress": False}
+        found = train(module, task(module), config, check=lambda: next(scores), **told)
         assert [step for step, _ in found.checks] == [2, 4, 6, 8]
         assert (found.best_step, len(found.losses)) == (4, 8)
-
-
-# what goes wrong
 
 
 def test_a_loss_that_is_not_finite_names_its_step():
@@ -172,12 +152,12 @@ def test_a_loss_that_is_not_finite_names_its_step():
         train(module, lambda s: good(s) * (math.nan if s == 7 else 1), CONFIG, description="my run", progress=False)
 
 
-def test_frozen_parameters_stay_and_all_frozen_is_an_error():
+def test_frozen_parameters_stay_and_all_frozen_is_an_error(bytes_of):
     module = network()
     module[0].requires_grad_(False)
-    before = copy.deepcopy(module[0].state_dict())
+    before = bytes_of(module[0])
     train(module, task(module), CONFIG, progress=False)
-    assert all(torch.equal(before[name], value) for name, value in module[0].state_dict().items())
+    assert bytes_of(module[0]) == before
     module.requires_grad_(False)
     with pytest.raises(InputError, match="every parameter is frozen"):
         train(module, task(module), CONFIG, progress=False)
