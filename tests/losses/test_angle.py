@@ -56,7 +56,7 @@ def ranked_by_hand(similarity, x, y, labels, scale):
 def in_batch_by_hand(x, y, labels, scale, keys=None):
     rows, count = [*x, *y], len(x)
     keys = range(2 * count) if keys is None else keys.tolist()
-    total = x.new_zeros(())
+    total = 0.0 * x.sum() * y.sum()
     for i, row in enumerate(rows):
         partner = (i + count) % (2 * count)
         if labels[i % count] < 0.5:
@@ -81,16 +81,10 @@ def test_rankings_equal_a_double_loop(loss, similarity, dim, labels):
 @pytest.mark.parametrize("labels", [BINARY, GRADED / 5, torch.zeros(6)])
 @pytest.mark.parametrize("keys", [None, KEYS])
 def test_in_batch_negatives_equal_a_double_loop(labels, keys):
-    x, y = pairs(6, 5, seed=3)
-    if labels.max() == 0:
-        found = value_and_gradients(lambda a, b: in_batch_negatives(a, b, labels, keys=keys), x, y)
-        assert all(bool((part == 0).all()) for part in found)
-        return
     assert_alike(
         lambda a, b: in_batch_negatives(a, b, labels, scale=4.0, keys=keys),
         lambda a, b: in_batch_by_hand(a, b, labels, 4.0, keys),
-        x,
-        y,
+        *pairs(6, 5, seed=3),
     )
 
 
@@ -210,29 +204,17 @@ def test_presets_are_weighted_sums_of_the_terms(name, weights, scales):
         assert angle_pairs(x, y, BINARY).item() == angle_pairs(x, y, BINARY, config=config).item()
 
 
-LOSSES = {
-    "cosent": cosent,
-    "angle": angle,
-    "in_batch_negatives": in_batch_negatives,
-    "triples": lambda x, y, labels: angle_triples(x, y, x.flip(0)),
-}
-ODD = {
-    "zero": lambda z: 0 * z,
-    "one zero row": lambda z: z * (torch.arange(6) != 2).unsqueeze(1),
-    "tiny": lambda z: z * 1e-15,
-    "huge": lambda z: z * 1e15,
-}
-
-
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("kind", ODD)
-def test_gradients_are_finite_on_odd_input(name, kind):
+@pytest.mark.parametrize("change", [0.0, 1e-15, 1e15, "one zero row"])
+def test_gradients_are_finite_on_odd_input(change):
     x, y = (z.float() for z in pairs(6, 4))
-    x, y = ODD[kind](x), y if kind == "one zero row" else ODD[kind](y)
-    found = value_and_gradients(lambda a, b: LOSSES[name](a, b, GRADED), x, y)
-    assert all(bool(torch.isfinite(part).all()) for part in found)
-    if kind == "one zero row":  # as if its length were 1
-        assert found[1][2].abs().max() <= 40
+    if change == "one zero row":
+        x[2] = 0
+    else:
+        x, y = change * x, change * y
+    for loss in (cosent, angle, in_batch_negatives, lambda a, b, labels: angle_triples(a, b, a.flip(0))):
+        found = value_and_gradients(lambda a, b, loss=loss: loss(a, b, GRADED), x, y)
+        assert all(bool(torch.isfinite(part).all()) for part in found)
+        assert change != "one zero row" or found[1][2].abs().max() <= 40  # as if its length were 1
 
 
 def test_one_grade_gives_nothing_to_rank():

@@ -76,26 +76,20 @@ def test_lsa_spans_the_leading_directions_with_the_same_bytes_each_time():
         fit_lsa(COUNTED, dim=40)
 
 
-def test_headers_trailing_spaces_and_words_of_several_parts_are_read(write):
+def test_words_of_several_parts_are_read_and_malformed_lines_are_named(write):
     read = read_vectors(write("a.vec", "3 2", "the 1 2 ", ". . . 3 4", "é 5 6"))
     assert read.words == ("the", ". . .", "é") and read.vectors.tolist() == [[1, 2], [3, 4], [5, 6]]
     twice = read_vectors(write("c.txt", "the 1 2", "of 3 4", "the 5 6"))
     assert twice.words == ("the", "of") and twice.vectors[0].tolist() == [1, 2]
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
+    for lines, message in (
         (("the 1 2", "of 3"), "line 2: 1 numbers for 'of', expected 2"),
         (("the 1 2", "of 3 x"), "line 2: could not convert"),
         (("the 1 2", "of 3 nan"), "line 2: 'of' has a number that is not finite"),
         (("4 2", "the 1 2"), "ends after 1 of the 4 words"),
         (("0 2",), "a header and no words"),
-    ],
-)
-def test_malformed_lines_are_named(write, lines, message):
-    with pytest.raises(InputError, match=message):
-        read_vectors(write("v.txt", *lines))
+    ):
+        with pytest.raises(InputError, match=message):
+            read_vectors(write("v.txt", *lines))
 
 
 @pytest.fixture
