@@ -236,10 +236,7 @@ def test_a_matrix_of_low_rank_has_no_further_components(rank):
 def test_threads_keep_order_and_number_and_record_no_gradient():
     matrices = [torch.full((2, 2), float(i), requires_grad=True) for i in range(7)]
     torch.set_num_threads(3)
-    try:
-        found = each_on_a_thread(lambda i, matrix: matrix + i, matrices)
-        assert torch.get_num_threads() == 3
-    finally:
-        torch.set_num_threads(1)
+    found = each_on_a_thread(lambda i, matrix: matrix + i, matrices)
+    assert torch.get_num_threads() == 3
     assert [matrix[0, 0].item() for matrix in found] == [2.0 * i for i in range(7)]
     assert not any(matrix.requires_grad for matrix in found)

@@ -28,6 +28,8 @@ def by_hand(z1, z2, temperature, z_neg=(), mask=None):
 def test_identical_orthonormal_and_simplex_rows(batch):
     z = torch.ones(batch, 5)
     assert info_nce(z, 3 * z).item() == pytest.approx(math.log(batch), abs=1e-6)
+    assert [alignment(z, a * z).item() for a in (2, -1)] == pytest.approx([0.0, 4.0], abs=1e-6)
+    assert uniformity(z).item() == pytest.approx(0.0, abs=1e-6)
     simplex = torch.eye(batch, dtype=torch.float64) - 1 / batch
     assert info_nce(simplex, simplex, temperature=0.3).item() == pytest.approx(simplex_bound(0.3, batch), rel=1e-9)
     z = 4 * torch.eye(batch, dtype=torch.float64)
@@ -41,13 +43,6 @@ def test_never_below_the_simplex_bound(batch, dim, temperature, seed, noise):
     z1, other = random(2, batch, dim, seed=seed)
     loss = info_nce(z1, z1 + noise * other, temperature=temperature).item()
     assert loss >= simplex_bound(temperature, batch) - 1e-9
-
-
-def test_collapsed_and_opposite_points():
-    z = torch.ones(9, 5)
-    assert alignment(z, 2 * z).item() == pytest.approx(0.0, abs=1e-6)
-    assert alignment(z, -z).item() == pytest.approx(4.0)
-    assert uniformity(z).item() == pytest.approx(0.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("with_negatives", [False, True])

@@ -69,9 +69,8 @@ def test_the_printed_form_is_the_equations_and_the_released_one_the_released_cod
             ({"form": "code"}, lambda *L, loss=loss: code_by_hand(L, loss)),
             ({"config": plain}, lambda *L, loss=loss: code_by_hand(L, loss, aligned=False)),
         ):
-            assert_alike(
-                lambda *L, all_of=given | options: espresso(L, **all_of), by_hand, *layers, rtol=1e-7, atol=1e-7
-            )
+            found = lambda *L, all_of=given | options: espresso(L, **all_of)  # noqa: E731
+            assert_alike(found, by_hand, *layers, rtol=1e-7, atol=1e-7)
 
 
 def test_equals_the_loss_module_of_angle():
@@ -80,9 +79,8 @@ def test_equals_the_loss_module_of_angle():
     layers = [torch.sin(torch.arange(64, dtype=torch.float64).reshape(8, 8) * (1.3 + i)) for i in range(3)]
     labels = torch.tensor([1, 0, 0, 1])
     config = replace(ESPRESSO_FORMS["code"], strategy="none")
-    found = espresso(
-        layers, lambda X: angle_pairs(*X.chunk(2), labels, config=ANGLE_PRESETS["code"]), size=4, config=config
-    )
+    loss = lambda X: angle_pairs(*X.chunk(2), labels, config=ANGLE_PRESETS["code"])  # noqa: E731
+    found = espresso(layers, loss, size=4, config=config)
     assert found.item() == pytest.approx(45.73017898331756, rel=1e-12)
 
 
@@ -113,11 +111,9 @@ def test_alpha_and_beta_weigh_the_two_processes(changes):
 
 def test_a_target_that_moves_adds_its_gradient():
     layers = states(2)
+    both = [EspressoConfig(stop_gradient=stop) for stop in (True, False)]
     fixed, moving = (
-        value_and_gradients(
-            lambda *L, stop=stop: espresso(L, angle_of, size=SIZE, config=EspressoConfig(stop_gradient=stop)), *layers
-        )
-        for stop in (True, False)
+        value_and_gradients(lambda *L, c=c: espresso(L, angle_of, size=SIZE, config=c), *layers) for c in both
     )
     torch.testing.assert_close(fixed[0], moving[0])
     # dimensions beyond k get a gradient through the target only
@@ -133,9 +129,8 @@ def test_learned_weights_settle_and_literal_ones_run_away():
         (s, [1 - math.exp(-a) * part for a, part in zip(s.tolist(), parts, strict=True)]),
         (torch.tensor(parts, dtype=torch.float64).log(), [0, 0, 0]),  # at s = ln(loss) every layer's share is 1
     ):
-        _, gradient = value_and_gradients(
-            lambda w: espresso(layers, angle_of, size=SIZE, config=config, log_weights=w), point
-        )
+        weighed = lambda w: espresso(layers, angle_of, size=SIZE, config=config, log_weights=w)  # noqa: E731
+        _, gradient = value_and_gradients(weighed, point)
         assert gradient.tolist() == pytest.approx(expected, abs=1e-12)
     mean = espresso(layers, angle_of, size=SIZE, config=replace(config, reduction="mean"), log_weights=s).item()
     shares = sum(math.exp(-a) * part + a for a, part in zip(s.tolist(), parts, strict=True))
@@ -152,9 +147,8 @@ def test_constant_embeddings_have_nothing_to_learn():
     layers[0] = layers[0][:1].expand(TEXTS, DIM).contiguous()
     config = replace(ESPRESSO_FORMS["code"], strategy="none")
     with pytest.warns(UserWarning, match="layer 0 is one vector for every text"):
-        found = value_and_gradients(
-            lambda *L: espresso(L, lambda X: info_nce(*X.chunk(2)), size=SIZE, config=config), *layers
-        )
+        loss = lambda X: info_nce(*X.chunk(2))  # noqa: E731
+        found = value_and_gradients(lambda *L: espresso(L, loss, size=SIZE, config=config), *layers)
     assert found[1].abs().max() < 1e-9
 
 

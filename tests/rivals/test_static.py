@@ -2,6 +2,8 @@ import struct
 
 import numpy as np
 import pytest
+from gensim.models import FastText as Gensim
+from gensim.models.fasttext import save_facebook_model
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from repro.data.files import read_vectors
@@ -92,24 +94,15 @@ def test_words_of_several_parts_are_read_and_malformed_lines_are_named(write):
             read_vectors(write("v.txt", *lines))
 
 
-@pytest.fixture
-def oracle(tmp_path):
-    from gensim.models import FastText as Gensim
-    from gensim.models.fasttext import save_facebook_model
-
+def test_fasttext_agrees_with_gensim_and_damaged_files_are_refused(tmp_path):
     sentences = [text.lower().split() for text in ("a red café", "the red cat sat", "the cat saw a café")] * 5
-    model = Gensim(sentences, vector_size=8, min_count=1, bucket=50, min_n=2, max_n=4, epochs=1, seed=0, workers=1)
-    path = tmp_path / "model.bin"
+    sizes = {"vector_size": 8, "min_count": 1, "bucket": 50, "min_n": 2, "max_n": 4}
+    model, path = Gensim(sentences, **sizes, epochs=1, seed=0, workers=1), tmp_path / "model.bin"
     save_facebook_model(model, str(path))
-    return model.wv, path
-
-
-def test_fasttext_agrees_with_gensim_and_damaged_files_are_refused(oracle, tmp_path):
-    wv, path = oracle
     table = FastText(path)
     words = ["café", "cat", "cats", "naïveté"]
     vectors, known = table.lookup(words)
-    np.testing.assert_allclose(vectors, np.stack([wv[word] for word in words]), atol=1e-6)
+    np.testing.assert_allclose(vectors, np.stack([model.wv[word] for word in words]), atol=1e-6)
     assert known.all() and "cat" in table and "cats" not in table and table.dim == 8
     whole, path = path.read_bytes(), tmp_path / "broken.bin"
     for content, message in (

@@ -151,13 +151,13 @@ def test_without_weights_it_says_what_is_missing_and_where_to_get_it(config, tmp
 def test_word_vectors_of_the_users_own(config, tmp_path):
     path = tmp_path / "mine.vec"
     path.write_text("2 3\nthe 1 2 3\ndog 3 2 1\n", encoding="utf-8")
+    config = replace(config, vectors=str(path), fasttext=str(path))
     for name in ("glove", "fasttext"):
-        loaded = load_system(name, replace(config, vectors=str(path), fasttext=str(path)), Store())
-        np.testing.assert_allclose(loaded.encoder().encode(["The dog!"]), [[2, 2, 2]])
-    before = load_system("glove", replace(config, vectors=str(path)), Store())
+        np.testing.assert_allclose(load_system(name, config, Store()).encoder().encode(["The dog!"]), [[2, 2, 2]])
+    before = load_system("glove", config, Store())
     assert before.line == "mine.vec, mean of words"
     path.write_text("2 3\nthe 1 2 3\ndog 9 2 1\n", encoding="utf-8")
-    assert load_system("glove", replace(config, vectors=str(path)), Store()).identity != before.identity
+    assert load_system("glove", config, Store()).identity != before.identity
 
 
 def test_vectors_that_are_missing_are_never_replaced(config, tmp_path, monkeypatch):
