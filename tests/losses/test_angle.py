@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from gradients import assert_alike, random, value_and_gradients
 from repro.losses import angle, angle_pairs, angle_triples, cosent, in_batch_negatives, info_nce
 from repro.objectives import ANGLE_PRESETS, AngleConfig
-from repro.types import InputError
 
 GRADED = torch.tensor([0.0, 2.5, 2.5, 4.0, 1.0, 5.0])
 BINARY = torch.tensor([1, 0, 1, 1, 0, 0])
@@ -237,27 +236,3 @@ def test_scores_depend_on_neither_mixed_precision_nor_length():
         torch.testing.assert_close(mixed, loss(), rtol=0, atol=0)
     assert angle_pairs(x.bfloat16(), y.bfloat16(), BINARY).dtype == torch.float32
     torch.testing.assert_close(angle_pairs(7 * x, F.normalize(y), BINARY), angle_pairs(x, y, BINARY))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"y": torch.ones(5, 4)}, r"x has shape \(6, 4\), y \(5, 4\)"),
-        ({"labels": torch.ones(5)}, r"labels has shape \(5,\): expected \(6,\)"),
-        ({"labels": torch.tensor([0, 1, 0, 1, 0, math.nan])}, "label nan of pair 5"),
-    ],
-)
-def test_errors_of_pairs_name_the_numbers(change, message):
-    arguments = {"x": torch.ones(6, 4), "y": torch.ones(6, 4), "labels": torch.arange(6), **change}
-    with pytest.raises(InputError, match=message):
-        angle_pairs(*arguments.values())
-
-
-def test_errors_of_options_name_the_numbers():
-    x, y = pairs(6, 4)
-    with pytest.raises(InputError, match=r"scale is -1\.0"):
-        cosent(x, y, BINARY, scale=-1.0)
-    with pytest.raises(InputError, match=r"keys has shape \(6,\): expected \(12,\)"):
-        in_batch_negatives(x, y, BINARY, keys=torch.arange(6))
-    with pytest.raises(InputError, match=r"shapes \(6, 4\), \(6, 4\), \(5, 4\)"):
-        angle_triples(x, y, x[:5])

@@ -12,7 +12,6 @@ from repro.losses import align, compress_target, layer_weights
 from repro.losses.dependencies import LARGEST, TOLERANCE, WIDTH, dependency_matrix, feature_count, leading_vectors
 from repro.losses.espresso import each_on_a_thread
 from repro.seeding import derive_seed
-from repro.types import InputError
 
 
 def states(texts, dim, *, seed=0, scale=1.0, dtype=torch.float64):
@@ -46,8 +45,6 @@ def test_weights_of_twelve_layers():
     assert weights.tolist() == pytest.approx([1 / (1 + math.log(i)) for i in range(1, 12)])
     assert layer_weights(11, "learned").tolist() == layer_weights(11, "learned_literal").tolist() == weights.tolist()
     assert layer_weights(3, "uniform").tolist() == [1, 1, 1] and layer_weights(0).tolist() == []
-    with pytest.raises(InputError, match="unknown layer_weights 'linear'"):
-        layer_weights(3, "linear")
 
 
 def align_by_hand(x, t, temperature):
@@ -60,8 +57,6 @@ def test_alignment_is_its_formula():
     for at in (0.3, 1.0, 4.0):
         assert_alike(lambda z, at=at: align(z, t, temperature=at), lambda z, at=at: align_by_hand(z, t, at), x)
     assert align(x, t, temperature=0.0).item() == pytest.approx(((x - t) ** 2).mean().item())  # no divergence
-    with pytest.raises(InputError, match=r"x has shape \(5, 4\), target \(5, 3\)"):
-        align(x, t[:, :3])
 
 
 @pytest.mark.parametrize("dependency", ["per_sentence", "per_batch"])
@@ -166,21 +161,6 @@ def test_targets_and_gradients_are_finite_on_odd_input(kind):
         assert bool(torch.isfinite(T).all()) and bool(torch.isfinite(gradient).all())
         torch.testing.assert_close(T.detach(), compress_target(X.detach(), 3, **case))
     assert bool(compress_target(states(6, 8) * math.nan, 3).isnan().all())
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"size": 7, "strategy": "embeddings"}, "size is 7: 6 texts have no more components"),
-        ({"center": True}, "center applies to strategy 'embeddings'"),
-        ({"X": torch.ones(0, 8)}, r"X has shape \(0, 8\)"),
-        ({"X": torch.ones(6, 8, requires_grad=True), "decomposition": "subspace"}, "no gradient through"),
-    ],
-)
-def test_errors_of_the_target_name_the_numbers(change, message):
-    arguments = {"X": states(6, 8), "size": 3, **change}
-    with pytest.raises(InputError, match=message):
-        compress_target(arguments.pop("X"), arguments.pop("size"), **arguments)
 
 
 DIM, TEXTS, SIZE = 288, 96, 64

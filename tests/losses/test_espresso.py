@@ -11,7 +11,6 @@ from repro.losses import align, angle_pairs, compress_target, espresso, info_nce
 from repro.losses.espresso import initial_log_weights
 from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig
 from repro.seeding import derive_seed
-from repro.types import InputError
 
 LABELS = torch.tensor([1, 0, 1, 1, 0, 0])
 BLOCKS, TEXTS, DIM, SIZE = 4, 12, 10, 3
@@ -150,21 +149,3 @@ def test_constant_embeddings_have_nothing_to_learn():
         loss = lambda X: info_nce(*X.chunk(2))  # noqa: E731
         found = value_and_gradients(lambda *L: espresso(L, loss, size=SIZE, config=config), *layers)
     assert found[1].abs().max() < 1e-9
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"form": "draft"}, "unknown form 'draft': choose one of paper, code"),
-        ({"layers": states()[:1]}, "1 layers: expected layer 0 and at least one"),
-        ({"layers": [*states()[:2], torch.ones(TEXTS, 4)]}, r"layers have shapes \(12, 10\), \(12, 4\)"),
-        ({"config": EspressoConfig(first_layer=5)}, "first_layer is 5: the last layer is 4"),
-        ({"config": LEARNED}, r"has shape None: learned kinds need .* initial_log_weights\(3\)"),
-        ({"log_weights": torch.zeros(3)}, r"'log' and log_weights has shape \(3,\): .* the others take none"),
-        ({"config": LEARNED, "log_weights": torch.zeros(2)}, r"log_weights has shape \(2,\)"),
-    ],
-)
-def test_errors_name_the_numbers(change, message):
-    arguments = {"layers": states(), "size": SIZE, **change}
-    with pytest.raises(InputError, match=message):
-        espresso(arguments.pop("layers"), angle_of, **arguments)

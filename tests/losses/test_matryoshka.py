@@ -7,7 +7,6 @@ import torch
 
 from gradients import assert_alike, random
 from repro.losses import cosent, info_nce, matryoshka, softmax_nli
-from repro.types import InputError
 
 DIMS = (2, 3, 8)
 X, Y, Z = random(6, 8), random(6, 8, seed=1), random(6, 8, seed=2)
@@ -54,19 +53,3 @@ def test_it_is_the_sum_of_its_parts(case, weights):
 def test_the_full_size_alone_is_the_loss_itself():
     assert_alike(matryoshka(info_nce, (8,)), info_nce, X, Y)
     assert inspect.signature(matryoshka(info_nce, (2,))) == inspect.signature(info_nce)
-
-
-@pytest.mark.parametrize(
-    ("dims", "weights", "message"),
-    [
-        ((), None, r"dims are \[\]: expected at least one"),
-        ((2, 2), None, r"dims are \[2, 2\]: expected .* none twice"),
-        ((2, 4), (1.0, -1.0), "expected 2 numbers of 0 or more"),
-        ((2, 9), None, "dim 9 exceeds the 8 columns"),
-    ],
-)
-def test_what_is_wrong_is_named(dims, weights, message):
-    with pytest.raises(InputError, match=message):
-        matryoshka(info_nce, dims, weights)(X, Y)
-    with pytest.raises(InputError, match="no floating matrix"):
-        matryoshka(info_nce, (2, 4))(torch.arange(8).reshape(2, 4))
