@@ -6,21 +6,7 @@ import pytest
 import torch
 
 from gradients import random
-from repro.losses import (
-    align,
-    angle_pairs,
-    angle_triples,
-    compress_target,
-    cosent,
-    espresso,
-    in_batch_negatives,
-    info_nce,
-    layer_weights,
-    matryoshka,
-    nli_features,
-    softmax_nli,
-    uniformity,
-)
+from repro import losses
 from repro.objectives import EspressoConfig
 from repro.types import InputError
 
@@ -31,41 +17,41 @@ LEARNED = EspressoConfig(layer_weights="learned")
 
 
 def nested(dims, weights=None):
-    return matryoshka(info_nce, dims, weights)(X, Y)
+    return losses.matryoshka(losses.info_nce, dims, weights)(X, Y)
 
 
 def ese(layers=LAYERS, size=3, **switches):
-    return espresso(layers, lambda Z: Z.sum(), size=size, **switches)
+    return losses.espresso(layers, lambda Z: Z.sum(), size=size, **switches)
 
 
 def target(size=3, X=LAYERS[0], **switches):
-    return compress_target(X, size, **switches)
+    return losses.compress_target(X, size, **switches)
 
 
 MISTAKES = [
-    (lambda: info_nce(X, Y, temperature=0.0), r"temperature is 0\.0"),
-    (lambda: info_nce(THREE, Y), r"\(3, 4\), z2 \(6, 4\)"),
-    (lambda: info_nce(X, Y, z_neg=WIDE), r"z_neg has shape \(6, 15\): expected \(N, 4\)"),
-    (lambda: info_nce(X, Y, mask=WIDE > 0), r"mask has shape \(6, 15\): expected \(6, 6\)"),
-    (lambda: uniformity(X[:1]), "uniformity of 1 row"),
-    (lambda: angle_pairs(X, THREE, GRADES), r"x has shape \(6, 4\), y \(3, 4\)"),
-    (lambda: angle_pairs(X, Y, GRADES[:5]), r"labels has shape \(5,\): expected \(6,\)"),
-    (lambda: angle_pairs(X, Y, torch.tensor([0, 1, 0, 1, 0, math.nan])), "label nan of pair 5"),
-    (lambda: cosent(X, Y, GRADES, scale=-1.0), r"scale is -1\.0"),
-    (lambda: in_batch_negatives(X, Y, GRADES, keys=GRADES), r"keys has shape \(6,\): expected \(12,\)"),
-    (lambda: angle_triples(X, Y, THREE), r"shapes \(6, 4\), \(6, 4\), \(3, 4\)"),
-    (lambda: softmax_nli(X, Y, CLASSES + 1, WIDE[:3, :12]), "label 3: expected 0, 1 or 2"),
-    (lambda: softmax_nli(X, Y, CLASSES[:5], WIDE[:3, :12]), "lengths differ: u has 6, labels has 5"),
-    (lambda: softmax_nli(X, Y, CLASSES, WIDE[:3, :10]), r"weight has shape \(3, 10\): expected \(3, 12\)"),
-    (lambda: nli_features(X, THREE), "expected one embedding per side"),
-    (lambda: nli_features(X, Y, difference="squared"), "unknown difference 'squared'"),
+    (lambda: losses.info_nce(X, Y, temperature=0.0), r"temperature is 0\.0"),
+    (lambda: losses.info_nce(THREE, Y), r"\(3, 4\), z2 \(6, 4\)"),
+    (lambda: losses.info_nce(X, Y, z_neg=WIDE), r"z_neg has shape \(6, 15\): expected \(N, 4\)"),
+    (lambda: losses.info_nce(X, Y, mask=WIDE > 0), r"mask has shape \(6, 15\): expected \(6, 6\)"),
+    (lambda: losses.uniformity(X[:1]), "uniformity of 1 row"),
+    (lambda: losses.angle_pairs(X, THREE, GRADES), r"x has shape \(6, 4\), y \(3, 4\)"),
+    (lambda: losses.angle_pairs(X, Y, GRADES[:5]), r"labels has shape \(5,\): expected \(6,\)"),
+    (lambda: losses.angle_pairs(X, Y, torch.tensor([0, 1, 0, 1, 0, math.nan])), "label nan of pair 5"),
+    (lambda: losses.cosent(X, Y, GRADES, scale=-1.0), r"scale is -1\.0"),
+    (lambda: losses.in_batch_negatives(X, Y, GRADES, keys=GRADES), r"keys has shape \(6,\): expected \(12,\)"),
+    (lambda: losses.angle_triples(X, Y, THREE), r"shapes \(6, 4\), \(6, 4\), \(3, 4\)"),
+    (lambda: losses.softmax_nli(X, Y, CLASSES + 1, WIDE[:3, :12]), "label 3: expected 0, 1 or 2"),
+    (lambda: losses.softmax_nli(X, Y, CLASSES[:5], WIDE[:3, :12]), "lengths differ: u has 6, labels has 5"),
+    (lambda: losses.softmax_nli(X, Y, CLASSES, WIDE[:3, :10]), r"weight has shape \(3, 10\): expected \(3, 12\)"),
+    (lambda: losses.nli_features(X, THREE), "expected one embedding per side"),
+    (lambda: losses.nli_features(X, Y, difference="squared"), "unknown difference 'squared'"),
     (lambda: nested(()), r"dims are \[\]: expected at least one"),
     (lambda: nested((2, 2)), r"dims are \[2, 2\]: expected .* none twice"),
     (lambda: nested((2, 4), (1.0, -1.0)), "expected 2 numbers of 0 or more"),
     (lambda: nested((2, 9)), "dim 9 exceeds the 4 columns"),
-    (lambda: matryoshka(info_nce, (2,))(GRADES), "no floating matrix"),
-    (lambda: layer_weights(3, "linear"), "unknown layer_weights 'linear'"),
-    (lambda: align(X, WIDE), r"x has shape \(6, 4\), target \(6, 15\)"),
+    (lambda: losses.matryoshka(losses.info_nce, (2,))(GRADES), "no floating matrix"),
+    (lambda: losses.layer_weights(3, "linear"), "unknown layer_weights 'linear'"),
+    (lambda: losses.align(X, WIDE), r"x has shape \(6, 4\), target \(6, 15\)"),
     (lambda: ese(form="draft"), "unknown form 'draft': choose one of paper, code"),
     (lambda: ese(LAYERS[:1]), "1 layers: expected layer 0 and at least one"),
     (lambda: ese([*LAYERS, X]), r"layers have shapes \(6, 4\), \(6, 8\)"),

@@ -150,11 +150,6 @@ def test_patience_stops_the_checks_and_a_random_start_forgets_step_one(views, de
     assert run.dev_before == dev_score(trained)
 
 
-def test_what_cannot_be_trained(views, dev_score):
-    with pytest.raises(InputError, match=r"96 sentences do not fill one batch of 128 in 1 epochs"):
-        train_poolers(views, TEXTS, poolers(4), dev_score, StepTwoConfig(batch_size=128))
-
-
 NLI = StepTwoConfig(learning_rates=(1e-3, 1e-2), batch_size=16, epochs=2, check_every=3)
 
 
