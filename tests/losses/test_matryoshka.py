@@ -1,4 +1,4 @@
-"""Matryoshka is the sum of its parts, whatever the loss and its signature, and what sentence-transformers computes."""
+"""Matryoshka is the sum of its parts, whatever the loss and its signature."""
 
 import inspect
 

@@ -31,15 +31,8 @@ CONFIG = LoopConfig(steps=20, learning_rate=0.05, check_every=4, save_every=3, s
 
 def run(config=CONFIG, *, until=math.inf, seed=0, **options):
     module = network(seed)
-    history = train(
-        module,
-        task(module, until=until),
-        config,
-        progress=False,
-        check=lambda: math.sin(1e3 * module[0].weight[0, 0].item()),
-        **options,
-    )
-    return module, history
+    options |= {"progress": False, "check": lambda: math.sin(1e3 * module[0].weight[0, 0].item())}
+    return module, train(module, task(module, until=until), config, **options)
 
 
 def test_equals_a_plain_adam_loop():
