@@ -23,14 +23,20 @@ class SystemConfig:
     source: str  # local, hub or microworld: where training pairs and word vectors come from
     seed: int = 0
     backbone: str = "repro-tiny"  # network of every system that needs one and does not bring its own
-    sentences: int = 4_800
-    """entailment pairs that InferSent and SBERT train on; texts that SIF, flow and whitening are fitted on"""
+    sentences: int | None = None
+    """entailment pairs that InferSent and SBERT train on; texts that SIF, flow and whitening are fitted on; None:
+    4,800, or a quarter of it where they are generated"""
     profile: str = "embedded"  # size of what is trained; only `paper` may download weights
     vectors: str | None = None
     """file of word vectors instead of the dataset `glove`: GloVe's form, word2vec text, .vec or fastText's .bin"""
     fasttext: str | None = None  # fastText's .vec or .bin
     weights: str | None = None
     """folder that holds published models under the last part of their hub ids; None looks into the hub's cache"""
+
+    @property
+    def size(self) -> int:
+        """The pairs or texts that are drawn."""
+        return self.sentences or (1_200 if self.source == "microworld" else 4_800)
 
 
 @dataclass(frozen=True)
@@ -97,15 +103,15 @@ def _table(words: data.DataSet) -> WordTable:
 def fit_texts(config: SystemConfig) -> list[str]:
     """The distinct NLI sentences that SIF, flow and whitening learn from: at most `sentences`, drawn by the seed."""
     distinct, _ = merge_equal(data.texts_of(_pairs(config.source, None, fingerprint("nli", config.source))))
-    if len(distinct) <= config.sentences:
+    if len(distinct) <= config.size:
         return distinct
-    rows = make_rng(config.seed, "fit texts").permutation(len(distinct))[: config.sentences]
+    rows = make_rng(config.seed, "fit texts").permutation(len(distinct))[: config.size]
     return [distinct[row] for row in sorted(rows)]
 
 
 def training_pairs(config: SystemConfig) -> data.LabelledPairs:
     """Entailment pairs, drawn at random."""
-    return _pairs(config.source, config.sentences, fingerprint("nli", config.source))
+    return _pairs(config.source, config.size, fingerprint("nli", config.source))
 
 
 @lru_cache(maxsize=4)
