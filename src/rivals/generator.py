@@ -59,11 +59,7 @@ class Generator(Writer):
     def generate(self, prompts: Sequence[str], *, max_new_tokens: int = 32) -> list[str]:
         """The most likely next token, again and again: what follows each prompt, without the prompt.
 
-        Equal prompts are answered once, and no chat template is put around them. An answer ends where the model ends
-        it, or after `max_new_tokens`.
-
-        Raises:
-            InputError: for a prompt without tokens, or one that leaves no room for its answer.
+        No chat template is put around a prompt. An answer ends where the model ends it, or after `max_new_tokens`.
         """
         check_dim(max_new_tokens, what="max_new_tokens")
         distinct, inverse = merge_equal(prompts)
@@ -86,8 +82,7 @@ class Generator(Writer):
 def load_generator(name_or_path: str, *, device: torch.device | str | None = None) -> Generator:
     """A generator by folder or hub id; only safetensors weights are read and no remote code is run.
 
-    Nothing of the folder's generation settings is kept but the ids that end a text: published ones sample, or
-    punish repetition, which a greedy answer does not ask for.
+    Of the folder's generation settings only the ids that end a text are kept: published ones sample.
     """
     model, tokenizer, found = load_writer("AutoModelForCausalLM", "generator", name_or_path, device)
     if not causal_parts(model):
@@ -105,12 +100,9 @@ class Translator(Writer):
     """An encoder-decoder and its tokenizer."""
 
     def translate(self, texts: Sequence[str], *, beams: int = 1, max_tokens: int = 128) -> list[str]:
-        """The most likely translation of every text, equal texts translated once, one without a word not at all.
+        """The most likely translation of every text; one without a word stays as it is.
 
         `beams` hypotheses are followed at a time; 1 is greedy. At most `max_tokens` are read of a text, and written.
-
-        Raises:
-            InputError: for beams or max_tokens below 1, or more tokens than the network has positions for.
         """
         check_dim(beams, what="beams")
         check_dim(max_tokens, limit=self.max_length, what="max_tokens")
@@ -136,11 +128,7 @@ def load_translator(name_or_path: str, *, device: torch.device | str | None = No
 def back_translate(
     texts: Sequence[str], there: str, back: str, store: Store, *, beams: int = 1, max_tokens: int = 128
 ) -> list[str]:
-    """Every text in another language and back again, from the store where it is there.
-
-    `there` is the network into the other language and `back` the one out of it, folders or hub ids; translations are
-    kept by the weights of both. `beams` and `max_tokens` are as `Translator.translate` has them.
-    """
+    """Every text in another language and back again, by the networks `there` and `back`; kept by both's weights."""
     distinct, inverse = merge_equal(texts)
     weights, loaded = [identity(there), identity(back)], list[Translator]()
     found: list[str] = []

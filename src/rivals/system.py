@@ -1,7 +1,4 @@
-"""What a system is: its line in the tables, the encoder that comes out, and the material that it is made from.
-
-Material is word vectors, training pairs, sentences to fit on, and published weights.
-"""
+"""What a system is, and what it is made from: word vectors, training pairs, sentences, and published weights."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,8 +32,6 @@ class SystemConfig:
     fasttext: str | None = None  # fastText's .vec or .bin
     weights: str | None = None
     """folder that holds published models under the last part of their hub ids; None looks into the hub's cache"""
-    fit_on: tuple[str, ...] = ("nli",)
-    """datasets whose sentences SIF, flow and whitening are fitted on; an evaluated set makes them transductive"""
 
     @property
     def size(self) -> int:
@@ -106,15 +101,8 @@ def _table(words: data.DataSet) -> WordTable:
 
 
 def fit_texts(config: SystemConfig) -> list[str]:
-    """The distinct sentences that SIF, flow and whitening learn from: at most `sentences`, drawn by the seed.
-
-    Of each dataset it is the split that `data.load` reads by itself: NLI's only one, the test split of the others.
-    """
-    texts: list[str] = []
-    for name in config.fit_on:
-        source = "local" if Path(name).is_file() else config.source
-        texts += data.texts_of(_set(name, source, None, fingerprint(name, source)))
-    distinct, _ = merge_equal(texts)
+    """The distinct NLI sentences that SIF, flow and whitening learn from: at most `sentences`, drawn by the seed."""
+    distinct, _ = merge_equal(data.texts_of(_pairs(config.source, None, fingerprint("nli", config.source))))
     if len(distinct) <= config.size:
         return distinct
     rows = make_rng(config.seed, "fit texts").permutation(len(distinct))[: config.size]
@@ -123,15 +111,15 @@ def fit_texts(config: SystemConfig) -> list[str]:
 
 def training_pairs(config: SystemConfig) -> data.LabelledPairs:
     """Entailment pairs, drawn at random."""
-    pairs = _set("nli", config.source, config.size, fingerprint("nli", config.source))
-    assert isinstance(pairs, data.LabelledPairs)
-    return pairs
+    return _pairs(config.source, config.size, fingerprint("nli", config.source))
 
 
 @lru_cache(maxsize=4)
-def _set(name: str, source: str, limit: int | None, content: str) -> data.DataSet:
+def _pairs(source: str, limit: int | None, content: str) -> data.LabelledPairs:
     # a page loads a dozen systems; `content` makes an edited file another set
-    return data.load(name, source=source, limit=limit)
+    pairs = data.load("nli", source=source, limit=limit)
+    assert isinstance(pairs, data.LabelledPairs)
+    return pairs
 
 
 def published_folder(system: System, config: SystemConfig) -> Path:
