@@ -7,11 +7,9 @@ import pandas as pd
 import pytest
 import torch
 
-from repro.data.samples import load_questions
 from repro.losses import compress_target
 from repro.methods import ESE, RAW
 from repro.objectives import AngleConfig, TrainConfig
-from repro.papers.ese.use import answers_held
 from repro.training.ese import base_loss
 from repro.types import InputError
 
@@ -71,13 +69,6 @@ def test_a_map_holds_both_sets_and_follows_its_seed(joint_map):
     assert not np.allclose(first, joint_map(X, 4, 1, False))
     with pytest.raises(InputError, match="dim is 9: expected 1 to 8"):
         joint_map(X, 9, 0, False)
-
-
-def test_chance_is_what_paragraphs_drawn_at_random_score(page_functions):
-    asked = load_questions("microworld", questions=30, paragraphs=60)
-    found = page_functions("ese_table3_rag")["chance"](asked)
-    held = np.mean([answers_held(asked, np.full(30, row)) for row in range(60)])
-    assert found == {"answer_in_context": pytest.approx(held), "hit@1": pytest.approx(1 / 60), "recall@10": 10 / 60}
 
 
 def test_a_shallow_read_runs_no_later_block(page_functions, untrained_lines):

@@ -14,9 +14,9 @@ from repro.data.samples import training_sentences
 from repro.data.sampling import epoch_order
 from repro.methods import END_TO_END, STAGES, STEP_1, STEP_2
 from repro.models import SentenceEncoder
-from repro.papers.wang.sweeps import dims_rows, train_along, two_step_rows
+from repro.papers.wang.sweeps import dims_rows, two_step_rows
 from repro.runs.lines import Task, sets_of, spearman_of
-from repro.runs.sweep import train_sweep, train_two_step
+from repro.runs.sweep import train_along, train_sweep, train_two_step
 from repro.seeding import derive_seed, make_rng
 from repro.types import InputError
 
