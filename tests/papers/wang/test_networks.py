@@ -14,19 +14,13 @@ def embedded():
 
 def test_networks_are_planned_with_their_recipes(embedded):
     planned = plan_networks(embedded, ["repro-tiny:1", "repro-tiny:2"])
-    assert [(name, config.layers) for name, (config, _) in planned.items()] == [
-        ("repro-tiny:1", 1),
-        ("repro-tiny", None),
-    ]
+    assert {name: config.layers for name, (config, _) in planned.items()} == {"repro-tiny:1": 1, "repro-tiny": None}
     # so that the cells of the other pages are found
     assert planned["repro-tiny"] == (embedded.train, tuple(sorted(embedded.candidates)))
-    ((longer, dims),) = plan_networks(embedded, ["repro-tiny"], [128, 4], sentences=64, seed=3).values()
-    assert (dims, longer.sentences, longer.seed) == ((4, 128), 64, 3)
-
-
-def test_a_trained_encoder_keeps_its_pooling():
+    ((longer, _),) = plan_networks(embedded, ["repro-tiny"], sentences=64, seed=3).values()
+    assert (longer.sentences, longer.seed) == (64, 3)
     ((config, dims),) = plan_networks(profile("gpu", source="microworld"), ["all-MiniLM-L6-v2:3"]).values()
-    assert (config.pooling, config.layers, max(dims)) == ("mean", 3, 384)
+    assert (config.pooling, config.layers, max(dims)) == ("mean", 3, 384), "a trained encoder keeps its pooling"
 
 
 @pytest.mark.parametrize(
@@ -34,7 +28,6 @@ def test_a_trained_encoder_keeps_its_pooling():
     [
         ([""], "name:blocks"),
         (["repro-tiny:two"], "name:blocks"),
-        (["repro-tiny:0"], "number of blocks of repro-tiny is 0: expected 1 to 2"),
         (["repro-tiny:3"], "number of blocks of repro-tiny is 3: expected 1 to 2"),
         (["repro-tiny", "repro-tiny:2"], "different"),
     ],

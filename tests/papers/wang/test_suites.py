@@ -5,12 +5,9 @@ import pytest
 import torch
 from sklearn.decomposition import PCA
 
-from repro import data
-from repro.evaluation.protocol import score_sts
 from repro.methods import FULL, TRAINED_NARROW, TWO_STEP
 from repro.papers.wang.sweeps import fit_sets_of, is_compared, suite_lines
 from repro.reducers import reduced
-from repro.runs.lines import Task, by_kind, score_rows
 from repro.runs.sweep import train_sweep, train_two_step
 
 DIMS = (8, 4)
@@ -19,11 +16,10 @@ DIMS = (8, 4)
 @pytest.fixture(scope="module")
 def world(config, step_two_config, store, sets):
     torch.set_num_threads(1)
-    sickr = data.load("sickr", split="test", source="microworld", limit=60)
-    sweep = train_sweep(config, [32, *DIMS], [*sets.values(), sickr], store, progress=False)
+    sweep = train_sweep(config, [32, *DIMS], list(sets.values()), store, progress=False)
     trained = train_two_step(sweep, sets["dev"], step_two_config, store)
     fits = fit_sets_of(sweep, 32, (60, 90), store)
-    return sweep, fits, list(suite_lines(sweep, trained, fits, DIMS, store, n_neighbors=8)), sickr
+    return sweep, fits, list(suite_lines(sweep, trained, fits, DIMS, store, n_neighbors=8))
 
 
 def test_the_lines_are_those_of_the_tables_and_two_step_training_is_compared_with_all(world):
@@ -43,21 +39,11 @@ def test_the_lines_are_those_of_the_tables_and_two_step_training_is_compared_wit
 
 
 def test_pca_is_fitted_on_the_fit_set_alone(world):
-    sweep, fits, lines, _ = world
+    sweep, fits, lines = world
     line = next(line for line in lines if line.method == "PCA" and line.dim == 4 and "60" in line.setting)
     expected = PCA(4).fit(fits[60]).transform(sweep.embeddings(32).X)
     np.testing.assert_allclose(np.abs(line.table.X), np.abs(expected), atol=1e-4)
     np.testing.assert_array_equal(fits[60], fits[90][:60])  # a smaller fit set lies within a larger one
-
-
-def test_rows_are_the_tasks_own_scores(world, store):
-    *_, lines, sickr = world
-    shared = {"experiment": "e", "profile": "embedded", **world[0].shared()}
-    rows = score_rows(lines, {"sickr": Task("sickr", {"test": sickr})}, by_kind(store), progress=False, **shared)
-    for line, row in zip(lines, rows.itertuples(), strict=True):
-        expected = score_sts(line.table.__getitem__, sickr)
-        assert (row.method, row.dim, row.setting) == (line.method, line.dim, line.setting)
-        assert [row.value, row.ci_low] == pytest.approx([expected.value, expected.ci_low])
 
 
 def test_a_dim_that_a_reducer_cannot_give_is_left_out_with_a_word(capsys, store):
