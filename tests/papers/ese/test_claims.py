@@ -200,16 +200,11 @@ def test_without_all_lines_or_the_average_nothing_is_said_of_their_order(rows):
     assert pd.isna(claims.threshold_of(one_set))
 
 
-def test_the_threshold_is_the_papers_where_a_line_comes_so_far_on_real_sets(rows):
-    assert claims.threshold_of(depth(source="local")) == 60.0
-    assert claims.threshold_of(rows) == pytest.approx(60 / 84.49 * 83)
-    low = depth(source="local")
-    low[["value", "ci_low", "ci_high"]] /= 2
-    assert claims.threshold_of(low) == pytest.approx(60 / 84.49 * 41.5)
-
-
-def test_first_layers_above_the_threshold():
+def test_layers_are_to_pass_the_papers_threshold_where_a_line_comes_so_far_on_real_sets(rows):
     real = depth(source="local", seeds=SEEDS)
+    low = real.assign(value=real["value"] / 2)
+    found = [claims.threshold_of(frame) for frame in (real, rows, low)]
+    assert found == [60.0, pytest.approx(60 / 84.49 * 83), pytest.approx(60 / 84.49 * 41.5)]
     at = {m: claims.first_layer(real, m, 60.0) for m in LINES}
     assert {m: e.value for m, e in at.items()} == {RAW: 4, CONTROL: 4, MRL: 4, ESE: 1}
     assert (at[ESE].low, at[ESE].high) == (1, 1), "65 ± 1 stays above 60"
@@ -285,13 +280,9 @@ def test_exact_match_replaces_the_proxies_and_brings_the_printed_size():
     assert table["what"].str.contains("exact match").all()
     paper = {claim: part["paper"].round(2).tolist() for claim, part in table.groupby("claim_id")}
     assert paper == {"ESE-T3-1": [0.22, 0.03], "ESE-T3-2": [1.97, 1.42], "ESE-T3-3": [0.72, 0.44]}
-
-
-def test_nothing_is_claimed_of_an_encoder_without_rivals_or_depth():
-    rows = found(as_claimed)
     assert claims_use.table3(rows[rows["method"] == RAW]) == []
     one = claims_use.table3(rows[rows["layer"] == 2])
-    assert {m.claim_id for m in one} == {"ESE-T3-1", "ESE-T3-2"}  # a network of one depth has no half
+    assert {m.claim_id for m in one} == {"ESE-T3-1", "ESE-T3-2"}, "a network of one depth has no half"
 
 
 # Figure 6

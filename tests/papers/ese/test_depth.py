@@ -89,11 +89,8 @@ def value_of(rows, **where):
 # lines
 
 
-def test_the_paper_compresses_768_to_128_and_ours_to_the_same_share():
-    assert [compression_size(d) for d in (768, 1024, 384, 128, 32)] == [128, 128, 64, 16, 4]
-
-
 def test_a_line_is_trained_as_its_method_says(cell_config):
+    assert [compression_size(d) for d in (768, 1024, 384, 128, 32)] == [128, 128, 64, 16, 4]
     base = replace(cell_config, corpus="nli", prefixes=(4, 8), espresso=EspressoConfig(alpha=2.0), seed=3)
     configs = {method: line_config(base, method) for method in (CONTROL, MRL, ESE, ESE_CODE)}
     assert [c.objective for c in configs.values()] == ["angle", "matryoshka", "ese", "ese"]
@@ -123,9 +120,9 @@ def test_lines_are_trained_once_and_raw_not_at_all(cell_config, store):
 
 
 def test_raw_is_cut_where_the_others_are(cell_config, store):
+    mean = raw_line(replace(cell_config, pooling="mean"))
     whole, cut = raw_line(cell_config), raw_line(replace(cell_config, layers=1))
-    assert whole.identity != cut.identity
-    assert whole.identity != raw_line(replace(cell_config, pooling="mean")).identity
+    assert len({whole.identity, cut.identity, mean.identity}) == 3
     assert cut.states(["a text"], store).layers == (0, 1)
     np.testing.assert_allclose(cut.states(["a text"], store).at(1).X, whole.states(["a text"], store).at(1).X)
 
@@ -176,22 +173,15 @@ def ablation(trained, store, page):
     return page["ablation_rows"](scored)
 
 
-def test_equal_trainings_are_one(trained):
-    at = {own.name: own for own in trained}
-    assert at["uniform weights"].identity == at["default"].identity
-    assert len({own.identity for own in trained}) == len(trained) - 1
-
-
 def test_comparisons_are_those_of_the_table_the_figure_and_the_audit(page):
     comparisons = page["comparisons"]
-    found = set(comparisons([RAW, MRL, *VARIANTS, "k = 2"]))
-    assert {("default", "embeddings"), ("embeddings", "max-k"), ("max-k", "no compression")} <= found
-    assert {("learned weights", "default"), ("default", "uniform weights")} <= found
-    assert ("E6 randomised", "E4 one matrix per batch") in found
-    assert {("default", "k = 2"), ("k = 2", RAW), ("k = 2", MRL), ("default", MRL)} <= found
+    expected = "default − embeddings, embeddings − max-k, max-k − no compression, learned weights − default"
+    expected += ", default − uniform weights, E6 randomised − E4 one matrix per batch, default − k = 2"
+    expected += f", k = 2 − {RAW}, k = 2 − {MRL}, default − {MRL}"
+    found = {f"{a} − {b}" for a, b in comparisons([RAW, MRL, *VARIANTS, "k = 2"])}
+    assert found >= set(expected.split(", "))
     gap = ["default", "no compression", "uniform weights"]
     assert {("default", "no compression"), ("default", "uniform weights")} <= set(comparisons(gap))
-    assert all(set(pair) <= {RAW, "default"} for pair in comparisons([RAW, "default"]))
 
 
 def test_rows_compare_variants_at_both_places_and_sizes(ablation):
@@ -203,6 +193,7 @@ def test_rows_compare_variants_at_both_places_and_sizes(ablation):
         shallow = value_of(ablation, metric="spearman_lead", dataset=SHALLOW_AVERAGE, **pair)
         assert (lead, shallow) == pytest.approx((last[0] - last[1], low[0] - low[1]))
         assert value_of(ablation, metric="shallow_excess", **pair) == pytest.approx(shallow - lead)
+    # equal trainings are one
     same = ablation[(ablation["method"] == "default − uniform weights") & (ablation["metric"] == "spearman_lead")]
     assert len(same) and (same[["value", "ci_low", "ci_high"]] == 0).all(axis=None)
 
@@ -230,11 +221,6 @@ def test_every_cell_is_the_spearman_of_the_sliced_states(scored, sets):
                     expected = sts_spearman(X1[:, :dim], X2[:, :dim], pairs.scores)
                     found = scored.scores[name].value[i, layer, scored.dims.index(dim)]
                     assert found == pytest.approx(expected, abs=1e-12)
-
-
-def test_the_embedding_output_of_one_vector_has_no_score(scored):
-    for s in scored.scores.values():
-        assert np.isnan(s.value[:, 0]).all() and np.isfinite(s.value[:, 1:]).all()
 
 
 def test_all_lines_are_resampled_on_the_same_pairs(scored, sets):
@@ -276,14 +262,6 @@ def test_networks_of_two_shapes_and_sizes_beyond_are_refused(scored, sets, store
 # rows
 
 
-def test_rows_hold_every_cell_and_the_mean_over_shallow_layers(rows, scored):
-    cells = rows[(rows["metric"] == "spearman") & rows["layer"].notna()]
-    assert len(cells) == 3 * 4 * 3 * 8  # lines, layers, sizes, sets and their average
-    for own in scored.lines:
-        at = [value_of(rows, method=own.name, dataset=AVERAGE, layer=layer, dim=8) for layer in (1, 2)]
-        assert value_of(rows, method=own.name, dataset=SHALLOW_AVERAGE, dim=8) == pytest.approx(np.mean(at))
-
-
 def test_leads_steps_changes_and_drops_are_differences_of_cells(rows):
     def cell(method, layer, dim):
         return value_of(rows, method=method, dataset=AVERAGE, layer=layer, dim=dim)
@@ -302,10 +280,13 @@ def test_leads_steps_changes_and_drops_are_differences_of_cells(rows):
     assert value_of(rows, metric="depth_lead", method="ESE − RAW") == pytest.approx(gaps[1] - gaps[3])
 
 
-def test_rows_say_what_they_come_from(rows):
+def test_rows_hold_every_cell_and_say_what_they_come_from(rows):
+    cells = rows[(rows["metric"] == "spearman") & rows["layer"].notna()]
+    assert len(cells) == 3 * 4 * 3 * 8  # lines, layers, sizes, sets and their average
+    assert (cells["value"].isna() == (cells["layer"] == 0)).all(), "one vector for all texts has no score"
     assert (rows["n_train"].isna() == (rows["method"] == RAW)).all()
-    assert rows.loc[(rows["layer"] == 0) & (rows["metric"] == "spearman"), "value"].isna().all()
     leads = rows[rows["metric"] == "spearman_lead"]
-    assert not (leads["layer"] == 0).any()
     of_one_set = leads[leads["dataset"] == "sts13"]
     assert len(of_one_set) == 3 and set(of_one_set["layer"]) == {3} and set(of_one_set["dim"]) == {8}
+    at = [value_of(rows, method=ESE, dataset=AVERAGE, layer=layer, dim=8) for layer in (1, 2)]
+    assert value_of(rows, method=ESE, dataset=SHALLOW_AVERAGE, dim=8) == pytest.approx(np.mean(at))
