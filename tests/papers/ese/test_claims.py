@@ -48,27 +48,24 @@ def depth(backbone="net", seeds=(0,), source="microworld", half=0.01):
 
     for method in LINES:
         for dim in DIMS:
-            for layer in range(1, L + 1):
-                for dataset in SETS:
-                    add(method, "spearman", score(method, layer, dim), dataset, layer=layer, dim=dim)
+            for layer, dataset in product(range(1, L + 1), SETS):
+                add(method, "spearman", score(method, layer, dim), dataset, layer=layer, dim=dim)
             add(method, "spearman", shallow(method, dim), SHALLOW_AVERAGE, dim=dim)
-            add(method, "spearman_drop", score(method, L, dim) - score(method, 2, dim), layer=2, dim=dim)
         for layer in range(2, L + 1):
             step = score(method, layer, 64) - score(method, layer - 1, 64)
             add(method, "spearman_step", step, layer=layer, dim=64)
         change = score(method, L, 64) - score(method, L, 16)
         add(method, "spearman_change", change, layer=L, dim=64, setting="against 16 dims")
-    for i, a in enumerate(LINES):
-        for b in LINES[:i]:
-            name, gap = f"{a} − {b}", {(k, d): score(a, k, d) - score(b, k, d) for k in range(1, L + 1) for d in DIMS}
-            for (layer, dim), value in gap.items():
-                add(name, "spearman_lead", value, layer=layer, dim=dim)
-            for dim in DIMS:
-                add(name, "spearman_lead", shallow(a, dim) - shallow(b, dim), SHALLOW_AVERAGE, dim=dim)
-                add(name, "drop_lead", gap[L, dim] - gap[2, dim], layer=2, dim=dim)
-            mean = {layer: sum(gap[layer, dim] for dim in DIMS) / 3 for layer in (1, 2, L)}
-            add(name, "depth_lead", (mean[1] + mean[2]) / 2 - mean[L], layer=2)
-    shared = {"experiment": "e", "backbone": backbone, "data_source": source, "readout": "encoder", "n_train": 9}
+    for b, a in combinations(LINES, 2):
+        name, gap = f"{a} − {b}", {(k, d): score(a, k, d) - score(b, k, d) for k in range(1, L + 1) for d in DIMS}
+        for (layer, dim), value in gap.items():
+            add(name, "spearman_lead", value, layer=layer, dim=dim)
+        for dim in DIMS:
+            add(name, "spearman_lead", shallow(a, dim) - shallow(b, dim), SHALLOW_AVERAGE, dim=dim)
+            add(name, "drop_lead", gap[L, dim] - gap[2, dim], layer=2, dim=dim)
+        excess = sum((gap[1, dim] + gap[2, dim]) / 2 - gap[L, dim] for dim in DIMS) / 3
+        add(name, "depth_lead", excess, layer=2)
+    shared = {"backbone": backbone, "data_source": source, "n_train": 9}
     return pd.concat([make_rows(rows, **shared, seed=seed) for seed in seeds], ignore_index=True)
 
 
@@ -91,43 +88,33 @@ def verdicts(measurements):
 
 
 VARIANTS = {
-    "default": (0.50, 0.40),
-    "embeddings": (0.48, 0.38),
-    "max-k": (0.47, 0.37),
-    "no compression": (0.46, 0.20),
-    "learned weights": (0.53, 0.38),
-    "uniform weights": (0.47, 0.30),
-    "k = 4": (0.44, 0.3),
-    "k = 64": (0.45, 0.3),
-    RAW: (0.3, 0.2),
-    MRL: (0.4, 0.2),
+    **{"default": (0.50, 0.40), "embeddings": (0.48, 0.38), "max-k": (0.47, 0.37), "no compression": (0.46, 0.20)},
+    **{"learned weights": (0.53, 0.38), "uniform weights": (0.47, 0.30), "k = 4": (0.44, 0.3), "k = 64": (0.45, 0.3)},
+    **{RAW: (0.3, 0.2), MRL: (0.4, 0.2)},
 }
+"""at the last layer and over the shallow ones"""
 ORDERS = (
-    "embeddings − default, default − embeddings, embeddings − max-k, max-k − no compression, learned weights − default"
+    "embeddings − default, default − embeddings, embeddings − max-k, max-k − no compression, "
+    "learned weights − default, default − uniform weights, learned weights − uniform weights, "
+    f"default − k = 4, default − k = 64, default − {RAW}, k = 4 − {MRL}"
 )
-ORDERS += ", default − uniform weights, learned weights − uniform weights, default − k = 4, default − k = 64"
-ORDERS += f", default − {RAW}, k = 4 − {MRL}"
 
 
 @pytest.fixture(scope="module")
 def ablation():
-    rows = []
-
-    def add(method, metric, last, low):
-        rows.append({"method": method, "layer": 2, "dim": 64, "dataset": AVERAGE, "metric": metric, **interval(last)})
-        rows.append({"method": method, "dim": 64, "dataset": SHALLOW_AVERAGE, "metric": metric, **interval(low)})
-
-    for method, (last, low) in VARIANTS.items():
-        add(method, "spearman", last, low)
-        if method not in (RAW, MRL):
-            size = int(method.split("= ")[1]) if "=" in method else 16
-            rows.append({"method": method, "metric": "compressed_size", "value": size})
+    cells = {(method, "spearman"): scores for method, scores in VARIANTS.items()}
     for pair in ORDERS.split(", "):
-        last, low = (a - b for a, b in zip(*(VARIANTS[name] for name in pair.split(" − ")), strict=True))
-        add(pair, "spearman_lead", last, low)
-        excess = {"dim": 64, "dataset": AVERAGE, "metric": "shallow_excess", **interval(low - last)}
-        rows.append({"method": pair, **excess})
-    return every_seed(rows, experiment="e")
+        a, b = (VARIANTS[name] for name in pair.split(" − "))
+        cells[pair, "spearman_lead"] = last, low = a[0] - b[0], a[1] - b[1]
+        cells[pair, "shallow_excess"] = low - last, low - last
+    rows = []
+    for (method, metric), (last, low) in cells.items():
+        at = {"method": method, "metric": metric, "dim": 64}
+        rows.append({**at, "layer": 2, "dataset": AVERAGE, **interval(last)})
+        rows.append({**at, "dataset": SHALLOW_AVERAGE, **interval(low)})
+    sizes = {name: int(name.split("= ")[1]) if "=" in name else 16 for name in VARIANTS if name not in (RAW, MRL)}
+    rows += [{"method": name, "metric": "compressed_size", "value": size} for name, size in sizes.items()]
+    return every_seed(rows)
 
 
 HOLDS, OPEN, ABSENT = "holds here", "cannot tell", "not attempted"
@@ -322,8 +309,7 @@ def compressed(distance, agreement):
     """Rows of Figure 7: how far ESE's distance in the map and its agreement with its prefix are from a rival's."""
     rows = []
     for rival in (RAW, CONTROL, MRL):
-        method = {"method": f"{ESE} − {rival}"}
-        lead = interval(distance[ESE] - distance[rival], 0.5)
+        method, lead = {"method": f"{ESE} − {rival}"}, interval(distance[ESE] - distance[rival], 0.5)
         settings = (f"{form}, 2 t-SNE seeds" for form in ("as they are", "centred"))
         rows += [{**method, **lead, "metric": "map_distance_lead", "setting": setting} for setting in settings]
         lead = interval(agreement[ESE] - agreement[rival], 0.005)
@@ -331,13 +317,18 @@ def compressed(distance, agreement):
     return every_seed(rows, dim=16, n_train=9)
 
 
-def test_figure7_needs_the_map_and_the_measures():
-    near = {RAW: 9.0, CONTROL: 8.0, MRL: 7.0, ESE: 4.0}
-    high = {RAW: 0.7, CONTROL: 0.75, MRL: 0.75, ESE: 0.9}
-    (said,) = verdicts(claims_use.figure7(compressed(near, high))).values()
-    assert said == ["holds here"] * 8  # two rivals, two forms of the map, two measures
-    (said,) = verdicts(claims_use.figure7(compressed(near, high | {ESE: 0.6}))).values()
-    assert said == 2 * ["holds here", "holds here", "does not hold here", "does not hold here"]
-    (said,) = verdicts(claims_use.figure7(compressed(near | {ESE: 6.8}, high))).values()
-    assert said[4] == "cannot tell"
-    assert claims_use.figure7(compressed(near, high).query("metric == 'linear_cka'")) == []
+NEAR, HIGH = {RAW: 9.0, CONTROL: 8.0, MRL: 7.0, ESE: 4.0}, {RAW: 0.7, CONTROL: 0.75, MRL: 0.75, ESE: 0.9}
+
+
+@pytest.mark.parametrize(
+    ("distance", "agreement", "expected"),  # by rival: two forms of the map, two measures
+    [
+        (NEAR, HIGH, [HOLDS] * 8),
+        (NEAR, HIGH | {ESE: 0.6}, 2 * [HOLDS, HOLDS, "does not hold here", "does not hold here"]),
+        (NEAR | {ESE: 6.8}, HIGH, [HOLDS] * 4 + [OPEN] * 2 + [HOLDS] * 2),
+    ],
+)
+def test_figure7_needs_the_map_and_the_measures(distance, agreement, expected):
+    rows = compressed(distance, agreement)
+    assert verdicts(claims_use.figure7(rows)) == {"F7-1": expected}
+    assert claims_use.figure7(rows.query("metric == 'linear_cka'")) == []

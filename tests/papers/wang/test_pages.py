@@ -13,7 +13,7 @@ from repro.models import SentenceEncoder
 from repro.papers.wang.sweeps import rows_of
 from repro.runs.lines import cosines_of, spearman_of
 from repro.runs.sweep import pair_scores, step_two
-from repro.training.two_step import select, splice
+from repro.training.two_step import splice
 from repro.types import InputError
 
 DIMS = (32, 8, 4)
@@ -112,20 +112,6 @@ def test_gains_are_differences_to_the_encoder_that_is_replaced(grid):
     alone = grid["value"]["spearman", "encoder"]
     for (method, i), row in grid.loc["spearman_gain", "encoder"].iterrows():
         assert row["value"] == pytest.approx(alone[method, i] - alone["encoder_32", 32])
-
-
-def test_rows_of_the_rules(page_of, sweep, sets):
-    dev, test = sets["dev"], sets["test"]
-    rows = page_of("figure4_encoder_pooler_grid").selection_rows(sweep, dev, test)
-    value = rows.set_index(["method", "metric", "dim"])["value"]
-    on_dev, on_test = pair_scores(sweep, dev), pair_scores(sweep, test)
-    alone = {i: spearman_of(sweep.embeddings(i), dev) for i in DIMS}
-    for rule, judge in (("encoder", on_dev), ("pooler_max", on_dev), ("pair", on_dev), ("oracle", on_test)):
-        for j in DIMS:
-            i = value[f"select_by={rule}", "optimal_dim", j]
-            assert i == select(alone, judge, j, select_by=rule)
-            assert value[f"select_by={rule}", "spearman", j] == on_test[i, j]
-            assert value[f"select_by={rule}", "spearman", j] <= value["select_by=oracle", "spearman", j]
 
 
 # beside the tables

@@ -1,14 +1,15 @@
-"""Lines of Tables 3 and 4 on a small scale: which there are, what they are fitted on, which are compared."""
+"""What is planned for Figure 3, and the lines of Tables 3 and 4: what they are fitted on, which are compared."""
 
 import numpy as np
 import pytest
 import torch
 from sklearn.decomposition import PCA
 
+from repro.config import profile
 from repro.methods import FULL, TRAINED_NARROW, TWO_STEP
-from repro.papers.wang.sweeps import fit_sets_of, is_compared, suite_lines
-from repro.reducers import reduced
+from repro.papers.wang.sweeps import fit_sets_of, is_compared, plan_networks, suite_lines
 from repro.runs.sweep import train_sweep, train_two_step
+from repro.types import InputError
 
 DIMS = (8, 4)
 
@@ -46,9 +47,42 @@ def test_pca_is_fitted_on_the_fit_set_alone(world):
     np.testing.assert_array_equal(fits[60], fits[90][:60])  # a smaller fit set lies within a larger one
 
 
-def test_a_dim_that_a_reducer_cannot_give_is_left_out_with_a_word(capsys, store):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(20, 3)) @ rng.normal(size=(3, 30))
-    found = dict(reduced("isomap", X, X, [18, 2], store, n_neighbors=5))
-    assert {dim: Y.shape for dim, Y in found.items()} == {2: (20, 2)}
-    assert "left out: isomap at 18 dims" in capsys.readouterr().err
+# Figure 3
+
+
+@pytest.fixture(scope="module")
+def embedded():
+    return profile("embedded", source="microworld")
+
+
+def test_networks_are_planned_with_their_recipes(embedded):
+    planned = plan_networks(embedded, ["repro-tiny:1", "repro-tiny:2"])
+    assert {name: config.layers for name, (config, _) in planned.items()} == {"repro-tiny:1": 1, "repro-tiny": None}
+    # so that the cells of the other pages are found
+    assert planned["repro-tiny"] == (embedded.train, tuple(sorted(embedded.candidates)))
+    ((longer, _),) = plan_networks(embedded, ["repro-tiny"], sentences=64, seed=3).values()
+    assert (longer.sentences, longer.seed) == (64, 3)
+    ((config, dims),) = plan_networks(profile("gpu", source="microworld"), ["all-MiniLM-L6-v2:3"]).values()
+    assert (config.pooling, config.layers, max(dims)) == ("mean", 3, 384), "a trained encoder keeps its pooling"
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ([""], "name:blocks"),
+        (["repro-tiny:two"], "name:blocks"),
+        (["repro-tiny:3"], "number of blocks of repro-tiny is 3: expected 1 to 2"),
+        (["repro-tiny", "repro-tiny:2"], "different"),
+    ],
+)
+def test_plans_that_cannot_be_are_refused_before_training(embedded, names, message):
+    with pytest.raises(InputError, match=message):
+        plan_networks(embedded, names)
+
+
+@pytest.mark.parametrize(
+    ("dims", "reference", "trained"), [([8], None, (8, 128)), ([64, 8], 32, (8, 32, 64)), ([64, 8], "best", (8, 64))]
+)
+def test_the_dim_that_losses_are_measured_from_joins_those_asked_for(embedded, dims, reference, trained):
+    ((_, planned),) = plan_networks(embedded, ["repro-tiny"], dims, reference=reference).values()
+    assert planned == trained
