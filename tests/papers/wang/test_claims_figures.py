@@ -164,7 +164,6 @@ def test_shares_that_differ_between_seeds_widen_it():
 
 def test_encoders_are_ranked_on_dev_where_there_is_one():
     dev = {768: 0.9, 256: 0.5, 64: 0.4, 16: 0.3, 8: 0.2}
-    found = [m for m in figure4(grid(SCORE, ALONE, dev=dev)) if m.claim_id == "WANG-F4-3"]
-    assert [(m.value, m.verdict) for m in found] == [(1.0, "does not hold here")]  # dev says the widest is the best
-    share = figure4(grid(SCORE, ALONE, dev=dev))[0]
-    assert share.value == 90.0  # 768 for 256 harms
+    share, _, best = figure4(grid(SCORE, ALONE, dev=dev))
+    assert share.value == 90.0, "768 for 256 harms"
+    assert (best.value, best.verdict) == (1.0, "does not hold here"), "dev says the widest is the best"
