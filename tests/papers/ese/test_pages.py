@@ -123,18 +123,6 @@ def test_differences_have_their_intervals_around_zero():
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["last layer", "≺ Avg."]
 
 
-def test_the_chart_holds_every_cell_with_its_interval_and_lead(page_functions):
-    cells = [(i, m, k, dim) for i, m in enumerate((RAW, MRL, ESE)) for k in range(4) for dim in (8, 64)]
-    values = [(m, k, dim, 0.2 + 0.1 * i + 0.05 * k + dim / 1000) for i, m, k, dim in cells]
-    frame = pd.DataFrame(values, columns=["method", "layer", "dim", "value"])
-    frame = frame.assign(ci_low=frame["value"] - 0.02, ci_high=frame["value"] + 0.02)
-    (shown,) = page_functions("ese_figure3_depth_by_dim")["chart_by_size"](frame).to_dict()["datasets"].values()
-    at = {(cell["method"], cell["layer"], cell["dim"]): cell for cell in shown}
-    assert len(shown) == len(frame) and at[RAW, 0, 8]["lead"] == 0
-    assert at[ESE, 3, 64]["value"] == pytest.approx(61.4) and at[ESE, 3, 64]["lead"] == pytest.approx(20.0)
-    assert at[ESE, 3, 64]["interval"] == "59.40 to 63.40"
-
-
 def test_tables_of_differences_and_ranks():
     at = {"method": "embeddings − default", "metric": "spearman_lead", "dataset": AVERAGE, "layer": 2}
     rows = [{**at, "dim": dim, "value": -0.02, "ci_low": -0.03, "ci_high": -0.01} for dim in (16, 64)]

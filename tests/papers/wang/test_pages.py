@@ -117,14 +117,6 @@ def test_gains_are_differences_to_the_encoder_that_is_replaced(grid):
 # beside the tables
 
 
-def test_both_positions_of_a_switch_are_scored_and_subtracted(page_of, sweep, sets):
-    either = {"a": sweep.embeddings(8, 8), "b": sweep.embeddings(4, 4)}
-    a, b, gain = page_of("ablations").switch_rows("gain", "switch", either, sets["test"], dim=8)
-    assert (a["setting"], b["setting"], gain["metric"], gain["dim"]) == ("switch=a", "switch=b", "gain", 8)
-    assert a["value"] == spearman_of(either["a"], sets["test"])
-    assert gain["value"] == pytest.approx(a["value"] - b["value"], abs=1e-9) and gain["ci_low"] <= gain["ci_high"]
-
-
 def test_candidate_means_are_those_of_every_set_trained_by_itself(page_of, sweep, sets, store, step_two_config):
     rows = rows_of(sweep, page_of("ablations").candidate_rows(sweep, sets["dev"], sets["test"]))
     value = rows.set_index(["setting", "metric", "method", "dim"])["value"]
