@@ -5,6 +5,7 @@ Greedily, as the reader of ESE's Table 3 does; there and back again, by a pair o
 
 import logging
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -20,6 +21,8 @@ from repro.types import InputError, check_dim
 log = logging.getLogger(__name__)
 CHUNK = 512
 """texts whose translations are one entry of the store, so that a killed run goes on where it stopped"""
+ANSWER_TOKENS, ANSWER_CHUNK = 32, 32
+"""length of an answer; prompts whose answers are one entry of the store"""
 TOKEN_BUDGET = {"cpu": 2**11, "cuda": 2**15}
 """padded tokens of a batch times beams, those to come included"""
 
@@ -94,6 +97,27 @@ def load_generator(name_or_path: str, *, device: torch.device | str | None = Non
     pad = first if tokenizer.pad_token_id is None else tokenizer.pad_token_id
     model.generation_config = type(model.generation_config)(eos_token_id=stop, pad_token_id=pad)
     return Generator(model, tokenizer, name=name_or_path)
+
+
+def answers_to(prompts: Sequence[str], generator: str, store: Store) -> dict[str, str]:
+    """What a generator, a folder or a hub id, says to each prompt, from the store where it is there.
+
+    A model that was told to be brief goes on with a question of its own on the next line: the first line that is not
+    blank is the answer.
+    """
+    distinct, _ = merge_equal(prompts)
+    said, weights, loaded = dict[str, str](), identity(generator), cache(load_generator)
+    for start in progress_bar(range(0, len(distinct), ANSWER_CHUNK), desc="answering", show=True):
+        chunk = distinct[start : start + ANSWER_CHUNK]
+
+        def write(chunk: list[str] = chunk) -> list[str]:
+            return loaded(generator).generate(chunk, max_new_tokens=ANSWER_TOKENS)
+
+        named = {"generator": weights, "prompts": chunk, "tokens": ANSWER_TOKENS}
+        answers = store.remember("answers", named, write)
+        first_lines = [next(iter(answer.strip().splitlines()), "").strip() for answer in answers]
+        said |= zip(chunk, first_lines, strict=True)
+    return said
 
 
 class Translator(Writer):
