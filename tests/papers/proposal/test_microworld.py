@@ -6,15 +6,14 @@ import pytest
 
 from microworld import World
 from repro import theory
-from repro.papers.proposal import microworld
 from repro.rows import make_rows
-from repro.types import InputError
 from shown_code import on_page
 
 
 @pytest.fixture(scope="module")
 def probes():
-    return [microworld.Probe.draw(f, 60, values=4, seed=1) for f in (3, 5)]
+    draw = on_page("beyond_microworld", "draw_pairs", values=4, seed=1)["draw_pairs"]
+    return [draw(f, 60) for f in (3, 5)]
 
 
 @pytest.mark.parametrize("factors", [3, 6])
@@ -28,27 +27,20 @@ def test_known_values_are_those_of_many_frames(factors):
 
 
 def test_ideal_vectors_have_the_graded_similarity(probes):
-    for probe in probes:
-        cosines = (probe.ideal[0] * probe.ideal[1]).sum(axis=1)
-        assert 5 * cosines == pytest.approx(probe.pairs.scores, abs=1e-9)
+    for _, graded, ideal in probes:
+        assert 5 * (ideal[0] * ideal[1]).sum(axis=1) == pytest.approx(graded.scores, abs=1e-9)
 
 
 def test_ideal_embeddings_score_fully_and_knees_follow_the_curve(probes):
-    page, pairs = on_page("beyond_microworld", "kept", dims=[2, 4, 8, 32], target=0.9, seed=0), probes[0].pairs
-    rows = pd.DataFrame(page["kept"](*probes[0].ideal, pairs)).set_index("metric")
+    page = on_page("beyond_microworld", "kept", dims=[2, 4, 8, 32], target=0.9, seed=0)
+    _, pairs, ideal = probes[0]
+    rows = pd.DataFrame(page["kept"](*ideal, pairs)).set_index("metric")
     assert rows.loc["spearman", "value"] > 0.99
     shares = rows.loc["share_kept"].set_index("dim")
     assert (shares["ci_low"] <= shares["value"] + 1e-9).all() and 32 not in shares.index, "D is below 32"
     assert shares.loc[rows.loc["knee", "value"], "value"] >= 0.9
     noise = np.random.default_rng(0).normal(size=(2, len(pairs), 16))
     assert [row["metric"] for row in page["kept"](*noise, pairs)] == ["spearman"], "what may be zero has no share"
-
-
-def test_unusable_knobs_are_named():
-    with pytest.raises(InputError, match="factors is 2"):
-        microworld.Probe.draw(2, 10)
-    with pytest.raises(InputError, match="graded pairs asked for"):
-        microworld.Probe.draw(3, 5_000, values=2)
 
 
 def worlds(estimate=lambda f: 2.0 * f, knee=lambda f: 8.0, factors=(3, 4, 5, 6, 8)):
