@@ -14,7 +14,7 @@ from repro.evaluation.classify import cluster_scores
 from repro.evaluation.retention import procrustes_statistic, residual_variance
 from repro.evaluation.sts import sts_spearman
 from repro.methods import AVERAGE
-from repro.papers.sbertlp import claims, mapping, scores
+from repro.papers.sbertlp import claims, mapping, tables
 from repro.papers.sbertlp.mapping import FOREIGN_ROWS, kept, load_tasks, map_texts, over_own_system, sentences
 from repro.reducers import SBERTLP
 from repro.runs.lines import Line, Task, TextTable, score_rows, similarity
@@ -102,13 +102,13 @@ def test_neighbours_beyond_reach_are_left_out_or_refused(tasks, system):
 
 
 def test_table1_chooses_on_dev_and_compares_pair_by_pair(tasks, system):
-    names, settings = ["sts12", "stsb", "sickr"], scores.STS_SETTINGS
+    names, settings = ["sts12", "stsb", "sickr"], claims.STS_SETTINGS
     given = {"tasks": tasks, "datasets": names, "neighbors": NEIGHBORS, "dims": DIMS}
     lines, chosen = on_its_page("sbertlp_table1_sts", system, "place_pairs", **given)
     assert [line.setting for line in lines] == ["", *settings]
     test, dev = tasks.splits["sts12"]["test"], tasks.splits["stsb"]["dev"]
     judged, on = sentences(test), sentences(dev)
-    grid = mapping.grid_scores(map_texts(system.table, on, on, NEIGHBORS, max(DIMS)), DIMS, scores.sts_score(dev))
+    grid = mapping.grid_scores(map_texts(system.table, on, on, NEIGHBORS, max(DIMS)), DIMS, tables.sts_score(dev))
     row = chosen[(chosen["setting"] == settings[0]) & (chosen["dataset"] == "sts12")].iloc[0]
     assert mapping.Choice(row["neighbours"], row["dims"]) == mapping.best(grid)
     fitted = chosen[chosen["setting"] == settings[1]].set_index("dataset")["fitted on"]
@@ -116,7 +116,7 @@ def test_table1_chooses_on_dev_and_compares_pair_by_pair(tasks, system):
         assert fitted[name] == mapping.distinct_rows(system.table[sentences(tasks.splits[part]["train"])])
     # the oracle is the best of the grid on the test pairs, and no choice can beat it
     mapped = map_texts(system.table, judged, judged, NEIGHBORS, max(DIMS))
-    own = mapping.grid_scores(mapped, DIMS, scores.sts_score(test))
+    own = mapping.grid_scores(mapped, DIMS, tables.sts_score(test))
     options = {"contrasts": [over_own_system], "average": True, "progress": False, **SHARED}
     rows = score_rows(lines, tasks.only(names), similarity, **options)
     at = rows[(rows["metric"] == "spearman") & (rows["dataset"] == "sts12")].set_index("setting")["value"]
@@ -134,15 +134,15 @@ def test_table2_rows_with_and_without_the_own_vote(tasks, system):
     on_dev = {"SBERTbase": pd.DataFrame({"n_neighbors": [5, 10], "dim": [8, 4], "value": [0.7, 0.6]})}
     given = {"tasks": tasks, "datasets": names, "neighbors": NEIGHBORS, "dims": DIMS, "on_dev": on_dev}
     lines, chosen = on_its_page("sbertlp_table2_knn", system, "place_labelled", **given)
-    rows = score_rows(lines, tasks.only(names), scores.votes, contrasts=[over_own_system], progress=False, **SHARED)
+    rows = score_rows(lines, tasks.only(names), tables.votes, contrasts=[over_own_system], progress=False, **SHARED)
     own = rows[rows["method"] == "SBERTbase"].pivot(index="dataset", columns="metric", values="value")
-    nearest = [scores.correct(system.table, tasks.splits[name], k=1).mean() for name in own.index]
+    nearest = [tables.correct(system.table, tasks.splits[name], k=1).mean() for name in own.index]
     assert (own["accuracy_self"] > own["accuracy"]).all()
     assert (own["accuracy_self"] >= nearest).all()  # a query whose nearest agrees cannot be wrong
-    honest, oracle = (chosen[chosen["setting"] == setting] for setting in scores.SETTINGS)
+    honest, oracle = (chosen[chosen["setting"] == setting] for setting in claims.SETTINGS)
     assert set(zip(honest["neighbours"], honest["dims"], strict=True)) == {(5, 8)} and len(oracle) == 2
     scored = rows[rows["metric"] == "accuracy"].pivot(index="dataset", columns="setting", values="value")
-    assert (scored[scores.SETTINGS[1]] >= scored[scores.SETTINGS[0]]).all()
+    assert (scored[claims.SETTINGS[1]] >= scored[claims.SETTINGS[0]]).all()
     assert set(rows.loc[rows["method"] == "majority class", "metric"]) == {"accuracy"}
 
 
@@ -152,14 +152,14 @@ def test_clusters_have_paired_leads():
     own, given = system_of([*judged.texts, *dev.texts]), {"neighbors": [8], "dims": [4, 8], "seed": 0}
     lines, chosen = on_its_page("sbertlp_table3_clustering", own, "place_posts", judged=judged, dev=dev, **given)
     tasks = {judged.name: Task(judged.name, {"all": judged})}
-    rows = score_rows(lines, tasks, scores.clustering([0, 1]), contrasts=[over_own_system], progress=False, **SHARED)
+    rows = score_rows(lines, tasks, tables.clustering([0, 1]), contrasts=[over_own_system], progress=False, **SHARED)
     at = rows[~rows["metric"].str.endswith("_lead")].set_index(["setting", "metric"])["value"]
     by_seed = [cluster_scores(own.table[judged.texts], judged.labels, seed=s) for s in (0, 1)]
     assert at["", "nmi"] == pytest.approx(np.mean([found["nmi"] for found in by_seed]))
-    lead = rows[(rows["metric"] == "nmi_lead") & (rows["setting"] == scores.SETTINGS[0])].iloc[0]
-    assert lead["value"] == pytest.approx(at[scores.SETTINGS[0], "nmi"] - at["", "nmi"])
+    lead = rows[(rows["metric"] == "nmi_lead") & (rows["setting"] == claims.SETTINGS[0])].iloc[0]
+    assert lead["value"] == pytest.approx(at[claims.SETTINGS[0], "nmi"] - at["", "nmi"])
     assert lead["ci_low"] <= lead["value"] <= lead["ci_high"]
-    assert lead["dim"] == chosen.loc[chosen["setting"] == scores.SETTINGS[0], "dims"].item()
+    assert lead["dim"] == chosen.loc[chosen["setting"] == claims.SETTINGS[0], "dims"].item()
 
 
 def test_turned_counts_equal_a_loop(tasks):
@@ -190,7 +190,7 @@ def test_selectors_ignore_motion_and_see_noise():
 
 def test_sweep_rows_hold_every_cell_and_both_statistics(tasks, system):
     two = tasks.only(["stsb", "cr"])
-    rows = scores.sweep_rows(system, two, neighbors=NEIGHBORS, dims=[2, 16, 32, 40], **SHARED)
+    rows = tables.sweep_rows(system, two, neighbors=NEIGHBORS, dims=[2, 16, 32, 40], **SHARED)
     found = on_page("sbertlp_figures_neighbours_and_dims", "by_neighbours")["by_neighbours"](rows)
     cells = found.dropna(subset=["neighbours"])
     assert len(cells) == 2 * 2 * 4 and found["neighbours"].isna().sum() == 2

@@ -1,7 +1,4 @@
-"""What the tables are made of: tasks, systems at hand, and the mapping on top of some (PROTOCOLS §4.2).
-
-Neighbours and dims of the mapping are picked from a grid.
-"""
+"""Tasks, systems at hand, and the mapping on top of some, its neighbours and dims from a grid (PROTOCOLS §4.2)."""
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -88,11 +85,7 @@ def sentences(*parts: DataSet) -> list[str]:
 
 
 def load_systems(names: Sequence[str], config: SystemConfig, store: Store) -> tuple[list[Loaded], pd.DataFrame]:
-    """The systems whose weights are at hand, and a frame of those that are not: system, row, what is missing.
-
-    Raises:
-        InputError: for an unknown name, or none at hand.
-    """
+    """The systems whose weights are at hand, and a frame of those that are not: system, row, what is missing."""
     found: list[Loaded] = []
     missing = []
     for name in dict.fromkeys(names):
@@ -162,9 +155,6 @@ def map_texts(
 
     Of the fitted sentences equal ones, and those with equal embeddings, count once, and judged ones among them get the
     very coordinates that fitting gave them. Neighbours and dims beyond the reach of the fitted are left out or cut.
-
-    Raises:
-        InputError: if no number of neighbours is within reach.
     """
     X = table[merge_equal(list(fit))[0]]
     n = distinct_rows(X)
@@ -218,9 +208,6 @@ def best(grid: pd.DataFrame, n: int | None = None) -> Choice:
     With n, of those that can be carried over to n sentences: k < n, and dims well below n. In n − 1 dims the
     coordinates of n sentences are a whole basis, and every two sentences are equally far apart whatever they say; dims
     up to a quarter of n keep clear of that. The smallest dim is always left.
-
-    Raises:
-        InputError: if n sentences allow none of the numbers of neighbours.
     """
     kept = grid
     if n is not None:
@@ -238,10 +225,7 @@ def with_mappings(
 ) -> tuple[list[Line], pd.DataFrame]:
     """Every line of a table, and the neighbours and dims that each mapped line took on each set.
 
-    Args:
-        systems: lines by name.
-        mapped_on: names of those that the mapping is put on.
-        place: of a system its settings and sets, each with a choice and the set's sentences under the mapping.
+    `place` yields a system's settings and sets, each with a choice and the set's sentences under the mapping.
     """
     lines, chosen = [], []
     for name, system in systems.items():
