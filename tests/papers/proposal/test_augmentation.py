@@ -9,10 +9,10 @@ import torch
 from repro import data
 from repro.data.samples import training_sentences
 from repro.data.sampling import take
+from repro.data.wordings import token_overlap
 from repro.evaluation import sts_spearman
 from repro.losses import alignment, uniformity
 from repro.papers.proposal import augmentation, geometry
-from repro.papers.proposal.wordings import token_overlap
 from repro.runs.cell import cell_key
 from repro.store import Store
 from repro.types import InputError

@@ -5,7 +5,7 @@ import pytest
 
 from microworld.vocabulary import FACTORS
 from repro import data
-from repro.papers.proposal.wordings import (
+from repro.data.wordings import (
     drop_equal,
     microworld_lexicon,
     microworld_paraphrases,
