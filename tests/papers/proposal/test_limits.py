@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
-from repro.types import InputError
 from shown_code import on_page
 
 PAGE = on_page("beyond_retrieval_limits", "circle_curve", "free_retrieval", "limit_texts", "margins", "most_sets")
@@ -61,16 +60,3 @@ def test_texts_need_every_two_people_once():
         thing = query.removeprefix("Who likes ").removesuffix("?")
         assert {person for person, words in documents.items() if thing in words} == set(found)
     assert PAGE["limit_texts"](16, 0).queries, "names and things suffice"
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: PAGE["limit_texts"](17, 0), "documents is 17: there are names for 16"),
-        (lambda: PAGE["two_sets"](2), "n is 2"),
-        (lambda: PAGE["most_sets"](5, 1), "dim is 1"),
-    ],
-)
-def test_unusable_numbers_are_named(call, words):
-    with pytest.raises(InputError, match=words):
-        call()

@@ -6,7 +6,6 @@ import pytest
 
 from microworld import World
 from repro import theory
-from repro.rows import make_rows
 from shown_code import on_page
 
 
@@ -41,28 +40,3 @@ def test_ideal_embeddings_score_fully_and_knees_follow_the_curve(probes):
     assert shares.loc[rows.loc["knee", "value"], "value"] >= 0.9
     noise = np.random.default_rng(0).normal(size=(2, len(pairs), 16))
     assert [row["metric"] for row in page["kept"](*noise, pairs)] == ["spearman"], "what may be zero has no share"
-
-
-def worlds(estimate=lambda f: 2.0 * f, knee=lambda f: 8.0, factors=(3, 4, 5, 6, 8)):
-    rows = []
-    for f in factors:
-        at = {
-            "participation_ratio": (4.0 * f, estimate(f)),
-            "effective_rank": (10.0 * f, 20.0 * f),
-            "knee": (None, knee(f)),
-        }
-        for metric, (known, found) in at.items():
-            here = {"setting": f"{f} factors", "metric": metric}
-            rows += [{**here, "method": m, "value": v} for m, v in (("known", known), ("m", found)) if v]
-    return pd.concat([make_rows(rows, experiment="x", seed=seed) for seed in range(3)])
-
-
-def test_growth_is_judged_and_a_constant_knee_is_not():
-    growth = on_page("beyond_microworld", "draw_intrinsic", "growth")["growth"]
-    table = growth(worlds()).set_index("estimate")
-    assert set(table.index) == {"effective rank", "participation ratio"} and set(table["verdict"]) == {"up"}
-    times = table["estimate / known"]
-    assert (times["effective rank"], times["participation ratio"]) == pytest.approx((2.0, 0.5)), "each against its own"
-    assert growth(worlds(lambda f: -f)).set_index("estimate")["verdict"]["participation ratio"] == "down"
-    assert growth(worlds(knee=lambda f: 8.0 + (f == 5))).set_index("estimate")["verdict"]["knee"] == "unclear"
-    assert growth(worlds(factors=(3, 4))).empty, "two worlds make no trend"

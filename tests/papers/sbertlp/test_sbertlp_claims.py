@@ -122,9 +122,7 @@ def test_gains_stand_beside_the_printed_ones():
     printed = tables.printed_gains("table1", tables.gains_of(rows)).set_index(["method", "dataset"])["value"]
     assert 100 * printed["SBERTbase"].mean() == pytest.approx(1.157, abs=1e-3)
     assert (100 * tables.gains_of(rows)["value"]).round(9).eq(1.5).all()
-    figure = tables.draw_gains(rows, "table1", ylabel="gain")
-    assert "repro-tiny after NLI; in the paper SBERTbase" in figure.alt and len(figure.axes) == 2
-    assert "Nothing to show" in tables.draw_gains(rows.iloc[:0], "table1", ylabel="gain").alt
+    assert len(tables.draw_gains(rows, "table1", ylabel="gain").axes) == 2
     table1 = tables.printed("table1", ["a", "b"], SUITES["table1"])
     average = tables.labelled(table1[table1["dataset"] == AVERAGE], "spearman").set_index("line")["value"]
     assert {"SBERTbase", "SBERTbase-LP, a", "SBERTbase-LP, b"} <= set(average.index)
