@@ -125,6 +125,4 @@ def test_gains_stand_beside_the_printed_ones():
     assert len(tables.draw_gains(rows, "table1", ylabel="gain").axes) == 2
     table1 = tables.printed("table1", ["a", "b"], SUITES["table1"])
     average = tables.labelled(table1[table1["dataset"] == AVERAGE], "spearman").set_index("line")["value"]
-    assert {"SBERTbase", "SBERTbase-LP, a", "SBERTbase-LP, b"} <= set(average.index)
-    assert average["SBERTbase"] == pytest.approx(0.74860, abs=1e-4)
-    assert "SBERT-WK" not in average, "two sets are not printed"
+    assert average["SBERTbase"] == pytest.approx(0.74860, abs=1e-4) and "SBERT-WK" not in average

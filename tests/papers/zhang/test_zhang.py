@@ -13,7 +13,6 @@ from repro.methods import FULL_SIZE
 from repro.models.pretrained import MINILM
 from repro.papers.zhang.claims import BETWEEN, SETTINGS
 from repro.papers.zhang.lines import RESCALED, Variant, compared, lines_of, load_task, reduced_rows, roughness_rows
-from repro.reducers import reduced
 from repro.runs import encoders
 from repro.runs.encoders import as_published
 from repro.runs.lines import TextTable
@@ -87,15 +86,6 @@ def test_one_fit_serves_all_sizes_and_sees_the_fit_set_alone(encoder, made, task
         peer = PCA(d, svd_solver="full").fit(table[task.fit_texts("transductive")].astype(np.float64))
         expected = peer.transform(table[test].astype(np.float64))
         np.testing.assert_allclose(np.abs(line.table[test]), np.abs(expected), atol=1e-4)
-
-
-def test_slow_reductions_come_from_the_store(store):
-    X = np.random.default_rng(0).standard_normal((40, 8)).astype(np.float32)
-    for name in ("kpca", "autoencoder"):
-        first, again = (dict(reduced(name, X, X[:9], [2, 4], store, seed=1)) for _ in range(2))
-        assert [(d, Y.shape) for d, Y in first.items()] == [(2, (9, 2)), (4, (9, 4))]
-        assert all(np.array_equal(Y, again[d]) for d, Y in first.items())
-    assert dict(reduced("pca", X[:5], X, [6, 7], store)) == {}, "beyond n − 1"
 
 
 def test_a_variant_stands_beside_its_method(made, tasks):

@@ -18,12 +18,10 @@ from repro.store import Store
 from repro.types import Array, InputError
 from rivals import SYSTEMS, Loaded, Missing, SystemConfig, load_system
 
-ROWS = {"embedded": 250}  # rows of each split that a profile keeps; all where it names none
-GENERATED_ROWS = 120  # the same of generated sentences, which show how it works and judge nobody
-SHARED_ROWS: dict[str, dict[str | tuple[str, str], int]] = {
-    "embedded": {("stsb", "train"): 500, ("stsb", "test"): 500, "trec": 500}
-}
-"""other numbers for splits that the pages on Zhang et al. encode as well"""
+ROWS, GENERATED_ROWS = 250, 120
+"""rows of each split that the embedded profile keeps; fewer of generated sentences, which judge nobody"""
+SHARED_ROWS = dict.fromkeys([("stsb", "train"), ("stsb", "test"), ("trec", "train"), ("trec", "test")], 500)
+"""of splits that the pages on Zhang et al. encode as well"""
 FOREIGN = "nli"  # training sentences of sets that have none: those SBERT learned from
 FOREIGN_ROWS = 2_500
 """pairs of them that are kept at most: a mapping is fitted on their sentences, in memory that grows with the square"""
@@ -62,7 +60,7 @@ class Tasks:
 
 def load_tasks(names: Iterable[str], source: str, *, profile: str = "paper", rows: int | None = None) -> Tasks:
     """The splits of some datasets, with `rows` of each, drawn at random; 0 keeps all, None as many as the profile."""
-    if rows is None and profile in ROWS and source == "microworld":
+    if rows is None and profile == "embedded" and source == "microworld":
         rows = GENERATED_ROWS
     loaded = {name: data.load_splits(name, source=source) for name in names}
     splits = {
@@ -74,8 +72,8 @@ def load_tasks(names: Iterable[str], source: str, *, profile: str = "paper", row
 
 def kept(profile: str, name: str, split: str, rows: int | None) -> int | None:
     """Rows to keep of a split: as asked, all for 0, and the profile's number for None."""
-    shared = SHARED_ROWS.get(profile, {})
-    asked = shared.get((name, split), shared.get(name, ROWS.get(profile))) if rows is None else rows or None
+    of_profile = SHARED_ROWS.get((name, split), ROWS) if profile == "embedded" else None
+    asked = of_profile if rows is None else rows or None
     return min(asked or FOREIGN_ROWS, FOREIGN_ROWS) if name == FOREIGN else asked
 
 
