@@ -12,10 +12,10 @@ from dimadvise.ship import EXPERIMENT, measured_from, write_measured
 from repro.evaluation.retention import retention, smallest_sufficient
 from repro.evaluation.stats import mean_draws, spearman_draws
 from repro.evaluation.sts import sts_spearman
-from repro.papers.proposal import microworld
 from repro.reducers import make_reducer
 from repro.rows import recorded_rows
 from repro.types import InputError
+from shown_code import on_page
 
 
 def test_bounds_of_a_known_retention_hold_as_often_as_they_say():
@@ -56,16 +56,17 @@ def test_bounds_of_a_known_accuracy_hold():
 @pytest.mark.parametrize(("factors", "seed"), [(4, 0), (5, 0), (6, 1)])
 def test_the_answer_in_a_world_of_known_dimension_is_within_one_step(factors, seed):
     # what is needed is read off ten times as many pairs; grades are noisy, so that the full size does not score 1
-    few, many = (microworld.Probe.draw(factors, n, values=6, seed=seed) for n in (500, 4000))
+    drawn = on_page("beyond_microworld", "draw_pairs", values=6, seed=seed)["draw_pairs"]
+    (_, few, ideal), (_, many, every) = drawn(factors, 500), drawn(factors, 4000)
     rng = np.random.default_rng(seed)
-    dims = default_dims(few.ideal[0].shape[1])
-    grades = many.pairs.scores + 0.3 * rng.normal(size=4000)
-    reducer = make_reducer("pca", dims[0]).fit(np.concatenate(many.ideal))
-    sides = [reducer.transform(side) for side in many.ideal]
+    dims = default_dims(ideal[0].shape[1])
+    grades = many.scores + 0.3 * rng.normal(size=4000)
+    reducer = make_reducer("pca", dims[0]).fit(np.concatenate(every))
+    sides = [reducer.transform(side) for side in every]
     scores = [sts_spearman(*(reducer.prefix(side, dim) for side in sides), grades) for dim in dims]
-    needed = smallest_sufficient(dims, [score / sts_spearman(*many.ideal, grades) for score in scores], 0.95)
-    evidence = Pairs(np.arange(500), np.arange(500, 1000), few.pairs.scores + 0.3 * rng.normal(size=500))
-    found = advise({None: np.concatenate(few.ideal)}, evidence=evidence, retain=0.95, reducers=("pca",))
+    needed = smallest_sufficient(dims, [score / sts_spearman(*every, grades) for score in scores], 0.95)
+    evidence = Pairs(np.arange(500), np.arange(500, 1000), few.scores + 0.3 * rng.normal(size=500))
+    found = advise({None: np.concatenate(ideal)}, evidence=evidence, retain=0.95, reducers=("pca",))
     assert needed is not None and found.answer is not None
     assert abs(dims.index(found.answer.dim) - dims.index(needed)) <= 1
 

@@ -24,7 +24,6 @@ from repro.types import Array, InputError, check_dim, check_embeddings, check_sa
 
 PROTOCOLS: dict[str, ModuleType] = {"logreg": logistic, "senteval": senteval}
 FOLDS = 10
-INDICATORS = ("mi", "nmi", "ari", "purity")
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,9 @@ from repro.config import profile
 from repro.evaluation import sts_spearman
 from repro.methods import BASELINES
 from repro.papers.proposal import baselines
-from repro.rows import make_rows
 from repro.store import Store
-from repro.types import InputError
 from rivals import SystemConfig
 from rivals.static import fit_tfidf
-from shown_code import on_page
 
 
 @pytest.fixture(scope="module")
@@ -76,28 +73,3 @@ def test_what_is_not_at_hand_is_said_with_where_it_goes(sentences, tmp_path):
     said = missing.set_index("method")["missing"]
     assert [line.name for line in lines] == [BASELINES["tfidf"]]
     assert "`fasttext`" in said["fastText"] and "`weights`" in said[BASELINES["use"]]
-
-
-@pytest.mark.parametrize(
-    ("names", "words"),
-    [(["bert"], "baseline"), (["tfidf", "tfidf"], "different"), (["fasttext"], "none of them is at hand")],
-)
-def test_unusable_names_are_refused(sentences, names, words):
-    with pytest.raises(InputError, match=words):
-        loaded(names, sentences[:50], Store())
-
-
-def test_the_front_is_what_nothing_cheaper_beats():
-    made = {
-        "tfidf": (0.5, 40.0, 100.0),
-        "GloVe": (0.4, 0.2, 10.0),
-        "SBERT": (0.6, 0.5, 1e3),
-        "SimCSE": (0.62, 0.5, 2e3),
-    }
-    rows = [{"method": "tfidf", "metric": "gb_per_million", "setting": "sparse", "value": 0.1}]
-    for method, (score, memory, seconds) in made.items():
-        costs = {"spearman": score, "gb_per_million": memory, "encode_seconds": seconds}
-        rows += [{"method": method, "metric": metric, "value": value} for metric, value in costs.items()]
-    front = on_page("proposal_baselines", "pareto_front")["pareto_front"]
-    assert front(make_rows(rows), "gb_per_million") == ["tfidf", "SimCSE"], "sparse counts"
-    assert front(make_rows(rows), "encode_seconds") == ["GloVe", "tfidf", "SBERT", "SimCSE"]

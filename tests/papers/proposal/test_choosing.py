@@ -14,7 +14,6 @@ from repro.papers.proposal.choosing import ALL, BLIND, HALF, KNEE, LABELS, LOOKI
 from repro.runs.encoders import Named
 from repro.store import Store
 from repro.types import InputError
-from shown_code import on_page
 
 
 def errors_of(rows, setting, metric):
@@ -88,19 +87,3 @@ def test_curves_of_an_encoder_on_generated_tasks():
     wiki = data.load("wiki", source="microworld", limit=50)
     with pytest.raises(InputError, match="wiki has neither scores nor labels"):
         choosing.retention_rows(encoder, "wiki", wiki, store, reducers=["pca"])
-
-
-def test_rules_are_set_beside_labels(made_curves):
-    rows, rule_table = made_curves(), on_page("proposal_choosing_dim", "rule_table")["rule_table"]
-    table = rule_table(rows, "pca", 0.9).set_index("rule")
-    assert tuple(table.index) == LOOKING + BLIND
-    right = table.loc["spectrum"]
-    assert (right["median factor"], right["worst"], right["target met, %"]) == ("1.00", "1.0", "100")
-
-
-def test_the_right_rule_lies_on_the_diagonal(made_curves):
-    rules = ["spectrum", "half of D", "calibrated", "all of D"]
-    draw_answers = on_page("proposal_choosing_dim", "draw_answers")["draw_answers"]
-    _, first, _ = draw_answers(made_curves(), rules, "pca", 0.9, "live").axes[0].get_lines()
-    assert list(first.get_xdata()) == list(first.get_ydata())
-    assert "no answers under grp" in draw_answers(made_curves(), rules, "grp", 0.9, "live").alt

@@ -4,12 +4,9 @@ import pytest
 
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
 from repro.papers.proposal import claims
-from repro.report.scorecard import verdict_frame
 from repro.rows import make_rows
 
 DIMS = (4, 8, 16, 32, 64, 128)
-
-
 falling, rising, flat = (0, -1, -2, -3, -4, -5), (0, 1, 2, 3, 4, 5), (0.0, 1.0, 0.5, 0.4, 1.1, 0.1)
 
 
@@ -33,7 +30,6 @@ def measured(**values):
 )
 def test_loss_and_uniformity_must_fall_and_alignment_may_go_either_way(info_nce, uniformity, alignment, expected):
     found = claims.alignment_uniformity(measured(info_nce=info_nce, uniformity=uniformity, alignment=alignment))
-    assert len(verdict_frame("live", found)) == 3 and {m.claim_id for m in found} == {"PROP-T-1"}
     by = {m.what.split()[3]: m.verdict for m in found}
     assert (by["info_nce"], by["uniformity"], by["alignment"]) == expected
 
@@ -46,12 +42,7 @@ def errors(slope=-0.5, draws=3, dims=(8, 32, 128)):
 
 @pytest.mark.parametrize(
     ("rows", "expected"),
-    [
-        (errors(-0.45), "holds here"),
-        (errors(-0.9), "does not hold here"),
-        (errors(-0.4), "cannot tell"),
-        (errors(draws=1), "cannot tell"),
-    ],
+    [(errors(-0.45), "holds here"), (errors(-0.9), "does not hold here"), (errors(draws=1), "cannot tell")],
 )
 def test_the_slope_is_judged_by_its_interval_over_draws(rows, expected):
     (found,) = claims.johnson_lindenstrauss(rows)

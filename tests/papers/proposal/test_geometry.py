@@ -69,9 +69,8 @@ def test_losses_of_one_full_batch_are_info_nce():
 
 def test_positives_use_every_sentence_once():
     texts1, texts2 = ("a", "a", "c", "e", "g", "i"), ("b", "d", "b", "e", "h", "j")
-    pairs = data.ScoredPairs(
-        "x", "local", "test", texts1, texts2, np.array([5.0, 5, 5, 5, 4, 3.9]), np.array(["x"] * 6, object)
-    )
+    scores, subsets = np.array([5.0, 5, 5, 5, 4, 3.9]), np.array(["x"] * 6, object)
+    pairs = data.ScoredPairs("x", "local", "test", texts1, texts2, scores, subsets)
     assert geometry.positives_of(pairs) == (("a", "g"), ("b", "h"))
     with pytest.raises(InputError, match=r"0 pairs .* of 4"):
         geometry.positives_of(replace(pairs, scores=np.full(6, 3.0)))
@@ -80,9 +79,9 @@ def test_positives_use_every_sentence_once():
 def test_geometry_of_trained_encoders(sweep_config, capsys):
     store, pairs = Store(), data.load("stsb", split="test", source="microworld")
     sweep = train_sweep(replace(sweep_config, seed=3), [4, 16], [pairs], store, progress=False)
-    rows = geometry.geometry_rows(sweep, pairs, temperature=0.05, batch=8, experiment="x")
-    sides = geometry.positives_of(pairs)
-    few = geometry.geometry_rows(sweep, pairs, temperature=0.05, batch=len(sides[0]) + 1, experiment="x")
+    tables, sides = {d: sweep.embeddings(d, d) for d in sweep.cells}, geometry.positives_of(pairs)
+    rows = geometry.geometry_rows(tables, pairs, temperature=0.05, batch=8, **sweep.shared())
+    few = geometry.geometry_rows(tables, pairs, temperature=0.05, batch=len(sides[0]) + 1, seed=0)
     assert set(few["setting"]) == {f"τ = 0.05, B = {len(sides[0])}"} and "one batch of all" in capsys.readouterr().err
     at = rows.set_index(["dim", "metric"])["value"]
     Z1, Z2 = (torch.from_numpy(sweep.embeddings(16, 16)[side]) for side in sides)
@@ -100,13 +99,6 @@ def test_what_the_page_promises_inverts_the_bound(n):
         assert dim <= theory.jl_dim(n, JL["promised_eps"](n, dim)) <= dim + 1
     silent = int(24 * np.log(n))
     assert np.isnan(JL["promised_eps"](n, silent)) and JL["promised_eps"](n, silent + 1) < 1
-
-
-def test_pca_at_the_rank_of_the_data_is_lossless():
-    X = sphere(120, 4) @ np.random.default_rng(1).normal(size=(4, 24))
-    pca = make_reducer("pca", 4, center_output=False).fit(X)
-    kept, lost = (JL["change"](X, pca.prefix(pca.transform(X), m), 500, 0, rescale=True) for m in (4, 2))
-    assert kept["distortion_worst"] < 1e-5 and kept["cosine_rms"] < 1e-5 and lost["distortion_worst"] > 0.1
 
 
 def test_random_projection_errs_as_theory_expects_also_above_full_size():

@@ -10,13 +10,15 @@ from repro import data
 from repro.config import StepTwoConfig
 from repro.data.samples import training_sentences
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
-from repro.papers.proposal import train_or_reduce
 from repro.reducers import make_reducer
 from repro.runs.lines import spearman_of
 from repro.store import Store
 from repro.types import InputError
+from shown_code import on_page
 
 FULL, DIMS = 32, [4, 8]
+PAGE = on_page("proposal_train_or_reduce", "train_projections", "lines_of")
+METHODS = ["pca", "grp", "truncate"]
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +32,10 @@ def world(sweep_config, pairs, tmp_path_factory):
     """Store, sweep, sentences to fit on, and lines of one seed."""
     store = Store(tmp_path_factory.mktemp("store"))
     torch.set_num_threads(1)
-    sweep = train_or_reduce.train_projections(sweep_config, DIMS, pairs["dev"], [pairs["test"]], store)
+    sweep = PAGE["train_projections"](sweep_config, DIMS, pairs["dev"], [pairs["test"]], store)
     fit = training_sentences(sweep.config, store)
     step_two = StepTwoConfig(learning_rates=(1e-3,), batch_size=16, check_every=2)
-    lines = list(train_or_reduce.lines_of(sweep, pairs["dev"], fit, store, step_two=step_two))
+    lines = list(PAGE["lines_of"](sweep, pairs["dev"], fit, store, METHODS, step_two))
     return store, sweep, fit, lines
 
 
@@ -44,7 +46,7 @@ def at(lines, method, dim):
 
 def test_the_projection_is_linear_without_bias_and_of_unit_length(world, pairs, sweep_config):
     store, sweep, fit, *_ = world
-    again = train_or_reduce.train_projections(sweep_config, DIMS, pairs["dev"], [pairs["test"]], store)
+    again = PAGE["train_projections"](sweep_config, DIMS, pairs["dev"], [pairs["test"]], store)
     assert again.hits == 3 and sweep.hits == 0
     assert list(sweep.cells) == [FULL, 8, 4], "the full size first"
     for dim, cell in sweep.cells.items():
@@ -79,12 +81,7 @@ def test_dev_alone_chooses_the_reduction(world, pairs):
     assert {(line.method, line.dim) for line in lines} == {(FULL_SIZE, FULL), *product(ways, DIMS)}
 
 
-def test_what_cannot_be_compared_is_said(sweep_config, pairs, world):
-    store, sweep, fit, _ = world
+def test_sizes_are_below_the_full_one(sweep_config, pairs, world):
     for dims in ([], [32], [64, 128], [8, 8]):
         with pytest.raises(InputError, match="below the 32"):
-            train_or_reduce.train_projections(sweep_config, dims, pairs["dev"], [], store)
-    with pytest.raises(InputError, match="methods is empty"):
-        list(train_or_reduce.lines_of(sweep, pairs["dev"], fit, store, methods=[]))
-    with pytest.raises(InputError, match="method"):
-        list(train_or_reduce.lines_of(sweep, pairs["dev"], fit, store, methods=["umap"]))
+            PAGE["train_projections"](sweep_config, dims, pairs["dev"], [], world[0])

@@ -115,18 +115,3 @@ def test_table4_needs_both_halves():
     net = make_rows([{"method": "m", "metric": "turned", **around(-0.1, 0.05)}])
     assert [m.verdict for m in claims.table4(cases, net)] == [HOLDS, HOLDS, FAILS]
     assert claims.table4(cases.iloc[:0], net.iloc[:0]) == []
-
-
-def test_gains_stand_beside_the_printed_ones():
-    rows = sts_rows(0.015, backbone="repro-tiny")
-    printed = tables.printed_gains("table1", tables.gains_of(rows)).set_index(["method", "dataset"])["value"]
-    assert 100 * printed["SBERTbase"].mean() == pytest.approx(1.157, abs=1e-3)
-    assert (100 * tables.gains_of(rows)["value"]).round(9).eq(1.5).all()
-    figure = tables.draw_gains(rows, "table1", ylabel="gain")
-    assert "repro-tiny after NLI; in the paper SBERTbase" in figure.alt and len(figure.axes) == 2
-    assert "Nothing to show" in tables.draw_gains(rows.iloc[:0], "table1", ylabel="gain").alt
-    table1 = tables.printed("table1", ["a", "b"], SUITES["table1"])
-    average = tables.labelled(table1[table1["dataset"] == AVERAGE], "spearman").set_index("line")["value"]
-    assert {"SBERTbase", "SBERTbase-LP, a", "SBERTbase-LP, b"} <= set(average.index)
-    assert average["SBERTbase"] == pytest.approx(0.74860, abs=1e-4)
-    assert "SBERT-WK" not in average, "two sets are not printed"

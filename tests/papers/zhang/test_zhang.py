@@ -13,7 +13,6 @@ from repro.methods import FULL_SIZE
 from repro.models.pretrained import MINILM
 from repro.papers.zhang.claims import BETWEEN, SETTINGS
 from repro.papers.zhang.lines import RESCALED, Variant, compared, lines_of, load_task, reduced_rows, roughness_rows
-from repro.reducers import reduced
 from repro.runs import encoders
 from repro.runs.encoders import as_published
 from repro.runs.lines import TextTable
@@ -67,7 +66,6 @@ def test_who_is_fitted_on_what(tasks):
     assert "dev" not in task.splits, "nobody learns from, or is judged by, the dev pairs"
     assert set(task.judged_texts) == test
     assert task.describe() == "train: 40 of 2,000; test: 40 of 1,000, drawn at random"
-    assert load_task("trec", "microworld", profile="gpu").describe() == "train: all 1,500; test: all 500"
 
 
 def test_what_learns_nothing_is_the_same_in_every_setting(made, tasks):
@@ -90,17 +88,6 @@ def test_one_fit_serves_all_sizes_and_sees_the_fit_set_alone(encoder, made, task
         np.testing.assert_allclose(np.abs(line.table[test]), np.abs(expected), atol=1e-4)
 
 
-def test_slow_reductions_come_from_the_store(store):
-    X = np.random.default_rng(0).standard_normal((40, 8)).astype(np.float32)
-    for name in ("kpca", "autoencoder"):
-        first, again = (dict(reduced(name, X, X[:9], [2, 4], store, seed=1)) for _ in range(2))
-        assert {d: (Y.shape, np.array_equal(Y, again[d])) for d, Y in first.items()} == {
-            2: ((9, 2), True),
-            4: ((9, 4), True),
-        }
-    assert dict(reduced("pca", X[:5], X, [6, 7], store)) == {}, "beyond n − 1"
-
-
 def test_a_variant_stands_beside_its_method(made, tasks):
     variants = [Variant("pca", "standardized", {"standardize": True}), Variant("kpca", RESCALED, rescale=True)]
     lines = made(tasks["trec"], ("pca", "kpca"), variants=variants)
@@ -110,8 +97,7 @@ def test_a_variant_stands_beside_its_method(made, tasks):
     expected = at["KPCA", 8, "inductive"] * np.sqrt(32 / 2)
     np.testing.assert_allclose(at["KPCA", 8, f"inductive, {RESCALED}"], expected, rtol=1e-5)
     form = next(x for x in lines if "," in x.setting)
-    met = [x.method for x in lines if compared(form, x)]
-    assert met == [FULL_SIZE], "variants meet full size alone"
+    assert [x.method for x in lines if compared(form, x)] == [FULL_SIZE], "variants meet full size alone"
 
 
 def test_methods_and_settings_are_compared_once(made, tasks, store):
@@ -141,16 +127,13 @@ def test_roughness_is_of_the_same_scores_and_held_against_the_roughest_other(mad
     assert roughness_rows(two, task, store, **SHARED).empty, "two sizes have one difference"
 
 
-def test_encoders_by_name(small, store, tiny):
-    assert encoders.choose_encoders(None, small) == encoders.AT_HAND
+def test_encoders_are_taken_as_published_and_sizes_may_be_shares(small):
     with pytest.raises(InputError, match="expected one or more different names"):
         encoders.choose_encoders(["a", "a"], small)
-    trained, first, second = encoders.load_encoders([encoders.TRAINED, MINILM, tiny], small, store)
-    assert trained.name.endswith("+ SimCSE") and trained.make().hidden_dim == 32
     table = TextTable({"a": 0, "b": 1}, np.array([[3.0, 4.0], [0.0, 0.0]], np.float32))
-    np.testing.assert_allclose(as_published(first.name, table).X, [[0.6, 0.8], [0, 0]], rtol=1e-6)
-    assert as_published(second.name, table) is table
-    assert encoders.dims_of(384, [0.5, 48, 384, 0.125]) == [48, 192], "sizes may be shares of the full one"
+    np.testing.assert_allclose(as_published(MINILM, table).X, [[0.6, 0.8], [0, 0]], rtol=1e-6)
+    assert as_published("other", table) is table
+    assert encoders.dims_of(384, [0.5, 48, 384, 0.125]) == [48, 192]
     with pytest.raises(InputError, match=r"dims are \[500\]: expected sizes from 1 to 383"):
         encoders.dims_of(384, [500])
 

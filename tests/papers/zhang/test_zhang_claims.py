@@ -7,10 +7,9 @@ import pytest
 
 from repro.methods import FULL_SIZE, TRUNCATE, ZHANG_METHODS
 from repro.papers.zhang import claims, tables
-from repro.papers.zhang.seconds import table1
+from repro.papers.zhang.seconds import DEEP, SHALLOW, table1
 from repro.rows import make_rows
 from repro.types import InputError
-from shown_code import on_page
 
 MINILM, OURS = "all-MiniLM-L6-v2", "repro-tiny + SimCSE"
 FULL = {MINILM: 384, OURS: 128}
@@ -118,9 +117,7 @@ def test_one_seed_says_nothing_of_what_is_drawn_and_all_of_what_is_not():
     assert math.isnan(claims.lead(rows, MINILM, "GRP", "inductive")[192].half)
     found = verdicts_of(claims.figure2(rows))
     assert found["S42-1"] == {HOLDS} and found["S42-8"] == {UNSURE}
-    assert "S42-13" not in verdicts_of(claims.figure2(rows[rows["backbone"] == OURS])), (
-        "who is first is not said of one"
-    )
+    assert "S42-13" not in verdicts_of(claims.figure2(rows[rows["backbone"] == OURS])), "one encoder names no first"
 
 
 def test_random_projection_must_be_equal_to_the_last_digit():
@@ -162,15 +159,8 @@ def seconds(times, *, n_train=11_498, wobble=0.05):
     return make_rows(rows, seed=0, n_train=n_train)
 
 
-PRINTED = {
-    "PCA": (2.08, 0.0049),
-    "KPCA": (37.98, 0.7883),
-    "SVD": (2.57, 0.0089),
-    "Autoencoder": (101.16, 0.1479),
-    "GRP": (0.03, 0.0080),
-    "Autoencoder, 1 hidden layer": (10.0, 0.1),
-    "Autoencoder, 3 hidden layers": (20.0, 0.2),
-}
+PRINTED = {"PCA": (2.08, 0.0049), "KPCA": (37.98, 0.7883), "SVD": (2.57, 0.0089), "GRP": (0.03, 0.0080)}
+PRINTED |= {"Autoencoder": (101.16, 0.1479), DEEP: (20.0, 0.2), SHALLOW: (10.0, 0.1)}
 
 
 def test_the_printed_seconds_bear_their_claims_out():
@@ -192,16 +182,19 @@ def test_kernel_pca_of_few_rows_can_be_slow_but_not_fast():
 
 @pytest.mark.parametrize(("lead", "expected"), [(0.0, {HOLDS}), (0.05, {HOLDS, FAILS})])
 def test_depth_is_judged_by_score_too(lead, expected):
-    method = "Autoencoder, 3 hidden layers − Autoencoder, 1 hidden layer"
-    row = {"metric": "spearman_lead", "method": method, "dim": 96, **around(lead)}
+    row = {"metric": "spearman_lead", "method": f"{DEEP} − {SHALLOW}", "dim": 96, **around(lead)}
     rows = pd.concat([seconds(PRINTED), make_rows([{**row, "seed": s} for s in SEEDS])], ignore_index=True)
     assert verdicts_of(table1(rows))["S3-1"] == expected
 
 
-def test_times_of_pca():
-    times = on_page("zhang_table1_timing", "times_of_pca")["times_of_pca"]({"live": seconds(PRINTED)})
-    training = times.set_index(["operation", "reducers", "method", "kind"])["value"].loc["training"]
-    assert training["scikit-learn", "KPCA", "paper"] == pytest.approx(18.26, abs=0.01)
-    assert training["scikit-learn", "KPCA", "live"] == pytest.approx(training["scikit-learn", "KPCA", "paper"])
-    assert training["scikit-learn", "Autoencoder", "live"] == pytest.approx(48.63, abs=0.01), "ours, over their PCA"
-    assert "this package" not in set(times["reducers"]), "without our PCA there is no ratio to it"
+def test_curves_are_drawn_where_there_is_a_full_size():
+    rows = rows_of(classified, metric="accuracy", seeds=(0,))
+    figure = tables.draw_reduced(rows)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [*claims.WITHIN] * 2
+    first = figure.axes[0]
+    assert [line.get_xdata()[0] for line in first.get_lines()].count(192.0) == 1, "half of 384 dims"
+    band = first.patches[0].get_extents().transformed(first.transData.inverted())
+    assert (band.y0, band.y1) == pytest.approx((79.2, 80.0)), "one per cent of 80, not one point"
+    lacking = rows[(rows["backbone"] != OURS) | (rows["method"] != FULL_SIZE)]
+    assert f"'{OURS}' has no score at full size" in tables.draw_reduced(lacking).alt
+    assert "Nothing to show" in tables.draw_reduced(rows[rows["method"] == FULL_SIZE]).alt

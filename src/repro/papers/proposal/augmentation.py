@@ -14,23 +14,13 @@ import torch
 
 from repro import data
 from repro.config import TrainConfig
+from repro.data import wordings
+from repro.data.wordings import Positives, drop_equal, token_overlap
 from repro.digests import digest
 from repro.evaluation.stats import bootstrap_mean, bootstrap_spearman
 from repro.methods import UNTRAINED
 from repro.models.pretrained import identity
 from repro.papers.proposal.geometry import geometry_of, positives_of
-from repro.papers.proposal.wordings import (
-    Lexicon,
-    Positives,
-    drop_equal,
-    microworld_lexicon,
-    microworld_paraphrases,
-    mixture,
-    neighbour_lexicon,
-    read_lexicon,
-    synonyms,
-    token_overlap,
-)
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.encoders import encode_tasks
@@ -59,12 +49,12 @@ class Augmentation:
     """where the wordings come from, or what is lacking"""
 
 
-def choose_lexicon(source: str, lexicon: str | None = None) -> tuple[Lexicon | None, str]:
+def choose_lexicon(source: str, lexicon: str | None = None) -> tuple[wordings.Lexicon | None, str]:
     """The lexicon for a source of data, if it has one, and what it is: the user's, the generator's, or neighbours."""
     if lexicon is not None:
-        return read_lexicon(lexicon), f"lexicon {Path(lexicon).name}"
+        return wordings.read_lexicon(lexicon), f"lexicon {Path(lexicon).name}"
     if source == "microworld":
-        return microworld_lexicon(), "the generator's own synonyms"
+        return wordings.microworld_lexicon(), "the generator's own synonyms"
     if source == "hub":
         return None, "no lexicon at hand: name one as lexicon"
     try:
@@ -72,7 +62,7 @@ def choose_lexicon(source: str, lexicon: str | None = None) -> tuple[Lexicon | N
     except InputError:
         return None, "neither a lexicon nor word vectors at hand: name one as lexicon"
     assert isinstance(vectors, WordVectors)
-    return neighbour_lexicon(vectors), "nearest GloVe vectors: related words, not always synonyms"
+    return wordings.neighbour_lexicon(vectors), "nearest GloVe vectors: related words, not always synonyms"
 
 
 def make_augmentations(
@@ -99,7 +89,7 @@ def make_augmentations(
         words, note = choose_lexicon(source, lexicon)
         if words is None:
             return None, note
-        return drop_equal(sentences, synonyms(sentences, words, p=p, seed=seed)), f"{note}; p = {p:g}"
+        return drop_equal(sentences, wordings.synonyms(sentences, words, p=p, seed=seed)), f"{note}; p = {p:g}"
 
     def back_translation() -> tuple[Positives | None, str]:
         if translators is None:
@@ -111,7 +101,7 @@ def make_augmentations(
     def paraphrase() -> tuple[Positives | None, str]:
         if source != "microworld":
             return None, "only generated sentences have exact paraphrases"
-        again = microworld_paraphrases(sentences, size=len(sentences), seed=seed)
+        again = wordings.microworld_paraphrases(sentences, size=len(sentences), seed=seed)
         if not any(again):
             return None, "only the generated wiki has exact paraphrases"
         return drop_equal(sentences, again), "same frame, other template and words"
@@ -124,7 +114,7 @@ def make_augmentations(
     ways = [Augmentation(name, *make()) for name, make in makers.items() if name in names]
     if MIXTURE in names:
         made = {way.name: way.positives for way in ways if way.positives is not None}
-        mixed = mixture(made, seed=seed) if len(made) > 1 else None
+        mixed = wordings.mixture(made, seed=seed) if len(made) > 1 else None
         ways.append(Augmentation(MIXTURE, mixed, f"each of {', '.join(made)}" if mixed else "nothing at hand to mix"))
     return ways
 

@@ -1,7 +1,7 @@
 """InfoNCE, alignment and uniformity of trained encoders against dimension, beside what theory expects."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from repro.evaluation.stats import bootstrap_mean
 from repro.methods import END_TO_END
 from repro.rows import make_rows
 from repro.runs.lines import TextTable
-from repro.runs.sweep import Sweep
 from repro.seeding import make_rng
 from repro.sets import ScoredPairs, texts_of
 from repro.terminal import complain
@@ -83,9 +82,9 @@ def batch_losses(Z1: Array, Z2: Array, *, temperature: float, batch: int, seed: 
 
 
 def geometry_rows(
-    sweep: Sweep, pairs: ScoredPairs, *, temperature: float, batch: int, seed: int = 0, **shared: Any
+    tables: Mapping[int, TextTable], pairs: ScoredPairs, *, temperature: float, batch: int, seed: int, **shared: Any
 ) -> pd.DataFrame:
-    """Alignment, uniformity and InfoNCE of trained encoders by dim, with what theory expects at their positive cosine.
+    """Alignment, uniformity and InfoNCE of embeddings by dim, with what theory expects at their positive cosine.
 
     Pairs that mean the same are the positives; where a batch would hold more of them than there are, it holds all, of
     which the terminal tells.
@@ -96,7 +95,7 @@ def geometry_rows(
         batch = found
 
     def measured(dim: int) -> Iterator[dict[str, Any]]:
-        Z1, Z2, rows = geometry_of(sweep.embeddings(dim, dim), pairs, sides, seed)
+        Z1, Z2, rows = geometry_of(tables[dim], pairs, sides, seed)
         yield from rows
         yield {"metric": "uniformity_limit", "value": theory.uniformity_limit(dim)}
         filled = uniformity_dim(rows[1]["value"])
@@ -110,8 +109,6 @@ def geometry_rows(
                 value = theory.expected_info_nce(sphere, temperature, batch, positive_cosine=cosine)
                 yield {"metric": metric, "value": value}
 
-    columns = {**sweep.shared(), "dataset": pairs.name, "setting": setting_of(temperature, batch), **shared}
-    rows = [
-        {**row, "dim": dim, "readout": "pooler", "method": END_TO_END} for dim in sweep.cells for row in measured(dim)
-    ]
-    return make_rows(rows, **columns)
+    own = {"dataset": pairs.name, "setting": setting_of(temperature, batch), "readout": "pooler", "method": END_TO_END}
+    rows = [{**row, **own, "dim": dim} for dim in tables for row in measured(dim)]
+    return make_rows(rows, seed=seed, **shared)

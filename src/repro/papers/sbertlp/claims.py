@@ -28,6 +28,8 @@ TRANSDUCTIVE, INDUCTIVE = "transductive", "inductive"
 """fitted on the evaluated sentences, as in the paper, or on training sentences"""
 CHOSEN, ORACLE = "chosen on dev", "chosen on test"  # which scores picked neighbours and dims
 HONEST = f"{TRANSDUCTIVE}, {CHOSEN}"  # setting that claims are judged in
+SETTINGS = (HONEST, f"{TRANSDUCTIVE}, {ORACLE}")  # of the mapped lines of Tables 2 and 3
+STS_SETTINGS = (HONEST, f"{INDUCTIVE}, {CHOSEN}", f"{TRANSDUCTIVE}, {ORACLE}")  # of those of Table 1
 STS, SENTIMENT = ("stsb", "sickr"), ("mr", "cr", "sst2")
 """of the figures; the paper names three SentEval sets without saying which, and speaks of sentiment"""
 RANGES = {"sts": (128, 300), "sentiment": (16, 64)}  # dims that Section 4.6.2 calls best

@@ -1,7 +1,4 @@
-"""What the tables are made of: tasks, systems at hand, and the mapping on top of some (PROTOCOLS §4.2).
-
-Neighbours and dims of the mapping are picked from a grid.
-"""
+"""Tasks, systems at hand, and the mapping on top of some, its neighbours and dims from a grid (PROTOCOLS §4.2)."""
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,12 +18,10 @@ from repro.store import Store
 from repro.types import Array, InputError
 from rivals import SYSTEMS, Loaded, Missing, SystemConfig, load_system
 
-ROWS = {"embedded": 250}  # rows of each split that a profile keeps; all where it names none
-GENERATED_ROWS = 120  # the same of generated sentences, which show how it works and judge nobody
-SHARED_ROWS: dict[str, dict[str | tuple[str, str], int]] = {
-    "embedded": {("stsb", "train"): 500, ("stsb", "test"): 500, "trec": 500}
-}
-"""other numbers for splits that the pages on Zhang et al. encode as well"""
+ROWS, GENERATED_ROWS = 250, 120
+"""rows of each split that the embedded profile keeps; fewer of generated sentences, which judge nobody"""
+SHARED_ROWS = dict.fromkeys([("stsb", "train"), ("stsb", "test"), ("trec", "train"), ("trec", "test")], 500)
+"""of splits that the pages on Zhang et al. encode as well"""
 FOREIGN = "nli"  # training sentences of sets that have none: those SBERT learned from
 FOREIGN_ROWS = 2_500
 """pairs of them that are kept at most: a mapping is fitted on their sentences, in memory that grows with the square"""
@@ -65,7 +60,7 @@ class Tasks:
 
 def load_tasks(names: Iterable[str], source: str, *, profile: str = "paper", rows: int | None = None) -> Tasks:
     """The splits of some datasets, with `rows` of each, drawn at random; 0 keeps all, None as many as the profile."""
-    if rows is None and profile in ROWS and source == "microworld":
+    if rows is None and profile == "embedded" and source == "microworld":
         rows = GENERATED_ROWS
     loaded = {name: data.load_splits(name, source=source) for name in names}
     splits = {
@@ -77,8 +72,8 @@ def load_tasks(names: Iterable[str], source: str, *, profile: str = "paper", row
 
 def kept(profile: str, name: str, split: str, rows: int | None) -> int | None:
     """Rows to keep of a split: as asked, all for 0, and the profile's number for None."""
-    shared = SHARED_ROWS.get(profile, {})
-    asked = shared.get((name, split), shared.get(name, ROWS.get(profile))) if rows is None else rows or None
+    of_profile = SHARED_ROWS.get((name, split), ROWS) if profile == "embedded" else None
+    asked = of_profile if rows is None else rows or None
     return min(asked or FOREIGN_ROWS, FOREIGN_ROWS) if name == FOREIGN else asked
 
 
@@ -88,11 +83,7 @@ def sentences(*parts: DataSet) -> list[str]:
 
 
 def load_systems(names: Sequence[str], config: SystemConfig, store: Store) -> tuple[list[Loaded], pd.DataFrame]:
-    """The systems whose weights are at hand, and a frame of those that are not: system, row, what is missing.
-
-    Raises:
-        InputError: for an unknown name, or none at hand.
-    """
+    """The systems whose weights are at hand, and a frame of those that are not: system, row, what is missing."""
     found: list[Loaded] = []
     missing = []
     for name in dict.fromkeys(names):
@@ -162,9 +153,6 @@ def map_texts(
 
     Of the fitted sentences equal ones, and those with equal embeddings, count once, and judged ones among them get the
     very coordinates that fitting gave them. Neighbours and dims beyond the reach of the fitted are left out or cut.
-
-    Raises:
-        InputError: if no number of neighbours is within reach.
     """
     X = table[merge_equal(list(fit))[0]]
     n = distinct_rows(X)
@@ -218,9 +206,6 @@ def best(grid: pd.DataFrame, n: int | None = None) -> Choice:
     With n, of those that can be carried over to n sentences: k < n, and dims well below n. In n − 1 dims the
     coordinates of n sentences are a whole basis, and every two sentences are equally far apart whatever they say; dims
     up to a quarter of n keep clear of that. The smallest dim is always left.
-
-    Raises:
-        InputError: if n sentences allow none of the numbers of neighbours.
     """
     kept = grid
     if n is not None:
@@ -238,10 +223,7 @@ def with_mappings(
 ) -> tuple[list[Line], pd.DataFrame]:
     """Every line of a table, and the neighbours and dims that each mapped line took on each set.
 
-    Args:
-        systems: lines by name.
-        mapped_on: names of those that the mapping is put on.
-        place: of a system its settings and sets, each with a choice and the set's sentences under the mapping.
+    `place` yields a system's settings and sets, each with a choice and the set's sentences under the mapping.
     """
     lines, chosen = [], []
     for name, system in systems.items():

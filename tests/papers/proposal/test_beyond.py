@@ -1,10 +1,14 @@
-"""Every two documents retrieved: in four dimensions always, below only where geometry allows it; and LIMIT in small."""
+"""What is known beforehand: which documents can be retrieved together, LIMIT in small, and worlds of known dimension.
+
+In four dimensions every two documents can be retrieved, below only where geometry allows it.
+"""
 
 import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
-from repro.types import InputError
+from microworld import World
+from repro import theory
 from shown_code import on_page
 
 PAGE = on_page("beyond_retrieval_limits", "circle_curve", "free_retrieval", "limit_texts", "margins", "most_sets")
@@ -63,14 +67,16 @@ def test_texts_need_every_two_people_once():
     assert PAGE["limit_texts"](16, 0).queries, "names and things suffice"
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: PAGE["limit_texts"](17, 0), "documents is 17: there are names for 16"),
-        (lambda: PAGE["two_sets"](2), "n is 2"),
-        (lambda: PAGE["most_sets"](5, 1), "dim is 1"),
-    ],
-)
-def test_unusable_numbers_are_named(call, words):
-    with pytest.raises(InputError, match=words):
-        call()
+@pytest.mark.parametrize("factors", [3, 6])
+def test_known_values_are_those_of_many_frames(factors):
+    world = World(factors, values=4)
+    drawn = world.draw(20_000, np.random.default_rng(0))
+    X = world.ideal_embeddings(drawn)
+    known = on_page("beyond_microworld", "effective_rank")["effective_rank"](world)
+    assert theory.effective_rank(X) == pytest.approx(known, rel=0.02)
+    assert theory.participation_ratio(X) == pytest.approx(world.participation_ratio, rel=0.02)
+
+
+def test_ideal_vectors_have_the_graded_similarity():
+    _, graded, ideal = on_page("beyond_microworld", values=4, seed=1)["draw_pairs"](5, 60)
+    assert 5 * (ideal[0] * ideal[1]).sum(axis=1) == pytest.approx(graded.scores, abs=1e-9)
