@@ -213,7 +213,7 @@ def export(
         normalize: end with rows of length 1, as after a --reducer that was judged by cosines in any case.
     """
     from repro.models import SentenceEncoder
-    from repro.models.published import export_folder
+    from repro.models.folders import export_folder
     from repro.reducers.export import read_linear, read_note
 
     if output.exists() and (not output.is_dir() or any(output.iterdir())):

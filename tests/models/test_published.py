@@ -12,9 +12,9 @@ from transformers import DistilBertConfig, DistilBertModel
 
 from repro.models import SentenceEncoder
 from repro.models.encoder import load_modules
+from repro.models.folders import export_folder
 from repro.models.lora import add_lora
 from repro.models.pretrained import locate
-from repro.models.published import export_folder
 from repro.objectives import LoraConfig
 from repro.reducers import make_reducer
 from repro.reducers.export import linear_form

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from repro.data.files import column_names
-from repro.data.local import check, describe, file_splits, load_file, load_local, piped
+from repro.data.files import NOTHING, column_names
+from repro.data.local import DATASETS, check, describe, file_splits, get_spec, load_file, load_local, piped
 from repro.data.sampling import take
-from repro.data.spec import DATASETS, NOTHING, get_spec
 from repro.paths import data_folder
 from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs, WordVectors, texts_of
 from repro.types import DataSource, InputError, one_of

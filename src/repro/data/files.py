@@ -17,17 +17,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from repro.data.spec import NOTHING
 from repro.sets import WordVectors
 from repro.types import InputError
 
 log = logging.getLogger(__name__)
 LONGEST = 2**24
 """bytes in a line, at most: far beyond any text, and small beside what a few kB of gzip can unpack to"""
+NOTHING: Mapping[str, str] = MappingProxyType({})
 Row: TypeAlias = tuple[int, list[str]]
 """its number, which is the line where it starts (in parquet: the row, from 1), and its values"""
 ENDINGS = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet")

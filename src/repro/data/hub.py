@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from repro.data.spec import FIELDS, DatasetSpec, HubSource, get_spec, set_of
+from repro.data.local import FIELDS, DatasetSpec, HubSource, get_spec, set_of
 from repro.digests import digest
 from repro.paths import home, hub_folder, replacing
 from repro.sets import DataSet, Retrieval

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from repro.models.backbone import Backbone
-from repro.models.folders import read_encoder, write_encoder
+from repro.models.folders import prompt_of, read_encoder, write_encoder
 from repro.models.pooling import AVG_FIRST_LAST, NAMES, Head, Pooler, pool
-from repro.models.published import prompt_of
 from repro.terminal import progress_bar
 from repro.types import Array, Encoder, InputError, one_of, unit_rows
 
