@@ -68,7 +68,7 @@ class SentenceEncoder(nn.Module):
 
     def __init__(self, backbone: Backbone, *, pooling: str = "cls", pooler: Head | None = None) -> None:
         super().__init__()
-        self.backbone = backbone
+        self.backbone, self.hidden_dim = backbone, backbone.hidden_dim
         self.pooling = one_of(pooling, NAMES, "pooling")
         self.pooler = pooler
         self.prompt = ""
@@ -119,11 +119,6 @@ class SentenceEncoder(nn.Module):
     def save(self, folder: Path) -> None:
         """Write everything `load` needs: Hugging Face layout, with the pooler beside it; of adapters, only these."""
         write_encoder(folder, self.backbone, self.pooling, self.pooler)
-
-    @property
-    def hidden_dim(self) -> int:
-        """Backbone hidden size D."""
-        return self.backbone.hidden_dim
 
     @property
     def n_layers(self) -> int:

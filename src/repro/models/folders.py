@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,10 +74,9 @@ def read_encoder(
     base = note.get("base")
     if base:
         check_intact(folder)  # of a network it is done where that is loaded
-    recorded: dict[str, Any] = {"bidirectional": False, "final_norm": "last"}
-    recorded |= {name: note[name] for name in recorded if name in note}
-    recorded |= {name: value for name, value in seen.items() if value is not None}
-    backbone = load_backbone(base["name"] if base else name_or_path, device=device, **recorded)
+    recorded: dict[str, Any] = {"bidirectional": False, "final_norm": "last", **note}
+    seen = {name: recorded[name] if value is None else value for name, value in seen.items()}
+    backbone = load_backbone(base["name"] if base else name_or_path, device=device, **seen)
     backbone.max_length = min(backbone.max_length, note.get("max_length") or backbone.max_length)
     if base:
         lora = LoraConfig(**{**note["lora"], "targets": tuple(note["lora"]["targets"])})
@@ -98,13 +98,13 @@ def read_encoder(
 
 def _saved_head(file: Path, hidden_dim: int, note: dict[str, Any]) -> Head | None:
     """The pooler, or the parts of a published encoder, that an encoder of ours was saved with."""
-    if not note.get("pooler") and not note.get("parts"):
-        return None
     try:
         if note.get("pooler"):
             head: Head = Pooler(hidden_dim, **note["pooler"])
-        else:
+        elif note.get("parts"):
             head = Parts(hidden_dim, [Dense(**part) if part else Unit() for part in note["parts"]])
+        else:
+            return None
         head.load_state_dict(load_file(file))
     except (OSError, TypeError, SafetensorError, RuntimeError) as error:
         raise InputError(f"{file} cannot be read ({error}): the encoder folder is damaged") from error
@@ -136,31 +136,20 @@ def read_parts(folder: Path, hidden_dim: int) -> Parts | None:
     """What follows the pooling by `modules.json`; None if nothing does, or there is no such file."""
     parts: list[nn.Module] = []
     for kind, path in _kinds(folder):
-        match kind:
-            case "Transformer" if not path:
-                pass
-            case "Pooling" if not parts:
-                pass
-            case "Dense":
-                parts.append(_read_dense(folder, path))
-            case "Normalize":
-                parts.append(Unit())
-            case _:
-                raise InputError(
-                    f"{folder}/modules.json has the part {kind} in {path!r}: only a Transformer at the top of the "
-                    "folder, Pooling, Dense and Normalize are read, in this order"
-                )
+        if kind == "Dense":
+            parts.append(_read_dense(folder, path))
+        elif kind == "Normalize":
+            parts.append(Unit())
+        elif (kind, path) != ("Transformer", "") and (kind != "Pooling" or parts):
+            raise InputError(
+                f"{folder}/modules.json has the part {kind} in {path!r}: only a Transformer at the top of the folder, "
+                "Pooling, Dense and Normalize are read, in this order"
+            )
     return Parts(hidden_dim, parts) if parts else None
 
 
 def prompt_of(name_or_path: str, asked: str | None) -> str:
-    """The text that stands before every text.
-
-    Args:
-        name_or_path: of the encoder.
-        asked: a name among the prompts of its `config_sentence_transformers.json`, or the text itself; None is its
-            default prompt, if it has one.
-    """
+    """The text before every text: `asked` itself, or the prompt of that name; None is the default prompt, if any."""
     folder = locate(name_or_path)
     note = read_json(folder, "config_sentence_transformers.json", {})
     prompts: Mapping[str, Any] = note.get("prompts") or {}
@@ -242,16 +231,15 @@ def export_folder(
         matrix, bias = map(torch.as_tensor, reducer)
         if len(matrix) != width:
             raise InputError(f"the reducer takes {len(matrix)} numbers, the encoder gives {width}")
-        if unit_rows and not _ends_in(chain, Unit):
-            chain.append(Unit())
-        chain.append(_dense({"linear.weight": matrix.T, "linear.bias": bias}))
+        chain += [Unit()] * unit_rows + [_dense({"linear.weight": matrix.T, "linear.bias": bias})]
         width = matrix.shape[1]
     if dim is not None and check_dim(dim, limit=width) < width:
-        whole = chain.pop() if _ends_in(chain, Dense) else _dense({"linear.weight": torch.eye(width)})
-        assert isinstance(whole, Dense)
-        chain.append(_dense(whole.state_dict(), whole.settings["activation"], dim))
-    if normalize and not _ends_in(chain, Unit):
-        chain.append(Unit())
+        if not chain or isinstance(chain[-1], Unit):
+            chain.append(_dense({"linear.weight": torch.eye(width)}))
+        chain[-1] = _dense(chain[-1].state_dict(), chain[-1].settings["activation"], dim)
+    chain += [Unit()] * normalize
+    pairs = pairwise([None, *chain])  # rows of length 1 stay as they are
+    chain = [part for before, part in pairs if not (isinstance(before, Unit) and isinstance(part, Unit))]
     if depth < encoder.n_layers:
         backbone.keep(depth)
     with disk_full_explained(folder):
@@ -279,7 +267,7 @@ def _check_expressible(encoder: "SentenceEncoder", depth: int) -> None:
             raise InputError(why)
 
 
-def _chain(head: Head | None) -> list[nn.Module]:
+def _chain(head: Head | None) -> list[Any]:
     """A pooler or the parts of a published encoder, as what is written."""
     if isinstance(head, Pooler):
         return [_dense(head.state_dict(), head.activation.capitalize()), *([Unit()] if head.normalize else [])]
@@ -292,10 +280,6 @@ def _dense(weights: Mapping[str, Tensor], activation: str = "Identity", dim: int
     layer = Dense(inputs, outputs, "linear.bias" in weights, activation)
     layer.load_state_dict({name: value[:dim] for name, value in weights.items()})
     return layer
-
-
-def _ends_in(chain: Sequence[nn.Module], kind: type[nn.Module]) -> bool:
-    return bool(chain) and isinstance(chain[-1], kind)
 
 
 def _write_parts(folder: Path, encoder: "SentenceEncoder", chain: Sequence[nn.Module]) -> None:
@@ -323,9 +307,10 @@ def _write_parts(folder: Path, encoder: "SentenceEncoder", chain: Sequence[nn.Mo
             notes[f"{paths[-1]}/config.json"] = note
             save_file(part.state_dict(), folder / paths[-1] / "model.safetensors")
     package = "sentence_transformers.models"  # module names that every version since 2.0 reads
-    types = [f"{package}.{path.partition('_')[2] or 'Transformer'}" for path in paths]
-    parts = enumerate(zip(paths, types, strict=True))
-    notes["modules.json"] = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in parts]
+    notes["modules.json"] = [
+        {"idx": i, "name": str(i), "path": path, "type": f"{package}.{path.partition('_')[2] or 'Transformer'}"}
+        for i, path in enumerate(paths)
+    ]
     for name, values in notes.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(json.dumps(values, indent=2), encoding="utf-8")

@@ -199,11 +199,6 @@ def check_complete(name: str, found: Mapping[str, Any]) -> None:
         )
 
 
-def token_rows(model: Any) -> int:
-    """How many tokens a network has a vector for."""
-    return int(model.get_input_embeddings().weight.shape[0])
-
-
 # loaded
 
 
@@ -223,7 +218,7 @@ def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
             model(input_ids=torch.tensor([[0, config.pad_token_id or 0]]))
     with _explained("tokenizer", name_or_path):
         tokenizer, longest = _tokenizer(folder)
-        known, rows = tokenizer.get_vocab_size(), token_rows(model)
+        known, rows = tokenizer.get_vocab_size(), len(model.get_input_embeddings().weight)
         if 10 * known < rows:  # without its files, transformers makes one that knows next to no word
             there = f"the tokenizer of {name_or_path!r} knows {known} tokens, its network {rows}"
             raise InputError(f"{there}: is its tokenizer.json missing, or another network's?")
