@@ -84,8 +84,7 @@ class DatasetSpec:
 
 
 def _mirror(entry: dict[str, Any]) -> HubSource:
-    elsewhere = {split: _mirror(other) for split, other in entry.pop("elsewhere", {}).items()}
-    return HubSource(elsewhere=elsewhere, **entry)
+    return HubSource(**{**entry, "elsewhere": {split: _mirror(e) for split, e in entry.get("elsewhere", {}).items()}})
 
 
 DATASETS: dict[str, DatasetSpec] = {}
@@ -131,10 +130,9 @@ def load_local(spec: DatasetSpec, split: str, *, text: str = "senteval") -> Data
         case "corpus":
             return Corpus(spec.name, "local", tuple(line for _, line in read_lines(path) if line.strip()))
     table = Table(path, spec.columns, FIELDS[spec.kind])
-    if "split" in table.columns:
-        for row, found in enumerate(table["split"]):
-            if found not in spec.splits:
-                raise table.fault(row, "split", f"unknown split {found!r}; expected {', '.join(spec.splits)}")
+    for row, found in enumerate(table["split"] if "split" in table.columns else ()):
+        if found not in spec.splits:
+            raise table.fault(row, "split", f"unknown split {found!r}; expected {', '.join(spec.splits)}")
     if spec.kind == "captions":
         _drop_sts_images(table)
     return _split_of(table, spec.kind, spec.name, split, ("all", "test", *spec.splits))
@@ -153,8 +151,9 @@ def local_path(spec: DatasetSpec, text: str = "senteval") -> Path:
     raise InputError(f"{spec.name} from local files: {lacking}, or use source='microworld' or source='hub'")
 
 
-def load_file(path: Path, split: str | None = None, columns: Mapping[str, str] = NOTHING) -> DataSet:
+def load_file(given: str | Path, split: str | None = None, columns: Mapping[str, str] = NOTHING) -> DataSet:
     """Read a user's own file; what it is follows from its header. Without a split: test, the only one, or all."""
+    path = _file(given, columns)
     name = path.name.removesuffix(".gz")
     if ending(path) in (".txt", *ENDINGS):
         name = name[: -len(ending(path))]
@@ -168,13 +167,16 @@ def load_file(path: Path, split: str | None = None, columns: Mapping[str, str] =
     return _split_of(table, kind, name, split, ("all", "test"))
 
 
-def file_splits(path: Path, columns: Mapping[str, str] = NOTHING) -> tuple[str, ...]:
+def file_splits(given: str | Path, columns: Mapping[str, str]) -> tuple[str, ...]:
     """The splits of a file in order of appearance; `all` where it has no split column."""
+    path = _file(given, columns)
     return ("all",) if ending(path) == ".txt" else _splits_of(Table(path, columns))
 
 
-def piped(columns: Mapping[str, str] = NOTHING) -> Path:
-    """A file that holds standard input, named by its form: a table that names columns we know, else lines of text."""
+def _file(given: str | Path, columns: Mapping[str, str]) -> Path:
+    """Its path; `-` is standard input, named by its form: a table that names columns we know, else lines of text."""
+    if str(given) != "-":
+        return Path(given).expanduser()
     lines = stdin()
     with lines.open("rb") as file:
         start = file.read(4)
