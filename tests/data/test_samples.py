@@ -4,7 +4,7 @@ import pytest
 
 from repro.config import TrainConfig
 from repro.data import samples
-from repro.data.samples import fingerprint, local_files, training_sentences
+from repro.data.samples import fingerprint, training_sentences
 from repro.store import Store
 from repro.types import InputError
 
@@ -13,11 +13,7 @@ def test_the_sample_is_drawn_once(monkeypatch):
     config = TrainConfig(sentences=50, source="microworld")
     first = training_sentences(config, Store())
     assert len(first) == 50 and all(isinstance(text, str) for text in first)
-
-    def never(*args, **kwargs):
-        raise AssertionError("drawn again")
-
-    monkeypatch.setattr(samples.data, "load", never)
+    monkeypatch.setattr(samples.data, "load", None)
     assert training_sentences(config, Store()) == first
     assert training_sentences(TrainConfig(sentences=50, source="microworld", dim=3, seed=4), Store()) == first
 
@@ -44,13 +40,3 @@ def test_fingerprints_tell_sources_apart(tmp_path, monkeypatch):
     monkeypatch.setenv("REPRO_DATA", str(tmp_path))
     found = {fingerprint("wiki", source) for source in ("local", "hub", "microworld")}
     assert len(found) == 3
-    assert fingerprint("wiki", "microworld") == fingerprint("wiki", "microworld")
-
-
-def test_local_files_that_are_not_there(tmp_path, monkeypatch):
-    monkeypatch.setenv("REPRO_DATA", str(tmp_path))
-    with pytest.raises(InputError, match=r"wiki has no local file train/wiki\.txt\.gz below"):
-        local_files("wiki")
-    monkeypatch.delenv("REPRO_DATA")
-    with pytest.raises(InputError, match="set REPRO_DATA to the folder"):
-        local_files("wiki")
