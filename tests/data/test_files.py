@@ -88,12 +88,10 @@ def test_columns_of_any_name_can_be_named(tmp_path):
         ("a.tsv", f"{PAIRS}\n1\ta\tb\n2\tc", "line 3: 2 columns, expected 3"),
         ("a.tsv", f"{PAIRS}\nhigh\ta\tb", "line 2, column score: 'high' is not a finite number"),
         ("a.tsv", f"{PAIRS}\n1\ta\tb\n1\t \tb", "line 3, column sentence1: empty"),
-        ("a.tsv", "score\tleft\tright\n1\ta\tb", "fits no kind"),
         ("a.tsv", "text\ttext\na\tb", "'text' occurs twice"),
         ("a.tsv", PAIRS, "texts1 is empty"),
         ("a.csv", 'score,sentence1,sentence2\n1,a,b\n2,"c', "line 3: unexpected end of data; expected CSV"),
         ("a.csv", 'score,sentence1,sentence2\n1,"a\n",b\nhigh,c,d', "line 4, column score: 'high' is not a finite"),
-        ("a.csv", "\n\n", "is empty"),
         ("a.jsonl", '{"text": "a"}\n{"text": ', "line 2 is not JSON"),
         ("a.jsonl", '{"text": "a"}\n["b"]', "line 2 is '.\"b\".': expected one JSON object"),
         ("a.jsonl", '{"text": "a"}\n{"Text": "b"}', "line 2: no 'text', which the first line has"),
@@ -153,7 +151,6 @@ def test_splits(write):
         load(path, split="dev")
     path = write("b.tsv", PAIRS, "1\ta\tb")  # without splits, it answers to all and test only
     assert len(load(path)) == len(load(path, split="test")) == len(load(path, split="all")) == 1
-    assert list(load_splits(path)) == ["all"]
     with pytest.raises(InputError, match="no split 'train'"):
         load(path, split="train")
 
@@ -171,10 +168,9 @@ def test_damaged_files(write, tmp_path):
     path.write_bytes(gzip.compress(rows.encode())[:-2000])
     with pytest.raises(InputError, match=r"cut\.tsv\.gz ends in the middle of its gzip stream after line \d+"):
         load(path)
-    plain = tmp_path / "plain.tsv.gz"
-    plain.write_text(rows)
+    path.write_text(rows)
     with pytest.raises(InputError, match="not gzip"):
-        load(plain)
+        load(path)
 
 
 def test_a_benchmark_is_read_from_the_folder_and_from_nowhere_else(write, tmp_path, monkeypatch):

@@ -54,16 +54,6 @@ def test_tokens_are_cut_and_counted(tiny, sentences):
         assert ids[1][-1] == network.tokenizer.token_to_id("[SEP]")
 
 
-def test_one_dropout_everywhere(tiny, decoders):
-    for folder in (tiny, decoders["qwen2"]):
-        network = load_backbone(folder).train()
-        network.set_dropout(0.0)
-        assert torch.equal(network(IDS, MASK)[0], network(IDS, MASK)[0])
-        network.set_dropout(0.5)
-        assert {m.p for m in network.modules() if isinstance(m, torch.nn.Dropout)} <= {0.5}
-        assert not torch.equal(network(IDS, MASK)[0], network(IDS, MASK)[0])
-
-
 def test_hooks_rest_after_a_run_that_stopped_early_and_a_copy_reads_its_own_network(tiny):
     network = load_backbone(tiny)
     twin = copy.deepcopy(network)

@@ -17,27 +17,18 @@ from repro.models.backbone import load_backbone
 from repro.models.pretrained import MINILM, identity, locate
 from repro.types import InputError
 
-FAMILIES = {
-    "roberta": transformers.RobertaModel,
-    "xlm-roberta": transformers.XLMRobertaModel,
-    "mpnet": transformers.MPNetModel,
-}
-
 
 @pytest.fixture(scope="module")
 def networks(tiny, decoders, tmp_path_factory):
     """A folder of each family, all with the tokenizer of `tiny`."""
-    made = {"bert": tiny, **decoders}
-    for family, kind in FAMILIES.items():
-        sizes = {"vocab_size": 400, "hidden_size": 32, "intermediate_size": 48, "num_attention_heads": 4}
-        sizes |= {"num_hidden_layers": 2, "max_position_embeddings": 66, "pad_token_id": 0}
-        torch.manual_seed(0)
-        folder = tmp_path_factory.mktemp("family") / family
-        kind(transformers.AutoConfig.for_model(family, **sizes)).save_pretrained(folder)
-        shutil.copy(Path(tiny) / "tokenizer.json", folder)
-        (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
-        made[family] = str(folder)
-    return made
+    sizes = {"vocab_size": 400, "hidden_size": 32, "intermediate_size": 48, "num_attention_heads": 4}
+    sizes |= {"num_hidden_layers": 2, "max_position_embeddings": 66, "pad_token_id": 0}
+    folder = tmp_path_factory.mktemp("family") / "roberta"
+    torch.manual_seed(0)
+    transformers.RobertaModel(transformers.RobertaConfig(**sizes)).save_pretrained(folder)
+    shutil.copy(Path(tiny) / "tokenizer.json", folder)
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
+    return {"bert": tiny, **decoders, "roberta": str(folder)}
 
 
 @pytest.fixture
@@ -96,7 +87,7 @@ def test_a_hub_model_in_the_cache_loads_offline_with_its_own_pooling(copy, tiny,
 # whole, and of one model
 
 
-@pytest.mark.parametrize("family", ["roberta", "xlm-roberta", "mpnet", "qwen2"])
+@pytest.mark.parametrize("family", ["roberta", "qwen2"])
 def test_a_network_without_its_tokenizer_is_refused_not_read_with_an_empty_one(family, copy, sentences):
     folder = copy(family)
     assert len(np.unique(SentenceEncoder.load(str(folder)).encode(sentences[:20]), axis=0)) == 20
@@ -141,10 +132,7 @@ def test_a_tokenizer_of_another_network_is_refused(copy):
     folder = copy()
     tokens = json.loads((folder / "tokenizer.json").read_text())
     vocabulary = tokens["model"]["vocab"]
-    tokens["model"]["vocab"] = {t: i + 100 * (t == "a") for t, i in vocabulary.items()} | {
-        f"x{i}": i for i in range(400, 900)
-    }
-    tokens["model"]["vocab"]["a"] = 890
+    tokens["model"]["vocab"] = vocabulary | {f"x{i}": i for i in range(400, 890)} | {"a": 890}
     (folder / "tokenizer.json").write_text(json.dumps(tokens))
     refused(folder, "gives token 890, its network has 400")
     tokens["model"]["vocab"] = dict(list(vocabulary.items())[:20])
