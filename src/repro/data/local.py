@@ -19,14 +19,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from repro.data.files import ENDINGS, NOTHING, OTHER_NAMES, Table, ending, filled_lines, read_lines, read_vectors
 from repro.paths import ASSETS, data_folder
 from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs
 from repro.types import InputError, one_of
 
-Kind: TypeAlias = Literal["pairs", "texts", "labelled_pairs", "retrieval", "corpus", "captions", "vectors"]
 FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "pairs": ("sentence1", "sentence2", "score"),
@@ -60,7 +59,7 @@ class DatasetSpec:
     """One dataset of the five documents."""
 
     name: str
-    kind: Kind
+    kind: str  # one of `FIELDS`, retrieval or vectors
     title: str
     sizes: Mapping[str, int]  # rows per split as published
     licence: str
@@ -102,16 +101,12 @@ def get_spec(name: str) -> DatasetSpec:
 def set_of(kind: str, name: str, source: str, split: str, columns: Mapping[str, Any]) -> DataSet:
     """The set that columns by the names of `FIELDS` make."""
     values = [columns[field] for field in FIELDS[kind]]
-    match kind:
-        case "pairs":
-            values.append([subset or name for subset in columns.get("subset", [""] * len(values[0]))])
-            return ScoredPairs(name, source, split, *values)
-        case "labelled_pairs":
-            return LabelledPairs(name, source, split, *values)
-        case "corpus":
-            return Corpus(name, source, columns["text"], split)
-        case _:
-            return LabelledTexts(name, source, split, *values)
+    if kind == "corpus":
+        return Corpus(name, source, *values, split)
+    if kind == "pairs":
+        subsets = [subset or name for subset in columns.get("subset", [""] * len(values[0]))]
+        return ScoredPairs(name, source, split, *values, subsets)
+    return (LabelledPairs if kind == "labelled_pairs" else LabelledTexts)(name, source, split, *values)
 
 
 # local files

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -235,8 +236,8 @@ class SentenceEncoder(nn.Module):
 
     def _warn(self, message: str) -> None:
         if message not in self._warned:
-            self._warned.add(message)
             log.warning(message)
+        self._warned.add(message)
 
 
 class LayerlessEncoder(ABC):
@@ -271,15 +272,13 @@ class LayerlessEncoder(ABC):
         return (unit_rows(X) if normalize else X)[inverse]
 
 
+@dataclass(eq=False)
 class Transformed(LayerlessEncoder):
     """A map (whitening, a flow, dense layers) of the `encoder` readout of another encoder."""
 
+    base: Encoder
+    transform: Callable[[Array], Array]
     dim: int = 0
-
-    def __init__(self, base: Encoder, transform: Callable[[Array], Array], dim: int) -> None:
-        self.base = base
-        self.transform = transform
-        self.dim = dim
 
     def embed(self, texts: list[str], *, progress: bool = False) -> Array:
         """Mapped embeddings (n, dim) of distinct texts."""
