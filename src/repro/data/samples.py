@@ -97,10 +97,7 @@ def _labelled_pairs(config: TrainConfig, limit: int | None = None) -> data.Label
 def load_questions(
     source: str, *, questions: int | None = None, paragraphs: int | None = None, seed: int = 0
 ) -> Retrieval:
-    """HotpotQA's questions and paragraphs, so many of either drawn at random; None keeps all.
-
-    Every paragraph that supports an answer is kept, be they more than `paragraphs`.
-    """
+    """HotpotQA's questions, so many drawn at random, and paragraphs likewise, with all that support an answer."""
     whole = data.load("hotpotqa", source=source)
     assert isinstance(whole, Retrieval)
     if whole.answers is None:

@@ -221,10 +221,7 @@ def norm_name(model: nn.Module, blocks: nn.ModuleList) -> str | None:
 def load_backbone(name_or_path: str, *, device: torch.device | str | None = None, **options: Any) -> Backbone:
     """Load a backbone by shipped name, `all-MiniLM-L6-v2`, local folder in Hugging Face layout, or hub id.
 
-    Args:
-        name_or_path: of the network.
-        device: such as `cpu` or `cuda:0`; None takes the accelerator if there is one.
-        options: `bidirectional` and `final_norm`, as `Backbone` has them.
+    Options are those of `Backbone`; `device` None takes the accelerator if there is one.
 
     Raises:
         InputError: for an unknown name, a folder without weights, or weights with the wrong checksum.
