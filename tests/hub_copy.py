@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from repro import data
 from repro.data.hub import hub_source, hub_splits
-from repro.data.spec import FIELDS, DatasetSpec, HubSource
+from repro.data.local import FIELDS, DatasetSpec, HubSource
 
 ROWS = {"wiki": 1200, "nli": 1200, "flickr30k": 240}
 """rows in each hub split; 120 of the other sets"""

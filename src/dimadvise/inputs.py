@@ -8,8 +8,7 @@ import numpy as np
 
 from dimadvise.evidence import Classes, Evidence, Pairs, Rows, Search
 from repro import data
-from repro.data.files import ENDINGS, Table, ending, filled_lines
-from repro.data.spec import NOTHING
+from repro.data.files import ENDINGS, NOTHING, Table, ending, filled_lines
 from repro.types import Array, Encoder, InputError
 
 FIT_TEXTS = 20_000

@@ -213,11 +213,9 @@ def export(
         normalize: end with rows of length 1, as after a --reducer that was judged by cosines in any case.
     """
     from repro.models import SentenceEncoder
-    from repro.models.published import export_folder
+    from repro.models.folders import export_folder
     from repro.reducers.export import read_linear, read_note
 
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise InputError(f"{output} is there already: give a new folder, nothing is overwritten")
     map_, note = (None, {}) if reducer is None else (read_linear(reducer), read_note(reducer))
     name = note.get("encoder") if encoder is None else encoder
     if name is None:

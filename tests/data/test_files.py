@@ -1,4 +1,4 @@
-"""Files of the user's own in the forms people have, and benchmark files; what is refused was once read otherwise."""
+"""Files in the forms people have, the menu of datasets, and the sets that they become: checked and in a fixed order."""
 
 import csv
 import gzip
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dimadvise.inputs import from_matrix
+from microworld import SIZES
 from repro.data import (
     DATASETS,
     Corpus,
@@ -18,12 +18,18 @@ from repro.data import (
     LabelledTexts,
     Retrieval,
     ScoredPairs,
+    WordVectors,
     check,
     column_names,
+    default_source,
+    describe,
+    get_spec,
     load,
     load_splits,
+    texts_of,
 )
 from repro.data.files import LONGEST
+from repro.data.hub import fetch
 from repro.data.local import stdin
 from repro.types import InputError
 
@@ -74,17 +80,13 @@ def test_columns_of_any_name_can_be_named(tmp_path):
     both = frame(tmp_path, "b.csv", [("no", "yes", "good")], ("label", "verdict", "text"))
     assert load(both).labels.tolist() == ["no"]
     assert load(both, columns=column_names(["label=verdict"])).labels.tolist() == ["yes"]
-    inferred = frame(tmp_path, "c.csv", [("x", "y", 1)], ("premise", "hypothesis", "label"))
-    assert isinstance(load(inferred), LabelledPairs)
     with pytest.raises(InputError, match=r"fits no kind of set.*--columns NAME=COLUMN"):
         load(path, columns={})
     with pytest.raises(InputError, match="no column 'Grade' for score: it has Rating, Left, Right, text"):
         load(path, columns={"score": "Grade"})
-    for wrong in ("Rating", "=x", "score=", "grade=Rating"):
+    for wrong in ("score=", "grade=Rating"):
         with pytest.raises(InputError, match="expected NAME=COLUMN, COLUMN as in the file and NAME one of sentence1"):
             column_names([wrong])
-    with pytest.raises(InputError, match="stsb is a dataset, so leave them out"):
-        load("stsb", source="microworld", columns={"score": "Rating"})
 
 
 @pytest.mark.parametrize(
@@ -92,20 +94,15 @@ def test_columns_of_any_name_can_be_named(tmp_path):
     [
         ("a.tsv", f"{PAIRS}\n1\ta\tb\n2\tc", "line 3: 2 columns, expected 3"),
         ("a.tsv", f"{PAIRS}\nhigh\ta\tb", "line 2, column score: 'high' is not a finite number"),
-        ("a.tsv", f"{PAIRS}\nnan\ta\tb", "line 2, column score"),
         ("a.tsv", f"{PAIRS}\n1\ta\tb\n1\t \tb", "line 3, column sentence1: empty"),
-        ("a.tsv", "score\tleft\tright\n1\ta\tb", "fits no kind"),
         ("a.tsv", "text\ttext\na\tb", "'text' occurs twice"),
         ("a.tsv", PAIRS, "texts1 is empty"),
-        ("a.tsv", "", "is empty"),
         ("a.csv", 'score,sentence1,sentence2\n1,a,b\n2,"c', "line 3: unexpected end of data; expected CSV"),
         ("a.csv", 'score,sentence1,sentence2\n1,"a\n",b\nhigh,c,d', "line 4, column score: 'high' is not a finite"),
-        ("a.csv", "\n\n", "is empty"),
         ("a.jsonl", '{"text": "a"}\n{"text": ', "line 2 is not JSON"),
         ("a.jsonl", '{"text": "a"}\n["b"]', "line 2 is '.\"b\".': expected one JSON object"),
         ("a.jsonl", '{"text": "a"}\n{"Text": "b"}', "line 2: no 'text', which the first line has"),
         ("a.jsonl", '{"text": "a"}\n{"text": ["b"]}', "line 2, column text: empty"),
-        ("a.jsonl", '{"text": "a"}\n{"text": null}', "line 2, column text: empty"),
         ("a.parquet", "PAR1 and no more", "no parquet file that can be read"),
     ],
 )
@@ -116,21 +113,13 @@ def test_a_fault_in_any_form_is_named_by_its_line(tmp_path, name, content, messa
         load(path)
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_text_or_label(tmp_path):
-    texts, labels = tmp_path / "t.txt", tmp_path / "l.txt"
-    texts.write_text("one\ntwo\n", encoding="utf-8-sig")
-    labels.write_text("A\n" * 40, encoding="utf-8-sig")
-    assert load(texts).texts == ("one", "two")
-    assert set(from_matrix(np.eye(40), labels=labels).evidence.labels) == {"A"}
-
-
-def test_a_blank_line_among_texts_or_labels_is_refused_for_rows_would_shift(tmp_path):
+def test_a_blank_line_among_texts_is_refused_for_rows_would_shift(tmp_path):
     path = tmp_path / "t.txt"
     path.write_text("one\n\n  \ntwo\n")
-    for read in (load, lambda path: from_matrix(np.eye(2), labels=path)):
-        with pytest.raises(InputError, match=r"t.txt line 2 is blank: .* line i is row i.*grep"):
-            read(path)
-    path.write_text("one\ntwo\n\n\n")  # blank lines at the end shift nothing
+    with pytest.raises(InputError, match=r"t.txt line 2 is blank: .* line i is row i.*grep"):
+        load(path)
+    # neither blank lines at the end nor a byte order mark shift anything
+    path.write_text("one\ntwo\n\n\n", encoding="utf-8-sig")
     assert load(path).texts == ("one", "two")
 
 
@@ -149,6 +138,7 @@ def test_one_endless_line_in_a_small_gz_is_refused_at_once(tmp_path):
         (b"one text, with a comma\nanother\n", Corpus),
         (b"score\tsentence1\tsentence2\n1\ta\tb\n", ScoredPairs),
         (b"Label,Text\n1,a\n", LabelledTexts),
+        (b"premise,hypothesis,label\nx,y,1\n", LabelledPairs),
         (b'{"label": 1, "text": "a"}\n', LabelledTexts),
     ],
 )
@@ -156,35 +146,6 @@ def test_a_pipe_is_read_as_what_it_holds(pipe, content, kind):
     pipe(content)
     data = load("-")
     assert isinstance(data, kind) and data.name == "stdin"
-
-
-def test_labels_and_judgements_come_from_tables_of_any_form(tmp_path):
-    labels = frame(tmp_path, "l.csv", [(row, "A, B") for row in range(40)], ("id", "Label"))
-    assert from_matrix(np.eye(40), labels=labels).evidence.labels.tolist() == ["A, B"] * 40
-    pairs = frame(tmp_path, "p.jsonl", [(row, 39 - row, row) for row in range(40)], ("row1", "row2", "Rating"))
-    evidence = from_matrix(np.eye(40), pairs=pairs, columns={"score": "Rating"}).evidence
-    assert evidence.grades.tolist() == list(range(40)) == evidence.first.tolist()
-
-
-def test_the_commands_take_pipes_and_columns_of_any_name(repro, tiny, pipe, sentences, tmp_path):
-    pipe("\n".join(sentences[:3]).encode())
-    code, _, errors = repro("encode", "--encoder", tiny, "--texts", "-", "--output", tmp_path / "X.npy")
-    assert code == 0 and len(np.load(tmp_path / "X.npy")) == 3, errors
-    rows = [(5 * (i % 2), sentences[i], sentences[i + 1 - i % 2]) for i in range(40)]
-    path = frame(tmp_path, "p.csv", rows, ("Rating", "Left", "Right"))
-    named = ("--columns", "score=Rating", "sentence1=Left", "sentence2=Right")
-    code, said, errors = repro("evaluate", "--encoder", tiny, "--data", path, *named)
-    assert code == 0 and "spearman" in said, errors
-    code, said, errors = repro("evaluate", "--encoder", tiny, "--data", path)
-    assert code == 2 and "--columns NAME=COLUMN" in errors
-
-
-def test_the_header_says_what_a_users_file_is_and_a_gzipped_one_too(write):
-    scored = load(write("a.tsv", PAIRS, '5\ta "bare quote\tb', "0.5\tc\td"))
-    assert isinstance(scored, ScoredPairs) and scored.scores.tolist() == [5, 0.5]
-    assert (scored.texts1[0], scored.source, scored.name) == ('a "bare quote', "local", "a")
-    assert isinstance(load(write("b.tsv.gz", "label\ttext", "pos\tgood")), LabelledTexts)
-    assert isinstance(load(write("e.tsv", "text", "one", "two")), Corpus)
 
 
 def test_splits(write):
@@ -197,7 +158,6 @@ def test_splits(write):
         load(path, split="dev")
     path = write("b.tsv", PAIRS, "1\ta\tb")  # without splits, it answers to all and test only
     assert len(load(path)) == len(load(path, split="test")) == len(load(path, split="all")) == 1
-    assert list(load_splits(path)) == ["all"]
     with pytest.raises(InputError, match="no split 'train'"):
         load(path, split="train")
 
@@ -215,10 +175,9 @@ def test_damaged_files(write, tmp_path):
     path.write_bytes(gzip.compress(rows.encode())[:-2000])
     with pytest.raises(InputError, match=r"cut\.tsv\.gz ends in the middle of its gzip stream after line \d+"):
         load(path)
-    plain = tmp_path / "plain.tsv.gz"
-    plain.write_text(rows)
+    path.write_text(rows)
     with pytest.raises(InputError, match="not gzip"):
-        load(plain)
+        load(path)
 
 
 def test_a_benchmark_is_read_from_the_folder_and_from_nowhere_else(write, tmp_path, monkeypatch):
@@ -227,8 +186,7 @@ def test_a_benchmark_is_read_from_the_folder_and_from_nowhere_else(write, tmp_pa
     assert load("trec").texts == ("where?",) and load("trec").source == "local"
     with pytest.raises(InputError, match=r"no file classification/cr.tsv.gz.*microworld"):
         load("cr")
-    rows = list(check("trec"))
-    found = [(row.split, row.found, row.expected, row.ok) for row in rows]
+    found = [(row.split, row.found, row.expected, row.ok) for row in check("trec")]
     assert found == [("train", 1, (5452,), False), ("test", 1, (500,), False)]
     (missing,) = check("cr")
     assert missing.found is None and missing.expected == (3771, 3775) and not missing.ok
@@ -257,6 +215,82 @@ def test_retrieval_joins_three_files(write, tmp_path, monkeypatch):
     assert data.qrels == {"q0": {"d0": 1, "d2": 0}, "q1": {"d1": 1}}
     smaller = load("hotpotqa", limit=1)
     assert len(smaller) == 1 and set(smaller.document_ids) == set(smaller.qrels[smaller.query_ids[0]])
+
+
+# the menu
+
+
+def test_every_name_has_a_microworld_stand_in_with_the_same_splits():
+    assert set(SIZES) == set(DATASETS)
+    assert all(tuple(SIZES[name]) == spec.splits for name, spec in DATASETS.items())
+
+
+def test_unknown_names_list_the_valid_ones(no_data):
+    with pytest.raises(InputError, match=r"unknown dataset 'stsbb'.*sts12.*trec.*glove"):
+        get_spec("stsbb")
+    with pytest.raises(InputError, match="split of trec 'dev': choose one of train, test, all"):
+        load("trec", split="dev")
+    with pytest.raises(InputError, match=r"unknown source 'disk'.*local, hub, microworld"):
+        load("trec", source="disk")
+    with pytest.raises(InputError, match="leave out source='hub'"):
+        load("some/file.tsv", source="hub")
+    with pytest.raises(InputError, match=r"glove has no hub mirror.*REPRO_DATA"):
+        fetch("glove")
+
+
+def test_the_source_is_chosen_by_the_folder_and_recorded(no_data, monkeypatch, tmp_path):
+    assert default_source() == load("cr", limit=5).source == "microworld"
+    with pytest.raises(InputError, match="REPRO_DATA is not set"):  # an error, not a substitute
+        load("stsb", source="local")
+    assert {row["name"]: row["local"] for row in describe()} == dict.fromkeys(DATASETS, "–")
+    monkeypatch.setenv("REPRO_DATA", str(tmp_path))
+    assert default_source() == "local"
+    assert load("cr", source="microworld", limit=5).source == "microworld"
+
+
+# sets
+
+
+def pairs(**changes):
+    fields = {"texts1": ("a", "b"), "texts2": ("c", "d"), "scores": [1, 2.5], "subsets": ["x", "y"]}
+    return ScoredPairs("toy", "local", "test", **(fields | changes))
+
+
+def retrieval(**changes):
+    fields = {"query_ids": ("q0", "q1"), "queries": ("who?", "what?"), "document_ids": ("d0", "d1")}
+    fields |= {"documents": ("he", "that"), "qrels": {"q0": {"d0": 1}, "q1": {"d1": 1, "d0": 0}}}
+    return Retrieval("toy", "local", **(fields | changes))
+
+
+def test_texts_of_keeps_sides_in_order_so_that_embeddings_slice_back():
+    data = pairs(texts1=("same", "b"), texts2=("same", "d"))
+    assert texts_of(data) == ("same", "b", "same", "d")
+    assert texts_of(retrieval()) == ("who?", "what?", "he", "that")
+    assert texts_of(Corpus("toy", "local", ["x"])) == ("x",)
+    assert texts_of(WordVectors("toy", "local", ["x"], np.ones((1, 3)))) == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: pairs(texts1=("a",)), "texts1 has 1, texts2 has 2"),
+        (lambda: pairs(texts1=("a", " ")), r"texts1\[1\] is ' '"),
+        (lambda: pairs(texts1="ab"), "wrap it in a list"),
+        (lambda: pairs(scores=[1, float("nan")]), r"scores\[1\] is nan"),
+        (lambda: pairs(scores=["high", "low"]), "no number"),
+        (lambda: LabelledPairs("toy", "local", "all", ["a"], ["b"], [""]), r"labels\[0\] is ''"),
+        (lambda: retrieval(document_ids=("d0", "d0")), "'d0' more than once"),
+        (lambda: retrieval(qrels={"q0": {"d7": 1}}), "'d7'.*not among the 2 documents"),
+        (lambda: retrieval(answers=("only one",)), "answers has 1"),
+        (lambda: WordVectors("toy", "local", ["x", "y"], np.ones((1, 3))), "words has 2, vectors has 1"),
+    ],
+)
+def test_broken_sets_are_refused_with_the_offending_value(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+# real files
 
 
 @pytest.mark.real_data

@@ -1,10 +1,16 @@
+"""What a source holds by its fingerprint, and the samples drawn from it: sentences, pairs, triples."""
+
 import gzip
 
+import numpy as np
 import pytest
 
+from repro import data
 from repro.config import TrainConfig
 from repro.data import samples
-from repro.data.samples import fingerprint, local_files, training_sentences
+from repro.data.samples import fingerprint, training_sentences
+from repro.data.sampling import like_or_unlike, triples
+from repro.sets import LabelledPairs
 from repro.store import Store
 from repro.types import InputError
 
@@ -13,11 +19,7 @@ def test_the_sample_is_drawn_once(monkeypatch):
     config = TrainConfig(sentences=50, source="microworld")
     first = training_sentences(config, Store())
     assert len(first) == 50 and all(isinstance(text, str) for text in first)
-
-    def never(*args, **kwargs):
-        raise AssertionError("drawn again")
-
-    monkeypatch.setattr(samples.data, "load", never)
+    monkeypatch.setattr(samples.data, "load", None)
     assert training_sentences(config, Store()) == first
     assert training_sentences(TrainConfig(sentences=50, source="microworld", dim=3, seed=4), Store()) == first
 
@@ -44,13 +46,57 @@ def test_fingerprints_tell_sources_apart(tmp_path, monkeypatch):
     monkeypatch.setenv("REPRO_DATA", str(tmp_path))
     found = {fingerprint("wiki", source) for source in ("local", "hub", "microworld")}
     assert len(found) == 3
-    assert fingerprint("wiki", "microworld") == fingerprint("wiki", "microworld")
 
 
-def test_local_files_that_are_not_there(tmp_path, monkeypatch):
-    monkeypatch.setenv("REPRO_DATA", str(tmp_path))
-    with pytest.raises(InputError, match=r"wiki has no local file train/wiki\.txt\.gz below"):
-        local_files("wiki")
-    monkeypatch.delenv("REPRO_DATA")
-    with pytest.raises(InputError, match="set REPRO_DATA to the folder"):
-        local_files("wiki")
+# entailment pairs: what is kept, what is drawn, and which hypotheses go together
+
+
+def make(*rows):
+    premises, hypotheses, labels = zip(*rows, strict=True)
+    return LabelledPairs("mine", "local", "train", premises, hypotheses, np.array(labels))
+
+
+LABELS = {"e": "entailment", "n": "neutral", "c": "contradiction"}
+PAIRS = make(
+    *(
+        (name[0], name[:2], LABELS[name[2]])
+        for name in ["a1e", "b1n", "a2c", "b2c", "a3e", "c1e", "c2c", "c3c", "c4e", "d1n"]
+    )
+)
+
+
+def test_neutral_pairs_are_dropped_and_the_order_is_kept():
+    kept = like_or_unlike(PAIRS)
+    assert kept.texts2 == ("a1", "a2", "b2", "a3", "c1", "c2", "c3", "c4")
+    assert set(kept.labels) == {"entailment", "contradiction"}
+
+
+def test_the_limit_counts_what_is_kept_and_draws_are_nested_in_the_order_of_the_file():
+    pairs = data.load("nli", split="train", source="microworld", limit=600)
+    every, some, few = (like_or_unlike(pairs, limit) for limit in (None, 200, 50))
+    assert (len(few), len(some), len(every)) == (50, 200, int((pairs.labels != "neutral").sum()))
+    for part, whole in ((some, every), (few, some)):
+        rest = iter(zip(whole.texts1, whole.texts2, strict=True))
+        assert all(pair in rest for pair in zip(part.texts1, part.texts2, strict=True))
+    assert like_or_unlike(pairs, 200).texts1 == some.texts1 != like_or_unlike(pairs, 200, seed=1).texts1
+
+
+def test_hypotheses_of_one_premise_go_together_in_their_order():
+    found = triples(PAIRS)
+    rows = list(zip(found.queries, found.positives, found.negatives, strict=True))
+    assert rows == [("a", "a1", "a2"), ("c", "c1", "c2"), ("c", "c4", "c3")]
+    assert len(found) == 3
+    drawn = triples(PAIRS, 2, seed=3)
+    assert set(zip(drawn.queries, drawn.positives, drawn.negatives, strict=True)) < set(rows) and len(drawn) == 2
+    assert triples(PAIRS, 9).queries == found.queries
+
+
+def test_what_cannot_be_used_is_named():
+    with pytest.raises(InputError, match="mine has the label 'maybe': expected contradiction, entailment, neutral"):
+        like_or_unlike(make(("a", "b", "maybe")))
+    with pytest.raises(InputError, match="mine has neutral pairs only"):
+        like_or_unlike(make(("a", "b", "neutral")))
+    with pytest.raises(InputError, match="no premise of mine has both an entailed and a contradicted hypothesis"):
+        triples(make(("a", "b", "entailment"), ("c", "d", "contradiction")))
+    with pytest.raises(InputError, match="limit is 0"):
+        triples(PAIRS, 0)

@@ -47,24 +47,11 @@ def close(mine, theirs, mask=MASK, atol=1e-5, rtol=0.0):
 
 def test_tokens_are_cut_and_counted(tiny, sentences):
     network = load_backbone(tiny)
-    assert (network.n_layers, network.hidden_dim, network.max_length, network.pad_id) == (2, 32, 48, 0)
     long = " ".join(sentences[:10])
-    ids, cut = network.tokenize([sentences[0], long, long])
-    assert (len(ids[1]), cut) == (48, 2)
-    assert ids[1][-1] == network.tokenizer.token_to_id("[SEP]")
-    short, cut = network.tokenize([long], max_length=8)
-    assert (len(short[0]), cut) == (8, 1)
-    assert len(network.tokenize([long])[0][0]) == 48, "an earlier limit does not stick"
-
-
-def test_one_dropout_everywhere(tiny, decoders):
-    for folder in (tiny, decoders["qwen2"]):
-        network = load_backbone(folder).train()
-        network.set_dropout(0.0)
-        assert torch.equal(network(IDS, MASK)[0], network(IDS, MASK)[0])
-        network.set_dropout(0.5)
-        assert {m.p for m in network.modules() if isinstance(m, torch.nn.Dropout)} <= {0.5}
-        assert not torch.equal(network(IDS, MASK)[0], network(IDS, MASK)[0])
+    for limit in (8, None):  # an earlier limit does not stick
+        ids, cut = network.tokenize([sentences[0], long, long], limit)
+        assert (len(ids[1]), cut) == ((8, 3) if limit else (48, 2))
+        assert ids[1][-1] == network.tokenizer.token_to_id("[SEP]")
 
 
 def test_hooks_rest_after_a_run_that_stopped_early_and_a_copy_reads_its_own_network(tiny):
@@ -125,7 +112,6 @@ def test_editing_the_last_token_changes_the_first_state_iff_bidirectional(family
 def test_both_kinds_of_attention_and_half_precision_agree(family, bidirectional, load):
     fast, plain = (load(family, kind, bidirectional=bidirectional) for kind in ("sdpa", "eager"))
     expected = run(plain, IDS, MASK)
-    close(run(fast, IDS, MASK), expected)
     for backbone in (fast, plain):  # under autocast the mask's lowest single-precision number has no like in bfloat16
         with torch.autocast("cpu", torch.bfloat16):
             close(run(backbone, IDS, MASK), expected, atol=0.05, rtol=0.05)
@@ -155,10 +141,6 @@ def test_positions_of_absolute_embeddings_come_from_the_mask(bidirectional):
     shifted, moved = left(IDS, MASK)
     for a, b in zip(run(backbone, IDS, MASK), run(backbone, shifted, moved), strict=True):
         torch.testing.assert_close(a[MASK.bool()], b[moved.bool()], rtol=0, atol=1e-5)
-    edited = IDS.clone()
-    edited[1, 4] = 99
-    same = torch.allclose(run(backbone, IDS, MASK)[2][1, 0], run(backbone, edited, MASK)[2][1, 0], atol=1e-7)
-    assert same != bidirectional
 
 
 @BOTH
@@ -200,8 +182,6 @@ def test_the_final_norm_is_found_in_other_families(family, name):
 
 
 def test_what_cannot_be_a_backbone_is_refused(decoders):
-    with pytest.raises(InputError, match="Linear has no list of blocks"):
-        block_list(torch.nn.Linear(2, 2))
     with pytest.raises(InputError, match="unknown final_norm 'first': choose one of last, all, none"):
         load_backbone(decoders["llama"], final_norm="first")
     # a Bloom builds its own mask from positions: letting it run causally in silence would be a wrong result

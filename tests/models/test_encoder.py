@@ -1,5 +1,3 @@
-import logging
-
 import numpy as np
 import pytest
 import torch
@@ -72,13 +70,6 @@ def test_the_number_of_threads_moves_no_byte(encoder, texts, monkeypatch):
     assert one.tobytes() == several.tobytes()
 
 
-def test_no_texts(encoder):
-    assert encoder.encode([]).shape == (0, 8)
-    assert encoder.encode([], readout="encoder").shape == (0, 32)
-    assert encoder.encode_layers([]).shape == (3, 0, 32)
-    assert encoder.encode([]).dtype == np.float32
-
-
 def test_encoding_draws_no_dropout_and_restores_the_mode(encoder, texts):
     encoder.train()
     first, second = encoder.encode(texts), encoder.encode(texts)
@@ -93,7 +84,10 @@ def test_encoding_draws_no_dropout_and_restores_the_mode(encoder, texts):
 def test_an_early_stop_equals_that_layer_of_a_full_run(name, tiny, texts):
     encoder = SentenceEncoder.load(tiny, pooling=name)
     full = encoder.encode_layers(texts)
-    assert full.shape == (3, len(texts), 32)
+    assert full.shape == (3, len(texts), 32) and encoder.encode_layers([]).shape == (3, 0, 32)
+    if name == "avg_first_last":  # of the first block, not the embeddings
+        mean = SentenceEncoder.load(tiny, pooling="mean").encode_layers(texts)
+        np.testing.assert_allclose(full[2], (mean[1] + mean[2]) / 2, atol=1e-6)
     for layer in (0, 1, 2):
         encoder.backbone.blocks_run = 0
         np.testing.assert_allclose(encoder.encode(texts, layer=layer), full[layer], atol=1e-6)
@@ -101,24 +95,9 @@ def test_an_early_stop_equals_that_layer_of_a_full_run(name, tiny, texts):
     np.testing.assert_allclose(encoder.encode_layers(texts, [1, 0]), full[[1, 0]], atol=1e-6)
 
 
-def test_avg_first_last_takes_the_first_block_not_the_embeddings(tiny, texts):
-    layers = SentenceEncoder.load(tiny, pooling="mean").encode_layers(texts)
-    found = SentenceEncoder.load(tiny, pooling="avg_first_last").encode(texts)
-    np.testing.assert_allclose(found, (layers[1] + layers[2]) / 2, atol=1e-6)
-
-
-def test_below_the_last_layer_h_is_returned_with_one_warning(encoder, texts, caplog):
-    with caplog.at_level(logging.WARNING):
-        X = encoder.encode(texts, layer=1)
-        encoder.encode(texts, layer=1)
-    assert len([record for record in caplog.records if "pooler reads the last" in record.message]) == 1
-    np.testing.assert_allclose(X, encoder.encode_layers(texts, [1])[0], atol=1e-6)
-
-
 def test_what_cannot_be_encoded_is_named_and_unknown_options_list_the_known(encoder, tiny):
-    for wrong in (None, b"bytes", ["a list"]):
-        with pytest.raises(TypeError, match=rf"texts\[2\] is {type(wrong).__name__}"):
-            encoder.encode(["one", "two", wrong, "four"])
+    with pytest.raises(TypeError, match=r"texts\[2\] is bytes"):
+        encoder.encode(["one", "two", b"bytes", "four"])
     with pytest.raises(TypeError, match="texts is one string"):
         encoder.encode("hello")
     for layer in (-1, 3):
@@ -145,9 +124,3 @@ def test_save_and_load_round_trip(tiny, texts, tmp_path, dim):
     again = SentenceEncoder.load(str(tmp_path / "saved"), dim=3, pooling="cls")
     assert (again.dim, again.pooling) == (3, "cls")
     assert {path.suffix for path in (tmp_path / "saved").iterdir()} == {".json", ".safetensors"}, "nothing pickled"
-
-
-def test_a_folder_below_the_working_folder_does_not_take_a_shipped_name(tiny, tmp_path, monkeypatch):
-    SentenceEncoder.load(tiny, dim=3).save(tmp_path / "repro-tiny")
-    monkeypatch.chdir(tmp_path)
-    assert SentenceEncoder.load("repro-tiny").pooler is None

@@ -1,6 +1,5 @@
 """Low-rank adapters: only they are trained, they start as nothing, and merging changes no output."""
 
-import json
 import shutil
 
 import pytest
@@ -85,12 +84,9 @@ def test_named_targets_and_their_scale(tiny):
     assert query.lora_dropout["default"].p == 0.3
 
 
-def test_an_unknown_target_lists_those_there_are_and_adapters_are_not_put_on_top_of_others(folder):
-    backbone = load_backbone(folder)
+def test_an_unknown_target_lists_those_there_are(folder):
     with pytest.raises(InputError, match=r"is called 'c_attn': choose among .*(query|q_proj)"):
-        add_lora(backbone, LoraConfig(targets=("c_attn",)), seed=0)
-    with pytest.raises(InputError, match="has adapters already"):
-        add_lora(add_lora(backbone, SMALL, seed=0), SMALL, seed=0)
+        add_lora(load_backbone(folder), LoraConfig(targets=("c_attn",)), seed=0)
 
 
 # folders
@@ -114,39 +110,23 @@ def test_only_adapters_are_saved_and_come_back_beside_their_base(saved, sentence
     assert loaded.encode(sentences[:9]).tobytes() == encoder.encode(sentences[:9]).tobytes()
 
 
-def test_a_base_with_other_bytes_is_refused(tiny, tmp_path):
+def test_a_base_is_found_from_anywhere_cut_again_and_refused_with_other_bytes(tiny, tmp_path, monkeypatch):
     base = tmp_path / "base"
     shutil.copytree(tiny, base)
-    encoder = SentenceEncoder.load(str(base), dim=4)
+    monkeypatch.chdir(tmp_path)
+    encoder = SentenceEncoder.load("./base", dim=4)
+    encoder.backbone.keep(1)
     add_lora(encoder.backbone, SMALL, seed=0)
     encoder.save(tmp_path / "adapted")
-    assert SentenceEncoder.load(str(tmp_path / "adapted")).dim == 4
+    monkeypatch.chdir("/")
+    loaded = SentenceEncoder.load(str(tmp_path / "adapted"))
+    assert (loaded.dim, loaded.n_layers) == (4, 1)
     weights = load_file(base / "model.safetensors")
     name = next(name for name in weights if "intermediate" in name and weights[name].ndim == 2)
     weights[name][0, 0] += 1e-3
     save_file(weights, base / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(InputError, match=rf"were trained beside {base} with weights [0-9a-f]{{16}}, but those it has"):
         SentenceEncoder.load(str(tmp_path / "adapted"))
-    shutil.rmtree(base)
-    with pytest.raises(InputError, match="no backbone folder"):
-        SentenceEncoder.load(str(tmp_path / "adapted"))
-
-
-@pytest.mark.parametrize("name", ["base", "repro-tiny"])
-def test_a_base_is_found_from_anywhere_and_cut_again(name, tiny, tmp_path, monkeypatch, sentences):
-    (tmp_path / "here").mkdir()
-    shutil.copytree(tiny, tmp_path / "here" / "base")
-    monkeypatch.chdir(tmp_path / "here")
-    encoder = SentenceEncoder.load(name)
-    encoder.backbone.keep(1)
-    taught(add_lora(encoder.backbone, SMALL, seed=0)).eval()
-    encoder.save(tmp_path / "adapted")
-    monkeypatch.chdir(tmp_path)
-    note = json.loads((tmp_path / "adapted" / "encoder.json").read_text())
-    assert note["base"]["name"] == (name if name == "repro-tiny" else str(tmp_path / "here" / "base"))
-    loaded = SentenceEncoder.load(str(tmp_path / "adapted"))
-    assert loaded.n_layers == 1
-    assert loaded.encode(sentences[:5]).tobytes() == encoder.encode(sentences[:5]).tobytes()
 
 
 def test_damaged_adapters_are_named_and_are_no_backbone(saved):
@@ -154,8 +134,7 @@ def test_damaged_adapters_are_named_and_are_no_backbone(saved):
     with pytest.raises(InputError, match="holds adapters, not a network"):
         load_backbone(str(place))
     file = place / "adapter.safetensors"
-    weights = load_file(file)
-    save_file(dict(list(weights.items())[1:]), file)
+    save_file(dict(list(load_file(file).items())[1:]), file)
     with pytest.raises(InputError, match=r"adapter\.safetensors has changed since it was written"):
         SentenceEncoder.load(str(place))
     (place / "manifest.json").unlink()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from repro.models import Pooler, SentenceEncoder, pooling
+from repro.models import Pooler, pooling
 from repro.types import InputError
 
 HIDDEN = 16
@@ -49,14 +49,6 @@ def test_each_reads_what_it_says(states):
 # the pooler
 
 
-def test_an_orthonormal_identity_keeps_every_inner_product(h):
-    pooler = Pooler(HIDDEN, HIDDEN, activation="identity").initialise(0)
-    with torch.no_grad():
-        pooler.linear.weight.copy_(torch.linalg.qr(torch.randn(HIDDEN, HIDDEN))[0])
-    z = pooler.project(h)
-    np.testing.assert_allclose(z @ z.T, h @ h.T, atol=1e-4)
-
-
 @pytest.mark.parametrize("dim", [1, 5, HIDDEN, 3 * HIDDEN])
 def test_the_linear_rank_is_bounded_by_both_sizes_and_parameters_are_d_times_one_more(dim, h):
     z = Pooler(HIDDEN, dim, activation="identity").initialise(0).project(h).astype(np.float64)
@@ -87,11 +79,3 @@ def test_initial_weights_are_wangs_belong_to_seed_and_dim_and_leave_the_global_s
     assert torch.equal(weights[8], Pooler(256, 8).initialise(0).linear.weight)
     assert not torch.equal(Pooler(256, 8).initialise(1).linear.weight, weights[8])
     assert not torch.equal(weights[16][:8], weights[8])
-
-
-def test_what_no_pooler_can_be_is_named(tiny):
-    for dim in (0, 2.0, True, "8"):
-        with pytest.raises(InputError, match="dim is"):
-            SentenceEncoder.load(tiny, dim=dim)
-    with pytest.raises(InputError, match="unknown activation 'relu': choose one of tanh, identity"):
-        Pooler(HIDDEN, 4, activation="relu")

@@ -14,32 +14,21 @@ from safetensors.torch import load_file, save_file
 
 from repro.models import SentenceEncoder, pretrained
 from repro.models.backbone import load_backbone
-from repro.models.lora import add_lora
-from repro.models.pretrained import MINILM, SHIPPED, check_intact, identity, locate
-from repro.objectives import LoraConfig
+from repro.models.pretrained import MINILM, identity, locate
 from repro.types import InputError
-
-FAMILIES = {
-    "roberta": transformers.RobertaModel,
-    "xlm-roberta": transformers.XLMRobertaModel,
-    "mpnet": transformers.MPNetModel,
-}
 
 
 @pytest.fixture(scope="module")
 def networks(tiny, decoders, tmp_path_factory):
     """A folder of each family, all with the tokenizer of `tiny`."""
-    made = {"bert": tiny, **decoders}
-    for family, kind in FAMILIES.items():
-        sizes = {"vocab_size": 400, "hidden_size": 32, "intermediate_size": 48, "num_attention_heads": 4}
-        sizes |= {"num_hidden_layers": 2, "max_position_embeddings": 66, "pad_token_id": 0}
-        torch.manual_seed(0)
-        folder = tmp_path_factory.mktemp("family") / family
-        kind(transformers.AutoConfig.for_model(family, **sizes)).save_pretrained(folder)
-        shutil.copy(Path(tiny) / "tokenizer.json", folder)
-        (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
-        made[family] = str(folder)
-    return made
+    sizes = {"vocab_size": 400, "hidden_size": 32, "intermediate_size": 48, "num_attention_heads": 4}
+    sizes |= {"num_hidden_layers": 2, "max_position_embeddings": 66, "pad_token_id": 0}
+    folder = tmp_path_factory.mktemp("family") / "roberta"
+    torch.manual_seed(0)
+    transformers.RobertaModel(transformers.RobertaConfig(**sizes)).save_pretrained(folder)
+    shutil.copy(Path(tiny) / "tokenizer.json", folder)
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
+    return {"bert": tiny, **decoders, "roberta": str(folder)}
 
 
 @pytest.fixture
@@ -54,12 +43,8 @@ def refused(folder, words):
 
 
 def test_an_unknown_name_fails_at_once_offline_and_a_path_is_never_looked_up(monkeypatch):
-    def refuse(*args, **kwargs):
-        raise OSError("no network")
-
-    for proxy in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(proxy, raising=False)
-    monkeypatch.setattr(pretrained.socket, "create_connection", refuse)
+    monkeypatch.setattr(pretrained.constants, "ENDPOINT", "http://127.0.0.1:1")
+    pretrained._hub_answers.cache_clear()
     started = time.perf_counter()
     for name in ("nosuch-model", "nobody/nosuch-model"):
         with pytest.raises(InputError, match=f"cannot load backbone '{name}'.*shipped: repro-tiny"):
@@ -80,15 +65,6 @@ def test_weights_that_are_not_the_published_bytes_are_refused(monkeypatch):
         load_backbone(MINILM)
 
 
-def test_what_ships_is_there_small_and_loads():
-    size = sum(f.stat().st_size for name in SHIPPED for f in locate(name).rglob("*") if f.is_file())
-    assert "repro-tiny" in SHIPPED and size < 16e6
-    for name in SHIPPED:
-        network = load_backbone(name)
-        assert network.max_length <= 512 and not network.training
-        assert {p.dtype for p in network.parameters()} == {torch.float32}
-
-
 def test_a_hub_model_in_the_cache_loads_offline_with_its_own_pooling(copy, tiny, tmp_path, monkeypatch):
     model = tmp_path / "hub" / "models--somebody--tiny"
     snapshot = Path(shutil.copytree(copy(), model / "snapshots" / "0123abcd"))
@@ -104,9 +80,6 @@ def test_a_hub_model_in_the_cache_loads_offline_with_its_own_pooling(copy, tiny,
     np.testing.assert_array_equal(
         encoder.encode(["a word"]), SentenceEncoder.load(tiny, pooling="mean").encode(["a word"])
     )
-    add_lora(encoder.backbone, LoraConfig(), seed=0)
-    encoder.save(tmp_path / "adapted")
-    assert json.loads((tmp_path / "adapted" / "encoder.json").read_text())["base"]["name"] == "somebody/tiny"
     assert identity("somebody/tiny") == "somebody/tiny@0123abcd", "its commit"
     assert identity("nobody/nothing") == "nobody/nothing"
 
@@ -114,7 +87,7 @@ def test_a_hub_model_in_the_cache_loads_offline_with_its_own_pooling(copy, tiny,
 # whole, and of one model
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta", "mpnet", "qwen2"])
+@pytest.mark.parametrize("family", ["roberta", "qwen2"])
 def test_a_network_without_its_tokenizer_is_refused_not_read_with_an_empty_one(family, copy, sentences):
     folder = copy(family)
     assert len(np.unique(SentenceEncoder.load(str(folder)).encode(sentences[:20]), axis=0)) == 20
@@ -122,40 +95,19 @@ def test_a_network_without_its_tokenizer_is_refused_not_read_with_an_empty_one(f
     refused(folder, r"is its tokenizer\.json missing|cannot load tokenizer")
 
 
-def test_a_folder_must_hold_a_whole_network(tmp_path, copy):
-    with pytest.raises(InputError, match=r"has no config\.json"):
-        load_backbone(str(tmp_path))
-    folder = copy()
-    weights = load_file(folder / "model.safetensors")
-    del weights[next(name for name in weights if "layer.1.output.dense.weight" in name)]
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    refused(folder, r"bert' lack encoder\.layer\.1\.output\.dense\.weight$")  # transformers would leave it random
-    (folder / "model.safetensors").unlink()
-    refused(folder, "cannot load backbone")
-
-
-CONFIG = [
-    ({"num_hidden_layers": 0}, "has no list of blocks"),
-    ({"num_attention_heads": 0}, "ZeroDivisionError"),
-    ({"max_position_embeddings": 9}, r"position_embeddings.weight is \(48, 32\), expected \(9, 32\)"),
-    ({"max_position_embeddings": "many"}, "expected int, got str"),
-    ({"pad_token_id": 9999}, "Padding_idx"),
-]
-
-
-@pytest.mark.parametrize(("change", "words"), CONFIG, ids=lambda v: str(v)[:40])
-def test_values_of_a_config_that_do_not_fit_are_one_error(change, words, copy):
-    folder = copy()
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, **change}))
-    refused(folder, words)
-
-
 @pytest.mark.parametrize(
     ("file", "content", "words"),
     [
         ("tokenizer.json", b"{}", "cannot load tokenizer .*added_tokens"),
+        ("tokenizer.json", None, r"is its tokenizer\.json missing|cannot load tokenizer"),
         ("model.safetensors", b"\xff" * 100, "SafetensorError"),
+        ("model.safetensors", None, "cannot load backbone"),
+        ("config.json", None, r"has no config\.json"),
+        ("config.json", {"num_hidden_layers": 0}, "has no list of blocks"),
+        ("config.json", {"num_hidden_layers": 3}, r"bert' lack encoder\.layer\.2\."),  # would be left random
+        ("config.json", {"num_attention_heads": 0}, "ZeroDivisionError"),
+        ("config.json", {"max_position_embeddings": 9}, r"position_embeddings.weight is \(48, 32\), expected \(9"),
+        ("config.json", {"pad_token_id": 9999}, "Padding_idx"),
         ("1_Pooling/config.json", b"[", "not valid JSON"),
         ("1_Pooling/config.json", b"[]", "holds a list: expected a dict"),
         ("sentence_bert_config.json", b'{"max_seq_length": -3}', "reads -3 tokens of a text: expected 3 at least"),
@@ -164,21 +116,23 @@ def test_values_of_a_config_that_do_not_fit_are_one_error(change, words, copy):
         ("manifest.json", b"{", r"manifest\.json is not valid JSON"),
     ],
 )
-def test_a_damaged_file_is_one_error(file, content, words, copy):
-    folder = copy()
-    (folder / file).parent.mkdir(exist_ok=True)
-    (folder / file).write_bytes(content)
-    refused(folder, words)
+def test_a_damaged_file_or_one_that_does_not_fit_is_one_error(file, content, words, copy):
+    path = copy() / file
+    path.parent.mkdir(exist_ok=True)
+    if content is None:
+        path.unlink()
+    elif isinstance(content, dict):
+        path.write_text(json.dumps({**json.loads(path.read_text()), **content}))
+    else:
+        path.write_bytes(content)
+    refused(path.parents[file.count("/")], words)
 
 
 def test_a_tokenizer_of_another_network_is_refused(copy):
     folder = copy()
     tokens = json.loads((folder / "tokenizer.json").read_text())
     vocabulary = tokens["model"]["vocab"]
-    tokens["model"]["vocab"] = {t: i + 100 * (t == "a") for t, i in vocabulary.items()} | {
-        f"x{i}": i for i in range(400, 900)
-    }
-    tokens["model"]["vocab"]["a"] = 890
+    tokens["model"]["vocab"] = vocabulary | {f"x{i}": i for i in range(400, 890)} | {"a": 890}
     (folder / "tokenizer.json").write_text(json.dumps(tokens))
     refused(folder, "gives token 890, its network has 400")
     tokens["model"]["vocab"] = dict(list(vocabulary.items())[:20])
@@ -199,13 +153,6 @@ def test_a_saved_encoder_whose_bytes_changed_on_the_way_is_refused(file, tiny, t
     if file == "pooler.safetensors":
         (tmp_path / "saved" / file).unlink()
         refused(tmp_path / "saved", r"pooler\.safetensors cannot be read")
-
-
-def test_a_manifest_of_others_is_none_of_ours(copy):
-    folder = copy()
-    for content in ('{"files": ["config.json"]}', '{"files": {"config.json": 3}}'):
-        (folder / "manifest.json").write_text(content)
-        check_intact(folder)
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "config.json"])
@@ -229,7 +176,7 @@ def test_a_changed_blob_of_the_hubs_cache_is_refused(file, copy, tmp_path):
 # numbers
 
 
-def test_nan_weights_do_not_become_embeddings(repro, copy, tmp_path):
+def test_nan_weights_do_not_become_embeddings(copy):
     folder = copy()
     weights = load_file(folder / "model.safetensors")
     weights["embeddings.word_embeddings.weight"][200:] = float("nan")
@@ -237,10 +184,6 @@ def test_nan_weights_do_not_become_embeddings(repro, copy, tmp_path):
     encoder = SentenceEncoder.load(str(folder))
     with pytest.raises(InputError, match=r"NaN or infinite embeddings to 2 of 3 distinct texts, first to number 1"):
         encoder.encode(["", "the cook thanked the driver", "a horse", ""])
-    texts, output = tmp_path / "texts.txt", tmp_path / "X.npy"
-    texts.write_text("the cook\n")
-    code, out, err = repro("encode", "--texts", texts, "--output", output, "--encoder", folder)
-    assert code == 2 and "distinct texts" in err and not out and not output.exists()
     encoder = SentenceEncoder.load(str(copy("roberta")), dim=4)
     with torch.no_grad():
         encoder.pooler.linear.bias[2] = float("nan")

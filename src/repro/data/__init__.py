@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from repro.data.files import column_names
-from repro.data.local import check, describe, file_splits, load_file, load_local, piped
+from repro.data.files import NOTHING, column_names
+from repro.data.local import DATASETS, check, describe, file_splits, get_spec, load_file, load_local
 from repro.data.sampling import take
-from repro.data.spec import DATASETS, NOTHING, get_spec
 from repro.paths import data_folder
 from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs, WordVectors, texts_of
 from repro.types import DataSource, InputError, one_of
@@ -54,7 +53,7 @@ def load(
     if _is_path(name_or_path):
         if source not in (None, "local"):
             raise InputError(f"{name_or_path} is a file, which is read locally: leave out source={source!r}")
-        return take(load_file(_file(name_or_path, columns), split, columns), limit, seed=seed)
+        return take(load_file(name_or_path, split, columns), limit, seed=seed)
     if columns:
         raise InputError(f"columns name those of a table of your own: {name_or_path} is a dataset, so leave them out")
     spec = get_spec(str(name_or_path))
@@ -75,8 +74,7 @@ def load(
 def load_splits(name_or_path: str | Path, *, source: str | None = None, **options: Any) -> dict[str, DataSet]:
     """Read every split of a dataset or file, with the options and errors of `load`: split → set, in order."""
     if _is_path(name_or_path):
-        columns = options.get("columns", NOTHING)
-        splits = file_splits(_file(name_or_path, columns), columns)
+        splits = file_splits(name_or_path, options.get("columns", NOTHING))
     elif source == "hub":
         from repro.data.hub import hub_splits
 
@@ -91,7 +89,3 @@ def _is_path(name_or_path: str | Path) -> bool:
     if isinstance(name_or_path, Path) or name_or_path == "-":
         return True
     return name_or_path not in DATASETS and ("/" in name_or_path or "\\" in name_or_path or "." in name_or_path)
-
-
-def _file(name_or_path: str | Path, columns: Mapping[str, str]) -> Path:
-    return piped(columns) if str(name_or_path) == "-" else Path(name_or_path).expanduser()

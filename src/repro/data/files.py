@@ -17,17 +17,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from repro.data.spec import NOTHING
 from repro.sets import WordVectors
 from repro.types import InputError
 
 log = logging.getLogger(__name__)
 LONGEST = 2**24
 """bytes in a line, at most: far beyond any text, and small beside what a few kB of gzip can unpack to"""
+NOTHING: Mapping[str, str] = MappingProxyType({})
 Row: TypeAlias = tuple[int, list[str]]
 """its number, which is the line where it starts (in parquet: the row, from 1), and its values"""
 ENDINGS = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet")
@@ -84,13 +85,7 @@ class Table:
     """A table by our names for its columns; its rows are read when they are first asked for."""
 
     def __init__(self, path: Path, named: Mapping[str, str] = NOTHING, needed: Sequence[str] = ()) -> None:
-        """Read the header of a file whose ending says its form, TSV unless it is another.
-
-        Args:
-            path: The file.
-            named: Our column → the file's, where it goes by a name of its own.
-            needed: Our columns that it must have.
-        """
+        """Read the header of a file whose ending says its form, TSV unless it is another, with the columns `needed`."""
         self.path = path
         self._rest = _FORMS.get(ending(path), _tsv)(path)
         first = next(self._rest, None)
@@ -98,8 +93,7 @@ class Table:
             raise InputError(f"{path} is empty: expected column names and rows")
         self.found = first[1]
         self.columns = _known(path, self.found, named)
-        missing = [column for column in needed if column not in self.columns]
-        if missing:
+        if missing := [column for column in needed if column not in self.columns]:
             raise InputError(
                 f"{path} line 1: the header has columns {', '.join(self.found)} but lacks {', '.join(missing)}; "
                 f"expected at least {', '.join(needed)}; name another column by --columns {missing[0]}=COLUMN"
@@ -149,13 +143,11 @@ class Table:
 
 def column_names(given: Sequence[str]) -> dict[str, str]:
     """Our column → the file's, from `name=column` as typed on the command line."""
-    named = {}
-    for pair in given:
-        name, _, column = pair.partition("=")
+    named = dict(pair.partition("=")[::2] for pair in given)
+    for name, column in named.items():
         if not column or name not in OTHER_NAMES:
-            known = ", ".join(OTHER_NAMES)
-            raise InputError(f"columns {pair!r}: expected NAME=COLUMN, COLUMN as in the file and NAME one of {known}")
-        named[name] = column
+            form = f"expected NAME=COLUMN, COLUMN as in the file and NAME one of {', '.join(OTHER_NAMES)}"
+            raise InputError(f"columns {name}={column}: {form}")
     return named
 
 
@@ -257,11 +249,8 @@ def _plain(value: Any) -> str:
 def read_vectors(path: Path, *, name: str = "vectors") -> WordVectors:
     """Read a word and its numbers from each line; a word that comes twice keeps its first vector, with a warning.
 
-    The first line may be `words dim`, as word2vec and fastText write it.
-
     Raises:
-        InputError: if a line has another number of numbers than the first or something that is no finite number,
-            or the file ends before the number of words that its header states; file and line are named.
+        InputError: for a line with another number of numbers or none that is finite, and for a file that is cut off.
     """
     wanted = "expected a word and its numbers on every line"
     lines = read_lines(path)

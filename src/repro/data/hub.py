@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from repro.data.spec import FIELDS, DatasetSpec, HubSource, get_spec, set_of
+from repro.data.local import FIELDS, DatasetSpec, HubSource, get_spec, set_of
 from repro.digests import digest
 from repro.paths import home, hub_folder, replacing
 from repro.sets import DataSet, Retrieval
@@ -101,7 +101,7 @@ def _copy(source: HubSource) -> Path | None:
 
 
 def _download(spec: DatasetSpec, source: HubSource, part: str) -> pa.Table:
-    files = None if source.data_files is None else {part: source.data_files.format(part=part)}
+    files = source.data_files and {part: source.data_files.format(part=part)}
     copy = _copy(source)
     try:
         hub, datasets = optional("huggingface_hub", "train"), optional("datasets", "train")
@@ -129,8 +129,7 @@ def _mapped(spec: DatasetSpec, split: str, rows: Rows) -> Rows:
     source = hub_source(spec, split)
     where = f"{spec.name} from {source.id}"
     names = {field: source.columns.get(field, field) for field in FIELDS[spec.kind] if field != "image"}
-    lacking = [column for column in names.values() if rows and column not in rows[0]]
-    if lacking:
+    if lacking := [column for column in names.values() if rows and column not in rows[0]]:
         raise InputError(f"{where}: no column {lacking[0]!r} among {', '.join(rows[0])}; the mirror changed")
     found = [{field: row[column] for field, column in names.items()} for row in rows]
     if spec.kind == "captions":

@@ -1,5 +1,6 @@
-"""The local source: a folder of benchmark files named by REPRO_DATA, or any file of the user's own; and what is there.
+"""The menu of datasets, and the local source: a folder of benchmark files named by REPRO_DATA, or a file of the user's.
 
+What is known about a dataset before it is read stands in `assets/datasets.toml`: one record for each.
 A user's table says by its column names what it is: score, sentence1, sentence2 are graded pairs; label, text are
 labelled texts; label, sentence1, sentence2 are labelled pairs; a single column `text` (or any .txt file, one
 sentence per line) is a corpus. The columns split and subset are optional. A file without a split column is one
@@ -11,17 +12,104 @@ import re
 import shutil
 import sys
 import tempfile
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from repro.data.files import ENDINGS, OTHER_NAMES, Table, ending, filled_lines, read_lines, read_vectors
-from repro.data.spec import DATASETS, FIELDS, NOTHING, DatasetSpec, get_spec, set_of
-from repro.paths import data_folder
-from repro.sets import Corpus, DataSet, Retrieval, ScoredPairs
+from repro.data.files import ENDINGS, NOTHING, OTHER_NAMES, Table, ending, filled_lines, read_lines, read_vectors
+from repro.paths import ASSETS, data_folder
+from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs
 from repro.types import InputError, one_of
+
+FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "pairs": ("sentence1", "sentence2", "score"),
+        "texts": ("text", "label"),
+        "labelled_pairs": ("sentence1", "sentence2", "label"),
+        "corpus": ("text",),
+        "captions": ("caption", "image"),
+    }
+)
+"""the columns that a kind needs, by the names that local files use, in the order in which its set takes them"""
+
+
+@dataclass(frozen=True)
+class HubSource:
+    """Where a dataset lies on the Hugging Face hub, and how its columns and labels map to ours."""
+
+    id: str
+    splits: Mapping[str, list[str]]  # our split → the hub splits that are concatenated to make it
+    config: str | None = None
+    revision: str | None = None  # a pinned commit where one is known; None reads the newest
+    columns: Mapping[str, str] = field(default_factory=dict)  # our column → the hub's, where the names differ
+    labels: Mapping[str, str] = field(default_factory=dict)  # the hub's label → ours, where they differ
+    data_files: str | None = None  # of a split, `{part}` for the hub's, where names do not tell the hub which they are
+    elsewhere: Mapping[str, "HubSource"] = field(default_factory=dict)  # our split → another mirror, if this hides it
+    drop_blank: bool = False  # leave out blank texts: the mirror removed headers and kept the empty remainder
+    note: str = ""  # where count or text differ from the local file
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """One dataset of the five documents."""
+
+    name: str
+    kind: str  # one of `FIELDS`, retrieval or vectors
+    title: str
+    sizes: Mapping[str, int]  # rows per split as published
+    licence: str
+    file: str  # local file, relative to REPRO_DATA (SentEval text for STS)
+    raw_file: str = ""  # local file of the original text, where there are two forms
+    columns: Mapping[str, str] = field(default_factory=dict)  # our column → the file's, where the names differ
+    local_sizes: Mapping[str, int] = field(default_factory=dict)  # rows of the local file, where they differ
+    subset_sizes: Mapping[str, int] = field(default_factory=dict)  # rows per subset of the test split
+    hub: HubSource | None = None
+    note: str = ""
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits it comes in, in file order."""
+        return tuple(self.sizes)
+
+    @property
+    def default_split(self) -> str:
+        """The split that `load` reads when none is named: test, else all, else the first."""
+        return next((split for split in ("test", "all") if split in self.sizes), self.splits[0])
+
+
+def _mirror(entry: dict[str, Any]) -> HubSource:
+    return HubSource(**{**entry, "elsewhere": {split: _mirror(e) for split, e in entry.get("elsewhere", {}).items()}})
+
+
+DATASETS: dict[str, DatasetSpec] = {}
+"""the menu: every dataset that the five documents use"""
+for _name, _entry in tomllib.loads((ASSETS / "datasets.toml").read_text(encoding="utf-8")).items():
+    _hub = _mirror(_entry.pop("hub")) if "hub" in _entry else None
+    DATASETS[_name] = DatasetSpec(name=_name, hub=_hub, **_entry)
+
+
+def get_spec(name: str) -> DatasetSpec:
+    """Look a dataset up by name."""
+    return DATASETS[one_of(name, tuple(DATASETS), "dataset")]
+
+
+def set_of(kind: str, name: str, source: str, split: str, columns: Mapping[str, Any]) -> DataSet:
+    """The set that columns by the names of `FIELDS` make."""
+    values = [columns[field] for field in FIELDS[kind]]
+    if kind == "corpus":
+        return Corpus(name, source, *values, split)
+    if kind == "pairs":
+        subsets = [subset or name for subset in columns.get("subset", [""] * len(values[0]))]
+        return ScoredPairs(name, source, split, *values, subsets)
+    return (LabelledPairs if kind == "labelled_pairs" else LabelledTexts)(name, source, split, *values)
+
+
+# local files
 
 PINNED = re.compile("[0-9a-f]{40}")
 
@@ -37,10 +125,9 @@ def load_local(spec: DatasetSpec, split: str, *, text: str = "senteval") -> Data
         case "corpus":
             return Corpus(spec.name, "local", tuple(line for _, line in read_lines(path) if line.strip()))
     table = Table(path, spec.columns, FIELDS[spec.kind])
-    if "split" in table.columns:
-        for row, found in enumerate(table["split"]):
-            if found not in spec.splits:
-                raise table.fault(row, "split", f"unknown split {found!r}; expected {', '.join(spec.splits)}")
+    for row, found in enumerate(table["split"] if "split" in table.columns else ()):
+        if found not in spec.splits:
+            raise table.fault(row, "split", f"unknown split {found!r}; expected {', '.join(spec.splits)}")
     if spec.kind == "captions":
         _drop_sts_images(table)
     return _split_of(table, spec.kind, spec.name, split, ("all", "test", *spec.splits))
@@ -59,8 +146,9 @@ def local_path(spec: DatasetSpec, text: str = "senteval") -> Path:
     raise InputError(f"{spec.name} from local files: {lacking}, or use source='microworld' or source='hub'")
 
 
-def load_file(path: Path, split: str | None = None, columns: Mapping[str, str] = NOTHING) -> DataSet:
+def load_file(given: str | Path, split: str | None = None, columns: Mapping[str, str] = NOTHING) -> DataSet:
     """Read a user's own file; what it is follows from its header. Without a split: test, the only one, or all."""
+    path = _file(given, columns)
     name = path.name.removesuffix(".gz")
     if ending(path) in (".txt", *ENDINGS):
         name = name[: -len(ending(path))]
@@ -74,13 +162,16 @@ def load_file(path: Path, split: str | None = None, columns: Mapping[str, str] =
     return _split_of(table, kind, name, split, ("all", "test"))
 
 
-def file_splits(path: Path, columns: Mapping[str, str] = NOTHING) -> tuple[str, ...]:
+def file_splits(given: str | Path, columns: Mapping[str, str]) -> tuple[str, ...]:
     """The splits of a file in order of appearance; `all` where it has no split column."""
+    path = _file(given, columns)
     return ("all",) if ending(path) == ".txt" else _splits_of(Table(path, columns))
 
 
-def piped(columns: Mapping[str, str] = NOTHING) -> Path:
-    """A file that holds standard input, named by its form: a table that names columns we know, else lines of text."""
+def _file(given: str | Path, columns: Mapping[str, str]) -> Path:
+    """Its path; `-` is standard input, named by its form: a table that names columns we know, else lines of text."""
+    if str(given) != "-":
+        return Path(given).expanduser()
     lines = stdin()
     with lines.open("rb") as file:
         start = file.read(4)

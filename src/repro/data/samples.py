@@ -1,5 +1,6 @@
 """What a source holds, named by a fingerprint, and the samples drawn from it: to learn from, or to be asked."""
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from repro import data, paths
+from repro.data.local import local_path
 from repro.data.sampling import Triples, like_or_unlike, take, triples
 from repro.digests import digest
 from repro.objectives import SCALING, TrainConfig
@@ -27,7 +29,7 @@ def fingerprint(name: str, source: str) -> str:
 
         hub = hub_source(data.get_spec(name))
         return digest([name, *([mirror.id, hub_version(mirror)] for mirror in (hub, *hub.elsewhere.values()))])
-    return digest([_checksum(path) for path in local_files(name)])
+    return digest([_checksum(path) for path in _local_files(name)])
 
 
 def _checksum(path: Path) -> str:
@@ -41,18 +43,15 @@ def _checksum_as_of(path: Path, modified: int, size: int) -> str:
     return sha256(path)
 
 
-def local_files(name: str) -> list[Path]:
+def _local_files(name: str) -> list[Path]:
     """The local files that a name, or a path of the user's own, is read from."""
     if name not in data.DATASETS:
         return [Path(name).expanduser()]
-    folder = paths.data_folder()
-    if folder is None:
-        raise InputError(f"{name} from local files: set REPRO_DATA to the folder that holds them")
     spec = data.get_spec(name)
-    present = sorted(folder / file for file in {spec.file, spec.raw_file} if file and (folder / file).is_file())
-    if not present:
-        raise InputError(f"{name} has no local file {spec.file} below {folder}")
-    return present
+    found = {local_path(spec)}
+    with suppress(InputError):  # the original text may be lacking
+        found.add(local_path(spec, "raw"))
+    return sorted(found)
 
 
 def training_sentences(config: TrainConfig, store: Store) -> tuple[str, ...]:
@@ -90,20 +89,15 @@ def training_material(config: TrainConfig, store: Store) -> tuple[str, ...] | da
 def _labelled_pairs(config: TrainConfig, limit: int | None = None) -> data.LabelledPairs:
     pairs = data.load(config.corpus, split="train", source=config.source, limit=limit)
     if not isinstance(pairs, data.LabelledPairs):
-        raise InputError(
-            f"{config.corpus!r} is not a set of labelled pairs: the {config.objective} objective needs one, such as "
-            "'nli'"
-        )
+        needed = f"the {config.objective} objective needs one, such as 'nli'"
+        raise InputError(f"{config.corpus!r} is not a set of labelled pairs: {needed}")
     return pairs
 
 
 def load_questions(
     source: str, *, questions: int | None = None, paragraphs: int | None = None, seed: int = 0
 ) -> Retrieval:
-    """HotpotQA's questions and paragraphs, so many of either drawn at random; None keeps all.
-
-    Every paragraph that supports an answer is kept, be they more than `paragraphs`.
-    """
+    """HotpotQA's questions, so many drawn at random, and paragraphs likewise, with all that support an answer."""
     whole = data.load("hotpotqa", source=source)
     assert isinstance(whole, Retrieval)
     if whole.answers is None:

@@ -22,9 +22,6 @@ def take(data: DataSet, limit: int | None, *, seed: int = 0) -> DataSet:
     Files are sorted by label, subset or article, hence the draw. Retrieval keeps `limit` queries and the documents
     judged for them, distractors included, so the search is easier than over all documents. Word vectors keep the most
     frequent words, for their order is a ranking.
-
-    Raises:
-        InputError: if limit is not a whole number of at least 1.
     """
     if limit is None or check_dim(limit, what="limit") >= len(data):
         return data
@@ -92,9 +89,8 @@ def triples(pairs: LabelledPairs, limit: int | None = None, *, seed: int = 0) ->
         for positive, negative in zip(by_label[LIKE], by_label[UNLIKE], strict=False)
     ]
     if not rows:
-        raise InputError(
-            f"no premise of {pairs.name} has both an entailed and a contradicted hypothesis: train on pairs instead"
-        )
+        none = f"no premise of {pairs.name} has both an entailed and a contradicted hypothesis"
+        raise InputError(f"{none}: train on pairs instead")
     if limit is not None and check_dim(limit, what="limit") < len(rows):
         chosen = make_rng(seed, "limit", pairs.name, pairs.split, "triples").permutation(len(rows))[:limit]
         rows = [rows[i] for i in np.sort(chosen)]

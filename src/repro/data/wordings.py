@@ -20,7 +20,7 @@ from repro.data.files import read_lines
 from repro.paths import ASSETS
 from repro.seeding import make_rng
 from repro.sets import WordVectors
-from repro.types import InputError, check_same_length, unit_rows
+from repro.types import InputError, unit_rows
 
 Lexicon: TypeAlias = Mapping[str, Sequence[str]]
 Positives: TypeAlias = tuple[str | None, ...]
@@ -93,8 +93,7 @@ def _is_kept(text: str, word: re.Match[str]) -> bool:
     found = word.group()
     if found.lower() in NEGATIONS | NUMBERS or found.lower().endswith(("n't", "n’t")):
         return True
-    before = text[: word.start()].rstrip(_OPENING)
-    starts = not before or before[-1] in ".!?:"
+    starts = text[: word.start()].rstrip(_OPENING)[-1:] in ("", *".!?:")
     # an abbreviation is a name wherever it stands
     return found[0].isupper() and (not starts or (len(found) > 1 and found.isupper()))
 
@@ -105,18 +104,18 @@ def _with_case_of(model: str, word: str) -> str:
 
 def read_lexicon(path: Path | str) -> dict[str, tuple[str, ...]]:
     """A lexicon from a file, gzipped or not: a word, a tab, and its synonyms by commas; a word may come twice."""
-    path = Path(path).expanduser()
-    found: dict[str, list[str]] = {}
-    for number, line in read_lines(path):
-        columns = line.split("\t")
-        word, others = columns[0].strip().lower(), [other.strip() for other in columns[-1].split(",")]
-        if len(columns) != 2 or not word or not all(others):
+    found: dict[str, tuple[str, ...]] = {}
+    for number, line in read_lines(Path(path).expanduser()):
+        word, *columns = line.split("\t")
+        others = [other.strip() for column in columns for other in column.split(",")]
+        if len(columns) != 1 or not word.strip() or not all(others):
             wanted = "expected a word, a tab, synonyms with commas between"
             raise InputError(f"{path} line {number}: {line[:60]!r}; {wanted}")
-        found.setdefault(word, []).extend(other for other in others if other not in found[word])
+        key = word.strip().lower()
+        found[key] = tuple(dict.fromkeys((*found.get(key, ()), *others)))
     if not found:
         raise InputError(f"{path} is empty: expected a word, a tab and its synonyms on every line")
-    return {word: tuple(others) for word, others in found.items()}
+    return found
 
 
 def neighbour_lexicon(vectors: WordVectors) -> dict[str, tuple[str, ...]]:
@@ -181,15 +180,8 @@ def microworld_paraphrases(texts: Sequence[str], *, size: int, seed: int = 0) ->
 
 def drop_equal(texts: Sequence[str], positives: Sequence[str | None]) -> Positives:
     """The positives, None where one says nothing that its text does not: equal but for white space and case."""
-    check_same_length(texts=texts, positives=positives)
-    return tuple(
-        None if b is None or not b.strip() or _plain(a) == _plain(b) else b
-        for a, b in zip(texts, positives, strict=True)
-    )
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.lower().split())
+    pairs = zip(texts, positives, strict=True)
+    return tuple(b if b and b.strip() and a.lower().split() != b.lower().split() else None for a, b in pairs)
 
 
 def mixture(ways: Mapping[str, Sequence[str | None]], *, seed: int = 0) -> Positives:
@@ -197,12 +189,9 @@ def mixture(ways: Mapping[str, Sequence[str | None]], *, seed: int = 0) -> Posit
 
     A way that has none for that text leaves it without: to draw again would favour the other ways.
     """
-    if len(ways) < 2:
-        raise InputError(f"a mixture of {', '.join(ways) or 'nothing'}: expected at least two ways")
-    check_same_length(**ways)
-    table = list(ways.values())
-    chosen = make_rng(seed, "mixture", *ways).integers(len(table), size=len(table[0]))
-    return tuple(table[way][i] for i, way in enumerate(chosen))
+    rows = list(zip(*ways.values(), strict=True))
+    chosen = make_rng(seed, "mixture", *ways).integers(len(ways), size=len(rows))
+    return tuple(row[way] for row, way in zip(rows, chosen, strict=True))
 
 
 def token_overlap(a: str, b: str) -> float:

@@ -19,11 +19,10 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from repro.models.pretrained import default_device, load_network, token_rows
+from repro.models.pretrained import default_device, load_network
 from repro.objectives import LoraConfig
 from repro.types import InputError, check_dim, one_of
 
-FINAL_NORMS = ("last", "all", "none")
 NORM_NAMES = ("norm", "ln_f", "final_layer_norm", "final_layernorm", "final_norm")
 """how decoders call the norm that follows their last block"""
 _COUNTING = Lock()
@@ -54,16 +53,16 @@ class Backbone(nn.Module):
         self.model, self.tokenizer = model, tokenizer
         self.name, self.max_length = name, max_length
         self.bidirectional = bidirectional
-        self.final_norm = one_of(final_norm, FINAL_NORMS, "final_norm")
+        self.final_norm = one_of(final_norm, ("last", "all", "none"), "final_norm")
         self.hidden_dim = int(model.config.hidden_size)  # type: ignore[union-attr, arg-type]
         self.pad_id = int(getattr(model.config, "pad_token_id", None) or 0)
         self.lora: LoraConfig | None = None  # settings of the adapters, if there are any
         self.blocks_run = 0
         self.blocks = block_list(model)
         self._readings: dict[int, tuple[int, dict[int, Tensor]]] = {}  # by thread: deepest wanted layer, states
-        self.blocks[0].register_forward_pre_hook(self._before_first, with_kwargs=True)
+        self.blocks[0].register_forward_pre_hook(partial(self._take, 0), with_kwargs=True)
         for number, block in enumerate(self.blocks, 1):
-            block.register_forward_hook(partial(self._after, number))
+            block.register_forward_hook(partial(self._take, number))
         hiding = causal_parts(model)
         self.is_decoder = bool(hiding)
         self.norm_name = norm_name(model, self.blocks)
@@ -93,7 +92,8 @@ class Backbone(nn.Module):
         self.tokenizer.enable_truncation(min(max_length or self.max_length, self.max_length))
         encodings = self.tokenizer.encode_batch(list(texts))
         ids = [e.ids for e in encodings]
-        highest, known = max((max(row, default=0) for row in ids), default=0), token_rows(self.model)
+        highest = max((max(row, default=0) for row in ids), default=0)
+        known = len(self.model.get_input_embeddings().weight)  # type: ignore[operator]
         if highest >= known:
             there = f"the tokenizer of {self.name!r} gives token {highest}, its network has {known}"
             raise InputError(f"{there}: they do not belong together")
@@ -137,26 +137,26 @@ class Backbone(nn.Module):
         """Who sees whom, and where each token stands, as the network's own arguments."""
         if not self.is_decoder:
             return {"attention_mask": mask}
-        if mask is None and self.causal:
-            return {"attention_mask": None, "use_cache": False}
-        full = torch.ones_like(ids) if mask is None else mask
         told: dict[str, Any] = {"attention_mask": mask, "use_cache": False}
+        if mask is None and self.causal:
+            return told
+        full = torch.ones_like(ids) if mask is None else mask
         if "position_ids" in inspect.signature(self.model.forward).parameters:
             told["position_ids"] = (full.cumsum(-1) - 1).clamp_min(0)  # from 0, on whichever side the padding is
-        if self.bidirectional:
-            told["attention_mask"] = padding_only(full, next(self.model.parameters()).dtype)
+        if self.bidirectional:  # every token sees all that is not padding: what is added to attention scores
+            dtype = next(self.model.parameters()).dtype
+            hidden = torch.where(full.bool(), 0.0, torch.finfo(dtype).min).to(dtype)[:, None, None]  # (B, 1, 1, T)
+            told["attention_mask"] = hidden.expand(-1, 1, full.shape[1], -1)  # (B, 1, T, T)
         return told
 
-    def _before_first(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self._take(0, args[0] if args else kwargs["hidden_states"])
-
-    def _after(self, number: int, module: nn.Module, args: Any, output: Any) -> None:
-        self._take(number, output[0] if isinstance(output, tuple) else output)
-
-    def _take(self, number: int, state: Tensor) -> None:
+    def _take(self, number: int, module: nn.Module, args: Any, found: Any) -> None:
+        """Keep what goes into the first block as state 0, `found` its keywords, and what comes `found` out of each."""
         if get_ident() in self._readings:
             deepest, states = self._readings[get_ident()]
-            states[number] = state
+            if number == 0:
+                states[0] = args[0] if args else found["hidden_states"]
+            else:
+                states[number] = found[0] if isinstance(found, tuple) else found
             if number == deepest < self.n_layers:
                 raise _Enough
 
@@ -218,19 +218,10 @@ def norm_name(model: nn.Module, blocks: nn.ModuleList) -> str | None:
     return None
 
 
-def padding_only(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """A mask to add to attention scores, (B, T) to (B, 1, T, T): every token sees all that is not padding."""
-    hidden = torch.where(mask.bool(), 0.0, torch.finfo(dtype).min).to(dtype)[:, None, None]  # (B, 1, 1, T)
-    return hidden.expand(-1, 1, mask.shape[1], -1)
-
-
 def load_backbone(name_or_path: str, *, device: torch.device | str | None = None, **options: Any) -> Backbone:
     """Load a backbone by shipped name, `all-MiniLM-L6-v2`, local folder in Hugging Face layout, or hub id.
 
-    Args:
-        name_or_path: of the network.
-        device: such as `cpu` or `cuda:0`; None takes the accelerator if there is one.
-        options: `bidirectional` and `final_norm`, as `Backbone` has them.
+    Options are those of `Backbone`; `device` None takes the accelerator if there is one.
 
     Raises:
         InputError: for an unknown name, a folder without weights, or weights with the wrong checksum.

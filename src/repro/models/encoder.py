@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from repro.models.backbone import Backbone
-from repro.models.folders import read_encoder, write_encoder
+from repro.models.folders import prompt_of, read_encoder, write_encoder
 from repro.models.pooling import AVG_FIRST_LAST, NAMES, Head, Pooler, pool
-from repro.models.published import prompt_of
 from repro.terminal import progress_bar
 from repro.types import Array, Encoder, InputError, one_of, unit_rows
 
@@ -69,7 +69,7 @@ class SentenceEncoder(nn.Module):
 
     def __init__(self, backbone: Backbone, *, pooling: str = "cls", pooler: Head | None = None) -> None:
         super().__init__()
-        self.backbone = backbone
+        self.backbone, self.hidden_dim = backbone, backbone.hidden_dim
         self.pooling = one_of(pooling, NAMES, "pooling")
         self.pooler = pooler
         self.prompt = ""
@@ -120,11 +120,6 @@ class SentenceEncoder(nn.Module):
     def save(self, folder: Path) -> None:
         """Write everything `load` needs: Hugging Face layout, with the pooler beside it; of adapters, only these."""
         write_encoder(folder, self.backbone, self.pooling, self.pooler)
-
-    @property
-    def hidden_dim(self) -> int:
-        """Backbone hidden size D."""
-        return self.backbone.hidden_dim
 
     @property
     def n_layers(self) -> int:
@@ -241,8 +236,8 @@ class SentenceEncoder(nn.Module):
 
     def _warn(self, message: str) -> None:
         if message not in self._warned:
-            self._warned.add(message)
             log.warning(message)
+        self._warned.add(message)
 
 
 class LayerlessEncoder(ABC):
@@ -277,15 +272,13 @@ class LayerlessEncoder(ABC):
         return (unit_rows(X) if normalize else X)[inverse]
 
 
+@dataclass(eq=False)
 class Transformed(LayerlessEncoder):
     """A map (whitening, a flow, dense layers) of the `encoder` readout of another encoder."""
 
+    base: Encoder
+    transform: Callable[[Array], Array]
     dim: int = 0
-
-    def __init__(self, base: Encoder, transform: Callable[[Array], Array], dim: int) -> None:
-        self.base = base
-        self.transform = transform
-        self.dim = dim
 
     def embed(self, texts: list[str], *, progress: bool = False) -> Array:
         """Mapped embeddings (n, dim) of distinct texts."""

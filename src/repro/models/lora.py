@@ -33,10 +33,8 @@ def add_lora(backbone: Backbone, config: LoraConfig, *, seed: int) -> Backbone:
 
     if backbone.lora is not None:
         raise InputError(f"{backbone.name} has adapters already: expected a network without")
-    layers = targets(backbone, config.targets)
-    settings = PeftConfig(
-        r=config.rank, lora_alpha=config.alpha, lora_dropout=config.dropout, target_modules=layers, bias="none"
-    )
+    sizes = {"r": config.rank, "lora_alpha": config.alpha, "lora_dropout": config.dropout}
+    settings = PeftConfig(**sizes, target_modules=targets(backbone, config.targets), bias="none")
     device = backbone.device
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive_seed(seed, "lora", config.rank))
@@ -53,10 +51,9 @@ def targets(backbone: Backbone, names: tuple[str, ...] = ()) -> list[str]:
     if not linear:
         raise InputError(f"{backbone.name} has no linear layers inside its blocks: adapters have no place there")
     ends = sorted({name.rpartition(".")[2] for name in linear})
-    for wanted in names:
-        if wanted not in ends:
-            where = f"no linear layer inside the blocks of {backbone.name} is called {wanted!r}"
-            raise InputError(f"{where}: choose among {', '.join(ends)}")
+    for unknown in set(names) - set(ends):
+        where = f"no linear layer inside the blocks of {backbone.name} is called {unknown!r}"
+        raise InputError(f"{where}: choose among {', '.join(ends)}")
     return [name for name in linear if not names or name.rpartition(".")[2] in names]
 
 
@@ -103,6 +100,5 @@ def load_adapters(backbone: Backbone, folder: Path, config: LoraConfig, base: di
     places = adapter_weights(backbone)
     if {name: tensor.shape for name, tensor in weights.items()} != {n: p.shape for n, p in places.items()}:
         raise InputError(f"{file} does not fit {base['name']}: the encoder folder is damaged")
-    with torch.no_grad():
-        for name, weight in weights.items():
-            places[name].copy_(weight)
+    for name, weight in weights.items():
+        places[name].data.copy_(weight)

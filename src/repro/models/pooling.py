@@ -118,10 +118,8 @@ class Parts(Head):
         self.settings = [getattr(part, "settings", {}) for part in parts]  # a `Unit` has none
         self.dim = hidden_dim
         for settings in filter(None, self.settings):
-            if settings["inputs"] != self.dim:
-                raise InputError(
-                    f"a dense layer takes {settings['inputs']} numbers, what comes before it gives {self.dim}"
-                )
+            if (takes := settings["inputs"]) != self.dim:
+                raise InputError(f"a dense layer takes {takes} numbers, what comes before it gives {self.dim}")
             self.dim = settings["outputs"]
 
     def forward(self, h: Tensor) -> Tensor:

