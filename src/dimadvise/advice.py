@@ -15,12 +15,9 @@ from repro.seeding import make_rng
 from repro.theory import participation_ratio, predicted_similarity, two_nn
 from repro.types import Array, InputError, check_dim, check_embeddings, one_of
 
-REDUCERS = ("truncate", "pca")
-"""what is tried unless told otherwise; both cost nothing to apply"""
-QUERIES, POOL, NEIGHBOURS = 300, 20_000, 10
-"""sample on which neighbours are compared"""
-ROWS_PER_DIM = 2
-"""rows per dimension below which the spectrum is not to be trusted"""
+REDUCERS = ("truncate", "pca")  # what is tried unless told otherwise; both cost nothing to apply
+QUERIES, POOL, NEIGHBOURS = 300, 20_000, 10  # sample on which neighbours are compared
+ROWS_PER_DIM = 2  # rows per dimension below which the spectrum is not to be trusted
 
 
 @dataclass(frozen=True)
@@ -30,17 +27,13 @@ class Candidate:
     layer: int | None
     reducer: str
     dim: int
-    predicted: float
-    """Spearman correlation with full similarity that the spectrum promises"""
-    neighbours: float
-    """share of the ten nearest neighbours that stay among the ten nearest"""
+    predicted: float  # Spearman correlation with full similarity that the spectrum promises
+    neighbours: float  # share of the ten nearest neighbours that stay among the ten nearest
     expected: float = math.nan
     """share of a score that is expected to be kept, by the rule that was nearest to labels for this reducer"""
     score: float = math.nan
-    share: float = math.nan
-    """share of the full-size score; NaN without labels"""
-    low: float = math.nan
-    """lower bound of the share"""
+    share: float = math.nan  # share of the full-size score; NaN without labels
+    low: float = math.nan  # lower bound of the share
 
 
 @dataclass(frozen=True)
@@ -48,25 +41,18 @@ class Advice:
     """What was found, and the answer."""
 
     candidates: tuple[Candidate, ...]
-    answer: Candidate | None
-    """None: nothing below the full size passes"""
+    answer: Candidate | None  # None: nothing below the full size passes
     full_dim: int
     rows: int
-    unit: bool
-    """whether rows were divided by their length before anything else, as `reducer` expects them"""
+    unit: bool  # whether rows were divided by their length before anything else, as `reducer` expects them
     retain: float
-    seen: bool
-    """whether reducers were fitted on rows that are judged"""
-    metric: str | None
-    """None: the answer is a prediction"""
+    seen: bool  # whether reducers were fitted on rows that are judged
+    metric: str | None  # None: the answer is a prediction
     items: int
-    reference: float
-    """full-size score; NaN without labels"""
-    confidence: float
-    """how often each bound holds, so that all walks together err with 5 % at most"""
+    reference: float  # full-size score; NaN without labels
+    confidence: float  # how often each bound holds, so that all walks together err with 5 % at most
     intrinsic: Mapping[str, float]
-    reducer: Reducer | None
-    """the fitted reducer of the answer"""
+    reducer: Reducer | None  # the fitted reducer of the answer
     notes: tuple[str, ...]
 
 

@@ -19,8 +19,7 @@ from scipy.optimize import nnls
 from repro.paths import ASSETS
 from repro.types import Array, InputError, check_same_length
 
-FEATURES = ("1 − ρ", "(1 − ρ)²", "1 − k", "(1 − k)²")
-"""ρ: predicted correlation; k: neighbours kept"""
+FEATURES = ("1 − ρ", "(1 − ρ)²", "1 − k", "(1 − k)²")  # ρ: predicted correlation; k: neighbours kept
 ASSET = ASSETS / "advise_error.json"
 SPECTRUM, CALIBRATED, HALF = "spectrum", "calibrated", "half of D"
 """the rules that an answer may rest on, and the one that looks at no embedding"""
@@ -64,13 +63,10 @@ class RuleError:
     rule: str
     target: float
     cases: int
-    log2_median: float
-    """of |log₂(predicted size / size by labels)|"""
+    log2_median: float  # of |log₂(predicted size / size by labels)|
     log2_worst: float
-    target_met: float
-    """share of cases in which the size named kept the target"""
-    curve: float | None
-    """mean |predicted share − measured share| over sizes; None for a rule that names a size only"""
+    target_met: float  # share of cases in which the size named kept the target
+    curve: float | None  # mean |predicted share − measured share| over sizes; None for a rule that names a size only
 
 
 @dataclass(frozen=True)
@@ -82,8 +78,7 @@ class Measured:
     data_source: str
     commit: str
     date: str
-    rules: Mapping[str, str]
-    """reducer to the rule that predicts for it"""
+    rules: Mapping[str, str]  # reducer to the rule that predicts for it
     calibrations: Mapping[str, Calibration]
     errors: tuple[RuleError, ...]
 

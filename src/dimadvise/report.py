@@ -15,8 +15,7 @@ from repro.report.figures import GREY, WIDTH, Drawing, add_legend, dim_axis, loo
 from repro.types import check_dim
 
 PAGE = (files("dimadvise") / "report.html").read_text(encoding="utf-8")
-CHANGES = 10
-"""items that must be able to change before resamples of right and wrong ones say how many did not"""
+CHANGES = 10  # items that must be able to change before resamples of right and wrong ones say how many did not
 MEASURES = {
     "participation ratio": "Directions that share the variance evenly",
     "TwoNN": "dimensions of the surface that neighbours lie on, however it is curved",
@@ -25,8 +24,7 @@ MEASURES = {
 MEANS = {"truncate": "the first ones, as they are", "pca": "principal components", "svd": "singular directions"}
 SEARCHED, REPEATS = 20_000, 25
 """stored vectors that are searched to time a query, and how often; the fastest counts, others had company"""
-COUNTS = (1_000_000, 1_000_000_000)
-"""stored vectors for which savings are told"""
+COUNTS = (1_000_000, 1_000_000_000)  # stored vectors for which savings are told
 
 
 # words

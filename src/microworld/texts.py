@@ -36,19 +36,15 @@ from repro.sets import Retrieval
 from repro.types import InputError
 
 FILM, GOODS = LISTS["of a film"], LISTS["of goods"]
-GOOD, BAD = LISTS["good"], LISTS["bad"]
-"""Paired: each quality has its opposite in the same place."""
-TURNED = 1 / 3
-"""Share of opinions whose words are turned round, so that the words alone do not give the label away."""
+GOOD, BAD = LISTS["good"], LISTS["bad"]  # Paired: each quality has its opposite in the same place
+TURNED = 1 / 3  # Share of opinions whose words are turned round, so that the words alone do not give the label away
 TYPES = {"ENTY": 0.22, "DESC": 0.21, "HUM": 0.21, "NUM": 0.17, "LOC": 0.13, "ABBR": 0.06}
 """Shares of the types of questions, close to TREC's; no first word belongs to one type alone."""
 _DEGREES = tuple(f"{degree} " if degree else "" for degree in LISTS["degree"])
-ON_TOPIC = 0.8
-"""How often a post speaks of its own topic; the rest of the time it strays."""
+ON_TOPIC = 0.8  # How often a post speaks of its own topic; the rest of the time it strays
 
 
-Labelled: TypeAlias = tuple[list[str], list[str]]
-"""Texts and their labels."""
+Labelled: TypeAlias = tuple[list[str], list[str]]  # Texts and their labels
 
 
 def sentiments(n: int, rng: np.random.Generator, *, about: tuple[str, ...] = FILM, split: str = "all") -> Labelled:

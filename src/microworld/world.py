@@ -18,10 +18,8 @@ from microworld.vocabulary import ABSENT, AGENT, FACTORS, NAMES, OBJECT, PLACE, 
 from repro.seeding import make_rng
 from repro.types import InputError, check_dim, check_same_length
 
-UNLIKE_POLARITY = 0.4
-"""What a similarity is multiplied by when one frame affirms and the other denies."""
-NEGATED = 0.15
-"""Share of negated frames."""
+UNLIKE_POLARITY = 0.4  # What a similarity is multiplied by when one frame affirms and the other denies
+NEGATED = 0.15  # Share of negated frames
 SPLITS = {"train": (0.0, 0.6), "dev": (0.6, 0.7), "test": (0.7, 1.0), "all": (0.0, 1.0)}
 """Which frames belong to a split, as a span of hashes."""
 

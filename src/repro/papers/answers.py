@@ -14,8 +14,7 @@ from repro.report.tables import MISSING
 
 ENCODER = "all-MiniLM-L6-v2"
 PCA, FIRST = "PCA", "first columns"
-REDUCERS = {"PCA": PCA, "Truncate": FIRST}
-"""names in the rows of scores by dimension, and here"""
+REDUCERS = {"PCA": PCA, "Truncate": FIRST}  # names in the rows of scores by dimension, and here
 USES = {
     ("stsb", "spearman"): "similarity (STS-B)",
     ("trec", "accuracy"): "classification (TREC)",

@@ -20,8 +20,7 @@ from repro.paths import ASSETS
 from repro.report.figures import GREY, PALETTE, Drawing
 from repro.types import InputError
 
-MAX_ROWS = 5_000
-"""Rows a page can carry for one chart: they are written into the page."""
+MAX_ROWS = 5_000  # Rows a page can carry for one chart: they are written into the page
 TEXT = {"labelColor": GREY, "titleColor": GREY}
 CONFIG: dict[str, Any] = {
     "background": "transparent",
@@ -46,8 +45,7 @@ class Interactive:
 
     spec: dict[str, Any]
     fallback: Drawing
-    hint: str
-    """what the reader can do with it"""
+    hint: str  # what the reader can do with it
 
     def _repr_html_(self) -> str:
         # "</" would end the script element early if a text held it; "<\\/" is the same JSON.

@@ -45,8 +45,7 @@ MEANING: dict[Outcome, str] = {
     "unclear": "on generated text, which judges no paper: not told from the null",
     "down": "on generated text, which judges no paper: below the null",
 }
-OUTCOMES: tuple[Outcome, ...] = tuple(MEANING)
-"""in the order of the legend"""
+OUTCOMES: tuple[Outcome, ...] = tuple(MEANING)  # in the order of the legend
 ON_GENERATED: tuple[Outcome, ...] = ("up", "unclear", "down")
 SILENT: tuple[Outcome, ...] = ("does not apply", "not attempted")
 """verdicts of a network that leave the word to another one"""
@@ -54,10 +53,8 @@ _WEAKEST_FIRST: tuple[Outcome, ...] = (
     *("not reproduced", "does not hold here", "not attempted", "does not apply", "cannot tell"),
     *("direction only", "holds here", "reproduced", *ON_GENERATED),
 )
-MARGIN_POINTS = 1.0
-"""what counts as no change, in points"""
-_SLACK = 1e-9
-"""80.62 − 79.62 is a hair above 1 in binary"""
+MARGIN_POINTS = 1.0  # what counts as no change, in points
+_SLACK = 1e-9  # 80.62 − 79.62 is a hair above 1 in binary
 Test = Literal["effect", "sameness", "ratio", "trend"]
 Answer = Literal["yes", "no", "open"]
 SEEN = {"effect": 1.0, "trend": 0.5, "ratio": 1.0}
@@ -71,33 +68,22 @@ class Measurement:
     claim_id: str
     test: Test
     value: float
-    low: float
-    """NaN, as `high`, where there are too few seeds for an interval"""
+    low: float  # NaN, as `high`, where there are too few seeds for an interval
     high: float
-    paper: float | None = None
-    """the printed size, if one is printed; it is judged under scope `same` only"""
-    null: float = 0.0
-    """what the value would be if the claim were empty"""
-    direction: int = 1
-    """the claimed side of the null where no size is printed: +1 above, −1 below"""
-    margin: float = MARGIN_POINTS
-    """of sameness, in points"""
+    paper: float | None = None  # the printed size, if one is printed; it is judged under scope `same` only
+    null: float = 0.0  # what the value would be if the claim were empty
+    direction: int = 1  # the claimed side of the null where no size is printed: +1 above, −1 below
+    margin: float = MARGIN_POINTS  # of sameness, in points
     scope: Literal["same", "substitute"] = "substitute"
     """`same` only if backbone, data, text and readout are the paper's"""
     seeds: int = 1
-    what: str = ""
-    """what was measured, in words"""
+    what: str = ""  # what was measured, in words
     network: str = ""
-    generated: bool = False
-    """read on generated text, which judges nobody"""
-    unmet: str = ""
-    """the condition of the claim that the network fails"""
-    seed_sd: float = nan
-    """between seeds; of a ratio in doublings, as the next"""
-    item_error: float = 0.0
-    """standard error over items"""
-    cells: int = 1
-    """how many were judged together"""
+    generated: bool = False  # read on generated text, which judges nobody
+    unmet: str = ""  # the condition of the claim that the network fails
+    seed_sd: float = nan  # between seeds; of a ratio in doublings, as the next
+    item_error: float = 0.0  # standard error over items
+    cells: int = 1  # how many were judged together
 
     @property
     def verdict(self) -> Outcome:
@@ -296,25 +282,18 @@ class Judge:
     """One claim, or one part of a claim that has several."""
 
     claim: str
-    what: str
-    """the measured thing in words, with {columns} of the cell that decides and {facts} of its group"""
-    rows: str
-    """a pandas query; @names are facts of the group"""
+    what: str  # the measured thing in words, with {columns} of the cell that decides and {facts} of its group
+    rows: str  # a pandas query; @names are facts of the group
     pick: Callable[[Cells], tuple[tuple[Any, ...], Estimate]] = lowest
-    over: tuple[str, ...] = ("dim",)
-    """columns that tell cells apart"""
-    each: Split = lambda rows: [({}, rows)]
-    """groups that are judged one by one; by default all rows are one"""
-    near: float | None = None
-    """only the dim nearest to this share of the full size"""
-    scale: Callable[[Facts], float] = lambda facts: 1.0
-    """turns a difference round, or into per cent of something"""
+    over: tuple[str, ...] = ("dim",)  # columns that tell cells apart
+    each: Split = lambda rows: [({}, rows)]  # groups that are judged one by one; by default all rows are one
+    near: float | None = None  # only the dim nearest to this share of the full size
+    scale: Callable[[Facts], float] = lambda facts: 1.0  # turns a difference round, or into per cent of something
     test: Test = "effect"
     null: float = 0.0
     direction: int = 1
     paper: Callable[[], float] | None = None
-    needs: str = ""
-    """weights that are not at hand, where no row speaks"""
+    needs: str = ""  # weights that are not at hand, where no row speaks
 
     def measure(
         self, rows: pd.DataFrame, fixed: Callable[[pd.DataFrame], bool] = lambda cell: False

@@ -149,13 +149,10 @@ STAND_INS = (
     *("repro-mini", "repro-tiny", "repro-tiny + SimCSE"),
 )
 """every other network, from the nearest to a paper's to the farthest"""
-MENDED = "flow|whitening|-LP"
-"""in the names of such lines"""
+MENDED = "flow|whitening|-LP"  # in the names of such lines
 BLOCKS = {"repro-tiny": 2, "all-MiniLM-L6-v2": 6, "e5-small-en": 12, "all-mpnet-base-v2": 12}
-Scores = Mapping[str, float | None]
-"""full-size scores of networks on STS-B; None where the rows hold none"""
-FEWEST_BLOCKS = 4
-"""of a network that is asked about depth"""
+Scores = Mapping[str, float | None]  # full-size scores of networks on STS-B; None where the rows hold none
+FEWEST_BLOCKS = 4  # of a network that is asked about depth
 
 
 def rank(claim: str, networks: str) -> int:

@@ -18,10 +18,8 @@ from repro.sets import DataSet
 from repro.store import Store
 from repro.types import Array, Encoder, InputError, check_dim, unit_rows
 
-CODE = "repro.models.encoder"
-"""where the code starts that decides an encoder's output"""
-UNIT = {MINILM, "all-mpnet-base-v2"}
-"""published with a last module that divides every row by its length"""
+CODE = "repro.models.encoder"  # where the code starts that decides an encoder's output
+UNIT = {MINILM, "all-mpnet-base-v2"}  # published with a last module that divides every row by its length
 
 
 def encode_once(

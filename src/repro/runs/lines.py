@@ -169,10 +169,8 @@ class Judged:
     """All lines on one task by one metric."""
 
     metric: str
-    scores: Any
-    """`Resampled` or `Means`: indexed by line, subtracted, and written as the columns of a row"""
-    floor: float | None = None
-    """what the majority class gives"""
+    scores: Any  # `Resampled` or `Means`: indexed by line, subtracted, and written as the columns of a row
+    floor: float | None = None  # what the majority class gives
 
 
 Classify: TypeAlias = Callable[[TextTable, str, Mapping[str, DataSet]], Score]

@@ -30,8 +30,7 @@ from repro.store import Store
 from repro.training.two_step import SELECT_BY, PoolerRun, dropout_views, select, train_nli_pooler, train_poolers
 from repro.types import InputError, one_of
 
-Grid = dict[tuple[int, int], float]
-"""score of encoder_i with pooler_j, by (i, j)"""
+Grid = dict[tuple[int, int], float]  # score of encoder_i with pooler_j, by (i, j)
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,7 @@ class Sweep:
 
     cells: Mapping[int, TrainedCell]
     states: Mapping[int, TextTable]
-    hits: int
-    """cells found in the store, not trained, by this call"""
+    hits: int  # cells found in the store, not trained, by this call
 
     @property
     def config(self) -> TrainConfig:
@@ -86,8 +84,7 @@ class StepTwo:
     """New poolers of some dims on one encoder, how each was found, and what that took."""
 
     new_poolers: Mapping[int, Pooler]
-    runs: Mapping[int, Mapping[str, float]]
-    """by dim: learning rate and step that dev chose, dev score before and after"""
+    runs: Mapping[int, Mapping[str, float]]  # by dim: learning rate and step that dev chose, dev score before and after
     seconds: float
     hit: bool
 
@@ -98,8 +95,7 @@ class TwoStep(StepTwo):
 
     opt: Mapping[int, int]
     select_by: str
-    chosen_on: tuple[str, str]
-    """name and split of the pairs that chose opt and stopped step 2"""
+    chosen_on: tuple[str, str]  # name and split of the pairs that chose opt and stopped step 2
 
 
 def pair_scores(sweep: Sweep, pairs: ScoredPairs) -> Grid:
