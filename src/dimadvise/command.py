@@ -12,7 +12,7 @@ WRITTEN = ("candidates.parquet", "report.html", "reducer.safetensors", "reducer.
 """all that an advice leaves in its folder, if it has an answer"""
 
 if TYPE_CHECKING:
-    from dimadvise import Advice
+    from dimadvise.advice import Advice
 
 
 def advise(

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dimadvise import Classes, Pairs, Search, advise, savings
-from dimadvise.advice import Candidate, _neighbours_kept, _seen, _why_none
+from dimadvise.advice import Candidate, _neighbours_kept, _seen, _why_none, advise
+from dimadvise.evidence import Classes, Pairs, Search
 from dimadvise.inputs import from_matrix
-from dimadvise.report import candidate_table, explanation, headline, size, why_no_bound
+from dimadvise.report import candidate_table, explanation, headline, savings, size, why_no_bound
 from repro.reducers import make_reducer
 from repro.reducers.export import linear_form, read_linear, write_linear
 from repro.types import InputError

@@ -5,10 +5,18 @@ import json
 import numpy as np
 import pytest
 
-from dimadvise import Pairs, advise
-from dimadvise.advice import default_dims
-from dimadvise.measured import ASSET, CALIBRATED, HALF, SPECTRUM, read_measured
-from dimadvise.ship import EXPERIMENT, measured_from, write_measured
+from dimadvise.advice import advise, default_dims
+from dimadvise.evidence import Pairs
+from dimadvise.measured import (
+    ASSET,
+    CALIBRATED,
+    EXPERIMENT,
+    HALF,
+    SPECTRUM,
+    measured_from,
+    read_measured,
+    write_measured,
+)
 from repro.evaluation.retention import retention, smallest_sufficient
 from repro.evaluation.stats import mean_draws, spearman_draws
 from repro.evaluation.sts import sts_spearman

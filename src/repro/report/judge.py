@@ -241,25 +241,18 @@ def average_size(at: Cells) -> tuple[tuple[Any, ...], Estimate]:
 # Measurements
 
 
-def measurement(claim: str, test: Test, e: Estimate, what: str, **fields: Any) -> Measurement:
-    """An estimate as what a claim is judged by, with all that the power needs."""
+def effect(claim: str, e: Estimate, what: str, *, test: Test = "effect", **fields: Any) -> Measurement:
+    """An estimate as what a claim is judged by: unless another test is named, a difference or an order."""
     spread = {"seed_sd": e.seed_sd, "item_error": e.item_error, "cells": e.cells}
     return Measurement(claim, test, e.value, e.low, e.high, seeds=e.seeds, what=what, **{**spread, **fields})
 
 
-def effect(claim: str, e: Estimate, what: str, **fields: Any) -> Measurement:
-    """A difference or an order, judged against a null."""
-    return measurement(claim, "effect", e, what, **fields)
-
-
-def sameness(claim: str, e: Estimate, what: str, **fields: Any) -> Measurement:
-    """No change of note: within a margin."""
-    return measurement(claim, "sameness", e, what, **fields)
+sameness = partial(effect, test="sameness")  # no change of note: within a margin
 
 
 def ratio(claim: str, doublings: Estimate, what: str, **fields: Any) -> Measurement:
     """How many times, from an estimate on log₂."""
-    m = measurement(claim, "ratio", doublings, what, **fields)
+    m = effect(claim, doublings, what, test="ratio", **fields)
     return replace(m, value=2**m.value, low=2**m.low, high=2**m.high)
 
 
@@ -269,7 +262,7 @@ def trend(
     """Kendall's τ_b of the rows' values over the dims of `at`, one ranking per seed."""
     sizes = np.array(list(at), float)
     e = of_parts(list(estimates(rows[rows["dim"].isin(list(at))]).values()), partial(kendall, np.sort(sizes)))
-    return measurement(claim, "trend", e, f"Kendall tau of {what}", paper=paper, direction=direction)
+    return effect(claim, e, f"Kendall tau of {what}", test="trend", paper=paper, direction=direction)
 
 
 Facts = Mapping[str, Any]
@@ -314,7 +307,7 @@ class Judge:
             what = self.what.format(**{**facts, **dict(zip(self.over, name, strict=False)), "n": len(at)})
             network = ", ".join(map(str, own["backbone"].dropna().unique()))
             fields = {"null": self.null, "direction": self.direction, "paper": self.paper and self.paper()}
-            yield measurement(self.claim, self.test, e, what, network=network, **fields)
+            yield effect(self.claim, e, what, test=self.test, network=network, **fields)
         if silent and self.needs:
             why = f"needs {self.needs}: published weights, no stand-in at hand (profile `paper` fetches them)"
             yield Measurement(self.claim, "effect", nan, nan, nan, seeds=0, what=why)
