@@ -3,8 +3,8 @@
 The spectrum's correlation ρ(d) and the share k(d) of nearest neighbours that stay are not the share r(d) of a score.
 A fit on other tasks writes it as 1 − Σ cᵢφᵢ with φ = (1 − ρ, (1 − ρ)², 1 − k, (1 − k)²) and cᵢ ≥ 0: nothing is lost
 where neither changes, and the loss never falls as either drops. Its coefficients, and the errors of each rule where
-labels could tell, ship with the package. They are written by `python -m dimadvise.measured` from the recorded rows of the
-page `proposal_choosing_dim`, and never by hand.
+labels could tell, ship with the package. They are written by `python -m dimadvise.measured` from the recorded rows of
+the page `proposal_choosing_dim`, and never by hand.
 """
 
 import json
