@@ -138,7 +138,7 @@ def advise(
         rows=len(checked[last][fit_rows]),
         unit=unit,
         retain=retain,
-        seen=_seen(evidence, fit_rows, len(checked[last])),
+        seen=evidence is not None and bool(np.isin(evidence.judged, np.arange(len(checked[last]))[fit_rows]).any()),
         metric=evidence.metric if evidence else None,
         items=evidence.items if evidence else 0,
         reference=reference,
@@ -147,10 +147,6 @@ def advise(
         reducer=fitted[answer.layer, answer.reducer] if answer else None,
         notes=tuple(notes),
     )
-
-
-def _seen(evidence: Evidence | None, fit_rows: slice, n: int) -> bool:
-    return evidence is not None and bool(np.isin(evidence.judged, np.arange(n)[fit_rows]).any())
 
 
 def _checked(X: Array, layer: int | None, unit: bool) -> Array:

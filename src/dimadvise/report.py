@@ -27,9 +27,6 @@ SEARCHED, REPEATS = 20_000, 25
 COUNTS = (1_000_000, 1_000_000_000)  # stored vectors for which savings are told
 
 
-# words
-
-
 def headline(advice: Advice) -> str:
     """The answer in one sentence."""
     chosen, kept = advice.answer, f"{100 * advice.retain:g} %"
@@ -93,9 +90,6 @@ def explanation(advice: Advice) -> list[str]:
     return [*lines, f"{sizes}.", *(note[0].upper() + note[1:] + "." for note in advice.notes)]
 
 
-# tables
-
-
 def candidate_table(advice: Advice) -> pd.DataFrame:
     """One row per candidate; shares are fractions, and a bound that does not hold is missing."""
     frame = pd.DataFrame([vars(candidate) for candidate in advice.candidates])
@@ -151,9 +145,6 @@ def size(count: float) -> str:
 def duration(seconds: float) -> str:
     """Seconds as a reader says them."""
     return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
-
-
-# the page
 
 
 @styled()

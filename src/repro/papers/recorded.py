@@ -32,15 +32,7 @@ SCORES = (
 """beginnings of the metrics that are shown x100; any other, such as seconds, is shown as it is"""
 PAPERS = {"wang": "wang2023", "zhang": "zhang2024", "sbertlp": "sbertlp2021", "ese": "ese2025"}
 
-Judged = Callable[[pd.DataFrame], list[Measurement]]
-
-
-def _each_network(judge: Judged) -> Judged:
-    """Judge the rows of each network by themselves."""
-    return lambda rows: [m for _, own in rows.groupby("backbone", sort=False) for m in judge(own)]
-
-
-JUDGES: dict[str, Judged] = {
+JUDGES: dict[str, Callable[[pd.DataFrame], list[Measurement]]] = {
     "wang_figure2": wang_figures.figure2,
     "wang_figure3": wang_figures.figure3,
     "wang_figure4": wang_figures.figure4,
@@ -59,7 +51,7 @@ JUDGES: dict[str, Judged] = {
     "sbertlp_table4": lambda rows: sbertlp.table4(rows.iloc[:0], rows),
     "sbertlp_figures": sbertlp.figures,
     "ese_table1": ese.table1,
-    "ese_table2": _each_network(ese.table2),
+    "ese_table2": lambda rows: [m for _, own in rows.groupby("backbone", sort=False) for m in ese.table2(own)],
     "ese_table3": ese_use.table3,
     "ese_figure3": lambda rows: [*ese.figure3(rows), *ese.figure4(rows)],
     "ese_figure6": ese_use.figure6,
@@ -83,7 +75,7 @@ def recorded_verdicts() -> pd.DataFrame:
 def scorecard_lines() -> Iterator[str]:
     """All claims with the verdicts of the recorded rows and, once the book is built, of live ones; then the counts."""
     live = read_verdicts().query("kind == 'live'")
-    card = scorecard(given=pd.concat([recorded_verdicts(), live], ignore_index=True))
+    card = scorecard(pd.concat([recorded_verdicts(), live], ignore_index=True))
     for row in card.itertuples():
         shown = f" live: {row.live:<18}" if len(live) else ""
         yield f"{row.claim_id:<14} recorded: {row.recorded:<18}{shown} {row.statement}"

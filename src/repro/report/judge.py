@@ -15,20 +15,8 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.seeds import (
-    FEWEST_SEEDS,
-    MOST_SEEDS,
-    POWER,
-    Estimate,
-    estimate,
-    estimates,
-    kendall,
-    mean,
-    of_parts,
-    reach,
-    scaled,
-    seeds_needed,
-)
+from repro.evaluation import seeds
+from repro.evaluation.seeds import Estimate, estimate, mean, reach, scaled
 from repro.types import InputError, one_of
 
 Outcome: TypeAlias = str
@@ -154,7 +142,7 @@ def moved(m: Measurement) -> Outcome:
 def remedy(m: Measurement) -> str:
     """What it would take to tell, at 80 % power for the printed size, or for one that is worth seeing."""
     if isnan(m.seed_sd):
-        return f"{m.seeds} of at least {FEWEST_SEEDS} seeds" if isnan(m.low) else ""
+        return f"{m.seeds} of at least {seeds.FEWEST_SEEDS} seeds" if isnan(m.low) else ""
     if m.test == "sameness":
         size = m.margin
     elif m.paper is None or m.paper == m.null:
@@ -162,13 +150,14 @@ def remedy(m: Measurement) -> str:
     else:
         size = abs(log2(m.paper / m.null)) if m.test == "ratio" else abs(m.paper - m.null)
     # sameness is bounded on both sides: each may fail in half of the cases that fail
-    seeds = seeds_needed(m.seed_sd, m.item_error, size, m.cells, 0.9 if m.test == "sameness" else POWER)
+    needed = seeds.seeds_needed(m.seed_sd, m.item_error, size, m.cells, 0.9 if m.test == "sameness" else seeds.POWER)
     seen = f"to see {f'a factor of {2**size:.3g}' if m.test == 'ratio' else f'an effect of {size:.3g}'}"
-    if seeds is None:
+    if needed is None:
         return f"items too few {seen}"
-    if m.seed_sd == 0 or seeds <= m.seeds:
+    if m.seed_sd == 0 or needed <= m.seeds:
         return f"enough {'items' if m.seed_sd == 0 else 'seeds'} {seen}: the value lies near the bound"
-    return f"{seeds if seeds <= MOST_SEEDS else f'more than {MOST_SEEDS}'} seeds {seen}, at 80 % power"
+    most = seeds.MOST_SEEDS
+    return f"{needed if needed <= most else f'more than {most}'} seeds {seen}, at 80 % power"
 
 
 def worst(outcomes: list[Outcome]) -> Outcome:
@@ -261,7 +250,8 @@ def trend(
 ) -> Measurement:
     """Kendall's τ_b of the rows' values over the dims of `at`, one ranking per seed."""
     sizes = np.array(list(at), float)
-    e = of_parts(list(estimates(rows[rows["dim"].isin(list(at))]).values()), partial(kendall, np.sort(sizes)))
+    ranked = seeds.estimates(rows[rows["dim"].isin(list(at))]).values()
+    e = seeds.of_parts(list(ranked), partial(seeds.kendall, np.sort(sizes)))
     return effect(claim, e, f"Kendall tau of {what}", test="trend", paper=paper, direction=direction)
 
 

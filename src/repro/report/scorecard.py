@@ -46,24 +46,23 @@ def verdicts_folder() -> Path:
     return paths.project_root() / "_build" / "verdicts"
 
 
-def write_verdicts(page: str, *frames: pd.DataFrame, folder: Path | None = None) -> Path | None:
-    """Leave a page's verdicts behind for the scorecard, whole or not at all; returns where, or None.
+def write_verdicts(page: str, *frames: pd.DataFrame) -> None:
+    """Leave a page's verdicts behind for the scorecard, whole or not at all.
 
-    Without a folder, only while the book is built (`REPRO_BOOK` is set): other runs must not speak for the book.
+    Only while the book is built (`REPRO_BOOK` is set): other runs must not speak for the book.
     """
-    if folder is None and not os.environ.get("REPRO_BOOK"):
-        return None
-    path = paths.inside(folder or verdicts_folder(), f"{page}.parquet")
+    if not os.environ.get("REPRO_BOOK"):
+        return
+    path = paths.inside(verdicts_folder(), f"{page}.parquet")
     joined = pd.concat([frame for frame in frames if len(frame)] or list(frames[:1]), ignore_index=True)
     with replacing(path) as partial:
         joined.to_parquet(partial, index=False)
-    return path
 
 
-def read_verdicts(folder: Path | None = None) -> pd.DataFrame:
+def read_verdicts() -> pd.DataFrame:
     """The verdicts of all pages built so far; a damaged file is left out with a warning, the next build mends it."""
     frames = [verdict_frame("live", []).assign(page="")]
-    for path in sorted((folder or verdicts_folder()).glob("*.parquet")):
+    for path in sorted(verdicts_folder().glob("*.parquet")):
         try:
             found = pd.read_parquet(path).assign(page=path.stem)
             if not set(found["verdict"]) <= set(OUTCOMES) or not set(found["kind"]) <= set(KINDS):
@@ -74,14 +73,14 @@ def read_verdicts(folder: Path | None = None) -> pd.DataFrame:
     return pd.concat([frame for frame in frames if len(frame)] or frames, ignore_index=True)
 
 
-def scorecard(folder: Path | None = None, *, given: pd.DataFrame | None = None) -> pd.DataFrame:
+def scorecard(given: pd.DataFrame | None = None) -> pd.DataFrame:
     """Every claim with its recorded and its live verdict, each by the network nearest the paper's that can bear on it.
 
     On one network a claim of several parts has the verdict of its worst part. Generated text judges nothing. What other
-    recorded networks say stands in the column `others`, what it would take to tell in `why`. Verdicts are those that
-    pages left in a folder, by default the build's, or those given.
+    recorded networks say stands in the column `others`, what it would take to tell in `why`. Verdicts are those given,
+    by default those that the build's pages left.
     """
-    given = read_verdicts(folder) if given is None else given
+    given = read_verdicts() if given is None else given
     card = claims()[["claim_id", "paper", "place", "statement"]].copy()
     for kind in ("recorded", "live"):
         own = given[(given["kind"] == kind) & ~given["verdict"].isin(ON_GENERATED)]

@@ -14,19 +14,12 @@ import numpy as np
 import pandas as pd
 
 from repro import data
-from repro.data.samples import gold_paragraphs
 from repro.data.sampling import take
 from repro.digests import digest
+from repro.evaluation import stats
 from repro.evaluation.protocol import Score, score_classification, score_sts
-from repro.evaluation.retrieve import is_yes_no, retrieve
-from repro.evaluation.stats import (
-    Interval,
-    Resampled,
-    bootstrap_mean,
-    mean_draws,
-    paired_spearman_difference,
-    spearman_draws,
-)
+from repro.evaluation.retrieve import retrieve
+from repro.evaluation.stats import Interval, Resampled, mean_draws, spearman_draws
 from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.methods import AVERAGE, MAJORITY
 from repro.rows import make_rows
@@ -136,15 +129,6 @@ def sets_of(tasks: Mapping[str, Mapping[str, DataSet]]) -> list[DataSet]:
     return [part for splits in tasks.values() for part in splits.values()]
 
 
-def describe(asked: Retrieval) -> str:
-    """How many questions, paragraphs and gold paragraphs, in a line."""
-    judgements = sum(map(is_yes_no, asked.answers or ()))
-    return (
-        f"{len(asked.queries):,} questions, {judgements} of them answered by yes or no; {len(asked.documents):,} "
-        f"paragraphs, {len(gold_paragraphs(asked)):,} of them supporting ({asked.source})"
-    )
-
-
 @dataclass(frozen=True)
 class Means:
     """Means of outcomes (…, n), and a bootstrap of their own for every mean and every difference of two."""
@@ -161,7 +145,7 @@ class Means:
     @property
     def columns(self) -> dict[str, float]:
         """value, ci_low and ci_high of a row."""
-        return bootstrap_mean(self.items, seed=self.seed).columns
+        return stats.bootstrap_mean(self.items, seed=self.seed).columns
 
 
 @dataclass(frozen=True)
@@ -318,4 +302,4 @@ def spearman_of(table: TextTable, pairs: ScoredPairs) -> float:
 
 def gain_over(a: Array, b: Array, pairs: ScoredPairs, *, seed: int) -> Interval:
     """Spearman of cosines a (n,) less that of cosines b (n,), on the same resampled pairs."""
-    return paired_spearman_difference(a, b, pairs.scores, subsets=pairs.subsets, seed=seed)
+    return stats.paired_spearman_difference(a, b, pairs.scores, subsets=pairs.subsets, seed=seed)

@@ -27,8 +27,8 @@ from repro.runs.lines import TextTable, spearman_of
 from repro.seeding import cpu_count, threads
 from repro.sets import DataSet, ScoredPairs, texts_of
 from repro.store import Store
-from repro.training.two_step import SELECT_BY, PoolerRun, dropout_views, select, train_nli_pooler, train_poolers
-from repro.types import InputError, one_of
+from repro.training.two_step import PoolerRun, dropout_views, select, train_nli_pooler, train_poolers
+from repro.types import InputError
 
 Grid = dict[tuple[int, int], float]  # score of encoder_i with pooler_j, by (i, j)
 
@@ -117,7 +117,6 @@ def train_two_step(
     `dev`, the validation set E, must not be the pairs that are reported; only with `select_by="oracle"` do other pairs,
     those of test, choose opt.
     """
-    one_of(select_by, SELECT_BY, "select_by")
     if (select_by == "oracle") != (oracle is not None):
         raise InputError(f"select_by is {select_by!r}: give the test pairs as `oracle` for 'oracle', and only for it")
     dims = sorted(sweep.cells)
