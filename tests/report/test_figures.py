@@ -71,25 +71,6 @@ def test_seeds_are_averaged_with_a_band_of_one_standard_deviation():
     assert found["n"].item() == 3
 
 
-def test_levels_are_drawn_in_their_own_panels_alone():
-    levels = pd.DataFrame({"kind": ["live"], "value": [50.0], "label": "majority class"})
-    both = pd.concat([frame(("paper", "live"), ("stsb",), method=name) for name in ("a", "b")])
-    figure = curves(both, color="method", panel="kind", levels=levels)
-    assert [50.0 in [line.get_ydata()[0] for line in axes.get_lines()] for axes in figure.axes] == [False, True]
-    assert legend_of(figure) == ["a", "b", "majority class"]
-
-
-@pytest.mark.parametrize("rows", [frame().drop(columns="dim"), frame(kinds=("guess",))])
-def test_rows_of_another_form_are_an_input_error(rows):
-    with pytest.raises(InputError):
-        by_dataset(rows)
-
-
-@pytest.mark.parametrize("rows", [frame().iloc[:0], frame().assign(value=np.nan)])
-def test_where_nothing_is_to_be_drawn_the_page_says_so(rows):
-    assert by_dataset(rows)._repr_markdown_().startswith("Nothing to show under these parameters")
-
-
 def test_the_same_frame_is_the_same_file_and_its_title_says_what_it_shows():
     once, again = by_dataset(), by_dataset()
     assert once.svg() == once.svg() == again.svg()

@@ -12,7 +12,6 @@ from markdown_it import MarkdownIt
 from repro.paths import project_root
 from repro.report.figures import Drawing, NothingToDraw, drawing
 from repro.report.judge import OUTCOMES, Measurement
-from repro.report.page import badge
 from repro.report.scorecard import verdict_frame, verdict_table
 from repro.report.tables import comparison, names, paper_values, show, side_by_side, to_myst
 from repro.rows import make_rows
@@ -103,25 +102,6 @@ def test_numbers_have_two_decimals_and_the_kind_is_a_pill():
     assert shown._repr_markdown_().startswith("Table & more")
 
 
-def test_a_comparison_shows_spread_seeds_and_intervals():
-    columns = ["method", "paper", "recorded", "recorded_sd", "seeds", "live", "live_low", "live_high", "gap"]
-    lines = [["x", 79.6, 71.0, 1.0, 3, 60.0, 58.0, 62.0, -19.6], ["y", 78.0, 70.0, np.nan, 1, *[np.nan] * 4]]
-    table = pd.DataFrame(lines, columns=columns)
-    shown = comparison(table)
-    assert {"kind-paper", "kind-recorded", "kind-live"} <= classes(shown.html)
-    for text in ("71.00 ± 1.00 (3 seeds)", "70.00 (1 seed)", "60.00 [58.00, 62.00]", "–"):
-        assert text in shown.html and text in shown.markdown
-
-
-@pytest.mark.parametrize("source", ["local", "hub", "microworld"])
-def test_the_badge_names_the_source_first(source):
-    about = {"backbone": "repro-tiny", "n_train": 500, "profile": "embedded", "commit": "abc123"}
-    shown = badge(make_rows([{"value": 0.5, "seed": s} for s in (0, 1)], data_source=source, **about))
-    assert f"source-{source}" in classes(shown._repr_html_())
-    for text in (source, "repro-tiny", "0, 1", "abc123", "500"):
-        assert text in shown.html and text in shown._repr_markdown_()
-
-
 def test_verdicts_carry_their_pill_kind_and_meaning():
     measurements = [
         Measurement("WANG-T1-1", "effect", 2.0, 1.0, 3.0, what="gain"),
@@ -135,13 +115,6 @@ def test_verdicts_carry_their_pill_kind_and_meaning():
     assert "Step 1 never hurts." in shown.html and "too wide to tell" in shown.markdown
     assert "mean gain – 1 of at least 3 seeds" in shown.markdown and "repro-tiny, 1 seed " in shown.markdown
     assert "nan" not in shown.markdown
-
-
-@pytest.mark.parametrize("empty", [pd.DataFrame(), FRAME.iloc[:0]])
-def test_a_table_without_a_line_says_so_in_its_place(empty):
-    shown = show(empty, caption="gain <by> dim")
-    assert shown.markdown == "Nothing to show under these parameters: gain <by> dim."
-    assert "gain &lt;by&gt; dim" in shown.html and "<table" not in shown.html
 
 
 def test_a_figure_without_a_point_says_so_in_its_place():

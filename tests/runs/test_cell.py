@@ -1,5 +1,4 @@
 import json
-import shutil
 import signal
 from dataclasses import asdict, replace
 
@@ -12,7 +11,7 @@ from repro.evaluation import sts_spearman
 from repro.models import SentenceEncoder
 from repro.objectives import EspressoConfig
 from repro.runs import cell as cell_module
-from repro.runs.cell import backbone_identity, cell_key, dev_scorer, train_all, train_cell
+from repro.runs.cell import cell_key, dev_scorer, train_all, train_cell
 from repro.store import Store
 from repro.types import InputError
 
@@ -122,18 +121,6 @@ def test_the_key_names_settings_code_weights_and_data(cell_config, tmp_path, mon
     monkeypatch.undo()
     monkeypatch.setattr(cell_module, "fingerprint", lambda name, source: "other bytes")
     assert cell_key(cell_config) != base
-
-
-def test_the_identity_of_a_backbone_is_its_bytes(tiny, tmp_path):
-    copy = tmp_path / "copy"
-    shutil.copytree(tiny, copy)
-    assert backbone_identity(str(copy)) == backbone_identity(tiny)
-    (copy / "README.md").write_text("a card")
-    assert backbone_identity(str(copy)) == backbone_identity(tiny)
-    tokenizer = (copy / "tokenizer.json").read_text()
-    (copy / "tokenizer.json").write_text(tokenizer.replace('"lowercase": true', '"lowercase": false'))
-    assert backbone_identity(str(copy)) != backbone_identity(tiny)
-    assert backbone_identity("someone/some-model") == "someone/some-model"
 
 
 def test_the_dev_score_is_that_of_the_dev_split(tiny):
