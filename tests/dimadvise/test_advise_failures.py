@@ -15,9 +15,8 @@ def folder(tmp_path_factory):
     nan = X.copy()
     nan[7, 3] = np.nan
     arrays = {"X": X, "nan": nan, "equal": np.ones((50, 8)), "none": X[:0], "Q": X[:40]}
-    for name, array in {**arrays, "words": np.array([["a", "b"]]), "narrow": X[:40, :8]}.items():
+    for name, array in {**arrays, "narrow": X[:40, :8]}.items():
         np.save(place / f"{name}.npy", array)
-    np.save(place / "objects.npy", np.array([{"a": 1}, 2], object), allow_pickle=True)
     pairs, qrels = ("row1", "row2", "score"), ("query", "document", "relevance")
     tables = {
         "pairs_beyond": (pairs, [*PAIRS, (0, 200, 1)]),
@@ -45,8 +44,6 @@ def folder(tmp_path_factory):
         ("--embeddings none.npy", "has shape (0, 16): expected at least one row"),
         ("--embeddings nan.npy", "NaN or infinite values in 1 of 200 rows, first in row 7"),
         ("--embeddings equal.npy", "all 50 embeddings are equal"),
-        ("--embeddings objects.npy", "holds Python objects"),
-        ("--embeddings words.npy", "holds <U1 values: expected numbers"),
         ("--embeddings X.npy --retain 1.5", "retain is 1.5: expected a share"),
         ("--embeddings X.npy --dims 8 32", "dim is 32: expected 1 to 16"),
         ("--embeddings X.npy --reducers", "at least one reducer"),

@@ -6,7 +6,7 @@ import pytest
 
 from microworld import SIZES, World
 from microworld.pairs import entailments, paraphrases
-from microworld.vocabulary import TEMPLATES, inflect, render
+from microworld.vocabulary import TEMPLATES, inflect, plural, render, with_article
 from microworld.world import drop
 from repro.data import Retrieval, WordVectors, load, texts_of
 
@@ -117,19 +117,17 @@ def test_counted_word_vectors_know_what_goes_together():
     assert cosine("doctor", "nurse") > cosine("doctor", "yesterday")
 
 
-@pytest.mark.parametrize(
-    "forms",
-    [
-        "look at|looked at|looked at|looking at",
-        "carry|carried|carried|carrying",
-        "hide|hid|hidden|hiding",
-        "drag|dragged|dragged|dragging",
-        "free|freed|freed|freeing",
-        "envy|envied|envied|envying",
-    ],
-)
-def test_verbs_agree(forms):
-    assert "|".join(inflect(forms.split("|")[0])) == forms
+def test_verbs_articles_and_plurals_agree():
+    verbs = ["look at|looked at|looked at|looking at", "carry|carried|carried|carrying", "hide|hid|hidden|hiding"]
+    verbs += ["drag|dragged|dragged|dragging", "free|freed|freed|freeing", "envy|envied|envied|envying"]
+    assert ["|".join(inflect(forms.split("|")[0])) for forms in verbs] == verbs
+    assert [with_article(noun) for noun in ("old car", "usual car", "dog")] == ["an old car", "a usual car", "a dog"]
+    assert [plural(noun) for noun in ("child", "lorry", "watch", "wild wolf")] == [
+        "children",
+        "lorries",
+        "watches",
+        "wild wolves",
+    ]
 
 
 def test_sentences_are_well_formed():

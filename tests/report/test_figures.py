@@ -1,16 +1,11 @@
 """Curves and the look of figures: what is in the frame is in the picture, kinds can be told apart."""
 
-import importlib.util
 from itertools import product
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from docutils import nodes
-from docutils.utils import new_document
 
-from repro import paths
 from repro.report import figures
 from repro.report.figures import curves, points
 from repro.types import InputError
@@ -91,16 +86,3 @@ def test_text_can_be_read_on_white_and_on_dark():
     assert contrast(figures.GREY, "#121212") >= 4.0
     for colour in figures.PALETTE:
         assert min(contrast(colour, "#ffffff"), contrast(colour, "#121212")) >= 3
-
-
-def test_the_book_describes_an_image_by_its_title(tmp_path):
-    source = paths.project_root() / "book" / "_ext" / "alt_text.py"
-    spec = importlib.util.spec_from_file_location("alt_text", source)
-    extension = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(extension)
-    figure = by_dataset()
-    (tmp_path / "drawn.svg").write_text(figure.svg(), encoding="utf-8")
-    page = new_document("page")
-    page += [nodes.image(uri="drawn.svg"), nodes.image(uri="drawn.svg", alt="mine"), nodes.image(uri="absent.svg")]
-    extension.describe(SimpleNamespace(srcdir=tmp_path), page)
-    assert [image.get("alt") for image in page.findall(nodes.image)] == [figure.alt, "mine", None]

@@ -11,9 +11,8 @@ from markdown_it import MarkdownIt
 
 from repro.paths import project_root
 from repro.report.figures import Drawing, NothingToDraw, drawing
-from repro.report.judge import OUTCOMES, Measurement
-from repro.report.scorecard import verdict_frame, verdict_table
-from repro.report.tables import comparison, names, paper_values, show, side_by_side, to_myst
+from repro.report.judge import OUTCOMES
+from repro.report.tables import comparison, names, paper_values, side_by_side, to_myst
 from repro.rows import make_rows
 from repro.types import InputError
 
@@ -92,29 +91,6 @@ def test_markdown_has_one_row_per_row_and_escapes_its_bars():
     parsed = MarkdownIt("commonmark").enable("table").render(to_myst(FRAME))
     assert parsed.count("<tr>") == 3 and len(re.findall("<t[hd][ >]", parsed)) == 9
     assert "a | b" in parsed and "–" in lines[3]
-
-
-def test_numbers_have_two_decimals_and_the_kind_is_a_pill():
-    shown = show(FRAME, caption="Table & more")
-    assert {"table-box", "kind-paper"} <= classes(shown._repr_html_())
-    assert re.search(r"79\.6[12]<", shown.html) and "&lt;c&gt;" in shown.html and "Table &amp; more" in shown.html
-    assert "–" in shown.html and "nan" not in shown.html.lower() and "<NA>" not in shown.html
-    assert shown._repr_markdown_().startswith("Table & more")
-
-
-def test_verdicts_carry_their_pill_kind_and_meaning():
-    measurements = [
-        Measurement("WANG-T1-1", "effect", 2.0, 1.0, 3.0, what="gain"),
-        Measurement("WANG-T1-2", "effect", 0.5, -1.0, 2.0, what="gain", paper=1.17),
-        Measurement("WANG-T1-3", "effect", 0.5, float("nan"), float("nan"), what="mean gain", network="repro-tiny"),
-    ]
-    frame = pd.concat([verdict_frame("recorded", measurements), verdict_frame("live", measurements)])
-    shown = verdict_table(frame, {"WANG-T1-1": "Step 1 never hurts."})
-    expected = {"verdict-holds-here", "verdict-cannot-tell", "kind-recorded", "kind-live", "verdict-legend"}
-    assert expected <= classes(shown.html)
-    assert "Step 1 never hurts." in shown.html and "too wide to tell" in shown.markdown
-    assert "mean gain – 1 of at least 3 seeds" in shown.markdown and "repro-tiny, 1 seed " in shown.markdown
-    assert "nan" not in shown.markdown
 
 
 def test_a_figure_without_a_point_says_so_in_its_place():

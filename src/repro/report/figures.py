@@ -64,14 +64,9 @@ class Drawing(Figure):
         data = b64encode(self.svg().encode()).decode()
         return f'<img class="drawing" alt="{escape(self.alt)}" src="data:image/svg+xml;base64,{data}"/>'
 
-    def _repr_svg_(self) -> str | None:
-        return None if self.blank else self.svg()
-
-    def _repr_html_(self) -> str | None:
-        return self.blank.html if self.blank else None
-
-    def _repr_markdown_(self) -> str | None:
-        return self.blank.markdown if self.blank else None
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        said = self.blank
+        return {"text/html": said.html, "text/markdown": said.markdown} if said else {"image/svg+xml": self.svg()}
 
 
 class NothingToDraw(InputError):

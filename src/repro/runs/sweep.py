@@ -30,8 +30,6 @@ from repro.store import Store
 from repro.training.two_step import PoolerRun, dropout_views, select, train_nli_pooler, train_poolers
 from repro.types import InputError
 
-Grid = dict[tuple[int, int], float]  # score of encoder_i with pooler_j, by (i, j)
-
 
 @dataclass(frozen=True)
 class Sweep:
@@ -98,7 +96,7 @@ class TwoStep(StepTwo):
     chosen_on: tuple[str, str]  # name and split of the pairs that chose opt and stopped step 2
 
 
-def pair_scores(sweep: Sweep, pairs: ScoredPairs) -> Grid:
+def pair_scores(sweep: Sweep, pairs: ScoredPairs) -> dict[tuple[int, int], float]:
     """Spearman of every encoder_i with every pooler_j: N² small matrix products on states encoded N times."""
     return {(i, j): spearman_of(sweep.embeddings(i, j), pairs) for i in sweep.cells for j in sweep.cells}
 
