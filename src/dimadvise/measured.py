@@ -136,8 +136,6 @@ def _in_words(error: RuleError) -> str:
     return f"{middle} in the median and {worst} at worst, target met in {100 * error.target_met:.0f} % of cases"
 
 
-# What ships
-
 EXPERIMENT = "proposal_choosing_dim"
 DIGITS = 4
 

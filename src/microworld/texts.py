@@ -25,8 +25,6 @@ TYPES = {"ENTY": 0.22, "DESC": 0.21, "HUM": 0.21, "NUM": 0.17, "LOC": 0.13, "ABB
 """Shares of the types of questions, close to TREC's; no first word belongs to one type alone."""
 _DEGREES = tuple(f"{degree} " if degree else "" for degree in LISTS["degree"])
 ON_TOPIC = 0.8  # How often a post speaks of its own topic; the rest of the time it strays
-
-
 Labelled: TypeAlias = tuple[list[str], list[str]]  # Texts and their labels
 
 

@@ -20,7 +20,6 @@ from repro.paths import ASSETS
 from repro.report.figures import GREY, PALETTE, Drawing
 from repro.types import InputError
 
-MAX_ROWS = 5_000  # Rows a page can carry for one chart: they are written into the page
 TEXT = {"labelColor": GREY, "titleColor": GREY}
 CONFIG: dict[str, Any] = {
     "background": "transparent",
@@ -68,11 +67,8 @@ def show(chart: Any, *, fallback: Drawing, hint: str) -> Interactive:
     """
     if isinstance(chart, alt.Chart | alt.LayerChart) and chart.width is alt.Undefined:
         chart = chart.properties(width="container")
-    try:
-        with alt.theme.enable("book"):
-            spec = chart.to_dict()
-    except alt.MaxRowsError as error:
-        raise InputError(f"the chart has more than {MAX_ROWS} rows: thin out or aggregate its data first") from error
+    with alt.theme.enable("book"):
+        spec = chart.to_dict()  # altair itself refuses more rows than a page can carry
     if remote := re.search(r'"url": "((?:http|//)[^"]*)"', json.dumps(spec)):
         raise InputError(f"the chart reads {remote[1]}: put its data into the frame, the book works without a network")
     return Interactive(spec, fallback, hint)

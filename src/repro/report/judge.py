@@ -165,8 +165,6 @@ def worst(outcomes: list[Outcome]) -> Outcome:
     return min(outcomes, key=_WEAKEST_FIRST.index) if outcomes else "not attempted"
 
 
-# Choices among cells
-
 K = TypeVar("K")
 Cells = Mapping[tuple[Any, ...], Estimate]
 
@@ -225,9 +223,6 @@ def average(at: Cells) -> tuple[tuple[Any, ...], Estimate]:
 def average_size(at: Cells) -> tuple[tuple[Any, ...], Estimate]:
     """How far all cells are from nought, whichever way."""
     return (), mean([replace(e, by_seed={seed: abs(v) for seed, v in e.by_seed.items()}) for e in at.values()])
-
-
-# Measurements
 
 
 def effect(claim: str, e: Estimate, what: str, *, test: Test = "effect", **fields: Any) -> Measurement:

@@ -138,8 +138,6 @@ STATES = {
     " after NLI": "after NLI",
 }
 """what follows a network's name where readers are shown it, to the words for how it was trained"""
-
-
 SOURCES = {
     "microworld": "generated sentences with known meaning, in place of the benchmarks",
     "local": "the real benchmarks, from files",

@@ -133,8 +133,6 @@ def verdict_table(verdicts: pd.DataFrame, statements: Mapping[str, str] | None =
     return Shown(f'{table.html}<ul class="verdict-legend">{legend}</ul>', f"{table.markdown}\n\n{plain}")
 
 
-# Which network may judge which claim
-
 OWN: dict[str, tuple[str, ...]] = {
     "WANG": ("roberta-base", "bert-base-uncased"),
     "ZHANG": ("all-mpnet-base-v2", "sup-simcse-roberta-large", "msmarco-roberta-base-v2"),

@@ -131,11 +131,6 @@ class Named:
     backbone: str = ""  # network it stands on; empty where that is its name, or where it has none
     n_train: int | None = None  # texts or pairs that this book trained or fitted it on; None where it came as it is
 
-    @property
-    def note(self) -> str:
-        """What a reader should know of scores on STS-B; empty for most."""
-        return "fine-tuned on STS-B's training pairs" if self.name.startswith("stsb-") else ""
-
     def embed(self, parts: Mapping[str, Mapping[str, DataSet]], store: Store) -> TextTable:
         """Embeddings of all texts of some tasks, as its authors publish them; an entry of the store for each task."""
         table = encode_tasks(self.make, self.identity, parts, store, progress=True)
