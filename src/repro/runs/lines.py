@@ -14,11 +14,12 @@ import numpy as np
 import pandas as pd
 
 from repro import data
+from repro.data.samples import gold_paragraphs
 from repro.data.sampling import take
 from repro.digests import digest
 from repro.evaluation import stats
 from repro.evaluation.protocol import Score, score_classification, score_sts
-from repro.evaluation.retrieve import retrieve
+from repro.evaluation.retrieve import is_yes_no, retrieve
 from repro.evaluation.stats import Interval, Resampled, mean_draws, spearman_draws
 from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.methods import AVERAGE, MAJORITY
@@ -127,6 +128,13 @@ def load_tasks(names: Sequence[str], source: str, *, probe_rows: int | None = No
 def sets_of(tasks: Mapping[str, Mapping[str, DataSet]]) -> list[DataSet]:
     """All sets of some tasks."""
     return [part for splits in tasks.values() for part in splits.values()]
+
+
+def describe(asked: Retrieval) -> str:
+    """How many questions, paragraphs and gold paragraphs, in a line."""
+    judgements, gold = sum(map(is_yes_no, asked.answers or ())), len(gold_paragraphs(asked))
+    of_questions = f"{len(asked.queries):,} questions, {judgements} of them answered by yes or no"
+    return f"{of_questions}; {len(asked.documents):,} paragraphs, {gold:,} of them supporting ({asked.source})"
 
 
 @dataclass(frozen=True)
