@@ -106,10 +106,8 @@ def advise(
             kept = _neighbours_kept(checked[last], [Y for _, Y in curve], seed)
             spectrum = "pca" if name == "svd" else name
             predicted = predicted_similarity(X[fit_rows], [d for d, _ in curve], reducer=spectrum)
-            # With PCA the spectrum alone is too hopeful, as it does not see that subtracting the mean reorders
-            # neighbours: there the fit to both came nearer to labels (leave-one-task-out, and with the encoder left out
-            # too). Truncation subtracts nothing, and the spectrum came nearer. Recorded errors decide it.
-            # Under PCA half of all dimensions, taken blindly, came nearer than either, which the statement says.
+            # Recorded errors decide which rule predicts: with PCA the spectrum alone is too hopeful, as subtracting the
+            # mean reorders neighbours. Half of all dimensions, blindly, came nearer than either, as the statement says.
             expected = read_measured().expected(name, np.array(predicted), np.array(kept))
             for (d, Y), promise, near, share in zip(curve, predicted, kept, expected, strict=True):
                 found.append(Candidate(layer, name, d, float(promise), near, float(share)))

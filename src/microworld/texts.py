@@ -148,9 +148,6 @@ def _ask(frame: list[int], templates: tuple[str, ...], rng: np.random.Generator)
     return templates[int(rng.random() * len(templates))].format(**words, S=initials.upper()[:4])
 
 
-# Documents
-
-
 def posts(world: World, n: int, rng: np.random.Generator, *, split: str) -> Labelled:
     """Make n posts of three to five sentences on twenty topics: what most of their sentences are done to."""
     topics = FACTORS[OBJECT].groups
