@@ -1,7 +1,6 @@
 """Tables: printed, recorded and live numbers side by side, and what a browser and a printed page show of them."""
 
 import re
-from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,7 @@ from markdown_it import MarkdownIt
 from repro.paths import project_root
 from repro.report.figures import Drawing, NothingToDraw, drawing
 from repro.report.judge import OUTCOMES
-from repro.report.tables import comparison, names, paper_values, side_by_side, to_myst
+from repro.report.tables import comparison, names, paper_values, show, side_by_side, to_myst
 from repro.rows import make_rows
 from repro.types import InputError
 
@@ -51,6 +50,8 @@ def test_recorded_seeds_are_averaged_and_every_kind_keeps_its_column():
     assert line["recorded"] == pytest.approx(71.0) and line["recorded_sd"] == pytest.approx(1.0) and line["seeds"] == 3
     assert line["gap"] == pytest.approx(60.0 - 78.17)
     assert table["live"].isna().sum() == 7 and table["gap"].isna().sum() == 7
+    with pytest.raises(InputError, match="twice"):
+        side_by_side(printed, recorded, pd.concat([live, live]))
 
 
 def test_a_number_repeated_under_three_seeds_is_one_number_without_a_seed():
@@ -58,12 +59,6 @@ def test_a_number_repeated_under_three_seeds_is_one_number_without_a_seed():
     (line,) = side_by_side(same.iloc[:0], same, same.iloc[:0]).itertuples()
     assert line.recorded == pytest.approx(70.0) and np.isnan([line.recorded_sd, line.seeds]).all()
     assert "| 70.00 |" in comparison(side_by_side(same.iloc[:0], same, same.iloc[:0])).markdown
-
-
-def test_a_live_cell_named_twice_is_refused():
-    live = rows([{"dim": 128, "value": 0.6, "seed": 0}, {"dim": 128, "value": 0.7, "seed": 1}])
-    with pytest.raises(InputError, match="twice"):
-        side_by_side(live, rows([]), live)
 
 
 def test_generated_word_vectors_and_two_networks_of_one_method_are_told_apart():
@@ -78,19 +73,12 @@ def test_generated_word_vectors_and_two_networks_of_one_method_are_told_apart():
     }
 
 
-def classes(text):
-    """The classes of a piece of HTML in which whatever is opened is closed."""
-    return {
-        name for part in ElementTree.fromstring(f"<div>{text}</div>").iter() for name in part.get("class", "").split()
-    }
-
-
 def test_markdown_has_one_row_per_row_and_escapes_its_bars():
     lines = to_myst(FRAME).splitlines()
     assert len(lines) == 4 and lines[1] == "| :--- | ---: | ---: |"
     parsed = MarkdownIt("commonmark").enable("table").render(to_myst(FRAME))
     assert parsed.count("<tr>") == 3 and len(re.findall("<t[hd][ >]", parsed)) == 9
-    assert "a | b" in parsed and "–" in lines[3]
+    assert "a | b" in parsed and "–" in lines[3] and "&lt;c&gt;" in show(FRAME).html and "nan" not in show(FRAME).html
 
 
 def test_a_figure_without_a_point_says_so_in_its_place():
