@@ -5,24 +5,11 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from repro.methods import shown
 from repro.report import scorecard
 from repro.report.judge import Measurement
 from repro.report.page import badge
 from repro.report.scorecard import claims, counts, verdict_frame, write_verdicts
 from repro.rows import make_rows
-
-
-@pytest.mark.parametrize(
-    ("method", "backbone", "expected"),
-    [
-        ("SBERTbase-LP − SBERTbase", "repro-tiny", "repro-tiny after NLI, mapped − repro-tiny after NLI"),
-        ("SBERTlarge-LP", "bert-large-nli-mean-tokens", "SBERTlarge, mapped"),
-        ("PCA", "repro-tiny", "PCA"),
-    ],
-)
-def test_a_key_of_the_paper_is_shown_as_the_network_that_was_measured(method, backbone, expected):
-    assert shown(method, backbone) == expected
 
 
 @pytest.fixture

@@ -67,9 +67,11 @@ def test_generated_word_vectors_and_two_networks_of_one_method_are_told_apart():
         for s in ("microworld", "local")
     )
     other = make_rows([{"method": "SBERTbase", "backbone": b} for b in ("a", "b")], data_source="local")
-    assert names(live, past, other) == {
+    mapped = make_rows([{"method": "SBERTbase-LP − SBERTbase", "backbone": "repro-tiny"}], data_source="local")
+    assert names(live, past, other, mapped) == {
         "Avg. GloVe embeddings": "word vectors of generated text, mean of words; GloVe, mean of words",
         "SBERTbase": "a after NLI; b after NLI",
+        "SBERTbase-LP − SBERTbase": "repro-tiny after NLI, mapped − repro-tiny after NLI",
     }
 
 
