@@ -267,6 +267,14 @@ def untrained_lines(tiny) -> list:
     return [replace(raw_line(replace(base, pooling=p)), name=m, backbone="tiny") for m, p in poolings.items()]
 
 
+@pytest.fixture
+def verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Folder where pages leave their verdicts, as while the book is built."""
+    monkeypatch.setattr("repro.report.scorecard.verdicts_folder", lambda: tmp_path)
+    monkeypatch.setenv("REPRO_BOOK", "1")
+    return tmp_path
+
+
 @pytest.fixture(scope="session")
 def page_functions() -> Callable[..., dict]:
     """Functions of a page's cells, by name: see `shown_code`."""

@@ -15,12 +15,9 @@ from repro.seeding import make_rng
 from repro.theory import participation_ratio, predicted_similarity, two_nn
 from repro.types import Array, InputError, check_dim, check_embeddings, one_of
 
-REDUCERS = ("truncate", "pca")
-"""what is tried unless told otherwise; both cost nothing to apply"""
-QUERIES, POOL, NEIGHBOURS = 300, 20_000, 10
-"""sample on which neighbours are compared"""
-ROWS_PER_DIM = 2
-"""rows per dimension below which the spectrum is not to be trusted"""
+REDUCERS = ("truncate", "pca")  # what is tried unless told otherwise; both cost nothing to apply
+QUERIES, POOL, NEIGHBOURS = 300, 20_000, 10  # sample on which neighbours are compared
+ROWS_PER_DIM = 2  # rows per dimension below which the spectrum is not to be trusted
 
 
 @dataclass(frozen=True)
@@ -30,17 +27,13 @@ class Candidate:
     layer: int | None
     reducer: str
     dim: int
-    predicted: float
-    """Spearman correlation with full similarity that the spectrum promises"""
-    neighbours: float
-    """share of the ten nearest neighbours that stay among the ten nearest"""
+    predicted: float  # Spearman correlation with full similarity that the spectrum promises
+    neighbours: float  # share of the ten nearest neighbours that stay among the ten nearest
     expected: float = math.nan
     """share of a score that is expected to be kept, by the rule that was nearest to labels for this reducer"""
     score: float = math.nan
-    share: float = math.nan
-    """share of the full-size score; NaN without labels"""
-    low: float = math.nan
-    """lower bound of the share"""
+    share: float = math.nan  # share of the full-size score; NaN without labels
+    low: float = math.nan  # lower bound of the share
 
 
 @dataclass(frozen=True)
@@ -48,25 +41,18 @@ class Advice:
     """What was found, and the answer."""
 
     candidates: tuple[Candidate, ...]
-    answer: Candidate | None
-    """None: nothing below the full size passes"""
+    answer: Candidate | None  # None: nothing below the full size passes
     full_dim: int
     rows: int
-    unit: bool
-    """whether rows were divided by their length before anything else, as `reducer` expects them"""
+    unit: bool  # whether rows were divided by their length before anything else, as `reducer` expects them
     retain: float
-    seen: bool
-    """whether reducers were fitted on rows that are judged"""
-    metric: str | None
-    """None: the answer is a prediction"""
+    seen: bool  # whether reducers were fitted on rows that are judged
+    metric: str | None  # None: the answer is a prediction
     items: int
-    reference: float
-    """full-size score; NaN without labels"""
-    confidence: float
-    """how often each bound holds, so that all walks together err with 5 % at most"""
+    reference: float  # full-size score; NaN without labels
+    confidence: float  # how often each bound holds, so that all walks together err with 5 % at most
     intrinsic: Mapping[str, float]
-    reducer: Reducer | None
-    """the fitted reducer of the answer"""
+    reducer: Reducer | None  # the fitted reducer of the answer
     notes: tuple[str, ...]
 
 
@@ -120,10 +106,8 @@ def advise(
             kept = _neighbours_kept(checked[last], [Y for _, Y in curve], seed)
             spectrum = "pca" if name == "svd" else name
             predicted = predicted_similarity(X[fit_rows], [d for d, _ in curve], reducer=spectrum)
-            # With PCA the spectrum alone is too hopeful, as it does not see that subtracting the mean reorders
-            # neighbours: there the fit to both came nearer to labels (leave-one-task-out, and with the encoder left out
-            # too). Truncation subtracts nothing, and the spectrum came nearer. `ship` decides it from recorded errors.
-            # Under PCA half of all dimensions, taken blindly, came nearer than either, which the statement says.
+            # Recorded errors decide which rule predicts: with PCA the spectrum alone is too hopeful, as subtracting the
+            # mean reorders neighbours. Half of all dimensions, blindly, came nearer than either, as the statement says.
             expected = read_measured().expected(name, np.array(predicted), np.array(kept))
             for (d, Y), promise, near, share in zip(curve, predicted, kept, expected, strict=True):
                 found.append(Candidate(layer, name, d, float(promise), near, float(share)))
@@ -152,7 +136,7 @@ def advise(
         rows=len(checked[last][fit_rows]),
         unit=unit,
         retain=retain,
-        seen=_seen(evidence, fit_rows, len(checked[last])),
+        seen=evidence is not None and bool(np.isin(evidence.judged, np.arange(len(checked[last]))[fit_rows]).any()),
         metric=evidence.metric if evidence else None,
         items=evidence.items if evidence else 0,
         reference=reference,
@@ -161,10 +145,6 @@ def advise(
         reducer=fitted[answer.layer, answer.reducer] if answer else None,
         notes=tuple(notes),
     )
-
-
-def _seen(evidence: Evidence | None, fit_rows: slice, n: int) -> bool:
-    return evidence is not None and bool(np.isin(evidence.judged, np.arange(n)[fit_rows]).any())
 
 
 def _checked(X: Array, layer: int | None, unit: bool) -> Array:

@@ -1,6 +1,7 @@
 """The command `repro advise`: how few dimensions do these embeddings need?"""
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +13,7 @@ WRITTEN = ("candidates.parquet", "report.html", "reducer.safetensors", "reducer.
 """all that an advice leaves in its folder, if it has an answer"""
 
 if TYPE_CHECKING:
-    from dimadvise import Advice
+    from dimadvise.advice import Advice
 
 
 def advise(
@@ -121,14 +122,10 @@ def _refuse_foreign(output: Path) -> None:
     if output.exists() and not output.is_dir():
         raise InputError(f"the output {output} is a file: expected a folder, which is made if need be")
     there = [name for name in WRITTEN if (output / name).exists()]
-    if not there:
-        return
-    try:
-        ours = {"reducer", "dim", "neighbours"} <= set(pyarrow.parquet.read_schema(output / WRITTEN[0]).names)
-    except (OSError, ValueError):
-        ours = False
-    if not ours:
-        raise InputError(f"{output / there[0]} was written by no advice: give another --output, nothing is overwritten")
+    with suppress(OSError, ValueError):
+        if not there or {"reducer", "dim", "neighbours"} <= set(pyarrow.parquet.read_schema(output / WRITTEN[0]).names):
+            return
+    raise InputError(f"{output / there[0]} was written by no advice: give another --output, nothing is overwritten")
 
 
 def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, seconds: float) -> None:

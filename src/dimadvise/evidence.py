@@ -21,8 +21,7 @@ from repro.types import Array, InputError, check_same_length
 Rows = NDArray[np.int64]
 FOLDS = 5
 RESAMPLES = 2000
-FEWEST = 30
-"""items below which no interval is worth printing"""
+FEWEST = 30  # items below which no interval is worth printing
 PENALTIES = 2.0 ** np.arange(-1, 10, 2)
 """C of the classifier, one of which is chosen for each size by rows that are not judged"""
 
@@ -32,8 +31,7 @@ class Evidence(ABC):
     """Something that scores embeddings by a metric."""
 
     metric: ClassVar[str]
-    items: int = field(init=False)
-    """how many items are resampled"""
+    items: int = field(init=False)  # how many items are resampled
     judged: Rows = field(init=False)
     """rows that a reducer fitted on them would know beforehand; the documents of a search it may know"""
 
@@ -114,8 +112,7 @@ class Search(Evidence):
     metric = "ndcg@10"
     queries: Rows
     documents: Rows
-    qrels: Mapping[int, Mapping[int, float]]
-    """position of a query to positions of documents to relevance"""
+    qrels: Mapping[int, Mapping[int, float]]  # position of a query to positions of documents to relevance
 
     def __post_init__(self) -> None:
         items = sum(any(v > 0 for v in judged.values()) for judged in self.qrels.values())

@@ -22,8 +22,7 @@ class Case:
     versions: dict[int | None, Array]
     fit_rows: slice
     evidence: Evidence | None
-    source: str
-    """where it comes from, in words"""
+    source: str  # where it comes from, in words
 
 
 def from_matrix(

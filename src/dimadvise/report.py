@@ -15,8 +15,7 @@ from repro.report.figures import GREY, WIDTH, Drawing, add_legend, dim_axis, loo
 from repro.types import check_dim
 
 PAGE = (files("dimadvise") / "report.html").read_text(encoding="utf-8")
-CHANGES = 10
-"""items that must be able to change before resamples of right and wrong ones say how many did not"""
+CHANGES = 10  # items that must be able to change before resamples of right and wrong ones say how many did not
 MEASURES = {
     "participation ratio": "Directions that share the variance evenly",
     "TwoNN": "dimensions of the surface that neighbours lie on, however it is curved",
@@ -25,11 +24,7 @@ MEASURES = {
 MEANS = {"truncate": "the first ones, as they are", "pca": "principal components", "svd": "singular directions"}
 SEARCHED, REPEATS = 20_000, 25
 """stored vectors that are searched to time a query, and how often; the fastest counts, others had company"""
-COUNTS = (1_000_000, 1_000_000_000)
-"""stored vectors for which savings are told"""
-
-
-# words
+COUNTS = (1_000_000, 1_000_000_000)  # stored vectors for which savings are told
 
 
 def headline(advice: Advice) -> str:
@@ -95,9 +90,6 @@ def explanation(advice: Advice) -> list[str]:
     return [*lines, f"{sizes}.", *(note[0].upper() + note[1:] + "." for note in advice.notes)]
 
 
-# tables
-
-
 def candidate_table(advice: Advice) -> pd.DataFrame:
     """One row per candidate; shares are fractions, and a bound that does not hold is missing."""
     frame = pd.DataFrame([vars(candidate) for candidate in advice.candidates])
@@ -153,9 +145,6 @@ def size(count: float) -> str:
 def duration(seconds: float) -> str:
     """Seconds as a reader says them."""
     return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
-
-
-# the page
 
 
 @styled()

@@ -25,8 +25,7 @@ for _name, _split, _size, _differ, _unsaid in table("sets"):
     SIZES.setdefault(_name, {})[_split] = int(_size)
     if _differ:
         FLAVOURS[_name] = Flavour(float(_differ), float(_unsaid))
-WORDINGS = 5
-"""Captions per image."""
+WORDINGS = 5  # Captions per image
 
 
 def make_set(name: str, split: str, *, seed: int = 0, size: int | None = None, world: World | None = None) -> DataSet:

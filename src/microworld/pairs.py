@@ -10,12 +10,9 @@ from microworld.vocabulary import ABSENT, ACTION, AGENT, FACTORS, LISTS, OBJECT,
 from microworld.world import World, draw_split, in_split
 from repro.types import InputError
 
-ATTEMPTS = 12
-"""How often a changed frame that fell into another split is changed anew before its pair is given up."""
-BINS = 20
-"""Graded pairs are spread evenly over so many equal steps of the score."""
-PARAPHRASES = 0.6
-"""Share of true paraphrases."""
+ATTEMPTS = 12  # How often a changed frame that fell into another split is changed anew before its pair is given up
+BINS = 20  # Graded pairs are spread evenly over so many equal steps of the score
+PARAPHRASES = 0.6  # Share of true paraphrases
 ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
 _VERBS = [synonyms[0] for synonyms in FACTORS[ACTION].synonyms]
 _OPPOSITES = [[_VERBS.index(verb) for verb in pair.split("|")] for pair in LISTS["antonyms"]]
@@ -28,10 +25,8 @@ PairLists = tuple[list[str], list[str], list[str]]
 class Flavour(NamedTuple):
     """What one set of graded pairs is like."""
 
-    differ: float = 0.4
-    """How often a value that both sentences share is surely said by different words."""
-    unsaid: float = 0.6
-    """How often an optional factor is left unsaid: the more, the shorter the sentences."""
+    differ: float = 0.4  # How often a value that both sentences share is surely said by different words
+    unsaid: float = 0.6  # How often an optional factor is left unsaid: the more, the shorter the sentences
 
 
 class GradedPairs(NamedTuple):
@@ -41,8 +36,7 @@ class GradedPairs(NamedTuple):
     texts2: list[str]
     frames1: Frames
     frames2: Frames
-    similarity: NDArray[np.float64]
-    """In [0, 1]; the gold score is five times it."""
+    similarity: NDArray[np.float64]  # In [0, 1]; the gold score is five times it
 
 
 def graded_pairs(

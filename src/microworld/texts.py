@@ -12,43 +12,20 @@ from typing import TypeAlias
 
 import numpy as np
 
-from microworld.vocabulary import (
-    ABSENT,
-    ACTION,
-    AGENT,
-    FACTORS,
-    LISTS,
-    OBJECT,
-    PLACE,
-    POLARITY,
-    TIME,
-    Frames,
-    inflect,
-    plural,
-    render,
-    say,
-    sentence,
-    spoken,
-    with_article,
-)
+from microworld import vocabulary as english
+from microworld.vocabulary import ABSENT, ACTION, AGENT, FACTORS, LISTS, OBJECT, PLACE, TIME, Frames, with_article
 from microworld.world import World, draw_split, in_split
 from repro.sets import Retrieval
 from repro.types import InputError
 
 FILM, GOODS = LISTS["of a film"], LISTS["of goods"]
-GOOD, BAD = LISTS["good"], LISTS["bad"]
-"""Paired: each quality has its opposite in the same place."""
-TURNED = 1 / 3
-"""Share of opinions whose words are turned round, so that the words alone do not give the label away."""
+GOOD, BAD = LISTS["good"], LISTS["bad"]  # Paired: each quality has its opposite in the same place
+TURNED = 1 / 3  # Share of opinions whose words are turned round, so that the words alone do not give the label away
 TYPES = {"ENTY": 0.22, "DESC": 0.21, "HUM": 0.21, "NUM": 0.17, "LOC": 0.13, "ABBR": 0.06}
 """Shares of the types of questions, close to TREC's; no first word belongs to one type alone."""
 _DEGREES = tuple(f"{degree} " if degree else "" for degree in LISTS["degree"])
-ON_TOPIC = 0.8
-"""How often a post speaks of its own topic; the rest of the time it strays."""
-
-
-Labelled: TypeAlias = tuple[list[str], list[str]]
-"""Texts and their labels."""
+ON_TOPIC = 0.8  # How often a post speaks of its own topic; the rest of the time it strays
+Labelled: TypeAlias = tuple[list[str], list[str]]  # Texts and their labels
 
 
 def sentiments(n: int, rng: np.random.Generator, *, about: tuple[str, ...] = FILM, split: str = "all") -> Labelled:
@@ -64,7 +41,7 @@ def phrases(n: int, rng: np.random.Generator) -> Labelled:
 
 def subjectivity(world: World, n: int, rng: np.random.Generator, *, split: str = "all") -> Labelled:
     """Make n distinct sentences: opinions and feelings about events (subjective), or the bare events (objective)."""
-    events = (say(*row) for row in render(draw_split(world, 8 * n, rng, split), rng, plain=True).drawn)
+    events = (english.say(*row) for row in english.render(draw_split(world, 8 * n, rng, split), rng, plain=True).drawn)
     labels = _shuffled(n, rng, 0.5, "subjective", "objective")
     return distinct(labels, lambda label: _felt(rng, next(events), label == "subjective", split))
 
@@ -129,7 +106,8 @@ def _opinion(rng: np.random.Generator, about: tuple[str, ...], good: bool, split
     words = {"X": pick(rng, (about[subject],)), "Y": pick(rng, (about[other],)), "E": E, "F": F}
     articles = {"aE": with_article(E), "aE2": with_article(pick(rng, says)), "aF": with_article(F)}
     template = pick(rng, LISTS["turned opinion" if rng.random() < TURNED else "plain opinion"])
-    return sentence(template.format(**words, **articles, R=pick(rng, _DEGREES)), "!" if rng.random() < 0.1 else ".")
+    said = template.format(**words, **articles, R=pick(rng, _DEGREES))
+    return english.sentence(said, "!" if rng.random() < 0.1 else ".")
 
 
 def _phrase(rng: np.random.Generator, label: str) -> str:
@@ -148,7 +126,7 @@ def _felt(rng: np.random.Generator, event: str, felt: bool, split: str) -> str:
         return _opinion(rng, FILM, bool(rng.random() < 0.5), split)
     words = {"E": pick(rng, GOOD + BAD), "R": pick(rng, _DEGREES), "X": pick(rng, FILM[:2])}
     opening = pick(rng, LISTS["feeling" if felt else "fact"]).format(**words)
-    return sentence(f"{opening} {event[0].lower()}{event[1:-1]}".strip())
+    return english.sentence(f"{opening} {event[0].lower()}{event[1:-1]}".strip())
 
 
 def _ask(frame: list[int], templates: tuple[str, ...], rng: np.random.Generator) -> str:
@@ -161,16 +139,13 @@ def _ask(frame: list[int], templates: tuple[str, ...], rng: np.random.Generator)
     def tail(column: int) -> str:
         return "" if len(frame) <= column or frame[column] == ABSENT else f" {said(column)}"
 
-    agent, thing, verb = said(AGENT), said(OBJECT), inflect(said(ACTION))
+    agent, thing, verb = said(AGENT), said(OBJECT), english.inflect(said(ACTION))
     group = FACTORS[OBJECT].groups[FACTORS[OBJECT].group_of[frame[OBJECT]]]
     words = {"A": f"the {agent}", "O": f"the {thing}", "aA": with_article(agent), "aO": with_article(thing)}
-    words |= {"a": agent, "o": thing, "os": plural(thing), "go": group}
+    words |= {"a": agent, "o": thing, "os": english.plural(thing), "go": group}
     words |= {"B": verb.base, "V": verb.past, "N": verb.participle, "P": tail(PLACE), "T": tail(TIME)}
     initials = "".join(word[0] for phrase in (thing, agent, group) for word in phrase.split())
     return templates[int(rng.random() * len(templates))].format(**words, S=initials.upper()[:4])
-
-
-# Documents
 
 
 def posts(world: World, n: int, rng: np.random.Generator, *, split: str) -> Labelled:
@@ -186,7 +161,7 @@ def posts(world: World, n: int, rng: np.random.Generator, *, split: str) -> Labe
         if world.factors > PLACE:  # a topic has its haunts: three places that it is often met at
             haunts = (topic * 3 + rng.integers(3, size=len(rows))) % len(FACTORS[PLACE])
             frames[rows, PLACE] = np.where(rng.random(len(rows)) < 0.5, haunts, frames[rows, PLACE])
-    return _join(render(frames, rng).texts, lengths), [topics[label] for label in labels.tolist()]
+    return _join(english.render(frames, rng).texts, lengths), [topics[label] for label in labels.tolist()]
 
 
 def retrieval(world: World, n: int, rng: np.random.Generator, *, name: str, documents: int = 500) -> Retrieval:
@@ -199,7 +174,7 @@ def retrieval(world: World, n: int, rng: np.random.Generator, *, name: str, docu
     lengths = rng.integers(3, 6, size=documents)
     owner = np.repeat(np.arange(documents), lengths)
     frames = _scenes(world, owner, rng)
-    wording = render(frames, rng, plain=True)
+    wording = english.render(frames, rng, plain=True)
     deed = [column for column in (ACTION, OBJECT, PLACE, TIME) if column < frames.shape[1]]
     _, which, counts = np.unique(frames[:, deed], axis=0, return_inverse=True, return_counts=True)
     rows = rng.permutation(np.flatnonzero(counts[which.ravel()] == 1))  # what is told once in the whole corpus
@@ -209,9 +184,9 @@ def retrieval(world: World, n: int, rng: np.random.Generator, *, name: str, docu
     kept = np.sort(rng.choice(len(relevant), size=n, replace=False))
     relevant, rows = relevant[kept], rows[first[kept]]
     asked = wording._replace(picks=wording.picks[rows], templates=wording.templates[rows])
-    other = render(frames[rows], rng, other=(frames[rows], asked))
-    answers = tuple(words[AGENT] for words in spoken(frames[rows], asked.picks))
-    queries = tuple(map(_who, spoken(frames[rows], other.picks)))
+    other = english.render(frames[rows], rng, other=(frames[rows], asked))
+    answers = tuple(words[AGENT] for words in english.spoken(frames[rows], asked.picks))
+    queries = tuple(map(_who, english.spoken(frames[rows], other.picks)))
     query_ids = tuple(f"q{row:04d}" for row in range(n))
     ids = tuple(f"d{row:05d}" for row in range(documents))
     qrels = {query: {ids[document]: 1} for query, document in zip(query_ids, relevant.tolist(), strict=True)}
@@ -224,7 +199,7 @@ def _scenes(world: World, owner: np.ndarray, rng: np.random.Generator) -> Frames
     frames = draw_split(world, len(owner), rng, "test", unsaid=0.4)
     documents = int(owner[-1]) + 1
     if world.has_polarity:
-        frames[:, POLARITY] = 0
+        frames[:, english.POLARITY] = 0
     frames[:, AGENT] = rng.choice(world.choices[AGENT], size=documents)[owner]
     if world.factors > PLACE:
         frames[:, PLACE] = rng.choice(world.choices[PLACE], size=documents)[owner]
@@ -239,7 +214,7 @@ def _scenes(world: World, owner: np.ndarray, rng: np.random.Generator) -> Frames
 
 def _who(words: tuple[str, ...]) -> str:
     """The question for the agent of a frame, of which these are the words."""
-    asked = ["Who", inflect(words[ACTION]).past, f"the {words[OBJECT]}", words[PLACE], words[TIME]]
+    asked = ["Who", english.inflect(words[ACTION]).past, f"the {words[OBJECT]}", words[PLACE], words[TIME]]
     return " ".join(word for word in asked if word) + "?"
 
 

@@ -104,10 +104,8 @@ class Factor:
     """One factor of a frame: its values in tree order, each with its synonyms, group and class."""
 
     name: str
-    weight: float
-    """Its share c_f of the frame similarity, before normalising."""
-    optional: bool
-    """Whether a sentence can leave it unsaid."""
+    weight: float  # Its share c_f of the frame similarity, before normalising
+    optional: bool  # Whether a sentence can leave it unsaid
     synonyms: tuple[tuple[str, ...], ...]
     group_of: NDArray[np.int64]
     class_of: NDArray[np.int64]
@@ -149,14 +147,12 @@ FACTORS: tuple[Factor, ...] = (
 )
 NAMES: tuple[str, ...] = (*(factor.name for factor in FACTORS), "polarity")
 AGENT, ACTION, OBJECT, PLACE, ATTRIBUTE, MANNER, TIME, POLARITY = range(8)
-ABSENT = -1
-"""Stands in a frame for a factor left unsaid."""
+ABSENT = -1  # Stands in a frame for a factor left unsaid
 
 
 # Sentences
 
-TEMPLATES = table("templates")
-"""(affirmed, denied, end mark)"""
+TEMPLATES = table("templates")  # (affirmed, denied, end mark)
 _PLAIN = 11  # the first so many say that it happened or did not, and nothing else
 _UNFRONTED = frozenset({4, 8, 9, 13})  # "yesterday, this is the car that …" would date the pointing, not the deed
 _NOMINAL = len(TEMPLATES) - 1
@@ -179,12 +175,9 @@ _COMPOUND = np.array([[" " in verb for verb in verbs] for verbs in _WORDS[ACTION
 class Wording(NamedTuple):
     """Sentences not yet said, and the choices that make them."""
 
-    drawn: list[tuple[Any, ...]]
-    """What `say` is given for each."""
-    picks: NDArray[np.int64]
-    """Which synonym says each factor, (n, factors without polarity)."""
-    templates: NDArray[np.int64]
-    """Which template each sentence uses, (n,)."""
+    drawn: list[tuple[Any, ...]]  # What `say` is given for each
+    picks: NDArray[np.int64]  # Which synonym says each factor, (n, factors without polarity)
+    templates: NDArray[np.int64]  # Which template each sentence uses, (n,)
 
     @property
     def texts(self) -> list[str]:

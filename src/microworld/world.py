@@ -18,10 +18,8 @@ from microworld.vocabulary import ABSENT, AGENT, FACTORS, NAMES, OBJECT, PLACE, 
 from repro.seeding import make_rng
 from repro.types import InputError, check_dim, check_same_length
 
-UNLIKE_POLARITY = 0.4
-"""What a similarity is multiplied by when one frame affirms and the other denies."""
-NEGATED = 0.15
-"""Share of negated frames."""
+UNLIKE_POLARITY = 0.4  # What a similarity is multiplied by when one frame affirms and the other denies
+NEGATED = 0.15  # Share of negated frames
 SPLITS = {"train": (0.0, 0.6), "dev": (0.6, 0.7), "test": (0.7, 1.0), "all": (0.0, 1.0)}
 """Which frames belong to a split, as a span of hashes."""
 
@@ -162,11 +160,6 @@ class World:
             raise InputError(f"share is {share}: expected above 0 and at most 1")
         carried = np.cumsum(self.spectrum) / self.spectrum.sum()
         return min(int(np.searchsorted(carried, share - 1e-12)) + 1, len(carried))
-
-    @property
-    def participation_ratio(self) -> float:
-        """(Σλ)² / Σλ² of the spectrum: how many equal eigenvalues would be spread as widely."""
-        return float(self.spectrum.sum() ** 2 / (self.spectrum**2).sum())
 
     @property
     def _affirmed(self) -> int:

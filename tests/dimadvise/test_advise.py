@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dimadvise import Classes, Pairs, Search, advise, savings
-from dimadvise.advice import Candidate, _neighbours_kept, _seen, _why_none
+from dimadvise.advice import Candidate, _neighbours_kept, _why_none, advise
+from dimadvise.evidence import Classes, Pairs, Search
 from dimadvise.inputs import from_matrix
-from dimadvise.report import candidate_table, explanation, headline, size, why_no_bound
+from dimadvise.report import candidate_table, explanation, headline, savings, size, why_no_bound
 from repro.reducers import make_reducer
 from repro.reducers.export import linear_form, read_linear, write_linear
 from repro.types import InputError
@@ -35,19 +35,13 @@ def test_the_answer_is_the_number_of_directions_that_are_used():
     X = cloud()
     advice = advise({None: X}, evidence=graded(X), dims=[32, 16, 12, 8, 6, 4, 2])
     assert advice.answer is not None and (advice.answer.reducer, advice.answer.dim) == ("pca", 6)
-    assert advice.answer.low >= 0.99 and advice.confidence == 0.975
+    assert advice.answer.low >= 0.99 and advice.confidence == 0.975 and advice.seen
+    some = advise({None: X}, fit_rows=slice(0, 450), evidence=graded(X), dims=[32])
+    assert some.seen, "though of the judged rows only half are fitted"
     assert 5 < advice.intrinsic["participation ratio"] < 6.5
     below = [c for c in advice.candidates if c.reducer == "pca" and c.dim < 6]
     assert all(c.low < 0.99 for c in below)
     assert headline(advice).startswith("6 of 32 dimensions (principal components) keep")
-
-
-def test_without_labels_it_predicts_and_says_so():
-    advice = advise({None: cloud()})
-    assert advice.answer is not None and advice.answer.dim <= 8 and advice.metric is None
-    assert "prediction" in headline(advice)
-    assert candidate_table(advice)["share"].isna().all()
-    assert advice.answer.neighbours > 0.8
 
 
 def test_unrelated_embeddings_share_no_neighbours():
@@ -72,24 +66,15 @@ def test_the_unit_of_embeddings_plays_no_part_in_accuracy():
 
 
 def test_row_lengths_that_no_cosine_sees_change_no_answer():
+    """And without labels, where the answer is a prediction."""
     X, lengths = cloud(), np.random.default_rng(3).uniform(0.1, 10, size=(900, 1)).astype(np.float32)
     for evidence in (graded(X), None):
         found = [advise({None: Y}, evidence=evidence, dims=[32, 8, 6, 4]) for Y in (X, lengths * X)]
         assert found[0].unit and found[0].answer is not None and found[0].answer.dim == found[1].answer.dim
+        assert ("prediction" in headline(found[0])) == (evidence is None) and found[0].answer.dim <= 8
         columns = ["share" if evidence else "expected", "neighbours"]
         one, other = (candidate_table(each)[columns].to_numpy() for each in found)
         np.testing.assert_allclose(one, other, atol=2e-3)
-
-
-def test_the_penalty_of_a_classifier_is_chosen_for_each_size():
-    rng = np.random.default_rng(0)
-    labels = rng.choice(["a", "b"], 300)
-    strong = np.where(labels == "a", 1.0, -1.0)[:, None] * 0.35 + rng.normal(size=(300, 200))
-    (fitted,), _ = Classes(np.arange(300), labels).draws([strong], seed=0)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("dimadvise.evidence.PENALTIES", np.array([2.0**20]))
-        (loose,), _ = Classes(np.arange(300), labels).draws([strong], seed=0)
-    assert fitted > loose + 0.005, "too weak a penalty learns the noise of 200 columns"
 
 
 def test_embeddings_of_ones_own_need_no_torch(tmp_path):
@@ -126,22 +111,10 @@ def test_the_items_that_would_do_follow_from_the_width_of_the_bound():
     assert "100 labelled items are too few" in said and "about 400 items would do" in said  # half as wide
 
 
-def test_one_judged_row_among_the_fitted_is_seen():
-    judged = Pairs(np.full(40, 5), np.full(40, 15), np.arange(40.0))
-    assert _seen(judged, slice(0, 10), 20) and not _seen(judged, slice(6, 15), 20) and not _seen(None, slice(0, 9), 20)
-
-
-def test_classes_and_search_are_evidence_too():
-    X, rng = cloud(600), np.random.default_rng(2)
-    labels = np.where(X @ make_reducer("pca", 1).fit(X).components_[0] > 0, "up", "down")
-    found = advise({None: X}, evidence=Classes(np.arange(600), labels), dims=[32, 8, 4, 2], retain=0.95)
-    assert found.answer is not None and found.answer.dim <= 8 and found.reference > 0.9
-    queries = X[:60] + 0.05 * rng.normal(size=(60, 32)).astype(np.float32)
-    search = Search(np.arange(600, 660), np.arange(600), {i: {i: 1.0} for i in range(60)})
-    found = advise(
-        {None: np.concatenate([X, queries])}, fit_rows=slice(0, 600), evidence=search, dims=[32, 16, 8, 6], retain=0.9
-    )
-    assert found.metric == "ndcg@10" and found.rows == 600 and found.answer is not None
+def test_savings_count_bytes():
+    million, billion = savings(64, 16).to_dict("records")
+    assert (million["memory now"], million["then"], billion["then"]) == (256_000_000, 64_000_000, 64_000_000_000)
+    assert million["a query now"] > 0 and size(1_540_000_000) == "1.54 GB"
 
 
 def test_a_shallower_layer_may_win_only_by_its_bound():
@@ -179,21 +152,13 @@ def test_an_exported_reducer_is_the_reducer(tmp_path):
         read_linear(tmp_path / "pca")
 
 
-def test_savings_count_bytes():
-    million, billion = savings(64, 16).to_dict("records")
-    assert (million["memory now"], million["then"], billion["then"]) == (256_000_000, 64_000_000, 64_000_000_000)
-    assert million["a query now"] > 0 and billion["a query then"] == pytest.approx(1000 * million["a query then"])
-    assert size(1_540_000_000) == "1.54 GB"
-
-
-@pytest.mark.parametrize("name", ["report.html", "candidates.parquet"])
-def test_a_strangers_file_is_not_written_over_and_an_earlier_advice_leaves_no_reducer(name, tmp_path, repro):
+def test_a_strangers_file_is_not_written_over_and_an_earlier_advice_leaves_no_reducer(tmp_path, repro):
     np.save(tmp_path / "X.npy", cloud(200))
     np.save(tmp_path / "full.npy", np.random.default_rng(0).normal(size=(200, 8)).astype(np.float32))
-    (tmp_path / name).write_text("a stranger's")
+    (tmp_path / "report.html").write_text("a stranger's")
     code, _, errors = repro("advise", "--embeddings", tmp_path / "X.npy", "--output", tmp_path)
-    assert code == 2 and f"{name} was written by no advice: give another --output" in errors
-    assert (tmp_path / name).read_text() == "a stranger's"
+    assert code == 2 and "report.html was written by no advice: give another --output" in errors
+    assert (tmp_path / "report.html").read_text() == "a stranger's"
     out = tmp_path / "out"
     for given, chosen in (("X", True), ("full", False)):
         code, text, errors = repro("advise", "--embeddings", tmp_path / f"{given}.npy", "--output", out, "--dims", 6, 4)
@@ -236,9 +201,6 @@ def test_reducers_fitted_on_other_rows_are_judged_on_rows_they_have_not_seen(tmp
     unit = other / np.linalg.norm(other, axis=1, keepdims=True)
     assert apart.reducer is not None and np.allclose(apart.reducer.mean_, unit.mean(axis=0), atol=1e-5)
     arguments = ["advise", "--embeddings", tmp_path / "X.npy", "--pairs", tmp_path / "pairs.tsv", "--retain", 0.9]
-    code, told, _ = repro(*arguments, "--output", tmp_path / "out")
-    assert code == 0 and "those that are judged among them: other texts may keep less" in told
-    assert "no lower bound is given" in told and "with 95 % confidence" not in told
     out = tmp_path / "out"
     code, told, _ = repro(*arguments, "--fit-on", tmp_path / "other.npy", "--output", out)
     assert code == 0 and "fitted on 100 embeddings, none of which is judged" in told

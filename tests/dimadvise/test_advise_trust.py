@@ -5,10 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from dimadvise import Pairs, advise
-from dimadvise.advice import default_dims
-from dimadvise.measured import ASSET, CALIBRATED, HALF, SPECTRUM, read_measured
-from dimadvise.ship import EXPERIMENT, measured_from, write_measured
+from dimadvise.advice import advise, default_dims
+from dimadvise.evidence import Pairs
+from dimadvise.measured import ASSET, CALIBRATED, EXPERIMENT, SPECTRUM, measured_from, read_measured, write_measured
 from repro.evaluation.retention import retention, smallest_sufficient
 from repro.evaluation.stats import mean_draws, spearman_draws
 from repro.evaluation.sts import sts_spearman
@@ -94,24 +93,9 @@ def test_what_ships_is_written_from_rows(tmp_path, made_curves):
     assert "2 encoders and 3 tasks" in where and f"factor of {2**error.log2_median:.1f} in the median" in pca
     assert grp == "grp: how far predictions are off was not measured."
     assert found.expected("grp", np.array([0.5]), np.array([0.1])) == pytest.approx([0.5])
-    one = rows[rows["backbone"] == "a"]
     with pytest.raises(InputError, match="record proposal_choosing_dim"):
-        measured_from(one)
+        measured_from(rows[rows["backbone"] == "a"])
     path.write_text("{}")
     read_measured.cache_clear()
     with pytest.raises(InputError, match="install the package again"):
         read_measured(path)
-
-
-def test_predictions_come_with_their_measured_error(repro, tmp_path):
-    X = np.random.default_rng(0).normal(size=(300, 24)) @ np.diag(0.7 ** np.arange(24))
-    np.save(tmp_path / "X.npy", X.astype(np.float32))
-    code, text, _ = repro("advise", "--embeddings", tmp_path / "X.npy", "--retain", 0.95, "--output", tmp_path / "out")
-    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    shipped = read_measured()
-    for where in (text, page):
-        assert code == 0 and "How far such predictions are off was measured" in where
-        assert f"{len(shipped.encoders)} encoders and {len(shipped.tasks)} tasks" in where and shipped.commit in where
-        assert "Half of all dimensions, taken blindly" in where
-    error = shipped.error_of("pca", shipped.rules["pca"], 0.95)
-    assert error is not None and error.target == 0.95 and shipped.error_of("pca", HALF, 0.95) is not None

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from repro.evaluation.seeds import FEWEST_SEEDS, error_of_mean, kendall, of_cells, reach, seeds_needed
-from repro.report.judge import Estimate, farthest, lowest, mean, of_parts
+from repro.evaluation.seeds import FEWEST_SEEDS, error_of_mean, kendall, of_cells, of_parts, reach, seeds_needed
+from repro.report.judge import Estimate, farthest, lowest, mean
 
 
 def worlds(rng, seeds, cells, seed_sd, item_sd, together=0.8, truth=0.0):

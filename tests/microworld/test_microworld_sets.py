@@ -1,5 +1,4 @@
 import re
-from collections import Counter
 from functools import cache
 
 import numpy as np
@@ -31,42 +30,24 @@ def test_every_set_has_its_size_and_its_bytes_depend_on_the_seed_alone(name):
         assert texts_of(data) == again != other
 
 
-def test_the_corpus_is_as_large_as_asked_and_hardly_repeats_itself():
-    texts = microworld("wiki", limit=10000).texts
-    assert len(texts) == 10000 and len(set(texts)) > 9900
-
-
 def test_all_joins_the_splits():
     data = microworld("stsb", split="all")
     assert len(data) == 3500 and data.split == "all"
     assert data.texts1[:2000] == microworld("stsb", split="train").texts1
+    assert 0 <= data.scores.min() < 0.3 and data.scores.max() == pytest.approx(5)
 
 
-def test_scales_and_subsets():
-    stsb, sick = microworld("stsb"), microworld("sickr")
-    assert 0 <= stsb.scores.min() < 0.3 and stsb.scores.max() == pytest.approx(5)
-    assert sick.scores.min() >= 1 and sick.scores.max() == pytest.approx(5)
-    assert set(stsb.subsets.tolist()) == {"short", "medium", "long"}
+LABELS = {
+    "trec": ["ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM"],
+    "mr": ["negative", "positive"],
+    "sst2": ["0", "1"],
+    "nli": ["contradiction", "entailment", "neutral"],
+}
 
 
-@pytest.mark.parametrize("name", ["trec", "cr", "mr", "sst2", "subj", "mpqa", "20news", "sicke", "nli", "mrpc"])
+@pytest.mark.parametrize("name", LABELS)
 def test_labels_are_those_of_the_real_set(name):
-    expected = {
-        "trec": {"ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM"},
-        "subj": {"subjective", "objective"},
-        "sst2": {"0", "1"},
-        "mrpc": {"0", "1"},
-        "sicke": {"entailment", "neutral", "contradiction"},
-        "nli": {"entailment", "neutral", "contradiction"},
-    }.get(name, {"positive", "negative"})
-    counts = Counter(microworld(name).labels.tolist())
-    if name == "20news":
-        assert len(counts) == 20 and len(set(counts.values())) == 1
-    else:
-        assert set(counts) == expected
-    if name == "trec":
-        assert max(counts.values()) / sum(counts.values()) < 0.4
-        assert set(microworld("trec", split="train").labels.tolist()) == expected
+    assert np.unique(microworld(name).labels).tolist() == LABELS[name]
 
 
 @pytest.mark.parametrize("name", ["trec", "sst2", "mrpc", "stsb", "20news"])
@@ -136,26 +117,17 @@ def test_counted_word_vectors_know_what_goes_together():
     assert cosine("doctor", "nurse") > cosine("doctor", "yesterday")
 
 
-@pytest.mark.parametrize(
-    "forms",
-    [
-        "look at|looked at|looked at|looking at",
-        "carry|carried|carried|carrying",
-        "hide|hid|hidden|hiding",
-        "drag|dragged|dragged|dragging",
-        "free|freed|freed|freeing",
-        "envy|envied|envied|envying",
-    ],
-)
-def test_verbs_agree(forms):
-    assert "|".join(inflect(forms.split("|")[0])) == forms
-
-
-def test_articles_and_plurals():
-    said = ["an old car", "a dog", "an unseen hat", "a usual car", "an ugly cat"]
-    assert [with_article(phrase.split(" ", 1)[1]) for phrase in said] == said
-    nouns = {"police officer": "police officers", "child": "children", "lorry": "lorries", "watch": "watches"}
-    assert [plural(noun) for noun in (*nouns, "wild wolf")] == [*nouns.values(), "wild wolves"]
+def test_verbs_articles_and_plurals_agree():
+    verbs = ["look at|looked at|looked at|looking at", "carry|carried|carried|carrying", "hide|hid|hidden|hiding"]
+    verbs += ["drag|dragged|dragged|dragging", "free|freed|freed|freeing", "envy|envied|envied|envying"]
+    assert ["|".join(inflect(forms.split("|")[0])) for forms in verbs] == verbs
+    assert [with_article(noun) for noun in ("old car", "usual car", "dog")] == ["an old car", "a usual car", "a dog"]
+    assert [plural(noun) for noun in ("child", "lorry", "watch", "wild wolf")] == [
+        "children",
+        "lorries",
+        "watches",
+        "wild wolves",
+    ]
 
 
 def test_sentences_are_well_formed():

@@ -1,16 +1,11 @@
 """Curves and the look of figures: what is in the frame is in the picture, kinds can be told apart."""
 
-import importlib.util
 from itertools import product
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from docutils import nodes
-from docutils.utils import new_document
 
-from repro import paths
 from repro.report import figures
 from repro.report.figures import curves, points
 from repro.types import InputError
@@ -71,25 +66,6 @@ def test_seeds_are_averaged_with_a_band_of_one_standard_deviation():
     assert found["n"].item() == 3
 
 
-def test_levels_are_drawn_in_their_own_panels_alone():
-    levels = pd.DataFrame({"kind": ["live"], "value": [50.0], "label": "majority class"})
-    both = pd.concat([frame(("paper", "live"), ("stsb",), method=name) for name in ("a", "b")])
-    figure = curves(both, color="method", panel="kind", levels=levels)
-    assert [50.0 in [line.get_ydata()[0] for line in axes.get_lines()] for axes in figure.axes] == [False, True]
-    assert legend_of(figure) == ["a", "b", "majority class"]
-
-
-@pytest.mark.parametrize("rows", [frame().drop(columns="dim"), frame(kinds=("guess",))])
-def test_rows_of_another_form_are_an_input_error(rows):
-    with pytest.raises(InputError):
-        by_dataset(rows)
-
-
-@pytest.mark.parametrize("rows", [frame().iloc[:0], frame().assign(value=np.nan)])
-def test_where_nothing_is_to_be_drawn_the_page_says_so(rows):
-    assert by_dataset(rows)._repr_markdown_().startswith("Nothing to show under these parameters")
-
-
 def test_the_same_frame_is_the_same_file_and_its_title_says_what_it_shows():
     once, again = by_dataset(), by_dataset()
     assert once.svg() == once.svg() == again.svg()
@@ -110,16 +86,3 @@ def test_text_can_be_read_on_white_and_on_dark():
     assert contrast(figures.GREY, "#121212") >= 4.0
     for colour in figures.PALETTE:
         assert min(contrast(colour, "#ffffff"), contrast(colour, "#121212")) >= 3
-
-
-def test_the_book_describes_an_image_by_its_title(tmp_path):
-    source = paths.project_root() / "book" / "_ext" / "alt_text.py"
-    spec = importlib.util.spec_from_file_location("alt_text", source)
-    extension = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(extension)
-    figure = by_dataset()
-    (tmp_path / "drawn.svg").write_text(figure.svg(), encoding="utf-8")
-    page = new_document("page")
-    page += [nodes.image(uri="drawn.svg"), nodes.image(uri="drawn.svg", alt="mine"), nodes.image(uri="absent.svg")]
-    extension.describe(SimpleNamespace(srcdir=tmp_path), page)
-    assert [image.get("alt") for image in page.findall(nodes.image)] == [figure.alt, "mine", None]

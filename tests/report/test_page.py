@@ -34,23 +34,14 @@ def test_what_a_reader_leaves_out_is_the_profiles(monkeypatch):
     assert Page("x", "wang_table1", source="local").data_source == "local"
 
 
-@pytest.mark.parametrize("built", [True, False])
-def test_verdicts_of_both_kinds_are_shown_and_count_for_the_book_alone(live, built, tmp_path, monkeypatch):
-    monkeypatch.setattr("repro.report.scorecard.verdicts_folder", lambda: tmp_path)
-    monkeypatch.setenv("REPRO_BOOK", "1" if built else "")
-    recorded = pd.concat([live, live])
-    shown = Page("name", "wang_table1").close(live, judged, recorded)
-    assert "of 1 rows" in shown.markdown and "of 2 rows" in shown.markdown
-    left = read_verdicts(tmp_path)
-    assert left[["kind", "page"]].to_numpy().tolist() == ([["recorded", "name"], ["live", "name"]] if built else [])
-
-
-def test_without_recorded_rows_live_ones_are_judged_alone(live, tmp_path, monkeypatch):
-    monkeypatch.delenv("REPRO_BOOK", raising=False)
+def test_verdicts_of_both_kinds_are_shown_and_count_for_the_book_alone(live, verdicts, monkeypatch):
     page = Page("name", "wang_table1")
-    shown = page.close(live, judged, live.iloc[:0])
-    assert "live" in shown.markdown and "recorded" not in shown.markdown
-    assert "no long run" in page.badges(live, live.iloc[:0]).markdown
+    shown = page.close(live, judged, pd.concat([live, live]))
+    assert "of 1 rows" in shown.markdown and "of 2 rows" in shown.markdown
+    monkeypatch.delenv("REPRO_BOOK")
+    alone = Page("other", "wang_table1").close(live, judged, live.iloc[:0])
+    assert "live" in alone.markdown and "recorded" not in alone.markdown
+    assert read_verdicts()[["kind", "page"]].to_numpy().tolist() == [["recorded", "name"], ["live", "name"]]
 
 
 def test_rows_are_recorded_only_where_that_was_asked_for(live, monkeypatch):

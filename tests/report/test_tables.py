@@ -1,7 +1,6 @@
 """Tables: printed, recorded and live numbers side by side, and what a browser and a printed page show of them."""
 
 import re
-from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -11,9 +10,7 @@ from markdown_it import MarkdownIt
 
 from repro.paths import project_root
 from repro.report.figures import Drawing, NothingToDraw, drawing
-from repro.report.judge import OUTCOMES, Measurement
-from repro.report.page import badge
-from repro.report.scorecard import verdict_frame, verdict_table
+from repro.report.judge import OUTCOMES
 from repro.report.tables import comparison, names, paper_values, show, side_by_side, to_myst
 from repro.rows import make_rows
 from repro.types import InputError
@@ -53,6 +50,8 @@ def test_recorded_seeds_are_averaged_and_every_kind_keeps_its_column():
     assert line["recorded"] == pytest.approx(71.0) and line["recorded_sd"] == pytest.approx(1.0) and line["seeds"] == 3
     assert line["gap"] == pytest.approx(60.0 - 78.17)
     assert table["live"].isna().sum() == 7 and table["gap"].isna().sum() == 7
+    with pytest.raises(InputError, match="twice"):
+        side_by_side(printed, recorded, pd.concat([live, live]))
 
 
 def test_a_number_repeated_under_three_seeds_is_one_number_without_a_seed():
@@ -62,28 +61,17 @@ def test_a_number_repeated_under_three_seeds_is_one_number_without_a_seed():
     assert "| 70.00 |" in comparison(side_by_side(same.iloc[:0], same, same.iloc[:0])).markdown
 
 
-def test_a_live_cell_named_twice_is_refused():
-    live = rows([{"dim": 128, "value": 0.6, "seed": 0}, {"dim": 128, "value": 0.7, "seed": 1}])
-    with pytest.raises(InputError, match="twice"):
-        side_by_side(live, rows([]), live)
-
-
 def test_generated_word_vectors_and_two_networks_of_one_method_are_told_apart():
     live, past = (
         make_rows([{"method": "Avg. GloVe embeddings", "backbone": "glove"}], data_source=s)
         for s in ("microworld", "local")
     )
     other = make_rows([{"method": "SBERTbase", "backbone": b} for b in ("a", "b")], data_source="local")
-    assert names(live, past, other) == {
+    mapped = make_rows([{"method": "SBERTbase-LP − SBERTbase", "backbone": "repro-tiny"}], data_source="local")
+    assert names(live, past, other, mapped) == {
         "Avg. GloVe embeddings": "word vectors of generated text, mean of words; GloVe, mean of words",
         "SBERTbase": "a after NLI; b after NLI",
-    }
-
-
-def classes(text):
-    """The classes of a piece of HTML in which whatever is opened is closed."""
-    return {
-        name for part in ElementTree.fromstring(f"<div>{text}</div>").iter() for name in part.get("class", "").split()
+        "SBERTbase-LP − SBERTbase": "repro-tiny after NLI, mapped − repro-tiny after NLI",
     }
 
 
@@ -92,56 +80,7 @@ def test_markdown_has_one_row_per_row_and_escapes_its_bars():
     assert len(lines) == 4 and lines[1] == "| :--- | ---: | ---: |"
     parsed = MarkdownIt("commonmark").enable("table").render(to_myst(FRAME))
     assert parsed.count("<tr>") == 3 and len(re.findall("<t[hd][ >]", parsed)) == 9
-    assert "a | b" in parsed and "–" in lines[3]
-
-
-def test_numbers_have_two_decimals_and_the_kind_is_a_pill():
-    shown = show(FRAME, caption="Table & more")
-    assert {"table-box", "kind-paper"} <= classes(shown._repr_html_())
-    assert re.search(r"79\.6[12]<", shown.html) and "&lt;c&gt;" in shown.html and "Table &amp; more" in shown.html
-    assert "–" in shown.html and "nan" not in shown.html.lower() and "<NA>" not in shown.html
-    assert shown._repr_markdown_().startswith("Table & more")
-
-
-def test_a_comparison_shows_spread_seeds_and_intervals():
-    columns = ["method", "paper", "recorded", "recorded_sd", "seeds", "live", "live_low", "live_high", "gap"]
-    lines = [["x", 79.6, 71.0, 1.0, 3, 60.0, 58.0, 62.0, -19.6], ["y", 78.0, 70.0, np.nan, 1, *[np.nan] * 4]]
-    table = pd.DataFrame(lines, columns=columns)
-    shown = comparison(table)
-    assert {"kind-paper", "kind-recorded", "kind-live"} <= classes(shown.html)
-    for text in ("71.00 ± 1.00 (3 seeds)", "70.00 (1 seed)", "60.00 [58.00, 62.00]", "–"):
-        assert text in shown.html and text in shown.markdown
-
-
-@pytest.mark.parametrize("source", ["local", "hub", "microworld"])
-def test_the_badge_names_the_source_first(source):
-    about = {"backbone": "repro-tiny", "n_train": 500, "profile": "embedded", "commit": "abc123"}
-    shown = badge(make_rows([{"value": 0.5, "seed": s} for s in (0, 1)], data_source=source, **about))
-    assert f"source-{source}" in classes(shown._repr_html_())
-    for text in (source, "repro-tiny", "0, 1", "abc123", "500"):
-        assert text in shown.html and text in shown._repr_markdown_()
-
-
-def test_verdicts_carry_their_pill_kind_and_meaning():
-    measurements = [
-        Measurement("WANG-T1-1", "effect", 2.0, 1.0, 3.0, what="gain"),
-        Measurement("WANG-T1-2", "effect", 0.5, -1.0, 2.0, what="gain", paper=1.17),
-        Measurement("WANG-T1-3", "effect", 0.5, float("nan"), float("nan"), what="mean gain", network="repro-tiny"),
-    ]
-    frame = pd.concat([verdict_frame("recorded", measurements), verdict_frame("live", measurements)])
-    shown = verdict_table(frame, {"WANG-T1-1": "Step 1 never hurts."})
-    expected = {"verdict-holds-here", "verdict-cannot-tell", "kind-recorded", "kind-live", "verdict-legend"}
-    assert expected <= classes(shown.html)
-    assert "Step 1 never hurts." in shown.html and "too wide to tell" in shown.markdown
-    assert "mean gain – 1 of at least 3 seeds" in shown.markdown and "repro-tiny, 1 seed " in shown.markdown
-    assert "nan" not in shown.markdown
-
-
-@pytest.mark.parametrize("empty", [pd.DataFrame(), FRAME.iloc[:0]])
-def test_a_table_without_a_line_says_so_in_its_place(empty):
-    shown = show(empty, caption="gain <by> dim")
-    assert shown.markdown == "Nothing to show under these parameters: gain <by> dim."
-    assert "gain &lt;by&gt; dim" in shown.html and "<table" not in shown.html
+    assert "a | b" in parsed and "–" in lines[3] and "&lt;c&gt;" in show(FRAME).html and "nan" not in show(FRAME).html
 
 
 def test_a_figure_without_a_point_says_so_in_its_place():

@@ -102,10 +102,10 @@ def set_of(kind: str, name: str, source: str, split: str, columns: Mapping[str, 
     """The set that columns by the names of `FIELDS` make."""
     values = [columns[field] for field in FIELDS[kind]]
     if kind == "corpus":
-        return Corpus(name, source, *values, split)
+        return Corpus(name, source, *[*values, split])
     if kind == "pairs":
         subsets = [subset or name for subset in columns.get("subset", [""] * len(values[0]))]
-        return ScoredPairs(name, source, split, *values, subsets)
+        return ScoredPairs(name, source, split, *[*values, subsets])
     return (LabelledPairs if kind == "labelled_pairs" else LabelledTexts)(name, source, split, *values)
 
 

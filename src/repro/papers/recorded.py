@@ -1,15 +1,15 @@
-"""What the recorded rows say, without a build: verdicts, lines for `repro compare`, the README's figure.
+"""What the recorded rows say, without a build: the book's answer, verdicts, lines for `repro compare`, a figure.
 
-`python -m repro.papers.recorded` draws the figure again, after recording.
+`python -m repro.papers.recorded` draws the README's figure again, after recording.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from repro import paths
-from repro.methods import STAGE_NAMES
+from repro.methods import FULL_SIZE, STAGE_NAMES
 from repro.papers.ese import claims as ese
 from repro.papers.ese import claims_use as ese_use
 from repro.papers.ese.claims import PRINTED_BACKBONE, printed, table1_cells
@@ -22,7 +22,7 @@ from repro.papers.zhang import seconds
 from repro.paths import replacing
 from repro.report.judge import Measurement
 from repro.report.scorecard import counts, read_verdicts, scorecard, verdict_frame
-from repro.report.tables import KINDS, paper_values, side_by_side
+from repro.report.tables import KINDS, MISSING, paper_values, side_by_side
 from repro.rows import make_rows, recorded_rows
 from repro.types import InputError
 
@@ -32,15 +32,7 @@ SCORES = (
 """beginnings of the metrics that are shown x100; any other, such as seconds, is shown as it is"""
 PAPERS = {"wang": "wang2023", "zhang": "zhang2024", "sbertlp": "sbertlp2021", "ese": "ese2025"}
 
-Judged = Callable[[pd.DataFrame], list[Measurement]]
-
-
-def _each_network(judge: Judged) -> Judged:
-    """Judge the rows of each network by themselves."""
-    return lambda rows: [m for _, own in rows.groupby("backbone", sort=False) for m in judge(own)]
-
-
-JUDGES: dict[str, Judged] = {
+JUDGES: dict[str, Callable[[pd.DataFrame], list[Measurement]]] = {
     "wang_figure2": wang_figures.figure2,
     "wang_figure3": wang_figures.figure3,
     "wang_figure4": wang_figures.figure4,
@@ -59,7 +51,7 @@ JUDGES: dict[str, Judged] = {
     "sbertlp_table4": lambda rows: sbertlp.table4(rows.iloc[:0], rows),
     "sbertlp_figures": sbertlp.figures,
     "ese_table1": ese.table1,
-    "ese_table2": _each_network(ese.table2),
+    "ese_table2": lambda rows: [m for _, own in rows.groupby("backbone", sort=False) for m in ese.table2(own)],
     "ese_table3": ese_use.table3,
     "ese_figure3": lambda rows: [*ese.figure3(rows), *ese.figure4(rows)],
     "ese_figure6": ese_use.figure6,
@@ -83,7 +75,7 @@ def recorded_verdicts() -> pd.DataFrame:
 def scorecard_lines() -> Iterator[str]:
     """All claims with the verdicts of the recorded rows and, once the book is built, of live ones; then the counts."""
     live = read_verdicts().query("kind == 'live'")
-    card = scorecard(given=pd.concat([recorded_verdicts(), live], ignore_index=True))
+    card = scorecard(pd.concat([recorded_verdicts(), live], ignore_index=True))
     for row in card.itertuples():
         shown = f" live: {row.live:<18}" if len(live) else ""
         yield f"{row.claim_id:<14} recorded: {row.recorded:<18}{shown} {row.statement}"
@@ -143,6 +135,119 @@ def write_readme_figure(path: Path | None = None) -> Path:
     with replacing(path) as partial:
         partial.write_text(figure.svg(), encoding="utf-8")
     return path
+
+
+# How many dimensions one needs: every share is of the full-size score of an encoder. Reducers learnt from other texts
+# than those judged: from a training split; for searches, from sentences and the paragraphs that are searched. "Needs d
+# dims" is said where the lower end of the 95 % interval passes at d and at every larger size recorded.
+
+ENCODER = "all-MiniLM-L6-v2"
+PCA, FIRST = "PCA", "first columns"
+REDUCERS = {"PCA": PCA, "Truncate": FIRST}  # names in the rows of scores by dimension, and here
+USES = {
+    ("stsb", "spearman"): "similarity (STS-B)",
+    ("trec", "accuracy"): "classification (TREC)",
+    ("hotpotqa", "ndcg@10"): "retrieval (HotpotQA)",
+    ("stsb", "neighbours_kept"): "ten neighbours kept",
+}
+LADDER = (
+    *(("float32", 384), ("int8", 384), ("float32", 96), ("int4", 192), ("float32", 24)),
+    *(("binary", 384), ("binary, then float", 384), ("float32", 12)),
+)
+"""some ways to store a vector: below the full size by PCA, at the full size as it is, whichever score is the better"""
+POINT = ["value", "ci_low", "ci_high"]
+
+
+def published(reduced: pd.DataFrame) -> list[str]:
+    """The encoders with recorded scores by dimension that this book did not train, `ENCODER` first."""
+    names = reduced.loc[reduced["metric"] == "spearman", "backbone"].dropna().unique()
+    return sorted((name for name in names if "repro" not in name), key=lambda name: (name != ENCODER, name))
+
+
+def shares(reduced: pd.DataFrame, coded: pd.DataFrame, encoder: str = ENCODER) -> pd.DataFrame:
+    """Share of an encoder's full-size score by use, reducer and dim, with its 95 % interval.
+
+    `reduced` are scores by dimension and their differences from the full size, paired by item, on unseen texts; `coded`
+    are scores by level and bytes: nothing is paired with the full size, so the interval is the score's own.
+    """
+    paired = reduced.query("rival == @FULL_SIZE and setting == 'inductive' and winner in @REDUCERS")
+    paired = paired.assign(reducer=paired["winner"].map(REDUCERS), metric=paired["metric"].str.removesuffix("_lead"))
+    alone = coded[coded["method"].isin(["float32", "float16"])].sort_values("method", ascending=False)
+    alone = alone.assign(reducer=alone["setting"].str.extract(r"^(.+), [\d,]+ bytes$", expand=False))
+    alone = alone[alone["reducer"].isin([PCA, FIRST])].drop_duplicates(["reducer", "dataset", "metric", "dim"])
+    found = []
+    for (dataset, metric), use in USES.items():
+        for rows, given, shift in ((reduced, paired, 1.0), (coded, alone, 0.0)):
+            here = f"dataset == '{dataset}' and metric == '{metric}' and backbone == @encoder"
+            full, own = rows.query(here).query("method == @FULL_SIZE"), given.query(here)
+            if len(full) and len(own):
+                share = shift + own[POINT].astype(float) / full["value"].iloc[0]
+                whole = {"reducer": FIRST, "dim": full["dim"].iloc[0], **dict.fromkeys(POINT, 1.0)}
+                share = pd.concat([own[["reducer", "dim"]].join(share), pd.DataFrame([whole])])
+                found.append(share.assign(use=use, encoder=encoder).astype({"dim": int}))
+                break  # paired differences say more
+    nothing = pd.DataFrame(columns=["use", "encoder", "reducer", "dim", *POINT])
+    return pd.concat(found, ignore_index=True) if found else nothing
+
+
+def enough(found: pd.DataFrame, target: float, bound: str = "ci_low") -> tuple[int, str]:
+    """The smallest dim, and its reducer, from which every size recorded keeps the target; the full size always does."""
+    sizes = []
+    for reducer, line in found.groupby("reducer", sort=False):
+        passed = line.set_index("dim")[bound].sort_index(ascending=False) >= target
+        sizes += [(int(dim), str(reducer)) for dim in passed.index[passed.cummin()]]
+    return min(sizes)
+
+
+def needed(found: pd.DataFrame, keep: Sequence[float]) -> pd.DataFrame:
+    """A line per use and encoder, a column per share to keep: dims of the better reducer, bytes, dims as measured."""
+    lines = []
+    for (use, encoder), own in found.groupby(["use", "encoder"], sort=False):
+        line = {"use": str(use), "encoder": str(encoder)}
+        for target in keep:
+            (dim, reducer), (measured, other) = (enough(own, target, bound) for bound in ("ci_low", "value"))
+            how = "all" if dim == own["dim"].max() else f"{reducer},"
+            less = f" (measured: {other}, {measured})" if measured < dim else ""
+            line[f"keep {100 * target:g} %"] = f"{how} {dim}{less}: {4 * dim:,} bytes"
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def bits(coded: pd.DataFrame) -> pd.DataFrame:
+    """A line per way of `LADDER` to store a vector: bytes, code, and the shares of the full-size score by use, in %."""
+    own = coded[(coded["backbone"] == ENCODER) & coded["metric"].isin([metric for _, metric in USES])]
+    full = own[own["method"] == FULL_SIZE].set_index(["dataset", "metric"])
+    most = full["dim"].max() if len(full) else 0
+    whole = full.reset_index().assign(method="float32", setting=f"{FIRST}, bytes", bytes=4 * most)
+    lines = []
+    for level, dim in LADDER if len(full) else ():
+        reducer = FIRST if dim == most else PCA
+        way = pd.concat([own, whole]).query("method == @level and dim == @dim").set_index(["dataset", "metric"])
+        way = way[way["setting"].str.match(rf"{reducer}, [\d, ]*bytes")]
+        share = {USES[at]: f"{100 * value / full['value'][at]:.1f}" for at, value in way["value"].items()}
+        if share:
+            code = f"{level} × {dim}" + (f", {PCA}" if dim < most else "")
+            lines.append({"bytes": f"{int(way['bytes'].iloc[0]):,}", "code": code, **share})
+    return pd.DataFrame(lines, columns=["bytes", "code", *USES.values()]).dropna(axis=1, how="all").fillna(MISSING)
+
+
+def statement(found: pd.DataFrame, ways: pd.DataFrame) -> str:
+    """The answer in two sentences, from `shares` of `ENCODER` and `bits`."""
+    if found.empty or ways.empty:
+        return "No rows are recorded."
+    full = int(found["dim"].max())
+    half = found.query("reducer == @PCA and dim == @full // 2").set_index("use")["value"]
+    *kept, neighbours = (f"{100 * half[use]:.0f} %" for use in USES.values())
+    byte, floats = (ways.set_index("code").loc[code] for code in (f"int8 × {full}", f"float32 × {full // 4}, {PCA}"))
+    first, second = (
+        "{}, {} and {} %".format(*(way[use] for use in USES.values() if use in ways)) for way in (byte, floats)
+    )
+    return (
+        f"Half of the {full} dimensions of {ENCODER}, by PCA, keep {kept[0]} of its score on similarity, {kept[1]} on "
+        f"classification and {kept[2]} on retrieval, but only {neighbours} of the ten nearest neighbours. Bits are "
+        f"cheaper to drop than dimensions: in {byte['bytes']} bytes a vector, {full} numbers of one byte keep {first} "
+        f"of similarity, retrieval and neighbours, and {full // 4} numbers of four bytes {second}."
+    )
 
 
 if __name__ == "__main__":

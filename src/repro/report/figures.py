@@ -37,17 +37,14 @@ KIND_STYLE: dict[str, dict[str, Any]] = {
     "live": {"linestyle": "-", "linewidth": 2.6},
 }
 """Dashed with hollow markers: printed, not ours. Thin: recorded. Thick: computed with this copy of the book."""
-WIDTH = 6.4
-"""Inches. With 12-point text a figure shrunk to a phone's width still reads like a footnote."""
+WIDTH = 6.4  # Inches. With 12-point text a figure shrunk to a phone's width still reads like a footnote
 
 
 class Drawing(Figure):
     """A figure that shows itself in a notebook without pyplot, as a scalable image."""
 
-    alt: str = ""
-    """What the figure shows, in a sentence; written into the file as its title."""
-    blank: Shown | None = None
-    """The sentence that stands in its place where there is nothing to draw."""
+    alt: str = ""  # What the figure shows, in a sentence; written into the file as its title
+    blank: Shown | None = None  # The sentence that stands in its place where there is nothing to draw
 
     def svg(self) -> str:
         """The figure as SVG; equal figures give equal text."""
@@ -67,14 +64,9 @@ class Drawing(Figure):
         data = b64encode(self.svg().encode()).decode()
         return f'<img class="drawing" alt="{escape(self.alt)}" src="data:image/svg+xml;base64,{data}"/>'
 
-    def _repr_svg_(self) -> str | None:
-        return None if self.blank else self.svg()
-
-    def _repr_html_(self) -> str | None:
-        return self.blank.html if self.blank else None
-
-    def _repr_markdown_(self) -> str | None:
-        return self.blank.markdown if self.blank else None
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        said = self.blank
+        return {"text/html": said.html, "text/markdown": said.markdown} if said else {"image/svg+xml": self.svg()}
 
 
 class NothingToDraw(InputError):

@@ -20,8 +20,6 @@ from repro.paths import ASSETS
 from repro.report.figures import GREY, PALETTE, Drawing
 from repro.types import InputError
 
-MAX_ROWS = 5_000
-"""Rows a page can carry for one chart: they are written into the page."""
 TEXT = {"labelColor": GREY, "titleColor": GREY}
 CONFIG: dict[str, Any] = {
     "background": "transparent",
@@ -46,8 +44,7 @@ class Interactive:
 
     spec: dict[str, Any]
     fallback: Drawing
-    hint: str
-    """what the reader can do with it"""
+    hint: str  # what the reader can do with it
 
     def _repr_html_(self) -> str:
         # "</" would end the script element early if a text held it; "<\\/" is the same JSON.
@@ -70,11 +67,8 @@ def show(chart: Any, *, fallback: Drawing, hint: str) -> Interactive:
     """
     if isinstance(chart, alt.Chart | alt.LayerChart) and chart.width is alt.Undefined:
         chart = chart.properties(width="container")
-    try:
-        with alt.theme.enable("book"):
-            spec = chart.to_dict()
-    except alt.MaxRowsError as error:
-        raise InputError(f"the chart has more than {MAX_ROWS} rows: thin out or aggregate its data first") from error
+    with alt.theme.enable("book"):
+        spec = chart.to_dict()  # altair itself refuses more rows than a page can carry
     if remote := re.search(r'"url": "((?:http|//)[^"]*)"', json.dumps(spec)):
         raise InputError(f"the chart reads {remote[1]}: put its data into the frame, the book works without a network")
     return Interactive(spec, fallback, hint)

@@ -15,20 +15,8 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args
 import numpy as np
 import pandas as pd
 
-from repro.evaluation.seeds import (
-    FEWEST_SEEDS,
-    MOST_SEEDS,
-    POWER,
-    Estimate,
-    estimate,
-    estimates,
-    kendall,
-    mean,
-    of_parts,
-    reach,
-    scaled,
-    seeds_needed,
-)
+from repro.evaluation import seeds
+from repro.evaluation.seeds import Estimate, estimate, mean, reach, scaled
 from repro.types import InputError, one_of
 
 Outcome: TypeAlias = str
@@ -45,8 +33,7 @@ MEANING: dict[Outcome, str] = {
     "unclear": "on generated text, which judges no paper: not told from the null",
     "down": "on generated text, which judges no paper: below the null",
 }
-OUTCOMES: tuple[Outcome, ...] = tuple(MEANING)
-"""in the order of the legend"""
+OUTCOMES: tuple[Outcome, ...] = tuple(MEANING)  # in the order of the legend
 ON_GENERATED: tuple[Outcome, ...] = ("up", "unclear", "down")
 SILENT: tuple[Outcome, ...] = ("does not apply", "not attempted")
 """verdicts of a network that leave the word to another one"""
@@ -54,10 +41,8 @@ _WEAKEST_FIRST: tuple[Outcome, ...] = (
     *("not reproduced", "does not hold here", "not attempted", "does not apply", "cannot tell"),
     *("direction only", "holds here", "reproduced", *ON_GENERATED),
 )
-MARGIN_POINTS = 1.0
-"""what counts as no change, in points"""
-_SLACK = 1e-9
-"""80.62 − 79.62 is a hair above 1 in binary"""
+MARGIN_POINTS = 1.0  # what counts as no change, in points
+_SLACK = 1e-9  # 80.62 − 79.62 is a hair above 1 in binary
 Test = Literal["effect", "sameness", "ratio", "trend"]
 Answer = Literal["yes", "no", "open"]
 SEEN = {"effect": 1.0, "trend": 0.5, "ratio": 1.0}
@@ -71,33 +56,22 @@ class Measurement:
     claim_id: str
     test: Test
     value: float
-    low: float
-    """NaN, as `high`, where there are too few seeds for an interval"""
+    low: float  # NaN, as `high`, where there are too few seeds for an interval
     high: float
-    paper: float | None = None
-    """the printed size, if one is printed; it is judged under scope `same` only"""
-    null: float = 0.0
-    """what the value would be if the claim were empty"""
-    direction: int = 1
-    """the claimed side of the null where no size is printed: +1 above, −1 below"""
-    margin: float = MARGIN_POINTS
-    """of sameness, in points"""
+    paper: float | None = None  # the printed size, if one is printed; it is judged under scope `same` only
+    null: float = 0.0  # what the value would be if the claim were empty
+    direction: int = 1  # the claimed side of the null where no size is printed: +1 above, −1 below
+    margin: float = MARGIN_POINTS  # of sameness, in points
     scope: Literal["same", "substitute"] = "substitute"
     """`same` only if backbone, data, text and readout are the paper's"""
     seeds: int = 1
-    what: str = ""
-    """what was measured, in words"""
+    what: str = ""  # what was measured, in words
     network: str = ""
-    generated: bool = False
-    """read on generated text, which judges nobody"""
-    unmet: str = ""
-    """the condition of the claim that the network fails"""
-    seed_sd: float = nan
-    """between seeds; of a ratio in doublings, as the next"""
-    item_error: float = 0.0
-    """standard error over items"""
-    cells: int = 1
-    """how many were judged together"""
+    generated: bool = False  # read on generated text, which judges nobody
+    unmet: str = ""  # the condition of the claim that the network fails
+    seed_sd: float = nan  # between seeds; of a ratio in doublings, as the next
+    item_error: float = 0.0  # standard error over items
+    cells: int = 1  # how many were judged together
 
     @property
     def verdict(self) -> Outcome:
@@ -168,7 +142,7 @@ def moved(m: Measurement) -> Outcome:
 def remedy(m: Measurement) -> str:
     """What it would take to tell, at 80 % power for the printed size, or for one that is worth seeing."""
     if isnan(m.seed_sd):
-        return f"{m.seeds} of at least {FEWEST_SEEDS} seeds" if isnan(m.low) else ""
+        return f"{m.seeds} of at least {seeds.FEWEST_SEEDS} seeds" if isnan(m.low) else ""
     if m.test == "sameness":
         size = m.margin
     elif m.paper is None or m.paper == m.null:
@@ -176,21 +150,20 @@ def remedy(m: Measurement) -> str:
     else:
         size = abs(log2(m.paper / m.null)) if m.test == "ratio" else abs(m.paper - m.null)
     # sameness is bounded on both sides: each may fail in half of the cases that fail
-    seeds = seeds_needed(m.seed_sd, m.item_error, size, m.cells, 0.9 if m.test == "sameness" else POWER)
+    needed = seeds.seeds_needed(m.seed_sd, m.item_error, size, m.cells, 0.9 if m.test == "sameness" else seeds.POWER)
     seen = f"to see {f'a factor of {2**size:.3g}' if m.test == 'ratio' else f'an effect of {size:.3g}'}"
-    if seeds is None:
+    if needed is None:
         return f"items too few {seen}"
-    if m.seed_sd == 0 or seeds <= m.seeds:
+    if m.seed_sd == 0 or needed <= m.seeds:
         return f"enough {'items' if m.seed_sd == 0 else 'seeds'} {seen}: the value lies near the bound"
-    return f"{seeds if seeds <= MOST_SEEDS else f'more than {MOST_SEEDS}'} seeds {seen}, at 80 % power"
+    most = seeds.MOST_SEEDS
+    return f"{needed if needed <= most else f'more than {most}'} seeds {seen}, at 80 % power"
 
 
 def worst(outcomes: list[Outcome]) -> Outcome:
     """The verdict of a claim of several parts that must all hold: its weakest, a contradiction weighing most."""
     return min(outcomes, key=_WEAKEST_FIRST.index) if outcomes else "not attempted"
 
-
-# Choices among cells
 
 K = TypeVar("K")
 Cells = Mapping[tuple[Any, ...], Estimate]
@@ -252,28 +225,18 @@ def average_size(at: Cells) -> tuple[tuple[Any, ...], Estimate]:
     return (), mean([replace(e, by_seed={seed: abs(v) for seed, v in e.by_seed.items()}) for e in at.values()])
 
 
-# Measurements
-
-
-def measurement(claim: str, test: Test, e: Estimate, what: str, **fields: Any) -> Measurement:
-    """An estimate as what a claim is judged by, with all that the power needs."""
+def effect(claim: str, e: Estimate, what: str, *, test: Test = "effect", **fields: Any) -> Measurement:
+    """An estimate as what a claim is judged by: unless another test is named, a difference or an order."""
     spread = {"seed_sd": e.seed_sd, "item_error": e.item_error, "cells": e.cells}
     return Measurement(claim, test, e.value, e.low, e.high, seeds=e.seeds, what=what, **{**spread, **fields})
 
 
-def effect(claim: str, e: Estimate, what: str, **fields: Any) -> Measurement:
-    """A difference or an order, judged against a null."""
-    return measurement(claim, "effect", e, what, **fields)
-
-
-def sameness(claim: str, e: Estimate, what: str, **fields: Any) -> Measurement:
-    """No change of note: within a margin."""
-    return measurement(claim, "sameness", e, what, **fields)
+sameness = partial(effect, test="sameness")  # no change of note: within a margin
 
 
 def ratio(claim: str, doublings: Estimate, what: str, **fields: Any) -> Measurement:
     """How many times, from an estimate on log₂."""
-    m = measurement(claim, "ratio", doublings, what, **fields)
+    m = effect(claim, doublings, what, test="ratio", **fields)
     return replace(m, value=2**m.value, low=2**m.low, high=2**m.high)
 
 
@@ -282,8 +245,9 @@ def trend(
 ) -> Measurement:
     """Kendall's τ_b of the rows' values over the dims of `at`, one ranking per seed."""
     sizes = np.array(list(at), float)
-    e = of_parts(list(estimates(rows[rows["dim"].isin(list(at))]).values()), partial(kendall, np.sort(sizes)))
-    return measurement(claim, "trend", e, f"Kendall tau of {what}", paper=paper, direction=direction)
+    ranked = seeds.estimates(rows[rows["dim"].isin(list(at))]).values()
+    e = seeds.of_parts(list(ranked), partial(seeds.kendall, np.sort(sizes)))
+    return effect(claim, e, f"Kendall tau of {what}", test="trend", paper=paper, direction=direction)
 
 
 Facts = Mapping[str, Any]
@@ -296,25 +260,18 @@ class Judge:
     """One claim, or one part of a claim that has several."""
 
     claim: str
-    what: str
-    """the measured thing in words, with {columns} of the cell that decides and {facts} of its group"""
-    rows: str
-    """a pandas query; @names are facts of the group"""
+    what: str  # the measured thing in words, with {columns} of the cell that decides and {facts} of its group
+    rows: str  # a pandas query; @names are facts of the group
     pick: Callable[[Cells], tuple[tuple[Any, ...], Estimate]] = lowest
-    over: tuple[str, ...] = ("dim",)
-    """columns that tell cells apart"""
-    each: Split = lambda rows: [({}, rows)]
-    """groups that are judged one by one; by default all rows are one"""
-    near: float | None = None
-    """only the dim nearest to this share of the full size"""
-    scale: Callable[[Facts], float] = lambda facts: 1.0
-    """turns a difference round, or into per cent of something"""
+    over: tuple[str, ...] = ("dim",)  # columns that tell cells apart
+    each: Split = lambda rows: [({}, rows)]  # groups that are judged one by one; by default all rows are one
+    near: float | None = None  # only the dim nearest to this share of the full size
+    scale: Callable[[Facts], float] = lambda facts: 1.0  # turns a difference round, or into per cent of something
     test: Test = "effect"
     null: float = 0.0
     direction: int = 1
     paper: Callable[[], float] | None = None
-    needs: str = ""
-    """weights that are not at hand, where no row speaks"""
+    needs: str = ""  # weights that are not at hand, where no row speaks
 
     def measure(
         self, rows: pd.DataFrame, fixed: Callable[[pd.DataFrame], bool] = lambda cell: False
@@ -335,7 +292,7 @@ class Judge:
             what = self.what.format(**{**facts, **dict(zip(self.over, name, strict=False)), "n": len(at)})
             network = ", ".join(map(str, own["backbone"].dropna().unique()))
             fields = {"null": self.null, "direction": self.direction, "paper": self.paper and self.paper()}
-            yield measurement(self.claim, self.test, e, what, network=network, **fields)
+            yield effect(self.claim, e, what, test=self.test, network=network, **fields)
         if silent and self.needs:
             why = f"needs {self.needs}: published weights, no stand-in at hand (profile `paper` fetches them)"
             yield Measurement(self.claim, "effect", nan, nan, nan, seeds=0, what=why)

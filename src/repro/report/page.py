@@ -23,8 +23,7 @@ from repro.report.tables import Shown, pill
 from repro.rows import record, recorded_rows
 from repro.store import Store
 
-Judged = Callable[[pd.DataFrame], list[Measurement]]
-"""rows to what they measure of the page's claims"""
+Judged = Callable[[pd.DataFrame], list[Measurement]]  # rows to what they measure of the page's claims
 
 
 def parameters_now() -> dict[str, Any]:
@@ -50,13 +49,10 @@ def command(page: str, parameters: Mapping[str, Any]) -> str:
 class Page:
     """One page: its name, the experiment its rows belong to, and the parameters that all pages have."""
 
-    name: str
-    """of the notebook, without `.md`"""
-    experiment: str
-    """name of its rows, and of their file in `results/`"""
+    name: str  # of the notebook, without `.md`
+    experiment: str  # name of its rows, and of their file in `results/`
     profile: str = "embedded"
-    source: str | None = None
-    """local, hub or microworld; None: the profile's, else local files if REPRO_DATA is set"""
+    source: str | None = None  # local, hub or microworld; None: the profile's, else local files if REPRO_DATA is set
     seed: int = 0
     record: bool = False
     parameters: Mapping[str, Any] = field(default_factory=parameters_now, repr=False)
@@ -142,8 +138,6 @@ STATES = {
     " after NLI": "after NLI",
 }
 """what follows a network's name where readers are shown it, to the words for how it was trained"""
-
-
 SOURCES = {
     "microworld": "generated sentences with known meaning, in place of the benchmarks",
     "local": "the real benchmarks, from files",

@@ -46,24 +46,23 @@ def verdicts_folder() -> Path:
     return paths.project_root() / "_build" / "verdicts"
 
 
-def write_verdicts(page: str, *frames: pd.DataFrame, folder: Path | None = None) -> Path | None:
-    """Leave a page's verdicts behind for the scorecard, whole or not at all; returns where, or None.
+def write_verdicts(page: str, *frames: pd.DataFrame) -> None:
+    """Leave a page's verdicts behind for the scorecard, whole or not at all.
 
-    Without a folder, only while the book is built (`REPRO_BOOK` is set): other runs must not speak for the book.
+    Only while the book is built (`REPRO_BOOK` is set): other runs must not speak for the book.
     """
-    if folder is None and not os.environ.get("REPRO_BOOK"):
-        return None
-    path = paths.inside(folder or verdicts_folder(), f"{page}.parquet")
+    if not os.environ.get("REPRO_BOOK"):
+        return
+    path = paths.inside(verdicts_folder(), f"{page}.parquet")
     joined = pd.concat([frame for frame in frames if len(frame)] or list(frames[:1]), ignore_index=True)
     with replacing(path) as partial:
         joined.to_parquet(partial, index=False)
-    return path
 
 
-def read_verdicts(folder: Path | None = None) -> pd.DataFrame:
+def read_verdicts() -> pd.DataFrame:
     """The verdicts of all pages built so far; a damaged file is left out with a warning, the next build mends it."""
     frames = [verdict_frame("live", []).assign(page="")]
-    for path in sorted((folder or verdicts_folder()).glob("*.parquet")):
+    for path in sorted(verdicts_folder().glob("*.parquet")):
         try:
             found = pd.read_parquet(path).assign(page=path.stem)
             if not set(found["verdict"]) <= set(OUTCOMES) or not set(found["kind"]) <= set(KINDS):
@@ -74,14 +73,14 @@ def read_verdicts(folder: Path | None = None) -> pd.DataFrame:
     return pd.concat([frame for frame in frames if len(frame)] or frames, ignore_index=True)
 
 
-def scorecard(folder: Path | None = None, *, given: pd.DataFrame | None = None) -> pd.DataFrame:
+def scorecard(given: pd.DataFrame | None = None) -> pd.DataFrame:
     """Every claim with its recorded and its live verdict, each by the network nearest the paper's that can bear on it.
 
     On one network a claim of several parts has the verdict of its worst part. Generated text judges nothing. What other
-    recorded networks say stands in the column `others`, what it would take to tell in `why`. Verdicts are those that
-    pages left in a folder, by default the build's, or those given.
+    recorded networks say stands in the column `others`, what it would take to tell in `why`. Verdicts are those given,
+    by default those that the build's pages left.
     """
-    given = read_verdicts(folder) if given is None else given
+    given = read_verdicts() if given is None else given
     card = claims()[["claim_id", "paper", "place", "statement"]].copy()
     for kind in ("recorded", "live"):
         own = given[(given["kind"] == kind) & ~given["verdict"].isin(ON_GENERATED)]
@@ -134,8 +133,6 @@ def verdict_table(verdicts: pd.DataFrame, statements: Mapping[str, str] | None =
     return Shown(f'{table.html}<ul class="verdict-legend">{legend}</ul>', f"{table.markdown}\n\n{plain}")
 
 
-# Which network may judge which claim
-
 OWN: dict[str, tuple[str, ...]] = {
     "WANG": ("roberta-base", "bert-base-uncased"),
     "ZHANG": ("all-mpnet-base-v2", "sup-simcse-roberta-large", "msmarco-roberta-base-v2"),
@@ -149,13 +146,10 @@ STAND_INS = (
     *("repro-mini", "repro-tiny", "repro-tiny + SimCSE"),
 )
 """every other network, from the nearest to a paper's to the farthest"""
-MENDED = "flow|whitening|-LP"
-"""in the names of such lines"""
+MENDED = "flow|whitening|-LP"  # in the names of such lines
 BLOCKS = {"repro-tiny": 2, "all-MiniLM-L6-v2": 6, "e5-small-en": 12, "all-mpnet-base-v2": 12}
-Scores = Mapping[str, float | None]
-"""full-size scores of networks on STS-B; None where the rows hold none"""
-FEWEST_BLOCKS = 4
-"""of a network that is asked about depth"""
+Scores = Mapping[str, float | None]  # full-size scores of networks on STS-B; None where the rows hold none
+FEWEST_BLOCKS = 4  # of a network that is asked about depth
 
 
 def rank(claim: str, networks: str) -> int:

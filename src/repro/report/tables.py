@@ -21,8 +21,7 @@ HEADINGS = (
 )
 DATASETS = {title: title.lower().replace("-", "") for title in HEADINGS} | {"SST": "sst2", "20 Newsgroups": "20news"}
 """a table's column heading to the dataset's name here"""
-SPELLINGS = {"STS-b": "STS-B"}
-"""headings that a document spells otherwise"""
+SPELLINGS = {"STS-b": "STS-B"}  # headings that a document spells otherwise
 
 
 @lru_cache
@@ -77,8 +76,7 @@ def side_by_side(
 MISSING = "–"
 NUMBER = re.compile(r"–|[-−]?[\d.,]+( ± [\d.]+)?( \[[^]]*\]| \(\d+ seeds?\))?")
 """what reads as a number: with its spread, interval or seeds, but not as the start of a sentence"""
-PROSE = 40
-"""characters from which a cell is read as a sentence and given room"""
+PROSE = 40  # characters from which a cell is read as a sentence and given room
 
 
 def between(value: float, low: float, high: float) -> str:

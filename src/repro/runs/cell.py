@@ -62,10 +62,8 @@ class TrainedCell:
     config: TrainConfig
     key: str
     folder: Path
-    hit: bool
-    """found, not trained, by this call"""
-    seconds: float
-    """what training took when it was done"""
+    hit: bool  # found, not trained, by this call
+    seconds: float  # what training took when it was done
 
     @cached_property
     def encoder(self) -> SentenceEncoder:

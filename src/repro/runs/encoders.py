@@ -17,10 +17,8 @@ from repro.sets import DataSet, all_texts
 from repro.store import Store
 from repro.types import Array, Encoder, InputError, check_dim, unit_rows
 
-CODE = "repro.models.encoder"
-"""where the code starts that decides an encoder's output"""
-UNIT = {MINILM, "all-mpnet-base-v2"}
-"""published with a last module that divides every row by its length"""
+CODE = "repro.models.encoder"  # where the code starts that decides an encoder's output
+UNIT = {MINILM, "all-mpnet-base-v2"}  # published with a last module that divides every row by its length
 
 
 def encode_once(
@@ -62,11 +60,15 @@ def encode_tasks(
 
 @dataclass(frozen=True)
 class LayerTable:
-    """Pooled states X of distinct texts at several layers (len(layers), n, D), looked up by layer, size and text."""
+    """Pooled states X of distinct texts at all layers (L, n, D), looked up by layer, size and text."""
 
     index: Mapping[str, int]
     X: Array
-    layers: tuple[int, ...]
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """All that there are, from embedding output, 0, on."""
+        return tuple(range(len(self.X)))
 
     @property
     def hidden_dim(self) -> int:
@@ -75,45 +77,28 @@ class LayerTable:
 
     def at(self, layer: int, dim: int | None = None) -> TextTable:
         """The first `dim` columns of one layer's states, by default all of them."""
-        if layer not in self.layers:
-            raise InputError(f"layer {layer} was not read: the table holds {', '.join(map(str, self.layers))}")
+        if not 0 <= layer < len(self.X):
+            raise InputError(f"layer {layer} of an encoder of {len(self.X) - 1}: expected 0 to {len(self.X) - 1}")
         size = check_dim(self.hidden_dim if dim is None else dim, limit=self.hidden_dim)
-        return TextTable(self.index, self.X[self.layers.index(layer)][:, :size])
+        return TextTable(self.index, self.X[layer][:, :size])
 
 
 def encode_layers_once(
-    encoder: Callable[[], SentenceEncoder],
-    identity: str,
-    texts: Iterable[str],
-    store: Store,
-    *,
-    layers: Sequence[int] | None = None,
+    encoder: Callable[[], SentenceEncoder], identity: str, texts: Iterable[str], store: Store
 ) -> LayerTable:
-    """Pooled states of all distinct texts at some layers, ascending from 0 (embedding output), or at all of them.
+    """Pooled states of all distinct texts at all layers, from embedding output (0) on, as in `encode_once`.
 
-    They come from one pass or from the store, where some are read out of an entry that holds them all. What is returned
-    lies on disk and is read as it is used. The rest is as in `encode_once`.
+    They come from one pass or from the store; what is returned lies on disk and is read as it is used.
     """
-    wanted = None if layers is None else [int(layer) for layer in layers]
-    if wanted is not None and (not wanted or wanted != sorted(set(wanted)) or wanted[0] < 0):
-        raise InputError(f"layers is {wanted}: expected one or more different ones, ascending from 0")
     distinct, _ = merge_equal(list(texts))
-    index = {text: i for i, text in enumerate(distinct)}
-    named = {"encoder": identity, "texts": digest(distinct)}
-    everything = digest({**named, "layers": "all"}, code=(CODE,))
-    read = None if wanted is None or store.folder("layers", everything).exists() else wanted
     X = store.remember(
         "layers",
-        {**named, "layers": read or "all"},
-        lambda: encoder().encode_layers(distinct, read, progress=True),
+        {"encoder": identity, "texts": digest(distinct), "layers": "all"},
+        lambda: encoder().encode_layers(distinct, progress=True),
         code=CODE,
         mapped=True,
     )
-    if read is not None or wanted is None:
-        return LayerTable(index, X, tuple(range(len(X)) if read is None else read))
-    if wanted[-1] >= len(X):
-        raise InputError(f"layer {wanted[-1]} of an encoder of {len(X) - 1}: expected 0 to {len(X) - 1}")
-    return LayerTable(index, X[wanted], tuple(wanted))
+    return LayerTable({text: i for i, text in enumerate(distinct)}, X)
 
 
 def states_identity(backbone: str, pooling: str | None) -> str:
@@ -149,11 +134,6 @@ class Named:
     identity: str  # digest of everything that decides its output, length of rows aside
     backbone: str = ""  # network it stands on; empty where that is its name, or where it has none
     n_train: int | None = None  # texts or pairs that this book trained or fitted it on; None where it came as it is
-
-    @property
-    def note(self) -> str:
-        """What a reader should know of scores on STS-B; empty for most."""
-        return "fine-tuned on STS-B's training pairs" if self.name.startswith("stsb-") else ""
 
     def embed(self, parts: Mapping[str, Mapping[str, DataSet]], store: Store) -> TextTable:
         """Embeddings of all texts of some tasks, as its authors publish them; an entry of the store for each task."""

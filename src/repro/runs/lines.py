@@ -131,11 +131,9 @@ def sets_of(tasks: Mapping[str, Mapping[str, DataSet]]) -> list[DataSet]:
 
 def describe(asked: Retrieval) -> str:
     """How many questions, paragraphs and gold paragraphs, in a line."""
-    judgements = sum(map(is_yes_no, asked.answers or ()))
-    return (
-        f"{len(asked.queries):,} questions, {judgements} of them answered by yes or no; {len(asked.documents):,} "
-        f"paragraphs, {len(gold_paragraphs(asked)):,} of them supporting ({asked.source})"
-    )
+    judgements, gold = sum(map(is_yes_no, asked.answers or ())), len(gold_paragraphs(asked))
+    of_questions = f"{len(asked.queries):,} questions, {judgements} of them answered by yes or no"
+    return f"{of_questions}; {len(asked.documents):,} paragraphs, {gold:,} of them supporting ({asked.source})"
 
 
 @dataclass(frozen=True)
@@ -162,10 +160,8 @@ class Judged:
     """All lines on one task by one metric."""
 
     metric: str
-    scores: Any
-    """`Resampled` or `Means`: indexed by line, subtracted, and written as the columns of a row"""
-    floor: float | None = None
-    """what the majority class gives"""
+    scores: Any  # `Resampled` or `Means`: indexed by line, subtracted, and written as the columns of a row
+    floor: float | None = None  # what the majority class gives
 
 
 Classify: TypeAlias = Callable[[TextTable, str, Mapping[str, DataSet]], Score]

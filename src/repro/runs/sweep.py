@@ -26,11 +26,8 @@ from repro.runs.lines import TextTable, spearman_of
 from repro.seeding import cpu_count, threads
 from repro.sets import DataSet, ScoredPairs, all_texts, texts_of
 from repro.store import Store
-from repro.training.two_step import SELECT_BY, PoolerRun, dropout_views, select, splice, train_nli_pooler, train_poolers
-from repro.types import InputError, one_of
-
-Grid = dict[tuple[int, int], float]
-"""score of encoder_i with pooler_j, by (i, j)"""
+from repro.training.two_step import PoolerRun, dropout_views, select, splice, train_nli_pooler, train_poolers
+from repro.types import InputError
 
 
 @dataclass(frozen=True)
@@ -39,8 +36,7 @@ class Sweep:
 
     cells: Mapping[int, TrainedCell]
     states: Mapping[int, TextTable]
-    hits: int
-    """cells found in the store, not trained, by this call"""
+    hits: int  # cells found in the store, not trained, by this call
 
     @property
     def config(self) -> TrainConfig:
@@ -85,8 +81,7 @@ class StepTwo:
     """New poolers of some dims on one encoder, how each was found, and what that took."""
 
     new_poolers: Mapping[int, Pooler]
-    runs: Mapping[int, Mapping[str, float]]
-    """by dim: learning rate and step that dev chose, dev score before and after"""
+    runs: Mapping[int, Mapping[str, float]]  # by dim: learning rate and step that dev chose, dev score before and after
     seconds: float
     hit: bool
 
@@ -97,11 +92,10 @@ class TwoStep(StepTwo):
 
     opt: Mapping[int, int]
     select_by: str
-    chosen_on: tuple[str, str]
-    """name and split of the pairs that chose opt and stopped step 2"""
+    chosen_on: tuple[str, str]  # name and split of the pairs that chose opt and stopped step 2
 
 
-def pair_scores(sweep: Sweep, pairs: ScoredPairs) -> Grid:
+def pair_scores(sweep: Sweep, pairs: ScoredPairs) -> dict[tuple[int, int], float]:
     """Spearman of every encoder_i with every pooler_j: N² small matrix products on states encoded N times."""
     return {(i, j): spearman_of(sweep.embeddings(i, j), pairs) for i in sweep.cells for j in sweep.cells}
 
@@ -120,7 +114,6 @@ def train_two_step(
     `dev`, the validation set E, must not be the pairs that are reported; only with `select_by="oracle"` do other pairs,
     those of test, choose opt.
     """
-    one_of(select_by, SELECT_BY, "select_by")
     if (select_by == "oracle") != (oracle is not None):
         raise InputError(f"select_by is {select_by!r}: give the test pairs as `oracle` for 'oracle', and only for it")
     dims = sorted(sweep.cells)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
-from dimadvise import advise
+from dimadvise.advice import advise
 from dimadvise.inputs import judged_texts
 from dimadvise.measured import CALIBRATED, FEATURES, HALF, SPECTRUM, UNSEEN, Calibration, fit_calibration
 from repro.evaluation.retention import NoShareError, smallest_sufficient

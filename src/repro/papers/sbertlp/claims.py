@@ -12,7 +12,7 @@ import pandas as pd
 from repro.evaluation.seeds import Estimate, estimate, of_parts
 from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE, MAJORITY
-from repro.report.judge import Facts, Judge, Measurement, Rule, Split, judge, lowest, measurement
+from repro.report.judge import Facts, Judge, Measurement, Rule, Split, effect, judge, lowest
 from repro.report.tables import names, paper_values
 
 SUITES = {
@@ -152,7 +152,7 @@ def table4(cases: pd.DataFrame, net: pd.DataFrame) -> list[Measurement]:
     for method, own in net.groupby("method", sort=False):
         what = f"{network_of(net, str(method))}: comparisons repaired less broken, per cent of all"
         found.append((str(method), what, estimate(own, deterministic=fixed(own))))
-    return [measurement("LP-T4-1", "effect", e, what, network=networks(net, [name])) for name, what, e in found]
+    return [effect("LP-T4-1", e, what, network=networks(net, [name])) for name, what, e in found]
 
 
 def networks(rows: pd.DataFrame, methods: Iterable[str]) -> str:
@@ -195,7 +195,7 @@ def share_won(
 
     share = of_parts(parts, won)
     said = f"per cent of {sets} sets {what} ({round(share.value * sets / 100) if share.seeds else 0})"
-    return measurement(claim, "effect", share, said, paper=paper, null=null, network=networks(rows, ours))
+    return effect(claim, share, said, paper=paper, null=null, network=networks(rows, ours))
 
 
 def count_gains(claim: str, rows: pd.DataFrame, table: str, method: str) -> Iterable[Measurement]:
@@ -244,7 +244,7 @@ def use_on_trec(rows: pd.DataFrame) -> Iterable[Measurement]:
     printed = 100 * float(paper[USE] - paper[paper.index.str.endswith("-LP")].max())
     _, e = lowest({name: at[USE] - at[name] for name in mapped})
     what = f"less the best mapped system on TREC ({network_of(rows, USE)})"
-    yield measurement("LP-T2-3", "effect", e, what, paper=printed, network=networks(rows, [USE]))
+    yield effect("LP-T2-3", e, what, paper=printed, network=networks(rows, [USE]))
 
 
 def smallest_of_four(rows: pd.DataFrame) -> Iterable[Measurement]:
