@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro import __version__, cli, data, verbs
+from repro import __version__, cli, data
 from repro.cli import VERBS, main
 from repro.models import SentenceEncoder
 from repro.models.lora import add_lora
@@ -152,7 +152,7 @@ def test_an_interrupt_says_that_nothing_is_lost_and_a_fault_of_ours_is_not_the_u
         def examine(**options):
             raise error
 
-        monkeypatch.setattr(verbs, "examine", examine)
+        monkeypatch.setattr(cli, "examine", examine)
 
     broken(KeyboardInterrupt())
     code, _, err = repro("doctor")
@@ -291,6 +291,6 @@ def test_version_and_data_list(repro):
 
 
 def test_doctor(repro, monkeypatch):
-    monkeypatch.setattr(verbs, "examine", lambda repair: iter([("all well", False), ("broken", not repair)]))
+    monkeypatch.setattr(cli, "examine", lambda repair: iter([("all well", False), ("broken", not repair)]))
     assert repro("doctor")[:2] == (1, "ok  all well\nBAD broken\n")
     assert repro("doctor --repair")[:2] == (0, "ok  all well\nok  broken\n")

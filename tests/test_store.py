@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 
 from repro.store import MANIFEST, Store
 from repro.types import InputError
-from repro.verbs import examine
+from repro.cli import examine
 
 SLOW = """
 import sys, time
