@@ -170,19 +170,19 @@ def checkout(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_only_what_changed_is_executed_and_a_failure_stops_nothing_else(checkout, monkeypatch):
-    renders, lines = [], []
+def test_only_what_changed_is_executed_and_a_failure_stops_nothing_else(checkout, monkeypatch, capsys):
+    renders = []
     monkeypatch.setattr(site, "render", lambda root, tree, fresh: renders.append(fresh) or [])
     (checkout / "_build" / "html").mkdir(parents=True)
     (checkout / "_build" / "html" / "index.html").touch()
 
     def built(**options):
-        made = book.build(checkout, report=lines.append, **options)
+        made = book.build(checkout, **options)
         return made, [page.status for page in made.pages]
 
     first, states = built()
     assert states == ["copied", "executed", "failed"] and not first.ok
-    assert "ZeroDivisionError" in first.failures[0].error and any("first build" in line for line in lines)
+    assert "ZeroDivisionError" in first.failures[0].error and "first build" in capsys.readouterr().out
     write(checkout / "notebooks" / "bad.md", "1 / 1")
     second, states = built()
     assert states == ["unchanged", "unchanged", "executed"] and second.ok
@@ -236,13 +236,14 @@ def test_lanes_meet_in_the_middle_and_do_every_page_once(lanes):
     assert sorted(done) == list("abcdef")
 
 
-def test_a_page_that_measures_time_runs_after_the_others_and_a_page_that_is_not_there_is_refused(checkout):
+def test_a_page_that_measures_time_runs_after_the_others_and_one_that_is_not_there_is_refused(checkout, capsys):
     for name, front in (("good", "runs_alone: true\n"), ("bad", "")):
         path = checkout / "notebooks" / f"{name}.md"
         path.write_text(path.read_text().replace("---\n", f"---\n{front}", 1))
-    lines = []
-    book.build(checkout, report=lines.append)
-    assert [line.split()[1] for line in lines if line.startswith("[")][-1] == "notebooks/good:"
+    book.build(checkout)
+    assert [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.startswith("[")][
+        -1
+    ] == "notebooks/good:"
     path.unlink()
     with pytest.raises(InputError, match="notebooks/bad"):
         book.build(checkout)

@@ -104,10 +104,8 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = Lock()
-        self.pages: dict[str, dict[str, str]] = {}
-        """The causes of each page's last good execution."""
-        self.rendered = ""
-        """The stamps of the tree that was last rendered without complaint."""
+        self.pages: dict[str, dict[str, str]] = {}  # the causes of each page's last good execution
+        self.rendered = ""  # the stamps of the tree that was last rendered without complaint
         if path.is_file():
             try:
                 stored = json.loads(path.read_text(encoding="utf-8"))
