@@ -10,9 +10,9 @@ import pytest
 from filelock import FileLock
 from safetensors import SafetensorError
 
+from repro.cli import examine
 from repro.store import MANIFEST, Store
 from repro.types import InputError
-from repro.cli import examine
 
 SLOW = """
 import sys, time

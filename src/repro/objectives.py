@@ -201,10 +201,7 @@ def check_batch(size: int) -> None:
 
 
 def only_what_is_read(config: TrainConfig) -> TrainConfig:
-    """The configuration with every setting that its AnglE objective does not read at its default.
-
-    Two that differ in such a setting alone are one training, so that a sweep over sizes trains the control once.
-    """
+    """The configuration with all that its AnglE objective does not read at its default: the control trains once."""
     if config.objective not in SCALING:
         return config
     unread = ["activation", "temperature", "difference", "checkpoint_by"]

@@ -26,11 +26,7 @@ CLAIMS = ASSETS / "claims.csv"
 
 
 def project_root() -> Path:
-    """The checkout that holds `notebooks/` and `results/`: the nearest parent folder with a `_toc.yml`.
-
-    Looks upwards from the working folder first, so an installed package serves any checkout, then from this file, so an
-    editable install works from anywhere.
-    """
+    """The nearest parent with `_toc.yml` and `notebooks/`, of the working folder first, then of this package."""
     for start in (Path.cwd(), PACKAGE):
         for folder in (start, *start.parents):
             if (folder / "_toc.yml").is_file() and (folder / "notebooks").is_dir():

@@ -182,12 +182,10 @@ def _verified(path: Path) -> bytes:
 
 def _read_digests(folder: Path) -> dict[str, set[str]] | None:
     """The digests that a file may have, two while it is replaced or git has merged both; None where none are kept."""
-    try:
-        lines = (folder / DIGESTS).read_text(encoding="utf-8", errors="replace").splitlines()
-    except FileNotFoundError:
+    if not (folder / DIGESTS).is_file():
         return None
     found = defaultdict[str, set[str]](set)
-    for line in lines:
+    for line in (folder / DIGESTS).read_text(encoding="utf-8", errors="replace").splitlines():
         digest, _, name = line.partition("  ")
         found[name].add(digest)
     return found
