@@ -12,11 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro import __version__, cli, data
+from repro import __version__, cli
 from repro.cli import VERBS, main
 from repro.models import SentenceEncoder
-from repro.models.lora import add_lora
-from repro.objectives import LoraConfig
 from repro.rows import read_rows
 from repro.terminal import QUIET
 
@@ -200,19 +198,6 @@ def test_evaluate_at_several_layers_is_one_pass_and_equals_each_alone(evaluated,
     assert last.value == pytest.approx(alone[0], abs=1e-9) and last.layer is pd.NA
 
 
-def test_adapters_are_scored_and_encoded_like_any_encoder(evaluated, repro, tiny, pairs, tmp_path):
-    encoder = SentenceEncoder.load(tiny, pooling="mean")
-    add_lora(encoder.backbone, LoraConfig(rank=2), seed=0)
-    encoder.save(tmp_path / "adapted")
-    _, adapted = evaluated(f"--encoder {tmp_path}/adapted --data {pairs} --mteb-json {tmp_path}/m")
-    _, plain = evaluated(f"--encoder {tiny} --pooling mean --data {pairs}")
-    assert plain["value"].equals(adapted["value"])  # fresh adapters change nothing
-    code, _, err = repro(f"encode --encoder {tmp_path}/adapted --texts {pairs} --output {tmp_path}/X.npy --layer 1")
-    assert code == 0, err
-    expected = encoder.encode(data.texts_of(data.load(str(pairs))), layer=1)
-    np.testing.assert_array_equal(np.load(tmp_path / "X.npy"), expected)
-
-
 def test_a_decoder_is_scored_as_it_is_told_to_see(evaluated, decoders, pairs):
     found = {}
     for options in ("", "--bidirectional True", "--final-norm none"):
@@ -288,9 +273,3 @@ def test_version_and_data_list(repro):
     assert repro("--version")[:2] == (0, f"repro {__version__}\n")
     code, out, _ = repro("data list")
     assert code == 0 and {"stsb", "trec", "wiki"} <= {line.split()[0] for line in out.splitlines()}
-
-
-def test_doctor(repro, monkeypatch):
-    monkeypatch.setattr(cli, "examine", lambda repair: iter([("all well", False), ("broken", not repair)]))
-    assert repro("doctor")[:2] == (1, "ok  all well\nBAD broken\n")
-    assert repro("doctor --repair")[:2] == (0, "ok  all well\nok  broken\n")

@@ -3,7 +3,6 @@ import json
 import logging
 import os
 import signal
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -214,19 +213,3 @@ def test_a_full_disk_says_what_to_do_and_loses_nothing(store, error):
     assert store.get_or_make("things", "kept", writer()).hit
     assert (store.home / "work" / "things-abc" / "state").read_text() == "step 3"
     assert list(store.artefacts()) == [kept.folder] and store.partials() == []
-
-
-@pytest.mark.parametrize(("number", "said"), [(errno.ENOSPC, "is full"), (errno.EROFS, "may not be written")])
-def test_a_disk_that_takes_no_folder(number, said, store, monkeypatch):
-    def refuse(self, *args, **kwargs):
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(InputError, match=f"{said}.* set REPRO_HOME to"):
-        store.get_or_make("things", "abc", writer())
-
-
-@pytest.mark.parametrize(("kind", "key"), [("things", "../../etc"), ("..", "x"), ("/etc", "passwd")])
-def test_keys_that_lead_outside_are_refused(store, kind, key):
-    with pytest.raises(InputError, match="leads outside"):
-        store.get_or_make(kind, key, writer())
