@@ -137,14 +137,6 @@ def test_a_reader_that_has_gone_is_no_fault():
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(
-    ("line", "words"), [("book --profile papr", ("embedded", "paper")), ("nosuch", ("evaluate",)), ("", ())]
-)
-def test_a_wrong_option_lists_what_there_is(line, words, repro):
-    code, _, err = repro(line)
-    assert code == 2 and all(word in err for word in words) and "Traceback" not in err
-
-
 def test_an_interrupt_says_that_nothing_is_lost_and_a_fault_of_ours_is_not_the_users(repro, monkeypatch):
     def broken(error):
         def examine(**options):
@@ -196,15 +188,6 @@ def test_evaluate_at_several_layers_is_one_pass_and_equals_each_alone(evaluated,
     assert together["value"].tolist() == pytest.approx(alone, abs=1e-9)
     (last,) = evaluated(start)[1].itertuples()
     assert last.value == pytest.approx(alone[0], abs=1e-9) and last.layer is pd.NA
-
-
-def test_a_decoder_is_scored_as_it_is_told_to_see(evaluated, decoders, pairs):
-    found = {}
-    for options in ("", "--bidirectional True", "--final-norm none"):
-        (row,) = evaluated(f"--encoder {decoders['qwen2']} --data {pairs} --pooling mean {options}")[1].itertuples()
-        found[row.setting] = row.value
-    assert len(set(found.values())) == 3
-    assert list(found) == [f"all, mean pooling{how}" for how in ("", ", bidirectional", ", final norm none")]
 
 
 def test_evaluate_ones_own_labels(evaluated, tiny, labelled, tmp_path):

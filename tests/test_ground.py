@@ -1,8 +1,6 @@
 """The ground floor: user errors, places, seeds, absent packages, and what `import repro` brings."""
 
 import json
-import re
-import tomllib
 
 import numpy as np
 import pytest
@@ -85,12 +83,3 @@ def test_inside(tmp_path):
     for wrong in ("../x", "a/../../x", "/etc/passwd", "link/x"):
         with pytest.raises(InputError, match="leads outside"):
             paths.inside(tmp_path / "inner", wrong)
-
-
-def test_no_message_and_no_file_installs_the_stranger_that_pypi_calls_repro():
-    checkout = paths.PACKAGE.parents[1]
-    told = [*paths.PACKAGE.rglob("*.py"), *(checkout / name for name in ("README.md", "environment.yml", "Makefile"))]
-    assert not [path for path in told if re.search(r"""['" ]repro\[""", path.read_text(encoding="utf-8"))]
-    project = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["name"] != "repro" and project["scripts"] == {"repro": "repro.cli:main"}
-    assert project["optional-dependencies"]["all"][0].startswith(f"{project['name']}[")

@@ -112,22 +112,6 @@ def test_a_digest_may_stand_twice_as_git_merges_it_but_a_file_without_one_is_ref
         read_rows(tmp_path / "ese_table1.parquet")
 
 
-@pytest.mark.parametrize("writes", [0, 1])
-def test_a_kill_while_recording_leaves_rows_that_are_read(writes, tmp_path, monkeypatch):
-    (path,) = record(some(0.1), tmp_path)
-    left = iter(range(writes))
-
-    def write(folder, digests, real=rows._write_digests):
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        real(folder, digests)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(rows, "_write_digests", write)
-        record(some(0.5), tmp_path)
-    assert read_rows(path)["value"].iloc[0] == (0.5 if writes else 0.1)
-
-
 def test_the_recorded_rows_are_whole():
     folder = rows.results_folder()
     files = sorted(folder.glob("*.parquet"))

@@ -1,8 +1,10 @@
 import json
+import signal
 import sys
 from pathlib import Path
 
 import papermill
+import psutil
 import pytest
 
 from repro.book import builder as book
@@ -187,22 +189,6 @@ def test_only_what_changed_is_executed_and_a_failure_stops_nothing_else(checkout
         book.build(checkout, only=["god"])
 
 
-def test_a_page_whose_verdicts_are_damaged_is_executed_again(checkout, monkeypatch):
-    left = checkout / "_build" / "verdicts" / "good.parquet"
-
-    def leave_verdicts(*arguments, **options):
-        for path in (left, arguments[1]):
-            path.parent.mkdir(exist_ok=True)
-            path.write_text("whole")
-
-    monkeypatch.setattr(notebook, "run", leave_verdicts)
-    reasons = []
-    for damage in (lambda: None, lambda: None, lambda: left.write_text("damaged"), left.unlink):
-        damage()
-        reasons.append(book.build(checkout, only=["good"]).pages[1].reason)
-    assert reasons == ["first build", "", "its verdicts changed", "its verdicts changed"]
-
-
 def test_a_page_that_measures_time_runs_after_the_others_and_one_that_is_not_there_is_refused(checkout, capsys):
     for name, front in (("good", "runs_alone: true\n"), ("bad", "")):
         path = checkout / "notebooks" / f"{name}.md"
@@ -229,3 +215,48 @@ def test_rendering_is_strict_and_says_what_is_wrong_every_time(tmp_path):
     (tree / "index.md").write_text("# Toy\n\nWords.\n")
     assert site.render(tmp_path, tree, fresh=True) == []
     assert "Words." in (tmp_path / "_build" / "html" / "index.html").read_text()
+
+
+# kernels forked from a process that has imported the heavy libraries
+
+RUN = """
+import sys
+from pathlib import Path
+from repro.book import kernel, notebook
+
+if __name__ == "__main__":
+    kernel.IMPORTED = ("ipykernel.kernelapp",)
+    notebook.run(Path(sys.argv[1]), Path(sys.argv[2]), forked=True)
+"""
+forks = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
+
+
+@forks
+def test_two_forked_notebooks_share_nothing(tmp_path, monkeypatch):
+    source = write(
+        tmp_path / "n.md",
+        "import os, sys\nprint('torch' in sys.modules, 'left_behind' in os.environ, os.environ['SEEN_BY_KERNEL'])",
+        "os.environ['left_behind'] = '1'\nprint(os.getcwd(), os.getsid(0) == os.getpid())",
+    )
+    for seen in ("first", "second"):
+        monkeypatch.setenv("SEEN_BY_KERNEL", seen)
+        node = notebook.run(source, tmp_path / f"{seen}.ipynb", forked=True)
+        printed = [output.text for cell in node.cells for output in cell.get("outputs", []) if "text" in output]
+        assert printed == [f"True False {seen}\n", f"{tmp_path} True\n"]
+
+
+@forks
+@pytest.mark.parametrize("stopped", ["by its time limit", "with the run that started it"])
+def test_a_forked_kernel_ends(stopped, python, tmp_path, wait_for):
+    note, output = tmp_path / "pid", tmp_path / "n.ipynb"
+    code = f"import os, time\nopen({str(note)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)"
+    source = write(tmp_path / "n.md", code)
+    if stopped == "by its time limit":
+        with pytest.raises(notebook.NotebookError, match="longer than 3 s"):
+            notebook.run(source, output, timeout=3, forked=True)
+    else:
+        running = python(RUN, source, output)
+        wait_for(lambda: note.is_file() and note.read_text() != "")
+        running.send_signal(signal.SIGKILL)
+        running.wait(timeout=30)
+    wait_for(lambda: not psutil.pid_exists(int(note.read_text())))

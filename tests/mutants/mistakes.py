@@ -53,8 +53,9 @@ def check(mutants: list[Mutant], src: Path) -> None:
     for mutant in mutants:
         path = src / mutant.file
         try:
-            if not path.is_file():
-                raise ListError(f"{mutant.file}, {mutant.means!r}: there is no such file")
+            for file in (path, *(src.parent / word.split("::")[0] for word in mutant.tests.split() if "/" in word)):
+                if not file.exists():
+                    raise ListError(f"{mutant.file}, {mutant.means!r}: there is no {file}")
             mutant.of(path.read_text(encoding="utf-8"))
         except ListError as error:
             complaints.append(str(error))
