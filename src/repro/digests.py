@@ -18,8 +18,7 @@ import numpy as np
 from repro.paths import PACKAGE
 from repro.types import InputError
 
-PACKAGES = ("repro", "rivals", "dimadvise", "microworld")
-"""what this distribution installs, side by side"""
+PACKAGES = ("repro", "rivals", "dimadvise", "microworld")  # what this distribution installs, side by side
 
 
 def digest(config: Any, *, code: tuple[str, ...] = ()) -> str:

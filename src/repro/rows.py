@@ -46,8 +46,7 @@ IDENTITY = (
 )
 """what else makes two runs different, and what runs one again; missing in files recorded before these columns"""
 COLUMNS = (*SCHEMA, *IDENTITY)
-KEY = (*NAMES, "config")
-"""columns that name a number; a second number with the same key replaces the first"""
+KEY = (*NAMES, "config")  # columns that name a number; a second number with the same key replaces the first
 KINDS = {
     **dict.fromkeys(COLUMNS, "string"),
     **dict.fromkeys(("value", "ci_low", "ci_high", "seconds", "peak_mb", "learning_rate", "dropout"), "float64"),

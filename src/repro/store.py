@@ -39,8 +39,7 @@ class Made:
 
     folder: Path
     hit: bool
-    seconds: float
-    """time it took to make when it was made, that of killed runs up to their last state included"""
+    seconds: float  # time it took to make when it was made, that of killed runs up to their last state included
 
 
 class Store:

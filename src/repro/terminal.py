@@ -7,8 +7,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-QUIET = "REPRO_QUIET"
-"""set in the environment by `--quiet`, so that worker processes are quiet too"""
+QUIET = "REPRO_QUIET"  # set in the environment by `--quiet`, so that worker processes are quiet too
 
 
 def say(line: str) -> None:

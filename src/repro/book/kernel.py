@@ -32,8 +32,7 @@ INLINE = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
 """how a kernel shows figures; matplotlib reads it once, as it is imported"""
 QUIET = {"PYTHONWARNINGS": "ignore:IProgress not found"}
 """progress is shown in the terminal, so tqdm need not ask for a widget"""
-IN_SERVER = {"REPRO_FORKS_KERNELS": "1"}
-"""tells the process that kernels are forked from what it is"""
+IN_SERVER = {"REPRO_FORKS_KERNELS": "1"}  # tells the process that kernels are forked from what it is
 SETTINGS = {"TOKENIZERS_PARALLELISM": "false", "PYDEVD_DISABLE_FILE_VALIDATION": "1", **QUIET}
 """forked workers and frozen modules both print warnings into pages unless told not to"""
 
