@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from repro import __version__, cli
-from repro.cli import VERBS, main
+from repro.cli import VERBS
 from repro.models import SentenceEncoder
 from repro.rows import read_rows
 from repro.terminal import QUIET
@@ -118,21 +118,6 @@ def test_a_reader_that_has_gone_is_no_fault():
     )
     os.close(said)
     assert (ran.returncode, ran.stderr) == (0, "")
-
-
-def test_an_interrupt_says_that_nothing_is_lost_and_a_fault_of_ours_is_not_the_users(repro, monkeypatch):
-    def broken(error):
-        def examine(**options):
-            raise error
-
-        monkeypatch.setattr(cli, "examine", examine)
-
-    broken(KeyboardInterrupt())
-    code, _, err = repro("doctor")
-    assert code == 130 and "the same command goes on from there" in err
-    broken(TypeError("unsupported operand"))
-    with pytest.raises(TypeError, match="unsupported operand"):
-        main(["doctor"])
 
 
 # what the verbs do

@@ -97,20 +97,6 @@ def test_a_failed_maker_leaves_nothing_but_its_scratch(store):
     assert not list(store.home.glob("work/*"))  # no longer needed
 
 
-def test_a_resumed_artefact_counts_the_seconds_of_the_runs_before(store):
-    def stop(target, work):
-        started = (work / "seconds").stat().st_mtime
-        (work / "state").write_text("")
-        os.utime(work / "state", (started + 100, started + 100))  # saved 100 s after the start
-        raise KeyboardInterrupt
-
-    for _ in range(2):
-        with pytest.raises(KeyboardInterrupt):
-            store.get_or_make("things", "abc", stop)
-    assert 200 < store.get_or_make("things", "abc", writer()).seconds < 220
-    assert store.get_or_make("things", "other", writer()).seconds < 20
-
-
 # values
 
 

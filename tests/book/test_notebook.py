@@ -71,13 +71,8 @@ def test_values_are_read_as_the_declared_type(declared, name, given, expected):
 def test_a_wrong_type_is_refused_with_the_menu(declared, name, given):
     with pytest.raises(InputError, match=rf"parameter {name} is .*expected .*(?s:.)*backbone: str = 'repro-tiny'"):
         notebook.validate(declared, {name: given})
-
-
-def test_an_unknown_name_is_refused_with_the_menu(declared, tmp_path):
     with pytest.raises(InputError, match=r"unknown parameter 'dim'(?s:.)*dims: list\[int\]"):
         notebook.validate(declared, {"dim": "64"})
-    with pytest.raises(InputError, match="declares no parameters"):
-        notebook.validate(notebook.parameters_of(write(tmp_path / "plain.md", "1 + 1")), {"dim": "64"})
 
 
 def test_run_uses_this_interpreter_the_callers_environment_and_the_given_values(tmp_path, monkeypatch):
