@@ -58,9 +58,9 @@ def test_rows_of_another_configuration_stand_beside_and_give_way_to_none(tmp_pat
 
 
 def test_what_settings_say_in_words_is_said_in_columns():
-    settings = ["fitted on 2,000 sentences", "neighbours = 30", "test, select_by=encoder", "candidates=3", "", None]
+    settings = ["2,000 bytes", "neighbours = 30", "test, select_by=encoder", "candidates=3", "", None]
     frame = rows.parsed(make_rows([{"setting": s, "method": "PCA − GRP" if s == "" else "PCA"} for s in settings]))
-    assert frame["fitted"].dropna().tolist() == [2000] and frame["neighbours"].dropna().tolist() == [30]
+    assert frame["bytes"].dropna().tolist() == [2000] and frame["neighbours"].dropna().tolist() == [30]
     assert frame["select_by"].dropna().tolist() == ["encoder"] and frame["split"].dropna().tolist() == ["test"]
     assert frame["k"].dropna().tolist() == [3]
     assert frame[["winner", "rival"]].dropna().to_numpy().tolist() == [["PCA", "GRP"]]

@@ -58,17 +58,13 @@ PARSED = (
     (r"(?P<winner>.+) − (?P<rival>.+)", "method", "string"),
     (r"(?P<split>test|dev)\b.*", "setting", "string"),
     (r"(?P<protocol>inductive|transductive|wiki)\b.*", "setting", "string"),
-    (r".*fitted on (?P<fitted>[\d,]+) sentences", "setting", "Int64"),
     (r".*\bselect_by=(?P<select_by>\w+).*", "setting", "string"),
     (r".*\bneighbours = (?P<neighbours>\d+).*", "setting", "Int64"),
     (r"candidates=(?P<k>\d+)", "setting", "Int64"),
     (r"against (?P<against>\d+) dims", "setting", "Int64"),
     (r".*?(?P<bytes>[\d,]+) bytes.*", "setting", "Int64"),
-    (r".*\bchosen on (?P<chosen_on>.+)", "setting", "string"),
-    (r"on the encoder trained at (?P<trained_at>\d+)", "setting", "Int64"),
     (r"τ = (?P<temperature>[\d.]+), B = .*", "setting", "Float64"),
     (r"τ = .*, B = (?P<batch>[\d,]+)", "setting", "Int64"),
-    (r"(?:encoder|activation|start)=(?P<variant>\w+)", "setting", "string"),
 )
 """what `method` and `setting` say in words: pattern of the whole text, column that holds it, kind of what it names"""
 DIGESTS = "SHA256SUMS"

@@ -33,8 +33,7 @@ class Reading:
     final_norm: Annotated[Literal["last", "all", "none"] | None, quiet_default] = None
     """which states pass a decoder's final norm; by default as the encoder was trained, else the last"""
     prompt: Annotated[str | None, quiet_default] = None
-    """put before every text: a name among the encoder's prompts, or the text itself; by default the encoder's own, if
-    it has one"""
+    """put before every text: a name among the encoder's prompts, or the text itself; by default the encoder's own"""
 
 
 ReadingOptions = Annotated[Reading, tyro.conf.arg(name="")]
@@ -83,8 +82,7 @@ def encode(
         network = system.encoder()
     X = network.encode(data.texts_of(corpus), readout=readout, layer=layer, progress=True)
     said = system.line if system else f"{network.texts_truncated} texts were cut"
-    if dim is not None:
-        X = X[:, : check_dim(dim, limit=X.shape[1])]
+    X = X if dim is None else X[:, : check_dim(dim, limit=X.shape[1])]
     write_matrix(output, unit_rows(X) if normalize else X)
     say(f"{X.shape[0]} x {X.shape[1]} float32 -> {output}; {said}")
     return 0
@@ -126,8 +124,8 @@ def evaluate(
         source: where the data comes from; by default local files if REPRO_DATA is set, else the microworld.
         seed: of folds and bootstrap.
         rows: also write the rows to this parquet file; by default none.
-        mteb_json: also write the scores in MTEB's result schema to this file, and of several layers or sizes one file
-            each (NAME-layer2-dim64.json), as MTEB averages what one file holds; by default none.
+        mteb_json: also write the scores in MTEB's result schema to this file, of several layers or sizes one file each
+            (NAME-layer2-dim64.json); by default none.
         columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating sentence1=Left.
     """
     from repro.data import column_names
@@ -256,10 +254,8 @@ def export(
 
     Args:
         output: a new folder.
-        encoder: name, folder or hub id, such as a folder that `repro train --output` wrote; by default the one that
-            --reducer was fitted on.
-        layer: leave out the blocks above this one; the pooler, which reads the last, is left out too. By default the
-            layer that --reducer was fitted on, else the last.
+        encoder: name, hub id or folder, such as `repro train --output` wrote; by default that of --reducer.
+        layer: leave out the blocks above this one, and the pooler; by default the layer of --reducer, else the last.
         dim: keep the first so many numbers; by default all.
         reducer: folder of a reducer that `repro advise` wrote, fitted on this encoder's embeddings; by default none.
         pooling: token states to sentence state; by default the encoder's own.

@@ -115,10 +115,9 @@ def train(
 
     Args:
         backbone: shipped name, local folder or hub id.
-        dims: simcse, nli: pooler sizes, one encoder each, by default 128; ese: compressed sizes, one encoder each, by
-            default 128; matryoshka: the prefixes that its one encoder trains, by default 8 to 768.
-        output: folder for the encoders (one subfolder per dim where there is one encoder per dim); by default they are
-            in the store alone.
+        dims: pooler sizes (simcse, nli) or compressed sizes (ese), one encoder each, by default 128; matryoshka: the
+            prefixes that its one encoder trains, by default 8 to 768.
+        output: folder for the encoders, with a subfolder for each of several; by default they are in the store alone.
         objective: contrastive on plain sentences; or on entailment pairs a softmax classifier (nli), AnglE (angle),
             AnglE on prefixes (matryoshka), or on prefixes of all layers (ese).
         difference: nli: third feature of the classifier, |u - v| (by default) or u - v.
