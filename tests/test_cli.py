@@ -4,7 +4,6 @@ import inspect
 import json
 import os
 import shlex
-import subprocess
 import sys
 
 import numpy as np
@@ -110,16 +109,6 @@ def test_a_mistake_ends_with_2_and_one_line(line, message, repro, tiny, pairs, l
     assert code == 2 and message in complaint and "Traceback" not in err
 
 
-def test_a_reader_that_has_gone_is_no_fault():
-    heard, said = os.pipe()
-    os.close(heard)
-    ran = subprocess.run(
-        [sys.executable, "-m", "repro", "data", "list"], stdout=said, stderr=subprocess.PIPE, text=True
-    )
-    os.close(said)
-    assert (ran.returncode, ran.stderr) == (0, "")
-
-
 # what the verbs do
 
 
@@ -192,16 +181,6 @@ def test_encode_and_advise_take_a_baseline_by_its_name(repro, write, tmp_path, s
     assert code == 0 and "mean of words" in (advice / "report.html").read_text(), err
     code, _, err = repro("advise --encoder glove --texts stsb --layers 1")
     assert code == 2 and "has no layers" in err
-
-
-def test_train_then_find_then_evaluate(repro, tiny, pairs, tmp_path):
-    line = f"train --backbone {tiny} --dims 4 --sentences 64 --batch-size 16 --workers 1 --output {tmp_path}/trained"
-    code, out, _ = repro(line)
-    assert code == 0 and "dim 4: trained in" in out
-    assert "dim 4: found in the store" in repro(line)[1]
-    code, out, _ = repro(f"evaluate --encoder {tmp_path}/trained/dim4 --data {pairs}")
-    assert code == 0 and "dim     4  spearman" in out
-    assert SentenceEncoder.load(str(tmp_path / "trained" / "dim4")).dim == 4
 
 
 def test_pretrain_writes_a_backbone_with_its_card(repro, write, tmp_path, sentences, monkeypatch, repro_home):

@@ -114,18 +114,6 @@ def test_notebooks_are_found_by_path_or_name_but_not_outside(tmp_path, monkeypat
         notebook.locate("../../secret")
 
 
-def test_folders_given_to_a_page_are_those_of_the_readers_working_folder(tmp_path, monkeypatch):
-    (tmp_path / "models" / "x").mkdir(parents=True)
-    (tmp_path / "bert").mkdir()
-    (tmp_path / "bert" / "config.json").touch()
-    (tmp_path / "sbert").mkdir()
-    monkeypatch.chdir(tmp_path)
-    kept = ["sbert", "org/name", "microworld"]
-    given = {"backbones": ["models/x", "models/x:1", "bert", *kept], "dim": 8}
-    expected = [f"{tmp_path}/models/x", f"{tmp_path}/models/x:1", f"{tmp_path}/bert", *kept]
-    assert notebook.from_here(given) == {"backbones": expected, "dim": 8}
-
-
 PAGES = sorted((project_root() / "notebooks").glob("*.md"))
 
 
