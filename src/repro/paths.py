@@ -1,7 +1,6 @@
 """Where things are, and files that appear whole or not at all, whoever is killed and however full the disk is.
 
-A file is written under a name of its process, `<name>.<pid>.partial`, and renamed into place. Matrices of embeddings
-are read and written as `.npy`.
+A file is written under a name of its process, `<name>.<pid>.partial`, and renamed into place.
 """
 
 import errno

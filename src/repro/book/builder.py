@@ -1,8 +1,7 @@
 """The book: execute the pages that changed, two at a time, keep the others, render all of them.
 
-Every page named by `_toc.yml` lands in `_build/book/` under the path it has in the checkout: notebooks executed, prose
-as it is. Jupyter Book then renders that tree with execution off, so that one contents file serves this builder and a
-plain `jupyter-book build .`.
+Every page lands in `_build/book/` under the path it has in the checkout: notebooks executed, prose as it is. Jupyter
+Book renders that tree with execution off, so one `_toc.yml` serves this builder and a plain `jupyter-book build .`.
 """
 
 import time
@@ -91,10 +90,7 @@ def build(
     force: bool = False,
     timeout: float | None = None,
 ) -> Book:
-    """Bring `_build/html/` of a checkout up to date.
-
-    A page executes again if its text, its parameters, `src/`, `results/`, the data source or a library changed.
-    A failing page does not stop the others; it is shown with its error and tried again by the next build.
+    """Bring `_build/html/` of a checkout up to date; a failing page is shown with its error and tried again next time.
 
     The profile is passed to every notebook that declares a parameter of that name; `only` names the pages to execute,
     bare or with folder; `timeout` is in seconds of a single cell.

@@ -1,8 +1,7 @@
 """Kernels for notebooks: this interpreter with its environment, whatever kernels are registered on the machine.
 
-Half of a short page's time is importing. A book of many pages therefore forks its kernels from one process that has
-imported the heavy libraries, once, and done nothing else: no thread, no product, no random number. A page behaves
-as if it had a fresh interpreter, six seconds sooner.
+A book forks its kernels from one process that has imported the heavy libraries, once, and done nothing else: no
+thread, no product, no random number. A page behaves as if it had a fresh interpreter, six seconds sooner.
 """
 
 import asyncio

@@ -4,9 +4,8 @@ A notebook declares its parameters as ordinary typed assignments with a comment 
 
     dims: list[int] = [64, 16, 8]  # embedding sizes to train
 
-The cell is parsed, never executed, so a wrong name or type is refused before a kernel starts. (Papermill's own reader
-passes over a type such as `str | None`.) Papermill reads JSON only, so a MyST notebook goes through jupytext first and
-is handed over as a node.
+The cell is parsed, never executed, so a wrong name or type is refused before a kernel starts. Papermill reads JSON
+only, so a MyST notebook goes through jupytext first and is handed over as a node.
 """
 
 import ast
