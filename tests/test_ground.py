@@ -62,20 +62,6 @@ def test_a_seed_belongs_to_its_component_and_keys_on_every_machine():
     assert make_rng(0, "a").random() == make_rng(0, "a").random() != make_rng(0, "b").random()
 
 
-def test_the_checkout_is_found_from_below_it(tmp_path, monkeypatch):
-    (tmp_path / "notebooks").mkdir()
-    (tmp_path / "_toc.yml").touch()
-    (tmp_path / "a" / "b").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path / "a" / "b")
-    monkeypatch.setenv("REPRO_HOME", "")  # as good as unset
-    assert paths.project_root() == tmp_path and paths.home() == tmp_path / ".repro"
-    (tmp_path / "_toc.yml").unlink()
-    monkeypatch.setattr(paths, "PACKAGE", tmp_path / "site-packages" / "repro")
-    with pytest.raises(InputError, match="no project checkout above"):
-        paths.project_root()
-    assert paths.home() == tmp_path / "a" / "b" / ".repro"
-
-
 def test_inside(tmp_path):
     assert paths.inside(tmp_path, "a/b") == tmp_path / "a" / "b"
     (tmp_path / "inner").mkdir()

@@ -169,10 +169,11 @@ def doctor(repair: bool = False) -> int:
     Args:
         repair: move damaged artefacts aside, so that they are made anew, and remove what killed runs left.
     """
-    found = list(examine(repair=repair))
-    for line, bad in found:
+    faults = 0
+    for line, bad in examine(repair=repair):
         say(("BAD " if bad else "ok  ") + line)
-    return int(not repair and any(bad for _, bad in found))
+        faults += bad
+    return int(faults > 0 and not repair)
 
 
 def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:

@@ -204,24 +204,20 @@ def run_all(jobs: list[tuple[str, Mutant | None, float]], folders: list[Path], r
         while waiting or running:
             while waiting and free:
                 tests, mutant, limit = waiting.pop()
-                folder = free.pop()
-                path, source = None, ""
+                folder, source = free.pop(), ""
                 if mutant:
                     path = folder / "src" / mutant.file
                     source = path.read_text(encoding="utf-8")
                     path.write_text(mutant.of(source), encoding="utf-8")
-                running.append((start(folder, tests, limit), tests, mutant, path, source))
+                running.append((start(folder, tests, limit), tests, mutant, source))
             time.sleep(0.02)
-            for entry in list(running):
-                run, tests, mutant, path, source = entry
-                outcome = run.outcome()
-                if outcome is None:
-                    continue
-                running.remove(entry)
-                free.append(run.folder)
-                if path:
-                    path.write_text(source, encoding="utf-8")
-                report(tests, mutant, *outcome, time.monotonic() - run.began, run)
+            for run, tests, mutant, source in list(running):
+                if outcome := run.outcome():
+                    running.remove((run, tests, mutant, source))
+                    free.append(run.folder)
+                    if mutant:
+                        (run.folder / "src" / mutant.file).write_text(source, encoding="utf-8")
+                    report(tests, mutant, *outcome, time.monotonic() - run.began, run)
     finally:
         for run, *_ in running:
             run.stop()
