@@ -34,6 +34,7 @@ async function ask([page, size, width, height]) {
   inner.addEventListener("error", event => errors.push(event.message));
   inner.console.error = (...said) => errors.push(said.join(" "));
   await wait(600);
+  const open = e => !e.closest("details:not([open])");
   const body = doc.querySelector("article, main") || doc.body;
   const figures = [...body.querySelectorAll("img, svg[role=img], .output svg, figure, .vega-embed, canvas")]
     .filter(e => e.getBoundingClientRect().height > 80);
@@ -44,8 +45,8 @@ async function ask([page, size, width, height]) {
   found.push({page, size, errors, lost: [...new Set(lost)], links: [...new Set(links)],
     screens: doc.documentElement.scrollHeight / height, figure: figures.length ? top / height : null,
     sideways: doc.documentElement.scrollWidth - doc.documentElement.clientWidth,
-    tables: [...body.querySelectorAll("table")].filter(t => cut(t.parentElement)).length,
-    code: [...body.querySelectorAll("pre")].filter(cut).length});
+    tables: [...body.querySelectorAll("table")].filter(t => open(t) && cut(t.parentElement)).length,
+    code: [...body.querySelectorAll("pre")].filter(e => open(e) && cut(e)).length});
   frame.remove();
 }
 (async () => {

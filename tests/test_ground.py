@@ -19,8 +19,8 @@ SLOW = {"pandas", "scipy", "sklearn", "matplotlib", "torch"}
         ("import repro", SLOW | {"numpy"}),
         ("import repro.cli", SLOW),
         ("import repro.config, repro.store, repro.rows", HEAVY),
-        ("import repro.evaluation, repro.evaluation.protocol", HEAVY),
-        ("import repro.report, repro.theory", HEAVY),
+        ("import repro.evaluation, repro.evaluation.retention", HEAVY),
+        ("import repro.report, repro.theory, repro.reducers", HEAVY),
         ("import repro.data\nrepro.data.load('stsb', split='dev', source='microworld')", HEAVY),
     ],
 )

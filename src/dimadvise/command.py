@@ -155,12 +155,12 @@ def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, s
     for line in report.explanation(advice):
         say(f"  {line}")
     if chosen is not None and advice.reducer is not None:
-        form = linear_form(advice.reducer, chosen.dim)
+        matrix, bias = linear_form(advice.reducer, chosen.dim)
         note = {"reducer": chosen.reducer, "layer": chosen.layer, "fitted_on": advice.rows, "source": source}
         note |= {"compared_by": "cosine" if advice.unit else "classifier", "unit_rows": advice.unit, **origin}
         if advice.unit:
             note["formula"] = "y = (x / |x|) @ matrix + bias"
-        written = write_linear(output, form.matrix, form.bias, **note)
+        written = write_linear(output, matrix, bias, **note)
         say(saved.to_string(index=False))
         say(f"the reducer, {chosen.reducer}: {', '.join(str(path) for path in written)}")
         if origin:

@@ -127,6 +127,8 @@ class WordVectors(_Set):
 
 
 DataSet: TypeAlias = ScoredPairs | LabelledTexts | LabelledPairs | Retrieval | Corpus | WordVectors
+Embed: TypeAlias = Callable[[Sequence[str]], NDArray[Any]]
+"""embeddings (n, dim) of texts, whoever made them: all that a task asks for"""
 
 
 def texts_of(data: DataSet) -> tuple[str, ...]:
@@ -140,6 +142,11 @@ def texts_of(data: DataSet) -> tuple[str, ...]:
             return data.words
         case _:
             return data.texts
+
+
+def all_texts(sets: Sequence[DataSet]) -> list[str]:
+    """Every text of several sets, for encoding them once."""
+    return [text for part in sets for text in texts_of(part)]
 
 
 def check_texts(texts: Iterable[str], what: str) -> tuple[str, ...]:

@@ -158,7 +158,7 @@ def evaluate(
 
 
 def reduce(
-    method: Literal["truncate", "pca", "svd", "grp", "kpca", "autoencoder", "isomap", "lle", "sbertlp"],
+    method: Literal["truncate", "centred", "pca", "svd", "grp", "kpca", "autoencoder", "isomap", "lle", "sbertlp"],
     dim: int,
     input: Path,
     output: Path,

@@ -3,9 +3,7 @@
 A flow z = f(x) is a chain of (actnorm, LU linear, affine coupling) steps, fitted by maximum likelihood,
 log p(x) = log N(f(x); 0, I) + log|det ∂f/∂x|. The design of the steps is Glow's without images; the widths are ours.
 
-References:
-    Li et al. (2020), On the sentence embeddings from pre-trained language models; Kingma and Dhariwal (2018), Glow.
-    Su et al. (2021), Whitening sentence representations (PROTOCOLS §6).
+References: Li et al. (2020), BERT-flow; Kingma and Dhariwal (2018), Glow; Su et al. (2021), Whitening (PROTOCOLS §6).
 """
 
 import math
@@ -104,10 +102,7 @@ class FlowConfig:
 
 
 class Flow(nn.Module):
-    """Steps of actnorm, LU linear and affine coupling on x of at least two coordinates.
-
-    Untrained it is a rotation, so its log-determinant is 0 and z has the length of x.
-    """
+    """Steps of actnorm, LU linear and affine coupling on x of at least two coordinates; untrained, a rotation."""
 
     def __init__(self, dim: int, config: FlowConfig) -> None:
         super().__init__()

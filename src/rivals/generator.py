@@ -5,6 +5,7 @@ Greedily, as the reader of ESE's Table 3 does; there and back again, by a pair o
 
 import logging
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -20,6 +21,8 @@ from repro.types import InputError, check_dim
 log = logging.getLogger(__name__)
 CHUNK = 512
 """texts whose translations are one entry of the store, so that a killed run goes on where it stopped"""
+ANSWER_TOKENS, ANSWER_CHUNK = 32, 32
+"""length of an answer; prompts whose answers are one entry of the store"""
 TOKEN_BUDGET = {"cpu": 2**11, "cuda": 2**15}
 """padded tokens of a batch times beams, those to come included"""
 
@@ -59,11 +62,7 @@ class Generator(Writer):
     def generate(self, prompts: Sequence[str], *, max_new_tokens: int = 32) -> list[str]:
         """The most likely next token, again and again: what follows each prompt, without the prompt.
 
-        Equal prompts are answered once, and no chat template is put around them. An answer ends where the model ends
-        it, or after `max_new_tokens`.
-
-        Raises:
-            InputError: for a prompt without tokens, or one that leaves no room for its answer.
+        No chat template is put around a prompt. An answer ends where the model ends it, or after `max_new_tokens`.
         """
         check_dim(max_new_tokens, what="max_new_tokens")
         distinct, inverse = merge_equal(prompts)
@@ -86,8 +85,7 @@ class Generator(Writer):
 def load_generator(name_or_path: str, *, device: torch.device | str | None = None) -> Generator:
     """A generator by folder or hub id; only safetensors weights are read and no remote code is run.
 
-    Nothing of the folder's generation settings is kept but the ids that end a text: published ones sample, or
-    punish repetition, which a greedy answer does not ask for.
+    Of the folder's generation settings only the ids that end a text are kept: published ones sample.
     """
     model, tokenizer, found = load_writer("AutoModelForCausalLM", "generator", name_or_path, device)
     if not causal_parts(model):
@@ -101,16 +99,34 @@ def load_generator(name_or_path: str, *, device: torch.device | str | None = Non
     return Generator(model, tokenizer, name=name_or_path)
 
 
+def answers_to(prompts: Sequence[str], generator: str, store: Store) -> dict[str, str]:
+    """What a generator, a folder or a hub id, says to each prompt, from the store where it is there.
+
+    A model that was told to be brief goes on with a question of its own on the next line: the first line that is not
+    blank is the answer.
+    """
+    distinct, _ = merge_equal(prompts)
+    said, weights, loaded = dict[str, str](), identity(generator), cache(load_generator)
+    for start in progress_bar(range(0, len(distinct), ANSWER_CHUNK), desc="answering", show=True):
+        chunk = distinct[start : start + ANSWER_CHUNK]
+
+        def write(chunk: list[str] = chunk) -> list[str]:
+            return loaded(generator).generate(chunk, max_new_tokens=ANSWER_TOKENS)
+
+        named = {"generator": weights, "prompts": chunk, "tokens": ANSWER_TOKENS}
+        answers = store.remember("answers", named, write)
+        first_lines = [next(iter(answer.strip().splitlines()), "").strip() for answer in answers]
+        said |= zip(chunk, first_lines, strict=True)
+    return said
+
+
 class Translator(Writer):
     """An encoder-decoder and its tokenizer."""
 
     def translate(self, texts: Sequence[str], *, beams: int = 1, max_tokens: int = 128) -> list[str]:
-        """The most likely translation of every text, equal texts translated once, one without a word not at all.
+        """The most likely translation of every text; one without a word stays as it is.
 
         `beams` hypotheses are followed at a time; 1 is greedy. At most `max_tokens` are read of a text, and written.
-
-        Raises:
-            InputError: for beams or max_tokens below 1, or more tokens than the network has positions for.
         """
         check_dim(beams, what="beams")
         check_dim(max_tokens, limit=self.max_length, what="max_tokens")
@@ -136,11 +152,7 @@ def load_translator(name_or_path: str, *, device: torch.device | str | None = No
 def back_translate(
     texts: Sequence[str], there: str, back: str, store: Store, *, beams: int = 1, max_tokens: int = 128
 ) -> list[str]:
-    """Every text in another language and back again, from the store where it is there.
-
-    `there` is the network into the other language and `back` the one out of it, folders or hub ids; translations are
-    kept by the weights of both. `beams` and `max_tokens` are as `Translator.translate` has them.
-    """
+    """Every text in another language and back again, by the networks `there` and `back`; kept by both's weights."""
     distinct, inverse = merge_equal(texts)
     weights, loaded = [identity(there), identity(back)], list[Translator]()
     found: list[str] = []

@@ -32,16 +32,15 @@ LONGEST = 512
 """words kept of a text that is encoded"""
 
 
-def word_ids(table: WordTable, texts: Sequence[str], max_length: int) -> tuple[Array, list[Tensor], int]:
-    """Vectors (V, word_dim) of the known words of some texts, each text as rows of them, and how many were cut."""
-    tokens = [tokens_of(text, table) for text in texts]
-    cut = sum(len(row) > max_length for row in tokens)
+def word_ids(table: WordTable, texts: Sequence[str], max_length: int) -> tuple[Array, list[Tensor]]:
+    """Vectors (V, word_dim) of the known words of some texts, and each text as rows of them."""
     index: dict[str, int] = {}
-    rows = [[index.setdefault(token, len(index)) for token in row[:max_length]] for row in tokens]
+    tokens = (tokens_of(text, table)[:max_length] for text in texts)
+    rows = [[index.setdefault(token, len(index)) for token in row] for row in tokens]
     vectors, known = table.lookup(list(index))
     renumbered = np.where(known, np.cumsum(known) - 1, -1)
     ids = [renumbered[np.array(row, dtype=np.int64)] for row in rows]
-    return vectors[known], [torch.from_numpy(row[row >= 0]) for row in ids], cut
+    return vectors[known], [torch.from_numpy(row[row >= 0]) for row in ids]
 
 
 def padded(ids: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
@@ -72,7 +71,7 @@ class BiLSTMMax(nn.Module):
 class InferSent(LayerlessEncoder):
     """The trained network and the word vectors it reads; unknown words are left out, as in training."""
 
-    dim, texts_unknown, texts_truncated = 0, 0, 0
+    dim = 0
 
     def __init__(self, net: BiLSTMMax, table: WordTable) -> None:
         self.net, self.table, self.dim = net, table, net.dim
@@ -82,10 +81,8 @@ class InferSent(LayerlessEncoder):
         """Sentence states (n, dim) of distinct texts."""
         self.net.eval()
         device = next(self.net.parameters()).device
-        vectors, ids, cut = word_ids(self.table, texts, LONGEST)
+        vectors, ids = word_ids(self.table, texts, LONGEST)
         lengths = np.array([len(row) for row in ids])
-        self.texts_truncated += cut
-        self.texts_unknown += int((lengths == 0).sum())
         words = torch.from_numpy(np.concatenate([vectors, np.zeros((1, self.table.dim), np.float32)])).to(device)
         X = np.zeros((len(texts), self.dim), np.float32)
         with progress_bar(total=len(texts), desc="InferSent", show=progress) as bar:
@@ -117,12 +114,8 @@ class InferSentConfig:
 def train_infersent(pairs: LabelledPairs, table: WordTable, config: InferSentConfig) -> tuple[InferSent, pd.DataFrame]:
     """Train network and classifier together on fixed vectors; the weights of the best held-out accuracy are kept.
 
-    Returns:
-        The encoder, and mean `loss`, held-out `accuracy` and learning `rate` of every epoch.
-
-    Raises:
-        InputError: for other labels than the three, or too few pairs for one batch beside the held-out ones.
-        TrainingDiverged: when the loss is not finite.
+    Beside the encoder it gives mean `loss`, held-out `accuracy` and learning `rate` of every epoch. InputError for
+    other labels than the three, or too few pairs for one batch; TrainingDiverged when the loss is not finite.
     """
     labels = label_ids(pairs).numpy()
     held_out = max(1, round(config.dev_share * len(pairs)))
@@ -132,7 +125,7 @@ def train_infersent(pairs: LabelledPairs, table: WordTable, config: InferSentCon
         raise InputError(
             f"{len(train)} pairs beside {held_out} held-out ones do not fill one batch of {config.batch_size}"
         )
-    vectors, ids, _ = word_ids(table, [*pairs.texts1, *pairs.texts2], config.max_length)
+    vectors, ids = word_ids(table, [*pairs.texts1, *pairs.texts2], config.max_length)
     if not len(vectors):
         raise InputError(f"no word of {pairs.name} is known to the table: other vectors are needed")
     device = default_device()

@@ -29,10 +29,7 @@ def first_layer(n_layers: int) -> int:
 
 
 def coordinates(states: Tensor) -> Tensor:
-    """States of one word over L layers (..., D, L) as columns (..., L, L) with the same inner products.
-
-    One QR decomposition per word in float64 replaces D dimensions by L, so that all that follows is tiny.
-    """
+    """States of one word over L layers (..., D, L) as L columns of at most L numbers with the same inner products."""
     return torch.linalg.qr(states.double(), mode="r").R
 
 

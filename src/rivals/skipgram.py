@@ -2,10 +2,7 @@
 
 One worker and a hash that does not change from run to run: the same texts and seed give the same vectors.
 
-References:
-    Mikolov et al. (2013), Distributed representations of words and phrases; Le & Mikolov (2014), Distributed
-    representations of sentences and documents; Bojanowski et al. (2017), Enriching word vectors with subword
-    information.
+References: Mikolov et al. (2013), word2vec; Le & Mikolov (2014), Doc2Vec; Bojanowski et al. (2017), fastText.
 """
 
 import struct
@@ -48,14 +45,13 @@ class FastText:
                 f"{path} cannot be read ({error or 'numbers are missing'}): copy the file again if it is cut short; of "
                 "a quantised model (.ftz) take the .bin it was made from; a classifier holds no plain word vectors"
             ) from error
-
         self.dim = int(self.wv.vector_size)
 
     def __contains__(self, word: object) -> bool:
         return word in self.wv.key_to_index
 
     def lookup(self, words: Sequence[str]) -> tuple[Array, NDArray[np.bool_]]:
-        """Vectors (n, dim), and which words have at least one part that is known (n,)."""
+        """As `WordTable` has it; a word is known by any of its parts."""
         vectors = np.zeros((len(words), self.dim), np.float32)
         for i, word in enumerate(words):
             if word in self or self.wv.bucket:
@@ -64,11 +60,7 @@ class FastText:
 
 
 def fit_word2vec(texts: Sequence[str], *, dim: int = 300, epochs: int = 20, seed: int = 0) -> Vocabulary:
-    """Skip-gram with 5 negative samples and 5 words to each side: a vector for every word that occurs often enough.
-
-    Raises:
-        InputError: if no word of the distinct texts occurs twice, or gensim is not installed.
-    """
+    """Skip-gram with 5 negative samples and 5 words to each side: a vector for every word that occurs twice."""
     sentences = _tokens(texts)
     models = optional("gensim.models", "classic")
     model = models.Word2Vec(sentences, window=5, sg=1, **_always(dim, epochs, seed))
@@ -78,7 +70,7 @@ def fit_word2vec(texts: Sequence[str], *, dim: int = 300, epochs: int = 20, seed
 class Doc2VecEncoder(LayerlessEncoder):
     """PV-DBOW: a text is the vector that predicts its words best; each is found by a few steps of its own."""
 
-    dim, texts_unknown = 0, 0
+    dim = 0
 
     def __init__(self, model: Any, *, seed: int) -> None:
         self.model, self.seed, self.dim = model, seed, int(model.vector_size)
@@ -91,8 +83,6 @@ class Doc2VecEncoder(LayerlessEncoder):
             words = [word for word in tokens_of(text, known) if word in known]
             if words:
                 X[row] = self._infer(words)
-            else:
-                self.texts_unknown += 1
         return X
 
     def _infer(self, words: list[str]) -> Array:
@@ -112,11 +102,7 @@ class Doc2VecEncoder(LayerlessEncoder):
 
 
 def fit_doc2vec(texts: Sequence[str], *, dim: int = 300, epochs: int = 20, seed: int = 0) -> Doc2VecEncoder:
-    """PV-DBOW with 5 negative samples.
-
-    Raises:
-        InputError: if no word of the distinct texts occurs twice, or gensim is not installed.
-    """
+    """PV-DBOW with 5 negative samples."""
     sentences = _tokens(texts)
     models = optional("gensim.models.doc2vec", "classic")
     tagged = [models.TaggedDocument(words, [row]) for row, words in enumerate(sentences)]

@@ -2,12 +2,11 @@
 
 Words are lower-cased. A token that the vocabulary knows is kept as it stands (benchmark texts come tokenised); any
 other is parted into words, clitics and punctuation, so that `dog.` finds `dog`. Words that are still unknown do
-not count; a text without a known word is the zero vector, and `texts_unknown` counts such texts (PROTOCOLS §6).
+not count; a text without a known word is the zero vector (PROTOCOLS §6).
 
 References:
-    Pennington et al. (2014), GloVe; Arora et al. (2017), A simple but tough-to-beat baseline for sentence embeddings.
-    Sparck Jones (1972), A statistical interpretation of term specificity; Deerwester et al. (1990), Indexing by latent
-    semantic analysis.
+    Pennington et al. (2014), GloVe; Arora et al. (2017), Smooth inverse frequency; Sparck Jones (1972), Term
+    specificity; Deerwester et al. (1990), Latent semantic analysis.
 """
 
 import re
@@ -37,25 +36,23 @@ class WordTable(Protocol):
 
     def __contains__(self, word: object, /) -> bool:
         """Whether the word is in the vocabulary, as opposed to built from its parts."""
-        ...
 
     def lookup(self, words: Sequence[str]) -> tuple[Array, NDArray[np.bool_]]:
         """Vectors (n, dim), zero where nothing is known of a word, and whether something is (n,)."""
-        ...
 
 
 class Vocabulary:
     """A closed table: one vector per word of a list."""
 
     def __init__(self, words: Sequence[str], vectors: Array) -> None:
-        self.rows = {word: row for row, word in reversed(list(enumerate(words)))}  # of equal words, the first holds
+        self.rows = {word: row for row, word in enumerate(words)}
         self.vectors, self.dim = vectors, vectors.shape[1]
 
     def __contains__(self, word: object) -> bool:
         return word in self.rows
 
     def lookup(self, words: Sequence[str]) -> tuple[Array, NDArray[np.bool_]]:
-        """Vectors (n, dim), zero for unknown words, and which words are known (n,)."""
+        """As `WordTable` has it."""
         rows = np.array([self.rows.get(word, -1) for word in words], dtype=np.int64)
         known = rows >= 0
         return np.where(known[:, None], self.vectors[rows], 0).astype(np.float32), known
@@ -70,17 +67,13 @@ def tokens_of(text: str, vocabulary: Container[str]) -> list[str]:
 
 
 class StaticEncoder(LayerlessEncoder):
-    """The (weighted) mean of known words' vectors, less its part along removed directions."""
+    """Mean of known words' vectors, each by its weight (1 if not listed), less the part along `removed` (r, dim)."""
 
-    dim, texts_unknown = 0, 0
+    dim = 0
 
     def __init__(
         self, table: WordTable, *, weights: Mapping[str, float] | None = None, removed: Array | None = None
     ) -> None:
-        """Keep a table, a factor of each word (1 if not listed), and directions (r, dim) taken out of every mean.
-
-        Directions are orthonormal; shorter ones are taken out in part, of squared length c by the share c.
-        """
         self.table, self.dim = table, table.dim
         self.weights, self.removed = weights or {}, removed
 
@@ -97,7 +90,6 @@ class StaticEncoder(LayerlessEncoder):
         shape = (len(texts), len(index))
         counts = sparse.csr_matrix((known[columns].astype(np.float32), columns, ends), shape=shape)  # (n, words)
         total = np.asarray(counts.sum(axis=1))  # (n, 1)
-        self.texts_unknown += int((total == 0).sum())
         X = counts @ (factors[:, None] * vectors) / np.maximum(total, 1)
         return X if self.removed is None else X - (X @ self.removed.T) @ self.removed
 
@@ -105,8 +97,7 @@ class StaticEncoder(LayerlessEncoder):
 def fit_sif(table: WordTable, texts: Sequence[str]) -> StaticEncoder:
     """Smooth inverse frequency (Arora et al., 2017, Algorithm 1): weights a/(a + p(w)), first direction removed.
 
-    Frequencies p and the first right singular vector, not centred, are those of the distinct texts. InputError if no
-    word of them is known.
+    Frequencies p and the first right singular vector, not centred, are those of the distinct texts.
     """
     distinct, _ = merge_equal(texts)
     counts = Counter(token for text in distinct for token in tokens_of(text, table))
@@ -119,22 +110,17 @@ def fit_sif(table: WordTable, texts: Sequence[str]) -> StaticEncoder:
     return StaticEncoder(table, weights=weights, removed=direction.astype(np.float32))
 
 
-# counts in place of vectors
-
-
 class TfidfEncoder(LayerlessEncoder):
     """Weights of sequences of words, rows of length 1; a text of unknown words is the zero vector."""
 
-    dim, texts_unknown = 0, 0
+    dim = 0
 
     def __init__(self, words: TfidfVectorizer) -> None:
         self.words, self.dim = words, len(words.vocabulary_)
 
     def weights(self, texts: Sequence[str]) -> sparse.csr_matrix:
         """The same as `embed`, as a sparse matrix (n, dim): most weights are zero."""
-        X = self.words.transform(texts)
-        self.texts_unknown += int((np.diff(X.indptr) == 0).sum())
-        return X
+        return self.words.transform(texts)
 
     def embed(self, texts: list[str], *, progress: bool = False) -> Array:
         """Weights (n, dim) of distinct texts; dense, as embeddings are."""
@@ -169,14 +155,9 @@ def fit_tfidf(texts: Sequence[str], *, ngrams: tuple[int, int] = (1, 2)) -> Tfid
 
 
 def fit_lsa(texts: Sequence[str], *, dim: int = 300, seed: int = 0) -> LsaEncoder:
-    """LSA: the `dim` strongest right singular directions of the TF-IDF matrix of `texts`, largest entries positive.
-
-    By a randomised decomposition. InputError for a dim that is not below both the number of distinct texts and of
-    sequences.
-    """
+    """LSA: the `dim` strongest right singular directions of the TF-IDF matrix of `texts`, largest entries positive."""
     base = fit_tfidf(texts)
     X = base.weights(merge_equal(texts)[0])
-    base.texts_unknown = 0
     check_dim(dim, limit=min(X.shape) - 1)
     fit = TruncatedSVD(dim, algorithm="randomized", n_iter=7, n_oversamples=20, random_state=seed).fit(X)
     V = fit.components_.T

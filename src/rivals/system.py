@@ -1,7 +1,4 @@
-"""What a system is: its line in the tables, the encoder that comes out, and the material that it is made from.
-
-Material is word vectors, training pairs, sentences to fit on, and published weights.
-"""
+"""What a system is, and what it is made from: word vectors, training pairs, sentences, and published weights."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,16 +23,20 @@ class SystemConfig:
     source: str  # local, hub or microworld: where training pairs and word vectors come from
     seed: int = 0
     backbone: str = "repro-tiny"  # network of every system that needs one and does not bring its own
-    sentences: int = 4_800
-    """entailment pairs that InferSent and SBERT train on; texts that SIF, flow and whitening are fitted on"""
+    sentences: int | None = None
+    """entailment pairs that InferSent and SBERT train on; texts that SIF, flow and whitening are fitted on; None:
+    4,800, or a quarter of it where they are generated"""
     profile: str = "embedded"  # size of what is trained; only `paper` may download weights
     vectors: str | None = None
     """file of word vectors instead of the dataset `glove`: GloVe's form, word2vec text, .vec or fastText's .bin"""
     fasttext: str | None = None  # fastText's .vec or .bin
     weights: str | None = None
     """folder that holds published models under the last part of their hub ids; None looks into the hub's cache"""
-    fit_on: tuple[str, ...] = ("nli",)
-    """datasets whose sentences SIF, flow and whitening are fitted on; an evaluated set makes them transductive"""
+
+    @property
+    def size(self) -> int:
+        """The pairs or texts that are drawn."""
+        return self.sentences or (1_200 if self.source == "microworld" else 4_800)
 
 
 @dataclass(frozen=True)
@@ -100,32 +101,25 @@ def _table(words: data.DataSet) -> WordTable:
 
 
 def fit_texts(config: SystemConfig) -> list[str]:
-    """The distinct sentences that SIF, flow and whitening learn from: at most `sentences`, drawn by the seed.
-
-    Of each dataset it is the split that `data.load` reads by itself: NLI's only one, the test split of the others.
-    """
-    texts: list[str] = []
-    for name in config.fit_on:
-        source = "local" if Path(name).is_file() else config.source
-        texts += data.texts_of(_set(name, source, None, fingerprint(name, source)))
-    distinct, _ = merge_equal(texts)
-    if len(distinct) <= config.sentences:
+    """The distinct NLI sentences that SIF, flow and whitening learn from: at most `sentences`, drawn by the seed."""
+    distinct, _ = merge_equal(data.texts_of(_pairs(config.source, None, fingerprint("nli", config.source))))
+    if len(distinct) <= config.size:
         return distinct
-    rows = make_rng(config.seed, "fit texts").permutation(len(distinct))[: config.sentences]
+    rows = make_rng(config.seed, "fit texts").permutation(len(distinct))[: config.size]
     return [distinct[row] for row in sorted(rows)]
 
 
 def training_pairs(config: SystemConfig) -> data.LabelledPairs:
     """Entailment pairs, drawn at random."""
-    pairs = _set("nli", config.source, config.sentences, fingerprint("nli", config.source))
-    assert isinstance(pairs, data.LabelledPairs)
-    return pairs
+    return _pairs(config.source, config.size, fingerprint("nli", config.source))
 
 
 @lru_cache(maxsize=4)
-def _set(name: str, source: str, limit: int | None, content: str) -> data.DataSet:
+def _pairs(source: str, limit: int | None, content: str) -> data.LabelledPairs:
     # a page loads a dozen systems; `content` makes an edited file another set
-    return data.load(name, source=source, limit=limit)
+    pairs = data.load("nli", source=source, limit=limit)
+    assert isinstance(pairs, data.LabelledPairs)
+    return pairs
 
 
 def published_folder(system: System, config: SystemConfig) -> Path:

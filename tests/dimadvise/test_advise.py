@@ -167,8 +167,7 @@ def test_an_exported_reducer_is_the_reducer(tmp_path):
         read_linear(tmp_path)
     for name in ("truncate", "pca", "svd", "grp"):
         reducer = make_reducer(name, 8, seed=3).fit(X)
-        form = linear_form(reducer, 5)
-        write_linear(tmp_path / name, form.matrix, form.bias, reducer=name)
+        write_linear(tmp_path / name, *linear_form(reducer, 5), reducer=name)
         matrix, bias = read_linear(tmp_path / name)
         np.testing.assert_allclose(X @ matrix + bias, reducer.prefix(reducer.transform(X), 5), atol=1e-5)
         assert json.loads((tmp_path / name / "reducer.json").read_text())["dim"] == 5

@@ -11,9 +11,11 @@ from repro.evaluation.classify import (
     nested_cv,
     pair_features,
     probe,
+    score_classification,
     stratified_folds,
 )
 from repro.evaluation.logistic import GRIDS, fold_accuracy
+from repro.sets import LabelledPairs, LabelledTexts
 
 
 def made(classes=2, n=300, seed=0, sep=0.6):
@@ -112,13 +114,40 @@ def test_nested_accuracy_is_the_mean_over_folds_of_unequal_size():
     assert found.accuracy != pytest.approx(found.correct.mean(), abs=1e-6)
 
 
+def test_the_form_follows_from_the_splits():
+    X, y = made(2, n=260)
+    splits = {"train": slice(0, 120), "dev": slice(120, 180), "test": slice(180, 260)}
+    tasks = {
+        name: LabelledTexts("made", "local", name, tuple(map(str, range(260)[part])), y[part].astype(str))
+        for name, part in splits.items()
+    }
+    (a, ya), (b, yb), (c, yc) = ((X[part], y[part].astype(str)) for part in splits.values())
+
+    def embed(texts):
+        return X[[int(text) for text in texts]]
+
+    def score(*names):
+        return score_classification(embed, {name: tasks[name] for name in names})
+
+    kfold, split, nested = score("train", "test"), score("train", "dev", "test"), score("test")
+    assert kfold.value == linear_probe(a, ya, c, yc)
+    assert split.value == linear_probe(a, ya, c, yc, X_dev=b, y_dev=yb)
+    assert nested.value == nested_cv_accuracy(c, yc)
+    for found in (kfold, split, nested):
+        assert found.ci_low <= found.value <= found.ci_high and 0 <= found.floor <= 1 and found.n == 80
+    pairs = [LabelledPairs("made", "local", name, t.texts, t.texts[::-1], t.labels) for name, t in tasks.items()]
+    found = score_classification(embed, {"train": pairs[0], "test": pairs[2]})
+    assert found.value == linear_probe(pair_features(a, a[::-1]), ya, pair_features(c, c[::-1]), yc)
+
+
 def test_shuffled_labels_give_the_floor():
     X, y = made(2, n=600, sep=2.0)
     y = (np.random.default_rng(0).permutation(600) < 200).astype(int)
     found = nested_cv(X, y, seed=0)
     assert found.floor == pytest.approx(2 / 3)
     assert found.accuracy == pytest.approx(found.floor, abs=0.06)
-    assert nested_cv(made(2, n=600, sep=2.0)[0], made(2, n=600, sep=2.0)[1], seed=0).accuracy > 0.85
+    assert nested_cv(*made(2, n=600, sep=2.0), seed=0).accuracy > 0.85
+    assert majority_share(np.array(["a", "a", "b"]), np.array(["a", "b", "b", "b"])) == 0.25  # the training's
 
 
 def test_folds_spread_every_class_evenly():
@@ -131,10 +160,6 @@ def test_folds_spread_every_class_evenly():
     assert sizes.max() - sizes.min() <= 1
     assert (stratified_folds(y, 10, 0) == fold).all()
     assert (stratified_folds(y, 10, 1) != fold).any()
-
-
-def test_the_floor_is_the_training_majority():
-    assert majority_share(np.array(["a", "a", "b"]), np.array(["a", "b", "b", "b"])) == 0.25
 
 
 def test_pair_features_are_sentevals():

@@ -62,24 +62,23 @@ def test_ill_scaled_states_converge_quickly():
     rng = np.random.default_rng(0)
     Z = rng.standard_normal((500, 40))
     X, y = Z * np.logspace(-3, 3, 40) + 50, (Z.sum(1) + rng.standard_normal(500) > 0).astype(int)
-    models = fit_logistic(X, y, everyone(y, 2), np.array([0.25, 8.0]))
-    assert models.iterations.max() < 200
-    assert np.isfinite(models.weights).all()
+    found, soon = (fit_logistic(X, y, everyone(y, 2), np.array([0.25, 8.0]), max_iter=most) for most in (1000, 200))
+    assert np.isfinite(found.weights).all()
+    np.testing.assert_array_equal(soon.weights, found.weights)
 
 
-def test_more_features_than_rows():
-    X, y = make_classification(60, 300, n_informative=10, random_state=0)
+WIDE, LABELS = make_classification(60, 300, n_informative=10, random_state=0)
+SOME, OF_SOME = made(2)
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [(WIDE, LABELS), (np.hstack([SOME, SOME[:, :3], np.full((len(SOME), 1), 7.0)]), OF_SOME)],
+    ids=["more features than rows", "constant and repeated columns"],
+)
+def test_awkward_features_have_scikit_learns_coefficients(X, y):
     models = fit_logistic(X, y, everyone(y), np.array([0.5]))
     oracle = LogisticRegression(C=0.5, tol=1e-8, max_iter=10_000).fit(X, y)
-    np.testing.assert_allclose(slopes(models, 0), oracle.coef_, atol=2e-3)
-    np.testing.assert_allclose(models.weights[0, -1], oracle.intercept_, atol=5e-3)
-
-
-def test_constant_and_repeated_columns_are_legal():
-    X, y = made(2)
-    wide = np.hstack([X, X[:, :3], np.full((len(X), 1), 7.0)])
-    models = fit_logistic(wide, y, everyone(y), np.array([1.0]))
-    oracle = LogisticRegression(C=1.0, tol=1e-8, max_iter=10_000).fit(wide, y)
     np.testing.assert_allclose(slopes(models, 0), oracle.coef_, atol=3e-3)
 
 

@@ -53,14 +53,6 @@ def test_a_constant_dimension_is_kept_exactly():
         assert dequantise(quantise(constant, book), book)[:, 0] == pytest.approx(np.full(9, 0.3), abs=1e-7)
 
 
-@pytest.mark.parametrize("level", ["float32", "float16"])
-def test_float_levels(level):
-    book = fit_codebook(X, level)
-    codes = quantise(X, book)
-    assert codes.dtype == level and codes.nbytes == len(X) * vector_bytes(37, level)
-    assert dequantise(codes, book) == pytest.approx(X, rel=0 if level == "float32" else 2**-11)
-
-
 def test_signs_of_symmetric_data_turn_with_it():
     half = RNG.normal(size=(50, 12))
     both = np.concatenate([half, -half])

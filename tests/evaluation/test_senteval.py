@@ -7,7 +7,7 @@ from sklearn.datasets import make_classification
 from torch import nn
 
 from repro.evaluation import senteval
-from repro.evaluation.classify import FOLDS, nested_cv, probe, stratified_folds
+from repro.evaluation.classify import FOLDS, probe, stratified_folds
 
 
 def made(classes=2, n=200, seed=0, sep=1.0, scale=1.0, **options):
@@ -80,26 +80,6 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
-def test_nested_cross_validation_equals_the_loops(classes=2, seed=4, compared=6):  # one outer fold: the loops are slow
-    X, y = made(classes, 160, seed, scale=SMALL)  # a last chunk of two rows: heads without them take no step
-    found = nested_cv(X, y, protocol="senteval", seed=seed)
-    assert found.chosen[compared] > senteval.PENALTIES[0]
-    outer = stratified_folds(y, FOLDS, seed)
-    inner = np.full((FOLDS, len(y)), -1)
-    for i in range(FOLDS):
-        inner[i, outer != i] = stratified_folds(y[outer != i], FOLDS, seed, "inner", i)
-    everything = np.arange(len(y))
-    sizes = [((inner[i] >= 0) & (inner[i] != k)).sum() for i in range(FOLDS) for k in range(FOLDS)]
-    starts = senteval.chunk_starts(len(y), np.array(sizes))
-    outer_sizes = [count - max(1, int(0.05 * count)) for count in (outer != np.arange(FOLDS)[:, None]).sum(1)]
-    outer_starts = senteval.chunk_starts(len(y), np.array(outer_sizes))
-    assert found.chosen[compared] == literal_choice(X, y, inner[compared], everything, starts, seed)
-    test = outer == compared
-    head = literal_refit(X, y, ~test, found.chosen[compared], everything, outer_starts, seed)
-    assert (found.correct[test] == (literal_answers(head, X[test]) == y[test])).all()
-    assert found.accuracy == pytest.approx(np.mean([found.correct[outer == i].mean() for i in range(FOLDS)]))
-
-
 def test_ten_folds_equal_the_loops(classes=3, seed=0):
     X, y = made(classes, 300, seed, scale=SMALL)
     (X, X_test), (y, y_test) = np.split(X, [200]), np.split(y, [200])
@@ -112,20 +92,6 @@ def test_ten_folds_equal_the_loops(classes=3, seed=0):
     learnt = np.setdiff1d(rows, senteval.dev_rows(rows, seed))
     head = literal_refit(X, y, everything, found.chosen[0], learnt, np.arange(0, 190, 64), seed)
     assert (found.correct == (literal_answers(head, X_test) == y_test)).all()
-
-
-def test_a_dev_split_equals_the_loops(classes=2, seed=2):
-    X, y = made(classes, 500, seed, scale=SMALL)
-    (a, b, c), (ya, yb, yc) = np.split(X, [300, 400]), np.split(y, [300, 400])
-    found = probe(a, ya, c, yc, dev=(b, yb), protocol="senteval", seed=seed)
-    stacked, labels, learn = X[:400], y[:400], np.arange(400) < 300
-    fits = [
-        literal_fit(stacked, labels, learn, ~learn, penalty, np.arange(300), np.arange(0, 300, 64), seed)
-        for penalty in senteval.PENALTIES
-    ]
-    best = int(np.argmax([round(100 * accuracy, 2) for _, accuracy in fits]))
-    assert found.chosen == (senteval.PENALTIES[best],) > (senteval.PENALTIES[0],)
-    assert (found.correct == (literal_answers(fits[best][0], c) == yc)).all()
 
 
 def test_the_penalty_shrinks_intercepts_too():

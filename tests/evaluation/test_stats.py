@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from repro.evaluation.stats import (
-    Interval,
     bootstrap_mean,
     bootstrap_spearman,
     draw_counts,
-    paired_spearman_difference,
     percentiles,
     spearman_draws,
     spearman_of_counts,
@@ -72,18 +70,6 @@ def test_constant_scores_are_nan_and_few_pairs_have_no_interval_worth_the_name()
     assert np.isnan([interval.value, interval.low, interval.high]).all()
     with pytest.warns(UserWarning, match="9 pairs are too few for an interval"):
         bootstrap_spearman(*graded(9), seed=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        bootstrap_spearman(*graded(10), seed=0)
-
-
-def test_pairing_narrows_the_difference():
-    predicted, gold = graded(400)
-    other = predicted + np.random.default_rng(5).normal(size=400) * 0.2
-    paired = paired_spearman_difference(predicted, other, gold, seed=0)
-    assert width(paired) < width(bootstrap_spearman(predicted, gold, seed=0)) / 2
-    assert paired_spearman_difference(predicted, predicted, gold, seed=0) == Interval(0.0, 0.0, 0.0)
-    assert paired_spearman_difference(other, predicted, gold, seed=0).low == pytest.approx(-paired.high)
 
 
 def test_the_interval_of_a_mean_is_the_binomial_one_and_turns_with_its_seed():

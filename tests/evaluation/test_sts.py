@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from repro.evaluation import sts_spearman
-from repro.evaluation.sts import prefix_cosines
+from repro.evaluation.stats import bootstrap_spearman
+from repro.evaluation.sts import prefix_cosines, score_sts
+from repro.sets import ScoredPairs
 
 
 @pytest.fixture
@@ -29,7 +31,9 @@ def test_equals_one_scipy_spearmanr(pairs):
     X1, X2, scores = pairs
     expected = spearmanr(cosines(X1, X2), scores).statistic
     assert sts_spearman(X1, X2, scores) == pytest.approx(expected, abs=1e-12)
-    assert isinstance(sts_spearman(X1, X2, scores), float)
+    dims = [12, 1, 5]
+    each = [sts_spearman(X1[:, :d], X2[:, :d], scores) for d in dims]
+    np.testing.assert_allclose(sts_spearman(X1, X2, scores, dims=dims), each, atol=1e-12)
     # ranks know neither the scale of the vectors nor a rising change of the gold scores
     assert sts_spearman(5 * X1, X2 * np.arange(1, 201)[:, None], np.exp(scores / 5)) == pytest.approx(
         expected, abs=1e-9
@@ -50,14 +54,6 @@ def test_prefix_cosines_equal_slicing_and_renormalising(seed, n, dim, scale):
     dims = sorted({1, dim, (dim + 1) // 2})
     for row, d in zip(prefix_cosines(X1, X2, dims), dims, strict=True):
         np.testing.assert_allclose(row, cosines(X1[:, :d], X2[:, :d]), atol=1e-12)
-
-
-def test_every_dim_in_one_pass(pairs):
-    X1, X2, scores = pairs
-    dims = [12, 1, 5]
-    found = sts_spearman(X1, X2, scores, dims=dims)
-    assert found.shape == (3,)
-    np.testing.assert_allclose(found, [sts_spearman(X1[:, :d], X2[:, :d], scores) for d in dims], atol=1e-12)
 
 
 def test_a_zero_prefix_has_cosine_zero_and_is_counted(caplog):
@@ -93,6 +89,21 @@ def test_moving_one_subsets_cosines_changes_all_and_not_mean(pairs):
     assert score["mean"][0] == pytest.approx(sum(own) / 2)
     assert score["wmean"][0] == pytest.approx((3 * own[0] + own[1]) / 4)
     assert score["all"][0] == pytest.approx(sts_spearman(X1, X2, scores))
+
+
+@pytest.mark.parametrize("aggregate", ["all", "mean", "wmean"])
+def test_a_tasks_score_has_an_interval_that_keeps_its_subsets(pairs, aggregate):
+    X1, X2, scores = pairs
+    texts1, texts2 = (tuple(f"{side}{i}" for i in range(200)) for side in "ab")
+    subsets = np.repeat(["headlines", "forum"], [150, 50])
+    task = ScoredPairs("made", "local", "test", texts1, texts2, scores, subsets)
+    score = score_sts(lambda texts: X1 if texts == texts1 else X2, task, aggregate=aggregate)
+    assert score.value == pytest.approx(sts_spearman(X1, X2, scores, subsets=subsets, aggregate=aggregate))
+    assert score.metric == ("spearman" if aggregate == "all" else f"spearman_{aggregate}")
+    if aggregate == "all":
+        within = bootstrap_spearman(score.items, scores, subsets=subsets, seed=0)
+        assert (score.ci_low, score.ci_high) == (within.low, within.high)
+        assert score.ci_low < score.value < score.ci_high
 
 
 # what cannot be ranked

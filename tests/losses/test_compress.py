@@ -12,7 +12,6 @@ from repro.losses import align, compress_target, layer_weights
 from repro.losses.dependencies import LARGEST, TOLERANCE, WIDTH, dependency_matrix, feature_count, leading_vectors
 from repro.losses.espresso import each_on_a_thread
 from repro.seeding import derive_seed
-from repro.types import InputError
 
 
 def states(texts, dim, *, seed=0, scale=1.0, dtype=torch.float64):
@@ -29,24 +28,15 @@ def matrices_by_hand(X, dependency):
         yield E / E.sum(1, keepdims=True)
 
 
-def target_by_hand(X, size, dependency):
-    """Eqs. 3-5, one sentence at a time, each vector with its entry of largest modulus positive."""
-    rows = []
+def targets_by_hand(X, size, dependency):
+    """Eqs. 3-5, one sentence at a time, each vector its entry of largest modulus positive; and by largest sums."""
+    rows, picked = [], []
     for x, A in zip(X.numpy(), matrices_by_hand(X.numpy(), dependency), strict=True):
         U, S, _ = np.linalg.svd(A)
         U = U * np.sign(U[np.abs(U).argmax(0), np.arange(len(U))])
         rows.append((U * S)[:, :size].T @ x)
-    return np.stack(rows)
-
-
-def max_k_by_hand(X, size, dependency):
-    rows = []
-    for x, A in zip(X.numpy(), matrices_by_hand(X.numpy(), dependency), strict=True):
-        rows.append((x @ A)[np.argsort(-A.sum(0), kind="stable")[:size]])
-    return np.array(rows)
-
-
-# weights of the layers, and alignment
+        picked.append((x @ A)[np.argsort(-A.sum(0), kind="stable")[:size]])
+    return np.stack(rows), np.stack(picked)
 
 
 def test_weights_of_twelve_layers():
@@ -55,8 +45,6 @@ def test_weights_of_twelve_layers():
     assert weights.tolist() == pytest.approx([1 / (1 + math.log(i)) for i in range(1, 12)])
     assert layer_weights(11, "learned").tolist() == layer_weights(11, "learned_literal").tolist() == weights.tolist()
     assert layer_weights(3, "uniform").tolist() == [1, 1, 1] and layer_weights(0).tolist() == []
-    with pytest.raises(InputError, match="unknown layer_weights 'linear'"):
-        layer_weights(3, "linear")
 
 
 def align_by_hand(x, t, temperature):
@@ -69,23 +57,18 @@ def test_alignment_is_its_formula():
     for at in (0.3, 1.0, 4.0):
         assert_alike(lambda z, at=at: align(z, t, temperature=at), lambda z, at=at: align_by_hand(z, t, at), x)
     assert align(x, t, temperature=0.0).item() == pytest.approx(((x - t) ** 2).mean().item())  # no divergence
-    with pytest.raises(InputError, match=r"x has shape \(5, 4\), target \(5, 3\)"):
-        align(x, t[:, :3])
-
-
-# the exact target
 
 
 @pytest.mark.parametrize("dependency", ["per_sentence", "per_batch"])
 @pytest.mark.parametrize(("texts", "dim"), [(12, 6), (5, 16), (1, 8), (7, 1)])
 def test_equals_the_equations(dependency, texts, dim):
     X, size = states(texts, dim, scale=0.6, seed=texts), min(dim, 4)
-    expected = target_by_hand(X, size, dependency)
+    expected, largest = targets_by_hand(X, size, dependency)
     # components below 1e-7 of the largest are zero, and come from squares: 1e-8 of the largest in any
     found = compress_target(X, size, dependency=dependency)
     np.testing.assert_allclose(found.numpy(), expected, atol=3e-7 * np.abs(expected).max())
     picked = compress_target(X, size, dependency=dependency, strategy="max_k")
-    np.testing.assert_allclose(picked.numpy(), max_k_by_hand(X, size, dependency), rtol=1e-9)
+    np.testing.assert_allclose(picked.numpy(), largest, rtol=1e-9)
 
 
 @pytest.mark.parametrize("dependency", ["per_sentence", "per_batch"])
@@ -96,13 +79,6 @@ def test_precision_and_seed_change_nothing(dependency):
     torch.testing.assert_close(found, compress_target(X.double(), 5, dependency=dependency).float())
     with torch.autocast("cpu", torch.bfloat16):
         assert torch.equal(compress_target(X.clone(), 5, dependency=dependency, seed=7), found)
-
-
-def test_rows_of_the_dependency_matrix_sum_to_one_and_the_first_value_is_at_least_one():
-    A = dependency_matrix(states(20, 64))
-    np.testing.assert_allclose(A.numpy(), next(matrices_by_hand(states(20, 64).numpy(), "per_batch")), rtol=1e-9)
-    torch.testing.assert_close(A.sum(1), torch.ones(64, dtype=torch.float64))
-    assert torch.linalg.svdvals(A)[0].item() >= 1 - 1e-12
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e-2])
@@ -122,15 +98,12 @@ def test_columns_or_matrix_the_target_is_the_equations(largest):
     x = states(4, 128, seed=3)
     x = x * (math.sqrt(largest) * 128**0.25 / x.abs().max())
     assert (feature_count(x / 128**0.25) is None) == (largest > LARGEST)
-    expected = target_by_hand(x, 6, "per_sentence")
+    expected, sums = targets_by_hand(x, 6, "per_sentence")
     found = compress_target(x, 6, dependency="per_sentence").numpy()
     # what lies at the border of 1e-7 may or may not count
     np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
     picked = compress_target(x, 6, dependency="per_sentence", strategy="max_k").numpy()
-    np.testing.assert_allclose(picked, max_k_by_hand(x, 6, "per_sentence"), rtol=1e-7)
-
-
-# randomised, as released, and the components of the embeddings
+    np.testing.assert_allclose(picked, sums, rtol=1e-7)
 
 
 def test_randomised_equals_the_released_code():
@@ -144,16 +117,6 @@ def test_randomised_equals_the_released_code():
     torch.testing.assert_close(found * torch.sign((found * expected).sum(0)), expected, rtol=1e-3, atol=1e-4)
 
 
-def test_randomised_is_the_same_for_a_seed_and_turns_with_it():
-    X = states(48, 64, dtype=torch.float32, scale=0.3)
-    first, again, other = (compress_target(X, 32, decomposition="randomized", seed=seed) for seed in (0, 0, 1))
-    assert torch.equal(first, again)
-    assert bool(((first * other).sum(0) < 0).any())  # some component has the other sign
-    exact = compress_target(X, 32)[:, 0]
-    for run in (first, other):  # the first survives
-        assert abs(torch.nn.functional.cosine_similarity(run[:, 0], exact, dim=0).item()) > 0.9999
-
-
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize(("texts", "dim"), [(30, 8), (6, 20)])
 def test_components_of_the_embeddings(texts, dim, center):
@@ -164,8 +127,6 @@ def test_components_of_the_embeddings(texts, dim, center):
     T = compress_target(X, 4, strategy="embeddings", center=center)
     torch.testing.assert_close(T, found @ V, rtol=1e-6, atol=1e-8)
 
-
-# gradients and odd input
 
 CASES = [
     {"dependency": "per_sentence"},
@@ -199,30 +160,8 @@ def test_targets_and_gradients_are_finite_on_odd_input(kind):
         (gradient,) = torch.autograd.grad(T.square().sum() + T.sum(), X)
         assert bool(torch.isfinite(T).all()) and bool(torch.isfinite(gradient).all())
         torch.testing.assert_close(T.detach(), compress_target(X.detach(), 3, **case))
-
-
-def test_states_that_are_not_finite_give_a_target_that_is_not():
     assert bool(compress_target(states(6, 8) * math.nan, 3).isnan().all())
 
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"size": 9}, "size is 9: expected 1 to 8"),
-        ({"size": 7, "strategy": "embeddings"}, "size is 7: 6 texts have no more components"),
-        ({"strategy": "none"}, "unknown strategy of a target 'none'"),
-        ({"center": True}, "center applies to strategy 'embeddings'"),
-        ({"X": torch.ones(0, 8)}, r"X has shape \(0, 8\)"),
-        ({"X": torch.ones(6, 8, requires_grad=True), "decomposition": "subspace"}, "no gradient through"),
-    ],
-)
-def test_errors_of_the_target_name_the_numbers(change, message):
-    arguments = {"X": states(6, 8), "size": 3, **change}
-    with pytest.raises(InputError, match=message):
-        compress_target(arguments.pop("X"), arguments.pop("size"), **arguments)
-
-
-# within a tolerance, in a fraction of the time
 
 DIM, TEXTS, SIZE = 288, 96, 64
 
@@ -277,10 +216,7 @@ def test_a_matrix_of_low_rank_has_no_further_components(rank):
 def test_threads_keep_order_and_number_and_record_no_gradient():
     matrices = [torch.full((2, 2), float(i), requires_grad=True) for i in range(7)]
     torch.set_num_threads(3)
-    try:
-        found = each_on_a_thread(lambda i, matrix: matrix + i, matrices)
-        assert torch.get_num_threads() == 3
-    finally:
-        torch.set_num_threads(1)
+    found = each_on_a_thread(lambda i, matrix: matrix + i, matrices)
+    assert torch.get_num_threads() == 3
     assert [matrix[0, 0].item() for matrix in found] == [2.0 * i for i in range(7)]
     assert not any(matrix.requires_grad for matrix in found)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from gradients import assert_alike, random
 from repro.losses import alignment, duplicate_mask, info_nce, uniformity
 from repro.theory import simplex_bound
-from repro.types import InputError
 
 
 def by_hand(z1, z2, temperature, z_neg=(), mask=None):
@@ -24,47 +23,25 @@ def by_hand(z1, z2, temperature, z_neg=(), mask=None):
     return total / len(z1)
 
 
-# closed forms
-
-
 @pytest.mark.parametrize("batch", [2, 7, 64])
-def test_identical_rows_and_simplices(batch):
+def test_identical_orthonormal_and_simplex_rows(batch):
     z = torch.ones(batch, 5)
     assert info_nce(z, 3 * z).item() == pytest.approx(math.log(batch), abs=1e-6)
+    assert [alignment(z, a * z).item() for a in (2, -1)] == pytest.approx([0.0, 4.0], abs=1e-6)
+    assert uniformity(z).item() == pytest.approx(0.0, abs=1e-6)
     simplex = torch.eye(batch, dtype=torch.float64) - 1 / batch
     assert info_nce(simplex, simplex, temperature=0.3).item() == pytest.approx(simplex_bound(0.3, batch), rel=1e-9)
+    z = 4 * torch.eye(batch, dtype=torch.float64)
+    assert info_nce(z, z, temperature=0.5).item() == pytest.approx(math.log(1 + (batch - 1) * math.exp(-2)), rel=1e-12)
     assert uniformity(simplex).item() == pytest.approx(-4 * batch / (batch - 1), rel=1e-9)
 
 
-@pytest.mark.parametrize("temperature", [0.05, 0.5, 2.0])
-def test_orthonormal_views(temperature):
-    z = 4 * torch.eye(6, dtype=torch.float64)
-    expected = math.log(1 + 5 * math.exp(-1 / temperature))
-    assert info_nce(z, z, temperature=temperature).item() == pytest.approx(expected, rel=1e-12)
-
-
 @settings(max_examples=30, deadline=None)
-@given(
-    batch=st.integers(2, 10),
-    dim=st.integers(1, 12),
-    temperature=st.floats(0.02, 3.0),
-    seed=st.integers(0, 10**6),
-    noise=st.floats(0.0, 2.0),
-)
+@given(st.integers(2, 10), st.integers(1, 12), st.floats(0.02, 3.0), st.integers(0, 10**6), st.floats(0.0, 2.0))
 def test_never_below_the_simplex_bound(batch, dim, temperature, seed, noise):
     z1, other = random(2, batch, dim, seed=seed)
     loss = info_nce(z1, z1 + noise * other, temperature=temperature).item()
     assert loss >= simplex_bound(temperature, batch) - 1e-9
-
-
-def test_collapsed_and_opposite_points():
-    z = torch.ones(9, 5)
-    assert alignment(z, 2 * z).item() == pytest.approx(0.0, abs=1e-6)
-    assert alignment(z, -z).item() == pytest.approx(4.0)
-    assert uniformity(z).item() == pytest.approx(0.0, abs=1e-6)
-
-
-# oracles
 
 
 @pytest.mark.parametrize("with_negatives", [False, True])
@@ -90,27 +67,16 @@ def test_equals_the_reference_code():
     torch.testing.assert_close(uniformity(z1), torch.pdist(u1, p=2).pow(2).mul(-2).exp().mean().log())
 
 
-# masks, negatives and odd input
-
-
 def test_equal_texts_are_no_negatives():
     keys = torch.tensor([0, 1, 0, 2])
     mask = duplicate_mask(keys)
     assert mask.tolist() == [[bool(a == b) for b in keys] for a in keys]
-    assert info_nce(*random(2, 4, 4), mask=torch.ones(4, 4) > 0).item() == pytest.approx(
-        0.0, abs=1e-12
-    )  # own ones stay
+    own = info_nce(*random(2, 4, 4), mask=torch.ones(4, 4) > 0)
+    assert own.item() == pytest.approx(0.0, abs=1e-12)  # a row's own column stays
     # texts 0 and 2 are equal: were they negatives, two perfect views would still cost ln 2 each
     z = torch.eye(4, dtype=torch.float64)[[0, 1, 0, 2]]
     assert info_nce(z, z, mask=mask, temperature=0.01).item() == pytest.approx(0.0, abs=1e-12)
     assert info_nce(z, z, temperature=0.01).item() == pytest.approx(math.log(2) / 2)
-
-
-def test_every_row_sees_every_further_negative():
-    z = torch.eye(3, dtype=torch.float64)
-    # row 0 meets its positive twice, the others meet one more stranger
-    expected = (math.log(2 + 2 * math.exp(-2)) + 2 * math.log(1 + 3 * math.exp(-2))) / 3
-    assert info_nce(z, z, temperature=0.5, z_neg=5 * z[:1]).item() == pytest.approx(expected)
 
 
 def test_zero_rows_and_mixed_precision():
@@ -123,20 +89,3 @@ def test_zero_rows_and_mixed_precision():
         mixed = info_nce(z1, z2)
     assert mixed.dtype == torch.float32
     torch.testing.assert_close(mixed, info_nce(z1, z2), rtol=0, atol=0)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"temperature": 0.0}, "temperature is 0.0"),
-        ({"z2": torch.ones(4, 4)}, r"\(3, 4\), z2 \(4, 4\)"),
-        ({"z_neg": torch.ones(2, 5)}, r"z_neg has shape \(2, 5\): expected \(N, 4\)"),
-        ({"mask": torch.zeros(3, 4, dtype=torch.bool)}, r"mask has shape \(3, 4\): expected \(3, 3\)"),
-    ],
-)
-def test_errors_name_the_numbers(change, message):
-    arguments = {"z1": torch.ones(3, 4), "z2": torch.ones(3, 4), **change}
-    with pytest.raises(InputError, match=message):
-        info_nce(arguments.pop("z1"), arguments.pop("z2"), **arguments)
-    with pytest.raises(InputError, match="uniformity of 1 row"):
-        uniformity(torch.ones(1, 3))

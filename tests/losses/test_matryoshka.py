@@ -1,13 +1,12 @@
-"""Matryoshka is the sum of its parts, whatever the loss and its signature, and what sentence-transformers computes."""
+"""Matryoshka is the sum of its parts, whatever the loss and its signature."""
 
 import inspect
 
 import pytest
 import torch
 
-from gradients import assert_alike, random, value_and_gradients
-from repro.losses import angle_pairs, angle_triples, cosent, info_nce, matryoshka, softmax_nli
-from repro.types import InputError
+from gradients import assert_alike, random
+from repro.losses import cosent, info_nce, matryoshka, softmax_nli
 
 DIMS = (2, 3, 8)
 X, Y, Z = random(6, 8), random(6, 8, seed=1), random(6, 8, seed=2)
@@ -26,12 +25,6 @@ CASES = {
         lambda m, a, b, c: info_nce(a[:, :m], b[:, :m], z_neg=c[:, :m], temperature=0.3, mask=MASK),
         (X, Y, Z),
     ),
-    "pairs": (
-        lambda loss: lambda a, b: loss(angle_pairs)(a, b, LABELS, keys=torch.arange(12)),
-        lambda m, a, b: angle_pairs(a[:, :m], b[:, :m], LABELS, keys=torch.arange(12)),
-        (X, Y),
-    ),
-    "triples": (lambda loss: loss(angle_triples), lambda m, *z: angle_triples(*(part[:, :m] for part in z)), (X, Y, Z)),
     "graded labels, which are not cut": (
         lambda loss: lambda a, b: loss(cosent)(a, b, Z[:, 0]),
         lambda m, a, b: cosent(a[:, :m], b[:, :m], Z[:, 0]),
@@ -60,29 +53,3 @@ def test_it_is_the_sum_of_its_parts(case, weights):
 def test_the_full_size_alone_is_the_loss_itself():
     assert_alike(matryoshka(info_nce, (8,)), info_nce, X, Y)
     assert inspect.signature(matryoshka(info_nce, (2,))) == inspect.signature(info_nce)
-
-
-def test_a_coordinate_learns_only_from_prefixes_that_hold_it():
-    _, *gradients = value_and_gradients(matryoshka(info_nce, (3, 5)), X, Y)
-    _, *alone = value_and_gradients(lambda a, b: info_nce(a[:, :5], b[:, :5]), X, Y)
-    for gradient, expected in zip(gradients, alone, strict=True):
-        assert bool((gradient[:, 5:] == 0).all()) and bool((gradient[:, :5] != 0).all())
-        torch.testing.assert_close(gradient[:, 3:5], expected[:, 3:5])  # coordinates 3 and 4: from the prefix of 5
-
-
-@pytest.mark.parametrize(
-    ("dims", "weights", "message"),
-    [
-        ((), None, r"dims are \[\]: expected at least one"),
-        ((2, 2), None, r"dims are \[2, 2\]: expected .* none twice"),
-        ((0, 4), None, "dim is 0: expected at least 1"),
-        ((2, 4), (1.0,), "expected 2 numbers of 0 or more"),
-        ((2, 4), (1.0, -1.0), "expected 2 numbers of 0 or more"),
-        ((2, 9), None, "dim 9 exceeds the 8 columns"),
-    ],
-)
-def test_what_is_wrong_is_named(dims, weights, message):
-    with pytest.raises(InputError, match=message):
-        matryoshka(info_nce, dims, weights)(X, Y)
-    with pytest.raises(InputError, match="no floating matrix"):
-        matryoshka(info_nce, (2, 4))(torch.arange(8).reshape(2, 4))

@@ -214,10 +214,9 @@ def test_every_verb_reads_all_parts_of_an_exported_encoder(repro, tiny, sentence
     """A mean-pooled encoder, PCA to 6 and Normalize, with a prompt of its own."""
     states = SentenceEncoder.load(tiny, pooling="mean").encode(sentences[:200])
     reducer = make_reducer("pca", 6).fit(states)
-    form = linear_form(reducer, 6)
     plain = SentenceEncoder.load(tiny, pooling="mean", prompt="query: ")
     expected = unit(reducer.transform(plain.encode(TEXTS)))
-    exported = str(export_folder(plain, tmp_path / "exported", reducer=(form.matrix, form.bias), normalize=True))
+    exported = str(export_folder(plain, tmp_path / "exported", reducer=linear_form(reducer, 6), normalize=True))
     encoder = SentenceEncoder.load(exported, prompt=None)
     X = encoder.encode(TEXTS)
     assert (encoder.dim, encoder.hidden_dim, encoder.prompt) == (6, 32, "query: ")

@@ -82,14 +82,6 @@ def test_the_seed_chooses_the_rows_held_out_and_their_order(monkeypatch):
     assert (np.abs(first - other) > 1e-4).all()
 
 
-def test_the_first_step_is_adams():
-    """It moves every weight by the learning rate along its gradient's sign, whatever the gradient's size."""
-    options = {"validation": 0, "batch_size": 30, "epochs": 1}
-    moved, still = (Autoencoder(2, learning_rate=rate, **options).fit(cloud(30)) for rate in (1e-3, 1e-12))
-    for layer, before in zip(moved.encoder_ + moved.decoder_, still.encoder_ + still.decoder_, strict=True):
-        np.testing.assert_allclose(np.abs(layer[0] - before[0]), 1e-3, rtol=0.01)
-
-
 def test_equal_seeds_give_equal_weights_whatever_the_threads_outside():
     X = cloud()
     first = Autoencoder(3, epochs=5, seed=3).fit(X).transform(X)
@@ -98,27 +90,15 @@ def test_equal_seeds_give_equal_weights_whatever_the_threads_outside():
     assert np.abs(first - Autoencoder(3, epochs=5, seed=4).fit(X).transform(X)).max() > 1e-3
 
 
-def test_there_is_no_prefix():
-    fitted = Autoencoder(3, epochs=2).fit(cloud())
-    Y = fitted.transform(cloud())
-    np.testing.assert_array_equal(fitted.prefix(Y, 3), Y)
-    with pytest.raises(InputError, match=r"an autoencoder of 3 units holds none of 2: .* fit one with n_components=2"):
-        fitted.prefix(Y, 2)
-
-
 @pytest.mark.parametrize(
     "options, message",
     [
         ({"activation": "gelu"}, "unknown activation 'gelu': choose one of tanh, relu, sigmoid, identity"),
         ({"epochs": 0}, "epochs is 0"),
-        ({"patience": 1.5}, "patience is 1.5"),
         ({"validation": 1.0}, "validation is 1.0: expected a share"),
         ({"learning_rate": 0.0}, "learning_rate is 0.0"),
         ({"hidden_layers": (0,)}, "a size in hidden_layers is 0"),
-        (
-            {"activation": "identity", "learning_rate": 1e15, "validation": 0, "batch_size": 50},
-            "diverged in epoch 1: its training loss is (inf|nan).*learning_rate",
-        ),
+        ({"activation": "identity", "learning_rate": 1e15, "batch_size": 50}, "diverged in epoch 1: .*learning_rate"),
     ],
 )
 def test_options_out_of_range(options, message):
@@ -126,9 +106,10 @@ def test_options_out_of_range(options, message):
         Autoencoder(2, **options).fit(cloud())
 
 
-def test_torch_comes_with_training_alone(python, monkeypatch):
-    process = python("import sys, repro.reducers\nassert 'torch' not in sys.modules")
-    fitted = Autoencoder(2, epochs=2).fit(cloud())
+def test_a_fitted_one_has_no_prefix_and_needs_no_torch(monkeypatch):
+    fitted = Autoencoder(3, epochs=2).fit(cloud())
     monkeypatch.setitem(sys.modules, "torch", None)  # to import it is an error from here on
-    assert fitted.transform(cloud()).shape == (200, 2)
-    assert process.wait(60) == 0, process.stderr.read()
+    Y = fitted.transform(cloud())
+    np.testing.assert_array_equal(fitted.prefix(Y, 3), Y)
+    with pytest.raises(InputError, match=r"an autoencoder of 3 units holds none of 2: .* fit one with n_components=2"):
+        fitted.prefix(Y, 2)

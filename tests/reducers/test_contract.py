@@ -13,20 +13,13 @@ from sklearn.utils.estimator_checks import check_estimator
 from repro.reducers import REDUCERS, make_reducer, reducer
 from repro.types import InputError
 
-SMALL: dict[str, dict[str, object]] = {
-    "autoencoder": {"epochs": 2},
-    "isomap": {"n_neighbors": 2},
-    "lle": {"n_neighbors": 2},
-    "sbertlp": {"n_neighbors": 2},
-}
+SMALL = {"autoencoder": {"epochs": 2}, **{name: {"n_neighbors": 2} for name in ("isomap", "lle", "sbertlp")}}
 """parameters that sets of some ten rows call for"""
 LIMITS = {
-    "truncate": lambda n, D: D,
-    "centred": lambda n, D: D,
+    **dict.fromkeys(("truncate", "centred", "autoencoder"), lambda n, D: D),
     "pca": lambda n, D: min(n - 1, D),
     "svd": min,
     "grp": lambda n, D: 3 * D,
-    "autoencoder": lambda n, D: D,
 }
 """largest n_components for n distinct rows of D columns, n − 1 for the others; grp has none"""
 several = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
@@ -58,22 +51,18 @@ def matrices(draw, duplicates=False):
 @pytest.mark.filterwarnings("ignore:the graph of", "ignore:.*eigenvalues below")  # the checks' small sets fall apart
 @every
 def test_scikit_learns_checks_hold(name):
-    checks = check_estimator(
-        make_reducer(name, 2, **{"autoencoder": {"epochs": 5}, "sbertlp": {"n_neighbors": 5}}.get(name, {})),
-        on_skip=None,
-    )
+    options = {"autoencoder": {"epochs": 5}, "sbertlp": {"n_neighbors": 5}}.get(name, {})
+    checks = check_estimator(make_reducer(name, 2, **options), on_skip=None)
     assert len(checks) > 40
     # scikit-learn skips other libraries' arrays itself unless SCIPY_ARRAY_API is set
     assert {check["check_name"] for check in checks if check["status"] != "passed"} <= {"check_array_api_input"}
 
 
 def test_names_and_parameters():
-    assert make_reducer("grp", 3, seed=7).seed == 7
-    assert make_reducer("lle", 3, seed=7, n_neighbors=9).n_neighbors == 9
+    assert make_reducer("grp", 3, seed=7).seed == 7 and make_reducer("lle", 3, seed=7, n_neighbors=9).n_neighbors == 9
     for name, params, message in (
         ("umap", {}, f"unknown reducer 'umap': choose one of {', '.join(REDUCERS)}"),
         ("pca", {"whiten": True}, "pca has no parameter 'whiten': it takes standardize, center_output"),
-        ("svd", {"k": 3}, "svd has no parameter 'k': it takes none"),
     ):
         with pytest.raises(InputError, match=message):
             make_reducer(name, 2, **params)
@@ -123,7 +112,6 @@ def test_input_that_cannot_be_used_is_refused(name):
     broken = np.where(np.arange(36).reshape(9, 4) == 21, np.nan, X)
     for wrong, said in (
         (X * 1e150, "X reaches .*: expected at most 1e.15"),
-        (X * 1j, "X holds complex"),
         (X[:0], "0 sample"),
         (broken, "first in row 5"),
     ):
@@ -160,16 +148,6 @@ def test_equal_rows_get_equal_outputs(name, X):
     assert np.isfinite(Y).all()
     first = np.unique(group, return_index=True)[1]
     np.testing.assert_allclose(Y, Y[first][group], atol=1e-4 * max(np.abs(Y).max(), 1e-6))
-
-
-@pytest.mark.parametrize("name", ["pca", "kpca", "isomap", "lle", "sbertlp"])
-def test_constant_coordinates_do_not_trouble_the_others(name):
-    """all-MiniLM-L6-v2 has three: 127, 223 and 319."""
-    X = cloud(50, 12).astype(np.float32)
-    constant = np.insert(X, [3, 7, 11], [0.013, -0.02, 0.005], axis=1).astype(np.float32)
-    options = {"kpca": {"gamma": 0.05}, "sbertlp": {"n_neighbors": 5}}.get(name, {})
-    Y, Z = (make_reducer(name, 3, **options).fit_transform(A) for A in (X, constant))
-    np.testing.assert_allclose(Z * np.sign((Y * Z).sum(0)), Y, atol=1e-3)
 
 
 @pytest.mark.parametrize("p", [1, 4])

@@ -102,12 +102,6 @@ def test_weights_do_not_know_rotation_translation_or_scale():
         np.testing.assert_allclose(weights_of(moved), weights_of(X), atol=1e-8)
 
 
-def test_a_point_among_its_neighbours_is_reconstructed():
-    corners = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])
-    weights = reconstruction_weights(corners, np.array([[0, 1, 2]]), np.array([[0.5, 0.5]]), reg=1e-12)
-    np.testing.assert_allclose(weights, [[0.5, 0.25, 0.25]], atol=1e-6)
-
-
 def test_blocks_equal_the_whole(monkeypatch):
     X, Q = cloud(), cloud(17, seed=3)
     whole = nearest(X, 6, Q), nearest(np.round(X), 6), weights_of(X)

@@ -38,26 +38,6 @@ def test_krylov_and_dense_agree(D, k, count):
     np.testing.assert_array_equal(bottom_eigenpairs(A, count)[1], orient(vectors))
 
 
-@pytest.mark.parametrize("D, k, count", [(200, 15, 125), (6, 8, 100)])
-def test_flat_and_steep_spectra_at_the_largest_count(D, k, count):
-    A = residual_matrix(cloud(1000, D), k)
-    values, vectors = bottom_eigenpairs(A, count)
-    dense, V = spectral._dense(A.T.tocsr() @ A, count)
-    np.testing.assert_allclose(values, dense, rtol=1e-6)
-    cosines = np.linalg.svd(vectors.T @ V, compute_uv=False)  # of the principal angles
-    np.testing.assert_allclose(cosines, 1.0, atol=1e-8)
-    assert np.linalg.norm(A.T @ (A @ vectors) - vectors * values, axis=0).max() <= spectral.RESIDUAL * values[-1]
-
-
-def test_a_space_that_does_not_converge_is_left_to_the_dense_solver(monkeypatch, caplog):
-    A = residual_matrix(cloud(1000, 40), 10)
-    dense = spectral._dense(A.T.tocsr() @ A, 40)[1]
-    monkeypatch.setattr(spectral, "RESIDUAL", 0.0)
-    assert spectral._inverse_krylov(A, A.T.tocsr() @ A, 40) is None
-    np.testing.assert_array_equal(bottom_eigenpairs(A, 40)[1], orient(dense))
-    assert "40 eigenvectors of 1,000 rows are left to the dense solver" in caplog.text
-
-
 def test_many_equal_eigenvalues_are_left_to_the_dense_solver():
     apart = sparse.block_diag([residual_matrix(cloud(25, 3) + i, 4) for i in range(48)], format="csr")
     assert spectral._inverse_krylov(apart, (apart.T @ apart).tocsr(), 44) is None  # 48 null vectors, steps of 24

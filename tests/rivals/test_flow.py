@@ -62,9 +62,6 @@ def test_fitting_beats_the_best_gaussian_with_the_same_bytes_each_time():
         fit_flow(bent[:100], FlowConfig())
 
 
-# whitening
-
-
 @pytest.fixture
 def cloud():
     rng = np.random.default_rng(0)

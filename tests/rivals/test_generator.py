@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from functools import partial
 
 import pytest
 import torch
@@ -12,73 +13,41 @@ from repro.types import InputError
 from rivals import generator as writing
 from rivals.generator import TOKEN_BUDGET, back_translate, load_generator, load_translator
 
-TEXTS = [
-    "the cook",
-    "why did the farmer sell the old horse in the woods?",
-    "a",
-    "the driver thanked the tiger",
-    "the cook",
-    "where was it?",
-]
+TEXTS = ["the cook", "why did the farmer sell the old horse in the woods?", "a"]
+TEXTS += ["the driver thanked the tiger", "the cook", "where was it?"]
 
 
-def continued(generator, prompt, steps):
+def literal(writer, text, steps):
     """Token by token without a cache, padding or `generate`."""
-    ids = generator.tokenizer(prompt)["input_ids"]
-    start = len(ids)
-    with torch.no_grad():
-        for _ in range(steps):
-            best = int(generator.model(torch.tensor([ids])).logits[0, -1].argmax())
-            ids = [*ids, best]
-            if best == generator.model.generation_config.eos_token_id:
-                break
-    return generator.tokenizer.decode(ids[start:], skip_special_tokens=True)
+    model, ids = writer.model, writer.tokenizer(text)["input_ids"]
+    translates, stop = model.config.is_encoder_decoder, model.config.eos_token_id
+    written = [model.config.decoder_start_token_id] if translates else []
+    for step in range(steps):
+        read = (ids, written) if translates else ([*ids, *written],)
+        with torch.no_grad():
+            given = dict(zip(("input_ids", "decoder_input_ids"), (torch.tensor([row]) for row in read), strict=False))
+            best = int(model(**given).logits[0, -1].argmax())
+        last = step + 1 == steps and getattr(model.generation_config, "forced_eos_token_id", None) is not None
+        written.append(stop if last else best)
+        if written[-1] == stop:
+            break
+    return writer.tokenizer.decode(written, skip_special_tokens=True)
 
 
-def translated(translator, text, steps):
-    """The same for an encoder-decoder."""
-    model, stop = translator.model, translator.model.config.eos_token_id
-    ids = torch.tensor([translator.tokenizer(text)["input_ids"]])
-    written = [model.config.decoder_start_token_id]
-    with torch.no_grad():
-        for step in range(steps):
-            logits = model(input_ids=ids, decoder_input_ids=torch.tensor([written])).logits[0, -1]
-            last = step + 1 == steps and getattr(model.generation_config, "forced_eos_token_id", None) is not None
-            written.append(stop if last else int(logits.argmax()))
-            if written[-1] == stop:
-                break
-    return translator.tokenizer.decode(written, skip_special_tokens=True)
-
-
-@pytest.mark.parametrize("family", ["llama", "qwen2"])
-def test_each_answer_is_the_literal_one_whatever_its_batch(family, decoders, monkeypatch):
-    generator = load_generator(decoders[family], device="cpu")
-    together = generator.generate(TEXTS, max_new_tokens=6)
-    assert together == [continued(generator, prompt, 6) for prompt in TEXTS]
-    assert len(set(together)) > 3 and all(together) and generator.generate([]) == []
+@pytest.mark.parametrize("family", ["llama", "qwen2", "marian", "t5"])
+def test_what_is_written_is_the_literal_answer_whatever_its_batch(family, decoders, translators, monkeypatch):
+    if family in decoders:
+        writer, steps = load_generator(decoders[family], device="cpu"), 6
+        write = partial(writer.generate, max_new_tokens=steps)
+    else:
+        writer, steps = load_translator(translators[family], device="cpu"), 24
+        write = partial(writer.translate, max_tokens=steps)
+        assert write([" "]) == [" "]
+    together = write(TEXTS)
+    assert together == [literal(writer, text, steps) for text in TEXTS]
+    assert len(set(together)) > 2 and write([]) == []
     monkeypatch.setitem(TOKEN_BUDGET, "cpu", 1)  # one by one
-    assert generator.generate(TEXTS, max_new_tokens=6) == together
-
-
-@pytest.mark.parametrize("family", ["marian", "t5"])
-def test_each_translation_is_the_literal_one_whatever_its_batch(family, translators, monkeypatch):
-    translator = load_translator(translators[family], device="cpu")
-    together = translator.translate(TEXTS, max_tokens=24)
-    assert together == [translated(translator, text, 24) for text in TEXTS]
-    assert len(set(together)) > 2
-    assert [translator.translate(texts, max_tokens=24) for texts in ([], [" "])] == [[], [" "]]
-    monkeypatch.setitem(TOKEN_BUDGET, "cpu", 1)  # one by one
-    assert translator.translate(TEXTS, max_tokens=24) == together
-
-
-def test_an_answer_ends_where_the_model_ends_it(decoders):
-    generator = load_generator(decoders["llama"], device="cpu")
-    alone = [generator.generate([prompt], max_new_tokens=8)[0].split() for prompt in TEXTS[:2]]
-    end = next(i for i, word in enumerate(alone[0]) if i and word not in alone[1])
-    generator.model.generation_config.eos_token_id = generator.tokenizer.convert_tokens_to_ids(alone[0][end])
-    first, second = (answer.split() for answer in generator.generate(TEXTS[:2], max_new_tokens=8))
-    assert first == alone[0][: end + 1] and second == alone[1]
-    assert len(alone[0]) > end + 1
+    assert write(TEXTS) == together
 
 
 def test_published_settings_that_sample_or_punish_repetition_are_left_out(decoders, tmp_path):
@@ -118,20 +87,10 @@ def test_back_translation_is_one_after_the_other_and_kept_by_weights(translators
     assert back_translate(TEXTS, there, back, store, max_tokens=16) == found
 
 
-def test_a_network_that_cannot_write_is_refused(decoders, translators, tiny, tmp_path):
+def test_a_network_that_cannot_write_is_refused(tiny):
     with pytest.raises(InputError, match="no backbone folder"):
         load_generator("./nosuch")
     with pytest.raises(InputError, match=r"is a Bert.*: expected a causal decoder"):
         load_generator(tiny)
     with pytest.raises(InputError, match="cannot load translator"):
         load_translator(tiny)
-    for load, network, lost in (
-        (load_generator, decoders["llama"], "lm_head.weight"),
-        (load_translator, translators["t5"], "decoder.final_layer_norm.weight"),
-    ):
-        folder = shutil.copytree(network, tmp_path / lost)
-        weights = load_file(folder / "model.safetensors")
-        del weights[lost]
-        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-        with pytest.raises(InputError, match=f"' lack {lost}"):
-            load(str(folder))

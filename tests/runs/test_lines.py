@@ -3,10 +3,20 @@
 import numpy as np
 import pytest
 
-from repro.evaluation.protocol import Score
-from repro.evaluation.stats import bootstrap_mean, percentiles, spearman_draws
+from repro.evaluation.stats import Interval, Score, bootstrap_mean, bootstrap_spearman, percentiles, spearman_draws
 from repro.methods import MAJORITY
-from repro.runs.lines import Line, Means, Task, TextTable, accuracy, by_kind, cosines_of, score_rows, similarity
+from repro.runs.lines import (
+    Line,
+    Means,
+    Task,
+    TextTable,
+    accuracy,
+    by_kind,
+    cosines_of,
+    gain_over,
+    score_rows,
+    similarity,
+)
 from repro.sets import LabelledTexts, ScoredPairs
 from repro.store import Store
 
@@ -48,6 +58,15 @@ def draws_of(lines, seed):
         for test in (task.judged for task in TASKS.values())
     ]
     return (np.stack(part) for part in zip(*found, strict=True))
+
+
+def test_pairing_narrows_the_gain():
+    task, rng = pairs("one", 0), np.random.default_rng(5)
+    after = task.scores + rng.normal(size=40)
+    gain = gain_over(after + 0.2 * rng.normal(size=40), after, task, seed=0)
+    alone = bootstrap_spearman(after, task.scores, subsets=task.subsets, seed=0)
+    assert gain.high - gain.low < (alone.high - alone.low) / 2
+    assert gain_over(after, after, task, seed=0) == Interval(0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("seed", [0, 3])

@@ -7,7 +7,16 @@ from sklearn.datasets import make_swiss_roll
 from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
 from repro.reducers import make_reducer
-from repro.theory import effective_rank, jl_dim, mle_dimension, participation_ratio, predicted_similarity, two_nn
+from repro.theory import (
+    effective_rank,
+    expected_info_nce,
+    jl_dim,
+    mle_dimension,
+    participation_ratio,
+    predicted_similarity,
+    two_nn,
+)
+from repro.types import InputError
 
 
 def sheet(dim, n=4000):
@@ -131,3 +140,27 @@ def test_all_dimensions_keep_everything_and_more_keep_more():
         assert curve[-1] == pytest.approx(1) and ((np.diff(curve) >= -1e-12).all() or name == "truncate")
     assert (curves["pca"] >= curves["truncate"] - 1e-12).all()
     assert predicted_similarity(X + 100, [4]) == pytest.approx(curves["pca"][3])  # the mean says nothing about pairs
+
+
+# numbers that no formula takes
+
+FEW = np.random.default_rng(0).normal(size=(20, 5))
+LATTICE = np.stack(np.meshgrid(*[np.arange(4.0)] * 2), -1).reshape(-1, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: two_nn(FEW, discard=1.0), "discard is 1.0"),
+        (lambda: two_nn(LATTICE), "a lattice"),
+        (lambda: mle_dimension(FEW, k=20), "20 distinct rows: 20 neighbours need at least 21"),
+        (lambda: participation_ratio(np.ones((5, 3))), "all rows of X are equal"),
+        (lambda: jl_dim(10, 1.0), "eps is 1.0"),
+        (lambda: expected_info_nce(8, 0.0), "temperature is 0.0"),
+        (lambda: expected_info_nce(8, 0.05, 1), "batch is 1"),
+        (lambda: expected_info_nce(8, 0.05, 8, positive_cosine=1.5), "positive_cosine is 1.5"),
+    ],
+)
+def test_unusable_input_is_named(call, said):
+    with pytest.raises(InputError, match=said):
+        call()

@@ -1,4 +1,3 @@
-import copy
 import math
 from dataclasses import replace
 
@@ -27,58 +26,31 @@ def task(module, *, until=math.inf):
     return loss_at
 
 
-def bytes_of(module):
-    return b"".join(value.detach().numpy().tobytes() for value in module.state_dict().values())
-
-
 CONFIG = LoopConfig(steps=20, learning_rate=0.05, check_every=4, save_every=3, seed=1)
 
 
 def run(config=CONFIG, *, until=math.inf, seed=0, **options):
     module = network(seed)
-    history = train(
-        module,
-        task(module, until=until),
-        config,
-        progress=False,
-        check=lambda: math.sin(1e3 * module[0].weight[0, 0].item()),
-        **options,
-    )
-    return module, history
-
-
-def test_a_factor_of_the_rate_holds_for_the_parameters_it_names():
-    def weights(rates, rate=1e-3):
-        module = network()
-        train(module, task(module), LoopConfig(steps=1, learning_rate=rate, clip_norm=0.0), progress=False, rates=rates)
-        return [value.detach().clone() for value in module.parameters()]
-
-    before, plain, faster = list(network().parameters()), weights({}), weights({"3.": 10.0})
-    for i in range(2):  # of the first layer
-        assert torch.equal(faster[i], plain[i])
-    for i in range(2, 4):
-        torch.testing.assert_close(faster[i] - before[i], 10 * (plain[i] - before[i]), rtol=1e-3, atol=1e-6)
+    options |= {"progress": False, "check": lambda: math.sin(1e3 * module[0].weight[0, 0].item())}
+    return module, train(module, task(module, until=until), config, **options)
 
 
 def test_equals_a_plain_adam_loop():
     mine, plain = nn.Linear(6, 1), nn.Linear(6, 1)
     plain.load_state_dict(mine.state_dict())
     config = LoopConfig(steps=12, learning_rate=0.1, warmup=0.25, weight_decay=0.1, clip_norm=0.5)
-    train(mine, lambda step: task(nn.Sequential(mine))(step), config, progress=False)
+    train(mine, lambda step: task(nn.Sequential(mine))(step), config, progress=False, rates={"bi": 3.0})
     groups = [{"params": [plain.weight], "weight_decay": 0.1}, {"params": [plain.bias], "weight_decay": 0.0}]
     optimiser = torch.optim.AdamW(groups, lr=0.1)
     for step in range(12):
         optimiser.zero_grad()
         task(nn.Sequential(plain))(step).backward()
         torch.nn.utils.clip_grad_norm_(plain.parameters(), 0.5)
-        for group in optimiser.param_groups:
-            group["lr"] = 0.1 * ((step + 1) / 3 if step < 3 else (12 - step) / 9)
+        for group, factor in zip(optimiser.param_groups, (1, 3), strict=True):
+            group["lr"] = factor * 0.1 * ((step + 1) / 3 if step < 3 else (12 - step) / 9)
         optimiser.step()
     for a, b in zip(mine.parameters(), plain.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
-
-
-# determinism and resuming
 
 
 def test_every_step_draws_anew():
@@ -88,22 +60,17 @@ def test_every_step_draws_anew():
     assert len(set(drawn)) == CONFIG.steps
 
 
-def test_another_seed_is_another_run():
-    assert bytes_of(run(replace(CONFIG, seed=2))[0]) != bytes_of(run()[0])
-
-
 @pytest.mark.parametrize("killed_at", [8, 19])
-def test_a_killed_run_resumes_to_the_same_bytes(killed_at, tmp_path):
+def test_a_killed_run_resumes_to_the_same_bytes(killed_at, tmp_path, bytes_of):
     whole, expected = run()
+    assert bytes_of(run(replace(CONFIG, seed=2))[0]) != bytes_of(whole), "another seed is another run"
     torch.rand(17)  # the global stream plays no part
     state = tmp_path / "state.safetensors"
     with pytest.raises(KeyboardInterrupt):
         run(until=killed_at, state_path=state)
     resumed, history = run(state_path=state, seed=7)  # the new process starts from other weights
     assert bytes_of(resumed) == bytes_of(whole)
-    assert history.losses == expected.losses
-    assert history.checks == expected.checks
-    assert (history.best_step, history.best_score) == (expected.best_step, expected.best_score)
+    assert replace(history, seconds=0, resumed_at=0) == replace(expected, seconds=0)
     assert history.resumed_at == killed_at // 3 * 3
     assert list(tmp_path.iterdir()) == [state]
     with pytest.raises(InputError, match="holds a run with other settings: remove it"):
@@ -127,9 +94,6 @@ def test_no_flipped_bit_of_a_state_is_trained_on(tmp_path, caplog):
     assert caplog.text.count("starting anew") == len(range(0, len(whole), 307))
 
 
-# checks
-
-
 @pytest.mark.parametrize(
     ("scores", "first", "best"),
     [
@@ -138,7 +102,7 @@ def test_no_flipped_bit_of_a_state_is_trained_on(tmp_path, caplog):
         ([1.0, 0.5, 0.5, 0.5, 0.5, 0.5], True, 0),  # the untrained weights
     ],
 )
-def test_the_best_check_is_kept(scores, first, best):
+def test_the_best_check_is_kept(scores, first, best, bytes_of):
     module, seen = network(), {}
 
     def check():
@@ -155,14 +119,10 @@ def test_patience_ends_the_run_even_when_it_is_resumed(tmp_path):
     scores = iter([0.5, 0.9, 0.1, 0.2])
     for _ in range(2):  # killed after the check that ended it, before the artefact was sealed
         module = network()
-        found = train(
-            module, task(module), config, check=lambda: next(scores), state_path=tmp_path / "s", progress=False
-        )
+        told = {"state_path": tmp_path / "s", "progress": False}
+        found = train(module, task(module), config, check=lambda: next(scores), **told)
         assert [step for step, _ in found.checks] == [2, 4, 6, 8]
         assert (found.best_step, len(found.losses)) == (4, 8)
-
-
-# what goes wrong
 
 
 def test_a_loss_that_is_not_finite_names_its_step():
@@ -172,12 +132,12 @@ def test_a_loss_that_is_not_finite_names_its_step():
         train(module, lambda s: good(s) * (math.nan if s == 7 else 1), CONFIG, description="my run", progress=False)
 
 
-def test_frozen_parameters_stay_and_all_frozen_is_an_error():
+def test_frozen_parameters_stay_and_all_frozen_is_an_error(bytes_of):
     module = network()
     module[0].requires_grad_(False)
-    before = copy.deepcopy(module[0].state_dict())
+    before = bytes_of(module[0])
     train(module, task(module), CONFIG, progress=False)
-    assert all(torch.equal(before[name], value) for name, value in module[0].state_dict().items())
+    assert bytes_of(module[0]) == before
     module.requires_grad_(False)
     with pytest.raises(InputError, match="every parameter is frozen"):
         train(module, task(module), CONFIG, progress=False)

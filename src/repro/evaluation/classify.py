@@ -6,6 +6,7 @@ fit all folds × penalties as one batch; their accuracies are not comparable.
 """
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -16,7 +17,9 @@ from scipy.special import comb, entr
 from scipy.stats.contingency import crosstab
 
 from repro.evaluation import logistic, senteval
+from repro.evaluation.stats import Score, bootstrap_mean
 from repro.seeding import derive_seed, make_rng
+from repro.sets import DataSet, Embed, LabelledPairs, LabelledTexts
 from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length, one_of
 
 PROTOCOLS: dict[str, ModuleType] = {"logreg": logistic, "senteval": senteval}
@@ -71,6 +74,7 @@ def probe(
     X_test, y_test = _checked(X_test, y_test, "test", width=X_train.shape[1])
     if dev is not None:
         X_dev, y_dev = _checked(dev[0], dev[1], "dev", width=X_train.shape[1])
+        _class_counts(y_train)  # folds would refuse a single class
         grid = classifier.GRIDS["split"]
         models, accuracy = classifier.fit_with_dev(X_train, y_train, X_dev, y_dev, grid, seed)
         best = int(np.argmax(accuracy))
@@ -107,6 +111,32 @@ def nested_cv(X: Any, y: Any, *, protocol: str = "logreg", seed: int = 0) -> Pro
     correct = predicted == y
     mean = float(np.mean([correct[outer == i].mean() for i in range(FOLDS)]))
     return ProbeResult(mean, correct, tuple(float(c) for c in chosen), majority_share(y, y))
+
+
+def score_classification(
+    embed: Embed, splits: Mapping[str, DataSet], *, protocol: str = "logreg", seed: int = 0
+) -> Score:
+    """Accuracy of a linear probe: on the test split, with or without a dev split, or over nested folds of it all."""
+    sides = {name: _features_and_labels(embed, part) for name, part in splits.items()}
+    if not {"train", "dev"} & set(sides):
+        X, y = (np.concatenate(side) for side in zip(*sides.values(), strict=True))
+        found = nested_cv(X, y, protocol=protocol, seed=seed)
+    else:
+        if missing := {"train", "test"} - set(sides):
+            raise InputError(f"no split {min(missing)!r}: the data has {', '.join(splits)}")
+        found = probe(*sides["train"], *sides["test"], protocol=protocol, seed=seed, dev=sides.get("dev"))
+    interval = bootstrap_mean(found.correct, seed=seed)
+    # nested accuracy is the mean over folds; folds are equal but for a row, so the interval shifts with it
+    low, high = (end + (found.accuracy - interval.value) for end in (interval.low, interval.high))
+    return Score("accuracy", found.accuracy, low, high, len(found.correct), found.correct, found.floor)
+
+
+def _features_and_labels(embed: Embed, part: DataSet) -> tuple[Array, NDArray[Any]]:
+    if isinstance(part, LabelledTexts):
+        return embed(part.texts), part.labels
+    if isinstance(part, LabelledPairs):
+        return pair_features(embed(part.texts1), embed(part.texts2)), part.labels
+    raise InputError(f"{part.name} holds no labels: it cannot be classified")
 
 
 def knn_accuracy(
@@ -208,9 +238,7 @@ def stratified_folds(y: NDArray[Any], k: int, seed: int, *keys: object) -> NDArr
 
     A warning tells of such classes, once for the outer folds.
     """
-    classes, counts = np.unique(y, return_counts=True)
-    if len(classes) < 2:
-        raise InputError(f"only one class ({str(classes[0])!r}): nothing to tell apart")
+    classes, counts = _class_counts(y)
     if len(y) < k or (not keys and np.sort(counts)[-2] < 2):  # inner folds have lost a row of each class
         raise InputError(
             f"{len(y)} rows, {counts.max()} of them of one class: {k} folds need at least {k}, and 2 of a second class"
@@ -229,6 +257,14 @@ def stratified_folds(y: NDArray[Any], k: int, seed: int, *keys: object) -> NDArr
         fold[rng.permutation(np.flatnonzero(y == name))] = (np.arange(count) + offset) % k
         offset += count
     return fold
+
+
+def _class_counts(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The classes, of which there must be two, and how many rows each has."""
+    classes, counts = np.unique(y, return_counts=True)
+    if len(classes) < 2:
+        raise InputError(f"only one class ({str(classes[0])!r}): nothing to tell apart")
+    return classes, counts
 
 
 def majority_share(y_train: NDArray[Any], y_test: NDArray[Any]) -> float:

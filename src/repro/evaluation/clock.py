@@ -19,8 +19,7 @@ from repro.evaluation.stats import Interval
 from repro.seeding import threads
 from repro.types import check_dim
 
-Seconds: TypeAlias = NDArray[np.float64]
-"""of every round (R,)"""
+Seconds: TypeAlias = NDArray[np.float64]  # of every round (R,)
 
 
 def in_turns(

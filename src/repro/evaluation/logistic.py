@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.types import Array, InputError
+from repro.types import Array
 
 Bools = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 Objective = Callable[[Array, Counts], tuple[Array, Array]]
 GRIDS = {"nested": 2.0 ** np.arange(-2, 4), "split": 2.0 ** np.arange(-2, 4), "kfold": 2.0 ** np.arange(-1, 6)}
-MEMORY = 10
-"""curvature pairs kept per model, as scipy's L-BFGS-B does"""
+MEMORY = 10  # curvature pairs kept per model, as scipy's L-BFGS-B does
 
 
 @dataclass(frozen=True)
@@ -33,11 +32,10 @@ class LogisticModels:
 
     weights: Array
     classes: NDArray[Any]
-    iterations: Counts
 
     def predict(self, X: Array) -> NDArray[Any]:
         """Predicted class of every row under every model (K, n)."""
-        scores = _scores(_with_intercept(X), self.weights)  # (n, K, outputs)
+        scores = _scores(with_intercept(X), self.weights)  # (n, K, outputs)
         answers = scores.argmax(-1) if scores.shape[-1] > 1 else (scores[..., 0] > 0).astype(int)
         return np.asarray(self.classes[answers.T])
 
@@ -76,10 +74,8 @@ def fit_logistic(
     A model stops when its largest gradient entry is below the tolerance.
     """
     classes, target = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise InputError(f"only one class ({str(classes[0])!r}) in {len(y)} rows: nothing to tell apart")
     mean, axes, variances = _principal_axes(X)
-    features = _with_intercept((X - mean) @ axes)
+    features = with_intercept((X - mean) @ axes)
     counts = members.sum(1)
     share = np.ascontiguousarray((members / counts[:, None]).T, dtype=np.float32)  # (n, K)
     decay = (1.0 / (np.asarray(penalties, np.float64) * counts)).astype(np.float32)
@@ -89,10 +85,10 @@ def fit_logistic(
     curvature = (1 / len(classes)) * (1 - 1 / len(classes))
     diagonal = curvature * np.r_[variances, 1.0] + np.r_[np.ones_like(variances), 0.0] * decay[:, None]  # (K, D + 1)
     inverse = np.repeat(1.0 / diagonal, outputs, axis=1).astype(np.float32)
-    turned, iterations = _lbfgs(objective, inverse, outputs, tolerance, max_iter)
+    turned = _lbfgs(objective, inverse, outputs, tolerance, max_iter)
     slopes = np.einsum("dr,kro->kdo", axes, turned[:, :-1])  # back to the features as given
     intercepts = turned[:, -1:] - np.einsum("d,kdo->ko", mean, slopes)[:, None]
-    return LogisticModels(np.concatenate([slopes, intercepts], axis=1), classes, iterations)
+    return LogisticModels(np.concatenate([slopes, intercepts], axis=1), classes)
 
 
 def _principal_axes(X: Array) -> tuple[Array, Array, Array]:
@@ -108,7 +104,8 @@ def _principal_axes(X: Array) -> tuple[Array, Array, Array]:
     return mean.astype(np.float32), axes.astype(np.float32), values[keep]
 
 
-def _with_intercept(X: Array) -> Array:
+def with_intercept(X: Array) -> Array:
+    """X (n, D) and a column of ones (n, D + 1), in single precision."""
     return np.hstack([X, np.ones((len(X), 1), X.dtype)]).astype(np.float32)
 
 
@@ -151,12 +148,11 @@ def _objective(features: Array, target: Counts, share: Array, decay: Array, outp
     return value_and_gradient
 
 
-def _lbfgs(objective: Objective, inverse: Array, outputs: int, tolerance: float, max_iter: int) -> tuple[Array, Counts]:
+def _lbfgs(objective: Objective, inverse: Array, outputs: int, tolerance: float, max_iter: int) -> Array:
     """Minimise all models from 0; `inverse` (K, size) is the diagonal inverse Hessian each starts from."""
     models, size = inverse.shape
     shape = (-1, size // outputs, outputs)
     weights = np.zeros((models, size), np.float32)
-    iterations = np.full(models, max_iter)
     active = np.arange(models)
     value, gradient = objective(weights.reshape(shape), active)
     gradient = gradient.reshape(models, size)
@@ -167,12 +163,11 @@ def _lbfgs(objective: Objective, inverse: Array, outputs: int, tolerance: float,
         ours = (active[rows], value[rows], gradient[rows], inverse[rows])
         return *ours, [s[rows] for s in steps], [c[rows] for c in changes]
 
-    for iteration in range(max_iter):
+    for _ in range(max_iter):
         # the second measure, twice the decrease that a Newton step promises, does not depend on the features' scale
         decrement = np.einsum("kd,kd,kd->k", gradient, inverse, gradient, dtype=np.float64)
         running = (np.abs(gradient).max(1) > tolerance) | (decrement > 1e-6)
         if not running.all():
-            iterations[active[~running]] = iteration
             active, value, gradient, inverse, steps, changes = of(running)
         if not len(active):
             break
@@ -201,9 +196,8 @@ def _lbfgs(objective: Objective, inverse: Array, outputs: int, tolerance: float,
         changes = [*changes, best_gradient - gradient][-MEMORY:]
         value, gradient = best_value, best_gradient
         if len(searching):  # no decrease left at this precision: these models are done
-            iterations[active[searching]] = iteration
             active, value, gradient, inverse, steps, changes = of(np.setdiff1d(np.arange(len(active)), searching))
-    return weights.reshape(shape), iterations
+    return weights.reshape(shape)
 
 
 def _two_loop(gradient: Array, steps: list[Array], changes: list[Array], start: Array) -> Array:

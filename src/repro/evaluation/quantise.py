@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from repro.types import Array, InputError, check_dim, check_embeddings, one_of
 
-Codes: TypeAlias = NDArray[Any]
-"""(n, d) of a float level or int8; (n, ⌈d·bits/8⌉) bytes of int4 and binary"""
+Codes: TypeAlias = NDArray[Any]  # (n, d) of a float level or int8; (n, ⌈d·bits/8⌉) bytes of int4 and binary
 BITS: Mapping[str, int] = MappingProxyType({"float32": 32, "float16": 16, "int8": 8, "int4": 4, "binary": 1})
 """of each number, by level"""
 FLOATS = ("float32", "float16")
@@ -33,8 +32,7 @@ class Codebook:
     level: str
     offset: NDArray[np.float32]
     """(d,): lower end of the range of an integer level, mean of the binary one, 0 of a float one"""
-    step: NDArray[np.float32]
-    """(d,): size of a step of an integer level, else 1"""
+    step: NDArray[np.float32]  # (d,): size of a step of an integer level, else 1
 
     @property
     def dim(self) -> int:
@@ -90,7 +88,12 @@ def quantise(X: Any, book: Codebook) -> Codes:
 
 def dequantise(codes: Codes, book: Codebook) -> NDArray[np.float32]:
     """What codes stand for (n, d); of the binary level the signs, ±1, of the numbers less the mean."""
-    _check_codes(codes, book.dim, book.level)
+    kind, width = (book.level, book.dim) if book.level in FLOATS else ("uint8", vector_bytes(book.dim, book.level))
+    if codes.ndim != 2 or codes.dtype != kind or codes.shape[1] != width:
+        raise InputError(
+            f"codes are {codes.dtype} of shape {codes.shape}: {book.level} codes of {book.dim} dims are {kind}, "
+            f"{width} a row"
+        )
     if book.level in FLOATS:
         return codes.astype(np.float32)
     if book.level == "binary":
@@ -111,11 +114,3 @@ def _fitting(X: Any, book: Codebook) -> Array:
     if X.shape[1] != book.dim:
         raise InputError(f"X has {X.shape[1]} columns, the codebook {book.dim}: fit it on embeddings of this size")
     return X
-
-
-def _check_codes(codes: Codes, dim: int, level: str) -> None:
-    kind, width = (level, dim) if level in FLOATS else ("uint8", vector_bytes(dim, level))
-    if codes.ndim != 2 or codes.dtype != kind or codes.shape[1] != width:
-        raise InputError(
-            f"codes are {codes.dtype} of shape {codes.shape}: {level} codes of {dim} dims are {kind}, {width} a row"
-        )

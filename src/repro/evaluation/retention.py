@@ -15,8 +15,7 @@ from scipy.spatial.distance import pdist
 
 from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length
 
-SAMPLE, PLACES = 500, 100
-"""points, evenly spaced, whose distances, and whose neighbourhoods, are compared"""
+SAMPLE, PLACES = 500, 100  # points, evenly spaced, whose distances, and whose neighbourhoods, are compared
 
 
 class NoShareError(InputError):

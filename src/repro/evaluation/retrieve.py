@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length, optional, unit_rows
 
 Indices: TypeAlias = NDArray[np.int64]
+Ids: TypeAlias = Sequence[Hashable] | None  # names of rows; None numbers them from 0
 Qrels: TypeAlias = Mapping[Any, Mapping[Any, float] | Collection[Any]]
 """query id → document id → relevance, or → the relevant documents; 0 is judged and not relevant"""
-BLOCK = 2**22
-"""cosines held at once: 32 MB in double precision"""
+BLOCK = 2**22  # cosines held at once: 32 MB in double precision
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
 
@@ -29,12 +29,10 @@ PUNCTUATION = str.maketrans("", "", string.punctuation)
 class Retrieved:
     """What a search found of the relevant documents, query by query."""
 
-    rows: Indices
-    """the queries that were scored (m,): those with a relevant document"""
+    rows: Indices  # the queries that were scored (m,): those with a relevant document
     ranked: tuple[NDArray[np.float64], ...]
     """rank, from 1, and relevance of each scored query's relevant documents (…, 2), nearest first"""
-    top: Indices
-    """the nearest document of every query, scored or not"""
+    top: Indices  # the nearest document of every query, scored or not
 
     def ndcg(self, k: int) -> NDArray[np.float64]:
         """nDCG@k of every query (m,): Σ_{i≤k} rel_i / log₂(i + 1), over that of the best possible order."""
@@ -55,13 +53,7 @@ class Retrieved:
 
 
 def retrieval_scores(
-    Q: Any,
-    C: Any,
-    qrels: Qrels,
-    *,
-    ks: Sequence[int] = (1, 10),
-    query_ids: Sequence[Hashable] | None = None,
-    corpus_ids: Sequence[Hashable] | None = None,
+    Q: Any, C: Any, qrels: Qrels, *, ks: Sequence[int] = (1, 10), query_ids: Ids = None, corpus_ids: Ids = None
 ) -> dict[str, float]:
     """Exact cosine search, scored: `ndcg@k` and `recall@k` of every k, `mrr`, and how many queries were scored.
 
@@ -85,14 +77,7 @@ def retrieval_scores(
     return scores | {"mrr": float(np.mean([1 / each[0, 0] for each in found.ranked])), **counts}
 
 
-def retrieve(
-    Q: Any,
-    C: Any,
-    qrels: Qrels,
-    *,
-    query_ids: Sequence[Hashable] | None = None,
-    corpus_ids: Sequence[Hashable] | None = None,
-) -> Retrieved:
+def retrieve(Q: Any, C: Any, qrels: Qrels, *, query_ids: Ids = None, corpus_ids: Ids = None) -> Retrieved:
     """The ranks of every query's relevant documents by cosine, ties to the lower row of C; arguments as above.
 
     No document is sorted: a rank is the number of documents that are nearer, or as near and stand before.
@@ -213,7 +198,7 @@ def _discounts(ranks: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(1 / np.log2(ranks + 1.0))
 
 
-def _rows_of(ids: Sequence[Hashable] | None, n: int, what: str) -> dict[Hashable, int]:
+def _rows_of(ids: Ids, n: int, what: str) -> dict[Hashable, int]:
     """Row of each id."""
     ids = range(n) if ids is None else ids
     check_same_length(**{f"{what}_ids": ids, f"{what} embeddings": range(n)})

@@ -18,13 +18,10 @@ from scipy.special import ndtri, stdtrit
 from repro.evaluation.stats import Floats
 from repro.seeding import make_rng
 
-FEWEST_SEEDS = 3
-"""below which nothing that was drawn at random is judged"""
-MOST_SEEDS = 200
-"""beyond which nobody would go to settle a claim"""
+FEWEST_SEEDS = 3  # below which nothing that was drawn at random is judged
+MOST_SEEDS = 200  # beyond which nobody would go to settle a claim
 POWER = 0.8
-DRAWS = 200
-"""of noise, for statistics that have no formula"""
+DRAWS = 200  # of noise, for statistics that have no formula
 
 
 def error_of_mean(seed_sd: float, seeds: int, item_error: float) -> tuple[float, float]:
@@ -95,13 +92,10 @@ def kendall(sizes: Floats, values: Floats) -> Floats:
 class Estimate:
     """A number in points, seed by seed, with its 95 % interval over seeds and items."""
 
-    by_seed: Mapping[Any, float]
-    """one entry where nothing behind the number was drawn at random"""
-    item_error: float = 0.0
-    """standard error over items, which all seeds share"""
+    by_seed: Mapping[Any, float]  # one entry where nothing behind the number was drawn at random
+    item_error: float = 0.0  # standard error over items, which all seeds share
     random: bool = True
-    cells: int = 1
-    """how many are judged together: the interval is then a joint one"""
+    cells: int = 1  # how many are judged together: the interval is then a joint one
     ends: tuple[float, float] | None = None
     """of an interval that the formula below does not give: the smallest or largest of several"""
 

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from repro.evaluation.logistic import with_intercept
 from repro.seeding import make_rng
-from repro.types import Array, InputError
+from repro.types import Array
 
 Bools = NDArray[np.bool_]
 Rows = NDArray[np.int64]
@@ -25,8 +26,7 @@ PENALTIES = np.array([1e-5, 1e-4, 1e-3, 1e-2])
 GRIDS = dict.fromkeys(("nested", "split", "kfold"), PENALTIES)
 BATCH, PASSES, CHECKS, TENACITY, DEV_SHARE = 64, 4, 51, 5, 0.05
 RATE, BETA1, BETA2, EPSILON = 1e-3, 0.9, 0.999, 1e-8
-BLOCK = 16_384
-"""numbers that Adam updates at a time: its five arrays then stay in the cache"""
+BLOCK = 16_384  # numbers that Adam updates at a time: its five arrays then stay in the cache
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class LinearHeads:
 
     def predict(self, X: Array) -> NDArray[Any]:
         """Predicted class of every row under every head (K, n)."""
-        return np.asarray(self.classes[_answers(_with_ones(X), self.weights).T])
+        return np.asarray(self.classes[_answers(with_intercept(X), self.weights).T])
 
 
 def fold_accuracy(X: Array, y: NDArray[Any], folds: Rows, penalties: Array, seed: int) -> Array:
@@ -78,7 +78,7 @@ def fit_heads(
 
     The target (n,) is an index into the classes; −1, on dev rows only, is none of them and never right.
     """
-    features = _with_ones(X)
+    features = with_intercept(X)
     fold = np.repeat(np.arange(len(learn)), penalties.shape[1])  # of every head (K,)
     rows, active = np.flatnonzero(learn.any(0)), np.arange(len(fold))
     start = initial_head(seed, len(classes), X.shape[1])[..., None].repeat(len(fold), axis=2)  # (outputs, D + 1, K)
@@ -146,15 +146,9 @@ def _answers(features: Array, weights: Array) -> Rows:
     return np.asarray(np.matmul(features, weights).argmax(0))
 
 
-def _with_ones(X: Array) -> Array:
-    return np.hstack([X, np.ones((len(X), 1))]).astype(np.float32)
-
-
 def _targets(y_train: NDArray[Any], y: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
-    """Classes of the training labels, at least two, and which of them each label of `y` is, −1 for none."""
+    """Classes of the training labels, and which of them each label of `y` is, −1 for none."""
     classes = np.unique(y_train)
-    if len(classes) < 2:
-        raise InputError(f"only one class ({str(classes[0])!r}) in {len(y_train)} rows: nothing to tell apart")
     same = y[:, None] == classes
     return classes, np.where(same.any(1), same.argmax(1), -1)
 

@@ -19,10 +19,8 @@ from repro.types import Array, InputError, check_same_length
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 RESAMPLES = 2000
-FEWEST_PAIRS = 10
-"""Pairs below which the interval of a rank correlation says little."""
-CHUNK = 400_000
-"""Counts held at once: resamples go through in chunks that stay in cache."""
+FEWEST_PAIRS = 10  # Pairs below which the interval of a rank correlation says little.
+CHUNK = 400_000  # Counts held at once: resamples go through in chunks that stay in cache.
 
 
 @dataclass(frozen=True)
@@ -43,9 +41,23 @@ class Interval:
         """The columns of a row that hold it."""
         return {"value": self.value, "ci_low": self.low, "ci_high": self.high}
 
-    def times(self, factor: float) -> "Interval":
-        """The same interval in another unit, by a positive factor: `times(100)` turns a fraction into points."""
-        return Interval(self.value * factor, self.low * factor, self.high * factor)
+
+@dataclass(frozen=True)
+class Score:
+    """One task's score, a fraction or correlation, with its 95 % bootstrap interval over items."""
+
+    metric: str
+    value: float
+    ci_low: float
+    ci_high: float
+    n: int
+    items: Any = None  # per-item outcome for paired comparisons: cosines (n,) or correct (n,)
+    floor: float | None = None  # accuracy of the majority class
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns of a row that hold it."""
+        return {"metric": self.metric, "value": self.value, "ci_low": self.ci_low, "ci_high": self.ci_high}
 
 
 @dataclass(frozen=True)
@@ -121,14 +133,6 @@ def mean_draws(columns: Sequence[Any], *, resamples: int = RESAMPLES, seed: int)
 def bootstrap_spearman(predicted: Any, gold: Any, *, subsets: Any = None, seed: int) -> Interval:
     """Spearman over all items with its interval; see `spearman_draws`."""
     return Resampled(*spearman_draws([predicted], gold, subsets=subsets, seed=seed))[0].interval
-
-
-def paired_spearman_difference(
-    predicted_a: Any, predicted_b: Any, gold: Any, *, subsets: Any = None, seed: int
-) -> Interval:
-    """Spearman of a minus Spearman of b, both read on the same resampled items."""
-    both = Resampled(*spearman_draws([predicted_a, predicted_b], gold, subsets=subsets, seed=seed))
-    return (both[0] - both[1]).interval
 
 
 def bootstrap_mean(values: Any, *, seed: int) -> Interval:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from repro.evaluation.stats import check_pairs, finite_vector
+from repro.evaluation.stats import Score, bootstrap_spearman, check_pairs, finite_vector
+from repro.sets import Embed, ScoredPairs
 from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length, one_of
 
 log = logging.getLogger(__name__)
-AGGREGATES = ("all", "mean", "wmean")
 
 
 def sts_spearman(
@@ -29,7 +29,7 @@ def sts_spearman(
         InputError: for mismatched lengths, fewer than three pairs, non-finite embeddings or scores, or a dim out of
             range.
     """
-    one_of(aggregate, AGGREGATES, "aggregate")
+    one_of(aggregate, ("all", "mean", "wmean"), "aggregate")
     scores = finite_vector(scores, "scores", 0)
     X1, X2 = np.asarray(X1), np.asarray(X2)
     check_same_length(X1=X1, X2=X2, scores=scores)
@@ -43,6 +43,17 @@ def sts_spearman(
     found = np.array([[_spearman(row[part], scores[part]) for part in parts] for row in cosines])
     values = (found * weights).sum(1) / weights.sum()
     return float(values[0]) if dims is None else values
+
+
+def score_sts(embed: Embed, pairs: ScoredPairs, *, aggregate: str = "all", seed: int = 0) -> Score:
+    """Spearman of cosines with gold scores; `mean` and `wmean` average over subsets, without an interval."""
+    X1, X2 = embed(pairs.texts1), embed(pairs.texts2)
+    cosines = prefix_cosines(X1, X2, [X1.shape[1]])[0]
+    if aggregate != "all":
+        value = sts_spearman(X1, X2, pairs.scores, subsets=pairs.subsets, aggregate=aggregate)
+        return Score(f"spearman_{aggregate}", value, np.nan, np.nan, len(pairs), cosines)
+    interval = bootstrap_spearman(cosines, pairs.scores, subsets=pairs.subsets, seed=seed)
+    return Score("spearman", interval.value, interval.low, interval.high, len(pairs), cosines)
 
 
 def prefix_cosines(X1: Array, X2: Array, dims: Sequence[int]) -> Array:

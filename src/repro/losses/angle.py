@@ -27,14 +27,13 @@ def cosent(x: Tensor, y: Tensor, labels: Tensor, *, scale: float = 20.0) -> Tens
     labels are equal.
     """
     u, v = _unit_pairs(x, y, labels, scale)
-    return _ranking(_cosine(u, v) * scale, labels)
+    return _ranking((u * v).sum(-1) * scale, labels)
 
 
 def angle(x: Tensor, y: Tensor, labels: Tensor, *, scale: float = 20.0) -> Tensor:
     """The same ranking of v = |Σ(a·c + b·e) + Σ(b·c − a·e)| / (‖x‖‖y‖), x = (a, b) and y = (c, e) in halves.
 
-    The halves are real and imaginary parts (an odd d gets a column of zeros), v that of x/y summed up: larger means
-    more similar, and 0 ≤ v ≤ √2. The second sum changes sign when x and y are exchanged, so v is not symmetric.
+    The halves are real and imaginary parts (an odd d gets a column of zeros); 0 ≤ v ≤ √2, and v is not symmetric.
     """
     u, v = _unit_pairs(x, y, labels, scale)
     return _ranking(_angle_similarity(u, v) * scale, labels)
@@ -113,7 +112,7 @@ def _rankings(u: Tensor, v: Tensor, labels: Tensor, config: AngleConfig) -> Tens
     """w_cos·CoSENT + w_angle·angle of rows of unit length (P, d), ranked side by side."""
     weighted = []
     if config.cosine_weight:
-        weighted.append((config.cosine_weight, _cosine(u, v) * config.cosine_scale))
+        weighted.append((config.cosine_weight, (u * v).sum(-1) * config.cosine_scale))
     if config.angle_weight:
         weighted.append((config.angle_weight, _angle_similarity(u, v, config.angle_pooling) * config.angle_scale))
     if not weighted:
@@ -144,15 +143,11 @@ def _ranking(scores: Tensor, labels: Tensor) -> Tensor:
     return torch.logaddexp(exponent, torch.zeros_like(exponent))
 
 
-def _cosine(u: Tensor, v: Tensor) -> Tensor:
-    return (u * v).sum(-1)
-
-
 def _angle_similarity(u: Tensor, v: Tensor, pooling: str = "sum") -> Tensor:
     """|Σ(a·c + b·e) + Σ(b·c − a·e)| (P,) of rows of unit length, divided by d with the pooling `mean`."""
     odd = u.shape[-1] % 2
     (a, b), (c, e) = F.pad(u, (0, odd)).chunk(2, -1), F.pad(v, (0, odd)).chunk(2, -1)
-    similarity = (_cosine(u, v) + (b * c - a * e).sum(-1)).abs()
+    similarity = ((u * v).sum(-1) + (b * c - a * e).sum(-1)).abs()
     return similarity / u.shape[-1] if pooling == "mean" else similarity
 
 
@@ -183,10 +178,7 @@ def _unit_pairs(x: Tensor, y: Tensor, labels: Tensor, scale: float = 1.0) -> tup
 
 
 def _unit(z: Tensor) -> Tensor:
-    """Rows of length 1 in single precision at least, also under mixed precision; a zero row stays zero.
-
-    The gradient of a zero row is as if its length were 1, not 1e12 times as large.
-    """
+    """Rows of length 1 in single precision at least; a zero row stays zero, its gradient as if its length were 1."""
     z = z if z.dtype == torch.float64 else z.float()
     length = torch.linalg.vector_norm(z, dim=-1, keepdim=True)
     return z / torch.where(length > 1e-12, length, torch.ones_like(length))

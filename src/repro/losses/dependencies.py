@@ -52,7 +52,8 @@ def of_batch(X: Tensor, size: int, strategy: str, decomposition: str, seed: int)
     if strategy == "dependencies" and decomposition == "subspace":
         found = leading_vectors(dependency_matrix(X), size)
         if found is not None:
-            return _padded(X @ (_oriented(found[0]) * found[1]), size)
+            target = X @ (_oriented(found[0]) * found[1])
+            return pad(target, (0, size - target.shape[1]))  # zero where A has no further component
     A = dependency_matrix(X := X.double())
     if strategy == "max_k":
         return X @ A[:, A.sum(0).argsort(dim=0, descending=True, stable=True)[:size]]
@@ -114,7 +115,7 @@ def _of_chunk(x: Tensor, size: int, strategy: str) -> Tensor:
             W, S = W.flip(2)[:, :, :most], S[:, None, :most]
             US = _oriented((W * S if count is None else G @ (L @ W)) * kept[:, None, :most])
         components = _following(US, transposed_times(US), times)[:, :, :size]  # (B, D, at most k)
-    return _padded((x.unsqueeze(1) @ components).squeeze(1), size)
+    return pad((x.unsqueeze(1) @ components).squeeze(1), (0, size - components.shape[2]))
 
 
 def of_embeddings(X: Tensor, size: int, center: bool) -> Tensor:
@@ -129,11 +130,6 @@ def of_embeddings(X: Tensor, size: int, center: bool) -> Tensor:
         V = (_oriented(V) * (S > 0))[:, : len(everyone)]
         components = everyone @ V
     return _following(components, V, everyone.matmul)[own_rows(X), :size]
-
-
-def _padded(target: Tensor, size: int) -> Tensor:
-    """Zero columns for the components that A does not have."""
-    return pad(target, (0, size - target.shape[1]))
 
 
 def _left_vectors(A: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,9 +8,8 @@ import numpy as np
 
 from repro.digests import module_of
 from repro.reducers.autoencoder import Autoencoder
-from repro.reducers.centred import Centred
 from repro.reducers.kernel import KPCA
-from repro.reducers.linear import GRP, PCA, SVD, Truncate
+from repro.reducers.linear import GRP, PCA, SVD, Centred, Truncate
 from repro.reducers.manifold import LLE, SBERTLP, Isomap, neighbour_sweep
 from repro.reducers.reducer import Reducer
 from repro.store import Store
@@ -29,8 +28,7 @@ REDUCERS: dict[str, type[Reducer]] = {
     "lle": LLE,
     "sbertlp": SBERTLP,
 }
-SLOW = ("kpca", "autoencoder")
-"""those whose output is kept in the store"""
+SLOW = ("kpca", "autoencoder")  # those whose output is kept in the store
 
 
 def make_reducer(name: str, n_components: int, *, seed: int = 0, **params: Any) -> Reducer:

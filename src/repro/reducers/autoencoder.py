@@ -15,13 +15,12 @@ import numpy as np
 from repro.reducers.reducer import Reducer, check_size
 from repro.seeding import make_rng, threads
 from repro.terminal import progress_bar
-from repro.types import Array, InputError, check_dim, one_of
+from repro.types import Array, InputError, check_dim, check_positive, one_of
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-Layer = tuple[Array, Array]
-"""weights (out, in) and biases (out,)"""
+Layer = tuple[Array, Array]  # weights (out, in) and biases (out,)
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "tanh": np.tanh,
     "relu": lambda X: np.maximum(X, 0),
@@ -97,8 +96,7 @@ class Autoencoder(Reducer):
             check_dim(getattr(self, what), what=what)
         if not 0 <= self.validation < 1:
             raise InputError(f"validation is {self.validation}: expected a share from 0 to below 1, such as 0.1")
-        if not self.learning_rate > 0:
-            raise InputError(f"learning_rate is {self.learning_rate}: expected a number above 0, such as 1e-3")
+        check_positive(self, "learning_rate")
         D = X.shape[1]
         count = check_size(self.n_components, D, f"the columns of X, {D}")
         inner = [check_dim(size, what="a size in hidden_layers") for size in self.hidden_layers]
@@ -160,7 +158,7 @@ class Autoencoder(Reducer):
         import torch
         from torch.nn import functional as F
 
-        activation = {"tanh": torch.tanh, "relu": torch.relu, "sigmoid": torch.sigmoid}.get(self.activation)
+        activation = getattr(torch, self.activation, None)  # torch knows no identity
         states, last = batch, len(parameters) - 2
         for i in range(0, len(parameters), 2):
             states = F.linear(states, parameters[i], parameters[i + 1])

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,18 +15,14 @@ from repro.reducers.reducer import Reducer
 from repro.store import sha256
 from repro.types import InputError, check_dim, check_same_length
 
-
-class LinearForm(NamedTuple):
-    """y = x @ matrix + bias, for whoever has no scikit-learn."""
-
-    matrix: NDArray[np.float32]
-    """(D, d)"""
-    bias: NDArray[np.float32]
-    """(d,); the mean subtraction of PCA ends up here, it must not be lost (audit S3)"""
+Weights: TypeAlias = NDArray[np.float32]
 
 
-def linear_form(reducer: Reducer, dim: int | None = None) -> LinearForm:
-    """The matrix and bias of a fitted linear reducer, or of its first `dim` outputs; InputError for any other."""
+def linear_form(reducer: Reducer, dim: int | None = None) -> tuple[Weights, Weights]:
+    """Matrix (D, d) and bias (d,) of a fitted linear reducer, or of its first `dim` outputs: y = x @ matrix + bias.
+
+    The mean subtraction of PCA ends up in the bias, it must not be lost (audit S3). InputError for any other reducer.
+    """
     if not isinstance(reducer, Truncate | PCA | SVD | GRP):
         raise InputError(
             f"{type(reducer).__name__} is no matrix: export truncate, pca, svd or grp, or keep the fitted object"
@@ -36,7 +32,7 @@ def linear_form(reducer: Reducer, dim: int | None = None) -> LinearForm:
     # asked of the reducer itself, so that whatever it does to a row is in it
     bias = reducer.prefix(reducer.transform(np.zeros((1, D), np.float32)), d)[0]
     matrix = reducer.prefix(reducer.transform(np.eye(D, dtype=np.float32)), d) - bias
-    return LinearForm(np.ascontiguousarray(matrix, np.float32), np.ascontiguousarray(bias, np.float32))
+    return np.ascontiguousarray(matrix, np.float32), np.ascontiguousarray(bias, np.float32)
 
 
 def write_linear(folder: Path, matrix: NDArray[Any], bias: NDArray[Any], **note: Any) -> list[Path]:
@@ -55,7 +51,7 @@ def write_linear(folder: Path, matrix: NDArray[Any], bias: NDArray[Any], **note:
     return [weights, description]
 
 
-def read_linear(folder: Path) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def read_linear(folder: Path) -> tuple[Weights, Weights]:
     """Matrix (D, d) and bias (d,) that `write_linear` wrote; InputError for other bytes than its note says."""
     path = folder / "reducer.safetensors"
     if not path.is_file():

@@ -25,15 +25,10 @@ from repro.terminal import progress_bar
 from repro.types import Array, InputError, check_dim, one_of, unit_rows
 
 log = logging.getLogger(__name__)
-KERNELS = ("rbf", "poly", "sigmoid", "cosine", "linear")
-BLOCK = 512
-"""rows of a kernel matrix made at once"""
-EXACT_ROWS = 20_000
-"""rows beyond which no kernel matrix is made"""
-DENSE_ROWS = 1000
-"""rows up to which all eigenpairs are computed"""
-FLAT = 1.01
-"""a largest eigenvalue below this multiple of the mean one leaves the components to rounding"""
+BLOCK = 512  # rows of a kernel matrix made at once
+EXACT_ROWS = 20_000  # rows beyond which no kernel matrix is made
+DENSE_ROWS = 1000  # rows up to which all eigenpairs are computed
+FLAT = 1.01  # a largest eigenvalue below this multiple of the mean one leaves the components to rounding
 POSITIVE, SINGLE = 1e-10, 1e-5
 """eigenvalues below these shares of the largest are null, and drown in the rounding of a matrix in single precision"""
 
@@ -157,7 +152,7 @@ class KPCA(Reducer):
 
     def _learn(self, X: Array) -> Array:
         n = len(X)
-        one_of(self.kernel, KERNELS, "kernel")
+        one_of(self.kernel, ("rbf", "poly", "sigmoid", "cosine", "linear"), "kernel")
         one_of(self.indefinite, ("clip", "shift", "jitter"), "indefinite")
         check_dim(self.degree, what="degree")
         count = check_size(self.n_components, n - 1, f"n - 1 of {n} rows")

@@ -1,4 +1,4 @@
-"""Reducers that multiply by a matrix: truncate, pca, svd and grp (PROTOCOLS §4.3)."""
+"""Reducers that multiply by a matrix: truncate, centred, pca, svd and grp (PROTOCOLS §4.3)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,8 +11,7 @@ from repro.reducers.spectral import orient
 from repro.seeding import make_rng
 from repro.types import Array
 
-DEAD = 1e-6
-"""columns that deviate by less than this share of the largest deviation are constant but for rounding"""
+DEAD = 1e-6  # columns that deviate by less than this share of the largest deviation are constant but for rounding
 
 
 def right_singular_vectors(X: Array, count: int) -> tuple[Array, Array]:
@@ -47,6 +46,17 @@ class Truncate(Reducer):
 
     def _reduce(self, X: Array) -> Array:
         return X[:, : self.n_components].astype(np.float32, order="C")
+
+
+class Centred(Truncate):
+    """The first columns less the mean of the fitted rows: what does the subtraction that others make do by itself?"""
+
+    def _learn(self, X: Array) -> None:
+        super()._learn(X)
+        self.mean_ = X.mean(0, dtype=np.float64)
+
+    def _reduce(self, X: Array) -> Array:
+        return super()._reduce(X - self.mean_.astype(X.dtype))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -28,10 +28,8 @@ from repro.reducers.reducer import Reducer, check_memory, check_size
 from repro.reducers.spectral import bottom_eigenpairs, check_bottom_memory, top_eigenpairs
 from repro.types import Array, InputError, one_of
 
-KEPT = 4096
-"""rows of which lle keeps the inner products, for `transform`: 128 MB"""
-NULL = 1e-10
-"""eigenvalues of M below this are null"""
+KEPT = 4096  # rows of which lle keeps the inner products, for `transform`: 128 MB
+NULL = 1e-10  # eigenvalues of M below this are null
 
 
 def neighbor_graph(X: Array, k: int) -> sparse.csr_array:
@@ -155,11 +153,7 @@ class LLE(Reducer):
         return X
 
     def _fit_graph(self, X: Array, indices: Indices, gram: Array | None) -> None:
-        """Fit rows X (n, D) whose neighbours (n, k) are found already, from `gram_matrix(X)`.
-
-        The first eigenvector is the constant one, which W, whose rows sum to one, maps to itself; those asked for are
-        orthogonal to it, so their columns sum to zero.
-        """
+        """Fit rows X (n, D) whose neighbours (n, k) are found already, by the eigenvectors beyond the constant one."""
         n = len(X)
         self.weights_ = weight_matrix(indices, reconstruction_weights(X, indices, X, reg=self.reg, gram=gram), n)
         residual = sparse.eye_array(n, format="csr") - self.weights_

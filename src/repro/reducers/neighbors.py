@@ -17,15 +17,11 @@ from repro.types import Array, InputError, check_dim
 Indices: TypeAlias = NDArray[np.int64]
 BLOCK, PRODUCTS = 2**18, 2**23
 """entries of a block of differences to neighbours, which stays in cache, and of one of products with all rows: 64 MB"""
-LARGEST = 8192
-"""rows of which all inner products are kept: 512 MB"""
-OVERFLOW = 1e150
-"""coordinates beyond this have squared distances out of range"""
+LARGEST = 8192  # rows of which all inner products are kept: 512 MB
+OVERFLOW = 1e150  # coordinates beyond this have squared distances out of range
 EPS = float(np.finfo(np.float64).eps)
-STRIPE = 32
-"""rows of a small Gram matrix gathered at once, up to the diagonal's last entry among them"""
-CLOSE = 1e-4
-"""squared distance, relative to the squared norms, below which it is not computed from inner products"""
+STRIPE = 32  # rows of a small Gram matrix gathered at once, up to the diagonal's last entry among them
+CLOSE = 1e-4  # squared distance, relative to the squared norms, below which it is not computed from inner products
 
 
 def gram_matrix(X: Array) -> Array | None:
@@ -88,10 +84,9 @@ def nearest(X: Array, k: int, Q: Array | None = None, *, gram: Array | None = No
 
 
 def _candidates(products: Array, halves: Array, k: int, own: Indices | None, slack: float) -> NDArray[np.bool_]:
-    """Which fitted rows (m, n) may be among the k nearest of each query, from their inner products (m, n), overwritten.
+    """Which fitted rows (m, n) may be among the k nearest, from their inner products with the queries, overwritten.
 
-    `halves` are halved squared norms of the fitted rows (n,), `own` the query's own place among them (m,), not to be
-    found, and `slack` is the largest error of the difference between two halved squared distances.
+    `halves` of squared norms (n,), `own` places of the queries (m,), not to be found, `slack` the largest error.
     """
     distances = np.subtract(halves, products, out=products)  # halved and squared, less half the query's own square
     if own is not None:

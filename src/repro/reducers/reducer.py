@@ -30,8 +30,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
 
     n_components: int = 2
 
-    min_rows: ClassVar[int] = 2
-    """rows that a fit needs"""
+    min_rows: ClassVar[int] = 2  # rows that a fit needs
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from the rows of X (n, D) what `transform` needs."""
@@ -78,7 +77,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
 
 
 def check_size(size: Any, limit: int | None, why: str, what: str = "n_components") -> int:
-    """Return a size as an int in 1 … limit; the error gives the limit and where it comes from."""
+    """A size as an int in 1 … limit; the error gives the limit and where it comes from."""
     try:
         return check_dim(size, limit=limit, what=what)
     except InputError as error:

@@ -18,12 +18,9 @@ WIDTH = 64
 """columns by which a Krylov space grows: wide enough for full speed, narrow enough for a high polynomial degree"""
 TOLERANCE, RELATIVE = 1e-6, 1e-3
 """residual of converged pairs, relative to the largest eigenvalue, and to the smallest one asked for"""
-NARROW, ROUNDS = 24, 3
-"""vectors by which the other Krylov spaces grow at once, and steps of inverse iteration at most"""
-RESIDUAL = 1e-5
-"""of their converged pairs, relative to the largest eigenvalue among them"""
-DENSE_BYTES = 17
-"""of the dense solver for each of the n² entries: the matrix and a copy in double precision"""
+NARROW, ROUNDS = 24, 3  # vectors by which the other Krylov spaces grow at once, and steps of inverse iteration at most
+RESIDUAL = 1e-5  # of their converged pairs, relative to the largest eigenvalue among them
+DENSE_BYTES = 17  # of the dense solver for each of the n² entries: the matrix and a copy in double precision
 
 
 def orient(V: Array) -> Array:
@@ -35,9 +32,9 @@ def orient(V: Array) -> Array:
 
 
 def top_eigenpairs(B: Array, count: int) -> tuple[Array, Array]:
-    """The largest eigenvalues (count,), descending, and vectors (n, count) of B, the constant vector aside.
+    """The largest eigenvalues (count,), descending, and vectors (n, count) of a symmetric B (n, n), overwritten.
 
-    B is symmetric (n, n), with the constant vector in its null space, and is overwritten; count is at most n − 1.
+    The constant vector, which lies in its null space, is left aside.
     """
     n = len(B)
     pairs = _krylov(B, count) if _few(n, count) else None
@@ -51,9 +48,8 @@ def top_eigenpairs(B: Array, count: int) -> tuple[Array, Array]:
 def bottom_eigenpairs(A: Any, count: int) -> tuple[Array, Array]:
     """The smallest eigenvalues (count,), ascending, and vectors (n, count) of M = AᵀA, the constant vector aside.
 
-    A few of many come from a Krylov space of the inverse, in less time than a dense solver takes; that one takes
-    over when many are asked for, or when the space does not show that it found them all. A is sparse (n, n), with the
-    constant vector in its null space.
+    A few of many come from a Krylov space of the inverse; a dense solver takes over when many are asked for, or when
+    the space does not show that it found them all. A is sparse (n, n), with the constant vector in its null space.
     """
     M = A.T.tocsr() @ A
     pairs = _inverse_krylov(A, M, count) if _few(M.shape[0], count, 8) else None
@@ -205,16 +201,15 @@ def _solve(factor: Array, B: Array) -> Array:
 
 def _bound(M: Any) -> float:
     """No eigenvalue of M exceeds its largest absolute row sum."""
-    return float(np.bincount(np.repeat(np.arange(M.shape[0]), np.diff(M.indptr)), np.abs(M.data)).max())
+    return float(abs(M).sum(axis=1).max())
 
 
 def block_lanczos(K: Array, start: Array, count: int, *, progress: bool = False) -> tuple[Array, Array] | None:
     """The largest eigenvalues of K (n, n), whose rows sum to zero, and vectors; None where it is not sure of them.
 
-    Golub and Underwood's (1977) block method with full reorthogonalisation, in K's own precision. One product with K
-    per block is all that touches n² entries; the projected matrix falls out of the orthogonalisation, and the residuals
-    out of its last block. With some of `start` (n, WIDTH) random, no eigenvector stays hidden. The values (count,) are
-    in descending order, the vectors (n, count) orthonormal.
+    Golub and Underwood's (1977) block method with full reorthogonalisation, in K's own precision: one product with K
+    per block is all that touches n² entries. With some of `start` (n, WIDTH) random, no eigenvector stays hidden. The
+    values (count,) are in descending order, the vectors (n, count) orthonormal.
     """
     n, most = len(K), WIDTH * -(-(5 * count + 6 * WIDTH) // WIDTH)  # columns at which the search is given up
     basis = np.empty((n, most), K.dtype, order="F")

@@ -8,13 +8,12 @@ import numpy as np
 
 from repro.config import Profile, reads_forwards
 from repro.digests import digest
-from repro.evaluation.protocol import all_texts
 from repro.models.encoder import SentenceEncoder, merge_equal
 from repro.models.pretrained import MINILM, identity
 from repro.models.use import USE, UniversalSentenceEncoder, use_identity
 from repro.runs.cell import hidden_dim_of, train_all
 from repro.runs.lines import TextTable
-from repro.sets import DataSet
+from repro.sets import DataSet, all_texts
 from repro.store import Store
 from repro.types import Array, Encoder, InputError, check_dim, unit_rows
 

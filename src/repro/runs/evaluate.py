@@ -7,12 +7,14 @@ from typing import Any
 import pandas as pd
 
 from repro import data
-from repro.evaluation.protocol import all_texts, score_classification, score_sts
+from repro.evaluation.classify import score_classification
+from repro.evaluation.sts import score_sts
 from repro.models import SentenceEncoder
 from repro.models.encoder import merge_equal
 from repro.models.pretrained import identity
 from repro.rows import make_rows
 from repro.runs.lines import Task, TextTable
+from repro.sets import all_texts
 from repro.types import InputError, check_dim
 
 log = logging.getLogger(__name__)

@@ -17,17 +17,10 @@ from repro import data
 from repro.data.samples import gold_paragraphs
 from repro.data.sampling import take
 from repro.digests import digest
-from repro.evaluation.protocol import Score, score_classification, score_sts
+from repro.evaluation.classify import score_classification
 from repro.evaluation.retrieve import is_yes_no, retrieve
-from repro.evaluation.stats import (
-    Interval,
-    Resampled,
-    bootstrap_mean,
-    mean_draws,
-    paired_spearman_difference,
-    spearman_draws,
-)
-from repro.evaluation.sts import prefix_cosines, sts_spearman
+from repro.evaluation.stats import Interval, Resampled, Score, bootstrap_mean, mean_draws, spearman_draws
+from repro.evaluation.sts import prefix_cosines, score_sts, sts_spearman
 from repro.methods import AVERAGE, MAJORITY
 from repro.rows import make_rows
 from repro.sets import DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs
@@ -294,7 +287,7 @@ def stored_classification(
         "scores",
         {"dataset": name, "splits": probed, "protocol": protocol, "seed": seed},
         probe,
-        code="repro.evaluation.protocol",
+        code="repro.evaluation.classify",
     )
     return Score(**{field: part if field == "items" else part.item() for field, part in kept.items()})
 
@@ -320,4 +313,5 @@ def spearman_of(table: TextTable, pairs: ScoredPairs) -> float:
 
 def gain_over(a: Array, b: Array, pairs: ScoredPairs, *, seed: int) -> Interval:
     """Spearman of cosines a (n,) less that of cosines b (n,), on the same resampled pairs."""
-    return paired_spearman_difference(a, b, pairs.scores, subsets=pairs.subsets, seed=seed)
+    both = Resampled(*spearman_draws([a, b], pairs.scores, subsets=pairs.subsets, seed=seed))
+    return (both[0] - both[1]).interval

@@ -11,8 +11,7 @@ from scipy.special import gammaln, hyp0f1, ive, log1p, logsumexp
 
 from repro.types import Array, InputError, check_dim
 
-INNER_NODES = 400
-"""Gauss-Legendre nodes over the angle between two points"""
+INNER_NODES = 400  # Gauss-Legendre nodes over the angle between two points
 OUTER_STEP, OUTER_END = 0.05, 4.2
 """of the trapezoid rule in ln s: the error of an analytic integrand falls exponentially, and e^−s ends below 1e-28"""
 

@@ -75,10 +75,7 @@ def train_encoder(
 
 
 def fresh_encoder(config: TrainConfig) -> SentenceEncoder:
-    """The backbone of a configuration, cut to its depth, with its dropout, and an untrained pooler or adapters.
-
-    The objectives of ESE's comparison have no pooler: their sizes are prefixes of the pooled state.
-    """
+    """The backbone of a configuration, cut to its depth, with its dropout, and an untrained pooler or adapters."""
     encoder = SentenceEncoder.load(
         config.backbone,
         dim=None if config.objective in SCALING else config.dim,
@@ -117,10 +114,7 @@ def count_steps(config: Any, n: int, what: str = "sentences") -> int:
 
 
 def batches(config: TrainConfig, n: int, kept: NDArray[np.bool_] | None = None) -> Callable[[int], NDArray[np.int64]]:
-    """A function from the step to the items of this process's share of its batch.
-
-    Items that are not `kept` (n,) are passed over and the next takes their place.
-    """
+    """Step to the items of this process's share of its batch; those that are not `kept` (n,) are passed over."""
     kept = np.ones(n, bool) if kept is None else kept
     per_epoch = int(kept.sum()) // config.batch_size
     if per_epoch < 1:

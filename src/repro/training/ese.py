@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from repro.data.sampling import LIKE, Triples
-from repro.losses import angle_pairs, angle_triples, espresso, initial_log_weights, shallow_layers
+from repro.losses import angle_pairs, angle_triples, espresso, shallow_layers
 from repro.losses import matryoshka as on_prefixes
+from repro.losses.espresso import initial_log_weights
 from repro.models.encoder import SentenceEncoder, merge_equal
 from repro.objectives import TrainConfig
 from repro.seeding import derive_seed
@@ -86,11 +87,7 @@ def on_layers(
 
 
 def states_of(encoder: SentenceEncoder, ids: list[list[int]], layers: Sequence[int]) -> list[Tensor]:
-    """Pooled states (B, D) of each layer, rows in the order of the texts, with gradient.
-
-    Texts of like length are padded together: premises are twice as long as hypotheses, and on the CPU a token of
-    padding costs what a word does.
-    """
+    """Pooled states (B, D) of each layer, rows in the order of the texts; texts of like length are padded together."""
     order = np.argsort([len(row) for row in ids], kind="stable")
     parts = np.array_split(order, GROUPS if encoder.backbone.device.type == "cpu" else 1)
     read = [encoder.pooled(*encoder.padded([ids[i] for i in part]), layers) for part in parts if len(part)]
@@ -99,10 +96,7 @@ def states_of(encoder: SentenceEncoder, ids: list[list[int]], layers: Sequence[i
 
 
 def texts_and_labels(examples: Examples) -> tuple[list[Sequence[str]], Tensor]:
-    """The R = 2 or 3 texts of each example, side by side, and the label of each (n,): 1 alike, 0 not.
-
-    Triples carry no label of their own; theirs are 1 throughout and go unused.
-    """
+    """The R = 2 or 3 texts of each example, side by side, and the label of each pair (n,): 1 alike, 0 not."""
     if isinstance(examples, Triples):
         return [examples.queries, examples.positives, examples.negatives], torch.ones(len(examples))
     return [examples.texts1, examples.texts2], torch.from_numpy((examples.labels == LIKE).astype(np.float32))

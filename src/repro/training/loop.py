@@ -218,7 +218,7 @@ def _digest(tensors: Weights, notes: str) -> str:
 def _load_state(
     path: Path | None, module: nn.Module, optimiser: Optimizer, config: LoopConfig
 ) -> tuple[History, Weights | None]:
-    """History and best weights of a resumable state; those of a start for none, and, with a warning, a damaged one."""
+    """History and best weights of a resumable state; a fresh start for none, and, with a warning, for a damaged one."""
     if path is None or not path.exists():
         return History(), None
     try:

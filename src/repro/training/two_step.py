@@ -69,10 +69,7 @@ def splice(encoder: SentenceEncoder, pooler: Pooler) -> SentenceEncoder:
 def dropout_views(
     encoder: SentenceEncoder, texts: Sequence[str], *, views: int, seed: int, max_length: int = 32
 ) -> Array:
-    """States h of every text under `views` dropout masks: (views, n, hidden_dim) float32.
-
-    The encoder gets no gradient but runs in train mode: in eval mode all views would coincide.
-    """
+    """States h (views, n, hidden_dim) float32 of every text under `views` dropout masks, the encoder in train mode."""
     ids, _ = encoder.backbone.tokenize(texts, max_length)
     order = np.argsort([len(row) for row in ids], kind="stable")
     out = np.empty((views, len(ids), encoder.hidden_dim), np.float32)
@@ -102,12 +99,10 @@ class PoolerRun:
 def train_poolers(
     views: Array, texts: Sequence[str], poolers: Sequence[Pooler], dev_score: DevScore, config: StepTwoConfig
 ) -> list[PoolerRun]:
-    """Step 2 (Algorithm 1, line 8) for several poolers and learning rates at once, which are left as they are.
+    """Step 2 (Algorithm 1, line 8) for several poolers, left as they are, and learning rates: together as one by one.
 
-    Every (pooler, learning rate) has its own weights, clipping, Adam state and early stop, so that training
-    them together gives what training them one by one would. Step 0 counts: the dev score never falls.
-
-    `views` are states (R, n, hidden_dim) of the n texts under the frozen encoder; equal texts are no negatives.
+    `views` are states (R, n, hidden_dim) of the n texts under the frozen encoder; equal texts are no negatives. Step 0
+    counts: the dev score never falls.
     """
     check_same_length(texts=texts, views=views[0])
     (count, n, _), device = views.shape, poolers[0].linear.weight.device
@@ -214,8 +209,7 @@ def train_nli_pooler(
 ) -> PoolerRun:
     """Step 2 under the softmax objective: a pooler and its classifier, which are left as they are.
 
-    Every learning rate starts from the same weights; the dev score picks one. Step 0 counts. `views` are those of the
-    distinct texts of all premises, then hypotheses, in order of first appearance.
+    `views` are those of the distinct texts of all premises, then hypotheses, in order of first appearance.
     """
     texts, rows = merge_equal([*pairs.texts1, *pairs.texts2])
     check_same_length(views=views[0], texts=texts)

@@ -2,11 +2,15 @@
 
 from itertools import combinations, product
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from repro.evaluation.stats import Resampled
 from repro.methods import AVERAGE, CONTROL, ESE, MRL, RAW, SHALLOW_AVERAGE
+from repro.models import SentenceEncoder
 from repro.papers.ese import claims, claims_use
+from repro.papers.ese.lines import LayeredEncoder, LayerScores, depth_rows
 from repro.report.scorecard import verdict_frame
 from repro.rows import make_rows
 
@@ -31,50 +35,24 @@ def interval(value, half=0.009):
     return {"value": value, "ci_low": value - half, "ci_high": value + half}
 
 
-def shallow(method, dim):
-    return sum(score(method, layer, dim) for layer in range(1, L)) / (L - 1)
-
-
 def every_seed(rows, **shared):
     return make_rows([{**row, "seed": seed} for row in rows for seed in SEEDS], backbone="net", **shared)
 
 
-def depth(backbone="net", seeds=(0,), source="microworld", half=0.01):
-    """Rows of `depth_rows` that say what SCORE says."""
-    rows = []
-
-    def add(method, metric, value, dataset=AVERAGE, **where):
-        rows.append({"method": method, "metric": metric, "dataset": dataset, **where, **interval(value, half)})
-
-    for method in LINES:
-        for dim in DIMS:
-            for layer in range(1, L + 1):
-                for dataset in SETS:
-                    add(method, "spearman", score(method, layer, dim), dataset, layer=layer, dim=dim)
-            add(method, "spearman", shallow(method, dim), SHALLOW_AVERAGE, dim=dim)
-            add(method, "spearman_drop", score(method, L, dim) - score(method, 2, dim), layer=2, dim=dim)
-        for layer in range(2, L + 1):
-            step = score(method, layer, 64) - score(method, layer - 1, 64)
-            add(method, "spearman_step", step, layer=layer, dim=64)
-        change = score(method, L, 64) - score(method, L, 16)
-        add(method, "spearman_change", change, layer=L, dim=64, setting="against 16 dims")
-    for i, a in enumerate(LINES):
-        for b in LINES[:i]:
-            name, gap = f"{a} − {b}", {(k, d): score(a, k, d) - score(b, k, d) for k in range(1, L + 1) for d in DIMS}
-            for (layer, dim), value in gap.items():
-                add(name, "spearman_lead", value, layer=layer, dim=dim)
-            for dim in DIMS:
-                add(name, "spearman_lead", shallow(a, dim) - shallow(b, dim), SHALLOW_AVERAGE, dim=dim)
-                add(name, "drop_lead", gap[L, dim] - gap[2, dim], layer=2, dim=dim)
-            mean = {layer: sum(gap[layer, dim] for dim in DIMS) / 3 for layer in (1, 2, L)}
-            add(name, "depth_lead", (mean[1] + mean[2]) / 2 - mean[L], layer=2)
-    shared = {"experiment": "e", "backbone": backbone, "data_source": source, "readout": "encoder", "n_train": 9}
-    return pd.concat([make_rows(rows, **shared, seed=seed) for seed in seeds], ignore_index=True)
+def depth(backbone="net", seeds=SEEDS, source="microworld", spread=0.0027):
+    """Rows of lines that score what SCORE says, each score resampled by itself."""
+    values = np.full((len(LINES), L + 1, len(DIMS)), np.nan)
+    values[:, 1:] = [[[score(m, k, d) for d in DIMS] for k in range(1, L + 1)] for m in LINES]
+    draws = values + np.random.default_rng(0).normal(scale=spread, size=(400, *values.shape))
+    lines = tuple(LayeredEncoder(m, SentenceEncoder, m, backbone, None if m == RAW else 9) for m in LINES)
+    scored = LayerScores(lines, tuple(range(L + 1)), DIMS, dict.fromkeys(SETS, Resampled(values, draws)))
+    rows = depth_rows(scored, reference=16, data_source=source)
+    return pd.concat([rows.assign(seed=seed) for seed in seeds], ignore_index=True)
 
 
 @pytest.fixture(scope="module")
 def rows():
-    return depth(seeds=SEEDS)
+    return depth()
 
 
 def by_claim(measured, claim):
@@ -91,43 +69,33 @@ def verdicts(measurements):
 
 
 VARIANTS = {
-    "default": (0.50, 0.40),
-    "embeddings": (0.48, 0.38),
-    "max-k": (0.47, 0.37),
-    "no compression": (0.46, 0.20),
-    "learned weights": (0.53, 0.38),
-    "uniform weights": (0.47, 0.30),
-    "k = 4": (0.44, 0.3),
-    "k = 64": (0.45, 0.3),
-    RAW: (0.3, 0.2),
-    MRL: (0.4, 0.2),
+    **{"default": (0.50, 0.40), "embeddings": (0.48, 0.38), "max-k": (0.47, 0.37), "no compression": (0.46, 0.20)},
+    **{"learned weights": (0.53, 0.38), "uniform weights": (0.47, 0.30), "k = 4": (0.44, 0.3), "k = 64": (0.45, 0.3)},
+    **{RAW: (0.3, 0.2), MRL: (0.4, 0.2)},
 }
+"""at the last layer and over the shallow ones"""
 ORDERS = (
-    "embeddings − default, default − embeddings, embeddings − max-k, max-k − no compression, learned weights − default"
+    "embeddings − default, default − embeddings, embeddings − max-k, max-k − no compression, "
+    "learned weights − default, default − uniform weights, learned weights − uniform weights, "
+    f"default − k = 4, default − k = 64, default − {RAW}, k = 4 − {MRL}"
 )
-ORDERS += ", default − uniform weights, learned weights − uniform weights, default − k = 4, default − k = 64"
-ORDERS += f", default − {RAW}, k = 4 − {MRL}"
 
 
 @pytest.fixture(scope="module")
 def ablation():
-    rows = []
-
-    def add(method, metric, last, low):
-        rows.append({"method": method, "layer": 2, "dim": 64, "dataset": AVERAGE, "metric": metric, **interval(last)})
-        rows.append({"method": method, "dim": 64, "dataset": SHALLOW_AVERAGE, "metric": metric, **interval(low)})
-
-    for method, (last, low) in VARIANTS.items():
-        add(method, "spearman", last, low)
-        if method not in (RAW, MRL):
-            size = int(method.split("= ")[1]) if "=" in method else 16
-            rows.append({"method": method, "metric": "compressed_size", "value": size})
+    cells = {(method, "spearman"): scores for method, scores in VARIANTS.items()}
     for pair in ORDERS.split(", "):
-        last, low = (a - b for a, b in zip(*(VARIANTS[name] for name in pair.split(" − ")), strict=True))
-        add(pair, "spearman_lead", last, low)
-        excess = {"dim": 64, "dataset": AVERAGE, "metric": "shallow_excess", **interval(low - last)}
-        rows.append({"method": pair, **excess})
-    return every_seed(rows, experiment="e")
+        a, b = (VARIANTS[name] for name in pair.split(" − "))
+        cells[pair, "spearman_lead"] = last, low = a[0] - b[0], a[1] - b[1]
+        cells[pair, "shallow_excess"] = low - last, low - last
+    rows = []
+    for (method, metric), (last, low) in cells.items():
+        at = {"method": method, "metric": metric, "dim": 64}
+        rows.append({**at, "layer": 2, "dataset": AVERAGE, **interval(last)})
+        rows.append({**at, "dataset": SHALLOW_AVERAGE, **interval(low)})
+    sizes = {name: int(name.split("= ")[1]) if "=" in name else 16 for name in VARIANTS if name not in (RAW, MRL)}
+    rows += [{"method": name, "metric": "compressed_size", "value": size} for name, size in sizes.items()]
+    return every_seed(rows)
 
 
 HOLDS, OPEN, ABSENT = "holds here", "cannot tell", "not attempted"
@@ -175,12 +143,10 @@ def test_every_part_of_every_claim(rows, ablation):
     assert claims.tried_sizes(ablation) == {4: "k = 4", 16: "default", 64: "k = 64"}
 
 
-def test_one_seed_cannot_tell_and_sameness_needs_a_narrow_interval():
-    (one,) = by_claim(claims.table1(depth()), "ESE-T1-1")
-    assert (one.verdict, one.why) == (OPEN, "1 of at least 3 seeds")
-    (sure,) = by_claim(claims.figure3(depth(seeds=SEEDS, half=0.001)), "ESE-F3-4")
+def test_sameness_needs_a_narrow_interval():
+    (sure,) = by_claim(claims.figure3(depth(spread=0.0003)), "ESE-F3-4")
     assert sure.verdict == HOLDS
-    of_raw, of_mrl = by_claim(claims.figure3(depth()), "ESE-F3-2")[1:]
+    of_raw, of_mrl = by_claim(claims.figure3(depth(seeds=[0])), "ESE-F3-2")[1:]
     assert of_raw.high > of_raw.value and pd.isna(of_mrl.high), "the untouched network has no seed noise"
 
 
@@ -200,16 +166,11 @@ def test_without_all_lines_or_the_average_nothing_is_said_of_their_order(rows):
     assert pd.isna(claims.threshold_of(one_set))
 
 
-def test_the_threshold_is_the_papers_where_a_line_comes_so_far_on_real_sets(rows):
-    assert claims.threshold_of(depth(source="local")) == 60.0
-    assert claims.threshold_of(rows) == pytest.approx(60 / 84.49 * 83)
-    low = depth(source="local")
-    low[["value", "ci_low", "ci_high"]] /= 2
-    assert claims.threshold_of(low) == pytest.approx(60 / 84.49 * 41.5)
-
-
-def test_first_layers_above_the_threshold():
-    real = depth(source="local", seeds=SEEDS)
+def test_layers_are_to_pass_the_papers_threshold_where_a_line_comes_so_far_on_real_sets(rows):
+    real = depth(source="local")
+    low = real.assign(value=real["value"] / 2)
+    found = [claims.threshold_of(frame) for frame in (real, rows, low)]
+    assert found == [60.0, pytest.approx(60 / 84.49 * 83), pytest.approx(60 / 84.49 * 41.5)]
     at = {m: claims.first_layer(real, m, 60.0) for m in LINES}
     assert {m: e.value for m, e in at.items()} == {RAW: 4, CONTROL: 4, MRL: 4, ESE: 1}
     assert (at[ESE].low, at[ESE].high) == (1, 1), "65 ± 1 stays above 60"
@@ -285,13 +246,9 @@ def test_exact_match_replaces_the_proxies_and_brings_the_printed_size():
     assert table["what"].str.contains("exact match").all()
     paper = {claim: part["paper"].round(2).tolist() for claim, part in table.groupby("claim_id")}
     assert paper == {"ESE-T3-1": [0.22, 0.03], "ESE-T3-2": [1.97, 1.42], "ESE-T3-3": [0.72, 0.44]}
-
-
-def test_nothing_is_claimed_of_an_encoder_without_rivals_or_depth():
-    rows = found(as_claimed)
     assert claims_use.table3(rows[rows["method"] == RAW]) == []
     one = claims_use.table3(rows[rows["layer"] == 2])
-    assert {m.claim_id for m in one} == {"ESE-T3-1", "ESE-T3-2"}  # a network of one depth has no half
+    assert {m.claim_id for m in one} == {"ESE-T3-1", "ESE-T3-2"}, "a network of one depth has no half"
 
 
 # Figure 6
@@ -331,8 +288,7 @@ def compressed(distance, agreement):
     """Rows of Figure 7: how far ESE's distance in the map and its agreement with its prefix are from a rival's."""
     rows = []
     for rival in (RAW, CONTROL, MRL):
-        method = {"method": f"{ESE} − {rival}"}
-        lead = interval(distance[ESE] - distance[rival], 0.5)
+        method, lead = {"method": f"{ESE} − {rival}"}, interval(distance[ESE] - distance[rival], 0.5)
         settings = (f"{form}, 2 t-SNE seeds" for form in ("as they are", "centred"))
         rows += [{**method, **lead, "metric": "map_distance_lead", "setting": setting} for setting in settings]
         lead = interval(agreement[ESE] - agreement[rival], 0.005)
@@ -340,13 +296,18 @@ def compressed(distance, agreement):
     return every_seed(rows, dim=16, n_train=9)
 
 
-def test_figure7_needs_the_map_and_the_measures():
-    near = {RAW: 9.0, CONTROL: 8.0, MRL: 7.0, ESE: 4.0}
-    high = {RAW: 0.7, CONTROL: 0.75, MRL: 0.75, ESE: 0.9}
-    (said,) = verdicts(claims_use.figure7(compressed(near, high))).values()
-    assert said == ["holds here"] * 8  # two rivals, two forms of the map, two measures
-    (said,) = verdicts(claims_use.figure7(compressed(near, high | {ESE: 0.6}))).values()
-    assert said == 2 * ["holds here", "holds here", "does not hold here", "does not hold here"]
-    (said,) = verdicts(claims_use.figure7(compressed(near | {ESE: 6.8}, high))).values()
-    assert said[4] == "cannot tell"
-    assert claims_use.figure7(compressed(near, high).query("metric == 'linear_cka'")) == []
+NEAR, HIGH = {RAW: 9.0, CONTROL: 8.0, MRL: 7.0, ESE: 4.0}, {RAW: 0.7, CONTROL: 0.75, MRL: 0.75, ESE: 0.9}
+
+
+@pytest.mark.parametrize(
+    ("distance", "agreement", "expected"),  # by rival: two forms of the map, two measures
+    [
+        (NEAR, HIGH, [HOLDS] * 8),
+        (NEAR, HIGH | {ESE: 0.6}, 2 * [HOLDS, HOLDS, "does not hold here", "does not hold here"]),
+        (NEAR | {ESE: 6.8}, HIGH, [HOLDS] * 4 + [OPEN] * 2 + [HOLDS] * 2),
+    ],
+)
+def test_figure7_needs_the_map_and_the_measures(distance, agreement, expected):
+    rows = compressed(distance, agreement)
+    assert verdicts(claims_use.figure7(rows)) == {"F7-1": expected}
+    assert claims_use.figure7(rows.query("metric == 'linear_cka'")) == []

@@ -12,7 +12,7 @@ from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.methods import AVERAGE, CONTROL, ESE, ESE_CODE, ESE_DEFAULT, ESE_VARIANTS, MRL, RAW, SHALLOW_AVERAGE
 from repro.models import SentenceEncoder
 from repro.objectives import ESPRESSO_FORMS, EspressoConfig
-from repro.papers.ese.claims import COMPRESSION, WEIGHTS
+from repro.papers.ese.claims import COMPRESSION, WEIGHTS, only
 from repro.papers.ese.differences import AUDITED, REFERENCES, VARIANTS, form_of, same_training, what_is_read
 from repro.papers.ese.lines import (
     SETS,
@@ -36,8 +36,8 @@ FEW = ("default", "uniform weights", "learned weights", "no compression")
 class Stub:
     """Stands in for an encoder of three blocks: states drawn by text, layer 0 one constant vector."""
 
-    def __init__(self, seed: int, layers: int = 3, dim: int = 8) -> None:
-        self.seed, self.layers, self.dim, self.passes = seed, layers, dim, 0
+    def __init__(self, seed: int, dim: int = 8) -> None:
+        self.seed, self.dim, self.passes = seed, dim, 0
 
     def encode_layers(self, texts, layers=None, *, progress=False):
         self.passes += 1
@@ -47,7 +47,7 @@ class Stub:
     def states(self, text):
         rng = np.random.default_rng([self.seed, *text.encode()])
         shared = np.random.default_rng([*text.encode()]).normal(size=self.dim)
-        h = np.stack([shared + 0.3 * self.seed * rng.normal(size=self.dim) for _ in range(self.layers + 1)])
+        h = np.stack([shared + 0.3 * self.seed * rng.normal(size=self.dim) for _ in range(4)])
         h[0] = 1.0
         return h.astype(np.float32)
 
@@ -78,22 +78,16 @@ def rows(scored):
     return depth_rows(scored, reference=5, experiment="e", seed=0)
 
 
-def value_of(rows, **where):
-    own = rows[rows["metric"] == where.pop("metric", "spearman")]
-    for column, wanted in where.items():
-        own = own[own[column].isna() if wanted is None else own[column] == wanted]
-    assert len(own) == 1, own
-    return float(own["value"].iloc[0])
+def value_of(rows, metric="spearman", **where):
+    (value,) = only(rows, metric=metric, **where)["value"]
+    return value
 
 
 # lines
 
 
-def test_the_paper_compresses_768_to_128_and_ours_to_the_same_share():
-    assert [compression_size(d) for d in (768, 1024, 384, 128, 32)] == [128, 128, 64, 16, 4]
-
-
 def test_a_line_is_trained_as_its_method_says(cell_config):
+    assert [compression_size(d) for d in (768, 1024, 384, 128, 32)] == [128, 128, 64, 16, 4]
     base = replace(cell_config, corpus="nli", prefixes=(4, 8), espresso=EspressoConfig(alpha=2.0), seed=3)
     configs = {method: line_config(base, method) for method in (CONTROL, MRL, ESE, ESE_CODE)}
     assert [c.objective for c in configs.values()] == ["angle", "matryoshka", "ese", "ese"]
@@ -123,9 +117,9 @@ def test_lines_are_trained_once_and_raw_not_at_all(cell_config, store):
 
 
 def test_raw_is_cut_where_the_others_are(cell_config, store):
+    mean = raw_line(replace(cell_config, pooling="mean"))
     whole, cut = raw_line(cell_config), raw_line(replace(cell_config, layers=1))
-    assert whole.identity != cut.identity
-    assert whole.identity != raw_line(replace(cell_config, pooling="mean")).identity
+    assert len({whole.identity, cut.identity, mean.identity}) == 3
     assert cut.states(["a text"], store).layers == (0, 1)
     np.testing.assert_allclose(cut.states(["a text"], store).at(1).X, whole.states(["a text"], store).at(1).X)
 
@@ -156,11 +150,6 @@ def test_a_network_of_two_blocks_has_one_weight_and_a_deeper_one_several():
 
 
 @pytest.fixture(scope="module")
-def page(page_functions):
-    return page_functions("ese_table2_ablation", shared={"experiment": "e", "seed": 0})
-
-
-@pytest.fixture(scope="module")
 def trained(cell_config, store):
     torch.set_num_threads(1)
     base = replace(cell_config, corpus="nli", pooling="mean", validation="sickr", sentences=32, check_every=2)
@@ -171,27 +160,9 @@ def trained(cell_config, store):
 
 
 @pytest.fixture(scope="module")
-def ablation(trained, store, page):
+def ablation(trained, store, page_functions):
     scored = score_lines(trained, load_sets(SETS, "microworld", rows=12), store, dims=[4], resamples=20)
-    return page["ablation_rows"](scored)
-
-
-def test_equal_trainings_are_one(trained):
-    at = {own.name: own for own in trained}
-    assert at["uniform weights"].identity == at["default"].identity
-    assert len({own.identity for own in trained}) == len(trained) - 1
-
-
-def test_comparisons_are_those_of_the_table_the_figure_and_the_audit(page):
-    comparisons = page["comparisons"]
-    found = set(comparisons([RAW, MRL, *VARIANTS, "k = 2"]))
-    assert {("default", "embeddings"), ("embeddings", "max-k"), ("max-k", "no compression")} <= found
-    assert {("learned weights", "default"), ("default", "uniform weights")} <= found
-    assert ("E6 randomised", "E4 one matrix per batch") in found
-    assert {("default", "k = 2"), ("k = 2", RAW), ("k = 2", MRL), ("default", MRL)} <= found
-    gap = ["default", "no compression", "uniform weights"]
-    assert {("default", "no compression"), ("default", "uniform weights")} <= set(comparisons(gap))
-    assert all(set(pair) <= {RAW, "default"} for pair in comparisons([RAW, "default"]))
+    return page_functions("ese_table2_ablation", shared={"experiment": "e", "seed": 0})["ablation_rows"](scored)
 
 
 def test_rows_compare_variants_at_both_places_and_sizes(ablation):
@@ -203,13 +174,14 @@ def test_rows_compare_variants_at_both_places_and_sizes(ablation):
         shallow = value_of(ablation, metric="spearman_lead", dataset=SHALLOW_AVERAGE, **pair)
         assert (lead, shallow) == pytest.approx((last[0] - last[1], low[0] - low[1]))
         assert value_of(ablation, metric="shallow_excess", **pair) == pytest.approx(shallow - lead)
+    # equal trainings are one
     same = ablation[(ablation["method"] == "default − uniform weights") & (ablation["metric"] == "spearman_lead")]
     assert len(same) and (same[["value", "ci_low", "ci_high"]] == 0).all(axis=None)
 
 
 def test_rows_say_sizes_and_weights(ablation, trained):
-    sizes = ablation[ablation["metric"] == "compressed_size"].set_index("method")["value"].to_dict()
-    assert sizes == dict.fromkeys(FEW, 4)
+    sizes = ablation[ablation["metric"] == "compressed_size"].set_index("method")["value"]
+    assert sizes.to_dict() == dict.fromkeys(FEW, 4)
     weights = ablation[ablation["metric"] == "layer_weight"].set_index("method")
     assert set(weights.index) == {"default", "learned weights"}, "fixed ones are the default's"
     assert weights.loc["default", ["layer", "value"]].tolist() == [1, 1.0]
@@ -230,11 +202,6 @@ def test_every_cell_is_the_spearman_of_the_sliced_states(scored, sets):
                     expected = sts_spearman(X1[:, :dim], X2[:, :dim], pairs.scores)
                     found = scored.scores[name].value[i, layer, scored.dims.index(dim)]
                     assert found == pytest.approx(expected, abs=1e-12)
-
-
-def test_the_embedding_output_of_one_vector_has_no_score(scored):
-    for s in scored.scores.values():
-        assert np.isnan(s.value[:, 0]).all() and np.isfinite(s.value[:, 1:]).all()
 
 
 def test_all_lines_are_resampled_on_the_same_pairs(scored, sets):
@@ -276,36 +243,30 @@ def test_networks_of_two_shapes_and_sizes_beyond_are_refused(scored, sets, store
 # rows
 
 
-def test_rows_hold_every_cell_and_the_mean_over_shallow_layers(rows, scored):
-    cells = rows[(rows["metric"] == "spearman") & rows["layer"].notna()]
-    assert len(cells) == 3 * 4 * 3 * 8  # lines, layers, sizes, sets and their average
-    for own in scored.lines:
-        at = [value_of(rows, method=own.name, dataset=AVERAGE, layer=layer, dim=8) for layer in (1, 2)]
-        assert value_of(rows, method=own.name, dataset=SHALLOW_AVERAGE, dim=8) == pytest.approx(np.mean(at))
-
-
 def test_leads_steps_changes_and_drops_are_differences_of_cells(rows):
     def cell(method, layer, dim):
         return value_of(rows, method=method, dataset=AVERAGE, layer=layer, dim=dim)
 
-    lead = value_of(rows, metric="spearman_lead", method="ESE − MRL", dataset=AVERAGE, layer=2, dim=5)
-    assert lead == pytest.approx(cell(ESE, 2, 5) - cell(MRL, 2, 5))
-    step = value_of(rows, metric="spearman_step", method=ESE, layer=3, dim=8)
-    assert step == pytest.approx(cell(ESE, 3, 8) - cell(ESE, 2, 8))
-    change = value_of(rows, metric="spearman_change", method=ESE, dim=8)
-    assert change == pytest.approx(cell(ESE, 3, 8) - cell(ESE, 3, 5))
-    drop = value_of(rows, metric="spearman_drop", method=RAW, dim=2)
-    assert drop == pytest.approx(cell(RAW, 3, 2) - cell(RAW, 1, 2))
-    less = value_of(rows, metric="drop_lead", method="ESE − RAW", dim=2)
-    assert less == pytest.approx(value_of(rows, metric="spearman_drop", method=ESE, dim=2) - drop)
+    drops = {method: cell(method, 3, 2) - cell(method, 1, 2) for method in (RAW, ESE)}
     gaps = {k: np.mean([cell(ESE, k, d) - cell(RAW, k, d) for d in (*DIMS, 8)]) for k in (1, 3)}
-    assert value_of(rows, metric="depth_lead", method="ESE − RAW") == pytest.approx(gaps[1] - gaps[3])
+    for metric, where, expected in (
+        ("spearman_lead", {"method": "ESE − MRL", "layer": 2, "dim": 5}, cell(ESE, 2, 5) - cell(MRL, 2, 5)),
+        ("spearman_step", {"method": ESE, "layer": 3, "dim": 8}, cell(ESE, 3, 8) - cell(ESE, 2, 8)),
+        ("spearman_change", {"method": ESE, "dim": 8}, cell(ESE, 3, 8) - cell(ESE, 3, 5)),
+        ("spearman_drop", {"method": RAW, "dim": 2}, drops[RAW]),
+        ("drop_lead", {"method": "ESE − RAW", "dim": 2}, drops[ESE] - drops[RAW]),
+        ("depth_lead", {"method": "ESE − RAW"}, gaps[1] - gaps[3]),
+    ):
+        assert value_of(rows, metric=metric, dataset=AVERAGE, **where) == pytest.approx(expected), metric
 
 
-def test_rows_say_what_they_come_from(rows):
+def test_rows_hold_every_cell_and_say_what_they_come_from(rows):
+    cells = rows[(rows["metric"] == "spearman") & rows["layer"].notna()]
+    assert len(cells) == 3 * 4 * 3 * 8  # lines, layers, sizes, sets and their average
+    assert (cells["value"].isna() == (cells["layer"] == 0)).all(), "one vector for all texts has no score"
     assert (rows["n_train"].isna() == (rows["method"] == RAW)).all()
-    assert rows.loc[(rows["layer"] == 0) & (rows["metric"] == "spearman"), "value"].isna().all()
     leads = rows[rows["metric"] == "spearman_lead"]
-    assert not (leads["layer"] == 0).any()
     of_one_set = leads[leads["dataset"] == "sts13"]
     assert len(of_one_set) == 3 and set(of_one_set["layer"]) == {3} and set(of_one_set["dim"]) == {8}
+    at = [value_of(rows, method=ESE, dataset=AVERAGE, layer=layer, dim=8) for layer in (1, 2)]
+    assert value_of(rows, method=ESE, dataset=SHALLOW_AVERAGE, dim=8) == pytest.approx(np.mean(at))

@@ -11,10 +11,9 @@ from scipy.stats import spearmanr
 from repro.methods import STEP_1, STEP_2
 from repro.models import SentenceEncoder
 from repro.papers.wang.sweeps import rows_of
-from repro.report import interactive
 from repro.runs.lines import cosines_of, spearman_of
 from repro.runs.sweep import pair_scores, step_two
-from repro.training.two_step import select, splice
+from repro.training.two_step import splice
 from repro.types import InputError
 
 DIMS = (32, 8, 4)
@@ -58,9 +57,24 @@ def test_the_reference_may_be_the_best_or_any_trained_dim(page_of, sweep, sets):
     assert (best[best["metric"] == "encoder_loss"]["value"] >= 0).all()
     assert best["setting"].str.endswith("(best)").all()
     assert set(rows_from(sweep, sets["test"], 4)["setting"]) == {"test, reference=4"}
-    for wrong in (16, "widest"):
-        with pytest.raises(InputError, match="expected 'best' or a trained dim"):
-            rows_from(sweep, sets["test"], wrong)
+    with pytest.raises(InputError, match="expected 'best' or a trained dim"):
+        rows_from(sweep, sets["test"], 16)
+
+
+def test_parts_of_one_sign_are_stacked_and_a_gain_hangs_below_zero(page_of):
+    parts = {"encoder_loss": (0.05, -0.02, 0.0), "pooler_loss": (0.03, 0.04, -0.01), "total_loss": (0.08, 0.02, -0.01)}
+    rows = [(8 * 4**i, metric, value) for metric, values in parts.items() for i, value in enumerate(values)]
+    rows = pd.DataFrame(rows, columns=["dim", "metric", "value"]).assign(kind="live", network="a")
+    rows = rows.assign(ci_low=rows["value"] - 0.01, ci_high=rows["value"] + 0.01)
+    draw = page_of("figure3_loss_decomposition").draw_decomposition
+    (axes,) = [panel for panel in draw(rows).axes if panel.patches]
+    spans = [tuple(sorted((bar.get_y(), bar.get_y() + bar.get_height()))) for bar in axes.patches]
+    assert spans == [pytest.approx(span) for span in ((0, 5), (-2, 0), (0, 0), (5, 8), (0, 4), (-1, 0))]
+    (diamonds,) = [line for line in axes.get_lines() if line.get_marker() == "D"]
+    np.testing.assert_allclose(diamonds.get_ydata(), [8, 2, -1])
+    assert [(low[1], high[1]) for low, high in axes.collections[0].get_segments()] == [
+        pytest.approx(ends) for ends in ((7, 9), (1, 3), (-2, 0))
+    ]
 
 
 # Figure 4
@@ -100,44 +114,7 @@ def test_gains_are_differences_to_the_encoder_that_is_replaced(grid):
         assert row["value"] == pytest.approx(alone[method, i] - alone["encoder_32", 32])
 
 
-def test_rows_of_the_rules(page_of, sweep, sets):
-    dev, test = sets["dev"], sets["test"]
-    rows = page_of("figure4_encoder_pooler_grid").selection_rows(sweep, dev, test)
-    value = rows.set_index(["method", "metric", "dim"])["value"]
-    on_dev, on_test = pair_scores(sweep, dev), pair_scores(sweep, test)
-    alone = {i: spearman_of(sweep.embeddings(i), dev) for i in DIMS}
-    for rule, judge in (("encoder", on_dev), ("pooler_max", on_dev), ("pair", on_dev), ("oracle", on_test)):
-        for j in DIMS:
-            i = value[f"select_by={rule}", "optimal_dim", j]
-            assert i == select(alone, judge, j, select_by=rule)
-            assert value[f"select_by={rule}", "spearman", j] == on_test[i, j]
-            assert value[f"select_by={rule}", "spearman", j] <= value["select_by=oracle", "spearman", j]
-
-
-def test_the_interactive_grid_has_every_number_and_outlines_the_best_of_each_pooler(page_of, grid_rows, grid):
-    page = page_of("figure4_encoder_pooler_grid")
-    shown = interactive.show(page.chart_grid(grid_rows), fallback=page.draw_grid(grid_rows), hint="")
-    every, best = sorted(shown.spec["datasets"].values(), key=len, reverse=True)
-    score = grid["value"]["spearman", "pooler"]
-    for cell in every:
-        assert cell["value"] == pytest.approx(100 * score[f"encoder_{cell['encoder']}", cell["dim"]], abs=1e-3)
-        gain = score[f"encoder_{cell['encoder']}", cell["dim"]] - score[f"encoder_{cell['dim']}", cell["dim"]]
-        assert cell["gain"] == pytest.approx(100 * gain, abs=1e-3) and " to " in cell["interval"]
-    assert len(every) == 9 and {cell["dim"]: cell["encoder"] for cell in best} == {
-        j: max(DIMS, key=lambda i: score[f"encoder_{i}", j]) for j in DIMS
-    }
-    assert len(shown.fallback.axes) >= len(DIMS)
-
-
 # beside the tables
-
-
-def test_both_positions_of_a_switch_are_scored_and_subtracted(page_of, sweep, sets):
-    either = {"a": sweep.embeddings(8, 8), "b": sweep.embeddings(4, 4)}
-    a, b, gain = page_of("ablations").switch_rows("gain", "switch", either, sets["test"], dim=8)
-    assert (a["setting"], b["setting"], gain["metric"], gain["dim"]) == ("switch=a", "switch=b", "gain", 8)
-    assert a["value"] == spearman_of(either["a"], sets["test"])
-    assert gain["value"] == pytest.approx(a["value"] - b["value"], abs=1e-9) and gain["ci_low"] <= gain["ci_high"]
 
 
 def test_candidate_means_are_those_of_every_set_trained_by_itself(page_of, sweep, sets, store, step_two_config):

@@ -3,7 +3,6 @@
 import copy
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -14,19 +13,20 @@ from repro.data.samples import training_sentences
 from repro.data.sampling import epoch_order
 from repro.methods import END_TO_END, STAGES, STEP_1, STEP_2
 from repro.models import SentenceEncoder
-from repro.papers.wang.sweeps import dims_rows, train_along, two_step_rows
+from repro.papers.wang.sweeps import dims_rows, two_step_rows
 from repro.runs.lines import Task, sets_of, spearman_of
-from repro.runs.sweep import train_sweep, train_two_step
-from repro.seeding import derive_seed, make_rng
+from repro.runs.sweep import train_along, train_sweep, train_two_step
+from repro.seeding import derive_seed
+from repro.training.two_step import dropout_views, train_poolers
 from repro.types import InputError
 
 DIMS = (32, 8, 4)
 
 
-# the naive implementation: no cache, no stacking, no store
+# the naive implementation: no cache, no stacking, no store; step 2 has its own beside `train_poolers`
 
 
-def naive_pooled(encoder, texts, *, max_length=48):
+def naive_pooled(encoder, texts, max_length=48):
     """The mean of every text's token states, by the bare network."""
     encoded = encoder.backbone.tokenize(texts, max_length)[0]
     width = max(map(len, encoded))
@@ -75,38 +75,6 @@ def naive_end_to_end(config, dim, texts, dev):
     return best
 
 
-def naive_step_two(encoder, pooler, texts, dev, config):
-    """Line 8: the pooler alone, on dropout views of the frozen encoder; the rate that maximises dev."""
-    encoder.train()
-    views = []
-    lengths = [len(row) for row in encoder.backbone.tokenize(texts, 32)[0]]
-    order = np.argsort(lengths, kind="stable")
-    for view in range(2):
-        torch.manual_seed(derive_seed(config.seed, "dropout view", view, 0))
-        with torch.no_grad():
-            h = naive_pooled(encoder, [texts[i] for i in order], max_length=32)
-        views.append(h[np.argsort(order)])
-    best, best_score = copy.deepcopy(pooler), naive_score(encoder, pooler, dev)
-    steps = len(texts) // config.batch_size
-    rows_of = epoch_order(len(texts), seed=config.seed, epoch=0)
-    for rate in config.learning_rates:
-        mine = copy.deepcopy(pooler)
-        optimiser = torch.optim.Adam(mine.parameters(), lr=rate)
-        for step in range(steps):
-            rows = rows_of[step * config.batch_size : (step + 1) * config.batch_size]
-            first, second = make_rng(config.seed, "views", step).choice(2, 2, replace=False)
-            optimiser.zero_grad()
-            naive_loss(mine(views[first][rows]), mine(views[second][rows]), rows, texts).backward()
-            torch.nn.utils.clip_grad_norm_(mine.parameters(), 1.0)
-            optimiser.param_groups[0]["lr"] = rate * (1 - step / steps)
-            optimiser.step()
-            if (step + 1) % config.check_every == 0 or step + 1 == steps:
-                score = naive_score(encoder, mine, dev)
-                if score > best_score:
-                    best, best_score = copy.deepcopy(mine), score
-    return best
-
-
 def test_algorithm_1_line_by_line(sweep, config, store, sets, step_two_config):
     texts = list(training_sentences(config, store))
     whole_dev = data.load("sickr", split="dev", source="microworld")
@@ -117,8 +85,11 @@ def test_algorithm_1_line_by_line(sweep, config, store, sets, step_two_config):
             torch.testing.assert_close(found[name], value, rtol=1e-4, atol=3e-5)
     scores = {d: naive_score(encoders[d], None, sets["dev"]) for d in DIMS}  # line 5
     opt = max(DIMS, key=lambda d: (scores[d], d))  # line 6
-    poolers = {d: copy.deepcopy(encoders[d].pooler) for d in DIMS}
-    new = {d: naive_step_two(encoders[opt], poolers[d], texts, sets["dev"], step_two_config) for d in DIMS}
+    poolers, frozen = {d: encoders[d].pooler for d in DIMS}, sweep.cells[opt].encoder
+    views = dropout_views(frozen, texts, views=2, seed=step_two_config.seed, max_length=config.max_length)
+    starts = [sweep.cells[d].pooler for d in DIMS]  # lines 7 and 8
+    runs = train_poolers(views, texts, starts, lambda own: naive_score(frozen, own, sets["dev"]), step_two_config)
+    new = {d: run.pooler for d, run in zip(DIMS, runs, strict=True)}
     expected = {
         (d, stage): naive_score(encoders[which], pooler, sets["test"])
         for d in DIMS
@@ -136,15 +107,12 @@ def test_algorithm_1_line_by_line(sweep, config, store, sets, step_two_config):
 
 
 def test_step_two_leaves_the_encoders_as_they_were(sweep, store, sets, step_two_config, weights_of):
-    def state():
-        return {
-            d: (weights_of(cell.folder), copy.deepcopy(cell.encoder.state_dict())) for d, cell in sweep.cells.items()
-        }
-
-    before = state()
+    cells = sweep.cells.items()
+    before = {d: (weights_of(cell.folder), copy.deepcopy(cell.encoder.state_dict())) for d, cell in cells}
     trained = train_two_step(sweep, sets["dev"], replace(step_two_config, learning_rates=(0.1,)), store)
-    for d, (files, weights) in state().items():
-        assert files == before[d][0] and all(torch.equal(before[d][1][name], value) for name, value in weights.items())
+    for d, (files, weights) in before.items():
+        assert files == weights_of(sweep.cells[d].folder)
+        assert all(torch.equal(weights[name], value) for name, value in sweep.cells[d].encoder.state_dict().items())
     moved = [not torch.equal(trained.new_poolers[d].linear.weight, sweep.cells[d].pooler.linear.weight) for d in DIMS]
     assert any(moved) and not trained.hit
 
@@ -161,9 +129,13 @@ def test_opt_follows_the_rule(select_by, sweep, store, sets, step_two_config):
         assert trained.opt[d] == max(DIMS, key=lambda i: (scores[i], i))
         before = spearman_of(sweep.embeddings(trained.opt[d], d), dev)  # step 2 is stopped on dev always
         assert trained.runs[d]["dev_before"] == pytest.approx(before, abs=1e-6)
+    with pytest.raises(InputError, match="give the test pairs"):  # an oracle needs them, no other rule may have them
+        train_two_step(sweep, dev, step_two_config, store, select_by=select_by, oracle=None if oracle else test)
 
 
 def test_rows_of_table_1(sweep, trained, sets):
+    with pytest.raises(InputError, match="stsb dev chose opt"):
+        two_step_rows(sweep, trained, sets["dev"], experiment="e", profile="embedded")
     rows = two_step_rows(sweep, trained, sets["test"], experiment="e", profile="embedded")
     value = rows.set_index(["metric", "method", "readout", "dim"])["value"]
     assert value.index.is_unique
@@ -173,27 +145,20 @@ def test_rows_of_table_1(sweep, trained, sets):
         assert gains == pytest.approx([one - end, two - one])
         assert value["spearman_gain_total", STEP_2, "pooler", d] == pytest.approx(two - end)
         assert value["optimal_dim", STEP_1, "encoder", d] == trained.opt[d]
-    assert set(rows["data_source"]) == {"microworld"} and set(rows["n_train"]) == {64}
-    with pytest.raises(InputError, match="stsb dev chose opt"):
-        two_step_rows(sweep, trained, sets["dev"], experiment="e", profile="embedded")
 
 
-def test_rows_of_figure_2(config, store):
-    tasks = {
-        "stsb": Task("stsb", {"test": data.load("stsb", split="test", source="microworld", limit=60)}),
-        "trec": Task(
-            "trec", {s: data.load("trec", split=s, source="microworld", limit=300) for s in ("train", "test")}
-        ),
-    }
+def test_rows_of_figure_2(config, store, sets):
+    trec = {split: data.load("trec", split=split, source="microworld", limit=300) for split in ("train", "test")}
+    tasks = {"stsb": Task("stsb", {"test": sets["test"]}), "trec": Task("trec", trec)}
     sweep = train_sweep(config, (8, 4), sets_of(tasks), store, progress=False)
     rows = dims_rows(sweep, tasks, store, experiment="e", profile="embedded")
-    at = ["dim", "readout", "dataset"]
-    found = {metric: set(own[at].itertuples(index=False, name=None)) for metric, own in rows.groupby("metric")}
-    cells = [(d, r) for d in (8, 4) for r in ("pooler", "encoder")]
-    assert found["spearman"] == {(*cell, "stsb") for cell in cells}
-    assert found["accuracy"] == {(*cell, "trec") for cell in cells}
-    assert found["majority_floor"] == {(8, "pooler", "trec"), (4, "pooler", "trec")}
-    assert (rows[rows["metric"] == "train_seconds"]["value"] > 0).all()
+    value = rows.set_index(["metric", "dataset", "readout", "dim"]).sort_index()["value"]
+    for d in (8, 4):
+        for readout, table in (("pooler", sweep.embeddings(d, d)), ("encoder", sweep.embeddings(d))):
+            assert value["spearman", "stsb", readout, d] == spearman_of(table, sets["test"])
+            assert value["accuracy", "trec", readout, d] > 0
+    assert set(value["majority_floor"].index) == {("trec", "pooler", 8), ("trec", "pooler", 4)}
+    assert (value["train_seconds"] > 0).all()
 
 
 def test_the_joint_run_moves_both_parts_of_a_copy_and_is_stored(sweep, store, trained):
@@ -211,17 +176,7 @@ def test_two_step_training_under_the_softmax_objective(sweep_config, sets, store
     config = replace(sweep_config, objective="nli", corpus="nli", pooling="mean", validation="sickr")
     sweep = train_sweep(config, [8, 4], list(sets.values()), store, progress=False)
     trained = train_two_step(sweep, sets["dev"], step_two_config, store)
-    rows = two_step_rows(sweep, trained, sets["test"], experiment="e", profile="embedded")
-    at = rows[rows["metric"] == "spearman"].set_index(["method", "readout", "dim"])["value"]
     for d in (8, 4):
-        expected = spearman_of(sweep.embeddings(d, d), sets["test"])
-        assert at[END_TO_END, "pooler", d] == pytest.approx(expected, abs=1e-9)
         assert trained.runs[d]["dev_after"] >= trained.runs[d]["dev_before"]
         assert sweep.cells[d].head.weight.shape == (3, 3 * d)
     assert train_two_step(sweep, sets["dev"], step_two_config, store).hit
-
-
-def test_an_oracle_needs_the_test_pairs_and_nothing_else_may_have_them(sweep, store, sets, step_two_config):
-    for options in ({"select_by": "oracle"}, {"oracle": sets["test"]}):
-        with pytest.raises(InputError, match="give the test pairs"):
-            train_two_step(sweep, sets["dev"], step_two_config, store, **options)

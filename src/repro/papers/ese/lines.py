@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro import data
 from repro.data.sampling import take
 from repro.digests import digest
-from repro.evaluation.protocol import all_texts
 from repro.evaluation.stats import Resampled, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.methods import AVERAGE, CONTROL, ESE_CODE, ESE_METHODS, MRL, RAW, SHALLOW_AVERAGE
@@ -32,14 +32,15 @@ from repro.objectives import ESPRESSO_FORMS, EspressoConfig, TrainConfig
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, hidden_dim_of, train_all
 from repro.runs.encoders import LayerTable, Named, encode_layers_once, states_identity
-from repro.runs.lines import Task, load_tasks
-from repro.sets import ScoredPairs
+from repro.sets import ScoredPairs, all_texts
 from repro.store import Store
 from repro.terminal import progress_bar
-from repro.types import InputError, one_of
+from repro.types import InputError, check_dim, one_of
 
 PAPER_SHARE = 128 / 768
 """of the hidden size that ESE compresses to"""
+PRINTED_DIMS = (64, 128, 256, 512, 768)
+"""the sizes that Table 3 and Figure 6 search with"""
 SETS = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")
 """the seven of Table 1; only all seven have an average"""
 DEEPEST = 12
@@ -72,6 +73,17 @@ class LayeredEncoder(Named):
 def compression_size(hidden_dim: int) -> int:
     """ESE's k for a backbone: the power of two nearest to the paper's share of the hidden size, 128 of 768."""
     return max(2, int(2 ** round(log2(hidden_dim * PAPER_SHARE))))
+
+
+def sizes(hidden_dim: int, dims: Sequence[int] | None = None) -> list[int]:
+    """The sizes to search with: those given that a network has, its full size added.
+
+    None takes the printed ones where the network reaches them, else as many by halving its own.
+    """
+    if dims is None:
+        halved = [hidden_dim // 2**i for i in range(len(PRINTED_DIMS))]
+        dims = PRINTED_DIMS if hidden_dim >= max(PRINTED_DIMS) else [d for d in halved if d > 1]
+    return sorted({check_dim(d) for d in dims if d < hidden_dim} | {hidden_dim})
 
 
 def line_config(base: TrainConfig, method: str, *, size: int | None = None) -> TrainConfig:
@@ -180,8 +192,13 @@ class LayerScores:
 
 def load_sets(names: Sequence[str], source: str, *, rows: int | None = None) -> dict[str, ScoredPairs]:
     """The test pairs of some similarity sets, by name; of each as many as `rows`, drawn at random, None keeps all."""
-    kept = {name: take(Task(name, splits).judged, rows) for name, splits in load_tasks(names, source).items()}
-    return {name: Task(name, {"test": part}).pairs for name, part in kept.items()}
+    sets = {}
+    for name in names:
+        pairs = take(data.load(name, source=source), rows)
+        if not isinstance(pairs, ScoredPairs):
+            raise InputError(f"{name!r} is not a set of scored pairs")
+        sets[name] = pairs
+    return sets
 
 
 def score_lines(

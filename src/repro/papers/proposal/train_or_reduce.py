@@ -11,7 +11,6 @@ from typing import Any
 
 from repro.config import StepTwoConfig, TrainConfig
 from repro.digests import digest
-from repro.evaluation.protocol import all_texts
 from repro.methods import BEST_REDUCED, FULL_SIZE, REDUCER_NAMES, TRAINED_PROJECTION, TWO_STEP_PROJECTION, fitted_on
 from repro.models import Pooler
 from repro.models.encoder import SentenceEncoder, merge_equal
@@ -19,7 +18,7 @@ from repro.reducers import reduced
 from repro.runs.cell import TrainedCell, hidden_dim_of, scorer_on, train_cell
 from repro.runs.lines import Line, TextTable, spearman_of
 from repro.runs.sweep import Sweep, states_of, train_two_step
-from repro.sets import DataSet, ScoredPairs
+from repro.sets import DataSet, ScoredPairs, all_texts
 from repro.store import Store
 from repro.training.end_to_end import fresh_encoder
 from repro.types import InputError, one_of

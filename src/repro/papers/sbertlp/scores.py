@@ -20,9 +20,8 @@ from repro.evaluation.classify import (
     majority_share,
     pair_features,
 )
-from repro.evaluation.protocol import Score
 from repro.evaluation.retention import procrustes_statistic, residual_variance
-from repro.evaluation.stats import Resampled
+from repro.evaluation.stats import Resampled, Score
 from repro.evaluation.sts import sts_spearman
 from repro.papers.sbertlp.claims import CHOSEN, HONEST, INDUCTIVE, NEIGHBOURS, ORACLE, RANGE, RANGES, TRANSDUCTIVE, lp
 from repro.papers.sbertlp.mapping import map_texts, prefix, sentences

@@ -1,7 +1,6 @@
 """What the pages of Wang et al. (2023) train and score: sweeps of encoders, their stages, and whole suites of tasks."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -11,21 +10,18 @@ import pandas as pd
 from repro.config import RECIPES, Profile, override
 from repro.config import profile as profile_named
 from repro.data.samples import training_sentences
-from repro.evaluation.protocol import score_sts
+from repro.evaluation.sts import score_sts
 from repro.methods import END_TO_END, FULL, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP, UNTRAINED, fitted_on
 from repro.models.backbone import load_backbone
-from repro.models.encoder import SentenceEncoder
 from repro.models.published import own_pooling
 from repro.objectives import TrainConfig
 from repro.reducers import reduced
 from repro.rows import make_rows
-from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.lines import Line, Task, TextTable, gain_over, score_task, spearman_of
 from repro.runs.sweep import Sweep, TwoStep, states_of
 from repro.seeding import make_rng
 from repro.sets import ScoredPairs
 from repro.store import Store
-from repro.training.two_step import splice
 from repro.types import Array, InputError, check_dim
 
 
@@ -104,18 +100,6 @@ def before_after_rows(sweep: Sweep, dev: ScoredPairs, **shared: Any) -> pd.DataF
     rows: list[dict[str, Any]] = [{"value": untrained, "method": UNTRAINED}]
     rows += [{"value": spearman_of(sweep.embeddings(d), dev), "method": END_TO_END, "dim": d} for d in sweep.cells]
     return rows_of(sweep, rows, metric="spearman", readout="encoder", dataset=dev.name, setting="dev", **shared)
-
-
-def train_along(opt: TrainedCell, narrow: TrainedCell, store: Store) -> TrainedCell:
-    """Step 2 with the encoder in training too: the spliced model on the schedule of end-to-end training, stored."""
-
-    def start() -> SentenceEncoder:
-        encoder = splice(*deepcopy((opt.encoder, narrow.pooler)))  # the sweep's own stay as they were trained
-        if narrow.config.dropout is not None:
-            encoder.backbone.set_dropout(narrow.config.dropout)
-        return encoder
-
-    return train_cell(narrow.config, store, start=start, other={"trained along": [opt.key, narrow.key]})
 
 
 # Tables 3 and 4: training against reducing afterwards
