@@ -91,8 +91,6 @@ def figures() -> Iterator[tuple[str, float, float | None]]:
     for name, files in packages.items():
         yield f"lines of {name}", lines_of(files), 18_500 if name == "repro" else None
     yield "files of src", len(source), 140
-    for name, files in packages.items():
-        yield f"files of {name}", len(files), None
     yield "lines of tests", lines_of(tests), 14_000
 
     used = Counter(name for file, tree in trees.items() if file.name != "__init__.py" for name in names_in(tree))

@@ -3,20 +3,16 @@
 import inspect
 import json
 import os
-import re
 import shlex
-import subprocess
 import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from repro import __version__, cli, data, verbs
-from repro.cli import VERBS, main
+from repro import __version__, cli
+from repro.cli import VERBS
 from repro.models import SentenceEncoder
-from repro.models.lora import add_lora
-from repro.objectives import LoraConfig
 from repro.rows import read_rows
 from repro.terminal import QUIET
 
@@ -113,55 +109,6 @@ def test_a_mistake_ends_with_2_and_one_line(line, message, repro, tiny, pairs, l
     assert code == 2 and message in complaint and "Traceback" not in err
 
 
-@pytest.mark.parametrize(
-    ("lines", "code", "message"),
-    [
-        ([f"3\tword {i}\tword {i + 1}" for i in range(12)], 2, "all 12 pairs of .* have one score"),
-        ([f"{i % 3}\tone cook\tone driver" for i in range(12)], 2, "gives all pairs of .* one cosine"),
-        (["1\tone cook\tone driver", "2\tone horse\tone lamp"], 2, "2 pairs are too few for a rank correlation"),
-        ([f"{i}\tone {WORDS[i]}\tthe {WORDS[2 * i % 7]}" for i in range(7)], 0, "^warning: 7 pairs are too few .*\n$"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:.*constant")
-def test_evaluate_says_what_cannot_be_ranked(lines, code, message, repro, tiny, write):
-    few = write("few.tsv", "score\tsentence1\tsentence2", *lines)
-    ended, _, err = repro(f"evaluate --encoder {tiny} --data {few} --pooling mean")
-    assert ended == code and re.search(message, err) and "Traceback" not in err
-
-
-def test_a_reader_that_has_gone_is_no_fault():
-    heard, said = os.pipe()
-    os.close(heard)
-    ran = subprocess.run(
-        [sys.executable, "-m", "repro", "data", "list"], stdout=said, stderr=subprocess.PIPE, text=True
-    )
-    os.close(said)
-    assert (ran.returncode, ran.stderr) == (0, "")
-
-
-@pytest.mark.parametrize(
-    ("line", "words"), [("book --profile papr", ("embedded", "paper")), ("nosuch", ("evaluate",)), ("", ())]
-)
-def test_a_wrong_option_lists_what_there_is(line, words, repro):
-    code, _, err = repro(line)
-    assert code == 2 and all(word in err for word in words) and "Traceback" not in err
-
-
-def test_an_interrupt_says_that_nothing_is_lost_and_a_fault_of_ours_is_not_the_users(repro, monkeypatch):
-    def broken(error):
-        def examine(**options):
-            raise error
-
-        monkeypatch.setattr(verbs, "examine", examine)
-
-    broken(KeyboardInterrupt())
-    code, _, err = repro("doctor")
-    assert code == 130 and "the same command goes on from there" in err
-    broken(TypeError("unsupported operand"))
-    with pytest.raises(TypeError, match="unsupported operand"):
-        main(["doctor"])
-
-
 # what the verbs do
 
 
@@ -200,28 +147,6 @@ def test_evaluate_at_several_layers_is_one_pass_and_equals_each_alone(evaluated,
     assert last.value == pytest.approx(alone[0], abs=1e-9) and last.layer is pd.NA
 
 
-def test_adapters_are_scored_and_encoded_like_any_encoder(evaluated, repro, tiny, pairs, tmp_path):
-    encoder = SentenceEncoder.load(tiny, pooling="mean")
-    add_lora(encoder.backbone, LoraConfig(rank=2), seed=0)
-    encoder.save(tmp_path / "adapted")
-    _, adapted = evaluated(f"--encoder {tmp_path}/adapted --data {pairs} --mteb-json {tmp_path}/m")
-    _, plain = evaluated(f"--encoder {tiny} --pooling mean --data {pairs}")
-    assert plain["value"].equals(adapted["value"])  # fresh adapters change nothing
-    code, _, err = repro(f"encode --encoder {tmp_path}/adapted --texts {pairs} --output {tmp_path}/X.npy --layer 1")
-    assert code == 0, err
-    expected = encoder.encode(data.texts_of(data.load(str(pairs))), layer=1)
-    np.testing.assert_array_equal(np.load(tmp_path / "X.npy"), expected)
-
-
-def test_a_decoder_is_scored_as_it_is_told_to_see(evaluated, decoders, pairs):
-    found = {}
-    for options in ("", "--bidirectional True", "--final-norm none"):
-        (row,) = evaluated(f"--encoder {decoders['qwen2']} --data {pairs} --pooling mean {options}")[1].itertuples()
-        found[row.setting] = row.value
-    assert len(set(found.values())) == 3
-    assert list(found) == [f"all, mean pooling{how}" for how in ("", ", bidirectional", ", final norm none")]
-
-
 def test_evaluate_ones_own_labels(evaluated, tiny, labelled, tmp_path):
     common = f"--encoder {tiny} --data {labelled} --task classification --pooling mean"
     out, frame = evaluated(f"{common} --mteb-json {tmp_path}/result.json")
@@ -258,16 +183,6 @@ def test_encode_and_advise_take_a_baseline_by_its_name(repro, write, tmp_path, s
     assert code == 2 and "has no layers" in err
 
 
-def test_train_then_find_then_evaluate(repro, tiny, pairs, tmp_path):
-    line = f"train --backbone {tiny} --dims 4 --sentences 64 --batch-size 16 --workers 1 --output {tmp_path}/trained"
-    code, out, _ = repro(line)
-    assert code == 0 and "dim 4: trained in" in out
-    assert "dim 4: found in the store" in repro(line)[1]
-    code, out, _ = repro(f"evaluate --encoder {tmp_path}/trained/dim4 --data {pairs}")
-    assert code == 0 and "dim     4  spearman" in out
-    assert SentenceEncoder.load(str(tmp_path / "trained" / "dim4")).dim == 4
-
-
 def test_pretrain_writes_a_backbone_with_its_card(repro, write, tmp_path, sentences, monkeypatch, repro_home):
     corpus, output = write("corpus.txt", *sentences), tmp_path / "mini"
     monkeypatch.setattr(sys, "argv", ["repro", "pretrain", "--corpus", "corpus.txt"])
@@ -288,9 +203,3 @@ def test_version_and_data_list(repro):
     assert repro("--version")[:2] == (0, f"repro {__version__}\n")
     code, out, _ = repro("data list")
     assert code == 0 and {"stsb", "trec", "wiki"} <= {line.split()[0] for line in out.splitlines()}
-
-
-def test_doctor(repro, monkeypatch):
-    monkeypatch.setattr(verbs, "examine", lambda repair: iter([("all well", False), ("broken", not repair)]))
-    assert repro("doctor")[:2] == (1, "ok  all well\nBAD broken\n")
-    assert repro("doctor --repair")[:2] == (0, "ok  all well\nok  broken\n")

@@ -105,20 +105,6 @@ def test_what_the_reducer_knows_is_kept_and_another_encoder_warned_of(repro, tin
     assert code == 2 and "not valid JSON" in errors
 
 
-def test_a_reducer_of_unknown_origin_needs_an_encoder_and_rows_may_end_at_length_1(repro, tiny, tmp_path):
-    X = np.random.default_rng(0).normal(size=(200, 32)) * np.geomspace(1, 1e-3, 32)
-    np.save(tmp_path / "X.npy", X.astype(np.float32))
-    code, text, errors = repro(f"advise --embeddings {tmp_path}/X.npy --output {tmp_path}/advice")
-    assert code == 0 and "as one" not in text, errors
-    line = f"export --reducer {tmp_path}/advice --output {tmp_path}/model"
-    code, _, errors = repro(line)
-    assert code == 2 and "give --encoder" in errors
-    code, text, errors = repro(f"{line} --encoder {tiny} --normalize")
-    assert code == 0 and "loads it" in text, errors
-    Z = loaded(tmp_path / "model", ["a dog sleeps on the mat", "the cook thanked the driver"])
-    np.testing.assert_allclose(np.linalg.norm(Z, axis=1), 1, atol=1e-5)
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [

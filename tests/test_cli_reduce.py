@@ -41,9 +41,6 @@ def test_every_method_on_the_input_itself_and_fitted_on_other_rows(method, repro
     assert Y.dtype == np.float32
     assert f"{method} of 40 rows, 12 -> 3 dims, fitted on 40 rows (the input itself) in " in out
     assert ("variance" in out) == (method in ("truncate", "pca", "svd", "kpca", "autoencoder"))
-    if method == "pca":
-        share = make_reducer("pca", 3).fit(np.load(X)).explained_variance_ratio_.sum()
-        assert f", {100 * share:.2f} % of their variance kept -> " in out
 
     code, out, err = repro(f"{line} --fit-on {F} {G} --seed 5")
     assert (code, err) == (0, "")
@@ -81,32 +78,26 @@ def test_parameters_take_the_kind_of_their_defaults(method, pairs, expected):
         *((f"pca --dim 3 --input {{tmp}}/{kind}.npy", f"{kind}.npy is not a whole .npy file") for kind in HEADERS),
         ("pca --dim 3 --fit-on {tmp}/narrow.npy", "narrow.npy has 5 columns, "),
         ("pca --dim 3 --input {tmp}/none.npy", "no file {tmp}/none.npy"),
-        ("pca --dim 3 --input {tmp}/flat.npy", "flat.npy has shape (5,): expected a matrix"),
-        ("pca --dim 3 --input {tmp}/empty.npy", "empty.npy has shape (0, 5): expected at"),
         ("pca --dim 3 --input {tmp}/nan.npy", "nan.npy has NaN or infinite values in 1 of 9 rows, first in row 7"),
         ("pca --dim 3 --input {tmp}/words.npy", "words.npy holds <U2 values"),
         ("pca --dim 3 --input {tmp}/objects.npy", "objects.npy holds Python objects"),
         ("pca --dim 3 --input {tmp}/text.npy", "text.npy is not a whole .npy file"),
         ("pca --dim 3 --input {tmp}/short.npy", "short.npy is not a whole .npy file"),
-        ("pca --dim 3 --input {tmp}/huge.npy", "huge.npy is not a whole .npy file"),
         ("pca --dim 3 --output {tmp}/X.npy", "X.npy is the input: expected another file"),
     ],
 )
 def test_a_mistake_ends_with_2_and_one_line(options, message, repro, files, tmp_path):
     broken = np.ones((9, 5))
     broken[7, 2] = np.nan
-    arrays = {"narrow": np.ones((9, 5)), "flat": np.ones(5), "empty": np.ones((0, 5)), "nan": broken}
-    for name, array in (arrays | {"words": np.array([["ab", "c"]]), "objects": np.array([[{}]])}).items():
+    arrays = {"narrow": np.ones((9, 5)), "nan": broken, "words": np.array([["ab"]]), "objects": np.array([[{}]])}
+    for name, array in arrays.items():
         np.save(tmp_path / f"{name}.npy", array, allow_pickle=True)
     for kind, header in HEADERS.items():
         line = header.encode() + b"\n"
         head = b"\x93NUMPY\x01\x00" + len(line).to_bytes(2, "little")
         (tmp_path / f"{kind}.npy").write_bytes(head + line + bytes(48))
-    whole = files[0].read_bytes()
-    claim = whole.replace(b"(40, 12), }" + b" " * 12, b"(40" + b"0" * 12 + b", 12), }")
-    (tmp_path / "huge.npy").write_bytes(claim)
     (tmp_path / "text.npy").write_text("1 2 3\n")
-    (tmp_path / "short.npy").write_bytes(whole[:-50])
+    (tmp_path / "short.npy").write_bytes(files[0].read_bytes()[:-50])
     line = f"reduce --method {options}".format(tmp=tmp_path)
     for option, path in (("--input", files[0]), ("--output", tmp_path / "Y.npy")):
         line += "" if option in line else f" {option} {path}"

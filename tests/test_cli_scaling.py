@@ -5,11 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from repro.config import TrainConfig
 from repro.models import SentenceEncoder
-from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig, LoraConfig
 from repro.rows import read_rows
-from repro.verbs_training import READ_BY, ScalingOptions, trainings
 
 pytestmark = pytest.mark.usefixtures("no_data")
 
@@ -76,29 +73,3 @@ def test_what_does_not_apply_or_cannot_be_had_is_refused(train, options, message
     code, out, err = train(options)
     assert code == 2 and "trained in" not in out
     assert message in err.splitlines()[-1], err
-
-
-def test_every_option_of_the_comparison_says_who_reads_it():
-    everyone = {"lora_rank", "bidirectional", "final_norm"}
-    assert set(ScalingOptions.__dataclass_fields__) - set(READ_BY) == everyone
-    assert {"form", "strategy", "dims", "difference"} <= set(READ_BY)
-
-
-def test_options_become_settings():
-    unset = dict.fromkeys(("angle", "examples", "lora", "bidirectional", "final_norm"))
-    assert ScalingOptions().settings() == {**unset, "espresso": EspressoConfig()}
-    chosen = ScalingOptions(
-        preset="code", form="code", strategy="max_k", beta=0.5, lora_rank=8, bidirectional=True, final_norm="all"
-    ).settings()
-    assert chosen["angle"] == ANGLE_PRESETS["code"] and chosen["lora"] == LoraConfig(rank=8)
-    assert chosen["espresso"].strategy == "max_k" and chosen["espresso"].beta == 0.5
-    assert chosen["espresso"].dependency == ESPRESSO_FORMS["code"].dependency
-    assert chosen["bidirectional"] is True and chosen["final_norm"] == "all"
-
-
-def test_the_encoders_of_a_command():
-    base = TrainConfig(objective="ese")
-    assert {folder: config.dim for folder, config in trainings(base, (64, 8)).items()} == {"dim64": 64, "dim8": 8}
-    assert list(trainings(base, ())) == list(trainings(TrainConfig(), ())) == ["dim128"]
-    (prefixed,) = trainings(TrainConfig(objective="matryoshka"), (64, 8)).values()
-    assert prefixed.prefixes == (8, 64)

@@ -1,16 +1,13 @@
 """The ground floor: user errors, places, seeds, absent packages, and what `import repro` brings."""
 
 import json
-import re
-import sys
-import tomllib
 
 import numpy as np
 import pytest
 
-from repro import paths, terminal
+from repro import paths
 from repro.seeding import derive_seed, make_rng
-from repro.types import InputError, check_dim, check_embeddings, check_same_length, optional
+from repro.types import InputError, check_dim, check_embeddings, check_same_length
 
 HEAVY = {"torch", "transformers", "accelerate", "datasets"}
 SLOW = {"pandas", "scipy", "sklearn", "matplotlib", "torch"}
@@ -65,29 +62,6 @@ def test_a_seed_belongs_to_its_component_and_keys_on_every_machine():
     assert make_rng(0, "a").random() == make_rng(0, "a").random() != make_rng(0, "b").random()
 
 
-def test_the_checkout_is_found_from_below_it(tmp_path, monkeypatch):
-    (tmp_path / "notebooks").mkdir()
-    (tmp_path / "_toc.yml").touch()
-    (tmp_path / "a" / "b").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path / "a" / "b")
-    monkeypatch.setenv("REPRO_HOME", "")  # as good as unset
-    assert paths.project_root() == tmp_path and paths.home() == tmp_path / ".repro"
-    (tmp_path / "_toc.yml").unlink()
-    monkeypatch.setattr(paths, "PACKAGE", tmp_path / "site-packages" / "repro")
-    with pytest.raises(InputError, match="no project checkout above"):
-        paths.project_root()
-    assert paths.home() == tmp_path / "a" / "b" / ".repro"
-
-
-def test_the_data_folder(tmp_path, monkeypatch):
-    for value, folder in (("", None), (str(tmp_path), tmp_path)):
-        monkeypatch.setenv("REPRO_DATA", value)
-        assert paths.data_folder() == folder
-    monkeypatch.setenv("REPRO_DATA", str(tmp_path / "none"))
-    with pytest.raises(InputError, match="which is not a folder: point it at the benchmark files or unset it"):
-        paths.data_folder()
-
-
 def test_inside(tmp_path):
     assert paths.inside(tmp_path, "a/b") == tmp_path / "a" / "b"
     (tmp_path / "inner").mkdir()
@@ -95,31 +69,3 @@ def test_inside(tmp_path):
     for wrong in ("../x", "a/../../x", "/etc/passwd", "link/x"):
         with pytest.raises(InputError, match="leads outside"):
             paths.inside(tmp_path / "inner", wrong)
-
-
-def test_an_absent_package_is_explained():
-    with pytest.raises(InputError, match=r"not installed: `pip install -e '.\[eval\]'` in the checkout brings it"):
-        optional("no_such_package_at_all", "eval")
-    assert optional("json", "eval") is json
-
-
-def test_no_message_and_no_file_installs_the_stranger_that_pypi_calls_repro():
-    checkout = paths.PACKAGE.parents[1]
-    told = [*paths.PACKAGE.rglob("*.py"), *(checkout / name for name in ("README.md", "environment.yml", "Makefile"))]
-    assert not [path for path in told if re.search(r"""['" ]repro\[""", path.read_text(encoding="utf-8"))]
-    project = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["name"] != "repro" and project["scripts"] == {"repro": "repro.cli:main"}
-    assert project["optional-dependencies"]["all"][0].startswith(f"{project['name']}[")
-
-
-@pytest.mark.parametrize(
-    ("to_terminal", "quiet", "show", "drawn"),
-    [(True, "", True, True), (False, "", True, False), (True, "1", True, False), (True, "", False, False)],
-)
-def test_bars_are_drawn_on_a_terminal_alone(to_terminal, quiet, show, drawn, monkeypatch, capsys):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: to_terminal)
-    monkeypatch.setenv(terminal.QUIET, quiet)
-    assert list(terminal.progress_bar(range(3), show=show, desc="counting")) == [0, 1, 2]
-    assert ("counting" in capsys.readouterr().err) == drawn
-    drawing = [path.name for path in paths.PACKAGE.rglob("*.py") if "import tqdm" in path.read_text(encoding="utf-8")]
-    assert drawing == ["terminal.py"]

@@ -3,16 +3,15 @@ import json
 import logging
 import os
 import signal
-from pathlib import Path
 
 import numpy as np
 import pytest
 from filelock import FileLock
 from safetensors import SafetensorError
 
+from repro.cli import examine
 from repro.store import MANIFEST, Store
 from repro.types import InputError
-from repro.verbs import examine
 
 SLOW = """
 import sys, time
@@ -96,20 +95,6 @@ def test_a_failed_maker_leaves_nothing_but_its_scratch(store):
     made = store.get_or_make("things", "abc", go_on)
     assert (made.folder / "file.txt").read_text() == "after step 3"
     assert not list(store.home.glob("work/*"))  # no longer needed
-
-
-def test_a_resumed_artefact_counts_the_seconds_of_the_runs_before(store):
-    def stop(target, work):
-        started = (work / "seconds").stat().st_mtime
-        (work / "state").write_text("")
-        os.utime(work / "state", (started + 100, started + 100))  # saved 100 s after the start
-        raise KeyboardInterrupt
-
-    for _ in range(2):
-        with pytest.raises(KeyboardInterrupt):
-            store.get_or_make("things", "abc", stop)
-    assert 200 < store.get_or_make("things", "abc", writer()).seconds < 220
-    assert store.get_or_make("things", "other", writer()).seconds < 20
 
 
 # values
@@ -214,19 +199,3 @@ def test_a_full_disk_says_what_to_do_and_loses_nothing(store, error):
     assert store.get_or_make("things", "kept", writer()).hit
     assert (store.home / "work" / "things-abc" / "state").read_text() == "step 3"
     assert list(store.artefacts()) == [kept.folder] and store.partials() == []
-
-
-@pytest.mark.parametrize(("number", "said"), [(errno.ENOSPC, "is full"), (errno.EROFS, "may not be written")])
-def test_a_disk_that_takes_no_folder(number, said, store, monkeypatch):
-    def refuse(self, *args, **kwargs):
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(InputError, match=f"{said}.* set REPRO_HOME to"):
-        store.get_or_make("things", "abc", writer())
-
-
-@pytest.mark.parametrize(("kind", "key"), [("things", "../../etc"), ("..", "x"), ("/etc", "passwd")])
-def test_keys_that_lead_outside_are_refused(store, kind, key):
-    with pytest.raises(InputError, match="leads outside"):
-        store.get_or_make(kind, key, writer())

@@ -5,7 +5,7 @@ import stat
 import numpy as np
 import pytest
 
-from repro.paths import copy_folder, replacing
+from repro.paths import replacing
 from repro.types import InputError
 
 
@@ -43,17 +43,6 @@ def test_a_link_is_followed_and_stays_one(tmp_path):
         partial.write_text("new")
     assert target.read_text() == "new" and (tmp_path / "link").is_symlink() and (tmp_path / "second").is_symlink()
     assert list(target.parent.iterdir()) == [target]
-
-
-def test_a_folder_is_copied_file_by_file_and_links_in_it_are_followed(tmp_path):
-    (tmp_path / "from" / "deep").mkdir(parents=True)
-    (tmp_path / "from" / "deep" / "a").write_text("new")
-    (tmp_path / "to" / "deep").mkdir(parents=True)
-    os.mkfifo(tmp_path / "to" / "deep" / "a")
-    with pytest.raises(InputError, match="no regular file"):
-        copy_folder(tmp_path / "from", tmp_path / "to")
-    copy_folder(tmp_path / "from", tmp_path / "fresh")
-    assert (tmp_path / "fresh" / "deep" / "a").read_text() == "new"
 
 
 def test_what_a_dead_process_left_goes_with_the_next_write_and_a_living_one_keeps_its_own(tmp_path):

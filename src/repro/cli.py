@@ -1,4 +1,4 @@
-"""The command `repro`: a verb is a function of `verbs*.py`, its help the docstring, its options the arguments.
+"""The command `repro`: a verb is a function here or in `verbs_*.py`, its help the docstring, its options the arguments.
 
 A user's mistake ends with exit code 2 and one message; heavy libraries load only in the verb that needs them.
 """
@@ -6,21 +6,22 @@ A user's mistake ends with exit code 2 and one message; heavy libraries load onl
 import inspect
 import logging
 import os
+import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any, get_type_hints
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_type_hints
 
 import docstring_parser
 import tyro
 
 from dimadvise.command import advise
 from repro import __version__
-from repro.terminal import QUIET, close_output, complain, say
-from repro.types import InputError
-from repro.verbs import book, compare, data, doctor, export, notebooks, run
-from repro.verbs_embeddings import encode, evaluate, reduce
+from repro.terminal import QUIET, close_output, complain, say, shows_progress
+from repro.types import InputError, installed, installing, one_of
+from repro.verbs_embeddings import encode, evaluate, export, reduce
 from repro.verbs_training import pretrain, train
 
 ABOUT = """How many dimensions does a sentence embedding need? Measure it on your own texts, or rerun the book's pages.
@@ -34,6 +35,181 @@ The book is made by `repro book` and lies in _build/html/index.html; what the re
 
 More of each verb is told by `repro VERB --help`; `repro --version` says which version this is.
 """
+PACKAGES = ("torch", "transformers", "scikit-learn", "papermill", "jupytext", "jupyter-book", "datasets", "accelerate")
+Pairs = Annotated[tyro.conf.UseAppendAction[list[tuple[str, str]]], tyro.conf.arg(aliases=["-p"], metavar="NAME VALUE")]
+
+
+def book(
+    only: tuple[str, ...] = (),
+    force: bool = False,
+    profile: Literal["embedded", "gpu", "paper"] = "embedded",
+    timeout: float | None = None,
+) -> int:
+    """The book as web pages in `_build/html`: pages that changed are executed, and all are rendered.
+
+    Args:
+        only: names of pages to execute, the others stay as they are; by default all that changed.
+        force: execute all pages, changed or not.
+        profile: size of the experiments.
+        timeout: seconds one cell may take; by default as long as it needs.
+    """
+    from repro.book.builder import build
+    from repro.paths import project_root
+
+    built = build(project_root(), profile=profile, only=only or None, force=force, timeout=timeout)
+    for line in built.complaints:
+        complain(line)
+    for page in built.failures:
+        complain(f"{page.name} failed: {page.error}")
+    say(f"{'the book is' if built.ok else 'the book, with faults, is'} at {built.index} ({built.seconds:.0f} s)")
+    return 0 if built.ok else 1
+
+
+def run(
+    notebook: tyro.conf.Positional[Path],
+    p: Pairs,
+    output: Path | None = None,
+    record: bool = False,
+    timeout: float | None = None,
+) -> int:
+    """One page of the book with dims, networks or seeds of your own, as an executed notebook.
+
+    A wrong name or type of a parameter is refused, and the valid ones are listed.
+
+    Args:
+        notebook: path of a notebook, or its bare name.
+        p: a notebook parameter; may be given several times.
+        output: where the executed notebook goes; by default below `runs/`.
+        record: append its rows to `results/`.
+        timeout: seconds one cell may take; by default as long as it needs.
+    """
+    from repro.book import notebook as notebooks
+    from repro.config import PROFILES
+    from repro.paths import writable_file
+
+    source = notebooks.locate(notebook)
+    given = dict(p) | ({"record": "True"} if record else {})
+    values = notebooks.from_here(notebooks.validate(notebooks.parameters_of(source), given))
+    if "profile" in values:
+        one_of(values["profile"], list(PROFILES), "profile")
+    target = writable_file(output) if output else notebooks.default_output(source, values)
+    try:
+        notebooks.run(source, target, values, timeout=timeout, progress=shows_progress())
+    except notebooks.NotebookError as error:
+        complain(f"{error} (the notebook up to that cell is at {target})")
+        return 1
+    say(f"executed: {target}")
+    return 0
+
+
+def notebooks() -> int:
+    """All pages as `notebooks/*.ipynb`, not yet executed, for Jupyter and plain papermill."""
+    from repro.book.notebook import to_ipynb
+    from repro.paths import project_root
+
+    folder = project_root() / "notebooks"
+    for source in sorted(folder.glob("*.md")):
+        say(str(to_ipynb(source, folder)))
+    return 0
+
+
+def compare(
+    experiment: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[EXPERIMENT]")] = None,
+) -> int:
+    """A paper's printed numbers beside those measured here; without a name, the verdicts on all claims.
+
+    Args:
+        experiment: such as wang_table1; by default the scorecard of all claims.
+    """
+    from repro.papers.recorded import experiment_lines, scorecard_lines
+
+    for line in scorecard_lines() if experiment is None else experiment_lines(experiment):
+        say(line)
+    return 0
+
+
+def data(
+    verb: tyro.conf.Positional[Literal["list", "check", "fetch"]],
+    name: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[NAME]")] = None,
+) -> int:
+    """The datasets there are, whether your files of them are whole, or one of them from the hub.
+
+    Args:
+        verb: list them, check local files against the official counts, or fetch one from the hub.
+        name: one dataset, needed for fetch; by default check looks at all.
+    """
+    from repro import data as sets
+
+    if verb == "list":
+        for row in sets.describe():
+            say(
+                f"{row['name']:<10} {row['title']:<28} {row['rows']:>24} rows  "
+                f"local: {row['local']:<4} hub: {row['hub']:<40} {row['licence']}"
+            )
+        return 0
+    if verb == "check":
+        found = list(sets.check(name))
+        for item in found:
+            expected = " or ".join(f"{count:,}" for count in item.expected)
+            count = "–" if item.found is None else f"{item.found:,}"
+            say(f"{'ok ' if item.ok else 'BAD'} {item.name:<10} {item.split:<32} {count:>9} of {expected} {item.note}")
+        return 0 if all(item.ok for item in found) else 1
+    if name is None:
+        raise InputError("fetch needs a dataset name: `repro data list` shows them")
+    from repro.data.hub import fetch  # brings pyarrow
+
+    for path in fetch(name):
+        say(str(path))
+    return 0
+
+
+def doctor(repair: bool = False) -> int:
+    """Whether installation, data and stored artefacts are in order; with --repair they are mended.
+
+    Args:
+        repair: move damaged artefacts aside, so that they are made anew, and remove what killed runs left.
+    """
+    faults = 0
+    for line, bad in examine(repair=repair):
+        say(("BAD " if bad else "ok  ") + line)
+        faults += bad
+    return int(faults > 0 and not repair)
+
+
+def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
+    """Findings of `repro doctor`, one by one: a line, and whether it is a fault."""
+    from repro import paths
+    from repro.models.pretrained import MINILM, SHIPPED, locate
+    from repro.rows import hardware
+    from repro.store import Store
+
+    yield f"hardware: {hardware()}", False
+    for package in PACKAGES:
+        absent = (found := installed(package)) == "absent"
+        yield f"{package} {found}" + (f": `make .venv/.ready`, or {installing('all')}" if absent else ""), absent
+    for name in (*SHIPPED, MINILM):
+        try:
+            yield f"backbone {name}: {locate(name)}", False
+        except InputError as error:
+            yield f"backbone {name}: {error}", True
+    yield f"REPRO_DATA: {paths.data_folder() or 'not set; the microworld is used'}", False
+    store = Store()
+    there = next(folder for folder in (store.home, *store.home.parents) if folder.exists())
+    yield f"store: {store.home} ({shutil.disk_usage(there).free / 1e9:.1f} GB free)", False
+    artefacts = list(store.artefacts())
+    for artefact in artefacts:
+        if fault := store.fault(artefact):
+            if repair:
+                store.set_aside(artefact, fault)
+            yield f"{artefact}: {fault}; {'moved' if repair else '`repro doctor --repair` moves it'} aside", True
+    yield f"{len(artefacts)} artefacts examined", False
+    for partial in store.partials():
+        if not partial.exists() or not store.abandoned(partial):
+            continue  # went with the folder it was in, or is still being written
+        if repair:
+            shutil.rmtree(partial) if partial.is_dir() else partial.unlink()
+        yield f"{partial}: left by a killed run" + ("; removed" if repair else ""), True
+
 
 VERBS = {
     f.__name__: f
@@ -110,12 +286,12 @@ def command(verb: Callable[..., int], *, shows_progress: bool) -> Callable[..., 
         options[at] = option.replace(annotation=hint)
     options += [quiet_option] if shows_progress else []
 
-    def run(*given: Any, quiet: bool = False, **named: Any) -> int:
+    def told(*given: Any, quiet: bool = False, **named: Any) -> int:
         if quiet:
             os.environ[QUIET] = "1"
         return verb(*given, **named)
 
-    run.__doc__, run.__name__ = verb.__doc__, verb.__name__
-    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
-    run.__annotations__ = {option.name: option.annotation for option in options}
-    return run
+    told.__doc__, told.__name__ = verb.__doc__, verb.__name__
+    told.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    told.__annotations__ = {option.name: option.annotation for option in options}
+    return told

@@ -130,13 +130,12 @@ def profile(
     network = backbone or own or chosen.train.backbone
     data = one_of(source or chosen.source or chosen.train.source, get_args(DataSource), "source")
     chosen = replace(chosen, **GENERATED) if (name, data) == ("embedded", "microworld") else chosen
-    common: dict[str, Any] = {}
-    recipes = RECIPES
+    common, recipes = {}, RECIPES
     if objective == "nli":
         common, recipes = {"corpus": "nli", "warmup": 0.1, "batch_size": 64, "learning_rate": 2e-5}, NLI_RECIPES
     elif objective in SCALING:
         common, recipes = {"corpus": "nli", "batch_size": 64, "learning_rate": 5e-5}, ANGLE_RECIPES
-    recipe = common | (recipes.get((network, data)) or recipes.get((network, None)) or {})
+    recipe: dict[str, Any] = common | (recipes.get((network, data)) or recipes.get((network, None)) or {})
     if not recipe.get("pooling") and not train.get("pooling") and reads_forwards(network):
         LOGGER.warning("%s is a decoder, whose first state has seen one token: the last one is read", network)
         recipe["pooling"] = "last"

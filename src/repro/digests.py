@@ -18,15 +18,11 @@ import numpy as np
 from repro.paths import PACKAGE
 from repro.types import InputError
 
-PACKAGES = ("repro", "rivals", "dimadvise", "microworld")
-"""what this distribution installs, side by side"""
+PACKAGES = ("repro", "rivals", "dimadvise", "microworld")  # what this distribution installs, side by side
 
 
 def digest(config: Any, *, code: tuple[str, ...] = ()) -> str:
-    """Digest of a dataclass or JSON-like values, arrays by their numbers, and of the code that acts on them.
-
-    `code` are modules from which that code starts; what they import, directly or not, is part of the name.
-    """
+    """Digest of a dataclass or JSON-like values, and of the code of some modules and of all that they import."""
     named = {"type": type(config).__name__, "values": plain(config), "code": {m: code_digest(m) for m in code}}
     return _short(json.dumps(named, sort_keys=True).encode())
 
@@ -59,10 +55,7 @@ def code_digest(module: str) -> str:
 
 @cache
 def import_closure(module: str) -> tuple[str, ...]:
-    """The module and those of this project that it imports, directly or not, none of them executed.
-
-    A name that a package takes from one of its modules leads to that module, not to the package and all it holds.
-    """
+    """The module and those of this project that it imports, directly or not, none of them executed."""
     found, queue = set[str](), [module]
     while queue:
         name = queue.pop()

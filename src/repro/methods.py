@@ -105,10 +105,9 @@ OWN_NETWORKS = ("bert-base-uncased", "bert-large-uncased", "bert-base-nli-mean-t
 
 
 def shown(method: str, backbone: str, *, generated: bool = False) -> str:
-    """What a reader is told that a line is: the network that it was measured on, not the one that its key names.
+    """What a reader is told that a line, or a lead of one over another, is: the network that it was measured on.
 
-    Keys may be of mapped lines (`SBERTbase-LP`) and of leads (`SBERTbase-LP − SBERTbase`), too; `generated` says
-    whether word vectors were counted from generated text.
+    `generated` says whether word vectors were counted from generated text.
     """
     words = "word vectors of generated text" if generated else "GloVe"
     parts = []

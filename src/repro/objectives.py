@@ -129,8 +129,7 @@ class TrainConfig:
     checkpoint_by: Literal["pooler", "encoder"] = "pooler"  # readout whose dev Spearman picks the checkpoint
     mask_duplicates: bool = True  # leave equal texts out of the negatives; False is SimCSE as published
     prefixes: tuple[int, ...] = ()
-    """sizes that `matryoshka` trains; those above the hidden size are left out, the hidden size is added; empty is
-    8, 16, 32, … 512, 768"""
+    """sizes that `matryoshka` trains, up to the hidden size, which is added; empty is 8, 16, 32, … 512, 768"""
     examples: Literal["pairs", "triples"] = "pairs"
     """of the AnglE objectives: pairs labelled 1 or 0, or premises with an entailed and a contradicted hypothesis"""
     angle: AngleConfig = ANGLE_PRESETS["paper"]
@@ -201,10 +200,7 @@ def check_batch(size: int) -> None:
 
 
 def only_what_is_read(config: TrainConfig) -> TrainConfig:
-    """The configuration with every setting that its AnglE objective does not read at its default.
-
-    Two that differ in such a setting alone are one training, so that a sweep over sizes trains the control once.
-    """
+    """The configuration with all that its AnglE objective does not read at its default: the control trains once."""
     if config.objective not in SCALING:
         return config
     unread = ["activation", "temperature", "difference", "checkpoint_by"]

@@ -1,7 +1,6 @@
 """Where things are, and files that appear whole or not at all, whoever is killed and however full the disk is.
 
-A file is written under a name of its process, `<name>.<pid>.partial`, and renamed into place. Matrices of embeddings
-are read and written as `.npy`.
+A file is written under a name of its process, `<name>.<pid>.partial`, and renamed into place.
 """
 
 import errno
@@ -26,11 +25,7 @@ CLAIMS = ASSETS / "claims.csv"
 
 
 def project_root() -> Path:
-    """The checkout that holds `notebooks/` and `results/`: the nearest parent folder with a `_toc.yml`.
-
-    Looks upwards from the working folder first, so an installed package serves any checkout, then from this file, so an
-    editable install works from anywhere.
-    """
+    """The nearest parent with `_toc.yml` and `notebooks/`, of the working folder first, then of this package."""
     for start in (Path.cwd(), PACKAGE):
         for folder in (start, *start.parents):
             if (folder / "_toc.yml").is_file() and (folder / "notebooks").is_dir():

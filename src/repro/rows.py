@@ -46,8 +46,7 @@ IDENTITY = (
 )
 """what else makes two runs different, and what runs one again; missing in files recorded before these columns"""
 COLUMNS = (*SCHEMA, *IDENTITY)
-KEY = (*NAMES, "config")
-"""columns that name a number; a second number with the same key replaces the first"""
+KEY = (*NAMES, "config")  # columns that name a number; a second number with the same key replaces the first
 KINDS = {
     **dict.fromkeys(COLUMNS, "string"),
     **dict.fromkeys(("value", "ci_low", "ci_high", "seconds", "peak_mb", "learning_rate", "dropout"), "float64"),
@@ -59,17 +58,13 @@ PARSED = (
     (r"(?P<winner>.+) − (?P<rival>.+)", "method", "string"),
     (r"(?P<split>test|dev)\b.*", "setting", "string"),
     (r"(?P<protocol>inductive|transductive|wiki)\b.*", "setting", "string"),
-    (r".*fitted on (?P<fitted>[\d,]+) sentences", "setting", "Int64"),
     (r".*\bselect_by=(?P<select_by>\w+).*", "setting", "string"),
     (r".*\bneighbours = (?P<neighbours>\d+).*", "setting", "Int64"),
     (r"candidates=(?P<k>\d+)", "setting", "Int64"),
     (r"against (?P<against>\d+) dims", "setting", "Int64"),
     (r".*?(?P<bytes>[\d,]+) bytes.*", "setting", "Int64"),
-    (r".*\bchosen on (?P<chosen_on>.+)", "setting", "string"),
-    (r"on the encoder trained at (?P<trained_at>\d+)", "setting", "Int64"),
     (r"τ = (?P<temperature>[\d.]+), B = .*", "setting", "Float64"),
     (r"τ = .*, B = (?P<batch>[\d,]+)", "setting", "Int64"),
-    (r"(?:encoder|activation|start)=(?P<variant>\w+)", "setting", "string"),
 )
 """what `method` and `setting` say in words: pattern of the whole text, column that holds it, kind of what it names"""
 DIGESTS = "SHA256SUMS"
@@ -182,12 +177,10 @@ def _verified(path: Path) -> bytes:
 
 def _read_digests(folder: Path) -> dict[str, set[str]] | None:
     """The digests that a file may have, two while it is replaced or git has merged both; None where none are kept."""
-    try:
-        lines = (folder / DIGESTS).read_text(encoding="utf-8", errors="replace").splitlines()
-    except FileNotFoundError:
+    if not (folder / DIGESTS).is_file():
         return None
     found = defaultdict[str, set[str]](set)
-    for line in lines:
+    for line in (folder / DIGESTS).read_text(encoding="utf-8", errors="replace").splitlines():
         digest, _, name = line.partition("  ")
         found[name].add(digest)
     return found

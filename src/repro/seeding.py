@@ -108,10 +108,7 @@ def _interrupts_ignored() -> Iterator[None]:
 
 
 def end_with_parent() -> None:
-    """Let this process end when the one that started it does: a killed parent tells nobody, and work would wait for it.
-
-    A process that a fork server has forked ends with the one that asked for it, not with the server.
-    """
+    """Let this process end when the one that asked for it does, a fork server aside: a killed parent tells nobody."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # or forked workers warn of it
     parent = multiprocessing.parent_process()
 

@@ -52,8 +52,7 @@ class ScoredPairs(_Set):
     texts1: tuple[str, ...]
     texts2: tuple[str, ...]
     scores: NDArray[np.float64]
-    subsets: Strings
-    """Which part of the set each pair comes from, (n,); one name throughout where there are no parts."""
+    subsets: Strings  # Which part of the set each pair comes from, (n,); one name throughout where there are no parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +85,8 @@ class Retrieval(_Set):
     queries: tuple[str, ...]
     document_ids: tuple[str, ...]
     documents: tuple[str, ...]
-    qrels: Mapping[str, Mapping[str, int]]
-    """query id → document id → relevance; 0 is judged and not relevant."""
-    answers: tuple[str, ...] | None = None
-    """The gold answer of each query, where the set has one."""
+    qrels: Mapping[str, Mapping[str, int]]  # query id → document id → relevance; 0 is judged and not relevant
+    answers: tuple[str, ...] | None = None  # The gold answer of each query, where the set has one
     split: str = "test"
 
     def __post_init__(self) -> None:
@@ -122,8 +119,7 @@ class WordVectors(_Set):
     words: tuple[str, ...]
     vectors: NDArray[np.float32]
     split: str = "all"
-    rows: Mapping[str, int] = field(init=False, repr=False)
-    """word → its row."""
+    rows: Mapping[str, int] = field(init=False, repr=False)  # word → its row
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -39,8 +39,7 @@ class Made:
 
     folder: Path
     hit: bool
-    seconds: float
-    """time it took to make when it was made, that of killed runs up to their last state included"""
+    seconds: float  # time it took to make when it was made, that of killed runs up to their last state included
 
 
 class Store:
@@ -149,10 +148,7 @@ class Store:
         return sorted(self.home.glob("**/*.partial"))
 
     def abandoned(self, partial: Path) -> bool:
-        """Whether nobody writes it any more: the process in its name is gone, and the lock of its artefact is free.
-
-        The process may live on another machine that shares the store: there the lock alone tells.
-        """
+        """Whether nobody writes it any more: its process is gone, and, should that be elsewhere, its lock is free."""
         owner = partial.name.split(".")[-2]
         if owner.isdigit() and psutil.pid_exists(int(owner)):
             return False
@@ -210,10 +206,7 @@ def _read_value(folder: Path, mapped: bool) -> Any:
 
 
 def _seconds_before(work: Path) -> float:
-    """Seconds that killed runs spent on this scratch folder, each from its start to the last state it left.
-
-    The file `seconds` was written when the last one started and holds what those before it had spent.
-    """
+    """Seconds that killed runs spent on this folder; `seconds` holds those before the last, written at its start."""
     clock, spent = work / "seconds", 0.0
     if clock.is_file():
         last = max(path.stat().st_mtime for path in work.rglob("*"))

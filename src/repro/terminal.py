@@ -7,8 +7,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-QUIET = "REPRO_QUIET"
-"""set in the environment by `--quiet`, so that worker processes are quiet too"""
+QUIET = "REPRO_QUIET"  # set in the environment by `--quiet`, so that worker processes are quiet too
 
 
 def say(line: str) -> None:
@@ -35,8 +34,5 @@ def shows_progress() -> bool:
 
 
 def progress_bar(items: Iterable[Any] | None = None, *, show: bool, **options: Any) -> Any:
-    """A bar of progress on standard error, as tqdm draws it, over `items` or to be advanced by hand.
-
-    None is drawn where the caller does not want to `show` it, or where `shows_progress` is false.
-    """
+    """A bar of progress on standard error, over `items` or to be advanced by hand, if wanted and on a terminal."""
     return tqdm(items, disable=not (show and shows_progress()), leave=False, **options)

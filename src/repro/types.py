@@ -8,12 +8,10 @@ from typing import Any, Literal, Protocol, TypeAlias, get_args, get_origin, get_
 import numpy as np
 from numpy.typing import NDArray
 
-Array: TypeAlias = NDArray[np.floating[Any]]
-"""Embeddings X (n, dim) or vectors of floats."""
+Array: TypeAlias = NDArray[np.floating[Any]]  # Embeddings X (n, dim) or vectors of floats
 Labels: TypeAlias = NDArray[Any]
 DataSource: TypeAlias = Literal["local", "hub", "microworld"]
-LARGEST = 1e15
-"""entry of embeddings beyond which sums of squares overflow in single precision"""
+LARGEST = 1e15  # entry of embeddings beyond which sums of squares overflow in single precision
 
 
 class InputError(ValueError):

@@ -1,4 +1,4 @@
-"""The verbs of `repro` on embeddings: `encode` texts, `evaluate` an encoder, `reduce` a matrix."""
+"""The verbs of `repro` on embeddings: `encode` texts, `evaluate` or `export` an encoder, `reduce` a matrix."""
 
 import ast
 import contextlib
@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from repro.paths import read_matrix, replacing, writable_file, write_matrix
-from repro.terminal import say
+from repro.terminal import complain, say
 from repro.types import InputError, check_dim
 
 Parameters = Annotated[tyro.conf.UseAppendAction[list[str]], tyro.conf.arg(metavar="KEY=VALUE")]
@@ -33,8 +33,7 @@ class Reading:
     final_norm: Annotated[Literal["last", "all", "none"] | None, quiet_default] = None
     """which states pass a decoder's final norm; by default as the encoder was trained, else the last"""
     prompt: Annotated[str | None, quiet_default] = None
-    """put before every text: a name among the encoder's prompts, or the text itself; by default the encoder's own, if
-    it has one"""
+    """put before every text: a name among the encoder's prompts, or the text itself; by default the encoder's own"""
 
 
 ReadingOptions = Annotated[Reading, tyro.conf.arg(name="")]
@@ -83,8 +82,7 @@ def encode(
         network = system.encoder()
     X = network.encode(data.texts_of(corpus), readout=readout, layer=layer, progress=True)
     said = system.line if system else f"{network.texts_truncated} texts were cut"
-    if dim is not None:
-        X = X[:, : check_dim(dim, limit=X.shape[1])]
+    X = X if dim is None else X[:, : check_dim(dim, limit=X.shape[1])]
     write_matrix(output, unit_rows(X) if normalize else X)
     say(f"{X.shape[0]} x {X.shape[1]} float32 -> {output}; {said}")
     return 0
@@ -126,8 +124,8 @@ def evaluate(
         source: where the data comes from; by default local files if REPRO_DATA is set, else the microworld.
         seed: of folds and bootstrap.
         rows: also write the rows to this parquet file; by default none.
-        mteb_json: also write the scores in MTEB's result schema to this file, and of several layers or sizes one file
-            each (NAME-layer2-dim64.json), as MTEB averages what one file holds; by default none.
+        mteb_json: also write the scores in MTEB's result schema to this file, of several layers or sizes one file each
+            (NAME-layer2-dim64.json); by default none.
         columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating sentence1=Left.
     """
     from repro.data import column_names
@@ -241,3 +239,59 @@ def _like(key: str, value: Any, default: Any) -> Any:
     if default is not None and type(value) is not type(default):
         raise InputError(f"{key} is {value!r}: expected {type(default).__name__}, such as {default!r}")
     return value
+
+
+def export(
+    output: Path,
+    encoder: str | None = None,
+    layer: int | None = None,
+    dim: int | None = None,
+    reducer: Path | None = None,
+    pooling: Literal["cls", "mean", "last"] | None = None,
+    normalize: bool = False,
+) -> int:
+    """A folder that `SentenceTransformer` loads: an encoder as it is, cut to a layer, or followed by a reducer.
+
+    Args:
+        output: a new folder.
+        encoder: name, hub id or folder, such as `repro train --output` wrote; by default that of --reducer.
+        layer: leave out the blocks above this one, and the pooler; by default the layer of --reducer, else the last.
+        dim: keep the first so many numbers; by default all.
+        reducer: folder of a reducer that `repro advise` wrote, fitted on this encoder's embeddings; by default none.
+        pooling: token states to sentence state; by default the encoder's own.
+        normalize: end with rows of length 1, as after a --reducer that was judged by cosines in any case.
+    """
+    from repro.models import SentenceEncoder
+    from repro.models.folders import export_folder
+    from repro.reducers.export import read_linear, read_note
+
+    map_, note = (None, {}) if reducer is None else (read_linear(reducer), read_note(reducer))
+    name = note.get("encoder") if encoder is None else encoder
+    if name is None:
+        raise InputError("give --encoder, or with --reducer the folder that `repro advise --encoder` wrote")
+    network = SentenceEncoder.load(name, pooling=pooling, prompt=note.get("prompt"))
+    normalize |= note.get("compared_by") == "cosine"
+    if "encoder" in note:
+        _refuse_other_states(network, layer, note)
+        layer = note.get("layer")
+        if Path(name).name != Path(note["encoder"]).name:
+            complain(f"warning: the reducer was fitted on {note['encoder']}, and is put behind {name}")
+    unit = bool(note.get("unit_rows"))
+    export_folder(network, output, layer=layer, dim=dim, reducer=map_, unit_rows=unit, normalize=normalize)
+    megabytes = sum(path.stat().st_size for path in output.rglob("*") if path.is_file()) / 1e6
+    say(f"{output}: {network.n_layers} layers, {megabytes:.1f} MB; SentenceTransformer({str(output)!r}) loads it")
+    return 0
+
+
+def _refuse_other_states(network: Any, layer: int | None, note: dict[str, Any]) -> None:
+    """Refuse a layer or pooling other than the one that a reducer was fitted on."""
+    if network.pooling != note.get("pooling", network.pooling):
+        raise InputError(
+            f"--pooling {network.pooling}: the reducer was fitted on {note['pooling']} pooling; leave --pooling out"
+        )
+    fitted = network.backbone.layer_index(note.get("layer"))
+    if layer is not None and (asked := network.backbone.layer_index(layer)) != fitted:
+        raise InputError(
+            f"--layer {asked}: the reducer was fitted on layer {fitted} of {network.n_layers}; leave --layer out, or "
+            "fit a reducer on that one"
+        )

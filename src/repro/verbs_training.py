@@ -16,10 +16,8 @@ from repro.terminal import say
 from repro.types import InputError
 
 T = TypeVar("T")
-Unset = Annotated[T | None, tyro.conf.arg(help_behavior_hint="")]
-"""an option whose help says what happens without it"""
-DIM = 128
-"""pooler size, and ESE's compressed size, where none is given"""
+Unset = Annotated[T | None, tyro.conf.arg(help_behavior_hint="")]  # its help says what happens without it
+DIM = 128  # pooler size, and ESE's compressed size, where none is given
 READ_BY = {
     "difference": ("nli",),
     "activation": ("simcse", "nli"),
@@ -85,11 +83,7 @@ def refuse_unread(objective: str, options: Mapping[str, Any]) -> None:
 
 
 def trainings(base: TrainConfig, dims: Sequence[int]) -> dict[str, TrainConfig]:
-    """The encoders that a command trains, by the subfolder of its output that they go to; "" is the output itself.
-
-    SimCSE and the softmax classifier train one per pooler size, ESE one per compressed size; AnglE and Matryoshka
-    train one, whose prefixes `dims` are.
-    """
+    """The encoders that a command trains, by the subfolder of its output that they go to; "" is the output itself."""
     if base.objective == "angle":
         return {"": base}
     if base.objective == "matryoshka":
@@ -121,10 +115,9 @@ def train(
 
     Args:
         backbone: shipped name, local folder or hub id.
-        dims: simcse, nli: pooler sizes, one encoder each, by default 128; ese: compressed sizes, one encoder each, by
-            default 128; matryoshka: the prefixes that its one encoder trains, by default 8 to 768.
-        output: folder for the encoders (one subfolder per dim where there is one encoder per dim); by default they are
-            in the store alone.
+        dims: pooler sizes (simcse, nli) or compressed sizes (ese), one encoder each, by default 128; matryoshka: the
+            prefixes that its one encoder trains, by default 8 to 768.
+        output: folder for the encoders, with a subfolder for each of several; by default they are in the store alone.
         objective: contrastive on plain sentences; or on entailment pairs a softmax classifier (nli), AnglE (angle),
             AnglE on prefixes (matryoshka), or on prefixes of all layers (ese).
         difference: nli: third feature of the classifier, |u - v| (by default) or u - v.
@@ -238,8 +231,7 @@ def pretrain(
     told |= {"steps": int(figures["steps"]), "minutes": figures["seconds"] / 60}
     told |= {"tokens_seen": figures["tokens_seen"] / 1e6}
     card = (ASSETS / "backbone_card.md").read_text(encoding="utf-8")
-    card = card.format(**asdict(config) | figures | made | told)
-    (output / "README.md").write_text(card, encoding="utf-8")
+    (output / "README.md").write_text(card.format(**asdict(config) | figures | made | told), encoding="utf-8")
     shutil.rmtree(state.parent, ignore_errors=True)  # no longer needed
     say(f"{output}: dev loss {figures['dev_loss']:.3f} after {figures['tokens_seen'] / 1e6:.0f} M tokens")
     return 0

@@ -1,9 +1,10 @@
 import json
+import signal
 import sys
-import threading
 from pathlib import Path
 
 import papermill
+import psutil
 import pytest
 
 from repro.book import builder as book
@@ -44,15 +45,6 @@ def declared(tmp_path):
     return notebook.parameters_of(write(tmp_path / "n.md", parameters=PARAMETERS))
 
 
-def test_parameters_carry_type_default_and_comment(declared):
-    assert list(declared) == ["dims", "backbone", "rate", "limit", "shuffle", "seeds", "size"]
-    assert (declared["dims"].kind, declared["dims"].default) == ("list[int]", [64, 16])
-    assert declared["dims"].comment == "embedding sizes to train"
-    assert declared["seeds"].kind == "Any"
-    assert declared["size"].default == "2 ** 7"  # an expression is shown, not computed
-    assert str(declared["limit"]) == "limit: int | None = None  # None: all of them"
-
-
 @pytest.mark.parametrize(
     ("name", "given", "expected"),
     [
@@ -67,8 +59,9 @@ def test_parameters_carry_type_default_and_comment(declared):
 )
 def test_values_are_read_as_the_declared_type(declared, name, given, expected):
     value = notebook.validate(declared, {name: given})[name]
-    assert value == expected
-    assert type(value) is type(expected)
+    assert value == expected and type(value) is type(expected)
+    assert declared["size"].default == "2 ** 7" and declared["seeds"].kind == "Any"  # shown, not computed
+    assert str(declared["limit"]) == "limit: int | None = None  # None: all of them"
 
 
 @pytest.mark.parametrize(
@@ -78,13 +71,8 @@ def test_values_are_read_as_the_declared_type(declared, name, given, expected):
 def test_a_wrong_type_is_refused_with_the_menu(declared, name, given):
     with pytest.raises(InputError, match=rf"parameter {name} is .*expected .*(?s:.)*backbone: str = 'repro-tiny'"):
         notebook.validate(declared, {name: given})
-
-
-def test_an_unknown_name_is_refused_with_the_menu(declared, tmp_path):
     with pytest.raises(InputError, match=r"unknown parameter 'dim'(?s:.)*dims: list\[int\]"):
         notebook.validate(declared, {"dim": "64"})
-    with pytest.raises(InputError, match="declares no parameters"):
-        notebook.validate(notebook.parameters_of(write(tmp_path / "plain.md", "1 + 1")), {"dim": "64"})
 
 
 def test_run_uses_this_interpreter_the_callers_environment_and_the_given_values(tmp_path, monkeypatch):
@@ -126,18 +114,6 @@ def test_notebooks_are_found_by_path_or_name_but_not_outside(tmp_path, monkeypat
         notebook.locate("../../secret")
 
 
-def test_folders_given_to_a_page_are_those_of_the_readers_working_folder(tmp_path, monkeypatch):
-    (tmp_path / "models" / "x").mkdir(parents=True)
-    (tmp_path / "bert").mkdir()
-    (tmp_path / "bert" / "config.json").touch()
-    (tmp_path / "sbert").mkdir()
-    monkeypatch.chdir(tmp_path)
-    kept = ["sbert", "org/name", "microworld"]
-    given = {"backbones": ["models/x", "models/x:1", "bert", *kept], "dim": 8}
-    expected = [f"{tmp_path}/models/x", f"{tmp_path}/models/x:1", f"{tmp_path}/bert", *kept]
-    assert notebook.from_here(given) == {"backbones": expected, "dim": 8}
-
-
 PAGES = sorted((project_root() / "notebooks").glob("*.md"))
 
 
@@ -170,19 +146,19 @@ def checkout(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_only_what_changed_is_executed_and_a_failure_stops_nothing_else(checkout, monkeypatch):
-    renders, lines = [], []
+def test_only_what_changed_is_executed_and_a_failure_stops_nothing_else(checkout, monkeypatch, capsys):
+    renders = []
     monkeypatch.setattr(site, "render", lambda root, tree, fresh: renders.append(fresh) or [])
     (checkout / "_build" / "html").mkdir(parents=True)
     (checkout / "_build" / "html" / "index.html").touch()
 
     def built(**options):
-        made = book.build(checkout, report=lines.append, **options)
+        made = book.build(checkout, **options)
         return made, [page.status for page in made.pages]
 
     first, states = built()
     assert states == ["copied", "executed", "failed"] and not first.ok
-    assert "ZeroDivisionError" in first.failures[0].error and any("first build" in line for line in lines)
+    assert "ZeroDivisionError" in first.failures[0].error and "first build" in capsys.readouterr().out
     write(checkout / "notebooks" / "bad.md", "1 / 1")
     second, states = built()
     assert states == ["unchanged", "unchanged", "executed"] and second.ok
@@ -196,53 +172,13 @@ def test_only_what_changed_is_executed_and_a_failure_stops_nothing_else(checkout
         book.build(checkout, only=["god"])
 
 
-@pytest.mark.parametrize("stored", ["[1, 2]", '{"pages'])
-def test_a_ledger_of_another_shape_is_ignored_with_a_warning(stored, tmp_path, caplog):
-    (tmp_path / "book.json").write_text(stored)
-    ledger = site.Ledger(tmp_path / "book.json")
-    assert (ledger.pages, ledger.rendered) == ({}, "") and "every page is made anew" in caplog.text
-    with ledger.changed():
-        ledger.pages["a"] = {"its text": "x"}
-    assert site.Ledger(tmp_path / "book.json").pages == {"a": {"its text": "x"}}
-
-
-def test_a_page_whose_verdicts_are_damaged_is_executed_again(checkout, monkeypatch):
-    left = checkout / "_build" / "verdicts" / "good.parquet"
-
-    def leave_verdicts(*arguments, **options):
-        for path in (left, arguments[1]):
-            path.parent.mkdir(exist_ok=True)
-            path.write_text("whole")
-
-    monkeypatch.setattr(notebook, "run", leave_verdicts)
-    reasons = []
-    for damage in (lambda: None, lambda: None, lambda: left.write_text("damaged"), left.unlink):
-        damage()
-        reasons.append(book.build(checkout, only=["good"]).pages[1].reason)
-    assert reasons == ["first build", "", "its verdicts changed", "its verdicts changed"]
-
-
-@pytest.mark.parametrize("lanes", [1, 2])
-def test_lanes_meet_in_the_middle_and_do_every_page_once(lanes):
-    done, met = [], threading.Barrier(lanes, timeout=10)
-
-    def update(name):
-        done.append(name)
-        if len(done) <= lanes:
-            met.wait()  # passes only if all lanes run at once
-
-    book._side_by_side(list("abcdef"), update, lanes)
-    assert set(done[:lanes]) == {"a", "f"} if lanes == 2 else done == list("abcdef")
-    assert sorted(done) == list("abcdef")
-
-
-def test_a_page_that_measures_time_runs_after_the_others_and_a_page_that_is_not_there_is_refused(checkout):
+def test_a_page_that_measures_time_runs_after_the_others_and_one_that_is_not_there_is_refused(checkout, capsys):
     for name, front in (("good", "runs_alone: true\n"), ("bad", "")):
         path = checkout / "notebooks" / f"{name}.md"
         path.write_text(path.read_text().replace("---\n", f"---\n{front}", 1))
-    lines = []
-    book.build(checkout, report=lines.append)
-    assert [line.split()[1] for line in lines if line.startswith("[")][-1] == "notebooks/good:"
+    book.build(checkout)
+    told = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.startswith("[")]
+    assert told[-1] == "notebooks/good:"
     path.unlink()
     with pytest.raises(InputError, match="notebooks/bad"):
         book.build(checkout)
@@ -262,3 +198,48 @@ def test_rendering_is_strict_and_says_what_is_wrong_every_time(tmp_path):
     (tree / "index.md").write_text("# Toy\n\nWords.\n")
     assert site.render(tmp_path, tree, fresh=True) == []
     assert "Words." in (tmp_path / "_build" / "html" / "index.html").read_text()
+
+
+# kernels forked from a process that has imported the heavy libraries
+
+RUN = """
+import sys
+from pathlib import Path
+from repro.book import kernel, notebook
+
+if __name__ == "__main__":
+    kernel.IMPORTED = ("ipykernel.kernelapp",)
+    notebook.run(Path(sys.argv[1]), Path(sys.argv[2]), forked=True)
+"""
+forks = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
+
+
+@forks
+def test_two_forked_notebooks_share_nothing(tmp_path, monkeypatch):
+    source = write(
+        tmp_path / "n.md",
+        "import os, sys\nprint('torch' in sys.modules, 'left_behind' in os.environ, os.environ['SEEN_BY_KERNEL'])",
+        "os.environ['left_behind'] = '1'\nprint(os.getcwd(), os.getsid(0) == os.getpid())",
+    )
+    for seen in ("first", "second"):
+        monkeypatch.setenv("SEEN_BY_KERNEL", seen)
+        node = notebook.run(source, tmp_path / f"{seen}.ipynb", forked=True)
+        printed = [output.text for cell in node.cells for output in cell.get("outputs", []) if "text" in output]
+        assert printed == [f"True False {seen}\n", f"{tmp_path} True\n"]
+
+
+@forks
+@pytest.mark.parametrize("stopped", ["by its time limit", "with the run that started it"])
+def test_a_forked_kernel_ends(stopped, python, tmp_path, wait_for):
+    note, output = tmp_path / "pid", tmp_path / "n.ipynb"
+    code = f"import os, time\nopen({str(note)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)"
+    source = write(tmp_path / "n.md", code)
+    if stopped == "by its time limit":
+        with pytest.raises(notebook.NotebookError, match="longer than 3 s"):
+            notebook.run(source, output, timeout=3, forked=True)
+    else:
+        running = python(RUN, source, output)
+        wait_for(lambda: note.is_file() and note.read_text() != "")
+        running.send_signal(signal.SIGKILL)
+        running.wait(timeout=30)
+    wait_for(lambda: not psutil.pid_exists(int(note.read_text())))

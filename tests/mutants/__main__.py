@@ -7,6 +7,7 @@ only the package, from the copy, is imported anew.
 """
 
 import argparse
+import ast
 import compileall
 import contextlib
 import gc
@@ -21,12 +22,11 @@ import sys
 import tempfile
 import threading
 import time
+import tomllib
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from py_compile import PycInvalidationMode
-
-from mistakes import LIST, ListError, Mutant, check, read_list
 
 ROOT = Path(__file__).resolve().parents[2]
 PASS = 0.95
@@ -46,6 +46,64 @@ SETTINGS = {
 PLUGINS = [f"-p{name}" for name in ("_hypothesis_pytestplugin", "no:cacheprovider", "no:unraisableexception")]
 """what a second of every run is spared for: plugins no test needs, and a collection of torch's garbage at the end"""
 
+LIST = Path(__file__).with_name("mutations.toml")
+
+
+class ListError(Exception):
+    """The list of mistakes does not fit the package any more."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One mistake: what it means, the text of a line before and after, and the tests that should notice."""
+
+    area: str
+    file: str
+    means: str
+    before: str
+    after: str
+    tests: str
+
+    def of(self, source: str) -> str:
+        """The file with the mistake in it."""
+        found = source.count(self.before)
+        if found != 1 or self.before == self.after:
+            what = f"{found} times: expected once" if found != 1 else "with nothing changed after it"
+            raise ListError(f"{self.file}, {self.means!r}: the list has the text\n    {self.before}\n{what}")
+        changed = source.replace(self.before, self.after)
+        try:
+            ast.parse(changed)
+        except SyntaxError as error:
+            raise ListError(f"{self.file}, {self.means!r}: no Python after the change ({error})") from None
+        return changed
+
+
+def read_list(text: str) -> list[Mutant]:
+    """The mistakes, in the order of the list."""
+    return [
+        Mutant(part["area"], file, means, before, after, own[0] if own else part["tests"])
+        for file, part in tomllib.loads(text).items()
+        for means, before, after, *own in part["mutants"]
+    ]
+
+
+def check(mutants: list[Mutant], src: Path) -> None:
+    """Refuse a list of which a line has gone, or that says one thing twice."""
+    complaints = []
+    for mutant in mutants:
+        path = src / mutant.file
+        try:
+            for file in (path, *(src.parent / word.split("::")[0] for word in mutant.tests.split() if "/" in word)):
+                if not file.exists():
+                    raise ListError(f"{mutant.file}, {mutant.means!r}: there is no {file}")
+            mutant.of(path.read_text(encoding="utf-8"))
+        except ListError as error:
+            complaints.append(str(error))
+    twice = [key for key, n in Counter((m.file, m.before, m.after) for m in mutants).items() if n > 1]
+    complaints += [f"{file}: listed twice\n    {before}" for file, before, _ in twice]
+    if complaints:
+        raise ListError("\n".join([*complaints, f"mend tests/mutants/{LIST.name}: name each mistake where it now is"]))
+
 
 @dataclass
 class Run:
@@ -55,8 +113,6 @@ class Run:
     pid: int
     began: float
     limit: float
-    cpu: float = 0.0
-    """seconds of processor time, which do not depend on who else is busy"""
 
     @property
     def log(self) -> Path:
@@ -69,14 +125,13 @@ class Run:
 
     def outcome(self) -> tuple[str, str] | None:
         """None while it runs; then survived, killed, crashed, timed out or broken, and which test said so."""
-        pid, status, used = os.wait4(self.pid, os.WNOHANG)
+        pid, status = os.waitpid(self.pid, os.WNOHANG)
         if not pid and time.monotonic() - self.began < self.limit:
             return None
         self.stop()
         if not pid:
             os.waitpid(self.pid, 0)
             return "timed out", f"after {self.limit:.0f} s"
-        self.cpu = used.ru_utime + used.ru_stime
         if os.WIFSIGNALED(status):
             return "crashed", f"by signal {os.WTERMSIG(status)}"
         failed = re.search(r"^(?:FAILED|ERROR) (\S+::\S+)", self.log.read_text(errors="replace"), re.MULTILINE)
@@ -149,24 +204,20 @@ def run_all(jobs: list[tuple[str, Mutant | None, float]], folders: list[Path], r
         while waiting or running:
             while waiting and free:
                 tests, mutant, limit = waiting.pop()
-                folder = free.pop()
-                path, source = None, ""
+                folder, source = free.pop(), ""
                 if mutant:
                     path = folder / "src" / mutant.file
                     source = path.read_text(encoding="utf-8")
                     path.write_text(mutant.of(source), encoding="utf-8")
-                running.append((start(folder, tests, limit), tests, mutant, path, source))
+                running.append((start(folder, tests, limit), tests, mutant, source))
             time.sleep(0.02)
-            for entry in list(running):
-                run, tests, mutant, path, source = entry
-                outcome = run.outcome()
-                if outcome is None:
-                    continue
-                running.remove(entry)
-                free.append(run.folder)
-                if path:
-                    path.write_text(source, encoding="utf-8")
-                report(tests, mutant, *outcome, time.monotonic() - run.began, run)
+            for run, tests, mutant, source in list(running):
+                if outcome := run.outcome():
+                    running.remove((run, tests, mutant, source))
+                    free.append(run.folder)
+                    if mutant:
+                        (run.folder / "src" / mutant.file).write_text(source, encoding="utf-8")
+                    report(tests, mutant, *outcome, time.monotonic() - run.began, run)
     finally:
         for run, *_ in running:
             run.stop()
@@ -174,10 +225,6 @@ def run_all(jobs: list[tuple[str, Mutant | None, float]], folders: list[Path], r
 
 def say(text: str) -> None:
     print(text, flush=True)
-
-
-def tail(log: Path) -> str:
-    return "".join(f"    {line}\n" for line in log.read_text(errors="replace").splitlines()[-30:])
 
 
 def main() -> int:
@@ -202,25 +249,22 @@ def main() -> int:
     lost: list[str] = []
     found: list[tuple[Mutant, str]] = []
 
-    def unchanged(tests: str, _: object, outcome: str, by: str, seconds: float, run: Run) -> None:
-        say(f"{'passes' if outcome == 'survived' else outcome:9} {tests} ({run.cpu:.1f} s)")
-        if outcome == "survived":
+    def report(tests: str, mutant: Mutant | None, outcome: str, by: str, seconds: float, run: Run) -> None:
+        what = f"{mutant.area:10} {mutant.file}: {mutant.means}" if mutant else f"unchanged  {tests}"
+        say(f"{outcome:9} {what} ({seconds:.1f} s{by and ', '}{by})")
+        if mutant:
+            found.append((mutant, outcome))
+        elif outcome == "survived":
             took[tests] = seconds
-        else:
-            lost.append(f"{tests}: {outcome} {by} with nothing changed\n{tail(run.log)}")
-
-    def changed(tests: str, mutant: Mutant, outcome: str, by: str, seconds: float, run: Run) -> None:
-        found.append((mutant, outcome))
-        say(f"{outcome:9} {mutant.area:10} {mutant.file}: {mutant.means} ({run.cpu:.1f} s{by and ', '}{by})")
-        if outcome == "broken":
-            lost.append(f"{mutant.file}, {mutant.means!r}: no test failed, but {by}\n{tail(run.log)}")
+        if outcome == "broken" or (not mutant and outcome != "survived"):
+            lost.append(f"{what}: {outcome} {by}\n{run.log.read_text(errors='replace')[-3000:]}")
 
     with tempfile.TemporaryDirectory(prefix="mutants-") as temporary:
         folders = [copy_checkout(Path(temporary).resolve() / str(i)) for i in range(max(1, given.workers))]
         selections = list(dict.fromkeys(m.tests for m in mutants))
-        run_all([(tests, None, 600.0) for tests in selections], folders, unchanged)
+        run_all([(tests, None, 600.0) for tests in selections], folders, report)
         jobs = [(m.tests, m, max(LIMIT, SLOWER * took[m.tests])) for m in mutants if m.tests in took]
-        run_all(jobs, folders, changed)
+        run_all(jobs, folders, report)
     code = verdict(found, time.monotonic() - began)
     say("\n".join(lost))
     return 1 if lost else code
@@ -233,12 +277,9 @@ def verdict(found: list[tuple[Mutant, str]], seconds: float) -> int:
     say("")
     for area, n in every.items():
         say(f"{area:10} {n - left[area]:3} of {n:3} noticed")
-    stopped = sum(outcome in ("timed out", "crashed") for _, outcome in found)
     share = 1 - len(survivors) / max(1, len(found))
     noticed = f"{len(found) - len(survivors):3} of {len(found):3}, {100 * share:.1f} %"
     say(f"{'in all':10} {noticed}, in {seconds / 60:.1f} min")
-    if stopped:
-        say(f"{stopped} of them noticed only by running too long or crashing")
     for m in survivors:
         say(f"survived: {m.file}: {m.means}\n    - {m.before.strip()}\n    + {m.after.strip()}\n    under {m.tests}")
     return int(share < PASS)

@@ -1,8 +1,7 @@
 """The book: execute the pages that changed, two at a time, keep the others, render all of them.
 
-Every page named by `_toc.yml` lands in `_build/book/` under the path it has in the checkout: notebooks executed, prose
-as it is. Jupyter Book then renders that tree with execution off, so that one contents file serves this builder and a
-plain `jupyter-book build .`.
+Every page lands in `_build/book/` under the path it has in the checkout: notebooks executed, prose as it is. Jupyter
+Book renders that tree with execution off, so one `_toc.yml` serves this builder and a plain `jupyter-book build .`.
 """
 
 import time
@@ -22,12 +21,9 @@ from repro.seeding import cpu_count, environment
 from repro.terminal import say
 from repro.types import InputError
 
-LAST = "book/scorecard"
-"""The page that reads what the others computed, hence runs after them."""
-ALONE = "runs_alone"
-"""Set in the metadata of a notebook that measures time: nothing else runs beside it."""
-VERDICTS = "its verdicts"
-"""Cause to execute a page again: what it left for the scorecard is lost or damaged."""
+LAST = "book/scorecard"  # reads what the others computed, hence runs after them
+ALONE = "runs_alone"  # set in the metadata of a notebook that measures time: nothing else runs beside it
+VERDICTS = "its verdicts"  # cause to execute a page again: what it left for the scorecard is lost or damaged
 
 
 @dataclass(frozen=True)
@@ -52,8 +48,7 @@ class Book:
 
     index: Path
     pages: tuple[Page, ...]
-    complaints: tuple[str, ...]
-    """Warnings and errors of the rendering."""
+    complaints: tuple[str, ...]  # of the rendering
     seconds: float
 
     @property
@@ -76,7 +71,6 @@ class _Build:
     profile: str
     force: bool
     timeout: float | None
-    report: Callable[[str], None]
 
     @property
     def tree(self) -> Path:
@@ -95,15 +89,11 @@ def build(
     only: Collection[str] | None = None,
     force: bool = False,
     timeout: float | None = None,
-    report: Callable[[str], None] = say,
 ) -> Book:
-    """Bring `_build/html/` of a checkout up to date.
-
-    A page executes again if its text, its parameters, `src/`, `results/`, the data source or a library changed.
-    A failing page does not stop the others; it is shown with its error and tried again by the next build.
+    """Bring `_build/html/` of a checkout up to date; a failing page is shown with its error and tried again next time.
 
     The profile is passed to every notebook that declares a parameter of that name; `only` names the pages to execute,
-    bare or with folder; `timeout` is in seconds of a single cell; `report` receives a line of progress at a time.
+    bare or with folder; `timeout` is in seconds of a single cell.
     """
     root, started = root.resolve(), time.monotonic()
     pages = site.pages_of(root)
@@ -114,13 +104,13 @@ def build(
     done: dict[str, Page] = {}
     share = str(max(1, cpu_count() // lanes))  # encoders come out the same to the byte whatever it is
     told = {"REPRO_BOOK": "1", "REPRO_THREADS": share, "OMP_NUM_THREADS": share}  # for the book, verdicts count
-    with _alone(made / "book.lock", report), environment(told):
-        run = _Build(root, site.Ledger(made / "book.json"), profile, force, timeout, report)
+    with _alone(made / "book.lock"), environment(told):
+        run = _Build(root, site.Ledger(made / "book.json"), profile, force, timeout)
         causes = site.surroundings(root) | {"the profile": profile}
 
         def update(name: str) -> None:
             done[name] = page = _update(run, name, pages[name], causes, name in chosen)
-            report(f"[{len(done)}/{len(pages)}] {page} ({time.monotonic() - started:.0f} s so far)")
+            say(f"[{len(done)}/{len(pages)}] {page} ({time.monotonic() - started:.0f} s so far)")
 
         alone = [name for name in pages if notebook.read(pages[name]).metadata.get(ALONE)]
         _side_by_side([name for name in pages if name not in (LAST, *alone)], update, lanes)
@@ -161,13 +151,13 @@ def _side_by_side(names: Sequence[str], update: Callable[[str], None], lanes: in
         lane.result()
 
 
-def _alone(path: Path, report: Callable[[str], None]) -> AbstractContextManager[object]:
+def _alone(path: Path) -> AbstractContextManager[object]:
     """Let one build work at a time; a second one says that it waits."""
     lock = FileLock(path)
     try:
         return lock.acquire(timeout=0)
     except Timeout:
-        report("another build is at work here: waiting for it")
+        say("another build is at work here: waiting for it")
         return lock.acquire()
 
 
@@ -184,7 +174,7 @@ def _update(run: _Build, name: str, source: Path, causes: Mapping[str, str], cho
     reasons = site.differences(run.ledger.pages.get(name) if target.is_file() else None, now)
     if chosen and (reasons or run.force):
         reason = ", ".join(reasons) or "forced"
-        run.report(f"{name}: executing because: {reason}")
+        say(f"{name}: executing because: {reason}")
         page = replace(_execute(run, name, source, target, now), reason=reason)
     else:
         page = Page(name, "skipped" if reasons else "unchanged")
@@ -213,11 +203,11 @@ def _render(run: _Build) -> list[str]:
     """Render, unless the tree is what was last rendered."""
     stamp = site.stamps(run.tree)
     if run.ledger.rendered == stamp and (run.root / "_build" / "html" / "index.html").is_file():
-        run.report("rendering: nothing changed")
+        say("rendering: nothing changed")
         return []
     started = time.monotonic()
     complaints = site.render(run.root, run.tree, fresh=not run.ledger.rendered)
     with run.ledger.changed() as ledger:
         ledger.rendered = "" if complaints else stamp
-    run.report(f"rendering: {'with complaints' if complaints else 'done'} in {time.monotonic() - started:.1f} s")
+    say(f"rendering: {'with complaints' if complaints else 'done'} in {time.monotonic() - started:.1f} s")
     return complaints

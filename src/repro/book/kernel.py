@@ -1,8 +1,7 @@
 """Kernels for notebooks: this interpreter with its environment, whatever kernels are registered on the machine.
 
-Half of a short page's time is importing. A book of many pages therefore forks its kernels from one process that has
-imported the heavy libraries, once, and done nothing else: no thread, no product, no random number. A page behaves
-as if it had a fresh interpreter, six seconds sooner.
+A book forks its kernels from one process that has imported the heavy libraries, once, and done nothing else: no
+thread, no product, no random number. A page behaves as if it had a fresh interpreter, six seconds sooner.
 """
 
 import asyncio
@@ -20,18 +19,19 @@ from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning import LocalProvisioner
 
+from repro.digests import PACKAGES, read_module
 from repro.seeding import end_with_parent, environment
 
 IMPORTED = (
     *("ipykernel.kernelapp", "repro.models.encoder", "repro.runs.sweep", "repro.reducers", "repro.papers.recorded"),
-    *("repro.report.page", "repro.report.figures", "repro.report.interactive", "sklearn.linear_model"),
-    "repro.book.known",
+    *("repro.report.page", "repro.report.figures", "repro.report.interactive", "sklearn.linear_model", __name__),
 )
-"""what forked kernels have imported"""
+"""what forked kernels have imported, this module last"""
 INLINE = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
 """how a kernel shows figures; matplotlib reads it once, as it is imported"""
 QUIET = {"PYTHONWARNINGS": "ignore:IProgress not found"}
 """progress is shown in the terminal, so tqdm need not ask for a widget"""
+IN_SERVER = {"REPRO_FORKS_KERNELS": "1"}  # tells the process that kernels are forked from what it is
 SETTINGS = {"TOKENIZERS_PARALLELISM": "false", "PYDEVD_DISABLE_FILE_VALIDATION": "1", **QUIET}
 """forked workers and frozen modules both print warnings into pages unless told not to"""
 
@@ -69,7 +69,7 @@ class _Forks(LocalProvisioner):
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(list(IMPORTED))
         given = dict(options.get("env") or os.environ)
-        added = {name: value for name, value in (QUIET | INLINE).items() if name not in os.environ}
+        added = {name: value for name, value in (QUIET | INLINE | IN_SERVER).items() if name not in os.environ}
         with environment(added):  # which the fork server keeps
             await asyncio.to_thread(forkserver.ensure_running)
         # cmd is that of the specification: python -m ipykernel_launcher -f FILE
@@ -99,3 +99,9 @@ def _serve(arguments: Sequence[str], given: Mapping[str, str], folder: str | Non
     from ipykernel import kernelapp
 
     kernelapp.launch_new_instance(argv=[*arguments, f"--IPKernelApp.parent_handle={os.getppid()}"])
+
+
+if IN_SERVER.items() <= os.environ.items():  # no page then reads what the code it stands on does
+    for name in sorted(sys.modules):
+        if name.partition(".")[0] in PACKAGES:
+            read_module(name)

@@ -4,9 +4,8 @@ A notebook declares its parameters as ordinary typed assignments with a comment 
 
     dims: list[int] = [64, 16, 8]  # embedding sizes to train
 
-The cell is parsed, never executed, so a wrong name or type is refused before a kernel starts. (Papermill's own reader
-passes over a type such as `str | None`.) Papermill reads JSON only, so a MyST notebook goes through jupytext first and
-is handed over as a node.
+The cell is parsed, never executed, so a wrong name or type is refused before a kernel starts. Papermill reads JSON
+only, so a MyST notebook goes through jupytext first and is handed over as a node.
 """
 
 import ast
@@ -48,10 +47,8 @@ class Parameter:
     """One line of a parameters cell."""
 
     name: str
-    kind: str
-    """The type as the notebook writes it (`list[int]`); `Any` where it writes none."""
-    default: Any
-    """The default value; source text if it is not a literal."""
+    kind: str  # as the notebook writes it (`list[int]`); `Any` where it writes none
+    default: Any  # source text if it is not a literal
     comment: str = ""
 
     def __str__(self) -> str:
@@ -128,8 +125,6 @@ def validate(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dic
     """Check names and types of `given`, turning text (from a command line) into values.
 
     Text is read as a Python literal, then as YAML (hence JSON), then as itself, whichever first fits the declared type.
-    An int passes for a float, which must be finite; elements of lists are checked one by one. An unknown name or an
-    unfitting value is refused with a list of the valid parameters.
     """
     menu = "Valid parameters:\n" + "\n".join(f"  {parameter}" for parameter in declared.values())
     menu = menu if declared else "This notebook declares no parameters."
@@ -205,13 +200,8 @@ def run(
 ) -> Any:
     """Execute a notebook in the checkout around it, or in its own folder, and write the result to `output`.
 
-    Args:
-        source: a MyST `.md` or an `.ipynb`.
-        output: where the executed `.ipynb` goes; it appears whole or, after a failure, up to the failing cell.
-        parameters: values by name; text is parsed to the declared type.
-        timeout: seconds a single cell may take; None for no limit.
-        progress: show a bar that advances by cells.
-        forked: fork the kernel from a process that has imported the heavy libraries; pays from the second notebook on.
+    After a failure `output` holds the notebook up to the failing cell. `timeout` is in seconds of a single cell. A
+    `forked` kernel comes from a process that has imported the heavy libraries: it pays from the second notebook on.
 
     Raises:
         InputError: if a parameter is wrong, if a cell itself raised `InputError`, or if `output` is no regular file.
@@ -239,10 +229,9 @@ def run(
             cwd=next((folder for folder in around if (folder / "_toc.yml").is_file()), around[0]),
         )
     except PapermillExecutionError as error:
-        message = (
-            f"{source.name}, cell {error.cell_index + 1}, at `{_failing_line(error)}`: {error.ename}: {error.evalue}"
-        )
-        raise (InputError if error.ename == "InputError" else NotebookError)(message) from error
+        where = f"{source.name}, cell {error.cell_index + 1}, at `{_failing_line(error)}`"
+        kind = InputError if error.ename == "InputError" else NotebookError
+        raise kind(f"{where}: {error.ename}: {error.evalue}") from error
     except CellTimeoutError as error:
         raise NotebookError(f"{source.name}: a cell took longer than {timeout:g} s") from error
     except DeadKernelError as error:
@@ -272,14 +261,6 @@ def to_ipynb(source: Path, folder: Path) -> Path:
 
 
 def _without_bars(source: str) -> str:
-    """A parameters cell with `Optional` and `Union` in place of `|`, which plain papermill's reader does not know."""
-    lines, used = source.splitlines(), set()
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.annotation, ast.BinOp):
-            line, written = node.annotation.lineno - 1, ast.unparse(node.annotation)
-            kinds = [kind for kind in written.split(" | ") if kind != "None"]
-            spelled = kinds[0] if len(kinds) == 1 else f"Union[{', '.join(kinds)}]"
-            spelled = f"Optional[{spelled}]" if "None" in written.split(" | ") else spelled
-            lines[line] = lines[line].replace(written, spelled, 1)
-            used |= {name for name in ("Optional", "Union") if name in spelled}
-    return "\n".join([f"from typing import {', '.join(sorted(used))}\n"] * bool(used) + lines)
+    """A parameters cell with `Union` in place of `|`, which plain papermill's reader does not know."""
+    spelled = re.sub(r"(?<=: )[\w\[\]]+( \| \w+)+(?= =)", lambda t: f"Union[{t[0].replace(' | ', ', ')}]", source)
+    return source if spelled == source else f"from typing import Union\n\n{spelled}"

@@ -1,8 +1,4 @@
-"""The book as a site: the pages that `_toc.yml` names, what each depends on, and how Jupyter Book renders them.
-
-What a page depends on is kept apart by cause so that a rebuild can say why: "src/ changed" is worth more than "digest
-differs".
-"""
+"""The book as a site: the pages that `_toc.yml` names, what each depends on, cause by cause, and how it is rendered."""
 
 import json
 import logging
@@ -104,10 +100,8 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = Lock()
-        self.pages: dict[str, dict[str, str]] = {}
-        """The causes of each page's last good execution."""
-        self.rendered = ""
-        """The stamps of the tree that was last rendered without complaint."""
+        self.pages: dict[str, dict[str, str]] = {}  # the causes of each page's last good execution
+        self.rendered = ""  # the stamps of the tree that was last rendered without complaint
         if path.is_file():
             try:
                 stored = json.loads(path.read_text(encoding="utf-8"))
@@ -157,12 +151,8 @@ def prune(tree: Path, pages: Collection[str]) -> None:
 
 
 def render(root: Path, tree: Path, *, fresh: bool) -> list[str]:
-    """Render the tree of executed pages to `_build/html/`, warnings as errors; returns the complaints.
-
-    The whole log is in `_build/render.log`. A fresh rendering reads every page again, as is needed after a failure:
-    Sphinx would not repeat an old warning.
-    """
-    if fresh:
+    """Render the tree of executed pages to `_build/html/`, warnings as errors; the complaints, and `render.log`."""
+    if fresh:  # every page is read again, as is needed after a failure: Sphinx would not repeat an old warning
         shutil.rmtree(root / "_build" / ".doctrees", ignore_errors=True)
     command = [*JUPYTER_BOOK, "build", str(tree), "--path-output", str(root), "-W", "--keep-going", "-n"]
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
