@@ -102,7 +102,7 @@ def test_grades_far_apart_do_not_overflow():
         assert cosent(x, y, torch.tensor(labels), scale=500.0).item() == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
-@pytest.mark.parametrize(("dim", "seed"), product([1, 2, 5, 8], [0, 1, 2]))
+@pytest.mark.parametrize(("dim", "seed"), [*product([1, 2, 5, 8], [0, 1, 2])])
 def test_the_angle_similarity_lies_between_0_and_root_2(dim, seed):
     x, y = pairs(2, dim, seed=seed)
     first, second = (angle_by_hand(a, b).item() for a, b in zip(x, y, strict=True))
