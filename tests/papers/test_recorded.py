@@ -112,4 +112,4 @@ def test_the_readmes_figure_can_be_drawn_again(tmp_path):
     again = write_readme_figure(tmp_path / "figure.svg").read_text(encoding="utf-8")
     committed = (paths.project_root() / "book" / "_static" / "readme_figure.svg").read_text(encoding="utf-8")
     for text in (again, committed):
-        assert "<dc:title>STS-B score of two-step training against embedding dimension" in text
+        assert f"<dc:title>Share of its full-size score that {ENCODER} keeps" in text

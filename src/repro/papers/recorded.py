@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from repro import paths
-from repro.methods import FULL_SIZE, STAGE_NAMES
+from repro.methods import FULL_SIZE
 from repro.papers.ese import claims as ese
 from repro.papers.ese import claims_use as ese_use
 from repro.papers.ese.claims import PRINTED_BACKBONE, printed, table1_cells
@@ -115,22 +115,13 @@ def _side_by_side(printed: pd.DataFrame, recorded: pd.DataFrame, keys: list[str]
 
 
 def write_readme_figure(path: Path | None = None) -> Path:
-    """The stages of Wang et al.'s Table 1, printed and recorded, where the README shows them, or at another path."""
+    """The share of the full-size score by use and size, where the README shows it, or at another path."""
     from repro.report.figures import curves  # matplotlib is slow to load for lines of a terminal
 
-    where = {"paper": "paper (RoBERTa-base)", "recorded": "recorded (repro-tiny)"}
-    ours = recorded_rows("wang_table1").query("readout == 'pooler' and paper_table == 'table1'")
-    rows = pd.concat([paper_values("wang2023", "table1").assign(kind="paper"), ours.assign(kind="recorded")])
-    rows = rows[rows["metric"] == "spearman"].assign(stage=rows["method"].map(STAGE_NAMES))
-    figure = curves(
-        rows,
-        color="stage",
-        panel="kind",
-        order=list(STAGE_NAMES.values()),
-        title=where.__getitem__,
-        ylabel="STS-B, Spearman × 100",
-    )
-    figure.alt = "STS-B score of two-step training against embedding dimension, as printed and as recorded"
+    reduced = pd.concat([recorded_rows("zhang_figure2"), recorded_rows("zhang_figure3")])
+    found = shares(reduced, recorded_rows("beyond_quantisation")).query("reducer == @PCA").assign(kind="recorded")
+    figure = curves(found, color="use", order=list(USES.values()), ylabel="share of full size, %")
+    figure.alt = f"Share of its full-size score that {ENCODER} keeps by principal components, against dimensions"
     path = path or paths.project_root() / "book" / "_static" / "readme_figure.svg"
     with replacing(path) as partial:
         partial.write_text(figure.svg(), encoding="utf-8")
