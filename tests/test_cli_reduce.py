@@ -40,7 +40,7 @@ def test_every_method_on_the_input_itself_and_fitted_on_other_rows(method, repro
     np.testing.assert_array_equal(Y, expected)
     assert Y.dtype == np.float32
     assert f"{method} of 40 rows, 12 -> 3 dims, fitted on 40 rows (the input itself) in " in out
-    assert ("variance" in out) == (method in ("truncate", "pca", "svd", "kpca", "autoencoder"))
+    assert ("variance" in out) == (method in ("truncate", "centred", "pca", "svd", "kpca", "autoencoder"))
 
     code, out, err = repro(f"{line} --fit-on {F} {G} --seed 5")
     assert (code, err) == (0, "")

@@ -262,9 +262,10 @@ def export(
         normalize: end with rows of length 1, as after a --reducer that was judged by cosines in any case.
     """
     from repro.models import SentenceEncoder
-    from repro.models.folders import export_folder
+    from repro.models.folders import export_folder, refuse_full
     from repro.reducers.export import read_linear, read_note
 
+    refuse_full(output)
     map_, note = (None, {}) if reducer is None else (read_linear(reducer), read_note(reducer))
     name = note.get("encoder") if encoder is None else encoder
     if name is None:

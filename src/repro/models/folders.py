@@ -194,6 +194,12 @@ def _read_dense(folder: Path, path: str) -> Dense:
 # exported
 
 
+def refuse_full(folder: Path) -> None:
+    """Check that a folder is new or empty, before anything is loaded or written for it."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} is there already: give a new folder, nothing is overwritten")
+
+
 def export_folder(
     encoder: "SentenceEncoder",
     folder: Path,
@@ -219,8 +225,7 @@ def export_folder(
         InputError: for a folder with something in it, sizes that do not fit, or what sentence-transformers cannot
             express: another pooling, bidirectional attention, adapters, layer 0.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} is there already: give a new folder, nothing is overwritten")
+    refuse_full(folder)
     backbone = encoder.backbone
     depth = backbone.layer_index(layer)
     _check_expressible(encoder, depth)
