@@ -4,6 +4,7 @@ import inspect
 import json
 import os
 import shlex
+import subprocess
 import sys
 
 import numpy as np
@@ -203,3 +204,21 @@ def test_version_and_data_list(repro):
     assert repro("--version")[:2] == (0, f"repro {__version__}\n")
     code, out, _ = repro("data list")
     assert code == 0 and {"stsb", "trec", "wiki"} <= {line.split()[0] for line in out.splitlines()}
+
+
+@pytest.mark.parametrize("line", ["data list", "--help"])
+def test_a_reader_that_has_gone_is_no_fault(line):
+    heard, said = os.pipe()
+    os.close(heard)
+    ran = subprocess.run([sys.executable, "-m", "repro", *line.split()], stdout=said, stderr=subprocess.PIPE, text=True)
+    os.close(said)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_an_interrupt_says_that_nothing_is_lost(repro, monkeypatch):
+    def interrupted(**options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "examine", interrupted)
+    code, _, err = repro("doctor")
+    assert code == 130 and "the same command goes on from there" in err

@@ -128,3 +128,21 @@ def test_what_is_not_a_file_of_rows(tmp_path):
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "other.parquet")
     with pytest.raises(InputError, match="lacks the column 'experiment': it is not a file of rows"):
         read_rows(tmp_path / "other.parquet")
+
+
+@pytest.mark.parametrize("writes", [0, 1])
+def test_a_kill_while_recording_leaves_rows_that_are_read(writes, tmp_path, monkeypatch):
+    (path,) = record(some(0.1), tmp_path)
+    left = iter(range(writes))
+
+    def write(folder, digests, real=rows._write_digests):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        real(folder, digests)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(rows, "_write_digests", write)
+        record(some(0.5), tmp_path)
+    assert read_rows(path)["value"].iloc[0] == (0.5 if writes else 0.1)
+    record(some(0.7), tmp_path)
+    assert read_rows(path)["value"].iloc[0] == 0.7
