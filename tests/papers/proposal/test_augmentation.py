@@ -8,12 +8,12 @@ import pytest
 from repro import data
 from repro.data.samples import training_sentences
 from repro.data.sampling import take
-from repro.data.wordings import token_overlap
 from repro.evaluation import sts_spearman
 from repro.papers.proposal import augmentation
 from repro.runs.cell import cell_key
 from repro.store import Store
 from repro.types import InputError
+from rivals.wordings import token_overlap
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,6 @@ import torch
 
 from repro import data
 from repro.config import TrainConfig
-from repro.data import wordings
-from repro.data.wordings import Positives, drop_equal, token_overlap
 from repro.digests import digest
 from repro.evaluation.stats import bootstrap_mean, bootstrap_spearman
 from repro.methods import UNTRAINED
@@ -29,7 +27,9 @@ from repro.sets import DataSet, ScoredPairs, WordVectors
 from repro.store import Store
 from repro.training.end_to_end import fresh_encoder
 from repro.types import InputError, one_of
+from rivals import wordings
 from rivals.generator import back_translate
+from rivals.wordings import Positives, drop_equal, token_overlap
 
 DROPOUT, SYNONYM, BACK_TRANSLATION = "dropout", "synonym", "back-translation"
 PARAPHRASE, MIXTURE = "paraphrase", "mixture"

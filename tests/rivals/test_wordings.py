@@ -5,7 +5,9 @@ import pytest
 
 from microworld.vocabulary import FACTORS
 from repro import data
-from repro.data.wordings import (
+from repro.sets import WordVectors
+from repro.types import InputError
+from rivals.wordings import (
     drop_equal,
     microworld_lexicon,
     microworld_paraphrases,
@@ -15,8 +17,6 @@ from repro.data.wordings import (
     synonyms,
     token_overlap,
 )
-from repro.sets import WordVectors
-from repro.types import InputError
 
 EVERY_WORD = {word: ["WRONG"] for word in ("paris", "nasa", "not", "don't", "two", "3", "b2b", "the", "never", "i")}
 KEPT = "The NASA team in Paris did not, and don't you never, buy two of 3 b2b {}? I do"
