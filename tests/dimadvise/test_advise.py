@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dimadvise.advice import Candidate, _neighbours_kept, _why_none, advise
+from dimadvise.advice import Candidate, _neighbours_kept, _smallest, _why_none, advise
 from dimadvise.evidence import Classes, Pairs, Search
 from dimadvise.inputs import from_matrix
 from dimadvise.report import candidate_table, explanation, headline, savings, size, why_no_bound
@@ -124,6 +124,12 @@ def test_a_shallower_layer_may_win_only_by_its_bound():
     assert found.answer is not None and found.answer.layer == 6 and found.confidence == pytest.approx(1 - 0.05 / 4)
     found = advise({3: X[:, ::-1], 6: X}, evidence=graded(X), dims=[32, 8, 6])
     assert found.answer is not None and found.answer.layer == 3  # as good and cheaper
+
+
+def test_a_size_passes_by_its_bound_not_by_its_share():
+    found = [Candidate(None, "pca", dim, 1.0, 1.0, share=1.0, low=low) for dim, low in ((8, 0.99), (4, 0.98))]
+    answer = _smallest(found, 16, None, 0.985, labelled=True)
+    assert answer is not None and answer.dim == 8
 
 
 def test_what_is_odd_about_the_embeddings_is_said():
