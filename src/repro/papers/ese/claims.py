@@ -20,12 +20,10 @@ from repro.report.judge import Judge, Measurement, average, effect, farthest, ju
 from repro.report.tables import paper_values
 from repro.rows import parsed
 
-RIVALS = (RAW, MRL)
-"""what the paper compares ESE with; the control is ours"""
+RIVALS = (RAW, MRL)  # what the paper compares ESE with; the control is ours
 PRINTED_BACKBONE = "bge-base-en-v1.5"
 """whose printed numbers stand beside ours: a BERT of twelve layers, trained contrastively before"""
-PRINTED_THRESHOLD, PRINTED_BEST = 60.00, 84.49
-"""the score that layers are to pass, and the best of the same figure"""
+PRINTED_THRESHOLD, PRINTED_BEST = 60.00, 84.49  # the score that layers are to pass, and the best of the same figure
 PLACES = {"last layer": AVERAGE, "≺ Avg.": SHALLOW_AVERAGE}
 """where scores are averaged over the seven sets, as tables call it"""
 COMPRESSION = (ESE_DEFAULT, "embeddings", "max-k", "no compression")

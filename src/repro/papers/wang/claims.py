@@ -112,8 +112,7 @@ TABLE2: list[Rule] = [
 
 NAMES = {FULL: "full size", TRAINED_NARROW: "end to end", TWO_STEP: "two-step"}
 ORDER = ("full size", *REDUCED, "end to end", "two-step", MAJORITY)
-RIVALS = (*REDUCED, TRAINED_NARROW)
-"""what the paper compares two-step training with, at equal dim"""
+RIVALS = (*REDUCED, TRAINED_NARROW)  # what the paper compares two-step training with, at equal dim
 
 
 def named_scores(frame: pd.DataFrame) -> pd.DataFrame:
@@ -183,8 +182,7 @@ def leads(winner: str, rivals: Sequence[str], dataset: str = AVERAGE) -> str:
     return f"metric.str.endswith('_lead') and method in {names} and dataset == '{dataset}'"
 
 
-NEIGHBOURS = ("Isomap", "LLE")
-"""the reducers that look at nearest neighbours"""
+NEIGHBOURS = ("Isomap", "LLE")  # the reducers that look at nearest neighbours
 at_each = partial(Judge, over=("dim", "method"))
 SMALLEST = partial(
     at_each, what="smallest lead over the best rival's average (dim {dim})", rows=leads(TWO_STEP, RIVALS)

@@ -124,14 +124,11 @@ def optimal_dims_judged(rows: pd.DataFrame) -> Iterator[Measurement]:
         yield effect("WANG-F2-6", count, what, null=2.5)
 
 
+TREC = f"{SCORES} and dataset == 'trec' and dim <= full"
 FIGURE2: list[Rule] = [
     changes_of_score,
-    Judge(
-        "WANG-F2-2",
-        "smallest loss of trec accuracy at a step down (to dim {dim})",
-        f"{SCORES} and dataset == 'trec' and dim <= full",
-        smallest_step,
-    ),
+    trending("WANG-F2-2", TREC, 1, "trec accuracy against dim"),
+    Judge("WANG-F2-2", "smallest loss of trec accuracy at a step down (to dim {dim})", TREC, smallest_step),
     optimal_dims_judged,
 ]
 figure2 = partial(judged, FIGURE2)
