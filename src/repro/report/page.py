@@ -18,7 +18,7 @@ from repro.config import PROFILES, Profile
 from repro.config import profile as profile_named
 from repro.methods import BASELINES, OWN_NETWORKS
 from repro.report.judge import Measurement
-from repro.report.scorecard import claims, full_size_scores, verdict_frame, verdict_table, write_verdicts
+from repro.report.scorecard import claims, full_size_scores, nearness, verdict_frame, verdict_table, write_verdicts
 from repro.report.tables import Shown, pill
 from repro.rows import record, recorded_rows
 from repro.store import Store
@@ -82,6 +82,12 @@ class Page:
     def recorded(self) -> pd.DataFrame:
         """The experiment's recorded rows, of all networks; without one, an empty frame."""
         return recorded_rows(self.experiment)
+
+    def past(self, backbone: str | None) -> pd.DataFrame:
+        """Recorded rows of one network: the reader's where it has some, else the one nearest to the paper's."""
+        known = sorted(self.recorded["backbone"].dropna().unique(), key=nearness)
+        kept = backbone if backbone in known else next(iter(known), None)
+        return self.recorded[self.recorded["backbone"] == kept]
 
     def badges(self, live: pd.DataFrame, recorded: pd.DataFrame | None = None) -> Shown:
         """Where the live and the recorded numbers come from, a line each."""
