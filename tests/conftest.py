@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import multiprocessing
 import os
 import socket
 import subprocess
@@ -158,21 +159,57 @@ def wait_for() -> Callable[[Callable[[], bool]], None]:
     return wait
 
 
-@pytest.fixture
-def two_processes(python: Callable[..., subprocess.Popen]) -> Callable[..., list]:
-    """Run a script as rank 0 and rank 1, given its rank and any arguments; the last line of JSON that each prints."""
+@pytest.fixture(scope="session")
+def forkserver() -> multiprocessing.context.ForkServerContext:
+    """Starts processes as forks of one that has imported torch and its like, once, and done nothing else."""
+    from repro.book.kernel import IMPORTED
 
-    def run(code: str, *arguments: object) -> list:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(IMPORTED))
+    return context
+
+
+@pytest.fixture
+def forked(forkserver: multiprocessing.context.ForkServerContext) -> Callable:
+    """Start a script as such a fork, with names that it is given; the process, and how to wait for its answer."""
+    from forked import run
+
+    started = []
+
+    def start(code: str, environment: dict[str, str] | None = None, **given: object) -> tuple:
+        hears, tells = forkserver.Pipe(duplex=False)
+        process = forkserver.Process(target=run, args=(code, tells, given, {**os.environ, **(environment or {})}))
+        process.start()
+        tells.close()
+        started.append(process)
+
+        def answer() -> object:
+            assert hears.poll(120), "waited in vain"
+            found = hears.recv()  # an EOFError: it died without a word
+            if isinstance(found, BaseException):
+                raise found
+            return found
+
+        return process, answer
+
+    yield start
+    for process in started:
+        process.kill()
+        process.join()
+
+
+@pytest.fixture
+def two_processes(forked: Callable) -> Callable[..., list]:
+    """Run a script as rank 0 and rank 1 with names that it is given; the answer of each."""
+
+    def run(code: str, **given: object) -> list:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
         meeting |= {"ACCELERATE_USE_CPU": "true", "CUDA_VISIBLE_DEVICES": ""}
-        started = [python(code, rank, *arguments, RANK=str(rank), LOCAL_RANK=str(rank), **meeting) for rank in range(2)]
-        outputs = [process.communicate(timeout=120) for process in started]
-        for process, (_, errors) in zip(started, outputs, strict=True):
-            assert process.returncode == 0, errors
-        return [json.loads(out.splitlines()[-1]) for out, _ in outputs]
+        ranks = [forked(code, meeting | {"RANK": str(r), "LOCAL_RANK": str(r)}, rank=r, **given) for r in range(2)]
+        return [answer() for _, answer in ranks]
 
     return run
 
