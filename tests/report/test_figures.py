@@ -51,13 +51,6 @@ def test_curves_of_one_panel_differ_by_colour_and_marker_which_they_keep_in_ever
         curves(both, color="method", order=("a",))
 
 
-def test_scores_are_drawn_times_hundred_over_any_column():
-    (line,) = lines_of(by_dataset(frame(("live",), ("stsb",))).axes[0])
-    np.testing.assert_allclose(line.get_ydata(), 100 * (0.5 + 0.03 * np.log2([8, 64, 768])))
-    (line,) = curves(frame(("live",), ("stsb",)).assign(k=range(3)), color="method", x="k").axes[0].get_lines()
-    assert list(line.get_xdata()) == [0, 1, 2]
-
-
 def test_seeds_are_averaged_with_a_band_of_one_standard_deviation():
     found = points(frame(("recorded",), ("stsb",), (8,), seeds=3), ["dataset", "dim"])
     values = 100 * np.array([0.59, 0.60, 0.61])
