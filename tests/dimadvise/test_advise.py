@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -79,7 +77,7 @@ def test_row_lengths_that_no_cosine_sees_change_no_answer():
         np.testing.assert_allclose(one, other, atol=2e-3)
 
 
-def test_embeddings_of_ones_own_need_no_torch(tmp_path):
+def test_embeddings_of_ones_own_need_no_torch(python, tmp_path):
     X = cloud(300)
     np.save(tmp_path / "X.npy", X)
     arguments = ["advise", "--embeddings", str(tmp_path / "X.npy"), "--output", str(tmp_path / "out")]
@@ -95,8 +93,9 @@ sys.meta_path.insert(0, NoTorch)
 from repro.cli import main
 sys.exit(main({arguments}))
 """
-    done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True)
-    assert done.returncode == 0 and (tmp_path / "out" / "reducer.safetensors").is_file(), done.stderr
+    process = python(said)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0 and (tmp_path / "out" / "reducer.safetensors").is_file(), errors
 
 
 def test_a_document_at_the_second_place_counts_by_its_discount():

@@ -18,7 +18,6 @@ KILLED = """
 import os, signal
 from importlib import import_module
 from repro.runs.cell import train_cell
-from repro.store import Store
 module, left = import_module(f"repro.training.{where}"), iter(range(steps))
 loss = getattr(module, name)
 def killed(*args, **kwargs):
@@ -26,7 +25,7 @@ def killed(*args, **kwargs):
         os.kill(os.getpid(), signal.SIGKILL)
     return loss(*args, **kwargs)
 setattr(module, name, killed)
-train_cell(config, Store(), progress=False)
+train_cell(config, store, progress=False)
 """
 SCALED = {"objective": "ese", "corpus": "nli", "pooling": "mean", "espresso": EspressoConfig(layer_weights="learned")}
 
@@ -54,15 +53,15 @@ def test_a_cell_is_trained_once_and_what_it_remembers(cell_config, weights_of):
 
 @pytest.mark.parametrize(("where", "name", "changes"), [("simcse", "info_nce", {}), ("ese", "base_loss", SCALED)])
 def test_a_training_killed_by_the_system_resumes_to_the_same_bytes(
-    where, name, changes, cell_config, forked, tmp_path, weights_of
+    where, name, changes, cell_config, forkserver, tmp_path, weights_of
 ):
-    config = replace(cell_config, **changes)
-    process, answer = forked(KILLED, config=config, steps=5, where=where, name=name)  # in its sixth step
-    with pytest.raises(EOFError):
-        answer()
-    process.join()
-    assert process.exitcode == -signal.SIGKILL
-    store, key = Store(), cell_key(config)
+    config, store = replace(cell_config, **changes), Store()
+    given = {"config": config, "store": store, "steps": 5, "where": where, "name": name}
+    process = forkserver.Process(target=exec, args=(KILLED, given), daemon=True)
+    process.start()
+    process.join(120)
+    assert process.exitcode == -signal.SIGKILL, "in its sixth step"
+    key = cell_key(config)
     assert not store.folder("encoders", key).exists()
     assert (store.home / "work" / f"encoders-{key}" / "state.safetensors").is_file()
 
