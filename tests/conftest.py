@@ -251,7 +251,7 @@ def cell_config(tiny) -> "TrainConfig":
     from repro.config import TrainConfig
 
     schedule = {"batch_size": 16, "sentences": 96, "learning_rate": 1e-3, "check_every": 2, "save_every": 2}
-    return TrainConfig(backbone=tiny, dim=8, source="microworld", **schedule)
+    return TrainConfig(backbone=tiny, dim=8, source="microworld", validation="sickr", **schedule)
 
 
 @pytest.fixture(scope="session")

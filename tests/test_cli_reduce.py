@@ -88,12 +88,3 @@ def test_a_mistake_ends_with_2_and_one_line(options, message, repro, files, tmp_
     assert (code, out) == (2, "")
     assert err.startswith("error: ") and err.count("\n") == 1 and message.format(tmp=tmp_path) in err
     assert not (tmp_path / "Y.npy").exists() and not list(tmp_path.glob("**/*.partial"))
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int8])
-def test_other_numbers_are_read(dtype, repro, tmp_path):
-    X = (np.random.default_rng(0).standard_normal((20, 6)) * 30).astype(dtype)
-    np.save(tmp_path / "X.npy", X)
-    assert repro(f"{line_of('pca', 2)} --input {tmp_path}/X.npy --output {tmp_path}/Y.npy")[0] == 0
-    expected = make_reducer("pca", 2).fit_transform(X.astype(np.float64))
-    np.testing.assert_allclose(np.load(tmp_path / "Y.npy"), expected, rtol=1e-4, atol=1e-3)

@@ -66,12 +66,6 @@ def test_bits_are_shown_by_pca_below_the_full_size_and_as_they_are_at_it(coded, 
     ]
 
 
-def test_without_rows_nothing_is_said(reduced, coded):
-    nothing = recorded.shares(reduced[:0], coded[:0])
-    assert recorded.needed(nothing, [0.95]).empty and recorded.bits(coded[:0]).empty
-    assert recorded.statement(nothing, recorded.bits(coded[:0])) == "No rows are recorded."
-
-
 @pytest.mark.parametrize("page", ["README.md", "book/index.md"])
 def test_the_first_pages_say_what_the_recorded_rows_say(page):
     coded = recorded_rows("beyond_quantisation")

@@ -43,7 +43,7 @@ def test_a_cell_is_trained_once_and_what_it_remembers(cell_config, weights_of):
     h = cell.encoder.encode(texts, readout="encoder")
     np.testing.assert_allclose(cell.pooler.project(h), cell.encoder.encode(texts), atol=1e-6)
     # the checkpoint that was kept scores what the history says, by the readout that chose it
-    score = dev_scorer("stsb", "microworld")
+    score = dev_scorer("sickr", "microworld")
     assert score(cell.encoder, "pooler") == pytest.approx(cell.history.best_score, abs=1e-6)
     assert cell.history.best_score == max(value for _, value in cell.history.checks)
     assert cell.dev_before == score(SentenceEncoder.load(cell_config.backbone), "encoder")
@@ -94,7 +94,7 @@ def test_cells_without_pooler(cell_config, objective):
     config = replace(cell_config, objective=objective, corpus="nli", pooling="mean")
     cell = train_cell(config, Store(), progress=False)
     assert cell.encoder.pooler is None
-    score = dev_scorer("stsb", "microworld")
+    score = dev_scorer("sickr", "microworld")
     assert score(cell.encoder, "encoder") == pytest.approx(cell.history.best_score, abs=1e-6)
     assert cell.dev_before == score(SentenceEncoder.load(config.backbone, pooling="mean"), "encoder")
     assert cell.log_weights is None
