@@ -94,7 +94,7 @@ from repro.cli import main
 sys.exit(main({arguments}))
 """
     process = python(said)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 0 and (tmp_path / "out" / "reducer.safetensors").is_file(), errors
 
 
