@@ -112,7 +112,7 @@ _PROFILES = (
         scaling_backbone="BAAI/bge-base-en-v1.5",
     ),
 )
-GENERATED: dict[str, Any] = {"dims": (256, 128, 64, 16), "candidates": (128, 64, 16), "probe_rows": 200}
+GENERATED: dict[str, Any] = {"dims": (256, 128, 64, 16), "candidates": (128, 64, 16), "probe_rows": 120}
 """of the embedded profile on generated text, which shows how a method works and judges nothing"""
 PROFILES: dict[str, Profile] = _Profiles({each.name: each for each in _PROFILES})
 
