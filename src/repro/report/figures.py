@@ -198,7 +198,7 @@ def curves(
     cells = [(r, p) for r in rows for p in across]
     width = len(across) if row or len(across) < 3 else 3 if len(across) > 4 else 2
     lines = ceil(len(cells) / width)
-    figure, axes = new_figure(lines, width, height=1.0 + 2.4 * lines, sharey=share)
+    figure, axes = new_figure(lines, width, height=1.0 + 1.8 * lines, sharey=share)
     for i, (axis, cell) in enumerate(zip(axes, cells, strict=False)):
         here = {column: value for column, value in zip((row, panel), cell, strict=True) if column}
         own = within(found, here)
