@@ -66,6 +66,24 @@ def test_bits_are_shown_by_pca_below_the_full_size_and_as_they_are_at_it(coded, 
     ]
 
 
+def test_the_explorer_says_what_the_rows_say():
+    reduced, coded = recorded_rows("zhang_figure2"), recorded_rows("beyond_quantisation")
+    found = recorded.ways(reduced, coded).set_index(["encoder", "use", "reducer", "code", "dim"])
+    assert found.index.is_unique
+    for row in recorded.shares(reduced, coded).itertuples():
+        way = found.loc[(row.encoder, row.use, row.reducer, "float32", row.dim)]
+        assert (way["value"], way["ci_low"], way["bytes"]) == (row.value, row.ci_low, 4 * row.dim)
+    own = coded[coded["backbone"] == recorded.ENCODER].set_index(["dataset", "metric", "method", "dim"]).sort_index()
+    places = {use: key for key, use in recorded.USES.items()}
+    others = found[found.index.get_level_values("code") != "float32"]
+    for (_, use, reducer, code, dim), way in others.iterrows():
+        lines = own.loc[(*places[use], code, dim)]
+        (row,) = lines[lines["setting"].str.startswith(f"{reducer}, {int(way['bytes']):,} bytes")].to_dict("records")
+        full = own.loc[(*places[use], "full size"), "value"].iloc[0]
+        assert (way["value"] * full, way["ci_low"] * full) == pytest.approx((row["value"], row["ci_low"]))
+    assert len(others) > 50
+
+
 def test_without_rows_nothing_is_said(reduced, coded):
     nothing = recorded.shares(reduced[:0], coded[:0])
     assert recorded.needed(nothing, [0.95]).empty and recorded.bits(coded[:0]).empty

@@ -1,7 +1,8 @@
 // Puts a choice of document and verdict above the list of claims; without scripts all claims are listed.
 (function () {
   const bar = document.currentScript.closest(".claim-bar"), chosen = {};
-  const claims = [...document.querySelectorAll("details.claim")];
+  const claims = [...document.querySelectorAll(".claims details.claim")];
+  document.querySelector(".claims").before(bar);
   const said = document.createElement("output");
   function show() {
     const fits = claim => Object.entries(chosen).every(([key, value]) => !value || claim.dataset[key] === value);

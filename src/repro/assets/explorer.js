@@ -60,10 +60,13 @@
     draw(line, nearest, full);
   }
   function draw(line, nearest, full) {
-    const x = way => 8 + 284 * Math.log2(way.dim / 2) / Math.log2(full / 2), y = share => 112 - 100 * Math.min(share, 1.05);
+    const least = Math.min(...line.map(way => way.low), keep[0]) - 0.02, smallest = line[0].dim;
+    const x = way => 30 + 250 * Math.log2(way.dim / smallest) / Math.log2(full / smallest), y = share => 6 + 84 * (1.04 - share) / (1.04 - least);
     const path = key => line.map((way, i) => (i ? "L" : "M") + x(way).toFixed(1) + " " + y(way[key]).toFixed(1)).join("");
-    chart.innerHTML = '<svg viewBox="0 0 300 120" aria-hidden="true"><path class="goal" d="M8 ' + y(keep[0]) + 'H292"/><path d="' +
-      path("share") + '"/><path class="low" d="' + path("low") + '"/><circle cx="' + x(nearest) + '" cy="' + y(nearest.share) + '" r="4"/></svg>';
+    const ticks = line.map(way => '<text text-anchor="middle" x="' + x(way) + '" y="102">' + way.dim + "</text>").join("");
+    chart.innerHTML = '<svg viewBox="0 0 300 106" aria-hidden="true"><path class="goal" d="M30 ' + y(keep[0]) + 'H285"/><text x="2" y="' + (y(keep[0]) + 2) +
+      '">' + per(keep[0]) + "</text>" + ticks + '<path d="' + path("share") + '"/><path class="low" d="' + path("low") + '"/><circle cx="' + x(nearest) +
+      '" cy="' + y(nearest.share) + '" r="3.5"/></svg>';
   }
   update();
 })();

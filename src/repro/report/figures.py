@@ -231,8 +231,9 @@ def curves(
     handles += [Line2D([], [], label=kind, **grey | KIND_STYLE[kind]) for kind in told]
     handles += [Line2D([], [], label=label, **DASHED) for label in dict.fromkeys(levels["label"])]
     add_legend(figure, handles, columns=2 if len(handles) > 3 else 3)
-    said = [map(title_of, drawn), map(title, across if panel and panel != color else ()), kinds]
-    figure.alt = f"{ylabel} against {xlabel} of " + "; ".join(filter(None, (", ".join(words) for words in said)))
+    said = [map(title_of, drawn), map(title, across if panel not in (None, color, "kind") else ()), kinds]
+    measured = ylabel or ", ".join(map(str, rows if row else ["value"]))
+    figure.alt = f"{measured} against {xlabel} of " + "; ".join(filter(None, (", ".join(words) for words in said)))
     return figure
 
 

@@ -122,7 +122,8 @@ def verdict_table(verdicts: pd.DataFrame, card: pd.DataFrame | None = None) -> S
     """
     if verdicts.empty:
         return nothing("no claim can be judged from these rows")
-    verdicts = verdicts.astype({"paper": float})
+    exact = verdicts["low"] == verdicts["high"]
+    verdicts = verdicts.astype({"paper": float}).assign(low=verdicts["low"].mask(exact))
     card = scorecard(verdicts.assign(page="")).query("claim_id in @verdicts.claim_id") if card is None else card
     lines = [_claim(claim, verdicts[verdicts["claim_id"] == claim.claim_id]) for claim in card.itertuples()]
     words = [o for o in OUTCOMES if o in {*verdicts["verdict"], *card["recorded"]} and o not in ON_GENERATED]
@@ -148,7 +149,7 @@ def _claim(claim: Any, own: pd.DataFrame) -> Shown:
     table["measured"] = own["what"].where(own["why"] == "", own["what"] + " – " + own["why"])
     table["network"] = (own["network"] + ", " + seeds).where(own["network"] != "", MISSING)
     table["printed"] = [between(number, nan, nan) for number in own["paper"]]
-    table["value"] = list(map(between, own["value"], own["low"].mask(own["low"] == own["high"]), own["high"]))
+    table["value"] = [between(*point) for point in own[POINT].to_numpy()]
     page = f' <a href="../notebooks/{claim.page}.html">Its page</a>' if claim.page else ""
     live = f" {verdict_pill(claim.live)} (live)" if claim.live not in SILENT else ""
     html = (
