@@ -35,9 +35,22 @@ def hidden(node: nodes.Node | None) -> bool:
     return False
 
 
+def labelled(text: str) -> str:
+    """A table whose cells name their columns, for screens on which rows become blocks; one of many columns is dense."""
+    heads = [re.sub("<[^>]*>", "", head) for head in re.findall("<th>(.*?)</th>", text, re.DOTALL)]
+    before, head, *rows = text.split("<tr>")
+    for place, row in enumerate(rows):
+        labels = iter(heads)
+        rows[place] = re.sub("<td", lambda _, labels=labels: f'<td data-label="{next(labels)}"', row)
+    kind = "table-box" + " stacks" * (len(heads) > 3) + " dense" * (len(heads) > 7)
+    return "<tr>".join([before.replace("table-box", kind, 1), head, *rows])
+
+
 def fold_tables(doctree: nodes.document) -> None:
     """Fold long tables, and all but the first two; live ones stay open where no other does."""
     boxes = [raw for raw in doctree.findall(nodes.raw) if raw.astext().startswith('<div class="table-box">')]
+    for raw in boxes:
+        raw[:] = [nodes.Text(labelled(raw.astext()))]
     left = OPEN_TABLES
     for raw in sorted(filterfalse(hidden, boxes), key=lambda raw: "<caption>live" in raw.astext()):
         text = raw.astext()
