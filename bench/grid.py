@@ -29,7 +29,7 @@ def run(quick: bool) -> BenchRow:
     def peer() -> np.ndarray:
         return np.array([[score(splice(encoder, pooler).encode(texts)) for pooler in poolers] for encoder in encoders])
 
-    results, seconds = alternate({"ours": ours, "peer": peer}, 2)
+    results, seconds = alternate({"ours": ours, "peer": peer}, 1 if quick else 2)
     gap = float(np.abs(results["ours"] - results["peer"]).max())
     return BenchRow(
         work=f"grid of {len(dims)} encoders × {len(dims)} poolers, {len(pairs)} pairs",

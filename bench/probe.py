@@ -17,7 +17,7 @@ def run(quick: bool) -> BenchRow:
     X = SentenceEncoder.load(BACKBONE, device="cpu").encode(texts.texts, readout="encoder")
     y = np.asarray(texts.labels)
     works = {"ours": lambda: nested_cv(X, y), "peer": lambda: one_by_one(X, y)}
-    results, seconds = alternate(works, 1 if quick else 2, warm_up=not quick)
+    results, seconds = alternate(works, 1 if quick else 2)
     ours: ProbeResult = results["ours"]
     accuracy, chosen = results["peer"]
     gap = abs(ours.accuracy - accuracy) * 100

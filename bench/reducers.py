@@ -59,7 +59,7 @@ def _pca(X: np.ndarray, dim: int, quick: bool) -> BenchRow:
         "peer": lambda: peer.fit_transform(X),
         "default": lambda: approximate.fit_transform(X),
     }
-    results, seconds = alternate(works, 3 if quick else 25)
+    results, seconds = alternate(works, 1 if quick else 25)
     row = _compared(f"PCA {_size(X, dim)}", 1, seconds, results["ours"], results["peer"])
     return replace(row, note=f"PCA: the peer's default solver takes {seconds['default']:.3f} s")
 
@@ -67,7 +67,7 @@ def _pca(X: np.ndarray, dim: int, quick: bool) -> BenchRow:
 def _grp(X: np.ndarray, dim: int, quick: bool) -> BenchRow:
     ours, peer = GRP(dim), random_projection.GaussianRandomProjection(dim, random_state=0)
     works = {"ours": lambda: ours.fit_transform(X), "peer": lambda: peer.fit_transform(X)}
-    _, seconds = alternate(works, 3 if quick else 25)
+    _, seconds = alternate(works, 1 if quick else 25)
     peer.components_ = ours.components_.astype(X.dtype)  # the same draw, to compare what they make of it
     return _compared(f"GRP {_size(X, dim)}", 1, seconds, ours.transform(X), peer.transform(X))
 
@@ -97,7 +97,7 @@ def _kpca(X: np.ndarray, dim: int) -> BenchRow:
         "randomised": lambda: random.fit_transform(double),
         "peer": lambda: peer.fit_transform(double),
     }
-    results, seconds = alternate(works, 1, warm_up=False)
+    results, seconds = alternate(works, 1)
     row = _compared(f"KPCA rbf {_size(X, dim)}", 20, seconds, results["ours"], results["peer"])
     faster, gap = seconds["randomised"] / seconds["ours"], _gap(results["randomised"], results["peer"])
     note = f"KPCA: the peer's randomised solver takes {seconds['randomised']:.1f} s, {faster:.1f}× ours, {gap:.0e} off"

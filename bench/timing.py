@@ -33,9 +33,10 @@ class BenchRow:
 
 
 def alternate(
-    works: Mapping[str, Callable[[], Any]], repeats: int, *, warm_up: bool = True
+    works: Mapping[str, Callable[[], Any]], repeats: int, *, warm_up: bool | None = None
 ) -> tuple[dict[str, Any], dict[str, float]]:
-    """The first result of each and its median seconds; they take turns, and the first turn only warms up."""
+    """The first result of each and its median seconds; they take turns, and the first of several only warms up."""
+    warm_up = repeats > 1 if warm_up is None else warm_up
     results: dict[str, Any] = {}
     seconds: dict[str, list[float]] = {name: [] for name in works}
     for turn in range(repeats + warm_up):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import multiprocessing
 import os
 import socket
 import subprocess
@@ -158,21 +159,34 @@ def wait_for() -> Callable[[Callable[[], bool]], None]:
     return wait
 
 
-@pytest.fixture
-def two_processes(python: Callable[..., subprocess.Popen]) -> Callable[..., list]:
-    """Run a script as rank 0 and rank 1, given its rank and any arguments; the last line of JSON that each prints."""
+@pytest.fixture(scope="session")
+def forkserver() -> multiprocessing.context.ForkServerContext:
+    """Starts processes as forks of one that has imported torch and its like, once, and done nothing else."""
+    from repro.book.kernel import IMPORTED
 
-    def run(code: str, *arguments: object) -> list:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(IMPORTED))
+    return context
+
+
+@pytest.fixture
+def two_processes(forkserver: multiprocessing.context.ForkServerContext) -> Callable[..., list]:
+    """Run a script as rank 0 and rank 1, with `rank` and more names given; what each sends by `tells`."""
+
+    def run(code: str, **given: object) -> list:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
         meeting |= {"ACCELERATE_USE_CPU": "true", "CUDA_VISIBLE_DEVICES": ""}
-        started = [python(code, rank, *arguments, RANK=str(rank), LOCAL_RANK=str(rank), **meeting) for rank in range(2)]
-        outputs = [process.communicate(timeout=120) for process in started]
-        for process, (_, errors) in zip(started, outputs, strict=True):
-            assert process.returncode == 0, errors
-        return [json.loads(out.splitlines()[-1]) for out, _ in outputs]
+        ends = [forkserver.Pipe(duplex=False) for _ in range(2)]
+        for rank, (_, tells) in enumerate(ends):
+            own = meeting | {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+            named = f"import os\nos.environ.update({own})\n{code}", {"rank": rank, "tells": tells, **given}
+            forkserver.Process(target=exec, args=named, daemon=True).start()
+            tells.close()
+        assert all(hears.poll(120) for hears, _ in ends), "waited in vain"
+        return [hears.recv() for hears, _ in ends]
 
     return run
 
@@ -237,7 +251,7 @@ def cell_config(tiny) -> "TrainConfig":
     from repro.config import TrainConfig
 
     schedule = {"batch_size": 16, "sentences": 96, "learning_rate": 1e-3, "check_every": 2, "save_every": 2}
-    return TrainConfig(backbone=tiny, dim=8, source="microworld", **schedule)
+    return TrainConfig(backbone=tiny, dim=8, source="microworld", validation="sickr", **schedule)
 
 
 @pytest.fixture(scope="session")

@@ -103,18 +103,3 @@ def test_what_the_reducer_knows_is_kept_and_another_encoder_warned_of(repro, tin
     (folder / "reducer.json").write_text("{", encoding="utf-8")
     code, _, errors = repro(f"export --reducer {folder} --output {tmp_path}/again")
     assert code == 2 and "not valid JSON" in errors
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ("--output .", "nothing is overwritten"),
-        ("--output out --layer 9", "layer 9"),
-        ("--output out --reducer nosuch", "expected a folder that `repro advise` wrote"),
-    ],
-)
-def test_a_mistake_ends_with_2_and_one_line(repro, tiny, tmp_path, monkeypatch, options, words):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine").write_text("")
-    code, _, errors = repro(f"export --encoder {tiny} {options}")
-    assert code == 2 and words in errors and "Traceback" not in errors and not (tmp_path / "out").exists()

@@ -1,7 +1,6 @@
 import json
-import subprocess
-import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,8 +8,9 @@ import pytest
 
 from dimadvise.advice import Candidate, _neighbours_kept, _smallest, _why_none, advise
 from dimadvise.evidence import Classes, Pairs, Search
-from dimadvise.inputs import from_matrix
+from dimadvise.inputs import from_encoder, from_matrix
 from dimadvise.report import candidate_table, explanation, headline, savings, size, why_no_bound
+from repro import data
 from repro.reducers import make_reducer
 from repro.reducers.export import linear_form, read_linear, write_linear
 from repro.types import InputError
@@ -77,7 +77,7 @@ def test_row_lengths_that_no_cosine_sees_change_no_answer():
         np.testing.assert_allclose(one, other, atol=2e-3)
 
 
-def test_embeddings_of_ones_own_need_no_torch(tmp_path):
+def test_embeddings_of_ones_own_need_no_torch(python, tmp_path):
     X = cloud(300)
     np.save(tmp_path / "X.npy", X)
     arguments = ["advise", "--embeddings", str(tmp_path / "X.npy"), "--output", str(tmp_path / "out")]
@@ -93,8 +93,9 @@ sys.meta_path.insert(0, NoTorch)
 from repro.cli import main
 sys.exit(main({arguments}))
 """
-    done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True)
-    assert done.returncode == 0 and (tmp_path / "out" / "reducer.safetensors").is_file(), done.stderr
+    process = python(said)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0 and (tmp_path / "out" / "reducer.safetensors").is_file(), errors
 
 
 def test_a_document_at_the_second_place_counts_by_its_discount():
@@ -217,12 +218,8 @@ def test_reducers_fitted_on_other_rows_are_judged_on_rows_they_have_not_seen(tmp
     assert matrix.shape == (32, len(bias))
 
 
-def test_texts_to_fit_on_leave_out_those_that_are_judged(tiny, tmp_path):
-    from dimadvise.inputs import from_encoder
-    from repro import data
-    from repro.models import SentenceEncoder
-
-    encoder = SentenceEncoder.load(tiny)
+def test_texts_to_fit_on_leave_out_those_that_are_judged(tmp_path):
+    encoder = SimpleNamespace(encode=lambda texts, progress: np.zeros((len(texts), 2)))
     judged = data.load("stsb", split="test", source="microworld")
     case = from_encoder(encoder, "stsb", source="microworld", fit_on="stsb")
     trained = set(data.texts_of(data.load("stsb", split="train", source="microworld"))) - set(data.texts_of(judged))

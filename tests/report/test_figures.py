@@ -8,7 +8,6 @@ import pytest
 
 from repro.report import figures
 from repro.report.figures import curves, points
-from repro.types import InputError
 
 
 def frame(kinds=("paper", "recorded", "live"), datasets=("stsb", "trec"), dims=(8, 64, 768), seeds=1, method="m"):
@@ -38,24 +37,6 @@ def test_curves_show_one_panel_per_dataset_and_kinds_that_differ_by_line_and_fil
     assert paper.is_dashed() and paper.get_markerfacecolor() == "none"
     assert not recorded.is_dashed() and not live.is_dashed()
     assert live.get_linewidth() > 2 * recorded.get_linewidth()
-
-
-def test_curves_of_one_panel_differ_by_colour_and_marker_which_they_keep_in_every_panel():
-    both = pd.concat([frame(("paper", "live"), ("stsb",), method=name) for name in ("a", "b")])
-    figure = curves(both, color="method", panel="kind", order=("none", "a", "b"))
-    first, second = lines_of(figure.axes[0])
-    assert first.get_color() != second.get_color() and first.get_marker() != second.get_marker()
-    assert [line.get_color() for line in lines_of(figure.axes[1])] == [first.get_color(), second.get_color()]
-    assert legend_of(figure) == ["a", "b"] and [a.get_title(loc="left") for a in figure.axes] == ["paper", "live"]
-    with pytest.raises(InputError, match="no look for 'b'"):
-        curves(both, color="method", order=("a",))
-
-
-def test_scores_are_drawn_times_hundred_over_any_column():
-    (line,) = lines_of(by_dataset(frame(("live",), ("stsb",))).axes[0])
-    np.testing.assert_allclose(line.get_ydata(), 100 * (0.5 + 0.03 * np.log2([8, 64, 768])))
-    (line,) = curves(frame(("live",), ("stsb",)).assign(k=range(3)), color="method", x="k").axes[0].get_lines()
-    assert list(line.get_xdata()) == [0, 1, 2]
 
 
 def test_seeds_are_averaged_with_a_band_of_one_standard_deviation():

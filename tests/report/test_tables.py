@@ -8,10 +8,8 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 from markdown_it import MarkdownIt
 
-from repro.paths import project_root
 from repro.report.figures import Drawing, NothingToDraw, drawing
-from repro.report.judge import OUTCOMES
-from repro.report.tables import comparison, names, paper_values, show, side_by_side, to_myst
+from repro.report.tables import comparison, paper_values, show, side_by_side, to_myst
 from repro.rows import make_rows
 from repro.types import InputError
 
@@ -61,20 +59,6 @@ def test_a_number_repeated_under_three_seeds_is_one_number_without_a_seed():
     assert "| 70.00 |" in comparison(side_by_side(same.iloc[:0], same, same.iloc[:0])).markdown
 
 
-def test_generated_word_vectors_and_two_networks_of_one_method_are_told_apart():
-    live, past = (
-        make_rows([{"method": "Avg. GloVe embeddings", "backbone": "glove"}], data_source=s)
-        for s in ("microworld", "local")
-    )
-    other = make_rows([{"method": "SBERTbase", "backbone": b} for b in ("a", "b")], data_source="local")
-    mapped = make_rows([{"method": "SBERTbase-LP − SBERTbase", "backbone": "repro-tiny"}], data_source="local")
-    assert names(live, past, other, mapped) == {
-        "Avg. GloVe embeddings": "word vectors of generated text, mean of words; GloVe, mean of words",
-        "SBERTbase": "a after NLI; b after NLI",
-        "SBERTbase-LP − SBERTbase": "repro-tiny after NLI, mapped − repro-tiny after NLI",
-    }
-
-
 def test_markdown_has_one_row_per_row_and_escapes_its_bars():
     lines = to_myst(FRAME).splitlines()
     assert len(lines) == 4 and lines[1] == "| :--- | ---: | ---: |"
@@ -91,12 +75,3 @@ def test_a_figure_without_a_point_says_so_in_its_place():
     bundle, _ = DisplayFormatter().format(draw())
     assert bundle["text/markdown"] == "Nothing to show under these parameters: no size was tried."
     assert not set(bundle) & {"image/png", "image/svg+xml"}
-
-
-def test_the_style_sheet_knows_every_class():
-    style = (project_root() / "book" / "_static" / "custom.css").read_text(encoding="utf-8")
-    names = ["table-box", "badge-line", "verdict-legend", "number"]
-    names += [f"kind-{kind}" for kind in ("paper", "recorded", "live")]
-    names += [f"source-{source}" for source in ("local", "hub", "microworld")]
-    names += [f"verdict-{outcome.replace(' ', '-')}" for outcome in OUTCOMES]
-    assert [name for name in names if not re.search(rf"\.{name}\b", style)] == []

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from repro.report.judge import MEANING, ON_GENERATED, OUTCOMES, Measurement, worst
-from repro.types import InputError
 
 # value, low, high, paper, direction -> on a substitute, on the paper's own network; the null is 0
 EFFECTS = [
@@ -127,16 +126,3 @@ def test_a_claim_of_several_parts_is_as_strong_as_its_weakest():
 def test_every_branch_is_reached_and_every_outcome_has_a_meaning():
     seen = {line[-2] for line in EFFECTS} | {line[-1] for line in EFFECTS} | {line[1] for line in SILENT}
     assert seen == set(MEANING) == set(OUTCOMES) > set(ON_GENERATED)
-
-
-@pytest.mark.parametrize(
-    ("measurement", "message"),
-    [
-        (Measurement("X", "guess", 1, 0, 2), "unknown test 'guess'"),
-        (Measurement("X", "effect", 1, 2, 0), "low ≤ high"),
-        (Measurement("X", "ratio", 1, 0, 2), "above 0"),
-    ],
-)
-def test_mistakes_are_named(measurement, message):
-    with pytest.raises(InputError, match=message):
-        _ = measurement.verdict

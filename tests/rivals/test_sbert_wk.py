@@ -73,8 +73,3 @@ def test_encoding_is_independent_of_company_and_batch(deep, sentences):
     X = encoder.encode(texts)
     np.testing.assert_allclose(X, np.concatenate([encoder.encode([text]) for text in texts]), atol=1e-4)
     assert X.shape == (14, encoder.dim) and (X[0] == X[12]).all()
-
-
-def test_fewer_than_three_layers_are_refused_for_their_fusion_is_a_plain_mean(tiny):
-    with pytest.raises(InputError, match=r"2 layers.*MiniLM-L6-v2 has 6"):
-        SbertWK(SentenceEncoder.load(tiny))

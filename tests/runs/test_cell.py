@@ -15,22 +15,17 @@ from repro.store import Store
 from repro.types import InputError
 
 KILLED = """
-import json, os, signal, sys
+import os, signal
 from importlib import import_module
-from repro.objectives import AngleConfig, EspressoConfig, TrainConfig
 from repro.runs.cell import train_cell
-from repro.store import Store
-steps = iter(range(int(sys.argv[2])))
-module = import_module(f"repro.training.{sys.argv[3]}")
-loss = getattr(module, sys.argv[4])
+module, left = import_module(f"repro.training.{where}"), iter(range(steps))
+loss = getattr(module, name)
 def killed(*args, **kwargs):
-    if next(steps, None) is None:
+    if next(left, None) is None:
         os.kill(os.getpid(), signal.SIGKILL)
     return loss(*args, **kwargs)
-setattr(module, sys.argv[4], killed)
-given = json.loads(sys.argv[1])
-given |= {"angle": AngleConfig(**given["angle"]), "espresso": EspressoConfig(**given["espresso"])}
-train_cell(TrainConfig(**{**given, "prefixes": tuple(given["prefixes"])}), Store(), progress=False)
+setattr(module, name, killed)
+train_cell(config, store, progress=False)
 """
 SCALED = {"objective": "ese", "corpus": "nli", "pooling": "mean", "espresso": EspressoConfig(layer_weights="learned")}
 
@@ -48,7 +43,7 @@ def test_a_cell_is_trained_once_and_what_it_remembers(cell_config, weights_of):
     h = cell.encoder.encode(texts, readout="encoder")
     np.testing.assert_allclose(cell.pooler.project(h), cell.encoder.encode(texts), atol=1e-6)
     # the checkpoint that was kept scores what the history says, by the readout that chose it
-    score = dev_scorer("stsb", "microworld")
+    score = dev_scorer("sickr", "microworld")
     assert score(cell.encoder, "pooler") == pytest.approx(cell.history.best_score, abs=1e-6)
     assert cell.history.best_score == max(value for _, value in cell.history.checks)
     assert cell.dev_before == score(SentenceEncoder.load(cell_config.backbone), "encoder")
@@ -56,17 +51,17 @@ def test_a_cell_is_trained_once_and_what_it_remembers(cell_config, weights_of):
     assert manifest["config"] == json.loads(json.dumps(asdict(cell_config)))
 
 
-@pytest.mark.parametrize(
-    ("changes", "loss"), [({}, ("simcse", "info_nce")), (SCALED, ("ese", "base_loss"))], ids=["simcse", "ese"]
-)
+@pytest.mark.parametrize(("where", "name", "changes"), [("simcse", "info_nce", {}), ("ese", "base_loss", SCALED)])
 def test_a_training_killed_by_the_system_resumes_to_the_same_bytes(
-    changes, loss, cell_config, python, tmp_path, weights_of
+    where, name, changes, cell_config, forkserver, tmp_path, weights_of
 ):
-    config = replace(cell_config, **changes)
-    process = python(KILLED, json.dumps(asdict(config)), 5, *loss)  # in its sixth step
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == -signal.SIGKILL, errors
-    store, key = Store(), cell_key(config)
+    config, store = replace(cell_config, **changes), Store()
+    given = {"config": config, "store": store, "steps": 5, "where": where, "name": name}
+    process = forkserver.Process(target=exec, args=(KILLED, given), daemon=True)
+    process.start()
+    process.join(120)
+    assert process.exitcode == -signal.SIGKILL, "in its sixth step"
+    key = cell_key(config)
     assert not store.folder("encoders", key).exists()
     assert (store.home / "work" / f"encoders-{key}" / "state.safetensors").is_file()
 
@@ -81,7 +76,8 @@ def test_a_training_killed_by_the_system_resumes_to_the_same_bytes(
         assert weight != 0 and abs(weight) < 0.1  # it starts from ln(1 + ln 1)
 
 
-def test_two_processes_or_one_give_the_same_bytes(sweep_config, tmp_path, weights_of):
+def test_two_processes_or_one_give_the_same_bytes(sweep_config, forkserver, tmp_path, weights_of, monkeypatch):
+    monkeypatch.setattr("multiprocessing.get_context", lambda method: forkserver)  # for new ones would import torch
     configs = [replace(sweep_config, dim=dim) for dim in (4, 40)]
     apart = train_all(configs, Store(tmp_path / "apart"), workers=2, progress=False)
     alone = train_all(configs, Store(tmp_path / "alone"), workers=1, progress=False)
@@ -98,7 +94,7 @@ def test_cells_without_pooler(cell_config, objective):
     config = replace(cell_config, objective=objective, corpus="nli", pooling="mean")
     cell = train_cell(config, Store(), progress=False)
     assert cell.encoder.pooler is None
-    score = dev_scorer("stsb", "microworld")
+    score = dev_scorer("sickr", "microworld")
     assert score(cell.encoder, "encoder") == pytest.approx(cell.history.best_score, abs=1e-6)
     assert cell.dev_before == score(SentenceEncoder.load(config.backbone, pooling="mean"), "encoder")
     assert cell.log_weights is None

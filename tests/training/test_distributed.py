@@ -1,7 +1,5 @@
 """Two processes must train like one with the whole batch: losses, gradients, and the weights after a training."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -45,7 +43,6 @@ def values_and_gradients(rows):
     }
 """
 TRAINED = """
-import json, sys
 torch.set_num_threads(1)
 from repro import data
 from repro.data.sampling import like_or_unlike
@@ -61,20 +58,19 @@ def trained(given):
     return trained.encoder.encode(["a cook", "the driver slept"]).tolist()
 """
 RANK = """
-rank = int(sys.argv[1])
 from accelerate import PartialState
 PartialState(cpu=True)
 assert torch.distributed.get_world_size() == 2 and torch.distributed.get_rank() == rank
 mine = torch.arange(3) + 3 * rank
 found = values_and_gradients(torch.cat([mine, 6 + mine, 12 + mine]))
-print(json.dumps([found, [trained(given) for given in json.loads(sys.argv[2])]]))
+tells.send((found, [trained(given) for given in trainings]))
 """
 
 
 def test_two_processes_equal_one(two_processes, tiny):
     shared = {"backbone": tiny, "dim": 8, "pooling": "mean", "batch_size": 16, "learning_rate": 1e-3, "dropout": 0.0}
     given = [{**shared, "objective": objective, "check_every": 0} for objective in ("simcse", "ese")]
-    (first, first_trained), (second, second_trained) = two_processes(LOSSES + TRAINED + RANK, json.dumps(given))
+    (first, first_trained), (second, second_trained) = two_processes(LOSSES + TRAINED + RANK, trainings=given)
     here: dict = {}
     exec(LOSSES + TRAINED, here)
     one = here["values_and_gradients"](torch.arange(18))

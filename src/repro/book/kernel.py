@@ -24,9 +24,10 @@ from repro.seeding import end_with_parent, environment
 
 IMPORTED = (
     *("ipykernel.kernelapp", "repro.models.encoder", "repro.runs.sweep", "repro.reducers", "repro.papers.recorded"),
-    *("repro.report.page", "repro.report.figures", "repro.report.interactive", "sklearn.linear_model", __name__),
+    *("repro.report.page", "repro.report.figures", "repro.report.interactive", "sklearn.linear_model"),
+    *("transformers.models.bert.modeling_bert", "matplotlib.backends.backend_svg", __name__),
 )
-"""what forked kernels have imported, this module last"""
+"""what forked kernels have imported, this module last; the first network that is loaded asks for a thousand modules"""
 INLINE = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
 """how a kernel shows figures; matplotlib reads it once, as it is imported"""
 QUIET = {"PYTHONWARNINGS": "ignore:IProgress not found"}

@@ -156,7 +156,10 @@ def estimate(rows: pd.DataFrame, *, deterministic: bool = False) -> Estimate:
 
     Rows of one seed are one number, and so are rows of an untrained method that say the same under several seeds.
     """
-    by_seed = (100 * rows["value"].groupby(rows["seed"], dropna=False).mean()).to_dict()
+    values: dict[Any, list[float]] = {}
+    for seed, value in zip(rows["seed"], rows["value"].astype(float), strict=True):
+        values.setdefault(None if pd.isna(seed) else seed, []).append(value)
+    by_seed = {seed: 100 * float(np.nanmean(own)) for seed, own in values.items()}
     width = (rows["ci_high"] - rows["ci_low"]).to_numpy(float)
     item = 0.0 if np.isnan(width).all() else float(50 * np.nanmean(width)) / reach(inf)
     untrained = "n_train" in rows and rows["n_train"].isna().all()

@@ -146,7 +146,6 @@ LADDER = (
     *(("binary", 384), ("binary, then float", 384), ("float32", 12)),
 )
 """some ways to store a vector: below the full size by PCA, at the full size as it is, whichever score is the better"""
-CODES = ("int8", "int4", "binary", "binary, then float")  # codes of a number other than float32
 POINT = ["value", "ci_low", "ci_high"]
 
 
@@ -221,22 +220,6 @@ def bits(coded: pd.DataFrame) -> pd.DataFrame:
             code = f"{level} × {dim}" + (f", {PCA}" if dim < most else "")
             lines.append({"bytes": f"{int(way['bytes'].iloc[0]):,}", "code": code, **share})
     return pd.DataFrame(lines, columns=["bytes", "code", *USES.values()]).dropna(axis=1, how="all").fillna(MISSING)
-
-
-def ways(reduced: pd.DataFrame, coded: pd.DataFrame) -> pd.DataFrame:
-    """Every recorded way to store a vector: encoder, use, reducer, code and dim; its bytes, and the share it keeps."""
-    encoders = published(reduced)
-    whole = pd.concat([shares(reduced, coded, encoder) for encoder in encoders], ignore_index=True)
-    own = coded[coded["backbone"].isin(encoders)]
-    own = own.assign(use=[USES.get(key) for key in zip(own["dataset"], own["metric"], strict=True)])
-    full = own[own["method"] == FULL_SIZE].set_index(["backbone", "use"])["value"].to_dict()
-    own = own.assign(reducer=own["setting"].str.extract(r"^(.+), [\d,]+ bytes$", expand=False))
-    own = own[own["method"].isin(CODES) & own["reducer"].isin([PCA, FIRST]) & own["use"].notna()]
-    size = [full[key] for key in zip(own["backbone"], own["use"], strict=True)]
-    own = own.assign(**{name: own[name].astype(float) / size for name in POINT})
-    own = own.rename(columns={"backbone": "encoder", "method": "code"})
-    found = pd.concat([whole.assign(code="float32", bytes=4 * whole["dim"]), own], ignore_index=True)
-    return found[["encoder", "use", "reducer", "code", "dim", "bytes", *POINT]].astype({"dim": int, "bytes": int})
 
 
 def statement(found: pd.DataFrame, ways: pd.DataFrame) -> str:

@@ -280,7 +280,8 @@ class Judge:
         silent = True
         for facts, group in self.each(rows):
             facts = facts if isinstance(facts, dict) else {"group": facts}
-            own = group.query(self.rows, local_dict=dict(facts), engine="python")
+            named = group[[column for column in group if column in self.rows]]  # of sixty columns a few
+            own = group[named.eval(self.rows, local_dict=dict(facts), engine="python")] if len(group) else group
             if self.near is not None and len(own):
                 own = own[own["dim"] == min(own["dim"], key=lambda d: abs(d - self.near * facts["full"]))]
             factor, cells = self.scale(facts), own.groupby(list(self.over), sort=False)

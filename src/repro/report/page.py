@@ -18,7 +18,7 @@ from repro.config import PROFILES, Profile
 from repro.config import profile as profile_named
 from repro.methods import BASELINES, OWN_NETWORKS
 from repro.report.judge import Measurement
-from repro.report.scorecard import full_size_scores, verdict_frame, verdict_table, write_verdicts
+from repro.report.scorecard import full_size_scores, nearness, verdict_frame, verdict_table, write_verdicts
 from repro.report.tables import Shown, pill
 from repro.rows import record, recorded_rows
 from repro.store import Store
@@ -83,6 +83,17 @@ class Page:
         """The experiment's recorded rows, of all networks; without one, an empty frame."""
         return recorded_rows(self.experiment)
 
+    def past(self, backbone: str | None) -> pd.DataFrame:
+        """Recorded rows of one network: the reader's where it has some, else the one nearest to the paper's."""
+        known = sorted(self.recorded["backbone"].dropna().unique(), key=nearness)
+        kept = backbone if backbone in known else next(iter(known), None)
+        return self.recorded[self.recorded["backbone"] == kept]
+
+    def kept(self, number: int | None, real: int, generated: int) -> int | None:
+        """How much is kept: what the reader says, 0 for all; else the few of `embedded`, of generated text fewer."""
+        few = generated if self.data_source == "microworld" else real
+        return number or (few if number is None and self.profile == "embedded" else None)
+
     def badges(self, live: pd.DataFrame, recorded: pd.DataFrame | None = None) -> Shown:
         """Where the live and the recorded numbers come from, a line each."""
         recorded = self.recorded if recorded is None else recorded
@@ -111,11 +122,6 @@ class Page:
 
 def _together(parts: list[Shown]) -> Shown:
     return Shown("".join(part.html for part in parts), "\n\n".join(part.markdown for part in parts))
-
-
-def as_many(number: int | None, default: int | None) -> int | None:
-    """A page's parameter for "how many": nothing given is the default, 0 is all, which is None."""
-    return default if number is None else number or None
 
 
 PLACES: dict[str, dict[str, str]] = {

@@ -3,7 +3,7 @@
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
 from html import escape
@@ -170,10 +170,8 @@ def whisker(part: pd.Series) -> str:
     line = "" if isnan(low) else f'<path d="M{x["l"]} 8H{x["h"]}" stroke-width="2"/>'
     hollow = "" if isnan(paper) else f'<circle cx="{x["p"]}" cy="8" r="4" fill="none"/>'
     dot = "" if isnan(value) else f'<circle cx="{x["v"]}" cy="8" r="3.5" fill="currentColor"/>'
-    upright = '<path class="null" d="M60 1V15"/>'
-    return f'<svg class="whisker" viewBox="0 0 120 16" aria-hidden="true">{upright}{line}{hollow}{dot}</svg>' * bool(
-        dot
-    )
+    marks = f'<path class="null" d="M60 1V15"/>{line}{hollow}{dot}'
+    return f'<svg class="whisker" viewBox="0 0 120 16" aria-hidden="true">{marks}</svg>' if dot else ""
 
 
 OWN: dict[str, tuple[str, ...]] = {
@@ -195,10 +193,15 @@ Scores = Mapping[str, float | None]  # full-size scores of networks on STS-B; No
 FEWEST_BLOCKS = 4  # of a network that is asked about depth
 
 
+def nearness(network: str, own: Sequence[str] = ()) -> int:
+    """The place of a network: first a paper's own, then the stand-ins, then all others."""
+    order = (*own, *STAND_INS)
+    return order.index(network) if network in order else len(order)
+
+
 def rank(claim: str, networks: str) -> int:
     """How far networks, with commas between them, are from the claim's paper: the farthest counts."""
-    order = (*OWN[claim.split("-")[0]], *STAND_INS)
-    return max(order.index(name) if name in order else len(order) for name in networks.split(", "))
+    return max(nearness(name, OWN[claim.split("-")[0]]) for name in networks.split(", "))
 
 
 def deep(m: Measurement, scores: Scores) -> str:

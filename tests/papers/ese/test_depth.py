@@ -104,7 +104,7 @@ def test_a_line_is_trained_as_its_method_says(cell_config):
 
 def test_lines_are_trained_once_and_raw_not_at_all(cell_config, store):
     torch.set_num_threads(1)
-    base = replace(cell_config, corpus="nli", pooling="mean", validation="sickr", check_every=6)
+    base = replace(cell_config, corpus="nli", pooling="mean", check_every=6)
     raw, control, espresso = ese_lines(base, store, methods=(RAW, CONTROL, ESE))
     assert raw.columns["n_train"] is None and control.columns["n_train"] == 96
     assert len({raw.identity, control.identity, espresso.identity}) == 3
@@ -152,7 +152,7 @@ def test_a_network_of_two_blocks_has_one_weight_and_a_deeper_one_several():
 @pytest.fixture(scope="module")
 def trained(cell_config, store):
     torch.set_num_threads(1)
-    base = replace(cell_config, corpus="nli", pooling="mean", validation="sickr", sentences=32, check_every=2)
+    base = replace(cell_config, corpus="nli", pooling="mean", sentences=32, check_every=2)
     plain, merged = line_config(base, ESE), same_training(FEW, 2)
     configs = {MRL: line_config(base, MRL)}
     configs |= {name: replace(plain, espresso=form_of(merged.get(name, name))) for name in FEW}

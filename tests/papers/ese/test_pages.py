@@ -17,7 +17,7 @@ from repro.evaluation.retrieve import top_documents
 from repro.losses import compress_target
 from repro.methods import AVERAGE, ESE, MRL, RAW
 from repro.objectives import AngleConfig, TrainConfig
-from repro.papers.ese.differences import difference_table, draw_differences, rank_table
+from repro.papers.ese.differences import difference_table, rank_table
 from repro.papers.ese.lines import sizes
 from repro.rows import make_rows
 from repro.sets import Retrieval
@@ -105,22 +105,6 @@ def test_the_t_test_says_what_its_unit_is(page_functions):
         ("sets", "2", "too few", "–"),
     ]
     assert t_tests(rows[rows["method"] == RAW]).empty
-
-
-# Figures and tables
-
-
-def test_differences_have_their_intervals_around_zero():
-    lines = [("a", "last layer", 0.02), ("b", "last layer", -0.03), ("a", "≺ Avg.", 0.01)]
-    rows = [{"variant": v, "place": p, "value": x, "ci_low": x - 0.01, "ci_high": x + 0.01} for v, p, x in lines]
-    figure = draw_differences(pd.DataFrame(rows), xlabel="less default, points", kind="live")
-    last = figure.axes[0]
-    assert [label.get_text() for label in last.get_yticklabels()] == ["a", "b"] and last.yaxis_inverted()
-    (points,) = [line for line in last.get_lines() if line.get_linestyle() == "None"]
-    assert list(points.get_xdata()) == pytest.approx([2.0, -3.0])
-    segments = last.collections[0].get_segments()
-    assert [round(x, 6) for x in segments[0][:, 0]] == [1.0, 3.0]
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["last layer", "≺ Avg."]
 
 
 def test_tables_of_differences_and_ranks():

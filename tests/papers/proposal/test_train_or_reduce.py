@@ -13,7 +13,6 @@ from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_
 from repro.reducers import make_reducer
 from repro.runs.lines import spearman_of
 from repro.store import Store
-from repro.types import InputError
 from shown_code import on_page
 
 FULL, DIMS = 32, [4, 8]
@@ -79,9 +78,3 @@ def test_dev_alone_chooses_the_reduction(world, pairs):
         assert spearman_of(best.table, pairs["dev"]) == max(scores.values())
     ways = {TRAINED_PROJECTION, TWO_STEP_PROJECTION, BEST_REDUCED, "PCA", "GRP", "Truncate"}
     assert {(line.method, line.dim) for line in lines} == {(FULL_SIZE, FULL), *product(ways, DIMS)}
-
-
-def test_sizes_are_below_the_full_one(sweep_config, pairs, world):
-    for dims in ([], [32], [64, 128], [8, 8]):
-        with pytest.raises(InputError, match="below the 32"):
-            PAGE["train_projections"](sweep_config, dims, pairs["dev"], [], world[0])

@@ -28,7 +28,7 @@ def sets():
 @pytest.fixture(scope="session")
 def config(sweep_config):
     """Mean pooling: a random network's first token says the same of every text, and ranks would hang on rounding."""
-    return replace(sweep_config, pooling="mean", validation="sickr")
+    return replace(sweep_config, pooling="mean")
 
 
 @pytest.fixture(scope="session")

@@ -61,22 +61,6 @@ def test_the_reference_may_be_the_best_or_any_trained_dim(page_of, sweep, sets):
         rows_from(sweep, sets["test"], 16)
 
 
-def test_parts_of_one_sign_are_stacked_and_a_gain_hangs_below_zero(page_of):
-    parts = {"encoder_loss": (0.05, -0.02, 0.0), "pooler_loss": (0.03, 0.04, -0.01), "total_loss": (0.08, 0.02, -0.01)}
-    rows = [(8 * 4**i, metric, value) for metric, values in parts.items() for i, value in enumerate(values)]
-    rows = pd.DataFrame(rows, columns=["dim", "metric", "value"]).assign(kind="live", network="a")
-    rows = rows.assign(ci_low=rows["value"] - 0.01, ci_high=rows["value"] + 0.01)
-    draw = page_of("figure3_loss_decomposition").draw_decomposition
-    (axes,) = [panel for panel in draw(rows).axes if panel.patches]
-    spans = [tuple(sorted((bar.get_y(), bar.get_y() + bar.get_height()))) for bar in axes.patches]
-    assert spans == [pytest.approx(span) for span in ((0, 5), (-2, 0), (0, 0), (5, 8), (0, 4), (-1, 0))]
-    (diamonds,) = [line for line in axes.get_lines() if line.get_marker() == "D"]
-    np.testing.assert_allclose(diamonds.get_ydata(), [8, 2, -1])
-    assert [(low[1], high[1]) for low, high in axes.collections[0].get_segments()] == [
-        pytest.approx(ends) for ends in ((7, 9), (1, 3), (-2, 0))
-    ]
-
-
 # Figure 4
 
 

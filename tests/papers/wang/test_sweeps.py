@@ -66,18 +66,10 @@ def test_networks_are_planned_with_their_recipes(embedded):
     assert (config.pooling, config.layers, max(dims)) == ("mean", 3, 384), "a trained encoder keeps its pooling"
 
 
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        ([""], "name:blocks"),
-        (["repro-tiny:two"], "name:blocks"),
-        (["repro-tiny:3"], "number of blocks of repro-tiny is 3: expected 1 to 2"),
-        (["repro-tiny", "repro-tiny:2"], "different"),
-    ],
-)
-def test_plans_that_cannot_be_are_refused_before_training(embedded, names, message):
-    with pytest.raises(InputError, match=message):
-        plan_networks(embedded, names)
+def test_plans_that_cannot_be_are_refused_before_training(embedded):
+    for names, message in ((["repro-tiny:two"], "name:blocks"), (["repro-tiny", "repro-tiny:2"], "different")):
+        with pytest.raises(InputError, match=message):
+            plan_networks(embedded, names)
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ def test_the_joint_run_moves_both_parts_of_a_copy_and_is_stored(sweep, store, tr
 
 
 def test_two_step_training_under_the_softmax_objective(sweep_config, sets, store, step_two_config):
-    config = replace(sweep_config, objective="nli", corpus="nli", pooling="mean", validation="sickr")
+    config = replace(sweep_config, objective="nli", corpus="nli", pooling="mean")
     sweep = train_sweep(config, [8, 4], list(sets.values()), store, progress=False)
     trained = train_two_step(sweep, sets["dev"], step_two_config, store)
     for d in (8, 4):

@@ -65,7 +65,7 @@ def test_who_is_fitted_on_what(tasks):
         tasks["trec"].fit_texts("wiki")
     assert "dev" not in task.splits, "nobody learns from, or is judged by, the dev pairs"
     assert set(task.judged_texts) == test
-    assert task.describe() == "train: 40 of 2,000; test: 40 of 1,000, drawn at random"
+    assert task.describe() == "train: 40 of 1,000; test: 40 of 500, drawn at random"
 
 
 def test_what_learns_nothing_is_the_same_in_every_setting(made, tasks):

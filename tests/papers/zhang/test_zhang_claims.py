@@ -185,16 +185,3 @@ def test_depth_is_judged_by_score_too(lead, expected):
     row = {"metric": "spearman_lead", "method": f"{DEEP} − {SHALLOW}", "dim": 96, **around(lead)}
     rows = pd.concat([seconds(PRINTED), make_rows([{**row, "seed": s} for s in SEEDS])], ignore_index=True)
     assert verdicts_of(table1(rows))["S3-1"] == expected
-
-
-def test_curves_are_drawn_where_there_is_a_full_size():
-    rows = rows_of(classified, metric="accuracy", seeds=(0,))
-    figure = tables.draw_reduced(rows)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == [*claims.WITHIN] * 2
-    first = figure.axes[0]
-    assert [line.get_xdata()[0] for line in first.get_lines()].count(192.0) == 1, "half of 384 dims"
-    band = first.patches[0].get_extents().transformed(first.transData.inverted())
-    assert (band.y0, band.y1) == pytest.approx((79.2, 80.0)), "one per cent of 80, not one point"
-    lacking = rows[(rows["backbone"] != OURS) | (rows["method"] != FULL_SIZE)]
-    assert f"'{OURS}' has no score at full size" in tables.draw_reduced(lacking).alt
-    assert "Nothing to show" in tables.draw_reduced(rows[rows["method"] == FULL_SIZE]).alt

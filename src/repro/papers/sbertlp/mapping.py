@@ -31,6 +31,7 @@ DIMS = (16, 32, 64, 128, 256, 300)
 FEW = {"embedded": ((10, 30, 100), (16, 32, 64, 128))}
 """the smallest grids of neighbours and dims that show the mechanism; recorded rows name theirs"""
 FEWEST = ((10, 100), (16, 64))  # those of generated sentences
+SHOWN = ("glove", "bert_avg", "sbert_flow", "sbert", "minilm")  # systems that generated sentences are shown to
 CLEAR = 4  # sentences per dim at least, where a choice made on one set is carried over to another
 
 
@@ -80,6 +81,11 @@ def kept(profile: str, name: str, split: str, rows: int | None) -> int | None:
 def sentences(*parts: DataSet) -> list[str]:
     """The distinct sentences of some splits, both sides of pairs, in order of first appearance."""
     return merge_equal([text for part in parts for text in texts_of(part)])[0]
+
+
+def menu(source: str, mapped: Sequence[str]) -> list[str]:
+    """The systems of a table, those that are mapped among them: all; on generated text, which judges nobody, a few."""
+    return [name for name in SYSTEMS if source != "microworld" or name in (*SHOWN, *mapped)]
 
 
 def load_systems(names: Sequence[str], config: SystemConfig, store: Store) -> tuple[list[Loaded], pd.DataFrame]:

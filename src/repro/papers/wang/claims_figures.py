@@ -43,12 +43,13 @@ SCORES = "metric in ('spearman', 'accuracy') and readout == 'pooler'"
 def judged(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:
     """What the rows of each network say of the rules of a figure or table; they get a column `full`, its full size.
 
-    A network that is not in `SIZES` has the size given, or its largest dim.
+    A network that is not in `SIZES` has the size given, or its largest dim. What a rule says without naming anybody is
+    said of the network whose rows it read.
     """
     found = []
     for name, own in rows.groupby("backbone", sort=False, dropna=False):
-        size = full or SIZES.get(str(name)) or int(own["dim"].max())
-        found += judge(rules, own.assign(full=size))
+        size = SIZES.get(str(name)) or full or int(own["dim"].max())
+        found += [replace(m, network=m.network or str(name)) for m in judge(rules, own.assign(full=size))]
     return found
 
 

@@ -7,13 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from repro.config import RECIPES, Profile, override
+from repro.config import Profile, override
 from repro.config import profile as profile_named
 from repro.data.samples import training_sentences
 from repro.evaluation.sts import score_sts
 from repro.methods import END_TO_END, FULL, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP, UNTRAINED, fitted_on
 from repro.models.backbone import load_backbone
-from repro.models.folders import own_pooling
 from repro.objectives import TrainConfig
 from repro.reducers import reduced
 from repro.rows import make_rows
@@ -186,8 +185,6 @@ def plan_networks(
         kept = check_dim(int(blocks), limit=whole, what=f"number of blocks of {backbone}") if colon else whole
         layers = None if kept == whole else kept
         config = profile_named(profile.name, backbone=backbone, source=profile.source, layers=layers).train
-        if config.pooling == "cls" and not any(known == backbone for known, _ in RECIPES):
-            config = override(config, pooling=own_pooling(backbone) or "cls")
         widths = set(dims or {hidden_dim, *(d for d in profile.candidates if d < hidden_dim)})
         full = hidden_dim if reference is None else reference
         widths |= {full} if isinstance(full, int) else set()
