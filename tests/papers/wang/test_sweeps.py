@@ -63,7 +63,7 @@ def test_networks_are_planned_with_their_recipes(embedded):
     ((longer, _),) = plan_networks(embedded, ["repro-tiny"], sentences=64, seed=3).values()
     assert (longer.sentences, longer.seed) == (64, 3)
     ((config, dims),) = plan_networks(profile("gpu", source="microworld"), ["all-MiniLM-L6-v2:3"]).values()
-    assert (config.pooling, config.layers, max(dims)) == ("mean", 3, 384), "a trained encoder keeps its pooling"
+    assert (config.pooling, config.layers, max(dims)) == ("cls", 3, 384), "as in the tables"
 
 
 def test_plans_that_cannot_be_are_refused_before_training(embedded):

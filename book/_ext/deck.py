@@ -1,0 +1,116 @@
+"""Sphinx extension: the pages that `deck` of the configuration names as slides in one file, `deck.html`.
+
+A slide has a page's title, first paragraph and first figure, with the paragraph that follows the figure as caption:
+what the build executed and rendered. Figures are inside the file, so that it can be sent and shown without a network.
+"""
+
+import base64
+import re
+from html import escape
+from pathlib import Path
+
+from bs4 import BeautifulSoup, Tag
+from sphinx.application import Sphinx
+
+OUTSIDE = ".admonition, details, summary, figcaption, .cell_output .badge-line"
+KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
+STYLE = """
+:root { color-scheme: light dark; --text: #1d2329; --quiet: #56606d; --ground: #fff; --line: #d9dee5; }
+@media screen and (prefers-color-scheme: dark) {
+  :root { --text: #e8ebef; --quiet: #aab3bf; --ground: #14181e; --line: #3a424d; }
+  img { filter: brightness(1.22); }
+}
+* { box-sizing: border-box; }
+html { scroll-snap-type: y proximity; }
+body { margin: 0; background: var(--ground); color: var(--text); }
+body { font: clamp(0.9rem, 1.25vw, 1.3rem)/1.45 system-ui, sans-serif; }
+section { min-height: 100vh; padding: 3vh 5vw 2vh; scroll-snap-align: start; }
+section { display: flex; flex-direction: column; gap: 1.4vh; }
+h2 { font-size: 1.75em; line-height: 1.15; margin: 0; }
+header > span { color: var(--quiet); font-size: 0.8em; }
+p, figure { margin: 0; overflow-wrap: anywhere; }
+figure { flex: 1; min-height: 0; display: flex; flex-direction: column; justify-content: center; }
+img { display: block; width: 100%; height: 56vh; object-fit: contain; }
+figcaption, footer { color: var(--quiet); font-size: 0.8em; }
+footer { border-top: 1px solid var(--line); padding-top: 0.6vh; display: flex; justify-content: space-between; }
+a { color: inherit; }
+@media (min-width: 701px), print {
+  .tall { display: grid; grid-template: auto 1fr auto / 2fr 3fr; column-gap: 2vw; }
+  .tall header, .tall footer { grid-column: 1 / -1; }
+}
+.tall img { height: 72vh; }
+@media (max-width: 700px) { img, .tall img { height: auto; } section { padding: 1.2rem; } }
+@page { size: A4 landscape; margin: 8mm; }
+@media print {
+  body { font-size: 11pt; }
+  section { min-height: 0; height: 190mm; padding: 0; break-after: page; }
+  img { height: 115mm; }
+  .tall img { height: 140mm; }
+}
+"""
+SCRIPT = """
+const slides = [...document.querySelectorAll("section")];
+const on = ["ArrowRight", "ArrowDown", "PageDown", " "], back = ["ArrowLeft", "ArrowUp", "PageUp"];
+addEventListener("keydown", event => {
+  const step = on.includes(event.key) ? 1 : back.includes(event.key) ? -1 : {Home: -99, End: 99}[event.key];
+  if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  const now = slides.findLastIndex(slide => slide.getBoundingClientRect().top < innerHeight / 2);
+  slides[Math.max(0, Math.min(slides.length - 1, now + step))].scrollIntoView();
+});
+"""
+
+
+def words(tag: Tag | None) -> str:
+    """The text of a tag as HTML without links; formulas stay."""
+    for link in tag.select("a") if tag else ():
+        link.unwrap() if link.get_text() not in ("#", "¶") else link.decompose()
+    return tag.decode_contents().strip() if tag else ""
+
+
+def slide(page: Path, name: str, number: int, count: int) -> str:
+    """One page as a slide; without a figure if it has none."""
+    whole = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
+    article, here = whole.find("article"), whole.select_one("nav li.current")
+    part = here.find_previous(class_="caption-text") if here else None
+    outside = {id(tag) for part in article.select(OUTSIDE) for tag in (part, *part.find_all(True))}
+    tags = {kind: [tag for tag in article.find_all(kind) if id(tag) not in outside] for kind in ("p", "img")}
+    said, image = (next(iter(tags[kind]), None) for kind in ("p", "img"))
+    drawn = shape = ""
+    if image:
+        path = (page.parent / image["src"]).resolve()
+        content = path.read_bytes()
+        size = re.search(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"', content[:4000])
+        shape = "tall" if size and float(size[2]) > 0.7 * float(size[1]) else "wide"
+        data = base64.b64encode(content).decode()
+        below = (image.find_parent(class_="cell") or image).find_next_sibling()
+        caption = words(below) if below and below.name == "p" else ""
+        source = f"data:{KINDS[path.suffix]};base64,{data}"
+        drawn = f'<figure><img src="{source}" alt="{escape(image.get("alt", ""))}">'
+        drawn += f"<figcaption>{caption}</figcaption></figure>"
+    foot = f'<footer><a href="{escape(name)}.html">{escape(name)}</a><span>{number} of {count}</span></footer>'
+    head = f"<header><span>{words(part)}</span><h2>{words(article.h1)}</h2></header>"
+    return f'<section id="slide-{number}" class="{shape}">{head}<p>{words(said)}</p>{drawn}{foot}</section>'
+
+
+def write(html: Path, names: list[str], title: str, language: str = "en") -> None:
+    """Write `deck.html` beside the pages; one that is not rendered has no slide."""
+    names = [name for name in names if (html / f"{name}.html").is_file()]
+    slides = [slide(html / f"{name}.html", name, i, len(names)) for i, name in enumerate(names, 1)]
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    head += f"<title>{escape(title)}</title><style>{STYLE}</style>"
+    text = f'<!doctype html><html lang="{language}"><head>{head}</head><body><main>{"".join(slides)}</main>'
+    (html / "deck.html").write_text(f"{text}<script>{SCRIPT}</script></body></html>\n", encoding="utf-8")
+
+
+def finish(app: Sphinx, error: Exception | None) -> None:
+    """Write the deck once all pages are rendered."""
+    if error is None and app.builder.format == "html":
+        write(Path(app.outdir), app.config.deck, app.config.html_title or app.config.project)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Take the pages from the configuration."""
+    app.add_config_value("deck", [], "env", list)
+    app.connect("build-finished", finish)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,25 @@
+import re
+import sys
+
+from repro.paths import project_root
+
+PAGE = """<nav><p class="caption-text">Part</p><ul><li class="current">here</li></ul></nav><article>
+<h1>A finding &amp; more<a href="#x">#</a></h1><details><p>folded</p></details><p>First <a href="x.html">words</a>.</p>
+<div class="cell"><p>printed</p><img src="../a.svg" alt="a &lt; b"/></div><p>What to see.</p></article>"""
+
+
+def test_a_slide_has_title_finding_figure_and_caption_and_no_other_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path, str(project_root() / "book" / "_ext")])
+    from deck import write
+
+    (tmp_path / "book").mkdir()
+    (tmp_path / "a.svg").write_text('<svg viewBox="0 0 10 9"></svg>')
+    (tmp_path / "book" / "one.html").write_text(PAGE)
+    (tmp_path / "book" / "two.html").write_text("<article><h1>Words</h1><p>No figure.</p></article>")
+    write(tmp_path, ["book/one", "book/gone", "book/two"], "Title")
+    text = (tmp_path / "deck.html").read_text()
+    one, two = re.findall(r"<section.*?</section>", text, re.DOTALL)
+    assert 'class="tall"' in one and "<span>Part</span><h2>A finding &amp; more</h2>" in one and "1 of 2" in one
+    assert "<p>First words.</p>" in one and "<figcaption>What to see.</figcaption>" in one and 'alt="a &lt; b"' in one
+    assert "folded" not in text and "printed" not in text and "<p>No figure.</p>" in two and "<figure>" not in two
+    assert {*re.findall(r'(?:src|href)="([^"]{0,14})', text)} == {"book/one.html", "book/two.html", "data:image/svg"}
