@@ -41,8 +41,16 @@ async function ask([page, size, width, height]) {
   const top = Math.min(...figures.map(e => e.getBoundingClientRect().top + inner.scrollY));
   const lost = [...doc.querySelectorAll("a[href^='#']")].map(a => a.getAttribute("href").slice(1))
     .filter(id => id && !doc.getElementById(decodeURIComponent(id)));
+  const silent = [...body.querySelectorAll(".explorer select")].filter(select => { // a choice must change what is said
+    const said = doc.querySelector(".explorer-said"), before = said.textContent;
+    if (select.options.length < 2) return false;
+    select.selectedIndex = 1;
+    select.dispatchEvent(new inner.Event("input"));
+    return said.textContent === before;
+  }).map(select => select.name);
   const links = [...body.querySelectorAll("a[href]")].map(a => a.href).filter(to => to.startsWith("file:"));
-  found.push({page, size, errors, lost: [...new Set(lost)], links: [...new Set(links)],
+  found.push({page, size, errors, lost: [...new Set(lost)], links: [...new Set(links)], silent,
+    bare: figures.filter(e => e.matches(".cell_output img") && !e.closest("figure:has(figcaption)")).length,
     screens: doc.documentElement.scrollHeight / height, figure: figures.length ? top / height : null,
     sideways: doc.documentElement.scrollWidth - doc.documentElement.clientWidth,
     tables: [...body.querySelectorAll("table")].filter(t => open(t) && cut(t.parentElement)).length,
@@ -89,6 +97,8 @@ def broken(found: pd.DataFrame) -> list[str]:
         where = f"{row.page} ({row.size})"
         faults += [f"{where}: scrolls sideways by {row.sideways} px"] * (row.sideways > 0)
         faults += [f"{where}: the console said {said}" for said in row.errors]
+        faults += [f"{where}: figures without a caption: {row.bare}"] * (row.bare > 0)
+        faults += [f"{where}: {name} changes nothing" for name in row.silent]
         faults += [f"{where}: no anchor #{name}" for name in row.lost]
         paths = (Path(link.partition("#")[0].removeprefix("file://")) for link in row.links)
         faults += [f"{where}: no file {path}" for path in paths if not path.exists()]
@@ -100,7 +110,7 @@ def main(names: list[str]) -> int:
     html = project_root() / "_build" / "html"
     pages = sorted([html / "index.html", *html.glob("book/*.html"), *html.glob("notebooks/*.html")])
     found = measured(html, [page for page in pages if not names or page.stem in names])
-    say(found.drop(columns=["errors", "lost", "links"]).round(1).to_string(index=False))
+    say(found.drop(columns=["errors", "lost", "links", "silent"]).round(1).to_string(index=False))
     middle = found.groupby("size")[["screens", "figure", "tables", "code"]].median()
     say(f"medians:\n{middle.round(1).to_string()}")
     faults = broken(found)

@@ -11,6 +11,7 @@ from repro.papers.recorded import JUDGES, scorecard_lines, write_readme_figure
 from repro.report.judge import Measurement
 from repro.report.scorecard import verdict_frame, write_verdicts
 from repro.rows import make_rows, parsed, recorded_rows
+from shown_code import on_page
 
 ENCODER = recorded.ENCODER
 OWN = {"backbone": ENCODER, "data_source": "local"}
@@ -64,6 +65,26 @@ def test_bits_are_shown_by_pca_below_the_full_size_and_as_they_are_at_it(coded, 
         ["8", "int8 × 8", "99.8"],
         ["8", "float32 × 2, PCA", "60.0"],
     ]
+
+
+def test_the_explorer_says_what_the_rows_say():
+    reduced, coded = recorded_rows("zhang_figure2"), recorded_rows("beyond_quantisation")
+    found = on_page("../book/explorer", "ways_to_store")["ways_to_store"](reduced, coded)
+    found = found.set_index(["encoder", "use", "reducer", "code", "dim"])
+    assert found.index.is_unique
+    for row in recorded.shares(reduced, coded).itertuples():
+        way = found.loc[(row.encoder, row.use, row.reducer, "float32", row.dim)]
+        assert (way["value"], way["ci_low"], way["bytes"]) == (row.value, row.ci_low, 4 * row.dim)
+    own = coded[coded["backbone"] == recorded.ENCODER].set_index(["dataset", "metric", "method", "dim"])
+    own = own[["setting", "value", "ci_low"]].sort_index()
+    places = {use: key for key, use in recorded.USES.items()}
+    others = found[found.index.get_level_values("code") != "float32"]
+    for (_, use, reducer, code, dim), way in others.iloc[::7].iterrows():
+        lines = own.loc[(*places[use], code, dim)]
+        (row,) = lines[lines["setting"].str.startswith(f"{reducer}, {int(way['bytes']):,} bytes")].to_dict("records")
+        full = own.loc[(*places[use], "full size", 384), "value"]
+        assert (way["value"] * full, way["ci_low"] * full) == pytest.approx((row["value"], row["ci_low"]))
+    assert len(others) > 50
 
 
 @pytest.mark.parametrize("page", ["README.md", "book/index.md"])

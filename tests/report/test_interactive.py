@@ -1,6 +1,7 @@
 """Interactive charts: no network, a path relative to the page, and a figure for whoever runs no scripts."""
 
 import hashlib
+import json
 import re
 
 import altair as alt
@@ -10,6 +11,7 @@ import pytest
 from repro import paths
 from repro.report import interactive
 from repro.report.figures import curves
+from repro.report.tables import Shown
 from repro.types import InputError
 
 VEGA = paths.project_root() / "book" / "_static" / "vega"
@@ -40,3 +42,11 @@ def test_vendored_scripts_are_the_published_ones_and_fit_altair():
         assert hashlib.sha256(script.read_bytes()).hexdigest() in notes
         assert script.stat().st_size < 1_000_000
     assert alt.VEGALITE_VERSION in notes
+
+
+def test_a_script_of_ours_has_its_data_beside_it_and_a_table_without_scripts():
+    shown = interactive.widget("explorer", {"ways": ["</script>"]}, Shown("<b>still</b>", "still"))
+    data = re.search(r'<script type="application/json">(.*?)</script>', shown.html)[1]
+    assert json.loads(data) == {"ways": ["</script>"]}
+    assert "<noscript><b>still</b></noscript>" in shown.html and shown.markdown == "still"
+    assert "http" not in shown.html

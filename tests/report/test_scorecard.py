@@ -1,6 +1,8 @@
 """Networks by their own names, beside those whose place they take, with full-size scores; and who may judge what."""
 
+import re
 from dataclasses import replace
+from math import nan
 
 import pandas as pd
 import pytest
@@ -111,6 +113,28 @@ def test_the_nearest_network_that_can_bear_on_a_claim_has_the_word_and_generated
     ]
     assert card.loc["ESE-T1-3", ["recorded", "network"]].tolist() == ["cannot tell", "repro-tiny"]
     assert card.loc["ESE-T1-3", "others"] == "all-MiniLM-L6-v2: does not apply"
+
+
+def test_a_claim_is_one_line_with_the_number_that_decides_and_all_parts_on_a_click():
+    parts = [replace(measured("ESE-T1-1", v), network="all-MiniLM-L6-v2", paper=2.5) for v in (3.0, -4.0, 5.0)]
+    built = [replace(part, generated=True) for part in parts]
+    shown = scorecard.verdict_table(
+        pd.concat([verdict_frame("recorded", parts), verdict_frame("live", built)], ignore_index=True)
+    )
+    line = shown.html[: shown.html.index("</summary>")]
+    assert "does not hold here" in line and "-4.00 [-5.00, -3.00]" in line and "3.00 [" not in line
+    assert shown.html.count('<details class="claim"') == 1 and shown.html.count("<tr>") == 1 + 6
+    assert "generated text: same direction 2, other direction 1." in shown.html
+    assert "- **does not hold here** ESE-T1-1: " in shown.markdown
+
+
+def test_a_whisker_shows_number_interval_null_and_printed_number():
+    frame = verdict_frame("recorded", [replace(measured("ESE-T1-1", 3.0), paper=-4.0)])
+    drawn = scorecard.whisker(frame.iloc[0])
+    assert [float(x) for x in re.findall(r'cx="([\d.]+)"', drawn)] == [6.0, 100.5]  # printed, ours; 60 is the null
+    assert 'd="M87.0 8H114.0"' in drawn
+    assert "8H" not in scorecard.whisker(frame.assign(low=nan).iloc[0])
+    assert scorecard.whisker(frame.assign(value=nan).iloc[0]) == ""
 
 
 def test_a_damaged_file_of_verdicts_is_left_out_with_a_warning(verdicts, caplog):

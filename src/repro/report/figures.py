@@ -198,7 +198,7 @@ def curves(
     cells = [(r, p) for r in rows for p in across]
     width = len(across) if row or len(across) < 3 else 3 if len(across) > 4 else 2
     lines = ceil(len(cells) / width)
-    figure, axes = new_figure(lines, width, height=1.0 + 2.4 * lines, sharey=share)
+    figure, axes = new_figure(lines, width, height=1.0 + 1.8 * lines, sharey=share)
     for i, (axis, cell) in enumerate(zip(axes, cells, strict=False)):
         here = {column: value for column, value in zip((row, panel), cell, strict=True) if column}
         own = within(found, here)
@@ -231,8 +231,9 @@ def curves(
     handles += [Line2D([], [], label=kind, **grey | KIND_STYLE[kind]) for kind in told]
     handles += [Line2D([], [], label=label, **DASHED) for label in dict.fromkeys(levels["label"])]
     add_legend(figure, handles, columns=2 if len(handles) > 3 else 3)
-    said = [map(title_of, drawn), map(title, across if panel and panel != color else ()), kinds]
-    figure.alt = f"{ylabel} against {xlabel} of " + "; ".join(filter(None, (", ".join(words) for words in said)))
+    said = [map(title_of, drawn), map(title, across if panel not in (None, color, "kind") else ()), kinds]
+    measured = ylabel or ", ".join(map(str, rows if row else ["value"]))
+    figure.alt = f"{measured} against {xlabel} of " + "; ".join(filter(None, (", ".join(words) for words in said)))
     return figure
 
 

@@ -18,6 +18,7 @@ import pandas as pd
 
 from repro.paths import ASSETS
 from repro.report.figures import GREY, PALETTE, Drawing
+from repro.report.tables import Shown
 from repro.types import InputError
 
 TEXT = {"labelColor": GREY, "titleColor": GREY}
@@ -72,6 +73,14 @@ def show(chart: Any, *, fallback: Drawing, hint: str) -> Interactive:
     if remote := re.search(r'"url": "((?:http|//)[^"]*)"', json.dumps(spec)):
         raise InputError(f"the chart reads {remote[1]}: put its data into the frame, the book works without a network")
     return Interactive(spec, fallback, hint)
+
+
+def widget(script: str, data: Any, fallback: Shown) -> Shown:
+    """A script of the assets that puts controls into its box and reads the data; without scripts, what stands still."""
+    text = json.dumps(data, sort_keys=True).replace("</", "<\\/")
+    code = (ASSETS / f"{script}.js").read_text(encoding="utf-8")
+    html = f'<script type="application/json">{text}</script><script>{code}</script>'
+    return Shown(f'<div class="{script}">{html}<noscript>{fallback.html}</noscript></div>', fallback.markdown)
 
 
 def heat_map(

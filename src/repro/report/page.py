@@ -18,7 +18,7 @@ from repro.config import PROFILES, Profile
 from repro.config import profile as profile_named
 from repro.methods import BASELINES, OWN_NETWORKS
 from repro.report.judge import Measurement
-from repro.report.scorecard import claims, full_size_scores, nearness, verdict_frame, verdict_table, write_verdicts
+from repro.report.scorecard import full_size_scores, nearness, verdict_frame, verdict_table, write_verdicts
 from repro.report.tables import Shown, pill
 from repro.rows import record, recorded_rows
 from repro.store import Store
@@ -113,8 +113,7 @@ class Page:
             kinds = {"recorded": recorded, "live": live} if len(recorded) else {"live": live}
             frames = [verdict_frame(kind, judged(rows), rows) for kind, rows in kinds.items()]
             write_verdicts(self.name, *frames)
-            statements = claims().set_index("claim_id")["statement"].to_dict()
-            said.append(verdict_table(pd.concat(frames, ignore_index=True), statements))
+            said.append(verdict_table(pd.concat(frames, ignore_index=True)))
         if self.record:
             written = ", ".join(map(str, record(live.assign(command=command(self.name, self.parameters)))))
             said.append(Shown(f"<p>recorded: {written}</p>", f"recorded: {written}"))
@@ -167,15 +166,14 @@ def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
     said = {name: ", ".join(map(str, rows[name].dropna().unique())) or "unknown" for name in SAID}
     source = said.pop("data_source")
     meaning, networks = SOURCES.get(source, source), networks_line(rows)
-    html = (
-        f'<div class="badge-line">{pill(kind, kind)} '
-        f'<span class="source-badge source-{escape(source)}">data: {escape(source)}</span> '
-        f"<span>{escape(meaning)}</span>"
-        f"{''.join(f' · <span>{SAID[name]}: <b>{escape(value)}</b></span>' for name, value in said.items())}</div>"
-    )
-    html += f'<div class="badge-line">{escape(networks)}</div>' if networks else ""
     again = "\n".join(rows["command"].dropna().unique()) if kind == "recorded" else ""
-    html += f"<details><summary>Run it again</summary><pre>{escape(again)}</pre></details>" if again else ""
+    html = (
+        f'<details class="badge-line"><summary>{pill(kind, kind)} '
+        f'<span class="source-badge source-{escape(source)}">data: {escape(source)}</span> {escape(meaning)}</summary>'
+        f"<p>{' · '.join(f'{SAID[name]}: <b>{escape(value)}</b>' for name, value in said.items())}</p>"
+        f"<p>{escape(networks)}</p>"
+        f"{again and f'<p>Run it again:</p><pre>{escape(again)}</pre>'}</details>"
+    )
     plain = "; ".join(f"{SAID[name]} {value}" for name, value in said.items())
     return Shown(html, f"{kind} numbers, **data: {source}** ({meaning}); {plain}{networks and '. ' + networks}")
 

@@ -7,20 +7,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
 from html import escape
-from math import nan
+from math import isnan, nan
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from repro import paths
 from repro.methods import BASELINES
 from repro.paths import replacing
 from repro.report.judge import MEANING, ON_GENERATED, OUTCOMES, SILENT, Measurement, Outcome, worst
-from repro.report.tables import KINDS, MISSING, Shown, between, names, nothing, show, verdict_pill
+from repro.report.tables import KINDS, MISSING, Shown, between, names, nothing, show, to_myst, verdict_pill
 from repro.rows import recorded_rows
 from repro.types import InputError
 
 log = logging.getLogger(__name__)
+POINT = ["value", "low", "high"]
+LEANS = {1.0: "same direction", -1.0: "other direction", 0.0: "unclear"}  # a measurement's side, by the claimed one
 
 
 @lru_cache
@@ -111,26 +115,63 @@ def counts(card: pd.DataFrame) -> pd.DataFrame:
     return table.reindex(columns=[o for o in OUTCOMES if o not in ON_GENERATED], fill_value=0).reset_index()
 
 
-def verdict_table(verdicts: pd.DataFrame, statements: Mapping[str, str] | None = None) -> Shown:
-    """Claims with what was measured, its interval and the computed verdict; the rules' meaning below."""
+def verdict_table(verdicts: pd.DataFrame, card: pd.DataFrame | None = None) -> Shown:
+    """A line per claim of the scorecard: verdict, statement, the number that decides; all that was measured on a click.
+
+    Below stands what the words mean, and how many measurements on generated text lie to the claimed side of the null.
+    """
     if verdicts.empty:
         return nothing("no claim can be judged from these rows")
-    v = verdicts
-    exact = v["low"] == v["high"]
-    shown = pd.DataFrame({"claim": v["claim_id"], "verdict": v["verdict"]})
-    if statements:  # a claim judged at many dims is written out once
-        shown["statement"] = v["claim_id"].map(statements).fillna("").mask(v["claim_id"].duplicated(), "")
-    shown["measured"] = v["what"].where(v["why"] == "", v["what"] + " – " + v["why"])
-    seeds = v["seeds"].astype(str) + " seed" + v["seeds"].map(lambda n: "" if n == 1 else "s")
-    shown["network"] = (v["network"] + ", " + seeds).where(v["network"] != "", MISSING)
-    shown["numbers"] = v["kind"]
-    shown["printed"] = [between(value, float("nan"), float("nan")) for value in v["paper"].astype(float)]
-    shown["value"] = list(map(between, v["value"], v["low"].mask(exact), v["high"]))
-    table = show(shown)
-    present = [outcome for outcome in OUTCOMES if outcome in set(v["verdict"])]
-    legend = "".join(f"<li>{verdict_pill(o)} {escape(MEANING[o])}</li>" for o in present)
-    plain = "\n".join(f"- {o}: {MEANING[o]}" for o in present)
-    return Shown(f'{table.html}<ul class="verdict-legend">{legend}</ul>', f"{table.markdown}\n\n{plain}")
+    exact = verdicts["low"] == verdicts["high"]
+    verdicts = verdicts.astype({"paper": float}).assign(low=verdicts["low"].mask(exact))
+    card = scorecard(verdicts.assign(page="")).query("claim_id in @verdicts.claim_id") if card is None else card
+    lines = [_claim(claim, verdicts[verdicts["claim_id"] == claim.claim_id]) for claim in card.itertuples()]
+    words = [o for o in OUTCOMES if o in {*verdicts["verdict"], *card["recorded"]} and o not in ON_GENERATED]
+    own = verdicts[verdicts["verdict"].isin(ON_GENERATED)]
+    side = np.sign(own["paper"] - own["null"]).replace(0, nan).fillna(own["direction"])
+    lean = (own["verdict"].map({"up": 1, "down": -1, "unclear": 0}) * side).map(LEANS).value_counts()
+    built = ", ".join(f"{words} {n}" for words, n in lean.items())
+    built = built and f"This build, generated text: {built}."
+    legend = "".join(f"<li>{verdict_pill(o)} {escape(MEANING[o])}</li>" for o in words)
+    html = "".join(line.html for line in lines) + f'<p class="built">{built}</p>'
+    html += f"<details class='folded'><summary>Verdicts</summary><ul class='verdict-legend'>{legend}</ul></details>"
+    plain = [*(line.markdown for line in lines), built, *(f"- {o}: {MEANING[o]}" for o in words)]
+    return Shown(f'<div class="claims">{html}</div>', "\n".join(plain))
+
+
+def _claim(claim: Any, own: pd.DataFrame) -> Shown:
+    """One claim, with what was measured of it."""
+    decides = (own["network"] == claim.network) & (own["verdict"] == claim.recorded)
+    ranked = own.assign(at=2 * (own["kind"] == "recorded") + decides).sort_values("at", kind="stable")
+    value, drawn = (between(*ranked.iloc[-1][POINT]), whisker(ranked.iloc[-1])) if len(own) else ("", "")
+    seeds = own["seeds"].astype(str) + " seed" + own["seeds"].map(lambda n: "" if n == 1 else "s")
+    table = pd.DataFrame({"verdict": own["verdict"], "numbers": own["kind"]})
+    table["measured"] = own["what"].where(own["why"] == "", own["what"] + " – " + own["why"])
+    table["network"] = (own["network"] + ", " + seeds).where(own["network"] != "", MISSING)
+    table["printed"] = [between(number, nan, nan) for number in own["paper"]]
+    table["value"] = [between(*point) for point in own[POINT].to_numpy()]
+    page = f' <a href="../notebooks/{claim.page}.html">Its page</a>' if claim.page else ""
+    live = f" {verdict_pill(claim.live)} (live)" if claim.live not in SILENT else ""
+    html = (
+        f'<details class="claim" data-document="{escape(claim.paper)}" data-verdict="{escape(claim.recorded)}">'
+        f"<summary><span>{verdict_pill(claim.recorded)}{live}</span> "
+        f'<span class="claim-said">{escape(claim.statement)}</span> '
+        f'<span class="claim-value">{drawn} {value}</span></summary>'
+        f"<p>{escape(f'{claim.claim_id}, {claim.place}.')}{page}</p>{show(table).html}</details>"
+    )
+    return Shown(html, f"- **{claim.recorded}** {claim.claim_id}: {claim.statement} {value}\n\n{to_myst(table)}\n")
+
+
+def whisker(part: pd.Series) -> str:
+    """A number as a dot, its interval as a line, the null as an upright and the printed number as a hollow dot."""
+    value, low, high, null, paper = part[[*POINT, "null", "paper"]].astype(float)
+    reach = np.nanmax(np.abs([value - null, low - null, high - null, paper - null, 1e-9]))
+    x = {name: f"{60 + 54 * (v - null) / reach:.1f}" for name, v in zip("vlhp", (value, low, high, paper), strict=True)}
+    line = "" if isnan(low) else f'<path d="M{x["l"]} 8H{x["h"]}" stroke-width="2"/>'
+    hollow = "" if isnan(paper) else f'<circle cx="{x["p"]}" cy="8" r="4" fill="none"/>'
+    dot = "" if isnan(value) else f'<circle cx="{x["v"]}" cy="8" r="3.5" fill="currentColor"/>'
+    marks = f'<path class="null" d="M60 1V15"/>{line}{hollow}{dot}'
+    return f'<svg class="whisker" viewBox="0 0 120 16" aria-hidden="true">{marks}</svg>' if dot else ""
 
 
 OWN: dict[str, tuple[str, ...]] = {

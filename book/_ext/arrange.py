@@ -1,0 +1,102 @@
+"""Sphinx extension: what a page shows at once, and what it shows on a click.
+
+Open stay two tables that are short, figures with recorded numbers, and what a cell prints in a few lines. What is
+folded has one line that says what it is; it is found by a search on the page, and printed. Figures get numbers and
+captions: the title written in their own file.
+"""
+
+import re
+from html import escape, unescape
+from itertools import filterfalse
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+OPEN_TABLES, OPEN_ROWS, OPEN_LINES = 2, 14, 5
+TITLE = re.compile(r"<dc:title>([^<]+)</dc:title>")
+CAPTION = re.compile(r"<caption>(.*?)</caption>", re.DOTALL)
+ALT = re.compile(r'<img class="drawing" alt="([^"]*)"')
+
+
+def fold(node: nodes.Node, summary: str) -> None:
+    """Put a node into a fold that says what it holds."""
+    before, after = f'<details class="folded"><summary>{escape(summary)}</summary>', "</details>"
+    at, parent = node.parent.index(node), node.parent
+    parent[at : at + 1] = [nodes.raw("", before, format="html"), node, nodes.raw("", after, format="html")]
+
+
+def hidden(node: nodes.Node | None) -> bool:
+    """Whether the page folds the output that a node is part of anyhow."""
+    while node is not None:
+        if {"tag_hide-output", "tag_hide-cell"} & set(getattr(node, "attributes", {}).get("classes", [])):
+            return True
+        node = node.parent
+    return False
+
+
+def labelled(text: str) -> str:
+    """A table whose cells name their columns, for screens on which rows become blocks; one of many columns is dense."""
+    heads = [re.sub("<[^>]*>", "", head) for head in re.findall("<th>(.*?)</th>", text, re.DOTALL)]
+    before, head, *rows = text.split("<tr>")
+    for place, row in enumerate(rows):
+        labels = iter(heads)
+        rows[place] = re.sub("<td", lambda _, labels=labels: f'<td data-label="{next(labels)}"', row)
+    kind = "table-box" + " stacks" * (len(heads) > 3) + " dense" * (len(heads) > 7)
+    return "<tr>".join([before.replace("table-box", kind, 1), head, *rows])
+
+
+def fold_tables(doctree: nodes.document) -> None:
+    """Fold long tables, and all but the first two; live ones stay open where no other does."""
+    boxes = [raw for raw in doctree.findall(nodes.raw) if raw.astext().startswith('<div class="table-box">')]
+    for raw in boxes:
+        raw[:] = [nodes.Text(labelled(raw.astext()))]
+    left = OPEN_TABLES
+    for raw in sorted(filterfalse(hidden, boxes), key=lambda raw: "<caption>live" in raw.astext()):
+        text = raw.astext()
+        rows, columns = text.count("<tr>") - 1, text.count("<th>")
+        if left and rows <= OPEN_ROWS:
+            left -= 1
+        else:
+            said = CAPTION.search(text)
+            fold(raw, f"{unescape(said[1]) if said else 'Table'} – {rows} rows × {columns} columns")
+
+
+def figures(app: Sphinx, doctree: nodes.document) -> list[tuple[nodes.Element, str]]:
+    """The figures that cells drew, each with what it shows in words."""
+    found: list[tuple[nodes.Element, str]] = []
+    for node in doctree.findall(lambda n: isinstance(n, nodes.image | nodes.raw)):
+        if isinstance(node, nodes.raw):
+            said = ALT.search(node.astext())
+        else:
+            path = Path(app.srcdir, node["uri"])
+            own = node["uri"].endswith(".svg") and path.is_file()
+            said = TITLE.search(path.read_text(encoding="utf-8")) if own else None
+        if said and not isinstance(node.parent, nodes.figure):
+            found.append((node, unescape(said[1]).strip()))
+    return found
+
+
+def arrange(app: Sphinx, doctree: nodes.document) -> None:
+    """Caption, number and fold."""
+    fold_tables(doctree)
+    for block in list(doctree.findall(nodes.literal_block)):
+        lines = block.astext().strip().splitlines()
+        if "stream" in block["classes"] and len(lines) > OPEN_LINES and not hidden(block):
+            fold(block, f"{lines[0][:60]} … – {len(lines)} lines")
+    recorded = False
+    for number, (drawn, said) in enumerate(figures(app, doctree)):
+        if isinstance(drawn, nodes.image):
+            drawn["alt"] = drawn.get("alt") or said
+        figure = nodes.figure("", ids=[f"figure-{number}"], align="default")
+        drawn.replace_self(figure)
+        figure += [drawn, nodes.caption("", said[:1].upper() + said[1:])]
+        recorded |= "recorded" in said
+        if recorded and "live" in said and "recorded" not in said and not hidden(figure):
+            fold(figure, f"This build: {said}")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Arrange a page after its images have been collected."""
+    app.connect("doctree-read", arrange)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
