@@ -17,6 +17,7 @@ import pytest
 
 if TYPE_CHECKING:
     from repro.config import TrainConfig
+    from repro.store import Store
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -257,6 +258,14 @@ def cell_config(tiny) -> "TrainConfig":
 @pytest.fixture(scope="session")
 def sweep_config(cell_config) -> "TrainConfig":
     return replace(cell_config, sentences=64)
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> "Store":
+    """Where tests find what others trained and encoded."""
+    from repro.store import Store
+
+    return Store(tmp_path_factory.mktemp("store"))
 
 
 @pytest.fixture

@@ -1,13 +1,12 @@
 """Did a rearrangement change a number? What a build printed, drew, judged and trained, kept and compared.
 
-    python tests/golden.py keep FOLDER       # after `make book`: its outputs, as text
-    python tests/golden.py compare OLD NEW   # exit 1 and the differences, if there are any
+    python tests/golden.py FOLDER   # after `make book`: its outputs, as text
+    diff -r OLD NEW
 
 It reads only what a build leaves (`_build/`, the store), so it outlives every change of the code that made it. Seconds,
 megabytes, commits and dates are left out: they differ from build to build.
 """
 
-import difflib
 import hashlib
 import json
 import re
@@ -18,7 +17,6 @@ import nbformat
 import pandas as pd
 
 from repro import paths
-from repro.terminal import say
 
 VOLATILE = (
     (re.compile(r"\d[\d,.]*( ± [\d.]+)? ?(s|ms|µs|MB|seconds|minutes)\b"), "TIME"),
@@ -73,25 +71,5 @@ def encoders() -> list[str]:
     return sorted(set(lines))
 
 
-def compare(old: Path, new: Path) -> int:
-    """Print what differs; the number of files that do."""
-    names = sorted({p.name for folder in (old, new) for p in folder.glob("*.txt")})
-    different = 0
-    for name in names:
-        before, after = (
-            (folder / name).read_text(encoding="utf-8").splitlines() if (folder / name).is_file() else []
-            for folder in (old, new)
-        )
-        lines = list(difflib.unified_diff(before, after, f"old/{name}", f"new/{name}", lineterm="", n=0))
-        different += bool(lines)
-        shown = [*lines[:40], *([f"… {len(lines) - 40} more lines"] if len(lines) > 40 else [])]
-        say("\n".join([*shown, f"{name}: {'DIFFERS' if lines else 'same'}"]))
-    return different
-
-
 if __name__ == "__main__":
-    verb, *folders = sys.argv[1:]
-    if verb == "keep":
-        keep(Path(folders[0]))
-    else:
-        sys.exit(1 if compare(Path(folders[0]), Path(folders[1])) else 0)
+    keep(Path(sys.argv[1]))

@@ -10,6 +10,7 @@ from repro import data
 from repro.evaluation.stats import percentiles, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.models import SentenceEncoder
+from repro.types import unit_rows
 
 sentence_transformers = pytest.importorskip("sentence_transformers")
 MINILM = "all-MiniLM-L6-v2"
@@ -38,10 +39,6 @@ def advised(repro, tmp_path):
         return folder, text, json.loads((folder / "reducer.json").read_text(encoding="utf-8"))
 
     return ask
-
-
-def unit(X):
-    return X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
 def share_kept(full, short, pairs):
@@ -73,9 +70,9 @@ def test_what_was_chosen_keeps_its_promise_on_other_sentences(repro, graded, tmp
     assert encoder.pooling == note["pooling"] and note["formula"] == "y = (x / |x|) @ matrix + bias"
     wanted = [encoder.n_layers] if layer is None else [layer, encoder.n_layers]
     layers = encoder.encode_layers(texts, wanted)
-    full = unit(layers[-1])  # as it is published
-    states = unit(full if layer is None else layers[0])
-    np.testing.assert_allclose(exported, unit(states @ tensors["matrix"] + tensors["bias"]), atol=1e-5)
+    full = unit_rows(layers[-1])  # as it is published
+    states = unit_rows(full if layer is None else layers[0])
+    np.testing.assert_allclose(exported, unit_rows(states @ tensors["matrix"] + tensors["bias"]), atol=1e-5)
 
     kept = share_kept(full, exported, pairs)
     assert kept.high >= retain, f"promised {retain}, kept {kept}"

@@ -11,26 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from microworld import SIZES
-from repro.data import (
-    DATASETS,
-    Corpus,
-    LabelledPairs,
-    LabelledTexts,
-    Retrieval,
-    ScoredPairs,
-    WordVectors,
-    check,
-    column_names,
-    default_source,
-    describe,
-    get_spec,
-    load,
-    load_splits,
-    texts_of,
-)
+from repro.data import DATASETS, check, column_names, default_source, describe, get_spec, load, load_splits
 from repro.data.files import LONGEST
 from repro.data.hub import fetch
 from repro.data.local import stdin
+from repro.sets import Corpus, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs, WordVectors, texts_of
 from repro.types import InputError
 
 PAIRS = "score\tsentence1\tsentence2"

@@ -43,9 +43,7 @@ def test_every_k_has_k_votes_and_not_one_more():
     X, Q = np.arange(1.0, 6.0)[:, None], np.array([[0.0]])  # votes in the order a, b, b, a, a
     right = [knn_correct(X, ["a", "b", "b", "a", "a"], Q, ["a"], k=k)[0] for k in (1, 2, 3, 4, 5)]
     assert right == [True, True, False, True, True]  # of two and of four, the tie is a's
-    assert (
-        knn_accuracy(X[:3], [0, 1, 1], X[:3], [0, 1, 1], k=3, self_neighbour=True) == 2 / 3
-    )  # oneself and both others
+    assert knn_accuracy(X[:3], [0, 1, 1], X[:3], [0, 1, 1], k=3, self_neighbour=True) == 2 / 3, "oneself and both"
 
 
 def test_the_same_rows_on_both_sides_are_left_out():

@@ -8,17 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from repro.evaluation.stats import (
-    bootstrap_mean,
-    bootstrap_spearman,
-    draw_counts,
-    percentiles,
-    spearman_draws,
-    spearman_of_counts,
-    subset_members,
-    tie_runs,
-    wilson,
-)
+from repro.evaluation import stats
 from repro.seeding import make_rng
 
 
@@ -35,14 +25,14 @@ def width(interval):
 def test_bootstrap_equals_a_loop_of_scipy():
     predicted, gold = graded(60)
     subsets = np.repeat(["a", "b", "c"], 20)
-    counts = draw_counts(subset_members(subsets, 60), 40, make_rng(3, "bootstrap"))
+    counts = stats.draw_counts(stats.subset_members(subsets, 60), 40, make_rng(3, "bootstrap"))
     assert (counts.reshape(40, 3, 20).sum(axis=2) == 20).all(), "resamples keep the size of every subset"
     resamples = [np.repeat(np.arange(60), row) for row in counts]
     loop = [spearmanr(predicted[items], gold[items]).statistic for items in resamples]
-    (value,), draws = spearman_draws([predicted], gold, subsets=subsets, resamples=40, seed=3)
+    (value,), draws = stats.spearman_draws([predicted], gold, subsets=subsets, resamples=40, seed=3)
     np.testing.assert_allclose(draws[:, 0], loop, atol=1e-12)
     assert value == pytest.approx(spearmanr(predicted, gold).statistic, abs=1e-12)
-    found = percentiles(value, draws[:, 0])
+    found = stats.percentiles(value, draws[:, 0])
     np.testing.assert_allclose([found.low, found.high], np.percentile(loop, (2.5, 97.5)), atol=1e-12)
 
 
@@ -50,7 +40,7 @@ def test_bootstrap_equals_a_loop_of_scipy():
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=3, max_size=30))
 def test_rank_correlation_of_counts_is_scipys_with_ties(pairs):
     a, b = np.array(pairs, dtype=float).T
-    ours = spearman_of_counts(np.ones((1, len(a)), dtype=np.int64), [tie_runs(a)], tie_runs(b))[0, 0]
+    ours = stats.spearman_of_counts(np.ones((1, len(a)), dtype=np.int64), [stats.tie_runs(a)], stats.tie_runs(b))[0, 0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs = spearmanr(a, b).statistic
@@ -59,29 +49,30 @@ def test_rank_correlation_of_counts_is_scipys_with_ties(pairs):
 
 def test_an_interval_turns_with_its_seed_and_is_about_two_points_wide_on_sts_b():
     predicted, gold = graded(1379)
-    interval = bootstrap_spearman(predicted, gold, seed=1)
+    interval = stats.bootstrap_spearman(predicted, gold, seed=1)
     assert interval.low < interval.value < interval.high and 0.01 < width(interval) < 0.06
-    assert interval == bootstrap_spearman(predicted, gold, seed=1) != bootstrap_spearman(predicted, gold, seed=2)
+    again, other = (stats.bootstrap_spearman(predicted, gold, seed=seed) for seed in (1, 2))
+    assert interval == again != other
 
 
 def test_constant_scores_are_nan_and_few_pairs_have_no_interval_worth_the_name():
     with pytest.warns(UserWarning, match="constant"):
-        interval = bootstrap_spearman(np.ones(10), np.arange(10), seed=0)
+        interval = stats.bootstrap_spearman(np.ones(10), np.arange(10), seed=0)
     assert np.isnan([interval.value, interval.low, interval.high]).all()
     with pytest.warns(UserWarning, match="9 pairs are too few for an interval"):
-        bootstrap_spearman(*graded(9), seed=0)
+        stats.bootstrap_spearman(*graded(9), seed=0)
 
 
 def test_the_interval_of_a_mean_is_the_binomial_one_and_turns_with_its_seed():
-    interval = bootstrap_mean(np.arange(2000) < 1400, seed=0)
+    interval = stats.bootstrap_mean(np.arange(2000) < 1400, seed=0)
     assert interval.value == 0.7
     assert width(interval) == pytest.approx(2 * 1.96 * np.sqrt(0.7 * 0.3 / 2000), rel=0.08)
     values = np.random.default_rng(0).normal(size=50)
-    first, again, other = (bootstrap_mean(values, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (stats.bootstrap_mean(values, seed=seed) for seed in (1, 1, 2))
     assert first == again != other
 
 
 def test_wilsons_interval_of_a_share():
-    half, none = wilson(5, 10), wilson(0, 10)
+    half, none = stats.wilson(5, 10), stats.wilson(0, 10)
     assert (half.low, half.high) == pytest.approx((0.2366, 0.7634), abs=1e-4)  # Wilson (1927), by any table
     assert (none.low, none.high) == pytest.approx((0.0, 0.2775), abs=1e-4)

@@ -19,7 +19,7 @@ from repro.objectives import LoraConfig
 from repro.reducers import make_reducer
 from repro.reducers.export import linear_form
 from repro.rows import read_rows
-from repro.types import InputError
+from repro.types import InputError, unit_rows
 
 TEXTS = ["a dog sleeps on the mat", "the cook thanked the driver", "why did the teacher leave the old town so early?"]
 PROMPTS = {"prompts": {"query": "query: ", "passage": "passage: "}, "default_prompt_name": "passage"}
@@ -28,10 +28,6 @@ sentence_transformers = pytest.importorskip("sentence_transformers")
 
 def theirs(folder, texts=TEXTS):
     return sentence_transformers.SentenceTransformer(str(folder), device="cpu").encode(list(texts))
-
-
-def unit(X):
-    return X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
 def note(folder, name, values):
@@ -87,7 +83,7 @@ def test_the_dense_layer_follows_the_mean(distiluse):
     np.testing.assert_allclose(encoder.encode(TEXTS), theirs(distiluse), atol=1e-5)
     assert encoder.encode([]).shape == (0, 10)
     write_modules(distiluse, "Pooling", "Dense", "Normalize")
-    np.testing.assert_allclose(load_modules(distiluse).encode(TEXTS), unit(expected), atol=1e-5)
+    np.testing.assert_allclose(load_modules(distiluse).encode(TEXTS), unit_rows(expected), atol=1e-5)
     write_modules(distiluse, "Pooling")
     assert isinstance(load_modules(distiluse), SentenceEncoder)
     (distiluse / "modules.json").unlink()
@@ -129,7 +125,7 @@ def test_a_published_folder_brings_its_own_pooling_and_an_unknown_one_is_refused
     assert (encoder.pooling, encoder.backbone.max_length) == (pooling, 24)
     h = SentenceEncoder.load(tiny, pooling=pooling).encode(TEXTS)
     np.testing.assert_array_equal(encoder.encode(TEXTS, readout="encoder"), h)
-    np.testing.assert_allclose(encoder.encode(TEXTS), unit(h), rtol=1e-5)
+    np.testing.assert_allclose(encoder.encode(TEXTS), unit_rows(h), rtol=1e-5)
     assert SentenceEncoder.load(str(copied), pooling="avg_first_last").pooler is None
 
 
@@ -202,7 +198,7 @@ def test_all_parts_of_an_exported_encoder_are_read(repro, tiny, sentences, tmp_p
     states = SentenceEncoder.load(tiny, pooling="mean").encode(sentences[:200])
     reducer = make_reducer("pca", 6).fit(states)
     plain = SentenceEncoder.load(tiny, pooling="mean", prompt="query: ")
-    expected = unit(reducer.transform(plain.encode(TEXTS)))
+    expected = unit_rows(reducer.transform(plain.encode(TEXTS)))
     exported = str(export_folder(plain, tmp_path / "exported", reducer=linear_form(reducer, 6), normalize=True))
     encoder = SentenceEncoder.load(exported, prompt=None)
     X = encoder.encode(TEXTS)
@@ -214,7 +210,7 @@ def test_all_parts_of_an_exported_encoder_are_read(repro, tiny, sentences, tmp_p
     encoder.save(tmp_path / "saved")
     assert SentenceEncoder.load(str(tmp_path / "saved"), prompt="query: ").encode(TEXTS).tobytes() == X.tobytes()
     folder = export_folder(encoder, tmp_path / "again", dim=4, normalize=True)
-    np.testing.assert_allclose(theirs(folder), unit(X[:, :4]), atol=1e-5)
+    np.testing.assert_allclose(theirs(folder), unit_rows(X[:, :4]), atol=1e-5)
     rows = tmp_path / "rows.parquet"
     code, _, err = repro("evaluate", "--encoder", exported, "--source", "microworld", "--data", "stsb", "--rows", rows)
     assert code == 0, err

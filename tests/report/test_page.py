@@ -25,8 +25,7 @@ def judged(rows):
     return [Measurement("WANG-T1-1", "effect", value, value - 1, value + 1, what=f"of {len(rows)} rows")]
 
 
-def test_what_a_reader_leaves_out_is_the_profiles(monkeypatch):
-    monkeypatch.delenv("REPRO_DATA", raising=False)
+def test_what_a_reader_leaves_out_is_the_profiles(no_data):
     page = Page("wang_table1_two_step_simcse", "wang_table1", seed=3)
     assert page.shared == {"experiment": "wang_table1", "profile": "embedded", "data_source": "microworld", "seed": 3}
     usual, changed = page.settings(sentences=None).train, page.settings(sentences=123).train

@@ -5,18 +5,7 @@ import pytest
 
 from repro.evaluation.stats import Interval, Score, bootstrap_mean, bootstrap_spearman, percentiles, spearman_draws
 from repro.methods import MAJORITY
-from repro.runs.lines import (
-    Line,
-    Means,
-    Task,
-    TextTable,
-    accuracy,
-    by_kind,
-    cosines_of,
-    gain_over,
-    score_rows,
-    similarity,
-)
+from repro.runs import lines as suite
 from repro.sets import LabelledTexts, ScoredPairs
 from repro.store import Store
 
@@ -28,7 +17,7 @@ def pairs(name, seed):
     return ScoredPairs(name, "made", "test", *SIDES, scores, np.repeat(["x", "y"], 20))
 
 
-TASKS = {name: Task(name, {"test": pairs(name, i)}) for i, name in enumerate(("one", "two", "three"))}
+TASKS = {name: suite.Task(name, {"test": pairs(name, i)}) for i, name in enumerate(("one", "two", "three"))}
 
 
 @pytest.fixture
@@ -36,14 +25,14 @@ def lines():
     rng = np.random.default_rng(7)
     index = {text: i for i, text in enumerate(SIDES[0] + SIDES[1])}
     X = rng.standard_normal((80, 6))
-    tables = [TextTable(index, X + 0.3 * rng.standard_normal(X.shape)) for _ in range(2)]
-    return [Line(name, 6, table) for name, table in zip(("A", "B"), tables, strict=True)]
+    tables = [suite.TextTable(index, X + 0.3 * rng.standard_normal(X.shape)) for _ in range(2)]
+    return [suite.Line(name, 6, table) for name, table in zip(("A", "B"), tables, strict=True)]
 
 
-def rows_of(lines, tasks, seed=3, scorer=similarity, **options):
+def rows_of(lines, tasks, seed=3, scorer=suite.similarity, **options):
     options = {"contrasts": [lambda a, b: (a.method, b.method) == ("A", "B")], "average": True, **options}
     shared = {"experiment": "e", "data_source": "made", "seed": seed}
-    return score_rows(lines, tasks, scorer, progress=False, **shared, **options)
+    return suite.score_rows(lines, tasks, scorer, progress=False, **shared, **options)
 
 
 def interval(rows, method, dataset):
@@ -54,7 +43,9 @@ def interval(rows, method, dataset):
 def draws_of(lines, seed):
     """Scores and resamples of each task by hand: (tasks, lines) and (tasks, resamples, lines)."""
     found = [
-        spearman_draws([cosines_of(line.table, test) for line in lines], test.scores, subsets=test.subsets, seed=seed)
+        spearman_draws(
+            [suite.cosines_of(line.table, test) for line in lines], test.scores, subsets=test.subsets, seed=seed
+        )
         for test in (task.judged for task in TASKS.values())
     ]
     return (np.stack(part) for part in zip(*found, strict=True))
@@ -63,10 +54,10 @@ def draws_of(lines, seed):
 def test_pairing_narrows_the_gain():
     task, rng = pairs("one", 0), np.random.default_rng(5)
     after = task.scores + rng.normal(size=40)
-    gain = gain_over(after + 0.2 * rng.normal(size=40), after, task, seed=0)
+    gain = suite.gain_over(after + 0.2 * rng.normal(size=40), after, task, seed=0)
     alone = bootstrap_spearman(after, task.scores, subsets=task.subsets, seed=0)
     assert gain.high - gain.low < (alone.high - alone.low) / 2
-    assert gain_over(after, after, task, seed=0) == Interval(0.0, 0.0, 0.0)
+    assert suite.gain_over(after, after, task, seed=0) == Interval(0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("seed", [0, 3])
@@ -98,24 +89,24 @@ def test_the_bootstrap_turns_with_the_seed(lines):
         items = right[int(table is lines[1].table)]
         return Score("accuracy", float(items.mean()), np.nan, np.nan, 200, items, 0.5)
 
-    sorted_one = {"sorted": Task("sorted", {"test": labels})}
-    for tasks, scorer in ((TASKS, similarity), (sorted_one, accuracy(classify))):
+    sorted_one = {"sorted": suite.Task("sorted", {"test": labels})}
+    for tasks, scorer in ((TASKS, suite.similarity), (sorted_one, suite.accuracy(classify))):
         first, again, other = (rows_of(lines, tasks, s, scorer)["ci_low"] for s in (3, 3, 4))
         assert first.equals(again) and not first.equals(other)
 
 
 def test_means_of_outcomes_have_a_bootstrap_of_each_and_of_each_difference():
     items = np.random.default_rng(0).random((2, 30))
-    means = Means(items, seed=5)
+    means = suite.Means(items, seed=5)
     assert means[1].columns == bootstrap_mean(items[1], seed=5).columns
     assert (means[0] - means[1]).columns == bootstrap_mean(items[0] - items[1], seed=5).columns
 
 
 def test_a_labelled_task_is_probed_once_and_has_a_floor(lines, tmp_path, monkeypatch):
-    task = Task("sorted", {"all": LabelledTexts("sorted", "made", "all", SIDES[0], np.repeat(["x", "y"], 20))})
-    rows = rows_of(lines, {"sorted": task}, scorer=by_kind(Store(tmp_path)), average=False)
+    task = suite.Task("sorted", {"all": LabelledTexts("sorted", "made", "all", SIDES[0], np.repeat(["x", "y"], 20))})
+    rows = rows_of(lines, {"sorted": task}, scorer=suite.by_kind(Store(tmp_path)), average=False)
     floor = rows[rows["method"] == MAJORITY]
     assert floor["value"].tolist() == [0.5] and set(rows["metric"]) == {"accuracy", "accuracy_lead"}
     monkeypatch.setattr("repro.runs.lines.score_classification", None)
-    again = rows_of(lines, {"sorted": task}, scorer=by_kind(Store(tmp_path)), average=False)
+    again = rows_of(lines, {"sorted": task}, scorer=suite.by_kind(Store(tmp_path)), average=False)
     assert again["value"].equals(rows["value"])

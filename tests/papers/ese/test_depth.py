@@ -12,21 +12,9 @@ from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.methods import AVERAGE, CONTROL, ESE, ESE_CODE, ESE_DEFAULT, ESE_VARIANTS, MRL, RAW, SHALLOW_AVERAGE
 from repro.models import SentenceEncoder
 from repro.objectives import ESPRESSO_FORMS, EspressoConfig
+from repro.papers.ese import lines as ese
 from repro.papers.ese.claims import COMPRESSION, WEIGHTS, only
 from repro.papers.ese.differences import AUDITED, REFERENCES, VARIANTS, form_of, same_training, what_is_read
-from repro.papers.ese.lines import (
-    SETS,
-    LayeredEncoder,
-    compression_size,
-    depth_rows,
-    ese_lines,
-    line_config,
-    load_sets,
-    raw_line,
-    score_lines,
-    trained_lines,
-)
-from repro.store import Store
 from repro.types import InputError
 
 DIMS = (2, 5)
@@ -54,28 +42,24 @@ class Stub:
 
 def line(method, seed, **shape):
     stub = Stub(seed, **shape)
-    return LayeredEncoder(method, lambda: stub, f"{method} {seed} {shape}", "stub", None if method == RAW else 9), stub
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    return Store(tmp_path_factory.mktemp("ese"))
+    told = f"{method} {seed} {shape}", "stub", None if method == RAW else 9
+    return ese.LayeredEncoder(method, lambda: stub, *told), stub
 
 
 @pytest.fixture(scope="module")
 def sets():
-    return load_sets(SETS, "microworld", rows=15)
+    return ese.load_sets(ese.SETS, "microworld", rows=15)
 
 
 @pytest.fixture(scope="module")
 def scored(sets, store):
     lines = [line(method, seed)[0] for seed, method in enumerate((RAW, MRL, ESE))]
-    return score_lines(lines, sets, store, dims=DIMS, resamples=60)
+    return ese.score_lines(lines, sets, store, dims=DIMS, resamples=60)
 
 
 @pytest.fixture(scope="module")
 def rows(scored):
-    return depth_rows(scored, reference=5, experiment="e", seed=0)
+    return ese.depth_rows(scored, reference=5, experiment="e", seed=0)
 
 
 def value_of(rows, metric="spearman", **where):
@@ -87,28 +71,27 @@ def value_of(rows, metric="spearman", **where):
 
 
 def test_a_line_is_trained_as_its_method_says(cell_config):
-    assert [compression_size(d) for d in (768, 1024, 384, 128, 32)] == [128, 128, 64, 16, 4]
+    assert [ese.compression_size(d) for d in (768, 1024, 384, 128, 32)] == [128, 128, 64, 16, 4]
     base = replace(cell_config, corpus="nli", prefixes=(4, 8), espresso=EspressoConfig(alpha=2.0), seed=3)
-    configs = {method: line_config(base, method) for method in (CONTROL, MRL, ESE, ESE_CODE)}
+    configs = {method: ese.line_config(base, method) for method in (CONTROL, MRL, ESE, ESE_CODE)}
     assert [c.objective for c in configs.values()] == ["angle", "matryoshka", "ese", "ese"]
     assert {(c.seed, c.sentences, c.batch_size, c.corpus) for c in configs.values()} == {(3, 96, 16, "nli")}
     assert configs[MRL].prefixes == (4, 8)
-    assert configs[ESE].dim == 4 and line_config(base, ESE, size=8).dim == 8
+    assert configs[ESE].dim == 4 and ese.line_config(base, ESE, size=8).dim == 8
     assert configs[ESE].espresso.alpha == 2.0 and configs[ESE_CODE].espresso == ESPRESSO_FORMS["code"]
     # what the control does not read must not train another one
     other = replace(base, dim=5, prefixes=(2,), espresso=EspressoConfig(beta=0.0))
-    assert line_config(other, CONTROL) == configs[CONTROL]
+    assert ese.line_config(other, CONTROL) == configs[CONTROL]
     with pytest.raises(InputError, match="unknown trained method 'SBERT'"):
-        line_config(base, "SBERT")
+        ese.line_config(base, "SBERT")
 
 
 def test_lines_are_trained_once_and_raw_not_at_all(cell_config, store):
-    torch.set_num_threads(1)
     base = replace(cell_config, corpus="nli", pooling="mean", check_every=6)
-    raw, control, espresso = ese_lines(base, store, methods=(RAW, CONTROL, ESE))
+    raw, control, espresso = ese.ese_lines(base, store, methods=(RAW, CONTROL, ESE))
     assert raw.columns["n_train"] is None and control.columns["n_train"] == 96
     assert len({raw.identity, control.identity, espresso.identity}) == 3
-    (again,) = ese_lines(base, store, methods=(ESE,))
+    (again,) = ese.ese_lines(base, store, methods=(ESE,))
     assert again.cell.hit and again.identity == espresso.identity
     texts = ["one text", "another text"]
     untouched = SentenceEncoder.load(base.backbone, pooling="mean").encode_layers(texts)
@@ -117,8 +100,8 @@ def test_lines_are_trained_once_and_raw_not_at_all(cell_config, store):
 
 
 def test_raw_is_cut_where_the_others_are(cell_config, store):
-    mean = raw_line(replace(cell_config, pooling="mean"))
-    whole, cut = raw_line(cell_config), raw_line(replace(cell_config, layers=1))
+    mean = ese.raw_line(replace(cell_config, pooling="mean"))
+    whole, cut = ese.raw_line(cell_config), ese.raw_line(replace(cell_config, layers=1))
     assert len({whole.identity, cut.identity, mean.identity}) == 3
     assert cut.states(["a text"], store).layers == (0, 1)
     np.testing.assert_allclose(cut.states(["a text"], store).at(1).X, whole.states(["a text"], store).at(1).X)
@@ -153,15 +136,15 @@ def test_a_network_of_two_blocks_has_one_weight_and_a_deeper_one_several():
 def trained(cell_config, store):
     torch.set_num_threads(1)
     base = replace(cell_config, corpus="nli", pooling="mean", sentences=32, check_every=2)
-    plain, merged = line_config(base, ESE), same_training(FEW, 2)
-    configs = {MRL: line_config(base, MRL)}
+    plain, merged = ese.line_config(base, ESE), same_training(FEW, 2)
+    configs = {MRL: ese.line_config(base, MRL)}
     configs |= {name: replace(plain, espresso=form_of(merged.get(name, name))) for name in FEW}
-    return [raw_line(base), *trained_lines(configs, store)]
+    return [ese.raw_line(base), *ese.trained_lines(configs, store)]
 
 
 @pytest.fixture(scope="module")
 def ablation(trained, store, page_functions):
-    scored = score_lines(trained, load_sets(SETS, "microworld", rows=12), store, dims=[4], resamples=20)
+    scored = ese.score_lines(trained, ese.load_sets(ese.SETS, "microworld", rows=12), store, dims=[4], resamples=20)
     return page_functions("ese_table2_ablation", shared={"experiment": "e", "seed": 0})["ablation_rows"](scored)
 
 
@@ -215,11 +198,11 @@ def test_all_lines_are_resampled_on_the_same_pairs(scored, sets):
 
 
 def test_the_average_is_of_all_seven_or_of_none_and_a_text_passes_once(scored, sets, store):
-    each = [scored.scores[name].value for name in SETS]
+    each = [scored.scores[name].value for name in ese.SETS]
     np.testing.assert_allclose(scored.scores[AVERAGE].value, np.mean(each, axis=0))
     few, (own, stub) = {name: sets[name] for name in ("stsb", "sickr")}, line("ESE", 9)
     for dims in ((), (3, 4)):
-        some = score_lines([own], few, store, dims=dims, resamples=5)
+        some = ese.score_lines([own], few, store, dims=dims, resamples=5)
         assert set(some.scores) == {"stsb", "sickr"} and some.dims == (*dims, 8)
     assert stub.passes == 1
 
@@ -233,11 +216,11 @@ def test_shallow_layers_are_those_below_the_last_of_the_last_twelve(scored):
 def test_networks_of_two_shapes_and_sizes_beyond_are_refused(scored, sets, store):
     few = {"stsb": sets["stsb"]}
     with pytest.raises(InputError, match="one shape"):
-        score_lines([scored.lines[0], line(ESE, 1, dim=6)[0]], few, store)
+        ese.score_lines([scored.lines[0], line(ESE, 1, dim=6)[0]], few, store)
     with pytest.raises(InputError, match="dim is 9: expected 1 to 8"):
-        score_lines([scored.lines[0]], few, store, dims=[9])
+        ese.score_lines([scored.lines[0]], few, store, dims=[9])
     with pytest.raises(InputError, match="'trec' is not a set of scored pairs"):
-        load_sets(["trec"], "microworld")
+        ese.load_sets(["trec"], "microworld")
 
 
 # rows

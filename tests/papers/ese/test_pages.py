@@ -134,9 +134,8 @@ def asked():
 
 
 @pytest.fixture(scope="module")
-def table3(page_functions, tmp_path_factory):
+def table3(page_functions, store):
     """Functions of Table 3's page; what is searched lies in its store."""
-    store = Store(tmp_path_factory.mktemp("use"))
     return SimpleNamespace(**page_functions("ese_table3_rag", page=SimpleNamespace(store=store), dims=[4, 16], seed=0))
 
 

@@ -13,15 +13,14 @@ from repro.papers.proposal import geometry
 from repro.reducers import make_reducer
 from repro.runs.sweep import train_sweep
 from repro.store import Store
-from repro.types import InputError
+from repro.types import InputError, unit_rows
 from shown_code import on_page
 
 PAGE = on_page("proposal_alignment_uniformity", "aligned_info_nce", "free_points", "sampled_info_nce")
 
 
 def sphere(n, dim, seed=0):
-    X = np.random.default_rng(seed).normal(size=(n, dim))
-    return X / np.linalg.norm(X, axis=1, keepdims=True)
+    return unit_rows(np.random.default_rng(seed).normal(size=(n, dim)))
 
 
 def test_aligned_loss_is_info_nce_of_equal_views():
@@ -78,7 +77,7 @@ def test_positives_use_every_sentence_once():
 
 def test_geometry_of_trained_encoders(sweep_config, capsys):
     store, pairs = Store(), data.load("stsb", split="test", source="microworld")
-    sweep = train_sweep(replace(sweep_config, seed=3), [4, 16], [pairs], store, progress=False)
+    sweep = train_sweep(replace(sweep_config, seed=3), [4, 16], [pairs], store)
     tables, sides = {d: sweep.embeddings(d, d) for d in sweep.cells}, geometry.positives_of(pairs)
     rows = geometry.geometry_rows(tables, pairs, temperature=0.05, batch=8, **sweep.shared())
     few = geometry.geometry_rows(tables, pairs, temperature=0.05, batch=len(sides[0]) + 1, seed=0)

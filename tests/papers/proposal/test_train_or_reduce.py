@@ -4,7 +4,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-import torch
 
 from repro import data
 from repro.config import StepTwoConfig
@@ -12,7 +11,6 @@ from repro.data.samples import training_sentences
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
 from repro.reducers import make_reducer
 from repro.runs.lines import spearman_of
-from repro.store import Store
 from shown_code import on_page
 
 FULL, DIMS = 32, [4, 8]
@@ -27,15 +25,13 @@ def pairs():
 
 
 @pytest.fixture(scope="module")
-def world(sweep_config, pairs, tmp_path_factory):
-    """Store, sweep, sentences to fit on, and lines of one seed."""
-    store = Store(tmp_path_factory.mktemp("store"))
-    torch.set_num_threads(1)
+def world(sweep_config, pairs, store):
+    """Sweep, sentences to fit on, and lines of one seed."""
     sweep = PAGE["train_projections"](sweep_config, DIMS, pairs["dev"], [pairs["test"]], store)
     fit = training_sentences(sweep.config, store)
     step_two = StepTwoConfig(learning_rates=(1e-3,), batch_size=16, check_every=2)
     lines = list(PAGE["lines_of"](sweep, pairs["dev"], fit, store, METHODS, step_two))
-    return store, sweep, fit, lines
+    return sweep, fit, lines
 
 
 def at(lines, method, dim):
@@ -43,8 +39,8 @@ def at(lines, method, dim):
     return found
 
 
-def test_the_projection_is_linear_without_bias_and_of_unit_length(world, pairs, sweep_config):
-    store, sweep, fit, *_ = world
+def test_the_projection_is_linear_without_bias_and_of_unit_length(world, pairs, sweep_config, store):
+    sweep, fit, _ = world
     again = PAGE["train_projections"](sweep_config, DIMS, pairs["dev"], [pairs["test"]], store)
     assert again.hits == 3 and sweep.hits == 0
     assert list(sweep.cells) == [FULL, 8, 4], "the full size first"
@@ -59,7 +55,7 @@ def test_the_projection_is_linear_without_bias_and_of_unit_length(world, pairs, 
 
 
 def test_reductions_are_those_of_the_encoder_at_full_size(world, pairs):
-    _, sweep, fit, lines = world
+    sweep, fit, lines = world
     encoder, texts = sweep.cells[FULL].encoder, pairs["test"].texts1[:6]
     distinct = list(dict.fromkeys(fit))
     reducer = make_reducer("pca", 8).fit(encoder.encode(distinct, readout="pooler"))

@@ -4,20 +4,13 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-import torch
 
 from repro import data
 from repro.objectives import StepTwoConfig
 from repro.rows import make_rows
 from repro.runs.sweep import train_sweep, train_two_step
-from repro.store import Store
 
 SEEDS = (0, 1, 2)
-
-
-@pytest.fixture(scope="session")
-def store(tmp_path_factory):
-    return Store(tmp_path_factory.mktemp("wang"))
 
 
 @pytest.fixture(scope="session")
@@ -38,8 +31,7 @@ def step_two_config():
 
 @pytest.fixture(scope="session")
 def sweep(config, store, sets):
-    torch.set_num_threads(1)
-    return train_sweep(config, (32, 8, 4), list(sets.values()), store, progress=False)
+    return train_sweep(config, (32, 8, 4), list(sets.values()), store)
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from sklearn.decomposition import PCA
 
 from repro.config import profile
@@ -16,8 +15,7 @@ DIMS = (8, 4)
 
 @pytest.fixture(scope="module")
 def world(config, step_two_config, store, sets):
-    torch.set_num_threads(1)
-    sweep = train_sweep(config, [32, *DIMS], list(sets.values()), store, progress=False)
+    sweep = train_sweep(config, [32, *DIMS], list(sets.values()), store)
     trained = train_two_step(sweep, sets["dev"], step_two_config, store)
     fits = fit_sets_of(sweep, 32, (60, 90), store)
     return sweep, fits, list(suite_lines(sweep, trained, fits, DIMS, store, n_neighbors=8))

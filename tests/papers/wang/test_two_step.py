@@ -150,7 +150,7 @@ def test_rows_of_table_1(sweep, trained, sets):
 def test_rows_of_figure_2(config, store, sets):
     trec = {split: data.load("trec", split=split, source="microworld", limit=300) for split in ("train", "test")}
     tasks = {"stsb": Task("stsb", {"test": sets["test"]}), "trec": Task("trec", trec)}
-    sweep = train_sweep(config, (8, 4), sets_of(tasks), store, progress=False)
+    sweep = train_sweep(config, (8, 4), sets_of(tasks), store)
     rows = dims_rows(sweep, tasks, store, experiment="e", profile="embedded")
     value = rows.set_index(["metric", "dataset", "readout", "dim"]).sort_index()["value"]
     for d in (8, 4):
@@ -174,7 +174,7 @@ def test_the_joint_run_moves_both_parts_of_a_copy_and_is_stored(sweep, store, tr
 
 def test_two_step_training_under_the_softmax_objective(sweep_config, sets, store, step_two_config):
     config = replace(sweep_config, objective="nli", corpus="nli", pooling="mean")
-    sweep = train_sweep(config, [8, 4], list(sets.values()), store, progress=False)
+    sweep = train_sweep(config, [8, 4], list(sets.values()), store)
     trained = train_two_step(sweep, sets["dev"], step_two_config, store)
     for d in (8, 4):
         assert trained.runs[d]["dev_after"] >= trained.runs[d]["dev_before"]

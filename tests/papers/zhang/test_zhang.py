@@ -16,17 +16,11 @@ from repro.papers.zhang.lines import RESCALED, Variant, compared, lines_of, load
 from repro.runs import encoders
 from repro.runs.encoders import as_published
 from repro.runs.lines import TextTable
-from repro.store import Store
 from repro.types import InputError
 from shown_code import on_page
 
 BOTH = ("inductive", "transductive")
 SHARED = {"experiment": "e", "seed": 3}
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    return Store(tmp_path_factory.mktemp("zhang"))
 
 
 @pytest.fixture(scope="module")
