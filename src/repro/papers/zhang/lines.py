@@ -22,10 +22,6 @@ from repro.sets import Corpus, DataSet, ScoredPairs, texts_of
 from repro.store import Store
 from repro.types import Array, one_of
 
-ROWS = {"embedded": {"stsb": 500, "trec": 700, "sicke": 400}}
-"""rows of each split that a profile keeps; all where it names none"""
-GENERATED_ROWS = {"stsb": 200, "trec": 200, "sicke": 120}
-"""the same of generated sentences, which show how it works and judge nobody"""
 METHODS = {name: REDUCER_NAMES[name] for name in ("pca", "svd", "kpca", "grp", "autoencoder", "truncate")}
 """reducers to what the paper's Table 1 calls them; Truncate, the first columns, is ours"""
 RESCALED = "divided by √(2γ)"  # setting of kernel PCA on PCA's scale
@@ -67,26 +63,14 @@ class ReducedTask(Task):
 
 
 def load_task(
-    name: str,
-    source: str,
-    *,
-    profile: str = "paper",
-    rows: int | None = None,
-    wiki: TrainConfig | None = None,
-    store: Store | None = None,
+    name: str, source: str, rows: int | None = None, *, wiki: TrainConfig | None = None, store: Store | None = None
 ) -> ReducedTask:
-    """The splits of stsb, trec or sicke, and the sentences that `wiki` would train on, as many as it says.
-
-    `rows` of every split are kept, drawn at random: 0 keeps all, None as many as the profile.
-    """
-    one_of(name, list(ROWS["embedded"]), "task")
+    """The splits of stsb, trec or sicke, `rows` of each at random or all, and sentences that `wiki` would train on."""
     splits = data.load_splits(name, source=source)
     if name == "stsb":
         splits = {split: splits[split] for split in ("train", "test")}
-    few = GENERATED_ROWS if profile in ROWS and source == "microworld" else ROWS.get(profile, {})
-    limit = few.get(name) if rows is None else rows or None
     corpus = Corpus(wiki.corpus, wiki.source, training_sentences(wiki, store or Store())) if wiki else None
-    kept = {split: data.take(part, limit) for split, part in splits.items()}
+    kept = {split: data.take(part, rows) for split, part in splits.items()}
     return ReducedTask(name, kept, {split: len(part) for split, part in splits.items()}, corpus)
 
 
