@@ -21,9 +21,7 @@ CODE = "repro.models.encoder"  # where the code starts that decides an encoder's
 UNIT = {MINILM, "all-mpnet-base-v2"}  # published with a last module that divides every row by its length
 
 
-def encode_once(
-    encoder: Callable[[], Encoder], identity: str, texts: Iterable[str], store: Store, *, progress: bool = False
-) -> TextTable:
+def encode_once(encoder: Callable[[], Encoder], identity: str, texts: Iterable[str], store: Store) -> TextTable:
     """States h of all distinct texts, from the store if they are there; if not, `encoder` is called to make one.
 
     `identity` is a digest of everything that decides the encoder's output.
@@ -32,26 +30,21 @@ def encode_once(
     X = store.remember(
         "embeddings",
         {"encoder": identity, "texts": digest(distinct)},
-        lambda: encoder().encode(distinct, readout="encoder", progress=progress),
+        lambda: encoder().encode(distinct, readout="encoder", progress=True),
         code=CODE,
     )
     return TextTable({text: i for i, text in enumerate(distinct)}, X)
 
 
 def encode_tasks(
-    encoder: Callable[[], Encoder],
-    identity: str,
-    tasks: Mapping[str, Mapping[str, DataSet]],
-    store: Store,
-    *,
-    progress: bool = False,
+    encoder: Callable[[], Encoder], identity: str, tasks: Mapping[str, Mapping[str, DataSet]], store: Store
 ) -> TextTable:
     """`encode_once` for all texts of some tasks, an entry of the store for each: pages that share a task share it."""
     index: dict[str, int] = {}
     parts: list[Array] = []
     made_once = cache(encoder)
     for splits in tasks.values():
-        table = encode_once(made_once, identity, all_texts(list(splits.values())), store, progress=progress)
+        table = encode_once(made_once, identity, all_texts(list(splits.values())), store)
         new = [text for text in table.index if text not in index]
         index |= dict(zip(new, range(len(index), len(index) + len(new)), strict=True))
         parts.append(table[new])
@@ -137,7 +130,7 @@ class Named:
 
     def embed(self, parts: Mapping[str, Mapping[str, DataSet]], store: Store) -> TextTable:
         """Embeddings of all texts of some tasks, as its authors publish them; an entry of the store for each task."""
-        table = encode_tasks(self.make, self.identity, parts, store, progress=True)
+        table = encode_tasks(self.make, self.identity, parts, store)
         return as_published(self.backbone or self.name, table)
 
 

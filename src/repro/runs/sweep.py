@@ -58,14 +58,12 @@ class Sweep:
         }
 
 
-def train_sweep(
-    config: TrainConfig, dims: Sequence[int], sets: Sequence[DataSet], store: Store, *, progress: bool = True
-) -> Sweep:
+def train_sweep(config: TrainConfig, dims: Sequence[int], sets: Sequence[DataSet], store: Store) -> Sweep:
     """One encoder per dim, end to end, and the states of the texts of `sets` under each."""
     if not dims or len(set(dims)) != len(dims):
         raise InputError(f"dims is {list(dims)}: expected one or more different sizes")
     torch.set_num_threads(cpu_count())
-    cells = train_all([replace(config, dim=dim) for dim in dims], store, progress=progress)
+    cells = train_all([replace(config, dim=dim) for dim in dims], store)
     texts = all_texts(sets)
     states = {cell.config.dim: states_of(cell, texts, store) for cell in cells}
     return Sweep({c.config.dim: c for c in cells}, states, sum(c.hit for c in cells))

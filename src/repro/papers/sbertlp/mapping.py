@@ -103,7 +103,7 @@ def load_systems(names: Sequence[str], config: SystemConfig, store: Store) -> tu
 
 
 def encode_systems(
-    systems: Sequence[Loaded], parts: Mapping[str, Mapping[str, DataSet]], store: Store, *, progress: bool = True
+    systems: Sequence[Loaded], parts: Mapping[str, Mapping[str, DataSet]], store: Store
 ) -> dict[str, Line]:
     """By name, every system as a line of a table, with the embeddings of all texts of some parts.
 
@@ -114,7 +114,7 @@ def encode_systems(
     lines = {}
     for loaded in systems:
         row, name = loaded.system.row, loaded.system.name
-        table = encode_tasks(loaded.encoder, loaded.identity, parts, store, progress=progress)
+        table = encode_tasks(loaded.encoder, loaded.identity, parts, store)
         table = as_published(loaded.backbone, table)
         method, backbone = row if row and takes[row] == name else name, loaded.backbone or name
         lines[name] = Line(method, table.X.shape[1], table, backbone=backbone, n_train=loaded.n_train)
