@@ -20,18 +20,7 @@ from repro.evaluation.sts import sts_spearman
 from repro.methods import AVERAGE, MAJORITY
 from repro.papers.sbertlp.claims import METRICS, NEIGHBOURS, RANGE, RANGES, SIZES, lp, network_of, printed_leads
 from repro.papers.sbertlp.mapping import map_texts, prefix, sentences
-from repro.report import tables
-from repro.report.figures import (
-    GREY,
-    Drawing,
-    NothingToDraw,
-    add_legend,
-    drawing,
-    look,
-    new_figure,
-    series_handles,
-    title_of,
-)
+from repro.report import figures, tables
 from repro.report.tables import DATASETS, Shown, names, paper_values, side_by_side, wide
 from repro.rows import make_rows
 from repro.runs.lines import Judged, Line, Scorer, Task, TextTable, accuracy, similarity
@@ -264,43 +253,44 @@ def printed_gains(table: str, gains: pd.DataFrame, by: str = "dataset") -> pd.Da
     return pd.DataFrame(found, columns=["method", by, "value"])
 
 
-@drawing
+@figures.drawing
 def draw_gains(
     rows: pd.DataFrame, table: str, *, by: str = "dataset", ylabel: str, titles: Mapping[str, str] | None = None
-) -> Drawing:
+) -> figures.Drawing:
     """What the mapping adds to its system on every dataset, or metric: ours with intervals, the printed one hollow."""
     ours = gains_of(rows)
     ours = ours[ours["metric"] == METRICS[table]] if table in METRICS else ours
     frame = pd.concat([printed_gains(table, ours, by).assign(kind="paper"), ours.assign(kind="live")])
     frame = frame.replace({"method": {method: network_of(rows, method) for method in frame["method"].unique()}})
     if frame.empty:
-        raise NothingToDraw("no mapped system was measured")
+        raise figures.NothingToDraw("no mapped system was measured")
     methods, names = list(dict.fromkeys(frame["method"])), list(dict.fromkeys(frame[by]))
     names = [n for n in names if n != AVERAGE] + [n for n in names if n == AVERAGE]
     settings = list(dict.fromkeys(frame.loc[frame["kind"] != "paper", "setting"]))
-    figure, axes = new_figure(len(methods), 1, height=1.1 + 2.3 * len(methods), sharex=True)
+    hollow: dict[str, Any] = {"color": figures.GREY, "marker": "D", "markerfacecolor": "none", "linestyle": "none"}
+    figure, axes = figures.new_figure(len(methods), 1, height=1.1 + 2.3 * len(methods), sharex=True)
     for panel, method in zip(axes, methods, strict=True):
-        panel.axhline(0, color=GREY, linewidth=1)
+        panel.axhline(0, color=figures.GREY, linewidth=1)
         of_method = frame[frame["method"] == method]
         printed = of_method[of_method["kind"] == "paper"]
         at = [names.index(name) for name in printed[by]]
-        panel.plot(at, 100 * printed["value"], color=GREY, marker="D", markerfacecolor="none", linestyle="none", ms=8)
+        panel.plot(at, 100 * printed["value"], markersize=8, **hollow)
         for i, setting in enumerate(settings):
             ours = of_method[(of_method["kind"] != "paper") & (of_method["setting"] == setting)]
             x = np.array([names.index(name) for name in ours[by]]) + 0.2 * (i - (len(settings) - 1) / 2)
             value, low, high = (100 * ours[c].to_numpy(float) for c in ("value", "ci_low", "ci_high"))
-            panel.errorbar(x, value, yerr=[value - low, high - value], linestyle="none", elinewidth=1.6, **look(i))
+            reach = [value - low, high - value]
+            panel.errorbar(x, value, yerr=reach, linestyle="none", elinewidth=1.6, **figures.look(i))
         panel.set_title(method, loc="left")
         panel.set_ylabel(ylabel)
-    axes[-1].set_xticks(range(len(names)), [(titles or {}).get(name, title_of(name)) for name in names])
-    printed_handle = Line2D([], [], color=GREY, marker="D", markerfacecolor="none", linestyle="none", label="paper")
-    handles = [printed_handle] if (frame["kind"] == "paper").any() else []
-    add_legend(figure, [*handles, *series_handles(settings)], columns=2)
-    figure.alt = f"{ylabel} of the mapping over {' and '.join(methods)} on {', '.join(map(title_of, names))}"
+    axes[-1].set_xticks(range(len(names)), [(titles or {}).get(name, figures.title_of(name)) for name in names])
+    handles = [Line2D([], [], label="paper", **hollow)] if (frame["kind"] == "paper").any() else []
+    figures.add_legend(figure, [*handles, *figures.series_handles(settings)], columns=2)
+    figure.alt = f"{ylabel} of the mapping over {' and '.join(methods)} on {', '.join(map(figures.title_of, names))}"
     return figure
 
 
-@drawing
+@figures.drawing
 def draw_dots(
     groups: Mapping[str, tuple[Array, Array]],
     *,
@@ -309,22 +299,22 @@ def draw_dots(
     diagonal: bool = False,
     ringed: Sequence[tuple[float, float]] = (),
     small: bool = False,
-) -> Drawing:
+) -> figures.Drawing:
     """One number against another, a colour per group; perhaps with the line on which both are equal, and rings."""
     if not sum(len(x) for x, _ in groups.values()):
-        raise NothingToDraw("there is no point")
-    figure, (axes,) = new_figure(height=4.2)
+        raise figures.NothingToDraw("there is no point")
+    figure, (axes,) = figures.new_figure(height=4.2)
     if diagonal:
         every = np.concatenate([x for x, _ in groups.values()])
         ends = (float(every.min()) - 2, float(every.max()) + 2)
-        axes.plot(ends, ends, color=GREY, linewidth=1.2, linestyle="--")
+        axes.plot(ends, ends, color=figures.GREY, linewidth=1.2, linestyle="--")
     for i, (name, (x, y)) in enumerate(groups.items()):
-        marks = {**look(i), **({"markersize": 3.5, "alpha": 0.55} if small else {})}
+        marks = {**figures.look(i), **({"markersize": 3.5, "alpha": 0.55} if small else {})}
         axes.plot(x, y, linestyle="none", label=name, **marks)
     for point in ringed:
-        axes.plot(*point, marker="o", markersize=13, markerfacecolor="none", color=GREY, markeredgewidth=2)
+        axes.plot(*point, marker="o", markersize=13, markerfacecolor="none", color=figures.GREY, markeredgewidth=2)
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
-    add_legend(figure, axes.get_legend_handles_labels()[0])
+    figures.add_legend(figure, axes.get_legend_handles_labels()[0])
     figure.alt = f"{ylabel} against {xlabel}: {', '.join(groups)}"
     return figure

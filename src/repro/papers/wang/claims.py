@@ -11,20 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro import methods
 from repro.evaluation.seeds import Estimate, estimates, kendall, mean, of_parts
-from repro.methods import (
-    AVERAGE,
-    END_TO_END,
-    FULL,
-    MAJORITY,
-    REDUCED,
-    STEP_1,
-    STEP_2,
-    TRAINED_NARROW,
-    TWO_STEP,
-    fitted_on,
-    fitted_sentences,
-)
+from repro.methods import AVERAGE, END_TO_END, FULL, MAJORITY, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP
 from repro.papers.wang.claims_figures import PAPER_HIDDEN, judged, trending
 from repro.report.judge import (
     Cells,
@@ -126,9 +115,9 @@ def named_scores(frame: pd.DataFrame) -> pd.DataFrame:
     if "readout" in kept:
         full = kept["method"] == FULL
         kept["line"] = kept["line"].where(~full, kept["line"] + ", " + kept["readout"].fillna(""))
-        fits, smallest = kept["setting"].fillna("").map(fitted_sentences), smallest_fit(kept)
+        fits, smallest = kept["setting"].fillna("").map(methods.fitted_sentences), smallest_fit(kept)
         kept["line"] = [
-            f"{line}, {int(n):,}" if pd.notna(n) and fitted_on(int(n)) != smallest else line
+            f"{line}, {int(n):,}" if pd.notna(n) and methods.fitted_on(int(n)) != smallest else line
             for line, n in zip(kept["line"], fits, strict=True)
         ]
     return kept
@@ -136,8 +125,8 @@ def named_scores(frame: pd.DataFrame) -> pd.DataFrame:
 
 def smallest_fit(frame: pd.DataFrame) -> str:
     """The `setting` of the smallest set that reducers of these rows were fitted on; empty if there is none."""
-    sizes = [n for n in map(fitted_sentences, frame["setting"].dropna().unique()) if n is not None]
-    return fitted_on(min(sizes)) if sizes else ""
+    sizes = [n for n in map(methods.fitted_sentences, frame["setting"].dropna().unique()) if n is not None]
+    return methods.fitted_on(min(sizes)) if sizes else ""
 
 
 def rank(line: str) -> tuple[int, str]:
