@@ -127,10 +127,7 @@ def build(
 
 
 def _side_by_side(names: Sequence[str], update: Callable[[str], None], lanes: int) -> None:
-    """Work on the names from the front and, in a second lane, from the back.
-
-    Neighbours train the same encoders, so two lanes that started side by side would wait for each other.
-    """
+    """Work on the names from the front and, in a second lane, from the back: neighbours train the same encoders."""
     queue = deque(names)
 
     def work(take: Callable[[], str]) -> None:
