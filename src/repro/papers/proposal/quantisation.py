@@ -17,15 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from repro.evaluation.quantise import (
-    BITS,
-    affordable_dim,
-    dequantise,
-    fit_codebook,
-    prepare_queries,
-    quantise,
-    vector_bytes,
-)
+from repro.evaluation import quantise as coding
 from repro.evaluation.retrieve import retrieve, top_documents
 from repro.evaluation.stats import Resampled, mean_draws, spearman_draws
 from repro.evaluation.sts import prefix_cosines
@@ -69,7 +61,7 @@ def ways(full: int, budgets: Sequence[int], levels: Sequence[str], reducers: Seq
     """
     most = {one_of(r, REDUCERS, "reducer"): full if r == FIRST else min(full, fit - 1) for r in reducers}
     spent = [(level, size) for level in levels for size in sorted(set(budgets))]
-    found = [Way(r, level, affordable_dim(size, level), size) for r in most for level, size in spent]
+    found = [Way(r, level, coding.affordable_dim(size, level), size) for r in most for level, size in spent]
     found = [way for way in found if 1 <= way.dim <= most[way.reducer]]
     if not found:
         raise InputError(f"no level spends {list(budgets)} bytes on at most {full} numbers: give smaller budgets")
@@ -147,7 +139,7 @@ def byte_rows(
     questions: Retrieval,
     budgets: Sequence[int],
     *,
-    levels: Sequence[str] = tuple(BITS),
+    levels: Sequence[str] = tuple(coding.BITS),
     reducers: Sequence[str] = REDUCERS,
     shortlist: int = 4 * NEIGHBOURS,
     seed: int = 0,
@@ -170,10 +162,10 @@ def byte_rows(
         for dim, Y in bench.reduced(reducer, sorted({way.dim for way in own})):
             for way in (w for w in own if w.dim == dim):
                 at = {"method": way.level, "setting": f"{way.reducer}, {way.bytes} bytes", "dim": dim}
-                book = fit_codebook(Y[fit_rows], way.level)
-                C = dequantise(quantise(Y, book), book)
-                lines.append((at, bench.judge(C, prepare_queries(Y, book))))
-                counted.append({**at, "metric": "vector_bytes", "value": float(vector_bytes(dim, way.level))})
+                book = coding.fit_codebook(Y[fit_rows], way.level)
+                C = coding.dequantise(coding.quantise(Y, book), book)
+                lines.append((at, bench.judge(C, coding.prepare_queries(Y, book))))
+                counted.append({**at, "metric": "vector_bytes", "value": float(coding.vector_bytes(dim, way.level))})
                 counted.append({**at, "metric": "codebook_bytes", "value": float(book.stored_bytes)})
                 if way.level == "binary":
                     lines.append(({**at, "method": HAMMING}, bench.search(C, C)))
@@ -193,7 +185,7 @@ def _scored(metric: str, lines: Sequence[tuple[dict[str, Any], Items]], bench: B
     dataset = bench.questions.name if metric == "ndcg@10" else pairs.name
     for j, (at, _) in enumerate(own):
         yield {**at, "dataset": dataset, **found[j].columns}
-    bits = [BITS.get(at["method"]) for at, _ in own]
+    bits = [coding.BITS.get(at["method"]) for at, _ in own]
     for a, b in combinations([j for j, size in enumerate(bits) if size], 2):
         if own[a][0]["setting"] == own[b][0]["setting"]:
             few, many = sorted((a, b), key=lambda j: bits[j] or 0)
