@@ -144,10 +144,10 @@ def _claim(claim: Any, own: pd.DataFrame) -> Shown:
     decides = (own["network"] == claim.network) & (own["verdict"] == claim.recorded)
     ranked = own.assign(at=2 * (own["kind"] == "recorded") + decides).sort_values("at", kind="stable")
     value, drawn = (between(*ranked.iloc[-1][POINT]), whisker(ranked.iloc[-1])) if len(own) else ("", "")
-    seeds = own["seeds"].astype(str) + " seed" + own["seeds"].map(lambda n: "" if n == 1 else "s")
+    seeds = [f"{n} seed" + "s" * (n != 1) for n in own["seeds"]]
     table = pd.DataFrame({"verdict": own["verdict"], "numbers": own["kind"]})
     table["measured"] = own["what"].where(own["why"] == "", own["what"] + " – " + own["why"])
-    table["network"] = (own["network"] + ", " + seeds).where(own["network"] != "", MISSING)
+    table["network"] = (own["network"] + ", " + pd.Series(seeds, own.index, dtype=str)).where(own["network"] != "", MISSING)
     table["printed"] = [between(number, nan, nan) for number in own["paper"]]
     table["value"] = [between(*point) for point in own[POINT].to_numpy()]
     page = f' <a href="../notebooks/{claim.page}.html">Its page</a>' if claim.page else ""
