@@ -126,6 +126,9 @@ def test_a_claim_is_one_line_with_the_number_that_decides_and_all_parts_on_a_cli
     assert shown.html.count('<details class="claim"') == 1 and shown.html.count("<tr>") == 1 + 6
     assert "generated text: same direction 2, other direction 1." in shown.html
     assert "- **does not hold here** ESE-T1-1: " in shown.markdown
+    found = verdict_frame("recorded", parts).assign(page="")
+    every = scorecard.verdict_table(found, scorecard.scorecard(found))  # most claims have no measurement
+    assert every.html.count('<details class="claim"') == len(scorecard.claims())
 
 
 def test_a_whisker_shows_number_interval_null_and_printed_number():

@@ -144,10 +144,10 @@ def _claim(claim: Any, own: pd.DataFrame) -> Shown:
     decides = (own["network"] == claim.network) & (own["verdict"] == claim.recorded)
     ranked = own.assign(at=2 * (own["kind"] == "recorded") + decides).sort_values("at", kind="stable")
     value, drawn = (between(*ranked.iloc[-1][POINT]), whisker(ranked.iloc[-1])) if len(own) else ("", "")
-    seeds = [f"{n} seed" + "s" * (n != 1) for n in own["seeds"]]
     table = pd.DataFrame({"verdict": own["verdict"], "numbers": own["kind"]})
     table["measured"] = own["what"].where(own["why"] == "", own["what"] + " – " + own["why"])
-    table["network"] = (own["network"] + ", " + pd.Series(seeds, own.index, dtype=str)).where(own["network"] != "", MISSING)
+    speakers = zip(own["network"], own["seeds"], strict=True)
+    table["network"] = [f"{name}, {n} seed{'s' * (n != 1)}" if name else MISSING for name, n in speakers]
     table["printed"] = [between(number, nan, nan) for number in own["paper"]]
     table["value"] = [between(*point) for point in own[POINT].to_numpy()]
     page = f' <a href="../notebooks/{claim.page}.html">Its page</a>' if claim.page else ""
