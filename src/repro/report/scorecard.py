@@ -103,9 +103,14 @@ def scorecard(given: pd.DataFrame | None = None) -> pd.DataFrame:
 
 
 def by_network(claim: str, parts: pd.DataFrame) -> dict[str, Outcome]:
-    """The worst part of a claim on every network, first those that can bear on it, the nearest to the paper's first."""
+    """The worst part of a claim on every network, first those that can bear on it, the nearest to the paper's first.
+
+    Without one interval, as after one or two trainings, a network leaves the word to another.
+    """
     said = {str(name): worst(list(own["verdict"])) for name, own in parts.groupby("network", sort=False)}
-    return dict(sorted(said.items(), key=lambda item: (item[1] in SILENT, rank(claim, item[0]))))
+    sure = set(parts.loc[parts["low"].notna(), "network"])
+    order = sorted(said, key=lambda name: (said[name] in SILENT or name not in sure, rank(claim, name)))
+    return {name: said[name] for name in order}
 
 
 def counts(card: pd.DataFrame) -> pd.DataFrame:
