@@ -8,13 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from repro.config import RECIPES, Profile, override
+from repro.config import Profile, override
 from repro.config import profile as profile_named
 from repro.evaluation.protocol import score_sts
 from repro.methods import END_TO_END, FULL, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP, UNTRAINED, fitted_on
 from repro.models.backbone import load_backbone
 from repro.models.encoder import SentenceEncoder
-from repro.models.folders import own_pooling
 from repro.objectives import TrainConfig
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
@@ -191,10 +190,8 @@ NETWORKS: dict[str, tuple[str, ...]] = {
 """the four networks of Figure 3 by profile, as `name` or `name:blocks`; without a hub, two networks at two depths"""
 # MiniLM costs far more than repro-tiny. With one check, at the end, the validation pairs choose nothing, so the
 # smallest set of them does.
-MINILM: dict[str, Any] = {"sentences": 128, "batch_size": 32, "check_every": 10_000, "validation": "sickr"}
 BRIEF: dict[str, tuple[dict[str, Any], tuple[int, ...]]] = {
     "repro-tiny:1": ({}, (128, 32, 8)),
-    "all-MiniLM-L6-v2": (MINILM, (384, 8)),
 }
 """network, or backbone at any depth, to settings and dims that fit the profile `embedded` to two cores"""
 
@@ -242,8 +239,6 @@ def plan_networks(
         settings, few = brief.get(name) or brief.get(backbone) or ({}, ())
         layers = None if blocks == whole else blocks
         config = profile_named(profile.name, backbone=backbone, source=profile.source, layers=layers).train
-        if config.pooling == "cls" and not any(known == backbone for known, _ in RECIPES):
-            config = override(config, pooling=own_pooling(backbone) or "cls")
         widths = set(dims or few or {hidden_dim, *(d for d in profile.candidates if d < hidden_dim)})
         full = hidden_dim if reference is None else reference
         widths |= {full} if isinstance(full, int) else set()
