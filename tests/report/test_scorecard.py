@@ -101,14 +101,16 @@ def test_the_nearest_network_that_can_bear_on_a_claim_has_the_word_and_generated
         replace(measured("ESE-T1-1", v), network=n) for v, n in ((-3.0, "repro-tiny"), (3.0, "all-MiniLM-L6-v2"))
     )
     deaf = replace(measured("ESE-T1-3", 3.0), network="all-MiniLM-L6-v2", unmet="at least 4 blocks")
-    frames = [verdict_frame("recorded", [tiny, mini, deaf, replace(deaf, network="repro-tiny", unmet="", low=-9.0)])]
+    once = replace(tiny, network="all-mpnet-base-v2", low=nan, high=nan, seeds=1)  # nearer, but of one training
+    rest = [deaf, replace(deaf, network="repro-tiny", unmet="", low=-9.0)]
+    frames = [verdict_frame("recorded", [once, tiny, mini, *rest])]
     frames.append(verdict_frame("live", [replace(mini, generated=True)]))
     write_verdicts("page", *frames)
     card = scorecard.scorecard().set_index("claim_id")
     assert card.loc["ESE-T1-1", ["recorded", "network", "others", "live"]].tolist() == [
         "holds here",
         "all-MiniLM-L6-v2",
-        "repro-tiny: does not hold here",
+        "repro-tiny: does not hold here; all-mpnet-base-v2: cannot tell",
         "not attempted",
     ]
     assert card.loc["ESE-T1-3", ["recorded", "network"]].tolist() == ["cannot tell", "repro-tiny"]
@@ -126,6 +128,9 @@ def test_a_claim_is_one_line_with_the_number_that_decides_and_all_parts_on_a_cli
     assert shown.html.count('<details class="claim"') == 1 and shown.html.count("<tr>") == 1 + 6
     assert "generated text: same direction 2, other direction 1." in shown.html
     assert "- **does not hold here** ESE-T1-1: " in shown.markdown
+    found = verdict_frame("recorded", parts).assign(page="")
+    every = scorecard.verdict_table(found, scorecard.scorecard(found))  # most claims have no measurement
+    assert every.html.count('<details class="claim"') == len(scorecard.claims())
 
 
 def test_a_whisker_shows_number_interval_null_and_printed_number():

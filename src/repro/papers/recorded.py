@@ -63,11 +63,11 @@ JUDGES: dict[str, Callable[[pd.DataFrame], list[Measurement]]] = {
 """experiment to what judges its recorded rows"""
 
 
-def recorded_verdicts() -> pd.DataFrame:
-    """A verdict of every measurement in the recorded rows, with the experiment as its page."""
+def recorded_verdicts(document: str = "") -> pd.DataFrame:
+    """A verdict of every measurement in the recorded rows, of all documents or one, with the experiment as its page."""
     frames = [verdict_frame("recorded", []).assign(page="")]
     for experiment, judge in JUDGES.items():
-        if len(rows := recorded_rows(experiment)):
+        if experiment.startswith(document) and len(rows := recorded_rows(experiment)):
             frames.append(verdict_frame("recorded", judge(rows), rows).assign(page=experiment))
     return pd.concat(frames, ignore_index=True)
 

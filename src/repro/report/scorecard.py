@@ -103,9 +103,14 @@ def scorecard(given: pd.DataFrame | None = None) -> pd.DataFrame:
 
 
 def by_network(claim: str, parts: pd.DataFrame) -> dict[str, Outcome]:
-    """The worst part of a claim on every network, first those that can bear on it, the nearest to the paper's first."""
+    """The worst part of a claim on every network, first those that can bear on it, the nearest to the paper's first.
+
+    Without one interval, as after one or two trainings, a network leaves the word to another.
+    """
     said = {str(name): worst(list(own["verdict"])) for name, own in parts.groupby("network", sort=False)}
-    return dict(sorted(said.items(), key=lambda item: (item[1] in SILENT, rank(claim, item[0]))))
+    sure = set(parts.loc[parts["low"].notna(), "network"])
+    order = sorted(said, key=lambda name: (said[name] in SILENT or name not in sure, rank(claim, name)))
+    return {name: said[name] for name in order}
 
 
 def counts(card: pd.DataFrame) -> pd.DataFrame:
@@ -129,7 +134,8 @@ def verdict_table(verdicts: pd.DataFrame, card: pd.DataFrame | None = None) -> S
     words = [o for o in OUTCOMES if o in {*verdicts["verdict"], *card["recorded"]} and o not in ON_GENERATED]
     own = verdicts[verdicts["verdict"].isin(ON_GENERATED)]
     side = np.sign(own["paper"] - own["null"]).replace(0, nan).fillna(own["direction"])
-    lean = (own["verdict"].map({"up": 1, "down": -1, "unclear": 0}) * side).map(LEANS).value_counts()
+    moved = own["verdict"].map({"up": 1, "down": -1, "unclear": 0}).astype(float)
+    lean = (moved * side.astype(float)).map(LEANS).value_counts()
     built = ", ".join(f"{words} {n}" for words, n in lean.items())
     built = built and f"This build, generated text: {built}."
     legend = "".join(f"<li>{verdict_pill(o)} {escape(MEANING[o])}</li>" for o in words)
@@ -144,10 +150,10 @@ def _claim(claim: Any, own: pd.DataFrame) -> Shown:
     decides = (own["network"] == claim.network) & (own["verdict"] == claim.recorded)
     ranked = own.assign(at=2 * (own["kind"] == "recorded") + decides).sort_values("at", kind="stable")
     value, drawn = (between(*ranked.iloc[-1][POINT]), whisker(ranked.iloc[-1])) if len(own) else ("", "")
-    seeds = own["seeds"].astype(str) + " seed" + own["seeds"].map(lambda n: "" if n == 1 else "s")
     table = pd.DataFrame({"verdict": own["verdict"], "numbers": own["kind"]})
     table["measured"] = own["what"].where(own["why"] == "", own["what"] + " – " + own["why"])
-    table["network"] = (own["network"] + ", " + seeds).where(own["network"] != "", MISSING)
+    speakers = zip(own["network"], own["seeds"], strict=True)
+    table["network"] = [f"{name}, {n} seed{'s' * (n != 1)}" if name else MISSING for name, n in speakers]
     table["printed"] = [between(number, nan, nan) for number in own["paper"]]
     table["value"] = [between(*point) for point in own[POINT].to_numpy()]
     page = f' <a href="../notebooks/{claim.page}.html">Its page</a>' if claim.page else ""

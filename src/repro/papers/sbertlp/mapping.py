@@ -18,7 +18,7 @@ from repro.store import Store
 from repro.types import Array, InputError
 from rivals import SYSTEMS, Loaded, Missing, SystemConfig, load_system
 
-ROWS, GENERATED_ROWS = 250, 120
+ROWS, GENERATED_ROWS = 250, 100
 """rows of each split that the embedded profile keeps; fewer of generated sentences, which judge nobody"""
 SHARED_ROWS = dict.fromkeys([("stsb", "train"), ("stsb", "test"), ("trec", "train"), ("trec", "test")], 500)
 """of splits that the pages on Zhang et al. encode as well"""
