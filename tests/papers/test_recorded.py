@@ -111,9 +111,8 @@ def test_every_page_that_judges_recorded_rows_is_judged_without_a_build_too():
     for page in (paths.project_root() / "notebooks").glob("*.md"):
         text = page.read_text(encoding="utf-8")
         if "write_verdicts(" in text or re.search(r"\.close\(\w+, ", text):
-            named = re.findall(
-                r'recorded_rows\("(\w+)"\)|^experiment = "(\w+)"|Page\("\w+", "(\w+)"', text, re.MULTILINE
-            )
+            pattern = r'recorded_rows\("(\w+)"\)|^experiment = "(\w+)"|Page\("\w+", "(\w+)"'
+            named = re.findall(pattern, text, re.MULTILINE)
             assert named and {name for names in named for name in names if name} <= set(JUDGES), page.name
 
 

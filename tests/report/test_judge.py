@@ -95,9 +95,8 @@ def scores(**cells):
     ],
 )
 def test_a_claim_is_judged_by_the_cell_that_it_picks(pick, value, what):
-    rule = Judge(
-        "X", "{backbone} at {dim} of {n}" if what else "all {n}", "metric == 'lead'", pick, ("backbone", "dim")
-    )
+    said = "{backbone} at {dim} of {n}" if what else "all {n}"
+    rule = Judge("X", said, "metric == 'lead'", pick, ("backbone", "dim"))
     (found,) = judge([rule], scores(lead=(1, 1, 2, -3), other=(9, 9, 9, 9)))
     assert (found.value, found.seeds, found.what) == (pytest.approx(value), 2, what or "all 4")
 
