@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 import time
 from pathlib import Path
@@ -37,9 +38,11 @@ def copy(networks, tmp_path):
     return lambda family="bert": Path(shutil.copytree(networks[family], tmp_path / family))
 
 
-def refused(folder, words):
-    with pytest.raises(InputError, match=words):
+def refusal(folder):
+    """What is said of a folder that is refused."""
+    with pytest.raises(InputError) as refused:
         SentenceEncoder.load(str(folder)).encode(["a word"])
+    return str(refused.value)
 
 
 def test_an_unknown_name_fails_at_once_offline_and_a_path_is_never_looked_up(monkeypatch):
@@ -91,7 +94,7 @@ def test_a_network_without_its_tokenizer_is_refused_not_read_with_an_empty_one(f
     folder = copy(family)
     assert len(np.unique(SentenceEncoder.load(str(folder)).encode(sentences[:20]), axis=0)) == 20
     (folder / "tokenizer.json").unlink()
-    refused(folder, r"is its tokenizer\.json missing|cannot load tokenizer")
+    assert re.search(r"is its tokenizer\.json missing|cannot load tokenizer", refusal(folder))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +121,7 @@ def test_a_damaged_file_or_one_that_does_not_fit_is_one_error(file, content, wor
         path.write_text(json.dumps({**json.loads(path.read_text()), **content}))
     else:
         path.write_bytes(content)
-    refused(path.parents[file.count("/")], words)
+    assert re.search(words, refusal(path.parents[file.count("/")]))
 
 
 def test_a_tokenizer_of_another_network_is_refused(copy):
@@ -127,10 +130,10 @@ def test_a_tokenizer_of_another_network_is_refused(copy):
     vocabulary = tokens["model"]["vocab"]
     tokens["model"]["vocab"] = vocabulary | {f"x{i}": i for i in range(400, 890)} | {"a": 890}
     (folder / "tokenizer.json").write_text(json.dumps(tokens))
-    refused(folder, "gives token 890, its network has 400")
+    assert "gives token 890, its network has 400" in refusal(folder)
     tokens["model"]["vocab"] = dict(list(vocabulary.items())[:20])
     (folder / "tokenizer.json").write_text(json.dumps(tokens))
-    refused(folder, "knows 20 tokens, its network 400")
+    assert "knows 20 tokens, its network 400" in refusal(folder)
 
 
 # bytes
@@ -142,10 +145,10 @@ def test_a_saved_encoder_whose_bytes_changed_on_the_way_is_refused(file, tiny, t
     content = bytearray((tmp_path / "saved" / file).read_bytes())
     content[-9] ^= 1
     (tmp_path / "saved" / file).write_bytes(content)
-    refused(tmp_path / "saved", rf"{file} has changed since it was written|{file} is not valid JSON")
+    assert re.search(rf"{file} (has changed since it was written|is not valid JSON)", refusal(tmp_path / "saved"))
     if file == "pooler.safetensors":
         (tmp_path / "saved" / file).unlink()
-        refused(tmp_path / "saved", r"pooler\.safetensors cannot be read")
+        assert "pooler.safetensors cannot be read" in refusal(tmp_path / "saved")
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "config.json"])
@@ -163,7 +166,7 @@ def test_a_changed_blob_of_the_hubs_cache_is_refused(file, copy, tmp_path):
     with (snapshot / file).open("r+b") as blob:
         blob.seek(-9, 2)
         blob.write(b"\x07")
-    refused(snapshot, "in the hub's cache has changed since it was downloaded")
+    assert "in the hub's cache has changed since it was downloaded" in refusal(snapshot)
 
 
 # numbers

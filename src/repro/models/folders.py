@@ -257,10 +257,8 @@ def export_folder(
 def _check_expressible(encoder: "SentenceEncoder", depth: int) -> None:
     backbone = encoder.backbone
     unlike = backbone.final_norm == "none" or (depth < encoder.n_layers and backbone.final_norm != "all")
-    norm = (
-        f"layer {depth} is read without the network's final norm (final_norm={backbone.final_norm}), which a written "
-    )
-    norm += "network applies: load the encoder with final_norm='all'"
+    norm = f"layer {depth} is read without the network's final norm (final_norm={backbone.final_norm})"
+    norm += ", which a written network applies: load the encoder with final_norm='all'"
     for wrong, why in (
         (encoder.pooling not in MODES, f"sentence-transformers has no {encoder.pooling} pooling, only {tuple(MODES)}"),
         (depth < 1, "layer 0 is the embedding output: a folder needs at least one block"),

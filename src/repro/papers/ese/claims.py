@@ -39,12 +39,6 @@ WEIGHTS = {
 # How rows are read
 
 
-def by_backbone(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Backbones in the order of first appearance, with their rows."""
-    for name in rows["backbone"].dropna().unique():
-        yield str(name), rows[rows["backbone"] == name]
-
-
 def only(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
     """The rows whose columns have these values."""
     for column, value in where.items():
@@ -69,7 +63,7 @@ def printed_variants() -> pd.DataFrame:
 def table1_cells(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows that Table 1 shows: the last layer at full size on every set, and the mean over the shallow layers."""
     parts = [rows.iloc[:0]]
-    for _, own in by_backbone(rows):
+    for _, own in rows.groupby("backbone", sort=False):
         scores = only(own, metric="spearman", dim=own["dim"].max())
         parts.append(scores[(scores["layer"] == own["layer"].max()) | (scores["dataset"] == SHALLOW_AVERAGE)])
     return pd.concat(parts)
@@ -85,7 +79,7 @@ def tried_sizes(rows: pd.DataFrame) -> dict[int, str]:
 def at_places(rows: pd.DataFrame, metric: str = "spearman", *, every_size: bool = False) -> pd.DataFrame:
     """Averages over the sets at the last layer and over the shallow ones, with their `place`; at full size alone."""
     parts = [rows.iloc[:0].assign(place="")]
-    for _, own in by_backbone(rows):
+    for _, own in rows.groupby("backbone", sort=False):
         at = only(own, metric=metric)
         at = at[(at["layer"].isna() | (at["layer"] == own["layer"].max()))]
         at = at if every_size else only(at, dim=own["dim"].max())
@@ -109,7 +103,7 @@ def complete(
 
     With `falls`, only those where the paper's MRL falls below RAW, or only all others.
     """
-    for name, own in by_backbone(rows):
+    for name, own in rows.groupby("backbone", sort=False):
         last = int(own["layer"].max())
         has = {RAW, MRL, ESE} <= set(only(own, metric=metric)["method"])
         if has and last >= layers and falls in (None, "UAE" in name):
@@ -130,8 +124,7 @@ WHERE = "(over {rival}, layer {layer}, {dim} dims)"
 
 def measured(rules: list[Any], rows: pd.DataFrame) -> list[Measurement]:
     """What the rows say of some rules; the untouched backbone draws nothing at random, so it has no seed noise."""
-    rows = parsed(rows).assign(below=rows["layer"] - 1)
-    return judge(rules, rows, fixed=lambda cell: cell["method"].iat[0] == RAW)
+    return judge(rules, parsed(rows).assign(below=rows["layer"] - 1), fixed=lambda cell: cell["method"].iat[0] == RAW)
 
 
 def table1(rows: pd.DataFrame) -> list[Measurement]:
@@ -141,8 +134,7 @@ def table1(rows: pd.DataFrame) -> list[Measurement]:
     for falls, side in ((True, "below"), (False, "above")):
         what = f"{{backbone}}: last layer, MRL less RAW (the paper: {side} 0)"
         at_last = f"{lead(MRL, RAW)} and {AT_LAST}"
-        each = partial(complete, falls=falls)
-        rules.append(Judge("ESE-T1-2", what, at_last, each=each, direction=-1 if falls else 1))
+        rules.append(rule("ESE-T1-2", what, at_last, each=partial(complete, falls=falls), direction=-1 if falls else 1))
     for rival, paper in ((RAW, printed_gain), (MRL, None)):
         what = f"{{backbone}}: mean of layers below the last, ESE less {rival}"
         below = f"{lead(ESE, rival, dataset=SHALLOW_AVERAGE)} and dim == @full"
@@ -197,18 +189,18 @@ def absent(claim: str, needs: str) -> Measurement:
 def language_models(rows: pd.DataFrame) -> Iterator[Measurement]:
     """The shallow gain of an adapter-tuned language model less the smallest of the others."""
     gains = {}
-    for name, own in by_backbone(rows):
+    for name, own in rows.groupby("backbone", sort=False):
         gain = only(own, metric="spearman_lead", method=f"{ESE} − {RAW}", dataset=SHALLOW_AVERAGE, dim=own["dim"].max())
         if len(gain):
             gains[name] = estimate(gain)
     large = {name: e for name, e in gains.items() if "qwen" in name.lower() or "llama" in name.lower()}
     others = {name: e for name, e in gains.items() if name not in large}
-    if not large or not others:
+    if large and others:
+        model, other = max(large, key=lambda name: large[name].value), min(others, key=lambda name: others[name].value)
+        gap = large[model] - others[other]
+        yield effect("ESE-T1-4", gap, f"shallow gain of {model} less that of {other}", direction=-1)
+    else:
         yield absent("ESE-T1-4", "Qwen1.5-0.5B beside a BERT, both on the same pairs")
-        return
-    model, other = max(large, key=lambda name: large[name].value), min(others, key=lambda name: others[name].value)
-    gap = large[model] - others[other]
-    yield effect("ESE-T1-4", gap, f"shallow gain of {model} less that of {other}", direction=-1)
 
 
 def threshold_of(rows: pd.DataFrame, dataset: str = AVERAGE) -> float:
@@ -272,7 +264,7 @@ def table2(rows: pd.DataFrame, coinciding: Mapping[str, str] | None = None) -> l
     Nothing is said of the order of `coinciding` variants, which are one training with another on this network.
     """
     same, found = dict(coinciding or {}), []
-    for backbone, own in by_backbone(rows):
+    for backbone, own in rows.groupby("backbone", sort=False):
         tried = [variant for variant in COMPRESSION if (own["method"] == variant).any()]
         for place in PLACES:
             orders = [("ESE-T2-1", *pair) for pair in pairwise(tried)]
@@ -287,8 +279,8 @@ def table2(rows: pd.DataFrame, coinciding: Mapping[str, str] | None = None) -> l
                     found.append(effect(claim, e, what, paper=paper))
         excess = variant_lead(own, tried[-2], NONE, metric="shallow_excess") if NONE in tried[1:] else None
         if excess is not None:
-            what = f"{backbone}: what leaving compression out costs the shallow layers more than the last one"
-            found.append(effect("ESE-T2-1", excess, what))
+            what = "what leaving compression out costs the shallow layers more than the last one"
+            found.append(effect("ESE-T2-1", excess, f"{backbone}: {what}"))
         found += sizes_judged(backbone, own)
     return found
 
@@ -298,12 +290,10 @@ def sizes_judged(backbone: str, rows: pd.DataFrame) -> Iterator[Measurement]:
     sizes = tried_sizes(rows)
     default = {method: size for size, method in sizes.items()}.get(ESE_DEFAULT)
     for side, size in (("smallest", min(sizes)), ("largest", max(sizes))) if default else ():
-        e = None if size == default else variant_lead(rows, ESE_DEFAULT, sizes[size])
-        if e is not None:
+        if (e := variant_lead(rows, ESE_DEFAULT, sizes[size])) is not None:  # none of the default with itself
             yield effect("ESE-F5-1", e, f"{backbone}, last layer: k = {default} less k = {size}, the {side} tried")
-    cells = {(rival, size): variant_lead(rows, method, rival) for size, method in sizes.items() for rival in RIVALS}
-    at = {cell: e for cell, e in cells.items() if e is not None}
-    if at:
+    leads = [(r, size, variant_lead(rows, method, r)) for size, method in sizes.items() for r in RIVALS]
+    if at := {(rival, size): e for rival, size, e in leads if e is not None}:
         (rival, size), e = lowest(at)
         what = f"smallest lead over the baselines of all sizes k ({rival}, k = {size})"
         yield effect("ESE-F5-2", e, f"{backbone}, last layer: {what}")

@@ -14,7 +14,7 @@ import pandas as pd
 
 from repro.evaluation.seeds import estimate, scaled
 from repro.methods import ESE, MRL, RAW
-from repro.papers.ese.claims import RIVALS, by_backbone, complete, lead, measured, only, printed
+from repro.papers.ese.claims import RIVALS, complete, lead, measured, only, printed
 from repro.report.judge import Judge, Measurement, effect
 from repro.report.tables import over_seeds, paper_values
 
@@ -35,7 +35,8 @@ MEASURES = {"cosine_agreement": "rank correlation of pair cosines", "linear_cka"
 
 def table3(rows: pd.DataFrame) -> list[Measurement]:
     """ESE-T3-1 … 3: the order of the lines at every size, where the lead is largest, and the lead at half depth."""
-    judged = {metric: [own for _, own in by_backbone(rows) if metric in metrics_of(own)] for metric in FOUND}
+    networks = [own for _, own in rows.groupby("backbone", sort=False)]
+    judged = {metric: [own for own in networks if metric in metrics_of(own)] for metric in FOUND}
     return [m for metric, own in judged.items() if own for m in measured(list(searched(metric)), pd.concat(own))]
 
 
@@ -93,7 +94,7 @@ def ratios(rows: pd.DataFrame, metric: str, **where: Any) -> pd.DataFrame:
 def figure6(rows: pd.DataFrame) -> list[Measurement]:
     """ESE-F6-1 and F6-2: equal time at equal depth, less for shorter embeddings, and whether ESE's are found sooner."""
     found = []
-    for backbone, own in by_backbone(rows):
+    for backbone, own in rows.groupby("backbone", sort=False):
         seeds, pair = int(own["seed"].nunique()), f"{ESE} / {MRL}"
         depth, size = ratios(own, "encode_ratio", method=pair), ratios(own, "size_ratio")
         if len(depth):
@@ -121,7 +122,7 @@ def figure6(rows: pd.DataFrame) -> list[Measurement]:
 def figure7(rows: pd.DataFrame) -> list[Measurement]:
     """ESE-F7-1: distances in the map, and agreement without one, at the map's prefix, against both rivals."""
     found = []
-    for backbone, own in by_backbone(rows):
+    for backbone, own in rows.groupby("backbone", sort=False):
         for rival in RIVALS:
             pair = only(own, method=f"{ESE} − {rival}")
             maps = only(pair, metric="map_distance_lead")

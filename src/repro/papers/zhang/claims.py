@@ -250,8 +250,7 @@ def first_of_five(rows: pd.DataFrame, task: str) -> Iterable[Measurement]:
 
     The next best is the best of the others over all seeds; of one encoder alone nothing is said.
     """
-    kept = rows[rows["metric"].isin(SCORES) & rows["setting"].isin(WITHIN)]
-    kept = kept[kept["method"].isin(ZHANG_METHODS)]
+    kept = rows[rows["metric"].isin(SCORES) & rows["setting"].isin(WITHIN) & rows["method"].isin(ZHANG_METHODS)]
     cells = {
         key: {str(method): own for method, own in cell.groupby("method")}
         for key, cell in kept.groupby(["backbone", "setting", "dim"])
@@ -318,5 +317,4 @@ def others_below_pca(rows: pd.DataFrame) -> Iterable[Measurement]:
         lead_of(method, "SICK-E", "ZHANG-C-1", what.format(method), role("xlm-r"), average, rival="PCA", where=where)
         for method in ZHANG_METHODS[1:]
     ]
-    found = judged(rules, rows)
-    return sorted(found, key=lambda m: m.value)[:1]
+    return sorted(judged(rules, rows), key=lambda m: m.value)[:1]
