@@ -64,6 +64,7 @@ def test_help_speaks_to_a_user_in_120_columns(verb, repro, monkeypatch):
     assert (code, err) == (0, "") and f"usage: repro {verb}".strip() in out
     lines = out.splitlines()
     assert max(map(len, lines)) <= 120
+    assert not [word for word in ("docstring", "None)", "None}", "(default: )", "MISSING") if word in out]
     if not verb:
         examples = [shlex.split(line.split("   ")[0])[1] for line in lines if line.startswith("  repro ")]
         assert len(examples) == 3 and set(examples) <= set(VERBS)
@@ -85,13 +86,24 @@ ON_PAIRS = "evaluate --encoder {tiny} --data {pairs}"
         ("evaluate --encoder ./nosuch --data stsb", "no backbone folder './nosuch'"),
         ("evaluate --encoder {tiny} --data stsbb", "unknown dataset 'stsbb'"),
         (f"{ON_PAIRS} --dims 16 99", "dim is 99: expected 1 to 32"),
+        (f"{ON_PAIRS} --layer 3", "expected 0 (embedding output) to"),
+        (f"{ON_PAIRS} --task classification", "has no labels"),
         (f"{ON_PAIRS} --rows {{tmp}}", "is a folder"),
         ("evaluate --encoder {tiny} --data stsb --source local", "REPRO_DATA is not set"),
         ("evaluate --encoder {tiny} --data stsb --split nosuch", "nosuch"),
         ("encode --encoder {tiny} --texts {pairs} --output " + "x" * 300, "File name too long"),
+        ("encode --encoder {tiny} --texts {pairs} --output {tmp}/o --dim 33", "dim is 33"),
+        ("encode --encoder {tiny} --texts {tmp}/none.txt --output {tmp}/o.npy", "none.txt"),
+        ("export --encoder {tiny} --output {tmp}", "nothing is overwritten"),
+        ("export --encoder {tiny} --output {tmp}/o --layer 9", "layer 9"),
+        ("export --encoder {tiny} --output {tmp}/o --reducer x", "expected a folder that `repro advise` wrote"),
         ("train --backbone {tiny} --layers 3 --dims 4 --sentences 64 --workers 1", "layers is 3: expected 1 to 2"),
+        ("train --dims 0 --source microworld", "dim is 0"),
+        ("train --backbone {tiny} --sentences 8 --batch-size 9 --source microworld", "do not fill one batch"),
         ("data fetch", "fetch needs a dataset name"),
         ("run beyond_microworld -p target .inf", "parameter target is '.inf': expected float"),
+        ("run wang_figure2_dimensions -p profile papr", "'papr': choose one of embedded, gpu, paper"),
+        ("pretrain --corpus stsb --source microworld", "is not a corpus of plain sentences"),
         ("pretrain --source microworld --sentences 50", "50 sentences: expected two batches (512)"),
     ],
 )

@@ -7,6 +7,11 @@ from repro import verbs_embeddings
 from repro.reducers import REDUCERS, make_reducer
 
 OPTIONS = {"autoencoder": {"epochs": 3}, "sbertlp": {"n_neighbors": 8}}
+HEADERS = {
+    "tokenizer": "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4",
+    "overflow": f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({10**30}, 4), }}",
+}
+"""headers of damaged files, by the error that numpy raises"""
 
 
 @pytest.fixture
@@ -63,12 +68,17 @@ def test_parameters_take_the_kind_of_their_defaults(method, pairs, expected):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ("sbertlp --dim 3 --fit-on {tmp}/G.npy", "n_neighbors is 30: expected 1 to 19"),
+        ("pca --dim 3 --param whiten=1", "pca has no parameter 'whiten': it takes standard"),
         ("pca --dim 3 --param whiten", "--param 'whiten': expected KEY=VALUE"),
         ("lle --dim 3 --param reg=abc", "reg is 'abc': expected float, such as 0.001"),
         ("lle --dim 3 --param reg=1 --param reg=2", "--param reg is given twice"),
         ("lle --dim 3 --param n_neighbors=2.5", "n_neighbors is 2.5: expected int"),
         ("grp --dim 3 --param seed=3", "--param seed=3: expected the option --seed"),
+        *((f"pca --dim 3 --input {{tmp}}/{kind}.npy", f"{kind}.npy is not a whole .npy file") for kind in HEADERS),
+        ("pca --dim 3 --fit-on {tmp}/narrow.npy", "narrow.npy has 5 columns, "),
         ("pca --dim 3 --input {tmp}/none.npy", "no file {tmp}/none.npy"),
+        ("pca --dim 3 --input {tmp}/nan.npy", "nan.npy has NaN or infinite values in 1 of 9 rows, first in row 7"),
         ("pca --dim 3 --input {tmp}/words.npy", "words.npy holds <U2 values"),
         ("pca --dim 3 --input {tmp}/objects.npy", "objects.npy holds Python objects"),
         ("pca --dim 3 --input {tmp}/text.npy", "text.npy is not a whole .npy file"),
@@ -77,8 +87,15 @@ def test_parameters_take_the_kind_of_their_defaults(method, pairs, expected):
     ],
 )
 def test_a_mistake_ends_with_2_and_one_line(options, message, repro, files, tmp_path):
-    for name, cell in {"words": "ab", "objects": {}}.items():
-        np.save(tmp_path / f"{name}.npy", np.array([[cell]]), allow_pickle=True)
+    broken = np.ones((9, 5))
+    broken[7, 2] = np.nan
+    arrays = {"narrow": np.ones((9, 5)), "nan": broken, "words": np.array([["ab"]]), "objects": np.array([[{}]])}
+    for name, array in arrays.items():
+        np.save(tmp_path / f"{name}.npy", array, allow_pickle=True)
+    for kind, header in HEADERS.items():
+        line = header.encode() + b"\n"
+        head = b"\x93NUMPY\x01\x00" + len(line).to_bytes(2, "little")
+        (tmp_path / f"{kind}.npy").write_bytes(head + line + bytes(48))
     (tmp_path / "text.npy").write_text("1 2 3\n")
     (tmp_path / "short.npy").write_bytes(files[0].read_bytes()[:-50])
     line = f"reduce --method {options}".format(tmp=tmp_path)
@@ -88,3 +105,12 @@ def test_a_mistake_ends_with_2_and_one_line(options, message, repro, files, tmp_
     assert (code, out) == (2, "")
     assert err.startswith("error: ") and err.count("\n") == 1 and message.format(tmp=tmp_path) in err
     assert not (tmp_path / "Y.npy").exists() and not list(tmp_path.glob("**/*.partial"))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int8])
+def test_other_numbers_are_read(dtype, repro, tmp_path):
+    X = (np.random.default_rng(0).standard_normal((20, 6)) * 30).astype(dtype)
+    np.save(tmp_path / "X.npy", X)
+    assert repro(f"{line_of('pca', 2)} --input {tmp_path}/X.npy --output {tmp_path}/Y.npy")[0] == 0
+    expected = make_reducer("pca", 2).fit_transform(X.astype(np.float64))
+    np.testing.assert_allclose(np.load(tmp_path / "Y.npy"), expected, rtol=1e-4, atol=1e-3)

@@ -230,7 +230,7 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
 def recorded_rows(experiment: str) -> pd.DataFrame:
     """The recorded rows of an experiment with their `parsed` columns; an empty frame where none exist.
 
-    Text is held as Python strings: some thirty columns then move as one, and picking rows takes a tenth of the time.
+    Text is held as Python strings: some thirty columns then move as one whenever rows are picked.
     """
     path = results_folder() / f"{experiment}.parquet"
     found = parsed(read_rows(path) if path.is_file() else make_rows([]))

@@ -82,8 +82,10 @@ def test_columns_of_any_name_can_be_named(tmp_path):
         ("a.tsv", f"{PAIRS}\n1\ta\tb\n1\t \tb", "line 3, column sentence1: empty"),
         ("a.tsv", "text\ttext\na\tb", "'text' occurs twice"),
         ("a.tsv", PAIRS, "texts1 is empty"),
+        ("a.csv", 'score,sentence1,sentence2\n1,a,b\n2,"c', "line 3: unexpected end of data; expected CSV"),
         ("a.csv", 'score,sentence1,sentence2\n1,"a\n",b\nhigh,c,d', "line 4, column score: 'high' is not a finite"),
         ("a.jsonl", '{"text": "a"}\n{"text": ', "line 2 is not JSON"),
+        ("a.jsonl", '{"text": "a"}\n["b"]', "line 2 is '.\"b\".': expected one JSON object"),
         ("a.jsonl", '{"text": "a"}\n{"Text": "b"}', "line 2: no 'text', which the first line has"),
         ("a.jsonl", '{"text": "a"}\n{"text": ["b"]}', "line 2, column text: empty"),
         ("a.parquet", "PAR1 and no more", "no parquet file that can be read"),
@@ -258,11 +260,14 @@ def test_texts_of_keeps_sides_in_order_so_that_embeddings_slice_back():
     [
         (lambda: pairs(texts1=("a",)), "texts1 has 1, texts2 has 2"),
         (lambda: pairs(texts1=("a", " ")), r"texts1\[1\] is ' '"),
+        (lambda: pairs(texts1="ab"), "wrap it in a list"),
         (lambda: pairs(scores=[1, float("nan")]), r"scores\[1\] is nan"),
+        (lambda: pairs(scores=["high", "low"]), "no number"),
         (lambda: LabelledPairs("toy", "local", "all", ["a"], ["b"], [""]), r"labels\[0\] is ''"),
         (lambda: retrieval(document_ids=("d0", "d0")), "'d0' more than once"),
         (lambda: retrieval(qrels={"q0": {"d7": 1}}), "'d7'.*not among the 2 documents"),
         (lambda: retrieval(answers=("only one",)), "answers has 1"),
+        (lambda: WordVectors("toy", "local", ["x", "y"], np.ones((1, 3))), "words has 2, vectors has 1"),
     ],
 )
 def test_broken_sets_are_refused_with_the_offending_value(make, message):

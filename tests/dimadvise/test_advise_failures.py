@@ -14,16 +14,18 @@ def folder(tmp_path_factory):
     X = np.random.default_rng(0).normal(size=(200, 16)).astype(np.float32)
     nan = X.copy()
     nan[7, 3] = np.nan
-    arrays = {"X": X, "nan": nan, "Q": X[:40]}
+    arrays = {"X": X, "nan": nan, "equal": np.ones((50, 8)), "none": X[:0], "Q": X[:40]}
     for name, array in {**arrays, "narrow": X[:40, :8]}.items():
         np.save(place / f"{name}.npy", array)
     pairs, qrels = ("row1", "row2", "score"), ("query", "document", "relevance")
     tables = {
         "pairs_beyond": (pairs, [*PAIRS, (0, 200, 1)]),
+        "pairs_text": (pairs, [("x", 1, 1)]),
         "pairs_few": (pairs, PAIRS[:5]),
         "pairs_same": (pairs, [(i, i + 1, 3) for i in range(60)]),
         "pairs_noise": (pairs, PAIRS),
         "pairs_columns": ("abc", PAIRS),
+        "qrels": (qrels, JUDGED),
         "qrels_nothing": (qrels, [(q, d, 0) for q, d, _ in JUDGED]),
     }
     for name, (header, rows) in tables.items():
@@ -39,10 +41,15 @@ def folder(tmp_path_factory):
         ("--encoder repro-tiny", "--encoder needs --texts"),
         ("--embeddings X.npy --texts stsb", "--texts belongs to --encoder"),
         ("--encoder repro-tiny --texts stsb --pairs p.tsv", "--pairs belongs to --embeddings"),
+        ("--embeddings none.npy", "has shape (0, 16): expected at least one row"),
         ("--embeddings nan.npy", "NaN or infinite values in 1 of 200 rows, first in row 7"),
+        ("--embeddings equal.npy", "all 50 embeddings are equal"),
         ("--embeddings X.npy --retain 1.5", "retain is 1.5: expected a share"),
+        ("--embeddings X.npy --dims 8 32", "dim is 32: expected 1 to 16"),
+        ("--embeddings X.npy --reducers", "at least one reducer"),
         ("--embeddings X.npy --output X.npy", "is a file: expected a folder"),
         ("--embeddings X.npy --pairs pairs_beyond.tsv", "pairs_beyond.tsv line 62: row 200: expected 0 to 199"),
+        ("--embeddings X.npy --pairs pairs_text.tsv", "line 2: 'x' is no row number"),
         ("--embeddings X.npy --pairs pairs_columns.tsv", "lacks row1, row2"),
         ("--embeddings X.npy --pairs pairs_few.tsv", "5 pairs: at least 30"),
         ("--embeddings X.npy --pairs pairs_same.tsv", "all 60 pairs have the grade 3.0"),
@@ -51,7 +58,10 @@ def folder(tmp_path_factory):
         ("--embeddings X.npy --queries Q.npy", "queries and qrels belong together"),
         ("--embeddings X.npy --fit-on narrow.npy", "the embeddings to fit on have 8 columns"),
         ("--embeddings X.npy --queries Q.npy --qrels qrels_nothing.tsv", "0 queries with a relevant document"),
-        ("--embeddings X.npy --labels labels_short.txt --pairs pairs_noise.tsv", "one kind of evidence at a time"),
+        (
+            "--embeddings X.npy --queries Q.npy --qrels qrels.tsv --pairs pairs_noise.tsv",
+            "one kind of evidence at a time",
+        ),
     ],
 )
 def test_a_mistake_is_named_in_one_message(repro, folder, monkeypatch, tmp_path, arguments, words):

@@ -95,7 +95,7 @@ def test_an_early_stop_equals_that_layer_of_a_full_run(name, tiny, texts):
     np.testing.assert_allclose(encoder.encode_layers(texts, [1, 0]), full[[1, 0]], atol=1e-6)
 
 
-def test_what_cannot_be_encoded_is_named(encoder):
+def test_what_cannot_be_encoded_is_named_and_unknown_options_list_the_known(encoder, tiny):
     with pytest.raises(TypeError, match=r"texts\[2\] is bytes"):
         encoder.encode(["one", "two", b"bytes", "four"])
     with pytest.raises(TypeError, match="texts is one string"):
@@ -103,6 +103,10 @@ def test_what_cannot_be_encoded_is_named(encoder):
     for layer in (-1, 3):
         with pytest.raises(InputError, match=rf"layer {layer} of .*: expected 0 \(embedding output\) to 2"):
             encoder.encode(["a"], layer=layer)
+    with pytest.raises(InputError, match="unknown readout 'cls': choose one of encoder, pooler"):
+        encoder.encode(["a"], readout="cls")
+    with pytest.raises(InputError, match="unknown pooling 'max': choose one of cls, mean, last, avg_first_last"):
+        SentenceEncoder.load(tiny, pooling="max")
 
 
 # folders

@@ -84,6 +84,11 @@ def test_named_targets_and_their_scale(tiny):
     assert query.lora_dropout["default"].p == 0.3
 
 
+def test_an_unknown_target_lists_those_there_are(folder):
+    with pytest.raises(InputError, match=r"is called 'c_attn': choose among .*(query|q_proj)"):
+        add_lora(load_backbone(folder), LoraConfig(targets=("c_attn",)), seed=0)
+
+
 # folders
 
 

@@ -101,6 +101,12 @@ def test_a_network_without_its_tokenizer_is_refused_not_read_with_an_empty_one(f
     ("file", "content", "words"),
     [
         ("tokenizer.json", b"{}", "cannot load tokenizer .*added_tokens"),
+        ("tokenizer.json", None, r"is its tokenizer\.json missing|cannot load tokenizer"),
+        ("model.safetensors", None, "cannot load backbone"),
+        ("config.json", {"num_attention_heads": 0}, "ZeroDivisionError"),
+        ("config.json", {"pad_token_id": 9999}, "Padding_idx"),
+        ("1_Pooling/config.json", b"[]", "holds a list: expected a dict"),
+        ("sentence_bert_config.json", b'{"max_seq_length": "x"}', "cannot load tokenizer"),
         ("model.safetensors", b"\xff" * 100, "SafetensorError"),
         ("config.json", None, r"has no config\.json"),
         ("config.json", {"num_hidden_layers": 0}, "has no list of blocks"),

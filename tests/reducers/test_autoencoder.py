@@ -94,7 +94,10 @@ def test_equal_seeds_give_equal_weights_whatever_the_threads_outside():
     "options, message",
     [
         ({"activation": "gelu"}, "unknown activation 'gelu': choose one of tanh, relu, sigmoid, identity"),
+        ({"epochs": 0}, "epochs is 0"),
         ({"validation": 1.0}, "validation is 1.0: expected a share"),
+        ({"learning_rate": 0.0}, "learning_rate is 0.0"),
+        ({"hidden_layers": (0,)}, "a size in hidden_layers is 0"),
         ({"activation": "identity", "learning_rate": 1e15, "batch_size": 50}, "diverged in epoch 1: .*learning_rate"),
     ],
 )

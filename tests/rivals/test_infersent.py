@@ -6,6 +6,7 @@ import torch
 
 from repro.seeding import make_rng
 from repro.sets import LabelledPairs
+from repro.types import InputError
 from rivals import infersent
 from rivals.infersent import BiLSTMMax, InferSent, InferSentConfig, train_infersent
 from rivals.static import Vocabulary
@@ -85,3 +86,11 @@ def test_held_out_labels_teach_nothing(pairs, table):
         train_infersent(replace(pairs, labels=y), table, replace(SMALL, epochs=1))[1] for y in (pairs.labels, labels)
     )
     assert given["loss"].equals(turned["loss"]) and not given["accuracy"].equals(turned["accuracy"])
+
+
+def test_unsuitable_pairs_are_refused(pairs, table):
+    few = LabelledPairs("few", "local", "train", pairs.texts1[:12], pairs.texts2[:12], pairs.labels[:12])
+    with pytest.raises(InputError, match="11 pairs beside 1 held-out ones do not fill one batch of 16"):
+        train_infersent(few, table, SMALL)
+    with pytest.raises(InputError, match="no word of toy is known"):
+        train_infersent(pairs, Vocabulary(["zebra"], np.ones((1, 4), np.float32)), SMALL)

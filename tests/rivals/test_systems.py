@@ -13,6 +13,7 @@ from repro.paths import PAPER_VALUES
 from repro.rows import recorded_rows
 from repro.runs.encoders import encode_tasks
 from repro.store import Store
+from repro.types import InputError
 from rivals import SYSTEMS, Missing, SystemConfig, fit_texts, load_system, loaders
 from rivals.flow import FlowConfig
 from rivals.infersent import InferSentConfig
@@ -162,6 +163,10 @@ def test_vectors_that_are_missing_are_never_replaced(config, tmp_path, monkeypat
         load_system("fasttext", config, Store())
     with pytest.raises(Missing, match="no word vectors"):
         load_system("glove", replace(config, vectors=str(tmp_path / "absent.txt")), Store())
+    with pytest.raises(Missing, match="no hub mirror"):
+        load_system("infersent", replace(config, source="hub", vectors=None), Store())
     monkeypatch.setenv("REPRO_DATA", str(tmp_path))
     with pytest.raises(Missing, match=r"glove\.6B\.zip"):
         load_system("sif", replace(config, source="local", vectors=None), Store())
+    with pytest.raises(InputError, match="unknown system 'elmo'"):
+        load_system("elmo", config, Store())

@@ -143,6 +143,9 @@ LATTICE = np.stack(np.meshgrid(*[np.arange(4.0)] * 2), -1).reshape(-1, 2)
         (lambda: two_nn(LATTICE), "a lattice"),
         (lambda: mle_dimension(FEW, k=20), "20 distinct rows: 20 neighbours need at least 21"),
         (lambda: participation_ratio(np.ones((5, 3))), "all rows of X are equal"),
+        (lambda: theory.jl_dim(10, 1.0), "eps is 1.0"),
+        (lambda: theory.expected_info_nce(8, 0.0), "temperature is 0.0"),
+        (lambda: theory.expected_info_nce(8, 0.05, 1), "batch is 1"),
         (lambda: theory.expected_info_nce(8, 0.05, 8, positive_cosine=1.5), "positive_cosine is 1.5"),
     ],
 )

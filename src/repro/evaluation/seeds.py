@@ -156,10 +156,10 @@ def estimate(rows: pd.DataFrame, *, deterministic: bool = False) -> Estimate:
 
     Rows of one seed are one number, and so are rows of an untrained method that say the same under several seeds.
     """
-    values: dict[Any, list[float]] = {}
+    values: dict[Any, list[float]] = {}  # not by groupby: cells are many and small
     for seed, value in zip(rows["seed"], rows["value"].astype(float), strict=True):
-        values.setdefault(None if pd.isna(seed) else seed, []).append(value)
-    by_seed = {seed: 100 * float(np.nanmean(own)) for seed, own in values.items()}
+        values.setdefault(None if pd.isna(seed) else seed, []).extend([] if isnan(value) else [value])
+    by_seed = {seed: 100 * float(np.mean(own)) if own else nan for seed, own in values.items()}
     width = (rows["ci_high"] - rows["ci_low"]).to_numpy(float)
     item = 0.0 if np.isnan(width).all() else float(50 * np.nanmean(width)) / reach(inf)
     untrained = "n_train" in rows and rows["n_train"].isna().all()

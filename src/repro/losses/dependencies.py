@@ -73,7 +73,11 @@ def of_sentences(X: Tensor, size: int, strategy: str) -> Tensor:
 
 
 def _of_chunk(x: Tensor, size: int, strategy: str) -> Tensor:
-    """The targets of a few rows: AAᵀ = GKGᵀ with G = Z⁻¹F and K = FᵀF = LLᵀ; eigenvectors W of LᵀGᵀGL give US = GLW."""
+    """The targets of a few rows, by products with their A that gradients pass.
+
+    AAᵀ = GKGᵀ with G = Z⁻¹F and K = FᵀF = LLᵀ, so that the eigenvectors W of LᵀGᵀGL give US = GLW: an error of
+    1e-16·S₁², as in an eigendecomposition of AAᵀ itself.
+    """
     dim = x.shape[1]
     scaled = x / dim**0.25
     count = feature_count(scaled)
@@ -144,7 +148,12 @@ def _oriented(U: Tensor) -> Tensor:
 
 
 def _following(US: Tensor, directions: Tensor, times: Callable[[Tensor], Tensor]) -> Tensor:
-    """U·S = A·V (…, m), with its gradient when A moves to A': dvⱼ = Σᵢ vᵢ·(dN + dNᵀ)ᵢⱼ/(λⱼ − λᵢ) with N = (AV)ᵀA'V."""
+    """U·S = A·V (…, m) as it stands, with the gradient of A·V when A moves.
+
+    First-order perturbation of AᵀA: dvⱼ = Σᵢ vᵢ·(dN + dNᵀ)ᵢⱼ/(λⱼ − λᵢ) with N = (AV)ᵀA'V, A' being what moves. The
+    quotient by a gap g is taken as g/(g² + ε²): equal singular values turn freely in their plane, and no gradient
+    says how. `directions` are multiples of V, `times` takes V to A·V, with gradient.
+    """
     if not times(directions[..., :1]).requires_grad:
         return US
     with torch.no_grad():
@@ -155,7 +164,6 @@ def _following(US: Tensor, directions: Tensor, times: Callable[[Tensor], Tensor]
     N = fixed.mT @ AV
     squares = fixed.square().sum(-2)
     gap = squares.unsqueeze(-2) - squares.unsqueeze(-1)  # λⱼ − λᵢ at (i, j)
-    # a quotient by a gap g is g/(g² + ε²): equal singular values turn freely in their plane
     spread = (1e-10 * squares.amax(-1)[..., None, None]).square() + torch.finfo(gap.dtype).tiny
     turn = (N + N.mT) * gap / (gap.square() + spread)
     moved = AV + fixed @ (turn - turn.detach())

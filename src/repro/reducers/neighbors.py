@@ -84,7 +84,10 @@ def nearest(X: Array, k: int, Q: Array | None = None, *, gram: Array | None = No
 
 
 def _candidates(products: Array, halves: Array, k: int, own: Indices | None, slack: float) -> NDArray[np.bool_]:
-    """Which fitted rows (m, n) may be among the k nearest, from inner products that err by `slack` at most."""
+    """Which fitted rows (m, n) may be among the k nearest, from their inner products with the queries, overwritten.
+
+    `halves` of squared norms (n,), `own` places of the queries (m,), not to be found, `slack` the largest error.
+    """
     distances = np.subtract(halves, products, out=products)  # halved and squared, less half the query's own square
     if own is not None:
         distances[np.arange(len(own)), own] = np.inf
@@ -166,7 +169,11 @@ def reconstruction_weights(
 
 
 def _gram_of_differences(P: Array, indices: Indices, Q: Array, gram: Array | None) -> Array:
-    """Inner products (m, k, k) of differences of queries Q (m, D) and rows of P (n, D), lower triangles at least."""
+    """Inner products (m, k, k) of differences between queries Q (m, D) and rows of P (n, D), lower triangles at least.
+
+    From those of the rows, (p − q)(p' − q) = pp' − pq − p'q + qq; where the neighbours are so close that this
+    would lose digits, from the differences.
+    """
     if gram is None:
         return _products_of_differences(P, indices, Q)
     k = indices.shape[1]

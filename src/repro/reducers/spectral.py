@@ -115,7 +115,12 @@ def hides(values: Array, width: int) -> bool:
 
 
 def _inverse_krylov(A: Any, M: Any, count: int) -> tuple[Array, Array] | None:
-    """The same from a block Krylov space of M⁻¹ in single precision, which only steers; None where it is not sure."""
+    """The same from a block Krylov space of M⁻¹, or None where its result is not sure.
+
+    M⁻¹ only steers the search, so its Cholesky factor is in single precision, lifted by 1e-6 of M's bound to stay
+    definite, and so is the Krylov space. Eigenvalues, vectors and residuals are M's own, by Rayleigh and Ritz in
+    double precision, after a step of inverse iteration that takes out what single precision left (Wilkinson, 1965).
+    """
     n, bound = M.shape[0], _bound(M)
     lifted = M.astype(np.float32).toarray().T  # symmetric: the transpose has the order that LAPACK overwrites
     lifted += np.float32(2 * bound / n)  # the constant vector, of eigenvalue 0, moves away
@@ -137,7 +142,11 @@ def _inverse_krylov(A: Any, M: Any, count: int) -> tuple[Array, Array] | None:
 
 
 def _lanczos(apply: Callable[[Array], Array], n: int, count: int) -> Array | None:
-    """The leading Ritz vectors of a positive definite operator (n, n) by block Lanczos (Golub and Underwood, 1977)."""
+    """The `count` leading Ritz vectors, and a few more, of a positive definite operator (n, n), in single precision.
+
+    Block Lanczos with full reorthogonalisation (Golub and Underwood, 1977) until every residual, read off the
+    recurrence, is within a fraction of RESIDUAL of its value; None where the space grows too large for that.
+    """
     check, last = max(7 * count // 2, 8 * NARROW), min(max(9 * count, 12 * NARROW), n // 2)
     basis = np.empty((n, last + NARROW), np.float32, order="F")
     T = np.zeros((last, last))  # the operator on the basis; its upper triangle

@@ -65,7 +65,8 @@ def test_networks_are_planned_with_their_recipes(embedded):
 
 
 def test_plans_that_cannot_be_are_refused_before_training(embedded):
-    for names, message in ((["repro-tiny:two"], "name:blocks"), (["repro-tiny", "repro-tiny:2"], "different")):
+    unlike = {"": "name:blocks", "repro-tiny:two": "name:blocks", "repro-tiny:3": "is 3: expected 1 to 2"}
+    for names, message in (*(([name], said) for name, said in unlike.items()), (["repro-tiny"] * 2, "different")):
         with pytest.raises(InputError, match=message):
             plan_networks(embedded, names)
 

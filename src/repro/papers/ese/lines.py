@@ -258,7 +258,10 @@ def depth_rows(scored: LayerScores, *, reference: int | None = None, **shared: A
 
 
 def _leads(scored: LayerScores, dataset: str) -> Rows:
-    """Every line less each earlier one, and the drop and depth of the lead; at the last layer alone if not judged."""
+    """Every line less each earlier one, as in `ESE − RAW`: everywhere if the dataset is judged, else at the last layer.
+
+    And where it is judged, the drop to half depth against the other's, and where the lead is larger.
+    """
     scores, last, half = scored.scores[dataset], scored.layers[-1], scored.half
     for b, a in combinations(range(len(scored.lines)), 2):
         lead, common = scores[a] - scores[b], scored.lines[a].less(scored.lines[b])
