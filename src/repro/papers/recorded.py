@@ -20,9 +20,9 @@ from repro.papers.wang import claims_figures as wang_figures
 from repro.papers.zhang import claims as zhang
 from repro.papers.zhang import seconds
 from repro.paths import replacing
-from repro.report.judge import Measurement
-from repro.report.scorecard import counts, read_verdicts, scorecard, verdict_frame
-from repro.report.tables import KINDS, MISSING, paper_values, side_by_side
+from repro.report.judge import OUTCOMES, SILENT, Measurement
+from repro.report.scorecard import counts, read_verdicts, scorecard, verdict_frame, verdict_table
+from repro.report.tables import KINDS, MISSING, Shown, paper_values, side_by_side
 from repro.rows import make_rows, recorded_rows
 from repro.types import InputError
 
@@ -70,6 +70,14 @@ def recorded_verdicts(document: str = "") -> pd.DataFrame:
         if experiment.startswith(document) and len(rows := recorded_rows(experiment)):
             frames.append(verdict_frame("recorded", judge(rows), rows).assign(page=experiment))
     return pd.concat(frames, ignore_index=True)
+
+
+def decided(document: str) -> Shown:
+    """The claims of a document, by the beginning of its experiments, that recorded rows decide: a line each."""
+    verdicts = recorded_verdicts(document).assign(page="")
+    card = scorecard(verdicts)
+    card = card[~card["recorded"].isin(["cannot tell", *SILENT])]
+    return verdict_table(verdicts, card.sort_values("recorded", key=lambda words: words.map(OUTCOMES.index)))
 
 
 def scorecard_lines() -> Iterator[str]:

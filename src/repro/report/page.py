@@ -167,11 +167,11 @@ def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
     source = said.pop("data_source")
     meaning, networks = SOURCES.get(source, source), networks_line(rows)
     again = "\n".join(rows["command"].dropna().unique()) if kind == "recorded" else ""
+    of_whom = f"{meaning}. {networks}" if networks else meaning
     html = (
         f'<details class="badge-line"><summary>{pill(kind, kind)} '
-        f'<span class="source-badge source-{escape(source)}">data: {escape(source)}</span> {escape(meaning)}</summary>'
+        f'<span class="source-badge source-{escape(source)}">data: {escape(source)}</span> {escape(of_whom)}</summary>'
         f"<p>{' · '.join(f'{SAID[name]}: <b>{escape(value)}</b>' for name, value in said.items())}</p>"
-        f"<p>{escape(networks)}</p>"
         f"{again and f'<p>Run it again:</p><pre>{escape(again)}</pre>'}</details>"
     )
     plain = "; ".join(f"{SAID[name]} {value}" for name, value in said.items())
