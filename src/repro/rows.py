@@ -76,11 +76,6 @@ def make_rows(values: Iterable[Mapping[str, Any]], **shared: Any) -> pd.DataFram
     """A frame with every column of the schema: what each row says, then what all share, then where it is computed."""
     stamp = {**provenance(), **shared}
     rows = [{**stamp, **row} for row in values]
-    for row in rows:
-        if str(row["device"]).startswith("cuda"):
-            import torch  # of an extra: nothing says "cuda" without it
-
-            row["hardware"] = f"{torch.cuda.get_device_name()}, {hardware()}"
     unknown = sorted({name for row in rows for name in row} - set(COLUMNS))
     if unknown:
         raise InputError(f"unknown row column {unknown[0]!r}: the schema has {', '.join(COLUMNS)}")
@@ -90,9 +85,11 @@ def make_rows(values: Iterable[Mapping[str, Any]], **shared: Any) -> pd.DataFram
 def provenance() -> dict[str, Any]:
     """Where and when this process computes: hardware, commit, versions of packages, peak memory, time."""
     unit = 1024**2 if sys.platform == "darwin" else 1024
+    torch: Any = sys.modules.get("torch")  # of an extra: where nothing has loaded it, no accelerator computed
+    card = f"{torch.cuda.get_device_name()}, " if torch and torch.cuda.is_available() else ""
     return {
-        "hardware": hardware(),
-        "device": "cpu",
+        "hardware": card + hardware(),
+        "device": "cuda" if card else "cpu",
         "commit": commit(),
         "versions": versions(),
         "peak_mb": resource and round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, 1),

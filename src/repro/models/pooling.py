@@ -81,7 +81,8 @@ class Pooler(Head):
         """Fresh weights W ~ N(0, 0.02²), b = 0, from a generator owned by (seed, dim)."""
         generator = torch.Generator().manual_seed(derive_seed(seed, "pooler", self.dim))
         with torch.no_grad():
-            self.linear.weight.normal_(0.0, 0.02, generator=generator)
+            W = self.linear.weight  # drawn on the CPU: the same start whatever computes
+            W.copy_(torch.empty(W.shape).normal_(0.0, 0.02, generator=generator))
             if self.linear.bias is not None:
                 self.linear.bias.zero_()
         return self

@@ -95,7 +95,9 @@ class Measurement:
     @property
     def why(self) -> str:
         """What stands beside a verdict that does not decide: the condition that fails, or what it would take."""
-        return {"does not apply": self.unmet, "cannot tell": remedy(self)}.get(self.verdict, "")
+        beyond = self.paper is not None and (self.paper < self.low or self.paper > self.high)
+        smaller = f"; surely not the printed {self.paper:.3g}" if beyond else ""
+        return {"does not apply": self.unmet, "cannot tell": remedy(self) + smaller}.get(self.verdict, "")
 
 
 def answer(m: Measurement) -> Answer:

@@ -53,8 +53,7 @@ class Sweep:
         c = self.config
         return {
             **{"backbone": c.backbone, "layer": c.layers, "seed": c.seed, "data_source": c.source},
-            **{"n_train": c.sentences, "device": "cuda" if torch.cuda.is_available() else "cpu"},
-            **c.columns,
+            **{"n_train": c.sentences, **c.columns},
         }
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import torch
 
 from repro import data
 from repro.config import TrainConfig
@@ -180,7 +179,6 @@ def augmentation_rows(
         "data_source": config.source,
         "n_train": len(sentences),
         **config.columns,
-        "device": "cuda" if torch.cuda.is_available() else "cpu",
         **shared,
     }
     return pd.concat([wording_rows(sentences, made, **columns), make_rows(rows, **columns)], ignore_index=True)
