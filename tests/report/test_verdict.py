@@ -71,6 +71,7 @@ SILENT = [
     (Measurement("X", "effect", 1, nan, nan), "cannot tell", "1 of at least 3 seeds"),
     (Measurement("X", "effect", 1, nan, nan, seeds=2, seed_sd=1.0), "cannot tell", "10 seeds to see an effect of 1"),
     (Measurement("X", "effect", 1, -1, 3, seeds=3, seed_sd=1.0, paper=2.0), "cannot tell", "5 seeds to see an effect"),
+    (Measurement("X", "effect", 1, -1, 3, seeds=3, seed_sd=1.0, paper=4.0), "cannot tell", "surely not the printed 4"),
     (Measurement("X", "effect", 1, -1, 3, seeds=3, seed_sd=1.0, item_error=1.0), "cannot tell", "items too few"),
     (Measurement("X", "effect", 1, -1, 3, seeds=30, seed_sd=1.0), "cannot tell", "enough seeds"),
     (Measurement("X", "effect", 1, -1, 3, seed_sd=0.0, item_error=0.1), "cannot tell", "enough items"),
