@@ -2,7 +2,8 @@
 
 Open stay two tables that are short, figures with recorded numbers, and what a cell prints in a few lines. What is
 folded has one line that says what it is; it is found by a search on the page, and printed. Figures get numbers and
-captions: the title written in their own file.
+captions: the title written in their own file. A notebook's result comes first: what its first figure with recorded
+numbers shows stands below the opening, and a line that leads there where it was drawn.
 """
 
 import re
@@ -84,7 +85,7 @@ def arrange(app: Sphinx, doctree: nodes.document) -> None:
         lines = block.astext().strip().splitlines()
         if "stream" in block["classes"] and len(lines) > OPEN_LINES and not hidden(block):
             fold(block, f"{lines[0][:60]} … – {len(lines)} lines")
-    recorded = False
+    recorded, shown = False, []
     for number, (drawn, said) in enumerate(figures(app, doctree)):
         if isinstance(drawn, nodes.image):
             drawn["alt"] = drawn.get("alt") or said
@@ -94,6 +95,19 @@ def arrange(app: Sphinx, doctree: nodes.document) -> None:
         recorded |= "recorded" in said
         if recorded and "live" in said and "recorded" not in said and not hidden(figure):
             fold(figure, f"This build: {said}")
+        elif not hidden(figure):
+            shown.append((figure, "recorded" in said))
+    if shown and app.env.docname.startswith("notebooks/"):
+        lift(doctree, max(shown, key=lambda each: each[1])[0])
+
+
+def lift(doctree: nodes.document, figure: nodes.figure) -> None:
+    """Move a figure below the first paragraph of the page."""
+    opening = next(iter(doctree.findall(nodes.paragraph)), None)
+    if opening is not None:
+        to = nodes.reference("", "above", refid=figure["ids"][0], internal=True)
+        figure.replace_self(nodes.paragraph("", "Drawn ", to, nodes.Text("."), classes=["lifted"]))
+        opening.parent.insert(opening.parent.index(opening) + 1, figure)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
