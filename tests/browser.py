@@ -2,7 +2,7 @@
 
 Every page is loaded into a frame as wide as a screen and as a phone, and asked how long it is, where its first figure
 stands, what is cut off, and what the console said. Exits 1 where a page is broken: it scrolls sideways, the console
-holds an error, a link leads nowhere, or a notebook's first figure is not on the first screen.
+holds an error, a link leads nowhere, something is cut off, or a notebook's first figure is not on the first screen.
 """
 
 import json
@@ -98,8 +98,8 @@ def broken(found: pd.DataFrame) -> list[str]:
         faults += [f"{where}: scrolls sideways by {row.sideways} px"] * (row.sideways > 0)
         faults += [f"{where}: the console said {said}" for said in row.errors]
         faults += [f"{where}: figures without a caption: {row.bare}"] * (row.bare > 0)
-        late = row.page.startswith("notebooks/") and row.figure > 1
-        faults += [f"{where}: the first figure stands {row.figure:.1f} screens down"] * late
+        faults += [f"{where}: the first figure is screens away"] * ("notebooks/" in row.page and row.figure > 1)
+        faults += [f"{where}: cut off: tables {row.tables}, code {row.code}"] * (row.tables + row.code > 0)
         faults += [f"{where}: {name} changes nothing" for name in row.silent]
         faults += [f"{where}: no anchor #{name}" for name in row.lost]
         paths = (Path(link.partition("#")[0].removeprefix("file://")) for link in row.links)
@@ -116,8 +116,7 @@ def main(names: list[str]) -> int:
     middle = found.groupby("size")[["screens", "figure", "tables", "code"]].median()
     say(f"medians:\n{middle.round(1).to_string()}")
     faults = broken(found)
-    for fault in faults:
-        say(fault)
+    say("\n".join(faults))
     return int(bool(faults))
 
 
