@@ -30,7 +30,8 @@ from repro.report.judge import (
 )
 from repro.report.tables import paper_values
 
-SIZES = {"repro-tiny": 128, "repro-mini": 256, "all-MiniLM-L6-v2": 384, "roberta-base": 768, "bert-base-uncased": 768}
+SIZES = {"repro-tiny": 128, "repro-mini": 256, "all-MiniLM-L6-v2": 384}
+SIZES |= dict.fromkeys(("all-mpnet-base-v2", "roberta-base", "bert-base-uncased"), 768)
 """full sizes of networks with rows; to ask the networks themselves would load torch"""
 PAPER_HIDDEN = 768
 PAPER_OPTIMAL = {"trec": 768, "stsb": 256, "cr": 256, "mrpc": 16}
