@@ -32,6 +32,13 @@ SCORES = (
 """beginnings of the metrics that are shown x100; any other, such as seconds, is shown as it is"""
 PAPERS = {"wang": "wang2023", "zhang": "zhang2024", "sbertlp": "sbertlp2021", "ese": "ese2025"}
 
+
+def each_network(judged: Callable[[pd.DataFrame], list[Measurement]], rows: pd.DataFrame) -> list[Measurement]:
+    """What rows measure, network by network; theory, which names none, stands by each."""
+    theory = rows[rows["backbone"].isna()]
+    return [m for _, own in rows.groupby("backbone", sort=False) for m in judged(pd.concat([own, theory]))]
+
+
 JUDGES: dict[str, Callable[[pd.DataFrame], list[Measurement]]] = {
     "wang_figure2": wang_figures.figure2,
     "wang_figure3": wang_figures.figure3,
@@ -51,12 +58,12 @@ JUDGES: dict[str, Callable[[pd.DataFrame], list[Measurement]]] = {
     "sbertlp_table4": lambda rows: sbertlp.table4(rows.iloc[:0], rows),
     "sbertlp_figures": sbertlp.figures,
     "ese_table1": ese.table1,
-    "ese_table2": lambda rows: [m for _, own in rows.groupby("backbone", sort=False) for m in ese.table2(own)],
+    "ese_table2": lambda rows: each_network(ese.table2, rows),
     "ese_table3": ese_use.table3,
     "ese_figure3": lambda rows: [*ese.figure3(rows), *ese.figure4(rows)],
     "ese_figure6": ese_use.figure6,
     "ese_figure7": ese_use.figure7,
-    "proposal_alignment_uniformity": proposal.alignment_uniformity,
+    "proposal_alignment_uniformity": lambda rows: each_network(proposal.alignment_uniformity, rows),
     "proposal_johnson_lindenstrauss": proposal.johnson_lindenstrauss,
     "proposal_train_or_reduce": proposal.train_or_reduce,
 }

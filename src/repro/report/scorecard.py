@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from repro import paths
+from repro.config import ANGLE_RECIPES
 from repro.methods import BASELINES
 from repro.paths import replacing
 from repro.report.judge import MEANING, ON_GENERATED, OUTCOMES, SILENT, Measurement, Outcome, worst
@@ -218,6 +219,13 @@ def deep(m: Measurement, scores: Scores) -> str:
     return f"at least {FEWEST_BLOCKS} blocks: {', '.join(said)}" if said else ""
 
 
+def chosen_on_dev(m: Measurement, scores: Scores) -> str:
+    """Settings that nobody chose for a network say little of what training can do with it."""
+    known = {*OWN["ESE"], *(network for network, _ in ANGLE_RECIPES)}
+    lacking = [name for name in m.network.split(", ") if name not in known]
+    return f"settings chosen on dev: {', '.join(lacking)} has the paper's" if lacking else ""
+
+
 def above_words(m: Measurement, scores: Scores) -> str:
     """A network that says less of similarity than counted words do cannot say what its size does to it."""
     floor = full_size_scores().get(BASELINES["tfidf"], nan)
@@ -245,6 +253,7 @@ def named(what: str, networks: list[str]) -> list[str]:
 
 CONDITIONS: tuple[tuple[str, Callable[[Measurement, Scores], str], str], ...] = (
     (r"ESE-(T1-[34]|F3-|F4-|T2-)", deep, ""),
+    (r"ESE-", chosen_on_dev, ""),
     (r"WANG-(T1|T2|T3|F3|F4|S43|LIM)-|LP-T1-|LP-T4-|LP-S462-2|ESE-(T1|T2|F3|F4|F5)-", above_words, ""),
     (r"PROP-", above_words, r", stsb, |, sickr, "),
     (r"WANG-F2-|LP-F2-", above_words, r"\bstsb\b|\bsickr\b"),
