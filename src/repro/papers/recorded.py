@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -34,9 +35,9 @@ PAPERS = {"wang": "wang2023", "zhang": "zhang2024", "sbertlp": "sbertlp2021", "e
 
 
 def each_network(judged: Callable[[pd.DataFrame], list[Measurement]], rows: pd.DataFrame) -> list[Measurement]:
-    """What rows measure, network by network; theory, which names none, stands by each."""
-    theory = rows[rows["backbone"].isna()]
-    return [m for _, own in rows.groupby("backbone", sort=False) for m in judged(pd.concat([own, theory]))]
+    """What rows measure, network by network."""
+    networks = rows.groupby("backbone", sort=False)
+    return [replace(m, network=m.network or str(name)) for name, own in networks for m in judged(own)]
 
 
 JUDGES: dict[str, Callable[[pd.DataFrame], list[Measurement]]] = {

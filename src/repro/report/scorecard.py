@@ -106,12 +106,10 @@ def scorecard(given: pd.DataFrame | None = None) -> pd.DataFrame:
 def by_network(claim: str, parts: pd.DataFrame) -> dict[str, Outcome]:
     """The worst part of a claim on every network, first those that can tell, the nearest to the paper's first.
 
-    A network that cannot bear on the claim, or cannot tell, leaves the word to another. Two that speak contradict a
-    claim that is true in at most 5 of 100 cases, for each does so in 2.5.
+    One that cannot bear on it, or cannot tell, leaves the word to another: of two, one contradicts a true claim in 5 %.
     """
     said = {str(name): worst(list(own["verdict"])) for name, own in parts.groupby("network", sort=False)}
-    mute = (*SILENT, "cannot tell")
-    order = sorted(said, key=lambda name: (said[name] in SILENT, said[name] in mute, rank(claim, name)))
+    order = sorted(said, key=lambda name: (said[name] in SILENT, said[name] == "cannot tell", rank(claim, name)))
     return {name: said[name] for name in order}
 
 
