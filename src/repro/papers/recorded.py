@@ -180,14 +180,14 @@ def shares(reduced: pd.DataFrame, coded: pd.DataFrame, encoder: str = ENCODER) -
     paired = reduced.query("rival == @FULL_SIZE and setting == 'inductive' and winner in @REDUCERS")
     paired = paired.assign(reducer=paired["winner"].map(REDUCERS), metric=paired["metric"].str.removesuffix("_lead"))
     alone = coded[coded["method"].isin(["float32", "float16"])].sort_values("method", ascending=False)
-    alone = alone.assign(reducer=alone["setting"].str.extract(r"^(.+), [\d,]+ bytes$", expand=False))
-    alone = alone[alone["reducer"].isin([PCA, FIRST])].drop_duplicates(["reducer", "dataset", "metric", "dim"])
+    alone = alone.assign(reducer=alone["setting"].str.extract(rf"^({PCA}|{FIRST}), [\d,]+ bytes$", expand=False))
     found = []
     for (dataset, metric), use in USES.items():
         for rows, given, shift in ((reduced, paired, 1.0), (coded, alone, 0.0)):
             here = f"dataset == '{dataset}' and metric == '{metric}' and backbone == @encoder"
             full, own = rows.query(here).query("method == @FULL_SIZE"), given.query(here)
             if len(full) and len(own):
+                own = own.dropna(subset="reducer").drop_duplicates(["reducer", "dim"])  # float32 first, and one seed
                 share = shift + own[POINT].astype(float) / full["value"].iloc[0]
                 whole = {"reducer": FIRST, "dim": full["dim"].iloc[0], **dict.fromkeys(POINT, 1.0)}
                 share = pd.concat([own[["reducer", "dim"]].join(share), pd.DataFrame([whole])])
