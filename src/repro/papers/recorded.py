@@ -36,8 +36,7 @@ PAPERS = {"wang": "wang2023", "zhang": "zhang2024", "sbertlp": "sbertlp2021", "e
 
 def each_network(judged: Callable[[pd.DataFrame], list[Measurement]], rows: pd.DataFrame) -> list[Measurement]:
     """What rows measure, network by network."""
-    networks = rows.groupby("backbone", sort=False)
-    return [replace(m, network=m.network or str(name)) for name, own in networks for m in judged(own)]
+    return [replace(m, network=m.network or str(n)) for n, own in rows.groupby("backbone") for m in judged(own)]
 
 
 JUDGES: dict[str, Callable[[pd.DataFrame], list[Measurement]]] = {

@@ -106,10 +106,12 @@ def scorecard(given: pd.DataFrame | None = None) -> pd.DataFrame:
 def by_network(claim: str, parts: pd.DataFrame) -> dict[str, Outcome]:
     """The worst part of a claim on every network, first those that can tell, the nearest to the paper's first.
 
-    One that cannot bear on it, or cannot tell, leaves the word to another: of two, one contradicts a true claim in 5 %.
+    One that cannot bear on it, has no interval or cannot tell leaves the word to another; our own small ones speak last.
     """
     said = {str(name): worst(list(own["verdict"])) for name, own in parts.groupby("network", sort=False)}
-    order = sorted(said, key=lambda name: (said[name] in SILENT, said[name] == "cannot tell", rank(claim, name)))
+    sure = set(parts.loc[parts["low"].notna(), "network"])
+    last = {n: (said[n] in SILENT, n not in sure, "repro" in n, said[n] == "cannot tell") for n in said}
+    order = sorted(said, key=lambda name: (*last[name], rank(claim, name)))
     return {name: said[name] for name in order}
 
 
@@ -219,8 +221,7 @@ def deep(m: Measurement, scores: Scores) -> str:
 
 def chosen_on_dev(m: Measurement, scores: Scores) -> str:
     """Settings that nobody chose for a network say little of what training can do with it."""
-    known = {*OWN["ESE"], *(network for network, _ in ANGLE_RECIPES)}
-    lacking = [name for name in m.network.split(", ") if name not in known]
+    lacking = [n for n in m.network.split(", ") if n not in {*OWN["ESE"], *(own for own, _ in ANGLE_RECIPES)}]
     return f"settings chosen on dev: {', '.join(lacking)} has the paper's" if lacking else ""
 
 
