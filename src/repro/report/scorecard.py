@@ -106,7 +106,7 @@ def scorecard(given: pd.DataFrame | None = None) -> pd.DataFrame:
 def by_network(claim: str, parts: pd.DataFrame) -> dict[str, Outcome]:
     """The worst part of a claim on every network, first those that can tell, the nearest to the paper's first.
 
-    One that cannot bear on it, has no interval or cannot tell leaves the word to another; our own small ones speak last.
+    One that cannot bear on it, has no interval or cannot tell leaves the word to another; our small ones speak last.
     """
     said = {str(name): worst(list(own["verdict"])) for name, own in parts.groupby("network", sort=False)}
     sure = set(parts.loc[parts["low"].notna(), "network"])
