@@ -8,7 +8,6 @@ encoder", "at half the dims" is a selection of rows and a choice among cells; it
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from math import inf, isnan, log2, nan
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
@@ -202,13 +201,6 @@ def farthest(at: Mapping[K, Estimate]) -> tuple[K, Estimate]:
     least = max(max(0.0, other.low, -other.high) for other in at.values())
     most = max(max(-other.low, other.high) for other in at.values())
     return key, replace(e, ends=(least, most) if e.value >= 0 else (-most, -least))
-
-
-def smallest_step(at: Cells) -> tuple[tuple[Any, ...], Estimate]:
-    """Where "every step down loses" is hardest to hold: a dim, and how far the next wider one is above it."""
-    dims = sorted(at)
-    steps = {narrow: at[wide] - at[narrow] for narrow, wide in pairwise(dims)}
-    return lowest(steps or {dims[0]: Estimate({})})
 
 
 def narrow_less_wide(at: Cells) -> tuple[tuple[Any, ...], Estimate]:

@@ -20,13 +20,16 @@ from repro.digests import digest
 from repro.evaluation.classify import score_classification
 from repro.evaluation.retrieve import is_yes_no, retrieve
 from repro.evaluation.stats import Interval, Resampled, Score, bootstrap_mean, mean_draws, spearman_draws
-from repro.evaluation.sts import prefix_cosines, score_sts, sts_spearman
+from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.methods import AVERAGE, MAJORITY
 from repro.rows import make_rows
 from repro.sets import DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs
 from repro.store import Store
 from repro.terminal import progress_bar
 from repro.types import Array, InputError
+
+SEVEN_SETS = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")
+"""the similarity sets that papers average over; only all seven have an average"""
 
 
 @dataclass(frozen=True)
@@ -180,6 +183,14 @@ def similarity(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]
     )
 
 
+def similarities(lines: Sequence[Line], tasks: Mapping[str, Task], seed: int) -> dict[str, Resampled]:
+    """Spearman of all lines by set, each set on shared resamples; of the seven sets only STS-B and their average."""
+    found = {name: next(similarity(lines, task, seed)) for name, task in tasks.items()}
+    if set(found) == set(SEVEN_SETS):
+        found = {"stsb": found["stsb"], AVERAGE: _mean(list(found.values()))}
+    return {name: judged.scores for name, judged in found.items()}
+
+
 def accuracy(classify: Classify) -> Scorer:
     """Accuracy by a classifier."""
 
@@ -259,14 +270,6 @@ def _mean(judged: Sequence[Judged]) -> Judged:
     floors = [each.floor for each in judged if each.floor is not None]
     mean = Resampled(np.mean(values, axis=0), np.mean(draws, axis=0))
     return Judged(judged[-1].metric, mean, float(np.mean(floors)) if floors else None)
-
-
-def score_task(table: TextTable, name: str, splits: Mapping[str, DataSet], store: Store, *, seed: int = 0) -> Score:
-    """The task's own score: test Spearman of scored pairs, else accuracy of a linear probe."""
-    last = splits.get("test", next(iter(splits.values())))
-    if isinstance(last, ScoredPairs):
-        return score_sts(table.__getitem__, last, seed=seed)
-    return stored_classification(table, name, splits, store, seed=seed)
 
 
 def stored_classification(

@@ -48,7 +48,7 @@ def line(method, seed, **shape):
 
 @pytest.fixture(scope="module")
 def sets():
-    return ese.load_sets(ese.SETS, "microworld", rows=15)
+    return ese.load_sets(ese.SEVEN_SETS, "microworld", rows=15)
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +144,7 @@ def trained(cell_config, store):
 
 @pytest.fixture(scope="module")
 def ablation(trained, store, page_functions):
-    scored = ese.score_lines(trained, ese.load_sets(ese.SETS, "microworld", rows=12), store, dims=[4], resamples=20)
+    scored = ese.score_lines(trained, ese.load_sets(ese.SEVEN_SETS, "microworld", rows=12), store, dims=[4], resamples=20)
     return page_functions("ese_table2_ablation", shared={"experiment": "e", "seed": 0})["ablation_rows"](scored)
 
 
@@ -198,7 +198,7 @@ def test_all_lines_are_resampled_on_the_same_pairs(scored, sets):
 
 
 def test_the_average_is_of_all_seven_or_of_none_and_a_text_passes_once(scored, sets, store):
-    each = [scored.scores[name].value for name in ese.SETS]
+    each = [scored.scores[name].value for name in ese.SEVEN_SETS]
     np.testing.assert_allclose(scored.scores[AVERAGE].value, np.mean(each, axis=0))
     few, (own, stub) = {name: sets[name] for name in ("stsb", "sickr")}, line("ESE", 9)
     for dims in ((), (3, 4)):

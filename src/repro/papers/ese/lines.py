@@ -32,6 +32,7 @@ from repro.objectives import ESPRESSO_FORMS, EspressoConfig, TrainConfig
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, hidden_dim_of, train_all
 from repro.runs.encoders import LayerTable, Named, encode_layers_once, states_identity
+from repro.runs.lines import SEVEN_SETS
 from repro.sets import ScoredPairs, all_texts
 from repro.store import Store
 from repro.terminal import progress_bar
@@ -41,8 +42,6 @@ PAPER_SHARE = 128 / 768
 """of the hidden size that ESE compresses to"""
 PRINTED_DIMS = (64, 128, 256, 512, 768)
 """the sizes that Table 3 and Figure 6 search with"""
-SETS = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")
-"""the seven of Table 1; only all seven have an average"""
 DEEPEST = 12
 """the paper reports the last twelve layers"""
 Rows = Iterator[dict[str, Any]]
@@ -212,7 +211,7 @@ def score_lines(
 ) -> LayerScores:
     """Score lines of one shape at every layer and size on all sets; one pass of the texts for each line.
 
-    The full size is added to `dims`; all of `SETS` have an average.
+    The full size is added to `dims`; all of `SEVEN_SETS` have an average.
     """
     tables = [line.states(all_texts(list(sets.values())), store) for line in lines]
     shapes = {(table.layers, table.hidden_dim) for table in tables}
@@ -236,7 +235,7 @@ def score_lines(
         for cell in np.argwhere(np.ptp(cosines[:, 0], axis=-1) > 0):  # under `cls` pooling it is one constant vector
             value[cell[0], 0, cell[1]] = draw([cosines[cell[0], 0, cell[1]]], resamples=1)[0][0]
         scores[name] = Resampled(value, draws)
-    if set(sets) == set(SETS):
+    if set(sets) == set(SEVEN_SETS):
         each = [(s.value, s.draws) for s in scores.values()]
         scores[AVERAGE] = Resampled(*(np.mean(part, axis=0) for part in zip(*each, strict=True)))
     return LayerScores(tuple(lines), layers, tuple(sizes), scores)

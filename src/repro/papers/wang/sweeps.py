@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from time import perf_counter
+from itertools import combinations
 from typing import Any
 
 import pandas as pd
@@ -10,13 +10,23 @@ import pandas as pd
 from repro.config import Profile, override
 from repro.config import profile as profile_named
 from repro.data.samples import training_sentences
-from repro.evaluation.sts import score_sts
-from repro.methods import END_TO_END, FULL, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP, UNTRAINED, fitted_on
+from repro.methods import (
+    END_TO_END,
+    FULL,
+    REDUCED,
+    STAGES,
+    STEP_1,
+    STEP_2,
+    TRAINED_NARROW,
+    TWO_STEP,
+    UNTRAINED,
+    fitted_on,
+)
 from repro.models.backbone import load_backbone
 from repro.objectives import TrainConfig
 from repro.reducers import reduced
 from repro.rows import make_rows
-from repro.runs.lines import Line, Task, TextTable, gain_over, score_task, spearman_of
+from repro.runs.lines import Line, Task, TextTable, by_kind, similarities, spearman_of
 from repro.runs.sweep import Sweep, TwoStep, states_of
 from repro.seeding import make_rng
 from repro.sets import ScoredPairs
@@ -41,19 +51,31 @@ def trained_line(sweep: Sweep) -> str:
 
 
 def dims_rows(sweep: Sweep, tasks: Mapping[str, Task], store: Store, **shared: Any) -> pd.DataFrame:
-    """Score of every task for every trained dim, in both readouts (Figure 2)."""
+    """Score of every task for every trained dim, in both readouts, and what each dim changes from every wider one.
+
+    A change is a row of metric `…_change` and setting `from <wider dim>`, of the pooler's readout, paired over items
+    (Figure 2).
+    """
     rows: list[dict[str, Any]] = []
+    dims = sorted(sweep.cells, reverse=True)
+    lines = [Line(END_TO_END, d, sweep.embeddings(d, d), readout="pooler") for d in dims]
+    lines += [Line(END_TO_END, d, sweep.embeddings(d)) for d in dims]
+    for name, task in tasks.items():
+        judged = next(by_kind(store)(lines, task, sweep.config.seed))
+        rows += [
+            {"dataset": name, **line.columns, "setting": "test", "metric": judged.metric, **judged.scores[k].columns}
+            for k, line in enumerate(lines)
+        ]
+        if judged.floor is not None:
+            rows.append({"dataset": name, "metric": "majority_floor", "value": judged.floor, "readout": "pooler"})
+        for (wide, first), (narrow, line) in combinations(enumerate(lines[: len(dims)]), 2):
+            change = (judged.scores[narrow] - judged.scores[wide]).columns
+            about = {"dataset": name, "metric": f"{judged.metric}_change", "setting": f"from {first.dim}"}
+            rows.append({**line.columns, **about, **change})
     for dim, cell in sweep.cells.items():
-        for readout, table in (("pooler", sweep.embeddings(dim, dim)), ("encoder", sweep.embeddings(dim))):
-            for name, splits in tasks.items():
-                started, common = perf_counter(), {"dim": dim, "readout": readout, "dataset": name}
-                score = score_task(table, name, splits, store, seed=sweep.config.seed)
-                rows.append({**common, **score.columns, "seconds": perf_counter() - started})
-                if score.floor is not None and readout == "pooler":
-                    rows.append({**common, "metric": "majority_floor", "value": score.floor})
         cost = {"metric": "train_seconds", "value": cell.seconds, "seconds": cell.seconds}
         rows.append({**cost, "dim": dim, "dataset": sweep.config.corpus, "readout": "pooler"})
-    return rows_of(sweep, rows, **{"paper_table": "fig2", "setting": "test", "method": END_TO_END, **shared})
+    return rows_of(sweep, rows, **{"paper_table": "fig2", "method": END_TO_END, **shared})
 
 
 # Algorithm 1: Tables 1 and 2
@@ -69,28 +91,47 @@ def stages_at(sweep: Sweep, trained: TwoStep, dim: int) -> dict[str, TextTable]:
     }
 
 
-def two_step_rows(sweep: Sweep, trained: TwoStep, pairs: ScoredPairs, **shared: Any) -> pd.DataFrame:
-    """The three blocks of Table 1 for one set of pairs, their gains with paired intervals, and the costs."""
-    if trained.chosen_on == (pairs.name, pairs.split):
-        raise InputError(f"{pairs.name} {pairs.split} chose opt and the poolers: report another split")
+def two_step_rows(sweep: Sweep, trained: TwoStep, tasks: Mapping[str, Task], **shared: Any) -> pd.DataFrame:
+    """The blocks of Table 1 on every set (of the seven: on STS-B and their average), gains of the steps, and costs.
+
+    All gains are paired over the sets' pairs: of each step, of both, the first step's less the second's (`steps`), and
+    the encoder's state less the pooler's output of one model (`alone`).
+    """
+    if any(trained.chosen_on == (task.pairs.name, task.pairs.split) for task in tasks.values()):
+        raise InputError(f"{' '.join(trained.chosen_on)} chose opt and the poolers: report another split")
     rows: list[dict[str, Any]] = []
-    seed = sweep.config.seed
-    for d in sorted(sweep.cells):
-        stages = stages_at(sweep, trained, d)
-        scores = {stage: score_sts(z.__getitem__, pairs, seed=seed) for stage, z in stages.items()}
-        own = [{**score.columns, "method": stage} for stage, score in scores.items()]
-        alone = score_sts(sweep.embeddings(d).__getitem__, pairs, seed=seed)
-        own.append({**alone.columns, "method": END_TO_END, "readout": "encoder"})
-        steps = ((END_TO_END, STEP_1, "gain"), (STEP_1, STEP_2, "gain"), (END_TO_END, STEP_2, "gain_total"))
-        for before, after, metric in steps:
-            gain = gain_over(scores[after].items, scores[before].items, pairs, seed=seed)
-            own.append({**gain.columns, "metric": f"spearman_{metric}", "method": after})
-        own.append({"metric": "optimal_dim", "value": trained.opt[d], "method": STEP_1, "readout": "encoder"})
-        cost = {END_TO_END: sweep.cells[d].seconds, STEP_2: trained.seconds / len(sweep.cells)}
-        own += [{"metric": "train_seconds", "value": s, "seconds": s, "method": stage} for stage, s in cost.items()]
-        rows += [{"readout": "pooler", "dim": d, **row} for row in own]
-    setting = f"{pairs.split}, select_by={trained.select_by}"
-    return rows_of(sweep, rows, dataset=pairs.name, setting=setting, **shared)
+    lines = {
+        (d, s): Line(s, d, z, readout="pooler")
+        for d in sorted(sweep.cells)
+        for s, z in stages_at(sweep, trained, d).items()
+    }
+    lines |= {(d, ""): Line(END_TO_END, d, sweep.embeddings(d)) for d in sweep.cells}
+    for dataset, scores in similarities(list(lines.values()), tasks, sweep.config.seed).items():
+        at = dict(zip(lines, map(scores.__getitem__, range(len(lines))), strict=True))
+        own = [{**line.columns, "metric": "spearman", **at[key].columns} for key, line in lines.items()]
+        for d in sweep.cells:
+            end, one, two, alone = (at[d, stage] for stage in (*STAGES, ""))
+            gains = {
+                ("gain", STEP_1): one - end,
+                ("gain", STEP_2): two - one,
+                ("gain_total", STEP_2): two - end,
+                ("gain_steps", STEP_1): (one - end) - (two - one),
+                ("gain_alone", END_TO_END): alone - end,
+            }
+            about = {"dim": d, "readout": "pooler"}
+            own += [
+                {**about, "method": stage, "metric": f"spearman_{what}", **gain.columns}
+                for (what, stage), gain in gains.items()
+            ]
+        rows += [{"dataset": dataset, **row} for row in own]
+    for d, cell in sweep.cells.items():
+        about = {"dataset": trained.chosen_on[0], "dim": d}
+        opt = {"metric": "optimal_dim", "value": trained.opt[d], "method": STEP_1, "readout": "encoder"}
+        cost = {END_TO_END: cell.seconds, STEP_2: trained.seconds / len(sweep.cells)}
+        shared_cost = {"metric": "train_seconds", "readout": "pooler"}
+        costs = [{**shared_cost, "value": s, "seconds": s, "method": stage} for stage, s in cost.items()]
+        rows += [{**about, **row} for row in (opt, *costs)]
+    return rows_of(sweep, rows, setting=f"test, select_by={trained.select_by}", **shared)
 
 
 def before_after_rows(sweep: Sweep, dev: ScoredPairs, **shared: Any) -> pd.DataFrame:
