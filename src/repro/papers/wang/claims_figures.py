@@ -7,7 +7,7 @@ shares of the network's full size, Figure 4's as printed.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import log2
 
 import numpy as np
@@ -76,15 +76,17 @@ def trending(claim: str, query: str, direction: int, what: str, paper: Callable[
 
 
 def changes_of_score(rows: pd.DataFrame) -> Iterator[Measurement]:
-    """WANG-F2-1 above the full size; F2-2, F2-3 and F2-4 below it, all from changes that are paired over items."""
+    """WANG-F2-1 above the full size; F2-2, F2-3 and F2-4 below it; paired over items where rows hold such changes."""
     full = int(rows["full"].iloc[0])
-    for task, own in rows[rows["metric"].str.endswith("_change")].groupby("dataset"):
-        wider = own["setting"].str.removeprefix("from ").astype(int)
-        loss = {(int(w), int(d)): scaled(estimate(cell), -1.0) for (w, d), cell in own.groupby([wider, own["dim"]])}
-        dims = sorted({d for both in loss for d in both}, reverse=True)
-        if full not in dims:
+    for task, scores in rows.query(SCORES).groupby("dataset"):
+        at = dict(reversed(estimates(scores).items()))
+        if full not in at:
             continue
-        wide, narrow = {d: loss[d, full] for d in dims if d > full}, {d: loss[full, d] for d in dims if d < full}
+        changes = rows[rows["metric"].str.endswith("_change") & (rows["dataset"] == task)]
+        loss = {(w, d): at[w] - at[d] for w, d in combinations(at, 2)}
+        for (wider, d), cell in changes.groupby(["setting", "dim"]):
+            loss[int(wider.removeprefix("from ")), int(d)] = scaled(estimate(cell), -1.0)
+        wide, narrow = {d: loss[d, full] for d in at if d > full}, {d: loss[full, d] for d in at if d < full}
         if wide:
             yield sameness("WANG-F2-1", farthest(wide)[1], f"{task}: largest change above {full} dims")
         if task == "trec" and narrow:
