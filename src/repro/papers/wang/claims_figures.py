@@ -100,7 +100,7 @@ def changes_of_score(rows: pd.DataFrame) -> Iterator[Measurement]:
                 what = f"{task}: loss from {third} to {smallest} dims, beyond 3 points"
                 yield effect("WANG-F2-3", loss[third, smallest], what, null=3.0)
         if task == "mrpc" and narrow:
-            yield sameness("WANG-F2-4", farthest(narrow)[1], f"mrpc: largest change below {full} dims", margin=3.0)
+            yield sameness("WANG-F2-4", farthest(narrow)[1], f"mrpc: largest loss below {full} dims", margin=3.0)
 
 
 def log_optimal(dims: Sequence[int], full: int, scores: Floats) -> Floats:
