@@ -18,6 +18,7 @@ from typing import Any, ParamSpec
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, NullLocator
@@ -51,12 +52,14 @@ class Drawing(Figure):
         text = StringIO()
         with styled():
             # Laid out once: done at every drawing, the layout would move on a little each time.
-            if self.get_layout_engine() is not None:
-                self.draw_without_rendering()
+            if (engine := self.get_layout_engine()) is not None:
+                engine.execute(self)
                 self.set_layout_engine("none")
+            self.patch.set(facecolor="none", edgecolor="none")
             # A date or a version in the file would make every build differ from the last.
             title = {"Title": self.alt} if self.alt else {}  # matplotlib takes no empty title
-            self.savefig(text, format="svg", metadata={"Date": None, "Creator": None, **title})
+            # `savefig` would draw everything twice
+            FigureCanvasSVG(self).print_svg(text, metadata={"Date": None, "Creator": None, **title})
         return text.getvalue()
 
     def img(self) -> str:
