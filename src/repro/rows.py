@@ -149,9 +149,8 @@ def read_rows(path: Path) -> pd.DataFrame:
 def parsed(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with what their methods and settings say in words as columns, filled in only where they are empty."""
     found = {}
-    coded = {column: pd.factorize(rows[column]) for column in ("method", "setting")}  # many rows say the same
     for pattern, column, kind in PARSED:
-        codes, texts = coded[column]
+        codes, texts = pd.factorize(rows[column])  # many rows say the same
         matched = [re.fullmatch(pattern, text) for text in texts]
         for name in re.compile(pattern).groupindex:
             said = pd.Series([match and match[name] for match in matched], dtype="string")

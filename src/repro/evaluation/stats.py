@@ -214,9 +214,8 @@ def spearman_of_counts(counts: Counts, many: Sequence[Ties], gold: Ties) -> Floa
 
 
 def _mean_ranks(columns: Floats, ties: Ties) -> tuple[Floats, Floats]:
-    per_run = columns[ties.order]
-    if len(ties.starts) < len(per_run):
-        per_run = np.add.reduceat(per_run, ties.starts, axis=0)  # (U, R)
+    picked, tied = columns[ties.order], len(ties.starts) < len(columns)
+    per_run = np.add.reduceat(picked, ties.starts, axis=0) if tied else picked  # (U, R)
     ranks = np.cumsum(per_run, axis=0) - (per_run - 1) / 2
     return ranks, np.einsum("ur,ur,ur->r", per_run, ranks, ranks)  # (U, R), (R,)
 

@@ -254,7 +254,6 @@ def trend(
 
 Facts = Mapping[str, Any]
 """what is known of a group of rows: its encoder, full size, last layer, and whatever else queries and sentences name"""
-CELL = ("seed", "value", "ci_low", "ci_high", "n_train", "method", "winner", "rival", "readout")
 Split = Callable[[pd.DataFrame], Iterable[tuple[Facts, pd.DataFrame]]]
 
 
@@ -287,8 +286,7 @@ class Judge:
             own = group[named.eval(self.rows, local_dict=dict(facts), engine="python")] if len(group) else group
             if self.near is not None and len(own):
                 own = own[own["dim"] == min(own["dim"], key=lambda d: abs(d - self.near * facts["full"]))]
-            narrow = own[list(dict.fromkeys((*self.over, *CELL)))] if len(own) else own
-            factor, cells = self.scale(facts), narrow.groupby(list(self.over), sort=False)
+            factor, cells = self.scale(facts), own.groupby(list(self.over), sort=False)
             at = {name: scaled(estimate(cell, deterministic=fixed(cell)), factor) for name, cell in cells}
             if not at:
                 continue
