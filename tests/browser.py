@@ -52,7 +52,7 @@ def measured(html: Path, pages: list[Path]) -> pd.DataFrame:
     if answer is None:
         raise SystemExit("the browser gave no answer")
     found = pd.DataFrame(json.loads(unescape(answer[1])))
-    return found.assign(page=found["page"].str.removeprefix(html.as_uri() + "/"))
+    return found.assign(page=found["page"].str.removeprefix(html.as_uri() + "/")).astype({"figure": float})
 
 
 def broken(found: pd.DataFrame) -> list[str]:
