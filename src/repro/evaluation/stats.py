@@ -20,7 +20,7 @@ Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 RESAMPLES = 2000
 FEWEST_PAIRS = 10  # Pairs below which the interval of a rank correlation says little.
-CHUNK = 400_000  # Counts held at once: resamples go through in chunks that stay in cache.
+CHUNK = 400_000  # Counts held at once: resamples go through in chunks, whose quarters stay in cache.
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def spearman_draws(
     if n < FEWEST_PAIRS:
         few = f"{n} pairs are too few for an interval of their correlation"
         warnings.warn(f"{few}: expected at least {FEWEST_PAIRS}, better 100", stacklevel=3)
-    parts = (part for counts in counted for part in np.array_split(counts, 4))  # of which several arrays stay in cache
+    parts = (part for counts in counted for part in np.array_split(counts, min(4, len(counts))))
     return value, np.concatenate([spearman_of_counts(part, ties, gold_ties) for part in parts])
 
 
