@@ -1,11 +1,18 @@
-"""Sphinx extension for a book that opens from a file, without a network.
+"""Sphinx extension for a book that opens from a file, without a network; and what its parts get wrong, mended.
 
 Formulas: the usual renderer loads MathJax from a content network in the reader's browser. Here they become
 MathML while the book is built; every current browser draws MathML itself.
 
 Live cells: Jupyter Book always loads sphinx-thebe, which declares its remote script twice on each page, an error
 in the browser's console. The book has no live cells, so it is silenced.
+
+Pages are read and written by two processes: two extensions of Jupyter Book's that do not say whether they bear that
+are spoken for. They number sections, which these pages have not, and write LaTeX.
+
+The bibliography is a list: its entries say so, or what reads the page aloud would be told of an empty list.
 """
+
+from typing import Any
 
 from docutils import nodes
 from docutils.utils.math import MathError
@@ -55,8 +62,21 @@ def silence_thebe(app: Sphinx, config: Config) -> None:
                 app.disconnect(listener.id)
 
 
+def allow_two_processes(app: Sphinx, config: Config) -> None:
+    """Say of the extensions that are silent about it that they may run in two processes."""
+    for name in ("sphinx_multitoc_numbering", "sphinx_jupyterbook_latex"):
+        app.extensions[name].parallel_read_safe = True
+
+
+def list_items(app: Sphinx, name: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Make a list's items of the entries of the bibliography."""
+    context["body"] = context.get("body", "").replace('role="doc-biblioentry"', 'role="listitem"')
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the renderer under the name `mathml`."""
     app.connect("config-inited", silence_thebe, priority=900)
+    app.connect("config-inited", allow_two_processes)
+    app.connect("html-page-context", list_items)
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -150,12 +150,12 @@ def parsed(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with what their methods and settings say in words as columns, filled in only where they are empty."""
     found = {}
     for pattern, column, kind in PARSED:
-        matched = {text: re.fullmatch(pattern, text) for text in rows[column].dropna().unique()}
+        codes, texts = pd.factorize(rows[column])  # many rows say the same
+        matched = [re.fullmatch(pattern, text) for text in texts]
         for name in re.compile(pattern).groupindex:
-            said = {text: match[name] for text, match in matched.items() if match}
-            values = rows[column].map(said).astype("string")
-            if kind != "string":
-                values = pd.to_numeric(values.str.replace(",", "")).astype(kind)
+            said = pd.Series([match and match[name] for match in matched], dtype="string")
+            said = said if kind == "string" else pd.to_numeric(said.str.replace(",", "")).astype(kind)
+            values = pd.Series(said.array.take(codes, allow_fill=True), rows.index)
             found[name] = rows[name].fillna(values) if name in rows else values
     return rows.assign(**found)
 

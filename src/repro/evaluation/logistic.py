@@ -4,10 +4,9 @@ Minimises, for model k with sample weights s (0 outside its fold) and penalty C,
 (1/Σs) Σᵢ sᵢ loss(xᵢ) + ‖w‖²/(2C·Σs), intercept unpenalised, by L-BFGS with one backtracking search per
 model, all models in lockstep; a model that has converged leaves the products.
 
-Features are centred and turned to their principal axes first. Neither changes the optimum (the intercept is
-free, the penalty knows no direction), but there the Hessian is nearly the diagonal c·σⱼ² + 1/(C·Σs), which
-L-BFGS starts from: raw hidden states, whose axes differ in scale by thousands, then converge in tens of
-iterations instead of a thousand.
+Features are centred and turned to their principal axes first. Neither changes the optimum (the intercept is free, the
+penalty knows no direction), but there the Hessian is nearly the diagonal c·σⱼ² + 1/(C·Σs), which L-BFGS starts from:
+raw hidden states, whose axes differ in scale by thousands, then converge in tens of iterations instead of a thousand.
 """
 
 from collections.abc import Callable

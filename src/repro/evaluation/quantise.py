@@ -5,8 +5,7 @@ An integer level cuts the range of each dimension on a fit set into 2^bits − 1
     code = round((x − offset) / step),  x̂ = offset + step · code,
 
 numbers outside the range going to its nearest end. The binary level keeps the sign of x − mean (Charikar, 2002) and is
-read as ±1. Codes are packed, eight bits a byte; the codebook (offset and step) is stored once, whatever the number of
-vectors.
+read as ±1. Codes are packed, eight bits a byte; the codebook (offset and step) is stored once for all vectors.
 """
 
 from collections.abc import Mapping

@@ -2,8 +2,7 @@
 
 A series (dataset, method) is known by colour and marker, a kind of number (paper, recorded, live) by its line. The
 background is transparent and the text one grey with contrast 4.5 on white and 4 on the book's dark page, where the
-style sheet lifts it further. The book's curves have one grammar: which column is x, which tells curves apart, which
-tell panels apart.
+style sheet lifts it further. The book's curves have one grammar: which column is x, which tell curves or panels apart.
 """
 
 from base64 import b64encode
@@ -18,6 +17,7 @@ from typing import Any, ParamSpec
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, NullLocator
@@ -47,16 +47,17 @@ class Drawing(Figure):
     blank: Shown | None = None  # The sentence that stands in its place where there is nothing to draw
 
     def svg(self) -> str:
-        """The figure as SVG; equal figures give equal text."""
+        """The figure as SVG; equal figures give equal text. It is drawn once; `savefig` would do so twice."""
         text = StringIO()
         with styled():
             # Laid out once: done at every drawing, the layout would move on a little each time.
-            if self.get_layout_engine() is not None:
-                self.draw_without_rendering()
+            if (engine := self.get_layout_engine()) is not None:
+                engine.execute(self)
                 self.set_layout_engine("none")
+            self.patch.set(facecolor="none", edgecolor="none")
             # A date or a version in the file would make every build differ from the last.
-            title = {"Title": self.alt} if self.alt else {}  # matplotlib takes no empty title
-            self.savefig(text, format="svg", metadata={"Date": None, "Creator": None, **title})
+            said = {"Date": None, "Creator": None, **({"Title": self.alt} if self.alt else {})}
+            FigureCanvasSVG(self).print_svg(text, metadata=said)  # which takes no empty title
         return text.getvalue()
 
     def img(self) -> str:

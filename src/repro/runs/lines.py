@@ -242,8 +242,7 @@ def score_rows(
 
     A pair of lines is compared where one of the contrasts says so. A lead is a row of method `A − B` and metric
     `…_lead`, at the size of the first, and where the second is fitted on nothing in the setting of the first. The
-    average over the tasks is a dataset of its own. `seed`, of the columns that rows share, is that of folds and
-    bootstrap too.
+    average over the tasks is a dataset of its own. Folds and bootstrap have the `seed` that the rows share.
     """
     rows: list[dict[str, Any]] = []
     bar = progress_bar(tasks.items(), desc="scoring", show=progress)

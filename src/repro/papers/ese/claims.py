@@ -5,9 +5,10 @@ A backbone is judged where it has all of the paper's lines.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from functools import partial, reduce
 from itertools import pairwise
 from math import nan
+from operator import and_
 from typing import Any
 
 import numpy as np
@@ -41,9 +42,7 @@ WEIGHTS = {
 
 def only(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
     """The rows whose columns have these values."""
-    for column, value in where.items():
-        rows = rows[rows[column] == value]
-    return rows
+    return rows[reduce(and_, (rows[column] == value for column, value in where.items()))]
 
 
 def printed(table: str) -> pd.DataFrame:

@@ -1,8 +1,7 @@
 """What Li et al. (2025) claim of the use of ESE, and what rows measure of it: Table 3, Figures 6 and 7.
 
 Table 3 is judged by exact match where answers were generated, else by two proxies that have no printed size. The claim
-on Figure 7 is made of distances in a map and holds only if measures without a map agree (audit E16), so it is judged by
-both.
+on Figure 7 is made of distances in a map and holds only if measures without a map agree (audit E16), so both judge it.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,0 +1,69 @@
+// What `browser.py` asks of every page: JOBS are pages with sizes, AXE is the address of axe.
+// The answer is written into the page that asks.
+const found = [], wait = ms => new Promise(done => setTimeout(done, ms));
+const cut = e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0;
+async function barriers(inner, doc) {
+  const script = Object.assign(doc.createElement("script"), {src: AXE}), serious = [];
+  doc.head.append(script);
+  await new Promise(done => { script.onload = done; });
+  doc.querySelectorAll("details").forEach(fold => { fold.open = true; });
+  const ground = e => e && [inner.getComputedStyle(e).backgroundColor, inner.getComputedStyle(e).opacity]
+    + ground(e.parentElement);
+  const look = e => { const s = inner.getComputedStyle(e);
+    return e.tagName + e.getAttribute("class") + [s.color, s.fill, s.fontSize, s.fontWeight] + ground(e); };
+  async function run(theme, where, options) {
+    const said = await inner.axe.run(where, {...options, resultTypes: ["violations"]});
+    for (const {id, impact, nodes} of said.violations) if (["serious", "critical"].includes(impact))
+      serious.push(`${theme}: ${id} at ${nodes.map(node => node.target).join(", ")}`);
+  }
+  await run("light", doc, {rules: {"color-contrast": {enabled: false}}});
+  for (const theme of ["light", "dark"]) { // of texts that look alike one is enough
+    doc.documentElement.dataset.theme = theme;
+    await wait(600);
+    const texts = [...doc.body.querySelectorAll("*")].filter(e => e.checkVisibility()
+      && [...e.childNodes].some(child => child.nodeType === 3 && child.data.trim()));
+    const include = [...new Map(texts.map(e => [look(e), e])).values()];
+    await run(theme, {include}, {runOnly: ["color-contrast"]});
+  }
+  return serious;
+}
+async function ask([page, size, width, height]) {
+  const frame = document.createElement("iframe"), errors = [];
+  Object.assign(frame.style, {width: width + "px", height: height + "px", border: 0});
+  frame.src = page;
+  document.body.append(frame);
+  await new Promise(done => { frame.onload = done; setTimeout(done, 20000); });
+  const inner = frame.contentWindow, doc = frame.contentDocument;
+  inner.addEventListener("error", event => errors.push(event.message));
+  inner.console.error = (...said) => errors.push(said.join(" "));
+  await wait(600);
+  const open = e => !e.closest("details:not([open])");
+  const body = doc.querySelector("article, main") || doc.body;
+  const figures = [...body.querySelectorAll("img, svg[role=img], .output svg, figure, .vega-embed, canvas")]
+    .filter(e => e.getBoundingClientRect().height > 80);
+  const top = Math.min(...figures.map(e => e.getBoundingClientRect().top + inner.scrollY));
+  const lost = [...doc.querySelectorAll("a[href^='#']")].map(a => a.getAttribute("href").slice(1))
+    .filter(id => id && !doc.getElementById(decodeURIComponent(id)));
+  const silent = [...body.querySelectorAll(".explorer select")].filter(select => { // a choice must change what is said
+    const said = doc.querySelector(".explorer-said"), before = said.textContent;
+    if (select.options.length < 2) return false;
+    select.selectedIndex = 1;
+    select.dispatchEvent(new inner.Event("input"));
+    return said.textContent === before;
+  }).map(select => select.name);
+  const links = [...body.querySelectorAll("a[href]")].map(a => a.href).filter(to => to.startsWith("file:"));
+  found.push({page, size, errors, lost: [...new Set(lost)], links: [...new Set(links)], silent,
+    bare: figures.filter(e => e.matches(".cell_output img") && !e.closest("figure:has(figcaption)")).length,
+    screens: doc.documentElement.scrollHeight / height, figure: figures.length ? top / height : null,
+    sideways: doc.documentElement.scrollWidth - doc.documentElement.clientWidth,
+    tables: [...body.querySelectorAll("table")].filter(t => open(t) && cut(t.parentElement)).length,
+    code: [...body.querySelectorAll("pre")].filter(e => open(e) && cut(e)).length,
+    serious: size === "wide" && body !== doc.body ? await barriers(inner, doc) : []}); // index.html only leads on
+  frame.remove();
+}
+(async () => {
+  for (const job of JOBS) await ask(job);
+  const out = document.createElement("pre");
+  out.id = "found"; out.textContent = JSON.stringify(found);
+  document.body.append(out);
+})();
