@@ -19,7 +19,7 @@ from repro.types import Array
 
 Floats: TypeAlias = NDArray[np.float64]
 CAREFUL = 50
-"""items at which the error allowed is halved: with few of them, skewed scores exceed a bound more often than promised"""
+"""items at which the error allowed is halved: of few items, skewed scores exceed a bound more often than promised"""
 
 
 class Influence(NamedTuple):

@@ -68,16 +68,13 @@ class Shortened:
                 "embeddings or a smaller size"
             )
         top = max(self.sizes)
-        if method in ("truncate", "random"):  # learn nothing
-            whole = fit_transform_of(method, moments.whole, top, unit=moments.unit, seed=seed)
-            self.maps = dict.fromkeys(known, whole)
-        else:
-            fits = {split: fit_transform_of(method, each, top, unit=moments.unit) for split, each in known.items()}
-            self.maps: dict[Split, Transform] = fits
+        learns = method not in ("truncate", "random")
+        fitted = {split: each for split, each in known.items() if learns or not split}
+        self.maps = {s: fit_transform_of(method, m, top, unit=moments.unit, seed=seed) for s, m in fitted.items()}
 
     def __call__(self, rows: Rows, split: Split = ()) -> Block:
         """Rows (m,) as (m, largest size), by the map that has not seen the folds of the split."""
-        return self.maps[split].apply(self.vectors.take(rows))
+        return self.maps.get(split, self.transform).apply(self.vectors.take(rows))
 
     @property
     def transform(self) -> Transform:

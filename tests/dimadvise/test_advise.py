@@ -9,7 +9,7 @@ import pytest
 from dimadvise.advice import Candidate, _neighbours_kept, _smallest, _why_none, advise
 from dimadvise.evidence import Classes, Pairs, Search
 from dimadvise.inputs import from_encoder, from_matrix
-from dimadvise.report import candidate_table, explanation, headline, savings, size, why_no_bound
+from dimadvise.report import candidate_table, headline, savings, size
 from repro import data
 from repro.reducers import make_reducer
 from repro.reducers.export import linear_form, read_linear, write_linear
@@ -34,12 +34,12 @@ def graded(X, n=400, noise=0.1, seed=1):
 def test_the_answer_is_the_number_of_directions_that_are_used():
     X = cloud()
     advice = advise({None: X}, evidence=graded(X), dims=[32, 16, 12, 8, 6, 4, 2])
-    assert advice.answer is not None and (advice.answer.reducer, advice.answer.dim) == ("pca", 6)
+    assert advice.answer is not None and (advice.answer.method, advice.answer.dim) == ("pca", 6)
     assert advice.answer.low >= 0.99 and advice.confidence == 0.975 and advice.seen
     some = advise({None: X}, fit_rows=slice(0, 450), evidence=graded(X), dims=[32])
     assert some.seen, "though of the judged rows only half are fitted"
     assert 5 < advice.intrinsic["participation ratio"] < 6.5
-    below = [c for c in advice.candidates if c.reducer == "pca" and c.dim < 6]
+    below = [c for c in advice.candidates if c.method == "pca" and c.dim < 6]
     assert all(c.low < 0.99 for c in below)
     assert headline(advice).startswith("6 of 32 dimensions (principal components) keep")
 
@@ -49,7 +49,7 @@ def test_unrelated_embeddings_share_no_neighbours():
     same, other = _neighbours_kept(A, [A, B], 0)
     assert same == 1.0 and other < 0.06  # by chance 10 of 399; a row is no neighbour of its own
     found = advise({1: A, 2: B}, dims=[16])
-    assert {c.layer: c.neighbours > 0.5 for c in found.candidates if c.reducer == "truncate"} == {1: False, 2: True}
+    assert {c.layer: c.neighbours > 0.5 for c in found.candidates if c.method == "truncate"} == {1: False, 2: True}
 
 
 def test_labels_that_say_nothing_cannot_be_learnt():
@@ -184,7 +184,7 @@ def test_no_bound_is_printed_where_it_does_not_hold():
         (right, slice(900, 1400), "pca", "of 400 items that are right or wrong too few can change"),
     ):
         versions = {None: np.concatenate([X, other])}
-        found = advise(versions, fit_rows=fit_rows, evidence=evidence, reducers=(reducer,), dims=[32, 31])
+        found = advise(versions, fit_rows=fit_rows, evidence=evidence, methods=(reducer,), dims=[32, 31])
         told = " ".join([headline(found), *explanation(found)])
         assert found.answer is None or ("no lower bound is given" in told) == bool(words)
         assert ("with 95 % confidence" in told or "Bounds hold" in told) == (not words) and words in told

@@ -65,7 +65,7 @@ def test_the_answer_in_a_world_of_known_dimension_is_within_one_step(factors, se
     scores = [sts_spearman(*(reducer.prefix(side, dim) for side in sides), grades) for dim in dims]
     needed = smallest_sufficient(dims, [score / sts_spearman(*every, grades) for score in scores], 0.95)
     evidence = Pairs(np.arange(500), np.arange(500, 1000), few.scores + 0.3 * rng.normal(size=500))
-    found = advise({None: np.concatenate(ideal)}, evidence=evidence, retain=0.95, reducers=("pca",))
+    found = advise({None: np.concatenate(ideal)}, evidence=evidence, retain=0.95, methods=("pca",))
     assert needed is not None and found.answer is not None
     assert abs(dims.index(found.answer.dim) - dims.index(needed)) <= 1
 
