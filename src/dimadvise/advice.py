@@ -145,7 +145,7 @@ def advise(
             expected = read_measured().expected(name, np.array(predicted), np.array(kept))
             for i, promise, near, share in zip(own, predicted, kept, expected, strict=True):
                 found[i] = replace(found[i], predicted=float(promise), neighbours=near, expected=float(share))
-    answer = _smallest(found, full, last, retain, labelled=evidence is not None)
+    answer = smallest(found, full, last, retain, labelled=evidence is not None)
     if answer is None:
         notes.append(_why_none(found, full, retain, evidence))
     intrinsic = {"participation ratio": participation_ratio(whole)}
@@ -249,7 +249,7 @@ def _neighbours_kept(X: Array, reduced: Sequence[Array], seed: int) -> list[floa
     return [float(np.mean([len(a & b) / count for a, b in zip(before, nearest(Y), strict=True)])) for Y in reduced]
 
 
-def _smallest(
+def smallest(
     found: Sequence[Candidate], full: int, last: int | None, retain: float, *, labelled: bool
 ) -> Candidate | None:
     """The smallest size that passes; of equal sizes the shallowest layer, then the simplest method."""
