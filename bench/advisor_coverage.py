@@ -1,4 +1,4 @@
-"""How often the advisor's lower bounds are true: `python -m bench.advisor_coverage`, or with names and sizes of samples.
+"""How often the advisor's lower bounds are true: `python -m bench.advisor_coverage`, or with names of populations.
 
 Items are drawn from a population without end, points of a finite cloud moved by differences of its points, so that the
 share which a map keeps of the whole population is known as closely as one likes. The advisor sees a sample of n items,
@@ -185,7 +185,9 @@ def embedded(texts: Sequence[str]) -> Any:
     def work() -> Any:
         return SentenceEncoder.load("all-MiniLM-L6-v2").encode(list(texts))
 
-    return np.asarray(Store().remember("coverage", {"encoder": "all-MiniLM-L6-v2", "texts": list(texts)}, work, code="repro.models"))
+    return np.asarray(
+        Store().remember("coverage", {"encoder": "all-MiniLM-L6-v2", "texts": list(texts)}, work, code="repro.models")
+    )
 
 
 @dataclass(frozen=True)
