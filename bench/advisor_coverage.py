@@ -17,7 +17,7 @@ import numpy as np
 
 from dimadvise.advice import Candidate, fit_and_judge, smallest
 from dimadvise.evidence import FOLDS, PENALTIES, Classes, Evidence, Pairs, Search
-from dimadvise.vectors import in_memory
+from dimadvise.vectors import Vectors, in_memory
 from repro import data
 from repro.evaluation.classify import stratified_folds
 from repro.evaluation.logistic import fit_logistic, fold_accuracy
@@ -174,8 +174,10 @@ def real(name: str) -> Population:
     if kind == "texts":
         labels = np.array([str(label) for part in splits for label in part.labels])
         return LabelledPoints(embedded([text for part in splits for text in part.texts]), labels)
-    sides = (embedded([text for part in splits for text in getattr(part, side)]) for side in ("texts1", "texts2"))
-    return GradedPairs(*sides, np.concatenate([part.scores for part in splits]))
+    first, second = (
+        embedded([text for part in splits for text in getattr(part, side)]) for side in ("texts1", "texts2")
+    )
+    return GradedPairs(first, second, np.concatenate([part.scores for part in splits]))
 
 
 def embedded(texts: Sequence[str]) -> Any:
@@ -209,7 +211,7 @@ def coverage(population: Population, n: int, samples: int, sizes: Sequence[int],
     claims, beside, refused = [], [], 0
     for sample in range(samples):
         X, evidence = population.draw(n, np.random.default_rng([n, sample]))
-        layers = {None: in_memory(X)}
+        layers: dict[int | None, Vectors] = {None: in_memory(X)}
         try:
             found, maps, _ = fit_and_judge(layers, evidence, METHODS, sizes, unit=population.unit, seed=sample)
         except NoShareError:
@@ -222,7 +224,7 @@ def coverage(population: Population, n: int, samples: int, sizes: Sequence[int],
             scores = population.scores(X, evidence, maps[None, method].apply, [c.dim for c in own])
             truth |= dict(zip(own, [score / full for score in scores], strict=True))
         for c, share in truth.items():
-            held[c.method, c.dim].append(c.low <= share)
+            held[c.method, c.dim].append(not c.low > share)
         answer = smallest(found, population.dim, None, retain, labelled=True)
         claims.append(answer is None or truth[answer] >= retain)
         beside += [] if answer is None else [answer.low <= truth[answer]]

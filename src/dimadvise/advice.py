@@ -10,7 +10,7 @@ import pandas as pd
 from dimadvise.crossfit import FoldMoments, Rows, Shortened
 from dimadvise.evidence import NOBODY, Evidence
 from dimadvise.measured import read_measured
-from dimadvise.transform import NESTED, Block, Transform
+from dimadvise.transform import NESTED, Block, Transform, fit_transform_of, moments_of, most_dims
 from dimadvise.vectors import Vectors, in_memory
 from repro.evaluation.retention import smallest_sufficient
 from repro.evaluation.retrieve import top_documents
@@ -34,7 +34,8 @@ class Candidate:
     method: str
     dim: int
     predicted: float = math.nan  # Spearman correlation with full similarity that the spectrum promises
-    neighbours: float = math.nan  # share of the ten nearest neighbours that stay among the ten nearest
+    neighbours: float = math.nan
+    """share of the ten nearest neighbours that stay among the ten nearest, of rows that the map has not seen"""
     expected: float = math.nan
     """share of a score that is expected to be kept, by the rule that was nearest to labels for this method"""
     score: float = math.nan
@@ -133,12 +134,16 @@ def advise(
     whole = _checked(layers[last], seen, unit)
     notes = list(_notes(layers[last].take(seen)))
     found, maps, score = fit_and_judge(layers, evidence, methods, sizes, unit=unit, seed=seed)
+    asked = make_rng(seed, "neighbours").permutation(len(whole))[: min(QUERIES, max(len(whole) // 5, 1))]
     for layer, vectors in layers.items():
         X = whole if layer == last else _checked(vectors, seen, unit)
+        others = moments_of([np.delete(X, asked, axis=0)], unit=False)
         for name in methods:
             own = [i for i, c in enumerate(found) if (c.layer, c.method) == (layer, name)]
-            reach, Y = [found[i].dim for i in own], maps[layer, name].apply(X)
-            kept = _neighbours_kept(whole, [Y[:, :d] for d in reach], seed)
+            reach = [found[i].dim for i in own]
+            unseen = fit_transform_of(name, others, min(max(reach), most_dims(name, others)), unit=False, seed=seed)
+            Y = unseen.apply(X)
+            kept = _neighbours_kept(whole, [Y[:, :d] for d in reach], asked)
             predicted = predicted_similarity(X, reach, reducer=SPECTRA.get(name, name))
             # Recorded errors decide which rule predicts: with PCA the spectrum alone is too hopeful, as subtracting the
             # mean reorders neighbours. Half of all dimensions, blindly, came nearer than either, as the statement says.
@@ -235,10 +240,8 @@ def _checked(vectors: Vectors, rows: Rows, unit: bool) -> Block:
     return np.asarray(unit_rows(X), np.float32) if unit else X
 
 
-def _neighbours_kept(X: Array, reduced: Sequence[Array], seed: int) -> list[float]:
-    """Share of each sampled row's ten nearest neighbours, itself left out, that are still among its ten nearest."""
-    rng = make_rng(seed, "neighbours")
-    asked = rng.permutation(len(X))[:QUERIES]
+def _neighbours_kept(X: Array, reduced: Sequence[Array], asked: Rows) -> list[float]:
+    """Share of some rows' ten nearest neighbours, the row itself left out, that are still among its ten nearest."""
     count = min(NEIGHBOURS, len(X) - 1)
 
     def nearest(Y: Array) -> list[set[int]]:

@@ -18,7 +18,7 @@ from repro.evaluation.retention import NoShareError, Retention
 from repro.types import Array
 
 Floats: TypeAlias = NDArray[np.float64]
-CAREFUL = 50
+CAREFUL = 100
 """items at which the error allowed is halved: of few items, skewed scores exceed a bound more often than promised"""
 
 
@@ -47,7 +47,7 @@ def spearman_influence(outcomes: Array, gold: Array) -> Influence:
 
 
 def share_bounds(found: Influence, links: Any, *, confidence: float) -> Retention:
-    """Share that each score (P,) keeps of the first, and its one-sided lower bound, −∞ where none can be given.
+    """Share that each score (P,) keeps of the first, and its one-sided lower bound, NaN where none can be given.
 
     Args:
         found: scores and influence values; the first is the reference.
@@ -106,7 +106,7 @@ def _fieller(scores: Floats, spread: Floats, reach: float) -> Floats:
     B = scores * scores[0] - square * spread[0]
     C = scores**2 - square * np.diag(spread)
     if A <= 0:
-        return np.full(len(scores), -np.inf)
+        return np.full(len(scores), np.nan)
     return np.asarray((B - np.sqrt(np.maximum(B**2 - A * C, 0))) / A)
 
 

@@ -37,8 +37,7 @@ def headline(advice: Advice) -> str:
     if advice.metric is None:
         return f"{how} are expected to keep {kept} of a score; without labels this is a prediction."
     return (
-        f"{how} keep {100 * chosen.share:.2f} % of the score, and with 95 % confidence at least {kept} "
-        f"(lower bound {100 * chosen.low:.2f} %)."
+        f"{how} keep {100 * chosen.share:.2f} % of the score measured here, and with 95 % confidence at least {kept}."
     )
 
 

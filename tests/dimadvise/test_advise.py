@@ -50,7 +50,7 @@ def test_the_answer_is_the_number_of_directions_that_are_used():
 
 def test_unrelated_embeddings_share_no_neighbours():
     A, B = np.random.default_rng(0).normal(size=(2, 400, 16))
-    same, other = _neighbours_kept(A, [A, B], 0)
+    same, other = _neighbours_kept(A, [A, B], np.arange(100))
     assert same == 1.0 and other < 0.06  # by chance 10 of 399; a row is no neighbour of its own
     found = advise({1: A, 2: B}, dims=[16])
     assert {c.layer: c.neighbours > 0.5 for c in found.candidates if c.method == "truncate"} == {1: False, 2: True}
