@@ -141,14 +141,6 @@ def test_a_size_passes_by_its_bound_not_by_its_share():
     assert answer is not None and answer.dim == 8
 
 
-def test_what_is_odd_about_the_embeddings_is_said():
-    X = cloud(50)
-    X[:, 3] = 0.5
-    X[7] = X[2]
-    notes = " ".join(advise({None: X}, dims=[8]).notes)
-    assert "1 of 32 columns" in notes and "1 of 50 rows repeat" in notes and "50 rows for 32 dimensions" in notes
-
-
 def test_an_exported_reducer_is_the_reducer(tmp_path):
     X = cloud(200)
     with pytest.raises(InputError, match="expected a folder that `repro advise` wrote"):
