@@ -9,13 +9,12 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from dimadvise.advice import Advice, Candidate
+from dimadvise.advice import Advice
 from dimadvise.measured import read_measured
 from repro.report.figures import GREY, WIDTH, Drawing, add_legend, dim_axis, look, new_figure, series_handles, styled
 from repro.types import check_dim
 
 PAGE = (files("dimadvise") / "report.html").read_text(encoding="utf-8")
-CHANGES = 10  # items that must be able to change before resamples of right and wrong ones say how many did not
 MEASURES = {
     "participation ratio": "Directions that share the variance evenly",
     "TwoNN": "dimensions of the surface that neighbours lie on, however it is curved",
@@ -34,31 +33,12 @@ def headline(advice: Advice) -> str:
         could = "is expected" if advice.metric is None else "could be shown"
         return f"Keep all {advice.full_dim} dimensions: no smaller size {could} to keep {kept}."
     layer = "" if chosen.layer is None else f", layer {chosen.layer}"
-    how = f"{chosen.dim} of {advice.full_dim} dimensions ({MEANS.get(chosen.reducer, 'random projection')}{layer})"
+    how = f"{chosen.dim} of {advice.full_dim} dimensions ({MEANS.get(chosen.method, 'random projection')}{layer})"
     if advice.metric is None:
         return f"{how} are expected to keep {kept} of a score; without labels this is a prediction."
-    if why_no_bound(advice, chosen):
-        return f"{how} keep {100 * chosen.share:.2f} % of the score measured here; no lower bound is given."
     return (
-        f"{how} keep {100 * chosen.share:.2f} % of the score, and with 95 % confidence at least {kept} "
-        f"(lower bound {100 * chosen.low:.2f} %)."
+        f"{how} keep {100 * chosen.share:.2f} % of the score measured here, and with 95 % confidence at least {kept}."
     )
-
-
-def why_no_bound(advice: Advice, candidate: Candidate) -> str:
-    """Why the lower bound of a candidate does not hold as often as it says; empty where it does, or there is none."""
-    needed = round(CHANGES / max(1 - advice.retain, 1e-4))
-    if advice.seen and candidate.reducer in ("pca", "svd"):
-        return (
-            "the reducer was fitted on the embeddings that are judged, and keeps more of them than of other texts: "
-            "--fit-on, with texts that are not judged, gives a bound"
-        )
-    if advice.metric not in (None, "spearman") and advice.items < needed:
-        return (
-            f"of {advice.items:,} items that are right or wrong too few can change to tell a loss of "
-            f"{100 * (1 - advice.retain):.3g} % from none: about {needed:,} items give a bound"
-        )
-    return ""
 
 
 def explanation(advice: Advice) -> list[str]:
@@ -69,23 +49,17 @@ def explanation(advice: Advice) -> list[str]:
             "covariance. Measured here (live): neighbours kept. Expected share of a score: from these, by the "
             "rule that was nearest to what labels say of other embeddings."
         ]
-        reducers = [advice.answer.reducer] if advice.answer else [c.reducer for c in advice.candidates]
+        reducers = [advice.answer.method] if advice.answer else [c.method for c in advice.candidates]
         lines += read_measured().statement(list(dict.fromkeys(reducers)), advice.retain)
     else:
         score = f"{advice.metric} at full size is {100 * advice.reference:.2f} on {advice.items:,} items"
         lines = [f"Measured here (live): {score}."]
-        without = {c.reducer: why_no_bound(advice, c) for c in advice.candidates}
-        if not all(without.values()):
-            each = f"{100 * advice.confidence:.4g} %"
-            lines.append(f"Bounds hold with {each} each: all ways together err with 5 % at most.")
-        lines += [f"No bound is given of {name}: {reason}." for name, reason in without.items() if reason]
+        each = f"{100 * advice.confidence:.4g} %"
+        lines.append(f"Bounds hold with {each} each: all ways together err with 5 % at most.")
     if advice.answer is not None:
         lines.append(f"Of ten nearest neighbours {10 * advice.answer.neighbours:.1f} stay among the ten nearest.")
-    fitted = f"Reducers were fitted on {advice.rows:,} embeddings"
-    if advice.seen:
-        lines.append(f"{fitted}, those that are judged among them: other texts may keep less.")
-    else:
-        lines.append(f"{fitted}{'' if advice.metric is None else ', none of which is judged'}.")
+    known = "" if advice.metric is None else "; those that judge, on rows that are not judged"
+    lines.append(f"Maps were fitted on {advice.rows:,} embeddings{known}.")
     sizes = "; ".join(f"{MEASURES[name]} ({name}): {value:.1f}" for name, value in advice.intrinsic.items())
     return [*lines, f"{sizes}.", *(note[0].upper() + note[1:] + "." for note in advice.notes)]
 
@@ -93,10 +67,9 @@ def explanation(advice: Advice) -> list[str]:
 def candidate_table(advice: Advice) -> pd.DataFrame:
     """One row per candidate; shares are fractions, and a bound that does not hold is missing."""
     frame = pd.DataFrame([vars(candidate) for candidate in advice.candidates])
-    frame["line"] = [c.reducer if c.layer is None else f"{c.reducer}, layer {c.layer}" for c in advice.candidates]
-    frame["low"] = frame["low"].where([not why_no_bound(advice, candidate) for candidate in advice.candidates])
+    frame["line"] = [c.method if c.layer is None else f"{c.method}, layer {c.layer}" for c in advice.candidates]
     frame["layer"] = frame["layer"].astype("Int64")
-    return frame[["line", "layer", "reducer", "dim", "score", "share", "low", "expected", "predicted", "neighbours"]]
+    return frame[["line", "layer", "method", "dim", "score", "share", "low", "expected", "predicted", "neighbours"]]
 
 
 def report_table(advice: Advice) -> pd.DataFrame:

@@ -1,0 +1,151 @@
+"""Linear maps to fewer numbers, fitted on what is known of many rows by their moments alone.
+
+Rows are counted, their mean and their scatter Σ (x − μ)(x − μ)ᵀ kept (D × D): so rows may come in blocks from a file of
+any size, and of two sets of rows the moments add up and subtract (Chan, Golub and LeVeque, 1983), which makes the
+moments of all folds but one those of all less those of one.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from repro.reducers.linear import GRP
+from repro.reducers.spectral import orient
+from repro.seeding import make_rng
+from repro.types import InputError, check_dim, one_of, unit_rows
+
+Block: TypeAlias = NDArray[np.float32]
+Floats: TypeAlias = NDArray[np.float64]
+METHODS = ("truncate", "pca", "pca-rotated", "random", "svd")
+"""the first columns; principal components; these, turned at random so that all vary alike, which few bits like; a
+Gaussian random projection; singular vectors of the rows as they are, not less their mean"""
+NESTED = ("truncate", "pca", "random", "svd")  # of these the first columns are the map to fewer dimensions
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """What a fit has to know of some rows."""
+
+    rows: int
+    mean: Floats  # (D,)
+    scatter: Floats  # (D, D), about the mean
+
+    def __add__(self, other: "Moments") -> "Moments":
+        """Moments of both sets of rows together."""
+        rows = self.rows + other.rows
+        apart = other.mean - self.mean
+        between = np.outer(apart, apart) * (self.rows * other.rows / max(rows, 1))
+        return Moments(rows, self.mean + apart * (other.rows / max(rows, 1)), self.scatter + other.scatter + between)
+
+    def __sub__(self, part: "Moments") -> "Moments":
+        """Moments of the rows that are left without some of them."""
+        rows = self.rows - part.rows
+        if rows < 1:
+            raise InputError(f"{part.rows} of {self.rows} rows are left out: nothing remains to fit on")
+        mean = self.mean - (part.mean - self.mean) * (part.rows / rows)
+        apart = part.mean - mean
+        between = np.outer(apart, apart) * (rows * part.rows / self.rows)
+        return Moments(rows, mean, self.scatter - part.scatter - between)
+
+
+@dataclass(frozen=True, eq=False)
+class Transform:
+    """y = x @ matrix + bias, of rows divided by their length first where only their directions count."""
+
+    method: str
+    dim: int
+    matrix: NDArray[np.float32]  # (D, dim)
+    bias: NDArray[np.float32]  # (dim,)
+    unit: bool
+
+    def apply(self, X: Any) -> Block:
+        """Rows X (n, D) as (n, dim) float32; a row of zeros has no direction and stays as it is."""
+        X = np.asarray(X, np.float32)
+        if X.ndim != 2 or X.shape[1] != len(self.matrix):
+            raise InputError(f"rows have shape {X.shape}: expected (n, {len(self.matrix)}), as the map was fitted on")
+        if self.unit:
+            X = unit_rows(X)
+        if self.method == "truncate":  # the product with parts of the identity, without its cost
+            return np.ascontiguousarray(X[:, : self.dim])
+        return np.asarray(X @ self.matrix + self.bias, np.float32)
+
+    def prefix(self, dim: int) -> "Transform":
+        """The same method at a smaller size, without fitting it again."""
+        check_dim(dim, limit=self.dim)
+        one_of(self.method, NESTED, "method whose maps are nested")
+        # a random projection keeps lengths on average at every size
+        longer = np.float32(np.sqrt(self.dim / dim) if self.method == "random" else 1)
+        matrix = np.ascontiguousarray(self.matrix[:, :dim]) * longer
+        return Transform(self.method, dim, matrix, self.bias[:dim] * longer, self.unit)
+
+
+def moments_of(blocks: Iterable[Any], *, unit: bool) -> Moments:
+    """Moments of rows that come in blocks (b, D); with `unit` of the rows divided by their lengths."""
+    found: Moments | None = None
+    for block in blocks:
+        X = np.asarray(block, np.float32)
+        if not len(X):
+            continue
+        if unit:
+            X = unit_rows(X)
+        mean = X.mean(0, dtype=np.float64)
+        centred = X - mean.astype(np.float32)  # products of small numbers: single precision does
+        left = centred.mean(0, dtype=np.float64)  # what rounding the mean has left
+        scatter = (centred.T @ centred).astype(np.float64) - len(X) * np.outer(left, left)
+        part = Moments(len(X), mean, scatter)
+        found = part if found is None else found + part
+    if found is None:
+        raise InputError("no rows to fit on: expected at least one")
+    return found
+
+
+def most_dims(method: str, moments: Moments) -> int:
+    """The largest size that a method gives from these rows: components need rows that hold them."""
+    D = len(moments.mean)
+    limits = {"pca": moments.rows - 1, "pca-rotated": moments.rows - 1, "svd": moments.rows}
+    return min(D, limits.get(one_of(method, METHODS, "method"), D))
+
+
+def fit_transform_of(method: str, moments: Moments, dim: int, *, unit: bool, seed: int = 0) -> Transform:
+    """The map of a method to `dim` numbers.
+
+    Args:
+        method: of `METHODS`.
+        moments: of the rows to fit on (`moments_of`), taken with the same `unit`.
+        dim: at most `most_dims`.
+        unit: rows are divided by their lengths before anything else, as befits cosines.
+        seed: of random projections and rotations.
+
+    Raises:
+        InputError: for an unknown method, and for more dims than the rows or columns give.
+    """
+    matrix: Floats
+    D, most = len(moments.mean), most_dims(method, moments)
+    if check_dim(dim) > most:
+        raise InputError(f"{method} of {moments.rows} rows of {D} numbers gives at most {most} dims, not {dim}")
+    bias = np.zeros(dim)
+    if method == "truncate":
+        matrix = np.eye(D, dim)
+    elif method == "random":
+        matrix = np.asarray(GRP(n_components=dim, seed=seed).fit(np.zeros((1, D))).components_.T, np.float64)
+    else:
+        second = moments.scatter / moments.rows
+        if method == "svd":
+            second = second + np.outer(moments.mean, moments.mean)
+        matrix = orient(np.linalg.eigh(second)[1][:, : -dim - 1 : -1]).astype(np.float64)
+        if method != "svd":
+            bias = -moments.mean @ matrix
+    found = Transform(method, dim, np.ascontiguousarray(matrix, np.float32), bias.astype(np.float32), unit)
+    return rotated(found, seed) if method == "pca-rotated" else found
+
+
+def rotated(transform: Transform, seed: int) -> Transform:
+    """The same directions, turned at random: each number then carries as much as any other."""
+    normal = make_rng(seed, "rotation", transform.dim).standard_normal((transform.dim, transform.dim))
+    turn, upper = np.linalg.qr(normal)
+    turn *= np.sign(np.diag(upper))  # with these signs all turns are as likely
+    matrix, bias = ((part @ turn).astype(np.float32) for part in (transform.matrix, transform.bias))
+    return Transform("pca-rotated", transform.dim, matrix, bias, transform.unit)

@@ -1,0 +1,151 @@
+"""Vectors as people keep them, read a part at a time: a matrix in a file, or in a folder of shards.
+
+`.npy`, `.npz`, `.safetensors` (which knows bfloat16), parquet (a list in each row), `.fvecs` and `.bvecs` (each row
+behind its length), JSON lines. `.npz` alone is unpacked whole.
+"""
+
+import json
+import os
+import re
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dimadvise.files import JsonLines, Matrix, Parquet, Records, Rows, Vectors, chosen
+from repro.types import InputError
+
+TENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "i1", "U8": "u1", "I16": "<i2", "I32": "<i4"}
+"""safetensors' word for a kind of number → numpy's, which has none for bfloat16"""
+
+
+class Shards(Vectors):
+    """Several files of one width, one after the other."""
+
+    def __init__(self, parts: Sequence[Vectors], name: str) -> None:
+        """Put parts behind each other."""
+        widths = {part.shape[1]: part.name for part in parts}
+        if len(widths) > 1:
+            told = ", ".join(f"{path} has {width} columns" for width, path in widths.items())
+            raise InputError(f"{told}: expected shards of one width")
+        self.parts, self.name, self.kind = parts, name, " and ".join(sorted({part.kind for part in parts}))
+        self.starts = np.cumsum([0, *(part.shape[0] for part in parts)])
+        self.shape = int(self.starts[-1]), parts[0].shape[1]
+
+    def _take(self, rows: Rows) -> Any:
+        cuts = np.searchsorted(rows, self.starts)
+        asked = zip(self.parts, self.starts, cuts, cuts[1:], strict=False)
+        return np.concatenate([part.take(rows[a:b] - start) for part, start, a, b in asked])
+
+    def _blocks(self, size: int, first: int) -> Iterator[Any]:
+        for part, start in zip(self.parts, self.starts, strict=False):
+            if first < start + part.shape[0]:
+                yield from part.blocks(size, max(0, first - int(start)))
+
+
+def in_memory(X: Any, name: str = "embeddings") -> Vectors:
+    """An array (n, D) as `Vectors`."""
+    return Matrix(X, name)
+
+
+def open_vectors(path: Path, column: str = "") -> Vectors:
+    """The vectors of a file, or of the files of one form in a folder, in the order of their names, 2 before 10.
+
+    Args:
+        path: file or folder.
+        column: of parquet and JSON lines the field, of `.npz` and `.safetensors` the array that holds the vectors; by
+            default the only one there is.
+
+    Raises:
+        InputError: for a form that is not read, and for a file in which there is no matrix of numbers.
+    """
+    path = Path(path)
+    if path.is_dir():
+        files = [file for file in path.iterdir() if file.suffix in FORMS and not file.name.startswith(".")]
+        forms = sorted({file.suffix for file in files})
+        if len(forms) != 1:
+            found = f"files of the forms {', '.join(forms)}" if forms else "no file of vectors"
+            raise InputError(f"{path} holds {found}: expected shards of one form, of {', '.join(FORMS)}")
+        return Shards([open_vectors(file, column) for file in sorted(files, key=_numbered)], str(path))
+    if not path.is_file():
+        raise InputError(f"no file {path}: expected vectors as {', '.join(FORMS)}, or a folder of such files")
+    if path.suffix not in FORMS:
+        raise InputError(f"{path}: vectors are read from {', '.join(FORMS)}, not from {path.suffix or 'such a file'!r}")
+    return FORMS[path.suffix](path, column)
+
+
+def _npy(path: Path, column: str) -> Vectors:
+    mapped = _loaded(path, mmap_mode="r")
+    if mapped.ndim == 2 and mapped.size and mapped.flags.c_contiguous:
+        bf16 = mapped.dtype == "V2"  # what numpy writes of the bfloat16 that other packages add to it
+        return Records(path, mapped.offset, mapped.shape, "<u2" if bf16 else mapped.dtype, kind="bfloat16" * bf16)
+    return Matrix(mapped, str(path))  # columns lie behind each other: nothing is gained by reading rows
+
+
+def _npz(path: Path, column: str) -> Vectors:
+    with _loaded(path) as arrays:
+        array = chosen(column, arrays.files, arrays.files, str(path), "a matrix")
+        try:
+            return Matrix(arrays[array], f"{path} {array}")
+        except (ValueError, OSError) as error:
+            raise error if isinstance(error, InputError) else _no_numpy(path, error) from None
+
+
+def _loaded(path: Path, **options: Any) -> Any:
+    try:
+        return np.load(path, allow_pickle=False, **options)
+    except Exception as error:  # the header is parsed as Python, which fails in more ways than numpy's errors tell
+        raise _no_numpy(path, error) from None
+
+
+def _no_numpy(path: Path, error: Exception) -> InputError:
+    if "object" in str(error).lower() and path.stat().st_size:
+        return InputError(f"{path} holds Python objects: save plain numbers, np.save(path, X)")
+    return InputError(f"{path} is not a whole {path.suffix} file ({error}): numpy.save or savez writes one")
+
+
+def _safetensors(path: Path, column: str) -> Vectors:
+    with path.open("rb") as file:
+        try:
+            length = struct.unpack("<Q", file.read(8))[0]
+            header = json.loads(file.read(length if length < os.fstat(file.fileno()).st_size else 0))
+            tensors = {k: (TENSORS.get(v["dtype"]), v) for k, v in header.items() if k != "__metadata__"}
+        except (ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
+            raise InputError(f"{path} is not a whole safetensors file ({error}): write it again") from None
+    matrices = [name for name, (dtype, about) in tensors.items() if dtype and len(about["shape"]) == 2]
+    array = chosen(column, matrices, list(tensors), str(path), "a matrix of numbers")
+    dtype, about = tensors[array]
+    bf16 = about["dtype"] == "BF16"
+    return Records(path, 8 + length + about["data_offsets"][0], about["shape"], dtype, kind="bfloat16" * bf16)
+
+
+def _vecs(dtype: str) -> Callable[[Path, str], Vectors]:
+    def opened(path: Path, column: str) -> Vectors:
+        lead = np.fromfile(path, "<i4", 1)
+        D, size = int(lead[0]) if len(lead) else 0, path.stat().st_size
+        row = 4 + D * np.dtype(dtype).itemsize
+        if D < 1 or size % row:
+            raise InputError(f"{path} of {size:,} bytes is no file of rows of {D} numbers, each behind its length")
+        return Records(path, 0, (size // row, D), dtype, lead=1)
+
+    return opened
+
+
+FORMS: dict[str, Callable[[Path, str], Vectors]] = {
+    ".npy": _npy,
+    ".npz": _npz,
+    ".safetensors": _safetensors,
+    ".parquet": Parquet,
+    ".fvecs": _vecs("<f4"),
+    ".bvecs": _vecs("u1"),
+    ".jsonl": JsonLines,
+    ".ndjson": JsonLines,
+}
+"""what is read, by its ending"""
+
+
+def _numbered(path: Path) -> list[Any]:
+    """The name with its digits as numbers, so that part-2 stands before part-10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name)]

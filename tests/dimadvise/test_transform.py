@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from dimadvise.transform import METHODS, NESTED, Transform, fit_transform_of, moments_of
+from repro.reducers import make_reducer
+from repro.types import InputError, unit_rows
+
+X = (np.random.default_rng(0).normal(size=(300, 24)) * 0.8 ** np.arange(24) + 3).astype(np.float32)
+OURS = {"truncate": "truncate", "pca": "pca", "svd": "svd", "random": "grp"}
+
+
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize("method", OURS)
+def test_a_fit_by_blocks_is_the_reducer_of_all_rows(method, unit):
+    moments = moments_of([X[:7], X[7:7], X[7:200], X[200:]], unit=unit)
+    found = fit_transform_of(method, moments, 6, unit=unit)
+    whole = (unit_rows(X) if unit else X).astype(np.float64)
+    expected = make_reducer(OURS[method], 6, seed=0).fit(whole).transform(whole)
+    np.testing.assert_allclose(found.apply(X), expected, atol=2e-4)
+    shorter = fit_transform_of(method, moments, 3, unit=unit)
+    if method != "random":
+        np.testing.assert_allclose(found.prefix(3).apply(X), shorter.apply(X), atol=1e-5)
+    assert found.prefix(3).apply(X).shape == (300, 3)
+
+
+def test_moments_add_and_subtract():
+    part, rest, whole = (moments_of([rows], unit=False) for rows in (X[:90], X[90:], X))
+    for ours, theirs in ((part + rest, whole), (whole - part, rest)):
+        assert ours.rows == theirs.rows
+        np.testing.assert_allclose(ours.mean, theirs.mean, rtol=1e-6)
+        np.testing.assert_allclose(ours.scatter, theirs.scatter, atol=2e-3)
+    with pytest.raises(InputError, match="nothing remains"):
+        _ = part - whole
+
+
+def test_a_large_mean_leaves_small_directions_precise():
+    moments = moments_of([X + 1000], unit=False)
+    np.testing.assert_allclose(moments.scatter, moments_of([X], unit=False).scatter, rtol=2e-3, atol=0.02)
+
+
+def test_a_rotation_moves_no_distance_and_evens_out_the_columns():
+    moments = moments_of([X], unit=False)
+    plain, turned = (fit_transform_of(m, moments, 8, unit=False, seed=3).apply(X) for m in ("pca", "pca-rotated"))
+    np.testing.assert_allclose(plain @ plain.T, turned @ turned.T, atol=1e-3)
+    assert turned.var(0).max() / turned.var(0).min() < plain.var(0).max() / plain.var(0).min()
+
+
+def test_random_projections_keep_lengths_on_average_at_every_size():
+    wide = fit_transform_of("random", moments_of([X], unit=False), 24, unit=False)
+    for dim in (24, 12):
+        assert np.linalg.norm(wide.prefix(dim).matrix) ** 2 == pytest.approx(24, rel=0.2)
+
+
+def test_rows_of_zeros_and_lengths():
+    found = fit_transform_of("svd", moments_of([X], unit=True), 4, unit=True)
+    np.testing.assert_allclose(found.apply(5 * X), found.apply(X), atol=1e-6)
+    assert (found.apply(0 * X[:2]) == 0).all()
+
+
+def test_what_cannot_be_fitted_is_told():
+    few = moments_of([X[:5]], unit=False)
+    for method, most in (("pca", 4), ("pca-rotated", 4), ("svd", 5)):
+        assert fit_transform_of(method, few, most, unit=False).dim == most
+        with pytest.raises(InputError, match=f"of 5 rows of 24 numbers gives at most {most} dims, not {most + 1}"):
+            fit_transform_of(method, few, most + 1, unit=False)
+    with pytest.raises(InputError, match="unknown method 'lda'"):
+        fit_transform_of("lda", few, 2, unit=False)
+    with pytest.raises(InputError, match="no rows to fit on"):
+        moments_of([], unit=False)
+    turned = fit_transform_of("pca-rotated", moments_of([X], unit=False), 4, unit=False)
+    with pytest.raises(InputError, match="unknown method whose maps are nested"):
+        turned.prefix(2)
+    with pytest.raises(InputError, match=r"expected \(n, 24\)"):
+        turned.apply(X[:, :5])
+    assert set(NESTED) < set(METHODS) and isinstance(turned, Transform)

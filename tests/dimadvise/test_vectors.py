@@ -1,0 +1,180 @@
+"""Every form that vectors come in reads as the same numbers, whole or in parts; every broken file is told in words."""
+
+import json
+import struct
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from safetensors.numpy import save_file
+
+from dimadvise.vectors import in_memory, open_vectors
+from repro.types import InputError
+
+N, D = 37, 12
+WHOLE = np.round(np.random.default_rng(0).normal(size=(N, D)) * 40).clip(-128, 127)  # what every form can hold
+
+
+def raw(path, header, body):
+    path.write_bytes(header + body.tobytes())
+
+
+def bfloat16(X):
+    return (X.astype("<f4").view("<u4") >> 16).astype("<u2")
+
+
+def safetensors_bf16(path, X):
+    bits = bfloat16(X)
+    about = {"X": {"dtype": "BF16", "shape": list(X.shape), "data_offsets": [0, bits.nbytes]}, "__metadata__": {}}
+    header = json.dumps(about).encode()
+    raw(path, struct.pack("<Q", len(header)) + header, bits)
+
+
+def parquet(path, X, kind=None, groups=10, **more):
+    lists = pa.array(X.tolist(), kind or pa.list_(pa.float32()))
+    pq.write_table(pa.table({"id": range(len(X)), "vector": lists, **more}), path, row_group_size=groups)
+
+
+def vecs(path, X, dtype):
+    lead = np.full((len(X), 1), X.shape[1], "<i4")
+    raw(path, b"", np.hstack([lead.view("u1"), np.ascontiguousarray(X, dtype).view("u1").reshape(len(X), -1)]))
+
+
+def lines(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def shards(path, X):
+    path.mkdir()
+    (path / "README.md").write_text("what it is")
+    for number, start in enumerate(range(0, len(X), 4)):  # ten of them: part-2 stands before part-10
+        np.save(path / f"part-{number}.npy", X[start : start + 4].astype(np.float16))
+
+
+FORMS = {
+    **{f"{kind}.npy": lambda p, X, kind=kind: np.save(p, X.astype(kind)) for kind in ("f2", "f4", "f8", "i1", ">f4")},
+    "columns.npy": lambda p, X: np.save(p, np.asfortranarray(X)),
+    "bfloat16.npy": lambda p, X: np.save(p, bfloat16(X).view("V2")),
+    "one.npz": lambda p, X: np.savez_compressed(p, X=X),
+    "float.safetensors": lambda p, X: save_file({"other": X[0].copy(), "X": X.astype(np.float16)}, p),
+    "bfloat16.safetensors": safetensors_bf16,
+    "list.parquet": parquet,
+    "fixed.parquet": lambda p, X: parquet(p, X, pa.list_(pa.float32(), D)),
+    "half.parquet": lambda p, X: parquet(p, X.astype(np.float16), pa.list_(pa.float16())),
+    "vectors.fvecs": lambda p, X: vecs(p, X, "<f4"),
+    "field.jsonl": lambda p, X: lines(p, [{"id": i, "v": x} for i, x in enumerate(X.tolist())]),
+    "bare.ndjson": lambda p, X: p.write_text("\n".join(map(json.dumps, X.tolist())) + "\n\n"),
+    "shards": shards,
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_form_reads_as_the_same_numbers(tmp_path, name):
+    FORMS[name](tmp_path / name, WHOLE)
+    vectors = open_vectors(tmp_path / name)
+    assert vectors.shape == (N, D)
+    asked = np.array([36, 0, 5, 6, 7, 5, 20])
+    taken = vectors.take(asked)
+    assert taken.dtype == np.float32 and (taken == WHOLE[asked]).all() and vectors.take([]).shape == (0, D)
+    assert ("bfloat16" in name) == (vectors.kind == "bfloat16")
+    for size, start in ((None, 0), (5, 0), (5, 13), (100, 36), (3, 37)):
+        blocks = list(vectors.blocks(size, start))
+        assert sum(map(len, blocks)) == N - start and all(len(b) <= (size or N) and len(b) for b in blocks)
+        assert not blocks or (np.concatenate(blocks) == WHOLE[start:]).all()
+
+
+def test_bytes_are_read_as_numbers(tmp_path):
+    X = np.abs(WHOLE)
+    vecs(tmp_path / "x.bvecs", X, "u1")
+    vectors = open_vectors(tmp_path / "x.bvecs")
+    assert vectors.kind == "uint8" and (vectors.take(range(N)) == X).all()
+
+
+def test_a_column_is_named_where_there_are_several(tmp_path):
+    np.savez(tmp_path / "two.npz", a=WHOLE, b=-WHOLE)
+    parquet(tmp_path / "two.parquet", -WHOLE, a=pa.array(WHOLE.tolist()))
+    lines(tmp_path / "two.jsonl", [{"a": x, "b": x[::-1]} for x in WHOLE.tolist()])
+    save_file({"a": WHOLE, "b": -WHOLE}, tmp_path / "two.safetensors")
+    for form in ("npz", "parquet", "jsonl", "safetensors"):
+        assert (open_vectors(tmp_path / f"two.{form}", "a").take(range(N)) == WHOLE).all()
+        with pytest.raises(InputError, match=r"are each .*: name one by --column"):
+            open_vectors(tmp_path / f"two.{form}")
+        with pytest.raises(InputError, match="'c' is not a "):
+            open_vectors(tmp_path / f"two.{form}", "c")
+
+
+def broken(X=WHOLE, row=7):
+    X = X.copy()
+    X[row, 3] = np.nan
+    return X
+
+
+def cut(path, write, keep):
+    write(path, WHOLE)
+    path.write_bytes(path.read_bytes()[:keep])
+
+
+FAULTS = {
+    "no.npy": (lambda p: None, "no file"),
+    "x.txt": (lambda p: p.write_text("1 2"), r"not from '\.txt'"),
+    "empty.npy": (lambda p: p.touch(), "not a whole .npy"),
+    "none.npy": (lambda p: np.save(p, WHOLE[:0]), r"shape \(0, 12\): expected at least one row"),
+    "flat.npy": (lambda p: np.save(p, WHOLE[0]), "expected a matrix"),
+    "text.npy": (lambda p: np.save(p, np.array([["a"]])), "expected numbers"),
+    "object.npy": (lambda p: np.save(p, np.array([[None]])), "Python objects"),
+    "cut.npy": (lambda p: cut(p, FORMS["f4.npy"], 400), "not a whole|ends before"),
+    "zip.npz": (lambda p: p.write_bytes(b"PK\x03\x04"), "not a whole .npz"),
+    "words.npz": (lambda p: np.savez(p, X=np.array([["a"]])), "expected numbers"),
+    "header.safetensors": (lambda p: p.write_bytes(b"12345678123"), "not a whole safetensors"),
+    "cut.safetensors": (lambda p: cut(p, safetensors_bf16, 400), "ends before row 36"),
+    "flat.safetensors": (lambda p: save_file({"a": WHOLE[0].copy()}, p), "none of a is a matrix"),
+    "not.parquet": (lambda p: p.write_bytes(b"PAR1"), "not a whole parquet"),
+    "ids.parquet": (lambda p: pq.write_table(pa.table({"id": [1]}), p), "none of id is a list"),
+    "ragged.parquet": (
+        lambda p: pq.write_table(pa.table({"v": [[1.0, 2.0]] * 6 + [[1.0]]}), p),
+        "row 6 or after is empty or has not 2",
+    ),
+    "null.parquet": (lambda p: pq.write_table(pa.table({"v": [[1.0, 2.0], None]}), p), "row 1 or after is empty"),
+    "zero.parquet": (
+        lambda p: pq.write_table(pa.table({"v": pa.array([], pa.list_(pa.float32()))}), p),
+        "at least one",
+    ),
+    "cut.fvecs": (lambda p: cut(p, FORMS["vectors.fvecs"], 100), "no file of rows of 12 numbers"),
+    "wrong.fvecs": (lambda p: raw(p, b"", np.array([2, 0, 0, 3, 0, 0], "<i4")), "a row from 0 on has not the length 2"),
+    "empty.bvecs": (lambda p: p.touch(), "no file of rows of 0 numbers"),
+    "empty.jsonl": (lambda p: p.touch(), "is empty"),
+    "bad.jsonl": (lambda p: p.write_text("[1, 2]\n[1, 2"), "row 1 is not JSON"),
+    "ragged.jsonl": (lambda p: lines(p, [[1, 2], [1]]), "row 1 has 1 numbers, row 0 has 2"),
+    "lacking.jsonl": (lambda p: lines(p, [{"v": [1, 2]}, {"v": None}]), "row 1 holds no list of numbers under 'v'"),
+    "words.jsonl": (lambda p: lines(p, [{"text": "a"}]), "none of text is a list"),
+    "nan.npy": (lambda p: np.save(p, broken()), "row 7 holds NaN"),
+    "nan.parquet": (lambda p: parquet(p, broken()), "row 7 holds NaN"),
+    "nan.jsonl": (lambda p: p.write_text("[1, 2]\n[1, NaN]"), "row 1 holds NaN"),
+    "beyond.npy": (lambda p: np.save(p, WHOLE * 1e60), "holds NaN or an infinite"),
+    "huge.npy": (lambda p: np.save(p, WHOLE * 1e20), "divide it by its largest"),
+    "nothing": (lambda p: p.mkdir(), "holds no file of vectors"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_what_is_wrong_with_a_file_is_told(tmp_path, name):
+    make, words = FAULTS[name]
+    make(tmp_path / name)
+    with pytest.raises(InputError, match=words):
+        list(open_vectors(tmp_path / name).blocks())
+
+
+def test_shards_must_be_of_one_form_and_width(tmp_path):
+    np.save(tmp_path / "a.npy", WHOLE)
+    np.save(tmp_path / "b.npy", WHOLE[:, :5])
+    with pytest.raises(InputError, match=r"b\.npy has 5 columns.*expected shards of one width"):
+        open_vectors(tmp_path)
+    parquet(tmp_path / "c.parquet", WHOLE)
+    with pytest.raises(InputError, match=r"files of the forms \.npy, \.parquet"):
+        open_vectors(tmp_path)
+
+
+def test_rows_out_of_reach_are_named():
+    with pytest.raises(InputError, match="rows 0 to 37 of embeddings: expected 0 to 36"):
+        in_memory(WHOLE).take([37, 0])
