@@ -74,12 +74,15 @@ class Deployment:
         Y = self.vectors(X)
         return nearest_centroids(Y, self.centroids) if self.centroids is not None else quantise(Y, self._book)
 
-    def stored(self, X: Any) -> Vectors:
-        """What the codes of X (n, D) stand for (n, dim); of the binary level signs, ±1, with which `queries` agree."""
-        codes = self.codes(X)
+    def decode(self, codes: Codes) -> Vectors:
+        """What codes stand for (n, dim); of the binary level signs, ±1, with which `queries` agree."""
         if self.centroids is None:
             return dequantise(codes, self._book)
         return self.centroids[np.arange(codes.shape[1]), codes].reshape(len(codes), -1)
+
+    def stored(self, X: Any) -> Vectors:
+        """What remains of rows X (n, D) once they are stored (n, dim)."""
+        return self.decode(self.codes(X))
 
     def queries(self, Q: Any) -> Vectors:
         """Queries (m, D) as they are compared with what is `stored` (m, dim)."""
