@@ -28,6 +28,8 @@ from repro.types import InputError, one_of, optional, unit_rows
 Vectors: TypeAlias = NDArray[np.float32]
 SIMILARITIES = ("cosine", "ip", "l2")
 CODES = "codes.safetensors"
+FACTORY_WORDS = {"pca": "PCA{dim}", "pca-rotated": "PCAR{dim}", "opq": "OPQ{bytes}_{dim}"}
+"""what `faiss.index_factory` calls a method"""
 PRODUCT = "pq"  # a level of product quantisation is this and its bytes, such as pq48
 
 
@@ -93,6 +95,33 @@ class Deployment:
     def _book(self) -> Codebook:
         dim = self.transform.dim
         return self.codebook or Codebook(self.level, np.zeros(dim, np.float32), np.ones(dim, np.float32))
+
+
+def usage(folder: Path, deployment: Deployment) -> str:
+    """Code that puts the files in a folder to use, to be copied."""
+    where, width, euclidean = str(folder), len(deployment.transform.matrix), deployment.similarity == "l2"
+    taken = width if deployment.transform.method in FACTORY_WORDS else deployment.transform.dim
+    return f"""from dimadvise.deploy import SavedReducer, faiss_index, read
+
+# an index of faiss: takes vectors of full size, shortens and codes them by itself
+index = faiss_index({where!r})
+index.add(X)  # float32, (n, {width})
+scores, rows = index.search(Q, 10)
+
+# numbers or codes for any other store
+advice = read({where!r})
+advice.vectors(X)  # (n, {deployment.transform.dim}) float32
+advice.codes(X)  # {deployment.bytes} bytes a row
+
+# a step of a pipeline of scikit-learn
+make_pipeline(SavedReducer({where!r}), LogisticRegression())
+
+# the same kind of index, trained anew by faiss on your vectors
+faiss.index_factory({taken}, {faiss_factory(deployment)!r}, faiss.METRIC_{"L2" if euclidean else "INNER_PRODUCT"})
+
+# a file of any size, in shards; goes on where it was stopped
+$ dimadvise apply vectors.npy --advice {where} --output shards
+"""
 
 
 def nearest_centroids(Y: Vectors, centroids: Vectors) -> NDArray[np.uint8]:
@@ -195,15 +224,16 @@ class SavedReducer(TransformerMixin, BaseEstimator):
 def faiss_factory(deployment: Deployment) -> str:
     """What `faiss.index_factory` makes an index of this kind from, to be trained anew; `faiss_index` needs no training.
 
-    Cutting to the first columns, random projections and one bit a number have no word there, and are left out.
+    Cutting to the first columns, random projections, singular directions and one bit a number have no word there, and
+    are left out.
     """
     transform = deployment.transform
-    word = {"pca": f"PCA{transform.dim}", "pca-rotated": f"PCAR{transform.dim}", "opq": f"OPQ{deployment.bytes}"}
+    word = FACTORY_WORDS.get(transform.method, "").format(dim=transform.dim, bytes=deployment.bytes)
     length = "L2norm" if deployment.similarity == "cosine" else ""
     kind = {"float32": "Flat", "float16": "SQfp16", "int8": "SQ8", "int4": "SQ4", "binary": "Flat"}
     code = kind.get(deployment.level, f"PQ{deployment.bytes}")
     refined = "RFlat" if deployment.rerank else ""
-    steps = ["L2norm" if transform.unit else "", word.get(transform.method, ""), length, code, refined]
+    steps = ["L2norm" if transform.unit else "", word, length, code, refined]
     return ",".join(step for step in steps if step)
 
 

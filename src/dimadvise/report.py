@@ -157,7 +157,7 @@ def option_table(options: pd.DataFrame) -> pd.DataFrame:
             "recall@10": [_interval(row) for _, row in rows.iterrows()],
             "stored": [f"{row.method} {row.dim} × {row.level}" for row in rows.itertuples()],
             "re-ranked": [f"first {10 * n}" if n else "–" for n in rows["rerank"]],
-            "ms": [f"{ms:.2g}" for ms in rows["ms"]],
+            "ms": ["–" if np.isnan(ms) else f"{ms:.2g}" for ms in rows["ms"]],
         }
     )
     return table.assign(bytes=table["bytes"].where(~rows["answer"].to_numpy(), "▶ " + table["bytes"]))

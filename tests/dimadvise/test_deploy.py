@@ -1,4 +1,5 @@
 import json
+import re
 import sys
 from dataclasses import replace
 
@@ -7,7 +8,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from deployment import BYTES, DIM, D, deployed, rows
+from deployment import BYTES, D, deployed, rows
 from dimadvise import deploy
 from dimadvise.deploy import SIMILARITIES
 from dimadvise.transform import METHODS, fit_transform_of, moments_of
@@ -95,7 +96,8 @@ def test_the_factory_string_makes_an_index_of_the_same_kind(made, factory, tmp_p
     faiss = pytest.importorskip("faiss")
     deploy.write(tmp_path, made)
     assert json.loads((tmp_path / "reducer.json").read_text())["faiss_factory"] == factory
-    faiss.index_factory(DIM if made.transform.method == "truncate" else D, factory, faiss.METRIC_INNER_PRODUCT)
+    told = re.search(rf"^faiss\.index_factory\((\d+), '{factory}'", deploy.usage(tmp_path, made), re.MULTILINE)
+    faiss.index_factory(int(told[1]), factory, faiss.METRIC_INNER_PRODUCT)
 
 
 def test_files_that_are_damaged_missing_or_not_ours_are_refused(tmp_path):
