@@ -106,7 +106,7 @@ def in_words(option: Any, full_dim: int) -> str:
     else:
         which = f"{option['dim']} of {full_dim} dimensions ({MEANS.get(option['method'], option['method'])})"
     level = option["level"]
-    return f"{which} {'as ' + level if level in BITS else f'as product codes of {option.bytes} bytes'}"
+    return f"{which} as {level if level in BITS else 'product codes'}"
 
 
 def explanation(found: Findings) -> list[str]:
