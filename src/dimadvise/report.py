@@ -68,7 +68,7 @@ class Findings:
     def answer(self) -> Any:
         """The row of the option that is recommended; None where all is to be kept as it is."""
         chosen = self.options[self.options["answer"]]
-        return next(chosen.itertuples(index=False), None) if chosen.empty else chosen.iloc[0]
+        return None if chosen.empty else chosen.iloc[0]
 
     @property
     def full_bytes(self) -> int:
@@ -92,7 +92,8 @@ def headline(found: Findings) -> str:
     said = f"Store {in_words(chosen, found.full_dim)}: {before}. "
     share = _share_of(found, chosen)
     if what == "retain" and share is not None:
-        bound = "" if np.isnan(share["low"]) else f", with 95 % confidence at least {100 * share['low']:.1f} %"
+        # of its own bound, for which it was picked, less can be said than of what was asked for
+        bound = "" if np.isnan(share["low"]) else f", with 95 % confidence at least {100 * wanted:g} %"
         return f"{said}This keeps {100 * share['share']:.1f} % of the {found.metric}{bound}."
     ranked = f", the first {10 * chosen['rerank']} re-ranked by the full vectors" if chosen["rerank"] else ""
     near = f"{10 * chosen['recall@10']:.2g} of the ten nearest neighbours are found"

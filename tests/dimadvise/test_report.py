@@ -80,7 +80,7 @@ def test_keeping_everything_is_an_answer(target, said):
 
 def test_labels_are_answered_by_the_share_of_their_score():
     found = findings(("pca", 32, "float32", 0), ("retain", 0.9), shares=SHARES, metric="accuracy")
-    assert headline(found).endswith("This keeps 94.4 % of the accuracy, with 95 % confidence at least 93.4 %.")
+    assert headline(found).endswith("This keeps 94.4 % of the accuracy, with 95 % confidence at least 90 %.")
     unbounded = findings(
         ("pca", 32, "float32", 0), ("retain", 0.9), shares=SHARES.assign(low=np.nan), metric="accuracy"
     )
