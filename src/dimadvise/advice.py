@@ -1,36 +1,43 @@
 """The smallest size that surely keeps enough; without labels, the smallest that is predicted to (PROTOCOLS §7.6)."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
-from dimadvise.evidence import Evidence
+from dimadvise.crossfit import FoldMoments, Rows, Shortened
+from dimadvise.evidence import NOBODY, Evidence
 from dimadvise.measured import read_measured
-from repro.evaluation.retention import retention, smallest_sufficient
+from dimadvise.transform import NESTED, Block, Transform, fit_transform_of, moments_of, most_dims
+from dimadvise.vectors import Vectors, in_memory
+from repro.evaluation.retention import smallest_sufficient
 from repro.evaluation.retrieve import top_documents
-from repro.reducers import Reducer, make_reducer
 from repro.seeding import make_rng
 from repro.theory import participation_ratio, predicted_similarity, two_nn
-from repro.types import Array, InputError, check_dim, check_embeddings, one_of
+from repro.types import Array, InputError, check_dim, one_of, unit_rows
 
-REDUCERS = ("truncate", "pca")  # what is tried unless told otherwise; both cost nothing to apply
+METHODS = ("truncate", "pca")  # what is tried unless told otherwise; both cost nothing to apply
 QUERIES, POOL, NEIGHBOURS = 300, 20_000, 10  # sample on which neighbours are compared
 ROWS_PER_DIM = 2  # rows per dimension below which the spectrum is not to be trusted
+ERROR = 0.05
+"""how often an answer may claim too much, whatever is tried"""
+SPECTRA = {"svd": "pca", "random": "grp"}  # methods that the spectrum predicts under another's name
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One reducer at one size, of one layer."""
+    """One method at one size, of one layer."""
 
     layer: int | None
-    reducer: str
+    method: str
     dim: int
-    predicted: float  # Spearman correlation with full similarity that the spectrum promises
-    neighbours: float  # share of the ten nearest neighbours that stay among the ten nearest
+    predicted: float = math.nan  # Spearman correlation with full similarity that the spectrum promises
+    neighbours: float = math.nan
+    """share of the ten nearest neighbours that stay among the ten nearest, of rows that the map has not seen"""
     expected: float = math.nan
-    """share of a score that is expected to be kept, by the rule that was nearest to labels for this reducer"""
+    """share of a score that is expected to be kept, by the rule that was nearest to labels for this method"""
     score: float = math.nan
     share: float = math.nan  # share of the full-size score; NaN without labels
     low: float = math.nan  # lower bound of the share
@@ -43,17 +50,42 @@ class Advice:
     candidates: tuple[Candidate, ...]
     answer: Candidate | None  # None: nothing below the full size passes
     full_dim: int
-    rows: int
-    unit: bool  # whether rows were divided by their length before anything else, as `reducer` expects them
+    rows: int  # that maps were fitted on
+    unit: bool  # whether rows were divided by their length before anything else, as `transform` does
     retain: float
-    seen: bool  # whether reducers were fitted on rows that are judged
     metric: str | None  # None: the answer is a prediction
     items: int
     reference: float  # full-size score; NaN without labels
     confidence: float  # how often each bound holds, so that all walks together err with 5 % at most
     intrinsic: Mapping[str, float]
-    reducer: Reducer | None  # the fitted reducer of the answer
+    transform: Transform | None  # the map of the answer, fitted on all rows
     notes: tuple[str, ...]
+
+    @property
+    def shares(self) -> pd.DataFrame | None:
+        """Share kept and lower bound of every method and size, the layer too if there are several; None unlabelled."""
+        if self.metric is None:
+            return None
+        frame = pd.DataFrame([(c.layer, c.method, c.dim, "float32", c.share, c.low) for c in self.candidates])
+        frame.columns = pd.Index(["layer", "method", "dim", "level", "share", "low"])
+        frame["metric"] = self.metric
+        return frame if frame["layer"].nunique() > 1 else frame.drop(columns="layer")
+
+    @property
+    def predicted(self) -> list[str]:
+        """Without labels: what is expected, and how far such expectations were off; nothing with labels."""
+        if self.metric is not None:
+            return []
+        if self.answer is None:
+            said = f"No size below {self.full_dim} is expected to keep {100 * self.retain:g} % of a task's score."
+        else:
+            said = (
+                f"{self.answer.dim} of {self.full_dim} dimensions ({self.answer.method}) are expected to keep "
+                f"{100 * self.retain:g} % of a task's score: a prediction from their covariance and the neighbours "
+                "kept, by the rule that was nearest to what labels say of other embeddings."
+            )
+        methods = [self.answer.method] if self.answer else [c.method for c in self.candidates]
+        return [said, *read_measured().statement(list(dict.fromkeys(methods)), self.retain)]
 
 
 def default_dims(full: int) -> list[int]:
@@ -63,140 +95,170 @@ def default_dims(full: int) -> list[int]:
 
 
 def advise(
-    versions: Mapping[int | None, Array],
+    versions: Mapping[int | None, Vectors | Array],
     *,
-    fit_rows: slice | None = None,
     evidence: Evidence | None = None,
     retain: float = 0.99,
-    reducers: Sequence[str] = REDUCERS,
+    methods: Sequence[str] = METHODS,
     dims: Sequence[int] | None = None,
     seed: int = 0,
 ) -> Advice:
     """Find the smallest size.
 
+    Maps are fitted on all rows; what judges them is fitted without the rows judged. So a bound speaks of other texts.
+
     Args:
         versions: embeddings (n, D) by layer, the last layer last; one with key None if there are no layers.
-        fit_rows: rows that reducers are fitted on; None is all. Queries of a search are not among them.
         evidence: what sizes are judged by; None predicts from the spectrum and the neighbours kept.
         retain: share of the full-size score that must be kept.
-        reducers: tried side by side; each more makes all bounds a little stricter.
+        methods: tried side by side; each more makes all bounds a little stricter.
         dims: sizes tried; None takes `default_dims`.
-        seed: of reducers, folds, resamples and the sample of neighbours.
+        seed: of random maps, folds, and the sample of neighbours.
+
+    Raises:
+        InputError: for values out of range, embeddings that nothing can be told from, and evidence whose score at full
+            size may be zero (`NoShareError`).
     """
     if not 0 < retain <= 1:
         raise InputError(f"retain is {retain}: expected a share above 0, at most 1, such as 0.99")
-    if not versions or not reducers:
-        raise InputError("nothing to try: give embeddings and at least one reducer")
-    for name in reducers:
-        one_of(name, ("truncate", "pca", "svd", "grp"), "reducer")
+    if not versions or not methods:
+        raise InputError("nothing to try: give embeddings and at least one method")
+    for name in methods:
+        one_of(name, NESTED, "method")
     unit = evidence is None or evidence.metric != "accuracy"  # cosines see no lengths, a classifier does
-    checked = {layer: _checked(X, layer, unit) for layer, X in versions.items()}
-    last = list(checked)[-1]
-    full = checked[last].shape[1]
-    fit_rows = fit_rows or slice(None)
+    layers = {layer: X if isinstance(X, Vectors) else in_memory(X, _named(layer)) for layer, X in versions.items()}
+    last = list(layers)[-1]
+    full = layers[last].shape[1]
     sizes = sorted({check_dim(d, limit=full) for d in dims or default_dims(full)} | {full}, reverse=True)
-    notes = list(_notes(np.asarray(versions[last])[fit_rows]))
-    found: list[Candidate] = []
-    fitted: dict[tuple[int | None, str], Reducer] = {}
-    reduced: list[Array] = []
-    for layer, X in checked.items():
-        for name in reducers:
-            reducer, curve = _reduce(name, X, fit_rows, sizes, seed)
-            fitted[layer, name] = reducer
-            kept = _neighbours_kept(checked[last], [Y for _, Y in curve], seed)
-            spectrum = "pca" if name == "svd" else name
-            predicted = predicted_similarity(X[fit_rows], [d for d, _ in curve], reducer=spectrum)
+    seen = _sample(layers[last], evidence, seed)
+    whole = _checked(layers[last], seen, unit)
+    notes = list(_notes(layers[last].take(seen)))
+    found, maps, score = fit_and_judge(layers, evidence, methods, sizes, unit=unit, seed=seed)
+    asked = make_rng(seed, "neighbours").permutation(len(whole))[: min(QUERIES, max(len(whole) // 5, 1))]
+    for layer, vectors in layers.items():
+        X = whole if layer == last else _checked(vectors, seen, unit)
+        others = moments_of([np.delete(X, asked, axis=0)], unit=False)
+        for name in methods:
+            own = [i for i, c in enumerate(found) if (c.layer, c.method) == (layer, name)]
+            reach = [found[i].dim for i in own]
+            unseen = fit_transform_of(name, others, min(max(reach), most_dims(name, others)), unit=False, seed=seed)
+            Y = unseen.apply(X)
+            kept = _neighbours_kept(whole, [Y[:, :d] for d in reach], asked)
+            predicted = predicted_similarity(X, reach, reducer=SPECTRA.get(name, name))
             # Recorded errors decide which rule predicts: with PCA the spectrum alone is too hopeful, as subtracting the
             # mean reorders neighbours. Half of all dimensions, blindly, came nearer than either, as the statement says.
             expected = read_measured().expected(name, np.array(predicted), np.array(kept))
-            for (d, Y), promise, near, share in zip(curve, predicted, kept, expected, strict=True):
-                found.append(Candidate(layer, name, d, float(promise), near, float(share)))
-                reduced.append(Y)
-    walks = len(checked) * len(reducers)
-    confidence = 1 - 0.05 / walks
-    reference = math.nan
-    if evidence is not None:
-        values, draws = evidence.draws([checked[last], *reduced], seed=seed)
-        kept_share = retention(values, draws, reference=0, confidence=confidence)
-        reference = float(values[0])
-        judged = zip(found, values[1:], kept_share.share[1:], kept_share.low[1:], strict=True)
-        found = [replace(c, score=float(v), share=float(share), low=float(low)) for c, v, share, low in judged]
-    answer = _smallest(found, full, last, retain, labelled=evidence is not None)
+            for i, promise, near, share in zip(own, predicted, kept, expected, strict=True):
+                found[i] = replace(found[i], predicted=float(promise), neighbours=near, expected=float(share))
+    answer = smallest(found, full, last, retain, labelled=evidence is not None)
     if answer is None:
         notes.append(_why_none(found, full, retain, evidence))
-    intrinsic = {"participation ratio": participation_ratio(checked[last][fit_rows])}
+    intrinsic = {"participation ratio": participation_ratio(whole)}
     try:
-        intrinsic["TwoNN"] = two_nn(checked[last][fit_rows][:5000])
+        intrinsic["TwoNN"] = two_nn(whole[:5000])
     except InputError as error:
         notes.append(f"TwoNN has no answer: {error}")
     return Advice(
         tuple(found),
         answer,
         full_dim=full,
-        rows=len(checked[last][fit_rows]),
+        rows=layers[last].shape[0] - (len(evidence.unfitted) if evidence else 0),
         unit=unit,
         retain=retain,
-        seen=evidence is not None and bool(np.isin(evidence.judged, np.arange(len(checked[last]))[fit_rows]).any()),
         metric=evidence.metric if evidence else None,
         items=evidence.items if evidence else 0,
-        reference=reference,
-        confidence=confidence if evidence else math.nan,
+        reference=score,
+        confidence=_confidence(layers, methods) if evidence else math.nan,
         intrinsic=intrinsic,
-        reducer=fitted[answer.layer, answer.reducer] if answer else None,
+        transform=maps[answer.layer, answer.method].prefix(answer.dim) if answer else None,
         notes=tuple(notes),
     )
 
 
-def _checked(X: Array, layer: int | None, unit: bool) -> Array:
-    """Embeddings that can be reduced; of length 1 where only their directions count."""
-    X = check_embeddings(X, "the embeddings" if layer is None else f"the embeddings of layer {layer}")
+def fit_and_judge(
+    layers: Mapping[int | None, Vectors],
+    evidence: Evidence | None,
+    methods: Sequence[str],
+    sizes: Sequence[int],
+    *,
+    unit: bool,
+    seed: int = 0,
+) -> tuple[list[Candidate], dict[tuple[int | None, str], Transform], float]:
+    """Every candidate within reach, maps by layer and method fitted on all rows, and the score at full size.
+
+    Scores, shares and bounds come from other maps, which have not seen the rows that they are judged by; without
+    evidence there are none.
+    """
+    last = list(layers)[-1]
+    folds = evidence.folds(layers[last], seed=seed) if evidence else NOBODY
+    splits = evidence.splits(folds) if evidence else [()]
+    found: list[Candidate] = []
+    maps: dict[tuple[int | None, str], Transform] = {}
+    outcomes: list[Array] = []
+    for layer, vectors in layers.items():
+        moments = FoldMoments(vectors, folds.rows, folds.fold, unit=unit, seed=seed)
+        if evidence is not None and layer == last:
+            reference = Shortened("truncate", moments, splits, [vectors.shape[1]])
+            outcomes.insert(0, evidence.outcomes(reference, folds))
+        for name in methods:
+            shortened = Shortened(name, moments, splits, sizes, seed=seed)
+            maps[layer, name] = shortened.transform
+            found += [Candidate(layer, name, d) for d in shortened.sizes]
+            if evidence is not None:
+                outcomes.append(evidence.outcomes(shortened, folds))
+    if evidence is None:
+        return found, maps, math.nan
+    scores, kept = evidence.bounds(np.concatenate(outcomes), folds, confidence=_confidence(layers, methods))
+    judged = zip(found, scores[1:], kept.share[1:], kept.low[1:], strict=True)
+    found = [replace(c, score=float(v), share=float(share), low=float(low)) for c, v, share, low in judged]
+    return found, maps, float(scores[0])
+
+
+def _confidence(layers: Collection[int | None], methods: Collection[str]) -> float:
+    return 1 - ERROR / (len(layers) * len(methods))
+
+
+def _named(layer: int | None) -> str:
+    return "the embeddings" if layer is None else f"the embeddings of layer {layer}"
+
+
+def _sample(vectors: Vectors, evidence: Evidence | None, seed: int) -> Rows:
+    """Rows that stand for all that maps are fitted on."""
+    fitted = np.ones(vectors.shape[0], bool)
+    if evidence is not None:
+        fitted[evidence.unfitted] = False
+    return np.sort(make_rng(seed, "sample").permutation(np.flatnonzero(fitted))[:POOL])
+
+
+def _checked(vectors: Vectors, rows: Rows, unit: bool) -> Block:
+    """Some rows, of which something can be told; of length 1 where only directions count."""
+    X = vectors.take(rows)
     if len(X) < 3:
         raise InputError(f"{len(X)} embeddings: neither a direction nor a neighbour can be told from so few")
     if not (X[0] != X).any():
         raise InputError(f"all {len(X)} embeddings are equal: no size keeps what is not there")
-    lengths = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))[:, None]
-    if not unit or np.allclose(lengths, 1, atol=1e-5):
-        return X
-    return (X / np.maximum(lengths, 1e-300)).astype(X.dtype)
+    return np.asarray(unit_rows(X), np.float32) if unit else X
 
 
-def _reduce(
-    name: str, X: Array, fit_rows: slice, sizes: Sequence[int], seed: int
-) -> tuple[Reducer, list[tuple[int, Array]]]:
-    """A fitted reducer, and the embeddings at every size within its reach."""
-    fit = X[fit_rows]
-    reach = [d for d in sizes if name in ("truncate", "grp") or d <= min(fit.shape[1], len(fit) - 1)]
-    if not reach:
-        raise InputError(
-            f"{name} of {len(fit)} rows gives at most {len(fit) - 1} dims: give more embeddings or a smaller size"
-        )
-    reducer = make_reducer(name, max(reach), seed=seed).fit(fit)
-    Y = reducer.transform(X)
-    return reducer, [(d, reducer.prefix(Y, d)) for d in reach]
-
-
-def _neighbours_kept(X: Array, reduced: Sequence[Array], seed: int) -> list[float]:
-    """Share of each sampled row's ten nearest neighbours, itself left out, that are still among its ten nearest."""
-    rng = make_rng(seed, "neighbours")
-    pool = np.sort(rng.permutation(len(X))[:POOL])
-    asked = rng.permutation(len(pool))[:QUERIES]
-    count = min(NEIGHBOURS, len(pool) - 1)
+def _neighbours_kept(X: Array, reduced: Sequence[Array], asked: Rows) -> list[float]:
+    """Share of some rows' ten nearest neighbours, the row itself left out, that are still among its ten nearest."""
+    count = min(NEIGHBOURS, len(X) - 1)
 
     def nearest(Y: Array) -> list[set[int]]:
-        top = top_documents(Y[pool][asked], Y[pool], count + 1)
+        top = top_documents(Y[asked], Y, count + 1)
         return [set(row[row != own][:count].tolist()) for row, own in zip(top, asked, strict=True)]
 
     before = nearest(X)
     return [float(np.mean([len(a & b) / count for a, b in zip(before, nearest(Y), strict=True)])) for Y in reduced]
 
 
-def _smallest(
+def smallest(
     found: Sequence[Candidate], full: int, last: int | None, retain: float, *, labelled: bool
 ) -> Candidate | None:
-    """The smallest size that passes; of equal sizes the shallowest layer, then the simplest reducer."""
+    """The smallest size that passes; of equal sizes the shallowest layer, then the simplest method."""
     best: Candidate | None = None
-    for layer, reducer in dict.fromkeys((c.layer, c.reducer) for c in found):
-        walk = [c for c in found if (c.layer, c.reducer) == (layer, reducer)]
+    for layer, method in dict.fromkeys((c.layer, c.method) for c in found):
+        walk = [c for c in found if (c.layer, c.method) == (layer, method)]
         bounds = [c.low if labelled else c.expected for c in walk]
         dim = smallest_sufficient([c.dim for c in walk], bounds, retain)
         passed = next((c for c in walk if c.dim == dim), None)
@@ -225,7 +287,7 @@ def _why_none(found: Sequence[Candidate], full: int, retain: float, evidence: Ev
         if not below:
             return f"no size below {full} was tried"
         best = max(below, key=lambda c: c.expected)
-        return f"the most that is expected below {full} is {100 * best.expected:.2f} %, of {best.reducer} at {best.dim}"
+        return f"the most that is expected below {full} is {100 * best.expected:.2f} %, of {best.method} at {best.dim}"
     close = [c for c in below if c.share > retain and np.isfinite(c.low)]
     if not close:
         return f"no size below {full} keeps {100 * retain:g} % of the score: these dimensions are used"
@@ -233,6 +295,6 @@ def _why_none(found: Sequence[Candidate], full: int, retain: float, evidence: Ev
     best = max(close, key=lambda c: (c.share - retain) / max(c.share - c.low, 1e-12))
     needed = evidence.items * ((best.share - best.low) / (best.share - retain)) ** 2
     return (
-        f"{evidence.items:,} labelled items are too few to tell: {best.reducer} at {best.dim} keeps "
+        f"{evidence.items:,} labelled items are too few to tell: {best.method} at {best.dim} keeps "
         f"{100 * best.share:.2f} % of the score; about {math.ceil(needed / 10) * 10:,} items would do"
     )

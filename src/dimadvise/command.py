@@ -24,9 +24,8 @@ def advise(
     labels: Path | None = None,
     queries: Path | None = None,
     qrels: Path | None = None,
-    fit_on: str | None = None,
     retain: float = 0.99,
-    reducers: tuple[Literal["truncate", "pca", "svd", "grp"], ...] = ("truncate", "pca"),
+    methods: tuple[Literal["truncate", "pca", "svd", "random"], ...] = ("truncate", "pca"),
     dims: tuple[int, ...] = (),
     layers: tuple[int, ...] = (),
     prompt: str | None = None,
@@ -38,7 +37,7 @@ def advise(
 ) -> int:
     """The fewest dimensions that keep what your embeddings are used for, with a report and the fitted reducer.
 
-    With graded pairs, labels or relevant documents the answer is measured, and with --fit-on it has a lower bound.
+    With graded pairs, labels or relevant documents the answer is measured, and has a lower bound.
 
     Without them it is a prediction, and how far off such predictions were is said.
 
@@ -51,10 +50,8 @@ def advise(
         labels: with --embeddings: text file with one label per row, or a table with a column label.
         queries: with --embeddings, which are then the documents: `.npy` matrix of queries.
         qrels: with --queries: table with columns query, document, relevance; rows count from 0.
-        fit_on: fit reducers on other rows than those judged: `.npy` matrix, or with --encoder a dataset or a file; by
-            default on those judged, which leaves the answer without a bound.
         retain: share of the full-size score to keep.
-        reducers: ways to shorten that are tried.
+        methods: ways to shorten that are tried.
         dims: sizes that are tried; by default about three to each halving.
         layers: with --encoder: also consider stopping at these layers; by default the last alone.
         prompt: with --encoder: put before every text: a name among the encoder's prompts, or the text itself; by
@@ -68,8 +65,8 @@ def advise(
     """
     from dimadvise.advice import advise as find
     from dimadvise.inputs import from_encoder, from_matrix
+    from dimadvise.vectors import open_vectors
     from repro.data import column_names, default_source
-    from repro.paths import read_matrix
 
     started = time.perf_counter()
     _refuse_foreign(output)
@@ -80,10 +77,9 @@ def advise(
         raise InputError("give either --embeddings X.npy, or --encoder NAME with --texts FILE")
     if embeddings is not None:
         _refuse("--encoder", texts=texts, layers=layers, split=split, source=source, prompt=prompt)
-        X = read_matrix(embeddings)
-        asked, others = (None if path is None else read_matrix(Path(path)) for path in (queries, fit_on))
+        asked = None if queries is None else open_vectors(queries)
         given = {"pairs": pairs, "labels": labels, "qrels": qrels, "columns": named}
-        case = from_matrix(X, queries=asked, fit_on=others, name=str(embeddings), **given)
+        case = from_matrix(open_vectors(embeddings), queries=asked, name=str(embeddings), **given)
     else:
         if texts is None:
             raise InputError("--encoder needs --texts: a dataset name or a file with one text per line")
@@ -92,7 +88,7 @@ def advise(
         from rivals import system_named
 
         assert encoder is not None
-        given = {"layers": layers, "split": split, "source": source, "fit_on": fit_on, "columns": named}
+        given = {"layers": layers, "split": split, "source": source, "columns": named}
         system = system_named(encoder, source=source or default_source())
         if system is not None:
             if prompt is not None:
@@ -103,8 +99,8 @@ def advise(
             case = from_encoder(network, texts, **given)
             place = str(Path(encoder).resolve()) if Path(encoder).is_dir() else encoder
             origin = {"encoder": place, "pooling": network.pooling, "prompt": network.prompt}
-    wanted: dict[str, Any] = {"retain": retain, "reducers": reducers, "dims": dims or None, "seed": seed}
-    advice = find(case.versions, fit_rows=case.fit_rows, evidence=case.evidence, **wanted)
+    wanted: dict[str, Any] = {"retain": retain, "methods": methods, "dims": dims or None, "seed": seed}
+    advice = find(case.versions, evidence=case.evidence, **wanted)
     _tell(advice, case.source, origin, output, time.perf_counter() - started)
     return 0
 
@@ -123,7 +119,7 @@ def _refuse_foreign(output: Path) -> None:
         raise InputError(f"the output {output} is a file: expected a folder, which is made if need be")
     there = [name for name in WRITTEN if (output / name).exists()]
     with suppress(OSError, ValueError):
-        if not there or {"reducer", "dim", "neighbours"} <= set(pyarrow.parquet.read_schema(output / WRITTEN[0]).names):
+        if not there or {"method", "dim", "neighbours"} <= set(pyarrow.parquet.read_schema(output / WRITTEN[0]).names):
             return
     raise InputError(f"{output / there[0]} was written by no advice: give another --output, nothing is overwritten")
 
@@ -131,7 +127,7 @@ def _refuse_foreign(output: Path) -> None:
 def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, seconds: float) -> None:
     """Print the answer, and write the report, the rows and the reducer."""
     from dimadvise import report
-    from repro.reducers.export import linear_form, write_linear
+    from repro.reducers.export import write_linear
     from repro.rows import hardware
 
     chosen = advice.answer
@@ -151,15 +147,15 @@ def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, s
     say(report.headline(advice))
     for line in report.explanation(advice):
         say(f"  {line}")
-    if chosen is not None and advice.reducer is not None:
-        matrix, bias = linear_form(advice.reducer, chosen.dim)
-        note = {"reducer": chosen.reducer, "layer": chosen.layer, "fitted_on": advice.rows, "source": source}
+    if chosen is not None and advice.transform is not None:
+        matrix, bias = advice.transform.matrix, advice.transform.bias
+        note = {"reducer": chosen.method, "layer": chosen.layer, "fitted_on": advice.rows, "source": source}
         note |= {"compared_by": "cosine" if advice.unit else "classifier", "unit_rows": advice.unit, **origin}
         if advice.unit:
             note["formula"] = "y = (x / |x|) @ matrix + bias"
         written = write_linear(output, matrix, bias, **note)
         say(saved.to_string(index=False))
-        say(f"the reducer, {chosen.reducer}: {', '.join(str(path) for path in written)}")
+        say(f"the reducer, {chosen.method}: {', '.join(str(path) for path in written)}")
         if origin:
             say(f"encoder and reducer as one: repro export --reducer {output} --output NEW_FOLDER")
     say(f"report: {output / WRITTEN[1]} ({seconds:.0f} s)")

@@ -1,29 +1,54 @@
 """What a size is judged by: graded pairs, classes or relevant documents among the rows of one matrix of embeddings.
 
-Each kind scores several versions of the embeddings on the same resampled items, so that their ratios have bounds.
+Each kind says in which folds its rows lie, so that no map has seen what it is judged by, and what becomes of every item
+under a map (`outcomes`), from which scores and their bounds follow.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
 
+from dimadvise.bounds import Influence, mean_influence, share_bounds, spearman_influence, unchanged_bounds
+from dimadvise.crossfit import NEVER, Rows, Shortened, Split
+from dimadvise.vectors import Vectors
 from repro.evaluation.classify import stratified_folds
 from repro.evaluation.logistic import fit_logistic
+from repro.evaluation.retention import Retention
 from repro.evaluation.retrieve import retrieve
-from repro.evaluation.stats import mean_draws, spearman_draws
 from repro.evaluation.sts import prefix_cosines
+from repro.seeding import make_rng
 from repro.types import Array, InputError, check_same_length
 
-Rows = NDArray[np.int64]
 FOLDS = 5
-RESAMPLES = 2000
 FEWEST = 30  # items below which no interval is worth printing
 PENALTIES = 2.0 ** np.arange(-1, 10, 2)
 """C of the classifier, one of which is chosen for each size by rows that are not judged"""
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Judged rows (m,), ascending, the fold of each, and a number for each that equal vectors share."""
+
+    rows: Rows
+    fold: Rows
+    same: Rows
+
+    def fold_of(self, rows: Rows) -> Rows:
+        """Folds of some of the rows, in any shape."""
+        return self.fold[np.searchsorted(self.rows, rows)]
+
+    def same_of(self, rows: Rows) -> Rows:
+        """Numbers of some of the rows."""
+        return self.same[np.searchsorted(self.rows, rows)]
+
+
+NOBODY = Folds(*3 * [np.zeros(0, np.int64)])
 
 
 @dataclass(frozen=True)
@@ -31,22 +56,36 @@ class Evidence(ABC):
     """Something that scores embeddings by a metric."""
 
     metric: ClassVar[str]
-    items: int = field(init=False)  # how many items are resampled
-    judged: Rows = field(init=False)
-    """rows that a reducer fitted on them would know beforehand; the documents of a search it may know"""
+    items: int = field(init=False)  # how many items are judged
+
+    @property
+    def unfitted(self) -> Rows:
+        """Rows that no map is fitted on."""
+        return np.zeros(0, np.int64)
 
     @abstractmethod
-    def draws(self, versions: Sequence[Array], *, seed: int) -> tuple[Array, Array]:
-        """Scores of each version (P,), and the same on shared resamples of the items (resamples, P)."""
+    def folds(self, vectors: Vectors, *, seed: int) -> Folds:
+        """Folds of the judged rows, equal vectors in one."""
 
-    def _judges(self, items: int, what: str, judged: Rows) -> None:
+    @abstractmethod
+    def splits(self, folds: Folds) -> list[Split]:
+        """The folds that each of the maps needed must not have seen."""
+
+    @abstractmethod
+    def outcomes(self, shortened: Shortened, folds: Folds) -> Array:
+        """What becomes of each item at every size (sizes, items), by maps that have not seen its rows."""
+
+    @abstractmethod
+    def bounds(self, outcomes: Array, folds: Folds, *, confidence: float) -> tuple[Array, Retention]:
+        """Scores (P,) of outcomes (P, items), and the shares of the first that they keep, with lower bounds."""
+
+    def _check_items(self, items: int, what: str) -> None:
         if items < FEWEST:
             raise InputError(
                 f"{items} {what}: at least {FEWEST} are needed before an interval means anything, and several "
                 "hundred to tell a loss of one per cent; without labels the advice is a prediction"
             )
         object.__setattr__(self, "items", items)
-        object.__setattr__(self, "judged", judged)
 
 
 @dataclass(frozen=True)
@@ -60,14 +99,46 @@ class Pairs(Evidence):
 
     def __post_init__(self) -> None:
         check_same_length(first=self.first, second=self.second, grades=self.grades)
-        self._judges(len(self.grades), "pairs", np.concatenate([self.first, self.second]))
+        self._check_items(len(self.grades), "pairs")
         if len(np.unique(self.grades)) < 2:
             raise InputError(f"all {self.items} pairs have the grade {self.grades[0]}: nothing to rank by")
 
-    def draws(self, versions: Sequence[Array], *, seed: int) -> tuple[Array, Array]:
-        """Scores of each version (P,), and the same on shared resamples of the pairs (resamples, P)."""
-        cosines = [prefix_cosines(X[self.first], X[self.second], [X.shape[1]])[0] for X in versions]
-        return spearman_draws(cosines, self.grades, resamples=RESAMPLES, seed=seed)
+    def folds(self, vectors: Vectors, *, seed: int) -> Folds:
+        """Rows that pairs link lie in one fold, unless so many are linked that they would fill more than one."""
+        rows = np.unique([self.first, self.second])
+        same = equal_rows(vectors, rows)
+        sides = [same[np.searchsorted(rows, side)] for side in (self.first, self.second)]
+        n = int(same.max()) + 1
+        linked = connected_components(csr_matrix((np.ones(self.items), sides), shape=(n, n)), directed=False)[1]
+        large = np.bincount(linked)[linked] > max(n / FOLDS, 2)
+        linked[large] = linked.max() + 1 + np.arange(large.sum())  # each row by itself: its pairs fall into two folds
+        members = np.unique(linked, return_inverse=True)[1]
+        return Folds(rows, _even_folds(np.bincount(members), seed)[members][same], same)
+
+    def splits(self, folds: Folds) -> list[Split]:
+        """Those of the folds that pairs lie in."""
+        codes = np.unique(np.sort(self._placed(folds), axis=1), axis=0)
+        return [tuple(np.unique(code).tolist()) for code in codes]
+
+    def outcomes(self, shortened: Shortened, folds: Folds) -> Array:
+        """Cosines (sizes, pairs)."""
+        placed = np.sort(self._placed(folds), axis=1)
+        found = np.empty((len(shortened.sizes), self.items))
+        for code in np.unique(placed, axis=0):
+            own = (placed == code).all(axis=1)
+            split = tuple(np.unique(code).tolist())
+            first, second = (shortened(side[own], split) for side in (self.first, self.second))
+            found[:, own] = prefix_cosines(first, second, shortened.sizes)
+        return found
+
+    def bounds(self, outcomes: Array, folds: Folds, *, confidence: float) -> tuple[Array, Retention]:
+        """Spearman correlations (P,) and shares of the first."""
+        found = spearman_influence(outcomes, self.grades)
+        links = folds.same_of(np.stack([self.first, self.second], axis=1))
+        return found.scores, share_bounds(found, links, confidence=confidence)
+
+    def _placed(self, folds: Folds) -> Rows:
+        return folds.fold_of(np.stack([self.first, self.second], axis=1))
 
 
 @dataclass(frozen=True)
@@ -80,34 +151,57 @@ class Classes(Evidence):
 
     def __post_init__(self) -> None:
         check_same_length(rows=self.rows, labels=self.labels)
-        self._judges(len(self.labels), "labelled rows", self.rows)
+        self._check_items(len(self.labels), "labelled rows")
 
-    def draws(self, versions: Sequence[Array], *, seed: int) -> tuple[Array, Array]:
-        """Scores of each version (P,), and the same on shared resamples of the rows (resamples, P)."""
-        folds = stratified_folds(self.labels, FOLDS, seed)
-        right = [self._right(X[self.rows], folds) for X in versions]
-        return mean_draws(right, resamples=RESAMPLES, seed=seed)
+    def folds(self, vectors: Vectors, *, seed: int) -> Folds:
+        """Classes are spread evenly; a vector that repeats another goes where that one is."""
+        order = np.argsort(self.rows)
+        rows, fold = self.rows[order], stratified_folds(self.labels, FOLDS, seed)[order]
+        same = equal_rows(vectors, rows)
+        return Folds(rows, fold[np.unique(same, return_index=True)[1]][same], same)
 
-    def _right(self, X: Array, folds: Rows) -> NDArray[np.bool_]:
-        """Which rows are told right by the model that has not seen them (n,)."""
+    def splits(self, folds: Folds) -> list[Split]:
+        """Each fold by itself."""
+        return [(int(fold),) for fold in np.unique(folds.fold)]
+
+    def outcomes(self, shortened: Shortened, folds: Folds) -> Array:
+        """Which rows are told right (sizes, rows) by a classifier that has not seen them, as little as its map has."""
+        fold = folds.fold_of(self.rows)
+        right = np.empty((len(shortened.sizes), self.items))
+        for (judged,) in self.splits(folds):
+            X = shortened(self.rows, (judged,))
+            for place, dim in enumerate(shortened.sizes):
+                right[place, fold == judged] = self._told(X[:, :dim], fold, judged)
+        return right
+
+    def bounds(self, outcomes: Array, folds: Folds, *, confidence: float) -> tuple[Array, Retention]:
+        """Accuracies (P,) and shares of the first."""
+        return _mean_bounds(outcomes, folds.same_of(self.rows), confidence)
+
+    def _told(self, X: Array, fold: Rows, judged: int) -> NDArray[np.bool_]:
+        """Which rows of a fold are told right; the penalty is the one that served best on each other fold in turn."""
+        learnt = fold != judged
         # one scale for all columns: a penalty must not mean more for one size than for another
-        X = (X / max(float(np.sqrt(X.var(axis=0).sum())), 1e-12)).astype(np.float32)
-        members = np.stack([folds != fold for fold in range(FOLDS)])  # (K, n)
-        next_fold = np.roll(~members, -1, axis=0)  # (K, n), of which each model's penalty is chosen
+        X = (X / max(float(np.sqrt(X[learnt].var(axis=0).sum())), 1e-12)).astype(np.float32)
+        inner = [f for f in np.unique(fold).tolist() if f != judged]
+        members = np.repeat(np.stack([learnt & (fold != f) for f in inner]), len(PENALTIES), axis=0)
 
-        def told(learnt: NDArray[np.bool_], penalties: Array) -> NDArray[np.bool_]:
-            models = fit_logistic(X, self.labels, learnt, penalties, tolerance=1e-3, max_iter=200)
+        def right(members: NDArray[np.bool_], penalties: Array) -> NDArray[np.bool_]:
+            models = fit_logistic(X, self.labels, members, penalties, tolerance=1e-3, max_iter=200)
             return np.asarray(models.predict(X) == self.labels)  # (models, n)
 
-        count = len(PENALTIES)
-        tried = told(np.repeat(members & ~next_fold, count, axis=0), np.tile(PENALTIES, FOLDS))
-        score = np.einsum("kgn,kn->kg", tried.reshape(FOLDS, count, -1), next_fold, dtype=np.float64)
-        return told(members, PENALTIES[score.argmax(axis=1)])[folds, np.arange(len(X))]
+        tried = right(members, np.tile(PENALTIES, len(inner))).reshape(len(inner), len(PENALTIES), -1)
+        served = sum(each[:, fold == f].sum(axis=1) for each, f in zip(tried, inner, strict=True))
+        best = PENALTIES[[int(np.argmax(served))]]
+        return right(learnt[None], best)[0, fold == judged]
 
 
 @dataclass(frozen=True)
 class Search(Evidence):
-    """Queries and documents among the rows: nDCG@10 of exact cosine search."""
+    """Queries and documents among the rows: nDCG@10 of exact cosine search.
+
+    Maps are fitted on the documents, which are there to be searched, and never on queries.
+    """
 
     metric = "ndcg@10"
     queries: Rows
@@ -115,10 +209,56 @@ class Search(Evidence):
     qrels: Mapping[int, Mapping[int, float]]  # position of a query to positions of documents to relevance
 
     def __post_init__(self) -> None:
-        items = sum(any(v > 0 for v in judged.values()) for judged in self.qrels.values())
-        self._judges(items, "queries with a relevant document", self.queries)
+        self._check_items(len(self._asked), "queries with a relevant document")
 
-    def draws(self, versions: Sequence[Array], *, seed: int) -> tuple[Array, Array]:
-        """Scores of each version (P,), and the same on shared resamples of the queries (resamples, P)."""
-        gains = [retrieve(X[self.queries], X[self.documents], self.qrels).ndcg(10) for X in versions]
-        return mean_draws(gains, resamples=RESAMPLES, seed=seed)
+    @property
+    def unfitted(self) -> Rows:
+        """The queries."""
+        return self.queries
+
+    def folds(self, vectors: Vectors, *, seed: int) -> Folds:
+        """Queries, in no fold."""
+        rows = np.sort(self.queries)
+        return Folds(rows, np.full(len(rows), NEVER), equal_rows(vectors, rows))
+
+    def splits(self, folds: Folds) -> list[Split]:
+        """One map for all."""
+        return [()]
+
+    def outcomes(self, shortened: Shortened, folds: Folds) -> Array:
+        """nDCG@10 of each query that has a relevant document (sizes, queries)."""
+        Q, C = shortened(self.queries), shortened(self.documents)
+        return np.stack([retrieve(Q[:, :d], C[:, :d], self.qrels).ndcg(10) for d in shortened.sizes])
+
+    def bounds(self, outcomes: Array, folds: Folds, *, confidence: float) -> tuple[Array, Retention]:
+        """Mean nDCG@10 (P,) and shares of the first."""
+        return _mean_bounds(outcomes, folds.same_of(self.queries[self._asked]), confidence)
+
+    @property
+    def _asked(self) -> list[int]:
+        """Positions of the queries that have a relevant document."""
+        return sorted(query for query, judged in self.qrels.items() if any(v > 0 for v in judged.values()))
+
+
+def equal_rows(vectors: Vectors, rows: Rows) -> Rows:
+    """A number for each row (m,), from 0, that rows of equal vectors share."""
+    numbers: dict[bytes, int] = {}
+    return np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in vectors.take(rows)], np.int64)
+
+
+def _even_folds(sizes: Rows, seed: int) -> Rows:
+    """A fold for each group of so many members, at random, such that folds differ by no more than the smallest does."""
+    order = make_rng(seed, "folds").permutation(len(sizes))
+    order = order[np.argsort(-sizes[order], kind="stable")]
+    fold, filled = np.empty(len(sizes), np.int64), [0] * FOLDS
+    for group in order.tolist():
+        fold[group] = filled.index(min(filled))
+        filled[fold[group]] += int(sizes[group])
+    return fold
+
+
+def _mean_bounds(outcomes: Array, links: Rows, confidence: float) -> tuple[Array, Retention]:
+    found: Influence = mean_influence(outcomes)
+    kept = share_bounds(found, links[:, None], confidence=confidence)
+    proven = unchanged_bounds(outcomes, confidence=confidence)
+    return found.scores, Retention(kept.share, np.minimum(kept.low, proven))

@@ -1,4 +1,4 @@
-"""From what a user has to what the advisor reads: embeddings by layer, the rows to fit on, and the evidence."""
+"""From what a user has to what the advisor reads: embeddings by layer, and the evidence."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,50 +7,45 @@ from pathlib import Path
 import numpy as np
 
 from dimadvise.evidence import Classes, Evidence, Pairs, Rows, Search
+from dimadvise.vectors import Shards, Vectors, in_memory
 from repro import data
 from repro.data.files import ENDINGS, NOTHING, Table, ending, filled_lines
 from repro.types import Array, Encoder, InputError
-
-FIT_TEXTS = 20_000
-"""texts drawn from `fit_on`, at most: principal components of some hundred dimensions settle long before"""
 
 
 @dataclass(frozen=True)
 class Case:
     """Everything `advise` needs."""
 
-    versions: dict[int | None, Array]
-    fit_rows: slice
+    versions: dict[int | None, Vectors]
     evidence: Evidence | None
     source: str  # where it comes from, in words
 
 
 def from_matrix(
-    X: Array,
+    X: Vectors,
     *,
     pairs: Path | None = None,
     labels: Path | None = None,
-    queries: Array | None = None,
+    queries: Vectors | None = None,
     qrels: Path | None = None,
-    fit_on: Array | None = None,
     name: str = "embeddings",
     columns: Mapping[str, str] = NOTHING,
 ) -> Case:
     """Embeddings X (n, D) of a user's own, with at most one kind of evidence that refers to their rows, counted from 0.
 
     The tables `pairs` (row1, row2, score), `labels` (label, or lines of text) and `qrels` (query, document, relevance)
-    count rows of X, which are the documents where there are `queries` (m, D). Reducers are fitted on X unless there
-    is `fit_on` (f, D). `columns` are names in the tables that are not understood by themselves: our column → theirs.
+    count rows of X, which are the documents where there are `queries` (m, D). `columns` are names in the tables that
+    are not understood by themselves: our column → theirs.
     """
     given = [what for what, value in {"pairs": pairs, "labels": labels, "qrels": qrels}.items() if value is not None]
     if len(given) > 1:
         raise InputError(f"{' and '.join(given)} are given: expected one kind of evidence at a time")
     if (queries is None) != (qrels is None):
         raise InputError("queries and qrels belong together: give both or neither")
-    for what, other in (("queries", queries), ("the embeddings to fit on", fit_on)):
-        if other is not None and other.shape[1] != X.shape[1]:
-            raise InputError(f"{what} have {other.shape[1]} columns, {name} {X.shape[1]}: expected the same")
-    n, fit_rows = len(X), slice(0, len(X))
+    if queries is not None and queries.shape[1] != X.shape[1]:
+        raise InputError(f"queries have {queries.shape[1]} columns, {name} {X.shape[1]}: expected the same")
+    n = X.shape[0]
     evidence: Evidence | None = None
     if pairs is not None:
         table = Table(pairs, columns, ("row1", "row2", "score"))
@@ -63,15 +58,12 @@ def from_matrix(
     elif queries is not None and qrels is not None:
         table = Table(qrels, columns, ("query", "document", "relevance"))
         judged: dict[int, dict[int, float]] = {}
-        cells = _rows(table, "query", len(queries)), _rows(table, "document", n), table.numbers("relevance")
+        cells = _rows(table, "query", queries.shape[0]), _rows(table, "document", n), table.numbers("relevance")
         for query, document, relevance in zip(*cells, strict=True):
             judged.setdefault(int(query), {})[int(document)] = relevance
-        X = np.concatenate([X, queries.astype(X.dtype)])
-        evidence = Search(np.arange(n, len(X)), np.arange(n), judged)
-    if fit_on is not None:
-        fit_rows = slice(len(X), len(X) + len(fit_on))
-        X = np.concatenate([X, fit_on.astype(X.dtype)])
-    return Case({None: X}, fit_rows, evidence, name)
+        X = Shards([X, queries], name)
+        evidence = Search(np.arange(n, X.shape[0]), np.arange(n), judged)
+    return Case({None: X}, evidence, name)
 
 
 def from_encoder(
@@ -82,22 +74,16 @@ def from_encoder(
     layers: tuple[int, ...] = (),
     split: str | None = None,
     source: str | None = None,
-    fit_on: str | None = None,
     columns: Mapping[str, str] = NOTHING,
 ) -> Case:
     """An encoder and a dataset's name or file; graded pairs, labelled texts and queries bring their evidence along.
 
-    Of an encoder with `layers` to consider stopping at, the last is always among them. Reducers are fitted on the
-    judged texts, or on other texts of `fit_on`: of a dataset's name its training split, or a file.
+    Of an encoder with `layers` to consider stopping at, the last is always among them.
     """
     from repro.models import SentenceEncoder  # brings torch, which embeddings of a user's own do not need
 
     loaded = data.load(texts, split=split, source=source, columns=columns)
-    sides, fit, evidence = judged_texts(loaded)
-    if fit_on is not None:
-        others = _other_texts(fit_on, set(sides), source)
-        fit = slice(len(sides), len(sides) + len(others))
-        sides = [*sides, *others]
+    sides, evidence = judged_texts(loaded)
     versions: dict[int | None, Array] = {}
     if isinstance(encoder, SentenceEncoder):
         wanted = [*sorted({encoder.backbone.layer_index(n) for n in layers} - {encoder.n_layers}), encoder.n_layers]
@@ -111,20 +97,18 @@ def from_encoder(
         if layers:
             raise InputError(f"layers {', '.join(map(str, layers))}: {name} has no layers to choose from")
         versions[None] = encoder.encode(sides, progress=True)
-    return Case(versions, fit, evidence, f"{name} on {loaded.name} ({loaded.source})")
+    held = {layer: in_memory(X, f"{name} layer {layer}" if layer else name) for layer, X in versions.items()}
+    return Case(held, evidence, f"{name} on {loaded.name} ({loaded.source})")
 
 
-def judged_texts(loaded: data.DataSet) -> tuple[list[str], slice, Evidence | None]:
-    """The texts of a dataset in the order that its evidence counts rows, those to fit on, and the evidence.
-
-    Reducers are fitted on both sides of pairs, on all labelled texts, and of a search on the documents alone.
-    """
+def judged_texts(loaded: data.DataSet) -> tuple[list[str], Evidence | None]:
+    """The texts of a dataset in the order that its evidence counts rows, and the evidence."""
     if isinstance(loaded, data.Retrieval):
         place = {name: i for i, name in enumerate(loaded.document_ids)}
         judged = [loaded.qrels.get(name, {}) for name in loaded.query_ids]
         known = {row: {place[d]: float(v) for d, v in own.items()} for row, own in enumerate(judged)}
         sides, documents = [*loaded.documents, *loaded.queries], len(loaded.documents)
-        return sides, slice(0, documents), Search(np.arange(documents, len(sides)), np.arange(documents), known)
+        return sides, Search(np.arange(documents, len(sides)), np.arange(documents), known)
     sides = list(data.texts_of(loaded))
     evidence: Evidence | None = None
     if isinstance(loaded, data.ScoredPairs):
@@ -132,7 +116,7 @@ def judged_texts(loaded: data.DataSet) -> tuple[list[str], slice, Evidence | Non
         evidence = Pairs(np.arange(half), np.arange(half, 2 * half), loaded.scores)
     elif isinstance(loaded, data.LabelledTexts):
         evidence = Classes(np.arange(len(sides)), np.array([str(label) for label in loaded.labels]))
-    return sides, slice(0, len(sides)), evidence
+    return sides, evidence
 
 
 def _labels(path: Path, columns: Mapping[str, str]) -> list[str]:
@@ -140,17 +124,6 @@ def _labels(path: Path, columns: Mapping[str, str]) -> list[str]:
     if ending(path) in ENDINGS and "label" in (table := Table(path, columns)).columns:
         return [label.strip() for label in table.texts("label")]
     return [line.strip() for line in filled_lines(path)]
-
-
-def _other_texts(name: str, judged: set[str], source: str | None) -> list[str]:
-    """Distinct texts of a dataset's training split, or of a file, that are not judged."""
-    spec = data.DATASETS.get(name)
-    split = "train" if spec is not None and "train" in spec.splits else None
-    found = dict.fromkeys(data.texts_of(data.load(name, split=split, source=source if spec else None, limit=FIT_TEXTS)))
-    others = [text for text in found if text not in judged]
-    if len(others) < 3:
-        raise InputError(f"fit_on {name}: {len(others)} texts are not judged ones: expected other texts to fit on")
-    return others
 
 
 def _rows(table: Table, column: str, n: int) -> Rows:

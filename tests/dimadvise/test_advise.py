@@ -1,17 +1,19 @@
 import json
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dimadvise.advice import Candidate, _neighbours_kept, _smallest, _why_none, advise
+from dimadvise.advice import Candidate, _neighbours_kept, _why_none, advise, smallest
+from dimadvise.crossfit import FoldMoments, Shortened
 from dimadvise.evidence import Classes, Pairs, Search
-from dimadvise.inputs import from_encoder, from_matrix
-from dimadvise.report import candidate_table, explanation, headline, savings, size, why_no_bound
+from dimadvise.inputs import from_encoder
+from dimadvise.report import candidate_table, headline, savings, size
+from dimadvise.transform import fit_transform_of, moments_of
+from dimadvise.vectors import in_memory
 from repro import data
-from repro.reducers import make_reducer
+from repro.reducers import PCA, make_reducer
 from repro.reducers.export import linear_form, read_linear, write_linear
 from repro.types import InputError
 
@@ -34,35 +36,42 @@ def graded(X, n=400, noise=0.1, seed=1):
 def test_the_answer_is_the_number_of_directions_that_are_used():
     X = cloud()
     advice = advise({None: X}, evidence=graded(X), dims=[32, 16, 12, 8, 6, 4, 2])
-    assert advice.answer is not None and (advice.answer.reducer, advice.answer.dim) == ("pca", 6)
-    assert advice.answer.low >= 0.99 and advice.confidence == 0.975 and advice.seen
-    some = advise({None: X}, fit_rows=slice(0, 450), evidence=graded(X), dims=[32])
-    assert some.seen, "though of the judged rows only half are fitted"
+    assert advice.answer is not None and (advice.answer.method, advice.answer.dim) == ("pca", 6)
+    assert advice.answer.low >= 0.99 and advice.confidence == 0.975
+    assert advice.transform is not None and advice.transform.matrix.shape == (32, 6) and advice.rows == 900
+    shares = advice.shares
+    assert shares is not None and set(shares["level"]) == {"float32"} and "layer" not in shares
+    assert shares.set_index(["method", "dim"]).loc[("pca", 6), "low"] == advice.answer.low
     assert 5 < advice.intrinsic["participation ratio"] < 6.5
-    below = [c for c in advice.candidates if c.reducer == "pca" and c.dim < 6]
+    below = [c for c in advice.candidates if c.method == "pca" and c.dim < 6]
     assert all(c.low < 0.99 for c in below)
     assert headline(advice).startswith("6 of 32 dimensions (principal components) keep")
 
 
 def test_unrelated_embeddings_share_no_neighbours():
     A, B = np.random.default_rng(0).normal(size=(2, 400, 16))
-    same, other = _neighbours_kept(A, [A, B], 0)
+    same, other = _neighbours_kept(A, [A, B], np.arange(100))
     assert same == 1.0 and other < 0.06  # by chance 10 of 399; a row is no neighbour of its own
     found = advise({1: A, 2: B}, dims=[16])
-    assert {c.layer: c.neighbours > 0.5 for c in found.candidates if c.reducer == "truncate"} == {1: False, 2: True}
+    assert {c.layer: c.neighbours > 0.5 for c in found.candidates if c.method == "truncate"} == {1: False, 2: True}
+
+
+def scores(evidence, X):
+    """Scores of the matrix as it is."""
+    advice = advise({None: X}, evidence=evidence, methods=("truncate",), dims=[X.shape[1]])
+    return advice.reference
 
 
 def test_labels_that_say_nothing_cannot_be_learnt():
     rng = np.random.default_rng(0)
-    values, _ = Classes(np.arange(200), rng.choice(["a", "b"], 200)).draws([rng.normal(size=(200, 64))], seed=0)
-    assert 0.35 < values[0] < 0.65
+    evidence = Classes(np.arange(200), rng.choice(["a", "b"], 200))
+    assert 0.35 < scores(evidence, rng.normal(size=(200, 64))) < 0.65
 
 
 def test_the_unit_of_embeddings_plays_no_part_in_accuracy():
     X = np.random.default_rng(0).normal(size=(200, 8))
-    labels = np.where(X[:, 0] + X[:, 1] > 0.4, "up", "down")
-    values, _ = Classes(np.arange(200), labels).draws([X, 1e-4 * X], seed=0)
-    assert values[0] == values[1] > 0.9
+    evidence = Classes(np.arange(200), np.where(X[:, 0] + X[:, 1] > 0.4, "up", "down"))
+    assert scores(evidence, X) == scores(evidence, 1e-4 * X) > 0.9
 
 
 def test_row_lengths_that_no_cosine_sees_change_no_answer():
@@ -102,8 +111,7 @@ def test_a_document_at_the_second_place_counts_by_its_discount():
     unit = np.eye(40)
     documents = np.concatenate([np.hstack([unit, 0 * unit]), np.hstack([unit, 0.1 * unit])])
     found = Search(np.arange(80, 120), np.arange(80), {i: {40 + i: 1.0} for i in range(40)})
-    values, _ = found.draws([np.concatenate([documents, documents[:40]])], seed=0)
-    assert values[0] == pytest.approx(1 / np.log2(3))
+    assert scores(found, np.concatenate([documents, documents[:40]])) == pytest.approx(1 / np.log2(3))
 
 
 def test_the_items_that_would_do_follow_from_the_width_of_the_bound():
@@ -129,7 +137,7 @@ def test_a_shallower_layer_may_win_only_by_its_bound():
 
 def test_a_size_passes_by_its_bound_not_by_its_share():
     found = [Candidate(None, "pca", dim, 1.0, 1.0, share=1.0, low=low) for dim, low in ((8, 0.99), (4, 0.98))]
-    answer = _smallest(found, 16, None, 0.985, labelled=True)
+    answer = smallest(found, 16, None, 0.985, labelled=True)
     assert answer is not None and answer.dim == 8
 
 
@@ -173,57 +181,63 @@ def test_a_strangers_file_is_not_written_over_and_an_earlier_advice_leaves_no_re
         assert (out / "reducer.safetensors").exists() == (out / "reducer.json").exists() == chosen
 
 
-def test_no_bound_is_printed_where_it_does_not_hold():
-    X, other = cloud(), cloud(500, seed=0)
-    pairs = graded(X)
-    right = Classes(np.arange(400), np.where(X[:400, 0] > 0, "up", "down"))
-    for evidence, fit_rows, reducer, words in (
-        (pairs, None, "pca", "--fit-on, with texts that are not judged, gives a bound"),
-        (pairs, None, "truncate", ""),
-        (pairs, slice(900, 1400), "pca", ""),
-        (right, slice(900, 1400), "pca", "of 400 items that are right or wrong too few can change"),
-    ):
-        versions = {None: np.concatenate([X, other])}
-        found = advise(versions, fit_rows=fit_rows, evidence=evidence, reducers=(reducer,), dims=[32, 31])
-        told = " ".join([headline(found), *explanation(found)])
-        assert found.answer is None or ("no lower bound is given" in told) == bool(words)
-        assert ("with 95 % confidence" in told or "Bounds hold" in told) == (not words) and words in told
-        assert candidate_table(found)["low"].isna().all() == bool(words)
-    assert why_no_bound(replace(found, retain=0.9), found.candidates[0]) == "", "400 items tell a loss of ten per cent"
+def test_no_map_has_seen_what_it_is_judged_by():
+    X, (first, second) = cloud(60), np.random.default_rng(2).permutation(60).reshape(2, 30)
+    pairs = Pairs(first, second, np.arange(30.0))
+    vectors = in_memory(np.concatenate([X, cloud(20, seed=5)]))
+    folds = pairs.folds(vectors, seed=0)
+    assert (folds.fold_of(first) == folds.fold_of(second)).all(), "both rows of a pair lie in one fold"
+    moments = FoldMoments(vectors, folds.rows, folds.fold, unit=False)
+    shortened = Shortened("pca", moments, pairs.splits(folds), [4])
+    for fold in range(5):
+        others = vectors.take(np.flatnonzero(~np.isin(np.arange(80), folds.rows[folds.fold == fold])))
+        assert len(others) == 68
+        alone = fit_transform_of("pca", moments_of([others], unit=False), 4, unit=False)
+        np.testing.assert_allclose(shortened.maps[fold,].matrix, alone.matrix, atol=1e-4)
+    assert np.allclose(
+        shortened.transform.bias, PCA(4).fit(vectors.take(range(80))).transform(np.zeros((1, 32))), atol=1e-4
+    )
 
 
-def test_reducers_fitted_on_other_rows_are_judged_on_rows_they_have_not_seen(tmp_path, repro):
-    X, other = cloud(400), cloud(500, seed=0)[400:]
+def test_pairs_of_rows_that_are_all_linked_are_judged_by_maps_that_have_seen_neither():
+    first, second = np.triu_indices(12, 1)
+    pairs = Pairs(first, second, np.arange(66.0))
+    folds = pairs.folds(in_memory(cloud(12)), seed=0)
+    assert np.ptp(np.bincount(folds.fold)) <= 1 and {len(split) for split in pairs.splits(folds)} == {1, 2}
+    repeated = np.concatenate([cloud(40)] * 2)
+    folds = Pairs(np.arange(40), np.arange(1, 41), np.arange(40.0)).folds(in_memory(repeated), seed=0)
+    assert folds.fold_of(np.array([0])) == folds.fold_of(np.array([40])), "equal vectors are one text"
+
+
+def test_queries_are_fitted_by_no_map():
+    X = cloud(100)
+    search = Search(np.arange(60, 100), np.arange(60), {i: {i: 1.0} for i in range(40)})
+    folds = search.folds(in_memory(X), seed=0)
+    moments = FoldMoments(in_memory(X), folds.rows, folds.fold, unit=True)
+    unit = X[:60] / np.linalg.norm(X[:60], axis=1, keepdims=True)
+    assert moments.whole.rows == 60 and np.allclose(moments.whole.mean, unit.mean(axis=0), atol=1e-5)
+
+
+def test_an_encoder_brings_the_evidence_of_its_texts():
+    encoder = SimpleNamespace(encode=lambda texts, progress: np.zeros((len(texts), 2), np.float32))
+    case = from_encoder(encoder, "stsb", source="microworld")
+    judged = data.load("stsb", split="test", source="microworld")
+    assert isinstance(case.evidence, Pairs) and case.versions[None].shape == (2 * len(judged), 2)
+    case = from_encoder(encoder, "hotpotqa", source="microworld")
+    assert isinstance(case.evidence, Search) and len(case.evidence.unfitted) == len(case.evidence.queries) > 0
+
+
+def test_the_command_measures_and_writes(tmp_path, repro):
+    X = cloud(400)
     pairs = graded(X)
     np.save(tmp_path / "X.npy", X)
-    np.save(tmp_path / "other.npy", other)
     lines = [f"{a}\t{b}\t{g}" for a, b, g in zip(pairs.first, pairs.second, pairs.grades, strict=True)]
     (tmp_path / "pairs.tsv").write_text("\n".join(["row1\trow2\tscore", *lines]) + "\n")
-    case = from_matrix(X, pairs=tmp_path / "pairs.tsv", fit_on=other)
-    assert case.fit_rows == slice(400, 500)
-    apart, among = (
-        advise(case.versions, fit_rows=rows, evidence=case.evidence, retain=0.9) for rows in (case.fit_rows, None)
-    )
-    assert (apart.seen, among.seen, apart.rows, among.rows) == (False, True, 100, 500)
-    unit = other / np.linalg.norm(other, axis=1, keepdims=True)
-    assert apart.reducer is not None and np.allclose(apart.reducer.mean_, unit.mean(axis=0), atol=1e-5)
     arguments = ["advise", "--embeddings", tmp_path / "X.npy", "--pairs", tmp_path / "pairs.tsv", "--retain", 0.9]
     out = tmp_path / "out"
-    code, told, _ = repro(*arguments, "--fit-on", tmp_path / "other.npy", "--output", out)
-    assert code == 0 and "fitted on 100 embeddings, none of which is judged" in told
-    assert "Bounds hold with" in told and "No bound is given" not in told
+    code, told, errors = repro(*arguments, "--output", out)
+    assert code == 0 and "with 95 % confidence at least 90 %" in told, errors
     page, (matrix, bias) = (out / "report.html").read_text(), read_linear(out)
     assert "data:image/svg+xml" in page and "<table" in page and "nan" not in page.lower().replace("financ", "")
-    assert set(pd.read_parquet(out / "candidates.parquet")["reducer"]) == {"truncate", "pca"}
+    assert set(pd.read_parquet(out / "candidates.parquet")["method"]) == {"truncate", "pca"}
     assert matrix.shape == (32, len(bias))
-
-
-def test_texts_to_fit_on_leave_out_those_that_are_judged(tmp_path):
-    encoder = SimpleNamespace(encode=lambda texts, progress: np.zeros((len(texts), 2)))
-    judged = data.load("stsb", split="test", source="microworld")
-    case = from_encoder(encoder, "stsb", source="microworld", fit_on="stsb")
-    trained = set(data.texts_of(data.load("stsb", split="train", source="microworld"))) - set(data.texts_of(judged))
-    assert case.fit_rows == slice(2 * len(judged), 2 * len(judged) + len(trained))
-    (tmp_path / "same.txt").write_text("\n".join(dict.fromkeys(data.texts_of(judged))) + "\n")
-    with pytest.raises(InputError, match="0 texts are not judged"):
-        from_encoder(encoder, "stsb", source="microworld", fit_on=str(tmp_path / "same.txt"))

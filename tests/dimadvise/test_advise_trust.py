@@ -1,20 +1,24 @@
 """What an answer is worth: bounds hold as often as they say, known answers are found, errors are told."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest, spearmanr
 
 from dimadvise.advice import advise, default_dims
+from dimadvise.bounds import mean_influence, share_bounds, spearman_influence, unchanged_bounds
 from dimadvise.evidence import Pairs
 from dimadvise.measured import ASSET, CALIBRATED, EXPERIMENT, SPECTRUM, measured_from, read_measured, write_measured
-from repro.evaluation.retention import retention, smallest_sufficient
-from repro.evaluation.stats import mean_draws, spearman_draws
+from repro.evaluation.retention import smallest_sufficient
 from repro.evaluation.sts import sts_spearman
 from repro.reducers import make_reducer
 from repro.rows import recorded_rows
 from repro.types import InputError
 from shown_code import on_page
+
+EACH = np.arange(1000)[:, None]  # every item rests on a row of its own
 
 
 def test_bounds_of_a_known_retention_hold_as_often_as_they_say():
@@ -25,31 +29,85 @@ def test_bounds_of_a_known_retention_hold_as_often_as_they_say():
     rng, sizes, correlations = np.random.default_rng(0), [8, 6, 4, 2], [0.8, 0.79, 0.74, 0.6]
     truth = np.array([true(c) / true(0.8) for c in correlations])
     held, bold, too_small = [], [], 0
-    for trial in range(300):
-        grades, shared = rng.normal(size=(2, 200))
+    for _ in range(400):
+        grades, shared = rng.normal(size=(2, 100))
         cosines = [
-            c * grades + np.sqrt(1 - c**2) * (0.9 * shared + np.sqrt(1 - 0.81) * rng.normal(size=200) if k else shared)
+            c * grades + np.sqrt(1 - c**2) * (0.9 * shared + np.sqrt(1 - 0.81) * rng.normal(size=100) if k else shared)
             for k, c in enumerate(correlations)
         ]
-        values, draws = spearman_draws(cosines, grades, resamples=300, seed=trial)
-        low = retention(values, draws, reference=0).low
+        found = spearman_influence(np.stack(cosines), grades)
+        low, less = (share_bounds(found, EACH[:100], confidence=c).low for c in (0.95, 0.8))
         held.append(low[1:] <= truth[1:])
-        bold.append(retention(values, draws, reference=0, confidence=0.8).low[1:] <= truth[1:])
-        answer = smallest_sufficient(sizes, low.tolist(), 0.95)
-        too_small += answer is not None and truth[sizes.index(answer)] < 0.95
-    assert np.mean(held) >= 0.93 and np.mean(held, axis=0).min() >= 0.93
-    assert np.mean(bold) < 0.9, "a bound that claims less is seen to hold less often"
-    assert too_small / 300 <= 0.05
+        bold.append(less[1:] <= truth[1:])
+        answer = smallest_sufficient(sizes, low.tolist(), 0.9)
+        too_small += answer is not None and truth[sizes.index(answer)] < 0.9
+    assert np.mean(held, axis=0).min() >= 0.93
+    assert np.mean(bold) < 0.92, "a bound that claims less is seen to hold less often"
+    assert too_small / 400 <= 0.05
 
 
-def test_bounds_of_a_known_accuracy_hold():
-    rng, held, truth = np.random.default_rng(1), 0, (0.8 * 0.93 + 0.2 * 0.15) / 0.8
-    for trial in range(400):
-        right = rng.random(400) < 0.8
-        less = np.where(right, rng.random(400) < 0.93, rng.random(400) < 0.15)
-        values, draws = mean_draws([right, less], resamples=300, seed=trial)
-        held += retention(values, draws, reference=0).low[1] <= truth
-    assert held / 400 >= 0.93
+def test_influence_is_the_derivative_by_the_weight_of_an_item():
+    rng = np.random.default_rng(0)
+    x, gold = np.round(rng.normal(size=(2, 40)), 1)  # with ties
+    found = spearman_influence(x[None], gold)
+    assert found.scores[0] == pytest.approx(spearmanr(x, gold)[0]) and found.values.sum() == pytest.approx(0, abs=1e-9)
+    many = np.repeat(np.arange(40), 100)
+    for item in (0, 7, 31):
+        more = np.append(many, item)
+        change = spearmanr(x[more], gold[more])[0] - found.scores[0]
+        assert found.values[0, item] == pytest.approx(change * len(more), abs=2e-3)
+
+
+@pytest.mark.parametrize(("kept", "won"), [(0.93, 0.15), (0.999, 0.0)])
+def test_bounds_of_a_known_accuracy_hold_where_few_items_change_too(kept, won):
+    rng, held, loose, truth = np.random.default_rng(1), 0, 0, (0.8 * kept + 0.2 * won) / 0.8
+    for _ in range(400):
+        right = rng.random(300) < 0.8
+        both = np.stack([right, np.where(right, rng.random(300) < kept, rng.random(300) < won)])
+        low = share_bounds(mean_influence(both), EACH[:300], confidence=0.95).low[1]
+        loose += low <= truth
+        held += min(low, unchanged_bounds(both, confidence=0.95)[1]) <= truth
+    assert held / 400 >= 0.93 and (loose / 400 >= 0.93) == (kept < 0.99), "no variance of zero proves a thing"
+
+
+def test_items_that_do_not_change_prove_no_more_than_their_number():
+    unchanged = np.ones((2, 500))
+    assert unchanged_bounds(unchanged, confidence=0.975)[1] == pytest.approx(1 - 3.7 / 500, abs=1e-4)
+    unchanged[1, 0] = 0  # Clopper and Pearson's bound of one in 500
+    most = binomtest(1, 500).proportion_ci(0.9).high
+    assert unchanged_bounds(unchanged, confidence=0.95)[1] == pytest.approx(1 - most)
+
+
+def test_pairs_that_share_rows_are_no_independent_items():
+    rng, links = np.random.default_rng(2), np.stack(np.triu_indices(30, 1), axis=1)
+    held = dict.fromkeys(("shared", "each"), 0)
+    for _ in range(300):
+        a, b = rng.normal(size=(2, 30))
+        full = 5 + a[links].sum(axis=1)
+        found = mean_influence(np.stack([full, 0.9 * full + b[links].sum(axis=1)]))
+        for name, rows in (("shared", links), ("each", EACH[: len(links)])):
+            held[name] += share_bounds(found, rows, confidence=0.95).low[1] <= 0.9
+    assert held["shared"] / 300 >= 0.93 > 0.8 > held["each"] / 300
+
+
+def test_the_whole_advice_holds_on_a_population_and_would_not_if_maps_had_seen_it(monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])
+    from bench import advisor_coverage
+
+    from dimadvise.crossfit import Shortened
+
+    monkeypatch.setattr(advisor_coverage, "FRESH", 5000)
+    population = advisor_coverage.made("pairs", dim=24, points=600)
+
+    def held():
+        return advisor_coverage.coverage(population, 40, 60, [12, 6, 3])
+
+    found = held()
+    assert found.held.mean() >= 0.93 and found.claims >= 0.93 and found.answers > 0
+    monkeypatch.setattr(
+        Shortened, "__call__", lambda self, rows, split=(): self.transform.apply(self.vectors.take(rows))
+    )
+    assert held().held[3:].mean() < found.held[3:].mean() - 0.04, "principal components of the judged rows flatter"
 
 
 @pytest.mark.parametrize(("factors", "seed"), [(4, 0), (5, 0), (6, 1)])
@@ -65,7 +123,7 @@ def test_the_answer_in_a_world_of_known_dimension_is_within_one_step(factors, se
     scores = [sts_spearman(*(reducer.prefix(side, dim) for side in sides), grades) for dim in dims]
     needed = smallest_sufficient(dims, [score / sts_spearman(*every, grades) for score in scores], 0.95)
     evidence = Pairs(np.arange(500), np.arange(500, 1000), few.scores + 0.3 * rng.normal(size=500))
-    found = advise({None: np.concatenate(ideal)}, evidence=evidence, retain=0.95, reducers=("pca",))
+    found = advise({None: np.concatenate(ideal)}, evidence=evidence, retain=0.95, methods=("pca",))
     assert needed is not None and found.answer is not None
     assert abs(dims.index(found.answer.dim) - dims.index(needed)) <= 1
 

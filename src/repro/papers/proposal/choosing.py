@@ -48,12 +48,12 @@ def retention_rows(
     score, the number of labelled items and the participation ratio; n_train are the rows that reducers were fitted on.
     No row where the full-size score may be zero, of which the terminal tells. Bounds of two reducers are of 97.5 %.
     """
-    texts, fit, evidence = judged_texts(task)
+    texts, evidence = judged_texts(task)
     if evidence is None:
         raise InputError(f"{name} has neither scores nor labels nor relevant documents: nothing to judge sizes by")
     X = encoder.embed({name: {name: task}}, store)[texts]
     try:
-        found = advise({None: X}, fit_rows=fit, evidence=evidence, reducers=reducers, seed=seed)
+        found = advise({None: X}, evidence=evidence, methods=reducers, seed=seed)
     except NoShareError as error:
         complain(f"left out: {encoder.name} on {name}: {error}")
         return make_rows([], **shared)
@@ -62,7 +62,7 @@ def retention_rows(
     full = {"method": FULL_SIZE, "dim": found.full_dim}
     rows: list[dict[str, Any]] = [{**full, "metric": metric, "value": value} for metric, value in facts.items()]
     for c in found.candidates:
-        at = {"method": c.reducer, "dim": c.dim}
+        at = {"method": c.method, "dim": c.dim}
         rows.append({**at, "metric": "share_kept", "value": c.share, "ci_low": c.low})
         rows.append({**at, "metric": "predicted", "value": c.predicted})
         rows.append({**at, "metric": "neighbours_kept", "value": c.neighbours})
