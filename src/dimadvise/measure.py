@@ -142,8 +142,8 @@ def _how(made: Ways, fitted: Rows, asked: Queries, n: int, searched: int, foreig
     who = "queries of yours" if foreign else "rows taken for queries, each never its own neighbour,"
     seen = len(fitted) / n
     return [
-        f"Maps were fitted on {len(fitted):,} of {n:,} rows, of which none is a query: {quarter} singular "
-        f"directions keep {100 * kept[0]:.1f} % of the squared length of rows fitted and {100 * kept[1]:.1f} % of the queries'.",
+        f"Maps were fitted on {len(fitted):,} of {n:,} rows, of which none is a query. Of the squared length of rows, "
+        f"{quarter} singular directions keep {100 * kept[0]:.1f} % where fitted and {100 * kept[1]:.1f} % of queries.",
         f"Measured by {len(asked.rows):,} {who} on {searched:,} of {n:,} rows; intervals are of 95 %, over queries.",
         f"Maps had seen {100 * seen:.0f} % of the rows searched, as where a store's own rows are what is fitted on.",
     ]
