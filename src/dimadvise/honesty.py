@@ -36,8 +36,8 @@ def _counts(X: Block, moments: Moments) -> Iterator[str]:
     n, D = X.shape
     if moments.rows < ROWS_PER_DIM * D:
         yield (
-            f"Components of {D} numbers were fitted on {moments.rows:,} rows, and follow chance too: what that loses is "
-            f"in the recall; give {ROWS_PER_DIM * D:,} rows or more to lose less."
+            f"Components of {D} numbers were fitted on {moments.rows:,} rows, and follow chance too: what that "
+            f"loses is in the recall; give {ROWS_PER_DIM * D:,} rows or more to lose less."
         )
     deviation = X.std(0, dtype=np.float64)
     still = int((deviation <= STILL * np.median(deviation)).sum())

@@ -6,7 +6,7 @@ promise it. Recall@k with re-ranking needs none: the full vectors put a neighbou
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +18,7 @@ from dimadvise.deploy import Deployment
 from dimadvise.files import Block, Rows, Vectors
 from dimadvise.honesty import oddities
 from dimadvise.search import Found, Places, ranks, searched
-from dimadvise.ways import CHUNK, Ways, default_sizes, has_faiss
+from dimadvise.ways import CHUNK, Way, Ways, default_sizes, has_faiss
 from repro.evaluation.stats import Interval, wilson
 from repro.seeding import make_rng
 from repro.types import InputError, check_dim
@@ -37,7 +37,7 @@ class Survey:
     """What was measured.
 
     `options` has a row for each way and re-ranking: way (its place in `ways`), method, dim, level, bytes, rerank,
-    recall@k with low@k and high@k, expected@10 (recall@10 among all rows, carried on where fewer were searched), ms a query,
+    recall@k with low@k and high@k, expected@10 (recall@10 among all rows, where fewer were searched), ms a query,
     front (no other of this re-ranking has fewer bytes and more recall@10), answer (False).
     """
 
@@ -45,6 +45,7 @@ class Survey:
     ways: tuple[Deployment, ...]  # the full vectors first
     corpus: int  # rows searched
     queries: int
+    fitted: int  # rows that maps were fitted on
     measured: tuple[str, ...]  # how, in sentences
     notes: tuple[str, ...]  # what is odd about the vectors
 
@@ -73,7 +74,7 @@ def survey(
     dims: Sequence[int] = (),
     depth: int = 4,
     rows: int = CORPUS,
-    also: Sequence[tuple[str, int, str]] = (),
+    also: Sequence[Way] = (),
     seed: int = 0,
 ) -> Survey:
     """Measure what is lost at every number of bytes.
@@ -103,11 +104,10 @@ def survey(
 
     tried = made.all(methods, levels, sizes)
     pool = rng.choice(n, min(n, SCREENED), replace=False)
-    count, documents = _count(depth, len(pool)), vectors.take(pool)
-    found = next(searched(tried, screening.full, screening.among(pool), [documents], count, [len(pool)]))
-    screened = np.array([[_recalled(r, 10, m).mean() for m in (1, depth)] for r in _ranks(found, len(pool))])
-    best = contenders(np.array([way.bytes for way in tried]), screened)
-    finals = _distinct([made.full, *(tried[i] for i in best), *(made.way(*each) for each in also)])
+    documents, places = vectors.take(pool), screening.among(pool)
+    bytes_of, screened = _screen(made, tried, screening.full, places, documents, depth)
+    best = contenders(bytes_of, screened)
+    finals = [made.way(*each) for each in dict.fromkeys([made.full, *(tried[i] for i in best), *also])]
 
     corpus = rng.choice(n, min(n, check_dim(rows, what="rows")), replace=False)
     stops = sorted({len(corpus) // part for part in STOPS if len(corpus) // part >= FEWEST})
@@ -128,22 +128,22 @@ def survey(
         notes.append(
             "Product quantisation was not tried, as faiss is not installed: `pip install faiss-cpu` brings it."
         )
-    return Survey(options, tuple(finals), len(corpus), len(asked.rows), (*how, *falls), tuple(notes))
+    return Survey(options, tuple(finals), len(corpus), len(asked.rows), len(fitted), (*how, *falls), tuple(notes))
 
 
 def _how(made: Ways, fitted: Rows, asked: Queries, n: int, searched: int, foreign: bool) -> list[str]:
     """How it was measured, and what error the samples bring."""
     quarter = max(1, made.full_dim // 4)
-    way = Deployment(made.way("svd", min(quarter, len(fitted)), "float32").transform, "ip")
+    way = replace(made.way("svd", min(quarter, len(fitted)), "float32"), similarity="ip")
     kept = []
     for X in (made.seen, asked.full):
-        whole = made.full.vectors(X)
+        whole = made.way(*made.full).vectors(X)
         kept.append(float(np.square(way.vectors(X)).sum() / max(np.square(whole).sum(), 1e-300)))
     who = "queries of yours" if foreign else "rows taken for queries, each never its own neighbour,"
     seen = len(fitted) / n
     return [
-        f"Maps were fitted on {len(fitted):,} of {n:,} rows, of which none is a query: {quarter} singular directions "
-        f"keep {100 * kept[0]:.1f} % of the squared length of the rows fitted and {100 * kept[1]:.1f} % of the queries'.",
+        f"Maps were fitted on {len(fitted):,} of {n:,} rows, of which none is a query. Of the squared length of rows, "
+        f"{quarter} singular directions keep {100 * kept[0]:.1f} % where fitted and {100 * kept[1]:.1f} % of queries.",
         f"Measured by {len(asked.rows):,} {who} on {searched:,} of {n:,} rows; intervals are of 95 %, over queries.",
         f"Maps had seen {100 * seen:.0f} % of the rows searched, as where a store's own rows are what is fitted on.",
     ]
@@ -166,6 +166,22 @@ def draw(vectors: Vectors, queries: Vectors | None, rng: Any) -> tuple[Queries, 
     sets = [Queries(source.take(drawn[part]), rows[part]) for part in (slice(0, first), slice(first, None))]
     fitted = rng.choice(n, min(n, FITTED + len(drawn)), replace=False)
     return sets[0], sets[1], fitted[~np.isin(fitted, rows)][:FITTED]
+
+
+def _screen(
+    made: Ways, tried: Sequence[Way], Q: Block, own: Places, documents: Block, depth: int
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Bytes of each way (W,), and its recall@10 without re-ranking and with it (W, 2); the first finds the truth."""
+    sizes, recall, count = [], [], min(10 * depth, len(documents) - 1)
+    wanted: Places | None = None
+    for name in tried:  # one at a time: maps of all would not fit into memory
+        way = made.way(*name)
+        (places,) = next(searched([way], Q, own, [documents], count, [len(documents)])).places
+        wanted = places[:, :10] if wanted is None else wanted
+        ranked = ranks(wanted, places)
+        sizes.append(way.bytes)
+        recall.append([_recalled(ranked, 10, times).mean() for times in (1, depth)])
+    return np.array(sizes), np.array(recall)
 
 
 def contenders(sizes: NDArray[Any], recall: NDArray[Any]) -> list[int]:
@@ -272,7 +288,3 @@ def _cuts(n: int, stops: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Ends of blocks of rows, none of which contains a stop."""
     ends = sorted({*range(0, n, CHUNK), *stops, n})
     return pairwise(ends)
-
-
-def _distinct(ways: Sequence[Deployment]) -> list[Deployment]:
-    return list({(way.transform.method, way.transform.dim, way.level): way for way in ways}.values())

@@ -15,10 +15,10 @@ Places: TypeAlias = NDArray[np.int64]  # numbers of documents, in the order in w
 
 
 class Nearest:
-    """The `count` documents with the highest scores for each query, best first; of equal ones that which came first.
+    """The `count` documents with the highest scores for each query.
 
     Few documents beat those that came before them, so each block costs one comparison with the last score that counts,
-    and sorting is put off until many have passed.
+    and choosing the best is put off until many have passed.
     """
 
     def __init__(self, queries: int, count: int) -> None:
@@ -29,29 +29,40 @@ class Nearest:
 
     def add(self, scores: Scores, start: int) -> None:
         """Scores (queries, b) of the documents with the numbers from `start` on."""
-        count = self._scores.shape[1]
-        if start or scores.shape[1] <= count:
-            passed = scores > self._scores[:, -1:]
-        else:
-            passed = scores >= np.partition(scores, -count, axis=1)[:, -count, None]
+        if not start:
+            places = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
+            self._keep(np.hstack([self._scores, scores]), np.hstack([self._places, places]))
+            return
+        passed = scores > self._scores.min(1, keepdims=True)
         queries, columns = np.nonzero(passed)
         self._waiting.append((queries, columns + start, scores[passed]))
         if sum(len(part[0]) for part in self._waiting) > self._scores.size:
             self._merge()
 
     def places(self) -> Places:
-        """Numbers of the nearest so far (queries, count); -1 where fewer have come."""
+        """Numbers of the nearest so far (queries, count), best first, of equal ones the first; -1 where none came."""
         self._merge()
-        return self._places.copy()
+        return np.take_along_axis(self._places, np.lexsort((self._places, -self._scores), axis=-1), 1)
 
     def _merge(self) -> None:
-        m, count = self._scores.shape
-        own = np.repeat(np.arange(m), count), self._places.ravel(), self._scores.ravel()
-        queries, places, scores = (np.concatenate(parts) for parts in zip(own, *self._waiting, strict=True))
-        order = np.lexsort((places, -scores, queries))
-        first = np.searchsorted(queries[order], np.arange(m))
-        best = order[first[:, None] + np.arange(count)]  # each query has `count` at least: those it had
-        self._scores, self._places, self._waiting = scores[best], places[best], []
+        if not self._waiting:
+            return
+        queries, places, scores = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
+        order = np.argsort(queries, kind="stable")
+        queries, places, scores = queries[order], places[order], scores[order]
+        of_each = np.bincount(queries, minlength=len(self._scores))
+        column = np.arange(len(queries)) - np.repeat(np.cumsum(of_each) - of_each, of_each)
+        more = np.full((len(of_each), int(of_each.max())), -np.inf, np.float32)
+        where = np.full(more.shape, -1, np.int64)
+        more[queries, column], where[queries, column] = scores, places
+        self._keep(np.hstack([self._scores, more]), np.hstack([self._places, where]))
+        self._waiting = []
+
+    def _keep(self, scores: Scores, places: Places) -> None:
+        count = self._scores.shape[1]
+        best = np.argpartition(scores, -count, axis=1)[:, -count:]
+        self._scores = np.take_along_axis(scores, best, 1)
+        self._places = np.take_along_axis(places, best, 1)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from dimadvise.transform import METHODS, Transform, fit_transform_of, moments_of
 from repro.evaluation.quantise import BITS, FLOATS, fit_codebook
 from repro.types import InputError, installed, one_of, optional
 
+Way: TypeAlias = tuple[str, int, str]  # method, dim and level
 LEVELS = (*BITS, PRODUCT)
 TURNED = "opq"  # singular directions, turned to suit product codes (Ge et al., 2013)
 CODED = 10_000  # rows that ranges and centroids are fitted on
@@ -35,14 +36,14 @@ class Ways:
         self.full_dim = vectors.shape[1]
 
     @property
-    def full(self) -> Deployment:
+    def full(self) -> Way:
         """The vectors as they are."""
-        return self.way("truncate", self.full_dim, "float32")
+        return "truncate", self.full_dim, "float32"
 
-    def all(self, methods: Sequence[str], levels: Sequence[str], sizes: Sequence[int]) -> list[Deployment]:
-        """Every way within reach, the full vectors first; nothing is a rotation or projection of all without bits less.
+    def all(self, methods: Sequence[str], levels: Sequence[str], sizes: Sequence[int]) -> list[Way]:
+        """Every way within reach by its name, the full vectors first.
 
-        Empty `methods` and `levels` are all, product codes where faiss is installed.
+        Empty `methods` and `levels` are all, product codes (of every other size) where faiss is installed.
         """
         levels = levels or [level for level in LEVELS if level != PRODUCT or has_faiss()]
         methods = methods or [*METHODS, TURNED]
@@ -50,17 +51,15 @@ class Ways:
             one_of(name, (*METHODS, TURNED), "method")
         for level in levels:
             one_of(level, LEVELS, "level")
-        found = [self.full]
-        for method in methods:
-            for dim in sizes:
-                if method != TURNED and dim <= most_dims(method, self.moments):
-                    found += [self.way(method, dim, level) for level in levels if level != PRODUCT]
+        whole = [level for level in levels if level != PRODUCT]
+        plain = [(m, d) for m in methods if m != TURNED for d in sizes if d <= most_dims(m, self.moments)]
+        found = [self.full, *((method, dim, level) for method, dim in plain for level in whole)]
         if PRODUCT in levels:
-            turned = [name for name in ("svd", TURNED) if name in methods]
             reach = most_dims("svd", self.moments)
             products = [d for d in sizes[::2] if not d % PART and 8 * PART <= d <= reach]
-            found += [self.way(name, d, f"{PRODUCT}{d // PART}") for name in turned for d in products]
-        return found
+            turned = [name for name in ("svd", TURNED) if name in methods]
+            found += [(name, d, f"{PRODUCT}{d // PART}") for name in turned for d in products]
+        return list(dict.fromkeys(found))
 
     def way(self, method: str, dim: int, level: str) -> Deployment:
         """One way; a level of product codes is `pq` and the bytes of a code."""

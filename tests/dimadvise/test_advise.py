@@ -89,7 +89,7 @@ def test_row_lengths_that_no_cosine_sees_change_no_answer():
 def test_embeddings_of_ones_own_need_no_torch(python, tmp_path):
     X = cloud(300)
     np.save(tmp_path / "X.npy", X)
-    arguments = ["advise", "--embeddings", str(tmp_path / "X.npy"), "--output", str(tmp_path / "out")]
+    arguments = ["advise", str(tmp_path / "X.npy"), "--output", str(tmp_path / "out")]
     said = f"""
 import sys
 
@@ -171,12 +171,12 @@ def test_a_strangers_file_is_not_written_over_and_an_earlier_advice_leaves_no_re
     np.save(tmp_path / "X.npy", cloud(200))
     np.save(tmp_path / "full.npy", np.random.default_rng(0).normal(size=(200, 8)).astype(np.float32))
     (tmp_path / "report.html").write_text("a stranger's")
-    code, _, errors = repro("advise", "--embeddings", tmp_path / "X.npy", "--output", tmp_path)
+    code, _, errors = repro("advise", tmp_path / "X.npy", "--output", tmp_path)
     assert code == 2 and "report.html was written by no advice: give another --output" in errors
     assert (tmp_path / "report.html").read_text() == "a stranger's"
     out = tmp_path / "out"
     for given, chosen in (("X", True), ("full", False)):
-        code, text, errors = repro("advise", "--embeddings", tmp_path / f"{given}.npy", "--output", out, "--dims", 6, 4)
+        code, text, errors = repro("advise", tmp_path / f"{given}.npy", "--output", out, "--dims", 6, 4)
         assert code == 0 and ("Keep all" not in text) == chosen, errors
         assert (out / "reducer.safetensors").exists() == (out / "reducer.json").exists() == chosen
 
@@ -233,7 +233,7 @@ def test_the_command_measures_and_writes(tmp_path, repro):
     np.save(tmp_path / "X.npy", X)
     lines = [f"{a}\t{b}\t{g}" for a, b, g in zip(pairs.first, pairs.second, pairs.grades, strict=True)]
     (tmp_path / "pairs.tsv").write_text("\n".join(["row1\trow2\tscore", *lines]) + "\n")
-    arguments = ["advise", "--embeddings", tmp_path / "X.npy", "--pairs", tmp_path / "pairs.tsv", "--retain", 0.9]
+    arguments = ["advise", tmp_path / "X.npy", "--pairs", tmp_path / "pairs.tsv", "--retain", 0.9]
     out = tmp_path / "out"
     code, told, errors = repro(*arguments, "--output", out)
     assert code == 0 and "with 95 % confidence at least 90 %" in told, errors
