@@ -40,7 +40,7 @@ def advise(
     methods: tuple[Literal["truncate", "pca", "pca-rotated", "random", "svd", "opq"], ...] = (),
     levels: tuple[Literal["float32", "float16", "int8", "int4", "binary", "pq"], ...] = (),
     dims: tuple[int, ...] = (),
-    sample: int = 200_000,
+    sample: int = 100_000,
     layers: tuple[int, ...] = (),
     prompt: str | None = None,
     split: str | None = None,
@@ -73,7 +73,7 @@ def advise(
             then kept too; by default no re-ranking.
         similarity: of your store: cosine, ip (inner product) or l2; by default cosine, for labels l2.
         methods: ways to fewer numbers that are tried; by default all.
-        levels: bits of a number that are tried; by default all, product codes (pq) where faiss is installed.
+        levels: bits of a number that are tried; by default all but float32, product codes (pq) if faiss is installed.
         dims: sizes that are tried; by default two or three to each halving.
         sample: most vectors that are searched to measure recall.
         layers: with --encoder: also consider stopping at these layers; by default the last alone.

@@ -18,6 +18,7 @@ from dimadvise.deploy import Deployment
 from dimadvise.files import Block, Rows, Vectors
 from dimadvise.honesty import oddities
 from dimadvise.search import Found, Places, ranks, searched
+from dimadvise.transform import Transform
 from dimadvise.ways import CHUNK, Way, Ways, default_sizes, has_faiss
 from repro.evaluation.stats import Interval, wilson
 from repro.seeding import make_rng
@@ -25,10 +26,10 @@ from repro.types import InputError, check_dim
 
 KS = (1, 10, 100)
 FITTED = 50_000  # rows that maps are fitted on, at most
-SCREENED, SCREENING = 10_000, 300  # rows and queries of the screening, at most
-CORPUS, QUERIES = 200_000, 1_000  # rows and queries of the measurement, at most
+SCREENED, SCREENING = 5_000, 200  # rows and queries of the screening, at most
+CORPUS, QUERIES = 100_000, 1_000  # rows and queries of the measurement, at most
 FEWEST = 100  # rows below which nothing is worth measuring
-THINNED = 0.8  # of the ways that are measured anew, each takes at most so many times the bytes of the one before
+THINNED = 0.75  # of the ways that are measured anew, each takes at most so many times the bytes of the one before
 STOPS = (16, 4, 1)  # parts of the rows searched after which recall is read, to see how it falls as rows are added
 
 
@@ -84,7 +85,8 @@ def survey(
         queries: (m, D), as they will be asked; None takes rows of `vectors`, none of which is its own neighbour.
         similarity: cosine, ip or l2.
         methods: of `METHODS`, and opq; by default all.
-        levels: of `LEVELS`; by default all, product quantisation (pq) where faiss is installed.
+        levels: of `LEVELS`; by default all but float32, which finds what float16 finds in half its bytes; product
+            quantisation (pq) where faiss is installed.
         dims: sizes; by default two to each halving.
         depth: times as many candidates as are wanted that the full vectors re-rank; at least 2.
         rows: at most so many documents are searched.
@@ -172,25 +174,30 @@ def _screen(
     made: Ways, tried: Sequence[Way], Q: Block, own: Places, documents: Block, depth: int
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Bytes of each way (W,), and its recall@10 without re-ranking and with it (W, 2); the first finds the truth."""
-    sizes, recall, count = [], [], min(10 * depth, len(documents) - 1)
+    sizes, recall, count = np.empty(len(tried)), np.empty((len(tried), 2)), min(10 * depth, len(documents) - 1)
     wanted: Places | None = None
-    for name in tried:  # one at a time: maps of all would not fit into memory
-        way = made.way(*name)
-        (places,) = next(searched([way], Q, own, [documents], count, [len(documents)])).places
+    shortened: dict[tuple[str, int], tuple[Block, Block]] = {}
+    for i, (method, dim, level) in enumerate(tried):  # one at a time: maps of all would not fit into memory
+        way = made.way(method, dim, level)
+        if (method, dim) not in shortened:  # the levels of one size come one after the other
+            shortened = {(method, dim): (way.transform.apply(Q), way.transform.apply(documents))}
+        asked, stored = shortened[method, dim]
+        done = Transform("truncate", dim, np.eye(dim, dtype=np.float32), np.zeros(dim, np.float32), unit=False)
+        way = replace(way, transform=done)
+        (places,) = next(searched([way], asked, own, [stored], count, [len(stored)])).places
         wanted = places[:, :10] if wanted is None else wanted
         ranked = ranks(wanted, places)
-        sizes.append(way.bytes)
-        recall.append([_recalled(ranked, 10, times).mean() for times in (1, depth)])
-    return np.array(sizes), np.array(recall)
+        sizes[i], recall[i] = way.bytes, [_recalled(ranked, 10, times).mean() for times in (1, depth)]
+    return sizes, recall
 
 
 def contenders(sizes: NDArray[Any], recall: NDArray[Any]) -> list[int]:
     """Places of the ways that no other beats, in bytes (W,) or in any column of recall (W, m), thinned by size."""
     chosen: set[int] = set()
     for column in recall.T:
-        last = np.inf
-        for place in np.lexsort((-column, sizes))[::-1]:  # from most bytes down
-            if is_front(sizes, column)[place] and sizes[place] <= THINNED * last:
+        last, front = np.inf, is_front(sizes, column)
+        for place in np.argsort(-sizes, kind="stable"):
+            if front[place] and sizes[place] <= THINNED * last:
                 chosen.add(int(place))
                 last = sizes[place]
     return sorted(chosen)

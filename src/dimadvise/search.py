@@ -29,9 +29,10 @@ class Nearest:
 
     def add(self, scores: Scores, start: int) -> None:
         """Scores (queries, b) of the documents with the numbers from `start` on."""
-        if not start:
-            places = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
-            self._keep(np.hstack([self._scores, scores]), np.hstack([self._places, places]))
+        count = self._scores.shape[1]
+        if not start and scores.shape[1] >= count:
+            self._places = np.argpartition(scores, -count, axis=1)[:, -count:]
+            self._scores = np.take_along_axis(scores, self._places, 1)
             return
         passed = scores > self._scores.min(1, keepdims=True)
         queries, columns = np.nonzero(passed)

@@ -18,7 +18,8 @@ TURNED = "opq"  # singular directions, turned to suit product codes (Ge et al., 
 CODED = 10_000  # rows that ranges and centroids are fitted on
 CHUNK = 8192  # rows read at once
 PART = 8  # numbers that a byte of a product code stands for
-TRAINED = 4_000  # rows that product codes are fitted on, which takes by far the longest
+LONGEST = 512  # numbers of which product codes are tried
+TRAINED = 3_000  # rows that product codes are fitted on, which takes by far the longest
 
 
 class Ways:
@@ -43,9 +44,10 @@ class Ways:
     def all(self, methods: Sequence[str], levels: Sequence[str], sizes: Sequence[int]) -> list[Way]:
         """Every way within reach by its name, the full vectors first.
 
-        Empty `methods` and `levels` are all, product codes (of every other size) where faiss is installed.
+        Empty `methods` and `levels` are all, product codes (of every other size) where faiss is installed; but
+        float32, which finds what float16 does in half its bytes.
         """
-        levels = levels or [level for level in LEVELS if level != PRODUCT or has_faiss()]
+        levels = levels or [level for level in LEVELS[1:] if level != PRODUCT or has_faiss()]
         methods = methods or [*METHODS, TURNED]
         for name in methods:
             one_of(name, (*METHODS, TURNED), "method")
@@ -56,7 +58,7 @@ class Ways:
         found = [self.full, *((method, dim, level) for method, dim in plain for level in whole)]
         if PRODUCT in levels:
             reach = most_dims("svd", self.moments)
-            products = [d for d in sizes[::2] if not d % PART and 8 * PART <= d <= reach]
+            products = [d for d in sizes[::2] if not d % PART and 8 * PART <= d <= min(reach, LONGEST)]
             turned = [name for name in ("svd", TURNED) if name in methods]
             found += [(name, d, f"{PRODUCT}{d // PART}") for name in turned for d in products]
         return list(dict.fromkeys(found))
@@ -93,7 +95,7 @@ class Ways:
         transform, Y = self._shortened("svd" if method == TURNED else method, dim)
         Y = np.ascontiguousarray(Y[:TRAINED])
         product = faiss.ProductQuantizer(dim, count, 8)
-        product.cp.niter, product.cp.seed, product.cp.min_points_per_centroid = 8, self.seed % 2**31, 1
+        product.cp.niter, product.cp.seed, product.cp.min_points_per_centroid = 6, self.seed % 2**31, 1
         if method == TURNED:
             turn = faiss.OPQMatrix(dim, count)
             turn.niter, turn.niter_pq, turn.niter_pq_0, turn.pq = 3, 2, 4, product
