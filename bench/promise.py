@@ -8,7 +8,10 @@ import argparse
 import json
 import sys
 import tempfile
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import faiss
 import numpy as np
@@ -26,7 +29,7 @@ from repro.types import unit_rows
 
 TARGETS = (0.95, 0.8, 0.99)
 """recall@10 that is asked for"""
-LEVELS = ("float32", "float16", "int8", "int4", "binary")  # product codes take minutes to train
+LEVELS: Any = ("float32", "float16", "int8", "int4", "binary")  # product codes take minutes to train
 SETS = (("stsb", "train"), ("trec", "train"), ("stsb", "test"))
 QUERIES = 2000
 NEAREST = 10
@@ -52,7 +55,8 @@ def promised(name: str, X: np.ndarray, targets: tuple[float, ...] = TARGETS) -> 
     for target in targets:
         with tempfile.TemporaryDirectory() as folder:
             np.save(Path(folder) / "seen.npy", seen)
-            advise(Path(folder) / "seen.npy", recall=target, levels=LEVELS, output=Path(folder) / "advice")
+            with redirect_stdout(StringIO()):
+                advise(Path(folder) / "seen.npy", recall=target, levels=LEVELS, output=Path(folder) / "advice")
             rows.append(_row(f"{name}, recall {target:g}", Path(folder) / "advice", exact, unseen, Q))
     return rows
 
