@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 
 from dimadvise.crossfit import FoldMoments, Rows, Shortened
+from dimadvise.deploy import Deployment
 from dimadvise.evidence import NOBODY, Evidence
 from dimadvise.measured import read_measured
-from dimadvise.transform import NESTED, Block, Transform, fit_transform_of, moments_of, most_dims
+from dimadvise.search import Places, ranks, searched
+from dimadvise.transform import NESTED, Block, Transform, fit_transform_of, moments_of, most_dims, unchanged
 from dimadvise.vectors import Vectors, in_memory
 from repro.evaluation.retention import smallest_sufficient
-from repro.evaluation.retrieve import top_documents
 from repro.seeding import make_rng
 from repro.theory import participation_ratio, predicted_similarity, two_nn
 from repro.types import Array, InputError, check_dim, one_of, unit_rows
@@ -244,12 +245,12 @@ def _neighbours_kept(X: Array, reduced: Sequence[Array], asked: Rows) -> list[fl
     """Share of some rows' ten nearest neighbours, the row itself left out, that are still among its ten nearest."""
     count = min(NEIGHBOURS, len(X) - 1)
 
-    def nearest(Y: Array) -> list[set[int]]:
-        top = top_documents(Y[asked], Y, count + 1)
-        return [set(row[row != own][:count].tolist()) for row, own in zip(top, asked, strict=True)]
+    def nearest(Y: Array) -> Places:
+        way = Deployment(unchanged(Y.shape[1]), "cosine")
+        return next(searched([way], Y[asked], asked, [Y], count, [len(Y)])).places[0]
 
-    before = nearest(X)
-    return [float(np.mean([len(a & b) / count for a, b in zip(before, nearest(Y), strict=True)])) for Y in reduced]
+    wanted = nearest(X)
+    return [float((ranks(wanted, nearest(Y)) < count).mean()) for Y in reduced]
 
 
 def smallest(

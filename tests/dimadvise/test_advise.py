@@ -2,7 +2,6 @@ import json
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dimadvise.advice import Candidate, _neighbours_kept, _why_none, advise, smallest
@@ -13,6 +12,7 @@ from dimadvise.report import candidate_table, headline, savings, size
 from dimadvise.transform import fit_transform_of, moments_of
 from dimadvise.vectors import in_memory
 from repro import data
+from repro.cli import dimadvise
 from repro.reducers import PCA, make_reducer
 from repro.reducers.export import linear_form, read_linear, write_linear
 from repro.types import InputError
@@ -175,9 +175,10 @@ def test_a_strangers_file_is_not_written_over_and_an_earlier_advice_leaves_no_re
     assert code == 2 and "report.html was written by no advice: give another --output" in errors
     assert (tmp_path / "report.html").read_text() == "a stranger's"
     out = tmp_path / "out"
-    for given, chosen in (("X", True), ("full", False)):
-        code, text, errors = repro("advise", tmp_path / f"{given}.npy", "--output", out, "--dims", 6, 4)
-        assert code == 0 and ("Keep all" not in text) == chosen, errors
+    for given, recall, chosen in (("X", 0.5, True), ("full", 0.999, False)):
+        more = ["--dims", 6, 4, "--recall", recall]
+        code, text, errors = repro("advise", tmp_path / f"{given}.npy", "--output", out, *more)
+        assert code == 0 and ("Keep the vectors as they are" not in text) == chosen, errors
         assert (out / "reducer.safetensors").exists() == (out / "reducer.json").exists() == chosen
 
 
@@ -239,5 +240,37 @@ def test_the_command_measures_and_writes(tmp_path, repro):
     assert code == 0 and "with 95 % confidence at least 90 %" in told, errors
     page, (matrix, bias) = (out / "report.html").read_text(), read_linear(out)
     assert "data:image/svg+xml" in page and "<table" in page and "nan" not in page.lower().replace("financ", "")
-    assert set(pd.read_parquet(out / "candidates.parquet")["method"]) == {"truncate", "pca"}
+    said = json.loads((out / "report.json").read_text())
+    assert said["target"] == ["retain", 0.9] and {row["method"] for row in said["shares"]} == {"truncate", "pca"}
     assert matrix.shape == (32, len(bias))
+    note = json.loads((out / "reducer.json").read_text())
+    low, value, high = (note["promised"]["recall@10"][i] for i in (1, 0, 2))
+    assert low <= value <= high and note["promised"]["corpus"] == 400 and note["unit_rows"]
+
+
+def test_the_command_answers_each_kind_of_target_and_apply_does_what_it_says(tmp_path, repro, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X = cloud(500)
+    np.save("X.npy", X)
+    np.save("Q.npy", cloud(40, seed=9))
+    (tmp_path / "labels.txt").write_text("".join(f"{label}\n" for label in np.where(X[:, 0] > 0, "up", "down")))
+    code, told, errors = repro("advise X.npy --queries Q.npy --bytes 8 --depth 3 --similarity ip --levels int8 binary")
+    assert code == 0 and "re-ranked by the full vectors" in told, errors
+    note = json.loads((tmp_path / "advice" / "reducer.json").read_text())
+    assert note["bytes"] <= 8 and note["rerank"] == 3 and note["similarity"] == "ip" and not note["unit_rows"]
+    code, told, errors = repro("apply X.npy --rows-per-shard 200")
+    codes = [
+        np.load(tmp_path / "vectors" / name) for name in sorted(p.name for p in (tmp_path / "vectors").glob("*.npy"))
+    ]
+    assert code == 0 and sum(map(len, codes)) == 500 and codes[0].nbytes == 200 * note["bytes"], errors
+    code, told, errors = repro("advise X.npy --labels labels.txt --retain 0.8 --output by_labels --levels float16")
+    note = json.loads((tmp_path / "by_labels" / "reducer.json").read_text())
+    assert code == 0 and note["compared_by"] == "classifier" and not note["unit_rows"], errors
+
+
+def test_dimadvise_is_a_command_of_its_own(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["dimadvise", "--help"])
+    with pytest.raises(SystemExit) as stopped:
+        dimadvise()
+    told = capsys.readouterr().out
+    assert not stopped.value.code and "advise" in told and "apply" in told and "pretrain" not in told
