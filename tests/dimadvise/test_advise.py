@@ -87,7 +87,7 @@ def test_row_lengths_that_no_cosine_sees_change_no_answer():
 def test_embeddings_of_ones_own_need_no_torch(python, tmp_path):
     X = cloud(300)
     np.save(tmp_path / "X.npy", X)
-    arguments = ["advise", str(tmp_path / "X.npy"), "--output", str(tmp_path / "out")]
+    arguments = ["advise", str(tmp_path / "X.npy"), "--recall", "0.5", "--output", str(tmp_path / "out")]
     said = f"""
 import sys
 
