@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +64,7 @@ def run(arguments: list[str]) -> None:
     try:
         dimadvise()
     finally:
-        print(f"peak {peak_mb():.0f} MB", flush=True)
+        print(f"processor {time.process_time():.0f} s, peak {peak_mb():.0f} MB", flush=True)
 
 
 def main() -> int:

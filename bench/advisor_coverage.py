@@ -245,14 +245,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", default=list(MADE), help=f"of {', '.join([*MADE, *REAL])}")
     parser.add_argument("--items", type=int, nargs="+", default=list(ITEMS))
     parser.add_argument("--samples", type=int, default=400)
-    parser.add_argument("--dims", type=int, nargs="+", default=None, help="by default full size over 2, 4, 8 and 16")
+    parser.add_argument(
+        "--dims", type=int, nargs="+", default=None, help="by default full size over 2, 4, 8 and 16, and 12"
+    )
     parser.add_argument("--retain", type=float, default=0.9)
     options = parser.parse_args(arguments)
     low = False
     for name in options.names:
         population = made(MADE[name]) if name in MADE else real(name)
         for n in options.items:
-            sizes = options.dims or [population.dim // 2**k for k in (1, 2, 3, 4)]
+            sizes = options.dims or sorted({12, *(population.dim // 2**k for k in (1, 2, 3, 4))}, reverse=True)
             found = coverage(population, n, options.samples, sizes, retain=options.retain)
             worst, mean = float(np.nanmin(found.held)), float(np.nanmean(found.held))
             low |= mean < 0.93 or worst < 0.93 - 2 * np.sqrt(0.93 * 0.07 / max(found.samples - found.refused, 1))

@@ -33,7 +33,7 @@ def advised(repro, tmp_path):
 
     def ask(encoder, retain, options):
         folder = tmp_path / "advice"
-        line = f"advise --encoder {encoder} --retain {retain} --reducers pca --output {folder} {options}"
+        line = f"advise --encoder {encoder} --retain {retain} --methods pca --output {folder} {options}"
         code, text, errors = repro(line)
         assert code == 0, errors
         return folder, text, json.loads((folder / "reducer.json").read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
 """The smallest size that surely keeps enough; without labels, the smallest that is predicted to (PROTOCOLS §7.6)."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,14 +13,12 @@ from dimadvise.measured import read_measured
 from dimadvise.transform import NESTED, Block, Transform, fit_transform_of, moments_of, most_dims
 from dimadvise.vectors import Vectors, in_memory
 from repro.evaluation.retention import smallest_sufficient
-from repro.evaluation.retrieve import top_documents
 from repro.seeding import make_rng
 from repro.theory import participation_ratio, predicted_similarity, two_nn
 from repro.types import Array, InputError, check_dim, one_of, unit_rows
 
 METHODS = ("truncate", "pca")  # what is tried unless told otherwise; both cost nothing to apply
 QUERIES, POOL, NEIGHBOURS = 300, 20_000, 10  # sample on which neighbours are compared
-ROWS_PER_DIM = 2  # rows per dimension below which the spectrum is not to be trusted
 ERROR = 0.05
 """how often an answer may claim too much, whatever is tried"""
 SPECTRA = {"svd": "pca", "random": "grp"}  # methods that the spectrum predicts under another's name
@@ -132,7 +130,7 @@ def advise(
     sizes = sorted({check_dim(d, limit=full) for d in dims or default_dims(full)} | {full}, reverse=True)
     seen = _sample(layers[last], evidence, seed)
     whole = _checked(layers[last], seen, unit)
-    notes = list(_notes(layers[last].take(seen)))
+    notes: list[str] = []
     found, maps, score = fit_and_judge(layers, evidence, methods, sizes, unit=unit, seed=seed)
     asked = make_rng(seed, "neighbours").permutation(len(whole))[: min(QUERIES, max(len(whole) // 5, 1))]
     for layer, vectors in layers.items():
@@ -245,8 +243,10 @@ def _neighbours_kept(X: Array, reduced: Sequence[Array], asked: Rows) -> list[fl
     count = min(NEIGHBOURS, len(X) - 1)
 
     def nearest(Y: Array) -> list[set[int]]:
-        top = top_documents(Y[asked], Y, count + 1)
-        return [set(row[row != own][:count].tolist()) for row, own in zip(top, asked, strict=True)]
+        U = unit_rows(np.asarray(Y, np.float32))
+        apart = -(U[asked] @ U.T)
+        apart[np.arange(len(asked)), asked] = np.inf
+        return [set(row.tolist()) for row in np.argpartition(apart, count - 1, axis=1)[:, :count]]
 
     before = nearest(X)
     return [float(np.mean([len(a & b) / count for a, b in zip(before, nearest(Y), strict=True)])) for Y in reduced]
@@ -265,19 +265,6 @@ def smallest(
         if passed is not None and (best is None or passed.dim < best.dim):
             best = passed
     return best if best is not None and (best.dim < full or best.layer != last) else None
-
-
-def _notes(X: Array) -> Iterator[str]:
-    """What is odd about embeddings as they were given."""
-    n, D = X.shape
-    constant, distinct = int((X[0] == X).all(axis=0).sum()), len({row.tobytes() for row in X})
-    if constant:
-        yield f"{constant} of {D} columns hold one value in every row: they can go without any loss"
-    if distinct < n:
-        yield f"{n - distinct:,} of {n:,} rows repeat another row"
-    if n < ROWS_PER_DIM * D:
-        wanted = f"{ROWS_PER_DIM * D:,} rows or more are wanted"
-        yield f"{n:,} rows for {D} dimensions: principal components are fitted to chance too; {wanted}"
 
 
 def _why_none(found: Sequence[Candidate], full: int, retain: float, evidence: Evidence | None) -> str:

@@ -21,6 +21,8 @@ Floats: TypeAlias = NDArray[np.float64]
 CAREFUL = 100
 """items at which the error allowed is halved: of few items, skewed scores exceed a bound more often than promised"""
 
+MANY = 20  # items that got worse, from which on their number is as good as normally distributed
+
 
 class Influence(NamedTuple):
     """Scores (P,) and the influence values of the items on each (P, n), which sum to 0."""
@@ -46,20 +48,21 @@ def spearman_influence(outcomes: Array, gold: Array) -> Influence:
     return Influence(np.array([score for score, _ in found]), np.stack([values for _, values in found]))
 
 
-def share_bounds(found: Influence, links: Any, *, confidence: float) -> Retention:
+def share_bounds(found: Influence, links: Any, *, confidence: float, wider: float = 1.0) -> Retention:
     """Share that each score (P,) keeps of the first, and its one-sided lower bound, NaN where none can be given.
 
     Args:
         found: scores and influence values; the first is the reference.
         links: rows that each item rests on (n, k), the same number for the same row.
         confidence: of each bound.
+        wider: by how much standard deviations exceed what the items account for.
 
     Raises:
         NoShareError: if the reference may be zero or less: 0 lies in its 95 % interval.
     """
     scores, values = found
     n, base = values.shape[1], float(scores[0])
-    spreads = _covariances(values, np.asarray(links))
+    spreads = [wider**2 * spread for spread in _covariances(values, np.asarray(links))]
     half = float(t.ppf(0.975, n - 1) * max(np.sqrt(max(spread[0, 0], 0)) for spread in spreads))
     if not base - half > 0:
         raise NoShareError(
@@ -76,13 +79,15 @@ def unchanged_bounds(outcomes: Array, *, confidence: float) -> Floats:
 
     If only c of n right ones turn wrong, their share among all items is bounded exactly (Clopper and Pearson, 1934):
     where none does, by 1 − (1 − confidence)^(1/n), which is 3.7 / n at 97.5 %, and no variance of zero says less.
-    Parts of an outcome lost add up to c. Gains count as they were seen.
+    Parts of an outcome lost add up to c. Gains count as they were seen. Where `MANY` got worse or more, variances say
+    it better: infinite.
     """
     outcomes = np.asarray(outcomes, np.float64)
     n, change = outcomes.shape[1], outcomes - outcomes[0]
     lost, gained = np.maximum(-change, 0).sum(1), np.maximum(change, 0).mean(1)
     most = np.where(lost < n, beta.ppf(confidence, lost + 1, np.maximum(n - lost, 1e-9)), 1.0)
-    return np.asarray(1 - (most - gained) / max(float(outcomes[0].mean()), 1e-300))
+    proven = 1 - (most - gained) / max(float(outcomes[0].mean()), 1e-300)
+    return np.asarray(np.where((change < 0).sum(1) < MANY, proven, np.inf))
 
 
 def _covariances(values: Floats, links: NDArray[Any]) -> list[Floats]:

@@ -27,6 +27,8 @@ from repro.types import Array, InputError, check_same_length
 
 FOLDS = 5
 FEWEST = 30  # items below which no interval is worth printing
+LEARNT = (FOLDS / (FOLDS - 1)) ** 0.5
+"""how much more than their items scores of a classifier vary: what it learnt varies too, and folds learn much alike"""
 PENALTIES = 2.0 ** np.arange(-1, 10, 2)
 """C of the classifier, one of which is chosen for each size by rows that are not judged"""
 
@@ -176,7 +178,7 @@ class Classes(Evidence):
 
     def bounds(self, outcomes: Array, folds: Folds, *, confidence: float) -> tuple[Array, Retention]:
         """Accuracies (P,) and shares of the first."""
-        return _mean_bounds(outcomes, folds.same_of(self.rows), confidence)
+        return _mean_bounds(outcomes, folds.same_of(self.rows), confidence, wider=LEARNT)
 
     def _told(self, X: Array, fold: Rows, judged: int) -> NDArray[np.bool_]:
         """Which rows of a fold are told right; the penalty is the one that served best on each other fold in turn."""
@@ -257,8 +259,8 @@ def _even_folds(sizes: Rows, seed: int) -> Rows:
     return fold
 
 
-def _mean_bounds(outcomes: Array, links: Rows, confidence: float) -> tuple[Array, Retention]:
+def _mean_bounds(outcomes: Array, links: Rows, confidence: float, wider: float = 1) -> tuple[Array, Retention]:
     found: Influence = mean_influence(outcomes)
-    kept = share_bounds(found, links[:, None], confidence=confidence)
+    kept = share_bounds(found, links[:, None], confidence=confidence, wider=wider)
     proven = unchanged_bounds(outcomes, confidence=confidence)
     return found.scores, Retention(kept.share, np.minimum(kept.low, proven))

@@ -18,7 +18,7 @@ from dimadvise.deploy import Deployment
 from dimadvise.files import Block, Rows, Vectors
 from dimadvise.honesty import oddities
 from dimadvise.search import Found, Places, ranks, searched
-from dimadvise.transform import Transform
+from dimadvise.transform import unchanged
 from dimadvise.ways import CHUNK, Way, Ways, default_sizes, has_faiss
 from repro.evaluation.stats import Interval, wilson
 from repro.seeding import make_rng
@@ -182,8 +182,7 @@ def _screen(
         if (method, dim) not in shortened:  # the levels of one size come one after the other
             shortened = {(method, dim): (way.transform.apply(Q), way.transform.apply(documents))}
         asked, stored = shortened[method, dim]
-        done = Transform("truncate", dim, np.eye(dim, dtype=np.float32), np.zeros(dim, np.float32), unit=False)
-        way = replace(way, transform=done)
+        way = replace(way, transform=unchanged(dim))
         (places,) = next(searched([way], asked, own, [stored], count, [len(stored)])).places
         wanted = places[:, :10] if wanted is None else wanted
         ranked = ranks(wanted, places)
@@ -244,7 +243,8 @@ def interval_of(values: NDArray[Any]) -> Interval:
     n, p = len(values), float(values.mean())
     variance = float(values.var())
     trials = n if variance == 0 else max(n, n * p * (1 - p) / variance)
-    return wilson(p * trials, trials)  # type: ignore[arg-type]
+    ends = wilson(p * trials, trials)  # type: ignore[arg-type]
+    return Interval(p, max(min(ends.low, p), 0.0), min(max(ends.high, p), 1.0))
 
 
 def choose(options: pd.DataFrame, what: str, amount: float, rerank: int) -> int | None:
@@ -265,16 +265,16 @@ def choose(options: pd.DataFrame, what: str, amount: float, rerank: int) -> int 
 
 
 def _falls(options: pd.DataFrame, stops: Sequence[int], n: int) -> list[str]:
-    """How recall falls as rows are added, told of the way nearest to 0.95."""
+    """How recall changes as rows are added, told of the way nearest to 0.95."""
     own = options[options["front"] & (options["rerank"] == 0)]
     row = own.loc[(own["recall@10"] - 0.95).abs().idxmin()]
     told = ", ".join(f"{value:.3f} among {rows:,}" for value, rows in zip(row["seen@10"], stops, strict=True))
-    said = f"Recall falls as rows are added: that of {row['method']} {row['dim']} × {row['level']} is {told}"
+    said = f"Recall changes as rows are added: that of {row['method']} {row['dim']} × {row['level']} is {told}"
     if stops[-1] < n:
         return [
             f"{said}; among all {n:,}, carried on by the logarithm of their number, about {row['expected@10']:.3f}."
         ]
-    return [f"{said}; more rows than there are now will lose more."] if len(stops) > 1 else []
+    return [f"{said}; advise again when there are many more."] if len(stops) > 1 else []
 
 
 def _ranks(found: Found, documents: int) -> Iterator[Places]:
