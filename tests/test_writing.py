@@ -65,7 +65,7 @@ def test_what_a_dead_process_left_goes_with_the_next_write_and_a_living_one_keep
         "run playground --output OUT",
         "train --output OUT",
         "pretrain --output OUT",
-        "advise --embeddings X.npy --output OUT",
+        "advise X.npy --output OUT",
         "export --encoder none --output OUT",
     ],
 )

@@ -1,108 +1,157 @@
-"""The command `repro advise`: how few dimensions do these embeddings need?"""
+"""The commands `dimadvise advise` and `dimadvise apply`: how few bytes do these vectors need, and then make it so."""
 
+import json
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from repro.paths import replacing
+import tyro
+from threadpoolctl import threadpool_limits
+
+from repro.seeding import cpu_count
 from repro.terminal import say
 from repro.types import InputError
 
-WRITTEN = ("candidates.parquet", "report.html", "reducer.safetensors", "reducer.json")
-"""all that an advice leaves in its folder, if it has an answer"""
-
 if TYPE_CHECKING:
-    from dimadvise.advice import Advice
+    from dimadvise.inputs import Case
+
+WRITTEN = ("report.json", "report.html", "reducer.safetensors", "reducer.json", "codes.safetensors")
+"""all that an advice leaves in its folder, if it has an answer"""
+TARGETS = {"recall": 0.95, "retain": 0.99, "bytes": 0.0}  # what may be asked for, and how much of it by default
+DEPTH = 4  # re-ranking that is measured unless told otherwise
+Vectors = Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[VECTORS]")]
 
 
 def advise(
-    embeddings: Path | None = None,
+    embeddings: Vectors = None,
     encoder: str | None = None,
     texts: str | None = None,
+    queries: Path | None = None,
     pairs: Path | None = None,
     labels: Path | None = None,
-    queries: Path | None = None,
     qrels: Path | None = None,
-    retain: float = 0.99,
-    methods: tuple[Literal["truncate", "pca", "svd", "random"], ...] = ("truncate", "pca"),
+    recall: float | None = None,
+    retain: float | None = None,
+    bytes: int | None = None,
+    depth: int = 0,
+    similarity: Literal["cosine", "ip", "l2"] | None = None,
+    methods: tuple[Literal["truncate", "pca", "pca-rotated", "random", "svd", "opq"], ...] = (),
+    levels: tuple[Literal["float32", "float16", "int8", "int4", "binary", "pq"], ...] = (),
     dims: tuple[int, ...] = (),
+    sample: int = 100_000,
     layers: tuple[int, ...] = (),
     prompt: str | None = None,
     split: str | None = None,
     source: Literal["local", "hub", "microworld"] | None = None,
     output: Path = Path("advice"),
     seed: int = 0,
+    column: str = "",
     columns: tuple[str, ...] = (),
 ) -> int:
-    """The fewest dimensions that keep what your embeddings are used for, with a report and the fitted reducer.
+    """The fewest bytes a vector that keep what your embeddings are used for, with a report and the fitted map.
 
-    With graded pairs, labels or relevant documents the answer is measured, and has a lower bound.
-
-    Without them it is a prediction, and how far off such predictions were is said.
+    Measured is which of the full-size neighbours are still found, on vectors that no fit has seen. With graded pairs,
+    labels or relevant documents, also the share of their score that is kept, with a lower bound.
 
     Args:
-        embeddings: `.npy` matrix, one row per text; by default --encoder and --texts are given.
+        embeddings: one vector per text: .npy, .npz, .safetensors, .parquet, .fvecs, .bvecs, .jsonl, or a folder of
+            such files; by default --encoder and --texts are given.
         encoder: with --texts: name, folder or hub id of an encoder, or a baseline such as glove.
         texts: with --encoder: dataset name (`repro data list`) or a file of your own (`-` for a pipe); its scores,
             labels or qrels are used.
-        pairs: with --embeddings: table with columns row1, row2, score; rows count from 0.
-        labels: with --embeddings: text file with one label per row, or a table with a column label.
-        queries: with --embeddings, which are then the documents: `.npy` matrix of queries.
+        queries: vectors of queries as they will be asked, where the others are the documents; by default some of
+            these stand in for them.
+        pairs: table with columns row1, row2, score; rows count from 0.
+        labels: text file with one label per row, or a table with a column label.
         qrels: with --queries: table with columns query, document, relevance; rows count from 0.
-        retain: share of the full-size score to keep.
-        methods: ways to shorten that are tried.
-        dims: sizes that are tried; by default about three to each halving.
+        recall: share of the ten nearest full-size neighbours to be found; by default 0.95 without labels.
+        retain: share of the labels' score to keep; by default 0.99 with labels; without, it is a prediction.
+        bytes: that a vector may take, at most.
+        depth: find so many times as many candidates as are wanted, and re-rank them by the full vectors, which are
+            then kept too; by default no re-ranking.
+        similarity: of your store: cosine, ip (inner product) or l2; by default cosine, for labels l2.
+        methods: ways to fewer numbers that are tried; by default all.
+        levels: bits of a number that are tried; by default all but float32, product codes (pq) if faiss is installed.
+        dims: sizes that are tried; by default two or three to each halving.
+        sample: most vectors that are searched to measure recall.
         layers: with --encoder: also consider stopping at these layers; by default the last alone.
         prompt: with --encoder: put before every text: a name among the encoder's prompts, or the text itself; by
             default the encoder's own, if it has one.
         split: of the dataset; by default its test split, or what it has.
         source: where the dataset comes from; by default local files if REPRO_DATA is set, else the microworld.
-        output: folder for report.html, candidates.parquet and the reducer.
-        seed: of resamples, folds and random projections.
+        output: folder for the report and the map.
+        seed: of samples, folds and random projections.
+        column: field of the file that holds the vectors; by default the only one.
         columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating. Tables are TSV, CSV,
             JSON lines or parquet.
     """
-    from dimadvise.advice import advise as find
-    from dimadvise.inputs import from_encoder, from_matrix
+    from dimadvise.inputs import from_matrix
     from dimadvise.vectors import open_vectors
-    from repro.data import column_names, default_source
+    from repro.data import column_names
 
     started = time.perf_counter()
     _refuse_foreign(output)
-    origin: dict[str, str] = {}
-    given: dict[str, Any]
-    named = column_names(columns)
+    target = _target(recall=recall, retain=retain, bytes=bytes)
     if (embeddings is None) == (encoder is None):
-        raise InputError("give either --embeddings X.npy, or --encoder NAME with --texts FILE")
+        raise InputError("give either a file of vectors, or --encoder NAME with --texts FILE")
+    origin: dict[str, Any] = {}
+    named, asked = column_names(columns), None
     if embeddings is not None:
         _refuse("--encoder", texts=texts, layers=layers, split=split, source=source, prompt=prompt)
-        asked = None if queries is None else open_vectors(queries)
-        given = {"pairs": pairs, "labels": labels, "qrels": qrels, "columns": named}
-        case = from_matrix(open_vectors(embeddings), queries=asked, name=str(embeddings), **given)
+        asked = None if queries is None else open_vectors(queries, column)
+        judged = asked if qrels is not None else None
+        given: dict[str, Any] = {"pairs": pairs, "labels": labels, "qrels": qrels, "columns": named}
+        case = from_matrix(open_vectors(embeddings, column), queries=judged, name=str(embeddings), **given)
     else:
         if texts is None:
             raise InputError("--encoder needs --texts: a dataset name or a file with one text per line")
-        _refuse("--embeddings", pairs=pairs, labels=labels, queries=queries, qrels=qrels)
-        from repro.models import SentenceEncoder
-        from rivals import system_named
-
+        _refuse("a file of vectors", pairs=pairs, labels=labels, queries=queries, qrels=qrels, column=column)
         assert encoder is not None
-        given = {"layers": layers, "split": split, "source": source, "columns": named}
-        system = system_named(encoder, source=source or default_source())
-        if system is not None:
-            if prompt is not None:
-                raise InputError(f"prompt is {prompt!r}: {encoder} is made whole; leave it out")
-            case = from_encoder(system.encoder(), texts, name=system.line, **given)
-        else:
-            network = SentenceEncoder.load(encoder, prompt=prompt)
-            case = from_encoder(network, texts, **given)
-            place = str(Path(encoder).resolve()) if Path(encoder).is_dir() else encoder
-            origin = {"encoder": place, "pooling": network.pooling, "prompt": network.prompt}
-    wanted: dict[str, Any] = {"retain": retain, "methods": methods, "dims": dims or None, "seed": seed}
-    advice = find(case.versions, evidence=case.evidence, **wanted)
-    _tell(advice, case.source, origin, output, time.perf_counter() - started)
+        case, origin = _encoded(encoder, texts, prompt, source, layers=layers, split=split, columns=named)
+    wanted: dict[str, Any] = {"methods": methods, "levels": levels, "dims": dims, "rows": sample, "seed": seed}
+    with threadpool_limits(cpu_count()):
+        _advise(case, asked, target, depth, similarity, wanted, origin, output, started)
     return 0
+
+
+def apply(
+    vectors: tyro.conf.Positional[Path],
+    advice: Path = Path("advice"),
+    output: Path = Path("vectors"),
+    level: Literal["", "float32", "float16", "int8", "int4", "binary"] = "",
+    rows_per_shard: int = 250_000,
+    column: str = "",
+) -> int:
+    """Put vectors through an advice, as many as there are; stopped, the same command goes on where it was.
+
+    Args:
+        vectors: file or folder of vectors, as wide as those that were advised on.
+        advice: folder that `dimadvise advise` wrote.
+        output: folder for the shards, one .npy file each.
+        level: what is written: codes as advised, or numbers; by default as advised.
+        rows_per_shard: rows of each file.
+        column: field of the file that holds the vectors; by default the only one.
+    """
+    from dimadvise.apply import apply as put_through
+
+    with threadpool_limits(cpu_count()):
+        put_through(vectors, advice, output, level=level, rows_per_shard=rows_per_shard, column=column)
+    return 0
+
+
+def _target(**given: float | None) -> tuple[str, float] | None:
+    """What is asked for, and how much of it; None where that is left open."""
+    asked = {name: value for name, value in given.items() if value is not None}
+    if len(asked) > 1:
+        raise InputError(f"{' and '.join(f'--{name}' for name in asked)} are given: expected one target at a time")
+    for name, value in asked.items():
+        if name == "bytes" and value < 1:
+            raise InputError(f"bytes is {value}: expected 1 or more a vector, such as 96")
+        if name != "bytes" and not 0 < value <= 1:
+            raise InputError(f"{name} is {value}: expected a share above 0, at most 1, such as {TARGETS[name]}")
+    return next(iter(asked.items()), None)
 
 
 def _refuse(owner: str, **options: Any) -> None:
@@ -113,49 +162,124 @@ def _refuse(owner: str, **options: Any) -> None:
 
 def _refuse_foreign(output: Path) -> None:
     """Before hours of work: refuse to write over files of these names that no earlier advice wrote."""
-    import pyarrow.parquet
-
     if output.exists() and not output.is_dir():
         raise InputError(f"the output {output} is a file: expected a folder, which is made if need be")
     there = [name for name in WRITTEN if (output / name).exists()]
-    with suppress(OSError, ValueError):
-        if not there or {"method", "dim", "neighbours"} <= set(pyarrow.parquet.read_schema(output / WRITTEN[0]).names):
+    with suppress(OSError, ValueError, TypeError):
+        if not there or {"answer", "options", "target"} <= set(json.loads((output / WRITTEN[0]).read_text("utf-8"))):
             return
     raise InputError(f"{output / there[0]} was written by no advice: give another --output, nothing is overwritten")
 
 
-def _tell(advice: "Advice", source: str, origin: dict[str, str], output: Path, seconds: float) -> None:
-    """Print the answer, and write the report, the rows and the reducer."""
-    from dimadvise import report
-    from repro.reducers.export import write_linear
+def _encoded(encoder: str, texts: str, prompt: str | None, source: Any, **given: Any) -> tuple["Case", dict[str, Any]]:
+    """The case of an encoder's embeddings of texts, and what an export of it has to know."""
+    from dimadvise.inputs import from_encoder
+    from repro.data import default_source
+    from repro.models import SentenceEncoder
+    from rivals import system_named
+
+    system = system_named(encoder, source=source or default_source())
+    if system is not None:
+        if prompt is not None:
+            raise InputError(f"prompt is {prompt!r}: {encoder} is made whole; leave it out")
+        return from_encoder(system.encoder(), texts, name=system.line, source=source, **given), {}
+    network = SentenceEncoder.load(encoder, prompt=prompt)
+    place = str(Path(encoder).resolve()) if Path(encoder).is_dir() else encoder
+    origin = {"encoder": place, "pooling": network.pooling, "prompt": network.prompt}
+    return from_encoder(network, texts, source=source, **given), origin
+
+
+def _advise(
+    case: "Case",
+    asked: Any,
+    target: tuple[str, float] | None,
+    depth: int,
+    similarity: str | None,
+    wanted: dict[str, Any],
+    origin: dict[str, Any],
+    output: Path,
+    started: float,
+) -> None:
+    """Judge by labels, measure recall, choose, and write."""
+    from dimadvise import deploy, report
+    from dimadvise.advice import METHODS
+    from dimadvise.advice import advise as judge
+    from dimadvise.deploy import Deployment
+    from dimadvise.evidence import Search
+    from dimadvise.measure import choose, survey
+    from dimadvise.transform import NESTED
+    from dimadvise.vectors import in_memory
     from repro.rows import hardware
 
-    chosen = advice.answer
-    tables: dict[str, Any] = {}
-    if chosen is not None:
-        saved = report.saving_table(report.savings(advice.full_dim, chosen.dim))
-        tables["What it saves: memory counted; seconds of one core for an exact search, timed here and scaled"] = saved
-    tables["Every size that was tried"] = report.report_table(advice)
-    footer = f"live; {advice.rows:,} rows; {hardware()}; {seconds:.0f} s"
-    page = report.advice_page(f"How many dimensions does {source} need?", advice, tables, footer)
-    with replacing(output / WRITTEN[0]) as partial:  # first, as the sign of a folder of ours
-        report.candidate_table(advice).to_parquet(partial, index=False)
-    for name in WRITTEN[1:]:  # an earlier advice may have had an answer where this one has none
+    evidence = case.evidence
+    classifier = evidence is not None and evidence.metric == "accuracy"
+    similarity = similarity or ("l2" if classifier else "cosine")
+    what, amount = target or (("recall", TARGETS["recall"]) if evidence is None else ("retain", TARGETS["retain"]))
+    nested = [name for name in wanted["methods"] if name in NESTED] or METHODS
+    retain = amount if what == "retain" else TARGETS["retain"]
+    labelled = judge(
+        case.versions,
+        evidence=evidence,
+        retain=retain,
+        methods=nested,
+        dims=wanted["dims"] or None,
+        seed=wanted["seed"],
+    )
+    layer = labelled.answer.layer if what == "retain" and labelled.answer is not None else list(case.versions)[-1]
+    documents = case.versions[layer]
+    if isinstance(evidence, Search):
+        asked = in_memory(documents.take(evidence.queries), "the queries")
+        documents = in_memory(documents.take(evidence.documents), case.source)
+    also = [(labelled.answer.method, labelled.answer.dim, "float32")] if labelled.answer else []
+    found = survey(documents, asked, similarity=similarity, depth=depth if depth > 1 else DEPTH, also=also, **wanted)
+    rerank = depth if depth > 1 else 0
+    options, deployment = found.options, None
+    if what == "retain":
+        row = None
+        if labelled.answer is not None and labelled.transform is not None:
+            is_it = (options["method"] == labelled.answer.method) & (options["dim"] == labelled.answer.dim)
+            row = int(options.index[is_it & (options["level"] == "float32") & (options["rerank"] == 0)][0])
+            deployment = Deployment(labelled.transform, similarity)
+    else:
+        row = choose(options, what, amount, rerank)
+        if row is not None:
+            deployment = replace(found.ways[options.loc[row, "way"]], rerank=rerank)
+    if row is not None:
+        options.loc[row, "answer"] = True
+
+    seconds = time.perf_counter() - started
+    n, D = documents.shape
+    told = report.Findings(
+        source=case.source,
+        rows=n,
+        full_dim=D,
+        kind=documents.kind,
+        similarity=similarity,
+        target=(what, amount),
+        options=options,
+        notes=tuple(dict.fromkeys([*found.notes, *labelled.notes])),
+        measured=(*found.measured, f"Seed {wanted['seed']}; {hardware()}; {seconds:.0f} s."),
+        shares=labelled.shares,
+        metric=labelled.metric,
+        predicted=labelled.predicted,
+    )
+    report.write(output / WRITTEN[1], told)
+    for name in WRITTEN[2:]:  # an earlier advice may have had an answer where this one has none
         (output / name).unlink(missing_ok=True)
-    with replacing(output / WRITTEN[1]) as partial:
-        partial.write_text(page, encoding="utf-8")
-    say(report.headline(advice))
-    for line in report.explanation(advice):
+    say(report.headline(told))
+    for line in report.explanation(told):
         say(f"  {line}")
-    if chosen is not None and advice.transform is not None:
-        matrix, bias = advice.transform.matrix, advice.transform.bias
-        note = {"reducer": chosen.method, "layer": chosen.layer, "fitted_on": advice.rows, "source": source}
-        note |= {"compared_by": "cosine" if advice.unit else "classifier", "unit_rows": advice.unit, **origin}
-        if advice.unit:
-            note["formula"] = "y = (x / |x|) @ matrix + bias"
-        written = write_linear(output, matrix, bias, **note)
-        say(saved.to_string(index=False))
-        say(f"the reducer, {chosen.method}: {', '.join(str(path) for path in written)}")
+    if deployment is not None and row is not None:
+        chosen = options.loc[row]
+        promised: dict[str, Any] = {"recall@10": [float(chosen[name]) for name in ("recall@10", "low@10", "high@10")]}
+        note: dict[str, Any] = {
+            "layer": layer,
+            "source": case.source,
+            "fitted_on": labelled.rows if what == "retain" else found.fitted,
+        }
+        note |= {"promised": {**promised, "corpus": found.corpus, "queries": found.queries}, **origin}
+        written = deploy.write(output, deployment, **note | ({"compared_by": "classifier"} if classifier else {}))
+        say(f"the map: {', '.join(str(path) for path in written)}")
         if origin:
-            say(f"encoder and reducer as one: repro export --reducer {output} --output NEW_FOLDER")
+            say(f"encoder and map as one: repro export --reducer {output} --output NEW_FOLDER")
     say(f"report: {output / WRITTEN[1]} ({seconds:.0f} s)")

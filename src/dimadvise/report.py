@@ -1,111 +1,141 @@
-"""The advice in words, tables, figures and one HTML page; and what it saves."""
+"""The advice in words, tables and figures: one HTML file that opens anywhere, and the same numbers as JSON."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
-from time import thread_time
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
+from matplotlib.axes import Axes
 
-from dimadvise.advice import Advice
-from dimadvise.measured import read_measured
+from repro.evaluation.quantise import BITS
+from repro.paths import replacing
 from repro.report.figures import GREY, WIDTH, Drawing, add_legend, dim_axis, look, new_figure, series_handles, styled
-from repro.types import check_dim
+from repro.types import InputError
 
 PAGE = (files("dimadvise") / "report.html").read_text(encoding="utf-8")
-MEASURES = {
-    "participation ratio": "Directions that share the variance evenly",
-    "TwoNN": "dimensions of the surface that neighbours lie on, however it is curved",
+MEANS = {
+    "truncate": "the first ones",
+    "pca": "principal components",
+    "pca-rotated": "principal components, turned at random",
+    "svd": "singular directions",
+    "random": "a random projection",
+    "opq": "turned for product codes",
 }
-"""what two numbers measure that need not be near one another"""
-MEANS = {"truncate": "the first ones, as they are", "pca": "principal components", "svd": "singular directions"}
-SEARCHED, REPEATS = 20_000, 25
-"""stored vectors that are searched to time a query, and how often; the fastest counts, others had company"""
-COUNTS = (1_000_000, 1_000_000_000)  # stored vectors for which savings are told
+"""methods in a reader's words"""
+COUNTS = (1_000_000, 1_000_000_000)  # stored vectors whose memory is told
+STEPS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999)  # of recall@10: of the front, the first to reach each surely is shown
+COLUMNS = (
+    *("method", "dim", "level", "bytes", "rerank", "recall@1", "recall@10", "low@10", "high@10", "recall@100"),
+    *("ms", "front", "answer"),
+)
 
 
-def headline(advice: Advice) -> str:
-    """The answer in one sentence."""
-    chosen, kept = advice.answer, f"{100 * advice.retain:g} %"
-    if chosen is None:
-        could = "is expected" if advice.metric is None else "could be shown"
-        return f"Keep all {advice.full_dim} dimensions: no smaller size {could} to keep {kept}."
-    layer = "" if chosen.layer is None else f", layer {chosen.layer}"
-    how = f"{chosen.dim} of {advice.full_dim} dimensions ({MEANS.get(chosen.method, 'random projection')}{layer})"
-    if advice.metric is None:
-        return f"{how} are expected to keep {kept} of a score; without labels this is a prediction."
-    return (
-        f"{how} keep {100 * chosen.share:.2f} % of the score measured here, and with 95 % confidence at least {kept}."
-    )
+@dataclass(frozen=True)
+class Findings:
+    """Everything that a report says.
 
-
-def explanation(advice: Advice) -> list[str]:
-    """What stands behind the answer, sentence by sentence."""
-    if advice.metric is None:
-        lines = [
-            "Predicted: Spearman correlation of similarities before and after, if embeddings were Gaussian, from their "
-            "covariance. Measured here (live): neighbours kept. Expected share of a score: from these, by the "
-            "rule that was nearest to what labels say of other embeddings."
-        ]
-        reducers = [advice.answer.method] if advice.answer else [c.method for c in advice.candidates]
-        lines += read_measured().statement(list(dict.fromkeys(reducers)), advice.retain)
-    else:
-        score = f"{advice.metric} at full size is {100 * advice.reference:.2f} on {advice.items:,} items"
-        lines = [f"Measured here (live): {score}."]
-        each = f"{100 * advice.confidence:.4g} %"
-        lines.append(f"Bounds hold with {each} each: all ways together err with 5 % at most.")
-    if advice.answer is not None:
-        lines.append(f"Of ten nearest neighbours {10 * advice.answer.neighbours:.1f} stay among the ten nearest.")
-    known = "" if advice.metric is None else "; those that judge, on rows that are not judged"
-    lines.append(f"Maps were fitted on {advice.rows:,} embeddings{known}.")
-    sizes = "; ".join(f"{MEASURES[name]} ({name}): {value:.1f}" for name, value in advice.intrinsic.items())
-    return [*lines, f"{sizes}.", *(note[0].upper() + note[1:] + "." for note in advice.notes)]
-
-
-def candidate_table(advice: Advice) -> pd.DataFrame:
-    """One row per candidate; shares are fractions, and a bound that does not hold is missing."""
-    frame = pd.DataFrame([vars(candidate) for candidate in advice.candidates])
-    frame["line"] = [c.method if c.layer is None else f"{c.method}, layer {c.layer}" for c in advice.candidates]
-    frame["layer"] = frame["layer"].astype("Int64")
-    return frame[["line", "layer", "method", "dim", "score", "share", "low", "expected", "predicted", "neighbours"]]
-
-
-def report_table(advice: Advice) -> pd.DataFrame:
-    """The candidates as the report shows them: what the answer rests on, and which one it is."""
-    hidden = ["score", "share", "low"] if advice.metric is None else ["expected", "predicted"]
-    frame = candidate_table(advice).drop(columns=["line", *hidden]).dropna(axis="columns", how="all").round(4)
-    frame.insert(0, "answer", ["▶" if candidate == advice.answer else "" for candidate in advice.candidates])
-    said = {"share": "share kept", "low": "lower bound", "expected": "share expected"}
-    return frame.rename(columns={**said, "predicted": "similarity predicted", "neighbours": "neighbours kept"})
-
-
-def savings(full: int, dim: int) -> pd.DataFrame:
-    """Bytes in float32 and seconds of one core for one exact query, at `full` and at `dim` dimensions; a row per count.
-
-    The seconds are processor time: those spent waiting for a busy machine do not count. They are measured over
-    `SEARCHED` vectors, times what is missing.
+    Of `options` there is a row for each way to store that was tried: method, dim, level, bytes of a vector, rerank (how
+    many times as many candidates as are wanted the full vectors re-rank; 0 is none), recall@k with its interval
+    low@k to high@k for k = 1, 10, 100, ms of a query here, front (no other has fewer bytes and more recall@10) and
+    answer, True once at most. Of `shares`, where there are labels: method, dim, share of the score at full size, and
+    its lower bound, low.
     """
-    check_dim(dim, limit=check_dim(full, what="full"))
-    rng = np.random.default_rng(0)
-    stores = {size: rng.standard_normal((SEARCHED, size), dtype=np.float32) for size in {full, dim}}
-    taken: dict[int, list[float]] = {size: [] for size in stores}
-    with threadpool_limits(1, user_api="blas"):
-        for _ in range(REPEATS):
-            for size, store in stores.items():
-                begun = thread_time()
-                int((store @ store[0]).argmax())
-                taken[size].append(thread_time() - begun)
-    each = {size: min(times) / SEARCHED for size, times in taken.items()}
-    rows = [(n, 4 * n * full, 4 * n * dim, n * each[full], n * each[dim]) for n in COUNTS]
-    return pd.DataFrame(rows, columns=["vectors", "memory now", "then", "a query now", "a query then"])
+
+    source: str  # what the vectors are, in words, such as their file
+    rows: int
+    full_dim: int
+    kind: str  # of the numbers in the file, such as float16
+    similarity: str  # cosine, ip or l2
+    target: tuple[str, float]  # what was asked for: recall, retain or bytes, and how much of it
+    options: pd.DataFrame
+    notes: Sequence[str] = ()  # what is odd about the vectors, and what to do about it
+    measured: Sequence[str] = ()  # how it was measured
+    shares: pd.DataFrame | None = None
+    metric: str | None = None  # of the labels' score
+    predicted: Sequence[str] = ()  # what is expected of a score where nothing measures it, with its error
+
+    def __post_init__(self) -> None:
+        missing = [name for name in COLUMNS if name not in self.options]
+        if missing:
+            raise InputError(f"the options lack the columns {', '.join(missing)}")
+
+    @property
+    def answer(self) -> Any:
+        """The row of the option that is recommended; None where all is to be kept as it is."""
+        chosen = self.options[self.options["answer"]]
+        return None if chosen.empty else chosen.iloc[0]
+
+    @property
+    def full_bytes(self) -> int:
+        """Of one vector as it is in the file; numbers that are written out count as float32."""
+        width = {"bfloat16": 2, "JSON numbers": 4}.get(self.kind)
+        return self.full_dim * (width or np.dtype(self.kind).itemsize)
 
 
-def saving_table(found: pd.DataFrame) -> pd.DataFrame:
-    """Memory and time as a reader says them."""
-    words = ("{:,}".format, size, size, duration, duration)
-    return pd.DataFrame({name: found[name].map(word) for name, word in zip(found.columns, words, strict=True)})
+def headline(found: Findings) -> str:
+    """The recommendation in a sentence or two."""
+    what, wanted = found.target
+    chosen = found.answer
+    if chosen is None:
+        asked = {
+            "recall": f"is sure to have a recall@10 of {wanted:g}",
+            "retain": f"is sure to keep {100 * wanted:g} % of the score",
+            "bytes": f"fits into {wanted:,.0f} bytes a vector",
+        }[what]
+        return f"Keep the vectors as they are: nothing smaller that was tried {asked}."
+    before = f"{chosen['bytes']:,} bytes a vector instead of {found.full_bytes:,}"
+    said = f"Store {in_words(chosen, found.full_dim)}: {before}. "
+    share = _share_of(found, chosen)
+    if what == "retain" and share is not None:
+        # of its own bound, for which it was picked, less can be said than of what was asked for
+        bound = "" if np.isnan(share["low"]) else f", with 95 % confidence at least {100 * wanted:g} %"
+        return f"{said}This keeps {100 * share['share']:.1f} % of the {found.metric}{bound}."
+    ranked = f", the first {10 * chosen['rerank']} re-ranked by the full vectors" if chosen["rerank"] else ""
+    near = f"{10 * chosen['recall@10']:.2g} of the ten nearest neighbours are found"
+    return f"{said}{near} (recall@10 {_interval(chosen)}){ranked}."
+
+
+def in_words(option: Any, full_dim: int) -> str:
+    """One way to store, such as: 96 of 384 dimensions (principal components) as int8."""
+    dim, method = option["dim"], option["method"]
+    which = f"all {full_dim} dimensions" if dim == full_dim else f"{dim} of {full_dim} dimensions"
+    if (dim, method) != (full_dim, "truncate"):
+        which += f" ({MEANS.get(method, method)})"
+    level = option["level"]
+    return f"{which} as {level if level in BITS else 'product codes'}"
+
+
+def explanation(found: Findings) -> list[str]:
+    """What stands behind the recommendation, sentence by sentence: what it saves, what is odd, how it was measured."""
+    return [*_consequences(found), *found.predicted, *found.notes, *found.measured]
+
+
+def _consequences(found: Findings) -> list[str]:
+    chosen = found.answer
+    if chosen is None:
+        return []
+    memory = [f"{n:,} vectors take {size(n * chosen['bytes'])} instead of {size(n * found.full_bytes)}" for n in COUNTS]
+    one, hundred = (100 * chosen[f"recall@{k}"] for k in (1, 100))
+    disk = " The full vectors are kept too, for re-ranking; they may lie on a disk." if chosen["rerank"] else ""
+    return [
+        f"The nearest neighbour is found for {one:.1f} % of queries, and {hundred:.1f} % of the hundred nearest.",
+        f"{'; '.join(memory)}.{disk}",
+    ]
+
+
+def _share_of(found: Findings, chosen: Any) -> Any:
+    """The share of the score that the recommended way keeps, where it was measured."""
+    if found.shares is None:
+        return None
+    own = found.shares[(found.shares["method"] == chosen["method"]) & (found.shares["dim"] == chosen["dim"])]
+    if "level" in own:
+        own = own[own["level"] == chosen["level"]]
+    return None if own.empty else own.iloc[0]
 
 
 def size(count: float) -> str:
@@ -115,45 +145,183 @@ def size(count: float) -> str:
     return f"{count / 1000**power:.3g} {units[power]}"
 
 
-def duration(seconds: float) -> str:
-    """Seconds as a reader says them."""
-    return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
+def _interval(option: Any) -> str:
+    return f"{option['recall@10']:.3f} [{option['low@10']:.3f}, {option['high@10']:.3f}]"
+
+
+def option_table(options: pd.DataFrame) -> pd.DataFrame:
+    """Options for a reader, fewest bytes first."""
+    rows = options.sort_values(["bytes", "recall@10"], ascending=[True, False], kind="stable")
+    table = pd.DataFrame(
+        {
+            "bytes": [f"{n:,}" for n in rows["bytes"]],
+            "recall@10": [_interval(row) for _, row in rows.iterrows()],
+            "stored": [f"{row.method} {row.dim} × {row.level}" for row in rows.itertuples()],
+            "re-ranked": [f"first {10 * n}" if n else "–" for n in rows["rerank"]],
+            "ms": ["–" if np.isnan(ms) else f"{ms:.2g}" for ms in rows["ms"]],
+        }
+    )
+    return table.assign(bytes=table["bytes"].where(~rows["answer"].to_numpy(), "▶ " + table["bytes"]))
+
+
+def worth_a_choice(options: pd.DataFrame) -> pd.DataFrame:
+    """Of the front, the fewest bytes whose interval lies above each of `STEPS`, re-ranked or not; and the answer."""
+    chosen = set(options.index[options["answer"]])
+    for _, own in options[options["front"]].groupby("rerank"):
+        passing = (own[own["low@10"] >= step] for step in STEPS)
+        chosen |= {part["bytes"].idxmin() for part in passing if len(part)}
+    return options.loc[sorted(chosen)]
+
+
+def share_table(shares: pd.DataFrame) -> pd.DataFrame:
+    """Shares of the score for a reader, largest sizes first."""
+    rows = shares.sort_values(["dim", "method"], ascending=[False, True], kind="stable")
+    told = [["–" if np.isnan(x) else f"{100 * x:.1f} %" for x in rows[name]] for name in ("share", "low")]
+    return pd.DataFrame(
+        {"dims": rows["dim"].astype(str), "method": rows["method"], "score kept": told[0], "lower bound": told[1]}
+    )
 
 
 @styled()
-def draw_advice(frame: pd.DataFrame, *, retain: float, labelled: bool) -> Drawing:
-    """Share of the score kept against size, with lower bounds; without labels the share that is expected."""
-    names = list(dict.fromkeys(frame["line"]))
-    figure, axes = new_figure(1, 2, height=3.7)
-    left, right = axes
-    for position, name in enumerate(names):
-        part, style = frame[frame["line"] == name].sort_values("dim"), look(position)
-        left.plot(part["dim"], 100 * part["share" if labelled else "expected"], **style)
-        if labelled:
-            low, share = 100 * part["low"], 100 * part["share"]
-            left.fill_between(part["dim"], low, share, color=style["color"], alpha=0.2, linewidth=0)
-        right.plot(part["dim"], 100 * part["neighbours"], **style)
-    left.set_ylim(bottom=max(left.get_ylim()[0], 0))  # a share below nothing is as bad as nothing
-    left.axhline(100 * retain, color=GREY, linestyle=":", linewidth=1.2)
-    left.set_title("score kept, %" if labelled else "score kept, expected, %", loc="left")
-    right.set_title("neighbours kept, %", loc="left")
-    for panel in axes:
-        dim_axis(panel, sorted(set(frame["dim"])), room=WIDTH / 2 - 0.7)
-    add_legend(figure, series_handles(names))
-    kept = "share of the score kept, with its lower bound," if labelled else "share of a score expected to be kept"
-    figure.alt = f"{kept} and share of nearest neighbours kept, against dimensions, for {', '.join(names)}"
+def draw_options(found: Findings) -> Drawing:
+    """Recall@10 against bytes a vector: of each level the best method at each size; without re-ranking, and with."""
+    options, chosen = found.options, found.answer
+    depths = sorted(set(options["rerank"]))
+    with_full = int(chosen["rerank"]) if chosen is not None and chosen["rerank"] else depths[-1]
+    shown = sorted({depths[0], with_full})
+    levels = [level for level in BITS if level in set(options["level"])]
+    levels += sorted({level for level in options["level"] if level not in BITS})
+    families = list(dict.fromkeys(_family(level) for level in levels))
+    figure, axes = new_figure(1, len(shown), height=4.0, sharey=True)
+    for panel, depth in zip(axes, shown, strict=True):
+        own = options[options["rerank"] == depth]
+        for position, family in enumerate(families):
+            part = own[own["level"].map(_family) == family]
+            best = part.loc[part.groupby("bytes")["recall@10"].idxmax()].sort_values("bytes")
+            panel.fill_between(
+                best["bytes"], best["low@10"], best["high@10"], alpha=0.18, linewidth=0, color=look(position)["color"]
+            )
+            panel.plot(best["bytes"], best["recall@10"], **look(position))
+        if chosen is not None and chosen["rerank"] == depth:
+            panel.plot([chosen["bytes"]], [chosen["recall@10"]], "o", markersize=15, markerfacecolor="none", color=GREY)
+        if found.target[0] == "recall":
+            panel.axhline(found.target[1], color=GREY, linestyle=":", linewidth=1.2)
+        if found.target[0] == "bytes":
+            panel.axvline(found.target[1], color=GREY, linestyle=":", linewidth=1.2)
+        panel.set_title(f"first {10 * depth} re-ranked" if depth else "without re-ranking", loc="left")
+        _byte_axis(panel, options["bytes"], WIDTH / len(shown) - 0.7)
+    axes[0].set_ylabel("recall@10")
+    add_legend(figure, series_handles(families))
+    figure.alt = f"recall@10 against bytes per vector for {', '.join(families)}"
     return figure
 
 
-def advice_page(title: str, advice: Advice, tables: Mapping[str, pd.DataFrame], footer: str) -> str:
-    """The report as one HTML file, tables by caption and the figure inside, for a browser, light or dark."""
-    figure = draw_advice(candidate_table(advice), retain=advice.retain, labelled=advice.metric is not None)
-    parts = [
-        f'<p class="answer">{escape(headline(advice))}</p>',
-        *(f"<p>{escape(text)}</p>" for text in explanation(advice)),
-        f'<div class="scroll">{figure.img()}</div>',
-    ]
-    for caption, table in tables.items():
-        html = table.to_html(index=False, border=0, escape=True, na_rep="–")
-        parts.append(f'<h2>{escape(caption)}</h2><div class="scroll">{html}</div>')
-    return PAGE.format(title=escape(title), body="\n".join(parts), footer=escape(footer))
+def _family(level: str) -> str:
+    return level if level in BITS else "product codes"
+
+
+def _byte_axis(panel: Axes, sizes: pd.Series, room: float) -> None:
+    low, high = int(np.floor(np.log2(sizes.min()))), int(np.ceil(np.log2(sizes.max())))
+    dim_axis(panel, [2**power for power in range(low, high + 1)], room=room, label=False)
+    panel.set_xlabel("bytes per vector")
+
+
+@styled()
+def draw_shares(shares: pd.DataFrame, target: float | None) -> Drawing:
+    """Share of the score kept against dimensions, with lower bounds."""
+    names = list(dict.fromkeys(shares["method"]))
+    figure, (panel,) = new_figure(height=3.4)
+    for position, name in enumerate(names):
+        part, style = shares[shares["method"] == name].sort_values("dim"), look(position)
+        panel.plot(part["dim"], 100 * part["share"], **style)
+        panel.fill_between(
+            part["dim"], 100 * part["low"], 100 * part["share"], alpha=0.2, linewidth=0, color=style["color"]
+        )
+    if target is not None:
+        panel.axhline(100 * target, color=GREY, linestyle=":", linewidth=1.2)
+    panel.set_ylim(bottom=max(panel.get_ylim()[0], 0))  # a share below nothing is as bad as nothing
+    panel.set_ylabel("score kept, %")
+    dim_axis(panel, sorted(set(shares["dim"])), room=WIDTH - 0.9)
+    add_legend(figure, series_handles(names))
+    figure.alt = f"share of the score kept against dimensions for {', '.join(names)}"
+    return figure
+
+
+def page(found: Findings, usage: str = "") -> str:
+    """The report as HTML, figures inside, for a browser, light or dark, wide or narrow.
+
+    Args:
+        found: what it says.
+        usage: code that puts the advice to use; left out where there is none.
+    """
+    what, wanted = found.target
+    parts = [f'<p class="answer">{escape(headline(found))}</p>', *_paragraphs(_consequences(found))]
+    parts.append(
+        _figure(
+            draw_options(found),
+            "Share of the ten nearest full-size neighbours that are found, against the bytes of a vector; bands are "
+            "95\N{NO-BREAK SPACE}% intervals over queries. Each point is the best method of its level at this size. "
+            f"{'The ring is the recommendation. ' if found.answer is not None else ''}"
+            f"{'The dotted line is the target.' if what != 'retain' else ''}",
+        )
+    )
+    front = option_table(worth_a_choice(found.options))
+    steps = ", ".join(f"{step:g}" for step in STEPS)
+    parts.append(_table(front, f"The fewest bytes for a recall@10 that is surely {steps}; ▶ is the recommendation"))
+    if found.shares is not None:
+        about = f"Share of the {found.metric or 'score'} at full size that is kept; shaded down to its lower bound. "
+        dotted = "The dotted line is the target." if what == "retain" else ""
+        parts.append(_figure(draw_shares(found.shares, wanted if what == "retain" else None), about + dotted))
+        parts.append(_folded(share_table(found.shares), "Score kept at every size"))
+    if found.predicted:
+        parts += ["<h2>What a task's score is expected to keep</h2>", *_paragraphs(found.predicted)]
+    if found.notes:
+        listed = "".join(f"<li>{escape(note)}</li>" for note in found.notes)
+        parts += ["<h2>Before you rely on it</h2>", f"<ul>{listed}</ul>"]
+    if found.measured:
+        parts += ["<h2>How it was measured</h2>", *_paragraphs(found.measured)]
+    if usage:
+        parts.append(f"<h2>Use it</h2><pre>{escape(usage)}</pre>")
+    parts.append(_folded(option_table(found.options), f"All {len(found.options)} ways to store that were tried"))
+    told = {"cosine": "cosine", "ip": "inner product", "l2": "Euclidean distance"}.get(
+        found.similarity, found.similarity
+    )
+    about = f"{found.rows:,} vectors of {found.full_dim} × {found.kind}, compared by {told}"
+    title = f"How to store {found.source}"
+    return PAGE.format(title=escape(title), body="\n".join(parts), footer=escape(about))
+
+
+def write(path: Path, found: Findings, usage: str = "") -> None:
+    """Write the report, and beside it the same numbers as JSON, under the same name."""
+    with replacing(path) as partial:
+        partial.write_text(page(found, usage), encoding="utf-8")
+    told: dict[str, Any] = {"answer": headline(found), "source": found.source, "target": list(found.target)}
+    told |= {"rows": found.rows, "dim": found.full_dim, "kind": found.kind, "similarity": found.similarity}
+    told |= {"notes": list(found.notes), "measured": list(found.measured), "predicted": list(found.predicted)}
+    told["options"] = json.loads(found.options.to_json(orient="records"))
+    told["shares"] = [] if found.shares is None else json.loads(found.shares.to_json(orient="records"))
+    with replacing(path.with_suffix(".json")) as partial:
+        partial.write_text(json.dumps(told, ensure_ascii=False, indent=1), encoding="utf-8")
+
+
+def _paragraphs(lines: Sequence[str]) -> list[str]:
+    return [f"<p>{escape(line)}</p>" for line in lines]
+
+
+def _figure(drawing: Drawing, caption: str) -> str:
+    return f"<figure>{drawing.img()}<figcaption>{escape(caption.strip())}</figcaption></figure>"
+
+
+def _table(table: pd.DataFrame, caption: str) -> str:
+    """A table whose rows become blocks of named values where it would not fit."""
+    head = "".join(f"<th>{escape(str(name))}</th>" for name in table)
+    rows = (
+        "".join(f'<td data-label="{escape(str(n))}">{escape(str(v))}</td>' for n, v in zip(table, row, strict=True))
+        for row in table.itertuples(index=False)
+    )
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _folded(table: pd.DataFrame, caption: str) -> str:
+    return f"<details><summary>{escape(caption)}</summary>{_table(table, caption)}</details>"

@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 import docstring_parser
 import tyro
 
-from dimadvise.command import advise
+from dimadvise.command import advise, apply
 from repro import __version__
 from repro.terminal import QUIET, close_output, complain, say, shows_progress
 from repro.types import InputError, installed, installing, one_of
@@ -215,16 +215,23 @@ VERBS = {
     f.__name__: f
     for f in (book, run, notebooks, train, encode, reduce, evaluate, advise, export, pretrain, data, compare, doctor)
 }
-SHOW_PROGRESS = (run, train, encode, reduce, evaluate, advise, pretrain)
+SHOW_PROGRESS = (run, train, encode, reduce, evaluate, advise, apply, pretrain)
 
 
-def main(arguments: list[str] | None = None) -> None:
+def dimadvise() -> None:
+    """The command `dimadvise`: of all verbs those that vectors of one's own need."""
+    main(verbs={"advise": advise, "apply": apply}, prog="dimadvise")
+
+
+def main(
+    arguments: list[str] | None = None, *, verbs: Mapping[str, Callable[..., int]] = VERBS, prog: str = "repro"
+) -> None:
     """Run one verb; exit 0 when it did its work, 1 when something failed, 2 on a user's mistake."""
     logging.basicConfig(format="%(levelname)s: %(message)s", level=os.environ.get("REPRO_LOG", "WARNING").upper())
     code = 0
     try:
         with _warnings_told():
-            code = _verb(sys.argv[1:] if arguments is None else arguments)
+            code = _verb(sys.argv[1:] if arguments is None else arguments, verbs, prog)
         sys.stdout.flush()
     except BrokenPipeError:
         close_output()
@@ -248,14 +255,14 @@ def _warnings_told() -> Iterator[None]:
         yield
 
 
-def _verb(arguments: Sequence[str]) -> int:
+def _verb(arguments: Sequence[str], verbs: Mapping[str, Callable[..., int]], prog: str) -> int:
     if list(arguments) == ["--version"]:
-        say(f"repro {__version__}")
+        say(f"{prog} {__version__}")
         return 0
     return tyro.extras.subcommand_cli_from_dict(
-        {name: command(verb, shows_progress=verb in SHOW_PROGRESS) for name, verb in VERBS.items()},
-        prog="repro",
-        description=ABOUT,
+        {name: command(verb, shows_progress=verb in SHOW_PROGRESS) for name, verb in verbs.items()},
+        prog=prog,
+        description=ABOUT if verbs is VERBS else None,
         args=arguments,
         sort_subcommands=False,
         config=(tyro.conf.DisallowNone,),

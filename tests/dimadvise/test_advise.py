@@ -2,17 +2,16 @@ import json
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dimadvise.advice import Candidate, _neighbours_kept, _why_none, advise, smallest
 from dimadvise.crossfit import FoldMoments, Shortened
 from dimadvise.evidence import Classes, Pairs, Search
 from dimadvise.inputs import from_encoder
-from dimadvise.report import candidate_table, headline, savings, size
 from dimadvise.transform import fit_transform_of, moments_of
 from dimadvise.vectors import in_memory
 from repro import data
+from repro.cli import dimadvise
 from repro.reducers import PCA, make_reducer
 from repro.reducers.export import linear_form, read_linear, write_linear
 from repro.types import InputError
@@ -45,7 +44,6 @@ def test_the_answer_is_the_number_of_directions_that_are_used():
     assert 5 < advice.intrinsic["participation ratio"] < 6.5
     below = [c for c in advice.candidates if c.method == "pca" and c.dim < 6]
     assert all(c.low < 0.99 for c in below)
-    assert headline(advice).startswith("6 of 32 dimensions (principal components) keep")
 
 
 def test_unrelated_embeddings_share_no_neighbours():
@@ -80,16 +78,16 @@ def test_row_lengths_that_no_cosine_sees_change_no_answer():
     for evidence in (graded(X), None):
         found = [advise({None: Y}, evidence=evidence, dims=[32, 8, 6, 4]) for Y in (X, lengths * X)]
         assert found[0].unit and found[0].answer is not None and found[0].answer.dim == found[1].answer.dim
-        assert ("prediction" in headline(found[0])) == (evidence is None) and found[0].answer.dim <= 8
-        columns = ["share" if evidence else "expected", "neighbours"]
-        one, other = (candidate_table(each)[columns].to_numpy() for each in found)
+        assert bool(found[0].predicted) == (evidence is None) and found[0].answer.dim <= 8
+        name = "share" if evidence else "expected"
+        one, other = ([(getattr(c, name), c.neighbours) for c in each.candidates] for each in found)
         np.testing.assert_allclose(one, other, atol=2e-3)
 
 
 def test_embeddings_of_ones_own_need_no_torch(python, tmp_path):
     X = cloud(300)
     np.save(tmp_path / "X.npy", X)
-    arguments = ["advise", "--embeddings", str(tmp_path / "X.npy"), "--output", str(tmp_path / "out")]
+    arguments = ["advise", str(tmp_path / "X.npy"), "--recall", "0.5", "--output", str(tmp_path / "out")]
     said = f"""
 import sys
 
@@ -118,12 +116,6 @@ def test_the_items_that_would_do_follow_from_the_width_of_the_bound():
     close = Candidate(None, "pca", 8, 1.0, 1.0, share=0.995, low=0.985)
     said = _why_none([close], 16, 0.99, Pairs(np.arange(100), np.arange(100), np.arange(100.0)))
     assert "100 labelled items are too few" in said and "about 400 items would do" in said  # half as wide
-
-
-def test_savings_count_bytes():
-    million, billion = savings(64, 16).to_dict("records")
-    assert (million["memory now"], million["then"], billion["then"]) == (256_000_000, 64_000_000, 64_000_000_000)
-    assert million["a query now"] > 0 and size(1_540_000_000) == "1.54 GB"
 
 
 def test_a_shallower_layer_may_win_only_by_its_bound():
@@ -163,13 +155,14 @@ def test_a_strangers_file_is_not_written_over_and_an_earlier_advice_leaves_no_re
     np.save(tmp_path / "X.npy", cloud(200))
     np.save(tmp_path / "full.npy", np.random.default_rng(0).normal(size=(200, 8)).astype(np.float32))
     (tmp_path / "report.html").write_text("a stranger's")
-    code, _, errors = repro("advise", "--embeddings", tmp_path / "X.npy", "--output", tmp_path)
+    code, _, errors = repro("advise", tmp_path / "X.npy", "--output", tmp_path)
     assert code == 2 and "report.html was written by no advice: give another --output" in errors
     assert (tmp_path / "report.html").read_text() == "a stranger's"
     out = tmp_path / "out"
-    for given, chosen in (("X", True), ("full", False)):
-        code, text, errors = repro("advise", "--embeddings", tmp_path / f"{given}.npy", "--output", out, "--dims", 6, 4)
-        assert code == 0 and ("Keep all" not in text) == chosen, errors
+    for given, recall, chosen in (("X", 0.5, True), ("full", 0.999, False)):
+        more = ["--dims", 6, 4, "--recall", recall]
+        code, text, errors = repro("advise", tmp_path / f"{given}.npy", "--output", out, *more)
+        assert code == 0 and ("Keep the vectors as they are" not in text) == chosen, errors
         assert (out / "reducer.safetensors").exists() == (out / "reducer.json").exists() == chosen
 
 
@@ -225,11 +218,43 @@ def test_the_command_measures_and_writes(tmp_path, repro):
     np.save(tmp_path / "X.npy", X)
     lines = [f"{a}\t{b}\t{g}" for a, b, g in zip(pairs.first, pairs.second, pairs.grades, strict=True)]
     (tmp_path / "pairs.tsv").write_text("\n".join(["row1\trow2\tscore", *lines]) + "\n")
-    arguments = ["advise", "--embeddings", tmp_path / "X.npy", "--pairs", tmp_path / "pairs.tsv", "--retain", 0.9]
+    arguments = ["advise", tmp_path / "X.npy", "--pairs", tmp_path / "pairs.tsv", "--retain", 0.9]
     out = tmp_path / "out"
     code, told, errors = repro(*arguments, "--output", out)
     assert code == 0 and "with 95 % confidence at least 90 %" in told, errors
     page, (matrix, bias) = (out / "report.html").read_text(), read_linear(out)
     assert "data:image/svg+xml" in page and "<table" in page and "nan" not in page.lower().replace("financ", "")
-    assert set(pd.read_parquet(out / "candidates.parquet")["method"]) == {"truncate", "pca"}
+    said = json.loads((out / "report.json").read_text())
+    assert said["target"] == ["retain", 0.9] and {row["method"] for row in said["shares"]} == {"truncate", "pca"}
     assert matrix.shape == (32, len(bias))
+    note = json.loads((out / "reducer.json").read_text())
+    low, value, high = (note["promised"]["recall@10"][i] for i in (1, 0, 2))
+    assert low <= value <= high and note["promised"]["corpus"] == 400 and note["unit_rows"]
+
+
+def test_the_command_answers_each_kind_of_target_and_apply_does_what_it_says(tmp_path, repro, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X = cloud(500)
+    np.save("X.npy", X)
+    np.save("Q.npy", cloud(40, seed=9))
+    (tmp_path / "labels.txt").write_text("".join(f"{label}\n" for label in np.where(X[:, 0] > 0, "up", "down")))
+    code, told, errors = repro("advise X.npy --queries Q.npy --bytes 8 --depth 3 --similarity ip --levels int8 binary")
+    assert code == 0 and "re-ranked by the full vectors" in told, errors
+    note = json.loads((tmp_path / "advice" / "reducer.json").read_text())
+    assert note["bytes"] <= 8 and note["rerank"] == 3 and note["similarity"] == "ip" and not note["unit_rows"]
+    code, told, errors = repro("apply X.npy --rows-per-shard 200")
+    codes = [
+        np.load(tmp_path / "vectors" / name) for name in sorted(p.name for p in (tmp_path / "vectors").glob("*.npy"))
+    ]
+    assert code == 0 and sum(map(len, codes)) == 500 and codes[0].nbytes == 200 * note["bytes"], errors
+    code, told, errors = repro("advise X.npy --labels labels.txt --retain 0.8 --output by_labels --levels float16")
+    note = json.loads((tmp_path / "by_labels" / "reducer.json").read_text())
+    assert code == 0 and note["compared_by"] == "classifier" and not note["unit_rows"], errors
+
+
+def test_dimadvise_is_a_command_of_its_own(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["dimadvise", "--help"])
+    with pytest.raises(SystemExit) as stopped:
+        dimadvise()
+    told = capsys.readouterr().out
+    assert not stopped.value.code and "advise" in told and "apply" in told and "pretrain" not in told

@@ -15,7 +15,7 @@ def folder(tmp_path_factory):
     nan = X.copy()
     nan[7, 3] = np.nan
     arrays = {"X": X, "nan": nan, "equal": np.ones((50, 8)), "none": X[:0], "Q": X[:40]}
-    for name, array in {**arrays, "narrow": X[:40, :8]}.items():
+    for name, array in {**arrays, "narrow": X[:40, :8], "few": X[:5]}.items():
         np.save(place / f"{name}.npy", array)
     pairs, qrels = ("row1", "row2", "score"), ("query", "document", "relevance")
     tables = {
@@ -37,31 +37,35 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("", "give either --embeddings"),
+        ("", "give either a file of vectors"),
         ("--encoder repro-tiny", "--encoder needs --texts"),
-        ("--embeddings X.npy --texts stsb", "--texts belongs to --encoder"),
-        ("--encoder repro-tiny --texts stsb --pairs p.tsv", "--pairs belongs to --embeddings"),
-        ("--embeddings none.npy", "has shape (0, 16): expected at least one row"),
-        ("--embeddings nan.npy", "nan.npy row 7 holds NaN or an infinite number"),
-        ("--embeddings equal.npy", "all 50 embeddings are equal"),
-        ("--embeddings X.npy --retain 1.5", "retain is 1.5: expected a share"),
-        ("--embeddings X.npy --dims 8 32", "dim is 32: expected 1 to 16"),
-        ("--embeddings X.npy --methods", "at least one method"),
-        ("--embeddings X.npy --output X.npy", "is a file: expected a folder"),
-        ("--embeddings X.npy --pairs pairs_beyond.tsv", "pairs_beyond.tsv line 62: row 200: expected 0 to 199"),
-        ("--embeddings X.npy --pairs pairs_text.tsv", "line 2: 'x' is no row number"),
-        ("--embeddings X.npy --pairs pairs_columns.tsv", "lacks row1, row2"),
-        ("--embeddings X.npy --pairs pairs_few.tsv", "5 pairs: at least 30"),
-        ("--embeddings X.npy --pairs pairs_same.tsv", "all 60 pairs have the grade 3.0"),
-        ("--embeddings X.npy --pairs pairs_noise.tsv", "a share of what may be zero says nothing"),
-        ("--embeddings X.npy --labels labels_short.txt", "has 2 labels"),
-        ("--embeddings X.npy --queries Q.npy", "queries and qrels belong together"),
-        ("--embeddings X.npy --queries narrow.npy --qrels qrels.tsv", "queries have 8 columns"),
-        ("--embeddings X.npy --queries Q.npy --qrels qrels_nothing.tsv", "0 queries with a relevant document"),
-        (
-            "--embeddings X.npy --queries Q.npy --qrels qrels.tsv --pairs pairs_noise.tsv",
-            "one kind of evidence at a time",
-        ),
+        ("X.npy --texts stsb", "--texts belongs to --encoder"),
+        ("--encoder repro-tiny --texts stsb --pairs p.tsv", "--pairs belongs to a file of vectors"),
+        ("none.npy", "has shape (0, 16): expected at least one row"),
+        ("nan.npy", "nan.npy row 7 holds NaN or an infinite number"),
+        ("equal.npy", "all 50 embeddings are equal"),
+        ("X.npy --retain 1.5", "retain is 1.5: expected a share"),
+        ("X.npy --dims 8 32", "dim is 32: expected 1 to 16"),
+        ("X.npy --recall 0", "recall is 0.0: expected a share"),
+        ("X.npy --recall 0.9 --bytes 9", "--recall and --bytes are given: expected one target"),
+        ("X.npy --bytes 0", "bytes is 0: expected 1 or more"),
+        ("X.npy --sample 0", "rows is 0: expected at least 1"),
+        ("Q.npy", "40 rows of Q.npy: expected at least 100"),
+        ("X.npy --queries few.npy", "5 queries in few.npy: expected at least 8"),
+        ("X.npy --queries narrow.npy", "narrow.npy has 8 columns, X.npy 16"),
+        ("X.npy --column v --labels labels_short.txt --encoder e", "give either a file of vectors"),
+        ("X.npy --output X.npy", "is a file: expected a folder"),
+        ("X.npy --pairs pairs_beyond.tsv", "pairs_beyond.tsv line 62: row 200: expected 0 to 199"),
+        ("X.npy --pairs pairs_text.tsv", "line 2: 'x' is no row number"),
+        ("X.npy --pairs pairs_columns.tsv", "lacks row1, row2"),
+        ("X.npy --pairs pairs_few.tsv", "5 pairs: at least 30"),
+        ("X.npy --pairs pairs_same.tsv", "all 60 pairs have the grade 3.0"),
+        ("X.npy --pairs pairs_noise.tsv", "a share of what may be zero says nothing"),
+        ("X.npy --labels labels_short.txt", "has 2 labels"),
+        ("X.npy --qrels qrels.tsv", "queries and qrels belong together"),
+        ("X.npy --queries narrow.npy --qrels qrels.tsv", "queries have 8 columns"),
+        ("X.npy --queries Q.npy --qrels qrels_nothing.tsv", "0 queries with a relevant document"),
+        ("X.npy --queries Q.npy --qrels qrels.tsv --pairs pairs_noise.tsv", "one kind of evidence at a time"),
     ],
 )
 def test_a_mistake_is_named_in_one_message(repro, folder, monkeypatch, tmp_path, arguments, words):

@@ -1,0 +1,311 @@
+"""What an advice writes for the program that stores the vectors, and the ways to read it.
+
+A folder holds `reducer.safetensors`, the linear map, `codes.safetensors`, what fewer bits for each number need (ranges,
+means or centroids), and `reducer.json`, all else with the digests of both. From it come arrays (`Deployment`), an index
+of faiss (`faiss_index`), a transformer of scikit-learn (`SavedReducer`) and, by `repro export`, an encoder of
+sentence-transformers. Nothing that somebody else wrote in a binary form of their own is read.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from dimadvise.transform import Transform
+from repro.evaluation.quantise import BITS, FLOATS, Codebook, Codes, dequantise, quantise, vector_bytes
+from repro.paths import disk_full_explained, replacing, writable_folder
+from repro.reducers.export import read_linear, read_note, write_linear
+from repro.store import sha256
+from repro.types import InputError, one_of, optional, unit_rows
+
+Vectors: TypeAlias = NDArray[np.float32]
+SIMILARITIES = ("cosine", "ip", "l2")
+CODES = "codes.safetensors"
+FACTORY_WORDS = {"pca": "PCA{dim}", "pca-rotated": "PCAR{dim}", "opq": "OPQ{bytes}_{dim}"}
+"""what `faiss.index_factory` calls a method"""
+PRODUCT = "pq"  # a level of product quantisation is this and its bytes, such as pq48
+
+
+@dataclass(frozen=True, eq=False)
+class Deployment:
+    """How vectors are stored: made shorter, divided by their length where cosines count, and put into fewer bits."""
+
+    transform: Transform
+    similarity: str
+    """of stored vectors with queries: cosine, inner product (ip), or Euclidean distance (l2)"""
+    level: str = "float32"
+    """bits of each number, a key of `BITS`; or `pq` and a number of bytes"""
+    codebook: Codebook | None = None  # of a level of `BITS`; None where numbers stay floats
+    centroids: Vectors | None = None
+    """(bytes, 256, dim / bytes) of product quantisation: what each byte of a code stands for"""
+    rerank: int = 0
+    """how many times as many vectors as are wanted are found by their codes, then ordered by the full vectors"""
+
+    def __post_init__(self) -> None:
+        one_of(self.similarity, SIMILARITIES, "similarity")
+        dim = self.transform.dim
+        if self.level.startswith(PRODUCT):
+            shape = None if self.centroids is None else self.centroids.shape
+            if shape is None or len(shape) != 3 or (shape[0] * shape[2], f"{PRODUCT}{shape[0]}") != (dim, self.level):
+                raise InputError(f"{self.level} of {dim} dims has centroids of shape {shape}: expected (bytes, 256, …)")
+        elif one_of(self.level, list(BITS), "level") not in FLOATS:
+            book = self.codebook
+            if book is None or (book.level, book.dim) != (self.level, dim):
+                found = "none" if book is None else f"{book.level} of {book.dim}"
+                raise InputError(f"{self.level} of {dim} dims needs such a codebook; there is {found}")
+
+    @property
+    def bytes(self) -> int:
+        """Of one stored vector."""
+        return vector_bytes(self.transform.dim, self.level) if self.centroids is None else len(self.centroids)
+
+    def vectors(self, X: Any) -> Vectors:
+        """Rows X (n, D) as (n, dim) float32, not yet in fewer bits; what float stores take."""
+        Y = self.transform.apply(X)
+        return np.asarray(unit_rows(Y), np.float32) if self.similarity == "cosine" else Y
+
+    def codes(self, X: Any) -> Codes:
+        """Rows X (n, D) as they are stored, `bytes` of them each."""
+        Y = self.vectors(X)
+        return nearest_centroids(Y, self.centroids) if self.centroids is not None else quantise(Y, self._book)
+
+    def decode(self, codes: Codes) -> Vectors:
+        """What codes stand for (n, dim); of the binary level signs, ±1, with which `queries` agree."""
+        if self.centroids is None:
+            return dequantise(codes, self._book)
+        return self.centroids[np.arange(codes.shape[1]), codes].reshape(len(codes), -1)
+
+    def stored(self, X: Any) -> Vectors:
+        """What remains of rows X (n, D) once they are stored (n, dim)."""
+        return self.decode(self.codes(X))
+
+    def queries(self, Q: Any) -> Vectors:
+        """Queries (m, D) as they are compared with what is `stored` (m, dim)."""
+        Y = self.vectors(Q)
+        return Y - self._book.offset if self.level == "binary" else Y
+
+    @property
+    def _book(self) -> Codebook:
+        dim = self.transform.dim
+        return self.codebook or Codebook(self.level, np.zeros(dim, np.float32), np.ones(dim, np.float32))
+
+
+def usage(folder: Path, deployment: Deployment) -> str:
+    """Code that puts the files in a folder to use, to be copied."""
+    where, width, euclidean = str(folder), len(deployment.transform.matrix), deployment.similarity == "l2"
+    taken = width if deployment.transform.method in FACTORY_WORDS else deployment.transform.dim
+    return f"""from dimadvise.deploy import SavedReducer, faiss_index, read
+
+# an index of faiss: takes vectors of full size, shortens and codes them by itself
+index = faiss_index({where!r})
+index.add(X)  # float32, (n, {width})
+scores, rows = index.search(Q, 10)
+
+# numbers or codes for any other store
+advice = read({where!r})
+advice.vectors(X)  # (n, {deployment.transform.dim}) float32
+advice.codes(X)  # {deployment.bytes} bytes a row
+
+# a step of a pipeline of scikit-learn
+make_pipeline(SavedReducer({where!r}), LogisticRegression())
+
+# the same kind of index, trained anew by faiss on your vectors
+faiss.index_factory({taken}, {faiss_factory(deployment)!r}, faiss.METRIC_{"L2" if euclidean else "INNER_PRODUCT"})
+
+# a file of any size, in shards; goes on where it was stopped
+$ dimadvise apply vectors.npy --advice {where} --output shards
+"""
+
+
+def nearest_centroids(Y: Vectors, centroids: Vectors) -> NDArray[np.uint8]:
+    """The nearest centroid of each part of rows Y (n, dim), a byte each (n, bytes); the first of equals."""
+    parts = Y.reshape(len(Y), len(centroids), -1)
+    codes = np.empty(parts.shape[:2], np.uint8)
+    for m, each in enumerate(centroids):
+        codes[:, m] = (parts[:, m] @ each.T - (each**2).sum(1) / 2).argmax(1)
+    return codes
+
+
+def write(folder: Path, deployment: Deployment, **note: Any) -> list[Path]:
+    """Write a deployment as files; of an earlier one in the folder nothing is left.
+
+    Args:
+        folder: made if need be.
+        deployment: what is written.
+        note: whatever else `reducer.json` is to say, such as encoder, source and the recall that is promised.
+
+    Raises:
+        InputError: where the folder holds files of these names that are no deployment.
+    """
+    writable_folder(folder)
+    if (folder / "reducer.json").exists():
+        read_note(folder)
+    transform = deployment.transform
+    tensors: dict[str, Vectors] = {}
+    if deployment.centroids is not None:
+        tensors = {"centroids": deployment.centroids}
+    elif deployment.codebook is not None and deployment.level not in FLOATS:
+        tensors = {"offset": deployment.codebook.offset, "step": deployment.codebook.step}
+    said = {"similarity": deployment.similarity, "level": deployment.level, "bytes": deployment.bytes}
+    said |= {"rerank": deployment.rerank, "unit_rows": transform.unit, "reducer": transform.method}
+    said |= {"compared_by": deployment.similarity, "faiss_factory": faiss_factory(deployment), "codes_sha256": None}
+    if transform.unit:
+        said["formula"] = "y = (x / |x|) @ matrix + bias"
+    (folder / CODES).unlink(missing_ok=True)
+    written = []
+    if tensors:
+        folder.mkdir(parents=True, exist_ok=True)
+        with disk_full_explained(folder), replacing(folder / CODES) as partial:
+            save_file({name: np.ascontiguousarray(tensor, np.float32) for name, tensor in tensors.items()}, partial)
+        said["codes_sha256"] = sha256(folder / CODES)
+        written = [folder / CODES]
+    return [*write_linear(folder, transform.matrix, transform.bias, **said | note), *written]
+
+
+def read(folder: Path) -> Deployment:
+    """The deployment in a folder; InputError where files are missing, damaged or of another deployment."""
+    folder = Path(folder)
+    matrix, bias = read_linear(folder)
+    note = read_note(folder)
+    level, digest = str(note.get("level", "float32")), note.get("codes_sha256")
+    tensors = _read_codes(folder, str(digest)) if digest else {}
+    book = Codebook(level, tensors["offset"], tensors["step"]) if {"offset", "step"} <= set(tensors) else None
+    transform = Transform(str(note.get("reducer")), len(bias), matrix, bias, bool(note.get("unit_rows")))
+    similarity = note.get("similarity", note.get("compared_by"))
+    return Deployment(transform, str(similarity), level, book, tensors.get("centroids"), int(note.get("rerank", 0)))
+
+
+def _read_codes(folder: Path, digest: str) -> Mapping[str, Vectors]:
+    path = folder / CODES
+    if not path.is_file() or sha256(path) != digest:
+        found = "has changed since it was written" if path.is_file() else "is missing"
+        raise InputError(f"{path} {found}: advise anew, or copy the whole folder again")
+    try:
+        return dict(load_file(path))
+    except SafetensorError as error:
+        raise InputError(f"{path} cannot be read ({error}): advise anew") from error
+
+
+class SavedReducer(TransformerMixin, BaseEstimator):
+    """The written map as a transformer of scikit-learn: what was fitted once is applied, nothing is fitted again.
+
+    Args:
+        source: folder of an advice, or a deployment.
+    """
+
+    def __init__(self, source: str | Path | Deployment) -> None:
+        self.source = source
+
+    def fit(self, X: Any, y: Any = None) -> "SavedReducer":
+        """Check that rows X (n, D) are as wide as those that the map was fitted on."""
+        self.transform(np.asarray(X)[:1])
+        return self
+
+    def transform(self, X: Any) -> Vectors:
+        """Rows X (n, D) as (n, dim) float32."""
+        return self._deployment.vectors(X)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Always: the folder holds what was learned."""
+        return True
+
+    @cached_property
+    def _deployment(self) -> Deployment:
+        return self.source if isinstance(self.source, Deployment) else read(Path(self.source))
+
+
+def faiss_factory(deployment: Deployment) -> str:
+    """What `faiss.index_factory` makes an index of this kind from, to be trained anew; `faiss_index` needs no training.
+
+    Cutting to the first columns, random projections, singular directions and one bit a number have no word there, and
+    are left out.
+    """
+    transform = deployment.transform
+    word = FACTORY_WORDS.get(transform.method, "").format(dim=transform.dim, bytes=deployment.bytes)
+    length = "L2norm" if deployment.similarity == "cosine" else ""
+    kind = {"float32": "Flat", "float16": "SQfp16", "int8": "SQ8", "int4": "SQ4", "binary": "Flat"}
+    code = kind.get(deployment.level, f"PQ{deployment.bytes}")
+    refined = "RFlat" if deployment.rerank else ""
+    steps = ["L2norm" if transform.unit else "", word, length, code, refined]
+    return ",".join(step for step in steps if step)
+
+
+def faiss_index(source: Path | Deployment, *, rerank: bool | None = None) -> Any:
+    """An empty index of faiss that takes vectors of full size and stores them as advised; no training is needed.
+
+    `add` and `search` take float32 rows (n, D) as the encoder gives them. Scores are cosines, inner products or squared
+    distances as the advice has it; of the binary level they have the order of cosines, not their size.
+
+    Args:
+        source: folder of an advice, or a deployment.
+        rerank: keep the full vectors as well and order the nearest by them; None does what was advised.
+
+    Raises:
+        InputError: where faiss is not installed.
+    """
+    deployment = source if isinstance(source, Deployment) else read(source)
+    faiss = optional("faiss", "eval")
+    metric = faiss.METRIC_L2 if deployment.similarity == "l2" else faiss.METRIC_INNER_PRODUCT
+    index = faiss.IndexPreTransform(_codes_index(faiss, deployment, metric))
+    for step in reversed(_steps(faiss, deployment)):
+        index.prepend_transform(step)
+    if not (deployment.rerank if rerank is None else rerank):
+        return index
+    full = len(deployment.transform.matrix)
+    whole = faiss.IndexFlat(full, metric)
+    if deployment.similarity == "cosine":
+        whole = faiss.IndexPreTransform(faiss.NormalizationTransform(full), whole)
+    refined = faiss.IndexRefine(index, whole)
+    refined.k_factor = float(max(deployment.rerank, 1))
+    return refined
+
+
+def _steps(faiss: Any, deployment: Deployment) -> list[Any]:
+    """What happens to a row before it is coded."""
+    transform = deployment.transform
+    steps = [faiss.NormalizationTransform(len(transform.matrix))] if transform.unit else []
+    steps.append(_linear(faiss, transform.matrix, transform.bias))
+    if deployment.similarity == "cosine":
+        steps.append(faiss.NormalizationTransform(transform.dim))
+    if deployment.level == "binary":  # whole bytes: numbers that are always 0 fill the last one up
+        assert deployment.codebook is not None
+        matrix = np.eye(transform.dim, 8 * deployment.bytes, dtype=np.float32)
+        steps.append(_linear(faiss, matrix, -deployment.codebook.offset @ matrix))
+    return steps
+
+
+def _linear(faiss: Any, matrix: Vectors, bias: Vectors) -> Any:
+    step = faiss.LinearTransform(*matrix.shape, True)
+    faiss.copy_array_to_vector(np.ascontiguousarray(matrix.T).ravel(), step.A)
+    faiss.copy_array_to_vector(np.ascontiguousarray(bias, np.float32), step.b)
+    step.is_trained = True
+    return step
+
+
+def _codes_index(faiss: Any, deployment: Deployment, metric: int) -> Any:
+    """An index of our codes: faiss cuts ranges into the same steps, and signs are product codes of known centroids."""
+    dim, level, book, centroids = deployment.transform.dim, deployment.level, deployment.codebook, deployment.centroids
+    if level == "float32":
+        return faiss.IndexFlat(dim, metric)
+    kinds = {"float16": "QT_fp16", "int8": "QT_8bit", "int4": "QT_4bit"}
+    if level in kinds:
+        index = faiss.IndexScalarQuantizer(dim, getattr(faiss.ScalarQuantizer, kinds[level]), metric)
+        if book is not None:  # faiss rounds down and reads the middle of a step, we round and read its end
+            ranges = [book.offset - book.step / 2, book.step * np.float32(2 ** BITS[level] - 1)]
+            faiss.copy_array_to_vector(np.concatenate(ranges).astype(np.float32), index.sq.trained)
+    else:
+        if centroids is None:
+            signs = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * np.float32(2) - np.float32(1)
+            centroids = np.broadcast_to(signs, (deployment.bytes, *signs.shape))
+        count, _, width = centroids.shape
+        index = faiss.IndexPQ(count * width, count, 8, metric)
+        faiss.copy_array_to_vector(np.ascontiguousarray(centroids, np.float32).ravel(), index.pq.centroids)
+    index.is_trained = True
+    return index

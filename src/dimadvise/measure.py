@@ -1,0 +1,297 @@
+"""Which of the full-size neighbours shorter and coarser vectors still find, measured on queries that no fit has seen.
+
+All ways of storing are screened on a small sample. Those that no other beats, in bytes or in recall@10, are measured
+anew, by other queries and on as many rows as are asked for, so that what is promised was not chosen by the queries that
+promise it. Recall@k with re-ranking needs none: the full vectors put a neighbour in its place if it is a candidate.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dimadvise.deploy import Deployment
+from dimadvise.files import Block, Rows, Vectors
+from dimadvise.honesty import oddities
+from dimadvise.search import Found, Places, ranks, searched
+from dimadvise.transform import unchanged
+from dimadvise.ways import CHUNK, Way, Ways, default_sizes, has_faiss
+from repro.evaluation.stats import Interval, wilson
+from repro.seeding import make_rng
+from repro.types import InputError, check_dim
+
+KS = (1, 10, 100)
+FITTED = 50_000  # rows that maps are fitted on, at most
+SCREENED, SCREENING = 5_000, 200  # rows and queries of the screening, at most
+CORPUS, QUERIES = 100_000, 1_000  # rows and queries of the measurement, at most
+FEWEST = 100  # rows below which nothing is worth measuring
+THINNED = 0.75  # of the ways that are measured anew, each takes at most so many times the bytes of the one before
+STOPS = (16, 4, 1)  # parts of the rows searched after which recall is read, to see how it falls as rows are added
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What was measured.
+
+    `options` has a row for each way and re-ranking: way (its place in `ways`), method, dim, level, bytes, rerank,
+    recall@k with low@k and high@k, expected@10 (recall@10 among all rows, where fewer were searched), ms a query,
+    front (no other of this re-ranking has fewer bytes and more recall@10), answer (False).
+    """
+
+    options: pd.DataFrame
+    ways: tuple[Deployment, ...]  # the full vectors first
+    corpus: int  # rows searched
+    queries: int
+    fitted: int  # rows that maps were fitted on
+    measured: tuple[str, ...]  # how, in sentences
+    notes: tuple[str, ...]  # what is odd about the vectors
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """Queries (m, D), and the rows of the documents' file that they are; -1 where they come from another (m,)."""
+
+    full: Block
+    rows: Rows
+
+    def among(self, corpus: Rows) -> Places:
+        """The place of each in a corpus of these rows; -1 where it is not among them."""
+        order = np.argsort(corpus)
+        at = order[np.minimum(np.searchsorted(corpus, self.rows, sorter=order), len(corpus) - 1)]
+        return np.where(corpus[at] == self.rows, at, -1)
+
+
+def survey(
+    vectors: Vectors,
+    queries: Vectors | None = None,
+    *,
+    similarity: str = "cosine",
+    methods: Sequence[str] = (),
+    levels: Sequence[str] = (),
+    dims: Sequence[int] = (),
+    depth: int = 4,
+    rows: int = CORPUS,
+    also: Sequence[Way] = (),
+    seed: int = 0,
+) -> Survey:
+    """Measure what is lost at every number of bytes.
+
+    Args:
+        vectors: documents (n, D).
+        queries: (m, D), as they will be asked; None takes rows of `vectors`, none of which is its own neighbour.
+        similarity: cosine, ip or l2.
+        methods: of `METHODS`, and opq; by default all.
+        levels: of `LEVELS`; by default all but float32, which finds what float16 finds in half its bytes; product
+            quantisation (pq) where faiss is installed.
+        dims: sizes; by default two to each halving.
+        depth: times as many candidates as are wanted that the full vectors re-rank; at least 2.
+        rows: at most so many documents are searched.
+        also: method, dim and level of ways that are measured whatever the screening says.
+        seed: of samples, random projections and rotations.
+
+    Raises:
+        InputError: for values that cannot be, too few rows, and product quantisation without faiss.
+    """
+    n, D = vectors.shape
+    sizes = sorted({check_dim(d, limit=D) for d in dims} or default_sizes(D), reverse=True)
+    if depth < 2:
+        raise InputError(f"depth is {depth}: expected 2 or more times as many candidates as are wanted")
+    screening, asked, fitted = draw(vectors, queries, make_rng(seed, "queries"))
+    made = Ways(vectors, fitted, similarity, seed)
+    rng = make_rng(seed, "corpus")
+
+    tried = made.all(methods, levels, sizes)
+    pool = rng.choice(n, min(n, SCREENED), replace=False)
+    documents, places = vectors.take(pool), screening.among(pool)
+    bytes_of, screened = _screen(made, tried, screening.full, places, documents, depth)
+    best = contenders(bytes_of, screened)
+    finals = [made.way(*each) for each in dict.fromkeys([made.full, *(tried[i] for i in best), *also])]
+
+    corpus = rng.choice(n, min(n, check_dim(rows, what="rows")), replace=False)
+    stops = sorted({len(corpus) // part for part in STOPS if len(corpus) // part >= FEWEST})
+    blocks = (vectors.take(corpus[a:b]) for a, b in _cuts(len(corpus), stops))
+    walk = searched(finals, asked.full, asked.among(corpus), blocks, _count(depth, len(corpus)), stops)
+    options, falls = tabulate(finals, list(walk), depth, n)
+
+    place = np.argsort(pool)  # the order of the file
+    own = screening.among(pool[place])
+    foreign = queries is not None
+    notes = oddities(documents[place], screening.full, own, made.moments, similarity=similarity, foreign=foreign)
+    how = _how(made, fitted, asked, n, len(corpus), foreign)
+    how.append(
+        f"{len(tried)} ways of storing were screened by {len(screening.rows):,} other queries on {len(pool):,} rows, "
+        f"and the {len(finals)} that no other beat were measured."
+    )
+    if not has_faiss():
+        notes.append(
+            "Product quantisation was not tried, as faiss is not installed: `pip install faiss-cpu` brings it."
+        )
+    return Survey(options, tuple(finals), len(corpus), len(asked.rows), len(fitted), (*how, *falls), tuple(notes))
+
+
+def _how(made: Ways, fitted: Rows, asked: Queries, n: int, searched: int, foreign: bool) -> list[str]:
+    """How it was measured, and what error the samples bring."""
+    quarter = max(1, made.full_dim // 4)
+    way = replace(made.way("svd", min(quarter, len(fitted)), "float32"), similarity="ip")
+    kept = []
+    for X in (made.seen, asked.full):
+        whole = made.way(*made.full).vectors(X)
+        kept.append(float(np.square(way.vectors(X)).sum() / max(np.square(whole).sum(), 1e-300)))
+    who = "queries of yours" if foreign else "rows taken for queries, each never its own neighbour,"
+    seen = len(fitted) / n
+    return [
+        f"Maps were fitted on {len(fitted):,} of {n:,} rows, of which none is a query. Of the squared length of rows, "
+        f"{quarter} singular directions keep {100 * kept[0]:.1f} % where fitted and {100 * kept[1]:.1f} % of queries.",
+        f"Measured by {len(asked.rows):,} {who} on {searched:,} of {n:,} rows; intervals are of 95 %, over queries.",
+        f"Maps had seen {100 * seen:.0f} % of the rows searched, as where a store's own rows are what is fitted on.",
+    ]
+
+
+def draw(vectors: Vectors, queries: Vectors | None, rng: Any) -> tuple[Queries, Queries, Rows]:
+    """Queries to screen by, queries to measure by, and the rows to fit on, of which none is a query."""
+    n, D = vectors.shape
+    if n < FEWEST:
+        raise InputError(f"{n} rows of {vectors.name}: expected at least {FEWEST}; store so few as they are")
+    source = queries or vectors
+    if source.shape[1] != D:
+        raise InputError(f"{source.name} has {source.shape[1]} columns, {vectors.name} {D}: expected the same")
+    most = source.shape[0] if queries else n // 5
+    if most < 8:
+        raise InputError(f"{most} queries in {source.name}: expected at least 8, better {QUERIES:,}")
+    drawn = rng.choice(source.shape[0], min(most, SCREENING + QUERIES), replace=False)
+    first = len(drawn) * SCREENING // (SCREENING + QUERIES)
+    rows = drawn if queries is None else np.full(len(drawn), -1)
+    sets = [Queries(source.take(drawn[part]), rows[part]) for part in (slice(0, first), slice(first, None))]
+    fitted = rng.choice(n, min(n, FITTED + len(drawn)), replace=False)
+    return sets[0], sets[1], fitted[~np.isin(fitted, rows)][:FITTED]
+
+
+def _screen(
+    made: Ways, tried: Sequence[Way], Q: Block, own: Places, documents: Block, depth: int
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Bytes of each way (W,), and its recall@10 without re-ranking and with it (W, 2); the first finds the truth."""
+    sizes, recall, count = np.empty(len(tried)), np.empty((len(tried), 2)), min(10 * depth, len(documents) - 1)
+    wanted: Places | None = None
+    shortened: dict[tuple[str, int], tuple[Block, Block]] = {}
+    for i, (method, dim, level) in enumerate(tried):  # one at a time: maps of all would not fit into memory
+        way = made.way(method, dim, level)
+        if (method, dim) not in shortened:  # the levels of one size come one after the other
+            shortened = {(method, dim): (way.transform.apply(Q), way.transform.apply(documents))}
+        asked, stored = shortened[method, dim]
+        way = replace(way, transform=unchanged(dim))
+        (places,) = next(searched([way], asked, own, [stored], count, [len(stored)])).places
+        wanted = places[:, :10] if wanted is None else wanted
+        ranked = ranks(wanted, places)
+        sizes[i], recall[i] = way.bytes, [_recalled(ranked, 10, times).mean() for times in (1, depth)]
+    return sizes, recall
+
+
+def contenders(sizes: NDArray[Any], recall: NDArray[Any]) -> list[int]:
+    """Places of the ways that no other beats, in bytes (W,) or in any column of recall (W, m), thinned by size."""
+    chosen: set[int] = set()
+    for column in recall.T:
+        last, front = np.inf, is_front(sizes, column)
+        for place in np.argsort(-sizes, kind="stable"):
+            if front[place] and sizes[place] <= THINNED * last:
+                chosen.add(int(place))
+                last = sizes[place]
+    return sorted(chosen)
+
+
+def is_front(sizes: NDArray[Any], recall: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether no other way has at most as many bytes and a higher recall, or fewer bytes and as high a one (W,)."""
+    order = np.lexsort((-recall, sizes))
+    best = np.maximum.accumulate(np.r_[-np.inf, recall[order]])[:-1]
+    front = np.empty(len(sizes), bool)
+    front[order] = recall[order] > best
+    return front
+
+
+def tabulate(ways: Sequence[Deployment], walk: Sequence[Found], depth: int, n: int) -> tuple[pd.DataFrame, list[str]]:
+    """The options of `Survey` and, in words, how recall@10 falls as rows are added; the first way finds the truth."""
+    last = walk[-1]
+    by_stop = [list(_ranks(found, found.documents)) for found in walk]
+    table = []
+    for i, way in enumerate(ways):
+        for times in (0, depth):
+            row: dict[str, Any] = {"way": i, "method": way.transform.method, "dim": way.transform.dim}
+            row |= {"level": way.level, "bytes": way.bytes, "rerank": times}
+            for k in KS:
+                interval = interval_of(_recalled(by_stop[-1][i], k, max(times, 1)))
+                row |= {f"recall@{k}": interval.value, f"low@{k}": interval.low, f"high@{k}": interval.high}
+            values = [float(_recalled(ranked[i], 10, max(times, 1)).mean()) for ranked in by_stop]
+            row["seen@10"] = values
+            fall = max(values[-2] - values[-1], 0) / np.log(last.documents / walk[-2].documents) if len(walk) > 1 else 0
+            row["expected@10"] = values[-1] - fall * np.log(n / last.documents)
+            row["ms"] = 1000 * last.seconds[i] / len(last.places[i])
+            table.append(row)
+    options = pd.DataFrame(table)
+    options["front"] = False
+    for _, own in options.groupby("rerank"):
+        options.loc[own.index, "front"] = is_front(own["bytes"].to_numpy(), own["recall@10"].to_numpy())
+    options["answer"] = False
+    falls = _falls(options, [found.documents for found in walk], n)
+    return options.drop(columns="seen@10"), falls
+
+
+def interval_of(values: NDArray[Any]) -> Interval:
+    """The mean of recalls, one of each query, with Wilson's 95 % interval of as many trials as have their variance."""
+    n, p = len(values), float(values.mean())
+    variance = float(values.var())
+    trials = n if variance == 0 else max(n, n * p * (1 - p) / variance)
+    ends = wilson(p * trials, trials)  # type: ignore[arg-type]
+    return Interval(p, max(min(ends.low, p), 0.0), min(max(ends.high, p), 1.0))
+
+
+def choose(options: pd.DataFrame, what: str, amount: float, rerank: int) -> int | None:
+    """The row that is recommended: the fewest bytes that surely reach a recall@10, or the most recall in some bytes.
+
+    A recall is reached by the lower end of its interval, less what is expected to be lost among all rows where fewer
+    were searched. None: the full vectors alone do.
+    """
+    own = options[options["rerank"] == rerank]
+    if what == "bytes":
+        own = own[own["bytes"] <= amount]
+        return None if own.empty else int(own["recall@10"].idxmax())
+    own = own[own["front"]].sort_values("bytes", ascending=False, kind="stable")
+    bound = own["low@10"] - (own["recall@10"] - own["expected@10"])
+    passing = own[(bound >= amount).cummin()]
+    best = None if passing.empty else int(passing.index[-1])
+    return None if best is None or options.loc[best, "bytes"] >= options["bytes"].max() else best
+
+
+def _falls(options: pd.DataFrame, stops: Sequence[int], n: int) -> list[str]:
+    """How recall changes as rows are added, told of the way nearest to 0.95."""
+    own = options[options["front"] & (options["rerank"] == 0)]
+    row = own.loc[(own["recall@10"] - 0.95).abs().idxmin()]
+    told = ", ".join(f"{value:.3f} among {rows:,}" for value, rows in zip(row["seen@10"], stops, strict=True))
+    said = f"Recall changes as rows are added: that of {row['method']} {row['dim']} × {row['level']} is {told}"
+    if stops[-1] < n:
+        return [
+            f"{said}; among all {n:,}, carried on by the logarithm of their number, about {row['expected@10']:.3f}."
+        ]
+    return [f"{said}; advise again when there are many more."] if len(stops) > 1 else []
+
+
+def _ranks(found: Found, documents: int) -> Iterator[Places]:
+    wanted = found.places[0][:, : min(max(KS), documents - 1)]
+    return (ranks(wanted, places) for places in found.places)
+
+
+def _recalled(ranked: Places, k: int, times: int) -> NDArray[Any]:
+    """Share of each query's k nearest that are among the first k · times found (m,)."""
+    return np.asarray((ranked[:, :k] < k * times).mean(1))
+
+
+def _count(depth: int, documents: int) -> int:
+    return min(max(KS) * depth, documents - 1)
+
+
+def _cuts(n: int, stops: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Ends of blocks of rows, none of which contains a stop."""
+    ends = sorted({*range(0, n, CHUNK), *stops, n})
+    return pairwise(ends)

@@ -1,0 +1,119 @@
+"""Exact search in blocks: the nearest of the documents that have come so far, of every query at once."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dimadvise.deploy import Deployment
+
+Scores: TypeAlias = NDArray[np.float32]
+Places: TypeAlias = NDArray[np.int64]  # numbers of documents, in the order in which they come
+
+
+class Nearest:
+    """The `count` documents with the highest scores for each query.
+
+    Few documents beat those that came before them, so each block costs one comparison with the last score that counts,
+    and choosing the best is put off until many have passed.
+    """
+
+    def __init__(self, queries: int, count: int) -> None:
+        """Begin without documents."""
+        self._scores = np.full((queries, count), -np.inf, np.float32)
+        self._places = np.full((queries, count), -1, np.int64)
+        self._waiting: list[tuple[Places, Places, Scores]] = []
+
+    def add(self, scores: Scores, start: int) -> None:
+        """Scores (queries, b) of the documents with the numbers from `start` on."""
+        count = self._scores.shape[1]
+        if not start and scores.shape[1] >= count:
+            self._places = np.argpartition(scores, -count, axis=1)[:, -count:]
+            self._scores = np.take_along_axis(scores, self._places, 1)
+            return
+        passed = scores > self._scores.min(1, keepdims=True)
+        queries, columns = np.nonzero(passed)
+        self._waiting.append((queries, columns + start, scores[passed]))
+        if sum(len(part[0]) for part in self._waiting) > self._scores.size:
+            self._merge()
+
+    def places(self) -> Places:
+        """Numbers of the nearest so far (queries, count), best first, of equal ones the first; -1 where none came."""
+        self._merge()
+        return np.take_along_axis(self._places, np.lexsort((self._places, -self._scores), axis=-1), 1)
+
+    def _merge(self) -> None:
+        if not self._waiting:
+            return
+        queries, places, scores = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
+        order = np.argsort(queries, kind="stable")
+        queries, places, scores = queries[order], places[order], scores[order]
+        of_each = np.bincount(queries, minlength=len(self._scores))
+        column = np.arange(len(queries)) - np.repeat(np.cumsum(of_each) - of_each, of_each)
+        more = np.full((len(of_each), int(of_each.max())), -np.inf, np.float32)
+        where = np.full(more.shape, -1, np.int64)
+        more[queries, column], where[queries, column] = scores, places
+        self._keep(np.hstack([self._scores, more]), np.hstack([self._places, where]))
+        self._waiting = []
+
+    def _keep(self, scores: Scores, places: Places) -> None:
+        count = self._scores.shape[1]
+        best = np.argpartition(scores, -count, axis=1)[:, -count:]
+        self._scores = np.take_along_axis(scores, best, 1)
+        self._places = np.take_along_axis(places, best, 1)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What all ways of storing found among the first `documents` of them."""
+
+    documents: int
+    places: list[Places]  # (queries, count) for each way
+    seconds: list[float]
+    """that scoring and keeping the best took for each way, all queries at once, documents decoded beforehand"""
+
+
+def searched(
+    ways: Sequence[Deployment], Q: Any, own: Places, blocks: Iterable[Any], count: int, stops: Sequence[int]
+) -> Iterator[Found]:
+    """Search documents that come in blocks as each way stores them; what is found is told after each of `stops`.
+
+    Args:
+        ways: of storing documents and asking for them.
+        Q: queries (m, D) of full size.
+        own: number of the document that a query itself is, which it never finds; -1 for none (m,).
+        blocks: documents (b, D) of full size; no stop lies within a block.
+        count: how many nearest are kept.
+        stops: numbers of documents, ascending.
+    """
+    asked = [way.queries(Q) for way in ways]
+    nearest = [Nearest(len(own), count) for _ in ways]
+    seconds = [0.0] * len(ways)
+    start = 0
+    for block in blocks:
+        inside = np.flatnonzero((own >= start) & (own < start + len(block)))
+        for i, way in enumerate(ways):
+            stored = way.stored(block)
+            began = perf_counter()
+            scores = asked[i] @ stored.T
+            if way.similarity == "l2" and way.level != "binary":  # -|q - s|² but for |q|², the same for all
+                scores = 2 * scores - np.einsum("ij,ij->i", stored, stored)
+            scores[inside, own[inside] - start] = -np.inf
+            nearest[i].add(scores, start)
+            seconds[i] += perf_counter() - began
+        start += len(block)
+        if start in stops:
+            yield Found(start, [each.places() for each in nearest], list(seconds))
+
+
+def ranks(wanted: Places, found: Places) -> Places:
+    """Place, from 0, of each wanted document among those found (m, k); the number found where it is not among them."""
+    stride = int(max(wanted.max(), found.max())) + 2
+    shift = stride * np.arange(len(found))[:, None]  # no two queries share a number
+    order = np.argsort(found, axis=1)
+    flat = (np.take_along_axis(found, order, 1) + shift).ravel()
+    at = np.minimum(np.searchsorted(flat, wanted + shift), flat.size - 1)
+    return np.where(flat[at] == wanted + shift, order.ravel()[at], found.shape[1])

@@ -1,0 +1,133 @@
+import json
+import re
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from deployment import BYTES, D, deployed, rows
+from dimadvise import deploy
+from dimadvise.deploy import SIMILARITIES
+from dimadvise.transform import METHODS, fit_transform_of, moments_of
+from repro.evaluation.quantise import BITS
+from repro.types import InputError
+
+
+def scores(deployment, Q, C):
+    """As the advisor counts: the query's floats against what the codes stand for."""
+    q, stored = deployment.queries(Q).astype(np.float64), deployment.stored(C).astype(np.float64)
+    if deployment.similarity == "l2" and deployment.level != "binary":
+        return -((q[:, None] - stored[None]) ** 2).sum(2)
+    return q @ stored.T
+
+
+def top(values, k):
+    return np.argsort(-values, axis=1, kind="stable")[:, :k]
+
+
+def overlap(one, other):
+    return np.mean([len(set(a) & set(b)) / len(a) for a, b in zip(one, other, strict=True)])
+
+
+@pytest.mark.parametrize("level", [*BITS, f"pq{BYTES}"])
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_an_index_of_faiss_made_from_the_files_finds_what_the_advisor_counted(similarity, level, tmp_path):
+    pytest.importorskip("faiss")
+    C, Q = rows(900, seed=1), rows(40, seed=2)
+    made = deployed(level=level, similarity=similarity)
+    deploy.write(tmp_path, made)
+    read = deploy.read(tmp_path)
+    assert read.bytes == read.codes(C[:3]).nbytes / 3
+    np.testing.assert_array_equal(read.stored(C), made.stored(C))
+    index = deploy.faiss_index(tmp_path)
+    index.add(C)
+    assert overlap(index.search(Q, 10)[1], top(scores(made, Q, C), 10)) > 0.99  # 1 but for ties of short codes
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_re_ranking_in_faiss_orders_the_candidates_by_the_full_vectors(similarity):
+    pytest.importorskip("faiss")
+    C, Q = rows(900, seed=1), rows(40, seed=2)
+    made = deployed(level="int4", similarity=similarity, rerank=4)
+    index = deploy.faiss_index(made)
+    index.add(C)
+    all_of_it = fit_transform_of("truncate", moments_of([C], unit=False), D, unit=False)
+    exact = scores(replace(made, transform=all_of_it, level="float32", codebook=None), Q, C)
+    candidates = top(scores(made, Q, C), 40)
+    expected = np.take_along_axis(candidates, top(np.take_along_axis(exact, candidates, 1), 10), 1)
+    found = index.search(Q, 10)[1]
+    assert overlap(found, expected) == 1
+    plain = deploy.faiss_index(made, rerank=False)
+    plain.add(C)
+    assert overlap(found, top(exact, 10)) > overlap(plain.search(Q, 10)[1], top(exact, 10))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_pipeline_of_scikit_learn_applies_the_written_map_without_fitting(method, tmp_path):
+    made, X = deployed(method, similarity="l2"), rows(50, seed=3)
+    deploy.write(tmp_path, made)
+    Y = make_pipeline(deploy.SavedReducer(tmp_path), StandardScaler()).fit(X).steps[0][1].transform(X)
+    np.testing.assert_array_equal(Y, made.transform.apply(X))
+    with pytest.raises(InputError, match=rf"shape \(1, {D - 1}\)"):
+        deploy.SavedReducer(tmp_path).fit(X[:, 1:])
+
+
+def test_what_is_stored_loses_little_with_eight_bits_and_more_with_fewer():
+    X = rows(300, seed=4)
+    lost = [
+        np.abs(made.stored(X) - made.vectors(X)).mean() for made in (deployed(level="int8"), deployed(level="int4"))
+    ]
+    assert 0 < lost[0] < 0.1 * lost[1]
+    np.testing.assert_allclose(np.linalg.norm(deployed().vectors(X), axis=1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("made", "factory"),
+    [
+        (deployed(level="int8"), "L2norm,PCA21,L2norm,SQ8"),
+        (deployed("pca-rotated", "int4", "l2", rerank=4), "PCAR21,SQ4,RFlat"),
+        (deployed("truncate", "pq7", "ip"), "PQ7"),
+    ],
+)
+def test_the_factory_string_makes_an_index_of_the_same_kind(made, factory, tmp_path):
+    faiss = pytest.importorskip("faiss")
+    deploy.write(tmp_path, made)
+    assert json.loads((tmp_path / "reducer.json").read_text())["faiss_factory"] == factory
+    told = re.search(rf"^faiss\.index_factory\((\d+), '{factory}'", deploy.usage(tmp_path, made), re.MULTILINE)
+    faiss.index_factory(int(told[1]), factory, faiss.METRIC_INNER_PRODUCT)
+
+
+def test_files_that_are_damaged_missing_or_not_ours_are_refused(tmp_path):
+    deploy.write(tmp_path, deployed(level="int8"))
+    codes = tmp_path / deploy.CODES
+    codes.write_bytes(codes.read_bytes()[:-1] + b"x")
+    with pytest.raises(InputError, match="has changed since it was written"):
+        deploy.read(tmp_path)
+    codes.unlink()
+    with pytest.raises(InputError, match="is missing"):
+        deploy.read(tmp_path)
+    deploy.write(tmp_path, deployed(level="int8"))
+    deploy.write(tmp_path, deployed())
+    assert not codes.exists() and deploy.read(tmp_path).level == "float32"  # of the earlier one nothing is left
+    foreign = tmp_path / "other"
+    foreign.mkdir()
+    (foreign / "reducer.json").write_text("mine")
+    with pytest.raises(InputError, match="not valid JSON"):
+        deploy.write(foreign, deployed())
+    assert (foreign / "reducer.json").read_text() == "mine" and not (foreign / deploy.CODES).exists()
+
+
+def test_codes_without_what_they_need_are_refused():
+    made = deployed(level="int8")
+    for wrong in ({"codebook": None}, {"level": "int4"}, {"level": "pq8"}, {"level": "int3"}, {"similarity": "dot"}):
+        with pytest.raises(InputError):
+            replace(made, **wrong)
+
+
+def test_without_faiss_the_message_says_what_brings_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(InputError, match=r"faiss is not installed: .*eval"):
+        deploy.faiss_index(deployed())

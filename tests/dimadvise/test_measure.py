@@ -1,0 +1,168 @@
+"""What is found of the full-size neighbours: against sorting everything, against truth, and chosen from."""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dimadvise import measure
+from dimadvise.measure import choose, contenders, draw, interval_of, is_front, survey
+from dimadvise.search import Nearest, ranks, searched
+from dimadvise.vectors import in_memory
+from dimadvise.ways import Ways, default_sizes
+from repro.types import InputError
+
+
+def clustered(n=1500, dim=24, seed=0):
+    rng = np.random.default_rng(seed)
+    scale = np.arange(1, dim + 1) ** -0.7
+    X = rng.normal(size=(30, dim))[rng.integers(30, size=n)] * scale + rng.normal(size=(n, dim)) * scale
+    return X.astype(np.float32)
+
+
+def test_blocks_find_what_sorting_finds():
+    scores = np.random.default_rng(0).normal(size=(7, 500)).astype(np.float32)
+    scores[:, 40] = scores[:, 41] = 9  # equal ones: the first stands first
+    for cuts in ([0, 500], [0, 3, 10, 60, 61, 400, 500], [0, 200, 500]):
+        nearest = Nearest(7, 20)
+        for a, b in pairwise(cuts):
+            nearest.add(scores[:, a:b], a)
+        assert (nearest.places() == np.argsort(-scores, axis=1, kind="stable")[:, :20]).all()
+    few = Nearest(2, 3)
+    few.add(np.ones((2, 1), np.float32), 0)
+    assert few.places().tolist() == [[0, -1, -1]] * 2
+
+
+def test_ranks_are_places_among_those_found():
+    found = np.array([[5, 2, 9, 0], [1, 0, 3, -1]])
+    assert ranks(np.array([[9, 5, 7], [0, 2, 1]]), found).tolist() == [[2, 0, 4], [1, 4, 0]]
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "ip", "l2"])
+def test_the_full_vectors_find_their_neighbours_and_not_themselves(similarity):
+    X = clustered(300)
+    made = Ways(in_memory(X), np.arange(100, 300), similarity, 0)
+    own = np.r_[np.arange(20), [-1]]
+    full = made.way(*made.full)
+    (end,) = searched([full], X[:21], own, [X[:100], X[100:]], 5, [300])
+    Z = X.astype(np.float64)
+    if similarity == "cosine":
+        Z = Z / np.linalg.norm(Z, axis=1, keepdims=True)
+    scores = -((Z[:21, None] - Z[None]) ** 2).sum(-1) if similarity == "l2" else Z[:21] @ Z.T
+    scores[np.arange(20), np.arange(20)] = -np.inf
+    assert (end.places[0] == np.argsort(-scores, axis=1)[:, :5]).all() and end.places[0][20, 0] == 20
+
+
+def test_queries_are_never_fitted_and_the_two_sets_share_none():
+    screening, asked, fitted = draw(in_memory(clustered()), None, np.random.default_rng(0))
+    assert len(screening.rows) == 50 and len(asked.rows) == 250 and len(fitted) == 1200
+    assert len(np.unique(np.r_[screening.rows, asked.rows, fitted])) == 1500
+    assert asked.among(np.array([7, asked.rows[3], 9])).tolist() == [1 if i == 3 else -1 for i in range(250)]
+
+
+@pytest.fixture(scope="module")
+def found():
+    return survey(in_memory(clustered()), methods=["truncate", "svd"], levels=["float16", "int8", "binary"], seed=1)
+
+
+def test_recall_is_measured_for_each_way_with_and_without_re_ranking(found):
+    options = found.options.set_index(["method", "dim", "level", "rerank"])
+    assert found.corpus == 1500 and found.queries == 250
+    assert options.loc["truncate", 24, "float32", 0]["recall@10"] == 1
+    plain, again = (found.options[found.options["rerank"] == r].set_index("way") for r in (0, 4))
+    assert (again["recall@10"] >= plain["recall@10"]).all() and (again["recall@10"] > plain["recall@10"]).any()
+    for k in (1, 10, 100):
+        low, value, high = (found.options[f"{part}@{k}"] for part in ("low", "recall", "high"))
+        assert ((low <= value + 1e-9) & (value <= high + 1e-9) & (low < high)).all()
+    assert (found.options["bytes"] == [found.ways[i].bytes for i in found.options["way"]]).all()
+    assert (found.options["expected@10"] == found.options["recall@10"]).all(), "all rows were searched"
+    assert any("none is a query" in line for line in found.measured)
+
+
+def test_the_same_seed_measures_the_same(found):
+    again = survey(in_memory(clustered()), methods=["truncate", "svd"], levels=["float16", "int8", "binary"], seed=1)
+    pd.testing.assert_frame_equal(found.options.drop(columns="ms"), again.options.drop(columns="ms"))
+
+
+def test_a_recommendation_is_the_fewest_bytes_that_are_sure(found):
+    options = found.options
+    own = options[options["front"] & (options["rerank"] == 0)]
+    chosen = options.loc[choose(options, "recall", 0.8, 0)]
+    assert chosen["low@10"] >= 0.8 and own[own["bytes"] < chosen["bytes"]]["low@10"].max() < 0.8
+    assert choose(options, "recall", 0.9999, 0) is None, "nothing but the full vectors is as sure"
+    best = options.loc[choose(options, "bytes", 12, 0)]
+    assert best["bytes"] <= 12 and best["recall@10"] == options.query("rerank == 0 and bytes <= 12")["recall@10"].max()
+    assert choose(options[options["bytes"] > 3], "bytes", 3, 0) is None
+    fewer = options.loc[choose(options, "recall", 0.8, 4)]
+    assert fewer["bytes"] < chosen["bytes"], "re-ranking takes fewer"
+    worse = options.assign(**{"expected@10": options["expected@10"] - 0.1})
+    assert worse.loc[choose(worse, "recall", 0.8, 0), "bytes"] > chosen["bytes"], "rows not searched count against it"
+
+
+def test_recall_falls_as_rows_are_added():
+    part = survey(in_memory(clustered(4000)), methods=["svd"], levels=["int8"], dims=[6], rows=1600)
+    row = part.options[(part.options["dim"] == 6) & (part.options["rerank"] == 0)].iloc[0]
+    assert part.corpus == 1600 and row["expected@10"] < row["recall@10"]
+    assert any("among all 4,000" in line for line in part.measured)
+
+
+def test_the_interval_covers_the_recall_of_all_queries():
+    """The recall of every row as a query, against intervals from 250 of them, over seeds."""
+    X = clustered(1500)
+    options = {"methods": ["svd"], "levels": ["int8", "binary"], "dims": [12, 6]}
+    hits, cases = 0, 0
+    for seed in range(8):
+        found = survey(in_memory(X), **options, seed=seed)
+        (end,) = searched(found.ways, X, np.arange(len(X)), [X], 100, [len(X)])
+        truth = [float((ranks(end.places[0][:, :10], places) < 10).mean()) for places in end.places]
+        for row in found.options[(found.options["rerank"] == 0) & (found.options["way"] > 0)].itertuples():
+            hits += found.options.loc[row.Index, "low@10"] <= truth[row.way] <= found.options.loc[row.Index, "high@10"]
+            cases += 1
+    assert cases >= 16 and hits / cases >= 0.9
+
+
+def test_fronts_and_contenders():
+    sizes, recall = np.array([10, 10, 8, 6, 4, 2]), np.array([0.9, 1.0, 0.95, 0.95, 0.5, 0.6])
+    assert is_front(sizes, recall).tolist() == [False, True, False, True, False, True]
+    assert contenders(sizes, np.stack([recall, recall[::-1]], axis=1)) == [1, 3, 4, 5]
+    sure = interval_of(np.ones(100))
+    assert sure.high == 1 and 0.95 < sure.low < 0.97, "no miss among a hundred proves no more"
+
+
+def test_sizes_halve_twice_in_whole_bytes():
+    assert default_sizes(384) == [384, 272, 192, 136, 96, 64, 48, 32, 24, 16, 12, 8] and default_sizes(5) == [5]
+
+
+def test_product_codes_are_ways_too():
+    pytest.importorskip("faiss", reason="the extra eval brings it")
+    found = survey(in_memory(clustered(700, 64)), levels=["pq"], dims=[64], methods=["svd", "opq"])
+    kinds = {(way.transform.method, way.level, way.bytes) for way in found.ways}
+    assert kinds & {("svd", "pq8", 8), ("opq", "pq8", 8)}
+    assert found.options[found.options["level"] == "pq8"]["recall@10"].max() > 0.1
+
+
+def test_without_faiss_product_codes_are_not_tried_and_it_is_said(monkeypatch):
+    monkeypatch.setattr(measure, "has_faiss", lambda: False)
+    monkeypatch.setattr("dimadvise.ways.has_faiss", lambda: False)
+    found = survey(in_memory(clustered(300, 64)), dims=[64, 8])
+    assert not any(level.startswith("pq") for level in found.options["level"])
+    assert any("pip install faiss-cpu" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"similarity": "dot"}, "unknown similarity 'dot'"),
+        ({"methods": ["lda"]}, "unknown method 'lda'"),
+        ({"levels": ["int2"]}, "unknown level 'int2'"),
+        ({"dims": [25]}, "dim is 25: expected 1 to 24"),
+        ({"depth": 1}, "depth is 1: expected 2 or more"),
+        ({"rows": 0}, "rows is 0"),
+        ({"queries": in_memory(clustered(50, 8))}, "has 8 columns"),
+        ({"queries": in_memory(clustered(5))}, "5 queries"),
+    ],
+)
+def test_what_cannot_be_measured_is_told(options, words):
+    with pytest.raises(InputError, match=words):
+        survey(in_memory(clustered(200)), **options)

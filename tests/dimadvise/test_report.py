@@ -1,0 +1,128 @@
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import browser
+from dimadvise.report import Findings, explanation, headline, page, size, worth_a_choice, write
+from repro.evaluation.quantise import BITS, vector_bytes
+from repro.types import InputError
+
+
+def options(answer=("pca", 32, "int8", 4)):
+    """Ways to store 64 numbers; recall grows with size and bits, and with re-ranking."""
+    found = []
+    for rerank in (0, 4):
+        for method in ("truncate", "pca"):
+            for dim in (64, 32, 16, 8):
+                for level in ("float32", "int8", "binary"):
+                    lost = (1 - dim / 64) ** 1.5 * (0.7 if method == "truncate" else 0.5) + 4 / BITS[level] / dim
+                    recall = 1 - lost ** (1 + rerank / 4)
+                    near = {f"recall@{k}": recall for k in (1, 10, 100)}
+                    near |= {
+                        f"{end}@{k}": recall + d for end, d in (("low", -0.01), ("high", 0.01)) for k in (1, 10, 100)
+                    }
+                    way = {"method": method, "dim": dim, "level": level, "rerank": rerank}
+                    found.append({**way, "bytes": vector_bytes(dim, level), **near, "ms": dim / 100})
+    frame = pd.DataFrame(found)
+    better = [
+        ((frame["rerank"] == row.rerank) & (frame["bytes"] <= row.bytes) & (frame["recall@10"] > row[6])).any()
+        for row in frame.itertuples(index=False)
+    ]
+    chosen = [tuple(row) == answer for row in frame[["method", "dim", "level", "rerank"]].itertuples(index=False)]
+    return frame.assign(front=~np.array(better), answer=chosen)
+
+
+def findings(answer=("pca", 32, "int8", 4), target=("recall", 0.9), **more):
+    return Findings("shop/<vectors>.npy", 5000, 64, "float16", "cosine", target, options(answer), **more)
+
+
+SHARES = pd.DataFrame(
+    [(m, d, 1 - (1 - d / 64) / 9, 0.99 - (1 - d / 64) / 9) for m in ("truncate", "pca") for d in (64, 32, 16, 8)],
+    columns=["method", "dim", "share", "low"],
+)
+EVERYTHING = findings(
+    notes=["3 of 64 columns hold one value in every row: they can go."],
+    measured=["Fitted on 2,000 rows, measured with 300 queries over 3,000 others."],
+    predicted=["98 % of a score is expected to be kept."],
+    shares=SHARES,
+    metric="accuracy",
+)
+
+
+def test_the_first_line_is_what_to_do():
+    said = headline(findings())
+    assert said.startswith(
+        "Store 32 of 64 dimensions (principal components) as int8: 32 bytes a vector instead of 128. "
+    )
+    assert re.search(
+        r"9\.\d of the ten nearest neighbours are found \(recall@10 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\]\)", said
+    )
+    assert said.endswith("the first 40 re-ranked by the full vectors.")
+    assert "Store all 64 dimensions as int8: 64 bytes" in headline(findings(("truncate", 64, "int8", 0)))
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        (("recall", 0.95), "is sure to have a recall@10 of 0.95"),
+        (("retain", 0.99), "is sure to keep 99 % of the score"),
+        (("bytes", 4), "fits into 4 bytes a vector"),
+    ],
+)
+def test_keeping_everything_is_an_answer(target, said):
+    found = findings(None, target)
+    assert headline(found) == f"Keep the vectors as they are: nothing smaller that was tried {said}."
+    assert "instead of" not in " ".join(explanation(found)) and "▶" in page(found)  # the legend of the table alone
+
+
+def test_labels_are_answered_by_the_share_of_their_score():
+    found = findings(("pca", 32, "float32", 0), ("retain", 0.9), shares=SHARES, metric="accuracy")
+    assert headline(found).endswith("This keeps 94.4 % of the accuracy, with 95 % confidence at least 90 %.")
+    unbounded = findings(
+        ("pca", 32, "float32", 0), ("retain", 0.9), shares=SHARES.assign(low=np.nan), metric="accuracy"
+    )
+    assert headline(unbounded).endswith("This keeps 94.4 % of the accuracy.")
+
+
+def test_the_short_table_holds_the_answer_and_only_the_front():
+    short = worth_a_choice(options())
+    assert short["answer"].sum() == 1 and (short["front"] | short["answer"]).all() and len(short) < 12
+    assert not short.duplicated(["method", "dim", "level", "rerank"]).any()
+
+
+def test_the_page_tells_everything_and_escapes_names():
+    told = page(EVERYTHING, usage="index = faiss_index('advice')")
+    for part in (headline(EVERYTHING), *explanation(EVERYTHING), "How it was measured", "Before you rely on it"):
+        assert part in told
+    assert told.count("<figure>") == 2 == told.count("<figcaption>") and "faiss_index(&#x27;advice&#x27;)" in told
+    assert "shop/&lt;vectors&gt;.npy" in told and "<vectors>" not in told
+    assert "http" not in re.sub(r'src="data:[^"]*"', "", told)  # nothing is fetched
+
+
+def test_the_same_numbers_are_written_for_machines(tmp_path):
+    write(tmp_path / "report.html", EVERYTHING)
+    told = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert told["answer"] == headline(EVERYTHING) and len(told["options"]) == len(EVERYTHING.options)
+    assert len(told["shares"]) == len(SHARES)
+    first = (tmp_path / "report.html").read_bytes()
+    write(tmp_path / "report.html", EVERYTHING)
+    assert (tmp_path / "report.html").read_bytes() == first
+
+
+@pytest.mark.skipif(browser.browser() is None, reason="no Chromium here")
+def test_a_browser_finds_nothing_broken_wide_or_narrow(tmp_path):
+    write(tmp_path / "report.html", EVERYTHING, usage="from dimadvise.deploy import faiss_index\n" + "x" * 300)
+    found = browser.measured(tmp_path, [tmp_path / "report.html"])
+    assert browser.broken(found) == [] and (found["figure"] < 1).all()
+
+
+def test_options_without_a_column_are_refused():
+    with pytest.raises(InputError, match="lack the columns ms, front"):
+        Findings("x", 1, 64, "float32", "cosine", ("recall", 0.9), options().drop(columns=["ms", "front"]))
+
+
+def test_bytes_in_words():
+    assert [size(n) for n in (0, 999, 48_000_000, 1.54e12)] == ["0 B", "999 B", "48 MB", "1.54 TB"]
