@@ -29,6 +29,7 @@ from repro.store import Store
 from repro.terminal import say
 
 ITEMS = (30, 100, 300, 1000)
+PARTS = (0.75, 0.5, 0.25, 0.125, 0.0625)  # of the full size, tried beside 12
 FRESH = 20_000  # items that stand for the whole population
 METHODS = ("truncate", "pca")
 MOVED = 0.15  # of a difference between two points by which a point is moved
@@ -246,7 +247,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--items", type=int, nargs="+", default=list(ITEMS))
     parser.add_argument("--samples", type=int, default=400)
     parser.add_argument(
-        "--dims", type=int, nargs="+", default=None, help="by default full size over 2, 4, 8 and 16, and 12"
+        "--dims", type=int, nargs="+", default=None, help="by default ¾, ½, ¼, ⅛ and 1/16 of the full size, and 12"
     )
     parser.add_argument("--retain", type=float, default=0.9)
     options = parser.parse_args(arguments)
@@ -254,7 +255,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name in options.names:
         population = made(MADE[name]) if name in MADE else real(name)
         for n in options.items:
-            sizes = options.dims or sorted({12, *(population.dim // 2**k for k in (1, 2, 3, 4))}, reverse=True)
+            sizes = options.dims or sorted({12, *(int(population.dim * part) for part in PARTS)}, reverse=True)
             found = coverage(population, n, options.samples, sizes, retain=options.retain)
             worst, mean = float(np.nanmin(found.held)), float(np.nanmean(found.held))
             low |= mean < 0.93 or worst < 0.93 - 2 * np.sqrt(0.93 * 0.07 / max(found.samples - found.refused, 1))

@@ -242,7 +242,7 @@ def test_the_command_answers_each_kind_of_target_and_apply_does_what_it_says(tmp
     assert code == 0 and "re-ranked by the full vectors" in told, errors
     note = json.loads((tmp_path / "advice" / "reducer.json").read_text())
     assert note["bytes"] <= 8 and note["rerank"] == 3 and note["similarity"] == "ip" and not note["unit_rows"]
-    monkeypatch.setattr("sys.argv", ["dimadvise", *"apply X.npy --rows-per-shard 200 --quiet".split()])
+    monkeypatch.setattr("sys.argv", ["dimadvise", *["apply", "X.npy", "--rows-per-shard", "200", "--quiet"]])
     with pytest.raises(SystemExit) as stopped:
         dimadvise()
     codes = [
