@@ -9,7 +9,10 @@ from importlib import import_module
 
 from bench.timing import BenchRow
 
-NAMES = ("encode", "sts_sweep", "early_exit", "probe", "senteval", "step_two", "grid", "compress", "angle", "reducers")
+NAMES = (
+    *("encode", "sts_sweep", "early_exit", "probe", "senteval", "step_two", "grid", "compress", "angle", "reducers"),
+    "promise",
+)
 
 
 def benchmark(name: str) -> Callable[[bool], BenchRow]:

@@ -12,7 +12,7 @@ def checkout(monkeypatch, no_data):
     monkeypatch.syspath_prepend(ROOT)
 
 
-@pytest.mark.parametrize("name", ["senteval", "step_two", "grid", "reducers", "compress", "angle"])
+@pytest.mark.parametrize("name", ["senteval", "step_two", "grid", "reducers", "compress", "angle", "promise"])
 def test_ours_and_the_peer_give_equal_results(name):
     from bench import benchmark
 

@@ -197,11 +197,11 @@ class SavedReducer(TransformerMixin, BaseEstimator):
     """The written map as a transformer of scikit-learn: what was fitted once is applied, nothing is fitted again.
 
     Args:
-        folder: where the advice was written.
+        source: folder of an advice, or a deployment.
     """
 
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = folder
+    def __init__(self, source: str | Path | Deployment) -> None:
+        self.source = source
 
     def fit(self, X: Any, y: Any = None) -> "SavedReducer":
         """Check that rows X (n, D) are as wide as those that the map was fitted on."""
@@ -218,7 +218,7 @@ class SavedReducer(TransformerMixin, BaseEstimator):
 
     @cached_property
     def _deployment(self) -> Deployment:
-        return read(Path(self.folder))
+        return self.source if isinstance(self.source, Deployment) else read(Path(self.source))
 
 
 def faiss_factory(deployment: Deployment) -> str:

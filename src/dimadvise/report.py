@@ -102,10 +102,10 @@ def headline(found: Findings) -> str:
 
 def in_words(option: Any, full_dim: int) -> str:
     """One way to store, such as: 96 of 384 dimensions (principal components) as int8."""
-    if option["dim"] == full_dim and option["method"] == "truncate":
-        which = f"all {full_dim} dimensions"
-    else:
-        which = f"{option['dim']} of {full_dim} dimensions ({MEANS.get(option['method'], option['method'])})"
+    dim, method = option["dim"], option["method"]
+    which = f"all {full_dim} dimensions" if dim == full_dim else f"{dim} of {full_dim} dimensions"
+    if (dim, method) != (full_dim, "truncate"):
+        which += f" ({MEANS.get(method, method)})"
     level = option["level"]
     return f"{which} as {level if level in BITS else 'product codes'}"
 

@@ -9,13 +9,14 @@ import numpy as np
 from dimadvise.deploy import PRODUCT, SIMILARITIES, Deployment
 from dimadvise.files import Block, Rows, Vectors
 from dimadvise.transform import METHODS, Transform, fit_transform_of, moments_of, most_dims, rotated
-from repro.evaluation.quantise import BITS, FLOATS, fit_codebook
+from repro.evaluation.quantise import BITS, FLOATS, Codebook, fit_codebook
 from repro.types import InputError, installed, one_of, optional
 
 Way: TypeAlias = tuple[str, int, str]  # method, dim and level
 LEVELS = (*BITS, PRODUCT)
 TURNED = "opq"  # singular directions, turned to suit product codes (Ge et al., 2013)
 CODED = 10_000  # rows that ranges and centroids are fitted on
+ROOM = 0.02  # of a range of eight bits, at each end, for rows still to come
 CHUNK = 8192  # rows read at once
 PART = 8  # numbers that a byte of a product code stands for
 LONGEST = 512  # numbers of which product codes are tried
@@ -69,8 +70,7 @@ class Ways:
             transform, centroids = self._product(method, dim, int(level.removeprefix(PRODUCT)))
             return Deployment(transform, self.similarity, level, centroids=centroids)
         transform, shortened = self._shortened(method, dim)
-        book = None if level in FLOATS else fit_codebook(shortened, level)
-        return Deployment(transform, self.similarity, level, book)
+        return Deployment(transform, self.similarity, level, _codebook(shortened, level))
 
     @lru_cache(maxsize=2)  # noqa: B019 - all levels of one size come one after the other
     def _shortened(self, method: str, dim: int) -> tuple[Transform, Block]:
@@ -119,3 +119,18 @@ def default_sizes(full: int) -> list[int]:
         dim = full * 2 ** (-step / 2)
         sizes.add(8 * round(dim / 8) if dim >= 16 else round(dim))
     return sorted({d for d in sizes if min(8, full) <= d <= full}, reverse=True)
+
+
+def _codebook(Y: Block, level: str) -> Codebook | None:
+    """Ranges or means of rows Y (n, dim), of eight bits a little wider than Y.
+
+    A number beyond its range is cut off by many steps of eight bits, which costs a new row more than wider steps cost
+    all; steps of four bits are so wide that it is the other way round.
+    """
+    if level in FLOATS:
+        return None
+    book = fit_codebook(Y, level)
+    if level != "int8":
+        return book
+    span = book.step * np.float32(2 ** BITS[level] - 1)
+    return Codebook(level, book.offset - np.float32(ROOM) * span, book.step * np.float32(1 + 2 * ROOM))
