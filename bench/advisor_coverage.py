@@ -16,12 +16,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from dimadvise.advice import Candidate, fit_and_judge, smallest
+from dimadvise.bounds import NoShareError
 from dimadvise.evidence import FOLDS, PENALTIES, Classes, Evidence, Pairs, Search
 from dimadvise.vectors import Vectors, in_memory
 from repro import data
 from repro.evaluation.classify import stratified_folds
 from repro.evaluation.logistic import fit_logistic, fold_accuracy
-from repro.evaluation.retention import NoShareError
 from repro.evaluation.retrieve import retrieve
 from repro.evaluation.stats import spearman_draws
 from repro.evaluation.sts import prefix_cosines

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from dimadvise.bounds import smallest_sufficient
 from dimadvise.crossfit import FoldMoments, Rows, Shortened
 from dimadvise.evidence import NOBODY, Evidence
 from dimadvise.measured import read_measured
 from dimadvise.transform import NESTED, Block, Transform, fit_transform_of, moments_of, most_dims
 from dimadvise.vectors import Vectors, in_memory
-from repro.evaluation.retention import smallest_sufficient
 from repro.seeding import make_rng
 from repro.theory import participation_ratio, predicted_similarity, two_nn
 from repro.types import Array, InputError, check_dim, one_of, unit_rows

@@ -7,6 +7,7 @@ Items that share a row do not vary by themselves: products of the values of any 
 Assenova, 2015). What resamples say instead was tried, as percentiles, BCa and studentised ones, and held less often.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,14 +15,54 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.stats import beta, rankdata, t
 
-from repro.evaluation.retention import NoShareError, Retention
-from repro.types import Array
+from repro.types import Array, InputError
 
 Floats: TypeAlias = NDArray[np.float64]
 CAREFUL = 100
 """items at which the error allowed is halved: of few items, skewed scores exceed a bound more often than promised"""
 
 MANY = 20  # items that got worse, from which on their number is as good as normally distributed
+
+
+class NoShareError(InputError):
+    """A score that may be zero: a share of it means nothing."""
+
+
+class Retention(NamedTuple):
+    """Shares (P,) of a reference score, and the one-sided lower confidence bound of each (P,)."""
+
+    share: Floats
+    low: Floats
+
+
+def retention(values: Array, draws: Array, *, reference: int, confidence: float = 0.95) -> Retention:
+    """Shares of the column `reference`, from scores (P,) and resamples (R, P); NoShareError if it may be zero."""
+    base, drawn = float(values[reference]), draws[:, reference]
+    usable = np.isfinite(drawn)
+    low, high = np.quantile(drawn[usable], [0.025, 0.975]) if usable.any() else (np.nan, np.nan)
+    if not (base > 0 and low > 0):
+        raise NoShareError(
+            f"the reference scores {base:.4f} [{low:.4f}, {high:.4f}]: a share of what may be zero says nothing. "
+            "Use more labelled items, or labels that these embeddings can tell apart"
+        )
+    share = draws[usable] / drawn[usable, None]
+    return Retention(np.asarray(values, np.float64) / base, np.nanquantile(share, 1 - confidence, axis=0))
+
+
+def smallest_sufficient(dims: Sequence[int], low: Sequence[float], target: float) -> int | None:
+    """The last size that passes on the way down from the largest, None if the largest fails.
+
+    The order is fixed beforehand and the walk ends at the first failure, so the whole of it errs no more often than
+    one bound does, without any correction for the number of sizes.
+    """
+    if not 0 < target <= 1:
+        raise InputError(f"the target is {target}: expected a share above 0, at most 1, such as 0.99")
+    passed = None
+    for dim, bound in sorted(zip(dims, low, strict=True), reverse=True):
+        if not bound >= target:
+            break
+        passed = dim
+    return passed
 
 
 class Influence(NamedTuple):

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from dimadvise.bounds import Influence, mean_influence, share_bounds, spearman_influence, unchanged_bounds
+from dimadvise.bounds import Influence, Retention, mean_influence, share_bounds, spearman_influence, unchanged_bounds
 from dimadvise.crossfit import NEVER, Rows, Shortened, Split
 from dimadvise.vectors import Vectors
 from repro.evaluation.classify import stratified_folds
 from repro.evaluation.logistic import fit_logistic
-from repro.evaluation.retention import Retention
 from repro.evaluation.retrieve import retrieve
 from repro.evaluation.sts import prefix_cosines
 from repro.seeding import make_rng

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dimadvise.deploy import Deployment
 
 Scores: TypeAlias = NDArray[np.float32]
-Places: TypeAlias = NDArray[np.int64]  # numbers of documents, in the order in which they come
+Places: TypeAlias = NDArray[np.integer[Any]]  # numbers of documents, in the order in which they come
 
 
 class Nearest:
@@ -24,20 +24,20 @@ class Nearest:
     def __init__(self, queries: int, count: int) -> None:
         """Begin without documents."""
         self._scores = np.full((queries, count), -np.inf, np.float32)
-        self._places = np.full((queries, count), -1, np.int64)
+        self._places = np.full((queries, count), -1, np.int32)
         self._waiting: list[tuple[Places, Places, Scores]] = []
 
     def add(self, scores: Scores, start: int) -> None:
         """Scores (queries, b) of the documents with the numbers from `start` on."""
         count = self._scores.shape[1]
         if not start and scores.shape[1] >= count:
-            self._places = np.argpartition(scores, -count, axis=1)[:, -count:]
+            self._places = np.argpartition(scores, -count, axis=1)[:, -count:].astype(np.int32)
             self._scores = np.take_along_axis(scores, self._places, 1)
             return
         passed = scores > self._scores.min(1, keepdims=True)
-        queries, columns = np.nonzero(passed)
-        self._waiting.append((queries, columns + start, scores[passed]))
-        if sum(len(part[0]) for part in self._waiting) > self._scores.size:
+        queries, columns = (each.astype(np.int32) for each in np.nonzero(passed))
+        self._waiting.append((queries, columns + np.int32(start), scores[passed]))
+        if sum(len(part[0]) for part in self._waiting) > self._scores.size // 2:
             self._merge()
 
     def places(self) -> Places:
@@ -54,12 +54,12 @@ class Nearest:
         of_each = np.bincount(queries, minlength=len(self._scores))
         column = np.arange(len(queries)) - np.repeat(np.cumsum(of_each) - of_each, of_each)
         more = np.full((len(of_each), int(of_each.max())), -np.inf, np.float32)
-        where = np.full(more.shape, -1, np.int64)
+        where = np.full(more.shape, -1, np.int32)
         more[queries, column], where[queries, column] = scores, places
         self._keep(np.hstack([self._scores, more]), np.hstack([self._places, where]))
         self._waiting = []
 
-    def _keep(self, scores: Scores, places: Places) -> None:
+    def _keep(self, scores: Scores, places: NDArray[np.int32]) -> None:
         count = self._scores.shape[1]
         best = np.argpartition(scores, -count, axis=1)[:, -count:]
         self._scores = np.take_along_axis(scores, best, 1)

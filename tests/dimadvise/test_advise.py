@@ -242,11 +242,13 @@ def test_the_command_answers_each_kind_of_target_and_apply_does_what_it_says(tmp
     assert code == 0 and "re-ranked by the full vectors" in told, errors
     note = json.loads((tmp_path / "advice" / "reducer.json").read_text())
     assert note["bytes"] <= 8 and note["rerank"] == 3 and note["similarity"] == "ip" and not note["unit_rows"]
-    code, told, errors = repro("apply X.npy --rows-per-shard 200")
+    monkeypatch.setattr("sys.argv", ["dimadvise", *["apply", "X.npy", "--rows-per-shard", "200", "--quiet"]])
+    with pytest.raises(SystemExit) as stopped:
+        dimadvise()
     codes = [
         np.load(tmp_path / "vectors" / name) for name in sorted(p.name for p in (tmp_path / "vectors").glob("*.npy"))
     ]
-    assert code == 0 and sum(map(len, codes)) == 500 and codes[0].nbytes == 200 * note["bytes"], errors
+    assert not stopped.value.code and sum(map(len, codes)) == 500 and codes[0].nbytes == 200 * note["bytes"]
     code, told, errors = repro("advise X.npy --labels labels.txt --retain 0.8 --output by_labels --levels float16")
     note = json.loads((tmp_path / "by_labels" / "reducer.json").read_text())
     assert code == 0 and note["compared_by"] == "classifier" and not note["unit_rows"], errors

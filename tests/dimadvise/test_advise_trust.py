@@ -8,10 +8,9 @@ import pytest
 from scipy.stats import binomtest, spearmanr
 
 from dimadvise.advice import advise, default_dims
-from dimadvise.bounds import mean_influence, share_bounds, spearman_influence, unchanged_bounds
+from dimadvise.bounds import mean_influence, share_bounds, smallest_sufficient, spearman_influence, unchanged_bounds
 from dimadvise.evidence import Pairs
 from dimadvise.measured import ASSET, CALIBRATED, EXPERIMENT, SPECTRUM, measured_from, read_measured, write_measured
-from repro.evaluation.retention import smallest_sufficient
 from repro.evaluation.sts import sts_spearman
 from repro.reducers import make_reducer
 from repro.rows import recorded_rows

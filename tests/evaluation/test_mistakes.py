@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from dimadvise.bounds import smallest_sufficient
 from repro.evaluation import exact_match, knn_accuracy, linear_probe, nested_cv_accuracy, retrieval_scores, sts_spearman
 from repro.evaluation.classify import score_classification
 from repro.evaluation.quantise import dequantise, fit_codebook, quantise
-from repro.evaluation.retention import prefix_cka, smallest_sufficient
+from repro.evaluation.retention import prefix_cka
 from repro.evaluation.retrieve import top_documents
 from repro.evaluation.stats import bootstrap_spearman, wilson
 from repro.sets import LabelledTexts, ScoredPairs

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from repro.evaluation.retention import prefix_cka, retention, smallest_sufficient
+from dimadvise.bounds import retention, smallest_sufficient
+from repro.evaluation.retention import prefix_cka
 from repro.evaluation.stats import mean_draws, spearman_draws
 from repro.types import InputError
 

@@ -1,4 +1,4 @@
-"""What fewer dimensions keep: of the structure of some points, and of a score (PROTOCOLS §7.6).
+"""What fewer dimensions keep of the structure of some points.
 
 Linear CKA is what ESE's Figure 7 is after, without a map: it is 1 for equal embeddings, does not change when either
 side is rotated or scaled, and needs no common coordinates (audit E16). Residual variance (de Ridder and Duin, 2002)
@@ -7,7 +7,7 @@ mapping (SBERT-LP, 2021, Section 4.6.1): they compare it with what it was fitted
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,47 +16,6 @@ from scipy.spatial.distance import pdist
 from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length
 
 SAMPLE, PLACES = 500, 100  # points, evenly spaced, whose distances, and whose neighbourhoods, are compared
-
-
-class NoShareError(InputError):
-    """A score that may be zero: a share of it means nothing."""
-
-
-class Retention(NamedTuple):
-    """Shares (P,) of a reference score, and the one-sided lower confidence bound of each (P,)."""
-
-    share: NDArray[np.float64]
-    low: NDArray[np.float64]
-
-
-def retention(values: Array, draws: Array, *, reference: int, confidence: float = 0.95) -> Retention:
-    """Shares of the column `reference`, from scores (P,) and resamples (R, P); NoShareError if it may be zero."""
-    base, drawn = float(values[reference]), draws[:, reference]
-    usable = np.isfinite(drawn)
-    low, high = np.quantile(drawn[usable], [0.025, 0.975]) if usable.any() else (np.nan, np.nan)
-    if not (base > 0 and low > 0):
-        raise NoShareError(
-            f"the reference scores {base:.4f} [{low:.4f}, {high:.4f}]: a share of what may be zero says nothing. "
-            "Use more labelled items, or labels that these embeddings can tell apart"
-        )
-    share = draws[usable] / drawn[usable, None]
-    return Retention(np.asarray(values, np.float64) / base, np.nanquantile(share, 1 - confidence, axis=0))
-
-
-def smallest_sufficient(dims: Sequence[int], low: Sequence[float], target: float) -> int | None:
-    """The last size that passes on the way down from the largest, None if the largest fails.
-
-    The order is fixed beforehand and the walk ends at the first failure, so the whole of it errs no more often than
-    one bound does, without any correction for the number of sizes.
-    """
-    if not 0 < target <= 1:
-        raise InputError(f"the target is {target}: expected a share above 0, at most 1, such as 0.99")
-    passed = None
-    for dim, bound in sorted(zip(dims, low, strict=True), reverse=True):
-        if not bound >= target:
-            break
-        passed = dim
-    return passed
 
 
 def prefix_cka(X: Any, dims: Sequence[int], *, weights: Any = None) -> Array:

@@ -19,7 +19,7 @@ from repro.data.sampling import take
 from repro.digests import digest
 from repro.evaluation.classify import score_classification
 from repro.evaluation.retrieve import is_yes_no, retrieve
-from repro.evaluation.stats import Interval, Resampled, Score, bootstrap_mean, mean_draws, spearman_draws
+from repro.evaluation.stats import Resampled, Score, bootstrap_mean, mean_draws, spearman_draws
 from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.methods import AVERAGE, MAJORITY
 from repro.rows import make_rows
@@ -307,9 +307,3 @@ def cosines_of(table: TextTable, pairs: ScoredPairs) -> Array:
 def spearman_of(table: TextTable, pairs: ScoredPairs) -> float:
     """Spearman of the cosines with the gold scores of some pairs."""
     return float(sts_spearman(table[pairs.texts1], table[pairs.texts2], pairs.scores))
-
-
-def gain_over(a: Array, b: Array, pairs: ScoredPairs, *, seed: int) -> Interval:
-    """Spearman of cosines a (n,) less that of cosines b (n,), on the same resampled pairs."""
-    both = Resampled(*spearman_draws([a, b], pairs.scores, subsets=pairs.subsets, seed=seed))
-    return (both[0] - both[1]).interval

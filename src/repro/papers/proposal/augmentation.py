@@ -14,14 +14,14 @@ import pandas as pd
 from repro import data
 from repro.config import TrainConfig
 from repro.digests import digest
-from repro.evaluation.stats import bootstrap_mean, bootstrap_spearman
+from repro.evaluation.stats import bootstrap_mean, Resampled, spearman_draws
 from repro.methods import UNTRAINED
 from repro.models.pretrained import identity
 from repro.papers.proposal.geometry import geometry_of, positives_of
 from repro.rows import make_rows
 from repro.runs.cell import TrainedCell, train_cell
 from repro.runs.encoders import encode_tasks
-from repro.runs.lines import Task, TextTable, cosines_of, gain_over
+from repro.runs.lines import Task, TextTable, cosines_of
 from repro.sets import DataSet, ScoredPairs, WordVectors
 from repro.store import Store
 from repro.training.end_to_end import fresh_encoder
@@ -204,8 +204,8 @@ def _measured(
         cosines = {method: cosines_of(table, pairs) for method, table in embedded.items()}
         for method, of_one in cosines.items():
             at = {"method": method, "dataset": name}
-            score = bootstrap_spearman(of_one, pairs.scores, subsets=pairs.subsets, seed=seed)
-            yield {**at, "metric": "spearman", **score.columns}
+            both = [of_one, cosines.get(DROPOUT, of_one)]
+            score = Resampled(*spearman_draws(both, pairs.scores, subsets=pairs.subsets, seed=seed))
+            yield {**at, "metric": "spearman", **score[0].columns}
             if DROPOUT in cosines and method != DROPOUT:
-                lead = gain_over(of_one, cosines[DROPOUT], pairs, seed=seed)
-                yield {**at, "metric": "spearman_lead", **lead.columns}
+                yield {**at, "metric": "spearman_lead", **(score[0] - score[1]).columns}

@@ -12,9 +12,9 @@ import pandas as pd
 from scipy.optimize import nnls
 
 from dimadvise.advice import advise
+from dimadvise.bounds import NoShareError, smallest_sufficient
 from dimadvise.inputs import judged_texts
 from dimadvise.measured import CALIBRATED, FEATURES, HALF, SPECTRUM, UNSEEN, Calibration, fit_calibration
-from repro.evaluation.retention import NoShareError, smallest_sufficient
 from repro.methods import FULL_SIZE
 from repro.rows import make_rows
 from repro.runs.encoders import Named
