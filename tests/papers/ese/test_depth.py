@@ -144,7 +144,9 @@ def trained(cell_config, store):
 
 @pytest.fixture(scope="module")
 def ablation(trained, store, page_functions):
-    scored = ese.score_lines(trained, ese.load_sets(ese.SEVEN_SETS, "microworld", rows=12), store, dims=[4], resamples=20)
+    scored = ese.score_lines(
+        trained, ese.load_sets(ese.SEVEN_SETS, "microworld", rows=12), store, dims=[4], resamples=20
+    )
     return page_functions("ese_table2_ablation", shared={"experiment": "e", "seed": 0})["ablation_rows"](scored)
 
 

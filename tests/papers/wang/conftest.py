@@ -8,6 +8,7 @@ import pytest
 from repro import data
 from repro.objectives import StepTwoConfig
 from repro.rows import make_rows
+from repro.runs.lines import Task
 from repro.runs.sweep import train_sweep, train_two_step
 
 SEEDS = (0, 1, 2)
@@ -16,6 +17,11 @@ SEEDS = (0, 1, 2)
 @pytest.fixture(scope="session")
 def sets():
     return {split: data.load("stsb", split=split, source="microworld", limit=60) for split in ("dev", "test")}
+
+
+@pytest.fixture(scope="session")
+def tasks(sets):
+    return {"stsb": Task("stsb", {"test": sets["test"]})}
 
 
 @pytest.fixture(scope="session")

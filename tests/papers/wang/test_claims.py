@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from repro.methods import AVERAGE, END_TO_END, FULL, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP
+from repro.methods import AVERAGE, END_TO_END, FULL, REDUCED, STAGES, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP
 from repro.papers.wang import claims
 from repro.report.tables import paper_values
 from repro.rows import make_rows
@@ -24,8 +24,10 @@ def test_the_papers_own_table_bears_out_its_own_claims(seeded, verdicts):
         {"metric": row.metric, "value": row.value, "dim": row.dim, "method": row.method} for row in printed.itertuples()
     ]
     for dim in printed["dim"].unique():
-        total = score[STEP_2, dim] - score[END_TO_END, dim]
+        end, one, two = (score[stage, dim] for stage in STAGES)
+        total = two - end
         entries += [
+            {"metric": "spearman_gain_steps", "value": one - end - (two - one), "dim": dim, "method": STEP_1},
             {"metric": "spearman_gain_total", "value": total, "dim": dim, "method": STEP_2},
             {"metric": "optimal_dim", "value": 256, "dim": dim, "method": STEP_1},
         ]
@@ -44,11 +46,11 @@ def test_table_2(difference, seeded, verdicts):
             {"metric": "spearman_gain", "method": STEP_1, "dim": d, "value": 0.0 if d == 128 else 0.13},
             {"metric": "spearman_gain", "method": STEP_2, "dim": d, "value": -0.02},
             {"metric": "optimal_dim", "method": STEP_1, "dim": d, "value": 128},
-            {"metric": "spearman", "method": END_TO_END, "readout": "pooler", "dim": d, "value": 0.5},
-            {"metric": "spearman", "method": END_TO_END, "readout": "encoder", "dim": d, "value": 0.55},
+            {"metric": "spearman_gain_steps", "method": STEP_1, "dim": d, "value": 0.15},
+            {"metric": "spearman_gain_alone", "method": END_TO_END, "dim": d, "value": 0.05},
         ]
     rows = seeded(entries, setting=f"test, select_by=encoder, difference={difference}")
-    beside = rows[rows["metric"] == "spearman"].assign(setting="test, difference=signed", value=0.9)
+    beside = rows[rows["metric"] == "spearman_gain_alone"].assign(setting="test, difference=signed", value=-0.9)
     found = claims.table2(pd.concat([rows, beside]))
     assert verdicts(found) == {
         ("WANG-T2-1", "smallest gain of step 1 where the encoder changes"): "holds here",

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from repro.methods import AVERAGE
 from repro.papers.wang.claims_figures import figure2, figure3, figure4, log_optimal
 from repro.rows import make_rows
 
@@ -151,6 +152,13 @@ def test_a_part_of_the_exchanges_is_judged_as_surely_as_their_gains_are_known(ha
     (share,) = [m for m in figure4(grid(mixed, ALONE, half=half)) if m.claim_id == "WANG-F4-1"]
     assert 20 < share.value < 50
     assert share.verdict == verdict
+
+
+def test_the_average_of_seven_sets_outvotes_sts_b():
+    turned = grid({(i, j): 2 * SCORE[j, j] - value for (i, j), value in SCORE.items()}, ALONE)
+    average, alone = (rows.assign(backbone="b") for rows in (grid(SCORE, ALONE), turned))
+    both = pd.concat([average.assign(dataset=AVERAGE), alone.assign(dataset="stsb")])
+    assert by_claim(figure4(both)) == by_claim(figure4(average))
 
 
 def test_shares_that_differ_between_seeds_widen_it():

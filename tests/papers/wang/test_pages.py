@@ -36,8 +36,8 @@ def test_the_smallest_dim_that_keeps_the_best_score(page_of):
 
 
 @pytest.fixture(scope="module")
-def losses(page_of, sweep, sets):
-    rows = page_of("figure3_loss_decomposition").decomposition_rows(sweep, sets["test"])
+def losses(page_of, sweep, tasks):
+    rows = page_of("figure3_loss_decomposition").decomposition_rows(sweep, tasks)
     return rows.set_index(["metric", "readout", "dim"]).sort_index()
 
 
@@ -51,22 +51,22 @@ def test_losses_are_subtractions_of_the_tasks_own_scores_and_sum_to_the_total(sw
         assert parts == pytest.approx([full - h, h - z, full - z], abs=1e-12)
 
 
-def test_the_reference_may_be_the_best_or_any_trained_dim(page_of, sweep, sets):
+def test_the_reference_may_be_the_best_or_any_trained_dim(page_of, sweep, tasks):
     rows_from = page_of("figure3_loss_decomposition").decomposition_rows
-    best = rows_from(sweep, sets["test"], "best")
+    best = rows_from(sweep, tasks, "best")
     assert (best[best["metric"] == "encoder_loss"]["value"] >= 0).all()
     assert best["setting"].str.endswith("(best)").all()
-    assert set(rows_from(sweep, sets["test"], 4)["setting"]) == {"test, reference=4"}
+    assert set(rows_from(sweep, tasks, 4)["setting"]) == {"test, reference=4"}
     with pytest.raises(InputError, match="expected 'best' or a trained dim"):
-        rows_from(sweep, sets["test"], 16)
+        rows_from(sweep, tasks, 16)
 
 
 # Figure 4
 
 
 @pytest.fixture(scope="module")
-def grid_rows(page_of, sweep, sets):
-    return page_of("figure4_encoder_pooler_grid").grid_rows(sweep, sets["test"])
+def grid_rows(page_of, sweep, tasks):
+    return page_of("figure4_encoder_pooler_grid").grid_rows(sweep, tasks, "test")
 
 
 @pytest.fixture(scope="module")

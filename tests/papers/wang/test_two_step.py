@@ -11,10 +11,10 @@ from scipy.stats import spearmanr
 from repro import data
 from repro.data.samples import training_sentences
 from repro.data.sampling import epoch_order
-from repro.methods import END_TO_END, STAGES, STEP_1, STEP_2
+from repro.methods import AVERAGE, END_TO_END, STAGES, STEP_1, STEP_2
 from repro.models import SentenceEncoder
 from repro.papers.wang.sweeps import dims_rows, two_step_rows
-from repro.runs.lines import Task, sets_of, spearman_of
+from repro.runs.lines import SEVEN_SETS, Task, sets_of, spearman_of
 from repro.runs.sweep import train_along, train_sweep, train_two_step
 from repro.seeding import derive_seed
 from repro.training.two_step import dropout_views, train_poolers
@@ -75,7 +75,7 @@ def naive_end_to_end(config, dim, texts, dev):
     return best
 
 
-def test_algorithm_1_line_by_line(sweep, config, store, sets, step_two_config):
+def test_algorithm_1_line_by_line(sweep, config, store, sets, tasks, step_two_config):
     texts = list(training_sentences(config, store))
     whole_dev = data.load("sickr", split="dev", source="microworld")
     encoders = {d: naive_end_to_end(config, d, texts, whole_dev) for d in DIMS}  # lines 2 to 4
@@ -100,7 +100,7 @@ def test_algorithm_1_line_by_line(sweep, config, store, sets, step_two_config):
     assert trained.opt == dict.fromkeys(sorted(DIMS), opt)
     for d in DIMS:
         torch.testing.assert_close(trained.new_poolers[d].linear.weight, new[d].linear.weight, rtol=1e-3, atol=1e-5)
-    rows = two_step_rows(sweep, trained, sets["test"], experiment="e", profile="embedded")
+    rows = two_step_rows(sweep, trained, tasks, experiment="e", profile="embedded")
     found = rows[(rows["metric"] == "spearman") & (rows["readout"] == "pooler")].set_index(["dim", "method"])["value"]
     assert found.to_dict() == pytest.approx(expected, abs=1e-6)
     assert len(set(expected.values())) > len(DIMS)  # the stages do differ
@@ -133,10 +133,10 @@ def test_opt_follows_the_rule(select_by, sweep, store, sets, step_two_config):
         train_two_step(sweep, dev, step_two_config, store, select_by=select_by, oracle=None if oracle else test)
 
 
-def test_rows_of_table_1(sweep, trained, sets):
+def test_rows_of_table_1(sweep, trained, sets, tasks):
     with pytest.raises(InputError, match="stsb dev chose opt"):
-        two_step_rows(sweep, trained, sets["dev"], experiment="e", profile="embedded")
-    rows = two_step_rows(sweep, trained, sets["test"], experiment="e", profile="embedded")
+        two_step_rows(sweep, trained, {"stsb": Task("stsb", {"test": sets["dev"]})}, experiment="e", profile="embedded")
+    rows = two_step_rows(sweep, trained, tasks, experiment="e", profile="embedded")
     value = rows.set_index(["metric", "method", "readout", "dim"])["value"]
     assert value.index.is_unique
     for d in DIMS:
@@ -144,7 +144,20 @@ def test_rows_of_table_1(sweep, trained, sets):
         gains = [value["spearman_gain", name, "pooler", d] for name in (STEP_1, STEP_2)]
         assert gains == pytest.approx([one - end, two - one])
         assert value["spearman_gain_total", STEP_2, "pooler", d] == pytest.approx(two - end)
+        assert value["spearman_gain_steps", STEP_1, "pooler", d] == pytest.approx(gains[0] - gains[1])
+        alone = value["spearman", END_TO_END, "encoder", d]
+        assert value["spearman_gain_alone", END_TO_END, "pooler", d] == pytest.approx(alone - end)
         assert value["optimal_dim", STEP_1, "encoder", d] == trained.opt[d]
+
+
+def test_of_seven_sets_one_and_the_average_are_kept(sweep, trained, tasks):
+    turned = replace(tasks["stsb"].pairs, scores=5 - tasks["stsb"].pairs.scores)
+    seven = {name: Task(name, {"test": turned}) for name in SEVEN_SETS} | tasks
+    rows = two_step_rows(sweep, trained, seven, experiment="e", profile="embedded")
+    value = rows[rows["metric"] == "spearman"].set_index(["dataset", "method", "readout", "dim"])["value"]
+    assert set(rows["dataset"]) == {"stsb", AVERAGE}
+    for (method, readout, d), score in value["stsb"].items():
+        assert value[AVERAGE, method, readout, d] == pytest.approx(-5 / 7 * score)
 
 
 def test_rows_of_figure_2(config, store, sets):
@@ -157,7 +170,10 @@ def test_rows_of_figure_2(config, store, sets):
         for readout, table in (("pooler", sweep.embeddings(d, d)), ("encoder", sweep.embeddings(d))):
             assert value["spearman", "stsb", readout, d] == spearman_of(table, sets["test"])
             assert value["accuracy", "trec", readout, d] > 0
-    assert set(value["majority_floor"].index) == {("trec", "pooler", 8), ("trec", "pooler", 4)}
+    assert len(value["majority_floor"]) == 1
+    for metric, name in (("spearman", "stsb"), ("accuracy", "trec")):
+        wide, narrow = (value[metric, name, "pooler", d] for d in (8, 4))
+        assert value[f"{metric}_change", name, "pooler", 4] == pytest.approx(narrow - wide)
     assert (value["train_seconds"] > 0).all()
 
 
