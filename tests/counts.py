@@ -82,16 +82,22 @@ def cells_of(page: Path) -> list[tuple[str, bool]]:
 
 
 def figures() -> Iterator[tuple[str, float, float | None]]:
-    """Every figure: what it is, its value, and its budget; one that is to be reached is negative."""
+    """Every figure: what it is, its value, and its budget; one that is to be reached is negative.
+
+    The advisor is a tool of its own and has budgets of its own.
+    """
     packages = {name: sorted((SRC / name).rglob("*.py")) for name in ("repro", "rivals", "dimadvise", "microworld")}
     tests = sorted((ROOT / "tests").rglob("*.py"))
+    advisor = [file for file in tests if "dimadvise" in file.parts]
     source = [file for files in packages.values() for file in files]
     trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in source}
-    yield "lines of src", lines_of(source), 22_500
+    budgets = {"repro": 18_500, "dimadvise": 3_500}
+    yield "lines of src but for dimadvise", lines_of(source) - lines_of(packages["dimadvise"]), 21_400
     for name, files in packages.items():
-        yield f"lines of {name}", lines_of(files), 18_500 if name == "repro" else None
-    yield "files of src", len(source), 140
-    yield "lines of tests", lines_of(tests), 14_000
+        yield f"lines of {name}", lines_of(files), budgets.get(name)
+    yield "files of src", len(source), 150
+    yield "lines of tests but for dimadvise's", lines_of(tests) - lines_of(advisor), 13_700
+    yield "lines of dimadvise's tests", lines_of(advisor), 1_400
 
     used = Counter(name for file, tree in trees.items() if file.name != "__init__.py" for name in names_in(tree))
     cells = {page: cells_of(page) for page in sorted((ROOT / "notebooks").glob("*.md"))}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from repro.evaluation.stats import Interval, Score, bootstrap_mean, bootstrap_spearman, percentiles, spearman_draws
+from repro.evaluation.stats import Score, bootstrap_mean, percentiles, spearman_draws
 from repro.methods import MAJORITY
 from repro.runs import lines as suite
 from repro.sets import LabelledTexts, ScoredPairs
@@ -49,15 +49,6 @@ def draws_of(lines, seed):
         for test in (task.judged for task in TASKS.values())
     ]
     return (np.stack(part) for part in zip(*found, strict=True))
-
-
-def test_pairing_narrows_the_gain():
-    task, rng = pairs("one", 0), np.random.default_rng(5)
-    after = task.scores + rng.normal(size=40)
-    gain = suite.gain_over(after + 0.2 * rng.normal(size=40), after, task, seed=0)
-    alone = bootstrap_spearman(after, task.scores, subsets=task.subsets, seed=0)
-    assert gain.high - gain.low < (alone.high - alone.low) / 2
-    assert suite.gain_over(after, after, task, seed=0) == Interval(0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("seed", [0, 3])

@@ -155,7 +155,7 @@ def test_of_seven_sets_one_and_the_average_are_kept(sweep, trained, tasks):
     seven = {name: Task(name, {"test": turned}) for name in SEVEN_SETS} | tasks
     rows = two_step_rows(sweep, trained, seven, experiment="e", profile="embedded")
     value = rows[rows["metric"] == "spearman"].set_index(["dataset", "method", "readout", "dim"])["value"]
-    assert set(rows["dataset"]) == {"stsb", AVERAGE}
+    assert set(rows["dataset"]) == {"stsb", AVERAGE} and set(rows["setting"]) == {"test, select_by=encoder"}
     for (method, readout, d), score in value["stsb"].items():
         assert value[AVERAGE, method, readout, d] == pytest.approx(-5 / 7 * score)
 

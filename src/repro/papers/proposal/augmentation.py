@@ -14,7 +14,7 @@ import pandas as pd
 from repro import data
 from repro.config import TrainConfig
 from repro.digests import digest
-from repro.evaluation.stats import bootstrap_mean, Resampled, spearman_draws
+from repro.evaluation.stats import Resampled, bootstrap_mean, spearman_draws
 from repro.methods import UNTRAINED
 from repro.models.pretrained import identity
 from repro.papers.proposal.geometry import geometry_of, positives_of

@@ -92,23 +92,20 @@ def stages_at(sweep: Sweep, trained: TwoStep, dim: int) -> dict[str, TextTable]:
 
 
 def two_step_rows(sweep: Sweep, trained: TwoStep, tasks: Mapping[str, Task], **shared: Any) -> pd.DataFrame:
-    """The blocks of Table 1 on every set (of the seven: on STS-B and their average), gains of the steps, and costs.
+    """The blocks of Table 1 on every set (of the seven: on STS-B and their average), paired gains, and costs.
 
-    All gains are paired over the sets' pairs: of each step, of both, the first step's less the second's (`steps`), and
-    the encoder's state less the pooler's output of one model (`alone`).
+    Gains are of each step, of both, the first's less the second's (`steps`), and of the encoder's state (`alone`).
     """
     if any(trained.chosen_on == (task.pairs.name, task.pairs.split) for task in tasks.values()):
         raise InputError(f"{' '.join(trained.chosen_on)} chose opt and the poolers: report another split")
     rows: list[dict[str, Any]] = []
-    lines = {
-        (d, s): Line(s, d, z, readout="pooler")
-        for d in sorted(sweep.cells)
-        for s, z in stages_at(sweep, trained, d).items()
-    }
-    lines |= {(d, ""): Line(END_TO_END, d, sweep.embeddings(d)) for d in sweep.cells}
+    setting = f"test, select_by={trained.select_by}"
+    lines = {(d, ""): Line(END_TO_END, d, sweep.embeddings(d), setting) for d in sorted(sweep.cells)}
+    for d in sorted(sweep.cells):
+        lines |= {(d, s): Line(s, d, z, setting, "pooler") for s, z in stages_at(sweep, trained, d).items()}
     for dataset, scores in similarities(list(lines.values()), tasks, sweep.config.seed).items():
         at = dict(zip(lines, map(scores.__getitem__, range(len(lines))), strict=True))
-        own = [{**line.columns, "metric": "spearman", **at[key].columns} for key, line in lines.items()]
+        own = [{**line.columns, "metric": "spearman", **at[k].columns} for k, line in lines.items()]
         for d in sweep.cells:
             end, one, two, alone = (at[d, stage] for stage in (*STAGES, ""))
             gains = {
@@ -118,11 +115,9 @@ def two_step_rows(sweep: Sweep, trained: TwoStep, tasks: Mapping[str, Task], **s
                 ("gain_steps", STEP_1): (one - end) - (two - one),
                 ("gain_alone", END_TO_END): alone - end,
             }
-            about = {"dim": d, "readout": "pooler"}
-            own += [
-                {**about, "method": stage, "metric": f"spearman_{what}", **gain.columns}
-                for (what, stage), gain in gains.items()
-            ]
+            for (what, stage), gain in gains.items():
+                about = {"dim": d, "readout": "pooler", "method": stage, "metric": f"spearman_{what}"}
+                own.append({**about, **gain.columns})
         rows += [{"dataset": dataset, **row} for row in own]
     for d, cell in sweep.cells.items():
         about = {"dataset": trained.chosen_on[0], "dim": d}
@@ -131,7 +126,7 @@ def two_step_rows(sweep: Sweep, trained: TwoStep, tasks: Mapping[str, Task], **s
         shared_cost = {"metric": "train_seconds", "readout": "pooler"}
         costs = [{**shared_cost, "value": s, "seconds": s, "method": stage} for stage, s in cost.items()]
         rows += [{**about, **row} for row in (opt, *costs)]
-    return rows_of(sweep, rows, setting=f"test, select_by={trained.select_by}", **shared)
+    return rows_of(sweep, rows, setting=setting, **shared)
 
 
 def before_after_rows(sweep: Sweep, dev: ScoredPairs, **shared: Any) -> pd.DataFrame:
