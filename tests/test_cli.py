@@ -71,7 +71,7 @@ def test_help_speaks_to_a_user_in_120_columns(verb, repro, monkeypatch):
         return
     assert ("--quiet" in out) == (VERBS[verb] in cli.SHOW_PROGRESS)
     named = set(inspect.signature(VERBS[verb]).parameters)
-    named -= {"notebook", "verb", "name", "experiment", "scaling", "reading"}
+    named -= {"embeddings", "notebook", "verb", "name", "experiment", "scaling", "reading"}
     assert all(f"--{name.replace('_', '-')}" in out for name in named)
 
 

@@ -52,8 +52,9 @@ def advise(
 ) -> int:
     """The fewest bytes a vector that keep what your embeddings are used for, with a report and the fitted map.
 
-    Measured is which of the full-size neighbours are still found, on vectors that no fit has seen. With graded pairs,
-    labels or relevant documents, also the share of their score that is kept, with a lower bound.
+    Measured is which of the full-size neighbours are still found, on vectors that no fit has seen.
+
+    With graded pairs, labels or relevant documents, also the share of their score that is kept, with a lower bound.
 
     Args:
         embeddings: one vector per text: .npy, .npz, .safetensors, .parquet, .fvecs, .bvecs, .jsonl, or a folder of
