@@ -7,6 +7,8 @@ async function barriers(inner, doc) {
   doc.head.append(script);
   await new Promise(done => { script.onload = done; });
   doc.querySelectorAll("details").forEach(fold => { fold.open = true; });
+  const still = "* { transition: none !important; animation: none !important; }"; // colours on their way mislead
+  doc.head.append(Object.assign(doc.createElement("style"), {textContent: still}));
   const ground = e => e && [inner.getComputedStyle(e).backgroundColor, inner.getComputedStyle(e).opacity]
     + ground(e.parentElement);
   const look = e => { const s = inner.getComputedStyle(e);
