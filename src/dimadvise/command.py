@@ -264,7 +264,7 @@ def _advise(
         metric=labelled.metric,
         predicted=labelled.predicted,
     )
-    report.write(output / WRITTEN[1], told)
+    report.write(output / WRITTEN[1], told, deploy.usage(output, deployment) if deployment else "")
     for name in WRITTEN[2:]:  # an earlier advice may have had an answer where this one has none
         (output / name).unlink(missing_ok=True)
     say(report.headline(told))

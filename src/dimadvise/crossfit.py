@@ -29,7 +29,7 @@ class FoldMoments:
     def __init__(self, vectors: Vectors, rows: Rows, folds: Rows, *, unit: bool, seed: int = 0) -> None:
         """Read the vectors once; `rows` (m,), ascending, are judged and lie in `folds` (m,), all others in none."""
         self.vectors, self.unit = vectors, unit
-        self.parts = {int(f): moments_of([vectors.take(rows[folds == f])], unit=unit) for f in np.unique(folds)}
+        self.parts = {int(f): moments_of(vectors.taken(rows[folds == f]), unit=unit) for f in np.unique(folds)}
         if vectors.shape[0] - len(rows) <= FIT_ROWS:
             self.whole = moments_of(vectors.blocks(), unit=unit)
             if NEVER in self.parts:
@@ -38,7 +38,7 @@ class FoldMoments:
         apart = np.ones(vectors.shape[0], bool)
         apart[rows] = False
         drawn = make_rng(seed, "fit rows").choice(np.flatnonzero(apart), FIT_ROWS, replace=False)
-        self.whole = moments_of([vectors.take(drawn)], unit=unit)
+        self.whole = moments_of(vectors.taken(np.sort(drawn)), unit=unit)
         for fold, part in self.parts.items():
             self.whole = self.whole if fold == NEVER else self.whole + part
 

@@ -47,6 +47,11 @@ class Vectors(ABC):
             yield self._checked(block, np.arange(start, start + len(block)))
             start += len(block)
 
+    def taken(self, rows: Rows) -> Iterator[Block]:
+        """Rows by their numbers, as many as there are, in blocks that fit into memory (b, D) float32."""
+        size = max(1, BLOCK // self.shape[1])
+        return (self.take(rows[start : start + size]) for start in range(0, len(rows), size))
+
     @abstractmethod
     def _take(self, rows: Rows) -> Any:
         """Rows by ascending numbers within reach, none twice."""

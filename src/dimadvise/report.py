@@ -133,8 +133,6 @@ def _share_of(found: Findings, chosen: Any) -> Any:
     if found.shares is None:
         return None
     own = found.shares[(found.shares["method"] == chosen["method"]) & (found.shares["dim"] == chosen["dim"])]
-    if "level" in own:
-        own = own[own["level"] == chosen["level"]]
     return None if own.empty else own.iloc[0]
 
 
@@ -189,18 +187,16 @@ def draw_options(found: Findings) -> Drawing:
     depths = sorted(set(options["rerank"]))
     with_full = int(chosen["rerank"]) if chosen is not None and chosen["rerank"] else depths[-1]
     shown = sorted({depths[0], with_full})
-    levels = [level for level in BITS if level in set(options["level"])]
-    levels += sorted({level for level in options["level"] if level not in BITS})
-    families = list(dict.fromkeys(_family(level) for level in levels))
+    there = {_family(level) for level in options["level"]}
+    families = [family for family in (*BITS, "product codes") if family in there]
     figure, axes = new_figure(1, len(shown), height=4.0, sharey=True)
     for panel, depth in zip(axes, shown, strict=True):
         own = options[options["rerank"] == depth]
         for position, family in enumerate(families):
             part = own[own["level"].map(_family) == family]
             best = part.loc[part.groupby("bytes")["recall@10"].idxmax()].sort_values("bytes")
-            panel.fill_between(
-                best["bytes"], best["low@10"], best["high@10"], alpha=0.18, linewidth=0, color=look(position)["color"]
-            )
+            band = {"alpha": 0.2, "linewidth": 0, "color": look(position)["color"]}
+            panel.fill_between(best["bytes"], best["low@10"], best["high@10"], **band)
             panel.plot(best["bytes"], best["recall@10"], **look(position))
         if chosen is not None and chosen["rerank"] == depth:
             panel.plot([chosen["bytes"]], [chosen["recall@10"]], "o", markersize=15, markerfacecolor="none", color=GREY)
@@ -234,9 +230,8 @@ def draw_shares(shares: pd.DataFrame, target: float | None) -> Drawing:
     for position, name in enumerate(names):
         part, style = shares[shares["method"] == name].sort_values("dim"), look(position)
         panel.plot(part["dim"], 100 * part["share"], **style)
-        panel.fill_between(
-            part["dim"], 100 * part["low"], 100 * part["share"], alpha=0.2, linewidth=0, color=style["color"]
-        )
+        band = {"alpha": 0.2, "linewidth": 0, "color": style["color"]}
+        panel.fill_between(part["dim"], 100 * part["low"], 100 * part["share"], **band)
     if target is not None:
         panel.axhline(100 * target, color=GREY, linestyle=":", linewidth=1.2)
     panel.set_ylim(bottom=max(panel.get_ylim()[0], 0))  # a share below nothing is as bad as nothing
@@ -283,9 +278,7 @@ def page(found: Findings, usage: str = "") -> str:
     if usage:
         parts.append(f"<h2>Use it</h2><pre>{escape(usage)}</pre>")
     parts.append(_folded(option_table(found.options), f"All {len(found.options)} ways to store that were tried"))
-    told = {"cosine": "cosine", "ip": "inner product", "l2": "Euclidean distance"}.get(
-        found.similarity, found.similarity
-    )
+    told = {"cosine": "cosine", "ip": "inner product", "l2": "Euclidean distance"}[found.similarity]
     about = f"{found.rows:,} vectors of {found.full_dim} × {found.kind}, compared by {told}"
     title = f"How to store {found.source}"
     return PAGE.format(title=escape(title), body="\n".join(parts), footer=escape(about))

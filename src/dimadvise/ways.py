@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,10 +32,7 @@ class Ways:
         self.similarity, self.seed = one_of(similarity, SIMILARITIES, "similarity"), seed
         self.unit = similarity == "cosine"
         self.seen = vectors.take(rows[:CODED])
-        parts = (vectors.take(rows[i : i + CHUNK]) for i in range(CODED, len(rows), CHUNK))
-        self.moments = moments_of([self.seen], unit=self.unit)
-        for part in parts:
-            self.moments += moments_of([part], unit=self.unit)
+        self.moments = moments_of(chain([self.seen], vectors.taken(rows[CODED:])), unit=self.unit)
         self.full_dim = vectors.shape[1]
 
     @property
