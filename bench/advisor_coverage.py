@@ -117,7 +117,7 @@ class AskedDocuments:
 
     def __init__(self, documents: Any, queries: Any, relevant: Sequence[Sequence[int]]) -> None:
         self.documents, self.queries, self.relevant, self.dim = documents, queries, relevant, queries.shape[1]
-        self.fresh = self._drawn(FRESH // 10, np.random.default_rng(12345))
+        self.fresh = self._drawn(FRESH, np.random.default_rng(12345))
         self.known: dict[bytes, list[float]] = {}
 
     def _drawn(self, n: int, rng: np.random.Generator) -> tuple[Any, dict[int, dict[int, float]]]:
