@@ -71,6 +71,7 @@ class Measurement:
     seed_sd: float = nan  # between seeds; of a ratio in doublings, as the next
     item_error: float = 0.0  # standard error over items
     cells: int = 1  # how many were judged together
+    parts: int = 1  # of its claim, on all networks: one of many has many chances to be contradicted wrongly
 
     @property
     def verdict(self) -> Outcome:
@@ -85,7 +86,7 @@ class Measurement:
         if self.unmet:
             return "does not apply"
         said = answer(self)
-        if said == "open":
+        if said == "open" or (said == "no" and answer(jointly(self)) != "no"):
             return "cannot tell"
         if self.scope == "substitute":
             return "holds here" if said == "yes" else "does not hold here"
@@ -97,6 +98,21 @@ class Measurement:
         beyond = self.paper is not None and (self.paper < self.low or self.paper > self.high)
         smaller = f"; surely not the printed {self.paper:.3g}" if beyond else ""
         return {"does not apply": self.unmet, "cannot tell": remedy(self) + smaller}.get(self.verdict, "")
+
+
+def jointly(m: Measurement) -> Measurement:
+    """With the interval that holds together with those of all parts of the claim: what a contradiction has to pass.
+
+    That a claim holds needs no such width: all of its parts must.
+    """
+    error = seeds.error_of_mean(0.0 if isnan(m.seed_sd) else m.seed_sd, m.seeds, m.item_error)
+    wider = seeds.reach(error[1], m.cells * m.parts) / seeds.reach(error[1], m.cells)
+    ends = ((m.value, end) for end in (m.low, m.high))
+    if m.test == "ratio":
+        low, high = (value * (end / value) ** wider for value, end in ends)
+    else:
+        low, high = (value + (end - value) * wider for value, end in ends)
+    return replace(m, low=low, high=high)
 
 
 def answer(m: Measurement) -> Answer:
@@ -156,7 +172,10 @@ def remedy(m: Measurement) -> str:
     if needed is None:
         return f"items too few {seen}"
     if m.seed_sd == 0 or needed <= m.seeds:
-        return f"enough {'items' if m.seed_sd == 0 else 'seeds'} {seen}: the value lies near the bound"
+        near = (
+            f"contradicted alone, not among {m.parts} parts" if answer(m) == "no" else "the value lies near the bound"
+        )
+        return f"enough {'items' if m.seed_sd == 0 else 'seeds'} {seen}: {near}"
     most = seeds.MOST_SEEDS
     return f"{needed if needed <= most else f'more than {most}'} seeds {seen}, at 80 % power"
 

@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
@@ -260,16 +261,19 @@ CONDITIONS: tuple[tuple[str, Callable[[Measurement, Scores], str], str], ...] = 
     (r"ZHANG-(?!S42-9)", above_words, r"^STS-B"),
 )
 """patterns of claims, what they ask of a network (in words what it lacks), and of which parts of what was measured"""
+ON_THREE_PAGES = r"ZHANG-(S42-(1|8|9|1[0-3])|C-2)$"  # claims that speak of three tasks, each on a page of its own
 
 
 def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measurement]:
     """Measurements with what their rows say of who speaks: network, generated text, scope, the condition that fails.
 
-    A measurement that names no network of its rows speaks for all of them.
+    A measurement that names no network of its rows speaks for all of them. Parts of a claim are counted on all networks
+    that can bear on it, since where one cannot tell the word passes to the next.
     """
     everyone = [str(name) for name in rows["backbone"].dropna().unique()]
     generated = (rows["data_source"] == "microworld").any()
     scores = {name: full_score(rows[rows["backbone"] == name]) for name in everyone}
+    whole = []
     for m in found:
         own = OWN.get(m.claim_id.split("-")[0], ())
         network = m.network or ", ".join(named(m.what, everyone) or everyone)
@@ -277,7 +281,11 @@ def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measure
         same = bool(m.network) and all(name in own for name in m.network.split(", "))
         asked = [lacks for claims, lacks, of in CONDITIONS if re.match(claims, m.claim_id) and re.search(of, m.what)]
         unmet = "; ".join(filter(None, (lacks(m, scores) for lacks in asked)))
-        yield replace(m, scope="same" if same else "substitute", unmet=m.unmet or unmet)
+        whole.append(replace(m, scope="same" if same else "substitute", unmet=m.unmet or unmet))
+    parts = Counter(m.claim_id for m in whole if not (m.unmet or isnan(m.low)))
+    for m in whole:
+        pages = 3 if re.match(ON_THREE_PAGES, m.claim_id) else 1
+        yield replace(m, parts=pages * max(1, parts[m.claim_id]))
 
 
 @lru_cache

@@ -40,8 +40,8 @@ ENCODERS = {
     "simcse": ("sup-simcse-roberta-large", 1024),
 }
 """the paper's encoders by the short names it gives them, with their full size"""
-STAND_INS = {"mpnet": "all-MiniLM-L6-v2", "simcse": "+ SimCSE"}
-"""ends of the names of encoders made the same way: on the same pairs, or by the same contrastive loss"""
+STAND_INS = {"mpnet": ("all-MiniLM-L6-v2",), "simcse": ("e5-small-en", "repro-tiny + SimCSE")}
+"""encoders made in a like way: on the same pairs; by the same contrastive loss, on other pairs or on sentences alone"""
 SCORES = {"spearman": "Spearman × 100", "accuracy": "accuracy × 100"}  # metrics of the tasks to what figures call them
 AUTOENCODER = "Autoencoder"
 RANDOM = {"GRP", AUTOENCODER}
@@ -56,9 +56,8 @@ XLM_R = ENCODERS["xlm-r"][0]
 
 def encoder_for_role(rows: pd.DataFrame, role: str) -> str | None:
     """The encoder of these rows that stands for one of the paper's: the paper's own, else its stand-in, else None."""
-    names = sorted(str(name) for name in rows["backbone"].dropna().unique())
-    own = [name for name in names if name == ENCODERS[role][0]]
-    return next(iter([*own, *(n for n in names if role in STAND_INS and n.endswith(STAND_INS[role]))]), None)
+    names = set(rows["backbone"].dropna())
+    return next((name for name in (ENCODERS[role][0], *STAND_INS.get(role, ())) if name in names), None)
 
 
 def encoders_of(rows: pd.DataFrame) -> list[str]:
