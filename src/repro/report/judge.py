@@ -124,12 +124,10 @@ def answer(m: Measurement) -> Answer:
     if m.test == "ratio" and min(m.value, m.low, m.high, m.null) <= 0:
         raise InputError(f"{m.claim_id}: a ratio of {m.value}, {m.low} to {m.high}: expected numbers above 0")
     towards = 0.0 if m.paper is None else m.paper - m.null  # a printed size says which side of the null is claimed
-    low, null, high, side = m.low, m.null, m.high, towards or m.direction
-    if low == high == null:  # nothing is unknown, and there is no effect
+    low, null, high = (m.low, m.null, m.high) if (towards or m.direction) > 0 else (-m.high, -m.null, -m.low)
+    if high <= null:  # an end that is the null is a tie without noise: no effect
         return "no"
-    if low <= null <= high:
-        return "open"
-    return "yes" if (low > null) == (side > 0) else "no"
+    return "yes" if low > null else "open"
 
 
 def within_margin(low: float, high: float, *, margin: float) -> Answer:
@@ -158,6 +156,8 @@ def moved(m: Measurement) -> Outcome:
 
 def remedy(m: Measurement) -> str:
     """What it would take to tell, at 80 % power for the printed size, or for one that is worth seeing."""
+    if answer(m) == "no":
+        return f"contradicted alone, not among {m.parts} parts"
     if isnan(m.seed_sd):
         return f"{m.seeds} of at least {seeds.FEWEST_SEEDS} seeds" if isnan(m.low) else ""
     if m.test == "sameness":
