@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 
 from repro.evaluation.quantise import BITS
 from repro.paths import replacing
-from repro.report.figures import GREY, WIDTH, Drawing, add_legend, dim_axis, look, new_figure, series_handles, styled
+from repro.report.figures import GREY, WIDTH, Drawing, add_legend, dim_axis, looks, new_figure, series_handles, styled
 from repro.types import InputError
 
 PAGE = (files("dimadvise") / "report.html").read_text(encoding="utf-8")
@@ -192,12 +192,12 @@ def draw_options(found: Findings) -> Drawing:
     figure, axes = new_figure(1, len(shown), height=4.0, sharey=True)
     for panel, depth in zip(axes, shown, strict=True):
         own = options[options["rerank"] == depth]
-        for position, family in enumerate(families):
+        for family, style in looks(families).items():
             part = own[own["level"].map(_family) == family]
             best = part.loc[part.groupby("bytes")["recall@10"].idxmax()].sort_values("bytes")
-            band = {"alpha": 0.2, "linewidth": 0, "color": look(position)["color"]}
+            band = {"alpha": 0.2, "linewidth": 0, "color": style["color"]}
             panel.fill_between(best["bytes"], best["low@10"], best["high@10"], **band)
-            panel.plot(best["bytes"], best["recall@10"], **look(position))
+            panel.plot(best["bytes"], best["recall@10"], **style)
         if chosen is not None and chosen["rerank"] == depth:
             panel.plot([chosen["bytes"]], [chosen["recall@10"]], "o", markersize=15, markerfacecolor="none", color=GREY)
         if found.target[0] == "recall":
@@ -227,8 +227,8 @@ def draw_shares(shares: pd.DataFrame, target: float | None) -> Drawing:
     """Share of the score kept against dimensions, with lower bounds."""
     names = list(dict.fromkeys(shares["method"]))
     figure, (panel,) = new_figure(height=3.4)
-    for position, name in enumerate(names):
-        part, style = shares[shares["method"] == name].sort_values("dim"), look(position)
+    for name, style in looks(names).items():
+        part = shares[shares["method"] == name].sort_values("dim")
         panel.plot(part["dim"], 100 * part["share"], **style)
         band = {"alpha": 0.2, "linewidth": 0, "color": style["color"]}
         panel.fill_between(part["dim"], 100 * part["low"], 100 * part["share"], **band)

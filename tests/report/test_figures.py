@@ -36,7 +36,7 @@ def test_curves_show_one_panel_per_dataset_and_kinds_that_differ_by_line_and_fil
     paper, recorded, live = lines_of(figure.axes[0])
     assert paper.is_dashed() and paper.get_markerfacecolor() == "none"
     assert not recorded.is_dashed() and not live.is_dashed()
-    assert live.get_linewidth() > 2 * recorded.get_linewidth()
+    assert recorded.get_linewidth() > 2 * live.get_linewidth()
 
 
 def test_seeds_are_averaged_with_a_band_of_one_standard_deviation():

@@ -151,7 +151,7 @@ def test_a_claim_is_one_line_with_the_number_that_decides_and_all_parts_on_a_cli
         pd.concat([verdict_frame("recorded", parts), verdict_frame("live", built)], ignore_index=True)
     )
     line = shown.html[: shown.html.index("</summary>")]
-    assert "does not hold here" in line and "-4.00 [-5.00, -3.00]" in line and "3.00 [" not in line
+    assert "does not hold here" in line and "−4.00 [−5.00, −3.00]" in line and "3.00 [" not in line
     assert shown.html.count('<details class="claim"') == 1 and shown.html.count("<tr>") == 1 + 6
     assert "generated text: same direction 2, other direction 1." in shown.html
     assert "- **does not hold here** ESE-T1-1: " in shown.markdown

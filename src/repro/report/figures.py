@@ -33,10 +33,14 @@ PALETTE: tuple[str, ...] = tuple(STYLE["axes.prop_cycle"].by_key()["color"])
 MARKERS = ("o", "s", "^", "D", "v", "P")
 KIND_STYLE: dict[str, dict[str, Any]] = {
     "paper": {"linestyle": (0, (4, 2)), "linewidth": 1.4, "markerfacecolor": "none"},
-    "recorded": {"linestyle": "-", "linewidth": 1.2},
-    "live": {"linestyle": "-", "linewidth": 2.6},
+    "recorded": {"linestyle": "-", "linewidth": 2.2},
+    "live": {"linestyle": "-", "linewidth": 1.0},
 }
-"""Dashed with hollow markers: printed, not ours. Thin: recorded. Thick: computed with this copy of the book."""
+"""Dashed with hollow markers: printed, not ours. Thick: recorded, what judges. Thin: computed with this copy."""
+ALWAYS = {"PCA": 0, "SVD": 1, "KPCA": 2, "GRP": 3, "random": 3, "Autoencoder": 4, "Truncate": 5, "first columns": 5}
+ALWAYS |= {"end to end": 1, "trained projection": 1, "after step 1": 4}
+ALWAYS |= {"after step 2": 2, "two-step": 2, "two-step projection": 2}
+"""Positions in the palette of what many pages draw, so that a method looks the same on all of them."""
 WIDTH = 6.4  # Inches. With 12-point text a figure shrunk to a phone's width still reads like a footnote
 
 
@@ -101,8 +105,7 @@ def drawing(draw: Callable[P, Drawing]) -> Callable[P, Drawing]:
 def new_figure(rows: int = 1, columns: int = 1, *, height: float = 3.6, **subplots: Any) -> tuple[Drawing, list[Axes]]:
     """An empty figure of the book's width and so many inches of height, and its axes, row by row."""
     figure = Drawing(figsize=(WIDTH, height), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False, **subplots)
-    return figure, list(axes.ravel())
+    return figure, list(figure.subplots(rows, columns, squeeze=False, **subplots).ravel())
 
 
 def look(position: int) -> dict[str, Any]:
@@ -110,9 +113,16 @@ def look(position: int) -> dict[str, Any]:
     return {"color": PALETTE[position % len(PALETTE)], "marker": MARKERS[position % len(MARKERS)]}
 
 
+def looks(names: Sequence[Any]) -> dict[Any, dict[str, Any]]:
+    """The look of each series: its own where all pages share it, else the first that none of the others has."""
+    taken = {ALWAYS.get(name) for name in names}
+    free = iter(sorted(range(len(PALETTE) + len(names)), key=lambda i: i % len(PALETTE) in taken))
+    return {name: look(ALWAYS[name] if name in ALWAYS else next(free)) for name in names}
+
+
 def series_handles(names: Sequence[str], label: Callable[[str], str] = str) -> list[Line2D]:
     """Legend entries of the series, in the given order."""
-    return [Line2D([], [], linestyle="-", label=label(name), **look(i)) for i, name in enumerate(names)]
+    return [Line2D([], [], linestyle="-", label=label(name), **style) for name, style in looks(names).items()]
 
 
 def add_legend(figure: Figure, handles: Sequence[Any], *, columns: int = 3) -> None:
@@ -193,7 +203,7 @@ def curves(
     names, kinds = list(order or dict.fromkeys(found[color])), [kind for kind in KINDS if kind in set(found["kind"])]
     if unknown := set(found[color]) - set(names):
         raise InputError(f"no look for {min(map(str, unknown))!r}: choose from {', '.join(map(str, names))}")
-    drawn = [name for name in names if name in set(found[color])]
+    drawn, styles = [name for name in names if name in set(found[color])], looks(names)
     alone = color == panel or len(drawn) == 1  # then the curve needs no name, and what is printed can be grey
     rows, across = (list(dict.fromkeys(found[c])) if c else [None] for c in (row, panel))
     cells = [(r, p) for r in rows for p in across]
@@ -205,36 +215,34 @@ def curves(
         own = within(found, here)
         for kind in kinds:
             for name, line in own[own["kind"] == kind].groupby(color, sort=False):
-                line, style = line.astype({x: int}).sort_values(x), look(names.index(name)) | KIND_STYLE[kind]
+                line, style = line.astype({x: int}).sort_values(x), styles[name] | KIND_STYLE[kind]
                 style |= {"color": GREY} if alone and kind == "paper" else {}
                 axis.plot(line[x], line["value"], **style)
                 if band and line["low"].notna().any():
-                    band_style = {"color": style["color"], "alpha": 0.18, "linewidth": 0}
-                    axis.fill_between(line[x], line["low"], line["high"], **band_style)
+                    axis.fill_between(line[x], line["low"], line["high"], color=style["color"], alpha=0.18, linewidth=0)
         for level in within(levels, here).itertuples():
             axis.axhline(level.value, **DASHED)
         axis.set_title(title(cell[1]) if panel else title(drawn[0]) if alone else "", loc="left")
-        lowest = i + width >= len(cells)  # with an odd number of panels the one above the gap ends its column
         if x == "dim":
             dim_axis(axis, own["dim"], room=WIDTH / width - 0.9)
         else:
             axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
-        axis.set_xlabel(xlabel if lowest else "")
+        axis.set_xlabel(xlabel if i + width >= len(cells) else "")  # also above the gap that an odd number leaves
         if row and i % width == 0:
             axis.set_ylabel(str(cell[0]), fontsize=10)
     for spare in axes[len(cells) :]:
         spare.set_visible(False)
     figure.supylabel(ylabel, fontsize=12)
-    looks = series_handles(names, title_of)
-    handles = [] if alone else [h for h, name in zip(looks, names, strict=True) if name in drawn]
+    handles = [h for h, n in zip(series_handles(names, title_of), names, strict=True) if n in drawn and not alone]
     grey = {"color": GREY, "marker": "o"}
-    told = () if "kind" in (color, panel, row) else kinds
-    handles += [Line2D([], [], label=kind, **grey | KIND_STYLE[kind]) for kind in told]
+    if "kind" not in (color, panel, row):
+        handles += [Line2D([], [], label=kind, **grey | KIND_STYLE[kind]) for kind in kinds]
     handles += [Line2D([], [], label=label, **DASHED) for label in dict.fromkeys(levels["label"])]
     add_legend(figure, handles, columns=2 if len(handles) > 3 else 3)
-    said = [map(title_of, drawn), map(title, across if panel not in (None, color, "kind") else ()), kinds]
-    measured = ylabel or ", ".join(map(str, rows if row else ["value"]))
-    figure.alt = f"{measured} against {xlabel} of " + "; ".join(filter(None, (", ".join(words) for words in said)))
+    panels = [title(name) for name in across] if panel not in (None, color, "kind") else []
+    said = {"curves": map(title_of, drawn), "rows": rows if row else [], "panels": panels, "numbers": kinds}
+    words = [f"{what}: {', '.join(map(str, names))}" for what, names in said.items() if names]
+    figure.alt = "; ".join([f"{ylabel or 'values'} against {xlabel}", *words])
     return figure
 
 

@@ -27,11 +27,11 @@ CONFIG: dict[str, Any] = {
     "view": {"stroke": None},
     "axis": TEXT
     | {"domainColor": GREY, "tickColor": GREY, "gridColor": GREY, "gridOpacity": 0.22}
-    | {"labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal"},
+    | {"labelFontSize": 13, "titleFontSize": 14, "titleFontWeight": "normal"},
     "legend": TEXT
-    | {"orient": "bottom", "labelFontSize": 12, "labelLimit": 260, "columns": 1, "symbolStrokeWidth": 2}
+    | {"orient": "bottom", "labelFontSize": 13, "labelLimit": 260, "columns": 1, "symbolStrokeWidth": 2}
     | {"layout": {"bottom": {"direction": "vertical", "anchor": "start"}}},
-    "title": {"color": GREY, "fontSize": 13},
+    "title": {"color": GREY, "fontSize": 14},
     "header": TEXT,
     "range": {"category": list(PALETTE)},
 }

@@ -83,7 +83,7 @@ def between(value: float, low: float, high: float) -> str:
     """A number with its interval, where it has one."""
     if pd.isna(value):
         return MISSING
-    return f"{value:.2f}" if pd.isna(low) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
+    return (f"{value:.2f}" if pd.isna(low) else f"{value:.2f} [{low:.2f}, {high:.2f}]").replace("-", "−")
 
 
 def intervals(low: pd.Series, high: pd.Series) -> list[str]:
@@ -218,7 +218,7 @@ def _cell(column: Any, value: Any, digits: int) -> str:
         return f"<td>{pill(value, value)}</td>"
     text = escape(_text(value, digits))
     if isinstance(value, int | float) or NUMBER.fullmatch(text):
-        return f'<td class="number">{text}</td>'
+        return f'<td class="number">{text.replace("-", "−")}</td>'
     return f'<td class="prose">{text}</td>' if len(text) > PROSE else f"<td>{text}</td>"
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -122,16 +123,8 @@ def draw_reduced(rows: pd.DataFrame, kind: str = "live") -> Drawing:
     place = {name: i for names in (ORDER, (*encoders, *settings)) for i, name in enumerate(names)}
     drawn = drawn.sort_values(["backbone", "setting", "method"], key=lambda c: c.map(place), kind="stable")
     ylabel = " and ".join(SCORES[metric] for metric in dict.fromkeys(drawn["metric"]))
-    figure = curves(
-        drawn.assign(kind=kind),
-        color="method",
-        panel="setting",
-        row="backbone",
-        order=ORDER,
-        band=False,
-        ylabel=f"{ylabel} ({kind})",
-        share="row",
-    )
+    across: dict[str, Any] = {"color": "method", "panel": "setting", "row": "backbone", "order": ORDER, "share": "row"}
+    figure = curves(drawn.assign(kind=kind), band=False, ylabel=f"{ylabel} ({kind})", **across)
     floors = rows.loc[rows["method"] == MAJORITY, "value"]
     for axes, (encoder, _) in zip(figure.axes, product(encoders, settings), strict=False):
         full, score = full_size(rows, encoder)
