@@ -26,6 +26,8 @@ async function barriers(inner, doc) {
       && [...e.childNodes].some(child => child.nodeType === 3 && child.data.trim()));
     const include = [...new Map(texts.map(e => [look(e), e])).values()];
     await run(theme, {include}, {runOnly: ["color-contrast"]});
+    const bare = e => inner.getComputedStyle(e).backgroundColor === "rgba(0, 0, 0, 0)";
+    if (![...doc.querySelectorAll("figure img")].every(bare)) serious.push(`${theme}: a figure on a plate`);
   }
   return serious;
 }

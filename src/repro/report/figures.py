@@ -109,8 +109,8 @@ def new_figure(rows: int = 1, columns: int = 1, *, height: float = 3.6, **subplo
 
 
 def look(position: int) -> dict[str, Any]:
-    """Colour and marker of the series at a position of its legend; both recur after six."""
-    return {"color": PALETTE[position % len(PALETTE)], "marker": MARKERS[position % len(MARKERS)]}
+    """Colour and marker of the series at a position of its legend; after six the colours recur with other markers."""
+    return {"color": PALETTE[position % 6], "marker": MARKERS[(position + position // 6) % 6]}
 
 
 def looks(names: Sequence[Any]) -> dict[Any, dict[str, Any]]:
@@ -234,9 +234,8 @@ def curves(
         spare.set_visible(False)
     figure.supylabel(ylabel, fontsize=12)
     handles = [h for h, n in zip(series_handles(names, title_of), names, strict=True) if n in drawn and not alone]
-    grey = {"color": GREY, "marker": "o"}
     if "kind" not in (color, panel, row):
-        handles += [Line2D([], [], label=kind, **grey | KIND_STYLE[kind]) for kind in kinds]
+        handles += [Line2D([], [], label=kind, color=GREY, marker="o", **KIND_STYLE[kind]) for kind in kinds]
     handles += [Line2D([], [], label=label, **DASHED) for label in dict.fromkeys(levels["label"])]
     add_legend(figure, handles, columns=2 if len(handles) > 3 else 3)
     panels = [title(name) for name in across] if panel not in (None, color, "kind") else []
