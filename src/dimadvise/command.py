@@ -183,7 +183,7 @@ def _encoded(encoder: str, texts: str, prompt: str | None, source: Any, **given:
     if system is not None:
         if prompt is not None:
             raise InputError(f"prompt is {prompt!r}: {encoder} is made whole; leave it out")
-        return from_encoder(system.encoder(), texts, name=system.line, source=source, **given), {}
+        return from_encoder(system.make(), texts, name=system.line, source=source, **given), {}
     network = SentenceEncoder.load(encoder, prompt=prompt)
     place = str(Path(encoder).resolve()) if Path(encoder).is_dir() else encoder
     origin = {"encoder": place, "pooling": network.pooling, "prompt": network.prompt}

@@ -79,7 +79,7 @@ def encode(
         for name, value in asdict(reading).items():
             if value is not None:
                 raise InputError(f"{name} is {value}: {encoder} is made whole; leave it out")
-        network = system.encoder()
+        network = system.make()
     X = network.encode(data.texts_of(corpus), readout=readout, layer=layer, progress=True)
     said = system.line if system else f"{network.texts_truncated} texts were cut"
     X = X if dim is None else X[:, : check_dim(dim, limit=X.shape[1])]

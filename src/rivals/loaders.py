@@ -27,7 +27,7 @@ from repro.models.use import USE, UniversalSentenceEncoder, use_identity
 from repro.objectives import TrainConfig
 from repro.rows import make_rows
 from repro.runs.cell import recipe_rows, train_cell
-from repro.runs.encoders import encode_once, states_identity
+from repro.runs.encoders import Named, encode_once, states_identity
 from repro.seeding import threads
 from repro.sets import LabelledPairs
 from repro.store import Store, sha256
@@ -49,7 +49,7 @@ from rivals.system import (
 )
 
 Module = TypeVar("Module", bound=nn.Module)
-Loader: TypeAlias = Callable[[System, SystemConfig, Store], Loaded]
+Loader: TypeAlias = Callable[[System, SystemConfig, Store], Named]
 STATIC_CODE = ("rivals.static", "rivals.skipgram", "repro.data.files")
 INFERSENT: dict[str, InferSentConfig] = {
     # SGD at the published rate of 0.1 needs the published half million pairs. After 4 passes over 4,800, STS-B dev is
@@ -71,13 +71,13 @@ SBERT_TRIED: list[dict[str, Any]] = [
 INFERSENT_TRIED: list[dict[str, Any]] = [{"learning_rate": rate, "epochs": 4} for rate in (0.1, 0.5, 1.0, 2.0)]
 
 
-def static(system: System, config: SystemConfig, store: Store) -> Loaded:
+def static(system: System, config: SystemConfig, store: Store) -> Named:
     """Mean of the vectors of a text's lower-cased words."""
     table, content = words_of(config)
-    return Loaded(system, lambda: StaticEncoder(table()), digest({"vectors": content}, code=STATIC_CODE), "", None)
+    return Named(system.name, lambda: StaticEncoder(table()), digest({"vectors": content}, code=STATIC_CODE), "", None)
 
 
-def fasttext(system: System, config: SystemConfig, store: Store) -> Loaded:
+def fasttext(system: System, config: SystemConfig, store: Store) -> Named:
     """The same with fastText's vectors, from a file of the user's own."""
     if config.fasttext is None:
         raise Missing(
@@ -87,19 +87,19 @@ def fasttext(system: System, config: SystemConfig, store: Store) -> Loaded:
     return static(system, replace(config, vectors=config.fasttext), store)
 
 
-def sif(system: System, config: SystemConfig, store: Store) -> Loaded:
+def sif(system: System, config: SystemConfig, store: Store) -> Named:
     """Smooth inverse frequency on word vectors."""
     (table, content), texts = words_of(config), fit_texts(config)
     identity = digest({"sif": content, "texts": digest(texts)}, code=STATIC_CODE)
-    return Loaded(system, lambda: fit_sif(table(), texts), identity, "", len(texts))
+    return Named(system.name, lambda: fit_sif(table(), texts), identity, "", len(texts))
 
 
-def infersent(system: System, config: SystemConfig, store: Store) -> Loaded:
+def infersent(system: System, config: SystemConfig, store: Store) -> Named:
     """InferSent, trained on entailment pairs."""
     settings = replace(INFERSENT.get(config.profile, InferSentConfig()), seed=config.seed)
     words, pairs = words_of(config), training_pairs(config)
     make, identity = trained_infersent(words, pairs, settings, store)
-    return Loaded(system, make, identity, "", len(pairs))
+    return Named(system.name, make, identity, "", len(pairs))
 
 
 def trained_infersent(
@@ -134,30 +134,30 @@ def with_arrays(module: Module, weights: Mapping[str, Array]) -> Module:
     return module.to(default_device()).eval()
 
 
-def states(system: System, config: SystemConfig, store: Store, *, pooling: str) -> Loaded:
+def states(system: System, config: SystemConfig, store: Store, *, pooling: str) -> Named:
     """States of a network as it is; its embeddings are shared with every page that reads the same network."""
     make = partial(SentenceEncoder.load, config.backbone, pooling=pooling)
-    return Loaded(system, make, states_identity(config.backbone, pooling), config.backbone, None)
+    return Named(system.name, make, states_identity(config.backbone, pooling), config.backbone, None)
 
 
-def minilm(system: System, config: SystemConfig, store: Store) -> Loaded:
+def minilm(system: System, config: SystemConfig, store: Store) -> Named:
     """A well-trained encoder that is at hand without a hub: its authors had a billion pairs, NLI among them."""
     return states(system, replace(config, backbone=MINILM), store, pooling="mean")
 
 
-def use3(system: System, config: SystemConfig, store: Store) -> Loaded:
+def use3(system: System, config: SystemConfig, store: Store) -> Named:
     """The Universal Sentence Encoder in a package of its own, where it is installed."""
     try:
-        return Loaded(system, UniversalSentenceEncoder, use_identity(), USE, None)
+        return Named(system.name, UniversalSentenceEncoder, use_identity(), USE, None)
     except InputError as error:
         raise Missing(str(error)) from error
 
 
-def sbert(system: System, config: SystemConfig, store: Store) -> Loaded:
+def sbert(system: System, config: SystemConfig, store: Store) -> Named:
     """SBERT: softmax NLI on mean-pooled states; what is read is the mean, without the pooler it was trained with."""
     pairs = training_pairs(config)
     cell = train_cell(sbert_settings(config, len(pairs)), store)
-    return Loaded(system, lambda: cell.encoder, cell.key, config.backbone, len(pairs))
+    return Named(system.name, lambda: cell.encoder, cell.key, config.backbone, len(pairs))
 
 
 def sbert_settings(config: SystemConfig, pairs: int) -> TrainConfig:
@@ -187,7 +187,7 @@ def trial_rows(config: SystemConfig, store: Store) -> pd.DataFrame:
     return pd.concat([sbert, infersent_rows], ignore_index=True)
 
 
-def published(system: System, config: SystemConfig, store: Store, *, pooling: str | None = None) -> Loaded:
+def published(system: System, config: SystemConfig, store: Store, *, pooling: str | None = None) -> Named:
     """A published model by hub id: its own modules, or plain pooling of the network's states."""
     folder = published_folder(system, config)
     found = sorted({path for pattern in READ for path in folder.glob(pattern)})
@@ -196,23 +196,23 @@ def published(system: System, config: SystemConfig, store: Store, *, pooling: st
     make: Callable[[], Encoder] = partial(load_modules, folder)
     if pooling is not None:
         make = partial(SentenceEncoder.load, str(folder), pooling=pooling)
-    return Loaded(system, make, identity, system.hub.rpartition("/")[2], None)
+    return Named(system.name, make, identity, system.hub.rpartition("/")[2], None)
 
 
-def wk(system: System, config: SystemConfig, store: Store, *, of: Loader) -> Loaded:
+def wk(system: System, config: SystemConfig, store: Store, *, of: Loader) -> Named:
     """SBERT-WK on the network of another system; too few layers count as missing, so that a page goes on without it."""
     base = of(system, config, store)
-    network = base.encoder()
+    network = base.make()
     assert isinstance(network, SentenceEncoder)
     try:
         encoder = SbertWK(network)
     except InputError as error:
         raise Missing(f"{base.backbone}: {error}") from error
     identity = digest({"sbert_wk": base.identity}, code=("rivals.sbert_wk",))
-    return replace(base, encoder=lambda: encoder, identity=identity)
+    return replace(base, make=lambda: encoder, identity=identity)
 
 
-def after(system: System, config: SystemConfig, store: Store, *, of: Loader, fit: str) -> Loaded:
+def after(system: System, config: SystemConfig, store: Store, *, of: Loader, fit: str) -> Named:
     """A flow or whitening after another system, fitted to the `encoder` readout of some distinct texts."""
     base, texts = of(system, config, store), fit_texts(config)
     settings = replace(FLOW.get(config.profile, FlowConfig()), seed=config.seed)
@@ -221,21 +221,21 @@ def after(system: System, config: SystemConfig, store: Store, *, of: Loader, fit
 
     @threads(1)
     def fitted() -> dict[str, Array]:
-        X = encode_once(base.encoder, base.identity, texts, store).X
+        X = encode_once(base.make, base.identity, texts, store).X
         return fit_whitening(X) if fit == "whitening" else arrays_of(fit_flow(X, settings)[0])
 
     found = store.remember(f"{fit}s", named, fitted, code=code)
 
     def make() -> Encoder:
         if fit == "whitening":
-            return Transformed(base.encoder(), partial(whitened, **found), found["matrix"].shape[1])
+            return Transformed(base.make(), partial(whitened, **found), found["matrix"].shape[1])
         dim = len(found["steps.0.shift"])
-        return Transformed(base.encoder(), with_arrays(Flow(dim, settings), found).transform, dim)
+        return Transformed(base.make(), with_arrays(Flow(dim, settings), found).transform, dim)
 
-    return Loaded(system, make, digest(named, code=code), base.backbone, len(texts))
+    return Named(system.name, make, digest(named, code=code), base.backbone, len(texts))
 
 
-LOADERS: dict[str, Callable[..., Loaded]] = {
+LOADERS: dict[str, Callable[..., Named]] = {
     loader.__name__: loader for loader in (static, fasttext, sif, infersent, states, minilm, use3, sbert, published)
 }
 
@@ -263,7 +263,7 @@ def load_system(name: str, config: SystemConfig, store: Store) -> Loaded:
     loaded = _HOW[name](system, config, store)
     count = "" if loaded.n_train is None else f"{loaded.n_train:,}"
     line = system.line.format(backbone=loaded.backbone, n=count, vectors=vectors_name(config))
-    return replace(loaded, system=replace(system, line=line))
+    return Loaded(**vars(loaded), row=system.row, line=line)
 
 
 def system_named(name: str, *, source: str) -> Loaded | None:

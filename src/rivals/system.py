@@ -10,8 +10,9 @@ from repro.data.files import read_vectors
 from repro.data.samples import fingerprint
 from repro.models.encoder import merge_equal
 from repro.models.pretrained import hub_folder
+from repro.runs.encoders import Named
 from repro.seeding import make_rng
-from repro.types import Encoder, InputError
+from repro.types import InputError
 from rivals.skipgram import FastText
 from rivals.static import Vocabulary, WordTable
 
@@ -45,24 +46,16 @@ class System:
 
     name: str
     row: str  # label printed in the paper's Table 1; empty if it is ours alone
-    line: str  # what our tables call it; `Loaded.system` has it filled in
+    line: str  # what our tables call it, once `load_system` has filled it in
     hub: str = ""  # hub id of the published weights that it needs
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """A system ready to encode."""
+class Loaded(Named):
+    """A system ready to encode, by its name in the menu; its backbone is empty for word vectors."""
 
-    system: System
-    encoder: Callable[[], Encoder]  # called only if something has to be encoded
-    identity: str  # digest of everything that decides its output: weights, settings, code, texts it was fitted on
-    backbone: str  # network it stands on; empty for word vectors
-    n_train: int | None  # pairs or texts that this book trained or fitted it on; None where it came as it is
-
-    @property
-    def line(self) -> str:
-        """What our tables call it."""
-        return self.system.line
+    row: str = ""  # label printed in the paper's Table 1; empty if it is ours alone
+    line: str = ""  # what our tables call it
 
 
 class Missing(InputError):

@@ -67,11 +67,11 @@ def test_every_system_of_the_paper_has_a_line():
 def test_each_is_encoded_once_and_found_again(name, config, tasks):
     store = Store()
     loaded = load_system(name, config, store)
-    table = encode_tasks(loaded.encoder, loaded.identity, tasks, store)
+    table = encode_tasks(loaded.make, loaded.identity, tasks, store)
     assert np.isfinite(table.X).all() and table.X.std() > 0 and table.X.dtype == np.float32
     found = encode_tasks(lambda: pytest.fail("encoded twice"), load_system(name, config, store).identity, tasks, store)
     np.testing.assert_array_equal(found.X, table.X)
-    encoder = loaded.encoder()
+    encoder = loaded.make()
     X = encoder.encode(ODD)
     assert X.shape == (3, table.X.shape[1]) and np.isfinite(X).all()
     assert encoder.encode([]).shape == (0, X.shape[1])
@@ -87,14 +87,14 @@ def test_the_identity_follows_what_decides_the_output(name, config):
 def test_fits_learn_from_as_many_sentences_as_are_asked_for(config):
     texts, fitted = fit_texts(config), load_system("whitening", config, Store())
     assert fitted.n_train == len(texts) == len(set(texts)) == 200 and "200 sentences" in fitted.line
-    Z = fitted.encoder().encode(texts)
+    Z = fitted.make().encode(texts)
     np.testing.assert_allclose(np.cov(Z.T, bias=True), np.eye(Z.shape[1]), atol=1e-3)
     assert set(fit_texts(replace(config, seed=1))) != set(texts)
 
 
 def test_sbert_is_the_trained_cell_of_the_nli_objective(config):
     loaded = load_system("sbert", config, Store())
-    encoder = loaded.encoder()
+    encoder = loaded.make()
     assert encoder.pooling == "mean" and encoder.dim == encoder.hidden_dim == 32 and loaded.n_train == 200
     note = json.loads((Store().folder("encoders", loaded.identity) / "history.json").read_text(encoding="utf-8"))
     assert note["config"]["checkpoint_by"] == "encoder", "the mean of states is what is read"
@@ -115,7 +115,7 @@ def test_trials_score_what_is_loaded_on_dev_pairs_alone(config, monkeypatch):
     monkeypatch.setattr(loaders, "INFERSENT_TRIED", [{"learning_rate": 0.1, "epochs": 1}])
     dev, rows = data.load("stsb", split="dev", source="microworld"), loaders.trial_rows(config, Store())
     for name, value in rows[rows["metric"] == "spearman"].set_index("method")["value"].items():
-        encoder = load_system(name, config, Store()).encoder()
+        encoder = load_system(name, config, Store()).make()
         X1, X2 = (encoder.encode(side, readout="encoder") for side in (dev.texts1, dev.texts2))
         assert value == pytest.approx(sts_spearman(X1, X2, dev.scores), abs=1e-6)
 
@@ -123,7 +123,7 @@ def test_trials_score_what_is_loaded_on_dev_pairs_alone(config, monkeypatch):
 def test_sbert_wk_of_a_network_of_two_layers_is_missing_and_the_others_are_loaded(config, tiny):
     shallow = replace(config, backbone=tiny)
     found, missing = load_systems(["sbert", "sbert_wk"], shallow, Store())
-    assert [loaded.system.name for loaded in found] == ["sbert"] and missing["system"].tolist() == ["sbert_wk"]
+    assert [loaded.name for loaded in found] == ["sbert"] and missing["system"].tolist() == ["sbert_wk"]
     assert "2 layers" in missing["missing"][0] and "all-MiniLM-L6-v2 has 6" in missing["missing"][0]
 
 
@@ -131,10 +131,10 @@ def test_sbert_wk_of_a_network_of_two_layers_is_missing_and_the_others_are_loade
 def test_published_weights_are_read_from_a_folder(name, config, published, tasks):
     config = replace(config, weights=published, sentences=100)
     loaded = load_system(name, config, Store())
-    X = encode_tasks(loaded.encoder, loaded.identity, tasks, Store()).X
+    X = encode_tasks(loaded.make, loaded.identity, tasks, Store()).X
     assert X.shape[1] == 32 and SYSTEMS[name].hub.rpartition("/")[2] in loaded.line
-    assert isinstance(loaded.encoder(), SbertWK) == name.endswith("_wk")
-    assert not name.endswith("cls") or loaded.encoder().pooling == "cls"
+    assert isinstance(loaded.make(), SbertWK) == name.endswith("_wk")
+    assert not name.endswith("cls") or loaded.make().pooling == "cls"
 
 
 def test_without_weights_it_says_what_is_missing_and_where_to_get_it(config, tmp_path, monkeypatch):
@@ -151,7 +151,7 @@ def test_word_vectors_of_the_users_own(config, tmp_path):
     path.write_text("2 3\nthe 1 2 3\ndog 3 2 1\n", encoding="utf-8")
     config = replace(config, vectors=str(path), fasttext=str(path))
     for name in ("glove", "fasttext"):
-        np.testing.assert_allclose(load_system(name, config, Store()).encoder().encode(["The dog!"]), [[2, 2, 2]])
+        np.testing.assert_allclose(load_system(name, config, Store()).make().encode(["The dog!"]), [[2, 2, 2]])
     before = load_system("glove", config, Store())
     assert before.line == "mine.vec, mean of words"
     path.write_text("2 3\nthe 1 2 3\ndog 9 2 1\n", encoding="utf-8")

@@ -189,7 +189,7 @@ def test_systems_take_rows_once_and_missing_ones_say_how(tmp_path):
     found, missing = mapping.load_systems(["glove", "fasttext"], SystemConfig("microworld"), store)
     assert missing["system"].tolist() == ["fasttext"] and "fasttext" in missing["missing"].iloc[0]
     texts = data.load("cr", source="microworld", limit=20)
-    again = replace(found[0], system=replace(found[0].system, name="other"), n_train=7)
+    again = replace(found[0], name="other", n_train=7)
     lines = mapping.encode_systems([found[0], again], {"cr": {"all": texts}}, store)
     assert [line.method for line in lines.values()] == ["glove", "Avg. GloVe embeddings"]
     np.testing.assert_array_equal(lines["glove"].table[texts.texts], lines["other"].table[texts.texts])

@@ -5,7 +5,7 @@ from; the others come from `rivals`. What is not at hand has a line that says wh
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from itertools import combinations
 from typing import Any
@@ -22,14 +22,13 @@ from repro.models.encoder import merge_equal
 from repro.models.pretrained import default_device
 from repro.rows import make_rows
 from repro.runs.cell import hidden_dim_of, train_all
-from repro.runs.encoders import Named
 from repro.runs.lines import cosines_of
 from repro.seeding import make_rng
 from repro.sets import ScoredPairs, texts_of
 from repro.store import Store
 from repro.terminal import complain
 from repro.types import Array, Encoder, InputError, check_dim, one_of
-from rivals import Missing, SystemConfig, load_system
+from rivals import Loaded, Missing, SystemConfig, load_system
 from rivals.skipgram import fit_doc2vec, fit_word2vec
 from rivals.static import StaticEncoder, TfidfEncoder, fit_lsa, fit_tfidf
 
@@ -40,17 +39,9 @@ ROUNDS = 3
 """in which every method encodes the timed sentences"""
 
 
-@dataclass(frozen=True)
-class Baseline(Named):
-    """One line of the table: an encoder that may be fitted when it is first called."""
-
-    line: str = ""
-    """what it is here, in words"""
-
-
 def load_baselines(
     names: Sequence[str], chosen: Profile, systems: SystemConfig, texts: Sequence[str], store: Store, *, dim: int = 300
-) -> tuple[list[Baseline], pd.DataFrame]:
+) -> tuple[list[Loaded], pd.DataFrame]:
     """The baselines that can be had here, and a frame of the others: method and what is missing.
 
     TF-IDF, LSA, word2vec and Doc2Vec are fitted on the texts, the last three at that dim; SimCSE is the profile's.
@@ -74,16 +65,16 @@ def load_baselines(
         if key in fit:
             named = digest({"fit": key, "dim": dim, "seed": seed, "texts": digest(list(texts))}, code=FIT_CODE)
             line = f"fitted here on {len(texts):,} sentences"
-            found.append(Baseline(name, cache(fit[key]), named, key, len(texts), line))
+            found.append(Loaded(name, cache(fit[key]), named, key, len(texts), line=line))
         elif key == "simcse":
             (cell,) = train_all([replace(chosen.train, dim=hidden_dim_of(chosen.train))], store)
             config, encoder = cell.config, partial(getattr, cell, "encoder")
             line = f"{config.backbone}, trained here on {config.sentences:,} sentences, pooled state"
-            found.append(Baseline(name, encoder, cell.key, config.backbone, config.sentences, line))
+            found.append(Loaded(name, encoder, cell.key, config.backbone, config.sentences, line=line))
         else:
             try:
                 it = load_system(key, systems, store)
-                found.append(Baseline(name, cache(it.encoder), it.identity, it.backbone or key, it.n_train, it.line))
+                found.append(replace(it, name=name, make=cache(it.make), backbone=it.backbone or key))
             except Missing as error:
                 missing.append({"method": name, "missing": str(error)})
     if not found:
@@ -92,7 +83,7 @@ def load_baselines(
 
 
 def baseline_rows(
-    baselines: Sequence[Baseline],
+    baselines: Sequence[Loaded],
     tasks: Mapping[str, ScoredPairs],
     store: Store,
     *,
@@ -150,7 +141,7 @@ Read = tuple[int, dict[str, tuple[Array, int]], list[dict[str, Any]]]
 """size; by task the cosines of all pairs and the number of zero vectors; rows on its memory besides the dense form"""
 
 
-def _encoded(b: Baseline, tasks: Mapping[str, ScoredPairs], store: Store) -> Read:
+def _encoded(b: Loaded, tasks: Mapping[str, ScoredPairs], store: Store) -> Read:
     """A baseline of dense vectors on all tasks."""
     table = b.embed({name: {"test": pairs} for name, pairs in tasks.items()}, store)
     zeros = {name: int((~table[merge_equal(texts_of(p))[0]].any(axis=1)).sum()) for name, p in tasks.items()}

@@ -11,7 +11,6 @@ from repro import data
 from repro.models.encoder import merge_equal
 from repro.papers.sbertlp.claims import lp
 from repro.reducers import neighbour_sweep
-from repro.runs.encoders import as_published, encode_tasks
 from repro.runs.lines import Line, Task, TextTable
 from repro.sets import DataSet, texts_of
 from repro.store import Store
@@ -110,14 +109,12 @@ def encode_systems(
     Of several systems for one row of the paper the last, which is nearest to the paper's own, takes the row; the others
     go by their own names.
     """
-    takes = {loaded.system.row: loaded.system.name for loaded in systems}
+    takes = {system.row: system.name for system in systems}
     lines = {}
-    for loaded in systems:
-        row, name = loaded.system.row, loaded.system.name
-        table = encode_tasks(loaded.encoder, loaded.identity, parts, store)
-        table = as_published(loaded.backbone, table)
-        method, backbone = row if row and takes[row] == name else name, loaded.backbone or name
-        lines[name] = Line(method, table.X.shape[1], table, backbone=backbone, n_train=loaded.n_train)
+    for system in systems:
+        table, own = system.embed(parts, store), system.row and takes[system.row] == system.name
+        method, backbone = system.row if own else system.name, system.backbone or system.name
+        lines[system.name] = Line(method, table.X.shape[1], table, backbone=backbone, n_train=system.n_train)
     return lines
 
 
