@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -51,6 +51,22 @@ def threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@contextmanager
+def one_thread_each(workers: int) -> Iterator[Callable[..., Any]]:
+    """A `map` that works on several items at a time, each on one torch thread: small products do not repay splitting.
+
+    The setting of the workers becomes that of threads yet to come, so it is put back at the end.
+    """
+    import torch
+
+    with threads(1):
+        if workers == 1:
+            yield map
+        else:
+            with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                yield pool.map
 
 
 @contextmanager

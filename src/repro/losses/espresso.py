@@ -8,7 +8,6 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -18,7 +17,7 @@ from torch import Tensor
 from repro.losses.dependencies import of_batch, of_embeddings, of_sentences
 from repro.losses.distributed import gather_with_grad, world_size
 from repro.objectives import DECOMPOSITIONS, ESPRESSO_FORMS, LAYER_WEIGHTS, EspressoConfig
-from repro.seeding import derive_seed
+from repro.seeding import derive_seed, one_thread_each
 from repro.types import InputError, check_dim, one_of
 
 
@@ -211,15 +210,11 @@ def each_on_a_thread(work: Callable[[int, Tensor], Tensor], matrices: Sequence[T
     A small matrix gives several threads too little to share, and its result must not depend on how many there are. On
     an accelerator, and with several processes, which must gather in one order, one comes after the other.
     """
-    before, alone = torch.get_num_threads(), torch.no_grad()(work)
-    threads = min(before, len(matrices))
-    if threads < 2 or matrices[0].device.type != "cpu" or world_size() > 1:
+    alone, workers = torch.no_grad()(work), min(torch.get_num_threads(), len(matrices))
+    if workers < 2 or matrices[0].device.type != "cpu" or world_size() > 1:
         return [alone(i, matrix) for i, matrix in enumerate(matrices)]
-    try:
-        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            return list(pool.map(alone, range(len(matrices)), matrices))
-    finally:
-        torch.set_num_threads(before)  # the workers' setting became that of threads yet to come
+    with one_thread_each(workers) as side_by_side:
+        return list(side_by_side(alone, range(len(matrices)), matrices))
 
 
 def _targets(

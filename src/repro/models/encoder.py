@@ -8,8 +8,6 @@ each thread encodes batches of its own: a row's bytes then do not depend on the 
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from torch import Tensor, nn
 from repro.models.backbone import Backbone
 from repro.models.folders import prompt_of, read_encoder, write_encoder
 from repro.models.pooling import AVG_FIRST_LAST, NAMES, Head, Pooler, pool
+from repro.seeding import one_thread_each
 from repro.terminal import progress_bar
 from repro.types import Array, Encoder, InputError, one_of, unit_rows
 
@@ -209,7 +208,7 @@ class SentenceEncoder(nn.Module):
         workers = min(torch.get_num_threads(), len(batches)) if self.backbone.device.type == "cpu" else 1
         bad = np.zeros(len(distinct), bool)
         bar = progress_bar(total=len(distinct), desc="encoding", show=progress)
-        with bar, _one_thread_each(workers) as side_by_side:
+        with bar, one_thread_each(workers) as side_by_side:
             for batch, h in zip(batches, side_by_side(read, batches), strict=True):
                 rows[:, batch] = h
                 bad[batch] = ~np.isfinite(h).all(axis=(0, 2))
@@ -290,18 +289,3 @@ def load_modules(folder: Path) -> Encoder:
     pooling = None if (folder / "modules.json").is_file() else "mean"
     encoder = SentenceEncoder.load(str(folder), pooling=pooling)
     return encoder if encoder.pooler is None else Transformed(encoder, encoder.pooler.project, encoder.dim)
-
-
-@contextmanager
-def _one_thread_each(workers: int) -> Iterator[Callable[..., Any]]:
-    """A `map` that works on several items at a time, each on one thread: small products do not repay splitting."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        if workers == 1:
-            yield map
-        else:
-            with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-                yield pool.map
-    finally:
-        torch.set_num_threads(threads)
