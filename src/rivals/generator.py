@@ -4,8 +4,8 @@ Greedily, as the reader of ESE's Table 3 does; there and back again, by a pair o
 """
 
 import logging
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -19,10 +19,9 @@ from repro.terminal import progress_bar
 from repro.types import InputError, check_dim
 
 log = logging.getLogger(__name__)
-CHUNK = 512
-"""texts whose translations are one entry of the store, so that a killed run goes on where it stopped"""
-ANSWER_TOKENS, ANSWER_CHUNK = 32, 32
-"""length of an answer; prompts whose answers are one entry of the store"""
+CHUNKS = {"answers": 32, "translations": 512}
+"""texts of which what is written is one entry of the store"""
+ANSWER_TOKENS = 32  # length of an answer
 TOKEN_BUDGET = {"cpu": 2**11, "cuda": 2**15}
 """padded tokens of a batch times beams, those to come included"""
 
@@ -99,25 +98,30 @@ def load_generator(name_or_path: str, *, device: torch.device | str | None = Non
     return Generator(model, tokenizer, name=name_or_path)
 
 
+def written_once(
+    kind: str, named: dict[str, Any], texts: Sequence[str], write: Callable[[list[str]], list[str]], store: Store
+) -> dict[str, str]:
+    """What is written for each distinct text; every chunk is kept, so that a killed run goes on where it stopped."""
+    (distinct, _), size, found = merge_equal(texts), CHUNKS[kind], dict[str, str]()
+    for start in progress_bar(range(0, len(distinct), size), desc=kind, show=True):
+        chunk = distinct[start : start + size]
+        found |= zip(chunk, store.remember(kind, {**named, "texts": chunk}, partial(write, chunk)), strict=True)
+    return found
+
+
 def answers_to(prompts: Sequence[str], generator: str, store: Store) -> dict[str, str]:
     """What a generator, a folder or a hub id, says to each prompt, from the store where it is there.
 
     A model that was told to be brief goes on with a question of its own on the next line: the first line that is not
     blank is the answer.
     """
-    distinct, _ = merge_equal(prompts)
-    said, weights, loaded = dict[str, str](), identity(generator), cache(load_generator)
-    for start in progress_bar(range(0, len(distinct), ANSWER_CHUNK), desc="answering", show=True):
-        chunk = distinct[start : start + ANSWER_CHUNK]
+    loaded = cache(load_generator)
 
-        def write(chunk: list[str] = chunk) -> list[str]:
-            return loaded(generator).generate(chunk, max_new_tokens=ANSWER_TOKENS)
+    def write(chunk: list[str]) -> list[str]:
+        return loaded(generator).generate(chunk, max_new_tokens=ANSWER_TOKENS)
 
-        named = {"generator": weights, "prompts": chunk, "tokens": ANSWER_TOKENS}
-        answers = store.remember("answers", named, write)
-        first_lines = [next(iter(answer.strip().splitlines()), "").strip() for answer in answers]
-        said |= zip(chunk, first_lines, strict=True)
-    return said
+    said = written_once("answers", {"generator": identity(generator), "tokens": ANSWER_TOKENS}, prompts, write, store)
+    return {prompt: next(iter(answer.strip().splitlines()), "").strip() for prompt, answer in said.items()}
 
 
 class Translator(Writer):
@@ -153,19 +157,13 @@ def back_translate(
     texts: Sequence[str], there: str, back: str, store: Store, *, beams: int = 1, max_tokens: int = 128
 ) -> list[str]:
     """Every text in another language and back again, by the networks `there` and `back`; kept by both's weights."""
-    distinct, inverse = merge_equal(texts)
-    weights, loaded = [identity(there), identity(back)], list[Translator]()
-    found: list[str] = []
-    for start in progress_bar(range(0, len(distinct), CHUNK), desc="back-translating", show=True):
-        chunk = distinct[start : start + CHUNK]
+    loaded = cache(load_translator)
 
-        def compute(chunk: list[str] = chunk) -> list[str]:
-            if not loaded:
-                loaded.extend(load_translator(name) for name in (there, back))
-            for translator in loaded:
-                chunk = translator.translate(chunk, beams=beams, max_tokens=max_tokens)
-            return chunk
+    def write(chunk: list[str]) -> list[str]:
+        for name in (there, back):
+            chunk = loaded(name).translate(chunk, beams=beams, max_tokens=max_tokens)
+        return chunk
 
-        named = {"networks": weights, "texts": chunk, "beams": beams, "max_tokens": max_tokens}
-        found += store.remember("translations", named, compute)
-    return [found[i] for i in inverse]
+    named = {"networks": [identity(there), identity(back)], "beams": beams, "max_tokens": max_tokens}
+    said = written_once("translations", named, texts, write, store)
+    return [said[text] for text in texts]

@@ -72,7 +72,7 @@ def test_prompts_without_room_and_unusable_knobs_are_named(decoders, translators
 
 def test_back_translation_is_one_after_the_other_and_kept_by_weights(translators, monkeypatch, tmp_path):
     store, there, back = Store(), translators["marian"], translators["t5"]
-    monkeypatch.setattr(writing, "CHUNK", 2)
+    monkeypatch.setitem(writing.CHUNKS, "translations", 2)
     found = back_translate(TEXTS, there, back, store, max_tokens=16)
     middle = load_translator(there, device="cpu").translate(TEXTS, max_tokens=16)
     assert found == load_translator(back, device="cpu").translate(middle, max_tokens=16)
