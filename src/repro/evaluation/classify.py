@@ -116,7 +116,7 @@ def score_classification(
     embed: Embed, splits: Mapping[str, DataSet], *, protocol: str = "logreg", seed: int = 0
 ) -> Score:
     """Accuracy of a linear probe: on the test split, with or without a dev split, or over nested folds of it all."""
-    sides = {name: _features_and_labels(embed, part) for name, part in splits.items()}
+    sides = {name: features_and_labels(embed, part) for name, part in splits.items()}
     if not {"train", "dev"} & set(sides):
         X, y = (np.concatenate(side) for side in zip(*sides.values(), strict=True))
         found = nested_cv(X, y, protocol=protocol, seed=seed)
@@ -130,7 +130,8 @@ def score_classification(
     return Score("accuracy", found.accuracy, low, high, len(found.correct), found.correct, found.floor)
 
 
-def _features_and_labels(embed: Embed, part: DataSet) -> tuple[Array, NDArray[Any]]:
+def features_and_labels(embed: Embed, part: DataSet) -> tuple[Array, NDArray[Any]]:
+    """Features (n, D) and labels of a labelled set; pairs give `pair_features`. An InputError without labels."""
     if isinstance(part, LabelledTexts):
         return embed(part.texts), part.labels
     if isinstance(part, LabelledPairs):

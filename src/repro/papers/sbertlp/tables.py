@@ -13,7 +13,14 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from repro.evaluation.classify import indicators, kmeans, knn_correct, knn_cv_correct, majority_share, pair_features
+from repro.evaluation.classify import (
+    features_and_labels,
+    indicators,
+    kmeans,
+    knn_correct,
+    knn_cv_correct,
+    majority_share,
+)
 from repro.evaluation.retention import procrustes_statistic, residual_variance
 from repro.evaluation.stats import Resampled, Score
 from repro.evaluation.sts import sts_spearman
@@ -25,8 +32,8 @@ from repro.report.tables import DATASETS, Shown, names, paper_values, side_by_si
 from repro.rows import make_rows
 from repro.runs.lines import Judged, Line, Scorer, Task, TextTable, accuracy, similarity
 from repro.seeding import derive_seed, make_rng
-from repro.sets import DataSet, LabelledPairs, LabelledTexts, ScoredPairs
-from repro.types import Array, InputError, Labels
+from repro.sets import DataSet, LabelledTexts, ScoredPairs
+from repro.types import Array
 
 K = 3  # votes, Section 4.4.1
 RESAMPLES, BLOCK = 1_000, 2**22  # of posts, and drawn posts held at once
@@ -38,30 +45,21 @@ def sts_score(pairs: ScoredPairs) -> Callable[[TextTable, Sequence[int]], Array]
     return lambda table, dims: np.asarray(sts_spearman(table[one], table[two], pairs.scores, dims=dims))
 
 
-def features(table: TextTable, part: DataSet) -> tuple[Array, Labels]:
-    """Features (n, D) and labels of a labelled set; pairs give [|u − v|, u·v]. An InputError without labels."""
-    match part:
-        case LabelledTexts():
-            return table[part.texts], part.labels
-        case LabelledPairs():
-            return pair_features(table[part.texts1], table[part.texts2]), part.labels
-    raise InputError(f"{part.name} holds no labels: it cannot be classified")
-
-
 def correct(
     table: TextTable, splits: Mapping[str, DataSet], *, k: int = K, self_neighbour: bool = False
 ) -> NDArray[np.bool_]:
     """Which judged rows (n,) are right by a vote of k: the test split, or the whole set over ten folds."""
-    if "test" in splits:
-        sides = (*features(table, splits["train"]), *features(table, splits["test"]))
-        return knn_correct(*sides, k=k, self_neighbour=self_neighbour)
-    return knn_cv_correct(*features(table, splits["all"]), k=k, self_neighbour=self_neighbour)
+    names = ("train", "test") if "test" in splits else ("all",)
+    sides = [side for name in names for side in features_and_labels(table.__getitem__, splits[name])]
+    judge = knn_correct if "test" in splits else knn_cv_correct
+    return judge(*sides, k=k, self_neighbour=self_neighbour)
 
 
 def classify(table: TextTable, name: str, splits: Mapping[str, DataSet], *, self_neighbour: bool = False) -> Score:
     """Accuracy of the vote, with the floor where no query votes for itself; intervals are drawn for all lines."""
     right = correct(table, splits, self_neighbour=self_neighbour)
-    fitted, judged = (features(table, splits[name if name in splits else "all"])[1] for name in ("train", "test"))
+    sides = (splits.get(name) or splits["all"] for name in ("train", "test"))
+    fitted, judged = (features_and_labels(table.__getitem__, side)[1] for side in sides)
     metric, floor = ("accuracy_self", None) if self_neighbour else ("accuracy", majority_share(fitted, judged))
     return Score(metric, float(right.mean()), np.nan, np.nan, len(right), right, floor)
 
