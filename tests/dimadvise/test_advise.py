@@ -13,7 +13,7 @@ from dimadvise.vectors import in_memory
 from repro import data
 from repro.cli import dimadvise
 from repro.reducers import PCA, make_reducer
-from repro.reducers.export import linear_form, read_linear, write_linear
+from repro.reducers.export import read_linear, write_linear
 from repro.types import InputError
 
 
@@ -133,18 +133,16 @@ def test_a_size_passes_by_its_bound_not_by_its_share():
     assert answer is not None and answer.dim == 8
 
 
-def test_an_exported_reducer_is_the_reducer(tmp_path):
-    X = cloud(200)
+def test_an_exported_reducer_is_read_as_it_was_written(tmp_path):
     with pytest.raises(InputError, match="expected a folder that `repro advise` wrote"):
         read_linear(tmp_path)
-    for name in ("truncate", "pca", "svd", "grp"):
-        reducer = make_reducer(name, 8, seed=3).fit(X)
-        write_linear(tmp_path / name, *linear_form(reducer, 5), reducer=name)
-        matrix, bias = read_linear(tmp_path / name)
-        np.testing.assert_allclose(X @ matrix + bias, reducer.prefix(reducer.transform(X), 5), atol=1e-5)
+    for name in ("pca", "svd"):
+        reducer = make_reducer(name, 5).fit(cloud(200))
+        bias = -reducer.components_ @ reducer.mean_ if name == "pca" else np.zeros(5)
+        write_linear(tmp_path / name, reducer.components_.T, bias, reducer=name)
+        for found, written in zip(read_linear(tmp_path / name), (reducer.components_.T, bias), strict=True):
+            np.testing.assert_array_equal(found, written.astype(np.float32))
         assert json.loads((tmp_path / name / "reducer.json").read_text())["dim"] == 5
-    with pytest.raises(InputError, match="LLE is no matrix"):
-        linear_form(make_reducer("lle", 2, n_neighbors=5).fit(X))
     tensors = tmp_path / "pca" / "reducer.safetensors"
     tensors.write_bytes((tmp_path / "svd" / "reducer.safetensors").read_bytes())
     with pytest.raises(InputError, match="has changed since it was written, or belongs to another"):

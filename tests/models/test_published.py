@@ -17,7 +17,6 @@ from repro.models.lora import add_lora
 from repro.models.pretrained import locate
 from repro.objectives import LoraConfig
 from repro.reducers import make_reducer
-from repro.reducers.export import linear_form
 from repro.rows import read_rows
 from repro.types import InputError, unit_rows
 
@@ -199,7 +198,8 @@ def test_all_parts_of_an_exported_encoder_are_read(repro, tiny, sentences, tmp_p
     reducer = make_reducer("pca", 6).fit(states)
     plain = SentenceEncoder.load(tiny, pooling="mean", prompt="query: ")
     expected = unit_rows(reducer.transform(plain.encode(TEXTS)))
-    exported = str(export_folder(plain, tmp_path / "exported", reducer=linear_form(reducer, 6), normalize=True))
+    linear = reducer.components_.T, -reducer.components_ @ reducer.mean_
+    exported = str(export_folder(plain, tmp_path / "exported", reducer=linear, normalize=True))
     encoder = SentenceEncoder.load(exported, prompt=None)
     X = encoder.encode(TEXTS)
     assert (encoder.dim, encoder.hidden_dim, encoder.prompt) == (6, 32, "query: ")

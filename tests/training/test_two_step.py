@@ -125,7 +125,7 @@ def test_equals_a_naive_adam_loop(views, dev_score, activation, distinct):
     runs = train_poolers(views, [f"text {i}" for i in same], starts, dev_score, config)
     for start, run in zip(starts, runs, strict=True):
         expected = {rate: naive(views, start, rate, config, dev_score, same) for rate in config.learning_rates}
-        assert run.dev_by_rate == pytest.approx({rate: score for rate, (_, score) in expected.items()}, abs=1e-6)
+        assert run.dev_after == pytest.approx(max(score for _, score in expected.values()), abs=1e-6)
         assert run.learning_rate == max(expected, key=lambda rate: expected[rate][1])
         for name, value in expected[run.learning_rate][0].items():
             torch.testing.assert_close(run.pooler.state_dict()[name], value, rtol=1e-4, atol=1e-5)
@@ -184,7 +184,6 @@ def test_the_classifiers_step_two_never_falls_leaves_its_start_alone_and_learns(
 
     run = step_two(frozen, pairs, minus_loss)
     assert run.dev_after > run.dev_before and bytes_of(encoder) == before
-    assert run.dev_by_rate[run.learning_rate] == max(run.dev_by_rate.values()) == run.dev_after
 
 
 def test_the_two_sides_of_a_pair_see_different_dropout_and_a_random_start_is_another(frozen, pairs, bytes_of):

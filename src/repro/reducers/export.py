@@ -10,29 +10,10 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from repro.paths import disk_full_explained, replacing
-from repro.reducers.linear import GRP, PCA, SVD, Truncate
-from repro.reducers.reducer import Reducer
 from repro.store import sha256
-from repro.types import InputError, check_dim, check_same_length
+from repro.types import InputError, check_same_length
 
 Weights: TypeAlias = NDArray[np.float32]
-
-
-def linear_form(reducer: Reducer, dim: int | None = None) -> tuple[Weights, Weights]:
-    """Matrix (D, d) and bias (d,) of a fitted linear reducer, or of its first `dim` outputs: y = x @ matrix + bias.
-
-    The mean subtraction of PCA ends up in the bias, it must not be lost (audit S3). InputError for any other reducer.
-    """
-    if not isinstance(reducer, Truncate | PCA | SVD | GRP):
-        raise InputError(
-            f"{type(reducer).__name__} is no matrix: export truncate, pca, svd or grp, or keep the fitted object"
-        )
-    D, width = reducer.n_features_in_, reducer.n_components
-    d = width if dim is None else check_dim(dim, limit=width)
-    # asked of the reducer itself, so that whatever it does to a row is in it
-    bias = reducer.prefix(reducer.transform(np.zeros((1, D), np.float32)), d)[0]
-    matrix = reducer.prefix(reducer.transform(np.eye(D, dtype=np.float32)), d) - bias
-    return np.ascontiguousarray(matrix, np.float32), np.ascontiguousarray(bias, np.float32)
 
 
 def write_linear(folder: Path, matrix: NDArray[Any], bias: NDArray[Any], **note: Any) -> list[Path]:

@@ -86,14 +86,13 @@ def dropout_views(
 
 @dataclass(frozen=True)
 class PoolerRun:
-    """Step 2 for one dim: the pooler kept, how it was found, and the dev score of every learning rate."""
+    """Step 2 for one dim: the pooler kept, and how it was found."""
 
     pooler: Pooler
     learning_rate: float
     step: int
     dev_before: float
     dev_after: float
-    dev_by_rate: dict[float, float]
 
 
 def train_poolers(
@@ -192,9 +191,8 @@ class _Bank:
     def result(self, dev_before: float) -> PoolerRun:
         """The best learning rate's best weights."""
         r = int(np.argmax(self.best_score))
-        rates, scores = self.config.learning_rates, self.best_score.tolist()
-        by_rate = dict(zip(rates, scores, strict=True))
-        return PoolerRun(self.best[r], rates[r], int(self.best_step[r]), dev_before, scores[r], by_rate)
+        rate, score = self.config.learning_rates[r], float(self.best_score[r])
+        return PoolerRun(self.best[r], rate, int(self.best_step[r]), dev_before, score)
 
 
 def train_nli_pooler(
@@ -235,7 +233,6 @@ def train_nli_pooler(
         return train(both, loss_at, loop, check=lambda: dev_score(mine), description=told, progress=False), mine
 
     runs = {rate: run(rate) for rate in config.learning_rates}
-    scores = {rate: history.best_score for rate, (history, _) in runs.items()}
-    best = max(scores, key=lambda rate: scores[rate])
+    best = max(runs, key=lambda rate: runs[rate][0].best_score)
     history, kept = runs[best]
-    return PoolerRun(kept, best, history.best_step, dev_before, history.best_score, scores)
+    return PoolerRun(kept, best, history.best_step, dev_before, history.best_score)
