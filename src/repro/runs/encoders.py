@@ -6,7 +6,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from repro.config import Profile, reads_forwards
+from repro.config import Profile
 from repro.digests import digest
 from repro.models.encoder import SentenceEncoder, merge_equal
 from repro.models.pretrained import MINILM, identity
@@ -155,7 +155,7 @@ def load_encoders(names: Sequence[str], profile: Profile, store: Store) -> Itera
         if name == USE:
             yield Named(USE, UniversalSentenceEncoder, use_identity())
             continue
-        pooling = POOLING.get(name) or ("last" if reads_forwards(name) else None)
+        pooling = POOLING.get(name)  # loading reads a causal decoder by its last token
         load = partial(SentenceEncoder.load, name, pooling=pooling)
         yield Named(name.rstrip("/").split("/")[-1], load, states_identity(name, pooling))
 

@@ -36,6 +36,7 @@ from repro.runs.lines import SEVEN_SETS
 from repro.sets import ScoredPairs, all_texts
 from repro.store import Store
 from repro.terminal import progress_bar
+from repro.training.end_to_end import fresh_encoder
 from repro.types import InputError, check_dim, one_of
 
 PAPER_SHARE = 128 / 768
@@ -124,21 +125,11 @@ def trained_lines(configs: dict[str, TrainConfig], store: Store) -> list[Layered
 
 def raw_line(base: TrainConfig) -> LayeredEncoder:
     """The untouched backbone, read with the pooling and down to the depth that the others are trained with."""
-    options: dict[str, Any] = {"pooling": base.pooling}
-    identity = states_identity(base.backbone, base.pooling)
-    if base.bidirectional or base.final_norm != "last":
-        options |= {"bidirectional": base.bidirectional, "final_norm": base.final_norm}
-        identity = digest({"states": identity, "bidirectional": base.bidirectional, "norm": base.final_norm})
-    if base.layers is not None:
-        identity = digest({"states": identity, "layers": base.layers})
-
-    def load() -> SentenceEncoder:
-        encoder = SentenceEncoder.load(base.backbone, **options)
-        if base.layers is not None:
-            encoder.backbone.keep(base.layers)
-        return encoder
-
-    return LayeredEncoder(RAW, load, identity, base.backbone)
+    plain = replace(base, objective="angle", lora=None, dropout=None)  # what their trainings start from
+    identity, read = states_identity(base.backbone, base.pooling), ("bidirectional", "final_norm", "layers")
+    if any(getattr(base, name) != getattr(TrainConfig(), name) for name in read):
+        identity = digest({"states": identity, **{name: getattr(base, name) for name in read}})
+    return LayeredEncoder(RAW, partial(fresh_encoder, plain), identity, base.backbone)
 
 
 # Every layer and size

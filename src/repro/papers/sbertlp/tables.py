@@ -36,7 +36,7 @@ from repro.sets import DataSet, LabelledTexts, ScoredPairs
 from repro.types import Array
 
 K = 3  # votes, Section 4.4.1
-RESAMPLES, BLOCK = 1_000, 2**22  # of posts, and drawn posts held at once
+RESAMPLES = 1_000  # of posts
 
 
 def sts_score(pairs: ScoredPairs) -> Callable[[TextTable, Sequence[int]], Array]:
@@ -98,12 +98,10 @@ def clustering(starts: Sequence[int]) -> Scorer:
 
 def drawn_indicators(cells: NDArray[np.int64], clusters: int, seed: int) -> dict[str, NDArray[np.float64]]:
     """Indicators of every partition (P, n) on the same resampled posts: name → (P, resamples)."""
-    n, rng, blocks = cells.shape[1], make_rng(derive_seed(seed, "bootstrap"), "posts"), []
-    step = max(1, BLOCK // n)
-    for start in range(0, RESAMPLES, step):
-        picks = rng.integers(n, size=(min(step, RESAMPLES - start), n))
-        blocks.append([indicators(contingencies(each[picks], clusters)) for each in cells])
-    return {name: np.concatenate([[each[name] for each in block] for block in blocks], axis=1) for name in blocks[0][0]}
+    n = cells.shape[1]
+    picks = make_rng(derive_seed(seed, "bootstrap"), "posts").integers(n, size=(RESAMPLES, n))
+    drawn = [indicators(contingencies(each[picks], clusters)) for each in cells]
+    return {name: np.stack([each[name] for each in drawn]) for name in drawn[0]}
 
 
 def sweep_rows(
