@@ -163,10 +163,11 @@ class TrainConfig:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The columns of a row by which trainings differ; `config` names all of the configuration but seed and dim."""
-        said = ("pooling", "learning_rate", "dropout", "batch_size", "max_length")
-        own = replace(only_what_is_read(self), seed=0, dim=1)
-        return {"config": digest(own), **{name: getattr(self, name) for name in said}}
+        """The columns of a row that tell trainings apart; `config` names all of the configuration but seed and dim."""
+        said = ("backbone", "seed", "pooling", "learning_rate", "dropout", "batch_size", "max_length")
+        own = {"layer": self.layers, "data_source": self.source, "n_train": self.sentences}
+        config = digest(replace(only_what_is_read(self), seed=0, dim=1))
+        return {"config": config, **own, **{name: getattr(self, name) for name in said}}
 
 
 @dataclass(frozen=True)

@@ -208,8 +208,7 @@ def recipe_rows(base: TrainConfig, settings: Sequence[Mapping[str, Any]], store:
         tried = ("learning_rate", "batch_size", "dropout", "pooling", "dim")
         shared = {
             "setting": ", ".join(f"{name}={getattr(c, name)}" for name in tried),
-            **{"method": c.pooling, "readout": c.checkpoint_by, "dim": c.dim, "backbone": c.backbone, "seed": c.seed},
-            **{"data_source": c.source, "n_train": c.sentences, "seconds": cell.seconds, **c.columns},
+            **{"method": c.pooling, "readout": c.checkpoint_by, "dim": c.dim, "seconds": cell.seconds, **c.columns},
         }
         values = {
             "spearman_before": cell.dev_before,

@@ -10,7 +10,6 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -47,14 +46,6 @@ class Sweep:
         """Z of encoder_i with pooler_j, by the dims they were trained with; h where no pooler is given."""
         h = self.states[encoder]
         return h if pooler is None else h.map(self.cells[pooler].pooler.project)
-
-    def shared(self) -> dict[str, Any]:
-        """Row columns that all numbers of the sweep share."""
-        c = self.config
-        return {
-            **{"backbone": c.backbone, "layer": c.layers, "seed": c.seed, "data_source": c.source},
-            **{"n_train": c.sentences, **c.columns},
-        }
 
 
 def train_sweep(config: TrainConfig, dims: Sequence[int], sets: Sequence[DataSet], store: Store) -> Sweep:

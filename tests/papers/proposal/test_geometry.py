@@ -79,7 +79,7 @@ def test_geometry_of_trained_encoders(sweep_config, capsys):
     store, pairs = Store(), data.load("stsb", split="test", source="microworld")
     sweep = train_sweep(replace(sweep_config, seed=3), [4, 16], [pairs], store)
     tables, sides = {d: sweep.embeddings(d, d) for d in sweep.cells}, geometry.positives_of(pairs)
-    rows = geometry.geometry_rows(tables, pairs, temperature=0.05, batch=8, **sweep.shared())
+    rows = geometry.geometry_rows(tables, pairs, temperature=0.05, batch=8, **sweep.config.columns)
     few = geometry.geometry_rows(tables, pairs, temperature=0.05, batch=len(sides[0]) + 1, seed=0)
     assert set(few["setting"]) == {f"τ = 0.05, B = {len(sides[0])}"} and "one batch of all" in capsys.readouterr().err
     at = rows.set_index(["dim", "metric"])["value"]

@@ -172,15 +172,7 @@ def augmentation_rows(
                 states = encode_tasks(partial(getattr, cell, "encoder"), cell.key, tasks, store)
                 embedded[augmentation.name] = states.map(cell.pooler.project)
         rows += [{"seed": seed, "readout": "pooler", **row} for row in _measured(embedded, tests, seed)]
-    columns = {
-        "backbone": config.backbone,
-        "layer": config.layers,
-        "dim": config.dim,
-        "data_source": config.source,
-        "n_train": len(sentences),
-        **config.columns,
-        **shared,
-    }
+    columns = {**config.columns, "dim": config.dim, "n_train": len(sentences), **shared}
     return pd.concat([wording_rows(sentences, made, **columns), make_rows(rows, **columns)], ignore_index=True)
 
 

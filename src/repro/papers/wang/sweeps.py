@@ -36,7 +36,7 @@ from repro.types import Array, InputError, check_dim
 
 def rows_of(sweep: Sweep, rows: Sequence[Mapping[str, Any]], **shared: Any) -> pd.DataFrame:
     """Rows with the columns that all numbers of a sweep share, and further shared ones."""
-    return make_rows(rows, **{**sweep.shared(), **shared})
+    return make_rows(rows, **{**sweep.config.columns, **shared})
 
 
 def trained_line(sweep: Sweep) -> str:
