@@ -16,16 +16,16 @@ from safetensors.torch import load_file, save_file
 
 from repro.data.samples import training_pairs, training_sentences
 from repro.digests import digest
-from repro.models import Pooler, SentenceEncoder
+from repro.models import Pooler
 from repro.models.encoder import merge_equal
 from repro.objectives import StepTwoConfig, TrainConfig
-from repro.runs.cell import OBJECTIVES, TrainedCell, train_all, train_cell, training_code
+from repro.runs.cell import OBJECTIVES, TrainedCell, train_all, training_code
 from repro.runs.encoders import encode_once
 from repro.runs.lines import TextTable, spearman_of
 from repro.seeding import cpu_count, threads
 from repro.sets import DataSet, ScoredPairs, all_texts, texts_of
 from repro.store import Store
-from repro.training.two_step import PoolerRun, dropout_views, select, splice, train_nli_pooler, train_poolers
+from repro.training.two_step import PoolerRun, dropout_views, select, train_nli_pooler, train_poolers
 from repro.types import InputError
 
 
@@ -183,15 +183,3 @@ def _train_poolers(
     views = dropout_views(frozen, sentences, **options)
     runs = train_poolers(views, sentences, list(poolers.values()), dev_score, config)
     return dict(zip(dims, runs, strict=True))
-
-
-def train_along(opt: TrainedCell, narrow: TrainedCell, store: Store) -> TrainedCell:
-    """Step 2 with the encoder in training too: the spliced model on the schedule of end-to-end training, stored."""
-
-    def start() -> SentenceEncoder:
-        encoder = splice(*deepcopy((opt.encoder, narrow.pooler)))  # the sweep's own stay as they were trained
-        if narrow.config.dropout is not None:
-            encoder.backbone.set_dropout(narrow.config.dropout)
-        return encoder
-
-    return train_cell(narrow.config, store, start=start, other={"trained along": [opt.key, narrow.key]})

@@ -133,7 +133,8 @@ def test_clusters_have_paired_leads():
     own, given = system_of([*judged.texts, *dev.texts]), {"neighbors": [8], "dims": [4, 8], "seed": 0}
     lines, chosen = on_its_page("sbertlp_table3_clustering", own, "place_posts", judged=judged, dev=dev, **given)
     tasks = {judged.name: Task(judged.name, {"all": judged})}
-    rows = score_rows(lines, tasks, tables.clustering([0, 1]), contrasts=[over_own_system], progress=False, **SHARED)
+    clustering = on_page("sbertlp_table3_clustering", "clustering", starts=[0, 1])["clustering"]
+    rows = score_rows(lines, tasks, clustering, contrasts=[over_own_system], progress=False, **SHARED)
     at = rows[~rows["metric"].str.endswith("_lead")].set_index(["setting", "metric"])["value"]
     by_seed = [cluster_scores(own.table[judged.texts], judged.labels, seed=s) for s in (0, 1)]
     assert at["", "nmi"] == pytest.approx(np.mean([found["nmi"] for found in by_seed]))

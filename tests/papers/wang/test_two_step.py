@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,10 +16,11 @@ from repro.methods import AVERAGE, END_TO_END, STAGES, STEP_1, STEP_2
 from repro.models import SentenceEncoder
 from repro.papers.wang.sweeps import dims_rows, two_step_rows
 from repro.runs.lines import SEVEN_SETS, Task, sets_of, spearman_of
-from repro.runs.sweep import train_along, train_sweep, train_two_step
+from repro.runs.sweep import train_sweep, train_two_step
 from repro.seeding import derive_seed
 from repro.training.two_step import dropout_views, train_poolers
 from repro.types import InputError
+from shown_code import on_page
 
 DIMS = (32, 8, 4)
 
@@ -181,11 +183,12 @@ def test_the_joint_run_moves_both_parts_of_a_copy_and_is_stored(sweep, store, tr
     parts = [part for cell in sweep.cells.values() for part in (cell.encoder, cell.pooler)]
     before = [copy.deepcopy(part.state_dict()) for part in parts]
     opt, narrow = sweep.cells[trained.opt[4]], sweep.cells[4]
-    joint = train_along(opt, narrow, store)
+    train_along = on_page("wang_ablations", "train_along", page=SimpleNamespace(store=store))["train_along"]
+    joint = train_along(opt, narrow)
     for part, weights in zip(parts, before, strict=True):
         assert all(torch.equal(value, weights[name]) for name, value in part.state_dict().items())
     assert not torch.equal(joint.pooler.linear.weight, narrow.pooler.linear.weight)
-    assert train_along(opt, narrow, store).hit
+    assert train_along(opt, narrow).hit
 
 
 def test_two_step_training_under_the_softmax_objective(sweep_config, sets, store, step_two_config):

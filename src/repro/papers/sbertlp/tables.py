@@ -13,14 +13,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from repro.evaluation.classify import (
-    features_and_labels,
-    indicators,
-    kmeans,
-    knn_correct,
-    knn_cv_correct,
-    majority_share,
-)
+from repro.evaluation.classify import features_and_labels, knn_correct, knn_cv_correct, majority_share
 from repro.evaluation.retention import procrustes_statistic, residual_variance
 from repro.evaluation.stats import Resampled, Score
 from repro.evaluation.sts import sts_spearman
@@ -30,13 +23,11 @@ from repro.papers.sbertlp.mapping import map_texts, prefix, sentences
 from repro.report import figures, tables
 from repro.report.tables import DATASETS, Shown, names, paper_values, side_by_side, wide
 from repro.rows import make_rows
-from repro.runs.lines import Judged, Line, Scorer, Task, TextTable, accuracy, similarity
-from repro.seeding import derive_seed, make_rng
-from repro.sets import DataSet, LabelledTexts, ScoredPairs
+from repro.runs.lines import Judged, Line, Task, TextTable, accuracy, similarity
+from repro.sets import DataSet, ScoredPairs
 from repro.types import Array
 
 K = 3  # votes, Section 4.4.1
-RESAMPLES = 1_000  # of posts
 
 
 def sts_score(pairs: ScoredPairs) -> Callable[[TextTable, Sequence[int]], Array]:
@@ -68,40 +59,6 @@ def votes(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
     """Accuracy of the vote, without and with a vote for oneself."""
     for self_neighbour in (False, True):
         yield from accuracy(partial(classify, self_neighbour=self_neighbour))(lines, task, seed)
-
-
-def contingencies(cells: NDArray[np.int64], clusters: int) -> NDArray[np.int64]:
-    """Posts (P, clusters, classes) by cluster and class, of partitions (P, n) as cluster × classes + class."""
-    apart = cells + clusters**2 * np.arange(len(cells))[:, None]
-    return np.bincount(apart.ravel(), minlength=len(cells) * clusters**2).reshape(-1, clusters, clusters)
-
-
-def clustering(starts: Sequence[int]) -> Scorer:
-    """Four indicators of K-means, means over some seeds of it, with intervals over resampled posts."""
-
-    def scorer(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
-        posts = task.judged
-        assert isinstance(posts, LabelledTexts)
-        y = np.unique(posts.labels, return_inverse=True)[1]
-        clusters = int(y.max()) + 1
-        X = [line.on(task.name)[posts.texts] for line in lines]
-        cells = np.stack([kmeans(each, clusters, seed=s) for each in X for s in starts]) * clusters + y
-        values, draws = indicators(contingencies(cells, clusters)), drawn_indicators(cells, clusters, seed)
-        for name, of_starts in values.items():
-            value = of_starts.reshape(len(lines), -1).mean(1)
-            drawn = draws[name].reshape(len(lines), len(starts), -1).mean(1).T  # (resamples, lines)
-            # a resample repeats posts, which makes information look higher
-            yield Judged(name, Resampled(value, drawn - drawn.mean(0) + value))
-
-    return scorer
-
-
-def drawn_indicators(cells: NDArray[np.int64], clusters: int, seed: int) -> dict[str, NDArray[np.float64]]:
-    """Indicators of every partition (P, n) on the same resampled posts: name → (P, resamples)."""
-    n = cells.shape[1]
-    picks = make_rng(derive_seed(seed, "bootstrap"), "posts").integers(n, size=(RESAMPLES, n))
-    drawn = [indicators(contingencies(each[picks], clusters)) for each in cells]
-    return {name: np.stack([each[name] for each in drawn]) for name in drawn[0]}
 
 
 def sweep_rows(
