@@ -51,7 +51,7 @@ def test_a_cell_is_trained_once_and_what_it_remembers(cell_config, weights_of):
     assert manifest["config"] == json.loads(json.dumps(asdict(cell_config)))
 
 
-@pytest.mark.parametrize(("where", "name", "changes"), [("simcse", "info_nce", {}), ("ese", "base_loss", SCALED)])
+@pytest.mark.parametrize(("where", "name", "changes"), [("end_to_end", "info_nce", {}), ("ese", "base_loss", SCALED)])
 def test_a_training_killed_by_the_system_resumes_to_the_same_bytes(
     where, name, changes, cell_config, forkserver, tmp_path, weights_of
 ):
