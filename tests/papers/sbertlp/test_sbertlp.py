@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from repro.methods import AVERAGE
 from repro.papers.sbertlp import claims, mapping, tables
 from repro.papers.sbertlp.mapping import FOREIGN_ROWS, kept, load_tasks, map_texts, over_own_system, sentences
 from repro.reducers import SBERTLP
+from repro.rows import make_rows
 from repro.runs.lines import Line, Task, TextTable, score_rows, similarity
 from repro.types import InputError
 from rivals import SystemConfig
@@ -172,8 +174,11 @@ def test_selectors_ignore_motion_and_see_noise():
 
 def test_sweep_rows_hold_every_cell_and_both_statistics(tasks, system):
     two = tasks.only(["stsb", "cr"])
-    rows = tables.sweep_rows(system, two, neighbors=NEIGHBORS, dims=[2, 16, 32, 40], **SHARED)
-    found = on_page("sbertlp_figures_neighbours_and_dims", "by_neighbours")["by_neighbours"](rows)
+    given = {"neighbors": NEIGHBORS, "dims": [2, 16, 32, 40], "page": SimpleNamespace(seed=SHARED["seed"])}
+    page = on_page("sbertlp_figures_neighbours_and_dims", "by_neighbours", "sweep_rows", **given)
+    swept = [row for name, task in two.items() for row in page["sweep_rows"](system, name, task)]
+    rows = make_rows(swept, **SHARED)
+    found = page["by_neighbours"](rows)
     cells = found.dropna(subset=["neighbours"])
     assert len(cells) == 2 * 2 * 4 and found["neighbours"].isna().sum() == 2
     assert rows[rows["metric"].isin(claims.STATISTICS)]["value"].notna().sum() == 2 * 2 * 2

@@ -1,7 +1,6 @@
 """How the tables score sentences under the mapping, and what a reader sees of them.
 
-Similarity, votes of nearest neighbours and K-means; Figures 2 to 5, scores against neighbours and dims; lines of the
-paper's tables beside ours, gains of the mapping, and dots.
+Similarity and votes of nearest neighbours; lines of the paper's tables beside ours, gains of the mapping, and dots.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,16 +13,13 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from repro.evaluation.classify import features_and_labels, knn_correct, knn_cv_correct, majority_share
-from repro.evaluation.retention import procrustes_statistic, residual_variance
-from repro.evaluation.stats import Resampled, Score
+from repro.evaluation.stats import Score
 from repro.evaluation.sts import sts_spearman
 from repro.methods import AVERAGE, MAJORITY
-from repro.papers.sbertlp.claims import METRICS, NEIGHBOURS, RANGE, RANGES, SIZES, lp, network_of, printed_leads
-from repro.papers.sbertlp.mapping import map_texts, prefix, sentences
+from repro.papers.sbertlp.claims import METRICS, SIZES, lp, network_of, printed_leads
 from repro.report import figures, tables
 from repro.report.tables import DATASETS, Shown, names, paper_values, side_by_side, wide
-from repro.rows import make_rows
-from repro.runs.lines import Judged, Line, Task, TextTable, accuracy, similarity
+from repro.runs.lines import Judged, Line, Task, TextTable, accuracy
 from repro.sets import DataSet, ScoredPairs
 from repro.types import Array
 
@@ -59,63 +55,6 @@ def votes(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
     """Accuracy of the vote, without and with a vote for oneself."""
     for self_neighbour in (False, True):
         yield from accuracy(partial(classify, self_neighbour=self_neighbour))(lines, task, seed)
-
-
-def sweep_rows(
-    system: Line, tasks: Mapping[str, Task], *, neighbors: Sequence[int], dims: Sequence[int], **shared: Any
-) -> pd.DataFrame:
-    """Scores at every number of neighbours and dim, and of the system itself; with three kinds of comparison.
-
-    All lines of a dataset share resamples. Comparisons are rows of their own, at the system's number: `grid − worst`
-    and `grid − residual variance`, `grid − Procrustes` over neighbours at the best dim; `best in range` is the best
-    score among the dims that the paper names less the best among the others, at the best number of neighbours.
-    """
-    rows: list[dict[str, Any]] = []
-    for name, task in tasks.items():
-        paired = isinstance(task.judged, ScoredPairs)
-        judged = sentences(*([task.judged] if paired else [p for split, p in task.splits.items() if split != "dev"]))
-        mapped = map_texts(system.table, judged, judged, neighbors, max(dims))
-        cells = [(k, d) for k, one in mapped.items() for d in dims if d <= one.dims]
-        lines = [system, *(Line(lp(system.method), d, prefix(mapped[k].table, d)) for k, d in cells)]
-        (result,) = (similarity if paired else accuracy(classify))(lines, task, int(shared["seed"]))
-        common = {"dataset": name, "backbone": system.backbone}
-        own = {**common, "n_train": system.n_train, "metric": result.metric}
-        rows.append({**own, "method": system.method, "dim": system.dim, **result.scores[0].columns})
-        own["method"], found = lp(system.method), result.scores[1:]
-        for i, (k, d) in enumerate(cells):
-            rows.append({**own, "dim": d, "setting": f"{NEIGHBOURS}{k}", **found[i].columns})
-        dim = cells[int(np.argmax(found.value))][1]
-        X, Y = system.table[judged], {k: one.table[judged][:, :dim] for k, one in mapped.items() if dim <= one.dims}
-        statistics = {
-            "residual variance": {k: residual_variance(X, each) for k, each in Y.items()},
-            "Procrustes": {k: procrustes_statistic(X, each, k) for k, each in Y.items()},
-        }
-        for statistic, by_k in statistics.items():
-            at = {**own, "metric": statistic, "dim": dim}
-            rows += [{**at, "setting": f"{NEIGHBOURS}{k}", "value": value} for k, value in by_k.items()]
-        picked = {statistic: min(by_k, key=by_k.__getitem__) for statistic, by_k in statistics.items()}
-        compared = comparisons(cells, found, picked, RANGES["sts" if paired else "sentiment"])
-        rows += [{**common, "metric": f"{result.metric}_lead", **row} for row in compared]
-    return make_rows(rows, **{"readout": "encoder", **shared})
-
-
-def comparisons(
-    cells: Sequence[tuple[int, int]], scores: Resampled, picked: Mapping[str, int], dims: tuple[int, int]
-) -> Iterator[dict[str, Any]]:
-    """The best number of neighbours against the worst and those picked, and the best dim of a range against others."""
-    top = int(np.argmax(scores.value))
-    k, dim = cells[top]
-    worst = min((i for i, cell in enumerate(cells) if cell[1] == dim), key=lambda i: scores.value[i])
-    for name, i in {"worst": worst, **{name: cells.index((k, dim)) for name, k in picked.items()}}.items():
-        setting = f"{NEIGHBOURS}{cells[i][0]}"
-        yield {"method": f"grid − {name}", "dim": dim, "setting": setting, **(scores[top] - scores[i]).columns}
-    within = np.array([dims[0] <= d <= dims[1] for _, d in cells])
-    sides = [np.flatnonzero(side & np.array([n == k for n, _ in cells])) for side in (within, ~within)]
-    if all(map(len, sides)):
-        inside, outside = (Resampled(scores.value[i].max(), scores.draws[:, i].max(1)) for i in sides)
-        best_dim = cells[sides[0][int(np.argmax(scores.value[sides[0]]))]][1]
-        own = {"method": RANGE, "dim": best_dim, "setting": f"{NEIGHBOURS}{k}"}
-        yield {**own, **(inside - outside).columns}
 
 
 SPELLINGS = {"BERT CLS-TOKEN": "BERT-CLS-TOKEN"}  # Tables 2 and 3 spell a row of Table 1 otherwise
