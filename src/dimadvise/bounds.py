@@ -35,20 +35,6 @@ class Retention(NamedTuple):
     low: Floats
 
 
-def retention(values: Array, draws: Array, *, reference: int, confidence: float = 0.95) -> Retention:
-    """Shares of the column `reference`, from scores (P,) and resamples (R, P); NoShareError if it may be zero."""
-    base, drawn = float(values[reference]), draws[:, reference]
-    usable = np.isfinite(drawn)
-    low, high = np.quantile(drawn[usable], [0.025, 0.975]) if usable.any() else (np.nan, np.nan)
-    if not (base > 0 and low > 0):
-        raise NoShareError(
-            f"the reference scores {base:.4f} [{low:.4f}, {high:.4f}]: a share of what may be zero says nothing. "
-            "Use more labelled items, or labels that these embeddings can tell apart"
-        )
-    share = draws[usable] / drawn[usable, None]
-    return Retention(np.asarray(values, np.float64) / base, np.nanquantile(share, 1 - confidence, axis=0))
-
-
 def smallest_sufficient(dims: Sequence[int], low: Sequence[float], target: float) -> int | None:
     """The last size that passes on the way down from the largest, None if the largest fails.
 
