@@ -9,12 +9,14 @@ import pandas as pd
 
 from dimadvise.bounds import smallest_sufficient
 from dimadvise.crossfit import FoldMoments, Rows, Shortened
+from dimadvise.deploy import Deployment
 from dimadvise.evidence import NOBODY, Evidence
 from dimadvise.measured import read_measured
-from dimadvise.transform import NESTED, Block, Transform, fit_transform_of, moments_of, most_dims
+from dimadvise.search import Places, ranks, searched
+from dimadvise.transform import NESTED, Block, Transform, fit_transform_of, moments_of, most_dims, unchanged
 from dimadvise.vectors import Vectors, in_memory
 from repro.seeding import make_rng
-from repro.theory import participation_ratio, predicted_similarity, two_nn
+from repro.theory import participation_ratio, predicted_similarity
 from repro.types import Array, InputError, check_dim, one_of, unit_rows
 
 METHODS = ("truncate", "pca")  # what is tried unless told otherwise; both cost nothing to apply
@@ -55,7 +57,7 @@ class Advice:
     items: int
     reference: float  # full-size score; NaN without labels
     confidence: float  # how often each bound holds, so that all walks together err with 5 % at most
-    intrinsic: Mapping[str, float]
+    ratio: float  # participation ratio of the rows
     transform: Transform | None  # the map of the answer, fitted on all rows
     notes: tuple[str, ...]
 
@@ -117,22 +119,18 @@ def advise(
         InputError: for values out of range, embeddings that nothing can be told from, and evidence whose score at full
             size may be zero (`NoShareError`).
     """
-    if not 0 < retain <= 1:
-        raise InputError(f"retain is {retain}: expected a share above 0, at most 1, such as 0.99")
-    if not versions or not methods:
-        raise InputError("nothing to try: give embeddings and at least one method")
     for name in methods:
         one_of(name, NESTED, "method")
     unit = evidence is None or evidence.metric != "accuracy"  # cosines see no lengths, a classifier does
-    layers = {layer: X if isinstance(X, Vectors) else in_memory(X, _named(layer)) for layer, X in versions.items()}
+    layers = {layer: in_memory(X) for layer, X in versions.items()}
     last = list(layers)[-1]
     full = layers[last].shape[1]
     sizes = sorted({check_dim(d, limit=full) for d in dims or default_dims(full)} | {full}, reverse=True)
     seen = _sample(layers[last], evidence, seed)
     whole = _checked(layers[last], seen, unit)
-    notes: list[str] = []
     found, maps, score = fit_and_judge(layers, evidence, methods, sizes, unit=unit, seed=seed)
     asked = make_rng(seed, "neighbours").permutation(len(whole))[: min(QUERIES, max(len(whole) // 5, 1))]
+    (places,) = _nearest(whole, [full], asked)
     for layer, vectors in layers.items():
         X = whole if layer == last else _checked(vectors, seen, unit)
         others = moments_of([np.delete(X, asked, axis=0)], unit=False)
@@ -140,8 +138,8 @@ def advise(
             own = [i for i, c in enumerate(found) if (c.layer, c.method) == (layer, name)]
             reach = [found[i].dim for i in own]
             unseen = fit_transform_of(name, others, min(max(reach), most_dims(name, others)), unit=False, seed=seed)
-            Y = unseen.apply(X)
-            kept = _neighbours_kept(whole, [Y[:, :d] for d in reach], asked)
+            found_here = _nearest(unseen.apply(X), reach, asked)
+            kept = [float((ranks(places, each) < places.shape[1]).mean()) for each in found_here]
             predicted = predicted_similarity(X, reach, reducer=SPECTRA.get(name, name))
             # Recorded errors decide which rule predicts: with PCA the spectrum alone is too hopeful, as subtracting the
             # mean reorders neighbours. Half of all dimensions, blindly, came nearer than either, as the statement says.
@@ -149,13 +147,6 @@ def advise(
             for i, promise, near, share in zip(own, predicted, kept, expected, strict=True):
                 found[i] = replace(found[i], predicted=float(promise), neighbours=near, expected=float(share))
     answer = smallest(found, full, last, retain, labelled=evidence is not None)
-    if answer is None:
-        notes.append(_why_none(found, full, retain, evidence))
-    intrinsic = {"participation ratio": participation_ratio(whole)}
-    try:
-        intrinsic["TwoNN"] = two_nn(whole[:5000])
-    except InputError as error:
-        notes.append(f"TwoNN has no answer: {error}")
     return Advice(
         tuple(found),
         answer,
@@ -167,9 +158,9 @@ def advise(
         items=evidence.items if evidence else 0,
         reference=score,
         confidence=_confidence(layers, methods) if evidence else math.nan,
-        intrinsic=intrinsic,
+        ratio=participation_ratio(whole),
         transform=maps[answer.layer, answer.method].prefix(answer.dim) if answer else None,
-        notes=tuple(notes),
+        notes=() if answer else (_why_none(found, full, retain, evidence),),
     )
 
 
@@ -216,10 +207,6 @@ def _confidence(layers: Collection[int | None], methods: Collection[str]) -> flo
     return 1 - ERROR / (len(layers) * len(methods))
 
 
-def _named(layer: int | None) -> str:
-    return "the embeddings" if layer is None else f"the embeddings of layer {layer}"
-
-
 def _sample(vectors: Vectors, evidence: Evidence | None, seed: int) -> Rows:
     """Rows that stand for all that maps are fitted on."""
     fitted = np.ones(vectors.shape[0], bool)
@@ -238,18 +225,11 @@ def _checked(vectors: Vectors, rows: Rows, unit: bool) -> Block:
     return np.asarray(unit_rows(X), np.float32) if unit else X
 
 
-def _neighbours_kept(X: Array, reduced: Sequence[Array], asked: Rows) -> list[float]:
-    """Share of some rows' ten nearest neighbours, the row itself left out, that are still among its ten nearest."""
-    count = min(NEIGHBOURS, len(X) - 1)
-
-    def nearest(Y: Array) -> list[set[int]]:
-        U = unit_rows(np.asarray(Y, np.float32))
-        apart = -(U[asked] @ U.T)
-        apart[np.arange(len(asked)), asked] = np.inf
-        return [set(row.tolist()) for row in np.argpartition(apart, count - 1, axis=1)[:, :count]]
-
-    before = nearest(X)
-    return [float(np.mean([len(a & b) / count for a, b in zip(before, nearest(Y), strict=True)])) for Y in reduced]
+def _nearest(X: Array, sizes: Sequence[int], asked: Rows) -> list[Places]:
+    """The ten nearest of some rows, the row itself left out, by the first columns alone, at each size."""
+    ways = [Deployment(unchanged(X.shape[1]).prefix(min(dim, X.shape[1])), "cosine") for dim in sizes]
+    (found,) = searched(ways, X[asked], asked, [X], min(NEIGHBOURS, len(X) - 1), [len(X)])
+    return found.places
 
 
 def smallest(

@@ -46,8 +46,8 @@ class Shards(Vectors):
 
 
 def in_memory(X: Any, name: str = "embeddings") -> Vectors:
-    """An array (n, D) as `Vectors`."""
-    return Matrix(X, name)
+    """An array (n, D) as `Vectors`, which stay what they are."""
+    return X if isinstance(X, Vectors) else Matrix(X, name)
 
 
 def open_vectors(path: Path, column: str = "") -> Vectors:

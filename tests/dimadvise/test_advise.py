@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dimadvise.advice import Candidate, _neighbours_kept, _why_none, advise, smallest
+from dimadvise.advice import Candidate, _why_none, advise, smallest
 from dimadvise.crossfit import FoldMoments, Shortened
 from dimadvise.evidence import Classes, Pairs, Search
 from dimadvise.inputs import from_encoder
@@ -41,17 +41,16 @@ def test_the_answer_is_the_number_of_directions_that_are_used():
     shares = advice.shares
     assert shares is not None and set(shares["level"]) == {"float32"} and "layer" not in shares
     assert shares.set_index(["method", "dim"]).loc[("pca", 6), "low"] == advice.answer.low
-    assert 5 < advice.intrinsic["participation ratio"] < 6.5
+    assert 5 < advice.ratio < 6.5
     below = [c for c in advice.candidates if c.method == "pca" and c.dim < 6]
     assert all(c.low < 0.99 for c in below)
 
 
 def test_unrelated_embeddings_share_no_neighbours():
     A, B = np.random.default_rng(0).normal(size=(2, 400, 16))
-    same, other = _neighbours_kept(A, [A, B], np.arange(100))
-    assert same == 1.0 and other < 0.06  # by chance 10 of 399; a row is no neighbour of its own
     found = advise({1: A, 2: B}, dims=[16])
-    assert {c.layer: c.neighbours > 0.5 for c in found.candidates if c.method == "truncate"} == {1: False, 2: True}
+    kept = {c.layer: c.neighbours for c in found.candidates if c.method == "truncate"}
+    assert kept[2] == 1.0 and kept[1] < 0.06  # by chance 10 of 399; a row is no neighbour of its own
 
 
 def scores(evidence, X):

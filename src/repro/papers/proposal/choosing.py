@@ -57,8 +57,7 @@ def retention_rows(
     except NoShareError as error:
         complain(f"left out: {encoder.name} on {name}: {error}")
         return make_rows([], **shared)
-    ratio = found.intrinsic["participation ratio"]
-    facts = {"participation_ratio": ratio, evidence.metric: found.reference, "items": float(found.items)}
+    facts = {"participation_ratio": found.ratio, evidence.metric: found.reference, "items": float(found.items)}
     full = {"method": FULL_SIZE, "dim": found.full_dim}
     rows: list[dict[str, Any]] = [{**full, "metric": metric, "value": value} for metric, value in facts.items()]
     for c in found.candidates:
