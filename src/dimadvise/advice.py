@@ -38,7 +38,6 @@ class Candidate:
     """share of the ten nearest neighbours that stay among the ten nearest, of rows that the map has not seen"""
     expected: float = math.nan
     """share of a score that is expected to be kept, by the rule that was nearest to labels for this method"""
-    score: float = math.nan
     share: float = math.nan  # share of the full-size score; NaN without labels
     low: float = math.nan  # lower bound of the share
 
@@ -51,7 +50,6 @@ class Advice:
     answer: Candidate | None  # None: nothing below the full size passes
     full_dim: int
     rows: int  # that maps were fitted on
-    unit: bool  # whether rows were divided by their length before anything else, as `transform` does
     retain: float
     metric: str | None  # None: the answer is a prediction
     items: int
@@ -100,7 +98,7 @@ def advise(
     evidence: Evidence | None = None,
     retain: float = 0.99,
     methods: Sequence[str] = METHODS,
-    dims: Sequence[int] | None = None,
+    dims: Sequence[int] = (),
     seed: int = 0,
 ) -> Advice:
     """Find the smallest size.
@@ -112,7 +110,7 @@ def advise(
         evidence: what sizes are judged by; None predicts from the spectrum and the neighbours kept.
         retain: share of the full-size score that must be kept.
         methods: tried side by side; each more makes all bounds a little stricter.
-        dims: sizes tried; None takes `default_dims`.
+        dims: sizes tried; by default `default_dims`.
         seed: of random maps, folds, and the sample of neighbours.
 
     Raises:
@@ -152,7 +150,6 @@ def advise(
         answer,
         full_dim=full,
         rows=layers[last].shape[0] - (len(evidence.unfitted) if evidence else 0),
-        unit=unit,
         retain=retain,
         metric=evidence.metric if evidence else None,
         items=evidence.items if evidence else 0,
@@ -198,8 +195,8 @@ def fit_and_judge(
     if evidence is None:
         return found, maps, math.nan
     scores, kept = evidence.bounds(np.concatenate(outcomes), folds, confidence=_confidence(layers, methods))
-    judged = zip(found, scores[1:], kept.share[1:], kept.low[1:], strict=True)
-    found = [replace(c, score=float(v), share=float(share), low=float(low)) for c, v, share, low in judged]
+    judged = zip(found, kept.share[1:], kept.low[1:], strict=True)
+    found = [replace(c, share=float(share), low=float(low)) for c, share, low in judged]
     return found, maps, float(scores[0])
 
 

@@ -25,28 +25,13 @@ from repro.terminal import progress_bar, say
 from repro.types import InputError, check_dim
 
 MANIFEST = "vectors.json"
-ROWS_PER_SHARD = 250_000
 PROBED = 64  # rows by which an input is known again, evenly spaced
 
 
 def apply(
-    vectors: Path,
-    advice: Path,
-    output: Path,
-    *,
-    level: str = "",
-    rows_per_shard: int = ROWS_PER_SHARD,
-    column: str = "",
-) -> int:
-    """Put every row of `vectors` through an advice, and write what a store is to hold; the number of rows.
-
-    Args:
-        vectors: file or folder of vectors as wide as those that were advised on (see `open_vectors`).
-        advice: folder that `dimadvise advise` wrote.
-        output: folder of the shards, new or of a run with the same arguments that was stopped.
-        level: float32 or float16 for numbers, or the level that was advised for its codes; by default that.
-        rows_per_shard: rows of each file but the last.
-        column: of parquet and others the field that holds the vectors.
+    vectors: Path, advice: Path, output: Path, *, level: str = "", rows_per_shard: int = 250_000, column: str = ""
+) -> None:
+    """Put every row of `vectors` through an advice, as the command of this name tells.
 
     Raises:
         InputError: for vectors of another width, an output that is not ours or of other arguments, and a shard that was
@@ -76,7 +61,6 @@ def apply(
             _write_shards(deployment, source, output, plan)
     except Timeout:
         raise InputError(f"{output} is being written by another process: wait for it, or give another output") from None
-    return rows
 
 
 def _at_level(deployment: Deployment, level: str) -> Deployment:

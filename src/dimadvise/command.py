@@ -104,7 +104,7 @@ def advise(
         asked = None if queries is None else open_vectors(queries, column)
         judged = asked if qrels is not None else None
         given: dict[str, Any] = {"pairs": pairs, "labels": labels, "qrels": qrels, "columns": named}
-        case = from_matrix(open_vectors(embeddings, column), queries=judged, name=str(embeddings), **given)
+        case = from_matrix(open_vectors(embeddings, column), queries=judged, **given)
     else:
         if texts is None:
             raise InputError("--encoder needs --texts: a dataset name or a file with one text per line")
@@ -217,15 +217,8 @@ def _advise(
     similarity = similarity or ("l2" if classifier else "cosine")
     what, amount = target or (("recall", TARGETS["recall"]) if evidence is None else ("retain", TARGETS["retain"]))
     nested = [name for name in wanted["methods"] if name in NESTED] or METHODS
-    retain = amount if what == "retain" else TARGETS["retain"]
-    labelled = judge(
-        case.versions,
-        evidence=evidence,
-        retain=retain,
-        methods=nested,
-        dims=wanted["dims"] or None,
-        seed=wanted["seed"],
-    )
+    retain, more = amount if what == "retain" else TARGETS["retain"], {name: wanted[name] for name in ("dims", "seed")}
+    labelled = judge(case.versions, evidence=evidence, retain=retain, methods=nested, **more)
     layer = labelled.answer.layer if what == "retain" and labelled.answer is not None else list(case.versions)[-1]
     documents = case.versions[layer]
     if isinstance(evidence, Search):
@@ -245,8 +238,7 @@ def _advise(
         row = choose(options, what, amount, rerank)
         if row is not None:
             deployment = replace(found.ways[options.loc[row, "way"]], rerank=rerank)
-    if row is not None:
-        options.loc[row, "answer"] = True
+    options["answer"] = options.index == row
 
     seconds = time.perf_counter() - started
     n, D = documents.shape
@@ -272,14 +264,11 @@ def _advise(
         say(f"  {line}")
     if deployment is not None and row is not None:
         chosen = options.loc[row]
-        promised: dict[str, Any] = {"recall@10": [float(chosen[name]) for name in ("recall@10", "low@10", "high@10")]}
-        note: dict[str, Any] = {
-            "layer": layer,
-            "source": case.source,
-            "fitted_on": labelled.rows if what == "retain" else found.fitted,
-        }
-        note |= {"promised": {**promised, "corpus": found.corpus, "queries": found.queries}, **origin}
-        written = deploy.write(output, deployment, **note | ({"compared_by": "classifier"} if classifier else {}))
+        promised = {"recall@10": [float(chosen[name]) for name in ("recall@10", "low@10", "high@10")]}
+        note = {"layer": layer, "source": case.source, **origin} | ({"compared_by": "classifier"} if classifier else {})
+        note["fitted_on"] = labelled.rows if what == "retain" else found.fitted
+        note["promised"] = {**promised, "corpus": found.corpus, "queries": found.queries}
+        written = deploy.write(output, deployment, **note)
         say(f"the map: {', '.join(str(path) for path in written)}")
         if origin:
             say(f"encoder and map as one: repro export --reducer {output} --output NEW_FOLDER")

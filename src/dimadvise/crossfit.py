@@ -68,13 +68,11 @@ class Shortened:
                 "embeddings or a smaller size"
             )
         top = max(self.sizes)
-        learns = method not in ("truncate", "random")
-        fitted = {split: each for split, each in known.items() if learns or not split}
-        self.maps = {s: fit_transform_of(method, m, top, unit=moments.unit, seed=seed) for s, m in fitted.items()}
+        self.maps = {s: fit_transform_of(method, m, top, unit=moments.unit, seed=seed) for s, m in known.items()}
 
     def __call__(self, rows: Rows, split: Split = ()) -> Block:
         """Rows (m,) as (m, largest size), by the map that has not seen the folds of the split."""
-        return self.maps.get(split, self.transform).apply(self.vectors.take(rows))
+        return self.maps[split].apply(self.vectors.take(rows))
 
     @property
     def transform(self) -> Transform:

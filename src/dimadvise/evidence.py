@@ -118,12 +118,11 @@ class Pairs(Evidence):
 
     def splits(self, folds: Folds) -> list[Split]:
         """Those of the folds that pairs lie in."""
-        codes = np.unique(np.sort(self._placed(folds), axis=1), axis=0)
-        return [tuple(np.unique(code).tolist()) for code in codes]
+        return [tuple(np.unique(code).tolist()) for code in np.unique(self._placed(folds), axis=0)]
 
     def outcomes(self, shortened: Shortened, folds: Folds) -> Array:
         """Cosines (sizes, pairs)."""
-        placed = np.sort(self._placed(folds), axis=1)
+        placed = self._placed(folds)
         found = np.empty((len(shortened.sizes), self.items))
         for code in np.unique(placed, axis=0):
             own = (placed == code).all(axis=1)
@@ -139,7 +138,8 @@ class Pairs(Evidence):
         return found.scores, share_bounds(found, links, confidence=confidence)
 
     def _placed(self, folds: Folds) -> Rows:
-        return folds.fold_of(np.stack([self.first, self.second], axis=1))
+        """The folds of both rows of each pair, ascending (pairs, 2)."""
+        return np.sort(folds.fold_of(np.stack([self.first, self.second], axis=1)), axis=1)
 
 
 @dataclass(frozen=True)

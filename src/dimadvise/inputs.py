@@ -29,7 +29,6 @@ def from_matrix(
     labels: Path | None = None,
     queries: Vectors | None = None,
     qrels: Path | None = None,
-    name: str = "embeddings",
     columns: Mapping[str, str] = NOTHING,
 ) -> Case:
     """Embeddings X (n, D) of a user's own, with at most one kind of evidence that refers to their rows, counted from 0.
@@ -44,8 +43,8 @@ def from_matrix(
     if (queries is None) != (qrels is None):
         raise InputError("queries and qrels belong together: give both or neither")
     if queries is not None and queries.shape[1] != X.shape[1]:
-        raise InputError(f"queries have {queries.shape[1]} columns, {name} {X.shape[1]}: expected the same")
-    n = X.shape[0]
+        raise InputError(f"queries have {queries.shape[1]} columns, {X.name} {X.shape[1]}: expected the same")
+    n, name = X.shape[0], X.name
     evidence: Evidence | None = None
     if pairs is not None:
         table = Table(pairs, columns, ("row1", "row2", "score"))

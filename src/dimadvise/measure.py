@@ -39,7 +39,7 @@ class Survey:
 
     `options` has a row for each way and re-ranking: way (its place in `ways`), method, dim, level, bytes, rerank,
     recall@k with low@k and high@k, expected@10 (recall@10 among all rows, where fewer were searched), ms a query,
-    front (no other of this re-ranking has fewer bytes and more recall@10), answer (False).
+    front (no other of this re-ranking has fewer bytes and more recall@10).
     """
 
     options: pd.DataFrame
@@ -233,7 +233,6 @@ def tabulate(ways: Sequence[Deployment], walk: Sequence[Found], depth: int, n: i
     options["front"] = False
     for _, own in options.groupby("rerank"):
         options.loc[own.index, "front"] = is_front(own["bytes"].to_numpy(), own["recall@10"].to_numpy())
-    options["answer"] = False
     falls = _falls(options, [found.documents for found in walk], n)
     return options.drop(columns="seen@10"), falls
 

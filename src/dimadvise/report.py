@@ -15,7 +15,6 @@ from matplotlib.axes import Axes
 from repro.evaluation.quantise import BITS
 from repro.paths import replacing
 from repro.report.figures import GREY, WIDTH, Drawing, add_legend, dim_axis, looks, new_figure, series_handles, styled
-from repro.types import InputError
 
 PAGE = (files("dimadvise") / "report.html").read_text(encoding="utf-8")
 MEANS = {
@@ -29,10 +28,6 @@ MEANS = {
 """methods in a reader's words"""
 COUNTS = (1_000_000, 1_000_000_000)  # stored vectors whose memory is told
 STEPS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999)  # of recall@10: of the front, the first to reach each surely is shown
-COLUMNS = (
-    *("method", "dim", "level", "bytes", "rerank", "recall@1", "recall@10", "low@10", "high@10", "recall@100"),
-    *("ms", "front", "answer"),
-)
 
 
 @dataclass(frozen=True)
@@ -58,11 +53,6 @@ class Findings:
     shares: pd.DataFrame | None = None
     metric: str | None = None  # of the labels' score
     predicted: Sequence[str] = ()  # what is expected of a score where nothing measures it, with its error
-
-    def __post_init__(self) -> None:
-        missing = [name for name in COLUMNS if name not in self.options]
-        if missing:
-            raise InputError(f"the options lack the columns {', '.join(missing)}")
 
     @property
     def answer(self) -> Any:

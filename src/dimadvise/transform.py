@@ -37,8 +37,8 @@ class Moments:
         """Moments of both sets of rows together."""
         rows = self.rows + other.rows
         apart = other.mean - self.mean
-        between = np.outer(apart, apart) * (self.rows * other.rows / max(rows, 1))
-        return Moments(rows, self.mean + apart * (other.rows / max(rows, 1)), self.scatter + other.scatter + between)
+        between = np.outer(apart, apart) * (self.rows * other.rows / rows)
+        return Moments(rows, self.mean + apart * (other.rows / rows), self.scatter + other.scatter + between)
 
     def __sub__(self, part: "Moments") -> "Moments":
         """Moments of the rows that are left without some of them."""

@@ -76,7 +76,7 @@ def test_row_lengths_that_no_cosine_sees_change_no_answer():
     X, lengths = cloud(), np.random.default_rng(3).uniform(0.1, 10, size=(900, 1)).astype(np.float32)
     for evidence in (graded(X), None):
         found = [advise({None: Y}, evidence=evidence, dims=[32, 8, 6, 4]) for Y in (X, lengths * X)]
-        assert found[0].unit and found[0].answer is not None and found[0].answer.dim == found[1].answer.dim
+        assert found[0].transform.unit and found[0].answer is not None and found[0].answer.dim == found[1].answer.dim
         assert bool(found[0].predicted) == (evidence is None) and found[0].answer.dim <= 8
         name = "share" if evidence else "expected"
         one, other = ([(getattr(c, name), c.neighbours) for c in each.candidates] for each in found)

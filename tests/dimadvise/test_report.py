@@ -8,7 +8,6 @@ import pytest
 import browser
 from dimadvise.report import Findings, explanation, headline, page, size, worth_a_choice, write
 from repro.evaluation.quantise import BITS, vector_bytes
-from repro.types import InputError
 
 
 def options(answer=("pca", 32, "int8", 4)):
@@ -117,11 +116,6 @@ def test_a_browser_finds_nothing_broken_wide_or_narrow(tmp_path):
     write(tmp_path / "report.html", EVERYTHING, usage="from dimadvise.deploy import faiss_index\n" + "x" * 300)
     found = browser.measured(tmp_path, [tmp_path / "report.html"])
     assert browser.broken(found) == [] and (found["figure"] < 1).all()
-
-
-def test_options_without_a_column_are_refused():
-    with pytest.raises(InputError, match="lack the columns ms, front"):
-        Findings("x", 1, 64, "float32", "cosine", ("recall", 0.9), options().drop(columns=["ms", "front"]))
 
 
 def test_bytes_in_words():
