@@ -13,7 +13,7 @@ from dimadvise.deploy import Deployment
 from dimadvise.evidence import NOBODY, Evidence
 from dimadvise.measured import read_measured
 from dimadvise.search import Places, ranks, searched
-from dimadvise.transform import NESTED, Block, Transform, fit_transform_of, moments_of, most_dims, unchanged
+from dimadvise.transform import NESTED, Block, Transform, fit_transform_of, halvings, moments_of, most_dims, unchanged
 from dimadvise.vectors import Vectors, in_memory
 from repro.seeding import make_rng
 from repro.theory import participation_ratio, predicted_similarity
@@ -86,12 +86,6 @@ class Advice:
         return [said, *read_measured().statement(list(dict.fromkeys(methods)), self.retain)]
 
 
-def default_dims(full: int) -> list[int]:
-    """Sizes tried: the full one, then about three to each halving, down to 8."""
-    steps = [round(full * 2 ** (-k / 3)) for k in range(3 * int(np.log2(max(full, 2))) + 1)]
-    return sorted({d for d in steps if d >= min(8, full)}, reverse=True)
-
-
 def advise(
     versions: Mapping[int | None, Vectors | Array],
     *,
@@ -110,7 +104,7 @@ def advise(
         evidence: what sizes are judged by; None predicts from the spectrum and the neighbours kept.
         retain: share of the full-size score that must be kept.
         methods: tried side by side; each more makes all bounds a little stricter.
-        dims: sizes tried; by default `default_dims`.
+        dims: sizes tried; by default three to each halving.
         seed: of random maps, folds, and the sample of neighbours.
 
     Raises:
@@ -123,7 +117,7 @@ def advise(
     layers = {layer: in_memory(X) for layer, X in versions.items()}
     last = list(layers)[-1]
     full = layers[last].shape[1]
-    sizes = sorted({check_dim(d, limit=full) for d in dims or default_dims(full)} | {full}, reverse=True)
+    sizes = sorted({check_dim(d, limit=full) for d in dims or map(round, halvings(full, 3))} | {full}, reverse=True)
     seen = _sample(layers[last], evidence, seed)
     whole = _checked(layers[last], seen, unit)
     found, maps, score = fit_and_judge(layers, evidence, methods, sizes, unit=unit, seed=seed)

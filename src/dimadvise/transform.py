@@ -82,6 +82,12 @@ class Transform:
         return Transform(self.method, dim, matrix, self.bias[:dim] * longer, self.unit)
 
 
+def halvings(full: int, parts: int) -> list[float]:
+    """The full size, then so many to each halving, down to what rounds to 8."""
+    sizes = (full * 2 ** (-step / parts) for step in range(parts * int(np.log2(max(full, 2))) + 1))
+    return [size for size in sizes if round(size) >= min(8, full)]
+
+
 def moments_of(blocks: Iterable[Any], *, unit: bool) -> Moments:
     """Moments of rows that come in blocks (b, D); with `unit` of the rows divided by their lengths."""
     found: Moments | None = None

@@ -9,7 +9,7 @@ import numpy as np
 
 from dimadvise.deploy import PRODUCT, SIMILARITIES, Deployment
 from dimadvise.files import Block, Rows, Vectors
-from dimadvise.transform import METHODS, Transform, fit_transform_of, moments_of, most_dims, rotated
+from dimadvise.transform import METHODS, Transform, fit_transform_of, halvings, moments_of, most_dims, rotated
 from repro.evaluation.quantise import BITS, FLOATS, Codebook, fit_codebook
 from repro.types import InputError, installed, one_of, optional
 
@@ -112,11 +112,8 @@ def has_faiss() -> bool:
 
 def default_sizes(full: int) -> list[int]:
     """Sizes tried: the full one, then two to each halving, in whole bytes of bits where there are enough."""
-    sizes = {full}
-    for step in range(1, 2 * int(np.log2(max(full, 2))) + 1):
-        dim = full * 2 ** (-step / 2)
-        sizes.add(8 * round(dim / 8) if dim >= 16 else round(dim))
-    return sorted({d for d in sizes if min(8, full) <= d <= full}, reverse=True)
+    smaller = halvings(full, 2)[1:]
+    return sorted({full, *(8 * round(dim / 8) if dim >= 16 else round(dim) for dim in smaller)}, reverse=True)
 
 
 def _codebook(Y: Block, level: str) -> Codebook | None:

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, spearmanr
 
-from dimadvise.advice import advise, default_dims
+from dimadvise.advice import advise
 from dimadvise.bounds import mean_influence, share_bounds, smallest_sufficient, spearman_influence, unchanged_bounds
 from dimadvise.evidence import Pairs
 from dimadvise.measured import ASSET, CALIBRATED, EXPERIMENT, SPECTRUM, measured_from, read_measured, write_measured
+from dimadvise.transform import halvings
 from repro.evaluation.sts import sts_spearman
 from repro.reducers import make_reducer
 from repro.rows import recorded_rows
@@ -115,7 +116,7 @@ def test_the_answer_in_a_world_of_known_dimension_is_within_one_step(factors, se
     drawn = on_page("beyond_microworld", "draw_pairs", values=6, seed=seed)["draw_pairs"]
     (_, few, ideal), (_, many, every) = drawn(factors, 500), drawn(factors, 4000)
     rng = np.random.default_rng(seed)
-    dims = default_dims(ideal[0].shape[1])
+    dims = [round(size) for size in halvings(ideal[0].shape[1], 3)]
     grades = many.scores + 0.3 * rng.normal(size=4000)
     reducer = make_reducer("pca", dims[0]).fit(np.concatenate(every))
     sides = [reducer.transform(side) for side in every]
