@@ -39,13 +39,6 @@ def test_ties_and_duplicates_are_settled_as_by_a_slow_search(seed, width, k):
     np.testing.assert_array_equal(knn_correct(X, y, Q, z, k=k), expected == z)
 
 
-def test_every_k_has_k_votes_and_not_one_more():
-    X, Q = np.arange(1.0, 6.0)[:, None], np.array([[0.0]])  # votes in the order a, b, b, a, a
-    right = [knn_correct(X, ["a", "b", "b", "a", "a"], Q, ["a"], k=k)[0] for k in (1, 2, 3, 4, 5)]
-    assert right == [True, True, False, True, True]  # of two and of four, the tie is a's
-    assert knn_accuracy(X[:3], [0, 1, 1], X[:3], [0, 1, 1], k=3, self_neighbour=True) == 2 / 3, "oneself and both"
-
-
 def test_the_same_rows_on_both_sides_are_left_out():
     X, y = blobs(60, seed=5)
     alone = [knn_accuracy(np.delete(X, i, 0), np.delete(y, i), X[[i]], y[[i]]) for i in range(60)]
@@ -61,14 +54,6 @@ def test_a_query_that_votes_for_itself_is_a_classifier_scored_on_what_it_was_fit
     assert knn_accuracy(X, y, X, y, k=1, self_neighbour=True) == 1.0
 
 
-def test_self_vote_theorem_of_two_classes():
-    """With three votes of which one is one's own, a query is wrong only if both others are: 1 − (1 − q)²."""
-    n = 2_000
-    X, y = rng.normal(size=(n, 2)), rng.integers(2, size=n)  # labels without meaning: q = 1/2
-    assert knn_accuracy(X, y, X, y, self_neighbour=True) == pytest.approx(0.75, abs=0.03)
-    assert knn_accuracy(X, y, X, y) == pytest.approx(0.5, abs=0.035)
-
-
 def test_folds_equal_a_loop_over_folds():
     X, y = blobs(97, seed=7)
     fold = stratified_folds(y, 10, 3)
@@ -82,22 +67,10 @@ def test_folds_equal_a_loop_over_folds():
 # clusters
 
 
-def test_permuted_labels_are_a_perfect_partition():
-    y = np.repeat(np.arange(20), 30)
-    scores = partition_scores(rng.permutation(20)[y], y)
-    assert scores["nmi"] == pytest.approx(1) and scores["ari"] == pytest.approx(1) and scores["purity"] == 1
-    assert scores["mi"] == pytest.approx(np.log(20))  # nats, and no more than ln 20
-    assert partition_scores([0, 0], [1, 1]) == {"mi": 0.0, "nmi": 1.0, "ari": 1.0, "purity": 1.0}
-
-
 def test_purity_counts_the_commonest_class_of_each_cluster():
     assert partition_scores([0, 0, 0, 0], [0, 0, 1, 1])["purity"] == 0.5, "one cluster holds two classes"
     assert partition_scores([0, 0, 1, 1], [0, 0, 0, 0])["purity"] == 1.0, "two clusters share a class"
-
-
-def test_random_labels_have_no_adjusted_agreement():
-    scores = partition_scores(rng.integers(20, size=20_000), rng.integers(20, size=20_000))
-    assert abs(scores["ari"]) < 0.002 and scores["nmi"] < 0.01 and scores["purity"] < 0.08
+    assert partition_scores([0, 0], [1, 1]) == {"mi": 0.0, "nmi": 1.0, "ari": 1.0, "purity": 1.0}
 
 
 @settings(max_examples=50, deadline=None)

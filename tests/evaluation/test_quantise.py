@@ -57,16 +57,6 @@ def test_signs_of_symmetric_data_turn_with_it():
     assert np.array_equal(quantise(both + 5, shifted), quantise(both, book))
 
 
-def test_cosine_of_signs_is_the_angle_of_gaussian_data():
-    """E sign(u)·sign(v) = 1 − 2θ/π for directions at angle θ (Charikar, 2002)."""
-    u = RNG.normal(size=20_000)
-    for rho in (0.0, 0.5, 0.9):
-        v = rho * u + np.sqrt(1 - rho**2) * RNG.normal(size=len(u))
-        book = fit_codebook(np.stack([v, -v]), "binary")
-        found = SEARCH["by_bits"](u[None], quantise(v[None], book), book)[0, 0]
-        assert found == pytest.approx(1 - 2 * np.arccos(rho) / np.pi, abs=0.03)
-
-
 @pytest.mark.parametrize("dim", [1, 7, 8, 16, 31, 32, 37])
 def test_popcount_is_the_product_of_signs(dim):
     book = fit_codebook(X[:, :dim], "binary")

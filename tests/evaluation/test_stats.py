@@ -1,11 +1,7 @@
 """Bootstrap intervals and paired tests against scipy, slow loops and tables."""
 
-import warnings
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from repro.evaluation import stats
@@ -34,17 +30,6 @@ def test_bootstrap_equals_a_loop_of_scipy():
     assert value == pytest.approx(spearmanr(predicted, gold).statistic, abs=1e-12)
     found = stats.percentiles(value, draws[:, 0])
     np.testing.assert_allclose([found.low, found.high], np.percentile(loop, (2.5, 97.5)), atol=1e-12)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=3, max_size=30))
-def test_rank_correlation_of_counts_is_scipys_with_ties(pairs):
-    a, b = np.array(pairs, dtype=float).T
-    ours = stats.spearman_of_counts(np.ones((1, len(a)), dtype=np.int64), [stats.tie_runs(a)], stats.tie_runs(b))[0, 0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        theirs = spearmanr(a, b).statistic
-    np.testing.assert_allclose(ours, theirs, atol=1e-12)
 
 
 def test_an_interval_turns_with_its_seed_and_is_about_two_points_wide_on_sts_b():

@@ -83,16 +83,6 @@ def test_equals_the_loss_module_of_angle():
     assert found.item() == pytest.approx(45.73017898331756, rel=1e-12)
 
 
-def test_the_printed_form_trains_all_blocks_and_the_released_one_the_embeddings():
-    layers = states()
-    for form, trained in (("paper", [1, 2, 3, 4]), ("code", [0, 1, 2, 4])):
-        _, *gradients = value_and_gradients(lambda *L, form=form: espresso(L, angle_of, size=SIZE, form=form), *layers)
-        assert [i for i, gradient in enumerate(gradients) if gradient.abs().max() > 0] == trained
-        # dimensions beyond k learn from the full size only, which only the released form trains
-        beyond = [i for i, gradient in enumerate(gradients) if gradient[:, SIZE:].abs().max() > 0]
-        assert beyond == ([4] if form == "code" else [])
-
-
 def test_one_block_has_no_shallow_layers_and_any_two_may_bound_them():
     assert at(states(1), strategy="none") == pytest.approx(angle_of(states(1)[1][:, :SIZE]).item())
     assert list(shallow_layers(7, EspressoConfig(first_layer=2, last_shallow=-3))) == [2, 3]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import manifold
 
-from repro.reducers import LLE, PCA, SBERTLP, Isomap
+from repro.reducers import LLE, SBERTLP, Isomap
 from repro.reducers.manifold import neighbor_graph, neighbour_sweep
 from repro.types import InputError
 
@@ -25,12 +25,6 @@ def aligned(Y, reference):
 
 
 # isomap
-
-
-@pytest.mark.parametrize("n, D, p", [(40, 6, 6), (10, 30, 9), (2, 3, 1)])
-def test_isomap_with_every_neighbour_is_pca(n, D, p):
-    pca = PCA(p).fit_transform(cloud(n, D))
-    np.testing.assert_allclose(aligned(Isomap(p, n_neighbors=n - 1).fit_transform(cloud(n, D)), pca), pca, atol=1e-4)
 
 
 @pytest.mark.parametrize("k", [4, 8])
