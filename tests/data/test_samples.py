@@ -24,11 +24,6 @@ def test_the_sample_is_drawn_once(monkeypatch):
     assert training_sentences(TrainConfig(sentences=50, source="microworld", dim=3, seed=4), Store()) == first
 
 
-def test_a_corpus_must_be_one():
-    with pytest.raises(InputError, match="'stsb' is not a corpus of plain sentences"):
-        training_sentences(TrainConfig(corpus="stsb", sentences=10, source="microworld"), Store())
-
-
 def test_a_file_of_ones_own(tmp_path):
     path = tmp_path / "mine.txt"
     path.write_text("one line\nanother line\na third\n")

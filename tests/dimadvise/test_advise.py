@@ -249,11 +249,3 @@ def test_the_command_answers_each_kind_of_target_and_apply_does_what_it_says(tmp
     code, told, errors = repro("advise X.npy --labels labels.txt --retain 0.8 --output by_labels --levels float16")
     note = json.loads((tmp_path / "by_labels" / "reducer.json").read_text())
     assert code == 0 and note["compared_by"] == "classifier" and not note["unit_rows"], errors
-
-
-def test_dimadvise_is_a_command_of_its_own(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["dimadvise", "--help"])
-    with pytest.raises(SystemExit) as stopped:
-        dimadvise()
-    told = capsys.readouterr().out
-    assert not stopped.value.code and "advise" in told and "apply" in told and "pretrain" not in told

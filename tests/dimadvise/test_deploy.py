@@ -75,15 +75,6 @@ def test_a_pipeline_of_scikit_learn_applies_the_written_map_without_fitting(meth
         deploy.SavedReducer(tmp_path).fit(X[:, 1:])
 
 
-def test_what_is_stored_loses_little_with_eight_bits_and_more_with_fewer():
-    X = rows(300, seed=4)
-    lost = [
-        np.abs(made.stored(X) - made.vectors(X)).mean() for made in (deployed(level="int8"), deployed(level="int4"))
-    ]
-    assert 0 < lost[0] < 0.1 * lost[1]
-    np.testing.assert_allclose(np.linalg.norm(deployed().vectors(X), axis=1), 1, rtol=1e-5)
-
-
 @pytest.mark.parametrize(
     ("made", "factory"),
     [

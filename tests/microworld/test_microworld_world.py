@@ -4,14 +4,9 @@ import pytest
 from microworld import World, graded_pairs
 from microworld.vocabulary import ABSENT, FACTORS, NAMES, POLARITY
 from microworld.world import drop, in_split
-from repro import theory
 from repro.types import InputError
 
 WORLDS = [World(), World(factors=4), World(factors=3, values=5), World(values=6, seed=3)]
-
-
-def sample(world, n):
-    return world.ideal_embeddings(world.frames(min(n, world.size), seed=1))
 
 
 def spectrum_of(X):
@@ -48,21 +43,12 @@ def test_similarity_of_full_frames_is_the_weighted_sum_and_denial_costs_three_fi
     assert np.isclose(world.weights.sum(), 1) and (world.weights[:3] > world.weights[3:].max()).all()
 
 
-@pytest.mark.parametrize("world", WORLDS, ids=repr)
-def test_the_spectrum_follows_from_the_factor_kernels_alone(world):
-    # A sample spreads eigenvalues apart (Marchenko and Pastur), so its tail looks shorter, the less the larger it is.
-    X = sample(world, 20000)
-    known, sampled = world.spectrum, spectrum_of(X)
-    assert known.sum() == pytest.approx(sampled.sum(), rel=0.01)
-    assert known.sum() ** 2 / (known**2).sum() == pytest.approx(theory.participation_ratio(X), rel=0.03)
-    for share in (0.5, 0.9, 0.99):
-        counted = np.searchsorted(np.cumsum(sampled) / sampled.sum(), share) + 1
-        assert world.dimension(share) == pytest.approx(counted, rel=0.03, abs=1)
-
-
 def test_every_frame_of_a_small_world_gives_the_spectrum_exactly():
     world = World(factors=3, values=6)
-    np.testing.assert_allclose(spectrum_of(sample(world, world.size)), world.spectrum, atol=1e-12)
+    found = spectrum_of(world.ideal_embeddings(world.frames(world.size)))
+    np.testing.assert_allclose(found, world.spectrum, atol=1e-12)
+    for share in (0.5, 0.9, 0.99):
+        assert world.dimension(share) == np.searchsorted(np.cumsum(found) / found.sum(), share) + 1
 
 
 def test_frames_are_distinct_and_run_out_with_a_number():

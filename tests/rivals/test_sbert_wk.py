@@ -4,7 +4,7 @@ import torch
 
 from repro.models import SentenceEncoder
 from repro.types import InputError
-from rivals.sbert_wk import SbertWK, coordinates, first_layer, fuse, layer_weights, word_weights
+from rivals.sbert_wk import SbertWK, first_layer, fuse
 
 
 def literal(words, window=2):
@@ -41,24 +41,6 @@ def test_batches_agree_with_the_literal_loop(states):
         for row, n in enumerate(lengths):
             expected = literal(states[:layers, row, :n].double().numpy())
             np.testing.assert_allclose(found[row], expected, atol=1e-5)
-
-
-def test_identical_layers_give_the_plain_token_mean(states):
-    same = states[:1].expand(4, -1, -1, -1)
-    mask = torch.tensor([[1] * 6, [1] * 3 + [0] * 3, [1] + [0] * 5])
-    expected = torch.stack([same[0, i, : mask[i].sum()].mean(0) for i in range(3)])
-    torch.testing.assert_close(fuse(same, mask), expected, rtol=0, atol=1e-5)
-
-
-def test_weights_add_up_do_not_see_rotations_or_scale_and_are_larger_for_a_layer_that_departs(states):
-    words = states.flatten(1, 2).movedim(0, -1).double()  # (N, D, L)
-    Q = torch.linalg.qr(torch.randn(16, 16, generator=torch.Generator().manual_seed(1), dtype=torch.float64)).Q
-    before, after = ((layer_weights(R), word_weights(R)) for R in (coordinates(words), coordinates(3 * Q @ words)))
-    torch.testing.assert_close(before[0].sum(-1), torch.ones(18, dtype=torch.float64))
-    torch.testing.assert_close(before, after)
-    words = torch.ones(1, 8, 5, dtype=torch.float64)
-    words[0, :4, 2] *= -0.5
-    assert layer_weights(coordinates(words))[0].argmax() == 2
 
 
 def test_the_lower_third_is_left_out_and_fewer_than_three_layers_are_refused(tiny):

@@ -84,11 +84,6 @@ def test_a_map_holds_both_sets_and_follows_its_seed(joint_map):
         joint_map(X, 9, 0, False)
 
 
-def test_a_shallow_read_runs_no_later_block(page_functions, untrained_lines):
-    blocks_run = page_functions("ese_figure6_efficiency", timed_texts=["a text"])["blocks_run"]
-    assert [blocks_run(untrained_lines[0].make(), layer) for layer in (1, 2)] == [1, 2]
-
-
 def test_the_t_test_says_what_its_unit_is(page_functions):
     t_tests = page_functions("ese_table1_sts", methods=[RAW, ESE])["t_tests"]
     cells = [
