@@ -298,14 +298,6 @@ def verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture(scope="session")
-def page_functions() -> Callable[..., dict]:
-    """Functions of a page's cells, by name: see `shown_code`."""
-    from shown_code import on_page
-
-    return on_page
-
-
 @pytest.fixture
 def real_data() -> Path:
     from repro.paths import data_folder

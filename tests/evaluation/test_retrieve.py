@@ -38,6 +38,12 @@ def test_the_ideal_order_scores_one_and_grades_weigh():
     assert worst["ndcg@3"] == pytest.approx(([1, 2, 3] / log).sum() / ([3, 2, 1] / log).sum())
 
 
+def test_ties_go_to_the_lower_document():
+    query, documents = [[1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0], [2.0, 0.0]]  # the last two have cosine 1
+    assert retrieval_scores(query, documents, {0: {1: 1}})["mrr"] == 1
+    assert retrieval_scores(query, documents, {0: {2: 1}})["mrr"] == 0.5
+
+
 def test_equals_ir_measures_on_tie_free_data():
     ir_measures = pytest.importorskip("ir_measures", reason="the extra eval brings it")
     query_ids, corpus_ids = [f"q{i}" for i in range(40)], [f"d{i}" for i in range(500)]

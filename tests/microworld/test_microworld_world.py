@@ -13,13 +13,6 @@ def spectrum_of(X):
     return np.clip(np.linalg.eigvalsh(np.cov(X.T, bias=True))[::-1], 0, None)
 
 
-@pytest.mark.parametrize("factor", FACTORS, ids=lambda factor: factor.name)
-def test_value_similarity_is_a_positive_semidefinite_kernel(factor):
-    kernel = factor.kernel
-    assert np.array_equal(kernel, kernel.T) and (np.diag(kernel) == 1).all() and kernel.min() >= 0
-    assert np.linalg.eigvalsh(kernel).min() > -1e-12
-
-
 @pytest.mark.parametrize("world", WORLDS, ids=repr)
 def test_frame_similarity_is_the_inner_product_of_ideal_embeddings(world):
     rng = np.random.default_rng(0)

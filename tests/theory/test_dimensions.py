@@ -83,6 +83,18 @@ def test_gaussian_embeddings_keep_what_is_predicted(reducer, dim):
     assert np.mean(kept) == pytest.approx(predicted_similarity(X, [dim], reducer=reducer)[0], abs=allowed)
 
 
+def test_products_of_one_random_direction_correlate_as_predicted():
+    """In moments: E tr(CMCM) of a projection M = RRᵀ/d onto d Gaussian directions is tr C² + (tr C² + (tr C)²)/d."""
+    X = gaussian(200, dim=8)
+    C, rng = np.cov(X, rowvar=False, bias=True), np.random.default_rng(0)
+    for dim in (1, 4):
+        R = rng.normal(size=(40_000, 8, dim)) / np.sqrt(dim)
+        CM = C @ (R @ R.transpose(0, 2, 1))
+        rho = np.sqrt((C**2).sum() / np.einsum("rij,rji->r", CM, CM).mean())
+        found = predicted_similarity(X, [dim], reducer="grp")[0]
+        assert found == pytest.approx(6 / np.pi * np.arcsin(rho / 2), abs=4e-3)
+
+
 def test_a_random_rotation_is_what_truncation_meets_on_average():
     X, rng = gaussian(), np.random.default_rng(1)
     turned = [X @ np.linalg.qr(rng.normal(size=(24, 24)))[0] for _ in range(30)]

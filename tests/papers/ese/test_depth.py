@@ -16,6 +16,7 @@ from repro.papers.ese import lines as ese
 from repro.papers.ese.claims import COMPRESSION, WEIGHTS, only
 from repro.papers.ese.differences import AUDITED, REFERENCES, VARIANTS, form_of, same_training, what_is_read
 from repro.types import InputError
+from shown_code import on_page
 
 DIMS = (2, 5)
 FEW = ("default", "uniform weights", "learned weights", "no compression")
@@ -143,11 +144,11 @@ def trained(cell_config, store):
 
 
 @pytest.fixture(scope="module")
-def ablation(trained, store, page_functions):
+def ablation(trained, store):
     scored = ese.score_lines(
         trained, ese.load_sets(ese.SEVEN_SETS, "microworld", rows=12), store, dims=[4], resamples=20
     )
-    return page_functions("ese_table2_ablation", shared={"experiment": "e", "seed": 0})["ablation_rows"](scored)
+    return on_page("ese_table2_ablation", shared={"experiment": "e", "seed": 0})["ablation_rows"](scored)
 
 
 def test_rows_compare_variants_at_both_places_and_sizes(ablation):

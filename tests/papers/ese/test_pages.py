@@ -25,18 +25,19 @@ from repro.store import Store
 from repro.training.ese import base_loss
 from repro.types import InputError
 from rivals import generator
+from shown_code import on_page
 
 rng = np.random.default_rng(0)
 
 
 @pytest.fixture(scope="module")
-def audit(page_functions):
-    return page_functions("ese_table2_ablation", compressed=4)
+def audit():
+    return on_page("ese_table2_ablation", compressed=4)
 
 
 @pytest.fixture(scope="module")
-def joint_map(page_functions):
-    return page_functions("ese_figure7_compression", perplexity=30.0)["joint_map"]
+def joint_map():
+    return on_page("ese_figure7_compression", perplexity=30.0)["joint_map"]
 
 
 def test_a_sentence_of_few_values_has_a_matrix_of_few_directions(audit):
@@ -84,8 +85,8 @@ def test_a_map_holds_both_sets_and_follows_its_seed(joint_map):
         joint_map(X, 9, 0, False)
 
 
-def test_the_t_test_says_what_its_unit_is(page_functions):
-    t_tests = page_functions("ese_table1_sts", methods=[RAW, ESE])["t_tests"]
+def test_the_t_test_says_what_its_unit_is():
+    t_tests = on_page("ese_table1_sts", methods=[RAW, ESE])["t_tests"]
     cells = [
         (m, s, k, n) for m in (RAW, ESE) for s in ((0, 1, 2) if m == ESE else (0,)) for k in (1, 2, 3) for n in "ab"
     ]
@@ -129,9 +130,9 @@ def asked():
 
 
 @pytest.fixture(scope="module")
-def table3(page_functions, store):
+def table3(store):
     """Functions of Table 3's page; what is searched lies in its store."""
-    return SimpleNamespace(**page_functions("ese_table3_rag", page=SimpleNamespace(store=store), dims=[4, 16], seed=0))
+    return SimpleNamespace(**on_page("ese_table3_rag", page=SimpleNamespace(store=store), dims=[4, 16], seed=0))
 
 
 @pytest.fixture(scope="module")
@@ -241,11 +242,11 @@ def test_other_weights_under_the_same_name_answer_anew(prompts_seen, table3, tmp
 # Figure 6
 
 
-def test_every_depth_and_size_of_every_line_is_timed(page_functions, untrained_lines):
+def test_every_depth_and_size_of_every_line_is_timed(untrained_lines):
     pytest.importorskip("faiss", reason="the extra eval brings it")
     pool = list(take(data.load("stsb", source="microworld"), 40).texts1)
     given = {"pool": pool, "timed_texts": pool[:5], "vectors": 200, "dims": [4, 8], "seed": 0}
-    page = page_functions("ese_figure6_efficiency", page=SimpleNamespace(store=Store()), **given)
+    page = on_page("ese_figure6_efficiency", page=SimpleNamespace(store=Store()), **given)
 
     def in_turns(works, repeats, *, tries):
         for prepare in works.values():

@@ -15,15 +15,16 @@ from repro.runs.lines import cosines_of, spearman_of
 from repro.runs.sweep import pair_scores, step_two
 from repro.training.two_step import splice
 from repro.types import InputError
+from shown_code import on_page
 
 DIMS = (32, 8, 4)
 
 
 @pytest.fixture(scope="module")
-def page_of(page_functions, store, step_two_config):
+def page_of(store, step_two_config):
     page = SimpleNamespace(store=store, seed=0, shared={"experiment": "e", "profile": "embedded"})
     chosen = SimpleNamespace(step_two=step_two_config)
-    return lambda name: SimpleNamespace(**page_functions(f"wang_{name}", page=page, chosen=chosen))
+    return lambda name: SimpleNamespace(**on_page(f"wang_{name}", page=page, chosen=chosen))
 
 
 def test_the_smallest_dim_that_keeps_the_best_score(page_of):
