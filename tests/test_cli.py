@@ -172,6 +172,43 @@ def test_encode_writes_a_matrix(repro, tiny, write, tmp_path):
     assert (X[0] == X[2]).all()
 
 
+@pytest.mark.parametrize("form", ["txt", "txt.gz", "jsonl", "parquet"])
+def test_encode_holds_a_block_of_a_file_at_a_time(form, repro, tiny, write, tmp_path, sentences, monkeypatch):
+    texts, path = list(sentences[:10]), tmp_path / f"texts.{form}"
+    if form == "parquet":
+        pd.DataFrame({"text": texts}).to_parquet(path, row_group_size=4)
+    else:
+        lines = [json.dumps({"Text": text}) for text in texts] if form == "jsonl" else [*texts, "", ""]
+        path = write(f"texts.{form}", *lines)
+    line = f"encode --encoder {tiny} --texts {path} --output {tmp_path}"
+    assert repro(f"{line}/whole.npy")[0] == 0
+    held, encode_block = [], SentenceEncoder.encode
+    monkeypatch.setattr(SentenceEncoder, "encode", lambda *a, **k: held.append(len(a[1])) or encode_block(*a, **k))
+    for name, value, blocks in (("BLOCK", 4, [4, 4, 2]), ("CHARACTERS", 1, [1] * 10)):
+        monkeypatch.setattr(f"repro.verbs_embeddings.{name}", value)
+        held.clear()
+        code, out, _ = repro(f"{line}/blocks.npy --dim 7")
+        assert code == 0 and "10 x 7 float32" in out and held == blocks
+        found, whole = (np.load(tmp_path / f"{name}.npy", mmap_mode="r") for name in ("blocks", "whole"))
+        np.testing.assert_allclose(found, whole[:, :7], rtol=1e-5, atol=1e-6)
+
+
+def test_encode_refuses_a_bad_line_before_it_encodes_and_a_file_that_grows(repro, tiny, write, tmp_path, monkeypatch):
+    line = f"encode --encoder {tiny} --texts {tmp_path}/t.txt --output {tmp_path}/X.npy"
+    encode_block = SentenceEncoder.encode
+    monkeypatch.setattr(SentenceEncoder, "encode", lambda *_, **__: pytest.fail("hours of work"))
+    write("t.txt", "a", "", "b")
+    assert "t.txt line 2 is blank" in repro(line)[2]
+    write("t.txt", "")
+    assert "is empty: expected at least one text" in repro(line)[2]
+    monkeypatch.setattr(SentenceEncoder, "encode", lambda *a, **k: write("t.txt", "a") and encode_block(*a, **k))
+    monkeypatch.setattr("repro.verbs_embeddings.BLOCK", 1)
+    write("t.txt", *["a line that is long" * 50] * 1000)
+    code, _, err = repro(line)
+    assert code == 2 and "has changed while it was read, from 1000 texts to" in err
+    assert not list(tmp_path.glob("X.npy*"))
+
+
 def test_encode_and_advise_take_a_baseline_by_its_name(repro, write, tmp_path, sentences, monkeypatch):
     monkeypatch.setenv(QUIET, "")
     texts, advice = write("texts.txt", "the cow sleeps", "the horse sleeps"), tmp_path / "advice"

@@ -5,6 +5,7 @@ import contextlib
 import inspect
 import json
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,8 @@ from repro.types import InputError, check_dim
 
 Parameters = Annotated[tyro.conf.UseAppendAction[list[str]], tyro.conf.arg(metavar="KEY=VALUE")]
 OPTIONS = {"name": "--method", "n_components": "--dim", "seed": "--seed"}  # of every reducer
+BLOCK, CHARACTERS = 2**15, 2**25
+"""texts that `encode` holds at once, and their characters, whichever is reached first"""
 WORDS = {"true": True, "false": False, "none": None}
 quiet_default = tyro.conf.arg(help_behavior_hint="")
 
@@ -50,7 +53,9 @@ def encode(
     normalize: bool = False,
     columns: tuple[str, ...] = (),
 ) -> int:
-    """A float32 `.npy` matrix of embeddings, one row for each line of a text file.
+    """A float32 `.npy` matrix of embeddings, one row for each line of a text file, which may be larger than memory.
+
+    A file is read twice, to check and count its lines and then block by block; equal texts of a block are encoded once.
 
     Args:
         encoder: name, folder or hub id; or a baseline such as glove, sif or sbert.
@@ -63,13 +68,18 @@ def encode(
         normalize: divide every row by its length, after cutting to `dim`.
         columns: of a table whose columns go by other names: NAME=COLUMN, such as text=Body.
     """
+    import numpy as np
+
     from repro import data
     from repro.models import SentenceEncoder
+    from repro.terminal import progress_bar
     from repro.types import unit_rows
     from rivals import system_named
 
     writable_file(output)
-    corpus = data.load(str(texts), columns=data.column_names(columns))
+    lines = data.stream(str(texts), data.column_names(columns))
+    if not (count := sum(1 for _ in lines())):
+        raise InputError(f"{texts} is empty: expected at least one text")
     system = system_named(encoder, source=data.default_source())
     if system is None:
         network: Any = SentenceEncoder.load(encoder, **asdict(reading))
@@ -80,12 +90,36 @@ def encode(
             if value is not None:
                 raise InputError(f"{name} is {value}: {encoder} is made whole; leave it out")
         network = system.make()
-    X = network.encode(data.texts_of(corpus), readout=readout, layer=layer, progress=True)
+    whole, done = count <= BLOCK, 0
+    bar = progress_bar(total=count, desc="encoding", show=not whole)
+    with bar, replacing(output) as partial, partial.open("wb") as file:
+        for block in in_blocks(lines()):
+            X = network.encode(block, readout=readout, layer=layer, progress=whole)
+            X = X if dim is None else X[:, : check_dim(dim, limit=X.shape[1])]
+            if not file.tell():
+                header = {"descr": "<f4", "fortran_order": False, "shape": (count, X.shape[1])}
+                np.lib.format.write_array_header_1_0(file, header)
+            file.write(np.ascontiguousarray(unit_rows(X) if normalize else X, "<f4").data)
+            bar.update(len(block))
+            done += len(block)
+        if done != count:
+            raise InputError(f"{texts} has changed while it was read, from {count} texts to {done}: give it again")
     said = system.line if system else f"{network.texts_truncated} texts were cut"
-    X = X if dim is None else X[:, : check_dim(dim, limit=X.shape[1])]
-    write_matrix(output, unit_rows(X) if normalize else X)
-    say(f"{X.shape[0]} x {X.shape[1]} float32 -> {output}; {said}")
+    say(f"{count} x {X.shape[1]} float32 -> {output}; {said}")
     return 0
+
+
+def in_blocks(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Texts in lists of at most `BLOCK`, or of a few more characters than `CHARACTERS`."""
+    block, size = list[str](), 0
+    for text in texts:
+        block.append(text)
+        size += len(text)
+        if len(block) == BLOCK or size >= CHARACTERS:
+            yield block
+            block, size = [], 0
+    if block:
+        yield block
 
 
 def evaluate(

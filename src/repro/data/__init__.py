@@ -4,12 +4,12 @@
 two it was is the `source` of the set. No source ever stands in for another unasked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from repro.data.files import NOTHING, column_names
-from repro.data.local import DATASETS, check, describe, file_splits, get_spec, load_file, load_local
+from repro.data.local import DATASETS, check, describe, file_splits, get_spec, load_file, load_local, stream_file
 from repro.data.sampling import take
 from repro.paths import data_folder
 from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs, WordVectors, texts_of
@@ -69,6 +69,17 @@ def load(
     from microworld import make_set
 
     return take(make_set(spec.name, split, seed=seed, size=limit), limit, seed=seed)
+
+
+def stream(name_or_path: str | Path, columns: Mapping[str, str] = NOTHING) -> Callable[[], Iterator[str]]:
+    """What reads every text of a set or file from the first to the last, as often as it is called; errors of `load`.
+
+    A file of lines, or a table of texts alone, is never held whole.
+    """
+    if _is_path(name_or_path) and stream_file(name_or_path, columns) is not None:
+        return lambda: stream_file(name_or_path, columns) or iter(())
+    texts = texts_of(load(name_or_path, columns=columns))
+    return lambda: iter(texts)
 
 
 def load_splits(name_or_path: str | Path, *, source: str | None = None, **options: Any) -> dict[str, DataSet]:

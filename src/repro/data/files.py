@@ -13,9 +13,9 @@ import logging
 import math
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -67,18 +67,19 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
         raise InputError(f"{path} is named .gz but is not gzip ({error}): compress it or drop the ending") from None
 
 
-def filled_lines(path: Path) -> list[str]:
-    """The lines of a file of which line i is row i; blank lines at its end are not rows."""
-    lines = [line for _, line in read_lines(path)]
-    while lines and not lines[-1].strip():
-        lines.pop()
-    for number, line in enumerate(lines, start=1):
+def filled_lines(path: Path) -> Iterator[str]:
+    """The lines of a file of which line i is row i, one after the other; blank lines at its end are not rows."""
+    blank = 0
+    for number, line in read_lines(path):
         if not line.strip():
+            blank = blank or number
+        elif blank:
             raise InputError(
-                f"{path} line {number} is blank: expected a text or label on every line, for line i is row i; fill "
+                f"{path} line {blank} is blank: expected a text or label on every line, for line i is row i; fill "
                 "it, or delete such lines (`grep .`) together with what belongs to them elsewhere"
             )
-    return lines
+        else:
+            yield line
 
 
 class Table:
@@ -102,14 +103,17 @@ class Table:
     @cached_property
     def rows(self) -> list[Row]:
         """All rows."""
-        rows = list(self._rest)
-        for number, values in rows:
+        return list(self.stream())
+
+    def stream(self) -> Iterator[Row]:
+        """All rows, once, one after the other."""
+        for number, values in self._rest:
             if len(values) != len(self.columns):
                 raise InputError(
                     f"{self.path} line {number}: {len(values)} columns, expected {len(self.columns)} "
                     f"({', '.join(self.found)}); in TSV tabs separate columns and nothing is quoted"
                 )
-        return rows
+            yield number, values
 
     def __getitem__(self, column: str) -> list[str]:
         """The values of one of our columns."""
@@ -122,11 +126,16 @@ class Table:
 
     def texts(self, column: str) -> tuple[str, ...]:
         """The values of a column of texts."""
-        found = tuple(self[column])
-        for row, text in enumerate(found):
-            if not text.strip():
-                raise self.fault(row, column, "empty; expected a text, so fill it or drop the row")
-        return found
+        return tuple(self.stream_texts(column, self.rows))
+
+    def stream_texts(self, column: str, rows: Iterable[Row]) -> Iterator[str]:
+        """The same, one after the other, of rows such as those of `stream`."""
+        place = self.columns.index(column)
+        for number, values in rows:
+            if not values[place].strip():
+                where = f"{self.path} line {number}, column {column}"
+                raise InputError(f"{where}: empty; expected a text, so fill it or drop the row")
+            yield values[place]
 
     def numbers(self, column: str) -> list[float]:
         """The values of a column of finite numbers."""
@@ -226,11 +235,15 @@ def _parquet(path: Path) -> Iterator[Row]:
     if not path.is_file():
         raise InputError(f"no file {path}: check the path")
     try:
-        table = pq.ParquetFile(path).read()
+        file = pq.ParquetFile(path)
+        yield 0, file.schema_arrow.names
+        number = count(1)
+        for batch in file.iter_batches():
+            columns = [map(_plain, column.to_pylist()) for column in batch.columns]
+            for values in zip(*columns, strict=True):
+                yield next(number), list(values)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} is no parquet file that can be read ({error}): write it again") from None
-    columns = [map(_plain, column.to_pylist()) for column in table.columns]
-    return enumerate([table.column_names, *map(list, zip(*columns, strict=True))])
 
 
 _FORMS = {".csv": _csv, ".parquet": _parquet, **dict.fromkeys((".jsonl", ".ndjson", ".json"), _json_lines)}

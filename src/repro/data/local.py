@@ -162,6 +162,15 @@ def load_file(given: str | Path, split: str | None = None, columns: Mapping[str,
     return _split_of(table, kind, name, split, ("all", "test"))
 
 
+def stream_file(given: str | Path, columns: Mapping[str, str] = NOTHING) -> Iterator[str] | None:
+    """The rows of a file of lines, or of a table of texts alone, read as they are asked for; None of other tables."""
+    path = _file(given, columns)
+    if ending(path) == ".txt":
+        return filled_lines(path)
+    table = Table(path, columns)
+    return table.stream_texts("text", table.stream()) if table.columns == ["text"] else None
+
+
 def file_splits(given: str | Path, columns: Mapping[str, str]) -> tuple[str, ...]:
     """The splits of a file in order of appearance; `all` where it has no split column."""
     path = _file(given, columns)
@@ -195,7 +204,8 @@ def stdin() -> Path:
     """A file with all of standard input, which is read once; it goes when the program ends."""
     folder = Path(tempfile.mkdtemp(prefix="repro-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    (folder / "stdin.txt").write_bytes(sys.stdin.buffer.read())
+    with (folder / "stdin.txt").open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
     return folder / "stdin.txt"
 
 
