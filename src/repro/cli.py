@@ -21,6 +21,7 @@ from dimadvise.command import advise, apply
 from repro import __version__
 from repro.terminal import QUIET, close_output, complain, say, shows_progress
 from repro.types import InputError, installed, installing, one_of
+from repro.verbs_cells import Pairs, sweep
 from repro.verbs_embeddings import encode, evaluate, export, reduce
 from repro.verbs_training import pretrain, train
 
@@ -36,7 +37,6 @@ The book is made by `repro book` and lies in _build/html/index.html; what the re
 More of each verb is told by `repro VERB --help`; `repro --version` says which version this is.
 """
 PACKAGES = ("torch", "transformers", "scikit-learn", "papermill", "jupytext", "jupyter-book", "datasets", "accelerate")
-Pairs = Annotated[tyro.conf.UseAppendAction[list[tuple[str, str]]], tyro.conf.arg(aliases=["-p"], metavar="NAME VALUE")]
 
 
 def book(
@@ -213,7 +213,22 @@ def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
 
 VERBS = {
     f.__name__: f
-    for f in (book, run, notebooks, train, encode, reduce, evaluate, advise, export, pretrain, data, compare, doctor)
+    for f in (
+        book,
+        run,
+        sweep,
+        notebooks,
+        train,
+        encode,
+        reduce,
+        evaluate,
+        advise,
+        export,
+        pretrain,
+        data,
+        compare,
+        doctor,
+    )
 }
 SHOW_PROGRESS = (run, train, encode, reduce, evaluate, advise, apply, pretrain)
 

@@ -1,0 +1,100 @@
+"""`repro sweep`: the cells of the Snakefile, each once."""
+
+import re
+import shlex
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from repro.book import notebook
+from repro.paths import project_root
+from repro.rows import read_rows
+
+PAGE = """---
+kernelspec: {display_name: Python 3, language: python, name: python3}
+---
+
+# A page
+
+```{code-cell} ipython3
+:tags: [parameters]
+
+profile: str = "embedded"  # size of the experiment
+backbone: str | None = None  # network
+dims: list[int] | None = None  # sizes
+seed: int = 0  # of what is drawn
+record: bool = False  # append the rows to results/
+```
+
+```{code-cell} ipython3
+import pandas as pd
+from repro.report.page import Page
+from repro.rows import make_rows
+from repro.types import InputError
+
+if backbone == "broken":
+    raise InputError("no such network")
+page = Page("study", "study", profile, "microworld", seed, record)
+rows = [{"backbone": backbone, "dim": dim, "metric": "m", "value": seed + dim / 10} for dim in dims]
+page.close(make_rows(rows, **page.shared))
+```
+"""
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """A checkout with one page, whose rows are made of its parameters."""
+    for name, text in (("_toc.yml", ""), ("notebooks/study.md", PAGE)):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_sweep_runs_each_cell_once_and_a_third_seed_only_what_is_new(study, repro):
+    line = "sweep study --backbones one two --dims 8 4 --workers 2 --seeds"
+    code, out, err = repro(f"{line} 0 1")
+    assert (code, out.count("executed: "), err) == (0, 4, "")
+    first = read_rows(study / "results" / "study.parquet")
+    assert len(first) == 8 and first["value"].sum() == pytest.approx(2 * (0.8 + 0.4 + 1.8 + 1.4))
+    code, out, _ = repro(f"{line} 0 1 2")
+    assert (code, out.count("executed: "), out.count("recorded before: ")) == (0, 2, 4)
+    assert {f"executed: {study}/runs/study/{name}-seed2.ipynb" for name in ("one", "two")} <= set(out.splitlines())
+    rows = read_rows(study / "results" / "study.parquet")
+    assert len(rows) == 12 and rows[rows["seed"] < 2].reset_index(drop=True).equals(first)
+    assert repro(f"{line.replace('8 4', '8')} 0")[1].count("executed: ") == 2, "other sizes are other cells"
+
+
+def test_a_cell_that_fails_is_told_and_the_others_go_on(study, repro):
+    code, out, err = repro("sweep study --backbones broken one --dims 4 --workers 1")
+    assert code == 1 and "no such network" in err and f"executed: {study}/runs/study/one-seed0.ipynb" in out
+    code, out, err = repro("sweep study --backbones broken one --dims 4")
+    assert code == 1 and "recorded before: " in out and "no such network" in err, "what failed is tried again"
+    for wrong, said in (
+        ("nothing", "no notebook 'nothing'"),
+        ("study --workers 0", "workers is 0"),
+        ("", "nothing to run"),
+    ):
+        code, _, err = repro(f"sweep {wrong}")
+        assert code == 2 and said in err
+
+
+def test_the_snakefile_runs_the_cells_of_a_sweep(repro, monkeypatch, tmp_path):
+    text = (project_root() / "Snakefile").read_text(encoding="utf-8")
+    shell = "".join(re.findall(r'^ +"(.*)"$', text.partition("shell:")[2], re.MULTILINE))
+    (output,) = re.findall(r'output:\n +"(.*)",', text)
+    (asked,) = re.findall(r'expand\("(.*?)"', text)
+    runs = []
+    monkeypatch.setattr(notebook, "run", lambda *cell, **_: runs.append(cell))
+    cell = {"notebook": "wang_figure2_dimensions", "backbone": "repro-tiny", "seed": 1}
+    params = SimpleNamespace(python="python", profile="embedded", dims=str([64, 8]))
+    assert asked == output
+    files = {"input": f"notebooks/{cell['notebook']}.md", "output": project_root() / output.format(**cell)}
+    line = shlex.split(shell.format(params=params, wildcards=SimpleNamespace(**cell), **files))
+    assert line[:3] == ["python", "-m", "repro"]
+    assert repro("", *line[3:])[0] == 0
+    monkeypatch.setattr("repro.rows.results_folder", lambda: tmp_path)
+    assert repro("sweep wang_figure2_dimensions --backbones repro-tiny --seeds 1 --dims 64 8")[0] == 0
+    snakes, ours = runs
+    assert snakes == ours and snakes[2]["record"] is True and isinstance(ours[1], Path)
