@@ -153,6 +153,9 @@ def test_a_claim_is_one_line_with_the_number_that_decides_and_all_parts_on_a_cli
     line = shown.html[: shown.html.index("</summary>")]
     assert "does not hold here" in line and "−4.00 [−5.00, −3.00]" in line and "3.00 [" not in line
     assert shown.html.count('<details class="claim"') == 1 and shown.html.count("<tr>") == 1 + 6
+    unprinted = verdict_frame("recorded", [replace(part, paper=None) for part in built])
+    one_kind = pd.concat([unprinted, verdict_frame("live", [])], ignore_index=True)  # few dims measure no claim
+    assert "same direction 2" in scorecard.verdict_table(one_kind).html
     assert "generated text: same direction 2, other direction 1." in shown.html
     assert "- **does not hold here** ESE-T1-1: " in shown.markdown
     found = verdict_frame("recorded", parts).assign(page="")

@@ -131,7 +131,7 @@ def verdict_table(verdicts: pd.DataFrame, card: pd.DataFrame | None = None) -> S
     if verdicts.empty:
         return nothing("no claim can be judged from these rows")
     exact = verdicts["low"] == verdicts["high"]
-    verdicts = verdicts.astype({"paper": float}).assign(low=verdicts["low"].mask(exact))
+    verdicts = verdicts.astype({"paper": float, "null": float}).assign(low=verdicts["low"].mask(exact))
     card = scorecard(verdicts.assign(page="")).query("claim_id in @verdicts.claim_id") if card is None else card
     lines = [_claim(claim, verdicts[verdicts["claim_id"] == claim.claim_id]) for claim in card.itertuples()]
     words = [o for o in OUTCOMES if o in {*verdicts["verdict"], *card["recorded"]} and o not in ON_GENERATED]
