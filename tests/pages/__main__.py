@@ -27,7 +27,7 @@ from repro.seeding import cpu_count
 from repro.terminal import say
 
 PAGES = sorted((project_root() / "notebooks").glob("*.md"))
-FAMILIES = ("bert", "roberta", "mpnet", "llama")
+FAMILIES = tuple(networks.FAMILIES)
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _runs(folder: Path, names: Sequence[str], kinds: Sequence[str], backbone: str | None) -> Iterator[Run]:
     made = networks.make(folder / "networks", data.load("wiki", source="microworld", limit=600).texts)
     for place, page in enumerate(PAGES):
-        own = backbone or made[FAMILIES[place % len(FAMILIES)]]
         declared = notebook.parameters_of(page)
-        for kind in kinds if not names or page.stem in names else ():
-            given = [made["roberta"], made["bert"], made["qwen"]] if kind == variants.PAPER else [own]
-            yield Run(page, kind, variants.values(declared, kind, given))
+        for turn, kind in enumerate(variants.VARIANTS):
+            if kind in kinds and (not names or page.stem in names):
+                own, *others = (made[FAMILIES[(place + turn + n) % len(FAMILIES)]] for n in range(3))
+                given = [backbone or own, *(others if kind in variants.PROFILES else ())]
+                yield Run(page, kind, variants.values(declared, kind, given))
 
 
 if __name__ == "__main__":

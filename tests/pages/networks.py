@@ -17,6 +17,7 @@ FAMILIES = {
     "bert": ("Bert", ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), "BertTokenizer"),
     "roberta": ("Roberta", ("<s>", "<pad>", "</s>", "<unk>", "<mask>"), "RobertaTokenizer"),
     "mpnet": ("MPNet", ("<s>", "<pad>", "</s>", "<unk>", "<mask>"), "PreTrainedTokenizerFast"),
+    "xlm-r": ("XLMRoberta", ("<s>", "<pad>", "</s>", "<unk>", "<mask>"), "PreTrainedTokenizerFast"),
     "llama": ("Llama", ("<unk>", "<pad>", "<s>", "</s>"), "PreTrainedTokenizerFast"),
     "qwen": ("Qwen2", ("<unk>", "<pad>", "<s>", "</s>"), "PreTrainedTokenizerFast"),
 }

@@ -24,8 +24,9 @@ LESS: dict[str, Any] = {
     **{"augmentations": ["dropout", "synonym"], "variants": ["default", "embeddings"], "sizes": [8]},
 }
 """lines in all variants but the first, which alone runs what encoders of full size need"""
-VARIANTS = ("one dim", "two dims", "backbone", "one dataset", "one of each", "paper")
-ONE_DIM, TWO_DIMS, BACKBONE, ONE_DATASET, ONE_OF_EACH, PAPER = VARIANTS
+VARIANTS = ("one dim", "two dims", "backbone", "one dataset", "one of each", "gpu", "paper")
+ONE_DIM, TWO_DIMS, BACKBONE, ONE_DATASET, ONE_OF_EACH, GPU, PAPER = VARIANTS
+PROFILES = (GPU, PAPER)
 SIZES = ("dim", "columns", "size", "sizes", "prefix")
 """names of sizes that do not end in `dims`"""
 
@@ -52,12 +53,12 @@ def _changed(parameter: Parameter, variant: str, networks: Sequence[str]) -> Any
         share = "float" in parameter.kind
         asked: list[Any] = [[8], [0.5]] if variant == ONE_DIM else [[5, 24], [0.3, 0.77]]
         return _fitting(parameter, asked[share], asked[share][-1])
-    if variant in (BACKBONE, PAPER):
+    if variant in (BACKBONE, *PROFILES):
         blocks = [f"{network}:1" for network in networks]
         own = {"backbone": networks[0], "encoder": networks[0], "encoders": [networks[0], "trained"]}
         own |= {"backbones": [*networks[:2], *blocks[:2]]}
-        if variant == PAPER:  # no page gives `trained` another network than the profile's, which is on the hub
-            own |= {"encoders": [networks[0], networks[-1]], "profile": PAPER}
+        if variant in PROFILES:  # no page gives `trained` fewer sentences than the profile's million
+            own |= {"encoders": [networks[0], networks[-1]], "profile": variant}
         return _fitting(parameter, own.get(name))
     if variant == ONE_DATASET:
         first = default[:1] if isinstance(default, list) else None
