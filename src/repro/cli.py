@@ -21,7 +21,7 @@ from dimadvise.command import advise, apply
 from repro import __version__
 from repro.terminal import QUIET, close_output, complain, say, shows_progress
 from repro.types import InputError, installed, installing, one_of
-from repro.verbs_cells import Pairs, sweep
+from repro.verbs_cells import Pairs, plan, sweep
 from repro.verbs_embeddings import encode, evaluate, export, reduce
 from repro.verbs_training import pretrain, train
 
@@ -211,25 +211,11 @@ def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
         yield f"{partial}: left by a killed run" + ("; removed" if repair else ""), True
 
 
-VERBS = {
-    f.__name__: f
-    for f in (
-        book,
-        run,
-        sweep,
-        notebooks,
-        train,
-        encode,
-        reduce,
-        evaluate,
-        advise,
-        export,
-        pretrain,
-        data,
-        compare,
-        doctor,
-    )
-}
+_LISTED = (
+    *(book, run, sweep, plan, notebooks, train, encode),
+    *(reduce, evaluate, advise, export, pretrain, data, compare, doctor),
+)
+VERBS = {f.__name__: f for f in _LISTED}
 SHOW_PROGRESS = (run, train, encode, reduce, evaluate, advise, apply, pretrain)
 
 

@@ -59,6 +59,7 @@ def _changed(parameter: Parameter, variant: str, networks: Sequence[str]) -> Any
         own |= {"backbones": [*networks[:2], *blocks[:2]]}
         if variant in PROFILES:  # no page gives `trained` fewer sentences than the profile's million
             own |= {"encoders": [networks[0], networks[-1]], "profile": variant}
+            own |= {"source": "hub"}  # whose toy copies are smaller than what would be generated
         return _fitting(parameter, own.get(name))
     if variant == ONE_DATASET:
         first = default[:1] if isinstance(default, list) else None
