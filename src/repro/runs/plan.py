@@ -23,16 +23,8 @@ from repro.objectives import TrainConfig
 from repro.runs.cell import TrainedCell, hidden_dim_of, train_all, train_cell
 from repro.types import InputError
 
-PUBLISHED = {
-    **{"roberta-base": (768, 12, 3072, 50265), "BAAI/bge-base-en-v1.5": (768, 12, 3072, 30522)},
-    "sentence-transformers/all-mpnet-base-v2": (768, 12, 3072, 30527),
-    "sentence-transformers/stsb-bert-base": (768, 12, 3072, 30522),
-    "sentence-transformers/msmarco-roberta-base-v2": (768, 12, 3072, 50265),
-    "sentence-transformers/paraphrase-xlm-r-multilingual-v1": (768, 12, 3072, 250002),
-    "sentence-transformers/stsb-bert-large": (1024, 24, 4096, 30522),
-    "princeton-nlp/sup-simcse-roberta-large": (1024, 24, 4096, 50265),
-}
-"""hidden size, blocks, inner size and vocabulary of the networks that `profile paper` names, where none is here"""
+PUBLISHED = {"roberta-base": (768, 12, 3072, 50265), "BAAI/bge-base-en-v1.5": (768, 12, 3072, 30522)}
+"""hidden size, blocks, inner size and vocabulary of what `profile paper` trains, where it is not here"""
 LENGTH = 32
 """tokens a text that is encoded is taken to have; a training's are its `max_length`, the most it can have"""
 SIDES = {"pairs": 2, "labelled_pairs": 2, "texts": 1, "captions": 1, "retrieval": 10}
