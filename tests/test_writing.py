@@ -61,7 +61,6 @@ def test_what_a_dead_process_left_goes_with_the_next_write_and_a_living_one_keep
         "encode --encoder none --texts none --output OUT",
         "reduce --method pca --dim 1 --input X.npy --output OUT",
         "evaluate --encoder none --data none --rows OUT",
-        "evaluate --encoder none --data none --mteb-json OUT",
         "run playground --output OUT",
         "train --output OUT",
         "pretrain --output OUT",

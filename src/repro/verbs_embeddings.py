@@ -3,7 +3,6 @@
 import ast
 import contextlib
 import inspect
-import json
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -137,7 +136,6 @@ def evaluate(
     source: Literal["local", "hub", "microworld"] | None = None,
     seed: int = 0,
     rows: Path | None = None,
-    mteb_json: Path | None = None,
     columns: tuple[str, ...] = (),
 ) -> int:
     """The score of an encoder on a dataset with its interval, at several layers and sizes from a single pass.
@@ -158,18 +156,15 @@ def evaluate(
         source: where the data comes from; by default local files if REPRO_DATA is set, else the microworld.
         seed: of folds and bootstrap.
         rows: also write the rows to this parquet file; by default none.
-        mteb_json: also write the scores in MTEB's result schema to this file, of several layers or sizes one file each
-            (NAME-layer2-dim64.json); by default none.
         columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating sentence1=Left.
     """
     from repro.data import column_names
     from repro.models import SentenceEncoder
     from repro.rows import write_rows
-    from repro.runs.evaluate import encoder_rows, load_task, mteb_result
+    from repro.runs.evaluate import encoder_rows, load_task
 
-    for path in (rows, mteb_json):
-        if path is not None:
-            writable_file(path)
+    if rows is not None:
+        writable_file(rows)
     judged = load_task(data, task, split=split, text=text, source=source, columns=column_names(columns))
     network = SentenceEncoder.load(encoder, **asdict(reading))
     how: dict[str, Any] = {"readout": readout, "aggregate": aggregate, "protocol": protocol, "seed": seed}
@@ -181,13 +176,6 @@ def evaluate(
         say(f"  {layer}dim {row.dim:>5}  {row.metric}  {100 * row.value:.2f}{interval}")
     if rows is not None:
         write_rows(rows, frame)
-    if mteb_json is not None:
-        places = frame.groupby(["layer", "dim"], dropna=False, sort=False)
-        for (layer, dim), own in places:
-            at = f"-layer{layer}-dim{dim}" if layers else f"-dim{dim}"
-            target = mteb_json.with_stem(mteb_json.stem + at) if len(places) > 1 else mteb_json
-            with replacing(target) as partial:
-                partial.write_text(json.dumps(mteb_result(own), indent=2), encoding="utf-8")
     return 0
 
 

@@ -11,14 +11,12 @@ from repro.evaluation.classify import score_classification
 from repro.evaluation.sts import score_sts
 from repro.models import SentenceEncoder
 from repro.models.encoder import merge_equal
-from repro.models.pretrained import identity
 from repro.rows import make_rows
 from repro.runs.lines import Task, TextTable
 from repro.sets import all_texts
 from repro.types import InputError, check_dim
 
 log = logging.getLogger(__name__)
-MTEB_NAMES = {"stsb": "STSBenchmark", "sickr": "SICK-R", **{f"sts{year}": f"STS{year}" for year in range(12, 17)}}
 
 
 def load_task(dataset: str, kind: str, *, split: str | None = None, **options: Any) -> Task:
@@ -90,22 +88,3 @@ def encoder_rows(
         data_source=task.judged.source,
         device=network.backbone.device.type,
     )
-
-
-def mteb_result(frame: pd.DataFrame) -> dict[str, Any]:
-    """The scores in MTEB's result schema, with dim and layer beside each; scores are fractions."""
-    first, scores = frame.iloc[0], []
-    for row in frame[frame["metric"] != "majority_floor"].itertuples():
-        metric = f"cosine_{row.metric}" if row.metric.startswith("spearman") else row.metric
-        place = {"dim": int(row.dim), "layer": None if pd.isna(row.layer) else int(row.layer), "seed": int(row.seed)}
-        about = {"hf_subset": "default", "languages": ["eng-Latn"], **place}
-        scores.append({"main_score": float(row.value), metric: float(row.value), **about})
-    return {
-        "task_name": MTEB_NAMES.get(str(first["dataset"]), str(first["dataset"])),
-        "dataset_revision": str(first["data_source"]),
-        **dict.fromkeys(("mteb_version", "evaluation_time", "kg_co2_emissions")),
-        "scores": {str(first["setting"]).split(",")[0]: scores},
-        "model_name": str(first["backbone"]),
-        "model_revision": identity(str(first["backbone"])),
-        "date": str(first["created"]),
-    }
