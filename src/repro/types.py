@@ -91,7 +91,10 @@ def unit_rows(X: Array) -> Array:
 
 def check_same_length(**arrays: Any) -> None:
     """Raise an InputError that gives every length if the named arrays differ in it."""
-    lengths = {name: len(array) for name, array in arrays.items()}
+    try:
+        lengths = {name: len(array) for name, array in arrays.items()}
+    except TypeError:
+        raise InputError(f"one of {', '.join(arrays)} is a single number: expected one row of each per item") from None
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
         raise InputError(f"lengths differ: {listed}; expected one row of each per item")

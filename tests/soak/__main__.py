@@ -1,27 +1,25 @@
-"""`python -m tests.soak`: what the project promises of kills, damage, odd input and full disks, tried many times; 1 if
-one fails.
+"""`python -m tests.soak`: what the project promises of kills, damage, odd input and company, tried many times over.
 
-Each trial is drawn by the seed. `--record` writes the counts to `results/soak.parquet`, from which `book/trust.md`
-takes them.
+A line for each kind; 1 if something did not hold. With `--record` the counts go to `results/soak.parquet`, from which
+`book/trust.md` takes them.
 """
 
 import argparse
 import json
 import os
 import random
-import shutil
 import signal
 import sys
 import tempfile
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 from tests.soak import damage, kills, odd, sharing
+from tests.soak.material import prepare
 from tests.soak.process import adopt_orphans, ended, forked
 
 from repro.book.kernel import IMPORTED
@@ -30,8 +28,22 @@ from repro.seeding import cpu_count, derive_seed
 from repro.terminal import say
 
 FULL = 25  # minutes that all trials take at most on two cores
-COMMAND = "make soak ARGS=--record"
-Trials = Callable[[random.Random, Path, int], Iterator[str]]
+ALSO = ("rivals.loaders", "microworld", "dimadvise.measure", "dimadvise.report", "dimadvise.inputs", "repro.runs.cell")
+Trials = Callable[[Path, random.Random, Path, int], Iterator[str]]
+SIGNALS = {"killed": (signal.SIGKILL, 210), "interrupted": (signal.SIGINT, 50), "terminated": (signal.SIGTERM, 50)}
+PROMISES: Mapping[str, Mapping[str, tuple[Trials, int, int]]] = {
+    **{
+        promise: {
+            name: (partial(kills.trials, name, how), round(total * command.share), 5)
+            for name, command in kills.COMMANDS.items()
+        }
+        for promise, (how, total) in SIGNALS.items()
+    },
+    "damaged": {name: (trials, 2_000, 500) for name, trials in damage.KINDS.items()},
+    "odd input": {name: (trials, total, 5_000) for name, (trials, total) in odd.KINDS.items()},
+    "in company": {name: (trials, total, 10) for name, (trials, total) in sharing.KINDS.items()},
+}
+"""by promise and kind: trials, how many, and how many at a time"""
 
 
 @dataclass(frozen=True)
@@ -44,66 +56,95 @@ class Job:
     count: int
     seed: int
 
-    def work(self, folder: Path) -> None:
-        """Try, and write down how often, how long it took, and what went wrong."""
+    def work(self, material: Path, folder: Path) -> None:
+        """Try, and write down how long it took and what went wrong."""
         adopt_orphans()
         folder.mkdir()
-        started, said = time.perf_counter(), []
-        for outcome in self.trials(random.Random(self.seed), folder, self.count):
-            said.append(outcome)
-        faults = [outcome for outcome in said if outcome]
-        note = {"count": len(said), "faults": faults, "seconds": time.perf_counter() - started}
-        (folder.with_suffix(".json")).write_text(json.dumps(note))
-
-
-def promises() -> dict[str, tuple[str, dict[str, tuple[Trials, int, int]]]]:
-    """Every promise: the test that holds it at each change, and by kind its trials, how many, and how many a job."""
-    shares = {name: command.share for name, command in kills.COMMANDS.items()}
-
-    def ending(how: signal.Signals, total: int) -> dict[str, tuple[Trials, int, int]]:
-        return {name: (partial(kills.trials, name, how), round(total * share), 5) for name, share in shares.items()}
-
-    return {
-        "killed": ("tests/test_store.py", ending(signal.SIGKILL, 210)),
-        "interrupted": ("tests/test_workers.py", ending(signal.SIGINT, 40)),
-        "terminated": ("tests/test_workers.py", ending(signal.SIGTERM, 40)),
-        "damaged": ("tests/test_store.py", {name: (trials, 2_000, 500) for name, trials in damage.KINDS.items()}),
-        "odd": ("tests/test_cli.py", {name: (trials, n, max(1, n // 4)) for name, (trials, n) in odd.KINDS.items()}),
-        "shared": ("tests/test_rows.py", {name: (trials, n, n) for name, (trials, n) in sharing.KINDS.items()}),
-    }
+        started = time.perf_counter()
+        said = list(self.trials(material, random.Random(self.seed), folder, self.count))
+        note = {"count": len(said), "seconds": time.perf_counter() - started, "faults": [word for word in said if word]}
+        folder.with_suffix(".json").write_text(json.dumps(note), encoding="utf-8")
 
 
 def jobs(only: Sequence[str], share: float, seed: int) -> Iterator[Job]:
-    """All trials in pieces; of a share of them each kind has one at least."""
-    for promise, (_, kinds) in promises().items():
+    """All trials, or of every kind a share and at least one, in pieces."""
+    for promise, kinds in PROMISES.items():
         for kind, (trials, total, piece) in kinds.items():
-            if only and not {promise, kind} & set(only):
-                continue
-            left = max(1, round(total * share))
-            for number, start in enumerate(range(0, left, piece)):
-                own = derive_seed(seed, "soak", promise, kind, number)
-                yield Job(promise, kind, trials, min(piece, left - start), own)
+            if not only or {promise, kind} & set(only):
+                count = max(1, round(total * share))
+                for number, start in enumerate(range(0, count, piece)):
+                    own = derive_seed(seed, "soak", promise, kind, number)
+                    yield Job(promise, kind, trials, min(piece, count - start), own)
+
+
+def side_by_side(todo: Sequence[Job], folder: Path) -> Iterator[tuple[Job, dict]]:
+    """Do the jobs in as many processes as there are cores; each with its outcome, as they end."""
+    waiting, running = list(enumerate(todo)), dict[int, tuple[Job, Path]]()
+    while waiting or running:
+        while waiting and len(running) < min(2, cpu_count()):
+            number, job = waiting.pop(0)
+            place = folder / f"job{number}"
+            pid = forked(partial(job.work, folder / "material", place), place.with_suffix(".log"), **ONE_THREAD)
+            running[pid] = job, place
+        pid, status = os.wait()
+        job, place = running.pop(pid)
+        note = place.with_suffix(".json")
+        if note.exists():
+            yield job, json.loads(note.read_text(encoding="utf-8"))
+        else:  # hung, or died
+            said = place.with_suffix(".log").read_text(encoding="utf-8")[-1500:]
+            yield job, {"count": 0, "seconds": 0.0, "faults": [f"{os.waitstatus_to_exitcode(status)}: {said}"]}
+
+
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "REPRO_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Try, print a line for each kind, record; 1 if something did not hold."""
+    """Try, print, record; 1 if something did not hold."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
-    parser.add_argument("--only", nargs="+", default=(), help=f"promises ({', '.join(promises())}) or kinds")
-    parser.add_argument("--minutes", type=float, default=FULL, help="about so long; by default all trials")
+    parser.add_argument("--only", nargs="+", default=(), metavar="NAME", help="promises or kinds")
+    parser.add_argument("--minutes", type=float, default=FULL, help="about so many; by default all trials")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--record", action="store_true", help="write the counts to results/soak.parquet")
     options = parser.parse_args(arguments)
-    os.environ.update(OMP_NUM_THREADS="1", REPRO_THREADS="1", TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1")
-    lanes, started = min(2, cpu_count()), time.monotonic()
-    for name in (*IMPORTED, "rivals.loaders", "dimadvise.measure", "repro.book.builder", "repro.runs.cell"):
+    started = time.perf_counter()
+    for name in (*IMPORTED, *ALSO):
         import_module(name)
+    todo = list(jobs(options.only, options.minutes / FULL, options.seed))
+    told: dict[tuple[str, str], dict] = {}
     with tempfile.TemporaryDirectory(prefix="soak-") as made:
         folder = Path(made)
-        material = folder / "material"
-        todo = list(jobs(options.only, options.minutes / FULL, options.seed))
-        if ended(forked(partial(sharing.prepare, material), folder / "prepare.log"), 300):
-            raise SystemExit((folder / "prepare.log").read_text())
-    return 0
+        folder.chmod(0o755)
+        if ended(forked(partial(prepare, folder / "material"), folder / "prepare.log", **ONE_THREAD), 300):
+            raise SystemExit((folder / "prepare.log").read_text(encoding="utf-8"))
+        kills.measure(folder)
+        for job, note in side_by_side(todo, folder):
+            so_far = told.setdefault((job.promise, job.kind), {"count": 0, "seconds": 0.0, "faults": []})
+            for name, value in note.items():
+                so_far[name] += value
+            for fault in note["faults"][:5]:
+                say(f"FAULT {job.promise}, {job.kind}: {fault}")
+    for (promise, kind), sums in told.items():
+        say(
+            f"{promise:12} | {kind:24} | {sums['count']:7,} | {len(sums['faults']):4} faults | {sums['seconds']:6.0f} s"
+        )
+    faults = sum(len(sums["faults"]) for sums in told.values())
+    say(
+        f"{sum(sums['count'] for sums in told.values()):,} trials, {faults} faults, {time.perf_counter() - started:.0f} s"
+    )
+    if options.record and not faults:
+        shared = {
+            "experiment": "soak",
+            "metric": "trials",
+            "seed": options.seed,
+            "command": 'make soak ARGS="--record"',
+        }
+        rows = [
+            {"method": promise, "setting": kind, "value": sums["count"], "seconds": sums["seconds"]}
+            for (promise, kind), sums in told.items()
+        ]
+        record(make_rows(rows, **shared))
+    return int(faults > 0)
 
 
 if __name__ == "__main__":

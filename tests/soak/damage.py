@@ -137,13 +137,19 @@ def of_store(value: Any) -> Callable[..., Iterator[str]]:
 
         def read() -> Any:
             found = [store.remember("things", {"n": n}, lambda n=n: value(n), code="repro.types") for n in (0, 1)]
-            return found, [json.loads(path.read_text())["seconds"] for path in sorted(folder.glob("things/*/*.json"))]
+            return found, [
+                json.loads(path.read_text())["seconds"] for path in sorted(folder.glob("things/*/manifest.json"))
+            ]
 
         read()
         folders = [path for path in sorted((folder / "things").iterdir()) if path.is_dir()]
 
         def swapped(file: Path, rng: random.Random) -> None:
-            for source, target in ((folders[0], folder / "aside"), (folders[1], folders[0]), (folder / "aside", folders[1])):
+            for source, target in (
+                (folders[0], folder / "aside"),
+                (folders[1], folders[0]),
+                (folder / "aside", folders[1]),
+            ):
                 source.rename(target)
 
         return tried(folder / "things", read, rng, count, ways=(*ANY, swapped))
@@ -217,11 +223,19 @@ def of_verdicts(m: Path, rng: random.Random, folder: Path, count: int) -> Iterat
     scorecard.verdicts_folder = lambda: folder / "verdicts"
     (folder / "verdicts").mkdir()
     claims = scorecard.claims()["claim_id"][:6]
-    judged = [Measurement(claim, "a", paper=1.0, value=0.5 + i, low=0.1, high=2.0) for i, claim in enumerate(claims)]
+    judged = [
+        Measurement(claim, "effect", paper=1.0, value=0.5 + i, low=0.1, high=2.0) for i, claim in enumerate(claims)
+    ]
     with environment({"REPRO_BOOK": "1"}):
         for page in ("a", "b"):
             scorecard.write_verdicts(page, scorecard.verdict_frame("live", judged[:3] if page == "a" else judged[3:]))
-    return tried(folder / "verdicts", lambda: scorecard.read_verdicts().to_csv(), rng, count)
+    return tried(
+        folder / "verdicts",
+        lambda: scorecard.read_verdicts().to_csv(),
+        rng,
+        count,
+        ways=tuple(w for w in ANY if w is not missing),
+    )
 
 
 def _rows(folder: Path) -> Any:
@@ -230,6 +244,11 @@ def _rows(folder: Path) -> Any:
 
 def _vectors(path: Path) -> Any:
     found = open_vectors(path)
+    return found.take(np.arange(found.shape[0]))
+
+
+def _tensor(path: Path) -> Any:
+    found = open_vectors(path, "matrix")
     return found.take(np.arange(found.shape[0]))
 
 
@@ -246,6 +265,6 @@ KINDS: dict[str, Callable[[Path, random.Random, Path, int], Iterator[str]]] = {
     "matrix .npy": of_copy("X.npy", read_matrix, ways=UNSUMMED),
     "vectors .npy": of_copy("X.npy", _vectors, ways=UNSUMMED),
     "vectors .npz": of_copy("X.npz", _vectors, ways=UNSUMMED),
-    "vectors .safetensors": of_copy("advice/reducer.safetensors", lambda path: open_vectors(path, "matrix").take([0, 1])),
+    "vectors .safetensors": of_copy("advice/reducer.safetensors", _tensor, ways=UNSUMMED),
     "vectors .parquet": of_copy("X.parquet", _vectors, ways=UNSUMMED),
 }

@@ -6,12 +6,15 @@ import random
 import re
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+from tests.soak.material import SMALL
 from tests.soak.process import ended, forked, orphans
 
 from repro.book import kernel
@@ -59,11 +62,11 @@ class Command:
 
     def run(self) -> None:
         """Run it where we stand."""
+        sys.modules["__main__"] = ModuleType("__main__")  # what processes that are started anew would import
         kernel.IMPORTED = ("ipykernel.kernelapp",)  # what these pages need: a second in place of six
         main(self.line.split(), verbs={**VERBS, "apply": apply})
 
 
-SMALL = "--dims 8 16 --levels int8 binary --recall 0.3 --sample 300"
 COMMANDS = {
     "train": Command(
         "train --backbone {m}/tiny --dims 8 --sentences 256 --batch-size 8 --source microworld --output out", 0.2
@@ -94,7 +97,7 @@ def toy_book(folder: Path) -> None:
 
 def began(command: Command, folder: Path) -> int:
     """Start a command in a folder, with a store of its own there."""
-    if not folder.exists():
+    if not (folder / "book").exists():
         toy_book(folder)
 
     def work() -> None:
@@ -148,7 +151,14 @@ def _without(node: Any, names: tuple[str, ...]) -> Any:
     return [_without(value, names) for value in node] if isinstance(node, list) else node
 
 
-def trials(name: str, how: signal.Signals, rng: random.Random, folder: Path, count: int) -> Iterator[str]:
+def measure(folder: Path) -> None:
+    """Run every command to its end."""
+    for number, command in enumerate(COMMANDS.values()):
+        command.line = command.line.format(m=folder / "material")
+        reference(command, folder / f"reference{number}")
+
+
+def trials(name: str, how: signal.Signals, m: Path, rng: random.Random, folder: Path, count: int) -> Iterator[str]:
     """End a command at random moments, run it again to its end, and say what is wrong, if anything."""
     command = COMMANDS[name]
     for number in range(count):

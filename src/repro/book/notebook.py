@@ -236,6 +236,9 @@ def run(
         raise NotebookError(f"{source.name}: a cell took longer than {timeout:g} s") from error
     except DeadKernelError as error:
         raise NotebookError(f"{source.name}: its kernel died, most likely for want of memory") from error
+    except KeyboardInterrupt:
+        partial.unlink(missing_ok=True)
+        raise
     finally:
         with contextlib.suppress(FileNotFoundError):  # nothing was written if the kernel never started
             os.replace(partial, output)

@@ -23,8 +23,9 @@ from repro.types import InputError, installed
 log = logging.getLogger(__name__)
 SUFFIXES = (".md", ".ipynb")
 # Jupyter Book has no `python -m` entrance, and none of its options passes Sphinx a number of processes.
+ENDING = "import os; from repro.seeding import end_with_parent; end_with_parent(os.getppid()); "
 PARALLEL = "from jupyter_book import sphinx; sphinx.build_sphinx.__kwdefaults__['jobs'] = 2; "
-JUPYTER_BOOK = [sys.executable, "-c", PARALLEL + "from jupyter_book.cli.main import main; main()"]
+JUPYTER_BOOK = [sys.executable, "-c", ENDING + PARALLEL + "from jupyter_book.cli.main import main; main()"]
 CARRIED = {"book/_static": "*", "book/_ext": "*.py", "book": "*.bib", "src": "*.py"}
 """What pages include or cite besides their own text: folder of the checkout, pattern of names."""
 # Libraries whose version can change a number or a figure. Others may come and go without a rebuild.

@@ -163,11 +163,9 @@ def check_intact(folder: Path) -> None:
     files = read_json(folder, MANIFEST, {}).get("files")
     for name, written in files.items() if isinstance(files, dict) else ():  # else the manifest is none of ours
         path = paths.inside(folder, name)
-        if isinstance(written, str) and len(written) == 64 and path.is_file() and sha256(path) != written:
-            raise InputError(
-                f"{path} has changed since it was written: copy the folder anew, or delete its {MANIFEST} if the "
-                "change is meant"
-            )
+        if isinstance(written, str) and len(written) == 64 and not (path.is_file() and sha256(path) == written):
+            found = "has changed since it was written" if path.is_file() else "is missing"
+            raise InputError(f"{path} {found}: copy the folder anew, or delete its {MANIFEST} if the change is meant")
     for path in sorted(path for pattern in READ for path in folder.glob(pattern) if path.is_symlink()):
         blob = path.resolve()
         if blob.parent.name == "blobs" and blob.is_file() and not _is_named_by_content(blob):
