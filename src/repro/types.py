@@ -66,7 +66,10 @@ def check_embeddings(X: Any, name: str = "X") -> Array:
         said = "Complex data not supported"  # scikit-learn's words, which its checks of estimators look for
         raise InputError(f"{said}: {name} holds complex numbers, expected real ones such as {name}.real")
     if not np.issubdtype(X.dtype, np.floating):
-        X = X.astype(np.float64)
+        try:
+            X = X.astype(np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"{name} holds {X.dtype} values: expected numbers, such as float32") from None
     bad = ~np.isfinite(X).all(axis=1)
     if bad.any():
         raise InputError(

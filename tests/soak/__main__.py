@@ -12,6 +12,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -30,11 +31,11 @@ from repro.terminal import say
 FULL = 25  # minutes that all trials take at most on two cores
 ALSO = ("rivals.loaders", "microworld", "dimadvise.measure", "dimadvise.report", "dimadvise.inputs", "repro.runs.cell")
 Trials = Callable[[Path, random.Random, Path, int], Iterator[str]]
-SIGNALS = {"killed": (signal.SIGKILL, 210), "interrupted": (signal.SIGINT, 50), "terminated": (signal.SIGTERM, 50)}
+SIGNALS = {"killed": (signal.SIGKILL, 210), "interrupted": (signal.SIGINT, 30), "terminated": (signal.SIGTERM, 30)}
 PROMISES: Mapping[str, Mapping[str, tuple[Trials, int, int]]] = {
     **{
         promise: {
-            name: (partial(kills.trials, name, how), round(total * command.share), 5)
+            name: (partial(kills.trials, name, how), max(1, round(total * command.share)), 5)
             for name, command in kills.COMMANDS.items()
         }
         for promise, (how, total) in SIGNALS.items()
@@ -84,7 +85,7 @@ def side_by_side(todo: Sequence[Job], folder: Path) -> Iterator[tuple[Job, dict]
         while waiting and len(running) < min(2, cpu_count()):
             number, job = waiting.pop(0)
             place = folder / f"job{number}"
-            pid = forked(partial(job.work, folder / "material", place), place.with_suffix(".log"), **ONE_THREAD)
+            pid = forked(partial(job.work, folder / "material", place), place.with_suffix(".log"))
             running[pid] = job, place
         pid, status = os.wait()
         job, place = running.pop(pid)
@@ -108,30 +109,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--record", action="store_true", help="write the counts to results/soak.parquet")
     options = parser.parse_args(arguments)
     started = time.perf_counter()
+    os.environ.update(ONE_THREAD)
     for name in (*IMPORTED, *ALSO):
         import_module(name)
     todo = list(jobs(options.only, options.minutes / FULL, options.seed))
-    told: dict[tuple[str, str], dict] = {}
+    left, told = Counter((job.promise, job.kind) for job in todo), defaultdict[tuple[str, str], list[dict]](list)
     with tempfile.TemporaryDirectory(prefix="soak-") as made:
         folder = Path(made)
         folder.chmod(0o755)
-        if ended(forked(partial(prepare, folder / "material"), folder / "prepare.log", **ONE_THREAD), 300):
+        if ended(forked(partial(prepare, folder / "material"), folder / "prepare.log"), 300):
             raise SystemExit((folder / "prepare.log").read_text(encoding="utf-8"))
-        kills.measure(folder)
+        if set(SIGNALS) & {job.promise for job in todo} or any("full disk" in job.kind for job in todo):
+            kills.measure(folder)
         for job, note in side_by_side(todo, folder):
-            so_far = told.setdefault((job.promise, job.kind), {"count": 0, "seconds": 0.0, "faults": []})
-            for name, value in note.items():
-                so_far[name] += value
+            kind = job.promise, job.kind
+            told[kind].append(note)
+            left[kind] -= 1
             for fault in note["faults"][:5]:
-                say(f"FAULT {job.promise}, {job.kind}: {fault}")
-    for (promise, kind), sums in told.items():
-        say(
-            f"{promise:12} | {kind:24} | {sums['count']:7,} | {len(sums['faults']):4} faults | {sums['seconds']:6.0f} s"
-        )
-    faults = sum(len(sums["faults"]) for sums in told.values())
-    say(
-        f"{sum(sums['count'] for sums in told.values()):,} trials, {faults} faults, {time.perf_counter() - started:.0f} s"
-    )
+                say(f"FAULT {', '.join(kind)}: {fault}")
+            if not left[kind]:
+                say(
+                    f"{kind[0]:12} | {kind[1]:24} | {_sum(told[kind], 'count'):7,} | {_sum(told[kind], 'seconds'):6.0f} s"
+                )
+    every = [note for notes in told.values() for note in notes]
+    faults = sum(len(note["faults"]) for note in every)
+    say(f"{_sum(every, 'count'):,} trials, {faults} faults, {(time.perf_counter() - started) / 60:.1f} minutes")
     if options.record and not faults:
         shared = {
             "experiment": "soak",
@@ -140,11 +142,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "command": 'make soak ARGS="--record"',
         }
         rows = [
-            {"method": promise, "setting": kind, "value": sums["count"], "seconds": sums["seconds"]}
-            for (promise, kind), sums in told.items()
+            {"method": promise, "setting": kind, "value": _sum(notes, "count"), "seconds": _sum(notes, "seconds")}
+            for (promise, kind), notes in told.items()
         ]
         record(make_rows(rows, **shared))
     return int(faults > 0)
+
+
+def _sum(notes: Sequence[dict], name: str) -> float:
+    return sum(note[name] for note in notes)
 
 
 if __name__ == "__main__":

@@ -258,11 +258,11 @@ def texts(folder: Path) -> Case:
 
 
 KINDS = {
-    "command lines": (kind(lines), 4_000),
+    "command lines": (kind(lines), 3_000),
     "parameters and settings": (kind(settings), 40_000),
     "files of vectors": (kind(vectors), 20_000),
     "tables": (kind(tables), 20_000),
     "arrays": (kind(measures), 15_000),
     "names": (kind(names), 5_000),
-    "texts": (kind(texts), 5_000),
+    "texts": (kind(texts), 2_000),
 }

@@ -20,10 +20,13 @@ def forked(work: Callable[[], object], log: Path, **environment: str) -> int:
     """Start a process that does `work` and writes to `log`; its id, which is that of its group too."""
     sys.stdout.flush()
     if pid := os.fork():
+        with suppress(OSError):  # done by either, before anybody sends it a signal
+            os.setpgid(pid, pid)
         return pid
     code = 1
     try:
-        os.setsid()
+        with suppress(OSError):
+            os.setsid()
         for stream in (1, 2):
             os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
         sys.stdout, sys.stderr = (open(stream, "w", closefd=False) for stream in (1, 2))
@@ -34,6 +37,8 @@ def forked(work: Callable[[], object], log: Path, **environment: str) -> int:
         code = 0
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except KeyboardInterrupt:  # before the command has begun
+        code = 130
     except BaseException:
         traceback.print_exc()
     finally:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from tests.soak.kills import COMMANDS, Command, began, made
+from tests.soak.kills import COMMANDS, Command, began, half, made
 from tests.soak.process import ended, forked
 
 from repro.rows import make_rows, read_rows, record
@@ -115,7 +115,7 @@ def _on_full(command: Command, rng: random.Random, disk: Path) -> str:
     if code not in (0, 2) or "Traceback" in said or (code and ("is full" not in said or said.count("error:") != 1)):
         return f"ended with {code}: {said[-500:]}"
     again = Store(place / "home").remember("things", {"n": 1}, lambda: None, code="repro.types")
-    wrong = [path for path, value in made(place).items() if command.made.get(path) != value]
+    wrong = half(command, place)
     if wrong or not np.array_equal(again, kept) or list(place.rglob("*.partial*")):
         return f"half of {wrong} stands there, or {list(place.rglob('*.partial*'))} or what was there is lost"
     (disk / "ballast").unlink()
@@ -142,5 +142,5 @@ def mount(folder: Path, size: str) -> None:
 KINDS: dict[str, tuple[Callable[[Path, random.Random, Path, int], Iterator[str]], int]] = {
     "two processes": (both, 30),
     "read-only store": (read_only, 50),
-    **{f"full disk: {name}": (full(name), 20) for name in ("train", "encode", "advise", "apply")},
+    **{f"full disk: {name}": (full(name), 10) for name in ("train", "encode", "advise", "apply")},
 }
