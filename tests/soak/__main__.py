@@ -13,8 +13,6 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -28,17 +26,13 @@ from repro.rows import make_rows, record
 from repro.seeding import cpu_count, derive_seed
 from repro.terminal import say
 
-FULL = 25  # minutes that all trials take at most on two cores
+FULL = 25  # minutes that all trials take on two cores
 ALSO = ("rivals.loaders", "microworld", "dimadvise.measure", "dimadvise.report", "dimadvise.inputs", "repro.runs.cell")
-Trials = Callable[[Path, random.Random, Path, int], Iterator[str]]
-SIGNALS = {"killed": (signal.SIGKILL, 210), "interrupted": (signal.SIGINT, 30), "terminated": (signal.SIGTERM, 30)}
-PROMISES: Mapping[str, Mapping[str, tuple[Trials, int, int]]] = {
+ENDED = {"killed": (signal.SIGKILL, 210), "interrupted": (signal.SIGINT, 30), "terminated": (signal.SIGTERM, 30)}
+PROMISES = {
     **{
-        promise: {
-            name: (partial(kills.trials, name, how), max(1, round(total * command.share)), 5)
-            for name, command in kills.COMMANDS.items()
-        }
-        for promise, (how, total) in SIGNALS.items()
+        promise: {n: (partial(kills.trials, n, how), total * c.share, 5) for n, c in kills.COMMANDS.items()}
+        for promise, (how, total) in ENDED.items()
     },
     "damaged": {name: (trials, 2_000, 500) for name, trials in damage.KINDS.items()},
     "odd input": {name: (trials, total, 5_000) for name, (trials, total) in odd.KINDS.items()},
@@ -47,60 +41,45 @@ PROMISES: Mapping[str, Mapping[str, tuple[Trials, int, int]]] = {
 """by promise and kind: trials, how many, and how many at a time"""
 
 
-@dataclass(frozen=True)
-class Job:
-    """Some trials of one kind, done in a process of their own."""
-
-    promise: str
-    kind: str
-    trials: Trials
-    count: int
-    seed: int
-
-    def work(self, material: Path, folder: Path) -> None:
-        """Try, and write down how long it took and what went wrong."""
-        adopt_orphans()
-        folder.mkdir()
-        started = time.perf_counter()
-        said = list(self.trials(material, random.Random(self.seed), folder, self.count))
-        note = {"count": len(said), "seconds": time.perf_counter() - started, "faults": [word for word in said if word]}
-        folder.with_suffix(".json").write_text(json.dumps(note), encoding="utf-8")
-
-
-def jobs(only: Sequence[str], share: float, seed: int) -> Iterator[Job]:
-    """All trials, or of every kind a share and at least one, in pieces."""
+def jobs(only, share, seed):
+    """All trials, or of every kind a share and at least one, in pieces: promise, kind and what does the piece."""
     for promise, kinds in PROMISES.items():
         for kind, (trials, total, piece) in kinds.items():
-            if not only or {promise, kind} & set(only):
-                count = max(1, round(total * share))
-                for number, start in enumerate(range(0, count, piece)):
-                    own = derive_seed(seed, "soak", promise, kind, number)
-                    yield Job(promise, kind, trials, min(piece, count - start), own)
+            count = max(1, round(total * share)) if not only or {promise, kind} & set(only) else 0
+            for number, start in enumerate(range(0, count, piece)):
+                own = derive_seed(seed, "soak", promise, kind, number)
+                yield promise, kind, partial(work, trials, own, min(piece, count - start))
 
 
-def side_by_side(todo: Sequence[Job], folder: Path) -> Iterator[tuple[Job, dict]]:
-    """Do the jobs in as many processes as there are cores; each with its outcome, as they end."""
-    waiting, running = list(enumerate(todo)), dict[int, tuple[Job, Path]]()
+def work(trials, seed, count, material, folder):
+    """Try, and write down how long it took and what went wrong."""
+    adopt_orphans()
+    folder.mkdir(mode=0o755)
+    started = time.perf_counter()
+    said = list(trials(material, random.Random(seed), folder, count))
+    note = {"count": len(said), "seconds": time.perf_counter() - started, "faults": [word for word in said if word]}
+    folder.with_suffix(".json").write_text(json.dumps(note), encoding="utf-8")
+
+
+def side_by_side(todo, folder):
+    """Do the jobs in as many processes as there are cores, at most two: promise, kind and outcome, as they end."""
+    waiting, running = dict(enumerate(todo)), {}
     while waiting or running:
         while waiting and len(running) < min(2, cpu_count()):
-            number, job = waiting.pop(0)
+            number = next(iter(waiting))
+            *names, job = waiting.pop(number)
             place = folder / f"job{number}"
-            pid = forked(partial(job.work, folder / "material", place), place.with_suffix(".log"))
-            running[pid] = job, place
+            running[forked(partial(job, folder / "material", place), place.with_suffix(".log"))] = names, place
         pid, status = os.wait()
-        job, place = running.pop(pid)
-        note = place.with_suffix(".json")
-        if note.exists():
-            yield job, json.loads(note.read_text(encoding="utf-8"))
-        else:  # hung, or died
+        names, place = running.pop(pid)
+        if (note := place.with_suffix(".json")).exists():
+            yield *names, json.loads(note.read_text(encoding="utf-8"))
+        else:
             said = place.with_suffix(".log").read_text(encoding="utf-8")[-1500:]
-            yield job, {"count": 0, "seconds": 0.0, "faults": [f"{os.waitstatus_to_exitcode(status)}: {said}"]}
+            yield *names, {"count": 0, "seconds": 0, "faults": [f"hung or died, {status}: {said}"]}
 
 
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "REPRO_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments=None):
     """Try, print, record; 1 if something did not hold."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--only", nargs="+", default=(), metavar="NAME", help="promises or kinds")
@@ -108,49 +87,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--record", action="store_true", help="write the counts to results/soak.parquet")
     options = parser.parse_args(arguments)
-    started = time.perf_counter()
-    os.environ.update(ONE_THREAD)
+    todo, started = list(jobs(options.only, options.minutes / FULL, options.seed)), time.perf_counter()
+    lanes, left, told = cpu_count(), Counter(job[:2] for job in todo), defaultdict(Counter)
+    os.environ.update(OMP_NUM_THREADS="1", TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1", REPRO_THREADS=str(lanes))
     for name in (*IMPORTED, *ALSO):
         import_module(name)
-    todo = list(jobs(options.only, options.minutes / FULL, options.seed))
-    left, told = Counter((job.promise, job.kind) for job in todo), defaultdict[tuple[str, str], list[dict]](list)
     with tempfile.TemporaryDirectory(prefix="soak-") as made:
         folder = Path(made)
-        folder.chmod(0o755)
+        folder.chmod(0o755)  # for readers of a store who are somebody else
         if ended(forked(partial(prepare, folder / "material"), folder / "prepare.log"), 300):
             raise SystemExit((folder / "prepare.log").read_text(encoding="utf-8"))
-        if set(SIGNALS) & {job.promise for job in todo} or any("full disk" in job.kind for job in todo):
-            kills.measure(folder)
-        for job, note in side_by_side(todo, folder):
-            kind = job.promise, job.kind
-            told[kind].append(note)
-            left[kind] -= 1
+        kinds = {kind.removeprefix("full disk: ") for _, kind in left}
+        kills.measure(folder, [name for name in kills.COMMANDS if name in kinds])
+        for promise, kind, note in side_by_side(todo, folder):
+            sums = told[promise, kind]
+            sums.update(count=note["count"], seconds=note["seconds"], faults=len(note["faults"]))
             for fault in note["faults"][:5]:
-                say(f"FAULT {', '.join(kind)}: {fault}")
-            if not left[kind]:
-                say(
-                    f"{kind[0]:12} | {kind[1]:24} | {_sum(told[kind], 'count'):7,} | {_sum(told[kind], 'seconds'):6.0f} s"
-                )
-    every = [note for notes in told.values() for note in notes]
-    faults = sum(len(note["faults"]) for note in every)
-    say(f"{_sum(every, 'count'):,} trials, {faults} faults, {(time.perf_counter() - started) / 60:.1f} minutes")
-    if options.record and not faults:
-        shared = {
-            "experiment": "soak",
-            "metric": "trials",
-            "seed": options.seed,
-            "command": 'make soak ARGS="--record"',
-        }
-        rows = [
-            {"method": promise, "setting": kind, "value": _sum(notes, "count"), "seconds": _sum(notes, "seconds")}
-            for (promise, kind), notes in told.items()
-        ]
-        record(make_rows(rows, **shared))
-    return int(faults > 0)
-
-
-def _sum(notes: Sequence[dict], name: str) -> float:
-    return sum(note[name] for note in notes)
+                say(f"FAULT {promise}, {kind}: {fault}")
+            left[promise, kind] -= 1
+            if not left[promise, kind]:
+                say(f"{promise:12} | {kind:24} | {sums['count']:7,} | {sums['seconds']:6.0f} s")
+    whole = sum(told.values(), Counter())
+    say(f"{whole['count']:,} trials, {whole['faults']} faults, {(time.perf_counter() - started) / 60:.1f} minutes")
+    if options.record and not whole["faults"]:
+        named = {"experiment": "soak", "metric": "trials", "seed": options.seed, "command": 'make soak ARGS="--record"'}
+        rows = [{"method": p, "setting": k, "value": s["count"], "seconds": s["seconds"]} for (p, k), s in told.items()]
+        record(make_rows(rows, **named))
+    return int(whole["faults"] > 0)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,9 @@
 
 import json
 import logging
-import random
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import torch
@@ -18,253 +16,197 @@ from repro.models import SentenceEncoder
 from repro.paths import read_matrix
 from repro.reducers.export import read_note
 from repro.report import scorecard
+from repro.report.judge import Measurement
 from repro.rows import read_rows
 from repro.store import Store
 from repro.training.loop import LoopConfig, train
 from repro.types import InputError
 
-Read = Callable[[], Any]
-FOREIGN = b"PAR1 this is another file \x93NUMPY {}"
+
+def flipped(content, rng):
+    """One bit."""
+    at = rng.randrange(len(content))
+    return content[:at] + bytes([content[at] ^ 1 << rng.randrange(8)]) + content[at + 1 :]
 
 
-def flipped(file: Path, rng: random.Random) -> None:
-    """One bit is another."""
-    content = bytearray(file.read_bytes())
-    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
-    file.write_bytes(content)
-
-
-def overwritten(file: Path, rng: random.Random) -> None:
+def overwritten(content, rng):
     """Up to 64 bytes somewhere are others, or zeros as a disk leaves them."""
-    content = bytearray(file.read_bytes())
-    start = rng.randrange(len(content))
-    stop = min(len(content), start + rng.randint(1, 64))
-    before = content[start:stop]
-    content[start:stop] = bytes(stop - start) if rng.random() < 0.5 else rng.randbytes(stop - start)
-    content[start] ^= 255 if content[start:stop] == before else 0
-    file.write_bytes(content)
+    at, size = rng.randrange(len(content)), rng.randint(1, 64)
+    piece = bytes(size) if rng.random() < 0.5 else rng.randbytes(size)
+    return content[:at] + piece[: len(content) - at] + content[at + size :]
 
 
-def headless(file: Path, rng: random.Random) -> None:
-    """The first bytes are others."""
-    content = file.read_bytes()
-    size = min(rng.randint(8, 64), len(content))
-    file.write_bytes(bytes(byte ^ rng.randint(1, 255) for byte in content[:size]) + content[size:])
+def headless(content, rng):
+    """The first bytes are all others."""
+    size = rng.randint(8, 64)
+    return bytes(byte ^ rng.randint(1, 255) for byte in content[:size]) + content[size:]
 
 
-def cut(file: Path, rng: random.Random) -> None:
-    """The end is missing."""
-    file.write_bytes(file.read_bytes()[: rng.randrange(file.stat().st_size)])
+def cut(content, rng):
+    """The end is missing, or all of it."""
+    return content[: rng.choice((0, rng.randrange(len(content))))]
 
 
-def emptied(file: Path, rng: random.Random) -> None:
-    """Nothing is left."""
-    file.write_bytes(b"")
+def missing(content, rng):
+    """There is no such file."""
+    return None
 
 
-def missing(file: Path, rng: random.Random) -> None:
-    """The file is gone."""
-    file.unlink()
+def exchanged(content, rng):
+    """A file of another kind stands there; a neighbour, where there is one, does so in `tried`."""
+    return b"PAR1 this is another file \x93NUMPY {}"
 
 
-def exchanged(file: Path, rng: random.Random) -> None:
-    """Another file stands there: a neighbour, or something foreign."""
-    others = [path for path in sorted(file.parent.iterdir()) if path.is_file() and path != file]
-    file.write_bytes(rng.choice(others).read_bytes() if others and rng.random() < 0.7 else FOREIGN)
+UNSUMMED = (headless, cut, missing, exchanged)
+"""what is noticed of a format without checksums: a flipped bit of a number there is another number"""
+ANY = (flipped, flipped, overwritten, *UNSUMMED)
 
 
-ANY = (flipped, flipped, overwritten, headless, cut, emptied, missing, exchanged)
-UNSUMMED = (headless, cut, cut, emptied, missing, exchanged)
-"""what a format without checksums can show: of one that only holds numbers, a flipped bit is another number"""
-
-
-class Heard(logging.Handler):
-    """Whether a warning was given."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.said: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.said.append(record.getMessage())
-
-
-def tried(
-    folder: Path, read: Read, rng: random.Random, count: int, files: str = "**/*", ways: Sequence[Any] = ANY
-) -> Iterator[str]:
-    """Damage one of the files below a folder, read, restore: what is wrong with the outcome, if anything."""
+def tried(folder, read, rng, count, files="**/*", ways=ANY, shuffle=None):
+    """Damage one of the files below a folder, read, and restore them; what is wrong with the outcome, if anything."""
     whole = {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
     chosen = [path for path in sorted(folder.glob(files)) if path in whole and path.suffix != ".lock"]
-    heard, right = Heard(), read()
-    logging.getLogger().addHandler(heard)
+    right, heard = read(), []
+    logging.getLogger().addHandler(handler := logging.Handler(logging.WARNING))
+    handler.emit = heard.append
     for _ in range(count):
         file, way = rng.choice(chosen), rng.choice(ways)
-        way(file, rng)
-        if file.is_file() and file.read_bytes() == whole[file]:
-            missing(file, rng)
-        heard.said.clear()
+        damaged = way(whole[file], rng)
+        if way is exchanged and rng.random() < 0.7:
+            damaged = whole[rng.choice([path for path in chosen if path.parent == file.parent])]
+        if damaged in (None, whole[file]):
+            file.unlink() if missing in ways else file.write_bytes(b"")
+        else:
+            file.write_bytes(damaged)
+        if shuffle and rng.random() < 0.1:
+            way = shuffle
+            shuffle()
+        heard.clear()
         try:
-            found = read()
+            silent = not same(read(), right) and not heard
+            yield f"{file.name} {way.__name__}: other values, in silence" if silent else ""
         except InputError:
             yield ""
         except Exception as error:
             yield f"{file.name} {way.__name__}: {type(error).__name__}: {error}"
-        else:
-            silent = not same(found, right) and not heard.said
-            yield f"{file.name} {way.__name__}: silently {str(found)[:200]}" if silent else ""
         for path in folder.rglob("*"):
             if path.is_file() and path not in whole:
                 path.unlink()
         for path, content in whole.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-    logging.getLogger().removeHandler(heard)
+    logging.getLogger().removeHandler(handler)
 
 
-def same(a: Any, b: Any) -> bool:
+def same(a, b):
     """Whether two values are equal, their arrays to the last bit."""
-    if isinstance(a, dict | list | tuple):
-        keys = (set(a), set(b)) if isinstance(a, dict) else (len(a), len(b))
-        return keys[0] == keys[1] and all(same(a[k], b[k]) for k in (a if isinstance(a, dict) else range(len(a))))
-    return a.tobytes() == b.tobytes() and a.shape == b.shape if isinstance(a, np.ndarray) else a == b or a is b
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return (a.shape, a.tobytes()) == (b.shape, b.tobytes()) if isinstance(a, np.ndarray) else a == b
 
 
-def of_store(value: Any) -> Callable[..., Iterator[str]]:
-    """Trials on a value in the store, a neighbour beside it, whose folders may be exchanged too."""
+def of_store(value, m, rng, folder, count):
+    """Values in the store, whose folders may be exchanged too; each with the seconds that it took."""
 
-    def trials(m: Path, rng: random.Random, folder: Path, count: int) -> Iterator[str]:
-        store = Store(folder)
+    def read():
+        found = [Store(folder).remember("things", {"n": n}, lambda n=n: value(n), code="repro.types") for n in (0, 1)]
+        return found, [
+            json.loads(path.read_text())["seconds"] for path in sorted(folder.glob("things/*/manifest.json"))
+        ]
 
-        def read() -> Any:
-            found = [store.remember("things", {"n": n}, lambda n=n: value(n), code="repro.types") for n in (0, 1)]
-            return found, [
-                json.loads(path.read_text())["seconds"] for path in sorted(folder.glob("things/*/manifest.json"))
-            ]
+    def neighbours():
+        one, two = (path for path in sorted((folder / "things").iterdir()) if path.is_dir())
+        for source, target in ((one, folder / "aside"), (two, one), (folder / "aside", two)):
+            source.rename(target)
 
-        read()
-        folders = [path for path in sorted((folder / "things").iterdir()) if path.is_dir()]
-
-        def swapped(file: Path, rng: random.Random) -> None:
-            for source, target in (
-                (folders[0], folder / "aside"),
-                (folders[1], folders[0]),
-                (folder / "aside", folders[1]),
-            ):
-                source.rename(target)
-
-        return tried(folder / "things", read, rng, count, ways=(*ANY, swapped))
-
-    return trials
+    read()
+    return tried(folder / "things", read, rng, count, shuffle=neighbours)
 
 
-def of_state(m: Path, rng: random.Random, folder: Path, count: int) -> Iterator[str]:
-    """Trials on the state that a training resumes from: it ends with the same weights."""
-    state, config = folder / "state" / "state.safetensors", LoopConfig(steps=6, save_every=2, learning_rate=0.1)
-    state.parent.mkdir()
+def of_state(m, rng, folder, count):
+    """The state that a training resumes from: it ends with the same weights."""
     X = torch.randn(8, 4, generator=torch.Generator().manual_seed(0))
+    config = LoopConfig(steps=6, save_every=2, learning_rate=0.1)
 
-    def run(stop: int = 6) -> bytes:
+    def run(stop=6):
         torch.manual_seed(0)
         module = torch.nn.Linear(4, 2)
 
-        def loss_at(step: int) -> Any:
+        def loss_at(step):
             if step == stop:
                 raise KeyboardInterrupt
             return module(X[step : step + 2]).square().mean()
 
-        train(module, loss_at, config, state_path=state, progress=False)
-        return module.weight.detach().numpy().tobytes()
+        train(module, loss_at, config, state_path=folder / "work" / "state.safetensors", progress=False)
+        return module.weight.detach().numpy()
 
-    try:
+    with suppress(KeyboardInterrupt):
         run(stop=5)
-    except KeyboardInterrupt:
-        pass
-    return tried(state.parent, run, rng, count)
+    return tried(folder / "work", run, rng, count)
 
 
-def of_copy(name: str, read: Callable[[Path], Any], files: str = "**/*", ways: Sequence[Any] = ANY) -> Any:
-    """Trials on a copy of a file or folder of the material."""
-
-    def trials(m: Path, rng: random.Random, folder: Path, count: int) -> Iterator[str]:
-        target = folder / "copy" / name
-        target.parent.mkdir(parents=True)
-        (shutil.copytree if (m / name).is_dir() else shutil.copy)(m / name, target)
-        return tried(target if target.is_dir() else target.parent, lambda: read(target), rng, count, files, ways)
-
-    return trials
+def of_copy(name, read, m, rng, folder, count, files="**/*", ways=ANY):
+    """A copy of a file or folder of the material."""
+    (folder / "copy").mkdir()
+    target = folder / "copy" / name.rpartition("/")[2]
+    (shutil.copytree if (m / name).is_dir() else shutil.copy)(m / name, target)
+    return tried(folder / "copy", lambda: read(target), rng, count, files, ways)
 
 
-def _embedded(folder: Path) -> Any:
+def of_shards(m, rng, folder, count):
+    """The shards of `dimadvise apply`: given again, the command refuses them, or makes them as they were."""
+
+    def read(output):
+        apply(m / "X.npy", m / "advice", output, rows_per_shard=200)
+        return [path.read_bytes() for path in sorted(output.glob("*.npy"))]
+
+    return of_copy("shards", read, m, rng, folder, count)
+
+
+def of_verdicts(m, rng, folder, count):
+    """What pages leave for the scorecard; one that left nothing has not been built."""
+    scorecard.verdicts_folder = lambda: folder / "verdicts"
+    scorecard.os.environ["REPRO_BOOK"] = "1"
+    for page, claims in (("a", scorecard.claims()["claim_id"][:3]), ("b", scorecard.claims()["claim_id"][3:6])):
+        judged = [
+            Measurement(claim, "effect", paper=1.0, value=0.5 + len(claim), low=0.1, high=2.0) for claim in claims
+        ]
+        scorecard.write_verdicts(page, scorecard.verdict_frame("live", judged))
+    ways = [way for way in ANY if way is not missing]
+    return tried(folder / "verdicts", lambda: scorecard.read_verdicts().to_csv(), rng, count, ways=ways)
+
+
+def embedded(folder):
     return SentenceEncoder.load(str(folder)).encode(["the cook thanked the driver", "a dog slept"])
 
 
-def _advised(folder: Path) -> Any:
+def advised(folder):
     advice, X = deploy.read(folder), np.linspace(-1, 1, 64, dtype=np.float32).reshape(2, 32)
     return advice.codes(X), advice.vectors(X), read_note(folder)
 
 
-def of_shards(m: Path, rng: random.Random, folder: Path, count: int) -> Iterator[str]:
-    """Trials on the shards of `dimadvise apply`: given again, the command refuses them or makes them as they were."""
-    output = folder / "shards"
-    shutil.copytree(m / "shards", output)
-
-    def read() -> Any:
-        apply(m / "X.npy", m / "advice", output, rows_per_shard=200)
-        return [path.read_bytes() for path in sorted(output.glob("*.npy"))]
-
-    return tried(output, read, rng, count)
-
-
-def of_verdicts(m: Path, rng: random.Random, folder: Path, count: int) -> Iterator[str]:
-    """Trials on what pages leave for the scorecard."""
-    from repro.report.judge import Measurement
-    from repro.seeding import environment
-
-    scorecard.verdicts_folder = lambda: folder / "verdicts"
-    (folder / "verdicts").mkdir()
-    claims = scorecard.claims()["claim_id"][:6]
-    judged = [
-        Measurement(claim, "effect", paper=1.0, value=0.5 + i, low=0.1, high=2.0) for i, claim in enumerate(claims)
-    ]
-    with environment({"REPRO_BOOK": "1"}):
-        for page in ("a", "b"):
-            scorecard.write_verdicts(page, scorecard.verdict_frame("live", judged[:3] if page == "a" else judged[3:]))
-    return tried(
-        folder / "verdicts",
-        lambda: scorecard.read_verdicts().to_csv(),
-        rng,
-        count,
-        ways=tuple(w for w in ANY if w is not missing),
-    )
-
-
-def _rows(folder: Path) -> Any:
-    return read_rows(folder / "e.parquet").to_csv()
-
-
-def _vectors(path: Path) -> Any:
-    found = open_vectors(path)
+def vectors(path, column=""):
+    found = open_vectors(path, column)
     return found.take(np.arange(found.shape[0]))
 
 
-def _tensor(path: Path) -> Any:
-    found = open_vectors(path, "matrix")
-    return found.take(np.arange(found.shape[0]))
-
-
-KINDS: dict[str, Callable[[Path, random.Random, Path, int], Iterator[str]]] = {
-    "array in the store": of_store(lambda n: np.arange(60.0).reshape(3, 20) + n),
-    "JSON in the store": of_store(lambda n: {"a": [n, 2.5, "word"], "b": None}),
+KINDS = {
+    "array in the store": partial(of_store, lambda n: np.arange(60.0).reshape(3, 20) + n),
+    "JSON in the store": partial(of_store, lambda n: {"a": [n, 2.5, "word"], "b": None}),
     "state of a training": of_state,
-    "trained encoder": of_copy("encoder/dim8", _embedded),
-    "exported encoder": of_copy("exported", _embedded),
-    "advice": of_copy("advice", _advised, "[rc]*e[rs].[sj]*"),
+    "trained encoder": partial(of_copy, "encoder/dim8", embedded),
+    "exported encoder": partial(of_copy, "exported", embedded),
+    "advice": partial(of_copy, "advice", advised, files="*/[rc]*e[rs].[sj]*"),
     "shards": of_shards,
-    "recorded rows": of_copy("results", _rows),
+    "recorded rows": partial(of_copy, "results", lambda folder: read_rows(folder / "e.parquet").to_csv()),
     "verdicts": of_verdicts,
-    "matrix .npy": of_copy("X.npy", read_matrix, ways=UNSUMMED),
-    "vectors .npy": of_copy("X.npy", _vectors, ways=UNSUMMED),
-    "vectors .npz": of_copy("X.npz", _vectors, ways=UNSUMMED),
-    "vectors .safetensors": of_copy("advice/reducer.safetensors", _tensor, ways=UNSUMMED),
-    "vectors .parquet": of_copy("X.parquet", _vectors, ways=UNSUMMED),
+    "matrix .npy": partial(of_copy, "X.npy", read_matrix, ways=UNSUMMED),
+    "vectors .npy": partial(of_copy, "X.npy", vectors, ways=UNSUMMED),
+    "vectors .npz": partial(of_copy, "X.npz", vectors, ways=UNSUMMED),
+    "vectors .parquet": partial(of_copy, "X.parquet", vectors, ways=UNSUMMED),
+    "vectors .safetensors": partial(
+        of_copy, "advice/reducer.safetensors", partial(vectors, column="matrix"), ways=UNSUMMED
+    ),
 }
