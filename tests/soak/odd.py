@@ -145,7 +145,10 @@ def of_vectors():
         if e[1:4] in ("npy", "npz", "saf", "par")
     }
     made["v.jsonl"] = "".join(json.dumps({"v": row.tolist(), "id": 1}) + "\n" for row in X).encode()
-    return made | {f"v.{k}vecs": b"".join(b"\4\0\0\0" + row.astype(t).tobytes() for row in X) for k, t in ("f4", "bB")}
+    return made | {
+        f"v.{k}vecs": b"".join(b"\4\0\0\0" + row.astype(t).tobytes() for row in X)
+        for k, t in zip("fb", ("f4", "u1"), strict=True)
+    }
 
 
 def read_vectors(path):

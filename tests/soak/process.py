@@ -39,6 +39,7 @@ def forked(work, log, **environment):
         traceback.print_exc()
     finally:
         sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(code)
 
 
