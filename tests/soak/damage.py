@@ -23,46 +23,34 @@ from repro.training.loop import LoopConfig, train
 from repro.types import InputError
 
 
+def replaced(content, at, piece):
+    return content[:at] + piece[: len(content) - at] + content[at + len(piece) :]
+
+
 def flipped(content, rng):
-    """One bit."""
     at = rng.randrange(len(content))
-    return content[:at] + bytes([content[at] ^ 1 << rng.randrange(8)]) + content[at + 1 :]
+    return replaced(content, at, bytes([content[at] ^ 1 << rng.randrange(8)]))
 
 
-def overwritten(content, rng):
-    """Up to 64 bytes somewhere are others, or zeros as a disk leaves them."""
-    at, size = rng.randrange(len(content)), rng.randint(1, 64)
-    piece = bytes(size) if rng.random() < 0.5 else rng.randbytes(size)
-    return content[:at] + piece[: len(content) - at] + content[at + size :]
-
-
-def headless(content, rng):
-    """The first bytes are all others."""
-    size = rng.randint(8, 64)
-    return bytes(byte ^ rng.randint(1, 255) for byte in content[:size]) + content[size:]
-
-
-def cut(content, rng):
-    """The end is missing, or all of it."""
-    return content[: rng.choice((0, rng.randrange(len(content))))]
-
-
-def missing(content, rng):
-    """There is no such file."""
-    return None
-
-
-def exchanged(content, rng):
-    """A file of another kind stands there; a neighbour, where there is one, does so in `tried`."""
-    return b"PAR1 this is another file \x93NUMPY {}"
-
-
-UNSUMMED = (headless, cut, missing, exchanged)
+UNSUMMED = {
+    "another start": lambda content, rng: (
+        bytes(b ^ rng.randint(1, 255) for b in content[: rng.randint(8, 64)]) + content[64:]
+    ),
+    "a cut end": lambda content, rng: content[: rng.randrange(len(content))],
+    "nothing in it": lambda content, rng: b"",
+    "another kind of content": lambda content, rng: b"PAR1 this is another file \x93NUMPY {}",
+    "a neighbour's content": lambda content, rng: None,
+    "missing": lambda content, rng: None,
+}
 """what is noticed of a format without checksums: a flipped bit of a number there is another number"""
-ANY = (flipped, flipped, overwritten, *UNSUMMED)
+ANY = UNSUMMED | {
+    "a flipped bit": flipped,
+    "a hole": lambda content, rng: replaced(content, rng.randrange(len(content)), bytes(rng.randint(1, 64))),
+    "noise": lambda content, rng: replaced(content, rng.randrange(len(content)), rng.randbytes(rng.randint(1, 64))),
+}
 
 
-def tried(folder, read, rng, count, files="**/*", ways=ANY, shuffle=None):
+def tried(folder, read, rng, count, files="**/*", ways=ANY, spared="", shuffle=None):
     """Damage one of the files below a folder, read, and restore them; what is wrong with the outcome, if anything."""
     whole = {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
     chosen = [path for path in sorted(folder.glob(files)) if path in whole and path.suffix != ".lock"]
@@ -70,25 +58,23 @@ def tried(folder, read, rng, count, files="**/*", ways=ANY, shuffle=None):
     logging.getLogger().addHandler(handler := logging.Handler(logging.WARNING))
     handler.emit = heard.append
     for _ in range(count):
-        file, way = rng.choice(chosen), rng.choice(ways)
-        damaged = way(whole[file], rng)
-        if way is exchanged and rng.random() < 0.7:
+        file, way = rng.choice(chosen), rng.choice([way for way in ways if way != spared])
+        damaged = ways[way](whole[file], rng)
+        if way.startswith("a neighbour"):
             damaged = whole[rng.choice([path for path in chosen if path.parent == file.parent])]
-        if damaged in (None, whole[file]):
-            file.unlink() if missing in ways else file.write_bytes(b"")
-        else:
-            file.write_bytes(damaged)
+        if damaged == whole[file]:
+            damaged = b""
+        file.unlink() if way == "missing" else file.write_bytes(damaged)
         if shuffle and rng.random() < 0.1:
-            way = shuffle
             shuffle()
         heard.clear()
         try:
             silent = not same(read(), right) and not heard
-            yield f"{file.name} {way.__name__}: other values, in silence" if silent else ""
+            yield f"{file.name} {way}: other values, in silence" if silent else ""
         except InputError:
             yield ""
         except Exception as error:
-            yield f"{file.name} {way.__name__}: {type(error).__name__}: {error}"
+            yield f"{file.name} {way}: {type(error).__name__}: {error}"
         for path in folder.rglob("*"):
             if path.is_file() and path not in whole:
                 path.unlink()
@@ -174,8 +160,7 @@ def of_verdicts(m, rng, folder, count):
             Measurement(claim, "effect", paper=1.0, value=0.5 + len(claim), low=0.1, high=2.0) for claim in claims
         ]
         scorecard.write_verdicts(page, scorecard.verdict_frame("live", judged))
-    ways = [way for way in ANY if way is not missing]
-    return tried(folder / "verdicts", lambda: scorecard.read_verdicts().to_csv(), rng, count, ways=ways)
+    return tried(folder / "verdicts", lambda: scorecard.read_verdicts().to_csv(), rng, count, spared="missing")
 
 
 def embedded(folder):

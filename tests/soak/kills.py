@@ -62,7 +62,12 @@ class Command:
 
 COMMANDS = {
     "train": Command(
-        "train --backbone {m}/tiny --dims 8 --sentences 256 --batch-size 8 --source microworld --output out", 0.2
+        "train --backbone {m}/tiny --dims 8 --sentences 256 --batch-size 8 --source microworld --output out", 0.15
+    ),
+    "train ESE": Command(
+        "train --backbone {m}/tiny --objective ese --layer-weights learned --pooling mean --dims 8 --sentences 256 "
+        "--batch-size 8 --source microworld --output out",
+        0.05,
     ),
     "train in two processes": Command(
         "train --backbone {m}/tiny --dims 8 4 --sentences 64 --source microworld --workers 2 --output out", 0.01

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dimadvise.vectors import FORMS, open_vectors
+from dimadvise.vectors import open_vectors
 from repro import data, evaluation
 from repro.book import notebook
-from repro.cli import VERBS, apply, main
+from repro.cli import VERBS, main
 from repro.config import profile
 from repro.evaluation.quantise import BITS, fit_codebook, quantise
 from repro.models import SentenceEncoder
@@ -50,6 +50,14 @@ WORDS = [
     *("pca", "cosine", "int8", "mean", "microworld", "embedded", "texts.txt", "16", "0.5", "3.7"),
 ]
 LETTERS = "ab 01.,\t\n\"'\\[]{}:-_é漢\u0301\u200b\u202e\ud800\x00\U0001f600"
+PAGES = sorted(Path(__file__).parents[2].glob("notebooks/*.md"))
+ROWS = [[str(0.5 * i), f"a cook number {i}", 'a dog, "slept"; well'] for i in range(5)]
+TABLES = {
+    "t.tsv": "score\tsentence1\tsentence2\n" + "".join("\t".join(row) + "\n" for row in ROWS),
+    "t.csv": "label,text\n" + "".join(f'{row[0]},"{row[1]}, yes"\n' for row in ROWS),
+    "t.jsonl": "".join(json.dumps({"label": row[0], "text": row[1]}) + "\n" for row in ROWS),
+    "t.txt": "".join(f"{row[2]}\n" for row in ROWS),
+}
 LINES = (
     "train --backbone repro-tiny --dims 8 16 --objective ese --alpha 0.5 --output o",
     "encode --encoder repro-tiny --texts texts.txt --output o.npy --pooling mean --normalize",
@@ -66,15 +74,14 @@ def text(rng):
     return rng.choice(WORDS) + (rng.choice(WORDS) if rng.random() < 0.3 else "")
 
 
-def trials(make, m, rng, folder, count):
-    """Give what `make` makes so many inputs; what is wrong with its answers, if anything."""
+def trials(case, m, rng, folder, count):
+    """Give a case so many inputs; what is wrong with its answers, if anything."""
     os.chdir(m)
-    case = make(folder)
     for _ in range(count):
         faulthandler.dump_traceback_later(HANG, exit=True)
         try:
             with np.errstate(all="ignore"):
-                case(rng)
+                case(rng, folder)
             yield ""
         except (InputError, OSError) as error:  # the command tells both in a message
             yield "" if str(error).strip() else "an error without a word"
@@ -83,72 +90,64 @@ def trials(make, m, rng, folder, count):
     faulthandler.cancel_dump_traceback_later()
 
 
-def command_lines(folder):
+def command_line(rng, folder):
     """Up to what a verb would do: 0, or 2 and a message."""
-    verbs = {name: functools.wraps(verb)(lambda *_, **__: 0) for name, verb in {**VERBS, "apply": apply}.items()}
-
-    def case(rng):
-        name, *words = rng.choice(LINES).split()
-        for _ in range(rng.randint(1, 4)):
-            at = rng.randrange(len(words) + 1)
-            words[at : at + rng.randint(0, 2)] = [text(rng)] if rng.random() < 0.7 else []
-        with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
-            try:
-                main([name, *words], verbs={name: verbs[name]})
-            except SystemExit as stop:
-                if stop.code not in (0, 2) or "Traceback" in out.getvalue():
-                    raise ValueError(f"{words} ended with {stop.code}: {out.getvalue()[-300:]}") from None
-
-    return case
+    name, *words = rng.choice(LINES).split()
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(words) + 1)
+        words[at : at + rng.randint(0, 2)] = [text(rng)] if rng.random() < 0.7 else []
+    verb = functools.wraps(VERBS[name])(lambda *_, **__: 0)
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
+        try:
+            main([name, *words], verbs={name: verb})
+        except SystemExit as stop:
+            if stop.code not in (0, 2) or "Traceback" in out.getvalue():
+                raise ValueError(f"{words} ended with {stop.code}: {out.getvalue()[-300:]}") from None
 
 
-def settings(folder):
-    """Parameters of pages and of reducers, fields of a training."""
-    pages = [notebook.parameters_of(path) for path in sorted(Path(__file__).parents[2].glob("notebooks/*.md"))]
-    numbers, words = ("dim", "layers", "batch_size", "sentences", "epochs", "seed"), ("objective", "pooling", "source")
-
-    def case(rng):
-        place, declared, method = rng.random(), rng.choice(pages), rng.choice(list(REDUCERS))
-        if place < 0.6:
-            notebook.from_here(notebook.validate(declared, {rng.choice([*declared, text(rng)]): text(rng)}))
-        elif place < 0.85:
-            make_reducer(method, rng.choice((8, 0, -1)), **parameters(method, [f"{text(rng)}={text(rng)}", text(rng)]))
-        else:
-            number = rng.choice((0, -1, 1, 3, 0.5, 10**9, float("nan"), float("inf")))
-            profile("embedded", **{rng.choice(numbers): number, rng.choice((*words, "backbone")): text(rng)})
-
-    return case
+@functools.cache
+def parameters_of(page):
+    return notebook.parameters_of(page)
 
 
-def files(contents, read, folder):
-    """Files with some bytes changed, doubled, dropped or from elsewhere, now and then under another's ending."""
-    made = list(contents().items())
-
-    def case(rng):
-        name, content = rng.choice(made)
-        content, path = bytearray(content), folder / (rng.choice(made)[0] if rng.random() < 0.1 else name)
-        for _ in range(rng.randint(1, 6)):
-            at = rng.randrange(len(content) + 1)
-            odd = rng.choice((rng.randbytes(4), text(rng).encode("utf-8", "surrogatepass"), bytes(content[:at])))
-            content[at : at + rng.choice((0, 1, 4, 100))] = odd[:400]
-        path.write_bytes(content[: rng.choice((len(content), rng.randrange(len(content) + 1)))])
-        read(path)
-
-    return case
+def setting(rng, folder):
+    """A parameter of a page or of a reducer, or a field of a training."""
+    place, declared, method = rng.random(), parameters_of(rng.choice(PAGES)), rng.choice(list(REDUCERS))
+    if place < 0.6:
+        notebook.from_here(notebook.validate(declared, {rng.choice([*declared, text(rng)]): text(rng)}))
+    elif place < 0.85:
+        make_reducer(method, rng.choice((8, 0, -1)), **parameters(method, [f"{text(rng)}={text(rng)}", text(rng)]))
+    else:
+        number = rng.choice((0, -1, 1, 3, 0.5, 10**9, float("nan"), float("inf")))
+        field = rng.choice(("dim", "layers", "batch_size", "sentences", "epochs", "seed"))
+        profile("embedded", **{field: number, rng.choice(("objective", "pooling", "source", "backbone")): text(rng)})
 
 
-def of_vectors():
-    X, like = np.arange(24, dtype=np.float32).reshape(6, 4), {".safetensors": "advice/reducer.safetensors"}
-    made = {
-        f"v{e}": Path(like.get(e, f"X{e}")).read_bytes()[:30_000]
-        for e in FORMS
-        if e[1:4] in ("npy", "npz", "saf", "par")
-    }
-    made["v.jsonl"] = "".join(json.dumps({"v": row.tolist(), "id": 1}) + "\n" for row in X).encode()
+@functools.cache
+def vectors():
+    X, sources = (
+        np.arange(24, dtype=np.float32).reshape(6, 4),
+        ["X.npy", "X.npz", "X.parquet", "advice/reducer.safetensors"],
+    )
+    made = {f"v{Path(source).suffix}": Path(source).read_bytes()[:30_000] for source in sources}
+    made["v.jsonl"] = b"".join(b'{"v": %s, "id": 1}\n' % json.dumps(row.tolist()).encode() for row in X)
     return made | {
         f"v.{k}vecs": b"".join(b"\4\0\0\0" + row.astype(t).tobytes() for row in X)
-        for k, t in zip("fb", ("f4", "u1"), strict=True)
+        for k, t in (("f", "f4"), ("b", "u1"))
     }
+
+
+def file_of(contents, read, rng, folder):
+    """A file with some bytes changed, doubled, dropped or from elsewhere, now and then under another's ending."""
+    made = contents()
+    name = rng.choice(list(made))
+    content, path = bytearray(made[name]), folder / (rng.choice(list(made)) if rng.random() < 0.1 else name)
+    for _ in range(rng.randint(1, 6)):
+        at = rng.randrange(len(content) + 1)
+        odd = rng.choice((rng.randbytes(4), text(rng).encode("utf-8", "surrogatepass"), bytes(content[:at])))
+        content[at : at + rng.choice((0, 1, 4, 100))] = odd[:400]
+    path.write_bytes(content[: rng.choice((len(content), rng.randrange(len(content) + 1)))])
+    read(path)
 
 
 def read_vectors(path):
@@ -158,13 +157,10 @@ def read_vectors(path):
         read_matrix(path)
 
 
-def of_tables():
-    rows = [(0.5 * i, f"a cook number {i}", 'a dog, "slept"; well') for i in range(5)]
-    tsv = "score\tsentence1\tsentence2\n" + "".join("\t".join(map(str, row)) + "\n" for row in rows)
-    csv = "label,text\n" + "".join(f'{i},"{row[1]}, yes"\n' for i, row in enumerate(rows))
-    objects = "".join(json.dumps({"label": i % 2, "text": row[1]}) + "\n" for i, row in enumerate(rows))
-    made = {"t.tsv": tsv, "t.csv": csv, "t.jsonl": objects, "t.json": objects, "t.txt": csv}
-    return {name: content.encode() for name, content in made.items()} | {"t.tsv.gz": gzip.compress(tsv.encode())}
+@functools.cache
+def tables():
+    made = {name: content.encode() for name, content in TABLES.items()}
+    return made | {"t.tsv.gz": gzip.compress(made["t.tsv"])}
 
 
 def array(rng):
@@ -176,54 +172,46 @@ def array(rng):
     return X.astype(rng.choice(("f8", "f8", "f4", "f2", "i8", "i1", "u1", "?", "c16", "U3", "O")))
 
 
-def arrays(folder):
-    """Scores, codes and reducers."""
-    cases = (
-        lambda X, Y, rng: evaluation.sts_spearman(X, rng.choice((X, Y)), rng.choice((array(rng), range(6)))),
-        lambda X, Y, rng: evaluation.retrieval_scores(X, Y, {0: {0: 1}, 1: [2]}),
-        lambda X, Y, rng: evaluation.knn_accuracy(X, [0, 1] * 3, Y, [0, 1] * 3),
-        lambda X, Y, rng: evaluation.cluster_scores(X, [0, 1, 1] * 2, seed=0),
-        lambda X, Y, rng: quantise(Y, fit_codebook(X, rng.choice(list(BITS)))),
-        lambda X, Y, rng: make_reducer(rng.choice(("truncate", "pca", "svd", "grp")), 2).fit(X).transform(Y),
-    )
-    return lambda rng: rng.choice(cases)(array(rng), array(rng), rng)
+ARRAYS = (
+    lambda X, Y, rng: evaluation.sts_spearman(X, rng.choice((X, Y)), rng.choice((array(rng), range(6)))),
+    lambda X, Y, rng: evaluation.retrieval_scores(X, Y, {0: {0: 1}, 1: [2]}),
+    lambda X, Y, rng: evaluation.knn_accuracy(X, [0, 1] * 3, Y, [0, 1] * 3),
+    lambda X, Y, rng: evaluation.cluster_scores(X, [0, 1, 1] * 2, seed=0),
+    lambda X, Y, rng: quantise(Y, fit_codebook(X, rng.choice(list(BITS)))),
+    lambda X, Y, rng: make_reducer(rng.choice(("truncate", "pca", "svd", "grp")), 2).fit(X).transform(Y),
+)
 
 
-def names(folder):
-    """Of networks, sets and outputs, as the arguments of a command can hold them."""
-
-    def case(rng):
-        name, place = text(rng).replace("\0", "").encode(errors="replace").decode(), rng.random()
-        if place < 0.2 and name != "repro-tiny":
-            load_backbone(name)
-        elif place < 0.6:
-            split, source = rng.choice((None, text(rng))), rng.choice((None, "microworld", "local"))
-            data.load(name, source=source, split=split, limit=9)
-        else:
-            writable_file(folder / name)
-
-    return case
+def name(rng, folder):
+    """Of a network, a set or an output, as the argument of a command can hold it."""
+    said, place = text(rng).replace("\0", "").encode(errors="replace").decode(), rng.random()
+    if place < 0.2 and said != "repro-tiny":
+        load_backbone(said)
+    elif place < 0.6:
+        data.load(said, source=rng.choice((None, "microworld", "local")), split=rng.choice((None, text(rng))), limit=9)
+    else:
+        writable_file(folder / said)
 
 
-def texts(folder):
-    """For an encoder."""
-    encoder = SentenceEncoder.load("encoder/dim8")
-
-    def case(rng):
-        given = [text(rng) for _ in range(rng.randint(1, 3))]
-        X = encoder.encode(given)
-        if X.shape != (len(given), 8) or not np.isfinite(X).all():
-            raise ValueError(f"{given} gave {X}")
-
-    return case
+@functools.cache
+def encoder():
+    return SentenceEncoder.load("encoder/dim8")
 
 
-KINDS = {
-    "command lines": (functools.partial(trials, command_lines), 3_000),
-    "parameters and settings": (functools.partial(trials, settings), 40_000),
-    "files of vectors": (functools.partial(trials, functools.partial(files, of_vectors, read_vectors)), 20_000),
-    "tables": (functools.partial(trials, functools.partial(files, of_tables, data.load)), 20_000),
-    "arrays": (functools.partial(trials, arrays), 15_000),
-    "names": (functools.partial(trials, names), 5_000),
-    "texts": (functools.partial(trials, texts), 2_000),
+def texts(rng, folder):
+    given = [text(rng) for _ in range(rng.randint(1, 3))]
+    X = encoder().encode(given)
+    if X.shape != (len(given), 8) or not np.isfinite(X).all():
+        raise ValueError(f"{given} gave {X}")
+
+
+CASES = {
+    "command lines": (command_line, 3_000),
+    "parameters and settings": (setting, 40_000),
+    "files of vectors": (functools.partial(file_of, vectors, read_vectors), 20_000),
+    "tables": (functools.partial(file_of, tables, data.load), 20_000),
+    "arrays": (lambda rng, folder: rng.choice(ARRAYS)(array(rng), array(rng), rng), 15_000),
+    "names": (name, 5_000),
+    "texts": (texts, 2_000),
 }
+KINDS = {kind: (functools.partial(trials, case), total) for kind, (case, total) in CASES.items()}
