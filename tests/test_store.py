@@ -92,6 +92,13 @@ def corrupt(path):
     path.write_bytes(b"X" + path.read_bytes()[1:])
 
 
+def restate(folder, name, value):
+    said = json.loads((folder / MANIFEST).read_text())
+    if name == "key":  # as whoever exchanges two folders
+        del said["seal"]
+    (folder / MANIFEST).write_text(json.dumps({**said, name: value}))
+
+
 @pytest.mark.parametrize(
     ("damage", "fault"),
     [
@@ -99,6 +106,8 @@ def corrupt(path):
         (lambda folder: (folder / "deep" / "other.bin").unlink(), "other.bin is missing"),
         (lambda folder: (folder / MANIFEST).unlink(), "unreadable manifest"),
         (lambda folder: (folder / MANIFEST).write_text('{"files": {}}'), "unreadable manifest"),
+        (lambda folder: restate(folder, "seconds", 9.0), "its manifest has changed, or is another artefact's"),
+        (lambda folder: restate(folder, "key", "def"), "its manifest has changed, or is another artefact's"),
     ],
 )
 def test_damage_is_noticed_set_aside_and_mended(store, damage, fault, caplog):
