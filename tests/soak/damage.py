@@ -169,7 +169,8 @@ def embedded(folder):
 
 def advised(folder):
     advice, X = deploy.read(folder), np.linspace(-1, 1, 64, dtype=np.float32).reshape(2, 32)
-    return advice.codes(X), advice.vectors(X), read_note(folder)
+    told = ("encoder", "pooling", "layer", "prompt", "unit_rows", "compared_by", "promised")
+    return advice.codes(X), advice.vectors(X), [read_note(folder).get(name) for name in told]
 
 
 def vectors(path, column=""):

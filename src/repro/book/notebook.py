@@ -176,7 +176,7 @@ def from_here(values: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, list):
             return [absolute(item) for item in value]
         name, colon, blocks = value.partition(":") if isinstance(value, str) else ("", "", "")  # folder:blocks
-        path = Path(name).expanduser()
+        path = Path(os.path.expanduser(name))
         # A bare name may be a system or a set as well: only a folder that holds a network is taken for one.
         known = path.exists() if os.sep in name else name and (path / "config.json").is_file()
         return f"{path.resolve()}{colon}{blocks}" if known else value

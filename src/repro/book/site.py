@@ -155,7 +155,8 @@ def prune(tree: Path, pages: Collection[str]) -> None:
 def render(root: Path, tree: Path, *, fresh: bool) -> list[str]:
     """Render the tree of executed pages to `_build/html/`, warnings as errors; the complaints, and `render.log`."""
     if fresh:  # every page is read again, as is needed after a failure: Sphinx would not repeat an old warning
-        shutil.rmtree(root / "_build" / ".doctrees", ignore_errors=True)
+        for made in (".doctrees", "html/_static"):  # nor write anew what a kill has left half copied
+            shutil.rmtree(root / "_build" / made, ignore_errors=True)
     command = [*JUPYTER_BOOK, "build", str(tree), "--path-output", str(root), "-W", "--keep-going", "-n"]
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
     log = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)

@@ -78,7 +78,7 @@ def locate(name_or_path: str) -> Path:
                 f"cannot load backbone {name_or_path!r}: {error} (shipped: {', '.join((*SHIPPED, MINILM))}; or give a "
                 "local folder with config.json, model.safetensors and tokenizer.json)"
             ) from error
-    folder = Path(name_or_path).expanduser()
+    folder = Path(os.path.expanduser(name_or_path))
     if not (folder / "config.json").is_file() and not (folder / ADAPTER_WEIGHTS).is_file():
         raise InputError(f"{folder} has no config.json: expected a folder in Hugging Face layout")
     return folder
@@ -86,7 +86,7 @@ def locate(name_or_path: str) -> Path:
 
 def is_hub_id(name_or_path: str) -> bool:
     """Whether this is neither a name of ours nor a folder; what can only be the path of a folder has to be there."""
-    if name_or_path in (*SHIPPED, MINILM) or Path(name_or_path).expanduser().is_dir():
+    if name_or_path in (*SHIPPED, MINILM) or Path(os.path.expanduser(name_or_path)).is_dir():
         return False
     if name_or_path.startswith((".", "/", "~")) or name_or_path.count("/") > 1:
         raise InputError(f"no backbone folder {name_or_path!r}")

@@ -80,5 +80,5 @@ def read_note(folder: Path) -> dict[str, Any]:
     if not isinstance(note, dict):
         raise InputError(f"{path} holds a {type(note).__name__}: expected names and values")
     if not unchanged(note):
-        raise InputError(f"{path} has changed since it was written: write the folder anew, or copy the whole of it")
+        raise InputError(f"{path} has changed since it was written: copy the whole folder again, or write a new one")
     return note
