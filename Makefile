@@ -6,7 +6,7 @@ export TOKENIZERS_PARALLELISM := false
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test check pages mutants notebooks bench clean
+.PHONY: help book test check pages mutants soak notebooks bench clean
 
 help:       ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -26,6 +26,9 @@ pages: .venv/.ready      ## run every notebook with other dims, networks, data a
 
 mutants: .venv/.ready    ## make the mistakes of tests/mutants/mutations.toml: would the tests notice?; ARGS="--only losses"
 	$(BIN)/python tests/mutants $(ARGS)
+
+soak: .venv/.ready       ## kill, damage, fuzz and crowd it for half an hour: does every promise hold?; ARGS="--only damaged"
+	$(BIN)/python -m tests.soak $(ARGS)
 
 notebooks: .venv/.ready  ## write notebooks/*.ipynb for plain papermill and Jupyter
 	mkdir -p runs && $(BIN)/repro notebooks

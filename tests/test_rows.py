@@ -66,40 +66,6 @@ def test_what_settings_say_in_words_is_said_in_columns():
     assert frame[["winner", "rival"]].dropna().to_numpy().tolist() == [["PCA", "GRP"]]
 
 
-SIDE_BY_SIDE = """
-import sys, time
-from pathlib import Path
-from repro.rows import make_rows, record
-folder, process = Path(sys.argv[1]), int(sys.argv[2])
-(folder / f"ready{process}").touch()
-while len(list(folder.glob("ready*"))) < 2:
-    time.sleep(0.01)
-for i in range(4):
-    record(make_rows([{"value": i}], experiment="e", seed=100 * process + i), folder)
-"""
-
-
-def test_processes_that_record_side_by_side_lose_no_row(tmp_path, python):
-    for process in [python(SIDE_BY_SIDE, tmp_path, number) for number in range(2)]:
-        assert process.wait(timeout=60) == 0
-    assert sorted(read_rows(tmp_path / "e.parquet")["seed"]) == [100 * p + i for p in range(2) for i in range(4)]
-    # who waits for a lock holds its file, not its name: were it removed, two would hold one lock each
-    assert (tmp_path / "SHA256SUMS.lock").exists()
-
-
-def test_no_flipped_bit_of_recorded_rows_is_accepted(tmp_path):
-    (path,) = record(some(), tmp_path)
-    whole = path.read_bytes()
-    for at in range(0, len(whole), 97):
-        damaged = bytearray(whole)
-        damaged[at] ^= 1 << at % 8
-        path.write_bytes(damaged)
-        with pytest.raises(InputError, match="has changed since it was recorded: its sha256 is not in SHA256SUMS"):
-            read_rows(path)
-    path.write_bytes(whole)
-    assert len(read_rows(path)) == 2
-
-
 def test_a_digest_may_stand_twice_as_git_merges_it_but_a_file_without_one_is_refused(tmp_path):
     (path,) = record(some(), tmp_path)
     sums = tmp_path / "SHA256SUMS"

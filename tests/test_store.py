@@ -2,7 +2,6 @@ import errno
 import json
 import logging
 import os
-import signal
 
 import numpy as np
 import pytest
@@ -12,21 +11,6 @@ from safetensors import SafetensorError
 from repro.cli import examine
 from repro.store import MANIFEST, Store
 from repro.types import InputError
-
-SLOW = """
-import sys, time
-from pathlib import Path
-from repro.store import Store
-counts, seconds = Path(sys.argv[1]), float(sys.argv[2])
-def make(target, work):
-    with counts.open("a") as file:
-        file.write("made\\n")
-    (target / "half.txt").write_text("half")
-    time.sleep(seconds)
-    (target / "whole.txt").write_text("whole")
-made = Store().get_or_make("things", "abc", make)
-print(made.hit, (made.folder / "whole.txt").read_text())
-"""
 
 
 @pytest.fixture
@@ -59,24 +43,6 @@ def test_made_once_then_found(store, repro_home):
     assert notes["config"] == {"dim": 8}
     assert set(notes["files"]) == {"file.txt", os.path.join("deep", "other.bin")}
     assert list(store.artefacts()) == [first.folder] and store.partials() == []
-
-
-def test_two_processes_make_one_artefact_once(python, tmp_path):
-    counts = tmp_path / "counts.txt"
-    outputs = [process.communicate(timeout=60) for process in [python(SLOW, counts, 1.0) for _ in range(2)]]
-    assert sorted(out.split() for out, _ in outputs) == [["False", "whole"], ["True", "whole"]], outputs
-    assert counts.read_text() == "made\n"
-
-
-def test_a_killed_writer_leaves_nothing_half_made(python, tmp_path, store, wait_for):
-    process = python(SLOW, tmp_path / "counts.txt", 60)
-    wait_for(lambda: any(partial.joinpath("half.txt").exists() for partial in store.partials()))
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not store.folder("things", "abc").exists() and list(store.artefacts()) == []
-    made = store.get_or_make("things", "abc", writer())  # the dead process holds no lock
-    assert (made.hit, (made.folder / "file.txt").read_text()) == (False, "hello")
-    assert not (made.folder / "half.txt").exists() and store.partials() == []  # what it had begun is gone too
 
 
 def test_a_failed_maker_leaves_nothing_but_its_scratch(store):
@@ -126,6 +92,13 @@ def corrupt(path):
     path.write_bytes(b"X" + path.read_bytes()[1:])
 
 
+def restate(folder, name, value):
+    said = json.loads((folder / MANIFEST).read_text())
+    if name == "key":  # as whoever exchanges two folders
+        del said["seal"]
+    (folder / MANIFEST).write_text(json.dumps({**said, name: value}))
+
+
 @pytest.mark.parametrize(
     ("damage", "fault"),
     [
@@ -133,6 +106,8 @@ def corrupt(path):
         (lambda folder: (folder / "deep" / "other.bin").unlink(), "other.bin is missing"),
         (lambda folder: (folder / MANIFEST).unlink(), "unreadable manifest"),
         (lambda folder: (folder / MANIFEST).write_text('{"files": {}}'), "unreadable manifest"),
+        (lambda folder: restate(folder, "seconds", 9.0), "its manifest has changed, or is another artefact's"),
+        (lambda folder: restate(folder, "key", "def"), "its manifest has changed, or is another artefact's"),
     ],
 )
 def test_damage_is_noticed_set_aside_and_mended(store, damage, fault, caplog):

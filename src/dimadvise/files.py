@@ -152,7 +152,7 @@ class Parquet(Vectors):
         """Number of the first row, and rows, of parts of some row groups."""
         for group in groups:
             start = int(self.starts[group])
-            for batch in self.file.iter_batches(size, row_groups=[group], columns=[self.column]):
+            for batch in self._read(size, group):
                 lists = batch.column(0)
                 values = lists.flatten()
                 D = self.shape[1] if hasattr(self, "shape") else len(values) // len(lists)
@@ -162,6 +162,12 @@ class Parquet(Vectors):
                     raise InputError(f"{self.name} row {row} or after is empty or has not {D} numbers: drop such rows")
                 yield start, values.to_numpy(zero_copy_only=False).reshape(-1, D)
                 start += len(lists)
+
+    def _read(self, size: int, group: int) -> Iterator[Any]:
+        try:
+            yield from self.file.iter_batches(size, row_groups=[group], columns=[self.column])
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"{self.name} is not a whole parquet file ({error}): write it again") from None
 
 
 class JsonLines(Vectors):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dimadvise.files import JsonLines, Matrix, Parquet, Records, Rows, Vectors, chosen
-from repro.types import InputError
+from repro.types import InputError, check_dim
 
 TENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "i1", "U8": "u1", "I16": "<i2", "I32": "<i4"}
 """safetensors' word for a kind of number → numpy's, which has none for bfloat16"""
@@ -112,13 +112,15 @@ def _safetensors(path: Path, column: str) -> Vectors:
             length = struct.unpack("<Q", file.read(8))[0]
             header = json.loads(file.read(length if length < os.fstat(file.fileno()).st_size else 0))
             tensors = {k: (TENSORS.get(v["dtype"]), v) for k, v in header.items() if k != "__metadata__"}
-        except (ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
-            raise InputError(f"{path} is not a whole safetensors file ({error}): write it again") from None
-    matrices = [name for name, (dtype, about) in tensors.items() if dtype and len(about["shape"]) == 2]
-    array = chosen(column, matrices, list(tensors), str(path), "a matrix of numbers")
-    dtype, about = tensors[array]
-    bf16 = about["dtype"] == "BF16"
-    return Records(path, 8 + length + about["data_offsets"][0], about["shape"], dtype, kind="bfloat16" * bf16)
+            matrices = [name for name, (dtype, about) in tensors.items() if dtype and len(about["shape"]) == 2]
+            array = chosen(column, matrices, list(tensors), str(path), "a matrix of numbers")
+            dtype, about = tensors[array]
+            offset, shape = 8 + length + about["data_offsets"][0], [check_dim(size) for size in about["shape"]]
+        except InputError:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, struct.error) as error:
+            raise InputError(f"{path} is not a whole safetensors file ({error!r}): write it again") from None
+    return Records(path, offset, shape, dtype, kind="bfloat16" * (about["dtype"] == "BF16"))
 
 
 def _vecs(dtype: str) -> Callable[[Path, str], Vectors]:

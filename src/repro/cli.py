@@ -7,6 +7,7 @@ import inspect
 import logging
 import os
 import shutil
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -229,6 +230,7 @@ def main(
 ) -> None:
     """Run one verb; exit 0 when it did its work, 1 when something failed, 2 on a user's mistake."""
     logging.basicConfig(format="%(levelname)s: %(message)s", level=os.environ.get("REPRO_LOG", "WARNING").upper())
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a scheduler's Ctrl-C
     code = 0
     try:
         with _warnings_told():

@@ -38,7 +38,7 @@ def project_root() -> Path:
 def home() -> Path:
     """The artefact store: `REPRO_HOME`, by default `.repro/` in the checkout (or working folder)."""
     if os.environ.get("REPRO_HOME"):  # set but empty means unset, as in a shell
-        return Path(os.environ["REPRO_HOME"]).expanduser().resolve()
+        return Path(os.path.expanduser(os.environ["REPRO_HOME"])).resolve()
     try:
         return project_root() / ".repro"
     except InputError:
@@ -58,7 +58,7 @@ def hub_folder() -> Path | None:
 def _folder_named_by(variable: str, holds: str) -> Path | None:
     if not (value := os.environ.get(variable)):
         return None
-    folder = Path(value).expanduser()
+    folder = Path(os.path.expanduser(value))
     if not folder.is_absolute() and not folder.is_dir():
         folder = project_root() / folder
     folder = folder.resolve()

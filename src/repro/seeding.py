@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -123,14 +124,20 @@ def _interrupts_ignored() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def end_with_parent() -> None:
-    """Let this process end when the one that asked for it does, a fork server aside: a killed parent tells nobody."""
+def end_with_parent(pid: int | None = None) -> None:
+    """Let this process end when the one that asked for it does, a fork server aside: a killed parent tells nobody.
+
+    A process that was started by a command says who its parent is, by `pid`.
+    """
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # or forked workers warn of it
     parent = multiprocessing.parent_process()
 
     def wait() -> None:
+        while pid and os.getppid() == pid:
+            time.sleep(0.5)
         if parent is not None:
             parent.join()
+        if pid or parent:
             os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()

@@ -130,6 +130,8 @@ class Store:
             files, _ = dict(manifest["files"]), float(manifest["seconds"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             return f"unreadable manifest ({error})"
+        if not unchanged(manifest) or manifest.get("key") != folder.name:
+            return "its manifest has changed, or is another artefact's"
         for name, expected in files.items():
             if not (folder / name).is_file():
                 return f"{name} is missing"
@@ -178,12 +180,23 @@ def write_manifest(folder: Path, notes: dict[str, Any]) -> None:
     """Seal a folder: record the checksum of every file in it, with some notes."""
     paths_in = sorted(p for p in folder.rglob("*") if p.is_file() and p != folder / MANIFEST)
     files = {str(p.relative_to(folder)): sha256(p) for p in paths_in}
-    (folder / MANIFEST).write_text(json.dumps({**notes, "files": files}, indent=1, default=str), encoding="utf-8")
+    (folder / MANIFEST).write_text(json.dumps(sealed({**notes, "files": files}), indent=1), encoding="utf-8")
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The notes and checksums of an artefact."""
     return dict(json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
+
+
+def sealed(note: Mapping[str, Any]) -> dict[str, Any]:
+    """A note as JSON has it, with a digest of what it says."""
+    said = json.loads(json.dumps(note, default=str))
+    return {**said, "seal": digest(said)}
+
+
+def unchanged(note: Mapping[str, Any]) -> bool:
+    """Whether a note says what it did when it was `sealed`; of one that never was nothing is known."""
+    return "seal" not in note or note["seal"] == digest({name: note[name] for name in note if name != "seal"})
 
 
 def _write_value(folder: Path, value: Any) -> None:

@@ -66,7 +66,10 @@ def check_embeddings(X: Any, name: str = "X") -> Array:
         said = "Complex data not supported"  # scikit-learn's words, which its checks of estimators look for
         raise InputError(f"{said}: {name} holds complex numbers, expected real ones such as {name}.real")
     if not np.issubdtype(X.dtype, np.floating):
-        X = X.astype(np.float64)
+        try:
+            X = X.astype(np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"{name} holds {X.dtype} values: expected numbers, such as float32") from None
     bad = ~np.isfinite(X).all(axis=1)
     if bad.any():
         raise InputError(
@@ -91,7 +94,10 @@ def unit_rows(X: Array) -> Array:
 
 def check_same_length(**arrays: Any) -> None:
     """Raise an InputError that gives every length if the named arrays differ in it."""
-    lengths = {name: len(array) for name, array in arrays.items()}
+    try:
+        lengths = {name: len(array) for name, array in arrays.items()}
+    except TypeError:
+        raise InputError(f"one of {', '.join(arrays)} is a single number: expected one row of each per item") from None
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
         raise InputError(f"lengths differ: {listed}; expected one row of each per item")

@@ -1,5 +1,6 @@
 """What a system is, and what it is made from: word vectors, training pairs, sentences, and published weights."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -72,7 +73,7 @@ def vectors_name(config: SystemConfig) -> str:
 def words_of(config: SystemConfig) -> tuple[Callable[[], WordTable], str]:
     """How to read the word vectors of a configuration, and their digest."""
     if config.vectors is not None:
-        path = Path(config.vectors).expanduser()
+        path = Path(os.path.expanduser(config.vectors))
         if not path.is_file():
             raise Missing(
                 f"no word vectors {path}: give a file in GloVe's form, word2vec text, .vec or fastText's .bin"
@@ -121,7 +122,7 @@ def published_folder(system: System, config: SystemConfig) -> Path:
     try:
         if config.weights is None:
             return hub_folder(system.hub, download=config.profile == "paper")
-        folder = Path(config.weights).expanduser() / short
+        folder = Path(os.path.expanduser(config.weights)) / short
         if not (folder / "config.json").is_file():
             raise InputError(f"no model in {folder}")
         return folder

@@ -5,6 +5,7 @@ microworld knows about wordings of its own sentences is here, for the files of i
 change to one makes all of them new.
 """
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -105,7 +106,7 @@ def _with_case_of(model: str, word: str) -> str:
 def read_lexicon(path: Path | str) -> dict[str, tuple[str, ...]]:
     """A lexicon from a file, gzipped or not: a word, a tab, and its synonyms by commas; a word may come twice."""
     found: dict[str, tuple[str, ...]] = {}
-    for number, line in read_lines(Path(path).expanduser()):
+    for number, line in read_lines(Path(os.path.expanduser(path))):
         word, *columns = line.split("\t")
         others = [other.strip() for column in columns for other in column.split(",")]
         if len(columns) != 1 or not word.strip() or not all(others):

@@ -100,6 +100,11 @@ def test_files_that_are_damaged_missing_or_not_ours_are_refused(tmp_path):
     codes.unlink()
     with pytest.raises(InputError, match="is missing"):
         deploy.read(tmp_path)
+    note = tmp_path / "reducer.json"
+    note.write_text(note.read_text().replace('"level": "int8"', '"level": "int4"'))
+    with pytest.raises(InputError, match=r"reducer.json has changed"):
+        deploy.read(tmp_path)
+    note.unlink()
     deploy.write(tmp_path, deployed(level="int8"))
     deploy.write(tmp_path, deployed())
     assert not codes.exists() and deploy.read(tmp_path).level == "float32"  # of the earlier one nothing is left

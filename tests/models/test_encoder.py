@@ -98,6 +98,8 @@ def test_an_early_stop_equals_that_layer_of_a_full_run(name, tiny, texts):
 def test_what_cannot_be_encoded_is_named_and_unknown_options_list_the_known(encoder, tiny):
     with pytest.raises(TypeError, match=r"texts\[2\] is bytes"):
         encoder.encode(["one", "two", b"bytes", "four"])
+    with pytest.raises(InputError, match=r"'\\ud800', half of a character"):
+        encoder.encode(["one \ud800"])
     with pytest.raises(TypeError, match="texts is one string"):
         encoder.encode("hello")
     for layer in (-1, 3):

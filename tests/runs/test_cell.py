@@ -1,6 +1,5 @@
 import json
 import shutil
-import signal
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -8,26 +7,10 @@ import pytest
 
 from repro.config import SCALING, TrainConfig
 from repro.models import SentenceEncoder
-from repro.objectives import EspressoConfig
 from repro.runs import cell as cell_module
 from repro.runs.cell import backbone_identity, cell_key, dev_scorer, train_all, train_cell
 from repro.store import Store
 from repro.types import InputError
-
-KILLED = """
-import os, signal
-from importlib import import_module
-from repro.runs.cell import train_cell
-module, left = import_module(f"repro.training.{where}"), iter(range(steps))
-loss = getattr(module, name)
-def killed(*args, **kwargs):
-    if next(left, None) is None:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return loss(*args, **kwargs)
-setattr(module, name, killed)
-train_cell(config, store, progress=False)
-"""
-SCALED = {"objective": "ese", "corpus": "nli", "pooling": "mean", "espresso": EspressoConfig(layer_weights="learned")}
 
 
 def test_a_cell_is_trained_once_and_what_it_remembers(cell_config, weights_of):
@@ -49,31 +32,6 @@ def test_a_cell_is_trained_once_and_what_it_remembers(cell_config, weights_of):
     assert cell.dev_before == score(SentenceEncoder.load(cell_config.backbone), "encoder")
     manifest = json.loads((cell.folder / "manifest.json").read_text())
     assert manifest["config"] == json.loads(json.dumps(asdict(cell_config)))
-
-
-@pytest.mark.parametrize(("where", "name", "changes"), [("end_to_end", "info_nce", {}), ("ese", "base_loss", SCALED)])
-def test_a_training_killed_by_the_system_resumes_to_the_same_bytes(
-    where, name, changes, cell_config, forkserver, tmp_path, weights_of
-):
-    config, store = replace(cell_config, **changes), Store()
-    given = {"config": config, "store": store, "steps": 5, "where": where, "name": name}
-    process = forkserver.Process(target=exec, args=(KILLED, given), daemon=True)
-    process.start()
-    process.join(120)
-    assert process.exitcode == -signal.SIGKILL, "in its sixth step"
-    key = cell_key(config)
-    assert not store.folder("encoders", key).exists()
-    assert (store.home / "work" / f"encoders-{key}" / "state.safetensors").is_file()
-
-    resumed = train_cell(config, store, progress=False)
-    whole = train_cell(config, Store(tmp_path / "other"), progress=False)
-    assert (resumed.history.resumed_at, whole.history.resumed_at) == (4, 0)
-    assert weights_of(resumed.folder) == weights_of(whole.folder) and resumed.log_weights == whole.log_weights
-    assert (resumed.history.losses, resumed.history.checks) == (whole.history.losses, whole.history.checks)
-    assert not list(store.home.glob("work/*"))
-    if changes:
-        (weight,) = whole.log_weights
-        assert weight != 0 and abs(weight) < 0.1  # it starts from ln(1 + ln 1)
 
 
 def test_two_processes_or_one_give_the_same_bytes(sweep_config, forkserver, tmp_path, weights_of, monkeypatch):

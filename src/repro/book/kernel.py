@@ -35,6 +35,11 @@ QUIET = {"PYTHONWARNINGS": "ignore:IProgress not found"}
 IN_SERVER = {"REPRO_FORKS_KERNELS": "1"}  # tells the process that kernels are forked from what it is
 SETTINGS = {"TOKENIZERS_PARALLELISM": "false", "PYDEVD_DISABLE_FILE_VALIDATION": "1", **QUIET}
 """forked workers and frozen modules both print warnings into pages unless told not to"""
+LAUNCH = (
+    "import os, sys; del sys.path[0]; from repro.seeding import end_with_parent as ends; "
+    "ends(int(os.environ['JPY_PARENT_PID'])); from ipykernel import kernelapp; kernelapp.launch_new_instance()"
+)
+"""ipykernel's own watch over its parent misses one that dies while the kernel starts"""
 
 
 class OwnKernel(AsyncKernelManager):
@@ -42,7 +47,7 @@ class OwnKernel(AsyncKernelManager):
 
     transport_encryption = "auto"
     kernel_spec = KernelSpec(
-        argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+        argv=[sys.executable, "-c", LAUNCH, "-f", "{connection_file}"],
         display_name="Python 3",
         language="python",
         metadata={"supported_encryption": ["curve"]},
@@ -73,7 +78,7 @@ class _Forks(LocalProvisioner):
         added = {name: value for name, value in (QUIET | INLINE | IN_SERVER).items() if name not in os.environ}
         with environment(added):  # which the fork server keeps
             await asyncio.to_thread(forkserver.ensure_running)
-        # cmd is that of the specification: python -m ipykernel_launcher -f FILE
+        # cmd is that of the specification: python -c LAUNCH -f FILE
         process = context.Process(target=_serve, args=(cmd[3:], given, options.get("cwd")))
         await asyncio.to_thread(process.start)
         assert process.pid is not None

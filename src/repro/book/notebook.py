@@ -176,7 +176,7 @@ def from_here(values: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, list):
             return [absolute(item) for item in value]
         name, colon, blocks = value.partition(":") if isinstance(value, str) else ("", "", "")  # folder:blocks
-        path = Path(name).expanduser()
+        path = Path(os.path.expanduser(name))
         # A bare name may be a system or a set as well: only a folder that holds a network is taken for one.
         known = path.exists() if os.sep in name else name and (path / "config.json").is_file()
         return f"{path.resolve()}{colon}{blocks}" if known else value
@@ -236,6 +236,9 @@ def run(
         raise NotebookError(f"{source.name}: a cell took longer than {timeout:g} s") from error
     except DeadKernelError as error:
         raise NotebookError(f"{source.name}: its kernel died, most likely for want of memory") from error
+    except KeyboardInterrupt:
+        partial.unlink(missing_ok=True)
+        raise
     finally:
         with contextlib.suppress(FileNotFoundError):  # nothing was written if the kernel never started
             os.replace(partial, output)

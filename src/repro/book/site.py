@@ -23,8 +23,9 @@ from repro.types import InputError, installed
 log = logging.getLogger(__name__)
 SUFFIXES = (".md", ".ipynb")
 # Jupyter Book has no `python -m` entrance, and none of its options passes Sphinx a number of processes.
+ENDING = "import os; from repro.seeding import end_with_parent; end_with_parent(os.getppid()); "
 PARALLEL = "from jupyter_book import sphinx; sphinx.build_sphinx.__kwdefaults__['jobs'] = 2; "
-JUPYTER_BOOK = [sys.executable, "-c", PARALLEL + "from jupyter_book.cli.main import main; main()"]
+JUPYTER_BOOK = [sys.executable, "-c", ENDING + PARALLEL + "from jupyter_book.cli.main import main; main()"]
 CARRIED = {"book/_static": "*", "book/_ext": "*.py", "book": "*.bib", "src": "*.py"}
 """What pages include or cite besides their own text: folder of the checkout, pattern of names."""
 # Libraries whose version can change a number or a figure. Others may come and go without a rebuild.
@@ -154,7 +155,8 @@ def prune(tree: Path, pages: Collection[str]) -> None:
 def render(root: Path, tree: Path, *, fresh: bool) -> list[str]:
     """Render the tree of executed pages to `_build/html/`, warnings as errors; the complaints, and `render.log`."""
     if fresh:  # every page is read again, as is needed after a failure: Sphinx would not repeat an old warning
-        shutil.rmtree(root / "_build" / ".doctrees", ignore_errors=True)
+        for made in (".doctrees", "html/_static"):  # nor write anew what a kill has left half copied
+            shutil.rmtree(root / "_build" / made, ignore_errors=True)
     command = [*JUPYTER_BOOK, "build", str(tree), "--path-output", str(root), "-W", "--keep-going", "-n"]
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
     log = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)

@@ -8,6 +8,7 @@ split: it answers to `all` and, so that it can stand where a benchmark stands, t
 """
 
 import atexit
+import os
 import re
 import shutil
 import sys
@@ -180,7 +181,7 @@ def file_splits(given: str | Path, columns: Mapping[str, str]) -> tuple[str, ...
 def _file(given: str | Path, columns: Mapping[str, str]) -> Path:
     """Its path; `-` is standard input, named by its form: a table that names columns we know, else lines of text."""
     if str(given) != "-":
-        return Path(given).expanduser()
+        return Path(os.path.expanduser(given))
     lines = stdin()
     with lines.open("rb") as file:
         start = file.read(4)

@@ -1,5 +1,6 @@
 """What a source holds, named by a fingerprint, and the samples drawn from it: to learn from, or to be asked."""
 
+import os
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -46,7 +47,7 @@ def _checksum_as_of(path: Path, modified: int, size: int) -> str:
 def _local_files(name: str) -> list[Path]:
     """The local files that a name, or a path of the user's own, is read from."""
     if name not in data.DATASETS:
-        return [Path(name).expanduser()]
+        return [Path(os.path.expanduser(name))]
     spec = data.get_spec(name)
     found = {local_path(spec)}
     with suppress(InputError):  # the original text may be lacking

@@ -82,6 +82,7 @@ def retrieve(Q: Any, C: Any, qrels: Qrels, *, query_ids: Ids = None, corpus_ids:
 
     No document is sorted: a rank is the number of documents that are nearer, or as near and stand before.
     """
+    Q, C = np.atleast_1d(Q), np.atleast_1d(C)
     relevant = _relevant(qrels, _rows_of(query_ids, len(Q), "query"), _rows_of(corpus_ids, len(C), "document"))
     if not relevant:
         raise InputError(f"none of the {len(Q)} queries has a relevant document: qrels of {len(qrels)} give nothing")

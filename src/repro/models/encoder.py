@@ -38,6 +38,10 @@ def merge_equal(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
         if not isinstance(text, str):
             raise TypeError(f"texts[{i}] is {type(text).__name__}: expected a string")
     index = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    try:
+        "".join(index).encode()
+    except UnicodeEncodeError as error:  # JSON can spell it, no tokenizer reads it
+        raise InputError(f"texts hold {error.object[error.start]!r}, half of a character: drop or repair it") from None
     return list(index), np.array([index[text] for text in texts], np.int64)
 
 

@@ -5,6 +5,7 @@ one importer of peft, inside the functions: loading it takes a quarter of a seco
 """
 
 import hashlib
+import os
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ def save_adapters(backbone: Backbone, folder: Path) -> dict[str, Any]:
     weights = {name: weight.detach().cpu().contiguous() for name, weight in adapter_weights(backbone).items()}
     save_file(weights, folder / ADAPTER_WEIGHTS)
     named = backbone.name in (*SHIPPED, MINILM) or is_hub_id(backbone.name)  # other folders are found from anywhere
-    name = backbone.name if named else str(Path(backbone.name).expanduser().resolve())
+    name = backbone.name if named else str(Path(os.path.expanduser(backbone.name)).resolve())
     return {"name": name, "digest": base_digest(backbone), "layers": backbone.n_layers}
 
 

@@ -78,7 +78,7 @@ def locate(name_or_path: str) -> Path:
                 f"cannot load backbone {name_or_path!r}: {error} (shipped: {', '.join((*SHIPPED, MINILM))}; or give a "
                 "local folder with config.json, model.safetensors and tokenizer.json)"
             ) from error
-    folder = Path(name_or_path).expanduser()
+    folder = Path(os.path.expanduser(name_or_path))
     if not (folder / "config.json").is_file() and not (folder / ADAPTER_WEIGHTS).is_file():
         raise InputError(f"{folder} has no config.json: expected a folder in Hugging Face layout")
     return folder
@@ -86,7 +86,7 @@ def locate(name_or_path: str) -> Path:
 
 def is_hub_id(name_or_path: str) -> bool:
     """Whether this is neither a name of ours nor a folder; what can only be the path of a folder has to be there."""
-    if name_or_path in (*SHIPPED, MINILM) or Path(name_or_path).expanduser().is_dir():
+    if name_or_path in (*SHIPPED, MINILM) or Path(os.path.expanduser(name_or_path)).is_dir():
         return False
     if name_or_path.startswith((".", "/", "~")) or name_or_path.count("/") > 1:
         raise InputError(f"no backbone folder {name_or_path!r}")
@@ -163,11 +163,9 @@ def check_intact(folder: Path) -> None:
     files = read_json(folder, MANIFEST, {}).get("files")
     for name, written in files.items() if isinstance(files, dict) else ():  # else the manifest is none of ours
         path = paths.inside(folder, name)
-        if isinstance(written, str) and len(written) == 64 and path.is_file() and sha256(path) != written:
-            raise InputError(
-                f"{path} has changed since it was written: copy the folder anew, or delete its {MANIFEST} if the "
-                "change is meant"
-            )
+        if isinstance(written, str) and len(written) == 64 and not (path.is_file() and sha256(path) == written):
+            found = "has changed since it was written" if path.is_file() else "is missing"
+            raise InputError(f"{path} {found}: copy the folder anew, or delete its {MANIFEST} if the change is meant")
     for path in sorted(path for pattern in READ for path in folder.glob(pattern) if path.is_symlink()):
         blob = path.resolve()
         if blob.parent.name == "blobs" and blob.is_file() and not _is_named_by_content(blob):

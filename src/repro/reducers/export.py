@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from repro.paths import disk_full_explained, replacing
-from repro.store import sha256
+from repro.store import sealed, sha256, unchanged
 from repro.types import InputError, check_same_length
 
 Weights: TypeAlias = NDArray[np.float32]
@@ -28,7 +28,8 @@ def write_linear(folder: Path, matrix: NDArray[Any], bias: NDArray[Any], **note:
         with replacing(description) as partial:
             shape = {"formula": "y = x @ matrix + bias", "input_dim": int(matrix.shape[0]), "dim": int(matrix.shape[1])}
             shape["sha256"] = sha256(weights)
-            partial.write_text(json.dumps({**shape, **note}, indent=1, ensure_ascii=False), encoding="utf-8")
+            said = sealed({**shape, **note})
+            partial.write_text(json.dumps(said, indent=1, ensure_ascii=False), encoding="utf-8")
     return [weights, description]
 
 
@@ -37,7 +38,7 @@ def read_linear(folder: Path) -> tuple[Weights, Weights]:
     path = folder / "reducer.safetensors"
     if not path.is_file():
         raise InputError(f"no {path}: expected a folder that `repro advise` wrote, with a smaller size as its answer")
-    if read_note(folder).get("sha256", found := sha256(path)) != found:
+    if read_note(folder).get("sha256") != sha256(path):
         raise InputError(f"{path} has changed since it was written, or belongs to another reducer.json: write it anew")
     try:
         tensors = load_file(path)
@@ -59,4 +60,6 @@ def read_note(folder: Path) -> dict[str, Any]:
         raise InputError(f"{path} is not valid JSON ({error}): write the folder anew") from error
     if not isinstance(note, dict):
         raise InputError(f"{path} holds a {type(note).__name__}: expected names and values")
+    if not unchanged(note):
+        raise InputError(f"{path} has changed since it was written: copy the whole folder again, or write a new one")
     return note

@@ -1,5 +1,7 @@
 """Verdicts as tables: which network may judge which claim (§5.10), those of a page, and the scorecard of all claims."""
 
+import gzip
+import io
 import logging
 import os
 import re
@@ -59,20 +61,21 @@ def write_verdicts(page: str, *frames: pd.DataFrame) -> None:
     """
     if not os.environ.get("REPRO_BOOK"):
         return
-    path = paths.inside(verdicts_folder(), f"{page}.parquet")
+    path = paths.inside(verdicts_folder(), f"{page}.gz")
     joined = pd.concat([frame for frame in frames if len(frame)] or list(frames[:1]), ignore_index=True)
     with replacing(path) as partial:
-        joined.to_parquet(partial, index=False)
+        partial.write_bytes(gzip.compress(joined.assign(page=page).to_parquet(index=False)))  # has a checksum
 
 
 def read_verdicts() -> pd.DataFrame:
     """The verdicts of all pages built so far; a damaged file is left out with a warning, the next build mends it."""
     frames = [verdict_frame("live", []).assign(page="")]
-    for path in sorted(verdicts_folder().glob("*.parquet")):
+    for path in sorted(verdicts_folder().glob("*.gz")):
         try:
-            found = pd.read_parquet(path).assign(page=path.stem)
-            if not set(found["verdict"]) <= set(OUTCOMES) or not set(found["kind"]) <= set(KINDS):
-                raise ValueError("its columns hold other words than verdicts and kinds")
+            found = pd.read_parquet(io.BytesIO(gzip.decompress(path.read_bytes())))
+            for column, words in (("verdict", OUTCOMES), ("kind", KINDS), ("page", [path.stem])):
+                if not set(found[column]) <= set(words):
+                    raise ValueError(f"its column {column} holds other words than {', '.join(words)}")
             frames.append(found[frames[0].columns])
         except Exception as error:  # damage shows in whatever the reader stumbles over
             log.warning("%s holds no verdicts that can be read (%s): left out, `repro book` makes it anew", path, error)

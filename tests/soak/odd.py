@@ -1,0 +1,217 @@
+"""Input that nobody should give, drawn at random: it is read, or refused in a message; never a traceback or a hang."""
+
+import contextlib
+import faulthandler
+import functools
+import gzip
+import io
+import json
+import os
+import traceback
+from pathlib import Path
+
+import numpy as np
+
+from dimadvise.vectors import open_vectors
+from repro import data, evaluation
+from repro.book import notebook
+from repro.cli import VERBS, main
+from repro.config import profile
+from repro.evaluation.quantise import BITS, fit_codebook, quantise
+from repro.models import SentenceEncoder
+from repro.models.backbone import load_backbone
+from repro.paths import read_matrix, writable_file
+from repro.reducers import REDUCERS, make_reducer
+from repro.types import InputError
+from repro.verbs_embeddings import parameters
+
+HANG = 20  # seconds
+WORDS = [
+    *("", " ", "-", "--", "=", "-p", "0", "-1", "1e999", "nan", "inf", "9" * 5000, "0x1f", "1_000", "None", "true"),
+    *("[]", "[64, 16]", "[[[", "{}", "{'a': 1}", "(1,)", "[" * 300, "!!python/object:os.system", "&a [*a]", "a: b: c"),
+    *(
+        "é",
+        "\u202e",
+        "\ud800",
+        "\x00",
+        "\ufeff",
+        "👩‍👩‍👧",
+        "a" * 3000,
+        "\n",
+        "\t",
+        "'",
+        '"',
+        "$(ls)",
+        "; ls",
+        "%s",
+        "8",
+    ),
+    *("../../x", "/", "/dev/null", ".", "~", "~nobody/x", "nowhere/model", "repro-tiny:1", "stsb", "wiki", "X.npy"),
+    *("pca", "cosine", "int8", "mean", "microworld", "embedded", "texts.txt", "16", "0.5", "3.7"),
+]
+LETTERS = "ab 01.,\t\n\"'\\[]{}:-_é漢\u0301\u200b\u202e\ud800\x00\U0001f600"
+PAGES = sorted(Path(__file__).parents[2].glob("notebooks/*.md"))
+ROWS = [[str(0.5 * i), f"a cook number {i}", 'a dog, "slept"; well'] for i in range(5)]
+TABLES = {
+    "t.tsv": "score\tsentence1\tsentence2\n" + "".join("\t".join(row) + "\n" for row in ROWS),
+    "t.csv": "label,text\n" + "".join(f'{row[0]},"{row[1]}, yes"\n' for row in ROWS),
+    "t.jsonl": "".join(json.dumps({"label": row[0], "text": row[1]}) + "\n" for row in ROWS),
+    "t.txt": "".join(f"{row[2]}\n" for row in ROWS),
+}
+LINES = (
+    "train --backbone repro-tiny --dims 8 16 --objective ese --alpha 0.5 --output o",
+    "encode --encoder repro-tiny --texts texts.txt --output o.npy --pooling mean --normalize",
+    "reduce --method pca --dim 8 --input X.npy --output o.npy --param seed=1",
+    "advise X.npy --dims 8 --levels int8 --recall 0.9 --output o",
+    "run notebooks/toy.md -p dims [8] -p seed 0 --timeout 3",
+    "evaluate --encoder repro-tiny --data stsb --layers 1 2 --dims 8",
+)
+
+
+def text(rng):
+    if rng.random() < 0.4:
+        return "".join(rng.choices(LETTERS, k=rng.randrange(40)))
+    return rng.choice(WORDS) + (rng.choice(WORDS) if rng.random() < 0.3 else "")
+
+
+def trials(case, m, rng, folder, count):
+    """Give a case so many inputs; what is wrong with its answers, if anything."""
+    os.chdir(m)
+    for _ in range(count):
+        faulthandler.dump_traceback_later(HANG, exit=True)
+        try:
+            with np.errstate(all="ignore"):
+                case(rng, folder)
+            yield ""
+        except (InputError, OSError) as error:  # the command tells both in a message
+            yield "" if str(error).strip() else "an error without a word"
+        except Exception:
+            yield traceback.format_exc()[-400:]
+    faulthandler.cancel_dump_traceback_later()
+
+
+def command_line(rng, folder):
+    """Up to what a verb would do: 0, or 2 and a message."""
+    name, *words = rng.choice(LINES).split()
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(words) + 1)
+        words[at : at + rng.randint(0, 2)] = [text(rng)] if rng.random() < 0.7 else []
+    verb = functools.wraps(VERBS[name])(lambda *_, **__: 0)
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
+        try:
+            main([name, *words], verbs={name: verb})
+        except SystemExit as stop:
+            if stop.code not in (0, 2) or "Traceback" in out.getvalue():
+                raise ValueError(f"{words} ended with {stop.code}: {out.getvalue()[-300:]}") from None
+
+
+@functools.cache
+def parameters_of(page):
+    return notebook.parameters_of(page)
+
+
+def setting(rng, folder):
+    """A parameter of a page or of a reducer, or a field of a training."""
+    place, declared, method = rng.random(), parameters_of(rng.choice(PAGES)), rng.choice(list(REDUCERS))
+    if place < 0.6:
+        notebook.from_here(notebook.validate(declared, {rng.choice([*declared, text(rng)]): text(rng)}))
+    elif place < 0.85:
+        make_reducer(method, rng.choice((8, 0, -1)), **parameters(method, [f"{text(rng)}={text(rng)}", text(rng)]))
+    else:
+        number = rng.choice((0, -1, 1, 3, 0.5, 10**9, float("nan"), float("inf")))
+        field = rng.choice(("dim", "layers", "batch_size", "sentences", "epochs", "seed"))
+        profile("embedded", **{field: number, rng.choice(("objective", "pooling", "source", "backbone")): text(rng)})
+
+
+@functools.cache
+def vectors():
+    X, sources = (
+        np.arange(24, dtype=np.float32).reshape(6, 4),
+        ["X.npy", "X.npz", "X.parquet", "advice/reducer.safetensors"],
+    )
+    made = {f"v{Path(source).suffix}": Path(source).read_bytes()[:30_000] for source in sources}
+    made["v.jsonl"] = b"".join(b'{"v": %s, "id": 1}\n' % json.dumps(row.tolist()).encode() for row in X)
+    return made | {
+        f"v.{k}vecs": b"".join(b"\4\0\0\0" + row.astype(t).tobytes() for row in X)
+        for k, t in (("f", "f4"), ("b", "u1"))
+    }
+
+
+def file_of(contents, read, rng, folder):
+    """A file with some bytes changed, doubled, dropped or from elsewhere, now and then under another's ending."""
+    made = contents()
+    name = rng.choice(list(made))
+    content, path = bytearray(made[name]), folder / (rng.choice(list(made)) if rng.random() < 0.1 else name)
+    for _ in range(rng.randint(1, 6)):
+        at = rng.randrange(len(content) + 1)
+        odd = rng.choice((rng.randbytes(4), text(rng).encode("utf-8", "surrogatepass"), bytes(content[:at])))
+        content[at : at + rng.choice((0, 1, 4, 100))] = odd[:400]
+    path.write_bytes(content[: rng.choice((len(content), rng.randrange(len(content) + 1)))])
+    read(path)
+
+
+def read_vectors(path):
+    for _ in open_vectors(path).blocks(64):
+        pass
+    if path.suffix == ".npy":
+        read_matrix(path)
+
+
+@functools.cache
+def tables():
+    made = {name: content.encode() for name, content in TABLES.items()}
+    return made | {"t.tsv.gz": gzip.compress(made["t.tsv"])}
+
+
+def array(rng):
+    shape = rng.choice(((), (0,), (5,), (0, 4), (4, 0), (1, 1), (1, 4), (6, 4), (6, 4), (12, 4), (12, 3), (2, 3, 4)))
+    X = np.random.default_rng(rng.getrandbits(32)).standard_normal(shape)
+    X = X * rng.choice((0, 1e-300, 1e-30, 1, 1, 1, 1e10, 1e30, 1e300))
+    if X.size and rng.random() < 0.3:
+        X.flat[rng.randrange(X.size)] = rng.choice((np.nan, np.inf, -np.inf, 0, 1e20))
+    return X.astype(rng.choice(("f8", "f8", "f4", "f2", "i8", "i1", "u1", "?", "c16", "U3", "O")))
+
+
+ARRAYS = (
+    lambda X, Y, rng: evaluation.sts_spearman(X, rng.choice((X, Y)), rng.choice((array(rng), range(6)))),
+    lambda X, Y, rng: evaluation.retrieval_scores(X, Y, {0: {0: 1}, 1: [2]}),
+    lambda X, Y, rng: evaluation.knn_accuracy(X, [0, 1] * 3, Y, [0, 1] * 3),
+    lambda X, Y, rng: evaluation.cluster_scores(X, [0, 1, 1] * 2, seed=0),
+    lambda X, Y, rng: quantise(Y, fit_codebook(X, rng.choice(list(BITS)))),
+    lambda X, Y, rng: make_reducer(rng.choice(("truncate", "pca", "svd", "grp")), 2).fit(X).transform(Y),
+)
+
+
+def name(rng, folder):
+    """Of a network, a set or an output, as the argument of a command can hold it."""
+    said, place = text(rng).replace("\0", "").encode(errors="replace").decode(), rng.random()
+    if place < 0.2 and said != "repro-tiny":
+        load_backbone(said)
+    elif place < 0.6:
+        data.load(said, source=rng.choice((None, "microworld", "local")), split=rng.choice((None, text(rng))), limit=9)
+    else:
+        writable_file(folder / said)
+
+
+@functools.cache
+def encoder():
+    return SentenceEncoder.load("encoder/dim8")
+
+
+def texts(rng, folder):
+    given = [text(rng) for _ in range(rng.randint(1, 3))]
+    X = encoder().encode(given)
+    if X.shape != (len(given), 8) or not np.isfinite(X).all():
+        raise ValueError(f"{given} gave {X}")
+
+
+CASES = {
+    "command lines": (command_line, 3_000),
+    "parameters and settings": (setting, 40_000),
+    "files of vectors": (functools.partial(file_of, vectors, read_vectors), 20_000),
+    "tables": (functools.partial(file_of, tables, data.load), 20_000),
+    "arrays": (lambda rng, folder: rng.choice(ARRAYS)(array(rng), array(rng), rng), 15_000),
+    "names": (name, 5_000),
+    "texts": (texts, 2_000),
+}
+KINDS = {kind: (functools.partial(trials, case), total) for kind, (case, total) in CASES.items()}
