@@ -66,7 +66,8 @@ def _line(cells: tuple[str, ...]) -> str:
 def _rows(row: BenchRow, threads: int, peak: float) -> list[dict]:
     shared = {"method": row.work, "setting": f"{row.peer}; threads {threads}", "peak_mb": round(peak, 1), **row.columns}
     ratio = {"metric": "ratio", "value": row.ratio, "seconds": row.ours_s, **shared}
-    return [ratio, *({"metric": name, "value": value, **shared} for name, value in row.shares.items())]
+    told = row.shares if row.goal is None else {"goal": row.goal, **row.shares}
+    return [ratio, *({"metric": name, "value": value, **shared} for name, value in told.items())]
 
 
 if __name__ == "__main__":
