@@ -18,8 +18,9 @@ from repro.models import SentenceEncoder
 from repro.models.encoder import merge_equal
 from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig, LoraConfig
 from repro.runs.cell import OBJECTIVES
-from repro.training.end_to_end import batches, fresh_encoder, label_ids, nli_head, train_encoder
+from repro.training.end_to_end import batches, fresh_encoder, train_encoder
 from repro.training.ese import states_of, texts_and_labels
+from repro.training.nli import label_ids, nli_head
 from repro.types import InputError
 
 FORMS = {

@@ -29,9 +29,11 @@ from repro.rows import make_rows
 from repro.seeding import cpu_count, done_in_processes, threads
 from repro.store import Store
 from repro.terminal import progress_bar
-from repro.training.end_to_end import DevScore, Objective, contrastive, softmax_over_pairs, title, train_encoder
+from repro.training.end_to_end import DevScore, Objective, title, train_encoder
 from repro.training.ese import angle, ese, matryoshka
 from repro.training.loop import History
+from repro.training.nli import softmax_over_pairs
+from repro.training.simcse import contrastive
 from repro.types import InputError
 
 OBJECTIVES: dict[str, Objective] = {
