@@ -45,6 +45,7 @@ class Command:
         for name, text in TOY.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text)
+        (folder / "log").touch()
 
         def work():
             os.chdir(folder)
