@@ -276,8 +276,6 @@ def page(found: Findings, usage: str = "") -> str:
 
 def write(path: Path, found: Findings, usage: str = "") -> None:
     """Write the report, and beside it the same numbers as JSON, under the same name."""
-    with replacing(path) as partial:
-        partial.write_text(page(found, usage), encoding="utf-8")
     told: dict[str, Any] = {"answer": headline(found), "source": found.source, "target": list(found.target)}
     told |= {"rows": found.rows, "dim": found.full_dim, "kind": found.kind, "similarity": found.similarity}
     told |= {"notes": list(found.notes), "measured": list(found.measured), "predicted": list(found.predicted)}
@@ -285,6 +283,8 @@ def write(path: Path, found: Findings, usage: str = "") -> None:
     told["shares"] = [] if found.shares is None else json.loads(found.shares.to_json(orient="records"))
     with replacing(path.with_suffix(".json")) as partial:
         partial.write_text(json.dumps(told, ensure_ascii=False, indent=1), encoding="utf-8")
+    with replacing(path) as partial:  # last, for by the JSON the same command knows a folder that a kill left as its own
+        partial.write_text(page(found, usage), encoding="utf-8")
 
 
 def _paragraphs(lines: Sequence[str]) -> list[str]:

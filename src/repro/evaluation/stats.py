@@ -224,7 +224,10 @@ def finite_vector(values: Any, name: str, at_least: int = 1) -> Floats:
     """Return `values` as a float64 vector of at least so many finite numbers, or say what it is instead."""
     if np.iscomplexobj(values):
         raise InputError(f"{name} holds complex numbers: expected real ones")
-    vector = np.asarray(values, dtype=np.float64)
+    try:
+        vector = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} holds no numbers alone: {error}") from None
     if vector.ndim != 1 or len(vector) < at_least:
         raise InputError(f"{name} has shape {vector.shape}: expected a vector of at least {at_least} numbers")
     if not np.isfinite(vector).all():
