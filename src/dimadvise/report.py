@@ -283,7 +283,7 @@ def write(path: Path, found: Findings, usage: str = "") -> None:
     told["shares"] = [] if found.shares is None else json.loads(found.shares.to_json(orient="records"))
     with replacing(path.with_suffix(".json")) as partial:
         partial.write_text(json.dumps(told, ensure_ascii=False, indent=1), encoding="utf-8")
-    with replacing(path) as partial:  # last, for by the JSON the same command knows a folder that a kill left as its own
+    with replacing(path) as partial:  # last: by the JSON a folder that a kill left is known
         partial.write_text(page(found, usage), encoding="utf-8")
 
 
