@@ -126,7 +126,7 @@ def series_handles(names: Sequence[str], label: Callable[[str], str] = str) -> l
 
 
 def add_legend(figure: Figure, handles: Sequence[Any], *, columns: int = 3) -> None:
-    """Put the legend below all panels, where it hides no data, in as many columns as its longest name leaves room for."""
+    """Put the legend below all panels, where it hides no data, in as many columns as its names leave room for."""
     longest = max((len(str(handle.get_label())) for handle in handles), default=1)
     room = int(figure.get_figwidth() / (0.55 + 0.085 * longest))  # inches of a line's mark, and of a letter
     figure.legend(handles=list(handles), loc="outside lower center", ncols=max(1, min(columns, room, len(handles))))
