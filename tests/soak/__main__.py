@@ -90,6 +90,7 @@ def main(arguments=None):
     todo, started = list(jobs(options.only, options.minutes / FULL, options.seed)), time.perf_counter()
     lanes, left, told = cpu_count(), Counter(job[:2] for job in todo), defaultdict(Counter)
     os.environ.update(OMP_NUM_THREADS="1", TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1", REPRO_THREADS=str(lanes))
+    os.environ.pop("REPRO_DATA", None)  # all of it is generated, in folders from which a relative path leads nowhere
     for name in (*IMPORTED, *ALSO):
         import_module(name)
     with tempfile.TemporaryDirectory(prefix="soak-") as made:
