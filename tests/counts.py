@@ -91,14 +91,14 @@ def figures() -> Iterator[tuple[str, float, float | None]]:
     advisor = [file for file in tests if "dimadvise" in file.parts]
     source = [file for files in packages.values() for file in files]
     trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in source}
-    budgets = {"repro": 18_730, "dimadvise": 3_450}
+    budgets = {"repro": 18_500, "dimadvise": 3_450}
     yield "lines of src but for dimadvise", lines_of(source) - lines_of(packages["dimadvise"]), 21_330
     for name, files in packages.items():
         yield f"lines of {name}", lines_of(files), budgets.get(name)
     yield "files of src", len(source), 148
     soak = [file for file in tests if "soak" in file.parts]
-    yield "lines of tests but for dimadvise's and the soak", lines_of(tests) - lines_of(advisor + soak), 13_400
-    yield "lines of the soak", lines_of(soak), 950
+    yield "lines of tests but for dimadvise's", lines_of(tests) - lines_of(advisor), 13_700
+    yield "lines of the soak, which is among them", lines_of(soak), None
     yield "lines of dimadvise's tests", lines_of(advisor), 1_350
 
     used = Counter(name for file, tree in trees.items() if file.name != "__init__.py" for name in names_in(tree))

@@ -150,10 +150,9 @@ def local_path(spec: DatasetSpec, text: str = "senteval") -> Path:
 def load_file(given: str | Path, split: str | None = None, columns: Mapping[str, str] = NOTHING) -> DataSet:
     """Read a user's own file; what it is follows from its header. Without a split: test, the only one, or all."""
     path = _file(given, columns)
-    name = path.name.removesuffix(".gz")
-    if ending(path) in (".txt", *ENDINGS):
-        name = name[: -len(ending(path))]
-    if ending(path) == ".txt":
+    known = ending(path) if ending(path) in (".txt", *ENDINGS) else ""
+    name = Path(path.name.removesuffix(".gz")).stem if known else path.name.removesuffix(".gz")
+    if known == ".txt":
         if split not in (None, "all", "test", "train"):
             raise InputError(f"{path} is plain text without splits, so no split {split!r}: ask for 'all'")
         return Corpus(name, "local", tuple(filled_lines(path)), split or "all")
@@ -239,9 +238,7 @@ def _split_of(table: Table, kind: str, name: str, split: str, whole: tuple[str, 
         table.rows = [row for row, own in zip(table.rows, splits, strict=True) if own == split]
     elif "split" not in table.columns and split not in whole:
         raise InputError(f"{table.path} has no split column, so no split {split!r}: ask for 'all', or add the column")
-    columns: dict[str, Any] = {
-        field: table.numbers(field) if field == "score" else table.texts(field) for field in FIELDS[kind]
-    }
+    columns: dict[str, Any] = {f: (table.numbers if f == "score" else table.texts)(f) for f in FIELDS[kind]}
     if "subset" in table.columns:
         columns["subset"] = table["subset"]
     return set_of(kind, name, "local", split, columns)
@@ -263,9 +260,8 @@ def _retrieval(folder: Path, pattern: str, name: str) -> Retrieval:
         "corpus": ("doc_id", "title", "text"),
         "qrels": ("query_id", "doc_id", "relevance"),
     }
-    queries, corpus, judged = (
-        Table(folder / pattern.format(part=part), needed=names) for part, names in needed.items()
-    )
+    tables = [Table(folder / pattern.format(part=part), needed=names) for part, names in needed.items()]
+    queries, corpus, judged = tables
     qrels: dict[str, dict[str, int]] = {}
     cells = judged["query_id"], judged["doc_id"], judged.numbers("relevance")
     for query, document, relevance in zip(*cells, strict=True):
