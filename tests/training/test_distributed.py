@@ -69,7 +69,7 @@ tells.send((found, [trained(given) for given in trainings]))
 
 def test_two_processes_equal_one(two_processes, tiny):
     shared = {"backbone": tiny, "dim": 8, "pooling": "mean", "batch_size": 16, "learning_rate": 1e-3, "dropout": 0.0}
-    given = [{**shared, "objective": objective, "check_every": 0} for objective in ("simcse", "ese")]
+    given = [{**shared, "objective": objective, "check_every": 0} for objective in ("simcse", "angle", "ese")]
     (first, first_trained), (second, second_trained) = two_processes(LOSSES + TRAINED + RANK, trainings=given)
     here: dict = {}
     exec(LOSSES + TRAINED, here)
