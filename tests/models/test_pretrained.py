@@ -13,10 +13,13 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
+from repro.config import ANGLE_RECIPES, PROFILES, RECIPES
 from repro.models import SentenceEncoder, pretrained
 from repro.models.backbone import load_backbone
-from repro.models.pretrained import MINILM, identity, locate
+from repro.models.pretrained import COMMITS, MINILM, identity, is_hub_id, locate
+from repro.runs.encoders import PAPER
 from repro.types import InputError
+from rivals.loaders import SYSTEMS
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +72,10 @@ def test_weights_that_are_not_the_published_bytes_are_refused(monkeypatch):
 
 
 def test_a_hub_model_in_the_cache_loads_offline_with_its_own_pooling(copy, tiny, tmp_path, monkeypatch):
-    model = tmp_path / "hub" / "models--somebody--tiny"
-    snapshot = Path(shutil.copytree(copy(), model / "snapshots" / "0123abcd"))
+    model, commit = tmp_path / "hub" / "models--somebody--tiny", 5 * "0123abcd"
+    snapshot = Path(shutil.copytree(copy(), model / "snapshots" / commit))
     (model / "refs").mkdir()
-    (model / "refs" / "main").write_text("0123abcd")
+    (model / "refs" / "main").write_text(commit)
     (snapshot / "1_Pooling").mkdir()
     (snapshot / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": true}')
     (snapshot / "sentence_bert_config.json").write_text('{"max_seq_length": 16}')
@@ -82,8 +85,21 @@ def test_a_hub_model_in_the_cache_loads_offline_with_its_own_pooling(copy, tiny,
     assert (encoder.pooling, encoder.backbone.max_length) == ("mean", 16)
     expected = SentenceEncoder.load(tiny, pooling="mean").encode(["a word"])
     np.testing.assert_array_equal(encoder.encode(["a word"]), expected)
-    assert identity("somebody/tiny") == "somebody/tiny@0123abcd", "its commit"
+    assert identity("somebody/tiny") == f"somebody/tiny@{commit}"
     assert identity("nobody/nothing") == "nobody/nothing"
+    (model / "refs" / "main").write_text("a later one")
+    monkeypatch.setitem(pretrained.COMMITS, "somebody/tiny", commit)
+    assert identity("somebody/tiny") == f"somebody/tiny@{commit}", "the one that is read, whatever main is"
+    monkeypatch.setitem(pretrained.COMMITS, "somebody/tiny", "f" * 40)
+    with pytest.raises(InputError, match="not in the hub's cache on this machine at commit ffff"):
+        SentenceEncoder.load("somebody/tiny")
+
+
+def test_every_network_that_the_papers_name_has_its_commit():
+    backbones = {name for name, _ in (*RECIPES, *ANGLE_RECIPES)} | {PROFILES["paper"].train.backbone}
+    named = {*PAPER, *(system.hub for system in SYSTEMS.values() if system.hub), *filter(is_hub_id, backbones)}
+    assert named - {"e5-small-en"} <= set(COMMITS)
+    assert all(re.fullmatch("[0-9a-f]{40}", commit) for commit in COMMITS.values())
 
 
 # whole, and of one model

@@ -41,6 +41,27 @@ ADAPTER_WEIGHTS = "adapter.safetensors"
 """a folder with this file in place of a network holds adapters beside one that its `encoder.json` names"""
 READ = ("*.json", "*.txt", "*.model", "model*.safetensors", "*/config.json", "*/model.safetensors")
 """what is read of a published model; no pickled weights, no other framework's"""
+COMMITS = {
+    "roberta-base": "e2da8e2f811d1448a5b465c236feacd80ffbac7b",
+    "roberta-large": "722cf37b1afa9454edce342e7895e588b6ff1d59",
+    "bert-base-uncased": "86b5e0934494bd15c9632b12f734a8a67f723594",
+    "bert-large-uncased": "6da4b6a26a1877e173fca3225479512db81a5e5b",
+    "BAAI/bge-base-en-v1.5": "a5beb1e3e68b9ab74eb54cfd186867f64f240e1a",
+    "WhereIsAI/UAE-Large-V1": "369c368f70f16a613f19f5598d4f12d9f44235d4",
+    "Qwen/Qwen1.5-0.5B": "8f445e3628f3500ee69f24e1303c9f10f5342a39",
+    "meta-llama/Llama-2-7b-hf": "01c7f73d771dfac7d292323805ebc428287df4f9",
+    "sentence-transformers/all-mpnet-base-v2": "e8c3b32edf5434bc2275fc9bab85f82640a19130",
+    "sentence-transformers/stsb-bert-base": "ccafb3e37a794b5b3e5a42613840dbcb46e15425",
+    "sentence-transformers/stsb-bert-large": "791e39df22fa496a83befe659fc0909f202b398f",
+    "sentence-transformers/msmarco-roberta-base-v2": "acc1caee358338960a4f0959b33574e93de43b0c",
+    "sentence-transformers/paraphrase-xlm-r-multilingual-v1": "8a52c6f12a14d75a83ffb2124ebabe33e2e35754",
+    "sentence-transformers/bert-base-nli-mean-tokens": "2511498bc9af95d29f29d2dc265866cf5c8a6725",
+    "sentence-transformers/bert-large-nli-mean-tokens": "2bedbfb0e573301e8c415062447215018081b198",
+    "sentence-transformers/distiluse-base-multilingual-cased-v1": "f6e4ba6fe4f4e3838c168ffc80395a9bddbb949e",
+    # the converter's pull request: on main the weights are a pickle, which is not read
+    "princeton-nlp/sup-simcse-roberta-large": "b55c7c5d9aeb13bc4b59059285e93260b32611df",
+}
+"""the commit that is read of each network the papers name, so that a hub id means the same bytes everywhere"""
 WEIGHTS_MISSING = "safetensors weights, which some published folders keep only as pickles: convert them first"
 CAREFUL: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
 
@@ -94,12 +115,18 @@ def is_hub_id(name_or_path: str) -> bool:
 
 
 def hub_folder(name: str, *, download: bool, patterns: tuple[str, ...] = READ) -> Path:
-    """Folder of a published model in the hub's cache, its files fetched into it first if `download` is set."""
+    """Folder of a published model in the hub's cache, its files fetched into it first if `download` is set.
+
+    Of a network in `COMMITS` it is that commit, of another what its main branch is.
+    """
+    commit = COMMITS.get(name)
+    where: dict[str, Any] = {"revision": commit, "local_files_only": not download}
     try:
-        folder = Path(snapshot_download(name, allow_patterns=list(patterns), local_files_only=not download))
+        folder = Path(snapshot_download(name, allow_patterns=list(patterns), **where))
     except Exception as error:  # the hub's client raises a dozen unrelated types
         if not download:
-            raise InputError(f"{name} is not in the hub's cache on this machine") from error
+            at = f" at commit {commit}" if commit else ""
+            raise InputError(f"{name} is not in the hub's cache on this machine{at}") from error
         reason = (str(error) or repr(error)).splitlines()[0][:160]
         raise InputError(f"{name} cannot be fetched from the hub ({reason})") from error
     if patterns == READ and not list(folder.glob("model*.safetensors")):
