@@ -11,7 +11,6 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -80,20 +79,22 @@ def run(
     Args:
         notebook: path of a notebook, or its bare name.
         p: a notebook parameter; may be given several times.
-        output: where the executed notebook goes; by default below `runs/`.
+        output: where the executed notebook goes; by default `runs/<notebook>-<digest of its parameters>.ipynb`.
         record: append its rows to `results/`.
         timeout: seconds one cell may take; by default as long as it needs.
     """
     from repro.book import notebook as notebooks
     from repro.config import PROFILES
-    from repro.paths import writable_file
+    from repro.digests import digest
+    from repro.paths import project_root, writable_file
 
     source = notebooks.locate(notebook)
     given = dict(p) | ({"record": "True"} if record else {})
     values = notebooks.from_here(notebooks.validate(notebooks.parameters_of(source), given))
     if "profile" in values:
         one_of(values["profile"], list(PROFILES), "profile")
-    target = writable_file(output) if output else notebooks.default_output(source, values)
+    usual = f"{source.stem}-{digest(values)[:8] if values else 'default'}.ipynb"
+    target = writable_file(output) if output else project_root() / "runs" / usual
     try:
         notebooks.run(source, target, values, timeout=timeout, progress=shows_progress())
     except notebooks.NotebookError as error:
@@ -233,7 +234,9 @@ def main(
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a scheduler's Ctrl-C
     code = 0
     try:
-        with _warnings_told():
+        with warnings.catch_warnings(action="always", category=UserWarning):
+            # told as a sentence, without the line of code that Python prints beside it
+            warnings.showwarning = lambda message, *where: complain(f"warning: {message}")
             code = _verb(sys.argv[1:] if arguments is None else arguments, verbs, prog)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -247,15 +250,6 @@ def main(
         complain("stopped; what was finished is kept, the same command goes on from there")
         code = 130
     raise SystemExit(code)
-
-
-@contextmanager
-def _warnings_told() -> Iterator[None]:
-    """What code warns of is told as a sentence, without the line of code that Python prints beside it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *where: complain(f"warning: {message}")
-        yield
 
 
 def _verb(arguments: Sequence[str], verbs: Mapping[str, Callable[..., int]], prog: str) -> int:

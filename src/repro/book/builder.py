@@ -162,7 +162,7 @@ def _update(run: _Build, name: str, source: Path, causes: Mapping[str, str], cho
     """Copy or execute one page, if it must be."""
     text = source.read_bytes()
     plain, target = (run.tree / f"{name}{suffix}" for suffix in (source.suffix, ".ipynb"))
-    if not notebook.has_code(notebook.read(source)):
+    if not any(cell.cell_type == "code" and cell.source.strip() for cell in notebook.read(source).cells):
         target.unlink(missing_ok=True)
         with run.ledger.changed() as ledger:
             ledger.pages.pop(name, None)

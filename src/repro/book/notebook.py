@@ -33,7 +33,6 @@ from typeguard import CollectionCheckStrategy, TypeCheckError, check_type
 
 from repro.book import kernel
 from repro.book.site import SUFFIXES
-from repro.digests import digest
 from repro.paths import inside, partial_of, project_root, writable_file
 from repro.types import InputError
 
@@ -81,11 +80,6 @@ def read(path: Path) -> Any:
     node.metadata.setdefault("kernelspec", {"name": "python3", "display_name": "Python 3"})
     node.metadata["kernelspec"].setdefault("language", "python")  # papermill writes parameters in this language
     return node
-
-
-def has_code(node: Any) -> bool:
-    """Whether a notebook holds anything to execute."""
-    return any(cell.cell_type == "code" and cell.source.strip() for cell in node.cells)
 
 
 def _declares(cell: Any) -> bool:
@@ -182,11 +176,6 @@ def from_here(values: Mapping[str, Any]) -> dict[str, Any]:
         return f"{path.resolve()}{colon}{blocks}" if known else value
 
     return {name: absolute(value) for name, value in values.items()}
-
-
-def default_output(source: Path, given: Mapping[str, Any]) -> Path:
-    """Where an execution goes if nobody says: `runs/<notebook>-<digest of its parameters>.ipynb`."""
-    return project_root() / "runs" / f"{source.stem}-{digest(dict(given))[:8] if given else 'default'}.ipynb"
 
 
 def run(

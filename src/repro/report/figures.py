@@ -70,8 +70,7 @@ class Drawing(Figure):
         return f'<img class="drawing" alt="{escape(self.alt)}" src="data:image/svg+xml;base64,{data}"/>'
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        said = self.blank
-        return {"text/html": said.html, "text/markdown": said.markdown} if said else {"image/svg+xml": self.svg()}
+        return self.blank._repr_mimebundle_() if self.blank else {"image/svg+xml": self.svg()}
 
 
 class NothingToDraw(InputError):

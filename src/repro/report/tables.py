@@ -157,11 +157,8 @@ class Shown:
     html: str
     markdown: str
 
-    def _repr_html_(self) -> str:
-        return self.html
-
-    def _repr_markdown_(self) -> str:
-        return self.markdown
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/html": self.html, "text/markdown": self.markdown}
 
 
 def nothing(wanted: str) -> Shown:
