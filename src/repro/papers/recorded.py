@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -34,11 +33,6 @@ SCORES = (
 PAPERS = {"wang": "wang2023", "zhang": "zhang2024", "sbertlp": "sbertlp2021", "ese": "ese2025"}
 
 
-def each_network(judged: Callable[[pd.DataFrame], list[Measurement]], rows: pd.DataFrame) -> list[Measurement]:
-    """What rows measure, network by network."""
-    return [replace(m, network=m.network or str(n)) for n, own in rows.groupby("backbone") for m in judged(own)]
-
-
 JUDGES: dict[str, Callable[[pd.DataFrame], list[Measurement]]] = {
     "wang_figure2": wang_figures.figure2,
     "wang_figure3": wang_figures.figure3,
@@ -58,12 +52,12 @@ JUDGES: dict[str, Callable[[pd.DataFrame], list[Measurement]]] = {
     "sbertlp_table4": lambda rows: sbertlp.table4(rows.iloc[:0], rows),
     "sbertlp_figures": sbertlp.figures,
     "ese_table1": ese.table1,
-    "ese_table2": lambda rows: each_network(ese.table2, rows),
+    "ese_table2": ese.table2,
     "ese_table3": ese_use.table3,
     "ese_figure3": lambda rows: [*ese.figure3(rows), *ese.figure4(rows)],
     "ese_figure6": ese_use.figure6,
     "ese_figure7": ese_use.figure7,
-    "proposal_alignment_uniformity": lambda rows: each_network(proposal.alignment_uniformity, rows),
+    "proposal_alignment_uniformity": proposal.alignment_uniformity,
     "proposal_johnson_lindenstrauss": proposal.johnson_lindenstrauss,
     "proposal_train_or_reduce": proposal.train_or_reduce,
 }

@@ -5,7 +5,7 @@ and subtracted, so that a difference of two lines has an interval of its own.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import permutations
 from typing import Any, TypeAlias
@@ -88,6 +88,7 @@ class Task(Mapping[str, DataSet]):
 
     name: str
     splits: Mapping[str, DataSet]
+    available: Mapping[str, int] = field(default_factory=dict)  # rows of each split before a draw
 
     def __getitem__(self, split: str) -> DataSet:
         return self.splits[split]
@@ -130,6 +131,11 @@ def load_tasks(names: Sequence[str], source: str, *, probe_rows: int | None = No
 def sets_of(tasks: Mapping[str, Mapping[str, DataSet]]) -> list[DataSet]:
     """All sets of some tasks."""
     return [part for splits in tasks.values() for part in splits.values()]
+
+
+def parts_of(tasks: Mapping[str, Mapping[str, DataSet]]) -> dict[str, dict[str, DataSet]]:
+    """What has to be encoded of some tasks: an entry of the store per split, which other pages may share."""
+    return {f"{name}/{s}": {s: part} for name, splits in tasks.items() for s, part in splits.items()}
 
 
 def describe(asked: Retrieval) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from repro.data import take
 from repro.evaluation.stats import Resampled, spearman_draws
 from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.methods import AVERAGE, CONTROL, ESE, ESE_CODE, ESE_DEFAULT, ESE_VARIANTS, MRL, RAW, SHALLOW_AVERAGE
@@ -15,6 +16,7 @@ from repro.objectives import ESPRESSO_FORMS, EspressoConfig
 from repro.papers.ese import lines as ese
 from repro.papers.ese.claims import COMPRESSION, WEIGHTS, only
 from repro.papers.ese.differences import AUDITED, REFERENCES, VARIANTS, form_of, same_training, what_is_read
+from repro.runs.lines import SEVEN_SETS, load_tasks
 from repro.types import InputError
 from shown_code import on_page
 
@@ -47,9 +49,13 @@ def line(method, seed, **shape):
     return ese.LayeredEncoder(method, lambda: stub, *told), stub
 
 
+def few_pairs(rows):
+    return {name: take(task.pairs, rows) for name, task in load_tasks(SEVEN_SETS, "microworld").items()}
+
+
 @pytest.fixture(scope="module")
 def sets():
-    return ese.load_sets(ese.SEVEN_SETS, "microworld", rows=15)
+    return few_pairs(15)
 
 
 @pytest.fixture(scope="module")
@@ -145,9 +151,7 @@ def trained(cell_config, store):
 
 @pytest.fixture(scope="module")
 def ablation(trained, store):
-    scored = ese.score_lines(
-        trained, ese.load_sets(ese.SEVEN_SETS, "microworld", rows=12), store, dims=[4], resamples=20
-    )
+    scored = ese.score_lines(trained, few_pairs(12), store, dims=[4], resamples=20)
     return on_page("ese_table2_ablation", shared={"experiment": "e", "seed": 0})["ablation_rows"](scored)
 
 
@@ -223,7 +227,7 @@ def test_networks_of_two_shapes_and_sizes_beyond_are_refused(scored, sets, store
     with pytest.raises(InputError, match="dim is 9: expected 1 to 8"):
         ese.score_lines([scored.lines[0]], few, store, dims=[9])
     with pytest.raises(InputError, match="'trec' is not a set of scored pairs"):
-        ese.load_sets(["trec"], "microworld")
+        load_tasks(["trec"], "microworld")["trec"].pairs  # noqa: B018
 
 
 # rows

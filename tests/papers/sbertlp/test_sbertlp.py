@@ -18,7 +18,7 @@ from repro.papers.sbertlp import claims, mapping, tables
 from repro.papers.sbertlp.mapping import FOREIGN_ROWS, kept, load_tasks, map_texts, over_own_system, sentences
 from repro.reducers import SBERTLP
 from repro.rows import make_rows
-from repro.runs.lines import Line, Task, TextTable, score_rows, similarity
+from repro.runs.lines import Line, Task, TextTable, score_rows, sets_of, similarity
 from repro.types import InputError
 from rivals import SystemConfig
 from shown_code import on_page
@@ -43,7 +43,7 @@ def system_of(texts):
 
 @pytest.fixture(scope="module")
 def system(tasks):
-    return system_of([t for part in tasks.parts.values() for one in part.values() for t in data.texts_of(one)])
+    return system_of([text for part in sets_of(tasks) for text in data.texts_of(part)])
 
 
 def on_its_page(name, system, place, **given):
@@ -53,14 +53,15 @@ def on_its_page(name, system, place, **given):
 
 
 def test_rows_are_kept_and_counted(tasks):
-    assert tasks.describe(["sts12", "cr"]) == "sts12 60 of 400, cr 60 of 600; drawn at random"
+    two = {name: tasks[name] for name in ("sts12", "cr")}
+    assert mapping.describe(two) == "sts12 60 of 400, cr 60 of 600; drawn at random"
     assert [kept("embedded", "stsb", split, None) for split in ("test", "dev")] == [500, 250]
     assert kept("embedded", "stsb", "test", 0) is None
     assert kept("paper", "nli", "train", 0) == FOREIGN_ROWS, "a mapping cannot take them all"
 
 
 def test_mapping_depends_on_fitted_sentences_only(tasks, system):
-    judged, fit = (sentences(tasks.splits["stsb"][split]) for split in ("test", "train"))
+    judged, fit = (sentences(tasks["stsb"][split]) for split in ("test", "train"))
     both = map_texts(system.table, fit, judged, NEIGHBORS, 4)
     half = map_texts(system.table, fit, judged[: len(judged) // 2], NEIGHBORS, 4)
     for k in NEIGHBORS:
@@ -73,7 +74,7 @@ def test_mapping_depends_on_fitted_sentences_only(tasks, system):
 
 
 def test_in_n_minus_one_dims_all_sentences_are_equally_far_apart(tasks, system):
-    judged = sentences(tasks.splits["sts12"]["test"])[:30]
+    judged = sentences(tasks["sts12"]["test"])[:30]
     Y = map_texts(system.table, judged, judged, [5], 29)[5].table[judged]
     np.testing.assert_allclose(pdist(Y), np.sqrt(2 * 30), rtol=1e-3)
     grid = pd.DataFrame({"n_neighbors": [5, 5, 50], "dim": [4, 20, 4], "value": [0.1, 0.9, 0.8]})
@@ -89,19 +90,19 @@ def test_table1_chooses_on_dev_and_compares_pair_by_pair(tasks, system):
     given = {"tasks": tasks, "datasets": names, "neighbors": NEIGHBORS, "dims": DIMS}
     lines, chosen = on_its_page("sbertlp_table1_sts", system, "place_pairs", **given)
     assert [line.setting for line in lines] == ["", *settings]
-    test, dev = tasks.splits["sts12"]["test"], tasks.splits["stsb"]["dev"]
+    test, dev = tasks["sts12"]["test"], tasks["stsb"]["dev"]
     judged, on = sentences(test), sentences(dev)
     grid = mapping.grid_scores(map_texts(system.table, on, on, NEIGHBORS, max(DIMS)), DIMS, tables.sts_score(dev))
     row = chosen[(chosen["setting"] == settings[0]) & (chosen["dataset"] == "sts12")].iloc[0]
     assert mapping.Choice(row["neighbours"], row["dims"]) == mapping.best(grid)
     fitted = chosen[chosen["setting"] == settings[1]].set_index("dataset")["fitted on"]
-    foreign = sentences(tasks.splits["nli"]["train"])  # where a set has no training sentences of its own
+    foreign = sentences(tasks["nli"]["train"])  # where a set has no training sentences of its own
     assert fitted["sts12"] == mapping.distinct_rows(system.table[foreign])
     # the oracle is the best of the grid on the test pairs, and no choice can beat it
     mapped = map_texts(system.table, judged, judged, NEIGHBORS, max(DIMS))
     own = mapping.grid_scores(mapped, DIMS, tables.sts_score(test))
     options = {"contrasts": [over_own_system], "average": True, "progress": False, **SHARED}
-    rows = score_rows(lines, tasks.only(names), similarity, **options)
+    rows = score_rows(lines, {name: tasks[name] for name in names}, similarity, **options)
     at = rows[(rows["metric"] == "spearman") & (rows["dataset"] == "sts12")].set_index("setting")["value"]
     assert at[settings[2]] == pytest.approx(own["value"].max()) and at[settings[2]] >= at[settings[0]]
     X = system.table
@@ -117,9 +118,10 @@ def test_table2_rows_with_and_without_the_own_vote(tasks, system):
     on_dev = {"SBERTbase": pd.DataFrame({"n_neighbors": [5, 10], "dim": [8, 4], "value": [0.7, 0.6]})}
     given = {"tasks": tasks, "datasets": names, "neighbors": NEIGHBORS, "dims": DIMS, "on_dev": on_dev}
     lines, chosen = on_its_page("sbertlp_table2_knn", system, "place_labelled", **given)
-    rows = score_rows(lines, tasks.only(names), tables.votes, contrasts=[over_own_system], progress=False, **SHARED)
+    two = {name: tasks[name] for name in names}
+    rows = score_rows(lines, two, tables.votes, contrasts=[over_own_system], progress=False, **SHARED)
     own = rows[rows["method"] == "SBERTbase"].pivot(index="dataset", columns="metric", values="value")
-    nearest = [tables.correct(system.table, tasks.splits[name], k=1).mean() for name in own.index]
+    nearest = [tables.correct(system.table, tasks[name], k=1).mean() for name in own.index]
     assert (own["accuracy_self"] > own["accuracy"]).all()
     assert (own["accuracy_self"] >= nearest).all()  # a query whose nearest agrees cannot be wrong
     honest = chosen[chosen["setting"] == claims.SETTINGS[0]]
@@ -147,7 +149,7 @@ def test_clusters_have_paired_leads():
 
 
 def test_turned_counts_equal_a_loop(tasks):
-    pairs = tasks.splits["sts12"]["test"]
+    pairs = tasks["sts12"]["test"]
     before, after = np.random.default_rng(0).normal(size=(2, len(pairs)))
     *counts, net = on_page("sbertlp_table4_cases", "turned")["turned"](before, after, pairs)
     repaired = broken = wrong = total = 0
@@ -173,7 +175,7 @@ def test_selectors_ignore_motion_and_see_noise():
 
 
 def test_sweep_rows_hold_every_cell_and_both_statistics(tasks, system):
-    two = tasks.only(["stsb", "cr"])
+    two = {name: tasks[name] for name in ("stsb", "cr")}
     given = {"neighbors": NEIGHBORS, "dims": [2, 16, 32, 40], "page": SimpleNamespace(seed=SHARED["seed"])}
     page = on_page("sbertlp_figures_neighbours_and_dims", "by_neighbours", "sweep_rows", **given)
     swept = [row for name, task in two.items() for row in page["sweep_rows"](system, name, task)]

@@ -21,8 +21,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro import data
-from repro.data.sampling import take
 from repro.digests import digest
 from repro.evaluation.stats import Resampled, spearman_draws
 from repro.evaluation.sts import prefix_cosines
@@ -178,17 +176,6 @@ class LayerScores:
         for dataset, scores in self.scores.items():
             for i, line in enumerate(self.lines):
                 yield from self.at(layers, scores[i], dataset, metric="spearman", **line.columns)
-
-
-def load_sets(names: Sequence[str], source: str, *, rows: int | None = None) -> dict[str, ScoredPairs]:
-    """The test pairs of some similarity sets, by name; of each as many as `rows`, drawn at random, None keeps all."""
-    sets = {}
-    for name in names:
-        pairs = take(data.load(name, source=source), rows)
-        if not isinstance(pairs, ScoredPairs):
-            raise InputError(f"{name!r} is not a set of scored pairs")
-        sets[name] = pairs
-    return sets
 
 
 def score_lines(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -29,15 +30,15 @@ def alignment_uniformity(rows: pd.DataFrame) -> list[Measurement]:
     alignment by whichever it shows, so that only the absence of a trend speaks against the claim.
     """
     found = []
-    for metric in ("info_nce", "alignment", "uniformity"):
-        own = rows[rows["metric"] == metric]
+    for network, metric in product(rows["backbone"].unique(), ("info_nce", "alignment", "uniformity")):
+        own = rows[(rows["backbone"] == network) & (rows["metric"] == metric)]
         at = estimates(own)
         if len(at) < 3:
             continue
         sign = EXPECTED_SIGN.get(metric)
         words = f"{metric} against dim" + ("" if sign else ", either direction")
-        measured = trend("PROP-T-1", own, at, sign or 1, words)
-        found.append(measured if sign or measured.value >= 0 else replace(measured, direction=-1))
+        m = replace(trend("PROP-T-1", own, at, sign or 1, words), network=str(network))
+        found.append(m if sign or m.value >= 0 else replace(m, direction=-1))
     return found
 
 
@@ -58,8 +59,7 @@ def johnson_lindenstrauss(rows: pd.DataFrame) -> list[Measurement]:
     for backbone, of_one in slopes(rows).groupby(level="backbone") if (rows["metric"] == "cosine_rms").any() else ():
         off = (of_one.droplevel("backbone") - SLOPE).to_dict()
         what = f"{backbone}: slope of ln(rms cosine error) against ln(dim), less −0.5"
-        m = sameness("PROP-T-2", Estimate(off), what, margin=TOLERANCE)
-        found.append(replace(m, network=str(backbone)))
+        found.append(sameness("PROP-T-2", Estimate(off), what, margin=TOLERANCE, network=str(backbone)))
     return found
 
 
@@ -98,7 +98,7 @@ def trained_or_reduced(rows: pd.DataFrame) -> Iterator[Measurement]:
     network = str(rows["backbone"].iloc[0])
     for e in closest_reductions(rows[rows["metric"] == "spearman_lead"]).itertuples():
         what = f"{network}, {e.dataset}, dim {e.dim}: trained projection less the closest reduction, {e.over}"
-        yield replace(effect("PROP-E-1", e.estimate, what), network=network)
+        yield effect("PROP-E-1", e.estimate, what, network=network)
 
 
 def _sets(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:

@@ -34,40 +34,25 @@ SHOWN = ("glove", "bert_avg", "sbert_flow", "sbert", "minilm")  # systems that g
 CLEAR = 4  # sentences per dim at least, where a choice made on one set is carried over to another
 
 
-@dataclass(frozen=True)
-class Tasks:
-    """Splits of some datasets, and how many rows each had before the draw."""
-
-    splits: Mapping[str, Mapping[str, DataSet]]
-    available: Mapping[tuple[str, str], int]
-
-    @property
-    def parts(self) -> dict[str, dict[str, DataSet]]:
-        """What has to be encoded: an entry of the store per split, which other pages may share."""
-        return {f"{name}/{s}": {s: part} for name, splits in self.splits.items() for s, part in splits.items()}
-
-    def only(self, names: Sequence[str]) -> dict[str, Task]:
-        """Some of the datasets, to be judged."""
-        return {name: Task(name, self.splits[name]) for name in names}
-
-    def describe(self, names: Sequence[str]) -> str:
-        """How many rows of each dataset are judged, in words: of the test split, or the whole set without one."""
-        judged = {name: task.judged for name, task in self.only(names).items()}
-        counts = {name: (len(part), self.available[name, part.split]) for name, part in judged.items()}
-        said = [f"{name} {n:,} of {of:,}" if n < of else f"{name} all {n:,}" for name, (n, of) in counts.items()]
-        return ", ".join(said) + ("; drawn at random" if any(n < of for n, of in counts.values()) else "")
-
-
-def load_tasks(names: Iterable[str], source: str, *, profile: str = "paper", rows: int | None = None) -> Tasks:
+def load_tasks(
+    names: Iterable[str], source: str, *, profile: str = "paper", rows: int | None = None
+) -> dict[str, Task]:
     """The splits of some datasets, with `rows` of each, drawn at random; 0 keeps all, None as many as the profile."""
     if rows is None and profile == "embedded" and source == "microworld":
         rows = GENERATED_ROWS
-    loaded = {name: data.load_splits(name, source=source) for name in names}
-    splits = {
-        name: {split: data.take(part, kept(profile, name, split, rows)) for split, part in own.items()}
-        for name, own in loaded.items()
-    }
-    return Tasks(splits, {(name, split): len(part) for name, own in loaded.items() for split, part in own.items()})
+    tasks = {}
+    for name in names:
+        splits = data.load_splits(name, source=source)
+        drawn = {split: data.take(part, kept(profile, name, split, rows)) for split, part in splits.items()}
+        tasks[name] = Task(name, drawn, {split: len(part) for split, part in splits.items()})
+    return tasks
+
+
+def describe(tasks: Mapping[str, Task]) -> str:
+    """How many rows of each dataset are judged, in words: of the test split, or the whole set without one."""
+    counts = {name: (len(task.judged), task.available[task.judged.split]) for name, task in tasks.items()}
+    said = [f"{name} {n:,} of {of:,}" if n < of else f"{name} all {n:,}" for name, (n, of) in counts.items()]
+    return ", ".join(said) + ("; drawn at random" if any(n < of for n, of in counts.values()) else "")
 
 
 def kept(profile: str, name: str, split: str, rows: int | None) -> int | None:

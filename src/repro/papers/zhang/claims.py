@@ -4,7 +4,6 @@ Scores in points, losses in per cent of full size. A size of the paper's encoder
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -276,7 +275,7 @@ def first_of_five(rows: pd.DataFrame, task: str) -> Iterable[Measurement]:
         f"{task}: mean rank of {ZHANG_METHODS[second]}, the best of the others, less PCA's {overall[0]:.2f} "
         f"({len(cells)} cells)"
     )
-    yield replace(effect("ZHANG-S42-13", ahead, what), network=", ".join(encoders_seen))
+    yield effect("ZHANG-S42-13", ahead, what, network=", ".join(encoders_seen))
 
 
 def levelled(rows: pd.DataFrame) -> Iterable[Measurement]:
@@ -292,7 +291,7 @@ def levelled(rows: pd.DataFrame) -> Iterable[Measurement]:
         level = of_parts(list(gains.values()), lambda gain: (gain <= 1.0).sum(-1).astype(float))
         seen = ", ".join(f"{method} {e.value:.1f}" for method, e in gains.items())
         what = f"STS-B, {encoder}: methods of five level at {near} of {facts['full']} dims (gain beyond: {seen})"
-        yield replace(effect("ZHANG-S42-14", level, what, null=2.5), network=encoder)
+        yield effect("ZHANG-S42-14", level, what, null=2.5, network=encoder)
 
 
 def negative_eigenvalues(rows: pd.DataFrame) -> Iterable[Measurement]:

@@ -17,7 +17,7 @@ from repro.papers.zhang.claims import AUTOENCODER, BETWEEN, SETTINGS
 from repro.reducers import reduced
 from repro.rows import make_rows
 from repro.runs.encoders import Named, dims_of
-from repro.runs.lines import Line, Task, TextTable, by_kind, score_rows
+from repro.runs.lines import Line, Task, TextTable, by_kind, parts_of, score_rows
 from repro.sets import Corpus, DataSet, ScoredPairs, texts_of
 from repro.store import Store
 from repro.types import Array, one_of
@@ -31,14 +31,12 @@ RESCALED = "divided by √(2γ)"  # setting of kernel PCA on PCA's scale
 class ReducedTask(Task):
     """A task with the sentences that a reducer may learn from (PROTOCOLS §4.2)."""
 
-    available: Mapping[str, int]  # rows of each split before the draw
     wiki: Corpus | None = None  # foreign sentences, where a setting needs them
 
     @property
     def parts(self) -> dict[str, dict[str, DataSet]]:
         """What has to be encoded, as entries that other pages may share."""
-        parts: dict[str, dict[str, DataSet]] = {split: {split: part} for split, part in self.splits.items()}
-        return parts if self.wiki is None else {**parts, "wiki": {"train": self.wiki}}
+        return parts_of({self.name: self.splits}) | ({} if self.wiki is None else {"wiki": {"train": self.wiki}})
 
     @property
     def judged_texts(self) -> list[str]:
