@@ -2,16 +2,18 @@
 
 `mutations.toml` lists one-line mistakes: a temperature that is ignored, n for n − 1, dev for test. Each is made in a
 copy of the checkout, and the tests named beside it must then fail. Every selection of tests runs unchanged first: a
-test that fails anyway notices nothing. One warm process imports torch and its like once and forks for each mistake;
-only the package, from the copy, is imported anew.
+test that fails anyway notices nothing. One warm process imports torch and its like once; its workers fork for each
+mistake, and only the package, from the copy, is imported anew.
 """
 
 import argparse
 import ast
 import compileall
 import contextlib
+import functools
 import gc
 import importlib
+import multiprocessing
 import os
 import re
 import shlex
@@ -24,11 +26,14 @@ import threading
 import time
 import tomllib
 from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from py_compile import PycInvalidationMode
 
 ROOT = Path(__file__).resolve().parents[2]
+FORKS = multiprocessing.get_context("fork")
 PASS = 0.95
 LIMIT, SLOWER = 60.0, 6.0
 """a mistake may take so many seconds, or so many times what the tests take without it, before it counts as noticed"""
@@ -49,10 +54,6 @@ PLUGINS = [f"-p{name}" for name in ("_hypothesis_pytestplugin", "no:cacheprovide
 LIST = Path(__file__).with_name("mutations.toml")
 
 
-class ListError(Exception):
-    """The list of mistakes does not fit the package any more."""
-
-
 @dataclass(frozen=True)
 class Mutant:
     """One mistake: what it means, the text of a line before and after, and the tests that should notice."""
@@ -64,18 +65,18 @@ class Mutant:
     after: str
     tests: str
 
-    def of(self, source: str) -> str:
-        """The file with the mistake in it."""
-        found = source.count(self.before)
-        if found != 1 or self.before == self.after:
-            what = f"{found} times: expected once" if found != 1 else "with nothing changed after it"
-            raise ListError(f"{self.file}, {self.means!r}: the list has the text\n    {self.before}\n{what}")
-        changed = source.replace(self.before, self.after)
-        try:
-            ast.parse(changed)
-        except SyntaxError as error:
-            raise ListError(f"{self.file}, {self.means!r}: no Python after the change ({error})") from None
-        return changed
+    def faults(self) -> Iterator[str]:
+        """Why it does not fit the package any more."""
+        tests = (ROOT / word.split("::")[0] for word in self.tests.split() if "/" in word)
+        yield from (f"there is no {file}" for file in (ROOT / "src" / self.file, *tests) if not file.exists())
+        with contextlib.suppress(FileNotFoundError):
+            source = (ROOT / "src" / self.file).read_text(encoding="utf-8")
+            if source.count(self.before) != 1 or self.before == self.after:
+                yield f"expected once, and changed after it, but found {source.count(self.before)} times: {self.before}"
+            try:
+                ast.parse(source.replace(self.before, self.after))
+            except SyntaxError as error:
+                yield f"no Python after the change ({error})"
 
 
 def read_list(text: str) -> list[Mutant]:
@@ -87,62 +88,10 @@ def read_list(text: str) -> list[Mutant]:
     ]
 
 
-def check(mutants: list[Mutant], src: Path) -> None:
-    """Refuse a list of which a line has gone, or that says one thing twice."""
-    complaints = []
-    for mutant in mutants:
-        path = src / mutant.file
-        try:
-            for file in (path, *(src.parent / word.split("::")[0] for word in mutant.tests.split() if "/" in word)):
-                if not file.exists():
-                    raise ListError(f"{mutant.file}, {mutant.means!r}: there is no {file}")
-            mutant.of(path.read_text(encoding="utf-8"))
-        except ListError as error:
-            complaints.append(str(error))
-    twice = [key for key, n in Counter((m.file, m.before, m.after) for m in mutants).items() if n > 1]
-    complaints += [f"{file}: listed twice\n    {before}" for file, before, _ in twice]
-    if complaints:
-        raise ListError("\n".join([*complaints, f"mend tests/mutants/{LIST.name}: name each mistake where it now is"]))
-
-
-@dataclass
-class Run:
-    """One run of tests in a child of its own."""
-
-    folder: Path
-    pid: int
-    began: float
-    limit: float
-
-    @property
-    def log(self) -> Path:
-        return self.folder / "log"
-
-    def stop(self) -> None:
-        """End it, with what it started and left behind."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
-
-    def outcome(self) -> tuple[str, str] | None:
-        """None while it runs; then survived, killed, crashed, timed out or broken, and which test said so."""
-        pid, status = os.waitpid(self.pid, os.WNOHANG)
-        if not pid and time.monotonic() - self.began < self.limit:
-            return None
-        self.stop()
-        if not pid:
-            os.waitpid(self.pid, 0)
-            return "timed out", f"after {self.limit:.0f} s"
-        if os.WIFSIGNALED(status):
-            return "crashed", f"by signal {os.WTERMSIG(status)}"
-        failed = re.search(r"^(?:FAILED|ERROR) (\S+::\S+)", self.log.read_text(errors="replace"), re.MULTILINE)
-        code = os.waitstatus_to_exitcode(status)
-        if code == 0:
-            return "survived", ""
-        return ("killed", failed[1]) if code == 1 and failed else ("broken", f"pytest ended with {code}")
-
-
-def copy_checkout(folder: Path) -> Path:
-    """What tests need, with bytecode that is valid for a source by its content, not by its date."""
+@functools.cache
+def own_copy() -> Path:
+    """This worker's copy of what tests need; its bytecode is valid for a source by its content, not by its date."""
+    folder = Path(str(os.getpid())).absolute()
     folder.mkdir()
     for path in ROOT.iterdir():
         if path.is_file() and path.stat().st_size < 2**20:
@@ -154,31 +103,71 @@ def copy_checkout(folder: Path) -> Path:
     return folder
 
 
-def start(folder: Path, tests: str, limit: float) -> Run:
-    """Run tests in a fork of this warm process, with the package of that folder."""
-    sys.stdout.flush()
-    pid = os.fork()
-    if pid:
-        return Run(folder, pid, time.monotonic(), limit)
-    code = 3
-    try:
-        os.setsid()
-        os.chdir(folder)
-        with open("log", "wb") as log:
-            os.dup2(log.fileno(), 1)
-            os.dup2(log.fileno(), 2)
-        os.environ["PYTHONPATH"] = f"{folder}/src"
-        sys.path.insert(0, f"{folder}/src")
-        import pytest
+def run_tests(folder: Path, tests: str) -> None:
+    """In a fork of this warm process, with the package of that folder."""
+    os.setsid()
+    os.chdir(folder)
+    with open("log", "wb") as log:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+    os.environ["PYTHONPATH"] = f"{folder}/src"
+    sys.path.insert(0, f"{folder}/src")
+    import pytest
 
-        options = ["-x", "--assert=plain", "--tb=short", "--hypothesis-seed=0", "--hypothesis-profile=mutants"]
-        options += [*PLUGINS, f"--basetemp={folder}/tmp", *shlex.split(tests)]
-        code = int(pytest.main(options))
-        if not str(sys.modules["repro"].__file__).startswith(str(folder)):
-            code = 4
+    options = ["-x", "--assert=plain", "--tb=short", "--hypothesis-seed=0", "--hypothesis-profile=mutants"]
+    code = int(pytest.main([*options, *PLUGINS, f"--basetemp={folder}/tmp", *shlex.split(tests)]))
+    sys.stdout.flush()
+    os._exit(code if str(sys.modules["repro"].__file__).startswith(str(folder)) else 4)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What tests said of a mistake, or of none: survived, killed, crashed, timed out or broken."""
+
+    tests: str
+    mutant: Mutant | None
+    word: str
+    by: str
+    seconds: float
+    log: str
+
+    @property
+    def what(self) -> str:
+        return f"{self.mutant.area:10} {self.mutant.file}: {self.mutant.means}" if self.mutant else self.tests
+
+    @property
+    def lost(self) -> bool:
+        """Whether it says nothing of the tests, or that they fail without a mistake."""
+        return self.word == "broken" or (not self.mutant and self.word != "survived")
+
+
+def outcome_of(job: tuple[str, Mutant | None, float]) -> Outcome:
+    """Run tests with a mistake, or without, for so many seconds at most."""
+    (tests, mutant, limit), folder = job, own_copy()
+    path = folder / "src" / (mutant.file if mutant else "repro/__init__.py")
+    source = path.read_text(encoding="utf-8")
+    path.write_text(source.replace(mutant.before, mutant.after) if mutant else source, encoding="utf-8")
+    began, child = time.monotonic(), FORKS.Process(target=run_tests, args=(folder, tests))
+    child.start()
+    try:
+        child.join(limit)
+        code = child.exitcode
     finally:
-        sys.stdout.flush()
-        os._exit(code)
+        with contextlib.suppress(ProcessLookupError):  # it ends with what it started and left behind
+            os.killpg(child.pid, signal.SIGKILL)
+        path.write_text(source, encoding="utf-8")
+    log = (folder / "log").read_text(errors="replace")
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+::\S+)", log, re.MULTILINE)
+    match code:
+        case None:
+            said = "timed out", f"after {limit:.0f} s"
+        case 0:
+            said = "survived", ""
+        case 1 if failed:
+            said = "killed", failed[1]
+        case _:
+            said = ("crashed", f"by signal {-code}") if code < 0 else ("broken", f"pytest ended with {code}")
+    return Outcome(tests, mutant, *said, time.monotonic() - began, log)
 
 
 def warm_up() -> None:
@@ -197,32 +186,6 @@ def warm_up() -> None:
     assert "repro" not in sys.modules and threading.active_count() == 1, "only a process of one thread may fork"
 
 
-def run_all(jobs: list[tuple[str, Mutant | None, float]], folders: list[Path], report) -> None:
-    """Run (tests, mutant or None, limit) over the folders, as many at a time, and report each outcome."""
-    waiting, running, free = list(reversed(jobs)), [], list(folders)
-    try:
-        while waiting or running:
-            while waiting and free:
-                tests, mutant, limit = waiting.pop()
-                folder, source = free.pop(), ""
-                if mutant:
-                    path = folder / "src" / mutant.file
-                    source = path.read_text(encoding="utf-8")
-                    path.write_text(mutant.of(source), encoding="utf-8")
-                running.append((start(folder, tests, limit), tests, mutant, source))
-            time.sleep(0.02)
-            for run, tests, mutant, source in list(running):
-                if outcome := run.outcome():
-                    running.remove((run, tests, mutant, source))
-                    free.append(run.folder)
-                    if mutant:
-                        (run.folder / "src" / mutant.file).write_text(source, encoding="utf-8")
-                    report(tests, mutant, *outcome, time.monotonic() - run.began, run)
-    finally:
-        for run, *_ in running:
-            run.stop()
-
-
 def say(text: str) -> None:
     print(text, flush=True)
 
@@ -234,10 +197,11 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="only see whether the list fits the package")
     given = parser.parse_args()
     mutants = read_list(LIST.read_text(encoding="utf-8"))
-    try:
-        check(mutants, ROOT / "src")
-    except ListError as error:
-        say(f"The list of mistakes does not fit the package:\n{error}")
+    faults = [f"{m.file}, {m.means!r}: {fault}" for m in mutants for fault in m.faults()]
+    twice = Counter((m.file, m.before, m.after) for m in mutants)
+    faults += [f"{file}: listed twice: {before}" for (file, before, _), times in twice.items() if times > 1]
+    if faults:
+        say("\n".join(["The list of mistakes does not fit the package:", *faults, f"mend tests/mutants/{LIST.name}"]))
         return 1
     mutants = [m for m in mutants if re.search(given.only, f"{m.area} {m.file} {m.means}")]
     say(f"{len(mutants)} mistakes, {len({m.tests for m in mutants})} selections of tests")
@@ -245,35 +209,29 @@ def main() -> int:
         return 0
     began = time.monotonic()
     warm_up()
-    took: dict[str, float] = {}
-    lost: list[str] = []
-    found: list[tuple[Mutant, str]] = []
-
-    def report(tests: str, mutant: Mutant | None, outcome: str, by: str, seconds: float, run: Run) -> None:
-        what = f"{mutant.area:10} {mutant.file}: {mutant.means}" if mutant else f"unchanged  {tests}"
-        say(f"{outcome:9} {what} ({seconds:.1f} s{by and ', '}{by})")
-        if mutant:
-            found.append((mutant, outcome))
-        elif outcome == "survived":
-            took[tests] = seconds
-        if outcome == "broken" or (not mutant and outcome != "survived"):
-            lost.append(f"{what}: {outcome} {by}\n{run.log.read_text(errors='replace')[-3000:]}")
-
     with tempfile.TemporaryDirectory(prefix="mutants-") as temporary:
-        folders = [copy_checkout(Path(temporary).resolve() / str(i)) for i in range(max(1, given.workers))]
-        selections = list(dict.fromkeys(m.tests for m in mutants))
-        run_all([(tests, None, 600.0) for tests in selections], folders, report)
-        jobs = [(m.tests, m, max(LIMIT, SLOWER * took[m.tests])) for m in mutants if m.tests in took]
-        run_all(jobs, folders, report)
+        workers = {"max_workers": max(1, given.workers), "mp_context": FORKS}
+        with ProcessPoolExecutor(**workers, initializer=os.chdir, initargs=(temporary,)) as pool:
+
+            def outcomes(jobs) -> Iterator[Outcome]:
+                for o in pool.map(outcome_of, jobs):
+                    say(f"{o.word:9} {o.what} ({o.seconds:.1f} s{o.by and ', '}{o.by})")
+                    yield o
+
+            plain = list(outcomes((tests, None, 600.0) for tests in dict.fromkeys(m.tests for m in mutants)))
+            took = {o.tests: o.seconds for o in plain if not o.lost}
+            jobs = ((m.tests, m, max(LIMIT, SLOWER * took[m.tests])) for m in mutants if m.tests in took)
+            found = list(outcomes(jobs))
     code = verdict(found, time.monotonic() - began)
+    lost = [f"{o.what}: {o.word} {o.by}\n{o.log[-3000:]}" for o in (*plain, *found) if o.lost]
     say("\n".join(lost))
     return 1 if lost else code
 
 
-def verdict(found: list[tuple[Mutant, str]], seconds: float) -> int:
+def verdict(found: list[Outcome], seconds: float) -> int:
     """Score per area and survivors; 1 if too many survive."""
-    survivors = [m for m, outcome in found if outcome == "survived"]
-    every, left = Counter(m.area for m, _ in found), Counter(m.area for m in survivors)
+    survivors = [o.mutant for o in found if o.word == "survived"]
+    every, left = Counter(o.mutant.area for o in found), Counter(m.area for m in survivors)
     say("")
     for area, n in every.items():
         say(f"{area:10} {n - left[area]:3} of {n:3} noticed")
