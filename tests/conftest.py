@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -123,41 +122,15 @@ def translators(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 
 @pytest.fixture
-def python(tmp_path: Path) -> Callable[..., subprocess.Popen]:
-    """Start a script in a Python of its own; it sees the same REPRO_HOME and runs on one thread."""
-    started: list[subprocess.Popen] = []
+def python(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess]:
+    """Run a script in a Python of its own; it sees the same REPRO_HOME and runs on one thread."""
 
-    def start(code: str, *arguments: object, **environment: str) -> subprocess.Popen:
-        script = tmp_path / f"script{len(started)}.py"
+    def run(code: str, **environment: str) -> subprocess.CompletedProcess:
+        script, own = tmp_path / "script.py", {**os.environ, "OMP_NUM_THREADS": "1", **environment}
         script.write_text(code, encoding="utf-8")
-        process = subprocess.Popen(
-            [sys.executable, str(script), *map(str, arguments)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-        )
-        started.append(process)
-        return process
+        return subprocess.run([sys.executable, script], capture_output=True, text=True, env=own, timeout=120)
 
-    yield start
-    for process in started:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
-
-
-@pytest.fixture
-def wait_for() -> Callable[[Callable[[], bool]], None]:
-    """Wait until a condition holds, which another process brings about."""
-
-    def wait(condition: Callable[[], bool]) -> None:
-        end = time.monotonic() + 30
-        while not condition():
-            assert time.monotonic() < end, "waited in vain"
-            time.sleep(0.02)
-
-    return wait
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -23,9 +23,9 @@ def test_what_needs_no_network_brings_no_torch(python):
         "import repro.data; repro.data.load('stsb', split='dev', source='microworld')": HEAVY,
     }
     code = "\n".join(f"{statement}\nsaid.append(sorted(sys.modules))" for statement in absent)
-    out, errors = python(f"import json, sys\nsaid = []\n{code}\nprint(json.dumps(said))").communicate(timeout=120)
-    for (statement, unwanted), loaded in zip(absent.items(), json.loads(out or "[]"), strict=True):
-        assert not set(loaded) & unwanted, (statement, errors)
+    ran = python(f"import json, sys\nsaid = []\n{code}\nprint(json.dumps(said))")
+    for (statement, unwanted), loaded in zip(absent.items(), json.loads(ran.stdout or "[]"), strict=True):
+        assert not set(loaded) & unwanted, (statement, ran.stderr)
 
 
 def test_checks():

@@ -7,5 +7,5 @@ list(done_in_processes(abs, [1, 2], 2))
 
 
 def test_a_script_without_a_main_guard_is_told_so(python):
-    _, errors = python(NAP).communicate(timeout=60)
-    assert re.search(r"InputError: a worker process died.*below `if __name__ == \"__main__\":`", errors)
+    said = python(NAP).stderr
+    assert re.search(r"InputError: a worker process died.*below `if __name__ == \"__main__\":`", said)

@@ -99,9 +99,8 @@ sys.meta_path.insert(0, NoTorch)
 from repro.cli import main
 sys.exit(main({arguments}))
 """
-    process = python(said)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 0 and (tmp_path / "out" / "reducer.safetensors").is_file(), errors
+    ran = python(said)
+    assert ran.returncode == 0 and (tmp_path / "out" / "reducer.safetensors").is_file(), ran.stderr
 
 
 def test_a_document_at_the_second_place_counts_by_its_discount():

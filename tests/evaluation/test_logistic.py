@@ -23,39 +23,31 @@ def slopes(models, k):
     return models.weights[k, :-1].T
 
 
+def oracle_of(X, y, C):
+    return LogisticRegression(C=C, tol=1e-8, max_iter=10_000).fit(X, y)
+
+
 @pytest.mark.parametrize("classes", [2, 3, 6])
 def test_coefficients_are_scikit_learns(classes):
     X, y = made(classes)
     penalties = np.array([0.01, 0.25, 8.0])
     models = fit_logistic(X, y, everyone(y, 3), penalties)
     for k, C in enumerate(penalties):
-        oracle = LogisticRegression(C=C, tol=1e-8, max_iter=10_000).fit(X, y)
+        oracle = oracle_of(X, y, C)
         scale = np.abs(oracle.coef_).max()
         np.testing.assert_allclose(slopes(models, k), oracle.coef_, atol=3e-3 * scale)
         np.testing.assert_allclose(models.weights[k, -1], oracle.intercept_, atol=5e-3 * max(scale, 1))
         assert (models.predict(X)[k] == oracle.predict(X)).mean() > 0.995
 
 
-def test_every_model_learns_from_its_own_rows_alone():
-    X, y = made(3)
-    rng = np.random.default_rng(0)
-    members = rng.random((4, len(y))) < 0.6
-    penalties = np.array([0.5, 2.0, 0.5, 0.1])
-    together = fit_logistic(X, y, members, penalties)
-    for k in range(4):
-        alone = fit_logistic(X[members[k]], y[members[k]], everyone(y[members[k]]), penalties[k : k + 1])
-        np.testing.assert_allclose(slopes(together, k), slopes(alone, 0), atol=5e-3)
-        oracle = LogisticRegression(C=penalties[k], tol=1e-8, max_iter=10_000).fit(X[members[k]], y[members[k]])
-        np.testing.assert_allclose(slopes(together, k), oracle.coef_, atol=5e-3)
-
-
-def test_a_penalty_weighs_by_the_rows_of_its_own_model():
-    X, y = made(2)
-    members = np.arange(len(y)) < np.array([[40], [400]])
-    models = fit_logistic(X, y, members, np.array([0.02, 0.02]))
+@pytest.mark.parametrize(("classes", "few", "penalties"), [(3, 0.6, (0.5, 2.0, 0.1)), (2, 0.1, (0.02, 0.02, 0.02))])
+def test_every_model_learns_from_its_own_rows_alone_and_weighs_its_penalty_by_them(classes, few, penalties):
+    X, y = made(classes)
+    members = np.random.default_rng(0).random((3, len(y))) < np.array([[few], [0.6], [1.0]])
+    models = fit_logistic(X, y, members, np.array(penalties))
     for k, own in enumerate(members):
-        oracle = LogisticRegression(C=0.02, tol=1e-8, max_iter=10_000).fit(X[own], y[own])
-        np.testing.assert_allclose(slopes(models, k), oracle.coef_, atol=0.01 * np.abs(oracle.coef_).max())
+        oracle = oracle_of(X[own], y[own], penalties[k])
+        np.testing.assert_allclose(slopes(models, k), oracle.coef_, atol=min(5e-3, 0.01 * np.abs(oracle.coef_).max()))
 
 
 def test_ill_scaled_states_converge_quickly():
@@ -78,5 +70,4 @@ SOME, OF_SOME = made(2)
 )
 def test_awkward_features_have_scikit_learns_coefficients(X, y):
     models = fit_logistic(X, y, everyone(y), np.array([0.5]))
-    oracle = LogisticRegression(C=0.5, tol=1e-8, max_iter=10_000).fit(X, y)
-    np.testing.assert_allclose(slopes(models, 0), oracle.coef_, atol=3e-3)
+    np.testing.assert_allclose(slopes(models, 0), oracle_of(X, y, 0.5).coef_, atol=3e-3)

@@ -72,14 +72,6 @@ def literal_refit(X, y, members, penalty, rows, starts, seed):
     return literal_fit(X, y, members & ~dev, dev, penalty, rows, starts, seed)[0]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def test_ten_folds_equal_the_loops(classes=3, seed=0):
     X, y = made(classes, 300, seed, scale=SMALL)
     (X, X_test), (y, y_test) = np.split(X, [200]), np.split(y, [200])

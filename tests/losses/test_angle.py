@@ -1,6 +1,7 @@
 """AnglE: double loops over the equations of PROTOCOLS §2.3, closed forms, and the authors' own code."""
 
 import math
+from itertools import product
 
 import pytest
 import torch
@@ -29,26 +30,16 @@ def cosine_by_hand(x, y):
 
 
 def angle_by_hand(x, y):
-    """(a + ib)/(c + ie) coordinate by coordinate, each times |y|/|x|, summed up."""
-    if len(x) % 2:
-        x, y = torch.cat([x, x.new_zeros(1)]), torch.cat([y, y.new_zeros(1)])
-    half = len(x) // 2
-    real = imaginary = 0.0
-    for i in range(half):
-        a, b, c, e = x[i], x[half + i], y[i], y[half + i]
-        real = real + a * c + b * e
-        imaginary = imaginary + b * c - a * e
-    return ((real + imaginary) / (x.norm() * y.norm())).abs()
+    """(a + ib)/(c + ie) coordinate by coordinate, each times |y|/|x|, both parts summed up."""
+    z, w = (torch.complex(*F.pad(side, (0, len(side) % 2)).chunk(2)) for side in (x, y))
+    quotients = z * w.conj() / (x.norm() * y.norm())
+    return (quotients.real + quotients.imag).sum().abs()
 
 
 def ranked_by_hand(similarity, x, y, labels, scale):
     scores = [scale * similarity(a, b) for a, b in zip(x, y, strict=True)]
-    total = torch.ones((), dtype=torch.float64)
-    for i in range(len(labels)):
-        for j in range(len(labels)):
-            if labels[i] < labels[j]:
-                total = total + torch.exp(scores[i] - scores[j])
-    return total.log()
+    ranked = [(i, j) for i, j in product(range(len(labels)), repeat=2) if labels[i] < labels[j]]
+    return (1 + sum(torch.exp(scores[i] - scores[j]) for i, j in ranked)).log()
 
 
 def in_batch_by_hand(x, y, labels, scale, keys=None):

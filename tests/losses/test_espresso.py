@@ -14,7 +14,6 @@ from repro.seeding import derive_seed
 
 LABELS = torch.tensor([1, 0, 1, 1, 0, 0])
 BLOCKS, TEXTS, DIM, SIZE = 4, 12, 10, 3
-LEARNED = EspressoConfig(layer_weights="learned")
 
 
 def states(blocks=BLOCKS, texts=TEXTS, dim=DIM, *, dtype=torch.float64):

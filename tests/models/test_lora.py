@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 
 from repro.models import SentenceEncoder
 from repro.models.backbone import load_backbone
-from repro.models.lora import adapter_weights, add_lora, base_digest, targets
+from repro.models.lora import adapter_weights, add_lora, targets
 from repro.objectives import LoraConfig
 from repro.types import InputError
 
@@ -44,19 +44,6 @@ def test_a_fresh_adapter_changes_no_output_a_taught_one_does_and_their_numbers_a
     trainable = [p for p in backbone.parameters() if p.requires_grad]
     assert sum(p.numel() for p in trainable) == sum(SMALL.rank * (rows + columns) for rows, columns in sizes)
     assert not torch.allclose(states(taught(backbone))[1:], before[1:])
-
-
-def test_a_step_moves_adapters_and_nothing_else(folder):
-    backbone = add_lora(load_backbone(folder), SMALL, seed=0).train()
-    before, digest = {n: w.clone() for n, w in backbone.model.state_dict().items()}, base_digest(backbone)
-    optimiser = torch.optim.AdamW([p for p in backbone.parameters() if p.requires_grad], lr=0.1)
-    for _ in range(2):  # A has no gradient while B is 0
-        optimiser.zero_grad()
-        backbone(torch.tensor([[5, 6, 7]]))[0].square().sum().backward()
-        optimiser.step()
-    moved = {name for name, weight in backbone.model.state_dict().items() if not torch.equal(weight, before[name])}
-    assert moved == set(adapter_weights(backbone))
-    assert base_digest(backbone) == digest
 
 
 def test_the_same_seed_draws_the_same_adapters_and_leaves_other_draws_alone(tiny):

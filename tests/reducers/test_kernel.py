@@ -16,11 +16,6 @@ def cloud(n=80, D=10, seed=0):
     return np.random.default_rng(seed).standard_normal((n, D)) * np.linspace(2, 0.5, D) + 0.3
 
 
-def aligned(Y, reference):
-    """Y with the signs of the reference's columns."""
-    return Y * np.sign((Y * reference).sum(0))
-
-
 @pytest.mark.parametrize("n, D, p, solver", [(40, 6, 6, "features"), (10, 30, 9, "dense"), (2, 3, 1, "dense")])
 def test_a_linear_kernel_is_pca(n, D, p, solver):
     X, Q = cloud(n, D), cloud(7, D, seed=1)

@@ -19,11 +19,6 @@ def repeated():
     return np.random.default_rng(1).permutation(np.r_[X, X[:40], X[20:30]])
 
 
-def aligned(Y, reference):
-    """Y with the signs of the reference's columns."""
-    return Y * np.sign((Y * reference).sum(0))
-
-
 # isomap
 
 

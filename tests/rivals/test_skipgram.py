@@ -40,5 +40,5 @@ def test_bytes_do_not_depend_on_the_process(python):
     )
     here: dict = {"hashlib": hashlib}
     exec(code, here)
-    out, errors = python(code + "print(found)", PYTHONHASHSEED="2").communicate(timeout=120)
-    assert out.strip() == here["found"], errors
+    ran = python(code + "print(found)", PYTHONHASHSEED="2")
+    assert ran.stdout.strip() == here["found"], ran.stderr
