@@ -11,9 +11,8 @@ def on_page(name: str, /, *functions: str, **values: Any) -> dict[str, Any]:
     """Imports, constants and functions of a page's cells, with some of the page's values; no more of it runs."""
     cells = notebook.read(project_root() / "notebooks" / f"{name}.md").cells
     lines = [line for cell in cells if cell.cell_type == "code" for line in ast.parse(cell.source).body]
-    kept = [
-        line for line in lines if isinstance(line, ast.Import | ast.ImportFrom | ast.FunctionDef) or _constant(line)
-    ]
+    wanted = ast.Import | ast.ImportFrom | ast.FunctionDef
+    kept = [line for line in lines if isinstance(line, wanted) or _constant(line)]
     found = dict(values)
     exec(compile(ast.Module(kept, []), name, "exec"), found)
     assert not set(functions) - set(found)

@@ -16,6 +16,7 @@ from repro.cli import VERBS
 from repro.models import SentenceEncoder
 from repro.rows import read_rows
 from repro.terminal import QUIET
+from repro.types import unit_rows
 
 pytestmark = pytest.mark.usefixtures("no_data")
 WORDS = ["cook", "driver", "horse", "lamp", "river", "stone", "cloud", "tiger", "fiddle", "spoon", "window"]
@@ -152,16 +153,6 @@ def test_evaluate_ones_own_labels(evaluated, tiny, labelled):
     assert "mean pooling, senteval)" in evaluated(f"{common} --protocol senteval")[0], "which classifier gave it"
 
 
-def test_encode_writes_a_matrix(repro, tiny, write, tmp_path):
-    texts, output = write("texts.txt", "one line", "another", "one line"), tmp_path / "new" / "X.npy"
-    code, out, err = repro(f"encode --encoder {tiny} --texts {texts} --output {output} --dim 7 --normalize")
-    assert code == 0 and "3 x 7 float32" in out and not err, "a log keeps no bars"
-    X = np.load(output, allow_pickle=False)
-    assert (X.shape, X.dtype) == ((3, 7), np.float32)
-    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, atol=1e-6)
-    assert (X[0] == X[2]).all()
-
-
 @pytest.mark.parametrize("form", ["txt", "txt.gz", "jsonl", "parquet"])
 def test_encode_holds_a_block_of_a_file_at_a_time(form, repro, tiny, write, tmp_path, sentences, monkeypatch):
     texts, path = list(sentences[:10]), tmp_path / f"texts.{form}"
@@ -170,17 +161,19 @@ def test_encode_holds_a_block_of_a_file_at_a_time(form, repro, tiny, write, tmp_
     else:
         lines = [json.dumps({"Text": text}) for text in texts] if form == "jsonl" else [*texts, "", ""]
         path = write(f"texts.{form}", *lines)
-    line = f"encode --encoder {tiny} --texts {path} --output {tmp_path}"
-    assert repro(f"{line}/whole.npy")[0] == 0
+    line = f"encode --encoder {tiny} --texts {path} --output {tmp_path}/new"
+    code, out, err = repro(f"{line}/whole.npy")
+    assert code == 0 and "10 x 32 float32" in out and not err, "a log keeps no bars"
     held, encode_block = [], SentenceEncoder.encode
     monkeypatch.setattr(SentenceEncoder, "encode", lambda *a, **k: held.append(len(a[1])) or encode_block(*a, **k))
     for name, value, blocks in (("BLOCK", 4, [4, 4, 2]), ("CHARACTERS", 1, [1] * 10)):
         monkeypatch.setattr(f"repro.verbs_embeddings.{name}", value)
         held.clear()
-        code, out, _ = repro(f"{line}/blocks.npy --dim 7")
+        code, out, _ = repro(f"{line}/blocks.npy --dim 7 --normalize")
         assert code == 0 and "10 x 7 float32" in out and held == blocks
-        found, whole = (np.load(tmp_path / f"{name}.npy", mmap_mode="r") for name in ("blocks", "whole"))
-        np.testing.assert_allclose(found, whole[:, :7], rtol=1e-5, atol=1e-6)
+        found, whole = (np.load(tmp_path / "new" / f"{name}.npy", mmap_mode="r") for name in ("blocks", "whole"))
+        np.testing.assert_allclose(found, unit_rows(whole[:, :7]), rtol=1e-5, atol=1e-6)
+        assert found.dtype == np.float32
 
 
 def test_encode_refuses_a_bad_line_before_it_encodes_and_a_file_that_grows(repro, tiny, write, tmp_path, monkeypatch):
@@ -217,9 +210,8 @@ def test_encode_and_advise_take_a_baseline_by_its_name(repro, write, tmp_path, s
 def test_pretrain_writes_a_backbone_with_its_card(repro, write, tmp_path, sentences, monkeypatch, repro_home):
     corpus, output = write("corpus.txt", *sentences), tmp_path / "mini"
     monkeypatch.setattr(sys, "argv", ["repro", "pretrain", "--corpus", "corpus.txt"])
-    line = f"pretrain --corpus {corpus} --output {output} --layers 1 --hidden-dim 32 --batch-size 64 --threads 1"
-    line += " --epochs 1"
-    code, out, _ = repro(line)
+    sizes = "--layers 1 --hidden-dim 32 --batch-size 64 --epochs 1 --threads 1"
+    code, out, _ = repro(f"pretrain --corpus {corpus} --output {output} {sizes}")
     assert code == 0 and "dev loss" in out
     card = json.loads((output / "card.json").read_text())
     assert card["config"]["hidden_dim"] == 32 and card["loss_curve"]

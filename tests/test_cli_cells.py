@@ -77,11 +77,8 @@ def test_a_cell_that_fails_is_told_and_the_others_go_on(study, repro):
     assert code == 1 and "no such network" in err and f"executed: {study}/runs/study/one-seed0.ipynb" in out
     code, out, err = repro("sweep study --backbones broken one --dims 4")
     assert code == 1 and "recorded before: " in out and "no such network" in err, "what failed is tried again"
-    for wrong, said in (
-        ("nothing", "no notebook 'nothing'"),
-        ("study --workers 0", "workers is 0"),
-        ("", "nothing to run"),
-    ):
+    faults = {"nothing": "no notebook 'nothing'", "study --workers 0": "workers is 0", "": "nothing to run"}
+    for wrong, said in faults.items():
         code, _, err = repro(f"sweep {wrong}")
         assert code == 2 and said in err
 
@@ -126,8 +123,7 @@ def test_operations_and_weights_are_near_those_of_a_training(objective, cell_con
     config = replace(cell_config, objective=objective, max_length=8, sentences=64)
     examples = training_sentences(config, store)
     if objective == "ese":
-        pairs = data.load("nli", split="train", source="microworld", limit=64)
-        examples = pairs
+        examples = data.load("nli", split="train", source="microworld", limit=64)
     with FlopCounterMode(display=False) as counter:
         trained = cells.train_encoder(config, cells.OBJECTIVES[objective], examples, lambda *_: 0.0, progress=False)
     total = estimate([asdict(config)] * 2)

@@ -51,10 +51,8 @@ def test_rows_of_another_configuration_stand_beside_and_give_way_to_none(tmp_pat
     assert read_rows(path)["config"].tolist() == ["a" * 16] * 2
     record(some(0.3, config="b" * 16), tmp_path)
     record(some(0.4, config="a" * 16), tmp_path)
-    frame = read_rows(path).set_index(["config", "dim"])["value"]
-    assert frame.to_dict() == pytest.approx(
-        {("a" * 16, 8): 0.4, ("a" * 16, 16): 0.5, ("b" * 16, 8): 0.3, ("b" * 16, 16): 0.4}
-    )
+    frame = read_rows(path).set_index([read_rows(path)["config"].str[0], "dim"])["value"]
+    assert frame.to_dict() == pytest.approx({("a", 8): 0.4, ("a", 16): 0.5, ("b", 8): 0.3, ("b", 16): 0.4})
 
 
 def test_what_settings_say_in_words_is_said_in_columns():

@@ -52,12 +52,8 @@ def make(*rows):
 
 
 LABELS = {"e": "entailment", "n": "neutral", "c": "contradiction"}
-PAIRS = make(
-    *(
-        (name[0], name[:2], LABELS[name[2]])
-        for name in ["a1e", "b1n", "a2c", "b2c", "a3e", "c1e", "c2c", "c3c", "c4e", "d1n"]
-    )
-)
+NAMES = ("a1e", "b1n", "a2c", "b2c", "a3e", "c1e", "c2c", "c3c", "c4e", "d1n")
+PAIRS = make(*((name[0], name[:2], LABELS[name[2]]) for name in NAMES))
 
 
 def test_neutral_pairs_are_dropped_and_the_order_is_kept():

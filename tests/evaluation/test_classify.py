@@ -3,17 +3,8 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from repro.evaluation import linear_probe, logistic, nested_cv_accuracy
-from repro.evaluation.classify import (
-    FOLDS,
-    knn_cv_correct,
-    majority_share,
-    nested_cv,
-    pair_features,
-    probe,
-    score_classification,
-    stratified_folds,
-)
+from repro.evaluation import classify, linear_probe, logistic, nested_cv_accuracy
+from repro.evaluation.classify import FOLDS, nested_cv, pair_features, probe, stratified_folds
 from repro.evaluation.logistic import GRIDS, fold_accuracy
 from repro.sets import LabelledPairs, LabelledTexts
 
@@ -98,10 +89,7 @@ def test_nested_cross_validation_equals_the_loops():
 
 def test_no_row_of_an_outer_fold_helps_to_choose_its_penalty(monkeypatch):
     (X, y), seen = made(2, n=60), []
-    choose = logistic.fold_accuracy
-    monkeypatch.setattr(
-        logistic, "fold_accuracy", lambda X, y, folds, *more: seen.append(folds) or choose(X, y, folds, *more)
-    )
+    monkeypatch.setattr(logistic, "fold_accuracy", lambda *given: seen.append(given[2]) or fold_accuracy(*given))
     nested_cv(X, y, seed=2)
     np.testing.assert_array_equal(seen[0] == -1, stratified_folds(y, FOLDS, 2) == np.arange(FOLDS)[:, None])
 
@@ -116,18 +104,16 @@ def test_nested_accuracy_is_the_mean_over_folds_of_unequal_size():
 
 def test_the_form_follows_from_the_splits():
     X, y = made(2, n=260)
+    texts, y = np.arange(260).astype(str), y.astype(str)
     splits = {"train": slice(0, 120), "dev": slice(120, 180), "test": slice(180, 260)}
-    tasks = {
-        name: LabelledTexts("made", "local", name, tuple(map(str, range(260)[part])), y[part].astype(str))
-        for name, part in splits.items()
-    }
-    (a, ya), (b, yb), (c, yc) = ((X[part], y[part].astype(str)) for part in splits.values())
+    tasks = {name: LabelledTexts("made", "local", name, tuple(texts[at]), y[at]) for name, at in splits.items()}
+    (a, ya), (b, yb), (c, yc) = ((X[part], y[part]) for part in splits.values())
 
     def embed(texts):
         return X[[int(text) for text in texts]]
 
     def score(*names):
-        return score_classification(embed, {name: tasks[name] for name in names})
+        return classify.score_classification(embed, {name: tasks[name] for name in names})
 
     kfold, split, nested = score("train", "test"), score("train", "dev", "test"), score("test")
     assert kfold.value == linear_probe(a, ya, c, yc)
@@ -136,12 +122,12 @@ def test_the_form_follows_from_the_splits():
     for found in (kfold, split, nested):
         assert found.ci_low <= found.value <= found.ci_high and 0 <= found.floor <= 1 and found.n == 80
     pairs = [LabelledPairs("made", "local", name, t.texts, t.texts[::-1], t.labels) for name, t in tasks.items()]
-    found = score_classification(embed, {"train": pairs[0], "test": pairs[2]})
+    found = classify.score_classification(embed, {"train": pairs[0], "test": pairs[2]})
     assert found.value == linear_probe(pair_features(a, a[::-1]), ya, pair_features(c, c[::-1]), yc)
 
 
 def test_the_floor_is_the_share_of_the_trainings_majority():
-    assert majority_share(np.array(["a", "a", "b"]), np.array(["a", "b", "b", "b"])) == 0.25
+    assert classify.majority_share(np.array(["a", "a", "b"]), np.array(["a", "b", "b", "b"])) == 0.25
 
 
 def test_folds_spread_every_class_evenly():
@@ -167,7 +153,7 @@ def test_a_rare_class_is_warned_of_and_spread_over_the_folds_it_has_rows_for(rar
     y = np.array(["a"] * 40 + ["b"] * 40 + ["rare"] * rare)
     X = np.eye(3)[np.unique(y, return_inverse=True)[1]] * 3 + np.random.default_rng(0).normal(size=(len(y), 3)) / 4
     with pytest.warns(UserWarning, match=rf"1 of 3 classes .* miss from some: 'rare' \({rare}\)$") as told:
-        scores = [nested_cv_accuracy(X, y), linear_probe(X, y, X, y), knn_cv_correct(X, y).mean()]
+        scores = [nested_cv_accuracy(X, y), linear_probe(X, y, X, y), classify.knn_cv_correct(X, y).mean()]
     assert len(told) == 3  # not once more for every inner fold
     assert min(scores) >= 1 - rare / len(y) - 0.01  # the common classes are told apart
     fold = stratified_folds(y, 10, 0, "quiet")

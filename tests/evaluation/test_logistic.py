@@ -8,10 +8,9 @@ from sklearn.linear_model import LogisticRegression
 from repro.evaluation.logistic import fit_logistic
 
 
-def made(classes, n=400, features=12, seed=0):
-    return make_classification(
-        n, features, n_informative=8, n_redundant=0, n_classes=classes, class_sep=0.7, flip_y=0.05, random_state=seed
-    )
+def made(classes):
+    shape = {"n_informative": 8, "n_redundant": 0, "n_classes": classes}
+    return make_classification(400, 12, **shape, class_sep=0.7, flip_y=0.05, random_state=0)
 
 
 def everyone(y, models=1):

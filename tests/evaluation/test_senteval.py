@@ -1,5 +1,7 @@
 """SentEval's classifier beside one written as its authors describe it: a fit after another, in torch."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -20,7 +22,7 @@ SMALL = 0.1
 """features so small that the penalty's share of the gradient decides"""
 
 
-def literal_fit(X, y, learn, dev, penalty, rows, starts, seed):
+def literal_fit(X, y, dev, penalty, rows, starts, seed):
     """One head by torch's own layer, loss and optimiser; the rows come in the shared order, cut to its own."""
     head = nn.Linear(X.shape[1], y.max() + 1)
     start = torch.from_numpy(senteval.initial_head(seed, y.max() + 1, X.shape[1]))
@@ -30,26 +32,22 @@ def literal_fit(X, y, learn, dev, penalty, rows, starts, seed):
     optimiser = torch.optim.Adam(head.parameters(), weight_decay=penalty)
     orders = senteval.row_orders(rows, seed)
     features, target = torch.from_numpy(X), torch.from_numpy(y)
-    best, misses, passes = -1.0, 0, 0
-    while passes <= 200:
+    best, misses = -1.0, 0
+    for _ in range(0, 201, 4):  # passes
         for _ in range(4):
             for chunk in np.split(next(orders), starts[1:]):
-                own = chunk[learn[chunk]]
-                if not len(own):
-                    continue
-                optimiser.zero_grad()
-                nn.functional.cross_entropy(head(features[own]), target[own]).backward()
-                optimiser.step()
-        passes += 4
+                if len(own := chunk[~dev[chunk]]):
+                    optimiser.zero_grad()
+                    nn.functional.cross_entropy(head(features[own]), target[own]).backward()
+                    optimiser.step()
         accuracy = float((literal_answers(head, X[dev]) == y[dev]).mean())
         if accuracy > best:
-            best, kept = accuracy, {name: value.clone() for name, value in head.state_dict().items()}
+            best, kept = accuracy, copy.deepcopy(head)
+        elif misses >= 5:
+            break
         else:
-            if misses >= 5:
-                break
             misses += 1
-    head.load_state_dict(kept)
-    return head, best
+    return kept, best
 
 
 def literal_answers(head, X):
@@ -59,17 +57,9 @@ def literal_answers(head, X):
 def literal_choice(X, y, fold, rows, starts, seed):
     scores = []
     for penalty in senteval.PENALTIES:
-        fits = [
-            literal_fit(X, y, (fold >= 0) & (fold != k), fold == k, penalty, rows, starts, seed) for k in range(FOLDS)
-        ]
+        fits = [literal_fit(X, y, fold == k, penalty, rows, starts, seed) for k in range(FOLDS)]
         scores.append(round(100 * np.mean([best for _, best in fits]), 2))
     return senteval.PENALTIES[int(np.argmax(scores))]
-
-
-def literal_refit(X, y, members, penalty, rows, starts, seed):
-    dev = np.zeros(len(y), bool)
-    dev[senteval.dev_rows(np.flatnonzero(members), seed)] = True
-    return literal_fit(X, y, members & ~dev, dev, penalty, rows, starts, seed)[0]
 
 
 def test_ten_folds_equal_the_loops(classes=3, seed=0):
@@ -80,21 +70,16 @@ def test_ten_folds_equal_the_loops(classes=3, seed=0):
     fold, rows = stratified_folds(y, FOLDS, seed), np.arange(200)
     starts = senteval.chunk_starts(200, np.full(FOLDS, 180))
     assert found.chosen == (literal_choice(X, y, fold, rows, starts, seed),)
-    everything = np.ones(200, bool)
-    learnt = np.setdiff1d(rows, senteval.dev_rows(rows, seed))
-    head = literal_refit(X, y, everything, found.chosen[0], learnt, np.arange(0, 190, 64), seed)
+    dev = np.isin(rows, senteval.dev_rows(rows, seed))
+    head, _ = literal_fit(X, y, dev, found.chosen[0], rows[~dev], np.arange(0, 190, 64), seed)
     assert (found.correct == (literal_answers(head, X_test) == y_test)).all()
 
 
 def test_the_penalty_shrinks_intercepts_too():
     X, y = np.zeros((640, 3), np.float32), np.arange(640) % 10 > 0
-    training = senteval._Training(
-        np.hstack([X, np.ones((640, 1), np.float32)]),
-        y.astype(int),
-        None,
-        np.zeros((2, 4, 4), np.float32),
-        np.array([0, 0.01, 0.1, 1.0]),
-    )
+    start, penalties = np.zeros((2, 4, 4), np.float32), np.array([0, 0.01, 0.1, 1.0])
+    features = np.hstack([X, np.ones((640, 1), np.float32)])
+    training = senteval._Training(features, y.astype(int), None, start, penalties)
     for _ in range(4000):
         training.step(np.arange(640))
     gap = training.weights[1, 3] - training.weights[0, 3]

@@ -41,12 +41,7 @@ def test_equals_one_scipy_spearmanr(pairs):
 
 
 @settings(max_examples=30, deadline=None)
-@given(
-    seed=st.integers(0, 10**6),
-    n=st.sampled_from([1, 7, 40, 1500]),
-    dim=st.integers(1, 30),
-    scale=st.sampled_from([1e-60, 1e-8, 1, 1e12]),
-)
+@given(st.integers(0, 99), st.sampled_from([1, 7, 40, 1500]), st.integers(1, 30), st.sampled_from([1e-60, 1e-8, 1e12]))
 def test_prefix_cosines_equal_slicing_and_renormalising(seed, n, dim, scale):
     rng = np.random.default_rng(seed)
     X1, X2 = scale * rng.standard_normal((2, n, dim))

@@ -99,10 +99,8 @@ def test_alpha_and_beta_weigh_the_two_processes(changes):
 
 def test_a_target_that_moves_adds_its_gradient():
     layers = states(2)
-    both = [EspressoConfig(stop_gradient=stop) for stop in (True, False)]
-    fixed, moving = (
-        value_and_gradients(lambda *L, c=c: espresso(L, angle_of, size=SIZE, config=c), *layers) for c in both
-    )
+    options = ({"size": SIZE, "config": EspressoConfig(stop_gradient=stop)} for stop in (True, False))
+    fixed, moving = (value_and_gradients(lambda *L, o=o: espresso(L, angle_of, **o), *layers) for o in options)
     torch.testing.assert_close(fixed[0], moving[0])
     # dimensions beyond k get a gradient through the target only
     assert fixed[2][:, SIZE:].abs().max() == 0 and moving[2][:, SIZE:].abs().max() > 0

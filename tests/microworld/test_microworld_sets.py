@@ -89,10 +89,8 @@ def test_entailment_is_not_given_away_by_negation():
 
 def test_paraphrases_and_their_hard_negatives_overlap_alike():
     texts1, texts2, labels = paraphrases(World(), 1000, np.random.default_rng(0))
-    overlap = np.array(
-        [len(set(one.lower().split()) & set(other.lower().split())) for one, other in zip(texts1, texts2, strict=True)]
-    )
-    labels = np.array(labels)
+    words1, words2 = ([set(text.lower().split()) for text in side] for side in (texts1, texts2))
+    overlap, labels = np.array([len(a & b) for a, b in zip(words1, words2, strict=True)]), np.array(labels)
     assert abs(overlap[labels == "1"].mean() - overlap[labels == "0"].mean()) < 0.5
 
 
@@ -122,12 +120,8 @@ def test_verbs_articles_and_plurals_agree():
     verbs += ["drag|dragged|dragged|dragging", "free|freed|freed|freeing", "envy|envied|envied|envying"]
     assert ["|".join(inflect(forms.split("|")[0])) for forms in verbs] == verbs
     assert [with_article(noun) for noun in ("old car", "usual car", "dog")] == ["an old car", "a usual car", "a dog"]
-    assert [plural(noun) for noun in ("child", "lorry", "watch", "wild wolf")] == [
-        "children",
-        "lorries",
-        "watches",
-        "wild wolves",
-    ]
+    plurals = {"child": "children", "lorry": "lorries", "watch": "watches", "wild wolf": "wild wolves"}
+    assert [plural(noun) for noun in plurals] == list(plurals.values())
 
 
 def test_sentences_are_well_formed():

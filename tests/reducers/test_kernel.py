@@ -139,12 +139,7 @@ def test_gamma():
         (29, {"kernel": "sigmoid"}, cloud(30, 4), r"n_components is 29: expected 1 to \d+ \(the positive eigenvalues"),
         (2, {}, np.ones((5, 3)), "all 5 rows of X are equal"),
         (2, {"kernel": "poly", "degree": 60}, 1e14 * cloud(5), "kernel values overflow: scale X down"),
-        (
-            2,
-            {},
-            cloud(20_001, 3),
-            "20,001 rows takes 3,200,320,008 bytes in double precision: fit on a sample of at most",
-        ),
+        (2, {}, cloud(20_001, 3), "20,001 rows takes 3,200,320,008 bytes .*: fit on a sample of at most"),
         (2, {"gamma": "median"}, np.r_[np.zeros((20, 3)), cloud(3, 3)], "most rows are equal"),
         (2, {"gamma": "median", "kernel": "poly"}, cloud(30), "expected a number above 0, None for 1/D"),
     ],

@@ -63,12 +63,10 @@ def test_a_dim_of_too_few_seeds_leaves_the_word_to_others():
 
 def test_every_seed_ranks_the_dims_by_itself():
     """Two rising and one falling seed: τ is +1, +1 and −1, though the means rise."""
-    rows = make_rows(
-        {"metric": "spearman", "value": sign * dim / 100, "dim": dim, "seed": seed}
-        for seed, sign in enumerate((5, 5, -1))
-        for dim in (8, 16, 32)
-    )
-    found = trend("WANG-F2-2", rows, dict.fromkeys((8, 16, 32), RISING), 1, "score against dim")
+    dims, signs = (8, 16, 32), (5, 5, -1)
+    rows = [{"value": s * dim / 100, "dim": dim, "seed": seed} for seed, s in enumerate(signs) for dim in dims]
+    rows = make_rows(rows, metric="spearman")
+    found = trend("WANG-F2-2", rows, dict.fromkeys(dims, RISING), 1, "score against dim")
     assert (found.value, found.seeds) == (pytest.approx(1 / 3), 3)
     assert (found.low, found.high) == (-1.0, 1.0)
 

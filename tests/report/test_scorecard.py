@@ -36,9 +36,7 @@ def floor(monkeypatch):
 def rows_on(backbone, score=0.8, **shared):
     made = [{"metric": "spearman", "dataset": "stsb", "dim": dim, "value": v} for dim, v in ((384, score), (8, 0.9))]
     made.append({"metric": "spearman", "dataset": "stsb", "dim": 384, "value": 0.9, "method": "RAW-LP"})
-    return make_rows(
-        [{"method": "RAW", **line} for line in made], **{"backbone": backbone, "data_source": "local", **shared}
-    )
+    return make_rows([{"method": "RAW", "data_source": "local", **shared, **line} for line in made], backbone=backbone)
 
 
 def judged(claim, of, what="gain", network=""):
@@ -100,9 +98,8 @@ def test_the_scorecard_lists_every_claim_and_keeps_recorded_and_live_apart(verdi
 
 
 def test_the_nearest_network_that_can_bear_on_a_claim_has_the_word_and_generated_text_none(verdicts):
-    tiny, mini = (
-        replace(measured("ESE-T1-1", v), network=n) for v, n in ((-3.0, "repro-tiny"), (3.0, "all-MiniLM-L6-v2"))
-    )
+    tiny = replace(measured("ESE-T1-1", -3.0), network="repro-tiny")
+    mini = replace(measured("ESE-T1-1", 3.0), network="all-MiniLM-L6-v2")
     deaf = replace(measured("ESE-T1-3", 3.0), network="all-MiniLM-L6-v2", unmet="at least 4 blocks")
     once = replace(tiny, network="all-mpnet-base-v2", low=nan, high=nan, seeds=1)  # nearer, but of one training
     rest = [deaf, replace(deaf, network="repro-tiny", unmet="", low=-9.0)]
@@ -121,12 +118,10 @@ def test_the_nearest_network_that_can_bear_on_a_claim_has_the_word_and_generated
 
 
 def test_parts_of_a_claim_are_counted_over_networks_that_can_bear_on_it(floor):
-    small, deep = rows_on("repro-tiny"), rows_on("all-MiniLM-L6-v2")
-    found = [
-        replace(measured("ESE-F3-1", v), network=n) for v in (1.0, 2.0) for n in ("repro-tiny", "all-MiniLM-L6-v2")
-    ]
+    networks = ("repro-tiny", "all-MiniLM-L6-v2")
+    found = [replace(measured("ESE-F3-1", value), network=name) for value in (1.0, 2.0) for name in networks]
     found += [replace(found[1], low=nan, high=nan), replace(found[1], claim_id="ZHANG-S42-11")]
-    assert [m.parts for m in scorecard.placed(found, pd.concat([small, deep]))] == [2, 2, 2, 2, 2, 3]
+    assert [m.parts for m in scorecard.placed(found, pd.concat(map(rows_on, networks)))] == [2, 2, 2, 2, 2, 3]
 
 
 @pytest.mark.parametrize("parts", [1, 4])
@@ -148,9 +143,8 @@ def test_a_claim_of_many_parts_that_two_networks_judge_is_contradicted_wrongly_i
 def test_a_claim_is_one_line_with_the_number_that_decides_and_all_parts_on_a_click():
     parts = [replace(measured("ESE-T1-1", v), network="all-MiniLM-L6-v2", paper=2.5) for v in (3.0, -4.0, 5.0)]
     built = [replace(part, generated=True) for part in parts]
-    shown = scorecard.verdict_table(
-        pd.concat([verdict_frame("recorded", parts), verdict_frame("live", built)], ignore_index=True)
-    )
+    both = pd.concat([verdict_frame("recorded", parts), verdict_frame("live", built)], ignore_index=True)
+    shown = scorecard.verdict_table(both)
     line = shown.html[: shown.html.index("</summary>")]
     assert "does not hold here" in line and "−4.00 [−5.00, −3.00]" in line and "3.00 [" not in line
     assert shown.html.count('<details class="claim"') == 1 and shown.html.count("<tr>") == 1 + 6

@@ -42,12 +42,10 @@ def interval(rows, method, dataset):
 
 def draws_of(lines, seed):
     """Scores and resamples of each task by hand: (tasks, lines) and (tasks, resamples, lines)."""
-    found = [
-        spearman_draws(
-            [suite.cosines_of(line.table, test) for line in lines], test.scores, subsets=test.subsets, seed=seed
-        )
-        for test in (task.judged for task in TASKS.values())
-    ]
+    found = []
+    for test in (task.judged for task in TASKS.values()):
+        cosines = [suite.cosines_of(line.table, test) for line in lines]
+        found.append(spearman_draws(cosines, test.scores, subsets=test.subsets, seed=seed))
     return (np.stack(part) for part in zip(*found, strict=True))
 
 

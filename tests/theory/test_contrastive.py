@@ -38,12 +38,10 @@ def test_series_and_bessel_form_meet_where_the_series_overflows():
     assert np.all(np.abs(np.diff(steps)) < 0.01) and np.isfinite(log_moment(64, 5000.0))
 
 
-@pytest.mark.parametrize(
-    ("dim", "cosine", "value"),
-    [(8, 1.0, 2.5496e-2), (16, 1.0, 8.1778e-4), (64, 1.0, 2.5890e-6), (768, 1.0, 1.6847e-7), (16, 0.8, 3.8272e-2)],
-)
-def test_finite_batch_has_known_values(dim, cosine, value):
-    assert expected_info_nce(dim, 0.05, 64, positive_cosine=cosine) == pytest.approx(value, rel=2e-4)
+def test_finite_batch_has_known_values():
+    for dim, value in ((8, 2.5496e-2), (16, 8.1778e-4), (64, 2.5890e-6), (768, 1.6847e-7)):
+        assert expected_info_nce(dim, 0.05, 64) == pytest.approx(value, rel=2e-4)
+    assert expected_info_nce(16, 0.05, 64, positive_cosine=0.8) == pytest.approx(3.8272e-2, rel=2e-4)
 
 
 def test_the_limit():

@@ -18,17 +18,13 @@ def bert(sentences):
     return make_bert(tokenizer, layers=2, hidden_dim=32, heads=2, max_length=48)
 
 
-def batch(rows=64, width=20, *, seed=0, share=0.15):
-    rng = np.random.default_rng(seed)
-    ids = rng.integers(len(SPECIAL), VOCABULARY, (rows, width))
-    real = np.arange(width) < rng.integers(5, width + 1, rows)[:, None]
-    inputs, targets = mask_tokens(ids, real, mask_id=4, vocabulary=VOCABULARY, share=share, rng=rng)
-    return torch.from_numpy(inputs), torch.from_numpy(real.astype(np.int64)), torch.from_numpy(targets)
-
-
 def test_the_loss_is_that_of_transformers(bert):
     bert.model.eval()
-    ids, mask, targets = batch()
+    rng = np.random.default_rng(0)
+    real = np.arange(20) < rng.integers(5, 21, 64)[:, None]
+    drawn = rng.integers(len(SPECIAL), VOCABULARY, real.shape)
+    inputs, targets = mask_tokens(drawn, real, mask_id=4, vocabulary=VOCABULARY, share=0.15, rng=rng)
+    ids, mask, targets = map(torch.from_numpy, (inputs, real.astype(np.int64), targets))
     with torch.no_grad():
         expected = bert.model(input_ids=ids, attention_mask=mask, labels=targets).loss
         torch.testing.assert_close(mlm_loss(bert, ids, mask, targets), expected)

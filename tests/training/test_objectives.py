@@ -23,11 +23,8 @@ from repro.training.ese import states_of, texts_and_labels
 from repro.training.nli import label_ids, nli_head
 from repro.types import InputError
 
-FORMS = {
-    "paper": {},
-    "code": {"espresso": ESPRESSO_FORMS["code"]},
-    "learned": {"espresso": EspressoConfig(layer_weights="learned")},
-}
+LEARNED = {"espresso": EspressoConfig(layer_weights="learned")}
+FORMS = {"paper": {}, "code": {"espresso": ESPRESSO_FORMS["code"]}, "learned": LEARNED}
 KINDS = ["simcse", "nli", "angle", "matryoshka", *(f"ese {form}" for form in FORMS)]
 TEXTS = ["a cook", "the driver slept"]
 

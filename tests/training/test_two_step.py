@@ -1,5 +1,6 @@
 """Two-step training: which encoder is chosen, and that step 2 is what a naive loop does, many poolers at a time."""
 
+import copy
 from dataclasses import replace
 from itertools import count
 
@@ -86,16 +87,12 @@ def test_views_differ_by_seed_and_mask_and_scatter_around_what_is_said_without_d
 
 def naive(views, pooler, rate, config, dev_score, same):
     """Line 8 of Algorithm 1 as one would write it: one pooler, one rate, torch's own Adam, clipping and loss."""
-    mine = Pooler(pooler.hidden_dim, pooler.dim, activation=pooler.activation)
-    mine.load_state_dict(pooler.state_dict())
+    mine = copy.deepcopy(pooler)
     optimiser = torch.optim.Adam(mine.parameters(), lr=rate)
     per_epoch = views.shape[1] // config.batch_size
     steps = round(config.epochs * per_epoch)
 
-    def weights():
-        return {name: value.detach().clone() for name, value in mine.state_dict().items()}
-
-    best, score = weights(), dev_score(mine)
+    best, score = copy.deepcopy(mine), dev_score(mine)
     for step in range(steps):
         epoch, position = divmod(step, per_epoch)
         order = epoch_order(views.shape[1], seed=config.seed, epoch=epoch)
@@ -114,8 +111,8 @@ def naive(views, pooler, rate, config, dev_score, same):
         if (step + 1) % config.check_every == 0 or step + 1 == steps:
             now = dev_score(mine)
             if now > score:
-                best, score = weights(), now
-    return best, score
+                best, score = copy.deepcopy(mine), now
+    return best.state_dict(), score
 
 
 @pytest.mark.parametrize(("activation", "distinct"), [("tanh", 96), ("identity", 96), ("tanh", 40)])

@@ -87,9 +87,8 @@ def test_a_map_holds_both_sets_and_follows_its_seed(joint_map):
 
 def test_the_t_test_says_what_its_unit_is():
     t_tests = on_page("ese_table1_sts", methods=[RAW, ESE])["t_tests"]
-    cells = [
-        (m, s, k, n) for m in (RAW, ESE) for s in ((0, 1, 2) if m == ESE else (0,)) for k in (1, 2, 3) for n in "ab"
-    ]
+    trainings = [(RAW, 0), (ESE, 0), (ESE, 1), (ESE, 2)]
+    cells = [(*training, layer, dataset) for training in trainings for layer in (1, 2, 3) for dataset in "ab"]
     rows = pd.DataFrame(cells, columns=["method", "seed", "layer", "dataset"])
     rows["value"] = 0.3 + 0.39 * (rows["method"] == ESE) + 0.01 * rows["layer"] * (rows["method"] == ESE)
     last = rows[rows["layer"] == 1].assign(layer=4)

@@ -53,9 +53,8 @@ def test_texts_need_every_two_people_once():
     texts = PAGE["limit_texts"](7, 3)
     answers = {frozenset(found) for found in texts.qrels.values()}
     assert len(texts.queries) == len(answers) == 21 and all(len(a) == 2 for a in answers)
-    documents = {
-        p: set(d.strip(".").replace(",", "").split()) for p, d in zip(texts.document_ids, texts.documents, strict=True)
-    }
+    words = (set(document.strip(".").replace(",", "").split()) for document in texts.documents)
+    documents = dict(zip(texts.document_ids, words, strict=True))
     for query, found in texts.qrels.items():
         thing = query.removeprefix("Who likes ").removesuffix("?")
         assert {person for person, words in documents.items() if thing in words} == set(found)

@@ -40,13 +40,10 @@ def errors(slope=-0.5, draws=3, dims=(8, 32, 128)):
     return make_rows(rows, method="GRP", metric="cosine_rms", backbone="b", experiment="x")
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [(errors(-0.45), "holds here"), (errors(-0.9), "does not hold here"), (errors(draws=1), "cannot tell")],
-)
-def test_the_slope_is_judged_by_its_interval_over_draws(rows, expected):
-    (found,) = claims.johnson_lindenstrauss(rows)
-    assert (found.claim_id, found.verdict) == ("PROP-T-2", expected)
+def test_the_slope_is_judged_by_its_interval_over_draws():
+    for rows, expected in ((errors(-0.45), "holds"), (errors(-0.9), "does not hold"), (errors(draws=1), "cannot tell")):
+        (found,) = claims.johnson_lindenstrauss(rows)
+        assert found.claim_id == "PROP-T-2" and found.verdict.removesuffix(" here") == expected
 
 
 def test_two_dims_make_no_slope_and_no_trend():

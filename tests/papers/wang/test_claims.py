@@ -20,9 +20,7 @@ def test_the_papers_own_table_bears_out_its_own_claims(seeded, verdicts):
     """Fed with the printed numbers, three seeds of them and narrow intervals, no claim of Table 1 fails."""
     printed = paper_values("wang2023", "table1")
     score = printed[printed["metric"] == "spearman"].set_index(["method", "dim"])["value"]
-    entries = [
-        {"metric": row.metric, "value": row.value, "dim": row.dim, "method": row.method} for row in printed.itertuples()
-    ]
+    entries = printed[["metric", "value", "dim", "method"]].to_dict("records")
     for dim in printed["dim"].unique():
         end, one, two = (score[stage, dim] for stage in STAGES)
         total = two - end
@@ -74,19 +72,16 @@ def suite(seeded):
         entries, fit, lead_metric = [], "fitted on 2,000 sentences", f"{metric}_lead"
         for dataset in [*datasets, *([AVERAGE] if average else [])]:
             on = {"dataset": dataset, "setting": "", "readout": "encoder", "metric": metric}
-            entries += [
-                {**on, "method": FULL, "readout": r, "dim": hidden, "value": 0.8} for r in ("encoder", "pooler")
-            ]
+            full = {**on, "method": FULL, "dim": hidden, "value": 0.8}
+            entries += [full, {**full, "readout": "pooler"}]
             for d in dims:
                 two, pooled = 0.8 - 0.1 * (128 / d - 1) / 16, {**on, "readout": "pooler", "dim": d}
-                full = {"metric": lead_metric, "method": f"{TWO_STEP} − {FULL}", "value": two - 0.8}
-                entries += [{**pooled, "method": TWO_STEP, "value": two}, {**pooled, **full}]
+                loss = {"metric": lead_metric, "method": f"{TWO_STEP} − {FULL}", "value": two - 0.8}
+                entries += [{**pooled, "method": TWO_STEP, "value": two}, {**pooled, **loss}]
+                leads = [(r, v * (128 / d) ** 0.5, fit if r in REDUCED else "") for r, v in lead_over.items()]
                 # PCA on more sentences is shown, but the paper's claims are about 2,000
-                more = ("PCA", two - 0.9, "fitted on 20,000 sentences")
-                for rival, lead, setting in (
-                    *((r, v * (128 / d) ** 0.5, fit if r in REDUCED else "") for r, v in lead_over.items()),
-                    more,
-                ):
+                leads.append(("PCA", two - 0.9, "fitted on 20,000 sentences"))
+                for rival, lead, setting in leads:
                     own = {**on, "dim": d, "setting": setting}
                     entries.append({**own, "method": rival, "value": two - lead})
                     entries.append({**own, "metric": lead_metric, "method": f"{TWO_STEP} − {rival}", "value": lead})
@@ -170,15 +165,10 @@ def test_the_printed_tables_are_counted_as_the_paper_s_own_cells():
 
 def test_ablations(seeded, verdicts):
     gains = {"start_gain": 0.03, "frozen_gain": -0.03, "activation_gain": 0.002}
-    rows = seeded(
-        [{"metric": metric, "dim": d, "value": v, "method": "m"} for metric, v in gains.items() for d in (8, 4)]
-    )
-    times = make_rows(
-        [
-            {"metric": "encode_seconds", "dim": d, "value": s, "ci_low": s * 0.99, "ci_high": s * 1.01, "seed": 0}
-            for d, s in {768: 1.0, 8: 1.02, 2048: 1.3}.items()
-        ]
-    )
+    rows = seeded([{"metric": name, "dim": d, "value": v, "method": "m"} for name, v in gains.items() for d in (8, 4)])
+    seconds = {768: 1.0, 8: 1.02, 2048: 1.3}
+    times = [{"dim": d, "value": s, "ci_low": s * 0.99, "ci_high": s * 1.01} for d, s in seconds.items()]
+    times = make_rows(times, metric="encode_seconds", seed=0)
     assert verdicts(claims.ablations(pd.concat([rows, times], ignore_index=True), 768)) == {
         ("WANG-S43-1", "smallest gain of current weights less random ones, step 2"): "holds here",
         ("WANG-S43-2", "smallest gain of encoder frozen less trained along, step 2"): "does not hold here",

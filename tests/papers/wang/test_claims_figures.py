@@ -132,9 +132,8 @@ def grid(score, alone, *, seeds=SEEDS, half=0.002, dev=None):
 
 ALONE = {768: 0.80, 256: 0.82, 64: 0.78, 16: 0.72, 8: 0.60}
 """encoders; a better one gives every pooler a better score below, as the paper says"""
-SCORE = {
-    (i, j): {768: 0.60, 256: 0.58, 64: 0.55, 16: 0.50, 8: 0.40}[j] + (ALONE[i] - 0.6) for i in ALONE for j in ALONE
-}
+OWN = {768: 0.60, 256: 0.58, 64: 0.55, 16: 0.50, 8: 0.40}
+SCORE = {(i, j): OWN[j] + (ALONE[i] - 0.6) for i in ALONE for j in ALONE}
 SCORE |= {(16, 16): 0.658, (64, 16): 0.726, (768, 16): 0.73, (256, 16): 0.74}
 
 
