@@ -198,11 +198,15 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
     """Add rows to `results/<experiment>.parquet`; a row with the same key is replaced by the new one.
 
     Rows of another configuration stand beside it; one that names no configuration gives way to a later one that does.
+    Of a network's folder only the name is kept.
     Processes may record side by side. A kill leaves rows and digests of before or after, never of both.
     """
     folder = folder or results_folder()
     folder.mkdir(parents=True, exist_ok=True)
     written = []
+    rows = rows.assign(
+        backbone=rows["backbone"].map(lambda name: name.rpartition("/")[2] if name[:1] == "/" else name, "ignore")
+    )
     with FileLock(folder / f"{DIGESTS}.lock"):  # it stays: whoever waits for a lock holds the file, not its name
         digests = _read_digests(folder)
         if digests is None:

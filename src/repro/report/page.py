@@ -86,7 +86,8 @@ class Page:
     def past(self, backbone: str | None) -> pd.DataFrame:
         """Recorded rows of one network: the reader's where it has some, else the one nearest to the paper's."""
         known = sorted(self.recorded["backbone"].dropna().unique(), key=nearness)
-        kept = backbone if backbone in known else next(iter(known), None)
+        asked = (backbone, Path(backbone or "").name)  # a folder is recorded under its name
+        kept = next((name for name in known if name in asked), next(iter(known), None))
         return self.recorded[self.recorded["backbone"] == kept]
 
     def kept(self, number: int | None, real: int, generated: int) -> int | None:
