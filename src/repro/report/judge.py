@@ -219,12 +219,6 @@ def farthest(at: Mapping[K, Estimate]) -> tuple[K, Estimate]:
     return key, replace(e, ends=(least, most) if e.value >= 0 else (-most, -least))
 
 
-def narrow_less_wide(at: Cells) -> tuple[tuple[Any, ...], Estimate]:
-    """How far the narrowest of several dims is above the widest."""
-    narrow, wide = min(at), max(at)
-    return narrow, at[narrow] - at[wide] if narrow != wide else Estimate({})
-
-
 def average(at: Cells) -> tuple[tuple[Any, ...], Estimate]:
     """All cells together."""
     return (), mean(list(at.values()))
@@ -239,9 +233,6 @@ def effect(claim: str, e: Estimate, what: str, *, test: Test = "effect", **field
     """An estimate as what a claim is judged by: unless another test is named, a difference or an order."""
     spread = {"seed_sd": e.seed_sd, "item_error": e.item_error, "cells": e.cells}
     return Measurement(claim, test, e.value, e.low, e.high, seeds=e.seeds, what=what, **{**spread, **fields})
-
-
-sameness = partial(effect, test="sameness")  # no change of note: within a margin
 
 
 def ratio(claim: str, doublings: Estimate, what: str, **fields: Any) -> Measurement:

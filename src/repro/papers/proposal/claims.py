@@ -9,7 +9,7 @@ import pandas as pd
 
 from repro.evaluation.seeds import Estimate, estimate, estimates
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
-from repro.report.judge import Facts, Judge, Measurement, effect, judge, lowest, sameness, trend
+from repro.report.judge import Facts, Judge, Measurement, effect, judge, lowest, trend
 
 EXPECTED_SIGN = {"info_nce": -1, "uniformity": -1}
 """both fall as the dimension grows, by the equations of the page; for alignment they name no direction"""
@@ -59,7 +59,7 @@ def johnson_lindenstrauss(rows: pd.DataFrame) -> list[Measurement]:
     for backbone, of_one in slopes(rows).groupby(level="backbone") if (rows["metric"] == "cosine_rms").any() else ():
         off = (of_one.droplevel("backbone") - SLOPE).to_dict()
         what = f"{backbone}: slope of ln(rms cosine error) against ln(dim), less −0.5"
-        found.append(sameness("PROP-T-2", Estimate(off), what, margin=TOLERANCE, network=str(backbone)))
+        found.append(effect("PROP-T-2", Estimate(off), what, test="sameness", margin=TOLERANCE, network=str(backbone)))
     return found
 
 

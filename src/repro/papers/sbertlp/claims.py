@@ -3,7 +3,7 @@
 The paper's words for rows stand here too: systems, settings, sets and the ranges of dims that it calls best.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from math import isnan, nan
 
@@ -12,7 +12,7 @@ import pandas as pd
 from repro.evaluation.seeds import Estimate, estimate, of_parts
 from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE, MAJORITY
-from repro.report.judge import Facts, Judge, Measurement, Rule, Split, effect, judge, lowest
+from repro.report.judge import Judge, Measurement, Rule, effect, judge, lowest
 from repro.report.tables import names, paper_values
 
 SUITES = {
@@ -59,15 +59,6 @@ def printed_leads(table: str, method: str) -> pd.Series:
     return 100 * (at[lp(method)] - at[method])
 
 
-def system(method: str) -> Split:
-    """One of the paper's two systems: its rows and its leads, and the network that was measured in its place."""
-
-    def split(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
-        yield {"network": network_of(rows, method)}, rows
-
-    return split
-
-
 def gain(
     claim: str, what: str, table: str, method: str, metric: str, dataset: str, key: str = "", size: str = ""
 ) -> Judge:
@@ -76,19 +67,16 @@ def gain(
     The printed one is that of the paper's `size`, by default of the system itself.
     """
     led = f"metric == '{metric}_lead' and method == '{lp(method)} − {method}' and setting == '{HONEST}'"
+    here, said = f"{led} and dataset == '{dataset}'", f"{what} ({{network}})"
+
+    def named(rows: pd.DataFrame) -> list[tuple[dict[str, str], pd.DataFrame]]:
+        return [({"network": network_of(rows, method)}, rows)]
 
     def printed() -> float:
         leads = printed_leads(table, size or method)
         return float(leads[key] if key else leads.mean())
 
-    return Judge(
-        claim,
-        f"{what} ({{network}})",
-        f"{led} and dataset == '{dataset}'",
-        over=("metric",),
-        each=system(method),
-        paper=printed,
-    )
+    return Judge(claim, said, here, over=("metric",), each=named, paper=printed)
 
 
 def gains(claim: str, table: str, method: str, size: str = "") -> list[Rule]:

@@ -15,20 +15,7 @@ from repro import methods
 from repro.evaluation.seeds import Estimate, kendall, of_parts
 from repro.methods import AVERAGE, END_TO_END, FULL, MAJORITY, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP
 from repro.papers.wang.claims_figures import PAPER_HIDDEN, averaged, judged, trending
-from repro.report.judge import (
-    Cells,
-    Judge,
-    Measurement,
-    Rule,
-    average,
-    effect,
-    farthest,
-    highest,
-    lowest,
-    narrow_less_wide,
-    ratio,
-    together,
-)
+from repro.report.judge import Judge, Measurement, Rule, average, effect, farthest, highest, lowest, ratio, together
 from repro.report.tables import DATASETS, MISSING, paper_values, wide
 
 # Tables 1 and 2: the gains of both steps
@@ -50,6 +37,12 @@ def two_steps(claims: tuple[str, str, str], printed: tuple[float, float], object
     ]
 
 
+def narrow_less_wide(at: Mapping[tuple[Any, ...], Estimate]) -> tuple[tuple[Any, ...], Estimate]:
+    """How far the narrowest of several dims is above the widest."""
+    narrow, wide = min(at), max(at)
+    return narrow, at[narrow] - at[wide] if narrow != wide else Estimate({})
+
+
 def printed_trend() -> float:
     """Kendall's tau of Table 1's total gains against the dim."""
     score = paper_values("wang2023", "table1").query("metric == 'spearman'").set_index(["method", "dim"])["value"]
@@ -68,15 +61,11 @@ def seconds_of_step_two(rows: pd.DataFrame) -> Iterator[Measurement]:
 
 
 TOTAL = "metric == 'spearman_gain_total' and dim <= full"
+TO_A_SIXTH = f"{TOTAL} and dim * 6 <= full"
 TABLE1: list[Rule] = [
     *two_steps(("WANG-T1-1", "WANG-T1-2", "WANG-T1-3"), (1.79, 1.17), "SimCSE"),
     trending("WANG-T1-4", TOTAL, -1, "total gain against dim", printed_trend),
-    Judge(
-        "WANG-T1-4",
-        "total gain at {dim} dims less that at a sixth of the full size",
-        f"{TOTAL} and dim * 6 <= full",
-        narrow_less_wide,
-    ),
+    Judge("WANG-T1-4", "total gain at {dim} dims less that at a sixth of the full size", TO_A_SIXTH, narrow_less_wide),
     seconds_of_step_two,
 ]
 TABLE2: list[Rule] = [
@@ -161,26 +150,25 @@ def leads(winner: str, rivals: Sequence[str], dataset: str = AVERAGE) -> str:
 
 NEIGHBOURS = ("Isomap", "LLE")  # the reducers that look at nearest neighbours
 at_each = partial(Judge, over=("dim", "method"))
-SMALLEST = partial(
-    at_each, what="smallest lead over the best rival's average (dim {dim})", rows=leads(TWO_STEP, RIVALS)
-)
-PCA_FIRST = partial(
-    at_each, what="smallest lead of PCA over Isomap and LLE on the average (dim {dim})", rows=leads("PCA", NEIGHBOURS)
-)
+LESS_RIVALS, BEST_RIVAL = leads(TWO_STEP, RIVALS), "over the best rival's average (dim {dim})"
+SMALLEST = partial(at_each, what=f"smallest lead {BEST_RIVAL}", rows=LESS_RIVALS)
+OVER_BOTH = "smallest lead of PCA over Isomap and LLE on the average (dim {dim})"
+PCA_FIRST = partial(at_each, what=OVER_BOTH, rows=leads("PCA", NEIGHBOURS))
 AT_32 = partial(at_each, "WANG-S53-1", rows=f"{leads(TWO_STEP, list(REDUCED))} and dim == 32")
 # the paper mixes readouts here; ours compares pooler with pooler
 LESS_FULL = f"{leads(TWO_STEP, [FULL])} and readout == 'pooler' and dim < full"
+LESS_TRAINED, AT_NARROWEST = leads(TWO_STEP, [TRAINED_NARROW]), "at {dim} dims less that at the largest"
 A_THIRD = partial(Judge, "WANG-T3-6", rows=f"{LESS_FULL} and dim >= full / 3", pick=farthest, test="sameness")
 
 
-def largest_nearest(at: Cells) -> tuple[tuple[Any, ...], Estimate]:
+def largest_nearest(at: Mapping[tuple[Any, ...], Estimate]) -> tuple[tuple[Any, ...], Estimate]:
     """The dim whose nearest rival is farthest behind."""
     known = together(at)
     dims = dict.fromkeys(dim for dim, _ in known)
     return highest(dict(lowest({key: e for key, e in known.items() if key[0] == dim}) for dim in dims))
 
 
-def highest_of_shared(at: Cells) -> tuple[tuple[Any, ...], Estimate]:
+def highest_of_shared(at: Mapping[tuple[Any, ...], Estimate]) -> tuple[tuple[Any, ...], Estimate]:
     """The largest lead over either rival, among the dims that both reach."""
     dims = [dim for dim, _ in at]
     return highest({key: e for key, e in at.items() if dims.count(key[0]) == len(NEIGHBOURS)})
@@ -215,35 +203,19 @@ TABLE3: list[Rule] = [
     ),
     A_THIRD(what="STS: two-step less full size, largest change to a third of it (dim {dim})"),
     PCA_FIRST("WANG-T3-4"),
-    trending("WANG-T3-5", leads(TWO_STEP, [TRAINED_NARROW]), -1, "lead over end-to-end training against dim"),
-    Judge(
-        "WANG-T3-5",
-        "lead over end-to-end training at {dim} dims less that at the largest",
-        leads(TWO_STEP, [TRAINED_NARROW]),
-        narrow_less_wide,
-    ),
+    trending("WANG-T3-5", LESS_TRAINED, -1, "lead over end-to-end training against dim"),
+    Judge("WANG-T3-5", f"lead over end-to-end training {AT_NARROWEST}", LESS_TRAINED, narrow_less_wide),
     AT_32(what="STS: lead over the best reducer at 32 dims", paper=lambda: 5.73),
 ]
+ON_MRPC = "PCA less the lower of Isomap and LLE on MRPC, largest (dim {dim})"
 TABLE4: list[Rule] = [
     partial(cells_won, "WANG-T4-2", 31),
     SMALLEST("WANG-T4-1", paper=lambda: 1.50),
-    at_each(
-        "WANG-T4-1",
-        "largest lead over the best rival's average (dim {dim})",
-        leads(TWO_STEP, RIVALS),
-        largest_nearest,
-        paper=lambda: 4.92,
-    ),
+    at_each("WANG-T4-1", f"largest lead {BEST_RIVAL}", LESS_RIVALS, largest_nearest, paper=lambda: 4.92),
     A_THIRD(what="classification: two-step less full size, largest change to a third of it (dim {dim})"),
     PCA_FIRST("WANG-T4-3"),
     # below the lower of the two: the lead over it is the larger one
-    at_each(
-        "WANG-T4-4",
-        "PCA less the lower of Isomap and LLE on MRPC, largest (dim {dim})",
-        leads("PCA", NEIGHBOURS, "mrpc"),
-        highest_of_shared,
-        direction=-1,
-    ),
+    at_each("WANG-T4-4", ON_MRPC, leads("PCA", NEIGHBOURS, "mrpc"), highest_of_shared, direction=-1),
     AT_32(what="classification: lead over the best reducer at 32 dims", paper=lambda: 8.96),
 ]
 
@@ -266,16 +238,11 @@ def width_cost(rows: pd.DataFrame) -> Iterator[Measurement]:
 
 
 GAIN = "smallest gain of {} less {}, step 2 (dim {{dim}})"
+TANH = "largest change by the tanh, tanh less identity (dim {dim})"
 ABLATIONS: list[Rule] = [
     Judge("WANG-S43-1", GAIN.format("current weights", "random ones"), "metric == 'start_gain'"),
     Judge("WANG-S43-2", GAIN.format("encoder frozen", "trained along"), "metric == 'frozen_gain'"),
-    Judge(
-        "WANG-LIM-1",
-        "largest change by the tanh, tanh less identity (dim {dim})",
-        "metric == 'activation_gain'",
-        farthest,
-        test="sameness",
-    ),
+    Judge("WANG-LIM-1", TANH, "metric == 'activation_gain'", farthest, test="sameness"),
     width_cost,
 ]
 

@@ -16,19 +16,7 @@ import pandas as pd
 from repro.evaluation.seeds import Estimate, estimate, estimates, of_parts, scaled
 from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE
-from repro.report.judge import (
-    MARGIN_POINTS,
-    Judge,
-    Measurement,
-    Rule,
-    effect,
-    farthest,
-    judge,
-    lowest,
-    ratio,
-    sameness,
-    trend,
-)
+from repro.report.judge import MARGIN_POINTS, Judge, Measurement, Rule, effect, farthest, judge, lowest, ratio, trend
 from repro.report.tables import paper_values
 
 SIZES = {"repro-tiny": 128, "repro-mini": 256, "all-MiniLM-L6-v2": 384}
@@ -88,19 +76,20 @@ def changes_of_score(rows: pd.DataFrame) -> Iterator[Measurement]:
             loss[int(wider.removeprefix("from ")), int(d)] = scaled(estimate(cell), -1.0)
         wide, narrow = {d: loss[d, full] for d in at if d > full}, {d: loss[full, d] for d in at if d < full}
         if wide:
-            yield sameness("WANG-F2-1", farthest(wide)[1], f"{task}: largest change above {full} dims")
+            yield effect("WANG-F2-1", farthest(wide)[1], f"{task}: largest change above {full} dims", test="sameness")
         if task == "trec" and narrow:
             d, e = lowest({d: loss[w, d] for w, d in pairwise([full, *narrow])})
             yield effect("WANG-F2-2", e, f"smallest loss of trec accuracy at a step down (to dim {d})")
         if task in ("stsb", "cr") and len(narrow) >= 2:
             third = min(narrow, key=lambda d: abs(log2(d) - log2(full / 3)))
             smallest = 8 if 8 in narrow else min(narrow)
-            yield sameness("WANG-F2-3", loss[full, third], f"{task}: loss from {full} to {third} dims")
+            yield effect("WANG-F2-3", loss[full, third], f"{task}: loss from {full} to {third} dims", test="sameness")
             if smallest < third:
                 what = f"{task}: loss from {third} to {smallest} dims, beyond 3 points"
                 yield effect("WANG-F2-3", loss[third, smallest], what, null=3.0)
         if task == "mrpc" and narrow:
-            yield sameness("WANG-F2-4", farthest(narrow)[1], f"mrpc: largest loss below {full} dims", margin=3.0)
+            what = f"mrpc: largest loss below {full} dims"
+            yield effect("WANG-F2-4", farthest(narrow)[1], what, test="sameness", margin=3.0)
 
 
 def log_optimal(dims: Sequence[int], full: int, scores: Floats) -> Floats:
@@ -123,7 +112,7 @@ def optimal_dims_judged(rows: pd.DataFrame) -> Iterator[Measurement]:
         at = tasks[task]
         best = of_parts(list(at.values()), partial(log_optimal, list(at), full))
         if printed == PAPER_HIDDEN:
-            yield sameness("WANG-F2-5", best, f"{task}: log2(optimal dim / hidden size)")
+            yield effect("WANG-F2-5", best, f"{task}: log2(optimal dim / hidden size)", test="sameness")
         else:
             what = f"{task}: optimal dim / hidden size"
             yield ratio("WANG-F2-5", best, what, null=1.0, paper=printed / PAPER_HIDDEN)

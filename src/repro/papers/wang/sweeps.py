@@ -10,18 +10,7 @@ import pandas as pd
 from repro.config import Profile, override
 from repro.config import profile as profile_named
 from repro.data.samples import training_sentences
-from repro.methods import (
-    END_TO_END,
-    FULL,
-    REDUCED,
-    STAGES,
-    STEP_1,
-    STEP_2,
-    TRAINED_NARROW,
-    TWO_STEP,
-    UNTRAINED,
-    fitted_on,
-)
+from repro.methods import END_TO_END, FULL, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP, UNTRAINED, fitted_on
 from repro.models.backbone import load_backbone
 from repro.objectives import TrainConfig
 from repro.reducers import reduced
@@ -107,7 +96,7 @@ def two_step_rows(sweep: Sweep, trained: TwoStep, tasks: Mapping[str, Task], **s
         at = dict(zip(lines, map(scores.__getitem__, range(len(lines))), strict=True))
         own = [{**line.columns, "metric": "spearman", **at[k].columns} for k, line in lines.items()]
         for d in sweep.cells:
-            end, one, two, alone = (at[d, stage] for stage in (*STAGES, ""))
+            end, one, two, alone = (at[d, stage] for stage in (END_TO_END, STEP_1, STEP_2, ""))
             gains = {
                 ("gain", STEP_1): one - end,
                 ("gain", STEP_2): two - one,

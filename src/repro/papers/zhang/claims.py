@@ -3,7 +3,7 @@
 Scores in points, losses in per cent of full size. A size of the paper's encoders is read as the same share of ours.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,19 +14,7 @@ from scipy.stats import rankdata
 from repro.evaluation.seeds import Estimate, estimate, estimates, of_parts
 from repro.evaluation.stats import Floats
 from repro.methods import FULL_SIZE, ZHANG_METHODS
-from repro.report.judge import (
-    Facts,
-    Judge,
-    Measurement,
-    Rule,
-    Split,
-    average,
-    average_size,
-    effect,
-    highest,
-    judge,
-    lowest,
-)
+from repro.report.judge import Judge, Measurement, Rule, Split, average, average_size, effect, highest, judge, lowest
 from repro.rows import parsed
 from repro.types import InputError
 
@@ -49,7 +37,8 @@ WITHIN = ("inductive", "transductive")  # the paper's settings
 BETWEEN = "transductive − inductive"  # setting of the rows that compare the two
 SETTINGS = (*WITHIN, "wiki")
 """what a reducer is fitted on: training sentences, those and the test sentences, or sentences of another kind"""
-IN_EITHER, INDUCTIVE = f"setting in {WITHIN}", "setting == 'inductive'"
+IN_EITHER = f"setting in {WITHIN}"
+INDUCTIVE, TRANSDUCTIVE = (f"setting == '{setting}'" for setting in WITHIN)
 XLM_R = ENCODERS["xlm-r"][0]
 
 
@@ -78,7 +67,7 @@ def lead(rows: pd.DataFrame, encoder: str, method: str, setting: str) -> dict[in
     return estimates(kept[kept["setting"] == setting], deterministic=method not in RANDOM)
 
 
-def encoders(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
+def encoders(rows: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """Every encoder by itself."""
     for name in encoders_of(rows):
         full, score = full_size(rows, name)
@@ -88,7 +77,7 @@ def encoders(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
 def role(*roles: str, least: int = 0) -> Split:
     """The encoders that stand for some of the paper's; `least` is a size of the paper's, as the same share of ours."""
 
-    def split(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
+    def split(rows: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
         known = {str(facts["encoder"]): (facts, own) for facts, own in encoders(rows)}
         for name in roles:
             if encoder := encoder_for_role(rows, name):
@@ -98,7 +87,7 @@ def role(*roles: str, least: int = 0) -> Split:
     return split
 
 
-def per_cent_lost(facts: Facts) -> float:
+def per_cent_lost(facts: Mapping[str, Any]) -> float:
     """A lead over full size as a loss in per cent of it; the score it is divided by is taken as exact."""
     return -100 / float(facts["score"])
 
@@ -113,7 +102,8 @@ def lead_of(winner: str, task: str, claim: str, what: str, who: Split, pick: Any
 def on_every_task(task: str) -> list[Rule]:
     """What the paper says of all three tasks."""
     lost = "per cent lost by PCA at {dim} of {full} dims ({setting})"
-    change = "{}: transductive less inductive, mean over sizes (at least as good: not a point less)"
+    change = "transductive less inductive, mean over sizes (at least as good: not a point less)"
+    who, between = f"{task}, {{encoder}}", f"winner == rival == '{{}}' and setting == '{BETWEEN}'"
     options: dict[str, Any] = {"near": 0.5, "scale": per_cent_lost, "null": 1.0, "direction": -1}
     grp = "largest lead of GRP over full size ({dim} dims; never better: not by a point)"
     return [
@@ -121,15 +111,8 @@ def on_every_task(task: str) -> list[Rule]:
         lead_of("GRP", task, "ZHANG-S42-8", grp, role("simcse"), where=INDUCTIVE, direction=-1),
         lambda rows: random_projection_is_blind(rows, task),
         *(
-            Judge(
-                "ZHANG-S42-11",
-                f"{task}, {{encoder}}, {change.format(method)}",
-                f"winner == rival == '{method}' and setting == '{BETWEEN}'",
-                average,
-                each=encoders,
-                null=-1.0,
-            )
-            for method in ("PCA", "SVD", "KPCA", AUTOENCODER)
+            Judge("ZHANG-S42-11", f"{who}, {m}: {change}", between.format(m), average, each=encoders, null=-1.0)
+            for m in ("PCA", "SVD", "KPCA", AUTOENCODER)
         ),
         lambda rows: first_of_five(rows, task),
     ]
@@ -163,42 +146,22 @@ def classified(task: str, *kernel_gains: str) -> list[Rule]:
 
 
 BELOW: dict[str, Any] = {"rival": "PCA", "direction": -1}
+TURNED: dict[str, Any] = {"scale": lambda facts: -1.0, "null": 3.0, "direction": -1}  # a lead as a loss
+ABOVE = "dim > @least"
+GAIN = "smallest lead of PCA over full size above {least:.0f} dims ({dim}, {setting})"
+LOSS = "largest loss of GRP above {least:.0f} dims ({dim} dims)"
+LOWEST = "STS-B, {encoder}: GRP less the lowest of PCA, SVD and KPCA, largest ({dim} dims)"
+BELOW_ALL = f"winner == 'GRP' and rival in ('PCA', 'SVD', 'KPCA') and {INDUCTIVE} and {ABOVE}"
 FIGURE2: list[Rule] = [
     *on_every_task("STS-B"),
     lambda rows: negative_eigenvalues(rows),
-    lead_of(
-        "PCA",
-        "STS-B",
-        "ZHANG-S42-2",
-        "smallest lead of PCA over full size above {least:.0f} dims ({dim}, {setting})",
-        role("simcse", least=150),
-        lowest,
-        where=f"{IN_EITHER} and dim > @least",
-    ),
+    lead_of("PCA", "STS-B", "ZHANG-S42-2", GAIN, role("simcse", least=150), lowest, where=f"{IN_EITHER} and {ABOVE}"),
     like_pca("KPCA", "STS-B", "ZHANG-S42-5", role("simcse")),
     lambda rows: levelled(rows),
     lead_of("SVD", "STS-B", "ZHANG-S42-4", "SVD less PCA, mean over sizes", role("mpnet", "simcse"), average, **BELOW),
     best_of_all("STS-B", "mpnet", "simcse"),
-    lead_of(
-        "GRP",
-        "STS-B",
-        "ZHANG-C-3",
-        "largest loss of GRP above {least:.0f} dims ({dim} dims)",
-        role("mpnet", least=200),
-        where=f"{INDUCTIVE} and dim > @least",
-        scale=lambda facts: -1.0,
-        null=3.0,
-        direction=-1,
-    ),
-    Judge(
-        "ZHANG-C-3",
-        "STS-B, {encoder}: GRP less the lowest of PCA, SVD and KPCA, largest ({dim} dims)",
-        f"winner == 'GRP' and rival in ('PCA', 'SVD', 'KPCA') and {INDUCTIVE} and dim > @least",
-        highest,
-        ("dim", "rival"),
-        role("mpnet", least=200),
-        direction=-1,
-    ),
+    lead_of("GRP", "STS-B", "ZHANG-C-3", LOSS, role("mpnet", least=200), where=f"{INDUCTIVE} and {ABOVE}", **TURNED),
+    Judge("ZHANG-C-3", LOWEST, BELOW_ALL, highest, ("dim", "rival"), role("mpnet", least=200), direction=-1),
 ]
 FIGURE3: list[Rule] = [
     *on_every_task("TREC"),
@@ -206,21 +169,12 @@ FIGURE3: list[Rule] = [
     like_pca("KPCA", "TREC", "ZHANG-S42-5", role("simcse")),
     *classified("TREC", "roberta"),
 ]
+BEST_SVD = "best of SVD less full size ({setting}, {dim} dims)"
 FIGURE4: list[Rule] = [
     *on_every_task("SICK-E"),
     *classified("SICK-E", "roberta", "xlm-r"),
-    *(
-        lead_of(
-            "SVD",
-            "SICK-E",
-            "ZHANG-C-1",
-            f"best of SVD less full size ({setting}, {{dim}} dims)",
-            role("xlm-r"),
-            where=f"setting == '{setting}'",
-            needs=XLM_R if setting == "inductive" else "",
-        )
-        for setting in WITHIN
-    ),
+    lead_of("SVD", "SICK-E", "ZHANG-C-1", BEST_SVD, role("xlm-r"), where=INDUCTIVE, needs=XLM_R),
+    lead_of("SVD", "SICK-E", "ZHANG-C-1", BEST_SVD, role("xlm-r"), where=TRANSDUCTIVE),
     lambda rows: others_below_pca(rows),
 ]
 
@@ -312,9 +266,7 @@ def negative_eigenvalues(rows: pd.DataFrame) -> Iterable[Measurement]:
 
 def others_below_pca(rows: pd.DataFrame) -> Iterable[Measurement]:
     """On the multilingual encoder, the method that stays farthest below PCA, fitted transductively."""
-    what, where = "{}, the lowest of the others, less PCA", "setting == 'transductive'"
-    rules = [
-        lead_of(method, "SICK-E", "ZHANG-C-1", what.format(method), role("xlm-r"), average, rival="PCA", where=where)
-        for method in ZHANG_METHODS[1:]
-    ]
+    what, options = "{}, the lowest of the others, less PCA", {"rival": "PCA", "where": TRANSDUCTIVE}
+    others = {method: what.format(method) for method in ZHANG_METHODS[1:]}
+    rules = [lead_of(m, "SICK-E", "ZHANG-C-1", said, role("xlm-r"), average, **options) for m, said in others.items()]
     return sorted(judged(rules, rows), key=lambda m: m.value)[:1]
