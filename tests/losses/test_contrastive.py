@@ -1,4 +1,4 @@
-"""InfoNCE, alignment and uniformity: closed forms, the formulas one pair at a time, and their authors' own code."""
+"""InfoNCE, alignment, uniformity: closed forms, formulas pair by pair, their authors' own code; and NLI's softmax."""
 
 import math
 
@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from gradients import assert_alike, random
-from repro.losses import alignment, duplicate_mask, info_nce, uniformity
+from repro.losses import alignment, duplicate_mask, info_nce, softmax_nli, uniformity
 from repro.theory import simplex_bound
 
 
@@ -79,3 +79,17 @@ def test_zero_rows_and_mixed_precision():
         mixed = info_nce(z1, z2)
     assert mixed.dtype == torch.float32
     torch.testing.assert_close(mixed, info_nce(z1, z2), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("difference", ["abs", "signed"])
+def test_softmax_over_entailment_pairs_is_cross_entropy_of_the_written_out_logits(difference):
+    labels, inputs = torch.arange(12) % 3, [random(12, 5), random(12, 5, seed=1), random(3, 15, seed=2), random(3)]
+
+    def by_hand(u, v, weight, bias):
+        third = (u - v).abs() if difference == "abs" else u - v
+        logits = u @ weight[:, :5].T + v @ weight[:, 5:10].T + third @ weight[:, 10:].T + bias
+        return F.cross_entropy(logits.float(), labels)
+
+    found = lambda u, v, weight, bias: softmax_nli(u, v, labels, weight, bias, difference=difference)  # noqa: E731
+    assert_alike(found, by_hand, *inputs, rtol=1e-6, atol=1e-6)  # logits are in single precision
+    assert softmax_nli(*inputs[:2], labels, torch.zeros_like(inputs[2])).item() == pytest.approx(math.log(3))

@@ -1,5 +1,6 @@
 """ESE's two forms from the equations and from the released code, and what every switch does."""
 
+import inspect
 import math
 from dataclasses import replace
 
@@ -7,6 +8,7 @@ import pytest
 import torch
 
 from gradients import assert_alike, random, value_and_gradients
+from repro import losses
 from repro.losses import align, angle_pairs, compress_target, espresso, info_nce, shallow_layers
 from repro.losses.espresso import initial_log_weights
 from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig
@@ -136,3 +138,52 @@ def test_constant_embeddings_have_nothing_to_learn():
         loss = lambda X: info_nce(*X.chunk(2))  # noqa: E731
         found = value_and_gradients(lambda *L: espresso(L, loss, size=SIZE, config=config), *layers)
     assert found[1].abs().max() < 1e-9
+
+
+# Matryoshka is the sum of its parts, whatever the loss and its signature
+
+
+SIZES = (2, 3, 8)
+X, Y, Z = random(6, 8), random(6, 8, seed=1), random(6, 8, seed=2)
+MASK = torch.arange(36).reshape(6, 6) % 7 == 3
+
+
+def classified(m, u, v, weight, bias):
+    blocks = torch.cat([weight[:, :m], weight[:, 8 : 8 + m], weight[:, 16 : 16 + m]], dim=1)
+    return losses.softmax_nli(u[:, :m], v[:, :m], LABELS, blocks, bias)
+
+
+CASES = {
+    "info_nce": (
+        lambda loss: lambda a, b, c: loss(info_nce)(a, b, z_neg=c, temperature=0.3, mask=MASK),
+        lambda m, a, b, c: info_nce(a[:, :m], b[:, :m], z_neg=c[:, :m], temperature=0.3, mask=MASK),
+        (X, Y, Z),
+    ),
+    "graded labels, which are not cut": (
+        lambda loss: lambda a, b: loss(losses.cosent)(a, b, Z[:, 0]),
+        lambda m, a, b: losses.cosent(a[:, :m], b[:, :m], Z[:, 0]),
+        (X, Y),
+    ),
+    "a classifier, which is cut in blocks": (
+        lambda loss: lambda u, v, weight, bias: loss(losses.softmax_nli)(u, v, LABELS, weight, bias),
+        classified,
+        (X, Y, random(3, 24, seed=2), random(3, seed=3)),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("weights", [None, (0.5, 0.0, 2.0)])
+def test_it_is_the_sum_of_its_parts(case, weights):
+    call, part, inputs = CASES[case]
+    shares = weights or (1.0,) * len(SIZES)
+    assert_alike(
+        call(lambda loss: losses.matryoshka(loss, SIZES, weights)),
+        lambda *z: sum(c * part(m, *z) for m, c in zip(SIZES, shares, strict=True)),
+        *inputs,
+    )
+
+
+def test_the_full_size_alone_is_the_loss_itself():
+    assert_alike(losses.matryoshka(info_nce, (8,)), info_nce, X, Y)
+    assert inspect.signature(losses.matryoshka(info_nce, (2,))) == inspect.signature(info_nce)

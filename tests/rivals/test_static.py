@@ -1,3 +1,4 @@
+import hashlib
 import struct
 
 import numpy as np
@@ -8,7 +9,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from repro.data.files import read_vectors
 from repro.types import InputError
-from rivals.skipgram import FastText
+from rivals.skipgram import FastText, fit_doc2vec, fit_word2vec
 from rivals.static import SMOOTHING, StaticEncoder, Vocabulary, fit_lsa, fit_sif, fit_tfidf, tokens_of
 
 WORDS = ("the", "cat", "dog", "n't", "do", ".")
@@ -115,3 +116,37 @@ def test_fasttext_agrees_with_gensim_and_damaged_files_are_refused(tmp_path):
             FastText(path)
     with pytest.raises(InputError, match="no file"):
         FastText(tmp_path / "absent.bin")
+
+
+# learnt from texts
+
+
+def test_word2vec_knows_the_words_that_it_has_seen(sentences):
+    X, known = fit_word2vec(sentences, dim=24, epochs=2).lookup(["not", "the", "a", "nosuchword"])
+    assert X.shape == (4, 24) and list(known) == [True, True, True, False]
+    assert np.isfinite(X).all() and X[:3].any(axis=1).all()
+    with pytest.raises(InputError, match="no word of the 2 texts occurs 2 times"):
+        fit_word2vec(["a b", "c d"])
+
+
+def test_a_text_is_closest_to_itself_with_a_word_changed(sentences):
+    encoder = fit_doc2vec(sentences, dim=24, epochs=40)
+    some = [t for t in sentences if len(t.split()) > 8][:40]
+    changed = [" ".join(t.split()[1:]) for t in some]
+    A, B = encoder.encode(some, normalize=True), encoder.encode(changed, normalize=True)
+    assert (np.argmax(A @ B.T, axis=1) == np.arange(len(some))).mean() > 0.5  # chance: 0.025
+    np.testing.assert_array_equal(encoder.encode(some[:5])[3], encoder.encode([some[3]])[0])  # whatever the company
+    assert not encoder.encode(["zzz qqq"]).any()
+
+
+def test_bytes_do_not_depend_on_the_process(python):
+    code = (
+        "import hashlib; from repro import data; from rivals.skipgram import fit_doc2vec, fit_word2vec\n"
+        "t = list(data.texts_of(data.load('wiki', source='microworld', limit=150)))\n"
+        "x, w = fit_doc2vec(t, dim=8, epochs=2).encode(t[:9]), fit_word2vec(t, dim=8, epochs=2).vectors\n"
+        "found = hashlib.sha256(x.tobytes() + w.tobytes()).hexdigest()\n"
+    )
+    here: dict = {"hashlib": hashlib}
+    exec(code, here)
+    ran = python(code + "print(found)", PYTHONHASHSEED="2")
+    assert ran.stdout.strip() == here["found"], ran.stderr

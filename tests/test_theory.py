@@ -1,13 +1,16 @@
-"""Sheets and spectra of known dimension, and projections that do what the theory says."""
+"""Sheets and spectra of known dimension, projections that do as the theory says, what contrastive losses reach."""
 
 import numpy as np
 import pytest
+import torch
+from scipy.special import gammaln
 from scipy.stats import spearmanr
 from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
 from repro import theory
+from repro.losses import uniformity
 from repro.reducers import make_reducer
-from repro.theory import effective_rank, mle_dimension, participation_ratio, predicted_similarity, two_nn
+from repro.theory import effective_rank, expected_info_nce, log_moment, participation_ratio, predicted_similarity
 from repro.types import InputError
 
 
@@ -21,22 +24,23 @@ def sheet(dim, n=4000):
 @pytest.mark.parametrize("dim", [2, 5])
 def test_flat_sheets_have_their_dimension(dim):
     X = sheet(dim)
-    for near, estimates in {0.04: (two_nn, mle_dimension), 0.01: (participation_ratio, effective_rank)}.items():
-        assert [estimate(X) for estimate in estimates] == pytest.approx([dim, dim], rel=near)
+    near = {0.04: (theory.two_nn, theory.mle_dimension), 0.01: (participation_ratio, effective_rank)}
+    for share, estimates in near.items():
+        assert [estimate(X) for estimate in estimates] == pytest.approx([dim, dim], rel=share)
 
 
 def test_scale_rotation_and_repetition_change_nothing():
     X = sheet(3, n=600)
     turned = 7.0 * np.concatenate([X, X[:50]]) @ np.linalg.qr(np.random.default_rng(5).normal(size=(50, 50)))[0]
-    for estimate in (two_nn, mle_dimension):
+    for estimate in (theory.two_nn, theory.mle_dimension):
         assert estimate(turned) == pytest.approx(estimate(X), rel=1e-6)
 
 
 def test_few_points_by_hand():
     """The unbiased estimate has one ratio less above the line, and the censored ones count as the last one kept."""
     X = np.array([[0.0], [1.0], [3.0], [10.0]])  # ratios 3, 2, 3/2 and 9/7
-    assert two_nn(X, discard=0.25) == pytest.approx(2 / (np.log(9 / 7) + np.log(1.5) + 2 * np.log(2)))
-    assert two_nn(X, discard=0.0) == pytest.approx(3 / (np.log(9 / 7) + np.log(1.5) + np.log(2) + np.log(3)))
+    assert theory.two_nn(X, discard=0.25) == pytest.approx(2 / (np.log(9 / 7) + np.log(1.5) + 2 * np.log(2)))
+    assert theory.two_nn(X, discard=0.0) == pytest.approx(3 / (np.log(9 / 7) + np.log(1.5) + np.log(2) + np.log(3)))
 
 
 def test_spectra_of_known_singular_values_and_of_wide_matrices():
@@ -111,6 +115,65 @@ def test_all_dimensions_keep_everything_and_more_keep_more():
     assert predicted_similarity(X + 100, [4]) == pytest.approx(curves["pca"][3])  # the mean says nothing about pairs
 
 
+# contrastive losses
+
+
+def test_log_moment_has_known_values():
+    for dim, value in ((8, 12.243149), (16, 8.753322), (64, 2.992611), (256, 0.778903), (768, 0.260329)):
+        assert log_moment(dim, 20.0) == pytest.approx(value, abs=1e-6)
+    assert log_moment(1, 3.0) == pytest.approx(np.log(np.cosh(3.0)))
+    assert log_moment(3, 2.0) == pytest.approx(np.log(np.sinh(2.0) / 2.0))  # uniform on −1 … 1
+    assert log_moment(5, 0.0) == 0.0
+    # where the series overflows
+    assert log_moment(3, 1000.0) == pytest.approx(1000 - np.log(2000), abs=1e-9)  # ln(sinh t / t)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 4])
+@pytest.mark.parametrize("t", [708.0, 713.0, 1500.0, 1e4])
+def test_log_moment_of_few_dimensions_is_finite_however_large_t(dim, t):
+    # Laplace: the density of the cosine near 1 gives Γ(m/2)/(2√π)·(2/t)^((m−1)/2)·e^t to a relative 1/t
+    laplace = t + gammaln(dim / 2) - np.log(2 * np.sqrt(np.pi)) + (dim - 1) / 2 * np.log(2 / t)
+    assert log_moment(dim, t) == pytest.approx(laplace, abs=1 / t)
+
+
+def test_series_and_bessel_form_meet_where_the_series_overflows():
+    # the logarithm is nearly linear in t, so its steps agree across the change of method
+    steps = np.diff([log_moment(16, value) for value in (690.0, 700.0, 710.0, 720.0, 730.0)])
+    assert np.all(np.abs(np.diff(steps)) < 0.01) and np.isfinite(log_moment(64, 5000.0))
+
+
+def test_finite_batch_has_known_values():
+    for dim, value in ((8, 2.5496e-2), (16, 8.1778e-4), (64, 2.5890e-6), (768, 1.6847e-7)):
+        assert expected_info_nce(dim, 0.05, 64) == pytest.approx(value, rel=2e-4)
+    assert expected_info_nce(16, 0.05, 64, positive_cosine=0.8) == pytest.approx(3.8272e-2, rel=2e-4)
+
+
+def test_the_limit():
+    assert expected_info_nce(3, 0.5) == pytest.approx(-1.40478, abs=1e-5)
+    gaps = [expected_info_nce(3, 0.5, b) - np.log(b - 1) - expected_info_nce(3, 0.5) for b in (10, 100, 1000, 100_000)]
+    assert gaps == sorted(gaps, reverse=True) and gaps[-1] < 1e-4
+    m, t = 200, 0.5  # many dimensions
+    expansion = -1 / t + 1 / (2 * m * t**2) - 1 / (4 * m**2 * (m + 2) * t**4)
+    assert expected_info_nce(m, t) == pytest.approx(expansion, abs=1e-9)
+    near, far = (expected_info_nce(16, 0.1, positive_cosine=cosine) for cosine in (1.0, 0.3))
+    assert far - near == pytest.approx(0.7 / 0.1)  # what positives lack
+    assert expected_info_nce(128, 0.05) < -np.log(1e8)  # practical batches are far from it
+
+
+def test_bounds_enclose_the_expectation():
+    assert theory.simplex_bound(0.05, 64) == pytest.approx(9.4532e-8, rel=1e-4)
+    for dim in (4, 32, 256):
+        assert theory.simplex_bound(0.1, 64) <= expected_info_nce(dim, 0.1, 64) <= theory.jensen_bound(dim, 0.1, 64)
+    assert expected_info_nce(256, 0.05, 64) == pytest.approx(theory.jensen_bound(256, 0.05, 64), rel=0.01)
+
+
+@pytest.mark.parametrize(("dim", "value"), [(2, -1.57503), (3, -2.07978), (16, -3.51304), (128, -3.93753)])
+def test_best_uniformity(dim, value):
+    assert theory.uniformity_limit(dim) == pytest.approx(value, abs=1e-5)
+    z = torch.from_numpy(np.random.default_rng(0).normal(size=(3000, dim)))
+    assert float(uniformity(z)) == pytest.approx(value, abs=0.01)
+
+
 # numbers that no formula takes
 
 FEW = np.random.default_rng(0).normal(size=(20, 5))
@@ -120,14 +183,14 @@ LATTICE = np.stack(np.meshgrid(*[np.arange(4.0)] * 2), -1).reshape(-1, 2)
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: two_nn(FEW, discard=1.0), "discard is 1.0"),
-        (lambda: two_nn(LATTICE), "a lattice"),
-        (lambda: mle_dimension(FEW, k=20), "20 distinct rows: 20 neighbours need at least 21"),
+        (lambda: theory.two_nn(FEW, discard=1.0), "discard is 1.0"),
+        (lambda: theory.two_nn(LATTICE), "a lattice"),
+        (lambda: theory.mle_dimension(FEW, k=20), "20 distinct rows: 20 neighbours need at least 21"),
         (lambda: participation_ratio(np.ones((5, 3))), "all rows of X are equal"),
         (lambda: theory.jl_dim(10, 1.0), "eps is 1.0"),
-        (lambda: theory.expected_info_nce(8, 0.0), "temperature is 0.0"),
-        (lambda: theory.expected_info_nce(8, 0.05, 1), "batch is 1"),
-        (lambda: theory.expected_info_nce(8, 0.05, 8, positive_cosine=1.5), "positive_cosine is 1.5"),
+        (lambda: expected_info_nce(8, 0.0), "temperature is 0.0"),
+        (lambda: expected_info_nce(8, 0.05, 1), "batch is 1"),
+        (lambda: expected_info_nce(8, 0.05, 8, positive_cosine=1.5), "positive_cosine is 1.5"),
     ],
 )
 def test_unusable_input_is_named(call, said):
