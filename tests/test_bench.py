@@ -4,16 +4,10 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-
-
-@pytest.fixture(autouse=True)
-def checkout(monkeypatch, no_data):
-    monkeypatch.syspath_prepend(ROOT)
-
 
 @pytest.mark.parametrize("name", ["senteval", "step_two", "grid", "reducers", "compress", "angle", "promise"])
-def test_ours_and_the_peer_give_equal_results(name):
+def test_ours_and_the_peer_give_equal_results(name, monkeypatch, no_data):
+    monkeypatch.syspath_prepend(Path(__file__).parents[1])
     from bench import benchmark
 
     found = benchmark(name)(True)

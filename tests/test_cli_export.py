@@ -17,16 +17,6 @@ MINILM = "all-MiniLM-L6-v2"
 DEV = "--texts stsb --source microworld --split dev --dims 16"
 
 
-@pytest.fixture(scope="module")
-def graded(tmp_path_factory):
-    """A file of 120 generated pairs with their grades, of the split `dev`."""
-    pairs = data.take(data.load("stsb", split="dev", source="microworld"), 120)
-    path = tmp_path_factory.mktemp("graded") / "graded.tsv"
-    lines = [f"{a}\t{b}\t{s}" for a, b, s in zip(pairs.texts1, pairs.texts2, pairs.scores, strict=True)]
-    path.write_text("\n".join(["sentence1\tsentence2\tscore", *lines]), encoding="utf-8")
-    return path
-
-
 @pytest.fixture
 def advised(repro, tmp_path):
     """Ask for advice; the folder, what was said, and the note beside the reducer."""
@@ -49,14 +39,13 @@ def share_kept(full, short, pairs):
     return percentiles(float(values[1] / values[0]), draws[:, 1] / draws[:, 0])
 
 
-def loaded(folder, texts):
-    return sentence_transformers.SentenceTransformer(str(folder), device="cpu").encode(texts)
-
-
 @pytest.mark.parametrize(
     ("retain", "layer", "asked"), [(0.9, None, "--dims 128 64 32"), (0.6, 5, "--dims 64 --layers 5")]
 )
-def test_what_was_chosen_keeps_its_promise_on_other_sentences(repro, graded, tmp_path, advised, retain, layer, asked):
+def test_what_was_chosen_keeps_its_promise_on_other_sentences(repro, write, tmp_path, advised, retain, layer, asked):
+    dev = data.take(data.load("stsb", split="dev", source="microworld"), 120)
+    lines = [f"{a}\t{b}\t{s}" for a, b, s in zip(dev.texts1, dev.texts2, dev.scores, strict=True)]
+    graded = write("graded.tsv", "sentence1\tsentence2\tscore", *lines)
     folder, text, note = advised(MINILM, retain, f"--texts {graded} {asked}")
     assert note["layer"] == layer and note["dim"] < note["input_dim"] == 384 and note["encoder"] == MINILM
     assert f"repro export --reducer {folder} --output NEW_FOLDER" in text
@@ -64,7 +53,7 @@ def test_what_was_chosen_keeps_its_promise_on_other_sentences(repro, graded, tmp
     assert code == 0 and not errors, errors
     pairs = data.take(data.load("stsb", split="test", source="microworld"), 80)
     texts = list(data.texts_of(pairs))
-    exported = loaded(tmp_path / "model", texts)
+    exported = sentence_transformers.SentenceTransformer(f"{tmp_path}/model", device="cpu").encode(texts)
     # for everyone else: two tensors, and a note that says what to do with them
     tensors, encoder = load_file(folder / "reducer.safetensors"), SentenceEncoder.load(note["encoder"])
     assert encoder.pooling == note["pooling"] and note["formula"] == "y = (x / |x|) @ matrix + bias"
@@ -86,12 +75,10 @@ def test_what_the_reducer_knows_is_kept_and_another_encoder_warned_of(repro, tin
     folder, _, note = advised(tiny, 0.5, DEV)
     assert note["layer"] is None and note["encoder"] == tiny
     line = f"export --reducer {folder} --output {tmp_path}/model"
-    for more, words in (
-        ("--layer 1", "--layer 1: the reducer was fitted on layer 2 of 2"),
-        ("--pooling mean", "--pooling mean: the reducer was fitted on cls pooling"),
-    ):
+    for more, fitted in {"--layer 1": "layer 2 of 2", "--pooling mean": "cls pooling"}.items():
         code, _, errors = repro(f"{line} {more}")
-        assert code == 2 and words in errors and not (tmp_path / "model").exists()
+        assert code == 2 and f"{more}: the reducer was fitted on {fitted}" in errors
+        assert not (tmp_path / "model").exists()
     code, _, errors = repro(f"{line} --layer 2")
     assert code == 0 and not errors, errors
     SentenceEncoder.load(tiny).save(tmp_path / "other")

@@ -54,22 +54,17 @@ def literal_answers(head, X):
     return head(torch.from_numpy(X)).argmax(1).numpy()
 
 
-def literal_choice(X, y, fold, rows, starts, seed):
-    scores = []
-    for penalty in senteval.PENALTIES:
-        fits = [literal_fit(X, y, fold == k, penalty, rows, starts, seed) for k in range(FOLDS)]
-        scores.append(round(100 * np.mean([best for _, best in fits]), 2))
-    return senteval.PENALTIES[int(np.argmax(scores))]
-
-
 def test_ten_folds_equal_the_loops(classes=3, seed=0):
     X, y = made(classes, 300, seed, scale=SMALL)
     (X, X_test), (y, y_test) = np.split(X, [200]), np.split(y, [200])
     found = probe(X, y, X_test, y_test, protocol="senteval", seed=seed)
     assert found.chosen[0] > senteval.PENALTIES[1]
     fold, rows = stratified_folds(y, FOLDS, seed), np.arange(200)
-    starts = senteval.chunk_starts(200, np.full(FOLDS, 180))
-    assert found.chosen == (literal_choice(X, y, fold, rows, starts, seed),)
+    starts, scores = senteval.chunk_starts(200, np.full(FOLDS, 180)), []
+    for penalty in senteval.PENALTIES:
+        fits = [literal_fit(X, y, fold == k, penalty, rows, starts, seed) for k in range(FOLDS)]
+        scores.append(round(100 * np.mean([best for _, best in fits]), 2))
+    assert found.chosen == (senteval.PENALTIES[int(np.argmax(scores))],)
     dev = np.isin(rows, senteval.dev_rows(rows, seed))
     head, _ = literal_fit(X, y, dev, found.chosen[0], rows[~dev], np.arange(0, 190, 64), seed)
     assert (found.correct == (literal_answers(head, X_test) == y_test)).all()
@@ -91,18 +86,6 @@ def test_the_penalty_shrinks_intercepts_too():
 # training
 
 
-def scripted(monkeypatch, accuracies):
-    seen = []
-
-    def dev_accuracy(features, target, weights, fold, dev_of):
-        seen.append(weights.copy())
-        return np.array([accuracies[len(seen) - 1]])
-
-    monkeypatch.setattr(senteval, "dev_accuracy", dev_accuracy)
-    X, y = made(n=40)
-    return senteval.fit_with_dev(X, y, X, y, senteval.PENALTIES[:1], 0)[0], seen
-
-
 @pytest.mark.parametrize(
     ("accuracies", "checks", "kept"),
     [
@@ -114,7 +97,14 @@ def scripted(monkeypatch, accuracies):
     ],
 )
 def test_the_sixth_check_ever_that_is_no_better_ends_training(monkeypatch, accuracies, checks, kept):
-    heads, seen = scripted(monkeypatch, accuracies)
+    (X, y), seen = made(n=40), []
+
+    def dev_accuracy(features, target, weights, fold, dev_of):
+        seen.append(weights.copy())
+        return np.array([accuracies[len(seen) - 1]])
+
+    monkeypatch.setattr(senteval, "dev_accuracy", dev_accuracy)
+    heads, _ = senteval.fit_with_dev(X, y, X, y, senteval.PENALTIES[:1], 0)
     assert heads.checks.tolist() == [checks] == [len(seen)]
     assert (heads.weights == seen[kept]).all()
     assert heads.accuracy[0] == max(accuracies[:checks])

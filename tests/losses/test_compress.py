@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
+from scipy.special import softmax
 
 from gradients import assert_alike, random
 from repro.losses import align, compress_target, layer_weights
@@ -20,18 +21,11 @@ def states(texts, dim, *, seed=0, scale=1.0, dtype=torch.float64):
     return (scale * (0.6 * own[1:] + own[0])).to(dtype)
 
 
-def matrices_by_hand(X, dependency):
-    """The dependency matrix of each row of X, by Eq. 3."""
-    for x in X:
-        M = (X.T @ X if dependency == "per_batch" else np.outer(x, x)) / math.sqrt(len(x))
-        E = np.exp(M - M.max(1, keepdims=True))
-        yield E / E.sum(1, keepdims=True)
-
-
 def targets_by_hand(X, size, dependency):
     """Eqs. 3-5, one sentence at a time, each vector its entry of largest modulus positive; and by largest sums."""
-    rows, picked = [], []
-    for x, A in zip(X.numpy(), matrices_by_hand(X.numpy(), dependency), strict=True):
+    X, rows, picked = X.numpy(), [], []
+    for x in X:
+        A = softmax((X.T @ X if dependency == "per_batch" else np.outer(x, x)) / math.sqrt(len(x)), axis=1)
         U, S, _ = np.linalg.svd(A)
         U = U * np.sign(U[np.abs(U).argmax(0), np.arange(len(U))])
         rows.append((U * S)[:, :size].T @ x)
@@ -154,16 +148,11 @@ def test_targets_and_gradients_are_finite_on_odd_input(kind):
 DIM, TEXTS, SIZE = 288, 96, 64
 
 
-def falling(*, power=1.0, dtype=torch.float32):
-    """States whose dependency matrix has a few dozen singular values and a tail, like those of a network."""
-    spread = torch.arange(1, TEXTS + 1) ** -power
-    X = random(TEXTS, TEXTS) * spread @ random(TEXTS, DIM, seed=1)
-    return (0.4 * X / X.square().mean().sqrt()).to(dtype)
-
-
 @pytest.mark.parametrize(("power", "dtype"), [(1.0, torch.float32), (2.0, torch.float64)])
 def test_the_vectors_are_those_of_a_matrix_within_the_tolerance(power, dtype):
-    X = falling(power=power, dtype=dtype)
+    # states whose dependency matrix has a few dozen singular values and a tail, like those of a network
+    X = random(TEXTS, TEXTS) * torch.arange(1, TEXTS + 1) ** -power @ random(TEXTS, DIM, seed=1)
+    X = (0.4 * X / X.square().mean().sqrt()).to(dtype)
     A = dependency_matrix(X)
     U, S = (part.double() for part in leading_vectors(A, SIZE))
     wide, values = A.double(), torch.linalg.svdvals(A.double())

@@ -9,10 +9,6 @@ from repro.types import InputError
 WORLDS = [World(), World(factors=4), World(factors=3, values=5), World(values=6, seed=3)]
 
 
-def spectrum_of(X):
-    return np.clip(np.linalg.eigvalsh(np.cov(X.T, bias=True))[::-1], 0, None)
-
-
 @pytest.mark.parametrize("world", WORLDS, ids=repr)
 def test_frame_similarity_is_the_inner_product_of_ideal_embeddings(world):
     rng = np.random.default_rng(0)
@@ -38,7 +34,8 @@ def test_similarity_of_full_frames_is_the_weighted_sum_and_denial_costs_three_fi
 
 def test_every_frame_of_a_small_world_gives_the_spectrum_exactly():
     world = World(factors=3, values=6)
-    found = spectrum_of(world.ideal_embeddings(world.frames(world.size)))
+    X = world.ideal_embeddings(world.frames(world.size))
+    found = np.clip(np.linalg.eigvalsh(np.cov(X.T, bias=True))[::-1], 0, None)
     np.testing.assert_allclose(found, world.spectrum, atol=1e-12)
     for share in (0.5, 0.9, 0.99):
         assert world.dimension(share) == np.searchsorted(np.cumsum(found) / found.sum(), share) + 1

@@ -15,11 +15,6 @@ def states():
     return torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(0))
 
 
-@pytest.fixture
-def h():
-    return np.random.default_rng(0).standard_normal((40, HIDDEN)).astype(np.float32)
-
-
 def mask_of(*lengths, width):
     return torch.tensor([[1] * n + [0] * (width - n) for n in lengths])
 
@@ -49,7 +44,8 @@ def test_each_reads_what_it_says(states):
 # the pooler
 
 
-def test_the_formula(h):
+def test_the_formula():
+    h = np.random.default_rng(0).standard_normal((40, HIDDEN)).astype(np.float32)
     pooler = Pooler(HIDDEN, 6).initialise(3)
     with torch.no_grad():
         pooler.linear.bias.normal_()

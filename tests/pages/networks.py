@@ -33,9 +33,8 @@ def _make(folder: Path, texts: Sequence[str], family: str, special: tuple[str, .
     folder.mkdir(parents=True)
     tokenizer = train_wordpiece(texts, SIZES["vocab_size"]) if family == "Bert" else _byte_pairs(texts, special, family)
     ids = {name: tokenizer.token_to_id(token) for name, token in _named(special).items() if name != "mask"}
-    config = getattr(transformers, f"{family}Config")(
-        **SIZES, pad_token_id=ids["pad"], bos_token_id=ids.get("bos"), eos_token_id=ids.get("eos")
-    )
+    special_ids = {f"{name}_token_id": ids.get(name) for name in ("pad", "bos", "eos")}
+    config = getattr(transformers, f"{family}Config")(**SIZES, **special_ids)
     torch.manual_seed(0)
     causal = family in ("Llama", "Qwen2")
     getattr(transformers, f"{family}{'ForCausalLM' if causal else 'Model'}")(config).save_pretrained(folder)
@@ -58,9 +57,6 @@ def _byte_pairs(texts: Sequence[str], special: tuple[str, ...], family: str) -> 
     tokenizer: Tokenizer = made._tokenizer
     start, end = "<s>", "</s>"
     single = f"{start} $A" if family in ("Llama", "Qwen2") else f"{start} $A {end}"
-    tokenizer.post_processor = TemplateProcessing(
-        single=single,
-        pair=f"{single} {start}:1 $B:1",
-        special_tokens=[(token, tokenizer.token_to_id(token)) for token in (start, end)],
-    )
+    ids = [(token, tokenizer.token_to_id(token)) for token in (start, end)]
+    tokenizer.post_processor = TemplateProcessing(single=single, pair=f"{single} {start}:1 $B:1", special_tokens=ids)
     return tokenizer

@@ -62,13 +62,9 @@ def test_fitting_beats_the_best_gaussian_with_the_same_bytes_each_time():
         fit_flow(bent[:100], FlowConfig())
 
 
-@pytest.fixture
-def cloud():
+def test_whitened_covariance_is_the_identity():
     rng = np.random.default_rng(0)
-    return (rng.normal(size=(400, 6)) @ rng.normal(size=(6, 6)) + 3).astype(np.float32)
-
-
-def test_whitened_covariance_is_the_identity(cloud):
+    cloud = (rng.normal(size=(400, 6)) @ rng.normal(size=(6, 6)) + 3).astype(np.float32)
     fit = fit_whitening(cloud)
     Z = whitened(cloud, **fit)
     np.testing.assert_allclose(np.cov(Z.T, bias=True), np.eye(6), atol=1e-5)

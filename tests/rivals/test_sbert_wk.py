@@ -26,15 +26,9 @@ def literal(words, window=2):
     return np.array(spread) / np.sum(spread) @ np.array(fused)
 
 
-@pytest.fixture
-def states():
-    generator = torch.Generator().manual_seed(0)
-    common = torch.randn(1, 3, 6, 16, generator=generator)
-    return common + 0.5 * torch.randn(7, 3, 6, 16, generator=generator)
-
-
-def test_batches_agree_with_the_literal_loop(states):
-    lengths = (6, 4, 1)
+def test_batches_agree_with_the_literal_loop():
+    generator, lengths = torch.Generator().manual_seed(0), (6, 4, 1)
+    states = torch.randn(1, 3, 6, 16, generator=generator) + 0.5 * torch.randn(7, 3, 6, 16, generator=generator)
     mask = torch.tensor([[1] * n + [0] * (6 - n) for n in lengths])
     for layers in (3, 7):
         found = fuse(states[:layers], mask).numpy()

@@ -12,12 +12,10 @@ from repro.store import Store
 SIDES = [tuple(f"{side}{i}" for i in range(40)) for side in "ab"]
 
 
-def pairs(name, seed):
-    scores = np.random.default_rng(seed).uniform(0, 5, 40)
-    return ScoredPairs(name, "made", "test", *SIDES, scores, np.repeat(["x", "y"], 20))
-
-
-TASKS = {name: suite.Task(name, {"test": pairs(name, i)}) for i, name in enumerate(("one", "two", "three"))}
+TASKS = {}
+for seed, name in enumerate(("one", "two", "three")):
+    scores, subsets = np.random.default_rng(seed).uniform(0, 5, 40), np.repeat(["x", "y"], 20)
+    TASKS[name] = suite.Task(name, {"test": ScoredPairs(name, "made", "test", *SIDES, scores, subsets)})
 
 
 @pytest.fixture
@@ -40,18 +38,13 @@ def interval(rows, method, dataset):
     return row["value"], row["ci_low"], row["ci_high"]
 
 
-def draws_of(lines, seed):
-    """Scores and resamples of each task by hand: (tasks, lines) and (tasks, resamples, lines)."""
-    found = []
+@pytest.mark.parametrize("seed", [0, 3])
+def test_averages_and_leads_have_the_intervals_of_averaged_and_of_shared_resamples(lines, seed):
+    found = []  # (tasks, lines) scores and (tasks, resamples, lines) draws by hand
     for test in (task.judged for task in TASKS.values()):
         cosines = [suite.cosines_of(line.table, test) for line in lines]
         found.append(spearman_draws(cosines, test.scores, subsets=test.subsets, seed=seed))
-    return (np.stack(part) for part in zip(*found, strict=True))
-
-
-@pytest.mark.parametrize("seed", [0, 3])
-def test_an_average_has_the_interval_of_the_averaged_resamples(lines, seed):
-    values, draws = draws_of(lines, seed)
+    values, draws = (np.stack(part) for part in zip(*found, strict=True))
     rows = rows_of(lines, TASKS, seed)
     for k, line in enumerate(lines):
         expected = percentiles(values[:, k].mean(), draws[:, :, k].mean(0))
@@ -60,11 +53,6 @@ def test_an_average_has_the_interval_of_the_averaged_resamples(lines, seed):
     low, high = interval(rows, "A", "Avg.")[1:]
     widths = [np.subtract(*interval(rows, "A", name)[:0:-1]) for name in TASKS]
     assert high - low == pytest.approx(np.mean(widths) / 3**0.5, rel=0.25)
-
-
-def test_a_lead_is_read_on_shared_resamples(lines):
-    values, draws = draws_of(lines, 3)
-    rows = rows_of(lines, TASKS)
     for i, name in enumerate(TASKS):
         expected = percentiles(values[i, 0] - values[i, 1], draws[i, :, 0] - draws[i, :, 1])
         assert interval(rows, "A − B", name) == pytest.approx((expected.value, expected.low, expected.high))

@@ -12,13 +12,8 @@ from repro.types import InputError
 VOCABULARY = 400
 
 
-@pytest.fixture(scope="module")
-def bert(sentences):
-    tokenizer = train_wordpiece(sentences, VOCABULARY)
-    return make_bert(tokenizer, layers=2, hidden_dim=32, heads=2, max_length=48)
-
-
-def test_the_loss_is_that_of_transformers(bert):
+def test_the_loss_is_that_of_transformers(sentences):
+    bert = make_bert(train_wordpiece(sentences, VOCABULARY), layers=2, hidden_dim=32, heads=2, max_length=48)
     bert.model.eval()
     rng = np.random.default_rng(0)
     real = np.arange(20) < rng.integers(5, 21, 64)[:, None]

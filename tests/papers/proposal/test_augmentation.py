@@ -16,16 +16,6 @@ from repro.types import InputError
 from rivals.wordings import token_overlap
 
 
-@pytest.fixture(scope="module")
-def tasks():
-    return {name: {"test": take(data.load(name, split="test", source="microworld"), 80)} for name in ("stsb", "sickr")}
-
-
-@pytest.fixture(scope="module")
-def small(cell_config):
-    return replace(cell_config, sentences=64, check_every=4, batch_size=16)
-
-
 def made_of(texts, source="microworld", **options):
     ways = augmentation.make_augmentations(texts, source, Store(), **options)
     return {way.name: way for way in ways}
@@ -63,8 +53,10 @@ def test_a_lexicon_is_the_users_or_the_generators(tmp_path, monkeypatch):
     assert augmentation.choose_lexicon("local")[0] is None, "no vectors in that folder"
 
 
-def test_rows_are_what_the_embeddings_say(small, tasks):
-    store, names = Store(), ["dropout", "paraphrase"]
+def test_rows_are_what_the_embeddings_say(cell_config):
+    store, names, small = Store(), ["dropout", "paraphrase"], replace(cell_config, sentences=64, check_every=4)
+    sets = {name: data.load(name, split="test", source="microworld") for name in ("stsb", "sickr")}
+    tasks = {name: {"test": take(pairs, 80)} for name, pairs in sets.items()}
     texts = training_sentences(small, store)
     made = {1: augmentation.make_augmentations(texts, "microworld", store, seed=1, names=names)}
     rows = augmentation.augmentation_rows(small, texts, made, tasks, store, experiment="x")

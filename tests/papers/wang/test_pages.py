@@ -36,14 +36,9 @@ def test_the_smallest_dim_that_keeps_the_best_score(page_of):
 # Figure 3
 
 
-@pytest.fixture(scope="module")
-def losses(page_of, sweep, tasks):
-    rows = page_of("figure3_loss_decomposition").decomposition_rows(sweep, tasks)
-    return rows.set_index(["metric", "readout", "dim"]).sort_index()
-
-
-def test_losses_are_subtractions_of_the_tasks_own_scores_and_sum_to_the_total(sweep, losses, sets):
-    pairs, value = sets["test"], losses["value"]
+def test_losses_are_subtractions_of_the_tasks_own_scores_and_sum_to_the_total(page_of, sweep, tasks, sets):
+    rows, pairs = page_of("figure3_loss_decomposition").decomposition_rows(sweep, tasks), sets["test"]
+    value = rows.set_index(["metric", "readout", "dim"]).sort_index()["value"]
     for d in DIMS:
         h, z, full = value["spearman", "encoder", d], value["spearman", "pooler", d], value["spearman", "encoder", 32]
         for score, table in ((h, sweep.embeddings(d)), (z, sweep.embeddings(d, d))):
@@ -66,13 +61,9 @@ def test_the_reference_may_be_the_best_or_any_trained_dim(page_of, sweep, tasks)
 
 
 @pytest.fixture(scope="module")
-def grid_rows(page_of, sweep, tasks):
-    return page_of("figure4_encoder_pooler_grid").grid_rows(sweep, tasks, "test")
-
-
-@pytest.fixture(scope="module")
-def grid(grid_rows):
-    return grid_rows.set_index(["metric", "readout", "method", "dim"]).sort_index()
+def grid(page_of, sweep, tasks):
+    rows = page_of("figure4_encoder_pooler_grid").grid_rows(sweep, tasks, "test")
+    return rows.set_index(["metric", "readout", "method", "dim"]).sort_index()
 
 
 def test_every_pair_is_what_a_spliced_model_scores_when_it_encodes_anew(sweep, grid, sets):

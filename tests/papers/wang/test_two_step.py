@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from scipy.stats import spearmanr
+from torch.nn.utils.rnn import pad_sequence
 
 from repro import data
 from repro.data.samples import training_sentences
@@ -30,10 +31,8 @@ DIMS = (32, 8, 4)
 
 def naive_pooled(encoder, texts, max_length=48):
     """The mean of every text's token states, by the bare network."""
-    encoded = encoder.backbone.tokenize(texts, max_length)[0]
-    width = max(map(len, encoded))
-    ids = torch.tensor([row + [0] * (width - len(row)) for row in encoded])
-    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in encoded])
+    encoded = [torch.tensor(row) for row in encoder.backbone.tokenize(texts, max_length)[0]]
+    ids, mask = (pad_sequence(rows, batch_first=True) for rows in (encoded, [row > -1 for row in encoded]))
     states = encoder.backbone.model(input_ids=ids, attention_mask=mask).last_hidden_state
     return (states * mask.unsqueeze(-1)).sum(1) / mask.sum(1, keepdim=True)
 
@@ -44,12 +43,6 @@ def naive_score(encoder, pooler, pairs):
     sides = [naive_pooled(encoder, list(texts)) for texts in (pairs.texts1, pairs.texts2)]
     z1, z2 = sides if pooler is None else (pooler(side) for side in sides)
     return spearmanr(F.cosine_similarity(z1.double(), z2.double()).numpy(), pairs.scores).statistic
-
-
-def naive_loss(z1, z2, rows, texts):
-    logits = F.cosine_similarity(z1.unsqueeze(1), z2.unsqueeze(0), dim=-1) / 0.05
-    equal = torch.tensor([[texts[i] == texts[j] and i != j for j in rows] for i in rows])
-    return F.cross_entropy(logits.masked_fill(equal, float("-inf")), torch.arange(len(rows)))
 
 
 def naive_end_to_end(config, dim, texts, dev):
@@ -64,9 +57,11 @@ def naive_end_to_end(config, dim, texts, dev):
         torch.manual_seed(derive_seed(config.seed, "step", step, 0))
         encoder.train()
         batch = [texts[i] for i in rows]
-        z = encoder.pooler(naive_pooled(encoder, batch + batch, max_length=config.max_length))
+        z1, z2 = encoder.pooler(naive_pooled(encoder, batch + batch, max_length=config.max_length)).chunk(2)
+        logits = F.cosine_similarity(z1.unsqueeze(1), z2.unsqueeze(0), dim=-1) / 0.05
+        equal = torch.tensor([[a == b and i != j for j, b in enumerate(batch)] for i, a in enumerate(batch)])
         optimiser.zero_grad()
-        naive_loss(z[: len(rows)], z[len(rows) :], rows, texts).backward()
+        F.cross_entropy(logits.masked_fill(equal, float("-inf")), torch.arange(len(rows))).backward()
         torch.nn.utils.clip_grad_norm_(encoder.parameters(), 1.0)
         optimiser.param_groups[0]["lr"] = config.learning_rate * (1 - step / steps)
         optimiser.step()
