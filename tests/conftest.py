@@ -82,17 +82,14 @@ def saved_network(model, folder: Path, tiny: str, **tokenizer: str) -> str:
 def decoders(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Folders of a Qwen2 (two heads share keys) and a Llama with a language-model head: 3 and 2 layers, hidden 32."""
     import torch
-    from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+    from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config
 
     sizes = {"vocab_size": 400, "hidden_size": 32, "intermediate_size": 48, "num_attention_heads": 4}
     sizes |= {"max_position_embeddings": 64, "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
-    made = {}
-    for name, make, config in (
-        ("qwen2", Qwen2ForCausalLM, Qwen2Config(**sizes, num_key_value_heads=2, num_hidden_layers=3)),
-        ("llama", LlamaForCausalLM, LlamaConfig(**sizes, num_hidden_layers=2)),
-    ):
+    qwen2, made = Qwen2Config(**sizes, num_key_value_heads=2, num_hidden_layers=3), {}
+    for config in (qwen2, LlamaConfig(**sizes, num_hidden_layers=2)):
         torch.manual_seed(0)
-        model = make(config)
+        model, name = AutoModelForCausalLM.from_config(config), config.model_type
         with torch.no_grad():  # a fresh norm is all ones: not to be told from none at all
             model.model.norm.weight.uniform_(0.5, 2.0)
         made[name] = saved_network(model, tmp_path_factory.mktemp("decoder") / name, tiny, eos_token="[SEP]")
@@ -103,21 +100,17 @@ def decoders(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, s
 def translators(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Folders of a random Marian and a random T5, with the vocabulary of `tiny`; what they write means nothing."""
     import torch
-    from transformers import MarianConfig, MarianMTModel, T5Config, T5ForConditionalGeneration
+    from transformers import AutoModelForSeq2SeqLM, MarianConfig, T5Config
 
     ends = {"vocab_size": 400, "d_model": 32, "pad_token_id": 0, "eos_token_id": 3, "decoder_start_token_id": 0}
     marian = {"encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48}
     marian |= {"encoder_attention_heads": 4, "decoder_attention_heads": 4, "max_position_embeddings": 64}
     marian |= {"init_std": 0.5, "forced_eos_token_id": 3}  # as wide as that, a random network minds what it reads
-    t5 = {"d_kv": 8, "d_ff": 48, "num_layers": 1, "num_heads": 4}
-    made = {}
-    for name, make, config in (
-        ("marian", MarianMTModel, MarianConfig(**marian, **ends)),
-        ("t5", T5ForConditionalGeneration, T5Config(**t5, **ends)),
-    ):
+    t5, made = {"d_kv": 8, "d_ff": 48, "num_layers": 1, "num_heads": 4}, {}
+    for config in (MarianConfig(**marian, **ends), T5Config(**t5, **ends)):
         torch.manual_seed(1)
-        folder = tmp_path_factory.mktemp("translator") / name
-        made[name] = saved_network(make(config), folder, tiny, tokenizer_class="PreTrainedTokenizerFast")
+        model, folder = AutoModelForSeq2SeqLM.from_config(config), tmp_path_factory.mktemp("translator") / "network"
+        made[config.model_type] = saved_network(model, folder, tiny, tokenizer_class="PreTrainedTokenizerFast")
     return made
 
 

@@ -18,24 +18,18 @@ def store(repro_home):
     return Store()
 
 
-def writer(text="hello", counter=None):
-    def make(target, work):
-        if counter is not None:
-            counter.append(1)
-        (target / "file.txt").write_text(text)
-        (target / "deep").mkdir()
-        (target / "deep" / "other.bin").write_bytes(b"\0\1")
-
-    return make
+def hello(target, work):
+    (target / "file.txt").write_text("hello")
+    (target / "deep").mkdir()
+    (target / "deep" / "other.bin").write_bytes(b"\0\1")
 
 
 def test_made_once_then_found(store, repro_home):
-    calls = []
-    first = store.get_or_make("things", "abc", writer(counter=calls), config={"dim": 8})
+    first = store.get_or_make("things", "abc", hello, config={"dim": 8})
     lock = store.home / "things" / "abc.lock"
     lock.unlink()
-    second = store.get_or_make("things", "abc", writer(counter=calls))
-    assert (first.hit, second.hit, len(calls)) == (False, True, 1)
+    second = store.get_or_make("things", "abc", hello)
+    assert (first.hit, second.hit) == (False, True)
     assert not lock.exists(), "what is finished is read without a right to write"
     assert first.folder == second.folder == repro_home.resolve() / "things" / "abc"
     assert second.seconds == first.seconds > 0
@@ -111,9 +105,9 @@ def restate(folder, name, value):
     ],
 )
 def test_damage_is_noticed_set_aside_and_mended(store, damage, fault, caplog):
-    damage(store.get_or_make("things", "abc", writer()).folder)
+    damage(store.get_or_make("things", "abc", hello).folder)
     with caplog.at_level(logging.WARNING):
-        again = store.get_or_make("things", "abc", writer())
+        again = store.get_or_make("things", "abc", hello)
     assert not again.hit and (again.folder / "file.txt").read_text() == "hello"
     assert fault in caplog.text and "making it anew" in caplog.text
     assert [p.name.rsplit("-", 1)[0] for p in (store.home / "damaged").iterdir()] == ["things-abc"]
@@ -122,7 +116,7 @@ def test_damage_is_noticed_set_aside_and_mended(store, damage, fault, caplog):
 
 def test_the_doctor_reports_and_repairs(store):
     assert any(line.startswith("store: ") for line in dict(examine())) and not store.home.exists()
-    good, bad = store.get_or_make("things", "good", writer()), store.get_or_make("things", "bad", writer())
+    good, bad = store.get_or_make("things", "good", hello), store.get_or_make("things", "bad", hello)
     corrupt(bad.folder / "file.txt")
 
     def faults(**options):
@@ -163,7 +157,7 @@ def test_the_doctor_leaves_alone_what_is_being_written(store):
     ids=str,
 )
 def test_a_full_disk_says_what_to_do_and_loses_nothing(store, error):
-    kept = store.get_or_make("things", "kept", writer())
+    kept = store.get_or_make("things", "kept", hello)
 
     def fill(target, work):
         (work / "state").write_text("step 3")
@@ -171,6 +165,6 @@ def test_a_full_disk_says_what_to_do_and_loses_nothing(store, error):
 
     with pytest.raises(InputError, match=r"is full \(\d+ MB free\): free some space or set REPRO_HOME"):
         store.get_or_make("things", "abc", fill)
-    assert store.get_or_make("things", "kept", writer()).hit
+    assert store.get_or_make("things", "kept", hello).hit
     assert (store.home / "work" / "things-abc" / "state").read_text() == "step 3"
     assert list(store.artefacts()) == [kept.folder] and store.partials() == []

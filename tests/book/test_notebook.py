@@ -78,11 +78,8 @@ def test_a_wrong_type_is_refused_with_the_menu(declared, name, given):
 def test_run_uses_this_interpreter_the_callers_environment_and_the_given_values(tmp_path, monkeypatch):
     monkeypatch.setenv("REPRO_DATA", "/somewhere")
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "no-kernels-here"))
-    source = write(
-        tmp_path / "n.md",
-        "import os, sys\nprint(sys.executable, os.environ['REPRO_DATA'], os.getcwd(), dims, rate, sep='|')",
-        parameters=PARAMETERS,
-    )
+    code = "import os, sys\nprint(sys.executable, os.environ['REPRO_DATA'], os.getcwd(), dims, rate, sep='|')"
+    source = write(tmp_path / "n.md", code, parameters=PARAMETERS)
     executed = notebook.run(source, tmp_path / "out" / "n.ipynb", {"dims": "[8]", "rate": 1})
     printed = executed.cells[-1].outputs[0].text.strip().split("|")
     assert printed == [sys.executable, "/somewhere", str(tmp_path), "[8]", "1.0"]
@@ -91,11 +88,8 @@ def test_run_uses_this_interpreter_the_callers_environment_and_the_given_values(
 
 
 def test_a_users_mistake_inside_a_cell_stays_an_input_error_and_the_output_is_kept(tmp_path):
-    source = write(
-        tmp_path / "n.md",
-        "from repro.types import InputError\nprint('before')",
-        "if True:\n    raise InputError('dim is 0: expected at least 1')",
-    )
+    mistake = "if True:\n    raise InputError('dim is 0: expected at least 1')"
+    source = write(tmp_path / "n.md", "from repro.types import InputError\nprint('before')", mistake)
     (tmp_path / "n.ipynb.999999999.partial.ipynb").touch()  # a run that was killed
     with pytest.raises(InputError, match=r"n\.md, cell 3.*raise InputError.*dim is 0"):
         notebook.run(source, tmp_path / "n.ipynb")
@@ -136,9 +130,8 @@ def checkout(tmp_path, monkeypatch):
     monkeypatch.setattr(site, "surroundings", lambda root: {"src/repro": "same"})
     monkeypatch.setattr(site, "render", lambda root, tree, fresh: [])
     (tmp_path / "_config.yml").write_text("title: Toy\nonly_build_toc_files: true\n")
-    (tmp_path / "_toc.yml").write_text(
-        "format: jb-book\nroot: book/index\nchapters:\n- file: notebooks/good\n- file: notebooks/bad\n"
-    )
+    chapters = "chapters:\n- file: notebooks/good\n- file: notebooks/bad\n"
+    (tmp_path / "_toc.yml").write_text(f"format: jb-book\nroot: book/index\n{chapters}")
     (tmp_path / "book").mkdir()
     (tmp_path / "book" / "index.md").write_text("# Toy\n\nWords.\n\n```python\n1 / 0\n```\n")
     write(tmp_path / "notebooks" / "good.md", "print(6 * 7)")

@@ -1,13 +1,10 @@
 """Files in the forms people have, the menu of datasets, and the sets that they become: checked and in a fixed order."""
 
-import csv
 import gzip
 import io
-import json
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+import pandas as pd
 import pytest
 
 from microworld import SIZES
@@ -24,14 +21,14 @@ ROWS = [("test", 4.5, 'a "bare" quote, and a comma', "b"), ("train", 1, "c\td", 
 
 def frame(tmp_path, name, rows, header):
     """Write a table in the form that its name says."""
-    path = tmp_path / name
+    path, table = tmp_path / name, pd.DataFrame(rows, columns=header)
     if name.endswith("parquet"):
-        pq.write_table(pa.table({column: [row[i] for row in rows] for i, column in enumerate(header)}), path)
+        table.to_parquet(path)
     elif "json" in name:
-        path.write_text("".join(json.dumps(dict(zip(header, row, strict=True))) + "\n" for row in rows))
+        table.to_json(path, orient="records", lines=True)
     else:
-        with path.open("w", newline="", encoding="utf-8-sig") as file:
-            csv.writer(file, delimiter=";" if "semicolon" in name else ",").writerows([header, *rows])
+        form = {"sep": ";" if "semicolon" in name else ",", "lineterminator": "\r\n", "encoding": "utf-8-sig"}
+        table.to_csv(path, index=False, **form)
     return path
 
 

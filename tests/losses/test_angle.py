@@ -1,6 +1,7 @@
 """AnglE: double loops over the equations of PROTOCOLS §2.3, closed forms, and the authors' own code."""
 
 import math
+from functools import partial
 from itertools import product
 
 import pytest
@@ -60,21 +61,15 @@ def in_batch_by_hand(x, y, labels, scale, keys=None):
 @pytest.mark.parametrize("dim", [4, 5])
 @pytest.mark.parametrize(("loss", "similarity"), [(cosent, cosine_by_hand), (angle, angle_by_hand)])
 def test_rankings_equal_a_double_loop(loss, similarity, dim, labels):
-    assert_alike(
-        lambda a, b: loss(a, b, labels, scale=7.0),
-        lambda a, b: ranked_by_hand(similarity, a, b, labels, 7.0),
-        *pairs(6, dim, seed=dim),
-    )
+    given = {"labels": labels, "scale": 7.0}
+    assert_alike(partial(loss, **given), partial(ranked_by_hand, similarity, **given), *pairs(6, dim, seed=dim))
 
 
 @pytest.mark.parametrize("labels", [BINARY, 2 * BINARY, 0.9 * torch.ones(6), GRADED / 5, torch.zeros(6)])
 @pytest.mark.parametrize("keys", [None, KEYS])
 def test_in_batch_negatives_equal_a_double_loop(labels, keys):
-    assert_alike(
-        lambda a, b: in_batch_negatives(a, b, labels, scale=4.0, keys=keys),
-        lambda a, b: in_batch_by_hand(a, b, labels, 4.0, keys),
-        *pairs(6, 5, seed=3),
-    )
+    given = {"labels": labels, "scale": 4.0, "keys": keys}
+    assert_alike(partial(in_batch_negatives, **given), partial(in_batch_by_hand, **given), *pairs(6, 5, seed=3))
 
 
 def test_grades_far_apart_do_not_overflow():

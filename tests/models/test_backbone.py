@@ -194,9 +194,7 @@ def test_what_cannot_be_a_backbone_is_refused(decoders):
 
 
 @BOTH
-def test_a_causal_decoder_is_read_at_its_last_token_and_a_saved_encoder_sees_as_it_did(
-    family, decoders, sentences, tmp_path
-):
+def test_a_decoder_is_read_at_its_last_token_and_a_saved_one_sees_as_it_did(family, decoders, sentences, tmp_path):
     encoder = SentenceEncoder.load(decoders[family])
     assert encoder.pooling == "last" and len(np.unique(encoder.encode(sentences[:9]), axis=0)) == 9
     assert SentenceEncoder.load(decoders[family], bidirectional=True).pooling == "cls"

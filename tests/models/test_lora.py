@@ -44,6 +44,8 @@ def test_a_fresh_adapter_changes_no_output_a_taught_one_does_and_their_numbers_a
     trainable = [p for p in backbone.parameters() if p.requires_grad]
     assert sum(p.numel() for p in trainable) == sum(SMALL.rank * (rows + columns) for rows, columns in sizes)
     assert not torch.allclose(states(taught(backbone))[1:], before[1:])
+    with pytest.raises(InputError, match=r"is called 'c_attn': choose among .*(query|q_proj)"):
+        add_lora(load_backbone(folder), LoraConfig(targets=("c_attn",)), seed=0)
 
 
 def test_the_same_seed_draws_the_same_adapters_and_leaves_other_draws_alone(tiny):
@@ -69,11 +71,6 @@ def test_named_targets_and_their_scale(tiny):
     assert (A.shape, B.shape) == ((2, 32), (32, 2))
     torch.testing.assert_close(query(x), query.base_layer(x) + 3 * x @ A.T @ B.T)
     assert query.lora_dropout["default"].p == 0.3
-
-
-def test_an_unknown_target_lists_those_there_are(folder):
-    with pytest.raises(InputError, match=r"is called 'c_attn': choose among .*(query|q_proj)"):
-        add_lora(load_backbone(folder), LoraConfig(targets=("c_attn",)), seed=0)
 
 
 # folders

@@ -21,10 +21,8 @@ def up_to_sign(Y):
 def test_pca_and_svd_are_scikit_learns_up_to_sign(shape):
     X = np.random.default_rng(2).standard_normal(shape) * np.linspace(2, 0.5, shape[1]) + 1
     p = min(shape) - 1
-    for ours, oracle in (
-        (PCA(p), decomposition.PCA(p, svd_solver="full")),
-        (SVD(p), decomposition.TruncatedSVD(p, algorithm="arpack")),
-    ):
+    oracles = decomposition.PCA(p, svd_solver="full"), decomposition.TruncatedSVD(p, algorithm="arpack")
+    for ours, oracle in zip((PCA(p), SVD(p)), oracles, strict=True):
         np.testing.assert_allclose(up_to_sign(ours.fit_transform(X)), up_to_sign(oracle.fit_transform(X)), atol=1e-5)
         for what in ("singular_values_", "explained_variance_", "explained_variance_ratio_"):
             np.testing.assert_allclose(getattr(ours, what), getattr(oracle, what), rtol=1e-7)

@@ -5,23 +5,20 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_rgb
 
 from repro.report import figures
 from repro.report.figures import curves, points
 
 
-def frame(kinds=("paper", "recorded", "live"), datasets=("stsb", "trec"), dims=(8, 64, 768), seeds=1, method="m"):
+def frame(kinds=("paper", "recorded", "live"), datasets=("stsb", "trec"), dims=(8, 64, 768), seeds=1):
     places = pd.DataFrame(product(kinds, datasets, dims, range(seeds)), columns=["kind", "dataset", "dim", "seed"])
     value = 0.5 + 0.03 * np.log2(places["dim"]) + 0.01 * places["seed"]
-    return places.assign(method=method, value=value, ci_low=np.nan, ci_high=np.nan)
+    return places.assign(method="m", value=value, ci_low=np.nan, ci_high=np.nan)
 
 
-def by_dataset(rows=None, **options):
-    return curves(frame() if rows is None else rows, color="dataset", panel="dataset", **options)
-
-
-def legend_of(figure):
-    return [text.get_text() for text in figure.legends[0].get_texts()]
+def by_dataset():
+    return curves(frame(), color="dataset", panel="dataset")
 
 
 def lines_of(axes):
@@ -31,7 +28,7 @@ def lines_of(axes):
 def test_curves_show_one_panel_per_dataset_and_kinds_that_differ_by_line_and_fill():
     figure = by_dataset()
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["STS-B", "TREC"]
-    assert legend_of(figure) == ["paper", "recorded", "live"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["paper", "recorded", "live"]
     assert [len(lines_of(axes)) for axes in figure.axes] == [3, 3]
     paper, recorded, live = lines_of(figure.axes[0])
     assert paper.is_dashed() and paper.get_markerfacecolor() == "none"
@@ -55,13 +52,11 @@ def test_the_same_frame_is_the_same_file_and_its_title_says_what_it_shows():
 
 
 def test_text_can_be_read_on_white_and_on_dark():
-    def contrast(one, other):
-        bright = []
-        for colour in (one, other):
-            parts = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
-            linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-            bright.append(linear @ [0.2126, 0.7152, 0.0722] + 0.05)
-        return max(bright) / min(bright)
+    def contrast(*colours):
+        parts = np.array([to_rgb(colour) for colour in colours])
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        dark, bright = sorted(linear @ [0.2126, 0.7152, 0.0722] + 0.05)
+        return bright / dark
 
     assert contrast(figures.GREY, "#ffffff") >= 4.5
     assert contrast(figures.GREY, "#121212") >= 4.0

@@ -58,8 +58,7 @@ def test_a_row_says_the_command_that_makes_it_again(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "__main__", main)
     page = Page("name", "wang_table1")
     main.dims.append(2)  # what the page's code does to a parameter later
-    assert shlex.split(pages.command("name", page.parameters)) == [
-        *("repro", "run", "name", "-p", "dims", "[8, 4]", "-p", "folder", tmp_path.name)
-    ]
+    said = shlex.split(pages.command("name", page.parameters))
+    assert said == ["repro", "run", "name", "-p", "dims", "[8, 4]", "-p", "folder", tmp_path.name]
     rows = make_rows([{"value": 0.5, "command": "repro run name -p dims '[8]'"}], experiment="x", data_source="local")
     assert "-p dims" in page.badges(rows, rows).html

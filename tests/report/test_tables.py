@@ -8,14 +8,13 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 from markdown_it import MarkdownIt
 
+from repro.methods import END_TO_END as END
+from repro.methods import STEP_1, STEP_2
 from repro.report.figures import Drawing, NothingToDraw, drawing
 from repro.report.tables import comparison, paper_values, show, side_by_side, to_myst
 from repro.rows import make_rows
 from repro.types import InputError
 
-END = "Encoder_d + pooler_d (end-to-end training)"
-STEP_1 = "Encoder_opt + pooler_d (After step 1)"
-STEP_2 = "Encoder_opt + new-pooler_d (After step 2)"
 FRAME = pd.DataFrame({"method": ["a | b", "<c>"], "dim": pd.array([8, None], dtype="Int64"), "paper": [79.615, np.nan]})
 
 

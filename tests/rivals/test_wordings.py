@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from microworld.vocabulary import FACTORS
-from repro import data
 from repro.sets import WordVectors
 from repro.types import InputError
 from rivals import wordings
@@ -12,11 +11,6 @@ from rivals import wordings
 EVERY_WORD = {word: ["WRONG"] for word in ("paris", "nasa", "not", "don't", "two", "3", "b2b", "the", "never", "i")}
 KEPT = "The NASA team in Paris did not, and don't you never, buy two of 3 b2b {}? I do"
 PHRASES = {"car": ["automobile"], "orange": ["fruit"], "look at": ["watch"], "look": ["stare"], "at": ["WRONG"]}
-
-
-@pytest.fixture(scope="module")
-def texts():
-    return data.load("wiki", source="microworld", limit=400).texts
 
 
 @pytest.mark.parametrize(
@@ -41,8 +35,8 @@ def test_what_may_be_replaced_is(lexicon, text, expected):
     assert wordings.synonyms([text], lexicon, p=0) == [text]
 
 
-def test_a_text_is_reworded_alike_in_any_company(texts):
-    lexicon, some = wordings.microworld_lexicon(), list(texts[:50])
+def test_a_text_is_reworded_alike_in_any_company(sentences):
+    lexicon, some = wordings.microworld_lexicon(), list(sentences[:50])
     backwards = wordings.synonyms(some[::-1], lexicon, p=0.5, seed=3)
     assert wordings.synonyms(some, lexicon, p=0.5, seed=3)[::-1] == backwards
     assert backwards != wordings.synonyms(some[::-1], lexicon, p=0.5, seed=4)
@@ -90,10 +84,10 @@ def test_the_generators_lexicon_stays_within_a_meaning():
     assert set(lexicon["automobiles"]) == {"cars", "motor cars"}
 
 
-def test_paraphrases_are_the_same_frame_in_other_words(texts):
-    again = wordings.microworld_paraphrases(texts, size=len(texts), seed=1)
-    pairs = [(a, b) for a, b in zip(texts, again, strict=True) if b]
-    assert 0.65 < len(pairs) / len(texts) < 0.8, "all sentences that say a frame and nothing else"
+def test_paraphrases_are_the_same_frame_in_other_words(sentences):
+    again = wordings.microworld_paraphrases(sentences, size=len(sentences), seed=1)
+    pairs = [(a, b) for a, b in zip(sentences, again, strict=True) if b]
+    assert 0.65 < len(pairs) / len(sentences) < 0.8, "all sentences that say a frame and nothing else"
     assert np.mean([wordings.token_overlap(a, b) for a, b in pairs]) < 0.3
     # every value of the frame that both say is the same value: synonyms of each other or equal
     agents = {phrase: i for i, value in enumerate(FACTORS[2].synonyms) for phrase in value}
@@ -101,7 +95,7 @@ def test_paraphrases_are_the_same_frame_in_other_words(texts):
         words = [f" {text.lower().strip('.?')} " for text in pair]
         said = [{i for phrase, i in agents.items() if f" {phrase} " in text} for text in words]
         assert said[0] & said[1]
-    assert again != wordings.microworld_paraphrases(texts, size=len(texts), seed=2)
+    assert again != wordings.microworld_paraphrases(sentences, size=len(sentences), seed=2)
     assert wordings.microworld_paraphrases(["No frame says this."], size=400) == [None]
 
 

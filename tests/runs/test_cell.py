@@ -2,7 +2,6 @@ import json
 import shutil
 from dataclasses import asdict, replace
 
-import numpy as np
 import pytest
 
 from repro.config import SCALING, TrainConfig
@@ -22,9 +21,6 @@ def test_a_cell_is_trained_once_and_what_it_remembers(cell_config, weights_of):
     assert len(cell.history.losses) == 6
     assert [step for step, _ in cell.history.checks] == [2, 4, 6]
     assert cell.encoder.pooling == cell_config.pooling and cell.encoder.dim == 8
-    texts = ["the cook thanked the driver", "a dog slept"]
-    h = cell.encoder.encode(texts, readout="encoder")
-    np.testing.assert_allclose(cell.pooler.project(h), cell.encoder.encode(texts), atol=1e-6)
     # the checkpoint that was kept scores what the history says, by the readout that chose it
     score = dev_scorer("sickr", "microworld")
     assert score(cell.encoder, "pooler") == pytest.approx(cell.history.best_score, abs=1e-6)

