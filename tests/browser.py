@@ -45,9 +45,8 @@ def measured(html: Path, pages: list[Path]) -> pd.DataFrame:
         asking.write_text(f"<!doctype html><meta charset=utf-8><body>{script}", encoding="utf-8")
         options = ("--headless=new", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--dump-dom")
         patience = ("--virtual-time-budget=100000000", f"--user-data-dir={folder}/profile", "--window-size=1400,1000")
-        said = subprocess.run(
-            [str(browser()), *options, *patience, asking.as_uri()], capture_output=True, text=True, check=True
-        ).stdout
+        command = [str(browser()), *options, *patience, asking.as_uri()]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     answer = re.search(r'<pre id="found">(.*?)</pre>', said, re.DOTALL)
     if answer is None:
         raise SystemExit("the browser gave no answer")

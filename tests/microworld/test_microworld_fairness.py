@@ -6,6 +6,7 @@ from scipy.stats import spearmanr
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
+from sklearn.metrics.pairwise import paired_cosine_distances
 
 from microworld import World
 from microworld.pairs import swap_roles
@@ -18,9 +19,7 @@ from repro.models.pretrained import MINILM
 
 def word_cosines(texts1, texts2, vectorizer):
     vectorizer.fit([*texts1, *texts2])
-    A, B = vectorizer.transform(texts1), vectorizer.transform(texts2)
-    norms = [np.sqrt(np.asarray(M.multiply(M).sum(axis=1)).ravel()) for M in (A, B)]
-    return np.asarray(A.multiply(B).sum(axis=1)).ravel() / (norms[0] * norms[1])
+    return 1 - paired_cosine_distances(vectorizer.transform(texts1), vectorizer.transform(texts2))
 
 
 def shuffled(texts, seed=0):

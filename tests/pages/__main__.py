@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import papermill
 from tests.hub_copy import make_hub
@@ -39,19 +39,22 @@ class Run:
     values: Mapping[str, Any] | None
     """parameters; None where the page has none of that kind"""
 
-    def outcome(self, folder: Path) -> str:
-        """`ok`, or the first line of what went wrong. One variant goes through plain papermill, as a reader may."""
+    def outcome(self, folder: Path) -> tuple[Self, float, str]:
+        """Seconds, and `ok` or the end of what went wrong. One variant goes through plain papermill, as readers may."""
         target = folder / f"{self.page.stem}-{self.variant}.ipynb".replace(" ", "-")
         options = {"execution_timeout": 600, "kernel_manager_class": kernel.manager(forked=True), "progress_bar": False}
+        begun, said = time.monotonic(), "ok"
         try:
-            if self.variant == variants.ONE_DIM:
+            if self.values is None:
+                said = "nothing of the kind to change"
+            elif self.variant == variants.ONE_DIM:
                 source = notebook.to_ipynb(self.page, folder / "plain")
-                papermill.execute_notebook(source, target, dict(self.values or {}), cwd=folder, **options)
+                papermill.execute_notebook(source, target, dict(self.values), cwd=folder, **options)
             else:
                 notebook.run(self.page, target, self.values, timeout=600, forked=True)
         except Exception as error:
-            return f"FAILED {type(error).__name__}: {str(error).strip()[-600:]}"
-        return "ok"
+            said = f"FAILED {type(error).__name__}: {str(error).strip()[-600:]}"
+        return self, time.monotonic() - begun, said
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,14 +75,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.sample:
             runs = random.Random(options.turn).sample([run for run in runs if run.values], options.sample)
 
-        def work(run: Run) -> tuple[Run, float, str]:
-            begun = time.monotonic()
-            outcome = "nothing of the kind to change" if run.values is None else run.outcome(folder)
-            return run, time.monotonic() - begun, outcome
-
         failed = 0
         with ThreadPoolExecutor(lanes) as pool:
-            for run, seconds, outcome in pool.map(work, runs):
+            for run, seconds, outcome in pool.map(lambda run: run.outcome(folder), runs):
                 failed += outcome.startswith("FAILED")
                 say(f"{run.page.stem:36} | {run.variant:11} | {seconds:5.0f} s | {outcome}")
     say(f"{len(runs)} runs, {failed} failed, in {time.monotonic() - started:.0f} s")

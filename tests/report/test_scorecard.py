@@ -81,11 +81,8 @@ def measured(claim, value, *, test="effect"):
 
 
 def test_the_scorecard_lists_every_claim_and_keeps_recorded_and_live_apart(verdicts):
-    write_verdicts(
-        "page_a",
-        verdict_frame("recorded", [measured("WANG-T1-1", 3.0), measured("WANG-T1-1", 0.0)]),
-        verdict_frame("live", [measured("WANG-T1-2", -3.0)]),
-    )
+    recorded = verdict_frame("recorded", [measured("WANG-T1-1", 3.0), measured("WANG-T1-1", 0.0)])
+    write_verdicts("page_a", recorded, verdict_frame("live", [measured("WANG-T1-2", -3.0)]))
     write_verdicts("page_b", verdict_frame("live", [measured("WANG-T1-1", 3.0)]))
     card = scorecard.scorecard().set_index("claim_id")
     assert list(card.index) == list(claims()["claim_id"])
@@ -127,8 +124,7 @@ def test_parts_of_a_claim_are_counted_over_networks_that_can_bear_on_it(floor):
 @pytest.mark.parametrize("parts", [1, 4])
 def test_a_claim_of_many_parts_that_two_networks_judge_is_contradicted_wrongly_in_5_of_100_cases_at_most(parts):
     """It is true by a hair; networks of six and nine seeds, as recorded. By simple intervals it were 5 and 19."""
-    rng, runs, false = np.random.default_rng(0), 500, 0
-    networks = {"all-mpnet-base-v2": 6, "all-MiniLM-L6-v2": 9}
+    rng, runs, false, networks = np.random.default_rng(0), 500, 0, {"all-mpnet-base-v2": 6, "all-MiniLM-L6-v2": 9}
     for _ in range(runs):
         found = []
         for network, seeds in networks.items():

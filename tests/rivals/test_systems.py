@@ -30,8 +30,7 @@ def vectors(tmp_path_factory, sentences):
     words = sorted({word for text in sentences for word in text.lower().rstrip(".?!").split()})
     rows = np.random.default_rng(0).normal(size=(len(words), 5)).round(3)
     path = tmp_path_factory.mktemp("vectors") / "random.txt"
-    lines = [" ".join([word, *map(str, row)]) for word, row in zip(words, rows, strict=True)]
-    path.write_text("\n".join(lines), encoding="utf-8")
+    np.savetxt(path, np.column_stack([words, rows.astype(str)]), fmt="%s", encoding="utf-8")
     return str(path)
 
 
@@ -46,14 +45,6 @@ def config(deep, vectors, monkeypatch):
 @pytest.fixture(scope="module")
 def tasks():
     return {"stsb": {"test": data.load("stsb", source="microworld", limit=40)}}
-
-
-@pytest.fixture
-def published(deep, tmp_path):
-    """A folder of models under the names of the published ones, each a small encoder in the same form."""
-    for name in PUBLISHED:
-        shutil.copytree(deep, tmp_path / "published" / SYSTEMS[name].hub.rpartition("/")[2], dirs_exist_ok=True)
-    return str(tmp_path / "published")
 
 
 def test_every_system_of_the_paper_has_a_line():
@@ -128,11 +119,11 @@ def test_sbert_wk_of_a_network_of_two_layers_is_missing_and_the_others_are_loade
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_published_weights_are_read_from_a_folder(name, config, published, tasks):
-    config = replace(config, weights=published, sentences=100)
-    loaded = load_system(name, config, Store())
+def test_published_weights_are_read_from_a_folder(name, config, deep, tmp_path, tasks):
+    model = shutil.copytree(deep, tmp_path / SYSTEMS[name].hub.rpartition("/")[2])  # a small encoder in the same form
+    loaded = load_system(name, replace(config, weights=str(tmp_path), sentences=100), Store())
     X = encode_tasks(loaded.make, loaded.identity, tasks, Store()).X
-    assert X.shape[1] == 32 and SYSTEMS[name].hub.rpartition("/")[2] in loaded.line
+    assert X.shape[1] == 32 and model.name in loaded.line
     assert isinstance(loaded.make(), SbertWK) == name.endswith("_wk")
     assert not name.endswith("cls") or loaded.make().pooling == "cls"
 

@@ -37,10 +37,8 @@ def values_and_gradients(rows):
     third = rows[: len(rows) // 3]
     found = losses(layers, keys[rows], {kind: grades[third] for kind, grades in labels.items()})
     more = {"retain_graph": True, "allow_unused": True, "materialize_grads": True}
-    return {
-        name: (loss.item(), [g.tolist() for g in torch.autograd.grad(loss, layers, **more)])
-        for name, loss in found.items()
-    }
+    slopes = {name: torch.autograd.grad(loss, layers, **more) for name, loss in found.items()}
+    return {name: (loss.item(), [g.tolist() for g in slopes[name]]) for name, loss in found.items()}
 """
 TRAINED = """
 torch.set_num_threads(1)

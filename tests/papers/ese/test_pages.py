@@ -35,11 +35,6 @@ def audit():
     return on_page("ese_table2_ablation", compressed=4)
 
 
-@pytest.fixture(scope="module")
-def joint_map():
-    return on_page("ese_figure7_compression", perplexity=30.0)["joint_map"]
-
-
 def test_a_sentence_of_few_values_has_a_matrix_of_few_directions(audit):
     x = torch.tensor([1.0, 1.0, -1.0, -1.0, 0.5, 0.5], dtype=torch.float64)
     S = audit["singular_values"](torch.outer(x, x))
@@ -52,11 +47,8 @@ def test_a_sentence_of_few_values_has_a_matrix_of_few_directions(audit):
 
 def test_the_exact_target_is_the_same_twice_and_a_randomised_one_is_not(audit):
     X = torch.from_numpy(np.random.default_rng(0).normal(size=(80, 24)))
-    found = {}
-    for how in ("eigh", "randomized"):
-        calls = [compress_target(X, 8, dependency="per_batch", decomposition=how, seed=seed) for seed in range(2)]
-        found[how] = audit["agreement"](*calls)
-    exact, randomised = found.values()
+    twice = ([compress_target(X, 8, decomposition=how, seed=seed) for seed in (0, 1)] for how in ("eigh", "randomized"))
+    exact, randomised = (audit["agreement"](*targets) for targets in twice)
     assert exact.pop("sign_flips") == 0 and list(exact.values()) == pytest.approx([1.0] * 3)
     assert 0 < randomised["sign_flips"] < 1 and randomised["last_cosine"] < 0.999 and randomised["subspace_overlap"] < 1
 
@@ -75,8 +67,8 @@ def test_a_constant_layer_has_the_loss_of_equal_scores_and_nothing_to_move_it(au
     assert constant["shared_gradient"] < 1e-9 < other["base_gradient"]
 
 
-def test_a_map_holds_both_sets_and_follows_its_seed(joint_map):
-    X = rng.normal(size=(30, 8))
+def test_a_map_holds_both_sets_and_follows_its_seed():
+    joint_map, X = on_page("ese_figure7_compression", perplexity=30.0)["joint_map"], rng.normal(size=(30, 8))
     first = joint_map(X, 4, 0, False)
     assert first.shape == (60, 2) and np.isfinite(first).all()
     np.testing.assert_array_equal(first, joint_map(X, 4, 0, False))
@@ -163,9 +155,8 @@ def test_sizes():
 
 
 def test_every_line_is_searched_at_two_depths_and_all_sizes(table3, searches, untrained_lines, asked):
-    assert [(s.line.name, s.layer, s.dim) for s in searches] == [
-        (line.name, layer, dim) for line in untrained_lines for layer in (1, 2) for dim in (4, 16, 32)
-    ]
+    places = [(line.name, layer, dim) for line in untrained_lines for layer in (1, 2) for dim in (4, 16, 32)]
+    assert [(s.line.name, s.layer, s.dim) for s in searches] == places
     for s in searches:
         states = s.line.states((*asked.queries, *asked.documents), table3.page.store).at(s.layer, s.dim)
         Q, C = states[asked.queries], states[asked.documents]

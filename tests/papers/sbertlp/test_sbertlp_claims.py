@@ -6,6 +6,7 @@ import pytest
 from repro.methods import AVERAGE
 from repro.papers.sbertlp import claims, tables
 from repro.papers.sbertlp.claims import HONEST, SUITES, USE, printed_leads
+from repro.report.scorecard import verdict_frame
 from repro.rows import make_rows
 
 HOLDS, FAILS, OPEN = "holds here", "does not hold here", "not attempted"
@@ -36,8 +37,8 @@ def sts_rows(gain, flow=0.7, **options):
 
 
 def table2_rows(methods=("SBERTbase", "SBERTbase-LP", USE)):
-    base = dict.fromkeys((*SUITES["table2"], AVERAGE), 0.80)
-    at = {"SBERTbase": base, "SBERTbase-LP": {d: v + 0.006 for d, v in base.items()}, USE: {**base, "trec": 0.9}}
+    base, lp = (dict.fromkeys((*SUITES["table2"], AVERAGE), value) for value in (0.80, 0.806))
+    at = {"SBERTbase": base, "SBERTbase-LP": lp, USE: {**base, "trec": 0.9}}
     return rows_of({method: at[method] for method in methods}, "accuracy")
 
 
@@ -65,10 +66,8 @@ def figure_rows():
     ],
 )
 def test_made_up_rows_get_the_verdicts_they_deserve(judge, rows, expected):
-    found = {}
-    for m in judge(rows()):
-        found.setdefault(m.claim_id, set()).add(m.verdict)
-    assert found == {claim: {verdict} for claim, verdict in expected.items()}
+    found = verdict_frame("live", judge(rows())).groupby("claim_id")["verdict"].agg(set)
+    assert found.to_dict() == {claim: {verdict} for claim, verdict in expected.items()}
 
 
 def test_what_is_measured_is_the_hardest_and_beside_the_printed():

@@ -1,6 +1,7 @@
 """One sweep of tiny encoders for all tests of Wang et al.'s experiments."""
 
 from dataclasses import replace
+from itertools import product
 
 import pandas as pd
 import pytest
@@ -50,15 +51,12 @@ def seeded():
     """Rows of three seeds that differ by a tenth of a point, each number ± 0.2 points."""
 
     def make(entries, step=0.001, half=0.002, seeds=SEEDS, **shared) -> pd.DataFrame:
-        return make_rows(
-            [
-                {"ci_low": e["value"] - half, "ci_high": e["value"] + half}
-                | {**e, "value": e["value"] + (0 if e["metric"] == "optimal_dim" else step * s), "seed": s}
-                for e in entries
-                for s in seeds
-            ],
-            **shared,
-        )
+        rows = []
+        for e, s in product(entries, seeds):
+            ends = {"ci_low": e["value"] - half, "ci_high": e["value"] + half}
+            moved = e["value"] + (0 if e["metric"] == "optimal_dim" else step * s)
+            rows.append(ends | e | {"value": moved, "seed": s})
+        return make_rows(rows, **shared)
 
     return make
 

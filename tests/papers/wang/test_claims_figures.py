@@ -6,16 +6,14 @@ import pytest
 
 from repro.methods import AVERAGE
 from repro.papers.wang.claims_figures import figure2, figure3, figure4, log_optimal
+from repro.report.scorecard import verdict_frame
 from repro.rows import make_rows
 
 SEEDS = (0, 1, 2)
 
 
 def by_claim(measurements):
-    found: dict[str, list[str]] = {}
-    for m in measurements:
-        found.setdefault(m.claim_id, []).append(m.verdict)
-    return found
+    return verdict_frame("live", measurements).groupby("claim_id")["verdict"].agg(list).to_dict()
 
 
 def with_intervals(rows, half, **shared):
@@ -92,11 +90,10 @@ RISING = {768: 0.70, 64: 0.74, 32: 0.75, 16: 0.78, 8: 0.80}
 
 @pytest.mark.parametrize("options", [{}, {"reference": 8, "best": True}])
 def test_both_parts_positive_is_the_claim_and_an_encoder_that_gains_contradicts_it(options):
-    found = by_claim(figure3(pd.concat([losses(H, Z), losses(H, Z, layer=1)])))
-    assert found == {"WANG-F3-1": ["holds here"] * 4, "WANG-F3-2": ["holds here"] * 4}
+    found, failed, held = figure3(pd.concat([losses(H, Z), losses(H, Z, layer=1)])), "does not hold here", "holds here"
+    assert by_claim(found) == {"WANG-F3-1": [held] * 4, "WANG-F3-2": [held] * 4}
     # losses from the best encoder are taken from the widest pooler's instead
     found = figure3(losses(RISING, {d: value - 0.1 for d, value in RISING.items()}, **options))
-    failed, held = "does not hold here", "holds here"
     assert by_claim(found) == {"WANG-F3-1": [failed] * 2, "WANG-F3-2": [failed, held]}
     assert [m.value for m in found if m.what.startswith("encoder loss at 8")] == [pytest.approx(-10, abs=0.02)]
 

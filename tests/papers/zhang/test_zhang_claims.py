@@ -8,6 +8,7 @@ import pytest
 from repro.methods import FULL_SIZE, TRUNCATE, ZHANG_METHODS
 from repro.papers.zhang import claims, tables
 from repro.papers.zhang.seconds import DEEP, SHALLOW, table1
+from repro.report.scorecard import verdict_frame
 from repro.rows import make_rows
 from repro.types import InputError
 
@@ -74,10 +75,8 @@ def jumps(value):
 
 def verdicts_of(found):
     """By claim, without the paper's name, all verdicts that some measurements give."""
-    verdicts = {}
-    for m in found:
-        verdicts.setdefault(m.claim_id.removeprefix("ZHANG-"), set()).add(m.verdict)
-    return verdicts
+    table = verdict_frame("live", found)
+    return table.groupby(table["claim_id"].str.removeprefix("ZHANG-"))["verdict"].agg(set).to_dict()
 
 
 ACCURACY = {"metric": "accuracy"}
