@@ -271,9 +271,8 @@ def _default(value: str) -> str:
     return "" if value in ("", "None", str(tyro.MISSING_NONPROP)) else f"(default: {value})"
 
 
-Quiet = Annotated[
-    tyro.conf.FlagCreatePairsOff[bool], tyro.conf.arg(help="show no bars of progress", help_behavior_hint="")
-]
+_NO_BARS = tyro.conf.arg(help="show no bars of progress", help_behavior_hint="")
+Quiet = Annotated[tyro.conf.FlagCreatePairsOff[bool], _NO_BARS]
 quiet_option = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet)
 
 

@@ -61,17 +61,7 @@ TRAINED_PROJECTION = "trained projection"
 TWO_STEP_PROJECTION = "two-step projection"
 """of the proposal's comparison: trained together with its encoder, or afterwards on a frozen one"""
 BEST_REDUCED = "best reduction"  # of the reducers tried at one dim, the one that a dev split prefers
-REDUCER_NAMES = {
-    "pca": "PCA",
-    "svd": "SVD",
-    "kpca": "KPCA",
-    "grp": "GRP",
-    "autoencoder": "Autoencoder",
-    "truncate": TRUNCATE,
-    "isomap": "Isomap",
-    "lle": "LLE",
-    "sbertlp": "SBERT-LP",
-}
+REDUCER_NAMES = {name.lower(): name for name in (*ZHANG_METHODS, TRUNCATE, "Isomap", "LLE")} | {"sbertlp": "SBERT-LP"}
 """every reducer by what tables call it"""
 TRAIN_OR_REDUCE = (FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION, BEST_REDUCED, *REDUCER_NAMES.values())
 """the lines of that comparison in the order of tables and figures"""

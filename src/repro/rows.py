@@ -126,12 +126,6 @@ def versions() -> str:
     return ", ".join(f"{package} {version}" for package, version in found.items() if version != "absent")
 
 
-def write_rows(path: Path, rows: pd.DataFrame) -> None:
-    """Write rows to parquet, whole or not at all."""
-    with replacing(path) as partial:
-        rows.to_parquet(partial, compression="zstd", index=False)
-
-
 def read_rows(path: Path) -> pd.DataFrame:
     """Read rows from parquet; a file that is missing, damaged, no rows or not as recorded beside it is refused."""
     if not path.is_file():

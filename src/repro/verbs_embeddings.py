@@ -160,7 +160,6 @@ def evaluate(
     """
     from repro.data import column_names
     from repro.models import SentenceEncoder
-    from repro.rows import write_rows
     from repro.runs.evaluate import encoder_rows, load_task
 
     if rows is not None:
@@ -175,7 +174,8 @@ def evaluate(
         layer = f"layer {row.layer:>3}  " if layers else ""
         say(f"  {layer}dim {row.dim:>5}  {row.metric}  {100 * row.value:.2f}{interval}")
     if rows is not None:
-        write_rows(rows, frame)
+        with replacing(rows) as partial:
+            frame.to_parquet(partial, compression="zstd", index=False)
     return 0
 
 
@@ -295,7 +295,13 @@ def export(
     network = SentenceEncoder.load(name, pooling=pooling, prompt=note.get("prompt"))
     normalize |= note.get("compared_by") == "cosine"
     if "encoder" in note:
-        _refuse_other_states(network, layer, note)
+        if network.pooling != note.get("pooling", network.pooling):
+            wrong = f"--pooling {network.pooling}: the reducer was fitted on {note['pooling']} pooling"
+            raise InputError(f"{wrong}; leave --pooling out")
+        fitted = network.backbone.layer_index(note.get("layer"))
+        if layer is not None and (asked := network.backbone.layer_index(layer)) != fitted:
+            wrong = f"--layer {asked}: the reducer was fitted on layer {fitted} of {network.n_layers}"
+            raise InputError(f"{wrong}; leave --layer out, or fit a reducer on that one")
         layer = note.get("layer")
         if Path(name).name != Path(note["encoder"]).name:
             complain(f"warning: the reducer was fitted on {note['encoder']}, and is put behind {name}")
@@ -304,17 +310,3 @@ def export(
     megabytes = sum(path.stat().st_size for path in output.rglob("*") if path.is_file()) / 1e6
     say(f"{output}: {network.n_layers} layers, {megabytes:.1f} MB; SentenceTransformer({str(output)!r}) loads it")
     return 0
-
-
-def _refuse_other_states(network: Any, layer: int | None, note: dict[str, Any]) -> None:
-    """Refuse a layer or pooling other than the one that a reducer was fitted on."""
-    if network.pooling != note.get("pooling", network.pooling):
-        raise InputError(
-            f"--pooling {network.pooling}: the reducer was fitted on {note['pooling']} pooling; leave --pooling out"
-        )
-    fitted = network.backbone.layer_index(note.get("layer"))
-    if layer is not None and (asked := network.backbone.layer_index(layer)) != fitted:
-        raise InputError(
-            f"--layer {asked}: the reducer was fitted on layer {fitted} of {network.n_layers}; leave --layer out, or "
-            "fit a reducer on that one"
-        )

@@ -16,18 +16,8 @@ from repro.store import Store
 from repro.terminal import complain
 from repro.types import Array, InputError, one_of
 
-REDUCERS: dict[str, type[Reducer]] = {
-    "truncate": Truncate,
-    "centred": Centred,
-    "pca": PCA,
-    "svd": SVD,
-    "grp": GRP,
-    "kpca": KPCA,
-    "autoencoder": Autoencoder,
-    "isomap": Isomap,
-    "lle": LLE,
-    "sbertlp": SBERTLP,
-}
+_KINDS: tuple[type[Reducer], ...] = (Truncate, Centred, PCA, SVD, GRP, KPCA, Autoencoder, Isomap, LLE, SBERTLP)
+REDUCERS = {kind.__name__.lower(): kind for kind in _KINDS}
 SLOW = ("kpca", "autoencoder")  # those whose output is kept in the store
 
 

@@ -6,9 +6,8 @@ style sheet lifts it further. The book's curves have one grammar: which column i
 """
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import wraps
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
 from html import escape
 from io import StringIO
 from math import ceil
@@ -28,6 +27,8 @@ from repro.types import InputError, one_of
 
 P = ParamSpec("P")
 STYLE = mpl.rc_params_from_file(paths.ASSETS / "book.mplstyle", use_default_template=False)
+styled = partial(mpl.rc_context, STYLE)
+"""the book's look for a `with` block, or for a function"""
 GREY: str = STYLE["text.color"]
 PALETTE: tuple[str, ...] = tuple(STYLE["axes.prop_cycle"].by_key()["color"])
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -75,13 +76,6 @@ class Drawing(Figure):
 
 class NothingToDraw(InputError):
     """Rows that hold no point of a figure; its message says what they lack."""
-
-
-@contextmanager
-def styled() -> Iterator[None]:
-    """The book's look for a `with` block, or for a function."""
-    with mpl.rc_context(STYLE):
-        yield
 
 
 def drawing(draw: Callable[P, Drawing]) -> Callable[P, Drawing]:

@@ -184,9 +184,8 @@ Contrast: TypeAlias = Callable[[Line, Line], bool]
 def similarity(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
     """Spearman of cosines with the gold scores of the judged pairs."""
     cosines = [cosines_of(line.on(task.name), task.pairs) for line in lines]
-    yield Judged(
-        "spearman", Resampled(*spearman_draws(cosines, task.pairs.scores, subsets=task.pairs.subsets, seed=seed))
-    )
+    drawn = spearman_draws(cosines, task.pairs.scores, subsets=task.pairs.subsets, seed=seed)
+    yield Judged("spearman", Resampled(*drawn))
 
 
 def similarities(lines: Sequence[Line], tasks: Mapping[str, Task], seed: int) -> dict[str, Resampled]:

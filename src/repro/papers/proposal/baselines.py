@@ -111,7 +111,10 @@ def baseline_rows(
             encode = encoder.weights
             dim, by_task, memory = _counted(encoder, tasks)
         else:
-            dim, by_task, memory = _encoded(b, tasks, store)
+            table = b.embed({name: {"test": pairs} for name, pairs in tasks.items()}, store)
+            zeros = {name: int((~table[merge_equal(texts_of(p))[0]].any(axis=1)).sum()) for name, p in tasks.items()}
+            by_task = {name: (cosines_of(table, p), zeros[name]) for name, p in tasks.items()}
+            dim, memory = int(table.X.shape[1]), []
         read.append(by_task)
         columns.append({"method": b.name, "backbone": b.backbone, "n_train": b.n_train, "dim": dim})
         dense = {"metric": "gb_per_million", "setting": "dense", "value": 4 * dim / 1e3}
@@ -137,19 +140,13 @@ def baseline_rows(
     return make_rows(rows, readout="encoder", seed=seed, **shared)
 
 
-Read = tuple[int, dict[str, tuple[Array, int]], list[dict[str, Any]]]
-"""size; by task the cosines of all pairs and the number of zero vectors; rows on its memory besides the dense form"""
+def _counted(
+    encoder: TfidfEncoder, tasks: Mapping[str, ScoredPairs]
+) -> tuple[int, dict[str, tuple[Array, int]], list[dict[str, Any]]]:
+    """TF-IDF on all tasks, never made dense: a few thousand of its rows would fill the memory.
 
-
-def _encoded(b: Loaded, tasks: Mapping[str, ScoredPairs], store: Store) -> Read:
-    """A baseline of dense vectors on all tasks."""
-    table = b.embed({name: {"test": pairs} for name, pairs in tasks.items()}, store)
-    zeros = {name: int((~table[merge_equal(texts_of(p))[0]].any(axis=1)).sum()) for name, p in tasks.items()}
-    return int(table.X.shape[1]), {name: (cosines_of(table, p), zeros[name]) for name, p in tasks.items()}, []
-
-
-def _counted(encoder: TfidfEncoder, tasks: Mapping[str, ScoredPairs]) -> Read:
-    """TF-IDF on all tasks, never made dense: a few thousand of its rows would fill the memory."""
+    Its size; by task the cosines of all pairs and the number of zero vectors; rows on its memory in sparse form.
+    """
     found, filled, count = {}, 0, 0
     for name, pairs in tasks.items():
         texts, inverse = merge_equal(texts_of(pairs))

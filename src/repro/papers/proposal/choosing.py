@@ -120,11 +120,8 @@ def cases_of(curves: pd.DataFrame) -> list[Case]:
 
 def others(case: Case, cases: Sequence[Case], left_out: str) -> list[Case]:
     """Cases of the same reducer that a rule may learn from."""
-    return [
-        c
-        for c in cases
-        if c.reducer == case.reducer and c.task != case.task and (left_out == TASK or c.encoder != case.encoder)
-    ]
+    seen = [c for c in cases if c.reducer == case.reducer and c.task != case.task]
+    return [c for c in seen if left_out == TASK or c.encoder != case.encoder]
 
 
 def curve_rules(seen: Sequence[Case]) -> dict[str, Curve]:
@@ -162,20 +159,15 @@ def rule_rows(curves: pd.DataFrame, targets: Sequence[float], **shared: Any) -> 
     if len({c.task for c in cases}) < 2:
         complain(f"{len(cases)} cases of one task or none: rules learn from other tasks, so none is judged")
         return make_rows([], **shared)
-    several = len({c.encoder for c in cases}) > 1
-    rows = [
-        row for left in LEFT_OUT if left == TASK or several for c in cases for row in _judged(c, cases, left, targets)
-    ]
+    left_out = LEFT_OUT if len({c.encoder for c in cases}) > 1 else (TASK,)
+    rows = [row for left in left_out for c in cases for row in _judged(c, cases, left, targets)]
     summaries = list(_summaries(pd.DataFrame(rows)))
     # what is left out only changes constants: case by case one way of leaving out is enough to look at
     rows = [row for row in rows if TASK in row["setting"] and row["metric"] in BY_CASE] + summaries
     for reducer in dict.fromkeys(c.reducer for c in cases):
-        own = [c for c in cases if c.reducer == reducer]
-        whole = _fitted(own)
-        rows += [
-            {"method": CALIBRATED, "setting": f"{reducer}, {name}", "metric": "coefficient", "value": value}
-            for name, value in zip(FEATURES, whole.coefficients, strict=True)
-        ]
+        at = {"method": CALIBRATED, "metric": "coefficient"}
+        whole = zip(FEATURES, _fitted([c for c in cases if c.reducer == reducer]).coefficients, strict=True)
+        rows += [{**at, "setting": f"{reducer}, {name}", "value": value} for name, value in whole]
     return make_rows([{"dataset": EVERY, "backbone": EVERY, **row} for row in rows], **shared)
 
 
@@ -185,10 +177,8 @@ def setting_of(reducer: str, left_out: str, target: float | None = None) -> str:
 
 
 def _fitted(cases: Sequence[Case]) -> Calibration:
-    predicted, neighbours, share = (
-        np.concatenate([getattr(c, name) for c in cases]) for name in ("predicted", "neighbours", "share")
-    )
-    return fit_calibration(predicted, neighbours, share)
+    curves = ("predicted", "neighbours", "share")
+    return fit_calibration(*(np.concatenate([getattr(c, name) for c in cases]) for name in curves))
 
 
 def _halvings(case: Case) -> Array:

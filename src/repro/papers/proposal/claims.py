@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from repro.evaluation.seeds import Estimate, estimate, estimates
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
-from repro.report.judge import Facts, Judge, Measurement, effect, judge, lowest, trend
+from repro.report.judge import Facts, Judge, Measurement, Split, effect, judge, lowest, trend
 
 EXPECTED_SIGN = {"info_nce": -1, "uniformity": -1}
 """both fall as the dimension grows, by the equations of the page; for alignment they name no direction"""
@@ -20,7 +21,6 @@ TASKS = ("stsb", "sickr", "hotpotqa")
 CLOSE, SHORT = 1 / 3, 1 / 6
 """256 and 128 of BERT's 768, as shares of the full size: from the first on PROP-Q-1 expects hardly a loss, to the
 second only of the two-step method"""
-LEADS = f"metric == 'spearman_lead' and method == '{{}} − {FULL_SIZE}'"
 
 
 def alignment_uniformity(rows: pd.DataFrame) -> list[Measurement]:
@@ -79,10 +79,8 @@ def closest_reductions(rows: pd.DataFrame) -> pd.DataFrame:
     own = rows[rows["metric"].str.endswith("_lead") & rows["method"].str.startswith(f"{TRAINED_PROJECTION} − ")]
     own = own.assign(over=own["method"].str.removeprefix(f"{TRAINED_PROJECTION} − "))
     own = own[~own["over"].isin([FULL_SIZE, TWO_STEP_PROJECTION, BEST_REDUCED])]
-    lines = []
-    for (dataset, dim), cell in in_task_order(own.sort_values("dim", kind="stable")).groupby(
-        ["dataset", "dim"], sort=False
-    ):
+    own, lines = in_task_order(own.sort_values("dim", kind="stable")), []
+    for (dataset, dim), cell in own.groupby(["dataset", "dim"], sort=False):
         at = {str(over): estimate(seeds) for over, seeds in cell.groupby("over", sort=False)}
         closest, e = lowest(at)
         ahead = "training" if e.low > 0 else "reduction" if e.high < 0 else "open"
@@ -114,22 +112,16 @@ def _cells(rows: pd.DataFrame) -> Iterator[tuple[Facts, pd.DataFrame]]:
         yield from ((facts, own) for _, own in group.groupby("dim"))
 
 
+def _kept(line: str, share: float, each: Split, **options: Any) -> Judge:
+    """A line less full size, at a share of the full size and above."""
+    what = f"{{network}}, {{dataset}}, dim {{dim}} of {{full}}: {line} less full size"
+    rows = f"metric == 'spearman_lead' and method == '{line} − {FULL_SIZE}' and dim >= {share} * @full"
+    return Judge("PROP-Q-1", what, rows, each=each, test="sameness", **options)
+
+
 SIZE_KEPT = (
-    Judge(
-        "PROP-Q-1",
-        "{network}, {dataset}, dim {dim} of {full}: trained projection less full size",
-        f"{LEADS.format(TRAINED_PROJECTION)} and dim >= {CLOSE} * @full",
-        each=_cells,
-        test="sameness",
-    ),
-    Judge(
-        "PROP-Q-1",
-        "{network}, {dataset}, dim {dim} of {full}: two-step projection less full size",
-        f"{LEADS.format(TWO_STEP_PROJECTION)} and dim >= {SHORT} * @full",
-        pick=lambda at: min(at.items()),
-        each=_sets,
-        test="sameness",
-    ),
+    _kept(TRAINED_PROJECTION, CLOSE, _cells),
+    _kept(TWO_STEP_PROJECTION, SHORT, _sets, pick=lambda at: min(at.items())),
 )
 """similarity at a third of the full size and above, and of two-step training at the smallest size from a sixth on"""
 

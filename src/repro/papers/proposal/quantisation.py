@@ -153,9 +153,8 @@ def byte_rows(
     bench = Bench.of(table, fit, pairs, questions, seed)
     fit_rows, full = bench.at["fit"], bench.X.shape[1]
     chosen = ways(full, budgets, levels, reducers, fit=len(fit_rows))
-    lines: list[tuple[dict[str, Any], Items]] = [
-        ({"method": FULL_SIZE, "setting": "", "dim": full}, bench.judge(bench.X, bench.X))
-    ]
+    whole = {"method": FULL_SIZE, "setting": "", "dim": full}
+    lines: list[tuple[dict[str, Any], Items]] = [(whole, bench.judge(bench.X, bench.X))]
     counted: list[dict[str, Any]] = []
     for reducer in dict.fromkeys(way.reducer for way in chosen):
         own = [way for way in chosen if way.reducer == reducer]

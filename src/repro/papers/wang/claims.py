@@ -14,7 +14,7 @@ import pandas as pd
 from repro import methods
 from repro.evaluation.seeds import Estimate, kendall, of_parts
 from repro.methods import AVERAGE, END_TO_END, FULL, MAJORITY, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP
-from repro.papers.wang.claims_figures import PAPER_HIDDEN, averaged, judged, trending
+from repro.papers.wang.claims_figures import PAPER_HIDDEN, averaged, judged, surest, trending
 from repro.report.judge import Judge, Measurement, Rule, average, effect, farthest, highest, lowest, ratio, together
 from repro.report.tables import DATASETS, MISSING, paper_values, wide
 
@@ -271,8 +271,4 @@ table1 = partial(_stages, TABLE1)
 table2 = partial(_stages, TABLE2)
 table3 = partial(_suite, TABLE3)
 table4 = partial(_suite, TABLE4)
-
-
-def ablations(rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:
-    """The switches beside the tables, on the surest scores."""
-    return judged(ABLATIONS, averaged(rows), full)
+ablations = partial(surest, ABLATIONS)

@@ -49,6 +49,11 @@ def averaged(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[~(surer & (rows["dataset"] == "stsb") & ~rows["setting"].fillna("").str.startswith("dev"))]
 
 
+def surest(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:
+    """What the surest scores say of some rules."""
+    return judged(rules, averaged(rows), full)
+
+
 def trending(claim: str, query: str, direction: int, what: str, paper: Callable[[], float] | None = None) -> Rule:
     """A rule: the values rise (1) or fall (-1) with the dim, by Kendall's tau; three dims at least."""
 
@@ -244,8 +249,4 @@ def exchanged_example(rows: pd.DataFrame) -> Iterator[Measurement]:
 
 
 FIGURE4: list[Rule] = [exchanges, exchanged_example, best_encoder]
-
-
-def figure4(rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:
-    """Figure 4 on the surest test scores."""
-    return judged(FIGURE4, averaged(rows), full)
+figure4 = partial(surest, FIGURE4)

@@ -3,7 +3,7 @@
 Scores in points, losses in per cent of full size. A size of the paper's encoders is read as the same share of ours.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -42,12 +42,6 @@ INDUCTIVE, TRANSDUCTIVE = (f"setting == '{setting}'" for setting in WITHIN)
 XLM_R = ENCODERS["xlm-r"][0]
 
 
-def encoder_for_role(rows: pd.DataFrame, role: str) -> str | None:
-    """The encoder of these rows that stands for one of the paper's: the paper's own, else its stand-in, else None."""
-    names = set(rows["backbone"].dropna())
-    return next((name for name in (ENCODERS[role][0], *STAND_INS.get(role, ())) if name in names), None)
-
-
 def encoders_of(rows: pd.DataFrame) -> list[str]:
     """All encoders that have a score at full size, as they first appear."""
     return [str(name) for name in rows.loc[rows["method"] == FULL_SIZE, "backbone"].dropna().unique()]
@@ -75,21 +69,16 @@ def encoders(rows: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]
 
 
 def role(*roles: str, least: int = 0) -> Split:
-    """The encoders that stand for some of the paper's; `least` is a size of the paper's, as the same share of ours."""
+    """The encoders that stand for some of the paper's, its own first; `least` is a size as the same share of ours."""
 
     def split(rows: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
         known = {str(facts["encoder"]): (facts, own) for facts, own in encoders(rows)}
         for name in roles:
-            if encoder := encoder_for_role(rows, name):
+            if encoder := next((e for e in (ENCODERS[name][0], *STAND_INS.get(name, ())) if e in known), None):
                 facts, own = known[encoder]
                 yield {**facts, "least": least / ENCODERS[name][1] * facts["full"]}, own
 
     return split
-
-
-def per_cent_lost(facts: Mapping[str, Any]) -> float:
-    """A lead over full size as a loss in per cent of it; the score it is divided by is taken as exact."""
-    return -100 / float(facts["score"])
 
 
 def lead_of(winner: str, task: str, claim: str, what: str, who: Split, pick: Any = highest, **options: Any) -> Judge:
@@ -104,10 +93,11 @@ def on_every_task(task: str) -> list[Rule]:
     lost = "per cent lost by PCA at {dim} of {full} dims ({setting})"
     change = "transductive less inductive, mean over sizes (at least as good: not a point less)"
     who, between = f"{task}, {{encoder}}", f"winner == rival == '{{}}' and setting == '{BETWEEN}'"
-    options: dict[str, Any] = {"near": 0.5, "scale": per_cent_lost, "null": 1.0, "direction": -1}
+    # a lead over full size as a loss in per cent of it; the score it is divided by is taken as exact
+    loss: dict[str, Any] = {"scale": lambda facts: -100 / float(facts["score"]), "null": 1.0, "direction": -1}
     grp = "largest lead of GRP over full size ({dim} dims; never better: not by a point)"
     return [
-        lead_of("PCA", task, "ZHANG-S42-1", lost, encoders, **options),
+        lead_of("PCA", task, "ZHANG-S42-1", lost, encoders, near=0.5, **loss),
         lead_of("GRP", task, "ZHANG-S42-8", grp, role("simcse"), where=INDUCTIVE, direction=-1),
         lambda rows: random_projection_is_blind(rows, task),
         *(
@@ -225,10 +215,8 @@ def first_of_five(rows: pd.DataFrame, task: str) -> Iterable[Measurement]:
     overall = ranks(np.array([e.value for e in parts]))
     second = 1 + int(overall[1:].argmin())
     ahead = of_parts(parts, lambda scores: ranks(scores)[..., second] - ranks(scores)[..., 0])
-    what = (
-        f"{task}: mean rank of {ZHANG_METHODS[second]}, the best of the others, less PCA's {overall[0]:.2f} "
-        f"({len(cells)} cells)"
-    )
+    best = f"{ZHANG_METHODS[second]}, the best of the others"
+    what = f"{task}: mean rank of {best}, less PCA's {overall[0]:.2f} ({len(cells)} cells)"
     yield effect("ZHANG-S42-13", ahead, what, network=", ".join(encoders_seen))
 
 
@@ -256,10 +244,8 @@ def negative_eigenvalues(rows: pd.DataFrame) -> Iterable[Measurement]:
     worst = kept.loc[kept["value"].idxmin()]
     # a share of 1e-12 of the largest is what rounding can do: in units of it, so that a table shows it
     value = float(np.sign(worst["value"]) * np.log10(max(abs(worst["value"]) / 1e-12, 1.0)))
-    what = (
-        f"smallest eigenvalue of {worst['method']} on {worst['backbone']} ({worst['value']:.1e} of the largest): "
-        "sign × orders of magnitude above rounding (1e-12)"
-    )
+    said = f"smallest eigenvalue of {worst['method']} on {worst['backbone']} ({worst['value']:.1e} of the largest)"
+    what = f"{said}: sign × orders of magnitude above rounding (1e-12)"
     runs = int(kept["seed"].nunique())
     yield Measurement("ZHANG-S42-7", "effect", value, value, value, direction=-1, seeds=runs, what=what)
 

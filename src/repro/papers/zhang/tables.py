@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dimadvise.bounds import smallest_sufficient
 from repro.evaluation.seeds import Estimate, scaled
 from repro.methods import FULL_SIZE, MAJORITY, TRUNCATE, ZHANG_METHODS
 from repro.papers.zhang.claims import SCORES, SETTINGS, WITHIN, encoders_of, full_size, lead
@@ -45,16 +46,6 @@ def halved_table(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return table.fillna(MISSING)
 
 
-def smallest_within(losses: Mapping[int, float], tolerance: float) -> int | None:
-    """The smallest size at which, and at every larger one, the loss is within the tolerance."""
-    best = None
-    for d in sorted(losses, reverse=True):
-        if not losses[d] <= tolerance:  # NaN: too few seeds to be sure
-            break
-        best = d
-    return best
-
-
 def sufficient_table(rows: pd.DataFrame) -> pd.DataFrame:
     """The smallest size from which on every larger one tried loses at most 1 % of the full-size score.
 
@@ -64,8 +55,8 @@ def sufficient_table(rows: pd.DataFrame) -> pd.DataFrame:
     for encoder, method, setting in product(sorted(encoders_of(rows)), ORDER, SETTINGS):
         if at := loss(rows, encoder, method, setting):
             full, _ = full_size(rows, encoder)
-            enough = smallest_within({d: e.value for d, e in at.items()}, TOLERANCE)
-            surely = smallest_within({d: e.high for d, e in at.items()}, TOLERANCE)
+            enough = smallest_sufficient(list(at), [1 - e.value / 100 for e in at.values()], 1 - TOLERANCE / 100)
+            surely = smallest_sufficient(list(at), [1 - e.high / 100 for e in at.values()], 1 - TOLERANCE / 100)
             sure = "not sure at any" if surely is None else f"surely {surely}"
             said = f"{enough} ({100 * enough / full:.0f} %), {sure}" if enough else f"more than {max(at)}"
             lines.append((encoder, method, setting, said))
