@@ -14,10 +14,13 @@ falling, rising, flat = (0, -1, -2, -3, -4, -5), (0, 1, 2, 3, 4, 5), (0.0, 1.0, 
 def measured(**values):
     """Rows of three seeds that wander a little; every metric has a value for each dim."""
     return make_rows(
-        {"metric": m, "dim": dim, "value": float(f[i]) + 0.45 * (-1) ** (i * seed), "seed": seed}
-        for m, f in values.items()
-        for i, dim in enumerate(DIMS)
-        for seed in range(3)
+        (
+            {"metric": m, "dim": dim, "value": float(f[i]) + 0.45 * (-1) ** (i * seed), "seed": seed}
+            for m, f in values.items()
+            for i, dim in enumerate(DIMS)
+            for seed in range(3)
+        ),
+        backbone="b",
     )
 
 
