@@ -1,4 +1,4 @@
-"""How large is the project? `python tests/counts.py` prints each figure beside its budget; `--strict` fails over one.
+"""How large is the project? `python tests/counts.py` prints each figure beside its budget, and ! where it is over.
 
 A function serves one page only if the code of exactly one page names it, and nothing in `src/` does but its definition
 (and perhaps the `__init__` that hands it on).
@@ -9,7 +9,6 @@ imports of these three in its turn; the science beneath (models, losses, data an
 
 import ast
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,7 +91,7 @@ def figures() -> Iterator[tuple[str, float, float | None]]:
     source = [file for files in packages.values() for file in files]
     trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in source}
     budgets = {"repro": 18_500, "dimadvise": 3_450}
-    yield "lines of src but for dimadvise", lines_of(source) - lines_of(packages["dimadvise"]), 21_330
+    yield "lines of src but for dimadvise", lines_of(source) - lines_of(packages["dimadvise"]), 21_100
     for name, files in packages.items():
         yield f"lines of {name}", lines_of(files), budgets.get(name)
     yield "files of src", len(source), 148
@@ -116,23 +115,20 @@ def figures() -> Iterator[tuple[str, float, float | None]]:
     share = 100 * sum(n for shown, n in counted if shown) / sum(n for _, n in counted)
     yield "% of the pages' code lines that are shown", round(share, 1), -60
     exempted = sum(len(SKIP.findall(file.read_text(encoding="utf-8"))) for file in (*source, *tests))
-    yield "lines exempted from the formatter", exempted, 20
+    yield "lines exempted from the formatter", exempted, 0
     explained = {page.stem: len(explaining(tree)) for page, tree in pages.items()}
     yield "files that explain a page, median", median(explained.values()), 9
     most = max(explained, key=lambda page: explained[page])
     yield f"files that explain a page, most ({most})", explained[most], None
 
 
-def main() -> int:
-    """Print the figures; 1 if `--strict` is given and one is over its budget."""
-    over = 0
+def main() -> None:
+    """Print the figures."""
     for what, value, budget in figures():
         kept = budget is None or (value >= -budget if budget < 0 else value <= budget)
         bound = "" if budget is None else f"  {'at least' if budget < 0 else 'at most'} {abs(budget):,}"
         say(f"{'' if kept else '!':<2}{what:<58}{value:>10,}{bound}")
-        over += not kept
-    return int(bool(over) and "--strict" in sys.argv[1:])
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main()
