@@ -55,6 +55,7 @@ def test_profiles_and_overrides():
     assert (chosen.train.seed, chosen.step_two.seed, chosen.step_two.views) == (4, 4, 3)
     assert profile("embedded", dropout=0.25, source="local").train.dropout == 0.25  # over the recipe's
     assert profile("embedded", backbone="roberta-base").train.batch_size == 512
+    assert profile("embedded", backbone="some/where/e5-small-en", objective="angle").train.sentences == 4_800
     assert override(TrainConfig(), dim=3, seed=None) == TrainConfig(dim=3)
     assert profile("paper", sentences=200).step_two.batch_size == 200  # a batch of all
     for ask in (profile, PROFILES.__getitem__):  # pages look up the profile's source before all else
