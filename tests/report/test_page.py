@@ -31,6 +31,8 @@ def test_what_a_reader_leaves_out_is_the_profiles(no_data):
     usual, changed = page.settings(sentences=None).train, page.settings(sentences=123).train
     assert (usual.seed, usual.source) == (3, "microworld") and changed.sentences == 123 != usual.sentences
     assert Page("x", "wang_table1", source="local").data_source == "local"
+    asked = {None: "all-mpnet-base-v2", "some/where/all-MiniLM-L6-v2": "all-MiniLM-L6-v2"}
+    assert {name: page.past(name)["backbone"].unique().item() for name in asked} == asked
 
 
 def test_verdicts_of_both_kinds_are_shown_and_count_for_the_book_alone(live, verdicts, monkeypatch):
