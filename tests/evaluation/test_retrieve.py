@@ -97,9 +97,13 @@ def test_ties_go_to_the_lower_row_wherever_equal_documents_stand():
 
 
 @pytest.mark.parametrize("dim", [4, 16, 48])
-def test_faiss_on_renormalised_prefixes_is_exact_cosine(dim):
+def test_faiss_on_renormalised_prefixes_is_exact_cosine_and_searches_many_documents(dim, monkeypatch):
     pytest.importorskip("faiss", reason="the extra eval brings it")
-    np.testing.assert_array_equal(FlatIndex(C, dim).search(Q, 10), top_documents(Q[:, :dim], C[:, :dim], 10))
+    found = FlatIndex(C, dim).search(Q, 10)
+    np.testing.assert_array_equal(found, top_documents(Q[:, :dim], C[:, :dim], 10))
+    monkeypatch.setattr(module, "LARGE", len(C) - 1)
+    monkeypatch.delattr(module, "cosine_blocks")
+    np.testing.assert_array_equal(found, top_documents(Q[:, :dim], C[:, :dim], 10))
 
 
 def test_prefixes_left_as_they_are_would_be_ranked_by_length_too():

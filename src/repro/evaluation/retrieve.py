@@ -9,6 +9,7 @@ import re
 import string
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +22,7 @@ Ids: TypeAlias = Sequence[Hashable] | None  # names of rows; None numbers them f
 Qrels: TypeAlias = Mapping[Any, Mapping[Any, float] | Collection[Any]]
 """query id → document id → relevance, or → the relevant documents; 0 is judged and not relevant"""
 BLOCK = 2**22  # cosines held at once: 32 MB in double precision
+LARGE = 50_000  # documents beyond which faiss searches for the nearest
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
 
@@ -117,8 +119,14 @@ def cosine_blocks(Q: Any, C: Any) -> Iterator[tuple[slice, Array]]:
 
 
 def top_documents(Q: Any, C: Any, k: int = 1) -> Indices:
-    """The k documents of C (n, d) nearest to each query of Q (m, d) by cosine (m, k), best first, ties to the lower."""
+    """The k documents of C (n, d) nearest to each query of Q (m, d) by cosine (m, k), best first, ties to the lower.
+
+    Beyond `LARGE` documents faiss compares every pair, where it is installed, in single precision: documents whose
+    cosines differ by less than 1e-6 may change places.
+    """
     check_dim(k, limit=len(C), what="k")
+    if len(C) > LARGE and find_spec("faiss"):
+        return FlatIndex(C).search(Q, k)
     found = np.empty((len(Q), k), np.int64)
     for rows, cosines in cosine_blocks(Q, C):
         if k == 1:
