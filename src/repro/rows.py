@@ -199,7 +199,7 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     rows = rows.assign(
-        backbone=rows["backbone"].map(lambda name: name.rpartition("/")[2] if name[:1] == "/" else name, "ignore")
+        backbone=rows["backbone"].map(lambda name: Path(name).name if Path(name).is_absolute() else name, "ignore")
     )
     with FileLock(folder / f"{DIGESTS}.lock"):  # it stays: whoever waits for a lock holds the file, not its name
         digests = _read_digests(folder)

@@ -98,7 +98,7 @@ def on_every_task(task: str) -> list[Rule]:
     grp = "largest lead of GRP over full size ({dim} dims; never better: not by a point)"
     return [
         lead_of("PCA", task, "ZHANG-S42-1", lost, encoders, near=0.5, **loss),
-        lead_of("GRP", task, "ZHANG-S42-8", grp, role("simcse"), where=INDUCTIVE, direction=-1),
+        lead_of("GRP", task, "ZHANG-S42-8", grp, role("simcse"), where=INDUCTIVE, null=1.0, direction=-1),
         lambda rows: random_projection_is_blind(rows, task),
         *(
             Judge("ZHANG-S42-11", f"{who}, {m}: {change}", between.format(m), average, each=encoders, null=-1.0)
