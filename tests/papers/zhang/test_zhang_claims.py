@@ -85,6 +85,7 @@ CASES = {
         *("figure2", as_printed, {"between": 0.02, "extra": spectrum("sigmoid", -1e-4)}),
         {**dict.fromkeys((*SIMILARITY, "S42-9", "S42-12", "S42-14", "C-3"), HOLDS), "S42-13": UNSURE},
     ),
+    "all equal": ("figure2", lambda *_: 0.0, {}, dict.fromkeys(("S42-8", "S42-11"), HOLDS)),  # to a point
     "ranks that items cannot exchange": ("figure2", as_printed, {"spread": 1e-6}, {"S42-13": HOLDS}),
     "the other way round": (
         *("figure2", other_way_round, {"between": -0.02, "extra": spectrum("rbf", 1e-9)}),
