@@ -33,6 +33,11 @@ SCORES = (
 PAPERS = {"wang": "wang2023", "zhang": "zhang2024", "sbertlp": "sbertlp2021", "ese": "ese2025"}
 
 
+def with_folds(rows: pd.DataFrame) -> pd.DataFrame:
+    """Recorded rows of a test split with those over folds of all items, the experiment `…_folds`."""
+    return pd.concat([rows, *(recorded_rows(f"{name}_folds") for name in rows["experiment"].unique())])
+
+
 JUDGES: dict[str, Callable[[pd.DataFrame], list[Measurement]]] = {
     "wang_figure2": wang_figures.figure2,
     "wang_figure3": wang_figures.figure3,
@@ -43,8 +48,8 @@ JUDGES: dict[str, Callable[[pd.DataFrame], list[Measurement]]] = {
     "wang_table4": wang.table4,
     "wang_ablations": wang.ablations,
     "zhang_figure2": zhang.figure2,
-    "zhang_figure3": zhang.figure3,
-    "zhang_figure4": zhang.figure4,
+    "zhang_figure3": lambda rows: zhang.figure3(with_folds(rows)),
+    "zhang_figure4": lambda rows: zhang.figure4(with_folds(rows)),
     "zhang_table1": seconds.table1,
     "sbertlp_table1": sbertlp.table1,
     "sbertlp_table2": sbertlp.table2,

@@ -9,6 +9,7 @@ from sklearn.decomposition import PCA
 
 from repro import data
 from repro.config import PROFILES
+from repro.evaluation.classify import linear_probe
 from repro.methods import FULL_SIZE
 from repro.models.pretrained import MINILM
 from repro.papers.zhang.claims import BETWEEN, SETTINGS
@@ -104,6 +105,29 @@ def test_methods_and_settings_are_compared_once(made, tasks, store):
     grp = leads.loc["GRP − GRP"]
     assert set(grp.index.get_level_values("setting")) == {BETWEEN} and (grp[["value", "ci_low"]] == 0).all(axis=None)
     assert set(rows.loc[rows["setting"] == "inductive", "n_train"]) == {len(task.fit_texts("inductive"))}
+
+
+def test_in_folds_every_row_is_judged_once_by_what_the_others_teach(encoder, made, store):
+    task = load_task("trec", "microworld", rows=300, folds=3)
+    texts = [text for part in task.folds.values() for text in part["test"].texts]
+    assert sorted(texts) == sorted(text for part in task.splits.values() for text in part.texts)
+    lines = made(task, ["pca"], dims=[4])
+    own = next(x for x in lines if x.method == "PCA" and x.setting == "inductive")
+    table, right = encoder.embed(task.parts, store), []
+    for name, part in task.folds.items():
+        train, test = part["train"], part["test"]
+        peer = PCA(4, svd_solver="full").fit(table[data.texts_of(train)].astype(np.float64))
+        np.testing.assert_allclose(
+            np.abs(own.on(name)[test.texts]), np.abs(peer.transform(table[test.texts])), atol=1e-4
+        )
+        X, Z = own.on(name)[train.texts], own.on(name)[test.texts]
+        right += [linear_probe(X, train.labels, Z, test.labels, seed=3)] * len(test)
+    rows = reduced_rows(lines, task, store, progress=False, **SHARED)
+    assert rows.set_index(["method", "setting"]).loc[("PCA", "inductive"), "value"] == pytest.approx(np.mean(right))
+    both = load_task("sicke", "microworld", rows=60, folds=5)
+    assert {(len(part["train"]), len(part["dev"]), len(part["test"])) for part in both.folds.values()} == {
+        (108, 36, 36)
+    }
 
 
 def test_roughness_is_of_the_same_scores_and_held_against_the_roughest_other(made, tasks, store):

@@ -120,6 +120,12 @@ def test_one_seed_says_nothing_of_what_is_drawn_and_all_of_what_is_not():
     assert "S42-13" not in verdicts_of(claims.figure2(rows[rows["backbone"] == OURS])), "one encoder names no first"
 
 
+def test_of_some_claims_folds_of_all_items_speak_alone():
+    split, folds = rows_of(as_printed), rows_of(lambda method, encoder, share: -0.05)
+    found = verdicts_of(claims.figure2(pd.concat([split, folds.assign(experiment="zhang_figure2_folds")])))
+    assert found["S42-1"] == {FAILS} and {**found, "S42-1": {HOLDS}} == verdicts_of(claims.figure2(split))
+
+
 def test_random_projection_must_be_equal_to_the_last_digit():
     rows = rows_of(as_printed)
     moved = (rows["setting"] == claims.BETWEEN) & (rows["method"] == "GRP − GRP")

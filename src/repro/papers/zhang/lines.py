@@ -1,7 +1,8 @@
 """Figures 1 to 4: every encoder × setting × method × size of a task, what is compared, and how much a curve jumps."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,20 +11,22 @@ import pandas as pd
 from repro import data
 from repro.config import TrainConfig
 from repro.data.samples import training_sentences
-from repro.evaluation.stats import Resampled
+from repro.evaluation.classify import stratified_folds
+from repro.evaluation.stats import Resampled, mean_draws
 from repro.methods import FULL_SIZE, REDUCER_NAMES, ZHANG_METHODS
 from repro.models.encoder import merge_equal
 from repro.papers.zhang.claims import AUTOENCODER, BETWEEN, SETTINGS
 from repro.reducers import reduced
 from repro.rows import make_rows
 from repro.runs.encoders import Named, dims_of
-from repro.runs.lines import Line, Task, TextTable, by_kind, parts_of, score_rows
+from repro.runs.lines import Judged, Line, Scorer, Task, TextTable, by_kind, parts_of, score_rows, stored_classification
 from repro.sets import Corpus, DataSet, ScoredPairs, texts_of
 from repro.store import Store
 from repro.types import Array, one_of
 
 METHODS = {name: REDUCER_NAMES[name] for name in ("pca", "svd", "kpca", "grp", "autoencoder", "truncate")}
 """reducers to what the paper's Table 1 calls them; Truncate, the first columns, is ours"""
+FOLDS_SEED = 1111  # of the parts of a task, SentEval's: equal for all seeds, so that these share items
 RESCALED = "divided by √(2γ)"  # setting of kernel PCA on PCA's scale
 
 
@@ -32,6 +35,7 @@ class ReducedTask(Task):
     """A task with the sentences that a reducer may learn from (PROTOCOLS §4.2)."""
 
     wiki: Corpus | None = None  # foreign sentences, where a setting needs them
+    folds: Mapping[str, "ReducedTask"] = field(default_factory=dict)  # where all rows are judged: the parts, by name
 
     @property
     def parts(self) -> dict[str, dict[str, DataSet]]:
@@ -61,15 +65,40 @@ class ReducedTask(Task):
 
 
 def load_task(
-    name: str, source: str, rows: int | None = None, *, wiki: TrainConfig | None = None, store: Store | None = None
+    name: str,
+    source: str,
+    rows: int | None = None,
+    *,
+    wiki: TrainConfig | None = None,
+    store: Store | None = None,
+    folds: int = 0,
 ) -> ReducedTask:
-    """The splits of stsb, trec or sicke, `rows` of each at random or all, and sentences that `wiki` would train on."""
+    """The splits of stsb, trec or sicke, `rows` of each at random or all, and sentences that `wiki` would train on.
+
+    With `folds` all labelled rows are judged, a fold at a time, by what the others teach.
+    """
     splits = data.load_splits(name, source=source)
     if name == "stsb":
         splits = {split: splits[split] for split in ("train", "test")}
     corpus = Corpus(wiki.corpus, wiki.source, training_sentences(wiki, store or Store())) if wiki else None
     kept = {split: data.take(part, rows) for split, part in splits.items()}
-    return ReducedTask(name, kept, {split: len(part) for split, part in splits.items()}, corpus)
+    task = ReducedTask(name, kept, {split: len(part) for split, part in splits.items()}, corpus)
+    return replace(task, folds=_folds_of(task, folds)) if folds else task
+
+
+def _folds_of(task: ReducedTask, k: int) -> dict[str, ReducedTask]:
+    """By name, the k parts of all rows of a task as tasks: one is the test split, the next dev where there is one."""
+    first: Any = next(iter(task.splits.values()))
+    columns = {name: [getattr(part, name) for part in task.splits.values()] for name in first.groups[0]}
+    whole = replace(first, **{name: tuple(chain.from_iterable(column)) for name, column in columns.items()})
+    fold, parts = stratified_folds(whole.labels, k, FOLDS_SEED), {}
+    for i in range(k):
+        split = np.where(fold == i, "test", "train")
+        if "dev" in task.splits:
+            split[fold == (i + 1) % k] = "dev"
+        kept = {name: whole.keep(np.flatnonzero(split == name), split=name) for name in task.splits}
+        parts[f"{task.name}, part {i + 1} of {k}"] = ReducedTask(task.name, kept)
+    return parts
 
 
 @dataclass(frozen=True)
@@ -82,8 +111,18 @@ class Variant:
     rescale: bool = False  # divide by √(2γ), γ = 1/D: what the Gaussian kernel multiplies small distances by
 
 
-def lines_of(
-    encoder: Named,
+def lines_of(encoder: Named, task: ReducedTask, store: Store, **grid: Any) -> Iterator[Line]:
+    """The lines of one encoder over a grid, see `lines_of_part`; where a task has folds, with a fit for each."""
+    table = encoder.embed(task.parts, store)
+    by_fold = [lines_of_part(encoder.name, table, part, store, **grid) for part in task.folds.values() or [task]]
+    for line, *others in zip(*by_fold, strict=True):
+        tables = [part.table for part in (line, *others)]
+        yield replace(line, tables=dict(zip(task.folds, tables, strict=True))) if task.folds else line
+
+
+def lines_of_part(
+    backbone: str,
+    table: TextTable,
     task: ReducedTask,
     store: Store,
     *,
@@ -95,23 +134,22 @@ def lines_of(
     variants: Sequence[Variant] = (),
     seed: int = 0,
 ) -> Iterator[Line]:
-    """The lines of one encoder: its full size, then every setting, method and size; sizes below 1 are shares of it.
+    """The full size of some embeddings, then every setting, method and size; sizes below 1 are shares of it.
 
     Each of `trained_dims` is a training of the autoencoder, which the `wiki` setting, not the paper's, leaves out.
     Variants are fitted in the inductive setting.
     """
     for name in methods:
         one_of(name, list(METHODS), "method")
-    table = encoder.embed(task.parts, store)
     texts = task.judged_texts
     X, index = table[texts], {text: i for i, text in enumerate(texts)}
     sizes = {name: dims_of(X.shape[1], (trained_dims or dims) if name == "autoencoder" else dims) for name in METHODS}
     fits = {setting: table[task.fit_texts(setting)] for setting in dict.fromkeys(("inductive", *settings))}
-    yield Line(FULL_SIZE, X.shape[1], TextTable(index, X), backbone=encoder.name)
+    yield Line(FULL_SIZE, X.shape[1], TextTable(index, X), backbone=backbone)
 
     def lines(name: str, setting: str, fit: Array, params: Mapping[str, Any], factor: float = 1.0) -> Iterator[Line]:
         for d, Y in reduced(name, fit, X, sizes[name], store, seed=seed, **params):
-            yield Line(METHODS[name], d, TextTable(index, Y * np.float32(factor)), setting, backbone=encoder.name)
+            yield Line(METHODS[name], d, TextTable(index, Y * np.float32(factor)), setting, backbone=backbone)
 
     for setting in settings:
         for name in methods:
@@ -139,6 +177,18 @@ def compared(line: Line, other: Line) -> bool:
     return between or (line.setting == other.setting and later)
 
 
+def _scorer(task: ReducedTask, store: Store, protocol: str) -> Scorer:
+    """`by_kind`; where a task has folds, the accuracy over the rows of all."""
+
+    def over_folds(lines: Sequence[Line], whole: Task, seed: int) -> Iterator[Judged]:
+        options: dict[str, Any] = {"store": store, "protocol": protocol, "seed": seed}
+        found = [[stored_classification(x.on(n), n, p, **options) for n, p in task.folds.items()] for x in lines]
+        right = [np.concatenate([score.items for score in scores]) for scores in found]
+        yield Judged("accuracy", Resampled(*mean_draws(right, seed=seed)), float(np.mean([s.floor for s in found[0]])))
+
+    return over_folds if task.folds else by_kind(store, protocol=protocol)
+
+
 def reduced_rows(
     lines: Sequence[Line], task: ReducedTask, store: Store, *, protocol: str = "logreg", **options: Any
 ) -> pd.DataFrame:
@@ -147,24 +197,25 @@ def reduced_rows(
     The lead of a method over itself stands in the setting `transductive − inductive`. `n_train` is the number of
     distinct sentences that a line's reducer was fitted on.
     """
-    scorer = by_kind(store, protocol=protocol)
+    scorer = _scorer(task, store, protocol)
     frame = score_rows(lines, {task.name: task}, scorer, contrasts=[compared], **options)
     sides = frame["method"].str.split(" − ", expand=True).reindex(columns=[0, 1])
     frame.loc[(sides[0] == sides[1]).fillna(False), "setting"] = BETWEEN
-    fitted = {s: len(task.fit_texts(s)) for s in SETTINGS if s != "wiki" or task.wiki is not None}
+    part = next(iter(task.folds.values()), task)
+    fitted = {s: len(part.fit_texts(s)) for s in SETTINGS if s != "wiki" or task.wiki is not None}
     counts = [fitted.get(str(setting).split(",")[0]) for setting in frame["setting"]]
     return frame.assign(n_train=pd.array(counts, dtype="Int64"))
 
 
 def roughness_rows(
-    lines: Sequence[Line], task: Task, store: Store, *, protocol: str = "logreg", **shared: Any
+    lines: Sequence[Line], task: ReducedTask, store: Store, *, protocol: str = "logreg", **shared: Any
 ) -> pd.DataFrame:
     """Roughness of every method per encoder and setting, and the autoencoder's lead over the roughest of the others.
 
     Sizes are those that every method has; of fewer than three there is no row. The roughest of the others is chosen
     anew in each resample of the test items.
     """
-    scorer, rows = by_kind(store, protocol=protocol), []
+    scorer, rows = _scorer(task, store, protocol), []
     for backbone, setting in dict.fromkeys((line.backbone, line.setting) for line in lines):
         own = [line for line in lines if (line.backbone, line.setting) == (backbone, setting)]
         by = {m: {line.dim: line for line in own if line.method == m} for m in ZHANG_METHODS}
