@@ -13,7 +13,16 @@ from repro.evaluation.classify import linear_probe
 from repro.methods import FULL_SIZE
 from repro.models.pretrained import MINILM
 from repro.papers.zhang.claims import BETWEEN, SETTINGS
-from repro.papers.zhang.lines import RESCALED, Variant, compared, lines_of, load_task, reduced_rows, roughness_rows
+from repro.papers.zhang.lines import (
+    RESCALED,
+    Variant,
+    compared,
+    in_folds,
+    lines_of,
+    load_task,
+    reduced_rows,
+    roughness_rows,
+)
 from repro.runs import encoders
 from repro.runs.encoders import as_published
 from repro.runs.lines import TextTable
@@ -108,7 +117,7 @@ def test_methods_and_settings_are_compared_once(made, tasks, store):
 
 
 def test_in_folds_every_row_is_judged_once_by_what_the_others_teach(encoder, made, store):
-    task = load_task("trec", "microworld", rows=300, folds=3)
+    task = in_folds(load_task("trec", "microworld", rows=300), 3)
     texts = [text for part in task.folds.values() for text in part["test"].texts]
     assert sorted(texts) == sorted(text for part in task.splits.values() for text in part.texts)
     lines = made(task, ["pca"], dims=[4])
@@ -124,7 +133,7 @@ def test_in_folds_every_row_is_judged_once_by_what_the_others_teach(encoder, mad
         right += [linear_probe(X, train.labels, Z, test.labels, seed=3)] * len(test)
     rows = reduced_rows(lines, task, store, progress=False, **SHARED)
     assert rows.set_index(["method", "setting"]).loc[("PCA", "inductive"), "value"] == pytest.approx(np.mean(right))
-    both = load_task("sicke", "microworld", rows=60, folds=5)
+    both = in_folds(load_task("sicke", "microworld", rows=60), 5)
     assert {(len(part["train"]), len(part["dev"]), len(part["test"])) for part in both.folds.values()} == {
         (108, 36, 36)
     }

@@ -65,40 +65,29 @@ class ReducedTask(Task):
 
 
 def load_task(
-    name: str,
-    source: str,
-    rows: int | None = None,
-    *,
-    wiki: TrainConfig | None = None,
-    store: Store | None = None,
-    folds: int = 0,
+    name: str, source: str, rows: int | None = None, *, wiki: TrainConfig | None = None, store: Store | None = None
 ) -> ReducedTask:
-    """The splits of stsb, trec or sicke, `rows` of each at random or all, and sentences that `wiki` would train on.
-
-    With `folds` all labelled rows are judged, a fold at a time, by what the others teach.
-    """
+    """The splits of stsb, trec or sicke, `rows` of each at random or all, and sentences that `wiki` would train on."""
     splits = data.load_splits(name, source=source)
     if name == "stsb":
         splits = {split: splits[split] for split in ("train", "test")}
     corpus = Corpus(wiki.corpus, wiki.source, training_sentences(wiki, store or Store())) if wiki else None
     kept = {split: data.take(part, rows) for split, part in splits.items()}
-    task = ReducedTask(name, kept, {split: len(part) for split, part in splits.items()}, corpus)
-    return replace(task, folds=_folds_of(task, folds)) if folds else task
+    return ReducedTask(name, kept, {split: len(part) for split, part in splits.items()}, corpus)
 
 
-def _folds_of(task: ReducedTask, k: int) -> dict[str, ReducedTask]:
-    """By name, the k parts of all rows of a task as tasks: one is the test split, the next dev where there is one."""
-    first: Any = next(iter(task.splits.values()))
-    columns = {name: [getattr(part, name) for part in task.splits.values()] for name in first.groups[0]}
-    whole = replace(first, **{name: tuple(chain.from_iterable(column)) for name, column in columns.items()})
+def in_folds(task: ReducedTask, k: int) -> ReducedTask:
+    """The task with all labelled rows judged, in k parts: one is the test split, the next dev where there is one."""
+    splits: list[Any] = list(task.splits.values())
+    columns = {name: chain.from_iterable([getattr(part, name) for part in splits]) for name in splits[0].groups[0]}
+    whole = replace(splits[0], **{name: tuple(column) for name, column in columns.items()})
     fold, parts = stratified_folds(whole.labels, k, FOLDS_SEED), {}
     for i in range(k):
-        split = np.where(fold == i, "test", "train")
-        if "dev" in task.splits:
-            split[fold == (i + 1) % k] = "dev"
-        kept = {name: whole.keep(np.flatnonzero(split == name), split=name) for name in task.splits}
+        at = {"test": fold == i, "dev": (fold == (i + 1) % k) & ("dev" in task.splits)}
+        rows = {**at, "train": ~at["test"] & ~at["dev"]}
+        kept = {name: whole.keep(np.flatnonzero(rows[name]), split=name) for name in task.splits}
         parts[f"{task.name}, part {i + 1} of {k}"] = ReducedTask(task.name, kept)
-    return parts
+    return replace(task, folds=parts)
 
 
 @dataclass(frozen=True)
