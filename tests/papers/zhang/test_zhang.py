@@ -140,17 +140,20 @@ def test_in_folds_every_row_is_judged_once_by_what_the_others_teach(encoder, mad
 
 
 def test_roughness_is_of_the_same_scores_and_held_against_the_roughest_other(made, tasks, store):
-    task, lines = tasks["trec"], made(tasks["trec"], settings=["inductive"])
+    methods = ("pca", "svd", "kpca", "grp", "truncate")
+    task, lines = tasks["trec"], made(tasks["trec"], methods, settings=["inductive"])
     rows = reduced_rows(lines, task, store, progress=False, **SHARED)
     lines += [replace(line, method="Autoencoder") for line in lines if line.method == "Truncate"]
     jumps = roughness_rows(lines, task, store, **SHARED).set_index("method")["value"]
     for method in ("PCA", "SVD", "GRP"):
         own = rows[(rows["metric"] == "accuracy") & (rows["method"] == method)].sort_values("dim")["value"]
         assert jumps[method] == pytest.approx(own.diff().dropna().std(ddof=0))
-    others = max(jumps[["PCA", "SVD", "GRP"]])
+    others = max(jumps[["PCA", "SVD", "KPCA", "GRP"]])
     assert jumps["Autoencoder − others"] == pytest.approx(jumps["Autoencoder"] - others)
     two = [line for line in lines if line.dim != 16]
     assert roughness_rows(two, task, store, **SHARED).empty, "two sizes have one difference"
+    four = roughness_rows([line for line in lines if line.method != "KPCA"], task, store, **SHARED)
+    assert set(four["metric"]) == {"roughness"}, "the roughest of three is not the roughest of the other four"
 
 
 def test_encoders_are_taken_as_published_and_sizes_may_be_shares(small):

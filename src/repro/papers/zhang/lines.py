@@ -201,8 +201,8 @@ def roughness_rows(
 ) -> pd.DataFrame:
     """Roughness of every method per encoder and setting, and the autoencoder's lead over the roughest of the others.
 
-    Sizes are those that every method has; of fewer than three there is no row. The roughest of the others is chosen
-    anew in each resample of the test items.
+    Sizes are those that every method has; of fewer than three there is no row. The roughest of the other four, without
+    one of which there is no lead, is chosen anew in each resample of the test items.
     """
     scorer, rows = _scorer(task, store, protocol), []
     for backbone, setting in dict.fromkeys((line.backbone, line.setting) for line in lines):
@@ -218,7 +218,7 @@ def roughness_rows(
         common = {"backbone": backbone, "setting": setting, "dataset": task.name, "readout": "encoder"}
         for k, method in enumerate(by):
             rows.append({**common, "method": method, "metric": "roughness", **found[k].columns})
-        if AUTOENCODER in by and len(by) > 1:
+        if len(by) == len(ZHANG_METHODS):
             k = list(by).index(AUTOENCODER)
             others = Resampled(*(np.delete(part, k, axis=-1).max(axis=-1) for part in (found.value, found.draws)))
             lead = (found[k] - others).columns
