@@ -220,3 +220,9 @@ def test_a_forked_kernel_ends_by_its_time_limit(tmp_path):
         notebook.run(write(tmp_path / "n.md", code), tmp_path / "n.ipynb", timeout=3, forked=True)
     with contextlib.suppress(psutil.NoSuchProcess):
         psutil.Process(int(note.read_text())).wait(30)
+
+
+def test_no_line_begins_with_a_per_cent_sign_which_would_hide_it():
+    sources = [*(project_root() / "notebooks").glob("*.md"), *(project_root() / "book").rglob("*.md")]
+    hidden = [source.name for source in sources if "\n%" in source.read_text(encoding="utf-8")]
+    assert len(sources) > 50 and not hidden, "MyST takes such a line for a comment"
