@@ -266,13 +266,15 @@ class KPCA(Reducer):
         for dtype in (np.float32, np.float64):
             K = self._matrix(basis, dtype)
             trace = float(K.diagonal().sum(dtype=np.float64))
-            found = block_lanczos(K, self._start(basis), count, progress=self.progress)
+            start, most = self._start(basis).astype(K.dtype), 5 * count + 6 * WIDTH
+            options: dict[str, Any] = {"first": 2 * count, "most": most, "close": _close, "progress": self.progress}
+            found = block_lanczos(K.__matmul__, start, count, **options)
             if found is not None and (dtype == np.float64 or found[0][-1] > SINGLE * found[0][0]):
                 values, V = found
                 if self.indefinite == "shift":
                     self.smallest_eigenvalue_ = smallest_of(K, values[0])
                 self.solver_ = "lanczos"
-                return values, V.astype(np.float64), trace
+                return values, orient(V).astype(np.float64), trace
             del K  # before the next one is made
         log.info("block Lanczos did not settle on %d eigenpairs: computing all %s eigenpairs", count, f"{n:,}")
         return None
@@ -296,6 +298,11 @@ class KPCA(Reducer):
         values, V = linalg.eigh(K, overwrite_a=True, check_finite=False, driver="evd")
         self.smallest_eigenvalue_, self.solver_ = float(values[1]), "dense"
         return values[:0:-1], orient(V[:, : -count - 1 : -1]), trace
+
+
+def _close(values: Array) -> float:
+    """Residual of converged pairs, by the largest eigenvalue and the smallest one asked for."""
+    return float(min(1e-6 * values[0], 1e-3 * values[-1]))
 
 
 def smallest_of(K: Array, largest: float) -> float:

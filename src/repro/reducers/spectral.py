@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,8 @@ from repro.types import Array
 
 log = logging.getLogger(__name__)
 WIDTH = 64
-"""columns by which a Krylov space grows: wide enough for full speed, narrow enough for a high polynomial degree"""
-TOLERANCE, RELATIVE = 1e-6, 1e-3
-"""residual of converged pairs, relative to the largest eigenvalue, and to the smallest one asked for"""
-NARROW, ROUNDS = 24, 3  # vectors by which the other Krylov spaces grow at once, and steps of inverse iteration at most
+"""columns by which kernel PCA's space grows: wide enough for full speed, narrow enough for a high polynomial degree"""
+NARROW, ROUNDS = 24, 3  # columns for Isomap and LLE, and steps of inverse iteration at most
 RESIDUAL = 1e-5  # of their converged pairs, relative to the largest eigenvalue among them
 DENSE_BYTES = 17  # of the dense solver for each of the n² entries: the matrix and a copy in double precision
 
@@ -85,27 +84,12 @@ def _few(n: int, count: int, times: int = 12) -> bool:
 
 def _krylov(B: Array, count: int) -> tuple[Array, Array] | None:
     """The top pairs from a block Krylov space of B, or None where its result is not sure."""
-    n = len(B)
-    last = max(9 * count, 12 * NARROW)
-    basis = np.empty((n, last + NARROW), order="F")
-    images = np.empty_like(basis)  # of B
-    Z = make_rng(0, "krylov", n).standard_normal((n, NARROW))
-    for size in range(0, last, NARROW):
-        images[:, size : size + NARROW] = B @ _extend(basis, size, Z)
-        Z = images[:, size : size + NARROW]
-        if size + NARROW >= last or 0 <= size + NARROW - max(7 * count, 8 * NARROW) < NARROW:
-            values, vectors, residuals = _ritz(basis[:, : size + NARROW], -images[:, : size + NARROW], count)
-            if np.linalg.norm(residuals, axis=0).max() <= RESIDUAL * np.abs(values).max():
-                return None if hides(values, NARROW) else (-values, vectors)
-    return None
+    first, most = max(7 * count, 8 * NARROW), max(9 * count, 12 * NARROW)
+    return block_lanczos(B.__matmul__, _start(len(B)), count, first=first, most=most, close=lambda v: RESIDUAL * v[0])
 
 
-def _ritz(basis: Array, images: Array, count: int) -> tuple[Array, Array, Array]:
-    """Lowest values (count,), vectors and residuals (n, count) of an operator on the span of the basis (n, size)."""
-    projected = basis.T @ images
-    values, S = linalg.eigh(projected, subset_by_index=(0, count - 1), overwrite_a=True, check_finite=False)
-    vectors = basis @ S
-    return values, vectors, images @ S - vectors * values
+def _start(n: int) -> Array:
+    return make_rng(0, "krylov", n).standard_normal((n, NARROW))
 
 
 def hides(values: Array, width: int) -> bool:
@@ -126,71 +110,29 @@ def _inverse_krylov(A: Any, M: Any, count: int) -> tuple[Array, Array] | None:
     lifted += np.float32(2 * bound / n)  # the constant vector, of eigenvalue 0, moves away
     lifted[np.arange(n), np.arange(n)] += np.float32(1e-6 * bound)
     factor, failed = lapack.spotrf(lifted, lower=1, overwrite_a=1, clean=0)
-    V = None if failed else _lanczos(lambda Z: _solve(factor, Z), n, count)
-    if V is None:
+    if failed:
         return None
+    start, first, most = _start(n).astype(np.float32), max(7 * count // 2, 8 * NARROW), max(9 * count, 12 * NARROW)
+    options: dict[str, Any] = {"first": first, "most": min(most, n // 2), "more": NARROW // 2}
+    found = block_lanczos(partial(_solve, factor), start, count, close=lambda v: RESIDUAL / 2 * v, **options)
+    if found is None:
+        return None
+    V = found[1].astype(np.float64)
     images = A.T @ (A @ V)  # of M; A has far fewer entries
     residuals = images - V * np.einsum("ij,ij->j", V, images)
     for _ in range(ROUNDS):
-        V = _orthonormal(V - _solve(factor, residuals))  # (M + lift)⁻¹V, each column by its own factor
-        if V is None:
+        V = V - _solve(factor, residuals)  # (M + lift)⁻¹V, each column by its own factor
+        V -= V.mean(0)
+        images = A.T @ (A @ V)
+        try:
+            values, S = linalg.eigh(V.T @ images, V.T @ V, check_finite=False)
+        except linalg.LinAlgError:  # dependent columns
             return None
-        values, V, residuals = _ritz(V, A.T @ (A @ V), V.shape[1])
+        V, images = V @ S, images @ S
+        residuals = images - V * values
         if np.linalg.norm(residuals[:, :count], axis=0).max() <= RESIDUAL * values[count - 1]:
             return None if hides(values[:count], NARROW) else (values[:count], V[:, :count])
     return None
-
-
-def _lanczos(apply: Callable[[Array], Array], n: int, count: int) -> Array | None:
-    """The `count` leading Ritz vectors, and a few more, of a positive definite operator (n, n), in single precision.
-
-    Block Lanczos with full reorthogonalisation (Golub and Underwood, 1977) until every residual, read off the
-    recurrence, is within a fraction of RESIDUAL of its value; None where the space grows too large for that.
-    """
-    check, last = max(7 * count // 2, 8 * NARROW), min(max(9 * count, 12 * NARROW), n // 2)
-    basis = np.empty((n, last + NARROW), np.float32, order="F")
-    T = np.zeros((last, last))  # the operator on the basis; its upper triangle
-    basis[:, :NARROW] = np.linalg.qr(_centred(make_rng(0, "krylov", n).standard_normal((n, NARROW))))[0]
-    for size in range(NARROW, last + 1, NARROW):
-        newest = slice(size - NARROW, size)
-        Z = _centred(apply(basis[:, newest]))
-        for first in (max(0, size - 2 * NARROW), 0):  # the recurrence's own two blocks, then what rounding left of all
-            overlaps = basis[:, first:size].T @ Z
-            Z -= basis[:, first:size] @ overlaps
-            T[first:size, newest] += overlaps
-        basis[:, size : size + NARROW], coupling = np.linalg.qr(Z)
-        if size >= check:
-            values, S = linalg.eigh(T[:size, :size], lower=False, driver="evd", check_finite=False)
-            values, S = values[: -count - 1 - NARROW // 2 : -1], S[:, : -count - 1 - NARROW // 2 : -1]
-            residuals = np.linalg.norm(coupling @ S[newest], axis=0)[:count]
-            if (residuals <= RESIDUAL / 2 * values[:count]).all():
-                return (basis[:, :size] @ S.astype(np.float32)).astype(np.float64)
-            check = size + size // 8
-    return None
-
-
-def _centred(Z: Array) -> Array:
-    return np.asarray(Z - Z.mean(0), np.float32)
-
-
-def _orthonormal(V: Array) -> Array | None:
-    """Columns, nearly orthonormal already, made so and orthogonal to the constant; None if they are dependent."""
-    V = V - V.mean(0)
-    try:
-        R = linalg.cholesky(V.T @ V, check_finite=False)
-    except linalg.LinAlgError:
-        return None
-    return np.asarray(linalg.solve_triangular(R, V.T, trans=1, check_finite=False).T)
-
-
-def _extend(basis: Array, size: int, Z: Array) -> Array:
-    """Write Z, made orthonormal and orthogonal to the constant and the first `size` columns, into the next ones."""
-    Z = Z - Z.mean(0)
-    for _ in range(2):  # once loses orthogonality, twice is enough (Parlett, 1980)
-        Z -= basis[:, :size] @ (basis[:, :size].T @ Z)
-    Z = np.linalg.qr(Z)[0]
-    basis[:, size : size + Z.shape[1]] = Z
-    return Z
 
 
 def _solve(factor: Array, B: Array) -> Array:
@@ -204,33 +146,43 @@ def _bound(M: Any) -> float:
     return float(abs(M).sum(axis=1).max())
 
 
-def block_lanczos(K: Array, start: Array, count: int, *, progress: bool = False) -> tuple[Array, Array] | None:
-    """The largest eigenvalues of K (n, n), whose rows sum to zero, and vectors; None where it is not sure of them.
+def block_lanczos(
+    apply: Callable[[Array], Array],
+    start: Array,
+    count: int,
+    *,
+    first: int,
+    most: int,
+    close: Callable[[Array], Any],
+    more: int = 0,
+    progress: bool = False,
+) -> tuple[Array, Array] | None:
+    """The largest eigenvalues of a symmetric operator on n numbers that sum to zero, and vectors; None where not sure.
 
-    Golub and Underwood's (1977) block method with full reorthogonalisation, in K's own precision: one product with K
-    per block is all that touches n² entries. With some of `start` (n, WIDTH) random, no eigenvector stays hidden. The
-    values (count,) are in descending order, the vectors (n, count) orthonormal.
+    Golub and Underwood's (1977) block method with full reorthogonalisation, in the precision of `start` (n, width): one
+    product per block is all that touches the operator. With some of `start` random, no eigenvector stays hidden. From
+    `first` columns to `most` the residuals, read off the recurrence, are compared with what `close` makes of the values
+    (count,), descending; the vectors (n, count) are orthonormal. `more` vectors come along, whatever their residuals.
     """
-    n, most = len(K), WIDTH * -(-(5 * count + 6 * WIDTH) // WIDTH)  # columns at which the search is given up
-    basis = np.empty((n, most), K.dtype, order="F")
-    projected = np.zeros((most, most))
+    n, width = start.shape
+    most = min(width * -(-most // width), n - 1)
+    basis, projected = np.empty((n, most), start.dtype, order="F"), np.zeros((most, most))
     with progress_bar(total=most, desc="eigenvectors", show=progress) as bar:
-        step = _orthogonal(basis, 0, start.astype(K.dtype))
-        for size in range(WIDTH, min(most, n - 1 - WIDTH) + 1, WIDTH):
-            block = basis[:, size - WIDTH : size]
+        step = _orthogonal(basis, 0, start)
+        for size in range(width, most - width + 1, width):
+            block = basis[:, size - width : size]
             block[:] = step[0]
-            step = _orthogonal(basis, size, K @ block)
-            bar.update(WIDTH)
-            projected[:size, size - WIDTH : size] = step[1]
-            if size < 2 * count:
+            step = _orthogonal(basis, size, apply(block))
+            bar.update(width)
+            projected[:size, size - width : size] = step[1]
+            if size < first:
                 continue
-            values, S = linalg.eigh(projected[:size, :size], lower=False, check_finite=False)
-            top, S = values[: -count - 1 : -1], S[:, : -count - 1 : -1]
-            residual = float(np.linalg.norm(step[2] @ S[-WIDTH:], axis=0).max())
-            if residual <= min(TOLERANCE * top[0], RELATIVE * top[-1]):
-                if hides(top, WIDTH):
-                    return None
-                return top, orient(basis[:, :size] @ S.astype(K.dtype)).astype(K.dtype, copy=False)
+            first = size + size // 8
+            values, S = linalg.eigh(projected[:size, :size], lower=False, driver="evd", check_finite=False)
+            values, S = values[: -count - more - 1 : -1], S[:, : -count - more - 1 : -1]
+            residuals = np.linalg.norm(step[2] @ S[-width:], axis=0)[:count]
+            if (residuals <= close(values[:count])).all():
+                return None if hides(values[:count], width) else (values, basis[:, :size] @ S.astype(start.dtype))
     return None
 
 
