@@ -5,9 +5,11 @@ import logging
 import shutil
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import torch
+from tests.soak.material import VECTORS
 
 from dimadvise import deploy
 from dimadvise.apply import apply
@@ -98,9 +100,8 @@ def of_store(value, m, rng, folder, count):
 
     def read():
         found = [Store(folder).remember("things", {"n": n}, lambda n=n: value(n), code="repro.types") for n in (0, 1)]
-        return found, [
-            json.loads(path.read_text())["seconds"] for path in sorted(folder.glob("things/*/manifest.json"))
-        ]
+        notes = sorted(folder.glob("things/*/manifest.json"))
+        return found, [json.loads(note.read_text())["seconds"] for note in notes]
 
     def neighbours():
         one, two = (path for path in sorted((folder / "things").iterdir()) if path.is_dir())
@@ -156,9 +157,7 @@ def of_verdicts(m, rng, folder, count):
     scorecard.verdicts_folder = lambda: folder / "verdicts"
     scorecard.os.environ["REPRO_BOOK"] = "1"
     for page, claims in (("a", scorecard.claims()["claim_id"][:3]), ("b", scorecard.claims()["claim_id"][3:6])):
-        judged = [
-            Measurement(claim, "effect", paper=1.0, value=0.5 + len(claim), low=0.1, high=2.0) for claim in claims
-        ]
+        judged = [Measurement(name, "effect", paper=1.0, value=0.5 + len(name), low=0.1, high=2.0) for name in claims]
         scorecard.write_verdicts(page, scorecard.verdict_frame("live", judged))
     return tried(folder / "verdicts", lambda: scorecard.read_verdicts().to_csv(), rng, count, spared="missing")
 
@@ -173,8 +172,8 @@ def advised(folder):
     return advice.codes(X), advice.vectors(X), [read_note(folder).get(name) for name in told]
 
 
-def vectors(path, column=""):
-    found = open_vectors(path, column)
+def vectors(path):
+    found = open_vectors(path, "matrix" if path.suffix == ".safetensors" else "")
     return found.take(np.arange(found.shape[0]))
 
 
@@ -189,10 +188,5 @@ KINDS = {
     "recorded rows": partial(of_copy, "results", lambda folder: read_rows(folder / "e.parquet").to_csv()),
     "verdicts": of_verdicts,
     "matrix .npy": partial(of_copy, "X.npy", read_matrix, ways=UNSUMMED),
-    "vectors .npy": partial(of_copy, "X.npy", vectors, ways=UNSUMMED),
-    "vectors .npz": partial(of_copy, "X.npz", vectors, ways=UNSUMMED),
-    "vectors .parquet": partial(of_copy, "X.parquet", vectors, ways=UNSUMMED),
-    "vectors .safetensors": partial(
-        of_copy, "advice/reducer.safetensors", partial(vectors, column="matrix"), ways=UNSUMMED
-    ),
+    **{f"vectors {Path(name).suffix}": partial(of_copy, name, vectors, ways=UNSUMMED) for name in VECTORS},
 }

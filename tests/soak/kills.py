@@ -61,18 +61,12 @@ class Command:
         return [path for path, value in found.items() if self.made.get(path) != value]
 
 
+TRAIN = "train --backbone {m}/tiny --source microworld --output out --sentences"
+ESE = "--objective ese --layer-weights learned --pooling mean"
 COMMANDS = {
-    "train": Command(
-        "train --backbone {m}/tiny --dims 8 --sentences 256 --batch-size 8 --source microworld --output out", 0.15
-    ),
-    "train ESE": Command(
-        "train --backbone {m}/tiny --objective ese --layer-weights learned --pooling mean --dims 8 --sentences 256 "
-        "--batch-size 8 --source microworld --output out",
-        0.05,
-    ),
-    "train in two processes": Command(
-        "train --backbone {m}/tiny --dims 8 4 --sentences 64 --source microworld --workers 2 --output out", 0.01
-    ),
+    "train": Command(f"{TRAIN} 256 --batch-size 8 --dims 8", 0.15),
+    "train ESE": Command(f"{TRAIN} 256 --batch-size 8 --dims 8 {ESE}", 0.05),
+    "train in two processes": Command(f"{TRAIN} 64 --dims 8 4 --workers 2", 0.01),
     "encode": Command("encode --encoder {m}/tiny --texts {m}/texts.txt --output out.npy", 0.2),
     "reduce": Command("reduce --method autoencoder --dim 8 --input {m}/X.npy --output out.npy", 0.14),
     "advise": Command("advise {m}/X.npy --output out " + SMALL, 0.2),
@@ -125,9 +119,8 @@ def trials(name, how, m, rng, folder, count):
 def _trial(command, how, rng, place):
     pid, delay = command.begin(place), rng.uniform(0, command.seconds)
     time.sleep(delay)
-    (os.killpg if how is signal.SIGINT else os.kill)(
-        pid, how
-    )  # a terminal interrupts all, the others are told one by one
+    end = os.killpg if how is signal.SIGINT else os.kill  # a terminal interrupts all, the others are told one by one
+    end(pid, how)
     code, left = ended(pid), orphans()
     said, when = (place / "log").read_text(), f"{how.name} after {delay:.2f} s"
     partials = [path for path in place.rglob("*.partial*") if place / "home" not in path.parents]

@@ -10,6 +10,7 @@ from repro.cli import VERBS, apply, main
 from repro.models.wordpiece import make_bert, train_wordpiece
 from repro.rows import make_rows, record
 
+VECTORS = ("X.npy", "X.npz", "X.parquet", "advice/reducer.safetensors")
 SMALL = "--dims 8 16 --levels int8 binary --recall 0.3 --sample 300"
 MADE = (
     f"advise X.npy --output advice {SMALL}",

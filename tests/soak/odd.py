@@ -11,6 +11,7 @@ import traceback
 from pathlib import Path
 
 import numpy as np
+from tests.soak.material import VECTORS
 
 from dimadvise.vectors import open_vectors
 from repro import data, evaluation
@@ -29,25 +30,9 @@ HANG = 20  # seconds
 WORDS = [
     *("", " ", "-", "--", "=", "-p", "0", "-1", "1e999", "nan", "inf", "9" * 5000, "0x1f", "1_000", "None", "true"),
     *("[]", "[64, 16]", "[[[", "{}", "{'a': 1}", "(1,)", "[" * 300, "!!python/object:os.system", "&a [*a]", "a: b: c"),
-    *(
-        "é",
-        "\u202e",
-        "\ud800",
-        "\x00",
-        "\ufeff",
-        "👩‍👩‍👧",
-        "a" * 3000,
-        "\n",
-        "\t",
-        "'",
-        '"',
-        "$(ls)",
-        "; ls",
-        "%s",
-        "8",
-    ),
+    *("é", "\u202e", "\ud800", "\x00", "\ufeff", "👩‍👩‍👧", "a" * 3000, "\n", "\t", "'", '"', "$(ls)", "; ls", "%s"),
     *("../../x", "/", "/dev/null", ".", "~", "~nobody/x", "nowhere/model", "repro-tiny:1", "stsb", "wiki", "X.npy"),
-    *("pca", "cosine", "int8", "mean", "microworld", "embedded", "texts.txt", "16", "0.5", "3.7"),
+    *("pca", "cosine", "int8", "mean", "microworld", "embedded", "texts.txt", "16", "0.5", "3.7", "8"),
 ]
 LETTERS = "ab 01.,\t\n\"'\\[]{}:-_é漢\u0301\u200b\u202e\ud800\x00\U0001f600"
 PAGES = sorted(Path(__file__).parents[2].glob("notebooks/*.md"))
@@ -125,16 +110,12 @@ def setting(rng, folder):
 
 @functools.cache
 def vectors():
-    X, sources = (
-        np.arange(24, dtype=np.float32).reshape(6, 4),
-        ["X.npy", "X.npz", "X.parquet", "advice/reducer.safetensors"],
-    )
-    made = {f"v{Path(source).suffix}": Path(source).read_bytes()[:30_000] for source in sources}
+    X = np.arange(24, dtype=np.float32).reshape(6, 4)
+    made = {f"v{Path(source).suffix}": Path(source).read_bytes()[:30_000] for source in VECTORS}
     made["v.jsonl"] = b"".join(b'{"v": %s, "id": 1}\n' % json.dumps(row.tolist()).encode() for row in X)
-    return made | {
-        f"v.{k}vecs": b"".join(b"\4\0\0\0" + row.astype(t).tobytes() for row in X)
-        for k, t in (("f", "f4"), ("b", "u1"))
-    }
+    for kind, dtype in (("f", "f4"), ("b", "u1")):
+        made[f"v.{kind}vecs"] = b"".join(b"\4\0\0\0" + row.astype(dtype).tobytes() for row in X)
+    return made
 
 
 def file_of(contents, read, rng, folder):
