@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from made_rows import around, verdicts_of
 from repro.evaluation.stats import Resampled
 from repro.methods import AVERAGE, CONTROL, ESE, MRL, RAW, SHALLOW_AVERAGE
 from repro.models import SentenceEncoder
@@ -31,10 +32,6 @@ def score(method, layer, dim):
     return SCORE[method][layer - 1] - loss * (0.2 if method == ESE else 1.0)
 
 
-def interval(value, half=0.009):
-    return {"value": value, "ci_low": value - half, "ci_high": value + half}
-
-
 def every_seed(rows, **shared):
     return make_rows([{**row, "seed": seed} for row in rows for seed in SEEDS], backbone="net", **shared)
 
@@ -57,12 +54,6 @@ def rows():
 
 def by_claim(measured, claim):
     return [m for m in measured if m.claim_id == claim]
-
-
-def verdicts(measurements):
-    """Every verdict of each claim."""
-    table = verdict_frame("live", measurements)
-    return {claim.removeprefix("ESE-"): list(part) for claim, part in table.groupby("claim_id")["verdict"]}
 
 
 # Tables 1 and 2, Figures 3 to 5
@@ -91,8 +82,8 @@ def ablation():
     rows = []
     for (method, metric), (last, low) in cells.items():
         at = {"method": method, "metric": metric, "dim": 64}
-        rows.append({**at, "layer": 2, "dataset": AVERAGE, **interval(last)})
-        rows.append({**at, "dataset": SHALLOW_AVERAGE, **interval(low)})
+        rows.append({**at, "layer": 2, "dataset": AVERAGE, **around(last, 0.009)})
+        rows.append({**at, "dataset": SHALLOW_AVERAGE, **around(low, 0.009)})
     sizes = {name: int(name.split("= ")[1]) if "=" in name else 16 for name in VARIANTS if name not in (RAW, MRL)}
     rows += [{"method": name, "metric": "compressed_size", "value": size} for name, size in sizes.items()]
     return every_seed(rows)
@@ -205,13 +196,13 @@ def found(score, metrics=("answer_in_context", "hit@1", "recall@10")):
     rows = []
     for metric, layer, dim in product(metrics, (1, 2), WIDTHS):
         cell = {"layer": layer, "dim": dim}
-        rows += [{**cell, "method": m, "metric": metric, **interval(score(m, dim), 0.002)} for m in LINES]
+        rows += [{**cell, "method": m, "metric": metric, **around(score(m, dim))} for m in LINES]
         for rival, method in combinations(LINES, 2):
             lead = {d: score(method, d) - score(rival, d) for d in WIDTHS}
             differences = {"lead": lead[dim]} | ({} if dim == WIDTHS[0] else {"lead_drop": lead[WIDTHS[0]] - lead[dim]})
             for name, value in differences.items():
                 pair = {"method": f"{method} − {rival}", "metric": f"{metric}_{name}"}
-                rows.append({**cell, **pair, **interval(value, 0.002)})
+                rows.append({**cell, **pair, **around(value)})
     return every_seed(rows, dataset="hotpotqa", data_source="local")
 
 
@@ -234,7 +225,7 @@ def turned(method, dim):
     ],
 )
 def test_table3_is_judged_by_both_proxies(score, expected):
-    said = verdicts(claims_use.table3(found(score)))
+    said = verdicts_of(claims_use.table3(found(score)))
     assert {claim: len(v) for claim, v in said.items()} == {"T3-1": 4, "T3-2": 4, "T3-3": 4}
     assert {claim: set(said[claim]) for claim in expected} == expected
 
@@ -261,7 +252,7 @@ def timed(ratio, *, total=1.0, size=1.3, half=0.01):
         of_rival = {"method": f"{ESE} / {rival}", "metric": "total_ratio"}
         rows += [{**of_rival, "setting": means, "value": total}, {**of_rival, "setting": "5 queries", "value": 5.0}]
     rows += [{"method": method, "metric": "size_ratio", "dim": 8, "value": size} for method in LINES]
-    rows = [{"setting": "", **row, **interval(row["value"], row["value"] * half)} for row in rows]
+    rows = [{"setting": "", **row, **around(row["value"], row["value"] * half)} for row in rows]
     return make_rows(rows, backbone="net", seed=0)
 
 
@@ -275,7 +266,7 @@ def timed(ratio, *, total=1.0, size=1.3, half=0.01):
     ],
 )
 def test_figure6(made, equal, faster):
-    said = verdicts(claims_use.figure6(timed(**made)))
+    said = verdicts_of(claims_use.figure6(timed(**made)))
     assert said["F6-1"] == [equal] and faster in (None, said["F6-2"])
     assert claims_use.figure6(timed(**made).query("method == 'RAW'")) == []
 
@@ -287,10 +278,10 @@ def compressed(distance, agreement):
     """Rows of Figure 7: how far ESE's distance in the map and its agreement with its prefix are from a rival's."""
     rows = []
     for rival in (RAW, CONTROL, MRL):
-        method, lead = {"method": f"{ESE} − {rival}"}, interval(distance[ESE] - distance[rival], 0.5)
+        method, lead = {"method": f"{ESE} − {rival}"}, around(distance[ESE] - distance[rival], 0.5)
         settings = (f"{form}, 2 t-SNE seeds" for form in ("as they are", "centred"))
         rows += [{**method, **lead, "metric": "map_distance_lead", "setting": setting} for setting in settings]
-        lead = interval(agreement[ESE] - agreement[rival], 0.005)
+        lead = around(agreement[ESE] - agreement[rival], 0.005)
         rows += [{**method, **lead, "metric": f"{metric}_lead", "dataset": "stsb"} for metric in claims_use.MEASURES]
     return every_seed(rows, dim=16, n_train=9)
 
@@ -308,5 +299,5 @@ NEAR, HIGH = {RAW: 9.0, CONTROL: 8.0, MRL: 7.0, ESE: 4.0}, {RAW: 0.7, CONTROL: 0
 )
 def test_figure7_needs_the_map_and_the_measures(distance, agreement, expected):
     rows = compressed(distance, agreement)
-    assert verdicts(claims_use.figure7(rows)) == {"F7-1": expected}
+    assert verdicts_of(claims_use.figure7(rows)) == {"F7-1": expected}
     assert claims_use.figure7(rows.query("metric == 'linear_cka'")) == []

@@ -6,6 +6,7 @@ from itertools import product
 import pandas as pd
 import pytest
 
+from made_rows import around
 from repro import data
 from repro.objectives import StepTwoConfig
 from repro.rows import make_rows
@@ -53,9 +54,8 @@ def seeded():
     def make(entries, step=0.001, half=0.002, seeds=SEEDS, **shared) -> pd.DataFrame:
         rows = []
         for e, s in product(entries, seeds):
-            ends = {"ci_low": e["value"] - half, "ci_high": e["value"] + half}
             moved = e["value"] + (0 if e["metric"] == "optimal_dim" else step * s)
-            rows.append(ends | e | {"value": moved, "seed": s})
+            rows.append(around(e["value"], half) | e | {"value": moved, "seed": s})
         return make_rows(rows, **shared)
 
     return make

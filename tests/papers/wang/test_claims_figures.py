@@ -4,20 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from made_rows import around, verdicts_of
 from repro.methods import AVERAGE
 from repro.papers.wang.claims_figures import figure2, figure3, figure4, log_optimal
-from repro.report.scorecard import verdict_frame
 from repro.rows import make_rows
 
 SEEDS = (0, 1, 2)
 
 
-def by_claim(measurements):
-    return verdict_frame("live", measurements).groupby("claim_id")["verdict"].agg(list).to_dict()
-
-
 def with_intervals(rows, half, **shared):
-    return make_rows([{**row, "ci_low": row["value"] - half, "ci_high": row["value"] + half} for row in rows], **shared)
+    return make_rows([{**row, **around(row["value"], half)} for row in rows], **shared)
 
 
 # Figure 2
@@ -91,10 +87,10 @@ RISING = {768: 0.70, 64: 0.74, 32: 0.75, 16: 0.78, 8: 0.80}
 @pytest.mark.parametrize("options", [{}, {"reference": 8, "best": True}])
 def test_both_parts_positive_is_the_claim_and_an_encoder_that_gains_contradicts_it(options):
     found, failed, held = figure3(pd.concat([losses(H, Z), losses(H, Z, layer=1)])), "does not hold here", "holds here"
-    assert by_claim(found) == {"WANG-F3-1": [held] * 4, "WANG-F3-2": [held] * 4}
+    assert verdicts_of(found) == {"F3-1": [held] * 4, "F3-2": [held] * 4}
     # losses from the best encoder are taken from the widest pooler's instead
     found = figure3(losses(RISING, {d: value - 0.1 for d, value in RISING.items()}, **options))
-    assert by_claim(found) == {"WANG-F3-1": [failed] * 2, "WANG-F3-2": [failed, held]}
+    assert verdicts_of(found) == {"F3-1": [failed] * 2, "F3-2": [failed, held]}
     assert [m.value for m in found if m.what.startswith("encoder loss at 8")] == [pytest.approx(-10, abs=0.02)]
 
 
@@ -136,10 +132,10 @@ SCORE |= {(16, 16): 0.658, (64, 16): 0.726, (768, 16): 0.73, (256, 16): 0.74}
 
 def test_better_encoders_that_help_are_the_claim_and_those_that_harm_contradict_it():
     found = figure4(grid(SCORE, ALONE))
-    assert by_claim(found) == {f"WANG-F4-{i}": ["holds here"] * n for i, n in ((1, 1), (2, 1), (3, 2))}
+    assert verdicts_of(found) == {f"F4-{i}": ["holds here"] * n for i, n in ((1, 1), (2, 1), (3, 2))}
     assert (found[0].value, found[0].null) == (100.0, 50.0) and found[1].paper == pytest.approx(6.8)
-    turned = by_claim(figure4(grid({(i, j): 2 * SCORE[j, j] - value for (i, j), value in SCORE.items()}, ALONE)))
-    assert turned["WANG-F4-1"] == turned["WANG-F4-2"] == ["does not hold here"]
+    turned = verdicts_of(figure4(grid({(i, j): 2 * SCORE[j, j] - value for (i, j), value in SCORE.items()}, ALONE)))
+    assert turned["F4-1"] == turned["F4-2"] == ["does not hold here"]
 
 
 @pytest.mark.parametrize(("half", "verdict"), [(0.001, "does not hold here"), (0.05, "cannot tell")])
@@ -154,7 +150,7 @@ def test_the_average_of_seven_sets_outvotes_sts_b():
     turned = grid({(i, j): 2 * SCORE[j, j] - value for (i, j), value in SCORE.items()}, ALONE)
     average, alone = (rows.assign(backbone="b") for rows in (grid(SCORE, ALONE), turned))
     both = pd.concat([average.assign(dataset=AVERAGE), alone.assign(dataset="stsb")])
-    assert by_claim(figure4(both)) == by_claim(figure4(average))
+    assert verdicts_of(figure4(both)) == verdicts_of(figure4(average))
 
 
 def test_shares_that_differ_between_seeds_widen_it():

@@ -5,10 +5,10 @@ import math
 import pandas as pd
 import pytest
 
+from made_rows import around, verdicts_of
 from repro.methods import FULL_SIZE, TRUNCATE, ZHANG_METHODS
 from repro.papers.zhang import claims, tables
 from repro.papers.zhang.seconds import DEEP, SHALLOW, table1
-from repro.report.scorecard import verdict_frame
 from repro.rows import make_rows
 from repro.types import InputError
 
@@ -18,10 +18,6 @@ SHARES = (0.125, 0.25, 0.5, 0.75)
 SEEDS = (0, 1, 2)
 HOLDS, FAILS, UNSURE, OPEN = "holds here", "does not hold here", "cannot tell", "not attempted"
 SIMILARITY = ("S42-1", "S42-2", "S42-4", "S42-5", "S42-7", "S42-8", "S42-11")
-
-
-def around(value, half=0.001):
-    return {"value": value, "ci_low": value - half, "ci_high": value + half}
 
 
 def rows_of(over_full, *, metric="spearman", full=0.8, between=0.0, spread=0.002, seeds=SEEDS, extra=()):
@@ -73,10 +69,8 @@ def jumps(value):
     return [{**common, "backbone": encoder, "setting": setting} for encoder in FULL for setting in claims.WITHIN]
 
 
-def verdicts_of(found):
-    """By claim, without the paper's name, all verdicts that some measurements give."""
-    table = verdict_frame("live", found)
-    return table.groupby(table["claim_id"].str.removeprefix("ZHANG-"))["verdict"].agg(set).to_dict()
+def said_of(found):
+    return {claim: set(verdicts) for claim, verdicts in verdicts_of(found).items()}
 
 
 ACCURACY = {"metric": "accuracy"}
@@ -107,7 +101,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_made_up_rows_get_the_verdicts_they_deserve(case):
     figure, over_full, options, expected = CASES[case]
-    found = verdicts_of(getattr(claims, figure)(rows_of(over_full, **options)))
+    found = said_of(getattr(claims, figure)(rows_of(over_full, **options)))
     assert {claim: found.get(claim) for claim in expected} == {claim: {verdict} for claim, verdict in expected.items()}
 
 
@@ -115,22 +109,22 @@ def test_one_seed_says_nothing_of_what_is_drawn_and_all_of_what_is_not():
     rows = rows_of(as_printed, seeds=(0,))
     assert claims.lead(rows, MINILM, "PCA", "inductive")[192].half == pytest.approx(0.2)
     assert math.isnan(claims.lead(rows, MINILM, "GRP", "inductive")[192].half)
-    found = verdicts_of(claims.figure2(rows))
+    found = said_of(claims.figure2(rows))
     assert found["S42-1"] == {HOLDS} and found["S42-8"] == {UNSURE}
-    assert "S42-13" not in verdicts_of(claims.figure2(rows[rows["backbone"] == OURS])), "one encoder names no first"
+    assert "S42-13" not in said_of(claims.figure2(rows[rows["backbone"] == OURS])), "one encoder names no first"
 
 
 def test_of_some_claims_folds_of_all_items_speak_alone():
     split, folds = rows_of(as_printed), rows_of(lambda method, encoder, share: -0.05)
-    found = verdicts_of(claims.figure2(pd.concat([split, folds.assign(experiment="zhang_figure2_folds")])))
-    assert found["S42-1"] == {FAILS} and {**found, "S42-1": {HOLDS}} == verdicts_of(claims.figure2(split))
+    found = said_of(claims.figure2(pd.concat([split, folds.assign(experiment="zhang_figure2_folds")])))
+    assert found["S42-1"] == {FAILS} and {**found, "S42-1": {HOLDS}} == said_of(claims.figure2(split))
 
 
 def test_random_projection_must_be_equal_to_the_last_digit():
     rows = rows_of(as_printed)
     moved = (rows["setting"] == claims.BETWEEN) & (rows["method"] == "GRP − GRP")
     rows.loc[rows.index[moved][0], "value"] = 1e-6
-    assert verdicts_of(claims.figure2(rows))["S42-9"] == {FAILS}
+    assert said_of(claims.figure2(rows))["S42-9"] == {FAILS}
 
 
 def test_the_papers_own_encoders_are_judged_where_they_are():
@@ -138,7 +132,7 @@ def test_the_papers_own_encoders_are_judged_where_they_are():
     leads = {"SVD": 0.02, "KPCA": 0.03, "PCA": -0.05}
     rows = rows_of(lambda method, encoder, share: leads.get(method, -0.01), metric="accuracy")
     rows["backbone"] = rows["backbone"].replace(names)
-    found = verdicts_of(claims.figure4(rows))
+    found = said_of(claims.figure4(rows))
     assert [found[claim] for claim in ("C-1", "C-2", "S42-12")] == [{HOLDS}] * 3
 
 
@@ -167,9 +161,9 @@ PRINTED |= {"Autoencoder": (101.16, 0.1479), DEEP: (20.0, 0.2), SHALLOW: (10.0, 
 
 
 def test_the_printed_seconds_bear_their_claims_out():
-    assert verdicts_of(table1(seconds(PRINTED))) == {claim: {HOLDS} for claim in ("T1-1", "T1-2", "S3-1")}
+    assert said_of(table1(seconds(PRINTED))) == {claim: {HOLDS} for claim in ("T1-1", "T1-2", "S3-1")}
     turned = dict(PRINTED, KPCA=(37.98, 0.001))
-    assert FAILS in verdicts_of(table1(seconds(turned)))["T1-2"], "the text's sentence"
+    assert FAILS in said_of(table1(seconds(turned)))["T1-2"], "the text's sentence"
 
 
 def test_kernel_pca_of_few_rows_can_be_slow_but_not_fast():
@@ -187,4 +181,4 @@ def test_kernel_pca_of_few_rows_can_be_slow_but_not_fast():
 def test_depth_is_judged_by_score_too(lead, expected):
     row = {"metric": "spearman_lead", "method": f"{DEEP} − {SHALLOW}", "dim": 96, **around(lead)}
     rows = pd.concat([seconds(PRINTED), make_rows([{**row, "seed": s} for s in SEEDS])], ignore_index=True)
-    assert verdicts_of(table1(rows))["S3-1"] == expected
+    assert said_of(table1(rows))["S3-1"] == expected
