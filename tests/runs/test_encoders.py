@@ -31,16 +31,10 @@ def test_a_task_that_was_encoded_before_is_found_again(tiny, sentences):
     def task(*texts):
         return {"test": LabelledTexts("t", "local", "test", texts, np.array(["x"] * len(texts)))}
 
-    encoder, store = SentenceEncoder.load(tiny), Store()
+    encoder, store, made = SentenceEncoder.load(tiny), Store(), []
     first = {"a": task(*sentences[:6])}
-    made = []
-
-    def make():
-        made.append(encoder)
-        return encoder
-
-    encode_tasks(make, "id", first, store)
-    both = encode_tasks(make, "id", first | {"b": task(*sentences[4:9]), "c": task(*sentences[2:5])}, store)
+    for tasks in (first, first | {"b": task(*sentences[4:9]), "c": task(*sentences[2:5])}):
+        both = encode_tasks(lambda: made.append(1) or encoder, "id", tasks, store)
     assert encoder.texts_encoded == 6 + 5 + 3
     assert len(made) == 2  # once a call, whatever the number of tasks
     assert both.X.shape == (9, encoder.hidden_dim)

@@ -7,16 +7,13 @@ from sklearn.decomposition import PCA
 from repro.config import profile
 from repro.methods import FULL, TRAINED_NARROW, TWO_STEP
 from repro.papers.wang.sweeps import fit_sets_of, is_compared, plan_networks, suite_lines
-from repro.runs.sweep import train_sweep, train_two_step
 from repro.types import InputError
 
 DIMS = (8, 4)
 
 
 @pytest.fixture(scope="module")
-def world(config, step_two_config, store, sets):
-    sweep = train_sweep(config, [32, *DIMS], list(sets.values()), store)
-    trained = train_two_step(sweep, sets["dev"], step_two_config, store)
+def world(sweep, trained, store):
     fits = fit_sets_of(sweep, 32, (60, 90), store)
     return sweep, fits, list(suite_lines(sweep, trained, fits, DIMS, store, n_neighbors=8))
 

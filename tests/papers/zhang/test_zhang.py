@@ -12,17 +12,8 @@ from repro.config import PROFILES
 from repro.evaluation.classify import linear_probe
 from repro.methods import FULL_SIZE
 from repro.models.pretrained import MINILM
+from repro.papers.zhang import lines as zhang
 from repro.papers.zhang.claims import BETWEEN, SETTINGS
-from repro.papers.zhang.lines import (
-    RESCALED,
-    Variant,
-    compared,
-    in_folds,
-    lines_of,
-    load_task,
-    reduced_rows,
-    roughness_rows,
-)
 from repro.runs import encoders
 from repro.runs.encoders import as_published
 from repro.runs.lines import TextTable
@@ -46,15 +37,15 @@ def encoder(tiny, small, store):
 @pytest.fixture(scope="module")
 def tasks(small, store):
     wiki = replace(small.train, sentences=50)
-    stsb = load_task("stsb", "microworld", rows=40, wiki=wiki, store=store)
-    return {"stsb": stsb, "trec": load_task("trec", "microworld", rows=300)}
+    stsb = zhang.load_task("stsb", "microworld", rows=40, wiki=wiki, store=store)
+    return {"stsb": stsb, "trec": zhang.load_task("trec", "microworld", rows=300)}
 
 
 @pytest.fixture
 def made(encoder, store):
     def make(task, methods=("pca", "svd", "grp", "truncate"), settings=BOTH, dims=(4, 8, 16), trained=(), **options):
         chosen = {"methods": methods, "settings": settings, "dims": dims, "trained_dims": trained}
-        return list(lines_of(encoder, task, store, **chosen, **options))
+        return list(zhang.lines_of(encoder, task, store, **chosen, **options))
 
     return make
 
@@ -92,20 +83,21 @@ def test_one_fit_serves_all_sizes_and_sees_the_fit_set_alone(encoder, made, task
 
 
 def test_a_variant_stands_beside_its_method(made, tasks):
-    variants = [Variant("pca", "standardized", {"standardize": True}), Variant("kpca", RESCALED, rescale=True)]
-    lines = made(tasks["trec"], ("pca", "kpca"), variants=variants)
+    standardized = zhang.Variant("pca", "standardized", {"standardize": True})
+    rescaled = zhang.Variant("kpca", zhang.RESCALED, rescale=True)
+    lines = made(tasks["trec"], ("pca", "kpca"), variants=[standardized, rescaled])
     at = {(x.method, x.dim, x.setting): x.table.X for x in lines}
     assert not np.allclose(at["PCA", 8, "inductive"], at["PCA", 8, "inductive, standardized"])
     # the Gaussian kernel with γ = 1/D, its scores divided by √(2γ)
     expected = at["KPCA", 8, "inductive"] * np.sqrt(32 / 2)
-    np.testing.assert_allclose(at["KPCA", 8, f"inductive, {RESCALED}"], expected, rtol=1e-5)
+    np.testing.assert_allclose(at["KPCA", 8, f"inductive, {zhang.RESCALED}"], expected, rtol=1e-5)
     form = next(x for x in lines if "," in x.setting)
-    assert [x.method for x in lines if compared(form, x)] == [FULL_SIZE], "variants meet full size alone"
+    assert [x.method for x in lines if zhang.compared(form, x)] == [FULL_SIZE], "variants meet full size alone"
 
 
 def test_methods_and_settings_are_compared_once(made, tasks, store):
     task = tasks["stsb"]
-    rows = reduced_rows(made(task), task, store, progress=False, **SHARED)
+    rows = zhang.reduced_rows(made(task), task, store, progress=False, **SHARED)
     leads = rows[rows["metric"] == "spearman_lead"].set_index(["method", "dim", "setting"])
     scores = rows[rows["metric"] == "spearman"].set_index(["method", "dim", "setting"])["value"]
     lead = scores["SVD", 8, "inductive"] - scores["PCA", 8, "inductive"]
@@ -117,7 +109,7 @@ def test_methods_and_settings_are_compared_once(made, tasks, store):
 
 
 def test_in_folds_every_row_is_judged_once_by_what_the_others_teach(encoder, made, store):
-    task = in_folds(load_task("trec", "microworld", rows=300), 3)
+    task = zhang.in_folds(zhang.load_task("trec", "microworld", rows=300), 3)
     texts = [text for part in task.folds.values() for text in part["test"].texts]
     assert sorted(texts) == sorted(text for part in task.splits.values() for text in part.texts)
     lines = made(task, ["pca"], dims=[4])
@@ -126,33 +118,30 @@ def test_in_folds_every_row_is_judged_once_by_what_the_others_teach(encoder, mad
     for name, part in task.folds.items():
         train, test = part["train"], part["test"]
         peer = PCA(4, svd_solver="full").fit(table[data.texts_of(train)].astype(np.float64))
-        np.testing.assert_allclose(
-            np.abs(own.on(name)[test.texts]), np.abs(peer.transform(table[test.texts])), atol=1e-4
-        )
         X, Z = own.on(name)[train.texts], own.on(name)[test.texts]
+        np.testing.assert_allclose(np.abs(Z), np.abs(peer.transform(table[test.texts])), atol=1e-4)
         right += [linear_probe(X, train.labels, Z, test.labels, seed=3)] * len(test)
-    rows = reduced_rows(lines, task, store, progress=False, **SHARED)
+    rows = zhang.reduced_rows(lines, task, store, progress=False, **SHARED)
     assert rows.set_index(["method", "setting"]).loc[("PCA", "inductive"), "value"] == pytest.approx(np.mean(right))
-    both = in_folds(load_task("sicke", "microworld", rows=60), 5)
-    assert {(len(part["train"]), len(part["dev"]), len(part["test"])) for part in both.folds.values()} == {
-        (108, 36, 36)
-    }
+    both = zhang.in_folds(zhang.load_task("sicke", "microworld", rows=60), 5)
+    rows_of = [{split: len(items) for split, items in part.items()} for part in both.folds.values()]
+    assert rows_of == [{"train": 108, "dev": 36, "test": 36}] * 5
 
 
 def test_roughness_is_of_the_same_scores_and_held_against_the_roughest_other(made, tasks, store):
     methods = ("pca", "svd", "kpca", "grp", "truncate")
     task, lines = tasks["trec"], made(tasks["trec"], methods, settings=["inductive"])
-    rows = reduced_rows(lines, task, store, progress=False, **SHARED)
+    rows = zhang.reduced_rows(lines, task, store, progress=False, **SHARED)
     lines += [replace(line, method="Autoencoder") for line in lines if line.method == "Truncate"]
-    jumps = roughness_rows(lines, task, store, **SHARED).set_index("method")["value"]
+    jumps = zhang.roughness_rows(lines, task, store, **SHARED).set_index("method")["value"]
     for method in ("PCA", "SVD", "GRP"):
         own = rows[(rows["metric"] == "accuracy") & (rows["method"] == method)].sort_values("dim")["value"]
         assert jumps[method] == pytest.approx(own.diff().dropna().std(ddof=0))
     others = max(jumps[["PCA", "SVD", "KPCA", "GRP"]])
     assert jumps["Autoencoder − others"] == pytest.approx(jumps["Autoencoder"] - others)
     two = [line for line in lines if line.dim != 16]
-    assert roughness_rows(two, task, store, **SHARED).empty, "two sizes have one difference"
-    four = roughness_rows([line for line in lines if line.method != "KPCA"], task, store, **SHARED)
+    assert zhang.roughness_rows(two, task, store, **SHARED).empty, "two sizes have one difference"
+    four = zhang.roughness_rows([line for line in lines if line.method != "KPCA"], task, store, **SHARED)
     assert set(four["metric"]) == {"roughness"}, "the roughest of three is not the roughest of the other four"
 
 
