@@ -76,13 +76,11 @@ ON_PAIRS = "evaluate --encoder {tiny} --data {pairs}"
     ("line", "message"),
     [
         ("evaluate --encoder ./nosuch --data stsb", "no backbone folder './nosuch'"),
-        ("evaluate --encoder {tiny} --data stsbb", "unknown dataset 'stsbb'"),
         (f"{ON_PAIRS} --dims 16 99", "dim is 99: expected 1 to 32"),
         (f"{ON_PAIRS} --layer 3", "expected 0 (embedding output) to"),
         (f"{ON_PAIRS} --task classification", "has no labels"),
         (f"{ON_PAIRS} --rows {{tmp}}", "is a folder"),
         ("evaluate --encoder {tiny} --data stsb --source local", "REPRO_DATA is not set"),
-        ("evaluate --encoder {tiny} --data stsb --split nosuch", "nosuch"),
         ("encode --encoder {tiny} --texts {pairs} --output " + "x" * 300, "File name too long"),
         ("encode --encoder {tiny} --texts {pairs} --output {tmp}/o --dim 33", "dim is 33"),
         ("encode --encoder {tiny} --texts {tmp}/none.txt --output {tmp}/o.npy", "none.txt"),
