@@ -95,23 +95,16 @@ def test_a_fault_in_any_form_is_named_by_its_line(tmp_path, name, content, messa
         load(path)
 
 
-def test_a_blank_line_among_texts_is_refused_for_rows_would_shift(tmp_path):
-    path = tmp_path / "t.txt"
-    path.write_text("one\n\n  \ntwo\n")
+def test_a_blank_line_among_texts_is_refused_for_rows_would_shift(write):
     with pytest.raises(InputError, match=r"t.txt line 2 is blank: .* line i is row i.*grep"):
-        load(path)
+        load(write("t.txt", "one", "", "  ", "two"))
     # neither blank lines at the end nor a byte order mark shift anything
-    path.write_text("one\ntwo\n\n\n", encoding="utf-8-sig")
-    assert load(path).texts == ("one", "two")
+    assert load(write("t.txt", "one", "two", "", "", encoding="utf-8-sig")).texts == ("one", "two")
 
 
-def test_one_endless_line_in_a_small_gz_is_refused_at_once(tmp_path):
-    path = tmp_path / "bomb.txt.gz"
-    with gzip.open(path, "wb", compresslevel=1) as file:
-        for _ in range(2 * LONGEST >> 20):
-            file.write(b"x" * 2**20)
+def test_one_endless_line_in_a_small_gz_is_refused_at_once(write):
     with pytest.raises(InputError, match="line 1 is longer than 16 MiB"):
-        load(path)
+        load(write("bomb.txt.gz", 2 * LONGEST * "x"))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """What a source holds by its fingerprint, and the samples drawn from it: sentences, pairs, triples."""
 
-import gzip
-
 import numpy as np
 import pytest
 
@@ -24,23 +22,20 @@ def test_the_sample_is_drawn_once(monkeypatch):
     assert training_sentences(TrainConfig(sentences=50, source="microworld", dim=3, seed=4), Store()) == first
 
 
-def test_a_file_of_ones_own(tmp_path):
-    path = tmp_path / "mine.txt"
-    path.write_text("one line\nanother line\na third\n")
+def test_a_file_of_ones_own(write):
+    path = write("mine.txt", "one line", "another line", "a third")
     config = TrainConfig(corpus=str(path), sentences=3, source="local")
     assert training_sentences(config, Store()) == ("one line", "another line", "a third")
     before = fingerprint(str(path), "local")
-    path.write_text("one line\nanother line\nsomething else\n")
+    write("mine.txt", "one line", "another line", "something else")
     assert fingerprint(str(path), "local") != before
     assert training_sentences(config, Store())[-1] == "something else"  # in the same process
 
 
-def test_fingerprints_tell_sources_apart(tmp_path, monkeypatch):
-    (tmp_path / "train").mkdir()
-    (tmp_path / "train" / "wiki.txt.gz").write_bytes(gzip.compress(b"a\nb\n"))
+def test_fingerprints_tell_sources_apart(write, tmp_path, monkeypatch):
+    write("train/wiki.txt.gz", "a", "b")
     monkeypatch.setenv("REPRO_DATA", str(tmp_path))
-    found = {fingerprint("wiki", source) for source in ("local", "hub", "microworld")}
-    assert len(found) == 3
+    assert len({fingerprint("wiki", source) for source in ("local", "hub", "microworld")}) == 3
 
 
 # entailment pairs: what is kept, what is drawn, and which hypotheses go together

@@ -60,12 +60,10 @@ def test_scikit_learns_checks_hold(name):
 
 def test_names_and_parameters():
     assert make_reducer("grp", 3, seed=7).seed == 7 and make_reducer("lle", 3, seed=7, n_neighbors=9).n_neighbors == 9
-    for name, params, message in (
-        ("umap", {}, f"unknown reducer 'umap': choose one of {', '.join(REDUCERS)}"),
-        ("pca", {"whiten": True}, "pca has no parameter 'whiten': it takes standardize, center_output"),
-    ):
-        with pytest.raises(InputError, match=message):
-            make_reducer(name, 2, **params)
+    with pytest.raises(InputError, match=f"unknown reducer 'umap': choose one of {', '.join(REDUCERS)}"):
+        make_reducer("umap", 2)
+    with pytest.raises(InputError, match="pca has no parameter 'whiten': it takes standardize, center_output"):
+        make_reducer("pca", 2, whiten=True)
 
 
 @every

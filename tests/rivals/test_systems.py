@@ -137,15 +137,14 @@ def test_without_weights_it_says_what_is_missing_and_where_to_get_it(config, tmp
             load_system(name, config, Store())
 
 
-def test_word_vectors_of_the_users_own(config, tmp_path):
-    path = tmp_path / "mine.vec"
-    path.write_text("2 3\nthe 1 2 3\ndog 3 2 1\n", encoding="utf-8")
+def test_word_vectors_of_the_users_own(config, write):
+    path = write("mine.vec", "2 3", "the 1 2 3", "dog 3 2 1")
     config = replace(config, vectors=str(path), fasttext=str(path))
     for name in ("glove", "fasttext"):
         np.testing.assert_allclose(load_system(name, config, Store()).make().encode(["The dog!"]), [[2, 2, 2]])
     before = load_system("glove", config, Store())
     assert before.line == "mine.vec, mean of words"
-    path.write_text("2 3\nthe 1 2 3\ndog 9 2 1\n", encoding="utf-8")
+    write("mine.vec", "2 3", "the 1 2 3", "dog 9 2 1")
     assert load_system("glove", config, Store()).identity != before.identity
 
 

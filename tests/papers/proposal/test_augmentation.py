@@ -44,10 +44,9 @@ def test_back_translation_runs_where_a_pair_is_named(translators):
         made_of(texts, translators=pair[:1])
 
 
-def test_a_lexicon_is_the_users_or_the_generators(tmp_path, monkeypatch):
-    path = tmp_path / "own.tsv"
-    path.write_text("big\thuge\n", encoding="utf-8")
-    assert augmentation.choose_lexicon("local", str(path)) == ({"big": ("huge",)}, "lexicon own.tsv")
+def test_a_lexicon_is_the_users_or_the_generators(write, tmp_path, monkeypatch):
+    own = str(write("own.tsv", "big\thuge"))
+    assert augmentation.choose_lexicon("local", own) == ({"big": ("huge",)}, "lexicon own.tsv")
     assert augmentation.choose_lexicon("microworld")[0] and augmentation.choose_lexicon("hub")[0] is None
     monkeypatch.setenv("REPRO_DATA", str(tmp_path))
     assert augmentation.choose_lexicon("local")[0] is None, "no vectors in that folder"
