@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from repro.store import Store
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["REPRO_THREADS"] = "1"  # no pool for trainings of a second: its workers would each import torch first
 
 
 @pytest.fixture(autouse=True)
@@ -204,14 +205,6 @@ def hub(hub_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return hub_folder
 
 
-@pytest.fixture(scope="session", autouse=True)
-def one_process():
-    """Trainings of a second do not pay for a pool, whose workers would each import torch first."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("REPRO_THREADS", "1")
-        yield
-
-
 @pytest.fixture(scope="session")
 def cell_config(tiny) -> "TrainConfig":
     """A training of a second: 6 steps on the microworld."""
@@ -237,11 +230,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> "Store":
 @pytest.fixture
 def weights_of():
     """Bytes of everything a trained encoder needs, by file name."""
-
-    def read(folder: Path) -> dict[str, bytes]:
-        return {path.name: path.read_bytes() for path in sorted(folder.glob("*.safetensors"))}
-
-    return read
+    return lambda folder: {path.name: path.read_bytes() for path in sorted(folder.glob("*.safetensors"))}
 
 
 @pytest.fixture(scope="session")
