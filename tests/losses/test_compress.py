@@ -110,14 +110,9 @@ def test_components_of_the_embeddings(texts, dim, center):
     torch.testing.assert_close(T, found @ V, rtol=1e-6, atol=1e-8)
 
 
-CASES = [
-    {"dependency": "per_sentence"},
-    {"dependency": "per_batch"},
-    {"strategy": "embeddings"},
-    {"strategy": "embeddings", "center": True},
-    {"dependency": "per_sentence", "strategy": "max_k"},
-    {"dependency": "per_batch", "strategy": "max_k"},
-]
+CASES = [{"dependency": kind} for kind in ("per_sentence", "per_batch")]
+CASES += [{**case, "strategy": "max_k"} for case in CASES]
+CASES += [{"strategy": "embeddings", "center": center} for center in (False, True)]
 DEGENERATE = {
     "zero": lambda: torch.zeros(6, 8),
     "one text over and over": lambda: states(1, 8).expand(6, 8).contiguous(),

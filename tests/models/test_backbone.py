@@ -77,9 +77,7 @@ def test_hooks_rest_after_a_run_that_stopped_early_and_a_copy_reads_its_own_netw
 
 
 FAMILIES = {
-    "bert": SIZES,
-    "roberta": SIZES,
-    "mpnet": SIZES,
+    **dict.fromkeys(("bert", "roberta", "mpnet"), SIZES),
     "distilbert": {"vocab_size": 60, "dim": 16, "n_heads": 2, "hidden_dim": 24, "n_layers": 2},
     "qwen2": {**SIZES, "num_key_value_heads": 2},
 }

@@ -1,5 +1,7 @@
 """The proposal's four claims: from made-up rows to the verdicts they deserve."""
 
+from itertools import product
+
 import pytest
 
 from made_rows import around
@@ -14,15 +16,9 @@ falling, rising, flat = (0, -1, -2, -3, -4, -5), (0, 1, 2, 3, 4, 5), (0.0, 1.0, 
 
 def measured(**values):
     """Rows of three seeds that wander a little; every metric has a value for each dim."""
-    return make_rows(
-        (
-            {"metric": m, "dim": dim, "value": float(f[i]) + 0.45 * (-1) ** (i * seed), "seed": seed}
-            for m, f in values.items()
-            for i, dim in enumerate(DIMS)
-            for seed in range(3)
-        ),
-        backbone="b",
-    )
+    grid = product(values, enumerate(DIMS), range(3))
+    rows = [{"metric": m, "dim": d, "value": values[m][i] + 0.45 * (-1) ** (i * s), "seed": s} for m, (i, d), s in grid]
+    return make_rows(rows, backbone="b")
 
 
 @pytest.mark.parametrize(
