@@ -57,9 +57,6 @@ def test_a_failed_maker_leaves_nothing_but_its_scratch(store):
     assert not list(store.home.glob("work/*"))  # no longer needed
 
 
-# values
-
-
 @pytest.mark.parametrize(
     "value", [np.arange(6.0).reshape(2, 3), {"a": np.eye(2), "b": np.array("word")}, {"x": [1, "é", None]}, ["a"], {}]
 )
@@ -79,7 +76,7 @@ def test_a_value_is_computed_once_and_comes_back(value):
     assert len(calls) == 3
 
 
-# damage
+# damage, and a full disk
 
 
 def corrupt(path):
@@ -142,9 +139,6 @@ def test_the_doctor_leaves_alone_what_is_being_written(store):
         assert partial.exists() and elsewhere.exists() and not dead.exists()
     assert any(f"{elsewhere}: left by a killed run; removed" in line for line in dict(examine(repair=True)))
     assert partial.exists() and not elsewhere.exists()
-
-
-# a full disk
 
 
 @pytest.mark.parametrize(

@@ -54,16 +54,13 @@ def test_spectra_of_known_singular_values_and_of_wide_matrices():
     assert effective_rank(tall) == pytest.approx(effective_rank(X))
 
 
-# random projections
+# random projections, and the similarity that is kept
 
 
 def test_jl_dim_is_scikit_learns_rounded_up():
     for n, eps in ((2551, 0.1), (2551, 0.5), (100, 0.3), (10**6, 0.05)):
         assert theory.jl_dim(n, eps) - int(johnson_lindenstrauss_min_dim(n, eps=eps)) in (0, 1)  # it cuts the fraction
     assert (theory.jl_dim(2551, 0.1), theory.jl_dim(2551, 0.5)) == (6724, 377)
-
-
-# similarity kept
 
 
 def gaussian(n=6000, dim=24):

@@ -185,7 +185,7 @@ def test_variants_that_are_one_training_are_not_judged(ablation):
     assert (said["default less uniform weights"], said["learned weights less default"]) == (ABSENT, HOLDS)
 
 
-# Table 3
+# Table 3, Figures 6 and 7
 
 
 WIDTHS = (8, 32, 128)
@@ -241,9 +241,6 @@ def test_exact_match_replaces_the_proxies_and_brings_the_printed_size():
     assert {m.claim_id for m in one} == {"ESE-T3-1", "ESE-T3-2"}, "a network of one depth has no half"
 
 
-# Figure 6
-
-
 def timed(ratio, *, total=1.0, size=1.3, half=0.01):
     """Rows of Figure 6: ESE's seconds by MRL's at each layer, its total by the others', full size by smallest."""
     pair, means = f"{ESE} / {MRL}", "5 queries, mean over sizes"
@@ -269,9 +266,6 @@ def test_figure6(made, equal, faster):
     said = verdicts_of(claims_use.figure6(timed(**made)))
     assert said["F6-1"] == [equal] and faster in (None, said["F6-2"])
     assert claims_use.figure6(timed(**made).query("method == 'RAW'")) == []
-
-
-# Figure 7
 
 
 def compressed(distance, agreement):

@@ -109,7 +109,7 @@ def test_tables_of_differences_and_ranks():
     assert ranks.loc[0, ["rank, median", "smallest", "largest", "second by first"]].tolist() == [4, 3, 5, "1.0e-02"]
 
 
-# Table 3
+# Table 3 and Figure 6
 
 
 METRICS = ("hit@1", "recall@10", "answer_in_context")
@@ -227,9 +227,6 @@ def test_other_weights_under_the_same_name_answer_anew(prompts_seen, table3, tmp
         (tmp_path / "model.safetensors").write_bytes(weights)
         assert generator.answers_to(prompts, str(tmp_path), table3.page.store) == {prompts[0]: "The b.."}
         assert len(prompts_seen) == times
-
-
-# Figure 6
 
 
 def test_every_depth_and_size_of_every_line_is_timed(untrained_lines):
