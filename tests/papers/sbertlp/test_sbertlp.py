@@ -20,7 +20,7 @@ from repro.reducers import SBERTLP
 from repro.rows import make_rows
 from repro.runs.lines import Line, Task, TextTable, score_rows, sets_of, similarity
 from repro.types import InputError
-from rivals import SystemConfig
+from rivals import SystemConfig, load_system
 from shown_code import on_page
 
 NEIGHBORS, DIMS = [5, 10], [2, 4, 8]
@@ -183,13 +183,10 @@ def test_sweep_rows_hold_every_cell_and_both_statistics(tasks, system):
     assert lead["cr", claims.RANGE] == pytest.approx(inside - best.loc[k][2])
 
 
-def test_systems_take_rows_once_and_missing_ones_say_how(tmp_path):
-    store = mapping.Store(tmp_path)
-    found, missing = mapping.load_systems(["glove", "fasttext"], SystemConfig("microworld"), store)
-    assert missing["system"].tolist() == ["fasttext"] and "fasttext" in missing["missing"].iloc[0]
-    texts = data.load("cr", source="microworld", limit=20)
-    again = replace(found[0], name="other", n_train=7)
-    lines = mapping.encode_systems([found[0], again], {"cr": {"all": texts}}, store)
+def test_systems_take_rows_once(tmp_path):
+    store, texts = mapping.Store(tmp_path), data.load("cr", source="microworld", limit=20)
+    glove = load_system("glove", SystemConfig("microworld"), store)
+    lines = mapping.encode_systems([glove, replace(glove, name="other", n_train=7)], {"cr": {"all": texts}}, store)
     assert [line.method for line in lines.values()] == ["glove", "Avg. GloVe embeddings"]
     np.testing.assert_array_equal(lines["glove"].table[texts.texts], lines["other"].table[texts.texts])
     assert (lines["glove"].n_train, lines["other"].n_train) == (None, 7)
