@@ -2,6 +2,8 @@
 
 from repro.report.scorecard import verdict_frame
 
+HOLDS, FAILS, UNSURE, ABSENT = "holds here", "does not hold here", "cannot tell", "not attempted"
+
 
 def around(value, half=0.002):
     """A number in the middle of its interval."""

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from made_rows import around, verdicts_of
+from made_rows import ABSENT, FAILS, HOLDS, UNSURE, around, verdicts_of
 from repro.evaluation.stats import Resampled
 from repro.methods import AVERAGE, CONTROL, ESE, MRL, RAW, SHALLOW_AVERAGE
 from repro.models import SentenceEncoder
@@ -89,7 +89,6 @@ def ablation():
     return every_seed(rows)
 
 
-HOLDS, OPEN, ABSENT = "holds here", "cannot tell", "not attempted"
 EXPECTED = {
     "T1-1": [(2.0, "less MRL", HOLDS)],
     "T1-2": [(1.0, "above 0", HOLDS), (None, "UAE", ABSENT)],
@@ -98,7 +97,7 @@ EXPECTED = {
     "F3-1": [(3, "RAW needs more than ESE", HOLDS), (3, "MRL needs more than ESE", HOLDS), (0, "to pass 58.9", HOLDS)],
     "F3-2": [(5.0, "ESE", HOLDS), (-2.0, "layer 1 to 2", HOLDS), (-3.0, "MRL", HOLDS)],
     "F3-3": [(2.0, "over MRL, layer 4, 64 dims", HOLDS), (35.5, "over RAW", HOLDS), (35.0, "over MRL", HOLDS)],
-    "F3-4": [(0.4, "beyond 16 dims (at 64)", OPEN)],
+    "F3-4": [(0.4, "beyond 16 dims (at 64)", UNSURE)],
     "F4-1": [(2.0, "layers 2 and 4", HOLDS), (-39.0, "ESE's less RAW's", HOLDS), (-39.0, "ESE's less MRL's", HOLDS)],
     "T2-1": [
         (2.0, "last layer: default less embeddings", HOLDS),
@@ -219,9 +218,9 @@ def turned(method, dim):
 @pytest.mark.parametrize(
     ("score", "expected"),
     [
-        (as_claimed, {"T3-1": {"holds here"}, "T3-2": {"holds here"}, "T3-3": {"holds here"}}),
-        (turned, {"T3-1": {"does not hold here", "holds here"}, "T3-3": {"holds here"}}),
-        (lambda method, dim: as_claimed(method, 32), {"T3-2": {"cannot tell"}}),
+        (as_claimed, {"T3-1": {HOLDS}, "T3-2": {HOLDS}, "T3-3": {HOLDS}}),
+        (turned, {"T3-1": {FAILS, HOLDS}, "T3-3": {HOLDS}}),
+        (lambda method, dim: as_claimed(method, 32), {"T3-2": {UNSURE}}),
     ],
 )
 def test_table3_is_judged_by_both_proxies(score, expected):
@@ -256,10 +255,10 @@ def timed(ratio, *, total=1.0, size=1.3, half=0.01):
 @pytest.mark.parametrize(
     ("made", "equal", "faster"),
     [
-        ({"ratio": {1: 1.02, 2: 0.99}, "total": 0.9}, "holds here", ["holds here"] * 3),
-        ({"ratio": {1: 1.0, 2: 1.3}, "size": 0.8}, "does not hold here", ["does not hold here", *["cannot tell"] * 2]),
-        ({"ratio": {1: 1.0, 2: 1.0}, "half": 0.2}, "cannot tell", None),
-        ({"ratio": {1: 1.0}, "half": float("nan")}, "cannot tell", None),
+        ({"ratio": {1: 1.02, 2: 0.99}, "total": 0.9}, HOLDS, [HOLDS] * 3),
+        ({"ratio": {1: 1.0, 2: 1.3}, "size": 0.8}, FAILS, [FAILS, *[UNSURE] * 2]),
+        ({"ratio": {1: 1.0, 2: 1.0}, "half": 0.2}, UNSURE, None),
+        ({"ratio": {1: 1.0}, "half": float("nan")}, UNSURE, None),
     ],
 )
 def test_figure6(made, equal, faster):
@@ -287,8 +286,8 @@ NEAR, HIGH = {RAW: 9.0, CONTROL: 8.0, MRL: 7.0, ESE: 4.0}, {RAW: 0.7, CONTROL: 0
     ("distance", "agreement", "expected"),  # by rival: two forms of the map, two measures
     [
         (NEAR, HIGH, [HOLDS] * 8),
-        (NEAR, HIGH | {ESE: 0.6}, 2 * [HOLDS, HOLDS, "does not hold here", "does not hold here"]),
-        (NEAR | {ESE: 6.8}, HIGH, [HOLDS] * 4 + [OPEN] * 2 + [HOLDS] * 2),
+        (NEAR, HIGH | {ESE: 0.6}, 2 * [HOLDS, HOLDS, FAILS, FAILS]),
+        (NEAR | {ESE: 6.8}, HIGH, [HOLDS] * 4 + [UNSURE] * 2 + [HOLDS] * 2),
     ],
 )
 def test_figure7_needs_the_map_and_the_measures(distance, agreement, expected):

@@ -4,12 +4,11 @@ from itertools import product
 
 import pytest
 
-from made_rows import around
+from made_rows import FAILS, HOLDS, UNSURE, around
 from repro.methods import BEST_REDUCED, FULL_SIZE, TRAINED_PROJECTION, TWO_STEP_PROJECTION
 from repro.papers.proposal import claims
 from repro.rows import make_rows
 
-HOLDS, FAILS, OPEN = "holds here", "does not hold here", "cannot tell"
 DIMS = (4, 8, 16, 32, 64, 128)
 falling, rising, flat = (0, -1, -2, -3, -4, -5), (0, 1, 2, 3, 4, 5), (0.0, 1.0, 0.5, 0.4, 1.1, 0.1)
 
@@ -26,7 +25,7 @@ def measured(**values):
     [
         (falling, falling, falling, (HOLDS, HOLDS, HOLDS)),
         (falling, falling, rising, (HOLDS, HOLDS, HOLDS)),
-        (rising, flat, flat, (FAILS, OPEN, OPEN)),
+        (rising, flat, flat, (FAILS, UNSURE, UNSURE)),
     ],
 )
 def test_loss_and_uniformity_must_fall_and_alignment_may_go_either_way(info_nce, uniformity, alignment, expected):
@@ -42,7 +41,7 @@ def errors(slope=-0.5, draws=3, dims=(8, 32, 128)):
 
 
 def test_the_slope_is_judged_by_its_interval_over_draws():
-    for rows, expected in ((errors(-0.45), HOLDS), (errors(-0.9), FAILS), (errors(draws=1), OPEN)):
+    for rows, expected in ((errors(-0.45), HOLDS), (errors(-0.9), FAILS), (errors(draws=1), UNSURE)):
         (found,) = claims.johnson_lindenstrauss(rows)
         assert (found.claim_id, found.verdict) == ("PROP-T-2", expected)
 
@@ -79,7 +78,7 @@ def judged(rows, claim):
     return [m for m in claims.train_or_reduce(rows) if m.claim_id == claim]
 
 
-@pytest.mark.parametrize(("lead", "half", "said"), [(0.05, 0.005, HOLDS), (-0.05, 0.005, FAILS), (0.01, 0.05, OPEN)])
+@pytest.mark.parametrize(("lead", "half", "said"), [(0.05, 0.005, HOLDS), (-0.05, 0.005, FAILS), (0.01, 0.05, UNSURE)])
 def test_the_open_question_is_answered_by_the_interval(lead, half, said):
     found = judged(made(lead, half), "PROP-E-1")
     named = [m.what.split(":")[0] for m in found]
@@ -103,8 +102,8 @@ def test_ahead_is_ahead_of_each_and_behind_is_behind_one():
 
 def test_sizes_are_judged_as_shares_of_the_full_one():
     found = judged(made(loss=0.001), "PROP-Q-1")
-    expected = [(f"b, stsb, dim {dim} of 48", "holds here") for dim in (16, 24, 8)]
+    expected = [(f"b, stsb, dim {dim} of 48", HOLDS) for dim in (16, 24, 8)]
     assert [(m.what.split(":")[0], m.verdict) for m in found] == expected
     assert "two-step" in found[-1].what and "trained projection" in found[0].what
-    assert {m.verdict for m in judged(made(loss=0.05), "PROP-Q-1")} == {"does not hold here"}
+    assert {m.verdict for m in judged(made(loss=0.05), "PROP-Q-1")} == {FAILS}
     assert not judged(made(dims=(4,)), "PROP-Q-1"), "less than a sixth of the full size"

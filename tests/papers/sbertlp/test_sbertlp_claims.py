@@ -3,13 +3,11 @@
 import pandas as pd
 import pytest
 
-from made_rows import around, verdicts_of
+from made_rows import ABSENT, FAILS, HOLDS, UNSURE, around, verdicts_of
 from repro.methods import AVERAGE
 from repro.papers.sbertlp import claims, tables
 from repro.papers.sbertlp.claims import HONEST, SUITES, USE, printed_leads
 from repro.rows import make_rows
-
-HOLDS, FAILS, OPEN = "holds here", "does not hold here", "not attempted"
 
 
 def rows_of(systems, metric, *, n_train=pd.NA, **shared):
@@ -57,7 +55,7 @@ def figure_rows():
         (claims.table1, lambda: sts_rows(0.015), {"T1-1": HOLDS, "T1-2": HOLDS, "T1-3": HOLDS}),
         (claims.table1, lambda: sts_rows(-0.05, flow=0.9), {"T1-1": FAILS, "T1-2": FAILS, "T1-3": FAILS}),
         (claims.table2, table2_rows, {"T2-1": HOLDS, "T2-2": HOLDS, "T2-3": HOLDS}),
-        (claims.table3, table3_rows, {"T3-1": FAILS, "T3-2": OPEN}),
+        (claims.table3, table3_rows, {"T3-1": FAILS, "T3-2": ABSENT}),
         (claims.figures, figure_rows, {"F2-1": HOLDS, "S462-1": FAILS}),
     ],
 )
@@ -73,7 +71,7 @@ def test_what_is_measured_is_the_hardest_and_beside_the_printed():
     assert printed_leads("table3", "SBERTbase")["nmi"] == pytest.approx(12.12)
     found = claims.table2(table2_rows())
     assert [m.value for m in found][1:] == pytest.approx([100, 600 / 7, 0.6, 9.4]), "USE is ahead on TREC"
-    assert claims.table2(table2_rows(["SBERTbase", "SBERTbase-LP"]))[-1].verdict == OPEN
+    assert claims.table2(table2_rows(["SBERTbase", "SBERTbase-LP"]))[-1].verdict == ABSENT
     assert "ari" in claims.table3(table3_rows())[0].what, "the smallest of four gains speaks"
     rows = sts_rows(0.015, flow=0.71)
     rows.loc[rows["method"] == "SBERTlarge-LP", "value"] = 0.99
@@ -96,7 +94,7 @@ def test_a_stand_in_is_never_called_by_the_papers_name():
 def test_a_system_that_was_trained_here_with_one_seed_judges_nothing():
     sure, unsure = (claims.table1(sts_rows(0.015, n_train=n))[0] for n in (pd.NA, 6400))
     assert (sure.high - sure.low) < 0.5 and sure.verdict == HOLDS
-    assert (unsure.verdict, unsure.why) == ("cannot tell", "1 of at least 3 seeds")
+    assert (unsure.verdict, unsure.why) == (UNSURE, "1 of at least 3 seeds")
 
 
 def test_table4_needs_both_halves():

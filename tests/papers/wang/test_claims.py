@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from made_rows import FAILS, HOLDS, UNSURE
 from repro.methods import AVERAGE, END_TO_END, FULL, REDUCED, STAGES, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP
 from repro.papers.wang import claims
 from repro.report.tables import paper_values
@@ -33,7 +34,7 @@ def test_the_papers_own_table_bears_out_its_own_claims(seeded, verdicts):
     found = verdicts(claims.table1(rows))
     assert {claim for claim, _ in found} == {f"WANG-T1-{i}" for i in range(1, 6)}
     # the smallest printed gains, 0.04 and 0.09, are real but the rule for sizes wants none printed
-    assert set(found.values()) == {"holds here"}
+    assert set(found.values()) == {HOLDS}
 
 
 @pytest.mark.parametrize("difference", ["abs", "signed"])
@@ -51,12 +52,12 @@ def test_table_2(difference, seeded, verdicts):
     beside = rows[rows["metric"] == "spearman_gain_alone"].assign(setting="test, difference=signed", value=-0.9)
     found = claims.table2(pd.concat([rows, beside]))
     assert verdicts(found) == {
-        ("WANG-T2-1", "smallest gain of step 1 where the encoder changes"): "holds here",
-        ("WANG-T2-1", "smallest gain of step 2"): "does not hold here",
-        ("WANG-T2-2", "mean gain of step 1"): "holds here",
-        ("WANG-T2-2", "mean gain of step 2"): "does not hold here",
-        ("WANG-T1-5", "mean gain of step 1 less that of step 2"): "holds here",
-        ("WANG-T2-3", "smallest lead of encoder_d over encoder_d + pooler_d"): "holds here",
+        ("WANG-T2-1", "smallest gain of step 1 where the encoder changes"): HOLDS,
+        ("WANG-T2-1", "smallest gain of step 2"): FAILS,
+        ("WANG-T2-2", "mean gain of step 1"): HOLDS,
+        ("WANG-T2-2", "mean gain of step 2"): FAILS,
+        ("WANG-T1-5", "mean gain of step 1 less that of step 2"): HOLDS,
+        ("WANG-T2-3", "smallest lead of encoder_d over encoder_d + pooler_d"): HOLDS,
     }
     assert claims.table2(rows.iloc[:0]) == claims.table2(rows[rows["method"] != STEP_2]) == []
 
@@ -106,8 +107,8 @@ def suite(seeded):
 def test_table_3(suite, leads, pca, failed):
     found = claims.table3(suite(STS, {**leads, TRAINED_NARROW: 0.02}, pca=pca), 768)
     assert {m.claim_id for m in found} == {*(f"WANG-T3-{i}" for i in range(1, 6)), "WANG-S53-1"}
-    assert {m.claim_id for m in found if m.verdict == "does not hold here"} == failed
-    assert failed or {m.verdict for m in found} == {"holds here"}
+    assert {m.claim_id for m in found if m.verdict == FAILS} == failed
+    assert failed or {m.verdict for m in found} == {HOLDS}
 
 
 def test_dims_are_read_at_the_same_share_of_another_hidden_size(suite):
@@ -129,7 +130,7 @@ def test_table_4(suite, verdicts):
     rivals = {"PCA": 0.03, "Isomap": 0.04, "LLE": 0.05, TRAINED_NARROW: 0.015}
     found = claims.table4(suite(CLASSES, rivals, pca=0.02, metric="accuracy"), 768)
     by = {claim: verdict for (claim, _), verdict in verdicts(found).items()}
-    assert [by[f"WANG-T4-{i}"] for i in range(1, 5)] == [*["holds here"] * 3, "does not hold here"]
+    assert [by[f"WANG-T4-{i}"] for i in range(1, 5)] == [*[HOLDS] * 3, FAILS]
     nearest = {m.what.split(" lead")[0]: m.value for m in found if m.claim_id == "WANG-T4-1"}
     assert nearest == pytest.approx({"smallest": 1.6, "largest": 6.1}), "of end-to-end training, 1.5 × 1 and × 4"
 
@@ -142,9 +143,7 @@ def test_a_dim_that_one_rival_cannot_reach_judges_no_lower_of_two(suite):
     assert lower.value == pytest.approx(5.1)
 
 
-@pytest.mark.parametrize(
-    ("lost", "verdict"), [(1, "holds here"), (2, "does not hold here"), ("unsurely", "cannot tell")]
-)
+@pytest.mark.parametrize(("lost", "verdict"), [(1, HOLDS), (2, FAILS), ("unsurely", UNSURE)])
 def test_nearly_every_cell_is_all_but_one_of_35(suite, lost, verdict):
     rows = suite(STS, {"PCA": 0.03, "Isomap": 0.1, TRAINED_NARROW: 0.02})
     led = rows["metric"].eq("spearman_lead") & rows["dim"].eq(8) & rows["method"].eq(f"{TWO_STEP} − PCA")
@@ -176,10 +175,10 @@ def test_ablations(seeded, verdicts):
     times = [{"dim": d, "value": s, "ci_low": s * 0.99, "ci_high": s * 1.01} for d, s in seconds.items()]
     times = make_rows(times, metric="encode_seconds", seed=0)
     assert verdicts(claims.ablations(pd.concat([rows, times], ignore_index=True), 768)) == {
-        ("WANG-S43-1", "smallest gain of current weights less random ones, step 2"): "holds here",
-        ("WANG-S43-2", "smallest gain of encoder frozen less trained along, step 2"): "does not hold here",
-        ("WANG-LIM-1", "largest change by the tanh, tanh less identity"): "holds here",
-        ("WANG-S2-1", "largest change of encoding time against 768 dims, per cent"): "does not hold here",
+        ("WANG-S43-1", "smallest gain of current weights less random ones, step 2"): HOLDS,
+        ("WANG-S43-2", "smallest gain of encoder frozen less trained along, step 2"): FAILS,
+        ("WANG-LIM-1", "largest change by the tanh, tanh less identity"): HOLDS,
+        ("WANG-S2-1", "largest change of encoding time against 768 dims, per cent"): FAILS,
     }
     assert claims.ablations(rows.iloc[:0], 768) == []
 
@@ -192,6 +191,6 @@ def test_seconds_of_step_two_are_judged_against_a_tenth():
     ]
     gains = [{"metric": "spearman_gain", "method": m, "value": 0.1, "dim": 8, "seed": 0} for m in (STEP_1, STEP_2)]
     rows = make_rows([*cost, *gains], setting="test, select_by=encoder")
-    for kept, verdict in ((rows, "holds here"), (rows[rows["seed"] == 0], "cannot tell")):
+    for kept, verdict in ((rows, HOLDS), (rows[rows["seed"] == 0], UNSURE)):
         (seconds,) = [m for m in claims.table1(kept) if m.claim_id == "WANG-S44-1"]
         assert seconds.value == pytest.approx(3 / 99) and seconds.verdict == verdict

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from made_rows import around, verdicts_of
+from made_rows import FAILS, HOLDS, UNSURE, around, verdicts_of
 from repro.methods import AVERAGE
 from repro.papers.wang.claims_figures import figure2, figure3, figure4, log_optimal
 from repro.rows import make_rows
@@ -47,10 +47,10 @@ def test_curves_of_the_papers_shape_bear_figure_2_out(seeded, verdicts):
     ]
     found = figure2(seeded(entries, step=1e-5), 768)
     by = verdicts(found)
-    assert set(by.values()) == {"holds here"}
+    assert set(by.values()) == {HOLDS}
     assert {claim for claim, _ in by} == {f"WANG-F2-{i}" for i in range(1, 7)}
     flat = [{**e, "value": 0.8} for e in entries]
-    failed = {m.claim_id for m in figure2(seeded(flat, step=1e-5), 768) if m.verdict != "holds here"}
+    failed = {m.claim_id for m in figure2(seeded(flat, step=1e-5), 768) if m.verdict != HOLDS}
     assert failed >= {"WANG-F2-2", "WANG-F2-3", "WANG-F2-5"}
 
 
@@ -86,11 +86,11 @@ RISING = {768: 0.70, 64: 0.74, 32: 0.75, 16: 0.78, 8: 0.80}
 
 @pytest.mark.parametrize("options", [{}, {"reference": 8, "best": True}])
 def test_both_parts_positive_is_the_claim_and_an_encoder_that_gains_contradicts_it(options):
-    found, failed, held = figure3(pd.concat([losses(H, Z), losses(H, Z, layer=1)])), "does not hold here", "holds here"
-    assert verdicts_of(found) == {"F3-1": [held] * 4, "F3-2": [held] * 4}
+    found = figure3(pd.concat([losses(H, Z), losses(H, Z, layer=1)]))
+    assert verdicts_of(found) == {"F3-1": [HOLDS] * 4, "F3-2": [HOLDS] * 4}
     # losses from the best encoder are taken from the widest pooler's instead
     found = figure3(losses(RISING, {d: value - 0.1 for d, value in RISING.items()}, **options))
-    assert verdicts_of(found) == {"F3-1": [failed] * 2, "F3-2": [failed, held]}
+    assert verdicts_of(found) == {"F3-1": [FAILS] * 2, "F3-2": [FAILS, HOLDS]}
     assert [m.value for m in found if m.what.startswith("encoder loss at 8")] == [pytest.approx(-10, abs=0.02)]
 
 
@@ -98,7 +98,7 @@ def test_the_weakest_dim_of_a_network_speaks_for_every_small_dim():
     narrow_gap = Z | {32: H[32] + 0.03}
     both = pd.concat([losses(H, Z, backbone="good"), losses(H, narrow_gap, backbone="odd", layer=3)])
     pooler = [m for m in figure3(both) if m.claim_id == "WANG-F3-2"][3]
-    assert (pooler.verdict, pooler.value) == ("does not hold here", pytest.approx(-2.99))
+    assert (pooler.verdict, pooler.value) == (FAILS, pytest.approx(-2.99))
     assert pooler.what == "smallest pooler loss at 64 dims or fewer (odd:3, dim 32)"
 
 
@@ -132,13 +132,13 @@ SCORE |= {(16, 16): 0.658, (64, 16): 0.726, (768, 16): 0.73, (256, 16): 0.74}
 
 def test_better_encoders_that_help_are_the_claim_and_those_that_harm_contradict_it():
     found = figure4(grid(SCORE, ALONE))
-    assert verdicts_of(found) == {f"F4-{i}": ["holds here"] * n for i, n in ((1, 1), (2, 1), (3, 2))}
+    assert verdicts_of(found) == {f"F4-{i}": [HOLDS] * n for i, n in ((1, 1), (2, 1), (3, 2))}
     assert (found[0].value, found[0].null) == (100.0, 50.0) and found[1].paper == pytest.approx(6.8)
     turned = verdicts_of(figure4(grid({(i, j): 2 * SCORE[j, j] - value for (i, j), value in SCORE.items()}, ALONE)))
-    assert turned["F4-1"] == turned["F4-2"] == ["does not hold here"]
+    assert turned["F4-1"] == turned["F4-2"] == [FAILS]
 
 
-@pytest.mark.parametrize(("half", "verdict"), [(0.001, "does not hold here"), (0.05, "cannot tell")])
+@pytest.mark.parametrize(("half", "verdict"), [(0.001, FAILS), (0.05, UNSURE)])
 def test_a_part_of_the_exchanges_is_judged_as_surely_as_their_gains_are_known(half, verdict):
     mixed = SCORE | {(i, j): SCORE[j, j] - 0.01 for i, j in SCORE if ALONE[i] > ALONE[j] and (i + j) % 3}
     (share,) = [m for m in figure4(grid(mixed, ALONE, half=half)) if m.claim_id == "WANG-F4-1"]
@@ -159,11 +159,11 @@ def test_shares_that_differ_between_seeds_widen_it():
     share = figure4(three)[0]
     assert share.value == pytest.approx(200 / 3)
     assert (share.low, share.high) == (0.0, 100.0)
-    assert share.verdict == "cannot tell"
+    assert share.verdict == UNSURE
 
 
 def test_encoders_are_ranked_on_dev_where_there_is_one():
     dev = {768: 0.9, 256: 0.5, 64: 0.4, 16: 0.3, 8: 0.2}
     share, _, best = figure4(grid(SCORE, ALONE, dev=dev))
     assert share.value == 90.0, "768 for 256 harms"
-    assert (best.value, best.verdict) == (1.0, "does not hold here"), "dev says the widest is the best"
+    assert (best.value, best.verdict) == (1.0, FAILS), "dev says the widest is the best"
