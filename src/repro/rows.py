@@ -73,13 +73,18 @@ VERSIONED = ("torch", "transformers", "numpy", "scikit-learn")
 
 
 def make_rows(values: Iterable[Mapping[str, Any]], **shared: Any) -> pd.DataFrame:
-    """A frame with every column of the schema: what each row says, then what all share, then where it is computed."""
+    """A frame with every column of the schema: what each row says, then what all share, then where it is computed.
+
+    Of a network's folder only the name is kept.
+    """
     stamp = {**provenance(), **shared}
     rows = [{**stamp, **row} for row in values]
     unknown = sorted({name for row in rows for name in row} - set(COLUMNS))
     if unknown:
         raise InputError(f"unknown row column {unknown[0]!r}: the schema has {', '.join(COLUMNS)}")
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(KINDS)
+    frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype(KINDS)
+    names = frame["backbone"].map(lambda name: Path(name).name if Path(name).is_absolute() else name, "ignore")
+    return frame.assign(backbone=names.astype("string"))
 
 
 def provenance() -> dict[str, Any]:
@@ -192,15 +197,11 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
     """Add rows to `results/<experiment>.parquet`; a row with the same key is replaced by the new one.
 
     Rows of another configuration stand beside it; one that names no configuration gives way to a later one that does.
-    Of a network's folder only the name is kept.
     Processes may record side by side. A kill leaves rows and digests of before or after, never of both.
     """
     folder = folder or results_folder()
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    rows = rows.assign(
-        backbone=rows["backbone"].map(lambda name: Path(name).name if Path(name).is_absolute() else name, "ignore")
-    )
     with FileLock(folder / f"{DIGESTS}.lock"):  # it stays: whoever waits for a lock holds the file, not its name
         digests = _read_digests(folder)
         if digests is None:
