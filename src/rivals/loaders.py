@@ -262,7 +262,8 @@ def load_system(name: str, config: SystemConfig, store: Store) -> Loaded:
     system = SYSTEMS[one_of(name, list(SYSTEMS), "system")]
     loaded = _HOW[name](system, config, store)
     count = "" if loaded.n_train is None else f"{loaded.n_train:,}"
-    line = system.line.format(backbone=loaded.backbone, n=count, vectors=vectors_name(config))
+    network = Path(loaded.backbone).name  # of a folder, and of a hub id, the last part
+    line = system.line.format(backbone=network, n=count, vectors=vectors_name(config))
     return Loaded(**vars(loaded), row=system.row, line=line)
 
 
