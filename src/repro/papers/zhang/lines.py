@@ -1,6 +1,6 @@
 """Figures 1 to 4: every encoder × setting × method × size of a task, what is compared, and how much a curve jumps."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -100,18 +100,8 @@ class Variant:
     rescale: bool = False  # divide by √(2γ), γ = 1/D: what the Gaussian kernel multiplies small distances by
 
 
-def lines_of(encoder: Named, task: ReducedTask, store: Store, **grid: Any) -> Iterator[Line]:
-    """The lines of one encoder over a grid, see `lines_of_part`; where a task has folds, with a fit for each."""
-    table = encoder.embed(task.parts, store)
-    by_fold = [lines_of_part(encoder.name, table, part, store, **grid) for part in task.folds.values() or [task]]
-    for line, *others in zip(*by_fold, strict=True):
-        tables = [part.table for part in (line, *others)]
-        yield replace(line, tables=dict(zip(task.folds, tables, strict=True))) if task.folds else line
-
-
-def lines_of_part(
-    backbone: str,
-    table: TextTable,
+def lines_of(
+    encoder: Named,
     task: ReducedTask,
     store: Store,
     *,
@@ -123,30 +113,34 @@ def lines_of_part(
     variants: Sequence[Variant] = (),
     seed: int = 0,
 ) -> Iterator[Line]:
-    """The full size of some embeddings, then every setting, method and size; sizes below 1 are shares of it.
+    """The full size of an encoder's embeddings, then every setting, method and size; sizes below 1 are shares of it.
 
     Each of `trained_dims` is a training of the autoencoder, which the `wiki` setting, not the paper's, leaves out.
-    Variants are fitted in the inductive setting.
+    Variants are fitted in the inductive setting. Where a task has folds, there is a fit for each.
     """
     for name in methods:
         one_of(name, list(METHODS), "method")
-    texts = task.judged_texts
-    X, index = table[texts], {text: i for i, text in enumerate(texts)}
-    sizes = {name: dims_of(X.shape[1], (trained_dims or dims) if name == "autoencoder" else dims) for name in METHODS}
-    fits = {setting: table[task.fit_texts(setting)] for setting in dict.fromkeys(("inductive", *settings))}
-    yield Line(FULL_SIZE, X.shape[1], TextTable(index, X), backbone=backbone)
+    table, parts = encoder.embed(task.parts, store), list(task.folds.values()) or [task]
+    full, texts = table.X.shape[1], [part.judged_texts for part in parts]
+    X, places = [table[own] for own in texts], [{text: i for i, text in enumerate(own)} for own in texts]
+    sizes = {name: dims_of(full, (trained_dims or dims) if name == "autoencoder" else dims) for name in METHODS}
+    fits = {s: [table[part.fit_texts(s)] for part in parts] for s in dict.fromkeys(("inductive", *settings))}
 
-    def lines(name: str, setting: str, fit: Array, params: Mapping[str, Any], factor: float = 1.0) -> Iterator[Line]:
-        for d, Y in reduced(name, fit, X, sizes[name], store, seed=seed, **params):
-            yield Line(METHODS[name], d, TextTable(index, Y * np.float32(factor)), setting, backbone=backbone)
+    def line(method: str, dim: int, Ys: Iterable[Array], setting: str = "") -> Line:
+        tables = [TextTable(index, Y) for index, Y in zip(places, Ys, strict=True)]
+        by_task = dict(zip(task.folds, tables, strict=True)) if task.folds else tables[0]
+        return Line(method, dim, by_task, setting, backbone=encoder.name)
 
-    for setting in settings:
-        for name in methods:
-            if (name, setting) != ("autoencoder", "wiki"):
-                yield from lines(name, setting, fits[setting], {"kernel": kernel} if name == "kpca" else {})
-    for variant in variants:
-        factor = float(np.sqrt(X.shape[1] / 2)) if variant.rescale else 1.0
-        yield from lines(variant.method, f"inductive, {variant.setting}", fits["inductive"], variant.params, factor)
+    yield line(FULL_SIZE, full, X)
+    kernels = {"kpca": {"kernel": kernel}}
+    plain = [Variant(name, setting, kernels.get(name, {})) for setting in settings for name in methods]
+    plain = [each for each in plain if (each.method, each.setting) != ("autoencoder", "wiki")]
+    for each in (*plain, *(replace(variant, setting=f"inductive, {variant.setting}") for variant in variants)):
+        pairs, factor = zip(fits[each.setting.split(",")[0]], X, strict=True), np.sqrt(full / 2) if each.rescale else 1
+        made = (reduced(each.method, *pair, sizes[each.method], store, seed=seed, **each.params) for pair in pairs)
+        for of_parts in zip(*made, strict=True):
+            Ys = [Y * np.float32(factor) for _, Y in of_parts]
+            yield line(METHODS[each.method], of_parts[0][0], Ys, each.setting)
 
 
 def compared(line: Line, other: Line) -> bool:
