@@ -121,24 +121,18 @@ def table_of(frame: pd.DataFrame) -> pd.DataFrame:
     return wide(kept.astype({"dim": "string"}), ["line", "dim"], "dataset", orders=orders, names=names)
 
 
-def won_cells(frame: pd.DataFrame) -> pd.DataFrame:
-    """One line per (dataset, dim) where two-step training meets all its rivals: its lead over the best, in points.
+def won_table(kinds: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """On how many datasets two-step training is above all its rivals, a line per dim and a column per kind of number.
 
     Scores are averaged over seeds first. PCA counts as the paper fitted it, on the smallest fit set.
     """
-    kept, own = named_scores(frame), NAMES[TWO_STEP]
-    kept = kept[(kept["dataset"] != AVERAGE) & kept["line"].isin([own, *(NAMES.get(m, m) for m in RIVALS)])]
-    table = 100 * kept.pivot_table(index=["dataset", "dim"], columns="line", values="value", aggfunc="mean")
-    if own not in table:
-        return pd.DataFrame(columns=["dataset", "dim", "lead"])
-    rivals = table.drop(columns=own).dropna()
-    return (table[own] - rivals.max(axis=1)).dropna().rename("lead").reset_index()
-
-
-def won_table(kinds: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """On how many datasets two-step training is first, a line per dim and a column per kind of number."""
-    leads = {kind: won_cells(frame).groupby("dim")["lead"] for kind, frame in kinds.items()}
-    counted = {kind: {dim: f"{(lead > 0).sum()} of {len(lead)}" for dim, lead in by} for kind, by in leads.items()}
+    own, counted = NAMES[TWO_STEP], dict[str, dict[Any, str]]()
+    for kind, frame in kinds.items():
+        kept = named_scores(frame)
+        kept = kept[(kept["dataset"] != AVERAGE) & kept["line"].isin([own, *(NAMES.get(m, m) for m in RIVALS)])]
+        table = kept.pivot_table(index=["dim", "dataset"], columns="line", values="value", aggfunc="mean")
+        lead = (table[own] - table.drop(columns=own).dropna().max(axis=1)).dropna() if own in table else pd.Series()
+        counted[kind] = {dim: f"{(each > 0).sum()} of {len(each)}" for dim, each in lead.groupby(level=0)}
     table = pd.DataFrame(counted, dtype=object).rename_axis("dim").sort_index(ascending=False)
     return table.fillna(MISSING).reset_index()
 
