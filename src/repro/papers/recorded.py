@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from dimadvise.bounds import smallest_sufficient
 from repro import paths
 from repro.methods import FULL_SIZE
 from repro.papers.ese import claims as ese
@@ -197,11 +198,9 @@ def shares(reduced: pd.DataFrame, coded: pd.DataFrame, encoder: str = ENCODER) -
 
 def enough(found: pd.DataFrame, target: float, bound: str = "ci_low") -> tuple[int, str]:
     """The smallest dim, and its reducer, from which every size recorded keeps the target; the full size always does."""
-    sizes = []
-    for reducer, line in found.groupby("reducer", sort=False):
-        passed = line.set_index("dim")[bound].sort_index(ascending=False) >= target
-        sizes += [(int(dim), str(reducer)) for dim in passed.index[passed.cummin()]]
-    return min(sizes)
+    lines = found.groupby("reducer")
+    dims = {str(name): smallest_sufficient(list(line["dim"]), list(line[bound]), target) for name, line in lines}
+    return min((dim, name) for name, dim in dims.items() if dim)
 
 
 def needed(found: pd.DataFrame, keep: Sequence[float]) -> pd.DataFrame:

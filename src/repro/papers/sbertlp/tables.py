@@ -152,33 +152,33 @@ def draw_gains(
     """What the mapping adds to its system on every dataset, or metric: ours with intervals, the printed one hollow."""
     ours = gains_of(rows)
     ours = ours[ours["metric"] == METRICS[table]] if table in METRICS else ours
-    frame = pd.concat([printed_gains(table, ours, by).assign(kind="paper"), ours.assign(kind="live")])
-    frame = frame.replace({"method": {method: network_of(rows, method) for method in frame["method"].unique()}})
-    if frame.empty:
+    if ours.empty:
         raise figures.NothingToDraw("no mapped system was measured")
-    methods, names = list(dict.fromkeys(frame["method"])), list(dict.fromkeys(frame[by]))
-    names = [n for n in names if n != AVERAGE] + [n for n in names if n == AVERAGE]
-    settings = list(dict.fromkeys(frame.loc[frame["kind"] != "paper", "setting"]))
+    paper = printed_gains(table, ours, by)
+    both = pd.concat([paper, ours])
+    networks = {method: network_of(rows, method) for method in both["method"].unique()}
+    names = sorted(both[by].unique(), key=AVERAGE.__eq__)
+    settings = list(ours["setting"].unique())
     hollow: dict[str, Any] = {"color": figures.GREY, "marker": "D", "markerfacecolor": "none", "linestyle": "none"}
-    figure, axes = figures.new_figure(len(methods), 1, height=1.1 + 2.3 * len(methods), sharex=True)
-    for panel, method in zip(axes, methods, strict=True):
+    figure, axes = figures.new_figure(len(networks), 1, height=1.1 + 2.3 * len(networks), sharex=True)
+    for panel, (method, network) in zip(axes, networks.items(), strict=True):
         panel.axhline(0, color=figures.GREY, linewidth=1)
-        of_method = frame[frame["method"] == method]
-        printed = of_method[of_method["kind"] == "paper"]
-        at = [names.index(name) for name in printed[by]]
-        panel.plot(at, 100 * printed["value"], markersize=8, **hollow)
+        own = paper[paper["method"] == method]
+        panel.plot(own[by].map(names.index), 100 * own["value"], markersize=8, **hollow)
         for i, setting in enumerate(settings):
-            ours = of_method[(of_method["kind"] != "paper") & (of_method["setting"] == setting)]
-            x = np.array([names.index(name) for name in ours[by]]) + 0.2 * (i - (len(settings) - 1) / 2)
-            value, low, high = (100 * ours[c].to_numpy(float) for c in ("value", "ci_low", "ci_high"))
+            own = ours[(ours["method"] == method) & (ours["setting"] == setting)]
+            x = own[by].map(names.index).to_numpy(float) + 0.2 * (i - (len(settings) - 1) / 2)
+            value, low, high = (100 * own[c].to_numpy(float) for c in ("value", "ci_low", "ci_high"))
             reach = [value - low, high - value]
             panel.errorbar(x, value, yerr=reach, linestyle="none", elinewidth=1.6, **figures.look(i))
-        panel.set_title(method, loc="left")
+        panel.set_title(network, loc="left")
         panel.set_ylabel(ylabel)
     axes[-1].set_xticks(range(len(names)), [(titles or {}).get(name, figures.title_of(name)) for name in names])
-    handles = [Line2D([], [], label="paper", **hollow)] if (frame["kind"] == "paper").any() else []
+    handles = [Line2D([], [], label="paper", **hollow)] if len(paper) else []
     figures.add_legend(figure, [*handles, *figures.series_handles(settings)], columns=2)
-    figure.alt = f"{ylabel} of the mapping over {' and '.join(methods)} on {', '.join(map(figures.title_of, names))}"
+    figure.alt = (
+        f"{ylabel} of the mapping over {' and '.join(networks.values())} on {', '.join(map(figures.title_of, names))}"
+    )
     return figure
 
 
