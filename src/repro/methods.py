@@ -117,14 +117,3 @@ def fitted_sentences(setting: str) -> int | None:
     """The number that `fitted_on` wrote; None for any other setting."""
     words = setting.removeprefix("fitted on ").split(" ")
     return int(words[0].replace(",", "")) if setting.startswith("fitted on ") else None
-
-
-def ese_line(row: str) -> tuple[str, str]:
-    """Backbone and method of a row name of ESE's tables, such as `bge-base-en-v1.5 / + MRL`."""
-    backbone, _, method = row.partition(" / ")
-    return backbone, ESE_PRINTED.get(method, method)
-
-
-def size_variant(size: int) -> str:
-    """The variant that compresses to another size, among those of Table 2 and Figure 5."""
-    return f"k = {size}"

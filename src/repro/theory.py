@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import gammaln, hyp0f1, ive, log1p, logsumexp
+from scipy.stats import entropy
 from sklearn.neighbors import NearestNeighbors
 
 from repro.types import Array, InputError, check_dim, check_embeddings, one_of
@@ -157,10 +158,7 @@ def participation_ratio(X: Array) -> float:
 
 def effective_rank(X: Array) -> float:
     """e^H with H the entropy of the centred matrix's singular values σ/Σσ (Roy & Vetterli, 2007)."""
-    singular = _spectrum(X)
-    share = singular / singular.sum()
-    share = share[share > 0]
-    return float(np.exp(-(share * np.log(share)).sum()))
+    return float(np.exp(entropy(_spectrum(X))))
 
 
 def _spectrum(X: Array) -> Array:

@@ -1,9 +1,9 @@
 """The verbs of `repro` on long runs: `sweep` runs a page's cells in a local pool, `plan` says what they will cost."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
+from timeit import repeat
 from typing import Annotated, Any, Literal
 
 import tyro
@@ -111,16 +111,10 @@ def plan(notebook: tyro.conf.Positional[Path], p: Pairs, flops: float | None = N
 
 
 def _matmul_rate() -> float:
-    """Operations a second of a product of two matrices, the fastest of those that fit into half a second."""
+    """Operations a second of a product of two matrices, the fastest of twenty."""
     import torch
 
     from repro.models.pretrained import default_device
 
     A = torch.randn(1024, 1024, device=default_device())
-    seconds: list[float] = []
-    end = time.perf_counter() + 0.5
-    while not seconds or time.perf_counter() < end:
-        start = time.perf_counter()
-        float((A @ A)[0, 0])
-        seconds.append(time.perf_counter() - start)
-    return 2 * 1024**3 / min(seconds)
+    return 2 * 1024**3 / min(repeat(lambda: float((A @ A)[0, 0]), number=1, repeat=20))

@@ -244,15 +244,11 @@ def _failing_line(error: PapermillExecutionError) -> str:
 def to_ipynb(source: Path, folder: Path) -> Path:
     """Write a text notebook as `.ipynb`, unexecuted, for plain `papermill` and Jupyter."""
     node = read(source)
-    for cell in filter(_declares, node.cells):
-        cell.source = _without_bars(cell.source)
+    for cell in filter(_declares, node.cells):  # plain papermill's reader knows `Union`, but not `|`
+        union = r"(?<=: )[\w\[\]]+( \| \w+)+(?= =)"
+        spelled = re.sub(union, lambda t: f"Union[{t[0].replace(' | ', ', ')}]", cell.source)
+        cell.source = cell.source if spelled == cell.source else f"from typing import Union\n\n{spelled}"
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"{source.stem}.ipynb"
     jupytext.write(node, target, fmt="ipynb")
     return target
-
-
-def _without_bars(source: str) -> str:
-    """A parameters cell with `Union` in place of `|`, which plain papermill's reader does not know."""
-    spelled = re.sub(r"(?<=: )[\w\[\]]+( \| \w+)+(?= =)", lambda t: f"Union[{t[0].replace(' | ', ', ')}]", source)
-    return source if spelled == source else f"from typing import Union\n\n{spelled}"

@@ -16,7 +16,7 @@ import pandas as pd
 
 from repro.evaluation.seeds import FEWEST_SEEDS, Estimate, estimate, of_parts, scaled
 from repro.evaluation.stats import Floats
-from repro.methods import AVERAGE, ESE, ESE_DEFAULT, ESE_VARIANTS, MRL, RAW, SHALLOW_AVERAGE, ese_line, size_variant
+from repro.methods import AVERAGE, ESE, ESE_DEFAULT, ESE_PRINTED, ESE_VARIANTS, MRL, RAW, SHALLOW_AVERAGE
 from repro.report.judge import Judge, Measurement, average, effect, farthest, judge, lowest
 from repro.report.tables import paper_values
 from repro.rows import parsed
@@ -48,8 +48,8 @@ def only(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
 def printed(table: str) -> pd.DataFrame:
     """Printed numbers of a table of ESE with columns backbone and method, methods named as here."""
     frame = paper_values("ese2025", table)
-    lines = [ese_line(row) for row in frame["method"]]
-    return frame.assign(backbone=[b for b, _ in lines], method=[m for _, m in lines])
+    lines = frame["method"].str.partition(" / ")  # such as `bge-base-en-v1.5 / + MRL`
+    return frame.assign(backbone=lines[0], method=lines[2].replace(ESE_PRINTED))
 
 
 def printed_variants() -> pd.DataFrame:
@@ -70,7 +70,7 @@ def table1_cells(rows: pd.DataFrame) -> pd.DataFrame:
 
 def tried_sizes(rows: pd.DataFrame) -> dict[int, str]:
     """Compressed sizes that were tried, ascending, with their variants; the default's is among them."""
-    sized = (rows["method"] == ESE_DEFAULT) | rows["method"].str.startswith(size_variant(0)[:-1])
+    sized = (rows["method"] == ESE_DEFAULT) | rows["method"].str.startswith("k = ")
     own = only(rows[sized], metric="compressed_size")
     return dict(sorted((int(size), str(method)) for size, method in zip(own["value"], own["method"], strict=True)))
 

@@ -35,6 +35,18 @@ LABELS, KNEE = "labels", "knee"
 """answers with labels: the last size whose bound passes, the last whose share does"""
 BY_CASE = ("answer", "log2_error", "share_at_answer", "curve_error", "expected_share")
 """metrics that are kept for every case"""
+SUMMARIES = {
+    "log2_error": {
+        "log2_error_median": "median",
+        "log2_error_mean": "mean",
+        "log2_error_worst": "max",
+        "cases": "size",
+    },
+    "curve_error": {"curve_error_mean": "mean"},
+    "target_met": {"target_met_share": "mean"},
+    "share_of_size": {"share_of_size_median": "median"},
+}
+"""by metric, what sums it up over all cases: names, and statistics as pandas calls them"""
 EVERY = "all"
 """dataset and backbone of rows that sum up all cases"""
 
@@ -221,17 +233,6 @@ def _judged(case: Case, cases: Sequence[Case], left: str, targets: Sequence[floa
 def _summaries(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Over all cases: §7.6's four errors, the median size, and the number of cases."""
     for (method, setting, metric), group in rows.groupby(["method", "setting", "metric"], sort=False):
-        values = group["value"]
-        found = {
-            "log2_error": {
-                "log2_error_median": values.abs().median(),
-                "log2_error_mean": values.abs().mean(),
-                "log2_error_worst": values.abs().max(),
-                "cases": len(values),
-            },
-            "curve_error": {"curve_error_mean": values.mean()},
-            "target_met": {"target_met_share": values.mean()},
-            "share_of_size": {"share_of_size_median": values.median()},
-        }.get(metric, {})
-        at = {"method": method, "setting": setting}
-        yield from ({**at, "metric": name, "value": float(value)} for name, value in found.items())
+        for name, statistic in SUMMARIES.get(metric, {}).items():  # none of these numbers but a log2 error is below 0
+            value = float(group["value"].abs().agg(statistic))
+            yield {"method": method, "setting": setting, "metric": name, "value": value}
