@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from repro.evaluation.seeds import FEWEST_SEEDS, error_of_mean, kendall, of_cells, of_parts, reach, seeds_needed
+from repro.evaluation.seeds import FEWEST_SEEDS, error_of_mean, kendall, of_parts, reach, seeds_needed
 from repro.report.judge import Estimate, farthest, lowest, mean
 
 
@@ -91,8 +91,8 @@ def test_kendall_is_scipys():
 
 
 def test_items_move_a_share_most_where_all_cells_move_together():
-    leads = np.full((3, 35), 0.5)
-    values, error, (low, high) = of_cells(lambda x: (x > 0).mean(-1), leads, np.ones(35))
-    assert values.tolist() == [1.0] * 3
-    assert error > 0.3  # each by itself: 0.08
-    assert (low, high) == (0.0, 1.0)
+    leads = [Estimate(dict.fromkeys(range(3), 0.5), item_error=1.0)] * 35
+    won = of_parts(leads, lambda x: (x > 0).mean(-1))
+    assert won.by_seed == dict.fromkeys(range(3), 1.0)
+    assert won.item_error > 0.3  # each by itself: 0.08
+    assert won.ends == (0.0, 1.0)

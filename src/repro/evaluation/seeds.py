@@ -55,30 +55,6 @@ def seeds_needed(seed_sd: float, item_error: float, size: float, cells: int = 1,
     return max(least, MOST_SEEDS + 1)
 
 
-def of_cells(
-    statistic: Callable[[Floats], Floats], table: Floats, item_errors: Floats, *, random: bool = True
-) -> tuple[Floats, float, tuple[float, float]]:
-    """A statistic of every seed's cells, such as a share or a rank correlation, its error over items, and its interval.
-
-    The statistic goes from (…, C) to (…), for a table (S, C) of one row per seed and the standard errors (C,) of its
-    cells over items. The interval holds what it becomes where all seeds' cells move by as much as their means may be
-    off, over seeds (if anything was drawn at `random`) and items: a share that is 0 or 100 in three seeds is not known
-    to be so in all. How cells move together is not recorded: they are moved each by itself and all together, and the
-    wider of the two counts.
-    """
-    rng = make_rng(0, "cells move")
-    seed_sd = table.std(axis=0, ddof=1) if random and len(table) > 1 else np.zeros(table.shape[1])
-    spread = [error_of_mean(float(sd), len(table), float(item)) for sd, item in zip(seed_sd, item_errors, strict=True)]
-    errors, freedom = np.array(spread).T
-    items, ends = [], []
-    for cells in (table.shape[1], 1):
-        chance = rng.random((DRAWS, 1, cells))
-        items.append(statistic(table + ndtri(chance) * item_errors).mean(axis=1).std(ddof=1))
-        ends.append(np.percentile(statistic(table + stdtrit(freedom, chance) * errors).mean(axis=1), (2.5, 97.5)))
-    low, high = np.transpose(ends)
-    return statistic(table), float(max(items)), (float(low.min()), float(high.max()))
-
-
 def kendall(sizes: Floats, values: Floats) -> Floats:
     """Kendall's τ_b of values (…, C) with sizes (C,), from −1 (falls throughout) to 1; NaN where one does not vary."""
     first, second = np.triu_indices(len(sizes), 1)
@@ -181,14 +157,29 @@ def mean(parts: Sequence[Estimate]) -> Estimate:
 
 
 def of_parts(parts: Sequence[Estimate], statistic: Callable[[Floats], Floats]) -> Estimate:
-    """A statistic (…, C) → (…) of the numbers of each seed, such as a share of them or their rank correlation."""
+    """A statistic (…, C) → (…) of the numbers of each seed, such as a share of them or their rank correlation.
+
+    Its interval holds what it becomes where all seeds' numbers move by as much as their means may be off, over seeds
+    (if anything was drawn at random) and items: a share that is 0 or 100 in three seeds is not known to be so in all.
+    How they move together is not recorded: they are moved each by itself and all together, and the wider of the two
+    counts.
+    """
     by_seed, random = within_seeds(parts, lambda values: values)
     if not by_seed:
         return Estimate({})
-    table, errors = np.array(list(by_seed.values())), np.array([e.item_error for e in parts])
-    values, item_error, ends = of_cells(statistic, table, errors, random=random)
-    e = Estimate(dict(zip(by_seed, map(float, values), strict=True)), item_error, random)
-    return e if isnan(e.half) else replace(e, ends=(min(ends[0], e.value), max(ends[1], e.value)))
+    table, item_errors = np.array(list(by_seed.values())), np.array([e.item_error for e in parts])  # (S, C), (C,)
+    rng = make_rng(0, "cells move")
+    seed_sd = table.std(axis=0, ddof=1) if random and len(table) > 1 else np.zeros(table.shape[1])
+    spread = [error_of_mean(float(sd), len(table), float(item)) for sd, item in zip(seed_sd, item_errors, strict=True)]
+    errors, freedom = np.array(spread).T
+    items, ends = [], []
+    for cells in (table.shape[1], 1):
+        chance = rng.random((DRAWS, 1, cells))
+        items.append(statistic(table + ndtri(chance) * item_errors).mean(axis=1).std(ddof=1))
+        ends.append(np.percentile(statistic(table + stdtrit(freedom, chance) * errors).mean(axis=1), (2.5, 97.5)))
+    low, high = np.transpose(ends)
+    e = Estimate(dict(zip(by_seed, map(float, statistic(table)), strict=True)), float(max(items)), random)
+    return e if isnan(e.half) else replace(e, ends=(min(float(low.min()), e.value), max(float(high.max()), e.value)))
 
 
 def scaled(e: Estimate, factor: float) -> Estimate:
