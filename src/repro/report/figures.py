@@ -27,8 +27,7 @@ from repro.types import InputError, one_of
 
 P = ParamSpec("P")
 STYLE = mpl.rc_params_from_file(paths.ASSETS / "book.mplstyle", use_default_template=False)
-styled = partial(mpl.rc_context, STYLE)
-"""the book's look for a `with` block, or for a function"""
+styled = partial(mpl.rc_context, STYLE)  # the book's look for a `with` block, or for a function
 GREY: str = STYLE["text.color"]
 PALETTE: tuple[str, ...] = tuple(STYLE["axes.prop_cycle"].by_key()["color"])
 MARKERS = ("o", "s", "^", "D", "v", "P")

@@ -24,10 +24,8 @@ FOUND = {
 }
 """metrics of Table 3 that claims are judged by, each 0 or 1 for a question, in words"""
 EXACT, *PROXIES = FOUND
-MEAN = "mean over sizes"
-"""end of the setting of the ratios that are averaged over sizes"""
-PER_CENT = 10.0
-"""what counts as equal time: runs on one idle machine differ by several per cent"""
+MEAN = "mean over sizes"  # end of the setting of the ratios that are averaged over sizes
+PER_CENT = 10.0  # what counts as equal time: runs on one idle machine differ by several per cent
 MEASURES = {"cosine_agreement": "rank correlation of pair cosines", "linear_cka": "linear CKA"}
 """agreement of a prefix with the whole, without a map"""
 

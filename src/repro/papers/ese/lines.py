@@ -37,12 +37,9 @@ from repro.terminal import progress_bar
 from repro.training.end_to_end import fresh_encoder
 from repro.types import InputError, check_dim, one_of
 
-PAPER_SHARE = 128 / 768
-"""of the hidden size that ESE compresses to"""
-PRINTED_DIMS = (64, 128, 256, 512, 768)
-"""the sizes that Table 3 and Figure 6 search with"""
-DEEPEST = 12
-"""the paper reports the last twelve layers"""
+PAPER_SHARE = 128 / 768  # of the hidden size that ESE compresses to
+PRINTED_DIMS = (64, 128, 256, 512, 768)  # the sizes that Table 3 and Figure 6 search with
+DEEPEST = 12  # the paper reports the last twelve layers
 Rows = Iterator[dict[str, Any]]
 
 
@@ -51,8 +48,7 @@ class LayeredEncoder(Named):
     """An encoder that is read at every layer; its name is the method of its rows."""
 
     make: Callable[[], SentenceEncoder]
-    cell: TrainedCell | None = None
-    """its training; None for the untouched backbone"""
+    cell: TrainedCell | None = None  # its training; None for the untouched backbone
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -138,10 +134,8 @@ class LayerScores:
     """Spearman of lines × layers × dims on each dataset; the mean over the sets is a dataset of its own."""
 
     lines: tuple[LayeredEncoder, ...]
-    layers: tuple[int, ...]
-    """0 … L; the embedding output, layer 0, is not resampled"""
-    dims: tuple[int, ...]
-    """ascending, the full size last"""
+    layers: tuple[int, ...]  # 0 … L; the embedding output, layer 0, is not resampled
+    dims: tuple[int, ...]  # ascending, the full size last
     scores: Mapping[str, Resampled]
 
     @property

@@ -44,8 +44,7 @@ class Augmentation:
 
     name: str
     positives: Positives | None
-    note: str
-    """where the wordings come from, or what is lacking"""
+    note: str  # where the wordings come from, or what is lacking
 
 
 def choose_lexicon(source: str, lexicon: str | None = None) -> tuple[wordings.Lexicon | None, str]:

@@ -35,8 +35,7 @@ from rivals.static import StaticEncoder, TfidfEncoder, fit_lsa, fit_tfidf
 FIT_CODE = ("rivals.skipgram", "rivals.static", "repro.models.encoder")
 NETWORKS = {BASELINES[key] for key in ("use", "sbert", "simcse", "minilm")}
 """those that an accelerator would encode on"""
-ROUNDS = 3
-"""in which every method encodes the timed sentences"""
+ROUNDS = 3  # in which every method encodes the timed sentences
 
 
 def load_baselines(

@@ -5,7 +5,7 @@ A case is one encoder on one task under one reducer. What a rule has to learn it
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,8 +24,7 @@ from repro.terminal import complain
 from repro.types import Array, InputError
 
 NEIGHBOURS, SIZE_ALONE, SHARE, RATIO, ALL = "neighbours", "size alone", "share of D", "PR × constant", "all of D"
-LOOKING = (SPECTRUM, NEIGHBOURS, CALIBRATED)
-"""rules that look at embeddings"""
+LOOKING = (SPECTRUM, NEIGHBOURS, CALIBRATED)  # rules that look at embeddings
 BLIND = (SIZE_ALONE, SHARE, RATIO, HALF, ALL)
 """controls: they look at no embedding, or at the participation ratio PR alone"""
 TASK = "task left out"
@@ -47,8 +46,7 @@ SUMMARIES = {
     "share_of_size": {"share_of_size_median": "median"},
 }
 """by metric, what sums it up over all cases: names, and statistics as pandas calls them"""
-EVERY = "all"
-"""dataset and backbone of rows that sum up all cases"""
+EVERY = "all"  # dataset and backbone of rows that sum up all cases
 
 
 def retention_rows(
@@ -88,11 +86,9 @@ class Case:
     task: str
     reducer: str
     full: int
-    ratio: float
-    """participation ratio"""
+    ratio: float  # participation ratio
     dims: Array
-    share: Array
-    """r(d), of the score kept"""
+    share: Array  # r(d), of the score kept
     low: Array
     predicted: Array
     neighbours: Array
@@ -108,10 +104,6 @@ class Case:
     def kept(self, dim: int) -> float:
         """Share of the score at a size; 1 at the full one, where the advice is to leave everything as it is."""
         return 1.0 if dim == self.full else float(self.share[list(self.dims).index(dim)])
-
-
-Curve: TypeAlias = Callable[[Case], Array]
-Size: TypeAlias = Callable[[Case], int]
 
 
 def cases_of(curves: pd.DataFrame) -> list[Case]:
@@ -136,7 +128,7 @@ def others(case: Case, cases: Sequence[Case], left_out: str) -> list[Case]:
     return [c for c in seen if left_out == TASK or c.encoder != case.encoder]
 
 
-def curve_rules(seen: Sequence[Case]) -> dict[str, Curve]:
+def curve_rules(seen: Sequence[Case]) -> dict[str, Callable[[Case], Array]]:
     """Rules that predict r(d): two read it off as it is, two were fitted on other cases."""
     share = np.concatenate([c.share for c in seen])
     calibration = _fitted(seen)
@@ -149,7 +141,7 @@ def curve_rules(seen: Sequence[Case]) -> dict[str, Curve]:
     }
 
 
-def size_rules(seen: Sequence[Case], target: float) -> dict[str, Size]:
+def size_rules(seen: Sequence[Case], target: float) -> dict[str, Callable[[Case], int]]:
     """Rules that name a size at once; the tuned constants are medians over other cases."""
     answers = [c.reach(c.low, target) for c in seen]
     share = float(np.median([answer / c.full for answer, c in zip(answers, seen, strict=True)]))

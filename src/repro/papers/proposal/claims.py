@@ -14,10 +14,8 @@ from repro.report.judge import Facts, Judge, Measurement, Split, effect, judge, 
 
 EXPECTED_SIGN = {"info_nce": -1, "uniformity": -1}
 """both fall as the dimension grows, by the equations of the page; for alignment they name no direction"""
-SLOPE, TOLERANCE = -0.5, 0.1
-"""of ln(root mean square error of cosines) against ln(dim), as PROP-T-2 has it"""
-TASKS = ("stsb", "sickr", "hotpotqa")
-"""in the order of tables and figures"""
+SLOPE, TOLERANCE = -0.5, 0.1  # of ln(root mean square error of cosines) against ln(dim), as PROP-T-2 has it
+TASKS = ("stsb", "sickr", "hotpotqa")  # in the order of tables and figures
 CLOSE, SHORT = 1 / 3, 1 / 6
 """256 and 128 of BERT's 768, as shares of the full size: from the first on PROP-Q-1 expects hardly a loss, to the
 second only of the two-step method"""

@@ -18,12 +18,9 @@ from repro.sets import ScoredPairs, texts_of
 from repro.terminal import complain
 from repro.types import Array, InputError, unit_rows
 
-MOST_DIMS = 1 << 14
-"""dims up to which a uniformity is looked for"""
-MATCHING = 4.0
-"""gold score (of 5) from which on a pair counts as positive, as where SimCSE measures alignment"""
-ROUNDS = 8
-"""batches that every positive is in, at least"""
+MOST_DIMS = 1 << 14  # dims up to which a uniformity is looked for
+MATCHING = 4.0  # gold score (of 5) from which on a pair counts as positive, as where SimCSE measures alignment
+ROUNDS = 8  # batches that every positive is in, at least
 
 
 def setting_of(temperature: float, batch: int) -> str:

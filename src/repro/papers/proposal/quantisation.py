@@ -30,8 +30,7 @@ from repro.sets import Retrieval, ScoredPairs, texts_of
 from repro.types import Array, InputError, one_of, unit_rows
 
 Rows: TypeAlias = NDArray[np.int64]
-Items: TypeAlias = dict[str, Array]
-"""by metric what each item contributes"""
+Items: TypeAlias = dict[str, Array]  # by metric what each item contributes
 
 FIRST, PCA, ROTATED = "first columns", "PCA", "PCA, rotated"
 REDUCERS = (FIRST, PCA, ROTATED)
@@ -75,8 +74,7 @@ class Bench:
     X: Array
     at: Mapping[str, Rows]
     """rows of the texts to fit on, both sides of the pairs, their distinct sentences, and the retrieval task"""
-    asked: Rows
-    """positions among the distinct sentences of those whose neighbours are compared"""
+    asked: Rows  # positions among the distinct sentences of those whose neighbours are compared
     pairs: ScoredPairs
     questions: Retrieval
     seed: int

@@ -25,8 +25,7 @@ SIZES |= dict.fromkeys(("all-mpnet-base-v2", "roberta-base", "bert-base-uncased"
 PAPER_HIDDEN = 768
 PAPER_OPTIMAL = {"trec": 768, "stsb": 256, "cr": 256, "mrpc": 16}
 """Figure 2's smallest dims that keep the best score"""
-SMALL_DIM = 64
-"""the largest dim that the paper's small ones, 64 to 8, hold"""
+SMALL_DIM = 64  # the largest dim that the paper's small ones, 64 to 8, hold
 SCORES = "metric in ('spearman', 'accuracy') and readout == 'pooler'"
 
 
