@@ -66,7 +66,7 @@ def test_every_seed_ranks_the_dims_by_itself():
     dims, signs = (8, 16, 32), (5, 5, -1)
     rows = [{"value": s * dim / 100, "dim": dim, "seed": seed} for seed, s in enumerate(signs) for dim in dims]
     rows = make_rows(rows, metric="spearman")
-    found = trend("WANG-F2-2", rows, dict.fromkeys(dims, RISING), 1, "score against dim")
+    found = trend("WANG-F2-2", rows, 1, "score against dim")
     assert (found.value, found.seeds) == (pytest.approx(1 / 3), 3)
     assert (found.low, found.high) == (-1.0, 1.0)
 

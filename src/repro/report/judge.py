@@ -241,13 +241,10 @@ def ratio(claim: str, doublings: Estimate, what: str, **fields: Any) -> Measurem
     return replace(m, value=2**m.value, low=2**m.low, high=2**m.high)
 
 
-def trend(
-    claim: str, rows: pd.DataFrame, at: Mapping[int, Estimate], direction: int, what: str, paper: float | None = None
-) -> Measurement:
-    """Kendall's τ_b of the rows' values over the dims of `at`, one ranking per seed."""
-    sizes = np.array(list(at), float)
-    ranked = seeds.estimates(rows[rows["dim"].isin(list(at))]).values()
-    e = seeds.of_parts(list(ranked), partial(seeds.kendall, np.sort(sizes)))
+def trend(claim: str, rows: pd.DataFrame, direction: int, what: str, paper: float | None = None) -> Measurement:
+    """Kendall's τ_b of the rows' values over their dims, one ranking per seed."""
+    at = seeds.estimates(rows)
+    e = seeds.of_parts(list(at.values()), partial(seeds.kendall, np.array(list(at), float)))
     return effect(claim, e, f"Kendall tau of {what}", test="trend", paper=paper, direction=direction)
 
 

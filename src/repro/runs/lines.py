@@ -173,12 +173,8 @@ class Judged:
     floor: float | None = None  # what the majority class gives
 
 
-Classify: TypeAlias = Callable[[TextTable, str, Mapping[str, DataSet]], Score]
-"""any classifier: embeddings, name and splits of a labelled task to its score"""
 Scorer: TypeAlias = Callable[[Sequence[Line], Task, int], Iterator[Judged]]
 """lines, task and seed to their scores, one for each metric"""
-Contrast: TypeAlias = Callable[[Line, Line], bool]
-"""whether the first line is compared with the second: its lead over it is then a row"""
 
 
 def similarity(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
@@ -196,8 +192,8 @@ def similarities(lines: Sequence[Line], tasks: Mapping[str, Task], seed: int) ->
     return {name: judged.scores for name, judged in found.items()}
 
 
-def accuracy(classify: Classify) -> Scorer:
-    """Accuracy by a classifier."""
+def accuracy(classify: Callable[[TextTable, str, Mapping[str, DataSet]], Score]) -> Scorer:
+    """Accuracy by any classifier: embeddings, name and splits of a labelled task to its score."""
 
     def scorer(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
         found = [classify(line.on(task.name), task.name, task.splits) for line in lines]
@@ -238,16 +234,16 @@ def score_rows(
     tasks: Mapping[str, Task],
     scorer: Scorer,
     *,
-    contrasts: Sequence[Contrast] = (),
+    contrasts: Sequence[Callable[[Line, Line], bool]] = (),
     average: bool = False,
     progress: bool = True,
     **shared: Any,
 ) -> pd.DataFrame:
     """Score of every line on every task, their averages, and leads of some lines over others with paired intervals.
 
-    A pair of lines is compared where one of the contrasts says so. A lead is a row of method `A − B` and metric
-    `…_lead`, at the size of the first, and where the second is fitted on nothing in the setting of the first. The
-    average over the tasks is a dataset of its own. Folds and bootstrap have the `seed` that the rows share.
+    A line is compared with another where one of the contrasts says so of the two. A lead is a row of method `A − B` and
+    metric `…_lead`, at the size of the first, and where the second is fitted on nothing in the setting of the first.
+    The average over the tasks is a dataset of its own. Folds and bootstrap have the `seed` that the rows share.
     """
     rows: list[dict[str, Any]] = []
     bar = progress_bar(tasks.items(), desc="scoring", show=progress)

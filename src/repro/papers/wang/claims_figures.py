@@ -58,8 +58,8 @@ def trending(claim: str, query: str, direction: int, what: str, paper: Callable[
 
     def rule(rows: pd.DataFrame) -> Iterator[Measurement]:
         own = rows.query(query, engine="python")
-        if len(at := estimates(own)) >= 3:
-            yield trend(claim, own, at, direction, what, paper=paper and paper())
+        if own["dim"].nunique() >= 3:
+            yield trend(claim, own, direction, what, paper=paper and paper())
 
     return rule
 
