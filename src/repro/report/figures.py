@@ -11,6 +11,7 @@ from functools import partial, wraps
 from html import escape
 from io import StringIO
 from math import ceil
+from textwrap import fill
 from typing import Any, ParamSpec
 
 import matplotlib as mpl
@@ -223,7 +224,7 @@ def curves(
             axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
         axis.set_xlabel(xlabel if i + width >= len(cells) else "")  # also above the gap that an odd number leaves
         if row and i % width == 0:
-            axis.set_ylabel(str(cell[0]), fontsize=10)
+            axis.set_ylabel(fill(str(cell[0]), 18), fontsize=10)  # as much as a panel is high
     for spare in axes[len(cells) :]:
         spare.set_visible(False)
     figure.supylabel(ylabel, fontsize=12)
