@@ -165,11 +165,11 @@ def block_lanczos(
     (count,), descending; the vectors (n, count) are orthonormal. `more` vectors come along, whatever their residuals.
     """
     n, width = start.shape
-    most = min(width * -(-most // width), n - 1)
+    most = min(width * -(-most // width), n - 1 - width)
     basis, projected = np.empty((n, most), start.dtype, order="F"), np.zeros((most, most))
     with progress_bar(total=most, desc="eigenvectors", show=progress) as bar:
         step = _orthogonal(basis, 0, start)
-        for size in range(width, most - width + 1, width):
+        for size in range(width, most + 1, width):
             block = basis[:, size - width : size]
             block[:] = step[0]
             step = _orthogonal(basis, size, apply(block))
