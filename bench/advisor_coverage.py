@@ -76,7 +76,7 @@ class GradedPairs:
     def scores(self, X: Any, evidence: Any, apply: Callable[[Any], Any], sizes: Sequence[int]) -> list[float]:
         first, second, grades = self.fresh
         cosines = prefix_cosines(apply(first), apply(second), sizes)
-        return spearman_draws(list(cosines), grades, resamples=1, seed=0)[0].tolist()
+        return spearman_draws(list(cosines), grades, resamples=1, seed=0).value.tolist()
 
 
 class LabelledPoints:

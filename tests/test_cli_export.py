@@ -35,8 +35,8 @@ def share_kept(full, short, pairs):
     """Share of the full-size Spearman with its 95 % interval over these pairs."""
     half = len(pairs)
     cosines = [prefix_cosines(X[:half], X[half:], [X.shape[1]])[0] for X in (full, short)]
-    values, draws = spearman_draws(cosines, pairs.scores, seed=0)
-    return percentiles(float(values[1] / values[0]), draws[:, 1] / draws[:, 0])
+    drawn = spearman_draws(cosines, pairs.scores, seed=0)
+    return percentiles(float(drawn.value[1] / drawn.value[0]), drawn.draws[:, 1] / drawn.draws[:, 0])
 
 
 @pytest.mark.parametrize(

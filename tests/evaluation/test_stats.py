@@ -25,7 +25,8 @@ def test_bootstrap_equals_a_loop_of_scipy():
     assert (counts.reshape(40, 3, 20).sum(axis=2) == 20).all(), "resamples keep the size of every subset"
     resamples = [np.repeat(np.arange(60), row) for row in counts]
     loop = [spearmanr(predicted[items], gold[items]).statistic for items in resamples]
-    (value,), draws = stats.spearman_draws([predicted], gold, subsets=subsets, resamples=40, seed=3)
+    drawn = stats.spearman_draws([predicted], gold, subsets=subsets, resamples=40, seed=3)
+    (value,), draws = drawn.value, drawn.draws
     np.testing.assert_allclose(draws[:, 0], loop, atol=1e-12)
     assert value == pytest.approx(spearmanr(predicted, gold).statistic, abs=1e-12)
     found = stats.percentiles(value, draws[:, 0])

@@ -44,11 +44,13 @@ def test_averages_and_leads_have_the_intervals_of_averaged_and_of_shared_resampl
     for test in (task.judged for task in TASKS.values()):
         cosines = [suite.cosines_of(line.table, test) for line in lines]
         found.append(spearman_draws(cosines, test.scores, subsets=test.subsets, seed=seed))
-    values, draws = (np.stack(part) for part in zip(*found, strict=True))
+    values, draws = np.stack([drawn.value for drawn in found]), np.stack([drawn.draws for drawn in found])
     rows = rows_of(lines, TASKS, seed)
     for k, line in enumerate(lines):
         expected = percentiles(values[:, k].mean(), draws[:, :, k].mean(0))
         assert interval(rows, line.method, "Avg.") == pytest.approx((expected.value, expected.low, expected.high))
+    judged = {name: len(task.judged) for name, task in TASKS.items()}
+    assert dict(zip(rows["dataset"], rows["n_judged"], strict=True)) == {**judged, "Avg.": sum(judged.values())}
     # three tasks on unrelated scores: their mean is surer than any of them, by about √3
     low, high = interval(rows, "A", "Avg.")[1:]
     widths = [np.subtract(*interval(rows, "A", name)[:0:-1]) for name in TASKS]

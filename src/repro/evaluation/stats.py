@@ -6,8 +6,8 @@ sorted once, so no resample is ever sorted: 2,000 resamples of STS-B take a tent
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ class Interval:
     value: float
     low: float
     high: float
+    n: int | None = None  # items that it is computed from, where it is a number of items
 
     @classmethod
     def around(cls, value: float, half_width: float) -> "Interval":
@@ -37,9 +38,9 @@ class Interval:
         return cls(float(value), float(value - half_width), float(value + half_width))
 
     @property
-    def columns(self) -> dict[str, float]:
+    def columns(self) -> dict[str, Any]:
         """The columns of a row that hold it."""
-        return {"value": self.value, "ci_low": self.low, "ci_high": self.high}
+        return {"value": self.value, "ci_low": self.low, "ci_high": self.high, "n_judged": self.n}
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Score:
     @property
     def columns(self) -> dict[str, Any]:
         """The columns of a row that hold it."""
-        return {"metric": self.metric, "value": self.value, "ci_low": self.ci_low, "ci_high": self.ci_high}
+        return {"metric": self.metric, **Interval(self.value, self.ci_low, self.ci_high, self.n).columns}
 
 
 @dataclass(frozen=True)
@@ -66,41 +67,54 @@ class Resampled:
 
     value: Array
     draws: Array
+    n: int | None = None  # items
+
+    @classmethod
+    def averaged(cls, parts: Sequence["Resampled"]) -> "Resampled":
+        """The mean of scores on different items, resample by resample."""
+        n = [part.n for part in parts if part.n is not None]
+        value, draws = (np.mean([getattr(part, name) for part in parts], axis=0) for name in ("value", "draws"))
+        return cls(value, draws, sum(n) if len(n) == len(parts) else None)
 
     def __getitem__(self, at: Any) -> "Resampled":
         at = at if isinstance(at, tuple) else (at,)
-        return Resampled(self.value[at], self.draws[(slice(None), *at)])
+        return replace(self, value=self.value[at], draws=self.draws[(slice(None), *at)])
 
     def __sub__(self, other: "Resampled") -> "Resampled":
-        return Resampled(self.value - other.value, self.draws - other.draws)
+        return replace(self, value=self.value - other.value, draws=self.draws - other.draws)
+
+    def map(self, change: Callable[..., Array], *args: Any, **options: Any) -> "Resampled":
+        """What is computed from the scores along their last axes, of each resample too."""
+        value, draws = (change(part, *args, **options) for part in (self.value, self.draws))
+        return replace(self, value=value, draws=draws)
 
     def mean(self, axis: int = -1) -> "Resampled":
         """Over one axis, counted from the end: −1 is the last."""
-        return Resampled(self.value.mean(axis), self.draws.mean(axis))
+        return self.map(np.mean, axis)
 
     @property
     def interval(self) -> Interval:
         """The score with its percentile 95 % interval."""
-        return percentiles(float(self.value), np.asarray(self.draws, np.float64))
+        return percentiles(float(self.value), np.asarray(self.draws, np.float64), self.n)
 
     @property
-    def columns(self) -> dict[str, float]:
-        """value, ci_low and ci_high of a row."""
+    def columns(self) -> dict[str, Any]:
+        """value, ci_low, ci_high and n_judged of a row."""
         return self.interval.columns
 
 
-def percentiles(value: float, draws: Floats) -> Interval:
-    """A quantity with the 95 % percentile interval of its resamples; NaN ends where it has none."""
+def percentiles(value: float, draws: Floats, n: int | None = None) -> Interval:
+    """A quantity of n items with the 95 % percentile interval of its resamples; NaN ends where it has none."""
     # A resample can be constant by chance on tiny sets: it carries no correlation and is left out.
     if np.isnan(value) or np.isnan(draws).all():
-        return Interval(float(value), np.nan, np.nan)
+        return Interval(float(value), np.nan, np.nan, n)
     low, high = np.nanpercentile(draws, (2.5, 97.5))
-    return Interval(float(value), float(low), float(high))
+    return Interval(float(value), float(low), float(high), n)
 
 
 def spearman_draws(
     predictions: Sequence[Any], gold: Any, *, subsets: Any = None, resamples: int = RESAMPLES, seed: int
-) -> tuple[Floats, Floats]:
+) -> Resampled:
     """Spearman of several predictions (P,), and of each on the same resampled items (resamples, P).
 
     Whatever is computed from them, a difference or a mean over datasets, is a resample of that quantity. Items are
@@ -121,19 +135,20 @@ def spearman_draws(
         few = f"{n} pairs are too few for an interval of their correlation"
         warnings.warn(f"{few}: expected at least {FEWEST_PAIRS}, better 100", stacklevel=3)
     parts = (part for counts in counted for part in np.array_split(counts, min(4, len(counts))))
-    return value, np.concatenate([spearman_of_counts(part, ties, gold_ties) for part in parts])
+    return Resampled(value, np.concatenate([spearman_of_counts(part, ties, gold_ties) for part in parts]), n)
 
 
-def mean_draws(columns: Sequence[Any], *, resamples: int = RESAMPLES, seed: int) -> tuple[Floats, Floats]:
+def mean_draws(columns: Sequence[Any], *, resamples: int = RESAMPLES, seed: int) -> Resampled:
     """Means of several columns of outcomes (P,), and of each on the same resampled items (resamples, P)."""
     table = np.column_stack(columns).astype(np.float64)  # (n, P)
     counted = _resamples(None, len(table), resamples, seed)
-    return table.mean(0), np.concatenate([counts @ table / len(table) for counts in counted])
+    n = len(table)
+    return Resampled(table.mean(0), np.concatenate([counts @ table / n for counts in counted]), n)
 
 
 def bootstrap_spearman(predicted: Any, gold: Any, *, subsets: Any = None, seed: int) -> Interval:
     """Spearman over all items with its interval; see `spearman_draws`."""
-    return Resampled(*spearman_draws([predicted], gold, subsets=subsets, seed=seed))[0].interval
+    return spearman_draws([predicted], gold, subsets=subsets, seed=seed)[0].interval
 
 
 def bootstrap_mean(values: Any, *, seed: int) -> Interval:
@@ -142,7 +157,7 @@ def bootstrap_mean(values: Any, *, seed: int) -> Interval:
     # Items that hold the same value are exchangeable: their counts in a resample are one multinomial draw.
     levels, counts = np.unique(values, return_counts=True)
     drawn = make_rng(seed, "bootstrap").multinomial(len(values), counts / len(values), size=RESAMPLES)
-    return percentiles(float(values.mean()), drawn @ levels / len(values))
+    return percentiles(float(values.mean()), drawn @ levels / len(values), len(values))
 
 
 def wilson(successes: float, n: int) -> Interval:
@@ -153,10 +168,11 @@ def wilson(successes: float, n: int) -> Interval:
     if not 0 <= successes <= n:
         raise InputError(f"{successes:g} successes of {n} trials: expected 0 to {n}")
     if not n:
-        return Interval(np.nan, np.nan, np.nan)
+        return Interval(np.nan, np.nan, np.nan, 0)
     z, p = 1.959964, successes / n
     centre, reach = p + z * z / (2 * n), z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return Interval(p, float((centre - reach) / (1 + z * z / n)), float((centre + reach) / (1 + z * z / n)))
+    low, high = (float((centre + sign * reach) / (1 + z * z / n)) for sign in (-1, 1))
+    return Interval(p, low, high, n)
 
 
 class Ties(NamedTuple):

@@ -5,7 +5,7 @@ and subtracted, so that a difference of two lines has an interval of its own.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import permutations
 from typing import Any, TypeAlias
@@ -159,8 +159,8 @@ class Means:
         return Means(self.items - other.items, self.seed)
 
     @property
-    def columns(self) -> dict[str, float]:
-        """value, ci_low and ci_high of a row."""
+    def columns(self) -> dict[str, Any]:
+        """value, ci_low, ci_high and n_judged of a row."""
         return bootstrap_mean(self.items, seed=self.seed).columns
 
 
@@ -180,8 +180,7 @@ Scorer: TypeAlias = Callable[[Sequence[Line], Task, int], Iterator[Judged]]
 def similarity(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
     """Spearman of cosines with the gold scores of the judged pairs."""
     cosines = [cosines_of(line.on(task.name), task.pairs) for line in lines]
-    drawn = spearman_draws(cosines, task.pairs.scores, subsets=task.pairs.subsets, seed=seed)
-    yield Judged("spearman", Resampled(*drawn))
+    yield Judged("spearman", spearman_draws(cosines, task.pairs.scores, subsets=task.pairs.subsets, seed=seed))
 
 
 def similarities(lines: Sequence[Line], tasks: Mapping[str, Task], seed: int) -> dict[str, Resampled]:
@@ -197,10 +196,11 @@ def accuracy(classify: Callable[[TextTable, str, Mapping[str, DataSet]], Score])
 
     def scorer(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
         found = [classify(line.on(task.name), task.name, task.splits) for line in lines]
-        plain, draws = mean_draws([score.items for score in found], seed=seed)
+        plain = mean_draws([score.items for score in found], seed=seed)
         values = np.array([score.value for score in found])
         # nested accuracy is a mean over folds, a hair apart from that over rows
-        yield Judged(found[0].metric, Resampled(values, draws + (values - plain)), found[0].floor)
+        scores = replace(plain, value=values, draws=plain.draws + (values - plain.value))
+        yield Judged(found[0].metric, scores, found[0].floor)
 
     return scorer
 
@@ -265,10 +265,8 @@ def score_rows(
 
 def _mean(judged: Sequence[Judged]) -> Judged:
     """The mean over tasks, resample by resample."""
-    scores = [each.scores for each in judged]
-    values, draws = ([getattr(each, name) for each in scores] for name in ("value", "draws"))
     floors = [each.floor for each in judged if each.floor is not None]
-    mean = Resampled(np.mean(values, axis=0), np.mean(draws, axis=0))
+    mean = Resampled.averaged([each.scores for each in judged])
     return Judged(judged[-1].metric, mean, float(np.mean(floors)) if floors else None)
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from repro.data import take
-from repro.evaluation.stats import Resampled, spearman_draws
+from repro.evaluation.stats import spearman_draws
 from repro.evaluation.sts import prefix_cosines, sts_spearman
 from repro.methods import AVERAGE, CONTROL, ESE, ESE_CODE, ESE_DEFAULT, ESE_VARIANTS, MRL, RAW, SHALLOW_AVERAGE
 from repro.models import SentenceEncoder
@@ -197,7 +197,7 @@ def test_all_lines_are_resampled_on_the_same_pairs(scored, sets):
     for own in scored.lines[:0:-1]:  # ESE, MRL
         X1, X2 = (np.stack([own.make().states(t)[2] for t in side]) for side in (pairs.texts1, pairs.texts2))
         both += [prefix_cosines(X1, X2, [5])[0]]
-    expected = Resampled(*spearman_draws(both, pairs.scores, subsets=pairs.subsets, resamples=60, seed=0))
+    expected = spearman_draws(both, pairs.scores, subsets=pairs.subsets, resamples=60, seed=0)
     assert (s[2, 2, size] - s[1, 2, size]).columns == pytest.approx((expected[0] - expected[1]).columns)
 
 

@@ -202,14 +202,13 @@ def score_lines(
         draw = partial(spearman_draws, gold=pairs.scores, subsets=pairs.subsets, seed=seed)
         value, draws = np.full(cosines.shape[:3], np.nan), np.full((resamples, *cosines.shape[:3]), np.nan)
         above = cosines[:, 1:]
-        at, drawn = draw(list(above.reshape(-1, len(pairs))), resamples=resamples)
-        value[:, 1:], draws[:, :, 1:] = at.reshape(above.shape[:3]), drawn.reshape(-1, *above.shape[:3])
+        drawn, shape = draw(list(above.reshape(-1, len(pairs))), resamples=resamples), above.shape[:3]
+        value[:, 1:], draws[:, :, 1:] = drawn.value.reshape(shape), drawn.draws.reshape(-1, *shape)
         for cell in np.argwhere(np.ptp(cosines[:, 0], axis=-1) > 0):  # under `cls` pooling it is one constant vector
-            value[cell[0], 0, cell[1]] = draw([cosines[cell[0], 0, cell[1]]], resamples=1)[0][0]
-        scores[name] = Resampled(value, draws)
+            value[cell[0], 0, cell[1]] = draw([cosines[cell[0], 0, cell[1]]], resamples=1).value[0]
+        scores[name] = Resampled(value, draws, len(pairs))
     if set(sets) == set(SEVEN_SETS):
-        each = [(s.value, s.draws) for s in scores.values()]
-        scores[AVERAGE] = Resampled(*(np.mean(part, axis=0) for part in zip(*each, strict=True)))
+        scores[AVERAGE] = Resampled.averaged([*scores.values()])
     return LayerScores(tuple(lines), layers, tuple(sizes), scores)
 
 

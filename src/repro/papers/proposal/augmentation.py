@@ -14,7 +14,7 @@ import pandas as pd
 from repro import data
 from repro.config import TrainConfig
 from repro.digests import digest
-from repro.evaluation.stats import Resampled, bootstrap_mean, spearman_draws
+from repro.evaluation.stats import bootstrap_mean, spearman_draws
 from repro.methods import UNTRAINED
 from repro.models.pretrained import identity
 from repro.papers.proposal.geometry import geometry_of, positives_of
@@ -196,7 +196,7 @@ def _measured(
         for method, of_one in cosines.items():
             at = {"method": method, "dataset": name}
             both = [of_one, cosines.get(DROPOUT, of_one)]
-            score = Resampled(*spearman_draws(both, pairs.scores, subsets=pairs.subsets, seed=seed))
+            score = spearman_draws(both, pairs.scores, subsets=pairs.subsets, seed=seed)
             yield {**at, "metric": "spearman", **score[0].columns}
             if DROPOUT in cosines and method != DROPOUT:
                 yield {**at, "metric": "spearman_lead", **(score[0] - score[1]).columns}

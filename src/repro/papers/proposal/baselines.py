@@ -16,7 +16,7 @@ import pandas as pd
 from repro.config import Profile
 from repro.digests import digest
 from repro.evaluation.clock import in_turns
-from repro.evaluation.stats import Interval, Resampled, spearman_draws
+from repro.evaluation.stats import Interval, spearman_draws
 from repro.methods import BASELINES, PRINTED_BASELINES
 from repro.models.encoder import merge_equal
 from repro.models.pretrained import default_device
@@ -128,7 +128,7 @@ def baseline_rows(
     printed = [k for method in PRINTED_BASELINES for k, at in enumerate(columns) if at["method"] == method]
     for name, pairs in tasks.items():
         cosines = [by_task[name][0] for by_task in read]
-        found = Resampled(*spearman_draws(cosines, pairs.scores, subsets=pairs.subsets, seed=seed))
+        found = spearman_draws(cosines, pairs.scores, subsets=pairs.subsets, seed=seed)
         for k, at in enumerate(columns):
             rows.append({**at, "dataset": name, "metric": "spearman", **found[k].columns})
             rows.append({**at, "dataset": name, "metric": "zero_vectors", "value": float(read[k][name][1])})

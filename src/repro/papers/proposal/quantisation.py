@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from repro.evaluation import quantise as coding
 from repro.evaluation.retrieve import retrieve, top_documents
-from repro.evaluation.stats import Resampled, mean_draws, spearman_draws
+from repro.evaluation.stats import mean_draws, spearman_draws
 from repro.evaluation.sts import prefix_cosines
 from repro.methods import FULL_SIZE
 from repro.reducers import make_reducer
@@ -176,9 +176,9 @@ def _scored(metric: str, lines: Sequence[tuple[dict[str, Any], Items]], bench: B
     own = [({**at, "metric": metric}, items[metric]) for at, items in lines if metric in items]
     outcomes, pairs = [items for _, items in own], bench.pairs
     if metric == "spearman":
-        found = Resampled(*spearman_draws(outcomes, pairs.scores, subsets=pairs.subsets, seed=bench.seed))
+        found = spearman_draws(outcomes, pairs.scores, subsets=pairs.subsets, seed=bench.seed)
     else:
-        found = Resampled(*mean_draws(outcomes, seed=bench.seed))
+        found = mean_draws(outcomes, seed=bench.seed)
     dataset = bench.questions.name if metric == "ndcg@10" else pairs.name
     for j, (at, _) in enumerate(own):
         yield {**at, "dataset": dataset, **found[j].columns}

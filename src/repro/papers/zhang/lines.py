@@ -12,7 +12,7 @@ from repro import data
 from repro.config import TrainConfig
 from repro.data.samples import training_sentences
 from repro.evaluation.classify import stratified_folds
-from repro.evaluation.stats import Resampled, mean_draws
+from repro.evaluation.stats import mean_draws
 from repro.methods import FULL_SIZE, REDUCER_NAMES, ZHANG_METHODS
 from repro.models.encoder import merge_equal
 from repro.papers.zhang.claims import AUTOENCODER, BETWEEN, SETTINGS
@@ -167,7 +167,7 @@ def _scorer(task: ReducedTask, store: Store, protocol: str) -> Scorer:
         options: dict[str, Any] = {"store": store, "protocol": protocol, "seed": seed}
         found = [[stored_classification(x.on(n), n, p, **options) for n, p in task.folds.items()] for x in lines]
         right = [np.concatenate([score.items for score in scores]) for scores in found]
-        yield Judged("accuracy", Resampled(*mean_draws(right, seed=seed)), float(np.mean([s.floor for s in found[0]])))
+        yield Judged("accuracy", mean_draws(right, seed=seed), float(np.mean([s.floor for s in found[0]])))
 
     return over_folds if task.folds else by_kind(store, protocol=protocol)
 
@@ -207,14 +207,13 @@ def roughness_rows(
         if len(dims) < 3 or "," in setting:
             continue
         (judged,) = scorer([at[d] for at in by.values() for d in dims], task, int(shared["seed"]))
-        scores = [part.reshape(*part.shape[:-1], len(by), -1) for part in (judged.scores.value, judged.scores.draws)]
-        found = Resampled(*(np.diff(part, axis=-1).std(axis=-1) for part in scores))  # (methods,), (resamples, methods)
+        by_size = judged.scores.map(lambda part, n: part.reshape(*part.shape[:-1], n, -1), len(by))
+        found = by_size.map(np.diff, axis=-1).map(np.std, axis=-1)  # (methods,)
         common = {"backbone": backbone, "setting": setting, "dataset": task.name, "readout": "encoder"}
         for k, method in enumerate(by):
             rows.append({**common, "method": method, "metric": "roughness", **found[k].columns})
         if len(by) == len(ZHANG_METHODS):
             k = list(by).index(AUTOENCODER)
-            others = Resampled(*(np.delete(part, k, axis=-1).max(axis=-1) for part in (found.value, found.draws)))
-            lead = (found[k] - others).columns
+            lead = (found[k] - found.map(np.delete, k, axis=-1).map(np.max, axis=-1)).columns
             rows.append({**common, "method": f"{AUTOENCODER} − others", "metric": "roughness_lead", **lead})
     return make_rows(rows, **shared)
