@@ -158,8 +158,11 @@ def remedy(m: Measurement) -> str:
     """What it would take to tell, at 80 % power for the printed size, or for one that is worth seeing."""
     if answer(m) == "no":
         return f"contradicted alone, not among {m.parts} parts"
-    if isnan(m.seed_sd):
-        return f"{m.seeds} of at least {seeds.FEWEST_SEEDS} seeds" if isnan(m.low) else ""
+    if isnan(m.seed_sd) and isnan(m.low):
+        return f"{m.seeds} of at least {seeds.FEWEST_SEEDS} seeds"
+    if isnan(m.seed_sd):  # timings know no more than their interval
+        width = log2(m.high / m.low) if m.test == "ratio" else m.high - m.low
+        m = replace(m, seed_sd=0.0, item_error=width / 2 / seeds.reach(inf, m.cells))
     if m.test == "sameness":
         size = m.margin
     elif m.paper is None or m.paper == m.null:
