@@ -258,9 +258,17 @@ for _row in (files("rivals") / "systems.tsv").read_text(encoding="utf-8").splitl
 
 
 def load_system(name: str, config: SystemConfig, store: Store) -> Loaded:
-    """Load one of `SYSTEMS`, training or fitting it first where the store lacks it; `Missing` if it cannot be."""
-    system = SYSTEMS[one_of(name, list(SYSTEMS), "system")]
-    loaded = _HOW[name](system, config, store)
+    """Load one of `SYSTEMS`, training or fitting it first where the store lacks it; `Missing` if it cannot be.
+
+    A name that is a folder is a network of the caller's own, read by the mean of its states.
+    """
+    if name not in SYSTEMS and Path(name).is_dir():
+        system, how = System(name, "", "{backbone}, mean of states"), _loader("states mean")
+        config = replace(config, backbone=name)
+    else:
+        system = SYSTEMS[one_of(name, list(SYSTEMS), "system")]
+        how = _HOW[name]
+    loaded = how(system, config, store)
     count = "" if loaded.n_train is None else f"{loaded.n_train:,}"
     network = Path(loaded.backbone).name  # of a folder, and of a hub id, the last part
     line = system.line.format(backbone=network, n=count, vectors=vectors_name(config))

@@ -8,7 +8,7 @@ import pytest
 
 from repro import data
 from repro.evaluation import sts_spearman
-from repro.papers.sbertlp.mapping import load_systems
+from repro.papers.sbertlp.mapping import encode_systems, load_systems, menu
 from repro.paths import PAPER_VALUES
 from repro.rows import recorded_rows
 from repro.runs.encoders import encode_tasks
@@ -109,6 +109,14 @@ def test_trials_score_what_is_loaded_on_dev_pairs_alone(config, monkeypatch):
         encoder = load_system(name, config, Store()).make()
         X1, X2 = (encoder.encode(side, readout="encoder") for side in (dev.texts1, dev.texts2))
         assert value == pytest.approx(sts_spearman(X1, X2, dev.scores), abs=1e-6)
+
+
+def test_a_folder_is_a_system_by_its_name(config, deep, tasks):
+    own = load_system(deep, replace(config, backbone="repro-tiny"), Store())
+    (line,) = encode_systems([own], tasks, Store()).values()
+    same = load_system("bert_avg", config, Store())
+    assert (line.method, own.row, own.identity) == ("deep", "", same.identity)
+    assert menu("microworld", [deep, "sbert"])[-1] == deep
 
 
 def test_sbert_wk_of_a_network_of_two_layers_is_missing_and_the_others_are_loaded(config, tiny):

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
@@ -69,7 +70,8 @@ def sentences(*parts: DataSet) -> list[str]:
 
 def menu(source: str, mapped: Sequence[str]) -> list[str]:
     """The systems of a table, those that are mapped among them: all; on generated text, which judges nobody, a few."""
-    return [name for name in SYSTEMS if source != "microworld" or name in (*SHOWN, *mapped)]
+    listed = [name for name in SYSTEMS if source != "microworld" or name in (*SHOWN, *mapped)]
+    return [*listed, *(name for name in mapped if name not in SYSTEMS)]  # folders
 
 
 def load_systems(names: Sequence[str], config: SystemConfig, store: Store) -> tuple[list[Loaded], pd.DataFrame]:
@@ -98,7 +100,7 @@ def encode_systems(
     lines = {}
     for system in systems:
         table, own = system.embed(parts, store), system.row and takes[system.row] == system.name
-        method, backbone = system.row if own else system.name, system.backbone or system.name
+        method, backbone = system.row if own else Path(system.name).name, system.backbone or system.name
         lines[system.name] = Line(method, table.X.shape[1], table, backbone=backbone, n_train=system.n_train)
     return lines
 
