@@ -78,6 +78,7 @@ SHOWN = {
     "minilm_wk": "{backbone}, layers fused as in SBERT-WK",
     "sbert_wk": "{backbone} after NLI, layers fused as in SBERT-WK",
     "BERTbase-flow": "{backbone} after NLI, flow",
+    "BERTlarge-flow": "{backbone}, flow",
     "bert_flow": "{backbone}, flow",
     "whitening": "{backbone}, whitened",
     "SBERTbase": "{backbone} after NLI",

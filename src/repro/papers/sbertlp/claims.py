@@ -212,15 +212,14 @@ def count_gains(claim: str, rows: pd.DataFrame, table: str, method: str, size: s
 def mapping_beats_flow(rows: pd.DataFrame) -> Iterable[Measurement]:
     """On how many sets the mapping is above the flow on the same encoder: like with like."""
     at = scores_of(rows, ["spearman"], SUITES["table1"])
-    flows = {lp(method): method.replace("SBERT", "BERT") + "-flow" for method in SIZES}
-    present = {a: b for a, b in flows.items() if {a, b} <= set(at)}
+    flows = {method: method.replace("SBERT", "BERT") + "-flow" for method in SIZES}
+    present = {method: flow for method, flow in flows.items() if {lp(method), flow} <= set(at)}
+    for method, flow in present.items():
+        what = f"on which the mapping beats the flow ({network_of(rows, method)})"
+        both = {lp(method): at[lp(method)], flow: at[flow]}
+        yield share_won("LP-T1-3", rows, both, [lp(method)], what, 500 / 7)
     if not present:
         yield not_at_hand("LP-T1-3", "mapping against flow")
-        return
-    on = ", ".join(network_of(rows, name.removesuffix("-LP")) for name in present)
-    both = {name: at[name] for name in (*present, *present.values())}
-    what = f"on which the mapping beats the flow ({on})"
-    yield share_won("LP-T1-3", rows, both, list(present), what, 500 / 7)
 
 
 def mapped_is_best(rows: pd.DataFrame) -> Iterable[Measurement]:
