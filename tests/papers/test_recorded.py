@@ -110,6 +110,14 @@ def test_every_page_that_judges_recorded_rows_is_judged_without_a_build_too():
             assert named and {name for names in named for name in names if name} <= set(JUDGES), page.name
 
 
+def test_what_the_recorded_rows_do_not_decide_says_what_it_would_take():
+    verdicts = recorded.recorded_verdicts()
+    said = {"not attempted": "what", "does not apply": "why", "cannot tell": "why"}
+    for verdict, column in said.items():
+        silent = verdicts[(verdicts["verdict"] == verdict) & (verdicts[column].fillna("") == "")]
+        assert silent["claim_id"].tolist() == [], verdict
+
+
 def test_the_readmes_figure_can_be_drawn_again(tmp_path):
     again = write_readme_figure(tmp_path / "figure.svg").read_text(encoding="utf-8")
     committed = (paths.project_root() / "book" / "_static" / "readme_figure.svg").read_text(encoding="utf-8")
