@@ -30,7 +30,7 @@ class Interval:
     value: float
     low: float
     high: float
-    n: int | None = None  # items that it is computed from, where it is a number of items
+    n: int | None = None  # items that it is computed from
 
     @classmethod
     def around(cls, value: float, half_width: float) -> "Interval":
