@@ -5,6 +5,7 @@ Similarity and votes of nearest neighbours; lines of the paper's tables beside o
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -160,7 +161,8 @@ def draw_gains(
     names = sorted(both[by].unique(), key=AVERAGE.__eq__)
     settings = list(ours["setting"].unique())
     hollow: dict[str, Any] = {"color": figures.GREY, "marker": "D", "markerfacecolor": "none", "linestyle": "none"}
-    figure, axes = figures.new_figure(len(networks), 1, height=1.1 + 2.3 * len(networks), sharex=True)
+    height = 1.1 + min(2.3 * len(networks), 6.0)  # a taller one is shown smaller
+    figure, axes = figures.new_figure(len(networks), 1, height=height, sharex=True)
     for panel, (method, network) in zip(axes, networks.items(), strict=True):
         panel.axhline(0, color=figures.GREY, linewidth=1)
         own = paper[paper["method"] == method]
@@ -171,8 +173,9 @@ def draw_gains(
             value, low, high = (100 * own[c].to_numpy(float) for c in ("value", "ci_low", "ci_high"))
             reach = [value - low, high - value]
             panel.errorbar(x, value, yerr=reach, linestyle="none", elinewidth=1.6, **figures.look(i))
-        panel.set_title(network, loc="left")
-        panel.set_ylabel(ylabel)
+        panel.set_title(fill(network, 60), loc="left", fontsize=11)
+        panel.margins(y=0.12)  # no diamond is cut
+    figure.supylabel(ylabel, fontsize=12)
     axes[-1].set_xticks(range(len(names)), [(titles or {}).get(name, figures.title_of(name)) for name in names])
     handles = [Line2D([], [], label="paper", **hollow)] if len(paper) else []
     figures.add_legend(figure, [*handles, *figures.series_handles(settings)], columns=2)
