@@ -5,7 +5,7 @@ from math import inf, isnan
 import pytest
 
 from repro.evaluation.seeds import Estimate, estimate, mean, reach, scaled
-from repro.report.judge import Judge, average, average_size, farthest, highest, judge, lowest, trend
+from repro.report.judge import Judge, average, farthest, highest, judge, lowest, trend
 from repro.rows import make_rows
 
 RISING = Estimate({0: 1.0, 1: 2.0, 2: 3.0}, 0.6)
@@ -89,7 +89,6 @@ def scores(**cells):
         (highest, 2.0, "b at 8 of 4"),
         (farthest, -3.0, "b at 16 of 4"),
         (average, 0.25, None),
-        (average_size, 1.75, None),
     ],
 )
 def test_a_claim_is_judged_by_the_cell_that_it_picks(pick, value, what):

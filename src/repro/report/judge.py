@@ -227,11 +227,6 @@ def average(at: Cells) -> tuple[tuple[Any, ...], Estimate]:
     return (), mean(list(at.values()))
 
 
-def average_size(at: Cells) -> tuple[tuple[Any, ...], Estimate]:
-    """How far all cells are from nought, whichever way."""
-    return (), mean([replace(e, by_seed={seed: abs(v) for seed, v in e.by_seed.items()}) for e in at.values()])
-
-
 def effect(claim: str, e: Estimate, what: str, *, test: Test = "effect", **fields: Any) -> Measurement:
     """An estimate as what a claim is judged by: unless another test is named, a difference or an order."""
     spread = {"seed_sd": e.seed_sd, "item_error": e.item_error, "cells": e.cells}

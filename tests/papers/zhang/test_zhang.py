@@ -13,7 +13,7 @@ from repro.evaluation.classify import linear_probe
 from repro.methods import FULL_SIZE
 from repro.models.pretrained import MINILM
 from repro.papers.zhang import lines as zhang
-from repro.papers.zhang.claims import BETWEEN, SETTINGS
+from repro.papers.zhang.claims import BETWEEN, DISTANCE, RANKS, SETTINGS
 from repro.runs import encoders
 from repro.runs.encoders import as_published
 from repro.runs.lines import TextTable
@@ -128,21 +128,30 @@ def test_in_folds_every_row_is_judged_once_by_what_the_others_teach(encoder, mad
     assert rows_of == [{"train": 108, "dev": 36, "test": 36}] * 5
 
 
-def test_roughness_is_of_the_same_scores_and_held_against_the_roughest_other(made, tasks, store):
+def test_curves_are_of_the_same_scores_and_held_against_pca_and_the_roughest_other(made, tasks, store):
     methods = ("pca", "svd", "kpca", "grp", "truncate")
     task, lines = tasks["trec"], made(tasks["trec"], methods, settings=["inductive"])
     rows = zhang.reduced_rows(lines, task, store, progress=False, **SHARED)
     lines += [replace(line, method="Autoencoder") for line in lines if line.method == "Truncate"]
-    jumps = zhang.roughness_rows(lines, task, store, **SHARED).set_index("method")["value"]
-    for method in ("PCA", "SVD", "GRP"):
-        own = rows[(rows["metric"] == "accuracy") & (rows["method"] == method)].sort_values("dim")["value"]
-        assert jumps[method] == pytest.approx(own.diff().dropna().std(ddof=0))
-    others = max(jumps[["PCA", "SVD", "KPCA", "GRP"]])
-    assert jumps["Autoencoder − others"] == pytest.approx(jumps["Autoencoder"] - others)
-    two = [line for line in lines if line.dim != 16]
-    assert zhang.roughness_rows(two, task, store, **SHARED).empty, "two sizes have one difference"
-    four = zhang.roughness_rows([line for line in lines if line.method != "KPCA"], task, store, **SHARED)
-    assert set(four["metric"]) == {"roughness"}, "the roughest of three is not the roughest of the other four"
+    own = rows[(rows["metric"] == "accuracy") & rows["method"].isin(("PCA", "SVD", "KPCA", "GRP", "Truncate"))]
+    at = own.pivot(index="dim", columns="method", values="value").rename(columns={"Truncate": "Autoencoder"})
+    curves = zhang.curve_rows(lines, task, store, **SHARED)
+    found = {metric: part.set_index("method")["value"] for metric, part in curves.groupby("metric")}
+    jumps, others = at.diff().dropna().std(ddof=0), ["PCA", "SVD", "KPCA", "GRP"]
+    assert found["roughness"].to_dict() == pytest.approx(jumps.to_dict())
+    assert found["roughness_lead"].to_dict() == pytest.approx(
+        {"Autoencoder − others": jumps["Autoencoder"] - max(jumps[others])}
+    )
+    ranks, apart = at.rank(axis=1, ascending=False).mean(), at.sub(at["PCA"], axis=0).abs().mean()
+    assert found[RANKS].to_dict() == pytest.approx((ranks - ranks["PCA"]).drop("PCA").to_dict())
+    assert found[DISTANCE].to_dict() == pytest.approx(apart.drop("PCA").to_dict())
+    two = zhang.curve_rows([line for line in lines if line.dim != 16], task, store, **SHARED)
+    assert set(two["metric"]) == {RANKS, DISTANCE}, "two sizes have one difference"
+    four = zhang.curve_rows([line for line in lines if line.method != "KPCA"], task, store, **SHARED)
+    assert set(four["metric"]) == {"roughness", DISTANCE}, "four have no place among five"
+    odd = [line for line in lines if (line.method, line.dim) != ("GRP", 16)]
+    apart_again = zhang.curve_rows(odd, task, store, **SHARED).query("metric == @DISTANCE").set_index("method")["value"]
+    assert apart_again["SVD"] == pytest.approx(found[DISTANCE]["SVD"]), "over all sizes that PCA and it have"
 
 
 def test_encoders_are_taken_as_published_and_sizes_may_be_shares(small):

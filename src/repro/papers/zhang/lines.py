@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import rankdata
 
 from repro import data
 from repro.config import TrainConfig
 from repro.data.samples import training_sentences
 from repro.evaluation.classify import stratified_folds
-from repro.evaluation.stats import mean_draws
+from repro.evaluation.stats import Resampled, mean_draws
 from repro.methods import FULL_SIZE, REDUCER_NAMES, ZHANG_METHODS
 from repro.models.encoder import merge_equal
-from repro.papers.zhang.claims import AUTOENCODER, BETWEEN, SETTINGS
+from repro.papers.zhang.claims import AUTOENCODER, BETWEEN, DISTANCE, RANKS, SETTINGS, WITHIN
 from repro.reducers import reduced
 from repro.rows import make_rows
 from repro.runs.encoders import Named, dims_of
@@ -190,30 +191,44 @@ def reduced_rows(
     return frame.assign(n_train=pd.array(counts, dtype="Int64"))
 
 
-def roughness_rows(
+def curve_rows(
     lines: Sequence[Line], task: ReducedTask, store: Store, *, protocol: str = "logreg", **shared: Any
 ) -> pd.DataFrame:
-    """Roughness of every method per encoder and setting, and the autoencoder's lead over the roughest of the others.
+    """What a curve is as a whole, per encoder and the paper's settings; test items are resampled for all sizes at once.
 
-    Sizes are those that every method has; of fewer than three there is no row. The roughest of the other four, without
-    one of which there is no lead, is chosen anew in each resample of the test items.
+    `roughness` of every method, over the sizes that all have, if they are three or more, and the autoencoder's lead
+    over the roughest of the other four, which each resample chooses anew. `ranks_behind_pca`: a method's mean rank
+    among the five less PCA's. `distance_from_pca`: the mean absolute difference, over sizes that both have.
     """
-    scorer, rows = _scorer(task, store, protocol), []
-    for backbone, setting in dict.fromkeys((line.backbone, line.setting) for line in lines):
-        own = [line for line in lines if (line.backbone, line.setting) == (backbone, setting)]
-        by = {m: {line.dim: line for line in own if line.method == m} for m in ZHANG_METHODS}
-        by = {m: at for m, at in by.items() if at}
-        dims = sorted(d for d in set.intersection(*map(set, by.values())) if d) if by else []
-        if len(dims) < 3 or "," in setting:
-            continue
-        (judged,) = scorer([at[d] for at in by.values() for d in dims], task, int(shared["seed"]))
-        by_size = judged.scores.map(lambda part, n: part.reshape(*part.shape[:-1], n, -1), len(by))
-        found = by_size.map(np.diff, axis=-1).map(np.std, axis=-1)  # (methods,)
+    scorer, rows, first = _scorer(task, store, protocol), [], ZHANG_METHODS[0]
+    of_five = [line for line in lines if line.method in ZHANG_METHODS and line.setting in WITHIN]
+    for backbone, setting in dict.fromkeys((line.backbone, line.setting) for line in of_five):
+        own = [line for line in of_five if (line.backbone, line.setting) == (backbone, setting)]
+        (judged,) = scorer(own, task, int(shared["seed"]))
+        place = {(line.method, line.dim): i for i, line in enumerate(own)}
+        methods = [name for name in ZHANG_METHODS if any(name == line.method for line in own)]
+
+        def curves(*names: str, place: Any = place, judged: Judged = judged) -> Resampled:
+            """Scores of methods (methods, sizes) at the sizes that all of them have."""
+            dims = sorted(set.intersection(*({dim for method, dim in place if method == name} for name in names)))
+            return judged.scores[np.array([[place[name, dim] for dim in dims] for name in names], dtype=int)]
+
+        together, said = curves(*methods), {}
+        five = len(methods) == len(ZHANG_METHODS) and together.value.size > 0
+        if together.value.shape[1] > 2:
+            jumps = together.map(np.diff, axis=-1).map(np.std, axis=-1)
+            said = {(name, "roughness"): jumps[k] for k, name in enumerate(methods)}
+            if five:
+                k = methods.index(AUTOENCODER)
+                roughest = jumps.map(np.delete, k, axis=-1).map(np.max, axis=-1)
+                said[f"{AUTOENCODER} − others", "roughness_lead"] = jumps[k] - roughest
+        if five:
+            ranks = together.map(lambda scores: rankdata(-scores, axis=-2).mean(-1))
+            said |= {(name, RANKS): ranks[k] - ranks[0] for k, name in enumerate(methods) if k}
+        for name in methods[1:] if first in methods else []:
+            both = curves(first, name)
+            if both.value.size:
+                said[name, DISTANCE] = both.map(lambda scores: np.abs(np.diff(scores, axis=-2)).mean((-1, -2)))
         common = {"backbone": backbone, "setting": setting, "dataset": task.name, "readout": "encoder"}
-        for k, method in enumerate(by):
-            rows.append({**common, "method": method, "metric": "roughness", **found[k].columns})
-        if len(by) == len(ZHANG_METHODS):
-            k = list(by).index(AUTOENCODER)
-            lead = (found[k] - found.map(np.delete, k, axis=-1).map(np.max, axis=-1)).columns
-            rows.append({**common, "method": f"{AUTOENCODER} − others", "metric": "roughness_lead", **lead})
+        rows += [{**common, "method": name, "metric": metric, **e.columns} for (name, metric), e in said.items()]
     return make_rows(rows, **shared)
