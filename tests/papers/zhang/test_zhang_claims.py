@@ -98,7 +98,9 @@ CASES = {
     ),
     "wide intervals": (
         *("figure2", as_printed, {"between": 0.01, "spread": 0.2}),
-        dict.fromkeys(("S42-1", "S42-2", "S42-4", "S42-5", "S42-8", "S42-11", "S42-12", "S42-13", "S42-14", "C-3"), UNSURE),
+        dict.fromkeys(
+            ("S42-1", "S42-2", "S42-4", "S42-5", "S42-8", "S42-11", "S42-12", "S42-13", "S42-14", "C-3"), UNSURE
+        ),
     ),
     "TREC": (
         *("figure3", classified, {**ACCURACY, "extra": jumps(0.03)}),
