@@ -151,7 +151,7 @@ def thin(lengths: Sequence[int], room: float) -> list[int]:
 
 
 DASHED: Mapping[str, Any] = {"color": GREY, "linestyle": "--", "linewidth": 1.2}
-TITLES = {name: title for title, name in DATASETS.items()}
+TITLES = {"hotpotqa": "HotpotQA", **{name: title for title, name in DATASETS.items()}}
 POINT = ("value", "low", "high")
 
 

@@ -5,6 +5,7 @@ Similarity and votes of nearest neighbours; lines of the paper's tables beside o
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from math import isnan
 from textwrap import fill
 from typing import Any
 
@@ -14,10 +15,11 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from repro.evaluation.classify import features_and_labels, knn_correct, knn_cv_correct, majority_share
+from repro.evaluation.seeds import estimate
 from repro.evaluation.stats import Score
 from repro.evaluation.sts import sts_spearman
 from repro.methods import AVERAGE, MAJORITY
-from repro.papers.sbertlp.claims import METRICS, SIZES, lp, network_of, printed_leads
+from repro.papers.sbertlp.claims import METRICS, SIZES, fixed, lp, network_of, printed_leads
 from repro.report import figures, tables
 from repro.report.tables import DATASETS, Shown, names, paper_values, side_by_side, wide
 from repro.runs.lines import Judged, Line, Task, TextTable, accuracy
@@ -146,6 +148,13 @@ def printed_gains(table: str, gains: pd.DataFrame, by: str = "dataset") -> pd.Da
     return pd.DataFrame(found, columns=["method", by, "value"])
 
 
+def over_seeds(cell: pd.DataFrame) -> tuple[float, float, float]:
+    """A gain in points and the ends of its interval, of too few trainings for one those over items."""
+    e = estimate(cell, deterministic=fixed(cell))
+    low, high = (e.low, e.high) if not isnan(e.low) else 100 * cell[["ci_low", "ci_high"]].mean()
+    return e.value, low, high
+
+
 @figures.drawing
 def draw_gains(
     rows: pd.DataFrame, table: str, *, by: str = "dataset", ylabel: str, titles: Mapping[str, str] | None = None
@@ -168,9 +177,9 @@ def draw_gains(
         own = paper[paper["method"] == method]
         panel.plot(own[by].map(names.index), 100 * own["value"], markersize=8, **hollow)
         for i, setting in enumerate(settings):
-            own = ours[(ours["method"] == method) & (ours["setting"] == setting)]
-            x = own[by].map(names.index).to_numpy(float) + 0.2 * (i - (len(settings) - 1) / 2)
-            value, low, high = (100 * own[c].to_numpy(float) for c in ("value", "ci_low", "ci_high"))
+            own = ours[(ours["method"] == method) & (ours["setting"] == setting)].groupby(by)
+            x = [names.index(name) + 0.2 * (i - (len(settings) - 1) / 2) for name in own.groups]
+            value, low, high = np.transpose([over_seeds(cell) for _, cell in own])
             reach = [value - low, high - value]
             panel.errorbar(x, value, yerr=reach, linestyle="none", elinewidth=1.6, **figures.look(i))
         panel.set_title(fill(network, 60), loc="left", fontsize=11)
