@@ -191,6 +191,12 @@ def reduced_rows(
     return frame.assign(n_train=pd.array(counts, dtype="Int64"))
 
 
+def _curves(scores: Resampled, place: Mapping[tuple[str, Any], int], methods: Sequence[str]) -> Resampled:
+    """Scores (methods, sizes) at the sizes that all of them have; `place` says where each method and size stands."""
+    dims = sorted(set.intersection(*({dim for name, dim in place if name == method} for method in methods)))
+    return scores[np.array([[place[method, dim] for dim in dims] for method in methods], dtype=int)]
+
+
 def curve_rows(
     lines: Sequence[Line], task: ReducedTask, store: Store, *, protocol: str = "logreg", **shared: Any
 ) -> pd.DataFrame:
@@ -207,13 +213,7 @@ def curve_rows(
         (judged,) = scorer(own, task, int(shared["seed"]))
         place = {(line.method, line.dim): i for i, line in enumerate(own)}
         methods = [name for name in ZHANG_METHODS if any(name == line.method for line in own)]
-
-        def curves(*names: str, place: Any = place, judged: Judged = judged) -> Resampled:
-            """Scores of methods (methods, sizes) at the sizes that all of them have."""
-            dims = sorted(set.intersection(*({dim for method, dim in place if method == name} for name in names)))
-            return judged.scores[np.array([[place[name, dim] for dim in dims] for name in names], dtype=int)]
-
-        together, said = curves(*methods), {}
+        together, said = _curves(judged.scores, place, methods), {}
         five = len(methods) == len(ZHANG_METHODS) and together.value.size > 0
         if together.value.shape[1] > 2:
             jumps = together.map(np.diff, axis=-1).map(np.std, axis=-1)
@@ -226,7 +226,7 @@ def curve_rows(
             ranks = together.map(lambda scores: rankdata(-scores, axis=-2).mean(-1))
             said |= {(name, RANKS): ranks[k] - ranks[0] for k, name in enumerate(methods) if k}
         for name in methods[1:] if first in methods else []:
-            both = curves(first, name)
+            both = _curves(judged.scores, place, [first, name])
             if both.value.size:
                 said[name, DISTANCE] = both.map(lambda scores: np.abs(np.diff(scores, axis=-2)).mean((-1, -2)))
         common = {"backbone": backbone, "setting": setting, "dataset": task.name, "readout": "encoder"}
