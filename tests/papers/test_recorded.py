@@ -10,7 +10,7 @@ from repro.papers import recorded
 from repro.papers.recorded import JUDGES, scorecard_lines, write_readme_figure
 from repro.report.judge import Measurement
 from repro.report.scorecard import verdict_frame, write_verdicts
-from repro.rows import make_rows, parsed, recorded_rows
+from repro.rows import make_rows, parsed, recorded_rows, results_folder
 from shown_code import on_page
 
 ENCODER = recorded.ENCODER
@@ -99,6 +99,27 @@ def test_recorded_verdicts_are_printed_without_a_build(verdicts, monkeypatch):
     measured = Measurement("PROP-T-2", "effect", 3.0, 2.0, 4.0, seeds=3, what="gain")
     write_verdicts("page", verdict_frame("live", [measured]))
     assert any(line.startswith("PROP-T-2") and "live: holds here" in line for line in scorecard_lines())
+
+
+def test_lines_of_an_experiment_average_one_network_and_one_setting_beside_the_printed_number(monkeypatch):
+    line = {"dataset": "stsb", "metric": "spearman", "dim": 128, "readout": "pooler", "command": "repro run page"}
+    line["method"] = "Encoder_d + pooler_d (end-to-end training)"
+    cells = [("a", "test", 0, 0.70), ("a", "test", 1, 0.72), ("a", "dev", 0, 0.80), ("b", "test", 0, 0.20)]
+    rows = [{**line, "backbone": b, "setting": s, "seed": seed, "value": v} for b, s, seed, v in cells]
+    rows.append({**rows[0], "readout": "encoder", "value": 0.75})
+    monkeypatch.setattr(recorded, "recorded_rows", lambda experiment: make_rows(rows))
+    _, a, b = "\n".join(recorded.experiment_lines("wang_table2")).split("\n\n")
+    numbers = [line.split()[-4:] for line in a.splitlines()[2:-1]]
+    assert ["60.12", "71", "1.414", "2"] in numbers, "two seeds of one network in one setting, beside the printed 60.12"
+    assert ["128", "60.12", "80", "1"] in numbers and ["spearman", "128", "75", "1"] in numbers
+    assert a.startswith("a: seeds 0, 1") and a.endswith("  repro run page") and " 20 " in b
+
+
+@pytest.mark.parametrize("path", sorted(results_folder().glob("*.parquet")), ids=lambda path: path.stem)
+def test_every_recorded_file_is_told_network_by_network(path):
+    lines = list(recorded.experiment_lines(path.stem))
+    networks = recorded_rows(path.stem)["backbone"].fillna("no network").unique()
+    assert {line.partition(": seeds ")[0].strip() for line in lines if ": seeds " in line} == set(networks)
 
 
 def test_every_page_that_judges_recorded_rows_is_judged_without_a_build_too():

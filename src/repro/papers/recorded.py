@@ -13,7 +13,7 @@ from repro import paths
 from repro.methods import FULL_SIZE
 from repro.papers.ese import claims as ese
 from repro.papers.ese import claims_use as ese_use
-from repro.papers.ese.claims import PRINTED_BACKBONE, printed, table1_cells
+from repro.papers.ese.claims import PRINTED_BACKBONE, only, printed, table1_cells
 from repro.papers.proposal import claims as proposal
 from repro.papers.sbertlp import claims as sbertlp
 from repro.papers.wang import claims as wang
@@ -23,14 +23,16 @@ from repro.papers.zhang import seconds
 from repro.paths import replacing
 from repro.report.judge import OUTCOMES, SILENT, Measurement
 from repro.report.scorecard import counts, read_verdicts, scorecard, verdict_frame, verdict_table
-from repro.report.tables import KINDS, MISSING, Shown, paper_values, side_by_side
-from repro.rows import make_rows, recorded_rows
+from repro.report.tables import KINDS, MISSING, Shown, paper_values
+from repro.rows import recorded_rows, results_folder
 from repro.types import InputError
 
 SCORES = (
     r"spearman|accuracy|majority|exact_match|answer|hit@|recall@|same_first|nmi|ari|purity|turned|(depth|drop)_lead"
 )
 """beginnings of the metrics that are shown x100; any other, such as seconds, is shown as it is"""
+CELL = ["method", "setting", "readout", "layer", "dataset", "metric", "dim"]
+"""what tells the recorded numbers of one network apart"""
 PAPERS = {"wang": "wang2023", "zhang": "zhang2024", "sbertlp": "sbertlp2021", "ese": "ese2025"}
 
 
@@ -102,31 +104,45 @@ def scorecard_lines() -> Iterator[str]:
 
 
 def experiment_lines(experiment: str) -> Iterator[str]:
-    """The printed and recorded numbers of one experiment, such as `wang_table1`."""
-    short, _, table = experiment.partition("_")
-    if short not in PAPERS or not table:
-        raise InputError(f"unknown experiment {experiment!r}: expected <paper>_<table> with {', '.join(PAPERS)}")
+    """The recorded numbers of one experiment, network by network, beside what the paper prints of the same line.
+
+    A number is a mean over seeds, with their standard deviation and count where anything was drawn. Below the numbers
+    of a network stand the commands that make them again.
+    """
+    recorded = recorded_rows(experiment)
+    if recorded.empty:
+        known = ", ".join(sorted(path.stem for path in results_folder().glob("*.parquet")))
+        raise InputError(f"no recorded rows of {experiment!r}: expected one of {known}")
     said = f"{KINDS[0]} and {KINDS[1]} numbers, scores x100, others (seconds, sizes) as they are"
     yield f"{experiment}: {said}; live numbers are on the page of the book"
-    recorded = recorded_rows(experiment)
-    if experiment == "ese_table1":  # every network of ours, beside a printed one whose numbers are for order, not level
-        paper = printed("table1").query("backbone == @PRINTED_BACKBONE")
-        for backbone, own in table1_cells(recorded).groupby("backbone", sort=False):
-            yield f"\n{PRINTED_BACKBONE} as printed, {backbone} as recorded"
-            yield from _side_by_side(paper, own, ["method", "dataset"])
-        return
-    keys = ["method", "dataset", "metric", "dim"]
-    if (recorded["readout"] == "pooler").any():  # Wang's tables print the pooler's output
-        recorded = recorded[recorded["readout"] == "pooler"]
-    yield from _side_by_side(paper_values(PAPERS[short], table).drop_duplicates(keys), recorded, keys)
+    if experiment == "ese_table1":  # the rows that the paper's table has, beside a network whose numbers are for order
+        recorded = table1_cells(recorded)
+    paper, pooled = _printed(experiment), (recorded["readout"] == "pooler").any()
+    for backbone, own in recorded.groupby("backbone", sort=False, dropna=False):
+        cells = own.groupby(CELL, sort=False, dropna=False)["value"]
+        drawn = (cells.size() == 1) | (cells.nunique() > 1)
+        seeds = cells.size().where(drawn).astype("Int64")
+        numbers = {"recorded": cells.mean(), "sd": cells.std().where(drawn), "seeds": seeds}
+        shown = pd.DataFrame(numbers).reset_index().merge(paper, "left", on=[c for c in paper if c != "paper"])
+        if pooled:  # Wang's tables print the pooler's output
+            shown.loc[shown["readout"] != "pooler", "paper"] = float("nan")
+        score = shown["metric"].str.match(SCORES)
+        shown.loc[score, ["paper", "recorded", "sd"]] *= 100
+        drawn_with, hardware = (", ".join(dict.fromkeys(own[c].dropna().astype(str))) for c in ("seed", "hardware"))
+        yield f"\n{'no network' if pd.isna(backbone) else backbone}: seeds {drawn_with}; {hardware}"
+        shown = shown[[*CELL, "paper", "recorded", "sd", "seeds"]].dropna(axis="columns", how="all")
+        yield from shown.to_string(index=False, na_rep="", float_format="{:.4g}".format).splitlines()
+        yield from (f"  {command}" for command in own["command"].dropna().unique())
 
 
-def _side_by_side(printed: pd.DataFrame, recorded: pd.DataFrame, keys: list[str]) -> list[str]:
-    shown = side_by_side(printed, recorded, make_rows([]), keys=keys)
-    if "metric" in shown:
-        plain = ~shown["metric"].str.match(SCORES)
-        shown.loc[plain, ["paper", "recorded", "recorded_sd"]] /= 100
-    return shown[[*keys, "paper", "recorded", "recorded_sd", "seeds"]].to_string(index=False).splitlines()
+def _printed(experiment: str) -> pd.DataFrame:
+    """What the paper prints of an experiment in a column `paper`, beside those that tell its lines apart."""
+    short, _, table = experiment.partition("_")
+    if not (paths.PAPER_VALUES / f"{PAPERS.get(short)}_{table}.csv").is_file():
+        return pd.DataFrame({"method": [], "paper": []})
+    frame = paper_values(PAPERS[short], table) if short != "ese" else only(printed(table), backbone=PRINTED_BACKBONE)
+    told = ["method", *(column for column in ("dataset", "metric", "dim") if frame[column].notna().any())]
+    return frame.drop_duplicates(told)[[*told, "value"]].rename(columns={"value": "paper"})
 
 
 def write_readme_figure(path: Path | None = None) -> Path:
