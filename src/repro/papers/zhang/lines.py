@@ -200,19 +200,24 @@ def _curves(scores: Resampled, place: Mapping[tuple[str, Any], int], methods: Se
 def curve_rows(
     lines: Sequence[Line], task: ReducedTask, store: Store, *, protocol: str = "logreg", **shared: Any
 ) -> pd.DataFrame:
-    """What a curve is as a whole, per encoder and the paper's settings; test items are resampled for all sizes at once.
+    """What curves are as wholes, in the paper's settings; test items are resampled for all sizes and encoders at once.
 
-    `roughness` of every method, over the sizes that all have, if they are three or more, and the autoencoder's lead
-    over the roughest of the other four, which each resample chooses anew. `ranks_behind_pca`: a method's mean rank
-    among the five less PCA's. `distance_from_pca`: the mean absolute difference, over sizes that both have.
+    Per encoder and setting: `roughness` of every method, over the sizes that all have, if they are three or more, and
+    the autoencoder's lead over the roughest of the other four, which each resample chooses anew; `distance_from_pca`,
+    the mean absolute difference over sizes that both have. Over all encoders together (published ones, if there are
+    two), settings and sizes: `ranks_behind_pca`, a method's mean rank among the five less PCA's.
     """
-    scorer, rows, first = _scorer(task, store, protocol), [], ZHANG_METHODS[0]
     of_five = [line for line in lines if line.method in ZHANG_METHODS and line.setting in WITHIN]
+    if not of_five:
+        return make_rows([])
+    (judged,) = _scorer(task, store, protocol)(of_five, task, int(shared["seed"]))
+    common, first = {"dataset": task.name, "readout": "encoder"}, ZHANG_METHODS[0]
+    rows: list[dict[str, Any]] = []
+    ranks: dict[str, list[Resampled]] = {}
     for backbone, setting in dict.fromkeys((line.backbone, line.setting) for line in of_five):
-        own = [line for line in of_five if (line.backbone, line.setting) == (backbone, setting)]
-        (judged,) = scorer(own, task, int(shared["seed"]))
-        place = {(line.method, line.dim): i for i, line in enumerate(own)}
-        methods = [name for name in ZHANG_METHODS if any(name == line.method for line in own)]
+        own = enumerate(of_five)
+        place = {(x.method, x.dim): i for i, x in own if (x.backbone, x.setting) == (backbone, setting)}
+        methods = [name for name in ZHANG_METHODS if any(name == method for method, _ in place)]
         together, said = _curves(judged.scores, place, methods), {}
         five = len(methods) == len(ZHANG_METHODS) and together.value.size > 0
         if together.value.shape[1] > 2:
@@ -223,12 +228,20 @@ def curve_rows(
                 roughest = jumps.map(np.delete, k, axis=-1).map(np.max, axis=-1)
                 said[f"{AUTOENCODER} − others", "roughness_lead"] = jumps[k] - roughest
         if five:
-            ranks = together.map(lambda scores: rankdata(-scores, axis=-2).mean(-1))
-            said |= {(name, RANKS): ranks[k] - ranks[0] for k, name in enumerate(methods) if k}
+            ranked = together.map(lambda scores: rankdata(-scores, axis=-2).mean(-1))
+            ranks.setdefault(str(backbone), []).append(ranked)
         for name in methods[1:] if first in methods else []:
             both = _curves(judged.scores, place, [first, name])
             if both.value.size:
                 said[name, DISTANCE] = both.map(lambda scores: np.abs(np.diff(scores, axis=-2)).mean((-1, -2)))
-        common = {"backbone": backbone, "setting": setting, "dataset": task.name, "readout": "encoder"}
-        rows += [{**common, "method": name, "metric": metric, **e.columns} for (name, metric), e in said.items()]
+        at = {**common, "backbone": backbone, "setting": setting}
+        rows += [{**at, "method": name, "metric": metric, **e.columns} for (name, metric), e in said.items()]
+    published = [name for name in ranks if not name.startswith("repro")]
+    encoders = published if len(published) > 1 else list(ranks)
+    if len(encoders) > 1:
+        parts = [ranked for name in encoders for ranked in ranks[name]]
+        value, draws = (np.mean([getattr(part, of) for part in parts], axis=0) for of in ("value", "draws"))
+        overall, at = replace(parts[0], value=value, draws=draws), {**common, "backbone": ", ".join(encoders)}
+        for k, name in enumerate(ZHANG_METHODS[1:], start=1):
+            rows.append({**at, "method": name, "metric": RANKS, **(overall[k] - overall[0]).columns})
     return make_rows(rows, **shared)
