@@ -237,7 +237,7 @@ def curve_rows(
         at = {**common, "backbone": backbone, "setting": setting}
         rows += [{**at, "method": name, "metric": metric, **e.columns} for (name, metric), e in said.items()]
     published = [name for name in ranks if not name.startswith("repro")]
-    encoders = published if len(published) > 1 else list(ranks)
+    encoders = sorted(published if len(published) > 1 else ranks)
     if len(encoders) > 1:
         parts = [ranked for name in encoders for ranked in ranks[name]]
         value, draws = (np.mean([getattr(part, of) for part in parts], axis=0) for of in ("value", "draws"))
