@@ -43,8 +43,7 @@ FAMILY = {8: Estimate({None: 1.0}, 1.0, random=False), 16: Estimate({None: 3.0},
 
 def test_every_dim_is_judged_by_joint_ends_of_all():
     """The smallest is neither below the lowest lower end nor above the lowest upper end, of which any may be it."""
-    wide = reach(inf, 2)
-    assert wide > reach(inf)
+    assert (wide := reach(inf, 2)) > reach(inf)
     dim, e = lowest(FAMILY)
     assert (dim, e.value, e.low, e.high) == (8, 1.0, 1 - wide, pytest.approx(3 + 0.1 * wide))
     dim, e = highest(FAMILY)
@@ -65,8 +64,7 @@ def test_every_seed_ranks_the_dims_by_itself():
     """Two rising and one falling seed: τ is +1, +1 and −1, though the means rise."""
     dims, signs = (8, 16, 32), (5, 5, -1)
     rows = [{"value": s * dim / 100, "dim": dim, "seed": seed} for seed, s in enumerate(signs) for dim in dims]
-    rows = make_rows(rows, metric="spearman")
-    found = trend("WANG-F2-2", rows, 1, "score against dim")
+    found = trend("WANG-F2-2", make_rows(rows, metric="spearman"), 1, "score against dim")
     assert (found.value, found.seeds) == (pytest.approx(1 / 3), 3)
     assert (found.low, found.high) == (-1.0, 1.0)
 
@@ -82,20 +80,16 @@ def scores(**cells):
     )
 
 
-@pytest.mark.parametrize(
-    ("pick", "value", "what"),
-    [
-        (lowest, -3.0, "b at 16 of 4"),
-        (highest, 2.0, "b at 8 of 4"),
-        (farthest, -3.0, "b at 16 of 4"),
-        (average, 0.25, None),
-    ],
-)
-def test_a_claim_is_judged_by_the_cell_that_it_picks(pick, value, what):
-    said = "{backbone} at {dim} of {n}" if what else "all {n}"
+PICKED = {lowest: (-3.0, "b at 16 of 4"), highest: (2.0, "b at 8 of 4"), farthest: (-3.0, "b at 16 of 4")}
+
+
+@pytest.mark.parametrize("pick", [*PICKED, average])
+def test_a_claim_is_judged_by_the_cell_that_it_picks(pick):
+    value, what = PICKED.get(pick, (0.25, "all 4"))
+    said = "{backbone} at {dim} of {n}" if pick in PICKED else "all {n}"
     rule = Judge("X", said, "metric == 'lead'", pick, ("backbone", "dim"))
     (found,) = judge([rule], scores(lead=(1, 1, 2, -3), other=(9, 9, 9, 9)))
-    assert (found.value, found.seeds, found.what) == (pytest.approx(value), 2, what or "all 4")
+    assert (found.value, found.seeds, found.what) == (pytest.approx(value), 2, what)
 
 
 def test_groups_are_judged_one_by_one_in_their_own_unit_at_their_own_size():
