@@ -199,6 +199,9 @@ def random_projection_is_blind(rows: pd.DataFrame, task: str) -> Iterable[Measur
 def first_of_five(rows: pd.DataFrame, task: str) -> Iterable[Measurement]:
     """How many ranks PCA stands before each of the others, over the most encoders that were ranked together."""
     kept = rows[rows["metric"] == RANKS]
+    # ranks of near equals can move one way only: the farther end of an interval counts on both sides
+    reach = np.maximum(kept["value"] - kept["ci_low"], kept["ci_high"] - kept["value"])
+    kept = kept.assign(ci_low=kept["value"] - reach, ci_high=kept["value"] + reach)
     if len(kept):
         seen = max(kept["backbone"].unique(), key=lambda names: names.count(", "))
         own = kept[kept["backbone"] == seen].groupby("method", sort=False)
