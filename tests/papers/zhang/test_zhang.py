@@ -155,7 +155,7 @@ def test_curves_are_of_the_same_scores_and_held_against_pca_and_the_roughest_oth
     ranks = at.rank(axis=1, ascending=False).mean()
     renamed = [replace(line, backbone=name) for name in ("a", "b", "repro-tiny") for line in lines]
     ranked = zhang.curve_rows(renamed, task, store, **SHARED).query(f"metric == '{RANKS}'")
-    assert set(ranked["backbone"]) == {"a, b"}, "published encoders"
+    assert set(ranked["setting"]) == {"a, b"}, "published encoders"
     assert ranked.set_index("method")["value"].to_dict() == pytest.approx((ranks - ranks["PCA"]).drop("PCA").to_dict())
 
 

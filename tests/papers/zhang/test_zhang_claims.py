@@ -31,7 +31,7 @@ def curves_of(over_full, spread):
         for (k, encoder), setting in product(enumerate(FULL), claims.WITHIN):
             own = {"backbone": encoder, "setting": setting, "method": method, "metric": claims.DISTANCE}
             yield {**own, **around(apart[i, k], spread)}
-        row = {"backbone": ", ".join(FULL), "method": method, "metric": claims.RANKS}
+        row = {"setting": ", ".join(FULL), "method": method, "metric": claims.RANKS}
         yield {**row, **around(ranks[i] - ranks[0], 100 * spread)}
 
 
@@ -138,7 +138,7 @@ def test_ranks_of_equal_methods_contradict_the_claim_in_5_of_100_cases_at_most()
         scores = Resampled(right.mean(0), np.tensordot(weights, right, axes=1), n)
         ranks = scores.map(lambda of: rankdata(-of, axis=-2).mean(-1))
         leads = {method: (ranks[k] - ranks[0]).columns for k, method in enumerate(ZHANG_METHODS) if k}
-        common = {"metric": claims.RANKS, "backbone": "a, b"}
+        common = {"metric": claims.RANKS, "setting": "a, b"}
         rows = make_rows({**common, "method": m, "seed": s, **at} for m, at in leads.items() for s in SEEDS)
         wrong += next(iter(claims.first_of_five(rows, "x"))).verdict == FAILS
     assert wrong <= 10

@@ -203,8 +203,8 @@ def first_of_five(rows: pd.DataFrame, task: str) -> Iterable[Measurement]:
     reach = np.maximum(kept["value"] - kept["ci_low"], kept["ci_high"] - kept["value"])
     kept = kept.assign(ci_low=kept["value"] - reach, ci_high=kept["value"] + reach)
     if len(kept):
-        seen = max(kept["backbone"].unique(), key=lambda names: names.count(", "))
-        own = kept[kept["backbone"] == seen].groupby("method", sort=False)
+        seen = max(kept["setting"].unique(), key=lambda names: names.count(", "))
+        own = kept[kept["setting"] == seen].groupby("method", sort=False)
         method, behind = lowest({name: scaled(estimate(cell), 0.01) for name, cell in own})
         what = f"{task}: mean rank of {method} of five methods less PCA's, the smallest of four such leads"
         yield effect("ZHANG-S42-13", behind, what, network=seen)

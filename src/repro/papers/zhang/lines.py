@@ -241,7 +241,7 @@ def curve_rows(
     if len(encoders) > 1:
         parts = [ranked for name in encoders for ranked in ranks[name]]
         value, draws = (np.mean([getattr(part, of) for part in parts], axis=0) for of in ("value", "draws"))
-        overall, at = replace(parts[0], value=value, draws=draws), {**common, "backbone": ", ".join(encoders)}
+        overall, at = replace(parts[0], value=value, draws=draws), {**common, "setting": ", ".join(encoders)}
         for k, name in enumerate(ZHANG_METHODS[1:], start=1):
             rows.append({**at, "method": name, "metric": RANKS, **(overall[k] - overall[0]).columns})
     return make_rows(rows, **shared)
