@@ -12,7 +12,7 @@ import pandas as pd
 
 from repro.evaluation.seeds import Estimate, estimate, estimates, of_parts, scaled
 from repro.methods import FULL_SIZE, ZHANG_METHODS
-from repro.report.judge import Judge, Measurement, Rule, Split, average, effect, highest, judge, lowest
+from repro.report.judge import Judge, Measurement, Rule, Split, average, effect, highest, judge, lowest, together
 from repro.rows import parsed
 from repro.types import InputError
 
@@ -196,16 +196,24 @@ def random_projection_is_blind(rows: pd.DataFrame, task: str) -> Iterable[Measur
         yield Measurement("ZHANG-S42-9", "sameness", largest, largest, largest, margin=0.0, seeds=runs, what=what)
 
 
-def first_of_five(rows: pd.DataFrame, task: str) -> Iterable[Measurement]:
-    """How many ranks PCA stands before each of the others, over the most encoders that were ranked together."""
+def ranks_behind(rows: pd.DataFrame) -> tuple[str, dict[str, Estimate]]:
+    """The most encoders that were ranked together, and by method its mean rank less PCA's, with joint intervals."""
     kept = rows[rows["metric"] == RANKS]
+    if kept.empty:
+        return "", {}
     # ranks of near equals can move one way only: the farther end of an interval counts on both sides
     reach = np.maximum(kept["value"] - kept["ci_low"], kept["ci_high"] - kept["value"])
     kept = kept.assign(ci_low=kept["value"] - reach, ci_high=kept["value"] + reach)
-    if len(kept):
-        seen = max(kept["setting"].unique(), key=lambda names: names.count(", "))
-        own = kept[kept["setting"] == seen].groupby("method", sort=False)
-        method, behind = lowest({name: scaled(estimate(cell), 0.01) for name, cell in own})
+    seen = max(kept["setting"].unique(), key=lambda names: names.count(", "))
+    own = kept[kept["setting"] == seen].groupby("method", sort=False)
+    return seen, together({str(name): scaled(estimate(cell), 0.01) for name, cell in own})
+
+
+def first_of_five(rows: pd.DataFrame, task: str) -> Iterable[Measurement]:
+    """How many ranks PCA stands before each of the others: all of them are claimed to be behind."""
+    seen, at = ranks_behind(rows)
+    if at:
+        method, behind = lowest(at)
         what = f"{task}: mean rank of {method} of five methods less PCA's, the smallest of four such leads"
         yield effect("ZHANG-S42-13", behind, what, network=seen)
 
