@@ -33,12 +33,16 @@ SCORES = (
 """beginnings of the metrics that are shown x100; any other, such as seconds, is shown as it is"""
 CELL = ["method", "setting", "readout", "layer", "dataset", "metric", "dim"]
 """what tells the recorded numbers of one network apart"""
+RANKED = ("zhang_figure2", "zhang_figure3", "zhang_figure4")
+"""experiments of the three tasks that methods are ranked on"""
 PAPERS = {"wang": "wang2023", "zhang": "zhang2024", "sbertlp": "sbertlp2021", "ese": "ese2025"}
 
 
 def with_folds(rows: pd.DataFrame) -> pd.DataFrame:
-    """Recorded rows of a test split with those over folds of all items, the experiment `…_folds`."""
-    return pd.concat([rows, *(recorded_rows(f"{name}_folds") for name in rows["experiment"].unique())])
+    """Recorded rows of a task with those over folds of all its items, and with the ranks on the other tasks."""
+    own = set(rows["experiment"])
+    ranks = [r[r["metric"] == zhang.RANKS] for name in RANKED if name not in own and len(r := recorded_rows(name))]
+    return pd.concat([rows, *(recorded_rows(f"{name}_folds") for name in own), *ranks])
 
 
 JUDGES: dict[str, Callable[[pd.DataFrame], list[Measurement]]] = {
@@ -57,7 +61,7 @@ JUDGES: dict[str, Callable[[pd.DataFrame], list[Measurement]]] = {
     "sbertlp_table1": sbertlp.table1,
     "sbertlp_table2": sbertlp.table2,
     "sbertlp_table3": sbertlp.table3,
-    "sbertlp_table4": lambda rows: sbertlp.table4(rows.iloc[:0], rows),
+    "sbertlp_table4": sbertlp.table4,
     "sbertlp_figures": sbertlp.figures,
     "ese_table1": ese.table1,
     "ese_table2": ese.table2,

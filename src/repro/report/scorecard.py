@@ -264,7 +264,7 @@ CONDITIONS: tuple[tuple[str, Callable[[Measurement, Scores], str], str], ...] = 
     (r"ZHANG-(?!S42-9)", above_words, r"^STS-B"),
 )
 """patterns of claims, what they ask of a network (in words what it lacks), and of which parts of what was measured"""
-ON_THREE_PAGES = r"ZHANG-(S42-(1|8|9|1[0-3])|C-2)$"  # claims that speak of three tasks, each on a page of its own
+ON_THREE_PAGES = r"ZHANG-(S42-(1|8|9|1[0-2])|C-2)$"  # claims that speak of three tasks, each on a page of its own
 
 
 def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measurement]:

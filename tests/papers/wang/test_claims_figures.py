@@ -132,7 +132,7 @@ SCORE |= {(16, 16): 0.658, (64, 16): 0.726, (768, 16): 0.73, (256, 16): 0.74}
 
 def test_better_encoders_that_help_are_the_claim_and_those_that_harm_contradict_it():
     found = figure4(grid(SCORE, ALONE))
-    assert verdicts_of(found) == {f"F4-{i}": [HOLDS] * n for i, n in ((1, 1), (2, 1), (3, 2))}
+    assert verdicts_of(found) == {f"F4-{i}": [HOLDS] * n for i, n in ((1, 1), (2, 1), (3, 1))}
     assert (found[0].value, found[0].null) == (100.0, 50.0) and found[1].paper == pytest.approx(6.8)
     turned = verdicts_of(figure4(grid({(i, j): 2 * SCORE[j, j] - value for (i, j), value in SCORE.items()}, ALONE)))
     assert turned["F4-1"] == turned["F4-2"] == [FAILS]
@@ -166,4 +166,4 @@ def test_encoders_are_ranked_on_dev_where_there_is_one():
     dev = {768: 0.9, 256: 0.5, 64: 0.4, 16: 0.3, 8: 0.2}
     share, _, best = figure4(grid(SCORE, ALONE, dev=dev))
     assert share.value == 90.0, "768 for 256 harms"
-    assert (best.value, best.verdict) == (1.0, FAILS), "dev says the widest is the best"
+    assert (best.value, best.verdict) == (pytest.approx(-39.99), FAILS), "dev says the widest is the best"
