@@ -178,9 +178,9 @@ def scores_of(rows: pd.DataFrame, metrics: Sequence[str], datasets: Sequence[str
 
 
 def share_won(
-    claim: str, rows: pd.DataFrame, at: Scores, ours: Sequence[str], what: str, paper: float, null: float = 50.0
+    claim: str, rows: pd.DataFrame, at: Scores, ours: Sequence[str], what: str, paper: float, null: float | None = None
 ) -> Measurement:
-    """In per cent of the sets, how often the best of our lines is above the best of the others."""
+    """In per cent of the sets, how often the best of our lines is above the best of the others: as often as printed?"""
     others = [name for name in at if name not in ours]
     parts = [e for name in (*ours, *others) for e in at[name]]
     sets = len(at[ours[0]])
@@ -191,6 +191,7 @@ def share_won(
 
     share = of_parts(parts, won)
     said = f"per cent of {sets} sets {what} ({round(share.value * sets / 100) if share.seeds else 0})"
+    null = paper - 50 / sets if null is None else null  # half a set below the printed count: fewer are too few
     return effect(claim, share, said, paper=paper, null=null, network=networks(rows, ours))
 
 
