@@ -149,11 +149,14 @@ def estimates(rows: pd.DataFrame, by: str = "dim", *, deterministic: bool = Fals
     return {int(key): estimate(group, deterministic=deterministic) for key, group in rows.groupby(by)}
 
 
-def mean(parts: Sequence[Estimate]) -> Estimate:
-    """Mean over dims or tasks of one experiment, within each seed first."""
+def mean(parts: Sequence[Estimate], *, same_items: bool = True) -> Estimate:
+    """Mean over dims, or over tasks that share no items, of one experiment; within each seed first.
+
+    What the same items add does not shrink with the number of dims that they stand behind.
+    """
     by_seed, random = within_seeds(parts, lambda values: float(np.mean(values)))
-    # the same items stand behind every dim, so what they add does not shrink with the number of dims
-    return Estimate(by_seed, float(np.mean([e.item_error for e in parts])), random)
+    errors = [e.item_error for e in parts]
+    return Estimate(by_seed, float(np.mean(errors) if same_items else np.hypot.reduce(errors) / len(errors)), random)
 
 
 def of_parts(parts: Sequence[Estimate], statistic: Callable[[Floats], Floats]) -> Estimate:

@@ -6,13 +6,14 @@ The paper's words for rows stand here too: systems, settings, sets and the range
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from math import isnan, nan
+from typing import Any
 
 import pandas as pd
 
-from repro.evaluation.seeds import Estimate, estimate, of_parts
+from repro.evaluation.seeds import Estimate, estimate, mean, of_parts
 from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE, MAJORITY
-from repro.report.judge import Judge, Measurement, Rule, average, effect, judge, lowest
+from repro.report.judge import Judge, Measurement, Rule, effect, judge, lowest
 from repro.report.tables import names, paper_values
 
 SUITES = {
@@ -86,10 +87,15 @@ def gains(claim: str, table: str, method: str, size: str = "") -> list[Rule]:
     return [mean, lambda rows: count_gains(claim, rows, table, method, size or method)]
 
 
+def over_sets(at: Mapping[tuple[Any, ...], Estimate]) -> tuple[tuple[Any, ...], Estimate]:
+    """The mean of sets, which share no items."""
+    return (), mean(list(at.values()), same_items=False)
+
+
 def on_sets(claim: str, what: str, method: str, datasets: Sequence[str] = ()) -> Judge:
     """A comparison of the sweep by encoder: the mean of some sets, or where it is hardest to hold of all."""
     said = f"{what}, {f'mean of {len(datasets)}' if datasets else 'smallest of {n}'} sets ({{group}}"
-    query, pick = f"metric.str.endswith('_lead') and method == '{method}'", average if datasets else lowest
+    query, pick = f"metric.str.endswith('_lead') and method == '{method}'", over_sets if datasets else lowest
     query, said = (f"{query} and dataset in {datasets}", f"{said})") if datasets else (query, f"{said}, {{dataset}})")
     return Judge(claim, said, query, pick, ("dataset",), lambda rows: rows.groupby("backbone", sort=False))
 

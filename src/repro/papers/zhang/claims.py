@@ -4,7 +4,6 @@ Scores in points, losses in per cent of full size. A size of the paper's encoder
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -218,9 +217,7 @@ def over_tasks(rows: pd.DataFrame) -> tuple[str, dict[str, Estimate]]:
     if len({seen for seen, _ in found}) != 1 or len(found) < TASKS:
         return "", {}
     parts = {method: [at[method] for _, at in found] for method in found[0][1]}
-    # tasks share seeds, but no items
-    errors = {method: float(np.hypot.reduce([e.item_error for e in own])) / TASKS for method, own in parts.items()}
-    return found[0][0], together({m: replace(mean(own), item_error=errors[m]) for m, own in parts.items()})
+    return found[0][0], together({m: mean(own, same_items=False) for m, own in parts.items()})
 
 
 def first_of_five(rows: pd.DataFrame) -> Iterable[Measurement]:
