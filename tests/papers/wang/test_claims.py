@@ -109,6 +109,7 @@ def test_table_3(suite, leads, pca, failed):
     assert {m.claim_id for m in found} == {*(f"WANG-T3-{i}" for i in range(1, 6)), "WANG-S53-1"}
     assert {m.claim_id for m in found if m.verdict == FAILS} == failed
     assert failed or {m.verdict for m in found} == {HOLDS}
+    assert next(m.value for m in found if m.what.endswith("(16 less 32)")) == pytest.approx(2 * 8**0.5 - 4)
 
 
 def test_dims_are_read_at_the_same_share_of_another_hidden_size(suite):

@@ -6,7 +6,7 @@ import pytest
 
 from made_rows import FAILS, HOLDS, UNSURE, around, verdicts_of
 from repro.methods import AVERAGE
-from repro.papers.wang.claims_figures import figure2, figure3, figure4, log_optimal
+from repro.papers.wang.claims_figures import figure2, figure3, figure4, log_optimal, third_of
 from repro.rows import make_rows
 
 SEEDS = (0, 1, 2)
@@ -160,6 +160,10 @@ def test_shares_that_differ_between_seeds_widen_it():
     assert share.value == pytest.approx(200 / 3)
     assert (share.low, share.high) == (0.0, 100.0)
     assert share.verdict == UNSURE
+
+
+def test_a_third_of_the_full_size_is_not_read_at_a_sixth():
+    assert [third_of(dims, 768) for dims in ((128, 64), (512, 256, 128), (768,))] == [None, 256, None]
 
 
 def test_encoders_are_ranked_on_dev_where_there_is_one():
