@@ -6,7 +6,7 @@ of faiss (`faiss_index`), a transformer of scikit-learn (`SavedReducer`) and, by
 sentence-transformers. Nothing that somebody else wrote in a binary form of their own is read.
 """
 
-from collections.abc import Mapping
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,14 +20,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from dimadvise.transform import Transform
 from repro.evaluation.quantise import BITS, FLOATS, Codebook, Codes, dequantise, quantise, vector_bytes
-from repro.paths import disk_full_explained, replacing, writable_folder
-from repro.reducers.export import read_linear, read_note, write_linear
-from repro.store import sha256
+from repro.paths import replacing, writable_folder
+from repro.store import sealed, sha256, unchanged
 from repro.types import InputError, one_of, optional, unit_rows
 
 Vectors: TypeAlias = NDArray[np.float32]
 SIMILARITIES = ("cosine", "ip", "l2")
-CODES = "codes.safetensors"
+WEIGHTS, CODES, NOTE = "reducer.safetensors", "codes.safetensors", "reducer.json"
 FACTORY_WORDS = {"pca": "PCA{dim}", "pca-rotated": "PCAR{dim}", "opq": "OPQ{bytes}_{dim}"}
 """what `faiss.index_factory` calls a method"""
 PRODUCT = "pq"  # a level of product quantisation is this and its bytes, such as pq48
@@ -145,28 +144,29 @@ def write(folder: Path, deployment: Deployment, **note: Any) -> list[Path]:
         InputError: where the folder holds files of these names that are no deployment.
     """
     writable_folder(folder)
-    if (folder / "reducer.json").exists():
+    if (folder / NOTE).exists():
         read_note(folder)
     transform = deployment.transform
-    tensors: dict[str, Vectors] = {}
+    codes: dict[str, Vectors] = {}
     if deployment.centroids is not None:
-        tensors = {"centroids": deployment.centroids}
+        codes = {"centroids": deployment.centroids}
     elif deployment.codebook is not None and deployment.level not in FLOATS:
-        tensors = {"offset": deployment.codebook.offset, "step": deployment.codebook.step}
-    said = {"similarity": deployment.similarity, "level": deployment.level, "bytes": deployment.bytes}
+        codes = {"offset": deployment.codebook.offset, "step": deployment.codebook.step}
+    said: dict[str, Any] = {"formula": f"y = {'(x / |x|)' if transform.unit else 'x'} @ matrix + bias"}
+    said |= {"input_dim": len(transform.matrix), "dim": transform.dim, "sha256": None}
+    said |= {"similarity": deployment.similarity, "level": deployment.level, "bytes": deployment.bytes}
     said |= {"rerank": deployment.rerank, "unit_rows": transform.unit, "reducer": transform.method}
     said |= {"compared_by": deployment.similarity, "faiss_factory": faiss_factory(deployment), "codes_sha256": None}
-    if transform.unit:
-        said["formula"] = "y = (x / |x|) @ matrix + bias"
     (folder / CODES).unlink(missing_ok=True)
-    written = []
-    if tensors:
-        folder.mkdir(parents=True, exist_ok=True)
-        with disk_full_explained(folder), replacing(folder / CODES) as partial:
-            save_file({name: np.ascontiguousarray(tensor, np.float32) for name, tensor in tensors.items()}, partial)
-        said["codes_sha256"] = sha256(folder / CODES)
-        written = [folder / CODES]
-    return [*write_linear(folder, transform.matrix, transform.bias, **said | note), *written]
+    weights = {"matrix": transform.matrix, "bias": transform.bias}
+    for name, key, tensors in ((CODES, "codes_sha256", codes), (WEIGHTS, "sha256", weights)):
+        if tensors:
+            with replacing(folder / name) as partial:
+                save_file({part: np.ascontiguousarray(each, np.float32) for part, each in tensors.items()}, partial)
+            said[key] = sha256(folder / name)
+    with replacing(folder / NOTE) as partial:
+        partial.write_text(json.dumps(sealed(said | note), indent=1, ensure_ascii=False), encoding="utf-8")
+    return [folder / name for name in (WEIGHTS, NOTE, *([CODES] if codes else []))]
 
 
 def read(folder: Path) -> Deployment:
@@ -175,17 +175,43 @@ def read(folder: Path) -> Deployment:
     matrix, bias = read_linear(folder)
     note = read_note(folder)
     level, digest = str(note.get("level", "float32")), note.get("codes_sha256")
-    tensors = _read_codes(folder, str(digest)) if digest else {}
+    tensors = _tensors(folder / CODES, digest) if digest else {}
     book = Codebook(level, tensors["offset"], tensors["step"]) if {"offset", "step"} <= set(tensors) else None
     transform = Transform(str(note.get("reducer")), len(bias), matrix, bias, bool(note.get("unit_rows")))
     similarity = note.get("similarity", note.get("compared_by"))
     return Deployment(transform, str(similarity), level, book, tensors.get("centroids"), int(note.get("rerank", 0)))
 
 
-def _read_codes(folder: Path, digest: str) -> Mapping[str, Vectors]:
-    path = folder / CODES
+def read_linear(folder: Path) -> tuple[Vectors, Vectors]:
+    """Matrix (D, d) and bias (d,) of the linear map alone; InputError for other bytes than the note says."""
+    path = folder / WEIGHTS
+    tensors = _tensors(path, read_note(folder).get("sha256"))
+    if set(tensors) != {"matrix", "bias"}:
+        raise InputError(f"{path} holds {', '.join(sorted(tensors))}: expected matrix and bias")
+    return tensors["matrix"], tensors["bias"]
+
+
+def read_note(folder: Path) -> dict[str, Any]:
+    """What `reducer.json` says beside the tensors, such as the encoder and layer that the map was fitted on."""
+    path = folder / NOTE
+    try:
+        note = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        wanted = "expected a folder that `repro advise` wrote, with a smaller size as its answer"
+        raise InputError(f"no {path}: {wanted}") from None
+    except ValueError as error:
+        raise InputError(f"{path} is not valid JSON ({error}): write the folder anew") from error
+    if not isinstance(note, dict):
+        raise InputError(f"{path} holds a {type(note).__name__}: expected names and values")
+    if not unchanged(note):
+        raise InputError(f"{path} has changed since it was written: copy the whole folder again, or write a new one")
+    return note
+
+
+def _tensors(path: Path, digest: Any) -> dict[str, Vectors]:
+    """What a file beside the note holds, which must be the bytes of that digest."""
     if not path.is_file() or sha256(path) != digest:
-        found = "has changed since it was written" if path.is_file() else "is missing"
+        found = f"has changed since it was written, or belongs to another {NOTE}" if path.is_file() else "is missing"
         raise InputError(f"{path} {found}: advise anew, or copy the whole folder again")
     try:
         return dict(load_file(path))

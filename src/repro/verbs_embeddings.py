@@ -283,9 +283,9 @@ def export(
         pooling: token states to sentence state; by default the encoder's own.
         normalize: end with rows of length 1, as after a --reducer that was judged by cosines in any case.
     """
+    from dimadvise.deploy import read_linear, read_note
     from repro.models import SentenceEncoder
     from repro.models.folders import export_folder, refuse_full
-    from repro.reducers.export import read_linear, read_note
 
     refuse_full(output)
     map_, note = (None, {}) if reducer is None else (read_linear(reducer), read_note(reducer))

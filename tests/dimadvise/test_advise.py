@@ -6,14 +6,14 @@ import pytest
 
 from dimadvise.advice import Candidate, _why_none, advise, smallest
 from dimadvise.crossfit import FoldMoments, Shortened
+from dimadvise.deploy import Deployment, read_linear, write
 from dimadvise.evidence import Classes, Pairs, Search
 from dimadvise.inputs import from_encoder
-from dimadvise.transform import fit_transform_of, moments_of
+from dimadvise.transform import Transform, fit_transform_of, moments_of
 from dimadvise.vectors import in_memory
 from repro import data
 from repro.cli import dimadvise
 from repro.reducers import PCA, make_reducer
-from repro.reducers.export import read_linear, write_linear
 from repro.types import InputError
 
 
@@ -137,7 +137,7 @@ def test_an_exported_reducer_is_read_as_it_was_written(tmp_path):
     for name in ("pca", "svd"):
         reducer = make_reducer(name, 5).fit(cloud(200))
         bias = -reducer.components_ @ reducer.mean_ if name == "pca" else np.zeros(5)
-        write_linear(tmp_path / name, reducer.components_.T, bias, reducer=name)
+        write(tmp_path / name, Deployment(Transform(name, 5, reducer.components_.T, bias, unit=False), "ip"))
         for found, written in zip(read_linear(tmp_path / name), (reducer.components_.T, bias), strict=True):
             np.testing.assert_array_equal(found, written.astype(np.float32))
         assert json.loads((tmp_path / name / "reducer.json").read_text())["dim"] == 5

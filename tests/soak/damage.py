@@ -16,7 +16,6 @@ from dimadvise.apply import apply
 from dimadvise.vectors import open_vectors
 from repro.models import SentenceEncoder
 from repro.paths import read_matrix
-from repro.reducers.export import read_note
 from repro.report import scorecard
 from repro.report.judge import Measurement
 from repro.rows import read_rows
@@ -169,7 +168,7 @@ def embedded(folder):
 def advised(folder):
     advice, X = deploy.read(folder), np.linspace(-1, 1, 64, dtype=np.float32).reshape(2, 32)
     told = ("encoder", "pooling", "layer", "prompt", "unit_rows", "compared_by", "promised")
-    return advice.codes(X), advice.vectors(X), [read_note(folder).get(name) for name in told]
+    return advice.codes(X), advice.vectors(X), [deploy.read_note(folder).get(name) for name in told]
 
 
 def vectors(path):
