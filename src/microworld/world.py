@@ -7,7 +7,6 @@ its values, normalised; negation multiplies a similarity by 0.4. So cosine simil
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -66,26 +65,6 @@ class World:
             kept.append(np.sort(np.concatenate([order, np.arange(n, len(factor))])[: self.values]))
         return tuple(kept)
 
-    @property
-    def size(self) -> int:
-        """How many distinct full frames there are."""
-        return self._affirmed * (2 if self.has_polarity else 1)
-
-    def frames(self, n: int, seed: int = 0) -> Frames:
-        """Draw n distinct full frames, (n, factors): factors independent, values uniform, 15 % negated."""
-        check_dim(n, what="number of frames")
-        if n > self.size:
-            raise InputError(f"{n} distinct frames asked for, but this world has {self.size}: raise factors or values")
-        rng = make_rng(self.seed, "microworld frames", seed, self.factors, self.values)
-        numbers = rng.choice(self._affirmed, size=min(n, self._affirmed), replace=False)
-        negated = (rng.random(len(numbers)) < NEGATED).astype(np.int64)
-        if n > self._affirmed:  # every affirmation is used up: go on with the other polarity of some
-            again = rng.choice(self._affirmed, size=n - self._affirmed, replace=False)
-            numbers, negated = np.concatenate([numbers, numbers[again]]), np.concatenate([negated, 1 - negated[again]])
-        places = np.unravel_index(numbers, [len(values) for values in self.choices])
-        columns = [values[place] for values, place in zip(self.choices, places, strict=True)]
-        return np.stack([*columns, negated] if self.has_polarity else columns, axis=1)
-
     def draw(self, n: int, rng: np.random.Generator) -> Frames:
         """Draw n full frames, repeats allowed, from a generator of the caller's."""
         columns = [values[rng.integers(len(values), size=n)] for values in self.choices]
@@ -98,7 +77,6 @@ class World:
         Where a factor is unsaid in one frame it adds nothing, and the sum is divided by the geometric mean of the
         weight that each frame does say: the cosine of the ideal embeddings. For full frames the divisor is one.
         """
-        f, g = self._check(f), self._check(g)
         check_same_length(f=f, g=g)
         total = np.zeros(len(f))
         for column, (factor, weight) in enumerate(zip(FACTORS, self.weights, strict=False)):
@@ -113,7 +91,6 @@ class World:
         D is the number of values over all factors, doubled by polarity: the kernel [[1, .4], [.4, 1]] is
         0.7 + 0.3 · sign · sign′, so the second half repeats the first times the sign.
         """
-        frames = self._check(frames)
         blocks = []
         for column, (root, weight) in enumerate(zip(self.roots, self.weights, strict=True)):
             said = (frames[:, column] != ABSENT)[:, None]
@@ -161,21 +138,9 @@ class World:
         carried = np.cumsum(self.spectrum) / self.spectrum.sum()
         return min(int(np.searchsorted(carried, share - 1e-12)) + 1, len(carried))
 
-    @property
-    def _affirmed(self) -> int:
-        return prod(len(values) for values in self.choices)
-
     def _said(self, frames: Frames) -> NDArray[np.float64]:
         """The weight of the factors that each frame does say."""
         return (frames[:, : len(self.weights)] != ABSENT) @ self.weights
-
-    def _check(self, frames: Frames) -> Frames:
-        frames = np.atleast_2d(np.asarray(frames, dtype=np.int64, order="C"))
-        if frames.ndim != 2 or frames.shape[1] != self.factors:
-            raise InputError(f"frames have shape {frames.shape}: expected (n, {self.factors}), one column per factor")
-        if (frames[:, :3] == ABSENT).any():
-            raise InputError("a frame lacks its agent, action or object: only the other factors may be left unsaid")
-        return frames
 
 
 def drop(frames: Frames, rng: np.random.Generator, share: float = 0.5) -> Frames:

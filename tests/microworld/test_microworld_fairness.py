@@ -44,7 +44,7 @@ def test_counting_words_does_not_read_it(name):
 
 
 def test_swapped_roles_are_at_chance_for_any_bag_of_words():
-    frames = World().frames(300)
+    frames = World().draw(300, np.random.default_rng(0))
     frames[:, OBJECT] %= len(FACTORS[AGENT])  # only beings act
     frames = frames[frames[:, AGENT] != frames[:, OBJECT]]
     frames[:, ATTRIBUTE] = ABSENT  # an adjective would change hands with its noun

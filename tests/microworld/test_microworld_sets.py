@@ -55,7 +55,7 @@ def test_train_and_test_share_words_but_no_text(name):
 
 def test_two_wordings_of_a_frame_share_few_content_words():
     rng = np.random.default_rng(0)
-    frames = World().frames(300)
+    frames = World().draw(300, rng)
     first = render(frames, rng)
     second = render(frames, rng, other=(frames, first))
     function = re.compile(  # words that carry the template rather than the frame
@@ -115,6 +115,6 @@ def test_verbs_articles_and_plurals_agree():
 
 def test_sentences_are_well_formed():
     rng = np.random.default_rng(0)
-    for text in render(drop(World().frames(2000), rng), rng).texts:
+    for text in render(drop(World().draw(2000, rng), rng), rng).texts:
         assert re.fullmatch(r"[A-Z][A-Za-z',\- ]+[.?]", text), text
         assert "  " not in text and not re.search(r"\ba [aeio]", text.replace("a one", "")), text

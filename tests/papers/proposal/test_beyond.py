@@ -61,7 +61,7 @@ def test_texts_need_every_two_people_once():
     assert PAGE["limit_texts"](16, 0).queries, "names and things suffice"
 
 
-@pytest.mark.parametrize("factors", [3, 6])
+@pytest.mark.parametrize("factors", [3, 6, 8])
 def test_known_values_are_those_of_many_frames(factors):
     world = World(factors, values=4)
     drawn = world.draw(20_000, np.random.default_rng(0))
