@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -32,7 +32,6 @@ class Page:
 
     name: str
     status: Literal["executed", "unchanged", "copied", "skipped", "failed"]
-    reason: str = ""
     seconds: float = 0.0
     error: str = ""
 
@@ -170,9 +169,8 @@ def _update(run: _Build, name: str, source: Path, causes: Mapping[str, str], cho
     now = {"its text": digest(text.hex()), **causes, VERDICTS: run.verdicts([name])}
     reasons = site.differences(run.ledger.pages.get(name) if target.is_file() else None, now)
     if chosen and (reasons or run.force):
-        reason = ", ".join(reasons) or "forced"
-        say(f"{name}: executing because: {reason}")
-        page = replace(_execute(run, name, source, target, now), reason=reason)
+        say(f"{name}: executing because: {', '.join(reasons) or 'forced'}")
+        page = _execute(run, name, source, target, now)
     else:
         page = Page(name, "skipped" if reasons else "unchanged")
     if not target.is_file():  # never executed so far: a page must exist to be rendered, if only without numbers

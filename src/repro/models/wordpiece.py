@@ -17,8 +17,6 @@ from tokenizers.processors import TemplateProcessing
 from tokenizers.trainers import WordPieceTrainer
 from transformers import BertConfig, BertForMaskedLM
 
-from repro.types import InputError
-
 LETTERS = 200
 """single characters that the vocabulary keeps"""
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -58,7 +56,7 @@ def train_wordpiece(sentences: Sequence[str], vocabulary: int) -> Tokenizer:
     pieces = sorted(set(first.get_vocab()) - set(SPECIAL))
     tokenizer = _blank(_trained(sentences, vocabulary, [*SPECIAL, *pieces], letters).get_vocab())
     tokenizer.add_special_tokens(list(SPECIAL))
-    ends = [(name, token_id(tokenizer, name)) for name in ("[CLS]", "[SEP]")]
+    ends = [(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
     tokenizer.post_processor = TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=ends
     )
@@ -88,14 +86,6 @@ def _trained(sentences: Sequence[str], vocabulary: int, special: list[str], lett
     return tokenizer
 
 
-def token_id(tokenizer: Tokenizer, token: str) -> int:
-    """Id of a special token."""
-    found = tokenizer.token_to_id(token)
-    if found is None:
-        raise InputError(f"the vocabulary has no {token}: expected a tokenizer with {', '.join(SPECIAL)}")
-    return int(found)
-
-
 def make_bert(
     tokenizer: Tokenizer,
     *,
@@ -116,7 +106,7 @@ def make_bert(
         max_position_embeddings=max_length,
         hidden_dropout_prob=dropout,
         attention_probs_dropout_prob=dropout,
-        pad_token_id=token_id(tokenizer, "[PAD]"),
+        pad_token_id=tokenizer.token_to_id("[PAD]"),
     )
     torch.manual_seed(seed)
     return MaskedBert(BertForMaskedLM(config), tokenizer)

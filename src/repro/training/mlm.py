@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from repro.data.sampling import bucketed_batches
-from repro.models.wordpiece import MaskedBert, make_bert, token_id, train_wordpiece
+from repro.models.wordpiece import MaskedBert, make_bert, train_wordpiece
 from repro.seeding import make_rng
 from repro.training.loop import History, LoopConfig, train
 from repro.types import InputError
@@ -88,8 +88,8 @@ def pretrain(
     backbone = make_bert(tokenizer, **sizes)
     rows = np.arange(len(sentences))
     held_out, kept = rows[rows % 100 == 99], rows[rows % 100 != 99]
-    special = np.array([token_id(tokenizer, name) for name in ("[PAD]", "[CLS]", "[SEP]", "[UNK]")])
-    mask_id = token_id(tokenizer, "[MASK]")
+    number = tokenizer.get_vocab()
+    special, mask_id = np.array([number[name] for name in ("[PAD]", "[CLS]", "[SEP]", "[UNK]")]), number["[MASK]"]
     per_epoch = len(kept) // config.batch_size
 
     @lru_cache(maxsize=1)
