@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -119,11 +119,6 @@ class WordVectors(_Set):
     words: tuple[str, ...]
     vectors: NDArray[np.float32]
     split: str = "all"
-    rows: Mapping[str, int] = field(init=False, repr=False)  # word → its row
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "rows", {word: row for row, word in enumerate(self.words)})
 
 
 DataSet: TypeAlias = ScoredPairs | LabelledTexts | LabelledPairs | Retrieval | Corpus | WordVectors

@@ -98,7 +98,7 @@ def test_counted_word_vectors_know_what_goes_together():
     unit = vectors.vectors / np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
 
     def cosine(one, other):
-        return unit[vectors.rows[one]] @ unit[vectors.rows[other]]
+        return unit[vectors.words.index(one)] @ unit[vectors.words.index(other)]
 
     assert cosine("film", "story") > cosine("film", "horse")
     assert cosine("doctor", "nurse") > cosine("doctor", "yesterday")
