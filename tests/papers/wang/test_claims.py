@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from made_rows import FAILS, HOLDS, UNSURE
+from made_rows import FAILS, HOLDS, UNSURE, around
 from repro.methods import AVERAGE, END_TO_END, FULL, REDUCED, STAGES, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP
 from repro.papers.wang import claims
 from repro.report.tables import paper_values
@@ -172,8 +172,7 @@ def test_the_printed_tables_are_counted_as_the_paper_s_own_cells():
 def test_ablations(seeded, verdicts):
     gains = {"start_gain": 0.03, "frozen_gain": -0.03, "activation_gain": 0.002}
     rows = seeded([{"metric": name, "dim": d, "value": v, "method": "m"} for name, v in gains.items() for d in (8, 4)])
-    ratios = {8: 1.02, 2048: 1.3}
-    times = [{"dim": d, "value": r, "ci_low": r * 0.99, "ci_high": r * 1.01} for d, r in ratios.items()]
+    times = [{"dim": d, **around(ratio, 0.01)} for d, ratio in ((8, 1.02), (2048, 1.3))]
     times = make_rows(times, metric="encode_ratio", seed=0)
     assert verdicts(claims.ablations(pd.concat([rows, times], ignore_index=True), 768)) == {
         ("WANG-S43-1", "smallest gain of current weights less random ones, step 2"): HOLDS,
