@@ -94,10 +94,11 @@ def over_sets(at: Mapping[tuple[Any, ...], Estimate]) -> tuple[tuple[Any, ...], 
 
 def on_sets(claim: str, what: str, method: str, datasets: Sequence[str] = ()) -> Judge:
     """A comparison of the sweep by encoder: the mean of some sets, or where it is hardest to hold of all."""
-    said = f"{what}, {f'mean of {len(datasets)}' if datasets else 'smallest of {n}'} sets ({{group}}"
-    query, pick = f"metric.str.endswith('_lead') and method == '{method}'", over_sets if datasets else lowest
-    query, said = (f"{query} and dataset in {datasets}", f"{said})") if datasets else (query, f"{said}, {{dataset}})")
-    return Judge(claim, said, query, pick, ("dataset",), lambda rows: rows.groupby("backbone", sort=False))
+    query, said = f"metric.str.endswith('_lead') and method == '{method}'", "smallest of {n} sets ({group}, {dataset})"
+    if datasets:
+        query, said = f"{query} and dataset in {datasets}", f"mean of {len(datasets)} sets ({{group}})"
+    pick, networks = over_sets if datasets else lowest, lambda rows: rows.groupby("backbone", sort=False)
+    return Judge(claim, f"{what}, {said}", query, pick, ("dataset",), networks)
 
 
 TABLE1: list[Rule] = [
