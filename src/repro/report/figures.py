@@ -24,7 +24,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, NullLoca
 
 from repro import paths
 from repro.report.tables import DATASETS, KINDS, Shown, nothing
-from repro.types import InputError
+from repro.types import InputError, one_of
 
 P = ParamSpec("P")
 STYLE = mpl.rc_params_from_file(paths.ASSETS / "book.mplstyle", use_default_template=False)
@@ -190,7 +190,7 @@ def curves(
         scale: what values are multiplied by.
 
     Raises:
-        InputError: if a value of `color` is not in `order`, or no row has a value (`NothingToDraw`).
+        InputError: if a column is missing, or a value of `color` is not in `order`.
     """
     title, levels = title or title_of, pd.DataFrame(columns=["value", "label"]) if levels is None else levels
     by = dict.fromkeys(column for column in (row, panel, color, x) if column and column != "kind")
@@ -258,10 +258,8 @@ def points(frame: pd.DataFrame, by: Sequence[str], scale: float = 100) -> pd.Dat
     Several rows of one point are several seeds: the band is their mean ± one standard deviation. A single row
     brings its own interval, if it has one; else `low` and `high` are NaN.
     """
-    if frame.empty:
-        raise NothingToDraw("the frame has no rows")
     keys = ["kind", *by]
-    frame = frame.dropna(subset=["value", *keys])
+    frame = checked(frame, (*keys, "value")).dropna(subset=["value", *by])
     if frame.empty:
         raise NothingToDraw(f"every row lacks a value or one of {', '.join(by)}")
     frame = frame.reindex(columns=list(dict.fromkeys([*keys, "value", "ci_low", "ci_high"])))
@@ -274,3 +272,15 @@ def points(frame: pd.DataFrame, by: Sequence[str], scale: float = 100) -> pd.Dat
     found[list(POINT)] = scale * found[list(POINT)].astype("float64")
     found = found.reset_index()
     return found.astype({"dim": int}) if "dim" in by else found
+
+
+def checked(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """A copy of a frame that has rows, the columns asked for and known kinds; an InputError if it has not."""
+    if frame.empty:
+        raise NothingToDraw("the frame has no rows")
+    missing = [column for column in columns if column not in frame.columns]
+    if missing:
+        raise InputError(f"the frame lacks the column {missing[0]!r}: figures need {', '.join(columns)}")
+    for kind in frame["kind"].unique() if "kind" in columns else ():
+        one_of(str(kind), KINDS, "kind of number")
+    return frame.copy()

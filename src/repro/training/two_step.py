@@ -60,6 +60,8 @@ def select(
 
 def splice(encoder: SentenceEncoder, pooler: Pooler) -> SentenceEncoder:
     """encoder_opt with pooler_d: step 1 (Algorithm 1, line 7)."""
+    if pooler.hidden_dim != encoder.hidden_dim:
+        raise InputError(f"the pooler reads {pooler.hidden_dim} dims, the encoder gives {encoder.hidden_dim}")
     return SentenceEncoder(encoder.backbone, pooling=encoder.pooling, pooler=pooler)
 
 
@@ -101,6 +103,7 @@ def train_poolers(
     `views` are states (R, n, hidden_dim) of the n texts under the frozen encoder; equal texts are no negatives. Step 0
     counts: the dev score never falls.
     """
+    check_same_length(texts=texts, views=views[0])
     (count, n, _), device = views.shape, poolers[0].linear.weight.device
     steps = count_steps(config, n)
     keys = torch.from_numpy(merge_equal(texts)[1]).to(device)
