@@ -4,10 +4,10 @@
 in every process that inherits the variable. What the rows say is generated, every class occurs in every split.
 """
 
+import itertools
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -77,17 +77,11 @@ def _rows(spec: DatasetSpec, source: HubSource, split: str, count: int) -> Itera
             columns |= {"sentence1": getattr(made, "texts1", ()), "sentence2": getattr(made, "texts2", ())}
             labels = [theirs.get(str(label), str(label)) for label in getattr(made, "labels", ())]
             columns["label"] = [int(label) if label.isdigit() else label for label in labels]
-            order = _classes_in_turn(columns["label"]) if labels else range(len(made))
-            for row in list(order)[:count]:
+            seen = defaultdict(itertools.count)
+            turns = [(next(seen[label]), str(label), row) for row, label in enumerate(columns["label"])]
+            for row in [row for *_, row in sorted(turns)][:count] if labels else range(min(count, len(made))):
                 named = {source.columns.get(field, field): columns[field][row] for field in FIELDS[spec.kind]}
                 yield BESIDE.get(source.id, {}) | named
-
-
-def _classes_in_turn(labels: list[Any]) -> list[int]:
-    """Rows in an order in which the classes alternate."""
-    seen = defaultdict(count)
-    turns = [(next(seen[label]), str(label), row) for row, label in enumerate(labels)]
-    return [row for *_, row in sorted(turns)]
 
 
 def _questions(made: data.Retrieval, count: int) -> Iterator[dict[str, Any]]:

@@ -15,6 +15,7 @@ from repro.terminal import say
 from repro.types import InputError
 
 if TYPE_CHECKING:
+    from dimadvise.deploy import Deployment
     from dimadvise.inputs import Case
 
 WRITTEN = ("report.json", "report.html", "reducer.safetensors", "reducer.json", "codes.safetensors")
@@ -256,7 +257,7 @@ def _advise(
         metric=labelled.metric,
         predicted=labelled.predicted,
     )
-    report.write(output / WRITTEN[1], told, deploy.usage(output, deployment) if deployment else "")
+    report.write(output / WRITTEN[1], told, usage(output, deployment) if deployment else "")
     for name in WRITTEN[2:]:  # an earlier advice may have had an answer where this one has none
         (output / name).unlink(missing_ok=True)
     say(report.headline(told))
@@ -273,3 +274,32 @@ def _advise(
         if origin:
             say(f"encoder and map as one: repro export --reducer {output} --output NEW_FOLDER")
     say(f"report: {output / WRITTEN[1]} ({seconds:.0f} s)")
+
+
+def usage(folder: Path, deployment: "Deployment") -> str:
+    """Code that puts the files in a folder to use, to be copied."""
+    from dimadvise.deploy import FACTORY_WORDS, faiss_factory
+
+    where, width, euclidean = str(folder), len(deployment.transform.matrix), deployment.similarity == "l2"
+    taken = width if deployment.transform.method in FACTORY_WORDS else deployment.transform.dim
+    return f"""from dimadvise.deploy import SavedReducer, faiss_index, read
+
+# an index of faiss: takes vectors of full size, shortens and codes them by itself
+index = faiss_index({where!r})
+index.add(X)  # float32, (n, {width})
+scores, rows = index.search(Q, 10)
+
+# numbers or codes for any other store
+advice = read({where!r})
+advice.vectors(X)  # (n, {deployment.transform.dim}) float32
+advice.codes(X)  # {deployment.bytes} bytes a row
+
+# a step of a pipeline of scikit-learn
+make_pipeline(SavedReducer({where!r}), LogisticRegression())
+
+# the same kind of index, trained anew by faiss on your vectors
+faiss.index_factory({taken}, {faiss_factory(deployment)!r}, faiss.METRIC_{"L2" if euclidean else "INNER_PRODUCT"})
+
+# a file of any size, in shards; goes on where it was stopped
+$ dimadvise apply vectors.npy --advice {where} --output shards
+"""

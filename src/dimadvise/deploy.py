@@ -96,33 +96,6 @@ class Deployment:
         return self.codebook or Codebook(self.level, np.zeros(dim, np.float32), np.ones(dim, np.float32))
 
 
-def usage(folder: Path, deployment: Deployment) -> str:
-    """Code that puts the files in a folder to use, to be copied."""
-    where, width, euclidean = str(folder), len(deployment.transform.matrix), deployment.similarity == "l2"
-    taken = width if deployment.transform.method in FACTORY_WORDS else deployment.transform.dim
-    return f"""from dimadvise.deploy import SavedReducer, faiss_index, read
-
-# an index of faiss: takes vectors of full size, shortens and codes them by itself
-index = faiss_index({where!r})
-index.add(X)  # float32, (n, {width})
-scores, rows = index.search(Q, 10)
-
-# numbers or codes for any other store
-advice = read({where!r})
-advice.vectors(X)  # (n, {deployment.transform.dim}) float32
-advice.codes(X)  # {deployment.bytes} bytes a row
-
-# a step of a pipeline of scikit-learn
-make_pipeline(SavedReducer({where!r}), LogisticRegression())
-
-# the same kind of index, trained anew by faiss on your vectors
-faiss.index_factory({taken}, {faiss_factory(deployment)!r}, faiss.METRIC_{"L2" if euclidean else "INNER_PRODUCT"})
-
-# a file of any size, in shards; goes on where it was stopped
-$ dimadvise apply vectors.npy --advice {where} --output shards
-"""
-
-
 def nearest_centroids(Y: Vectors, centroids: Vectors) -> NDArray[np.uint8]:
     """The nearest centroid of each part of rows Y (n, dim), a byte each (n, bytes); the first of equals."""
     parts = Y.reshape(len(Y), len(centroids), -1)

@@ -77,6 +77,7 @@ class World:
         Where a factor is unsaid in one frame it adds nothing, and the sum is divided by the geometric mean of the
         weight that each frame does say: the cosine of the ideal embeddings. For full frames the divisor is one.
         """
+        f, g = self._check(f), self._check(g)
         check_same_length(f=f, g=g)
         total = np.zeros(len(f))
         for column, (factor, weight) in enumerate(zip(FACTORS, self.weights, strict=False)):
@@ -91,6 +92,7 @@ class World:
         D is the number of values over all factors, doubled by polarity: the kernel [[1, .4], [.4, 1]] is
         0.7 + 0.3 · sign · sign′, so the second half repeats the first times the sign.
         """
+        frames = self._check(frames)
         blocks = []
         for column, (root, weight) in enumerate(zip(self.roots, self.weights, strict=True)):
             said = (frames[:, column] != ABSENT)[:, None]
@@ -141,6 +143,14 @@ class World:
     def _said(self, frames: Frames) -> NDArray[np.float64]:
         """The weight of the factors that each frame does say."""
         return (frames[:, : len(self.weights)] != ABSENT) @ self.weights
+
+    def _check(self, frames: Frames) -> Frames:
+        frames = np.atleast_2d(np.asarray(frames, dtype=np.int64, order="C"))
+        if frames.ndim != 2 or frames.shape[1] != self.factors:
+            raise InputError(f"frames have shape {frames.shape}: expected (n, {self.factors}), one column per factor")
+        if (frames[:, :3] == ABSENT).any():
+            raise InputError("a frame lacks its agent, action or object: only the other factors may be left unsaid")
+        return frames
 
 
 def drop(frames: Frames, rng: np.random.Generator, share: float = 0.5) -> Frames:

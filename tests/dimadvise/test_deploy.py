@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from deployment import BYTES, D, deployed, rows
 from dimadvise import deploy
+from dimadvise.command import usage
 from dimadvise.deploy import SIMILARITIES
 from dimadvise.transform import METHODS, fit_transform_of, moments_of
 from repro.evaluation.quantise import BITS
@@ -87,7 +88,7 @@ def test_the_factory_string_makes_an_index_of_the_same_kind(made, factory, tmp_p
     faiss = pytest.importorskip("faiss")
     deploy.write(tmp_path, made)
     assert json.loads((tmp_path / "reducer.json").read_text())["faiss_factory"] == factory
-    told = re.search(rf"^faiss\.index_factory\((\d+), '{factory}'", deploy.usage(tmp_path, made), re.MULTILINE)
+    told = re.search(rf"^faiss\.index_factory\((\d+), '{factory}'", usage(tmp_path, made), re.MULTILINE)
     faiss.index_factory(int(told[1]), factory, faiss.METRIC_INNER_PRODUCT)
 
 

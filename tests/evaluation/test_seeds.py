@@ -76,8 +76,8 @@ def test_variances_over_seeds_and_items_add_with_the_freedom_of_the_seeds():
     assert error == pytest.approx(2**0.5) and freedom == pytest.approx(4 * 8)
     assert error_of_mean(0.0, 1, 2.0) == (2.0, inf)
     assert all(map(isnan, error_of_mean(nan, 1, 2.0)))
-    parts = [Estimate({0: 1.0}, 3.0), Estimate({0: 2.0}, 4.0)]
-    assert [mean(parts, same_items=same).item_error for same in (True, False)] == [3.5, 2.5]
+    parts = [Estimate({0: 1.0}, item_error) for item_error in (3.0, 4.0)]
+    assert (mean(parts).item_error, mean(parts, same_items=False).item_error) == (3.5, 2.5)
     assert reach(inf) == pytest.approx(1.96, abs=1e-3)
     assert reach(2.0) == pytest.approx(4.3027, abs=1e-4)
     assert reach(inf, 6) == pytest.approx(2.631, abs=1e-3)  # Šidák

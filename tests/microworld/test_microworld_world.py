@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from microworld import World, graded_pairs
-from microworld.vocabulary import FACTORS, NAMES, POLARITY
+from microworld.vocabulary import ABSENT, FACTORS, NAMES, POLARITY
 from microworld.world import drop, in_split
 from repro.types import InputError
 
@@ -65,7 +65,9 @@ def test_pairs_keep_to_their_split_and_spread_over_the_scale():
         (lambda: World(factors=2), "factors is 2: expected 3 to 8"),
         (lambda: World(values=1), "values is 1: expected at least 2"),
         (lambda: World().dimension(1.5), "share is 1.5"),
+        (lambda: World(factors=4).similarity(np.zeros((3, 5), int), np.zeros((3, 5), int)), r"shape \(3, 5\)"),
         (lambda: World(factors=4).similarity(np.zeros((3, 4), int), np.zeros((2, 4), int)), "lengths differ"),
+        (lambda: World(factors=4).ideal_embeddings(np.full((1, 4), ABSENT)), "lacks its agent"),
     ],
 )
 def test_knobs_out_of_reach(make, message):

@@ -275,6 +275,7 @@ def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measure
     """
     everyone = [str(name) for name in rows["backbone"].dropna().unique()]
     generated = (rows["data_source"] == "microworld").any()
+    # a page without STS-B says nothing of its networks' scores there, but recorded ones do
     known = pd.concat([rows, recorded_rows("sbertlp_table1")]) if (rows["dataset"] != "stsb").all() else rows
     scores = {name: full_score(known[known["backbone"] == name]) for name in everyone}
     whole = []

@@ -97,8 +97,8 @@ def on_sets(claim: str, what: str, method: str, datasets: Sequence[str] = ()) ->
     query, said = f"metric.str.endswith('_lead') and method == '{method}'", "smallest of {n} sets ({group}, {dataset})"
     if datasets:
         query, said = f"{query} and dataset in {datasets}", f"mean of {len(datasets)} sets ({{group}})"
-    pick, networks = over_sets if datasets else lowest, lambda rows: rows.groupby("backbone", sort=False)
-    return Judge(claim, f"{what}, {said}", query, pick, ("dataset",), networks)
+    pick = over_sets if datasets else lowest
+    return Judge(claim, f"{what}, {said}", query, pick, ("dataset",), lambda rows: rows.groupby("backbone", sort=False))
 
 
 TABLE1: list[Rule] = [

@@ -47,7 +47,7 @@ def narrow_less_wide(at: Mapping[tuple[Any, ...], Estimate]) -> tuple[tuple[Any,
 def narrow_less_others(at: Mapping[tuple[Any, ...], Estimate]) -> tuple[tuple[Any, ...], Estimate]:
     """How far the lower of 8 and 16 dims is above the highest of the others: of all such pairs, the smallest lead."""
     pairs = {(f"{n} less {w}",): at[n,] - at[w,] for (n,) in at for (w,) in at if n <= 16 < w}
-    return lowest(pairs) if pairs else narrow_less_wide(at)
+    return lowest(pairs) if pairs else (min(at), Estimate({}))
 
 
 def printed_trend() -> float:
