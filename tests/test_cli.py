@@ -83,6 +83,7 @@ ON_PAIRS = "evaluate --encoder {tiny} --data {pairs}"
         ("evaluate --encoder {tiny} --data stsb --source local", "REPRO_DATA is not set"),
         ("encode --encoder {tiny} --texts {pairs} --output " + "x" * 300, "File name too long"),
         ("encode --encoder {tiny} --texts {pairs} --output {tmp}/o --dim 33", "dim is 33"),
+        ("encode --encoder {tiny} --texts {pairs} --output {pairs}", "is an input: expected another file"),
         ("encode --encoder {tiny} --texts {tmp}/none.txt --output {tmp}/o.npy", "none.txt"),
         ("export --encoder {tiny} --output {tmp}", "nothing is overwritten"),
         ("export --encoder {tiny} --output {tmp}/o --layer 9", "layer 9"),

@@ -82,7 +82,8 @@ def test_parameters_take_the_kind_of_their_defaults(method, pairs, expected):
         ("pca --dim 3 --input {tmp}/objects.npy", "objects.npy holds Python objects"),
         ("pca --dim 3 --input {tmp}/text.npy", "text.npy is not a whole .npy file"),
         ("pca --dim 3 --input {tmp}/short.npy", "short.npy is not a whole .npy file"),
-        ("pca --dim 3 --output {tmp}/X.npy", "X.npy is the input: expected another file"),
+        ("pca --dim 3 --output {tmp}/X.npy", "X.npy is an input: expected another file"),
+        ("pca --dim 3 --fit-on {tmp}/nan.npy --output {tmp}/nan.npy", "nan.npy is an input"),
     ],
 )
 def test_a_mistake_ends_with_2_and_one_line(options, message, repro, files, tmp_path):

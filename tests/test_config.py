@@ -36,6 +36,8 @@ def test_the_digest_names_every_setting():
         (StepTwoConfig, {"views": 1}, "views is 1"),
         (StepTwoConfig, {"learning_rates": ()}, "learning_rates is empty"),
         (StepTwoConfig, {"epochs": float("nan")}, "epochs is nan"),
+        *((TrainConfig, {"learning_rate": rate}, f"learning_rate is {rate}") for rate in (0.0, float("inf"))),
+        (TrainConfig, {"dropout": 2.0}, "dropout is 2.0: expected 0 or more, below 1"),
     ],
 )
 def test_impossible_settings_are_refused_when_made(kind, change, message):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 
 OPEN_TABLES, OPEN_ROWS, OPEN_LINES = 2, 14, 5
 TITLE = re.compile(r"<dc:title>([^<]+)</dc:title>")
@@ -111,7 +112,15 @@ def lift(doctree: nodes.document, figure: nodes.figure) -> None:
         opening.parent.insert(opening.parent.index(opening) + 1, figure)
 
 
+def retitled(app: Sphinx, env: BuildEnvironment) -> set[str]:
+    """Every page, to be written again, if a title has changed: the list of pages beside each text holds all titles."""
+    now = {page: title.astext() for page, title in env.titles.items()}
+    before, env.book_titles = getattr(env, "book_titles", None), now  # kept with what Sphinx has read
+    return set(now) if before != now else set()
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Arrange a page after its images have been collected."""
     app.connect("doctree-read", arrange)
+    app.connect("env-updated", retitled)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -49,6 +49,7 @@ def apply(
         "rows": rows,
         "dim": deployment.transform.dim,
         "level": deployment.level,
+        "compared": [deployment.similarity, deployment.transform.unit],
         "rows_per_shard": rows_per_shard,
         "input": {"columns": width, "kind": source.kind, "probe": _probe(source)},
         "advice": {

@@ -5,6 +5,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
@@ -90,11 +91,15 @@ def advise(
             JSON lines or parquet.
     """
     from dimadvise.inputs import from_matrix
+    from dimadvise.measure import FEWEST
     from dimadvise.vectors import open_vectors
     from repro.data import column_names
+    from repro.paths import writable_folder
 
     started = time.perf_counter()
-    _refuse_foreign(output)
+    _refuse_foreign(writable_folder(output))
+    if sample < FEWEST:
+        raise InputError(f"--sample is {sample}: expected {FEWEST} or more vectors")
     target = _target(recall=recall, retain=retain, bytes=bytes)
     if (embeddings is None) == (encoder is None):
         raise InputError("give either a file of vectors, or --encoder NAME with --texts FILE")
@@ -164,8 +169,6 @@ def _refuse(owner: str, **options: Any) -> None:
 
 def _refuse_foreign(output: Path) -> None:
     """Before hours of work: refuse to write over files of these names that no earlier advice wrote."""
-    if output.exists() and not output.is_dir():
-        raise InputError(f"the output {output} is a file: expected a folder, which is made if need be")
     there = [name for name in WRITTEN if (output / name).exists()]
     with suppress(OSError, ValueError, TypeError):
         if not there or {"answer", "options", "target"} <= set(json.loads((output / WRITTEN[0]).read_text("utf-8"))):
@@ -226,17 +229,17 @@ def _advise(
         asked = in_memory(documents.take(evidence.queries), "the queries")
         documents = in_memory(documents.take(evidence.documents), case.source)
     also = [(labelled.answer.method, labelled.answer.dim, "float32")] if labelled.answer else []
-    found = survey(documents, asked, similarity=similarity, depth=depth if depth > 1 else DEPTH, also=also, **wanted)
+    wanted |= {"also": also, "unit": labelled.transform and labelled.transform.unit}
+    found = survey(documents, asked, similarity=similarity, depth=depth if depth > 1 else DEPTH, **wanted)
     rerank = depth if depth > 1 else 0
     options, deployment = found.options, None
     if what == "retain":
         row = None
         if labelled.answer is not None and labelled.transform is not None:
-            is_it = (options["method"] == labelled.answer.method) & (options["dim"] == labelled.answer.dim)
-            row = int(options.index[is_it & (options["level"] == "float32") & (options["rerank"] == 0)][0])
+            row = int(options.index[(options["way"] == len(found.ways) - 1) & (options["rerank"] == 0)][0])
             deployment = Deployment(labelled.transform, similarity)
     else:
-        row = choose(options, what, amount, rerank)
+        row = choose(options, what, amount, rerank, report.number_bytes(documents.kind) * documents.shape[1])
         if row is not None:
             deployment = replace(found.ways[options.loc[row, "way"]], rerank=rerank)
     options["answer"] = options.index == row
@@ -272,7 +275,7 @@ def _advise(
         written = deploy.write(output, deployment, **note)
         say(f"the map: {', '.join(str(path) for path in written)}")
         if origin:
-            say(f"encoder and map as one: repro export --reducer {output} --output NEW_FOLDER")
+            say(f"encoder and map as one: repro export --reducer {quote(str(output))} --output NEW_FOLDER")
     say(f"report: {output / WRITTEN[1]} ({seconds:.0f} s)")
 
 
@@ -301,5 +304,5 @@ make_pipeline(SavedReducer({where!r}), LogisticRegression())
 faiss.index_factory({taken}, {faiss_factory(deployment)!r}, faiss.METRIC_{"L2" if euclidean else "INNER_PRODUCT"})
 
 # a file of any size, in shards; goes on where it was stopped
-$ dimadvise apply vectors.npy --advice {where} --output shards
+$ dimadvise apply vectors.npy --advice {quote(where)} --output shards
 """

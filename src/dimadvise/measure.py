@@ -76,6 +76,7 @@ def survey(
     depth: int = 4,
     rows: int = CORPUS,
     also: Sequence[Way] = (),
+    unit: bool | None = None,
     seed: int = 0,
 ) -> Survey:
     """Measure what is lost at every number of bytes.
@@ -90,7 +91,8 @@ def survey(
         dims: sizes; by default two to each halving.
         depth: times as many candidates as are wanted that the full vectors re-rank; at least 2.
         rows: at most so many documents are searched.
-        also: method, dim and level of ways that are measured whatever the screening says.
+        also: method, dim and level of ways that are measured whatever the screening says; they come last.
+        unit: whether the maps of `also` divide rows by their length; by default where cosines count.
         seed: of samples, random projections and rotations.
 
     Raises:
@@ -109,7 +111,9 @@ def survey(
     documents, places = vectors.take(pool), screening.among(pool)
     bytes_of, screened = _screen(made, tried, screening.full, places, documents, depth)
     best = contenders(bytes_of, screened)
-    finals = [made.way(*each) for each in dict.fromkeys([made.full, *(tried[i] for i in best), *also])]
+    finals = [made.way(*each) for each in dict.fromkeys([made.full, *(tried[i] for i in best)])]
+    judged = made if unit in (None, made.unit) else Ways(vectors, fitted, similarity, seed, unit)
+    finals += [judged.way(*each) for each in also]
 
     corpus = rng.choice(n, min(n, check_dim(rows, what="rows")), replace=False)
     stops = sorted({len(corpus) // part for part in STOPS if len(corpus) // part >= FEWEST})
@@ -246,21 +250,21 @@ def interval_of(values: NDArray[Any]) -> Interval:
     return Interval(p, max(min(ends.low, p), 0.0), min(max(ends.high, p), 1.0))
 
 
-def choose(options: pd.DataFrame, what: str, amount: float, rerank: int) -> int | None:
+def choose(options: pd.DataFrame, what: str, amount: float, rerank: int, full: float = np.inf) -> int | None:
     """The row that is recommended: the fewest bytes that surely reach a recall@10, or the most recall in some bytes.
 
     A recall is reached by the lower end of its interval, less what is expected to be lost among all rows where fewer
-    were searched. None: the full vectors alone do.
+    were searched. None: the full vectors, of `full` bytes in their file, alone do.
     """
     own = options[options["rerank"] == rerank]
     if what == "bytes":
-        own = own[own["bytes"] <= amount]
+        own = own[(own["bytes"] <= amount) & (own["bytes"] < full)]
         return None if own.empty else int(own["recall@10"].idxmax())
     own = own[own["front"]].sort_values("bytes", ascending=False, kind="stable")
     bound = own["low@10"] - (own["recall@10"] - own["expected@10"])
     passing = own[(bound >= amount).cummin()]
     best = None if passing.empty else int(passing.index[-1])
-    return None if best is None or options.loc[best, "bytes"] >= options["bytes"].max() else best
+    return None if best is None or options.loc[best, "bytes"] >= min(full, options["bytes"].max()) else best
 
 
 def _falls(options: pd.DataFrame, stops: Sequence[int], n: int) -> list[str]:

@@ -62,9 +62,13 @@ class Findings:
 
     @property
     def full_bytes(self) -> int:
-        """Of one vector as it is in the file; numbers that are written out count as float32."""
-        width = {"bfloat16": 2, "JSON numbers": 4}.get(self.kind)
-        return self.full_dim * (width or np.dtype(self.kind).itemsize)
+        """Of one vector as it is in the file."""
+        return self.full_dim * number_bytes(self.kind)
+
+
+def number_bytes(kind: str) -> int:
+    """Of one number of a file; those that are written out count as float32."""
+    return {"bfloat16": 2, "JSON numbers": 4}.get(kind) or np.dtype(kind).itemsize
 
 
 def headline(found: Findings) -> str:

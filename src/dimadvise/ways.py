@@ -27,10 +27,10 @@ TRAINED = 3_000  # rows that product codes are fitted on, which takes by far the
 class Ways:
     """Ways of storing, by method, dim and level; what they share is fitted once."""
 
-    def __init__(self, vectors: Vectors, rows: Rows, similarity: str, seed: int) -> None:
-        """Fit on some rows of `vectors`, in any order, which need not fit into memory."""
+    def __init__(self, vectors: Vectors, rows: Rows, similarity: str, seed: int, unit: bool | None = None) -> None:
+        """Fit on some rows of `vectors`, in any order, which need not fit into memory; by default unit for cosines."""
         self.similarity, self.seed = one_of(similarity, SIMILARITIES, "similarity"), seed
-        self.unit = similarity == "cosine"
+        self.unit = similarity == "cosine" if unit is None else unit
         self.seen = vectors.take(rows[:CODED])
         self.moments = moments_of(chain([self.seen], vectors.taken(rows[CODED:])), unit=self.unit)
         self.full_dim = vectors.shape[1]

@@ -94,7 +94,7 @@ def run(
     if "profile" in values:
         one_of(values["profile"], list(PROFILES), "profile")
     usual = f"{source.stem}-{digest(values)[:8] if values else 'default'}.ipynb"
-    target = writable_file(output) if output else project_root() / "runs" / usual
+    target = writable_file(output, source) if output else project_root() / "runs" / usual
     try:
         notebooks.run(source, target, values, timeout=timeout, progress=shows_progress())
     except notebooks.NotebookError as error:

@@ -150,7 +150,9 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        check_positive(self, "temperature", "epochs")
+        check_positive(self, "temperature", "epochs", "learning_rate")
+        if self.dropout is not None and not 0 <= self.dropout < 1:
+            raise InputError(f"dropout is {self.dropout}: expected 0 or more, below 1")
         check_batch(self.batch_size)
         check_dim(self.dim)
         check_dim(self.sentences, what="sentences")

@@ -100,9 +100,11 @@ def _is_disk_full(error: Exception) -> bool:
     return type(error).__name__ == "SafetensorError" and any(f"os error {number})" in str(error) for number in full)
 
 
-def writable_file(path: Path) -> Path:
+def writable_file(path: Path, *inputs: Path | str) -> Path:
     """The file that an output's name stands for, links followed; refuses what renaming over it would destroy."""
     real = Path(os.path.realpath(path))
+    if real.exists() and any(os.path.exists(each) and real.samefile(each) for each in inputs):
+        raise InputError(f"the output {path} is an input: expected another file")
     writable_folder(real.parent)
     if real.is_symlink() or (real.exists() and not real.is_file()):
         what = "a folder" if real.is_dir() else "no regular file"

@@ -48,7 +48,7 @@ def log_moment(dim: int, t: float) -> float:
 
 
 def uniformity_limit(dim: int) -> float:
-    """Smallest possible `uniformity`, that of the uniform distribution: −4 + ln ₀F₁(; m/2; 4) (§7.2)."""
+    """Smallest `uniformity` of endlessly many points, as if spread evenly: −4 + ln ₀F₁(; m/2; 4) (§7.2)."""
     return -4.0 + log_moment(dim, 4.0)
 
 

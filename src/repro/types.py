@@ -51,7 +51,7 @@ def check_choices(config: Any) -> None:
 def check_positive(config: Any, *names: str) -> None:
     """Check that some fields are numbers above 0."""
     for name in names:
-        if not getattr(config, name) > 0:
+        if not 0 < getattr(config, name) < np.inf:
             raise InputError(f"{name} is {getattr(config, name)}: expected a number above 0")
 
 

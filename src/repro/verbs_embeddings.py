@@ -75,7 +75,7 @@ def encode(
     from repro.types import unit_rows
     from rivals import system_named
 
-    writable_file(output)
+    writable_file(output, texts)
     lines = data.stream(str(texts), data.column_names(columns))
     if not (count := sum(1 for _ in lines())):
         raise InputError(f"{texts} is empty: expected at least one text")
@@ -163,7 +163,7 @@ def evaluate(
     from repro.runs.evaluate import encoder_rows, load_task
 
     if rows is not None:
-        writable_file(rows)
+        writable_file(rows, data)
     judged = load_task(data, task, split=split, text=text, source=source, columns=column_names(columns))
     network = SentenceEncoder.load(encoder, **asdict(reading))
     how: dict[str, Any] = {"readout": readout, "aggregate": aggregate, "protocol": protocol, "seed": seed}
@@ -203,8 +203,7 @@ def reduce(
 
     from repro.reducers import make_reducer
 
-    if writable_file(output).exists() and output.samefile(input):
-        raise InputError(f"the output {output} is the input: expected another file")
+    writable_file(output, input, *fit_on)
     reducer = make_reducer(method, dim, seed=seed, **parameters(method, param))
     X = read_matrix(input)
     fitted = [read_matrix(path) for path in fit_on]

@@ -79,6 +79,12 @@ def test_recall_is_measured_for_each_way_with_and_without_re_ranking(found):
     assert any("none is a query" in line for line in found.measured)
 
 
+def test_a_way_that_labels_chose_is_measured_with_the_lengths_that_its_map_is_written_with():
+    chosen = {"also": [("pca", 6, "float32")], "unit": True}
+    found = survey(in_memory(clustered()), similarity="ip", methods=["truncate"], levels=["int8"], **chosen)
+    assert found.ways[-1].transform.unit and not any(way.transform.unit for way in found.ways[:-1])
+
+
 def test_a_recommendation_is_the_fewest_bytes_that_are_sure(found):
     options = found.options
     own = options[options["front"] & (options["rerank"] == 0)]
@@ -88,6 +94,7 @@ def test_a_recommendation_is_the_fewest_bytes_that_are_sure(found):
     best = options.loc[choose(options, "bytes", 12, 0)]
     assert best["bytes"] <= 12 and best["recall@10"] == options.query("rerank == 0 and bytes <= 12")["recall@10"].max()
     assert choose(options[options["bytes"] > 3], "bytes", 3, 0) is None
+    assert choose(options, "bytes", 12, 0, best["bytes"]) != best.name, "the file itself has no more bytes"
     fewer = options.loc[choose(options, "recall", 0.8, 4)]
     assert fewer["bytes"] < chosen["bytes"], "re-ranking takes fewer"
     worse = options.assign(**{"expected@10": options["expected@10"] - 0.1})

@@ -1,5 +1,6 @@
 """From rows to verdicts: means, differences and families with their intervals, and which cell a claim is judged by."""
 
+from dataclasses import replace
 from math import inf, isnan
 
 import pytest
@@ -100,6 +101,7 @@ def test_groups_are_judged_one_by_one_in_their_own_unit_at_their_own_size():
     rule = Judge("X", "{encoder}", "backbone == @encoder", each=each, near=0.5, scale=lambda facts: facts["full"])
     found = judge([rule, lambda rows: []], scores(lead=(1, 5, 5, 2)))
     assert [(m.what, m.value) for m in found] == [("a", pytest.approx(16)), ("b", pytest.approx(64))]
+    assert not judge([replace(rule, near=1 / 32)], scores(lead=(1, 5, 5, 2))), "no size is near that"
 
 
 def test_where_no_row_speaks_a_claim_that_needs_weights_says_which():

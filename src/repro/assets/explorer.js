@@ -64,7 +64,8 @@
     const x = way => 30 + 250 * Math.log2(way.dim / smallest) / Math.log2(full / smallest), y = share => 6 + 84 * (1.04 - share) / (1.04 - least);
     const path = key => line.map((way, i) => (i ? "L" : "M") + x(way).toFixed(1) + " " + y(way[key]).toFixed(1)).join("");
     const ticks = line.map(way => '<text text-anchor="middle" x="' + x(way) + '" y="102">' + way.dim + "</text>").join("");
-    const goal = '<path class="goal" d="M30 ' + y(keep[0]) + 'H285"/><text x="2" y="' + (y(keep[0]) + 2) + '">' + per(keep[0]) + "</text>";
+    const marks = [1, keep[0], Math.min(...line.map(way => way.share))].filter((at, i, all) => all.slice(0, i).every(other => Math.abs(y(at) - y(other)) > 7));
+    const goal = '<path class="goal" d="M30 ' + y(keep[0]) + 'H285"/>' + marks.map(at => '<text x="2" y="' + (y(at) + 2) + '">' + per(at) + "</text>").join("");
     const axes = '<text x="2" y="5">share kept</text><text text-anchor="end" x="285" y="112">dimensions, log scale</text>';
     chart.innerHTML = '<svg viewBox="0 0 300 115" aria-hidden="true">' + goal + axes + ticks + '<path d="' + path("share") + '"/><path class="low" d="' + path("low") + '"/><circle cx="' + x(nearest) +
       '" cy="' + y(nearest.share) + '" r="3.5"/></svg>';

@@ -188,6 +188,7 @@ def knn_cv_correct(X: Any, y: Any, *, k: int = 3, self_neighbour: bool = False, 
 
 def cluster_scores(X: Any, y: Any, *, seed: int) -> dict[str, float]:
     """Agreement of the classes of X's rows (n, dim) with as many K-means clusters: mi (nats), nmi, ari and purity."""
+    y = np.ravel(y)  # a column of classes is as good as a row
     return partition_scores(kmeans(X, len(np.unique(y)), seed=seed), y)
 
 

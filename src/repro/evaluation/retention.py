@@ -40,6 +40,7 @@ def prefix_cka(X: Any, dims: Sequence[int], *, weights: Any = None) -> Array:
 
 def residual_variance(X: Array, Y: Array) -> float:
     """1 − ρ², ρ the correlation of the distances in X (n, D) with those in Y (n, p), over evenly spaced rows."""
+    check_same_length(X=X, Y=Y)
     rows = _evenly(len(X), SAMPLE)
     return float(1 - np.corrcoef(pdist(X[rows].astype(np.float64)), pdist(Y[rows].astype(np.float64)))[0, 1] ** 2)
 
@@ -52,6 +53,7 @@ def procrustes_statistic(X: Array, Y: Array, n_neighbors: int) -> float:
     """
     from repro.reducers.neighbors import nearest  # brings scikit-learn, which tables of scores do without
 
+    check_same_length(X=X, Y=Y)
     indices = nearest(X, n_neighbors)  # (n, k)
     lost = []
     for i in _evenly(len(X), PLACES):

@@ -167,7 +167,7 @@ class FlatIndex:
 
     def _rows(self, X: Any, dim: int | None, name: str) -> NDArray[np.float32]:
         unit = unit_prefix(X, dim if self.renormalize else None, name=name)
-        return np.ascontiguousarray(unit[:, :dim], np.float32)
+        return np.ascontiguousarray(unit[:, : dim if dim is None else check_dim(dim, limit=unit.shape[1])], np.float32)
 
 
 def normalize_answer(text: str) -> str:

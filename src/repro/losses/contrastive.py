@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from repro.losses.distributed import gather_with_grad, own_rows
-from repro.types import InputError
+from repro.types import InputError, check_same_length
 
 
 def info_nce(
@@ -54,6 +54,7 @@ def duplicate_mask(keys: Tensor, others: Tensor | None = None) -> Tensor:
 
 def alignment(z1: Tensor, z2: Tensor) -> Tensor:
     """Mean squared distance of positives on the unit sphere, z1 and z2 (n, d): 0 is perfect (Wang & Isola, 2020)."""
+    check_same_length(z1=z1, z2=z2)
     return (F.normalize(z1, dim=-1) - F.normalize(z2, dim=-1)).square().sum(-1).mean()
 
 

@@ -153,9 +153,8 @@ def write_readme_figure(path: Path | None = None) -> Path:
     """The share of the full-size score by use and size, where the README shows it, or at another path."""
     from repro.report.figures import curves  # matplotlib is slow to load for lines of a terminal
 
-    reduced = pd.concat([recorded_rows("zhang_figure2"), recorded_rows("zhang_figure3")])
-    found = shares(reduced, recorded_rows("beyond_quantisation")).query("reducer == @PCA").assign(kind="recorded")
-    figure = curves(found, color="use", order=list(USES.values()), ylabel="share of full size, %")
+    own = shares(reduced_rows(), recorded_rows("beyond_quantisation")).query("reducer == @PCA").assign(kind="recorded")
+    figure = curves(own, color="use", order=list(USES.values()), ylabel="share of full size, %")
     figure.alt = f"Share of its full-size score that {ENCODER} keeps by principal components, against dimensions"
     path = path or paths.project_root() / "book" / "_static" / "readme_figure.svg"
     with replacing(path) as partial:
@@ -164,8 +163,7 @@ def write_readme_figure(path: Path | None = None) -> Path:
 
 
 # How many dimensions one needs: every share is of the full-size score of an encoder. Reducers learnt from other texts
-# than those judged: from a training split; for searches, from sentences and the paragraphs that are searched. "Needs d
-# dims" is said where the lower end of the 95 % interval passes at d and at every larger size recorded.
+# than those judged: from a training split or other folds; for searches, from sentences and the paragraphs searched.
 
 ENCODER = "all-MiniLM-L6-v2"
 PCA, FIRST = "PCA", "first columns"
@@ -184,6 +182,11 @@ LADDER = (
 POINT = ["value", "ci_low", "ci_high"]
 
 
+def reduced_rows() -> pd.DataFrame:
+    """Scores by dimension on all test pairs of STS-B and all questions of TREC."""
+    return pd.concat([recorded_rows("zhang_figure2"), recorded_rows("zhang_figure3_folds")], ignore_index=True)
+
+
 def published(reduced: pd.DataFrame) -> list[str]:
     """The encoders with recorded scores by dimension that this book did not train, `ENCODER` first."""
     names = reduced.loc[reduced["metric"] == "spearman", "backbone"].dropna().unique()
@@ -194,20 +197,21 @@ def shares(reduced: pd.DataFrame, coded: pd.DataFrame, encoder: str = ENCODER) -
     """Share of an encoder's full-size score by use, reducer and dim, with its 95 % interval.
 
     `reduced` are scores by dimension and their differences from the full size, paired by item, on unseen texts; `coded`
-    are scores by level and bytes: nothing is paired with the full size, so the interval is the score's own.
+    are scores by level and bytes, not paired: the interval is the score's own. Seeds are averaged.
     """
     paired = reduced.query("rival == @FULL_SIZE and setting == 'inductive' and winner in @REDUCERS")
     paired = paired.assign(reducer=paired["winner"].map(REDUCERS), metric=paired["metric"].str.removesuffix("_lead"))
     alone = coded[coded["method"].isin(["float32", "float16"])].sort_values("method", ascending=False)
     alone = alone.assign(reducer=alone["setting"].str.extract(rf"^({PCA}|{FIRST}), [\d,]+ bytes$", expand=False))
+    alone = alone.drop_duplicates(["backbone", "dataset", "metric", "reducer", "dim"])  # float32 first
     found = []
     for (dataset, metric), use in USES.items():
         for rows, given, shift in ((reduced, paired, 1.0), (coded, alone, 0.0)):
             here = f"dataset == '{dataset}' and metric == '{metric}' and backbone == @encoder"
             full, own = rows.query(here).query("method == @FULL_SIZE"), given.query(here)
             if len(full) and len(own):
-                own = own.dropna(subset="reducer").drop_duplicates(["reducer", "dim"])  # float32 first, and one seed
-                share = shift + own[POINT].astype(float) / full["value"].iloc[0]
+                own = own.astype(dict.fromkeys(POINT, float)).groupby(["reducer", "dim"], as_index=False)[POINT].mean()
+                share = shift + own[POINT] / full["value"].mean()
                 whole = {"reducer": FIRST, "dim": full["dim"].iloc[0], **dict.fromkeys(POINT, 1.0)}
                 share = pd.concat([own[["reducer", "dim"]].join(share), pd.DataFrame([whole])])
                 found.append(share.assign(use=use, encoder=encoder).astype({"dim": int}))
@@ -260,17 +264,16 @@ def statement(found: pd.DataFrame, ways: pd.DataFrame) -> str:
     if found.empty or ways.empty:
         return "No rows are recorded."
     full = int(found["dim"].max())
-    half = found.query("reducer == @PCA and dim == @full // 2").set_index("use")["value"]
-    *kept, neighbours = (f"{100 * half[use]:.0f} %" for use in USES.values())
+    half = 100 * found.query("reducer == @PCA and dim == @full // 2").set_index("use")[POINT]
+    *kept, neighbours = (f"{half['value'][use]:.0f} %" for use in USES.values())
+    sure = "{:.0f}, {:.0f} and {:.0f} %".format(*half["ci_low"][list(USES.values())[:3]] // 1)
     byte, floats = (ways.set_index("code").loc[code] for code in (f"int8 × {full}", f"float32 × {full // 4}, {PCA}"))
-    first, second = (
-        "{}, {} and {} %".format(*(way[use] for use in USES.values() if use in ways)) for way in (byte, floats)
-    )
+    first, second = ("{}, {} and {} %".format(*(way[u] for u in USES.values() if u in ways)) for way in (byte, floats))
     return (
         f"Half of the {full} dimensions of {ENCODER}, by PCA, keep {kept[0]} of its score on similarity, {kept[1]} on "
-        f"classification and {kept[2]} on retrieval, but only {neighbours} of the ten nearest neighbours. Bits are "
-        f"cheaper to drop than dimensions: in {byte['bytes']} bytes a vector, {full} numbers of one byte keep {first} "
-        f"of similarity, retrieval and neighbours, and {full // 4} numbers of four bytes {second}."
+        f"classification and {kept[2]} on retrieval (for sure {sure}), but only {neighbours} of the ten nearest "
+        f"neighbours. Bits are cheaper to drop than dimensions: in {byte['bytes']} bytes a vector, {full} numbers of "
+        f"one byte keep {first} of similarity, retrieval and neighbours, and {full // 4} of four bytes {second}."
     )
 
 

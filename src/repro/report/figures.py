@@ -217,7 +217,8 @@ def curves(
                     axis.fill_between(line[x], line["low"], line["high"], color=style["color"], alpha=0.18, linewidth=0)
         for level in within(levels, here).itertuples():
             axis.axhline(level.value, **DASHED)
-        axis.set_title(title(cell[1]) if panel else title(drawn[0]) if alone else "", loc="left")
+        shown = title(cell[1]) if panel else title(drawn[0]) if alone else ""
+        axis.set_title(fill(shown, int(8 * WIDTH / width)), loc="left")
         if x == "dim":
             dim_axis(axis, own["dim"], room=WIDTH / width - 0.9)
         else:

@@ -261,7 +261,7 @@ class Judge:
     pick: Callable[[Cells], tuple[tuple[Any, ...], Estimate]] = lowest
     over: tuple[str, ...] = ("dim",)  # columns that tell cells apart
     each: Split = lambda rows: [({}, rows)]  # groups that are judged one by one; by default all rows are one
-    near: float | None = None  # only the dim nearest to this share of the full size
+    near: float | None = None  # only the dim nearest to this share of the full size, within a factor of the root of 2
     scale: Callable[[Facts], float] = lambda facts: 1.0  # turns a difference round, or into per cent of something
     test: Test = "effect"
     null: float = 0.0
@@ -280,6 +280,7 @@ class Judge:
             own = group[named.eval(self.rows, local_dict=dict(facts), engine="python")] if len(group) else group
             if self.near is not None and len(own):
                 own = own[own["dim"] == min(own["dim"], key=lambda d: abs(d - self.near * facts["full"]))]
+                own = own[(own["dim"] / facts["full"]).between(self.near / 2**0.5, self.near * 2**0.5)]
             factor, cells = self.scale(facts), own.groupby(list(self.over), sort=False)
             at = {name: scaled(estimate(cell, deterministic=fixed(cell)), factor) for name, cell in cells}
             if not at:

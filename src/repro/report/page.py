@@ -71,8 +71,7 @@ class Page:
     @property
     def shared(self) -> dict[str, Any]:
         """Columns that all rows of the page share."""
-        source = {"data_source": self.data_source, "seed": self.seed}
-        return {"experiment": self.experiment, "profile": self.profile, **source}
+        return {name: getattr(self, name) for name in ("experiment", "profile", "data_source", "seed")}
 
     def settings(self, **changes: Any) -> Profile:
         """The profile's configuration with the page's source and seed, and what the reader changed; None keeps it."""
@@ -97,8 +96,7 @@ class Page:
 
     def badges(self, live: pd.DataFrame, recorded: pd.DataFrame | None = None) -> Shown:
         """Where the live and the recorded numbers come from, a line each."""
-        recorded = self.recorded if recorded is None else recorded
-        return _together([badge(live), badge(recorded, "recorded")])
+        return _together([badge(live), badge(self.recorded if recorded is None else recorded, "recorded")])
 
     def close(self, live: pd.DataFrame, judged: Judged | None = None, recorded: pd.DataFrame | None = None) -> Shown:
         """Judge the page's claims by its recorded and its live rows, and record the live ones if that was asked for.
@@ -161,11 +159,10 @@ def badge(rows: pd.DataFrame, kind: str = "live") -> Shown:
     A second line says which networks stand where the paper had which, and what they are worth at full size.
     """
     if rows.empty:
-        recorded, live = "no long run of this experiment is recorded yet", "none can be computed under these parameters"
-        none = recorded if kind == "recorded" else live
+        none = "no long run is recorded yet" if kind == "recorded" else "none can be computed under these parameters"
         return Shown(f'<div class="badge-line">{pill(kind, kind)} {none}</div>', f"{kind} numbers: {none}")
     said = {name: ", ".join(map(str, rows[name].dropna().unique())) or "unknown" for name in SAID}
-    source = said.pop("data_source")
+    source = said.pop("data_source").removesuffix(", none")  # some rows of the page read no data
     meaning, networks = SOURCES.get(source, source), networks_line(rows)
     again = "\n".join(rows["command"].dropna().unique()) if kind == "recorded" else ""
     of_whom = f"{meaning}. {networks}" if networks else meaning

@@ -135,7 +135,9 @@ def verdict_table(verdicts: pd.DataFrame, card: pd.DataFrame | None = None) -> S
         return nothing("no claim can be judged from these rows")
     exact = verdicts["low"] == verdicts["high"]
     verdicts = verdicts.astype({"paper": float, "null": float}).assign(low=verdicts["low"].mask(exact))
-    card = scorecard(verdicts.assign(page="")).query("claim_id in @verdicts.claim_id") if card is None else card
+    if card is None:
+        card = scorecard(verdicts.assign(page="")).query("claim_id in @verdicts.claim_id")
+        card["statement"] += np.where(card["claim_id"].str.match(ON_PAGES), " (this page's part)", "")
     lines = [_claim(claim, verdicts[verdicts["claim_id"] == claim.claim_id]) for claim in card.itertuples()]
     words = [o for o in OUTCOMES if o in {*verdicts["verdict"], *card["recorded"]} and o not in ON_GENERATED]
     own = verdicts[verdicts["verdict"].isin(ON_GENERATED)]
@@ -258,12 +260,13 @@ CONDITIONS: tuple[tuple[str, Callable[[Measurement, Scores], str], str], ...] = 
     (r"ESE-(T1-[34]|F3-|F4-|T2-)", deep, ""),
     (r"ESE-", chosen_on_dev, ""),
     (r"WANG-(T1|T2|T3|F3|F4|S43|LIM)-|LP-T1-|LP-T4-|LP-S462-2|ESE-(T1|T2|F3|F4|F5)-", above_words, ""),
-    (r"PROP-", above_words, r", stsb, |, sickr, "),
+    (r"PROP-", above_words, r", stsb, |, sickr, |, Avg\., "),
     (r"WANG-F2-|LP-F2-", above_words, r"\bstsb\b|\bsickr\b"),
     (r"WANG-S53-", above_words, r"^STS"),
     (r"ZHANG-(?!S42-9)", above_words, r"^STS-B"),
 )
 """patterns of claims, what they ask of a network (in words what it lacks), and of which parts of what was measured"""
+ON_PAGES = r"WANG-(S53-1|T1-5|T3-6)$|ZHANG-(S42-([15689]|1[0-2])|C-2)$"  # claims with parts on several pages
 ON_THREE_PAGES = r"ZHANG-(S42-(1|8|9|1[0-2])|C-2)$"  # claims that speak of three tasks, each on a page of its own
 
 
@@ -289,8 +292,7 @@ def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measure
         whole.append(replace(m, scope="same" if same else "substitute", unmet=m.unmet or unmet))
     parts = Counter(m.claim_id for m in whole if not (m.unmet or isnan(m.low)))
     for m in whole:
-        pages = 3 if re.match(ON_THREE_PAGES, m.claim_id) else 1
-        yield replace(m, parts=pages * max(1, parts[m.claim_id]))
+        yield replace(m, parts=(3 if re.match(ON_THREE_PAGES, m.claim_id) else 1) * max(1, parts[m.claim_id]))
 
 
 @lru_cache

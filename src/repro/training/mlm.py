@@ -20,7 +20,7 @@ from repro.data.sampling import bucketed_batches
 from repro.models.wordpiece import MaskedBert, make_bert, train_wordpiece
 from repro.seeding import make_rng
 from repro.training.loop import History, LoopConfig, train
-from repro.types import InputError
+from repro.types import InputError, check_dim
 
 Ids: TypeAlias = NDArray[np.int64]
 IGNORED = -100
@@ -84,6 +84,7 @@ def pretrain(
         for encoding in tokenizer.encode_batch_fast(sentences[start : start + 4096])
     ]
     lengths = np.array([len(row) for row in tokens])
+    check_dim(config.batch_size, what="batch_size")
     sizes = {name: getattr(config, name) for name in ("layers", "hidden_dim", "heads", "max_length", "dropout", "seed")}
     backbone = make_bert(tokenizer, **sizes)
     rows = np.arange(len(sentences))

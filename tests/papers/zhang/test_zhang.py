@@ -109,6 +109,8 @@ def test_methods_and_settings_are_compared_once(made, tasks, store):
 
 
 def test_in_folds_every_row_is_judged_once_by_what_the_others_teach(encoder, made, store):
+    with pytest.raises(InputError, match="folds is -3: expected 2 or more"):
+        zhang.in_folds(zhang.load_task("trec", "microworld", rows=300), -3)
     task = zhang.in_folds(zhang.load_task("trec", "microworld", rows=300), 3)
     texts = [text for part in task.folds.values() for text in part["test"].texts]
     assert sorted(texts) == sorted(text for part in task.splits.values() for text in part.texts)

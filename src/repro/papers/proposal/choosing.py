@@ -24,9 +24,8 @@ from repro.terminal import complain
 from repro.types import Array, InputError
 
 NEIGHBOURS, SIZE_ALONE, SHARE, RATIO, ALL = "neighbours", "size alone", "share of D", "PR × constant", "all of D"
-LOOKING = (SPECTRUM, NEIGHBOURS, CALIBRATED)  # rules that look at embeddings
-BLIND = (SIZE_ALONE, SHARE, RATIO, HALF, ALL)
-"""controls: they look at no embedding, or at the participation ratio PR alone"""
+LOOKING = (SPECTRUM, NEIGHBOURS, CALIBRATED, RATIO)  # rules that look at embeddings
+BLIND = (SIZE_ALONE, SHARE, HALF, ALL)  # controls
 TASK = "task left out"
 LEFT_OUT = (TASK, UNSEEN)
 """what a tuned rule has not seen: its task; or, as with a user's embeddings, neither its task nor its encoder"""

@@ -188,9 +188,8 @@ def draw_gains(
     axes[-1].set_xticks(range(len(names)), [(titles or {}).get(name, figures.title_of(name)) for name in names])
     handles = [Line2D([], [], label="paper", **hollow)] if len(paper) else []
     figures.add_legend(figure, [*handles, *figures.series_handles(settings)], columns=2)
-    figure.alt = (
-        f"{ylabel} of the mapping over {' and '.join(networks.values())} on {', '.join(map(figures.title_of, names))}"
-    )
+    across = ", ".join(map(figures.title_of, names))
+    figure.alt = f"{ylabel} of the mapping, by {across}; panels: {'; '.join(networks.values())}"
     return figure
 
 

@@ -23,7 +23,7 @@ from repro.runs.encoders import Named, dims_of
 from repro.runs.lines import Judged, Line, Scorer, Task, TextTable, by_kind, parts_of, score_rows, stored_classification
 from repro.sets import Corpus, DataSet, ScoredPairs, texts_of
 from repro.store import Store
-from repro.types import Array, one_of
+from repro.types import Array, InputError, one_of
 
 METHODS = {name: REDUCER_NAMES[name] for name in ("pca", "svd", "kpca", "grp", "autoencoder", "truncate")}
 """reducers to what the paper's Table 1 calls them; Truncate, the first columns, is ours"""
@@ -79,6 +79,8 @@ def load_task(
 
 def in_folds(task: ReducedTask, k: int) -> ReducedTask:
     """The task with all labelled rows judged, in k parts: one is the test split, the next dev where there is one."""
+    if k < 2:
+        raise InputError(f"folds is {k}: expected 2 or more parts, or 0 for the test split alone")
     splits: list[Any] = list(task.splits.values())
     columns = {name: chain.from_iterable([getattr(part, name) for part in splits]) for name in splits[0].groups[0]}
     whole = replace(splits[0], **{name: tuple(column) for name, column in columns.items()})

@@ -34,7 +34,8 @@ def halved_table(rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         for encoder in encoders_of(frame):
             full, _ = full_size(frame, encoder)
             for setting in SETTINGS:
-                if at := loss(frame, encoder, "PCA", setting):
+                at = loss(frame, encoder, "PCA", setting)
+                if at := {d: e for d, e in at.items() if 0.5**1.5 <= d / full <= 0.5**0.5}:
                     d = min(at, key=lambda d: abs(d - full / 2))
                     value, low, high = (round(x, 2) + 0.0 for x in (at[d].value, at[d].low, at[d].high))  # no −0.00
                     said = {"paper": "at most 1" if setting in WITHIN else MISSING}
