@@ -3,7 +3,8 @@
 Every page is loaded into a frame as wide as a screen and as a phone, and asked how long it is, where its first figure
 stands, what is cut off, and what the console said; then axe looks for what bars readers, with all folds open. Exits 1
 where a page is broken: it scrolls sideways, the console holds an error, a link leads nowhere, something is cut off, its
-first figure is not on the first screen, or axe finds something serious or critical.
+first figure is not on the first screen, axe finds something serious or critical, or a sentence gives an interval that
+no table shows.
 """
 
 import json
@@ -28,6 +29,9 @@ SIZES = {"wide": (1280, 900), "narrow": (390, 844)}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 AXE = Path(axe_core_python.__file__).with_name("axe.min.js")
 ASK = Path(__file__).with_suffix(".js")
+NUMBER = r"([−-]?\d+(?:\.\d+)?)"
+SAID = re.compile(rf"\((?:[^()]*?(?:interval |alone |; |, ))?{NUMBER} to {NUMBER}\b[^()]*\)")
+SHOWN = re.compile(rf"\[{NUMBER}, {NUMBER}\]")
 
 
 def browser() -> str | None:
@@ -72,6 +76,34 @@ def broken(found: pd.DataFrame) -> list[str]:
     return faults
 
 
+def unshown(pages: list[Path], elsewhere: list[Path]) -> list[str]:
+    """Sentences with an interval, as in (0.2 to 1.1), that no table has, as in [−1.06, −0.21]: behind is ahead of."""
+    texts = {page: words_of(page) for page in [*pages, *elsewhere]}
+    shown = {page: [ends_of(found) for found in SHOWN.finditer(text)] for page, text in texts.items()}
+    faults = []
+    for page in pages:
+        known = [pair for of in {page, *elsewhere} for c, d in shown[of] for pair in ((c, d), (-d, -c))]
+        for found in SAID.finditer(texts[page]):
+            a, b = ends_of(found)
+            near_a, near_b = (0.51 * 10.0 ** -len(end.partition(".")[2]) for end in found.groups())
+            if a < b and not any(abs(a - c) < near_a and abs(b - d) < near_b for c, d in known):
+                sentence = texts[page][max(0, found.start() - 60) : found.end()]
+                faults.append(f"{page.name}: no table has the interval of {sentence!r}")
+    return faults
+
+
+def words_of(page: Path) -> str:
+    """What a page says, on one line."""
+    html = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]*>", " ", page.read_text(encoding="utf-8"))
+    return " ".join(unescape(html).split())
+
+
+def ends_of(interval: re.Match[str]) -> tuple[float, float]:
+    """The two numbers."""
+    low, high = (float(end.replace("−", "-")) for end in interval.groups())
+    return low, high
+
+
 def main(names: list[str]) -> int:
     """Print what was measured of all pages, or of those named; 1 if one is broken."""
     html = project_root() / "_build" / "html"
@@ -84,7 +116,9 @@ def main(names: list[str]) -> int:
     say(found.drop(columns=["errors", "lost", "links", "silent", "serious"]).round(1).to_string(index=False))
     middle = found.groupby("size")[["screens", "figure", "tables", "code"]].median()
     say(f"medians:\n{middle.round(1).to_string()}")
-    faults = broken(found)
+    findings = html / "book" / "findings.html"
+    notebooks, prose = ([page for page in pages if (page.parent.name == "notebooks") == own] for own in (True, False))
+    faults = [*broken(found), *unshown(notebooks, [findings]), *unshown(prose, sorted(html.glob("*/*.html")))]
     say("\n".join(faults))
     return int(bool(faults))
 

@@ -97,7 +97,7 @@ def figures() -> Iterator[tuple[str, float, float | None]]:
         yield f"lines of {name}", lines_of(files), budgets.get(name)
     yield "files of src", len(source), 147
     soak = [file for file in tests if "soak" in file.parts]
-    yield "lines of tests but for dimadvise's", lines_of(tests) - lines_of(advisor), 13_730
+    yield "lines of tests but for dimadvise's", lines_of(tests) - lines_of(advisor), 13_775
     yield "lines of the soak, which is among them", lines_of(soak), None
     yield "lines of dimadvise's tests", lines_of(advisor), 1_350
 

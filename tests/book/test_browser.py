@@ -27,3 +27,15 @@ def test_faults_of_a_page_are_named_and_a_sound_one_has_none(tmp_path):
         "bad.html (narrow): cut off: tables 0, code 1",
         "bad.html (narrow): no anchor #lost",
     ]
+
+
+def test_an_interval_that_no_table_has_is_named(tmp_path):
+    page, other = tmp_path / "page.html", tmp_path / "other.html"
+    page.write_text(
+        "It is <b>1.0</b> behind (95 % interval\n0.4 to 1.6), and 2.0 (1.1 to 2.9). From 5 to 4 (5 to 4).", "utf-8"
+    )
+    other.write_text("<table><td>−1.02 [−1.64, −0.43]</td></table><script>[1.1, 2.9]</script>", "utf-8")
+    (fault,) = browser.unshown([page], [other])
+    assert fault.startswith("page.html: no table has") and fault.endswith("(1.1 to 2.9)'")
+    other.write_text("[0.4, 1.6] and [1.14, 2.86]", "utf-8")
+    assert not browser.unshown([page], [other])
