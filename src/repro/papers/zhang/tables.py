@@ -125,7 +125,7 @@ def draw_reduced(rows: pd.DataFrame, kind: str = "live") -> Drawing:
         axes.axhspan(score * (1 - TOLERANCE / 100), score, color=GREY, alpha=0.25, linewidth=0)
         axes.axhline(score, color=GREY, linewidth=1.2)
         axes.axvline(full / 2, color=GREY, linestyle=":", linewidth=1.3)
-        if len(floors):
+        if len(floors) and 100 * floors.mean() > axes.get_ylim()[0] - 3:  # far below, it would flatten the curves
             axes.axhline(100 * floors.mean(), color=GREY, linestyle="--", linewidth=1.0)
         axes.get_lines()[0].set_markersize(7.5)  # kernel PCA often lies on PCA, the first
     figure.alt += "; grey: full size and one per cent below it; dotted: half the dimensions"
