@@ -49,8 +49,8 @@ def test_what_is_needed_holds_for_every_larger_size_too(coded):
     reduced = pd.concat([full, frame(*REDUCED, dataset="stsb", metric="spearman_lead")])
     found = recorded.shares(reduced, coded)
     assert recorded.needed(found, [0.95, 0.99]).to_numpy().tolist() == [
-        ["similarity (STS-B)", ENCODER, "PCA, 6 (measured: PCA, 4): 24 bytes", "all 8 (measured: PCA, 6): 32 bytes"],
-        ["retrieval (HotpotQA)", ENCODER, "PCA, 4: 16 bytes", "all 8 (measured: PCA, 4): 32 bytes"],
+        ["similarity (STS-B)", ENCODER, "PCA 6 (PCA 4)", "all 8 (PCA 6)"],
+        ["retrieval (HotpotQA)", ENCODER, "PCA 4", "all 8 (PCA 4)"],
     ]
 
 

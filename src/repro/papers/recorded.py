@@ -228,15 +228,15 @@ def enough(found: pd.DataFrame, target: float, bound: str = "ci_low") -> tuple[i
 
 
 def needed(found: pd.DataFrame, keep: Sequence[float]) -> pd.DataFrame:
-    """A line per use and encoder, a column per share to keep: dims of the better reducer, bytes, dims as measured."""
+    """A line per use and encoder, a column per share to keep: dims for sure, of PCA or the first; dims as measured."""
     lines = []
     for (use, encoder), own in found.groupby(["use", "encoder"], sort=False):
         line = {"use": str(use), "encoder": str(encoder)}
         for target in keep:
             (dim, reducer), (measured, other) = (enough(own, target, bound) for bound in ("ci_low", "value"))
-            how = "all" if dim == own["dim"].max() else f"{reducer},"
-            less = f" (measured: {other}, {measured})" if measured < dim else ""
-            line[f"keep {100 * target:g} %"] = f"{how} {dim}{less}: {4 * dim:,} bytes"
+            how = "all" if dim == own["dim"].max() else reducer.split()[0]
+            less = f" ({other.split()[0]} {measured})" if measured < dim else ""
+            line[f"keep {100 * target:g} %"] = f"{how} {dim}{less}"
         lines.append(line)
     return pd.DataFrame(lines)
 
