@@ -77,7 +77,7 @@ def broken(found: pd.DataFrame) -> list[str]:
 
 
 def unshown(pages: list[Path], elsewhere: list[Path]) -> list[str]:
-    """Sentences with an interval, as in (0.2 to 1.1), that no table has, as in [−1.06, −0.21]: behind is ahead of."""
+    """Sentences with an interval, (0.2 to 1.1), that no table has: [0.21, 1.06] or, turned round, [−1.06, −0.21]."""
     texts = {page: words_of(page) for page in [*pages, *elsewhere]}
     shown = {page: [ends_of(found) for found in SHOWN.finditer(text)] for page, text in texts.items()}
     faults = []
