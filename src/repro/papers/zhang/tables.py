@@ -105,7 +105,7 @@ def draw_reduced(rows: pd.DataFrame, kind: str = "live") -> Drawing:
     """Score against size of every method: a row of panels per encoder, a column per setting.
 
     A grey line is the score at full size, with a band down to what costs 1 % of it, a dotted line stands at half the
-    dims, and a dashed one at what the majority class gives, where the rows say it.
+    dims, and a dashed one at what the majority class gives, where that is near.
     """
     rows = rows[rows["metric"].isin(SCORES)]
     drawn = rows[rows["method"].isin(ORDER) & ~rows["setting"].fillna("").str.contains(",")].dropna(subset="dim")
