@@ -6,7 +6,7 @@ import pytest
 from repro.evaluation.stats import Score, bootstrap_mean, percentiles, spearman_draws
 from repro.methods import MAJORITY
 from repro.runs import lines as suite
-from repro.sets import LabelledTexts, ScoredPairs
+from repro.sets import LabelledTexts, ScoredPairs, all_texts
 from repro.store import Store
 
 SIDES = [tuple(f"{side}{i}" for i in range(40)) for side in "ab"]
@@ -89,3 +89,13 @@ def test_a_labelled_task_is_probed_once_and_has_a_floor(lines, tmp_path, monkeyp
     monkeypatch.setattr("repro.runs.lines.score_classification", None)
     again = rows_of(lines, {"sorted": task}, scorer=suite.by_kind(Store(tmp_path)), average=False)
     assert again["value"].equals(rows["value"])
+
+
+def test_a_whole_task_has_all_rows_of_all_splits_judged(tmp_path):
+    task = suite.load_tasks(["mrpc"], "microworld", probe_rows=40, whole=True)["mrpc"]
+    texts = dict.fromkeys(all_texts(list(task.values())))
+    table = suite.TextTable(
+        dict(zip(texts, range(len(texts)), strict=True)), np.random.default_rng(0).random((len(texts), 3))
+    )
+    (judged,) = suite.by_kind(Store(tmp_path))([suite.Line("A", 3, table)], task, 0)
+    assert judged.scores[0].columns["n_judged"] == sum(map(len, task.values())) == 80

@@ -52,7 +52,7 @@ JUDGES: dict[str, Callable[[pd.DataFrame], list[Measurement]]] = {
     "wang_table1": wang.table1,
     "wang_table2": wang.table2,
     "wang_table3": wang.table3,
-    "wang_table4": wang.table4,
+    "wang_table4": lambda rows: wang.table4(with_folds(rows)),
     "wang_ablations": wang.ablations,
     "zhang_figure2": zhang.figure2,
     "zhang_figure3": lambda rows: zhang.figure3(with_folds(rows)),

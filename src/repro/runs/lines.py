@@ -112,10 +112,13 @@ class Task(Mapping[str, DataSet]):
         return self.judged
 
 
-def load_tasks(names: Sequence[str], source: str, *, probe_rows: int | None = None) -> dict[str, Task]:
+def load_tasks(
+    names: Sequence[str], source: str, *, probe_rows: int | None = None, whole: bool = False
+) -> dict[str, Task]:
     """Datasets as tasks, by name: dev and test of scored pairs, all splits of the others.
 
-    `probe_rows` are kept of every split that is not of scored pairs, drawn at random; None keeps all.
+    `probe_rows` are kept of every split that is not of scored pairs, drawn at random; None keeps all. If those are
+    judged `whole`, no split is set apart to learn from: folds of all their rows are judged by the others.
     """
     tasks = {}
     for name in names:
@@ -124,6 +127,7 @@ def load_tasks(names: Sequence[str], source: str, *, probe_rows: int | None = No
             kept = {split: part for split, part in splits.items() if split in ("dev", "test")}
         else:
             kept = {split: take(part, probe_rows) for split, part in splits.items()}
+            kept = {f"part: {split}": part for split, part in kept.items()} if whole else kept
         tasks[name] = Task(name, kept)
     return tasks
 

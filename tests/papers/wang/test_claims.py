@@ -133,6 +133,11 @@ def test_table_4(suite, verdicts):
     by = {claim: verdict for (claim, _), verdict in verdicts(found).items()}
     assert [by[f"WANG-T4-{i}"] for i in range(1, 5)] == [*[HOLDS] * 3, FAILS]
     assert [m.value for m in found if m.claim_id == "WANG-T4-1"] == [pytest.approx(1.6)], "of end-to-end training"
+    test = suite(CLASSES, rivals, pca=0.02, metric="accuracy").assign(experiment="wang_table4")
+    folds = suite(("mrpc",), rivals, pca=-0.05, metric="accuracy", average=False).assign(experiment="wang_table4_folds")
+    of_all = claims.table4(pd.concat([test, folds]), 768)
+    assert verdicts(of_all) == {**verdicts(found), **verdicts([m for m in of_all if m.claim_id == "WANG-T4-4"])}
+    assert [m.verdict for m in of_all if m.claim_id == "WANG-T4-4"] == [HOLDS], "MRPC's folds speak for MRPC alone"
 
 
 def test_a_dim_that_one_rival_cannot_reach_judges_no_lower_of_two(suite):

@@ -266,8 +266,15 @@ def _suite(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -
     return judged(rules, rows[rows["setting"].fillna("").isin(["", smallest_fit(rows)])], full)
 
 
+def table4(rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:
+    """Table 4; MRPC, whose test split is small, alone by folds of all its pairs where there are any."""
+    folds = rows["experiment"].fillna("").str.endswith("_folds")
+    of_all = [m for m in _suite(TABLE4, rows[folds], full) if m.claim_id == "WANG-T4-4"]
+    told = {(m.claim_id, m.network) for m in of_all}
+    return [*of_all, *(m for m in _suite(TABLE4, rows[~folds], full) if (m.claim_id, m.network) not in told)]
+
+
 table1 = partial(_stages, TABLE1)
 table2 = partial(_stages, TABLE2)
 table3 = partial(_suite, TABLE3)
-table4 = partial(_suite, TABLE4)
 ablations = partial(surest, ABLATIONS)
