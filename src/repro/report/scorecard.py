@@ -259,7 +259,7 @@ def named(what: str, networks: list[str]) -> list[str]:
 CONDITIONS: tuple[tuple[str, Callable[[Measurement, Scores], str], str], ...] = (
     (r"ESE-(T1-[34]|F3-|F4-|T2-)", deep, ""),
     (r"ESE-", chosen_on_dev, ""),
-    (r"WANG-(T1|T2|T3|F3|F4|S43|LIM)-|LP-T1-|LP-T4-|LP-S462-2|ESE-(T1|T2|F3|F4|F5)-", above_words, ""),
+    (r"WANG-(T1|T2|T3|F3|F4|S43|LIM)-|LP-T1-|LP-T4-|LP-S462-2|ESE-(T[123]|F[345])-", above_words, ""),
     (r"PROP-", above_words, r", stsb, |, sickr, |, Avg\., "),
     (r"WANG-F2-|LP-F2-", above_words, r"\bstsb\b|\bsickr\b"),
     (r"WANG-S53-", above_words, r"^STS"),
