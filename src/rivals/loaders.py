@@ -260,11 +260,15 @@ for _row in (files("rivals") / "systems.tsv").read_text(encoding="utf-8").splitl
 def load_system(name: str, config: SystemConfig, store: Store) -> Loaded:
     """Load one of `SYSTEMS`, training or fitting it first where the store lacks it; `Missing` if it cannot be.
 
-    A name that is a folder is a network of the caller's own, read by the mean of its states.
+    A name that is a folder is a network of the caller's own, read by the mean of its states; with `-flow` behind it, a
+    flow on these.
     """
-    if name not in SYSTEMS and Path(name).is_dir():
-        system, how = System(name, "", "{backbone}, mean of states"), _loader("states mean")
-        config = replace(config, backbone=name)
+    folder = name.removesuffix("-flow")
+    if name not in SYSTEMS and Path(folder).is_dir():
+        kind = "" if folder == name else "flow "
+        fitted = kind and ", flow fitted on {n} sentences"
+        system, how = System(name, "", "{backbone}, mean of states" + fitted), _loader(f"{kind}states mean")
+        config = replace(config, backbone=folder)
     else:
         system = SYSTEMS[one_of(name, list(SYSTEMS), "system")]
         how = _HOW[name]

@@ -117,6 +117,8 @@ def test_a_folder_is_a_system_by_its_name(config, deep, tasks):
     same = load_system("bert_avg", config, Store())
     assert (line.method, own.row, own.identity) == ("deep", "", same.identity)
     assert menu("microworld", [deep, "sbert"])[-1] == deep
+    flow, same = (load_system(name, config, Store()) for name in (f"{deep}-flow", "bert_flow"))
+    assert (flow.identity, flow.line) == (same.identity, same.line)
 
 
 def test_sbert_wk_of_a_network_of_two_layers_is_missing_and_the_others_are_loaded(config, tiny):

@@ -100,7 +100,7 @@ def changes_of_score(rows: pd.DataFrame) -> Iterator[Measurement]:
             smallest = 8 if 8 in narrow else min(narrow)
             yield effect("WANG-F2-3", loss[full, third], f"{task}: loss from {full} to {third} dims", test="sameness")
             if smallest < third:
-                what = f"{task}: loss from {third} to {smallest} dims, beyond 3 points"
+                what = f"{task}: loss from {third} to {smallest} dims, claimed to be more than 3 points"
                 yield effect("WANG-F2-3", loss[third, smallest], what, null=3.0)
         if task == "mrpc" and narrow:
             what = f"mrpc: largest loss below {full} dims"
