@@ -104,11 +104,8 @@ def shown(method: str, backbone: str, *, generated: bool = False) -> str:
     parts = []
     for part in method.split(" − "):
         key = part.removesuffix("-LP")
-        name = (
-            key
-            if backbone in OWN_NETWORKS
-            else SHOWN.get(key, key.replace("-flow", ", flow")).format(backbone=backbone, words=words)
-        )
+        here = SHOWN.get(key, key.replace("-flow", ", flow")).format(backbone=backbone, words=words)
+        name = key if backbone in OWN_NETWORKS else here
         parts.append(f"{name}, mapped" if part != key else name)
     return " − ".join(parts)
 

@@ -265,10 +265,10 @@ def load_system(name: str, config: SystemConfig, store: Store) -> Loaded:
     """
     folder = name.removesuffix("-flow")
     if name not in SYSTEMS and Path(folder).is_dir():
-        kind = "" if folder == name else "flow "
-        fitted = kind and ", flow fitted on {n} sentences"
-        system, how = System(name, "", "{backbone}, mean of states" + fitted), _loader(f"{kind}states mean")
-        config = replace(config, backbone=folder)
+        line, loader = "{backbone}, mean of states", "states mean"
+        if folder != name:
+            line, loader = f"{line}, flow fitted on {{n}} sentences", f"flow {loader}"
+        system, how, config = System(name, "", line), _loader(loader), replace(config, backbone=folder)
     else:
         system = SYSTEMS[one_of(name, list(SYSTEMS), "system")]
         how = _HOW[name]
