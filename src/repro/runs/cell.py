@@ -163,9 +163,7 @@ def train_cell(
     return TrainedCell(config, key, made.folder, made.hit, made.seconds)
 
 
-def train_all(
-    configs: Sequence[TrainConfig], store: Store, *, workers: int | None = None, progress: bool = True
-) -> list[TrainedCell]:
+def train_all(configs: Sequence[TrainConfig], store: Store, *, workers: int | None = None) -> list[TrainedCell]:
     """Train every configuration that the store does not hold yet; all of them, in order.
 
     By default one process a core on the CPU, and one at a time on an accelerator. A killed run goes on where it was.
@@ -175,11 +173,11 @@ def train_all(
     if count > 1:
         # what takes longest starts first: ESE, which trains every layer, and wide poolers
         queue = sorted(missing, key=lambda c: (c.objective != "ese", -c.dim))
-        with progress_bar(total=len(queue), desc="training cells", show=progress) as bar:
+        with progress_bar(total=len(queue), desc="training cells", show=True) as bar:
             for config in done_in_processes(partial(train_cell, store=store, progress=False), queue, count):
                 bar.set_postfix_str(f"{title(config)}, seed {config.seed}")
                 bar.update()
-    cells = [train_cell(config, store, progress=progress) for config in configs]
+    cells = [train_cell(config, store) for config in configs]
     return [replace(cell, hit=cell.hit and cell.config not in missing) for cell in cells]
 
 
