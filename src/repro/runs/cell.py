@@ -203,19 +203,17 @@ def scorer_on(dev: data.ScoredPairs) -> DevScore:
 def recipe_rows(base: TrainConfig, settings: Sequence[Mapping[str, Any]], store: Store) -> pd.DataFrame:
     """Dev Spearman before and after a training with each setting's fields: what `config.RECIPES` rests on."""
     rows: list[dict[str, Any]] = []
+    tried = ("learning_rate", "batch_size", "dropout", "pooling", "dim")
     for cell in train_all([replace(base, **setting) for setting in settings], store):
         c, history = cell.config, cell.history
-        tried = ("learning_rate", "batch_size", "dropout", "pooling", "dim")
-        shared = {
-            "setting": ", ".join(f"{name}={getattr(c, name)}" for name in tried),
-            **{"method": c.pooling, "readout": c.checkpoint_by, "dim": c.dim, "seconds": cell.seconds, **c.columns},
-        }
+        setting, last = ", ".join(f"{name}={getattr(c, name)}" for name in tried), history.losses[-10:]
+        about = {"setting": setting, "method": c.pooling, "readout": c.checkpoint_by, "dim": c.dim, **c.columns}
         values = {
             "spearman_before": cell.dev_before,
             "spearman": history.best_score,
             "best_step": history.best_step,
-            "last_loss": sum(history.losses[-10:]) / len(history.losses[-10:]),
+            "last_loss": sum(last) / len(last),
         }
-        rows += [{**shared, "metric": metric, "value": value} for metric, value in values.items()]
+        rows += [{**about, "seconds": cell.seconds, "metric": m, "value": value} for m, value in values.items()]
     named = {"experiment": "tiny_recipe", "paper_table": "appendix", "profile": "embedded"}
     return make_rows(rows, **named, dataset=base.validation)

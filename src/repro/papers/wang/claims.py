@@ -99,11 +99,9 @@ def named_scores(frame: pd.DataFrame) -> pd.DataFrame:
     if "readout" in kept:
         full = kept["method"] == FULL
         kept["line"] = kept["line"].where(~full, kept["line"] + ", " + kept["readout"].fillna(""))
-        fits, smallest = kept["setting"].fillna("").map(methods.fitted_sentences), smallest_fit(kept)
-        kept["line"] = [
-            f"{line}, {int(n):,}" if pd.notna(n) and methods.fitted_on(int(n)) != smallest else line
-            for line, n in zip(kept["line"], fits, strict=True)
-        ]
+        fits = kept["setting"].fillna("").map(methods.fitted_sentences).astype(float)
+        more = zip(kept["line"], fits, fits > fits.min(), strict=True)
+        kept["line"] = [f"{line}, {n:,.0f}" if larger else line for line, n, larger in more]
     return kept
 
 
