@@ -97,7 +97,7 @@ def test_table1_chooses_on_dev_and_compares_pair_by_pair(tasks, system):
     # the oracle is the best of the grid on the test pairs, and no choice can beat it
     mapped = map_texts(system.table, judged, judged, NEIGHBORS, max(DIMS))
     own = mapping.grid_scores(mapped, DIMS, tables.sts_score(test))
-    options = {"contrasts": [over_own_system], "average": True, "progress": False, **SHARED}
+    options = {"contrasts": [over_own_system], "average": True, **SHARED}
     rows = score_rows(lines, {name: tasks[name] for name in names}, similarity, **options)
     at = rows[(rows["metric"] == "spearman") & (rows["dataset"] == "sts12")].set_index("setting")["value"]
     assert at[settings[2]] == pytest.approx(own["value"].max()) and at[settings[2]] >= at[settings[0]]

@@ -122,7 +122,7 @@ FIGURES: list[Rule] = [
 
 
 def fixed(cell: pd.DataFrame) -> bool:
-    """Whether nothing behind a cell was drawn at random here: not even its system was trained; mappings draw nothing."""
+    """Whether nothing behind a cell was drawn at random: its system was not trained here, and mappings draw nothing."""
     return bool(cell["n_train"].isna().all())
 
 
