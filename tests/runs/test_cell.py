@@ -33,13 +33,13 @@ def test_a_cell_is_trained_once_and_what_it_remembers(cell_config, weights_of):
 def test_two_processes_or_one_give_the_same_bytes(sweep_config, forkserver, tmp_path, weights_of, monkeypatch):
     monkeypatch.setattr("multiprocessing.get_context", lambda method: forkserver)  # for new ones would import torch
     configs = [replace(sweep_config, dim=dim) for dim in (4, 40)]
-    apart = train_all(configs, Store(tmp_path / "apart"), workers=2, progress=False)
-    alone = train_all(configs, Store(tmp_path / "alone"), workers=1, progress=False)
+    apart = train_all(configs, Store(tmp_path / "apart"), workers=2)
+    alone = train_all(configs, Store(tmp_path / "alone"), workers=1)
     assert [cell.config.dim for cell in apart] == [4, 40] and not any(cell.hit for cell in (*apart, *alone))
     for a, b in zip(apart, alone, strict=True):
         assert a.key == b.key and weights_of(a.folder) == weights_of(b.folder)
     assert weights_of(apart[0].folder) != weights_of(apart[1].folder)
-    again = train_all([*configs, configs[0]], Store(tmp_path / "apart"), progress=False)
+    again = train_all([*configs, configs[0]], Store(tmp_path / "apart"))
     assert [cell.hit for cell in again] == [True] * 3
 
 

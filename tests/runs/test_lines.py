@@ -30,7 +30,7 @@ def lines():
 def rows_of(lines, tasks, seed=3, scorer=suite.similarity, **options):
     options = {"contrasts": [lambda a, b: (a.method, b.method) == ("A", "B")], "average": True, **options}
     shared = {"experiment": "e", "data_source": "made", "seed": seed}
-    return suite.score_rows(lines, tasks, scorer, progress=False, **shared, **options)
+    return suite.score_rows(lines, tasks, scorer, **shared, **options)
 
 
 def interval(rows, method, dataset):

@@ -102,8 +102,7 @@ def scorecard(given: pd.DataFrame | None = None) -> pd.DataFrame:
             why = own.groupby(["claim_id", "network", "verdict"])["why"].first()
             keys = zip(card["claim_id"], card["network"], card["recorded"], strict=True)
             card["why"] = [why.get(key, "") for key in keys]
-    pages = given.groupby("claim_id")["page"].first()
-    card["page"] = [pages.get(claim, "") for claim in card["claim_id"]]
+    card["page"] = card["claim_id"].map(given.groupby("claim_id")["page"].first()).fillna("")
     return card
 
 

@@ -27,11 +27,7 @@ SPELLINGS = {"STS-b": "STS-B"}  # headings that a document spells otherwise
 @lru_cache
 def paper_values(paper: str, table: str) -> pd.DataFrame:
     """The printed numbers of one table, as rows: values are fractions where the paper prints per cent."""
-    path = paths.PAPER_VALUES / f"{paper}_{table}.csv"
-    if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in paths.PAPER_VALUES.glob("*.csv")))
-        raise InputError(f"no printed values for {paper}_{table}: choose one of {known}")
-    frame = pd.read_csv(path, dtype={"note": "string"})
+    frame = pd.read_csv(paths.PAPER_VALUES / f"{paper}_{table}.csv", dtype={"note": "string"})
     percent = frame["unit"] == "percent"
     frame["value"] = frame["value"].where(~percent, frame["value"] / 100)
     column = frame["column"].replace(SPELLINGS)
@@ -197,13 +193,12 @@ def show(frame: pd.DataFrame, *, digits: int = 2, caption: str = "", labels: Map
 
 def comparison(table: pd.DataFrame, *, caption: str = "") -> Shown:
     """What `side_by_side` gives, for the reader: recorded with its spread and seeds, live with its interval."""
-    shown = table.drop(columns=["recorded_sd", "seeds", "live_low", "live_high"], errors="ignore").copy()
-    if "recorded_sd" in table:
-        several = [
-            f" ± {sd:.2f} ({int(n)} seeds)" if n > 1 else " (1 seed)" if n == 1 else ""
-            for sd, n in zip(table["recorded_sd"], table["seeds"], strict=True)
-        ]
-        shown["recorded"] = [_text(v, 2) + said for v, said in zip(table["recorded"], several, strict=True)]
+    shown = table.drop(columns=["recorded_sd", "seeds", "live_low", "live_high"])
+    several = [
+        f" ± {sd:.2f} ({int(n)} seeds)" if n > 1 else " (1 seed)" if n == 1 else ""
+        for sd, n in zip(table["recorded_sd"], table["seeds"], strict=True)
+    ]
+    shown["recorded"] = [_text(v, 2) + said for v, said in zip(table["recorded"], several, strict=True)]
     shown["live"] = list(map(between, table["live"], table["live_low"], table["live_high"]))
     return show(shown, caption=caption, labels={"gap": "live − paper"})
 

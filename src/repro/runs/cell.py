@@ -163,9 +163,7 @@ def train_cell(
     return TrainedCell(config, key, made.folder, made.hit, made.seconds)
 
 
-def train_all(
-    configs: Sequence[TrainConfig], store: Store, *, workers: int | None = None, progress: bool = True
-) -> list[TrainedCell]:
+def train_all(configs: Sequence[TrainConfig], store: Store, *, workers: int | None = None) -> list[TrainedCell]:
     """Train every configuration that the store does not hold yet; all of them, in order.
 
     By default one process a core on the CPU, and one at a time on an accelerator. A killed run goes on where it was.
@@ -175,11 +173,11 @@ def train_all(
     if count > 1:
         # what takes longest starts first: ESE, which trains every layer, and wide poolers
         queue = sorted(missing, key=lambda c: (c.objective != "ese", -c.dim))
-        with progress_bar(total=len(queue), desc="training cells", show=progress) as bar:
+        with progress_bar(total=len(queue), desc="training cells", show=True) as bar:
             for config in done_in_processes(partial(train_cell, store=store, progress=False), queue, count):
                 bar.set_postfix_str(f"{title(config)}, seed {config.seed}")
                 bar.update()
-    cells = [train_cell(config, store, progress=progress) for config in configs]
+    cells = [train_cell(config, store) for config in configs]
     return [replace(cell, hit=cell.hit and cell.config not in missing) for cell in cells]
 
 
@@ -205,19 +203,17 @@ def scorer_on(dev: data.ScoredPairs) -> DevScore:
 def recipe_rows(base: TrainConfig, settings: Sequence[Mapping[str, Any]], store: Store) -> pd.DataFrame:
     """Dev Spearman before and after a training with each setting's fields: what `config.RECIPES` rests on."""
     rows: list[dict[str, Any]] = []
+    tried = ("learning_rate", "batch_size", "dropout", "pooling", "dim")
     for cell in train_all([replace(base, **setting) for setting in settings], store):
         c, history = cell.config, cell.history
-        tried = ("learning_rate", "batch_size", "dropout", "pooling", "dim")
-        shared = {
-            "setting": ", ".join(f"{name}={getattr(c, name)}" for name in tried),
-            **{"method": c.pooling, "readout": c.checkpoint_by, "dim": c.dim, "seconds": cell.seconds, **c.columns},
-        }
+        setting, last = ", ".join(f"{name}={getattr(c, name)}" for name in tried), history.losses[-10:]
+        about = {"setting": setting, "method": c.pooling, "readout": c.checkpoint_by, "dim": c.dim, **c.columns}
         values = {
             "spearman_before": cell.dev_before,
             "spearman": history.best_score,
             "best_step": history.best_step,
-            "last_loss": sum(history.losses[-10:]) / len(history.losses[-10:]),
+            "last_loss": sum(last) / len(last),
         }
-        rows += [{**shared, "metric": metric, "value": value} for metric, value in values.items()]
+        rows += [{**about, "seconds": cell.seconds, "metric": m, "value": value} for m, value in values.items()]
     named = {"experiment": "tiny_recipe", "paper_table": "appendix", "profile": "embedded"}
     return make_rows(rows, **named, dataset=base.validation)

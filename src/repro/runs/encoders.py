@@ -151,13 +151,12 @@ def load_encoders(names: Sequence[str], profile: Profile, store: Store) -> Itera
             config = replace(profile.train, dim=hidden_dim_of(profile.train))
             (cell,) = train_all([config], store)
             yield Named(f"{config.backbone} + SimCSE", partial(getattr, cell, "encoder"), cell.key)
-            continue
-        if name == USE:
+        elif name == USE:
             yield Named(USE, UniversalSentenceEncoder, use_identity())
-            continue
-        pooling = POOLING.get(name)  # loading reads a causal decoder by its last token
-        load = partial(SentenceEncoder.load, name, pooling=pooling)
-        yield Named(name.rstrip("/").split("/")[-1], load, states_identity(name, pooling))
+        else:
+            pooling = POOLING.get(name)  # loading reads a causal decoder by its last token
+            load = partial(SentenceEncoder.load, name, pooling=pooling)
+            yield Named(name.rstrip("/").split("/")[-1], load, states_identity(name, pooling))
 
 
 def dims_of(hidden_dim: int, dims: Sequence[float]) -> list[int]:

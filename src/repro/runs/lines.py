@@ -240,7 +240,6 @@ def score_rows(
     *,
     contrasts: Sequence[Callable[[Line, Line], bool]] = (),
     average: bool = False,
-    progress: bool = True,
     **shared: Any,
 ) -> pd.DataFrame:
     """Score of every line on every task, their averages, and leads of some lines over others with paired intervals.
@@ -250,7 +249,7 @@ def score_rows(
     The average over the tasks is a dataset of its own. Folds and bootstrap have the `seed` that the rows share.
     """
     rows: list[dict[str, Any]] = []
-    bar = progress_bar(tasks.items(), desc="scoring", show=progress)
+    bar = progress_bar(tasks.items(), desc="scoring", show=True)
     found = {name: list(scorer(lines, task, int(shared["seed"]))) for name, task in bar}
     if average:
         found[AVERAGE] = [_mean(each) for each in zip(*found.values(), strict=True)]

@@ -166,5 +166,5 @@ def estimate(notes: Iterable[dict[str, Any]], *, seeds: int = 1, step_two: bool 
         operations += seeds * (shape.forward(passes * length, length) + shape.forward(texts * LENGTH, LENGTH))
         disk += seeds * 4 * (shape.weights + shape.hidden * each["dim"] + texts * shape.hidden)
         memory = max(memory, shape.training_bytes(each["batch_size"] * sides, length, bf16=each["bf16"]))
-    found = {"trainings": seeds * len(trained), "texts": texts, "operations": operations}
-    return found | {"memory": memory, "disk": disk}
+    count = seeds * len(trained)
+    return {"trainings": count, "texts": texts, "operations": operations, "memory": memory, "disk": disk}

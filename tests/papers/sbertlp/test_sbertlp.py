@@ -97,7 +97,7 @@ def test_table1_chooses_on_dev_and_compares_pair_by_pair(tasks, system):
     # the oracle is the best of the grid on the test pairs, and no choice can beat it
     mapped = map_texts(system.table, judged, judged, NEIGHBORS, max(DIMS))
     own = mapping.grid_scores(mapped, DIMS, tables.sts_score(test))
-    options = {"contrasts": [over_own_system], "average": True, "progress": False, **SHARED}
+    options = {"contrasts": [over_own_system], "average": True, **SHARED}
     rows = score_rows(lines, {name: tasks[name] for name in names}, similarity, **options)
     at = rows[(rows["metric"] == "spearman") & (rows["dataset"] == "sts12")].set_index("setting")["value"]
     assert at[settings[2]] == pytest.approx(own["value"].max()) and at[settings[2]] >= at[settings[0]]
@@ -115,7 +115,7 @@ def test_table2_rows_with_and_without_the_own_vote(tasks, system):
     given = {"tasks": tasks, "datasets": names, "neighbors": NEIGHBORS, "dims": DIMS, "on_dev": on_dev}
     lines, chosen = on_its_page("sbertlp_table2_knn", system, "place_labelled", **given)
     two = {name: tasks[name] for name in names}
-    rows = score_rows(lines, two, tables.votes, contrasts=[over_own_system], progress=False, **SHARED)
+    rows = score_rows(lines, two, tables.votes, contrasts=[over_own_system], **SHARED)
     own = rows[rows["method"] == "SBERTbase"].pivot(index="dataset", columns="metric", values="value")
     nearest = [tables.correct(system.table, tasks[name], k=1).mean() for name in own.index]
     assert (own["accuracy_self"] > own["accuracy"]).all()
@@ -134,7 +134,7 @@ def test_clusters_have_paired_leads():
     lines, chosen = on_its_page("sbertlp_table3_clustering", own, "place_posts", judged=judged, dev=dev, **given)
     tasks = {judged.name: Task(judged.name, {"all": judged})}
     clustering = on_page("sbertlp_table3_clustering", "clustering", starts=[0, 1])["clustering"]
-    rows = score_rows(lines, tasks, clustering, contrasts=[over_own_system], progress=False, **SHARED)
+    rows = score_rows(lines, tasks, clustering, contrasts=[over_own_system], **SHARED)
     at = rows[~rows["metric"].str.endswith("_lead")].set_index(["setting", "metric"])["value"]
     by_seed = [cluster_scores(own.table[judged.texts], judged.labels, seed=s) for s in (0, 1)]
     assert at["", "nmi"] == pytest.approx(np.mean([found["nmi"] for found in by_seed]))

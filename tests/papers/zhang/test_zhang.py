@@ -97,7 +97,7 @@ def test_a_variant_stands_beside_its_method(made, tasks):
 
 def test_methods_and_settings_are_compared_once(made, tasks, store):
     task = tasks["stsb"]
-    rows = zhang.reduced_rows(made(task), task, store, progress=False, **SHARED)
+    rows = zhang.reduced_rows(made(task), task, store, **SHARED)
     leads = rows[rows["metric"] == "spearman_lead"].set_index(["method", "dim", "setting"])
     scores = rows[rows["metric"] == "spearman"].set_index(["method", "dim", "setting"])["value"]
     lead = scores["SVD", 8, "inductive"] - scores["PCA", 8, "inductive"]
@@ -123,7 +123,7 @@ def test_in_folds_every_row_is_judged_once_by_what_the_others_teach(encoder, mad
         X, Z = own.on(name)[train.texts], own.on(name)[test.texts]
         np.testing.assert_allclose(np.abs(Z), np.abs(peer.transform(table[test.texts])), atol=1e-4)
         right += [linear_probe(X, train.labels, Z, test.labels, seed=3)] * len(test)
-    rows = zhang.reduced_rows(lines, task, store, progress=False, **SHARED)
+    rows = zhang.reduced_rows(lines, task, store, **SHARED)
     assert rows.set_index(["method", "setting"]).loc[("PCA", "inductive"), "value"] == pytest.approx(np.mean(right))
     both = zhang.in_folds(zhang.load_task("sicke", "microworld", rows=60), 5)
     rows_of = [{split: len(items) for split, items in part.items()} for part in both.folds.values()]
@@ -133,7 +133,7 @@ def test_in_folds_every_row_is_judged_once_by_what_the_others_teach(encoder, mad
 def test_curves_are_of_the_same_scores_and_held_against_pca_and_the_roughest_other(made, tasks, store):
     methods = ("pca", "svd", "kpca", "grp", "truncate")
     task, lines = tasks["trec"], made(tasks["trec"], methods, settings=["inductive"])
-    rows = zhang.reduced_rows(lines, task, store, progress=False, **SHARED)
+    rows = zhang.reduced_rows(lines, task, store, **SHARED)
     lines += [replace(line, method="Autoencoder") for line in lines if line.method == "Truncate"]
     own = rows[(rows["metric"] == "accuracy") & rows["method"].isin(("PCA", "SVD", "KPCA", "GRP", "Truncate"))]
     at = own.pivot(index="dim", columns="method", values="value").rename(columns={"Truncate": "Autoencoder"})

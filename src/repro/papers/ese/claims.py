@@ -88,8 +88,7 @@ def at_places(rows: pd.DataFrame, metric: str = "spearman", *, every_size: bool 
 
 def difference(cell: pd.DataFrame) -> str:
     """Mean over seeds, in points, with its 95 % interval over items; from three seeds on over the seeds, too."""
-    e = estimate(cell, deterministic=cell["seed"].nunique() < FEWEST_SEEDS)
-    return f"{e.value:.2f} [{e.low:.2f}, {e.high:.2f}]"
+    return str(estimate(cell, deterministic=cell["seed"].nunique() < FEWEST_SEEDS))
 
 
 # Table 1, Figures 3 and 4
@@ -134,7 +133,8 @@ def table1(rows: pd.DataFrame) -> list[Measurement]:
         what = f"{{backbone}}: last layer, MRL less RAW (the paper: {side} 0)"
         at_last = f"{lead(MRL, RAW)} and {AT_LAST}"
         rules.append(rule("ESE-T1-2", what, at_last, each=partial(complete, falls=falls), direction=-1 if falls else 1))
-    for rival, paper in ((RAW, printed_gain), (MRL, None)):
+    over_raw = printed_lead(only(printed("table1"), backbone=PRINTED_BACKBONE), ESE, RAW)
+    for rival, paper in ((RAW, over_raw), (MRL, None)):
         what = f"{{backbone}}: mean of layers below the last, ESE less {rival}"
         below = f"{lead(ESE, rival, dataset=SHALLOW_AVERAGE)} and dim == @full"
         rules.append(rule("ESE-T1-3", what, below, paper=paper))
@@ -174,10 +174,10 @@ def figure4(rows: pd.DataFrame) -> list[Measurement]:
     return measured([deep_rule("ESE-F4-1", least, at_both, over=OVER), *drops], rows)
 
 
-def printed_gain() -> float:
-    """ESE's printed lead over RAW on `≺ Avg.`, in points: 20.67."""
-    at = only(printed("table1"), backbone=PRINTED_BACKBONE, dataset=SHALLOW_AVERAGE).set_index("method")["value"]
-    return float(100 * (at[ESE] - at[RAW]))
+def printed_lead(rows: pd.DataFrame, winner: str, rival: str) -> float:
+    """A printed lead on `≺ Avg.`, in points, such as ESE's 20.67 over RAW."""
+    at = only(rows, dataset=SHALLOW_AVERAGE).drop_duplicates("method").set_index("method")["value"]
+    return float(100 * (at[winner] - at[rival]))
 
 
 def absent(claim: str, needs: str) -> Measurement:
@@ -274,7 +274,7 @@ def table2(rows: pd.DataFrame, coinciding: Mapping[str, str] | None = None) -> l
                     why = f"{what}: one training, for this network has a single layer below the last"
                     found.append(Measurement(claim, "effect", nan, nan, nan, seeds=0, what=why))
                 elif e is not None:
-                    paper = printed_cost(a) if (b, place) == (NONE, "≺ Avg.") else None
+                    paper = printed_lead(printed_variants(), a, b) if (b, place) == (NONE, "≺ Avg.") else None
                     found.append(effect(claim, e, what, paper=paper))
         excess = variant_lead(own, tried[-2], NONE, metric="shallow_excess") if NONE in tried[1:] else None
         if excess is not None:
@@ -308,9 +308,3 @@ def variant_lead(
         if len(own):
             return scaled(estimate(own), sign)
     return None
-
-
-def printed_cost(variant: str) -> float:
-    """Points that the shallow layers lose, as printed, from a variant to no compression."""
-    at = only(printed_variants(), dataset=SHALLOW_AVERAGE).drop_duplicates("method").set_index("method")["value"]
-    return float(100 * (at[variant] - at[NONE]))

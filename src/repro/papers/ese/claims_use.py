@@ -4,7 +4,7 @@ Table 3 is judged by exact match where answers were generated, else by two proxi
 on Figure 7 is made of distances in a map and holds only if measures without a map agree (audit E16), so both judge it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -45,23 +45,23 @@ def metrics_of(rows: pd.DataFrame) -> list[str]:
 def searched(metric: str) -> Iterator[Judge]:
     """The rules for one metric; printed sizes are those of exact match."""
 
-    def rule(
-        claim: str, what: str, where: str, rivals: tuple[str, str], size: Callable[..., float], kind: str = "lead"
-    ) -> Judge:
-        query = f"{lead(*rivals, metric=f'{metric}_{kind}', dataset='hotpotqa')} and {where}"
-        paper = partial(size, *rivals) if metric == EXACT else None
-        what = f"{{backbone}}, {FOUND[metric]}: {what}"
-        return Judge(claim, what, query, each=partial(complete, metric=metric), paper=paper)
+    def rule(claim: str, what: str, query: str, paper: float) -> Judge:
+        said, size = f"{{backbone}}, {FOUND[metric]}: {what}", paper if metric == EXACT else None
+        return Judge(claim, said, query, each=partial(complete, metric=metric), paper=size)
 
+    searches = {"metric": f"{metric}_lead", "dataset": "hotpotqa"}
     for winner, rival in ((ESE, MRL), (MRL, RAW)):
-        what = f"smallest lead of {winner} over {rival} ({{dim}} dims)"
-        yield rule("ESE-T3-1", what, "layer == @last", (winner, rival), lambda *pair: min(printed_leads(*pair)))
+        what, query = f"smallest lead of {winner} over {rival} ({{dim}} dims)", lead(winner, rival, **searches)
+        yield rule("ESE-T3-1", what, f"{query} and layer == @last", min(printed_leads(winner, rival)))
     for rival in RIVALS:
         what = f"lead of ESE over {rival} at the smallest size less that at {{dim}} dims, the largest other"
-        yield rule("ESE-T3-2", what, "layer == @last", (ESE, rival), printed_drop, "lead_drop")
+        query = lead(ESE, rival, f"{metric}_lead_drop", "hotpotqa")
+        smallest, *others = printed_leads(ESE, rival)
+        yield rule("ESE-T3-2", what, f"{query} and layer == @last", smallest - max(others))
     for rival in RIVALS:
-        what, at_half = f"layer {{half}} of {{last}}, ESE less {rival}", "layer == @half and layer < @last"
-        yield rule("ESE-T3-3", what, f"{at_half} and dim == @full", (ESE, rival), printed_half)
+        what, query = f"layer {{half}} of {{last}}, ESE less {rival}", lead(ESE, rival, **searches)
+        at_half = "layer == @half and layer < @last and dim == @full"
+        yield rule("ESE-T3-3", what, f"{query} and {at_half}", printed_half(rival))
 
 
 def printed_leads(winner: str, rival: str) -> list[float]:
@@ -70,16 +70,10 @@ def printed_leads(winner: str, rival: str) -> list[float]:
     return [float(100 * (value - at[rival, dim])) for dim, value in at[winner].items()]
 
 
-def printed_drop(winner: str, rival: str) -> float:
-    """How much the printed lead is larger at the smallest size than at any other."""
-    first, *rest = printed_leads(winner, rival)
-    return first - max(rest)
-
-
-def printed_half(winner: str, rival: str) -> float:
-    """The printed lead with embeddings of layer 6, in points."""
+def printed_half(rival: str) -> float:
+    """ESE's printed lead with embeddings of layer 6, in points."""
     text = only(paper_values("ese2025", "text"), metric="exact_match_gain")
-    own = text[text["method"].str.endswith(f"{winner} vs {'RAW' if rival == RAW else '+ MRL'}")]
+    own = text[text["method"].str.endswith(f"ESE vs {'RAW' if rival == RAW else '+ MRL'}")]
     return float(100 * own.loc[own["dataset"].str.contains("half layer"), "value"].iloc[0])
 
 

@@ -121,8 +121,7 @@ def train_augmented(
     config: TrainConfig, sentences: Sequence[str], augmentation: Augmentation, store: Store
 ) -> TrainedCell:
     """Train on the positives of an augmentation, or find it in the store; dropout is the SimCSE cell of other pages."""
-    if augmentation.positives is None:
-        raise InputError(f"{augmentation.name}: {augmentation.note}")
+    assert augmentation.positives is not None
     if augmentation.name == DROPOUT:
         return train_cell(config, store)
     examples = list(zip(sentences, augmentation.positives, strict=True))

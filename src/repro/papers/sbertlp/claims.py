@@ -6,14 +6,13 @@ The paper's words for rows stand here too: systems, settings, sets and the range
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from math import isnan, nan
-from typing import Any
 
 import pandas as pd
 
-from repro.evaluation.seeds import Estimate, estimate, mean, of_parts
+from repro.evaluation.seeds import Estimate, estimate, of_parts
 from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE, MAJORITY
-from repro.report.judge import Judge, Measurement, Rule, effect, judge, lowest
+from repro.report.judge import Judge, Measurement, Rule, average, effect, judge, lowest
 from repro.report.tables import names, paper_values
 
 SUITES = {
@@ -74,15 +73,13 @@ def gain(
     """
     led = f"metric == '{metric}_lead' and method == '{lp(method)} − {method}' and setting == '{HONEST}'"
     here, said = f"{led} and dataset == '{dataset}'", f"{what} ({{network}})"
+    printed = printed_leads(table, size or method)
+    paper = float(printed[key] if key else printed.mean())
 
     def named(rows: pd.DataFrame) -> list[tuple[dict[str, str], pd.DataFrame]]:
         return [({"network": network_of(rows, method)}, rows)]
 
-    def printed() -> float:
-        leads = printed_leads(table, size or method)
-        return float(leads[key] if key else leads.mean())
-
-    return Judge(claim, said, here, over=("metric",), each=named, paper=printed)
+    return Judge(claim, said, here, over=("metric",), each=named, paper=paper)
 
 
 def gains(claim: str, table: str, method: str, size: str = "") -> list[Rule]:
@@ -92,17 +89,12 @@ def gains(claim: str, table: str, method: str, size: str = "") -> list[Rule]:
     return [mean, lambda rows: count_gains(claim, rows, table, method, size or method)]
 
 
-def over_sets(at: Mapping[tuple[Any, ...], Estimate]) -> tuple[tuple[Any, ...], Estimate]:
-    """The mean of sets, which share no items."""
-    return (), mean(list(at.values()), same_items=False)
-
-
 def on_sets(claim: str, what: str, method: str, datasets: Sequence[str] = ()) -> Judge:
     """A comparison of the sweep by encoder: the mean of some sets, or where it is hardest to hold of all."""
     query, said = f"metric.str.endswith('_lead') and method == '{method}'", "smallest of {n} sets ({group}, {dataset})"
     if datasets:
         query, said = f"{query} and dataset in {datasets}", f"mean of {len(datasets)} sets ({{group}})"
-    pick = over_sets if datasets else lowest
+    pick = partial(average, same_items=False) if datasets else lowest
     return Judge(claim, f"{what}, {said}", query, pick, ("dataset",), lambda rows: rows.groupby("backbone", sort=False))
 
 
@@ -133,16 +125,12 @@ FIGURES: list[Rule] = [
 ]
 
 
-def measured(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
-    """What rows say; a system that this book did not train has no seed of its own, and the mapping draws nothing."""
-    return judge(rules, rows, fixed=fixed)
-
-
 def fixed(cell: pd.DataFrame) -> bool:
-    """Whether nothing behind a cell was drawn at random here."""
+    """Whether nothing behind a cell was drawn at random: its system was not trained here, and mappings draw nothing."""
     return bool(cell["n_train"].isna().all())
 
 
+measured = partial(judge, fixed=fixed)
 table1, table2, table3, figures = (partial(measured, rules) for rules in (TABLE1, TABLE2, TABLE3, FIGURES))
 """rows to what they say of the claims of one table, or of all figures"""
 

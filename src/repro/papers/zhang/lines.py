@@ -242,8 +242,8 @@ def curve_rows(
     encoders = sorted(published if len(published) > 1 else ranks)
     if len(encoders) > 1:
         parts = [ranked for name in encoders for ranked in ranks[name]]
-        value, draws = (np.mean([getattr(part, of) for part in parts], axis=0) for of in ("value", "draws"))
-        overall, at = replace(parts[0], value=value, draws=draws), {**common, "setting": ", ".join(encoders)}
+        overall = replace(Resampled.averaged(parts), n=parts[0].n)  # all on the same items
+        at = {**common, "setting": ", ".join(encoders)}
         for k, name in enumerate(ZHANG_METHODS[1:], start=1):
             rows.append({**at, "method": name, "metric": RANKS, **(overall[k] - overall[0]).columns})
     return make_rows(rows, **shared)
