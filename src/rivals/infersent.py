@@ -71,8 +71,6 @@ class BiLSTMMax(nn.Module):
 class InferSent(LayerlessEncoder):
     """The trained network and the word vectors it reads; unknown words are left out, as in training."""
 
-    dim = 0
-
     def __init__(self, net: BiLSTMMax, table: WordTable) -> None:
         self.net, self.table, self.dim = net, table, net.dim
 

@@ -69,8 +69,6 @@ def tokens_of(text: str, vocabulary: Container[str]) -> list[str]:
 class StaticEncoder(LayerlessEncoder):
     """Mean of known words' vectors, each by its weight (1 if not listed), less the part along `removed` (r, dim)."""
 
-    dim = 0
-
     def __init__(
         self, table: WordTable, *, weights: Mapping[str, float] | None = None, removed: Array | None = None
     ) -> None:
@@ -113,8 +111,6 @@ def fit_sif(table: WordTable, texts: Sequence[str]) -> StaticEncoder:
 class TfidfEncoder(LayerlessEncoder):
     """Weights of sequences of words, rows of length 1; a text of unknown words is the zero vector."""
 
-    dim = 0
-
     def __init__(self, words: TfidfVectorizer) -> None:
         self.words, self.dim = words, len(words.vocabulary_)
 
@@ -129,8 +125,6 @@ class TfidfEncoder(LayerlessEncoder):
 
 class LsaEncoder(LayerlessEncoder):
     """TF-IDF read along its strongest singular directions, V (sequences, dim)."""
-
-    dim = 0
 
     def __init__(self, base: TfidfEncoder, directions: Array) -> None:
         self.base, self.directions, self.dim = base, directions, directions.shape[1]

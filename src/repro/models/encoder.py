@@ -246,10 +246,7 @@ class SentenceEncoder(nn.Module):
 class LayerlessEncoder(ABC):
     """One embedding per text and nothing in between: both readouts are the same matrix, and no layer can be read."""
 
-    @property
-    @abstractmethod
-    def dim(self) -> int:
-        """Embedding size."""
+    dim: int  # embedding size
 
     @abstractmethod
     def embed(self, texts: list[str], *, progress: bool = False) -> Array:
@@ -281,7 +278,7 @@ class Transformed(LayerlessEncoder):
 
     base: Encoder
     transform: Callable[[Array], Array]
-    dim: int = 0
+    dim: int
 
     def embed(self, texts: list[str], *, progress: bool = False) -> Array:
         """Mapped embeddings (n, dim) of distinct texts."""
