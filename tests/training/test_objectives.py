@@ -220,7 +220,7 @@ def on_all(layers, loss, config):
 def test_the_first_loss_of_the_comparison_is_what_the_objective_says(scaling, pairs, changes, expected):
     config, examples = replace(scaling, **changes), pairs
     if config.examples == "triples":
-        examples = Triples("nli", "made", "train", pairs.texts1, pairs.texts2, (*pairs.texts2[1:], pairs.texts2[0]))
+        examples = Triples(pairs.texts1, pairs.texts2, (*pairs.texts2[1:], pairs.texts2[0]))
     layers, loss = first_batch(config, examples)
     assert first_loss(config, examples) == pytest.approx(expected(layers, loss, config).item(), rel=1e-3)
 
