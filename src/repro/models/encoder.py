@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from repro.models.folders import prompt_of, read_encoder, write_encoder
 from repro.models.pooling import AVG_FIRST_LAST, NAMES, Head, Pooler, pool
 from repro.seeding import one_thread_each
 from repro.terminal import progress_bar
-from repro.types import Array, Encoder, InputError, one_of, unit_rows
+from repro.types import Array, InputError, one_of, unit_rows
 
 log = logging.getLogger(__name__)
 READOUTS = ("encoder", "pooler")
@@ -270,6 +270,10 @@ class LayerlessEncoder(ABC):
             return np.zeros((0, self.dim), np.float32)
         X = np.asarray(self.embed(distinct, progress=progress), dtype=np.float32)
         return (unit_rows(X) if normalize else X)[inverse]
+
+
+Encoder: TypeAlias = SentenceEncoder | LayerlessEncoder
+"""anything that turns texts into embeddings: a trained network or a static baseline"""
 
 
 @dataclass(eq=False)
