@@ -21,6 +21,7 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from repro.models.encoder import LayerlessEncoder, merge_equal
+from repro.reducers.spectral import orient
 from repro.types import Array, InputError, check_dim
 
 PIECES = re.compile(r"n't\b|'(?:s|re|ve|ll|d|m)\b|\w+?(?=n't\b)|\w+|[^\w\s]")
@@ -154,6 +155,4 @@ def fit_lsa(texts: Sequence[str], *, dim: int = 300, seed: int = 0) -> LsaEncode
     X = base.weights(merge_equal(texts)[0])
     check_dim(dim, limit=min(X.shape) - 1)
     fit = TruncatedSVD(dim, algorithm="randomized", n_iter=7, n_oversamples=20, random_state=seed).fit(X)
-    V = fit.components_.T
-    V = V * np.where(V[np.abs(V).argmax(axis=0), np.arange(dim)] < 0, -1.0, 1.0)
-    return LsaEncoder(base, V.astype(np.float32))
+    return LsaEncoder(base, orient(fit.components_.T).astype(np.float32))
