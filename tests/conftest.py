@@ -60,7 +60,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory, sentences: tuple[str, ...]) -
     """Folder of a random BERT: 2 layers, hidden size 32, a WordPiece vocabulary of 400 trained on the microworld."""
     import torch
 
-    from repro.models.wordpiece import make_bert, train_wordpiece
+    from repro.training.mlm import make_bert, train_wordpiece
 
     torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("backbone") / "tiny"

@@ -8,12 +8,23 @@ import numpy as np
 import pandas as pd
 
 from dimadvise.bounds import smallest_sufficient
-from dimadvise.crossfit import FoldMoments, Rows, Shortened
 from dimadvise.deploy import Deployment
 from dimadvise.evidence import NOBODY, Evidence
 from dimadvise.measured import read_measured
 from dimadvise.search import Places, ranks, searched
-from dimadvise.transform import NESTED, Block, Transform, fit_transform_of, halvings, moments_of, most_dims, unchanged
+from dimadvise.transform import (
+    NESTED,
+    Block,
+    FoldMoments,
+    Rows,
+    Shortened,
+    Transform,
+    fit_transform_of,
+    halvings,
+    moments_of,
+    most_dims,
+    unchanged,
+)
 from dimadvise.vectors import Vectors, in_memory
 from repro.seeding import make_rng
 from repro.theory import participation_ratio, predicted_similarity
@@ -64,9 +75,8 @@ class Advice:
         """Share kept and lower bound of every method and size, the layer too if there are several; None unlabelled."""
         if self.metric is None:
             return None
-        frame = pd.DataFrame([(c.layer, c.method, c.dim, "float32", c.share, c.low) for c in self.candidates])
-        frame.columns = pd.Index(["layer", "method", "dim", "level", "share", "low"])
-        frame["metric"] = self.metric
+        told = [(c.layer, c.method, c.dim, "float32", c.share, c.low, self.metric) for c in self.candidates]
+        frame = pd.DataFrame(told, columns=["layer", "method", "dim", "level", "share", "low", "metric"])
         return frame if frame["layer"].nunique() > 1 else frame.drop(columns="layer")
 
     @property

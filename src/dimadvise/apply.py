@@ -19,7 +19,7 @@ from dimadvise import deploy
 from dimadvise.deploy import Deployment
 from dimadvise.vectors import Vectors, open_vectors
 from repro.evaluation.quantise import FLOATS
-from repro.paths import replacing, writable_folder
+from repro.paths import replacing, writable_folder, write_text
 from repro.store import sha256
 from repro.terminal import progress_bar, say
 from repro.types import InputError, check_dim
@@ -91,8 +91,9 @@ def _write_shards(deployment: Deployment, source: Vectors, output: Path, plan: d
     for path, start, stop in progress_bar(missing, show=True, unit="shard"):
         with replacing(path) as partial:
             digests[path.name] = _write_shard(deployment, source, partial, start, stop)
-            _note(output, plan, digests)
-    _note(output, plan, {name: digests[name] for name in names})
+            write_text(output / MANIFEST, json.dumps({**plan, "shards": digests}, indent=1))
+    shards = {name: digests[name] for name in names}
+    write_text(output / MANIFEST, json.dumps({**plan, "shards": shards}, indent=1))
 
 
 def _digests_before(output: Path, plan: dict[str, Any]) -> dict[str, str]:
@@ -111,11 +112,6 @@ def _digests_before(output: Path, plan: dict[str, Any]) -> dict[str, str]:
             f"{output} holds shards of another run, which differs in {', '.join(differing)}: give another output"
         )
     return digests
-
-
-def _note(output: Path, plan: dict[str, Any], digests: dict[str, str]) -> None:
-    with replacing(output / MANIFEST) as partial:
-        partial.write_text(json.dumps({**plan, "shards": digests}, indent=1), encoding="utf-8")
 
 
 def _write_shard(deployment: Deployment, source: Vectors, path: Path, start: int, stop: int) -> str:

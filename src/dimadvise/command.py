@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from repro.seeding import cpu_count
 from repro.terminal import say
-from repro.types import InputError
+from repro.types import DataSource, InputError
 
 if TYPE_CHECKING:
     from dimadvise.deploy import Deployment
@@ -46,7 +46,7 @@ def advise(
     layers: tuple[int, ...] = (),
     prompt: str | None = None,
     split: str | None = None,
-    source: Literal["local", "hub", "microworld"] | None = None,
+    source: DataSource | None = None,
     output: Path = Path("advice"),
     seed: int = 0,
     column: str = "",

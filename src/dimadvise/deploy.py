@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from dimadvise.transform import Transform
 from repro.evaluation.quantise import BITS, FLOATS, Codebook, Codes, dequantise, quantise, vector_bytes
-from repro.paths import replacing, writable_folder
+from repro.paths import replacing, writable_folder, write_text
 from repro.store import sealed, sha256, unchanged
 from repro.types import InputError, one_of, optional, unit_rows
 
@@ -137,8 +137,7 @@ def write(folder: Path, deployment: Deployment, **note: Any) -> list[Path]:
             with replacing(folder / name) as partial:
                 save_file({part: np.ascontiguousarray(each, np.float32) for part, each in tensors.items()}, partial)
             said[key] = sha256(folder / name)
-    with replacing(folder / NOTE) as partial:
-        partial.write_text(json.dumps(sealed(said | note), indent=1, ensure_ascii=False), encoding="utf-8")
+    write_text(folder / NOTE, json.dumps(sealed(said | note), indent=1, ensure_ascii=False))
     return [folder / name for name in (WEIGHTS, NOTE, *([CODES] if codes else []))]
 
 

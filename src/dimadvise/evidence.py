@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from dimadvise.bounds import Influence, Retention, mean_influence, share_bounds, spearman_influence, unchanged_bounds
-from dimadvise.crossfit import NEVER, Rows, Shortened, Split
+from dimadvise.transform import NEVER, Rows, Shortened, Split
 from dimadvise.vectors import Vectors
 from repro.evaluation.classify import stratified_folds
 from repro.evaluation.logistic import fit_logistic

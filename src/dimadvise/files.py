@@ -229,14 +229,13 @@ class JsonLines(Vectors):
 
 def chosen(column: str, fitting: Sequence[str], there: Sequence[str], where: str, what: str) -> str:
     """The column named, or the only one that fits."""
-    if column in fitting:
-        return column
-    if not column and len(fitting) == 1:
-        return fitting[0]
-    if column:
+    if column and column not in fitting:
         raise InputError(f"{where}: {column!r} is not {what}; there are {', '.join(there)}")
-    found = f"{', '.join(fitting)} are each {what}: name one by --column" if fitting else f"none of {', '.join(there)}"
-    raise InputError(f"{where}: {found}" + ("" if fitting else f" is {what}"))
+    if not fitting:
+        raise InputError(f"{where}: none of {', '.join(there)} is {what}")
+    if not column and len(fitting) > 1:
+        raise InputError(f"{where}: {', '.join(fitting)} are each {what}: name one by --column")
+    return column or fitting[0]
 
 
 def _matrix_shape(shape: Sequence[int], name: str) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,7 +11,10 @@ from dimadvise.evidence import Classes, Evidence, Pairs, Rows, Search
 from dimadvise.vectors import Shards, Vectors, in_memory
 from repro import data
 from repro.data.files import ENDINGS, NOTHING, Table, ending, filled_lines
-from repro.types import Array, Encoder, InputError
+from repro.types import Array, InputError
+
+if TYPE_CHECKING:
+    from repro.models.encoder import Encoder
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ def from_matrix(
 
 
 def from_encoder(
-    encoder: Encoder,
+    encoder: "Encoder",
     texts: str,
     *,
     name: str | None = None,

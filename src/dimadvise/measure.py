@@ -5,7 +5,7 @@ anew, by other queries and on as many rows as are asked for, so that what is pro
 promise it. Recall@k with re-ranking needs none: the full vectors put a neighbour in its place if it is a candidate.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -117,8 +117,10 @@ def survey(
 
     corpus = rng.choice(n, min(n, check_dim(rows, what="rows")), replace=False)
     stops = sorted({len(corpus) // part for part in STOPS if len(corpus) // part >= FEWEST})
-    blocks = (vectors.take(corpus[a:b]) for a, b in _cuts(len(corpus), stops))
-    walk = searched(finals, asked.full, asked.among(corpus), blocks, _count(depth, len(corpus)), stops)
+    ends = sorted({*range(0, len(corpus), CHUNK), *stops, len(corpus)})  # of blocks, none of which contains a stop
+    blocks = (vectors.take(corpus[a:b]) for a, b in pairwise(ends))
+    count = min(max(KS) * depth, len(corpus) - 1)
+    walk = searched(finals, asked.full, asked.among(corpus), blocks, count, stops)
     options, falls = tabulate(finals, list(walk), depth, n)
 
     place = np.argsort(pool)  # the order of the file
@@ -218,7 +220,10 @@ def is_front(sizes: NDArray[Any], recall: NDArray[Any]) -> NDArray[np.bool_]:
 def tabulate(ways: Sequence[Deployment], walk: Sequence[Found], depth: int, n: int) -> tuple[pd.DataFrame, list[str]]:
     """The options of `Survey` and, in words, how recall@10 falls as rows are added; the first way finds the truth."""
     last = walk[-1]
-    by_stop = [list(_ranks(found, found.documents)) for found in walk]
+    by_stop: list[list[Places]] = []
+    for found in walk:
+        wanted = found.places[0][:, : min(max(KS), found.documents - 1)]
+        by_stop.append([ranks(wanted, places) for places in found.places])
     table = []
     for i, way in enumerate(ways):
         for times in (0, depth):
@@ -280,21 +285,6 @@ def _falls(options: pd.DataFrame, stops: Sequence[int], n: int) -> list[str]:
     return [f"{said}; advise again when there are many more."] if len(stops) > 1 else []
 
 
-def _ranks(found: Found, documents: int) -> Iterator[Places]:
-    wanted = found.places[0][:, : min(max(KS), documents - 1)]
-    return (ranks(wanted, places) for places in found.places)
-
-
 def _recalled(ranked: Places, k: int, times: int) -> NDArray[Any]:
     """Share of each query's k nearest that are among the first k · times found (m,)."""
     return np.asarray((ranked[:, :k] < k * times).mean(1))
-
-
-def _count(depth: int, documents: int) -> int:
-    return min(max(KS) * depth, documents - 1)
-
-
-def _cuts(n: int, stops: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Ends of blocks of rows, none of which contains a stop."""
-    ends = sorted({*range(0, n, CHUNK), *stops, n})
-    return pairwise(ends)

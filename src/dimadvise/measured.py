@@ -18,9 +18,8 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
-from repro.paths import ASSETS
+from repro.paths import ASSETS, write_text
 from repro.rows import recorded_rows
-from repro.store import replacing
 from repro.terminal import say
 from repro.types import Array, InputError, check_same_length
 
@@ -187,8 +186,7 @@ def measured_from(rows: pd.DataFrame) -> dict[str, Any]:
 def write_measured(path: Path = ASSET, rows: pd.DataFrame | None = None) -> Path:
     """Write what ships as JSON, from recorded rows unless others are given."""
     found = measured_from(recorded_rows(EXPERIMENT) if rows is None else rows)
-    with replacing(path) as partial:
-        partial.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(found, ensure_ascii=False, indent=1) + "\n")
     return path
 
 

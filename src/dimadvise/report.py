@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from repro.evaluation.quantise import BITS
-from repro.paths import replacing
+from repro.paths import write_text
 from repro.report.figures import GREY, WIDTH, Drawing, add_legend, dim_axis, looks, new_figure, series_handles, styled
 
 PAGE = (files("dimadvise") / "report.html").read_text(encoding="utf-8")
@@ -100,8 +99,7 @@ def in_words(option: Any, full_dim: int) -> str:
     which = f"all {full_dim} dimensions" if dim == full_dim else f"{dim} of {full_dim} dimensions"
     if (dim, method) != (full_dim, "truncate"):
         which += f" ({MEANS.get(method, method)})"
-    level = option["level"]
-    return f"{which} as {level if level in BITS else 'product codes'}"
+    return f"{which} as {_family(option['level'])}"
 
 
 def explanation(found: Findings) -> list[str]:
@@ -183,6 +181,8 @@ def draw_options(found: Findings) -> Drawing:
     shown = sorted({depths[0], with_full})
     there = {_family(level) for level in options["level"]}
     families = [family for family in (*BITS, "product codes") if family in there]
+    low, high = np.log2(options["bytes"].min()), np.log2(options["bytes"].max())
+    powers = [2**power for power in range(int(np.floor(low)), int(np.ceil(high)) + 1)]
     figure, axes = new_figure(1, len(shown), height=4.0, sharey=True)
     for panel, depth in zip(axes, shown, strict=True):
         own = options[options["rerank"] == depth]
@@ -199,7 +199,8 @@ def draw_options(found: Findings) -> Drawing:
         if found.target[0] == "bytes":
             panel.axvline(found.target[1], color=GREY, linestyle=":", linewidth=1.2)
         panel.set_title(f"first {10 * depth} re-ranked" if depth else "without re-ranking", loc="left")
-        _byte_axis(panel, options["bytes"], WIDTH / len(shown) - 0.7)
+        dim_axis(panel, powers, room=WIDTH / len(shown) - 0.7, label=False)
+        panel.set_xlabel("bytes per vector")
     axes[0].set_ylabel("recall@10")
     add_legend(figure, series_handles(families))
     figure.alt = f"recall@10 against bytes per vector for {', '.join(families)}"
@@ -208,12 +209,6 @@ def draw_options(found: Findings) -> Drawing:
 
 def _family(level: str) -> str:
     return level if level in BITS else "product codes"
-
-
-def _byte_axis(panel: Axes, sizes: pd.Series, room: float) -> None:
-    low, high = int(np.floor(np.log2(sizes.min()))), int(np.ceil(np.log2(sizes.max())))
-    dim_axis(panel, [2**power for power in range(low, high + 1)], room=room, label=False)
-    panel.set_xlabel("bytes per vector")
 
 
 @styled()
@@ -285,10 +280,8 @@ def write(path: Path, found: Findings, usage: str = "") -> None:
     told |= {"notes": list(found.notes), "measured": list(found.measured), "predicted": list(found.predicted)}
     told["options"] = json.loads(found.options.to_json(orient="records"))
     told["shares"] = [] if found.shares is None else json.loads(found.shares.to_json(orient="records"))
-    with replacing(path.with_suffix(".json")) as partial:
-        partial.write_text(json.dumps(told, ensure_ascii=False, indent=1), encoding="utf-8")
-    with replacing(path) as partial:  # last: by the JSON a folder that a kill left is known
-        partial.write_text(page(found, usage), encoding="utf-8")
+    write_text(path.with_suffix(".json"), json.dumps(told, ensure_ascii=False, indent=1))
+    write_text(path, page(found, usage))  # last: by the JSON a folder that a kill left is known
 
 
 def _paragraphs(lines: Sequence[str]) -> list[str]:

@@ -29,10 +29,8 @@ class Nearest:
 
     def add(self, scores: Scores, start: int) -> None:
         """Scores (queries, b) of the documents with the numbers from `start` on."""
-        count = self._scores.shape[1]
-        if not start and scores.shape[1] >= count:
-            self._places = np.argpartition(scores, -count, axis=1)[:, -count:].astype(np.int32)
-            self._scores = np.take_along_axis(scores, self._places, 1)
+        if not start and scores.shape[1] >= self._scores.shape[1]:
+            self._keep(scores, np.broadcast_to(np.arange(scores.shape[1], dtype=np.int32), scores.shape))
             return
         passed = scores > self._scores.min(1, keepdims=True)
         queries, columns = (each.astype(np.int32) for each in np.nonzero(passed))

@@ -72,13 +72,10 @@ class Ways:
 
     @lru_cache(maxsize=2)  # noqa: B019 - all levels of one size come one after the other
     def _shortened(self, method: str, dim: int) -> tuple[Transform, Block]:
-        transform = self._transform(method, dim)
-        return transform, Deployment(transform, self.similarity).vectors(self.seen)
-
-    def _transform(self, method: str, dim: int) -> Transform:
+        transform = self._widest("pca" if method == "pca-rotated" else method).prefix(dim)
         if method == "pca-rotated":
-            return rotated(self._widest("pca").prefix(dim), self.seed)
-        return self._widest(method).prefix(dim)
+            transform = rotated(transform, self.seed)
+        return transform, Deployment(transform, self.similarity).vectors(self.seen)
 
     @lru_cache(maxsize=len(METHODS))  # noqa: B019
     def _widest(self, method: str) -> Transform:

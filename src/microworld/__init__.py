@@ -3,5 +3,3 @@
 from microworld.make import SIZES, make_set
 from microworld.pairs import Flavour, graded_pairs
 from microworld.world import World
-
-__all__ = ["SIZES", "Flavour", "World", "graded_pairs", "make_set"]

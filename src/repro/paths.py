@@ -176,6 +176,12 @@ def read_matrix(path: Path) -> Array:
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float32 if X.dtype == np.float16 else np.float64)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8", newline="\n")
+
+
 def write_matrix(path: Path, X: Array) -> None:
     """Write a matrix as `.npy`, whole or not at all."""
     with replacing(path) as partial, partial.open("wb") as file:

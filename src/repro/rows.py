@@ -22,7 +22,7 @@ import pandas as pd
 from filelock import FileLock
 
 from repro import paths
-from repro.paths import replacing
+from repro.paths import replacing, write_text
 from repro.store import sha256
 from repro.types import InputError, installed
 
@@ -184,8 +184,7 @@ def _read_digests(folder: Path) -> dict[str, set[str]] | None:
 
 def _write_digests(folder: Path, digests: Mapping[str, set[str]]) -> None:
     lines = [f"{digest}  {name}\n" for name in sorted(digests) for digest in sorted(digests[name])]
-    with replacing(folder / DIGESTS) as partial:
-        partial.write_text("".join(lines), encoding="utf-8", newline="\n")
+    write_text(folder / DIGESTS, "".join(lines))
 
 
 def results_folder() -> Path:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from repro.types import InputError, check_same_length
+from repro.types import InputError, check_embeddings, check_same_length, finite_vector
 
 Strings: TypeAlias = NDArray[np.str_]
 
@@ -161,16 +161,7 @@ def check_texts(texts: Iterable[str], what: str) -> tuple[str, ...]:
 
 def _scores(scores: Any, what: str) -> NDArray[np.float64]:
     """Gold scores as a read-only vector (n,) of finite numbers."""
-    try:
-        scores = np.array(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what} holds no number: {error}; expected one number per pair") from None
-    if scores.ndim != 1:
-        raise InputError(f"{what} has shape {scores.shape}: expected (n,), one number per pair")
-    bad = ~np.isfinite(scores)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(f"{what}[{row}] is {scores[row]}: expected finite scores; drop or repair that row")
+    scores = finite_vector(scores, what).copy()
     scores.setflags(write=False)
     return scores
 
@@ -199,9 +190,7 @@ def _ids(ids: Iterable[str], what: str) -> tuple[str, ...]:
 
 def _vectors(vectors: Any, what: str) -> NDArray[np.float32]:
     """A read-only matrix (words, dim) of finite numbers."""
-    vectors = np.array(vectors, dtype=np.float32)
-    if vectors.ndim != 2 or not np.isfinite(vectors).all():
-        raise InputError(f"{what} have shape {vectors.shape}: expected a finite matrix (words, dim)")
+    vectors = np.array(check_embeddings(vectors, what), dtype=np.float32)
     vectors.setflags(write=False)
     return vectors
 

@@ -26,7 +26,7 @@ from filelock import FileLock, Timeout
 
 from repro import paths
 from repro.digests import digest, module_of, plain
-from repro.paths import disk_full_explained, partial_of, partials_of, replacing
+from repro.paths import disk_full_explained, partial_of, partials_of, write_text
 from repro.types import InputError
 
 log = logging.getLogger(__name__)
@@ -225,6 +225,5 @@ def _seconds_before(work: Path) -> float:
         last = max(path.stat().st_mtime for path in work.rglob("*"))
         with suppress(ValueError):
             spent = float(clock.read_text(encoding="utf-8")) + last - clock.stat().st_mtime
-    with replacing(clock) as partial:
-        partial.write_text(str(spent), encoding="utf-8")
+    write_text(clock, str(spent))
     return spent

@@ -1,37 +1,20 @@
-"""Words every floor shares: the user error, checks of what users give, the encoder contract, absent packages."""
+"""Words every floor shares: the user error, checks of what users give, absent packages."""
 
 import importlib
 from collections.abc import Sequence
 from importlib import metadata
-from typing import Any, Literal, Protocol, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.floating[Any]]  # Embeddings X (n, dim) or vectors of floats
-Labels: TypeAlias = NDArray[Any]
 DataSource: TypeAlias = Literal["local", "hub", "microworld"]
 LARGEST = 1e15  # entry of embeddings beyond which sums of squares overflow in single precision
 
 
 class InputError(ValueError):
     """A mistake the user can mend; its message names the value, what was expected and the way out."""
-
-
-class Encoder(Protocol):
-    """Anything that turns texts into embeddings: a trained network or a static baseline."""
-
-    def encode(
-        self,
-        texts: Sequence[str],
-        *,
-        readout: str = "pooler",
-        layer: int | None = None,
-        normalize: bool = False,
-        progress: bool = False,
-    ) -> Array:
-        """Embed texts as a float32 matrix (n, dim), one row per text, in order."""
-        ...
 
 
 def one_of(value: str, options: Sequence[str], what: str) -> str:
@@ -85,6 +68,23 @@ def check_range(X: Array, name: str = "X") -> Array:
     if reach > LARGEST:
         raise InputError(f"{name} reaches {reach:.0e}: expected at most {LARGEST:.0e}; divide it by its largest entry")
     return X
+
+
+def finite_vector(values: Any, name: str, at_least: int = 1) -> NDArray[np.float64]:
+    """Return `values` as a float64 vector of at least so many finite numbers, or say what it is instead."""
+    if np.iscomplexobj(values):
+        raise InputError(f"{name} holds complex numbers: expected real ones")
+    try:
+        vector = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} holds no numbers alone: {error}") from None
+    if vector.ndim != 1 or len(vector) < at_least:
+        raise InputError(f"{name} has shape {vector.shape}: expected a vector of at least {at_least} numbers")
+    bad = ~np.isfinite(vector)
+    if bad.any():
+        first, many = int(bad.argmax()), f"{name} has {int(bad.sum())} NaN or infinite values"
+        raise InputError(f"{many}, first at {first}: {name}[{first}] is {vector[first]}; drop or repair them")
+    return vector
 
 
 def unit_rows(X: Array) -> Array:

@@ -12,9 +12,10 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from repro.objectives import Pooling
 from repro.paths import read_matrix, replacing, writable_file, write_matrix
 from repro.terminal import complain, say
-from repro.types import InputError, check_dim
+from repro.types import DataSource, InputError, check_dim
 
 Parameters = Annotated[tyro.conf.UseAppendAction[list[str]], tyro.conf.arg(metavar="KEY=VALUE")]
 OPTIONS = {"name": "--method", "n_components": "--dim", "seed": "--seed"}  # of every reducer
@@ -28,7 +29,7 @@ quiet_default = tyro.conf.arg(help_behavior_hint="")
 class Reading:
     """How token states become embeddings."""
 
-    pooling: Annotated[Literal["cls", "mean", "last", "avg_first_last"] | None, quiet_default] = None
+    pooling: Annotated[Pooling | None, quiet_default] = None
     """token states to sentence state; by default the encoder's own"""
     bidirectional: Annotated[tyro.conf.FlagConversionOff[bool | None], quiet_default] = None
     """let the tokens of a decoder see those after them; by default as the encoder was trained"""
@@ -133,7 +134,7 @@ def evaluate(
     text: Literal["senteval", "raw"] = "senteval",
     aggregate: Literal["all", "mean", "wmean"] = "all",
     protocol: Literal["logreg", "senteval"] = "logreg",
-    source: Literal["local", "hub", "microworld"] | None = None,
+    source: DataSource | None = None,
     seed: int = 0,
     rows: Path | None = None,
     columns: tuple[str, ...] = (),

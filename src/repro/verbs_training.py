@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal, TypeVar
 import tyro
 
 from repro.config import SCALING, TrainConfig, override
-from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, LayerWeights, LoraConfig, Strategy
+from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, LayerWeights, LoraConfig, Objective, Pooling, Strategy
 from repro.terminal import say
-from repro.types import InputError
+from repro.types import DataSource, InputError
 
 T = TypeVar("T")
 Unset = Annotated[T | None, tyro.conf.arg(help_behavior_hint="")]  # its help says what happens without it
@@ -95,7 +95,7 @@ def train(
     backbone: str = "repro-tiny",
     dims: tuple[int, ...] = (),
     output: Path | None = None,
-    objective: Literal["simcse", "nli", "angle", "matryoshka", "ese"] = "simcse",
+    objective: Objective = "simcse",
     difference: Literal["abs", "signed"] | None = None,
     layers: int | None = None,
     sentences: int | None = None,
@@ -103,10 +103,10 @@ def train(
     batch_size: int | None = None,
     dropout: float | None = None,
     epochs: float | None = None,
-    pooling: Literal["cls", "mean", "last", "avg_first_last"] | None = None,
+    pooling: Pooling | None = None,
     activation: Literal["tanh", "identity"] | None = None,
     scaling: Annotated[ScalingOptions, tyro.conf.arg(name="")] = ScalingOptions(),
-    source: Literal["local", "hub", "microworld"] | None = None,
+    source: DataSource | None = None,
     profile: Literal["embedded", "gpu", "paper"] = "embedded",
     seed: int = 0,
     workers: int | None = None,
@@ -174,7 +174,7 @@ def pretrain(
     batch_size: int = 256,
     sentences: int | None = None,
     threads: int | None = None,
-    source: Literal["local", "hub", "microworld"] | None = None,
+    source: DataSource | None = None,
     seed: int = 0,
 ) -> int:
     """A small BERT of your own, pre-trained from scratch; a stopped run goes on when the command is given again.

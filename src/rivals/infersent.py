@@ -22,7 +22,7 @@ from repro.seeding import derive_seed, make_rng
 from repro.sets import LabelledPairs
 from repro.terminal import progress_bar
 from repro.training.loop import TrainingDiverged
-from repro.training.nli import label_ids
+from repro.training.pooled import label_ids
 from repro.types import Array, InputError
 from rivals.static import WordTable, tokens_of
 
@@ -70,8 +70,6 @@ class BiLSTMMax(nn.Module):
 
 class InferSent(LayerlessEncoder):
     """The trained network and the word vectors it reads; unknown words are left out, as in training."""
-
-    dim = 0
 
     def __init__(self, net: BiLSTMMax, table: WordTable) -> None:
         self.net, self.table, self.dim = net, table, net.dim

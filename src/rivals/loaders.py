@@ -21,7 +21,7 @@ from repro.digests import digest
 from repro.evaluation import sts_spearman
 from repro.models import SentenceEncoder
 from repro.models.backbone import load_backbone
-from repro.models.encoder import Transformed, load_modules
+from repro.models.encoder import Encoder, Transformed, load_modules
 from repro.models.pretrained import MINILM, READ, default_device
 from repro.models.use import USE, UniversalSentenceEncoder, use_identity
 from repro.objectives import TrainConfig
@@ -31,7 +31,7 @@ from repro.runs.encoders import Named, encode_once, states_identity
 from repro.seeding import threads
 from repro.sets import LabelledPairs
 from repro.store import Store, sha256
-from repro.types import Array, Encoder, InputError, one_of
+from repro.types import Array, InputError, one_of
 from rivals.flow import Flow, FlowConfig, fit_flow, fit_whitening, whitened
 from rivals.infersent import BiLSTMMax, InferSent, InferSentConfig, train_infersent
 from rivals.sbert_wk import SbertWK
@@ -249,12 +249,10 @@ def _loader(how: str) -> Loader:
     return partial(LOADERS[name], pooling=rest) if rest else LOADERS[name]
 
 
-SYSTEMS: dict[str, System] = {}
+_ROWS = (files("rivals") / "systems.tsv").read_text(encoding="utf-8").splitlines()[1:]
+_MENU = [System(*("" if cell == "-" else cell for cell in row.split("\t"))) for row in _ROWS]
+SYSTEMS = {system.name: system for system in _MENU}
 """by name: this book's in the paper's order, then the paper's own, which need weights from the hub"""
-_HOW: dict[str, Loader] = {}
-for _row in (files("rivals") / "systems.tsv").read_text(encoding="utf-8").splitlines()[1:]:
-    _name, _printed, _line, _hub, _how = ("" if cell == "-" else cell for cell in _row.split("\t"))
-    SYSTEMS[_name], _HOW[_name] = System(_name, _printed, _line, _hub), _loader(_how)
 
 
 def load_system(name: str, config: SystemConfig, store: Store) -> Loaded:
@@ -265,14 +263,13 @@ def load_system(name: str, config: SystemConfig, store: Store) -> Loaded:
     """
     folder = name.removesuffix("-flow")
     if name not in SYSTEMS and Path(folder).is_dir():
-        line, loader = "{backbone}, mean of states", "states mean"
+        line, loaders = "{backbone}, mean of states", "states mean"
         if folder != name:
-            line, loader = f"{line}, flow fitted on {{n}} sentences", f"flow {loader}"
-        system, how, config = System(name, "", line), _loader(loader), replace(config, backbone=folder)
+            line, loaders = f"{line}, flow fitted on {{n}} sentences", f"flow {loaders}"
+        system, config = System(name, "", line, "", loaders), replace(config, backbone=folder)
     else:
         system = SYSTEMS[one_of(name, list(SYSTEMS), "system")]
-        how = _HOW[name]
-    loaded = how(system, config, store)
+    loaded = _loader(system.how)(system, config, store)
     count = "" if loaded.n_train is None else f"{loaded.n_train:,}"
     network = Path(loaded.backbone).name  # of a folder, and of a hub id, the last part
     line = system.line.format(backbone=network, n=count, vectors=vectors_name(config))

@@ -91,8 +91,6 @@ def _shares(x: Tensor) -> Tensor:
 class SbertWK(LayerlessEncoder):
     """SBERT-WK on the token states of an encoder; special tokens count, as in mean pooling."""
 
-    dim: int = 0
-
     def __init__(self, encoder: SentenceEncoder) -> None:
         self.encoder, self.dim = encoder, encoder.hidden_dim
         top = encoder.n_layers

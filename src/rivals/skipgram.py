@@ -70,8 +70,6 @@ def fit_word2vec(texts: Sequence[str], *, dim: int = 300, epochs: int = 20, seed
 class Doc2VecEncoder(LayerlessEncoder):
     """PV-DBOW: a text is the vector that predicts its words best; each is found by a few steps of its own."""
 
-    dim = 0
-
     def __init__(self, model: Any, *, seed: int) -> None:
         self.model, self.seed, self.dim = model, seed, int(model.vector_size)
 

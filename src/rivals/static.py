@@ -21,6 +21,7 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from repro.models.encoder import LayerlessEncoder, merge_equal
+from repro.reducers.spectral import orient
 from repro.types import Array, InputError, check_dim
 
 PIECES = re.compile(r"n't\b|'(?:s|re|ve|ll|d|m)\b|\w+?(?=n't\b)|\w+|[^\w\s]")
@@ -69,8 +70,6 @@ def tokens_of(text: str, vocabulary: Container[str]) -> list[str]:
 class StaticEncoder(LayerlessEncoder):
     """Mean of known words' vectors, each by its weight (1 if not listed), less the part along `removed` (r, dim)."""
 
-    dim = 0
-
     def __init__(
         self, table: WordTable, *, weights: Mapping[str, float] | None = None, removed: Array | None = None
     ) -> None:
@@ -113,8 +112,6 @@ def fit_sif(table: WordTable, texts: Sequence[str]) -> StaticEncoder:
 class TfidfEncoder(LayerlessEncoder):
     """Weights of sequences of words, rows of length 1; a text of unknown words is the zero vector."""
 
-    dim = 0
-
     def __init__(self, words: TfidfVectorizer) -> None:
         self.words, self.dim = words, len(words.vocabulary_)
 
@@ -129,8 +126,6 @@ class TfidfEncoder(LayerlessEncoder):
 
 class LsaEncoder(LayerlessEncoder):
     """TF-IDF read along its strongest singular directions, V (sequences, dim)."""
-
-    dim = 0
 
     def __init__(self, base: TfidfEncoder, directions: Array) -> None:
         self.base, self.directions, self.dim = base, directions, directions.shape[1]
@@ -160,6 +155,4 @@ def fit_lsa(texts: Sequence[str], *, dim: int = 300, seed: int = 0) -> LsaEncode
     X = base.weights(merge_equal(texts)[0])
     check_dim(dim, limit=min(X.shape) - 1)
     fit = TruncatedSVD(dim, algorithm="randomized", n_iter=7, n_oversamples=20, random_state=seed).fit(X)
-    V = fit.components_.T
-    V = V * np.where(V[np.abs(V).argmax(axis=0), np.arange(dim)] < 0, -1.0, 1.0)
-    return LsaEncoder(base, V.astype(np.float32))
+    return LsaEncoder(base, orient(fit.components_.T).astype(np.float32))

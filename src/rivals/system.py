@@ -48,7 +48,8 @@ class System:
     name: str
     row: str  # label printed in the paper's Table 1; empty if it is ours alone
     line: str  # what our tables call it, once `load_system` has filled it in
-    hub: str = ""  # hub id of the published weights that it needs
+    hub: str  # id of the published weights that it needs; empty if it needs none
+    how: str  # loaders that make it, outermost first, such as `flow published mean`
 
 
 @dataclass(frozen=True)

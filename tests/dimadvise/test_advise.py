@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 
 from dimadvise.advice import Candidate, _why_none, advise, smallest
-from dimadvise.crossfit import FoldMoments, Shortened
 from dimadvise.deploy import Deployment, read_linear, write
 from dimadvise.evidence import Classes, Pairs, Search
 from dimadvise.inputs import from_encoder
-from dimadvise.transform import Transform, fit_transform_of, moments_of
+from dimadvise.transform import FoldMoments, Shortened, Transform, fit_transform_of, moments_of
 from dimadvise.vectors import in_memory
 from repro import data
 from repro.cli import dimadvise

@@ -10,6 +10,7 @@ from torch import nn
 
 from repro.evaluation import senteval
 from repro.evaluation.classify import FOLDS, probe, stratified_folds
+from repro.seeding import make_rng
 
 
 def made(classes=2, n=200, seed=0, sep=1.0, scale=1.0, **options):
@@ -30,12 +31,12 @@ def literal_fit(X, y, dev, penalty, rows, starts, seed):
         head.weight.copy_(start[:, :-1])
         head.bias.copy_(start[:, -1])
     optimiser = torch.optim.Adam(head.parameters(), weight_decay=penalty)
-    orders = senteval.row_orders(rows, seed)
+    rng = make_rng(seed, "senteval", "order")
     features, target = torch.from_numpy(X), torch.from_numpy(y)
     best, misses = -1.0, 0
     for _ in range(0, 201, 4):  # passes
         for _ in range(4):
-            for chunk in np.split(next(orders), starts[1:]):
+            for chunk in np.split(rng.permutation(rows), starts[1:]):
                 if len(own := chunk[~dev[chunk]]):
                     optimiser.zero_grad()
                     nn.functional.cross_entropy(head(features[own]), target[own]).backward()

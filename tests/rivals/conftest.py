@@ -1,6 +1,6 @@
 import pytest
 
-from repro.models.wordpiece import make_bert, train_wordpiece
+from repro.training.mlm import make_bert, train_wordpiece
 
 
 @pytest.fixture(scope="session")

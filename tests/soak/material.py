@@ -7,8 +7,8 @@ import pandas as pd
 
 from repro import data
 from repro.cli import VERBS, apply, main
-from repro.models.wordpiece import make_bert, train_wordpiece
 from repro.rows import make_rows, record
+from repro.training.mlm import make_bert, train_wordpiece
 
 VECTORS = ("X.npy", "X.npz", "X.parquet", "advice/reducer.safetensors")
 SMALL = "--dims 8 16 --levels int8 binary --recall 0.3 --sample 300"

@@ -5,8 +5,17 @@ import pytest
 import torch
 
 from repro import data
-from repro.models.wordpiece import SPECIAL, make_bert, train_wordpiece
-from repro.training.mlm import IGNORED, PretrainConfig, loss_curve, mask_tokens, mlm_loss, pretrain
+from repro.training.mlm import (
+    IGNORED,
+    SPECIAL,
+    PretrainConfig,
+    loss_curve,
+    make_bert,
+    mask_tokens,
+    mlm_loss,
+    pretrain,
+    train_wordpiece,
+)
 from repro.types import InputError
 
 VOCABULARY = 400

@@ -20,7 +20,7 @@ from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig, Lora
 from repro.runs.cell import OBJECTIVES
 from repro.training.end_to_end import batches, fresh_encoder, train_encoder
 from repro.training.ese import states_of, texts_and_labels
-from repro.training.nli import label_ids, nli_head
+from repro.training.pooled import label_ids, nli_head
 from repro.types import InputError
 
 LEARNED = {"espresso": EspressoConfig(layer_weights="learned")}
@@ -220,7 +220,7 @@ def on_all(layers, loss, config):
 def test_the_first_loss_of_the_comparison_is_what_the_objective_says(scaling, pairs, changes, expected):
     config, examples = replace(scaling, **changes), pairs
     if config.examples == "triples":
-        examples = Triples("nli", "made", "train", pairs.texts1, pairs.texts2, (*pairs.texts2[1:], pairs.texts2[0]))
+        examples = Triples(pairs.texts1, pairs.texts2, (*pairs.texts2[1:], pairs.texts2[0]))
     layers, loss = first_batch(config, examples)
     assert first_loss(config, examples) == pytest.approx(expected(layers, loss, config).item(), rel=1e-3)
 

@@ -69,15 +69,20 @@ def training_sentences(config: TrainConfig, store: Store) -> tuple[str, ...]:
     return tuple(store.remember("sentences", {**wanted, "content": content}, draw, code="repro.data.sampling"))
 
 
-def training_pairs(config: TrainConfig) -> data.LabelledPairs:
-    """The training pairs of a configuration of the `nli` objective."""
-    return _labelled_pairs(config, limit=config.sentences)
+def training_pairs(config: TrainConfig, *, whole: bool = False) -> data.LabelledPairs:
+    """As many training pairs as a configuration of the `nli` objective says; the `whole` set if asked."""
+    limit = None if whole else config.sentences
+    pairs = data.load(config.corpus, split="train", source=config.source, limit=limit)
+    if not isinstance(pairs, data.LabelledPairs):
+        needed = f"the {config.objective} objective needs one, such as 'nli'"
+        raise InputError(f"{config.corpus!r} is not a set of labelled pairs: {needed}")
+    return pairs
 
 
 def training_examples(config: TrainConfig) -> data.LabelledPairs | Triples:
     """The training pairs or triples of AnglE's objectives: `config.sentences` of them, neutral pairs left out."""
     make = triples if config.examples == "triples" else like_or_unlike
-    return make(_labelled_pairs(config), config.sentences)
+    return make(training_pairs(config, whole=True), config.sentences)
 
 
 def training_material(config: TrainConfig, store: Store) -> tuple[str, ...] | data.LabelledPairs | Triples:
@@ -85,14 +90,6 @@ def training_material(config: TrainConfig, store: Store) -> tuple[str, ...] | da
     if config.objective in SCALING:
         return training_examples(config)
     return training_pairs(config) if config.objective == "nli" else training_sentences(config, store)
-
-
-def _labelled_pairs(config: TrainConfig, limit: int | None = None) -> data.LabelledPairs:
-    pairs = data.load(config.corpus, split="train", source=config.source, limit=limit)
-    if not isinstance(pairs, data.LabelledPairs):
-        needed = f"the {config.objective} objective needs one, such as 'nli'"
-        raise InputError(f"{config.corpus!r} is not a set of labelled pairs: {needed}")
-    return pairs
 
 
 def load_questions(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from repro.seeding import make_rng
 from repro.sets import DataSet, LabelledPairs, Retrieval, Strings, WordVectors
-from repro.types import InputError, check_dim, check_same_length
+from repro.types import InputError, check_dim
 
 LIKE, UNLIKE, NEUTRAL = "entailment", "contradiction", "neutral"
 POOL = 64
@@ -43,15 +43,9 @@ def take(data: DataSet, limit: int | None, *, seed: int = 0) -> DataSet:
 class Triples:
     """Premises, each with a hypothesis that follows from it and one that contradicts it."""
 
-    name: str
-    source: str
-    split: str
     queries: tuple[str, ...]
     positives: tuple[str, ...]
     negatives: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        check_same_length(queries=self.queries, positives=self.positives, negatives=self.negatives)
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -94,7 +88,7 @@ def triples(pairs: LabelledPairs, limit: int | None = None, *, seed: int = 0) ->
     if limit is not None and check_dim(limit, what="limit") < len(rows):
         chosen = make_rng(seed, "limit", pairs.name, pairs.split, "triples").permutation(len(rows))[:limit]
         rows = [rows[i] for i in np.sort(chosen)]
-    return Triples(pairs.name, pairs.source, pairs.split, *zip(*rows, strict=True))
+    return Triples(*zip(*rows, strict=True))
 
 
 # batches

@@ -9,7 +9,7 @@ head 64 of its own rows on average, and a head learns from those of them that ar
 one for all heads; a head that has stopped leaves the arrays.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,10 +88,10 @@ def fit_heads(
     kept, best = np.empty_like(start), np.full(len(fold), -1.0)
     misses, checks = np.zeros((2, len(fold)), np.int64)
     starts = chunk_starts(len(rows), learn.sum(1))
-    orders = row_orders(rows, seed)
+    rng = make_rng(seed, "senteval", "order")
     for _ in range(CHECKS):
         for _ in range(PASSES):
-            for chunk in np.split(next(orders), starts[1:]):
+            for chunk in np.split(rng.permutation(rows), starts[1:]):
                 training.step(chunk)
         accuracy = dev_accuracy(features, target, training.weights, fold[active], dev_of)
         better = accuracy > best[active]
@@ -112,13 +112,6 @@ def initial_head(seed: int, outputs: int, dim: int) -> Array:
     """The start of every head (outputs, dim + 1), intercept last: uniform within ±1/√dim."""
     bound = 1 / np.sqrt(dim)
     return make_rng(seed, "senteval", "start").uniform(-bound, bound, (outputs, dim + 1)).astype(np.float32)
-
-
-def row_orders(rows: Rows, seed: int) -> Iterator[Rows]:
-    """A new order of the rows for each pass."""
-    rng = make_rng(seed, "senteval", "order")
-    while True:
-        yield rng.permutation(rows)
 
 
 def dev_rows(rows: Rows, seed: int) -> Rows:

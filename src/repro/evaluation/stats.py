@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from repro.seeding import make_rng
-from repro.types import Array, InputError, check_same_length
+from repro.types import Array, InputError, check_same_length, finite_vector
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -234,22 +234,6 @@ def _mean_ranks(columns: Floats, ties: Ties) -> tuple[Floats, Floats]:
     per_run = np.add.reduceat(picked, ties.starts, axis=0) if tied else picked  # (U, R)
     ranks = np.cumsum(per_run, axis=0) - (per_run - 1) / 2
     return ranks, np.einsum("ur,ur,ur->r", per_run, ranks, ranks)  # (U, R), (R,)
-
-
-def finite_vector(values: Any, name: str, at_least: int = 1) -> Floats:
-    """Return `values` as a float64 vector of at least so many finite numbers, or say what it is instead."""
-    if np.iscomplexobj(values):
-        raise InputError(f"{name} holds complex numbers: expected real ones")
-    try:
-        vector = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} holds no numbers alone: {error}") from None
-    if vector.ndim != 1 or len(vector) < at_least:
-        raise InputError(f"{name} has shape {vector.shape}: expected a vector of at least {at_least} numbers")
-    if not np.isfinite(vector).all():
-        bad = ~np.isfinite(vector)
-        raise InputError(f"{name} has {int(bad.sum())} NaN or infinite values, first at {int(bad.argmax())}: drop them")
-    return vector
 
 
 def check_pairs(count: int) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from repro.evaluation.stats import Score, bootstrap_spearman, check_pairs, finite_vector
+from repro.evaluation.stats import Score, bootstrap_spearman, check_pairs
 from repro.sets import Embed, ScoredPairs
-from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length, one_of
+from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length, finite_vector, one_of
 
 log = logging.getLogger(__name__)
 

@@ -2,5 +2,3 @@
 
 from repro.models.encoder import SentenceEncoder
 from repro.models.pooling import Pooler
-
-__all__ = ["Pooler", "SentenceEncoder"]

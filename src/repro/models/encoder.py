@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from repro.models.folders import prompt_of, read_encoder, write_encoder
 from repro.models.pooling import AVG_FIRST_LAST, NAMES, Head, Pooler, pool
 from repro.seeding import one_thread_each
 from repro.terminal import progress_bar
-from repro.types import Array, Encoder, InputError, one_of, unit_rows
+from repro.types import Array, InputError, one_of, unit_rows
 
 log = logging.getLogger(__name__)
 READOUTS = ("encoder", "pooler")
@@ -246,10 +246,7 @@ class SentenceEncoder(nn.Module):
 class LayerlessEncoder(ABC):
     """One embedding per text and nothing in between: both readouts are the same matrix, and no layer can be read."""
 
-    @property
-    @abstractmethod
-    def dim(self) -> int:
-        """Embedding size."""
+    dim: int  # embedding size
 
     @abstractmethod
     def embed(self, texts: list[str], *, progress: bool = False) -> Array:
@@ -275,13 +272,17 @@ class LayerlessEncoder(ABC):
         return (unit_rows(X) if normalize else X)[inverse]
 
 
+Encoder: TypeAlias = SentenceEncoder | LayerlessEncoder
+"""anything that turns texts into embeddings: a trained network or a static baseline"""
+
+
 @dataclass(eq=False)
 class Transformed(LayerlessEncoder):
     """A map (whitening, a flow, dense layers) of the `encoder` readout of another encoder."""
 
     base: Encoder
     transform: Callable[[Array], Array]
-    dim: int = 0
+    dim: int
 
     def embed(self, texts: list[str], *, progress: bool = False) -> Array:
         """Mapped embeddings (n, dim) of distinct texts."""

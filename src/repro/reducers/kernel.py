@@ -267,7 +267,9 @@ class KPCA(Reducer):
             K = self._matrix(basis, dtype)
             trace = float(K.diagonal().sum(dtype=np.float64))
             start, most = self._start(basis).astype(K.dtype), 5 * count + 6 * WIDTH
-            options: dict[str, Any] = {"first": 2 * count, "most": most, "close": _close, "progress": self.progress}
+            options: dict[str, Any] = {"first": 2 * count, "most": most, "progress": self.progress}
+            # residuals are small beside the largest eigenvalue, and beside the smallest one asked for
+            options["close"] = lambda values: min(1e-6 * values[0], 1e-3 * values[-1])
             found = block_lanczos(K.__matmul__, start, count, **options)
             if found is not None and (dtype == np.float64 or found[0][-1] > SINGLE * found[0][0]):
                 values, V = found
@@ -298,11 +300,6 @@ class KPCA(Reducer):
         values, V = linalg.eigh(K, overwrite_a=True, check_finite=False, driver="evd")
         self.smallest_eigenvalue_, self.solver_ = float(values[1]), "dense"
         return values[:0:-1], orient(V[:, : -count - 1 : -1]), trace
-
-
-def _close(values: Array) -> float:
-    """Residual of converged pairs, by the largest eigenvalue and the smallest one asked for."""
-    return float(min(1e-6 * values[0], 1e-3 * values[-1]))
 
 
 def smallest_of(K: Array, largest: float) -> float:

@@ -8,14 +8,14 @@ import numpy as np
 
 from repro.config import Profile
 from repro.digests import digest
-from repro.models.encoder import SentenceEncoder, merge_equal
+from repro.models.encoder import Encoder, SentenceEncoder, merge_equal
 from repro.models.pretrained import MINILM, identity
 from repro.models.use import USE, UniversalSentenceEncoder, use_identity
 from repro.runs.cell import hidden_dim_of, train_all
 from repro.runs.lines import TextTable
 from repro.sets import DataSet, all_texts
 from repro.store import Store
-from repro.types import Array, Encoder, InputError, check_dim, unit_rows
+from repro.types import Array, InputError, check_dim, unit_rows
 
 CODE = "repro.models.encoder"  # where the code starts that decides an encoder's output
 UNIT = {MINILM, "all-mpnet-base-v2"}  # published with a last module that divides every row by its length

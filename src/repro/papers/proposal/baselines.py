@@ -18,7 +18,7 @@ from repro.digests import digest
 from repro.evaluation.clock import in_turns
 from repro.evaluation.stats import Interval, spearman_draws
 from repro.methods import BASELINES, PRINTED_BASELINES
-from repro.models.encoder import merge_equal
+from repro.models.encoder import Encoder, merge_equal
 from repro.models.pretrained import default_device
 from repro.rows import make_rows
 from repro.runs.cell import hidden_dim_of, train_all
@@ -27,7 +27,7 @@ from repro.seeding import make_rng
 from repro.sets import ScoredPairs, texts_of
 from repro.store import Store
 from repro.terminal import complain
-from repro.types import Array, Encoder, InputError, check_dim, one_of
+from repro.types import Array, InputError, check_dim, one_of
 from rivals import Loaded, Missing, SystemConfig, load_system
 from rivals.skipgram import fit_doc2vec, fit_word2vec
 from rivals.static import StaticEncoder, TfidfEncoder, fit_lsa, fit_tfidf
