@@ -33,16 +33,20 @@ def repro_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def repro(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[object, str, str]]:
-    """Run the command, whose first argument may hold several words; its exit code, output and complaints."""
+def repro(capsys: pytest.CaptureFixture[str]) -> Callable:
+    """Run the command, whose first argument may hold several words; its output and complaints.
 
+    It ends with 0, or as is said; what ends with 2 is a mistake, told in one message.
+    """
     from repro.cli import main
 
-    def run(line: str = "", *more: object) -> tuple[object, str, str]:
+    def run(line: str = "", *more: object, ends: int = 0):
         with pytest.raises(SystemExit) as stopped:
             main([*line.split(), *map(str, more)])
-        captured = capsys.readouterr()
-        return stopped.value.code, captured.out, captured.err
+        said = capsys.readouterr()
+        assert stopped.value.code == ends, said.err
+        assert ends != 2 or (said.err.count("error: ") == 1 and "Traceback" not in said.err), said.err
+        return said
 
     return run
 

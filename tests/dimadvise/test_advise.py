@@ -151,14 +151,14 @@ def test_a_strangers_file_is_not_written_over_and_an_earlier_advice_leaves_no_re
     np.save(tmp_path / "X.npy", cloud(200))
     np.save(tmp_path / "full.npy", np.random.default_rng(0).normal(size=(200, 8)).astype(np.float32))
     (tmp_path / "report.html").write_text("a stranger's")
-    code, _, errors = repro("advise", tmp_path / "X.npy", "--output", tmp_path)
-    assert code == 2 and "report.html was written by no advice: give another --output" in errors
+    refused = repro("advise", tmp_path / "X.npy", "--output", tmp_path, ends=2)
+    assert "report.html was written by no advice: give another --output" in refused.err
     assert (tmp_path / "report.html").read_text() == "a stranger's"
     out = tmp_path / "out"
     for given, recall, chosen in (("X", 0.5, True), ("full", 0.999, False)):
         more = ["--dims", 6, 4, "--recall", recall]
-        code, text, errors = repro("advise", tmp_path / f"{given}.npy", "--output", out, *more)
-        assert code == 0 and ("Keep the vectors as they are" not in text) == chosen, errors
+        said = repro("advise", tmp_path / f"{given}.npy", "--output", out, *more)
+        assert ("Keep the vectors as they are" not in said.out) == chosen
         assert (out / "reducer.safetensors").exists() == (out / "reducer.json").exists() == chosen
 
 
@@ -216,8 +216,7 @@ def test_the_command_measures_and_writes(tmp_path, repro):
     (tmp_path / "pairs.tsv").write_text("\n".join(["row1\trow2\tscore", *lines]) + "\n")
     arguments = ["advise", tmp_path / "X.npy", "--pairs", tmp_path / "pairs.tsv", "--retain", 0.9]
     out = tmp_path / "out"
-    code, told, errors = repro(*arguments, "--output", out)
-    assert code == 0 and "with 95 % confidence at least 90 %" in told, errors
+    assert "with 95 % confidence at least 90 %" in repro(*arguments, "--output", out).out
     page, (matrix, bias) = (out / "report.html").read_text(), read_linear(out)
     assert "data:image/svg+xml" in page and "<table" in page and "nan" not in page.lower().replace("financ", "")
     said = json.loads((out / "report.json").read_text())
@@ -234,8 +233,8 @@ def test_the_command_answers_each_kind_of_target_and_apply_does_what_it_says(tmp
     np.save("X.npy", X)
     np.save("Q.npy", cloud(40, seed=9))
     (tmp_path / "labels.txt").write_text("".join(f"{label}\n" for label in np.where(X[:, 0] > 0, "up", "down")))
-    code, told, errors = repro("advise X.npy --queries Q.npy --bytes 8 --depth 3 --similarity ip --levels int8 binary")
-    assert code == 0 and "re-ranked by the full vectors" in told, errors
+    told = repro("advise X.npy --queries Q.npy --bytes 8 --depth 3 --similarity ip --levels int8 binary").out
+    assert "re-ranked by the full vectors" in told
     note = json.loads((tmp_path / "advice" / "reducer.json").read_text())
     assert note["bytes"] <= 8 and note["rerank"] == 3 and note["similarity"] == "ip" and not note["unit_rows"]
     monkeypatch.setattr("sys.argv", ["dimadvise", *["apply", "X.npy", "--rows-per-shard", "200", "--quiet"]])
@@ -245,6 +244,6 @@ def test_the_command_answers_each_kind_of_target_and_apply_does_what_it_says(tmp
         np.load(tmp_path / "vectors" / name) for name in sorted(p.name for p in (tmp_path / "vectors").glob("*.npy"))
     ]
     assert not stopped.value.code and sum(map(len, codes)) == 500 and codes[0].nbytes == 200 * note["bytes"]
-    code, told, errors = repro("advise X.npy --labels labels.txt --retain 0.8 --output by_labels --levels float16")
+    repro("advise X.npy --labels labels.txt --retain 0.8 --output by_labels --levels float16")
     note = json.loads((tmp_path / "by_labels" / "reducer.json").read_text())
-    assert code == 0 and note["compared_by"] == "classifier" and not note["unit_rows"], errors
+    assert note["compared_by"] == "classifier" and not note["unit_rows"]
