@@ -10,13 +10,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from repro.config import TrainConfig
-    from repro.store import Store
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["REPRO_THREADS"] = "1"  # no pool for trainings of a second: its workers would each import torch first
@@ -163,37 +158,6 @@ def two_processes(forkserver: multiprocessing.context.ForkServerContext) -> Call
     return run
 
 
-@pytest.fixture
-def made_curves() -> Callable:
-    """Rows of a trial of the advisor on made-up curves: two encoders, three tasks; the spectrum is always right."""
-    import pandas as pd
-
-    from repro.papers.proposal import choosing
-    from repro.rows import make_rows
-
-    def make(targets: tuple[float, ...] = (0.9, 0.95), off: float = 0.0):
-        rows = []
-        for encoder, full in (("a", 64), ("b", 128)):
-            for task in range(3):
-                at = {"backbone": encoder, "dataset": f"t{task}"}
-                ratio = {"method": "full size", "metric": "participation_ratio", "value": 6.0 + task, "dim": full}
-                rows.append({**at, **ratio})
-                for reducer, steep in (("pca", 6 + task), ("truncate", 12 + 2 * task)):
-                    for dim in (full, full // 2, full // 4, full // 8):
-                        share = 1 - max(steep / dim - steep / full, 0)
-                        here = {**at, "method": reducer, "dim": dim}
-                        rows += [
-                            {**here, "metric": "share_kept", "value": share, "ci_low": share},
-                            {**here, "metric": "predicted", "value": min(share + off, 1.0)},
-                            {**here, "metric": "neighbours_kept", "value": share**4},
-                        ]
-        shared = {"experiment": "x", "data_source": "made", "seed": 0}
-        curves = make_rows(rows, **shared)
-        return pd.concat([curves, choosing.rule_rows(curves, targets, **shared)], ignore_index=True)
-
-    return make
-
-
 @pytest.fixture(scope="session")
 def hub_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Toy copies of every hub repository in use; REPRO_HUB names such a folder."""
@@ -210,7 +174,7 @@ def hub(hub_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session")
-def cell_config(tiny) -> "TrainConfig":
+def cell_config(tiny):
     """A training of a second: 6 steps on the microworld."""
     from repro.config import TrainConfig
 
@@ -219,12 +183,12 @@ def cell_config(tiny) -> "TrainConfig":
 
 
 @pytest.fixture(scope="session")
-def sweep_config(cell_config) -> "TrainConfig":
+def sweep_config(cell_config):
     return replace(cell_config, sentences=64)
 
 
 @pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> "Store":
+def store(tmp_path_factory: pytest.TempPathFactory):
     """Where tests find what others trained and encoded."""
     from repro.store import Store
 

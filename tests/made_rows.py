@@ -2,6 +2,9 @@
 
 from itertools import product
 
+import pandas as pd
+
+from repro.papers.proposal import choosing
 from repro.report.scorecard import verdict_frame
 from repro.rows import make_rows
 
@@ -32,3 +35,23 @@ def verdicts_of(measurements):
 def verdicts_of_parts(measurements):
     """Verdicts by claim and the beginning of what was measured."""
     return {(m.claim_id, m.what.split(" (")[0]): m.verdict for m in measurements}
+
+
+def made_curves(targets=(0.9, 0.95), off=0.0):
+    """Rows of a trial of the advisor: two encoders, three tasks; the spectrum is always right, or off by so much."""
+    rows = []
+    for (encoder, full), task in product((("a", 64), ("b", 128)), range(3)):
+        at = {"backbone": encoder, "dataset": f"t{task}"}
+        rows.append({**at, "method": "full size", "metric": "participation_ratio", "value": 6.0 + task, "dim": full})
+        steep_of = {"pca": 6 + task, "truncate": 12 + 2 * task}
+        for (reducer, steep), dim in product(steep_of.items(), (full, full // 2, full // 4, full // 8)):
+            share = 1 - max(steep / dim - steep / full, 0)
+            here = {**at, "method": reducer, "dim": dim}
+            rows += [
+                {**here, "metric": "share_kept", "value": share, "ci_low": share},
+                {**here, "metric": "predicted", "value": min(share + off, 1.0)},
+                {**here, "metric": "neighbours_kept", "value": share**4},
+            ]
+    shared = {"experiment": "x", "data_source": "made", "seed": 0}
+    curves = make_rows(rows, **shared)
+    return pd.concat([curves, choosing.rule_rows(curves, targets, **shared)], ignore_index=True)

@@ -12,6 +12,7 @@ from dimadvise.bounds import mean_influence, share_bounds, smallest_sufficient, 
 from dimadvise.evidence import Pairs
 from dimadvise.measured import ASSET, CALIBRATED, EXPERIMENT, SPECTRUM, measured_from, read_measured, write_measured
 from dimadvise.transform import halvings
+from made_rows import made_curves
 from repro.evaluation.sts import sts_spearman
 from repro.reducers import make_reducer
 from repro.rows import recorded_rows
@@ -136,7 +137,7 @@ def test_shipped_errors_are_those_of_the_recorded_rows():
         assert shipped == measured_from(rows)
 
 
-def test_what_ships_is_written_from_rows(tmp_path, made_curves):
+def test_what_ships_is_written_from_rows(tmp_path):
     rows = made_curves()
     path = write_measured(tmp_path / "error.json", rows)
     found = read_measured(path)
