@@ -45,9 +45,6 @@ def evaluated(repro, tmp_path):
     return run
 
 
-# help
-
-
 @pytest.mark.parametrize("verb", ["", *VERBS])
 def test_help_speaks_to_a_user_in_120_columns(verb, repro, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
@@ -65,8 +62,6 @@ def test_help_speaks_to_a_user_in_120_columns(verb, repro, monkeypatch):
     named -= {"embeddings", "notebook", "notebooks", "verb", "name", "experiment", "scaling", "reading"}
     assert all(f"--{name.replace('_', '-')}" in out for name in named)
 
-
-# a user's mistakes
 
 ON_PAIRS = "evaluate --encoder {tiny} --data {pairs}"
 TRAIN = "train --backbone {tiny} --sentences 64 --batch-size 16 --pooling mean --workers 1 --output {tmp}/o --objective"
@@ -109,9 +104,6 @@ def test_a_mistake_ends_with_2_and_one_line(line, message, repro, tiny, pairs, t
     out, err = repro(line.format(tiny=tiny, pairs=pairs, tmp=tmp_path), ends=2)
     (complaint,) = [line for line in err.splitlines() if line.startswith("error: ")]
     assert message in complaint and "trained in" not in out
-
-
-# what the verbs do
 
 
 def test_evaluate_ones_own_pairs(evaluated, tiny, pairs):

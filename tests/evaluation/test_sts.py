@@ -80,9 +80,6 @@ def test_a_tasks_score_has_an_interval_that_keeps_its_subsets(aggregate):
         assert score.ci_low < score.value < score.ci_high
 
 
-# what cannot be ranked
-
-
 def test_constants_have_no_rank_correlation(caplog):
     same = np.tile([[1.0, 0.0]], (200, 1))
     assert math.isnan(sts_spearman(same, same, SCORES))

@@ -182,9 +182,6 @@ def test_what_cannot_be_a_backbone_is_refused(decoders):
         Backbone(model, None, name="bloom", max_length=16, bidirectional=True)
 
 
-# encoders on them
-
-
 @BOTH
 def test_a_decoder_is_read_at_its_last_token_and_a_saved_one_sees_as_it_did(family, decoders, sentences, tmp_path):
     encoder = SentenceEncoder.load(decoders[family])
