@@ -55,8 +55,7 @@ def test_unrelated_embeddings_share_no_neighbours():
 
 def scores(evidence, X):
     """Scores of the matrix as it is."""
-    advice = advise({None: X}, evidence=evidence, methods=("truncate",), dims=[X.shape[1]])
-    return advice.reference
+    return advise({None: X}, evidence=evidence, methods=("truncate",), dims=[X.shape[1]]).reference
 
 
 def test_labels_that_say_nothing_cannot_be_learnt():
@@ -175,9 +174,8 @@ def test_no_map_has_seen_what_it_is_judged_by():
         assert len(others) == 68
         alone = fit_transform_of("pca", moments_of([others], unit=False), 4, unit=False)
         np.testing.assert_allclose(shortened.maps[fold,].matrix, alone.matrix, atol=1e-4)
-    assert np.allclose(
-        shortened.transform.bias, PCA(4).fit(vectors.take(range(80))).transform(np.zeros((1, 32))), atol=1e-4
-    )
+    whole = PCA(4).fit(vectors.take(range(80)))
+    assert np.allclose(shortened.transform.bias, whole.transform(np.zeros((1, 32))), atol=1e-4)
 
 
 def test_pairs_of_rows_that_are_all_linked_are_judged_by_maps_that_have_seen_neither():
@@ -237,12 +235,10 @@ def test_the_command_answers_each_kind_of_target_and_apply_does_what_it_says(tmp
     assert "re-ranked by the full vectors" in told
     note = json.loads((tmp_path / "advice" / "reducer.json").read_text())
     assert note["bytes"] <= 8 and note["rerank"] == 3 and note["similarity"] == "ip" and not note["unit_rows"]
-    monkeypatch.setattr("sys.argv", ["dimadvise", *["apply", "X.npy", "--rows-per-shard", "200", "--quiet"]])
+    monkeypatch.setattr("sys.argv", ["dimadvise", "apply", "X.npy", "--rows-per-shard", "200", "--quiet"])
     with pytest.raises(SystemExit) as stopped:
         dimadvise()
-    codes = [
-        np.load(tmp_path / "vectors" / name) for name in sorted(p.name for p in (tmp_path / "vectors").glob("*.npy"))
-    ]
+    codes = [np.load(path) for path in sorted((tmp_path / "vectors").glob("*.npy"))]
     assert not stopped.value.code and sum(map(len, codes)) == 500 and codes[0].nbytes == 200 * note["bytes"]
     repro("advise X.npy --labels labels.txt --retain 0.8 --output by_labels --levels float16")
     note = json.loads((tmp_path / "by_labels" / "reducer.json").read_text())

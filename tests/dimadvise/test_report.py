@@ -1,5 +1,6 @@
 import json
 import re
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -12,19 +13,14 @@ from repro.evaluation.quantise import BITS, vector_bytes
 
 def options(answer=("pca", 32, "int8", 4)):
     """Ways to store 64 numbers; recall grows with size and bits, and with re-ranking."""
-    found = []
-    for rerank in (0, 4):
-        for method in ("truncate", "pca"):
-            for dim in (64, 32, 16, 8):
-                for level in ("float32", "int8", "binary"):
-                    lost = (1 - dim / 64) ** 1.5 * (0.7 if method == "truncate" else 0.5) + 4 / BITS[level] / dim
-                    recall = 1 - lost ** (1 + rerank / 4)
-                    near = {f"recall@{k}": recall for k in (1, 10, 100)}
-                    near |= {
-                        f"{end}@{k}": recall + d for end, d in (("low", -0.01), ("high", 0.01)) for k in (1, 10, 100)
-                    }
-                    way = {"method": method, "dim": dim, "level": level, "rerank": rerank}
-                    found.append({**way, "bytes": vector_bytes(dim, level), **near, "ms": dim / 100})
+    found, ways = [], product((0, 4), ("truncate", "pca"), (64, 32, 16, 8), ("float32", "int8", "binary"))
+    for rerank, method, dim, level in ways:
+        lost = (1 - dim / 64) ** 1.5 * (0.7 if method == "truncate" else 0.5) + 4 / BITS[level] / dim
+        recall = 1 - lost ** (1 + rerank / 4)
+        ends = {"recall": recall, "low": recall - 0.01, "high": recall + 0.01}
+        near = {f"{end}@{k}": value for end, value in ends.items() for k in (1, 10, 100)}
+        way = {"method": method, "dim": dim, "level": level, "rerank": rerank}
+        found.append({**way, "bytes": vector_bytes(dim, level), **near, "ms": dim / 100})
     frame = pd.DataFrame(found)
     better = [
         ((frame["rerank"] == row.rerank) & (frame["bytes"] <= row.bytes) & (frame["recall@10"] > row[6])).any()
