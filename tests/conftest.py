@@ -54,18 +54,27 @@ def sentences() -> tuple[str, ...]:
     return data.load("wiki", source="microworld", limit=600).texts
 
 
-@pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory, sentences: tuple[str, ...]) -> str:
-    """Folder of a random BERT: 2 layers, hidden size 32, a WordPiece vocabulary of 400 trained on the microworld."""
+def random_bert(layers: int, folder: Path, sentences: tuple[str, ...]) -> str:
+    """Write a random BERT of hidden size 32, with a WordPiece vocabulary of 400 trained on the microworld."""
     import torch
 
     from repro.models.wordpiece import make_bert, train_wordpiece
 
     torch.set_num_threads(1)
-    folder = tmp_path_factory.mktemp("backbone") / "tiny"
-    tokenizer = train_wordpiece(sentences, 400)
-    make_bert(tokenizer, layers=2, hidden_dim=32, heads=2, max_length=48).save(folder)
+    make_bert(train_wordpiece(sentences, 400), layers=layers, hidden_dim=32, heads=2, max_length=48).save(folder)
     return str(folder)
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory, sentences: tuple[str, ...]) -> str:
+    """Folder of a random BERT of 2 layers."""
+    return random_bert(2, tmp_path_factory.mktemp("backbone") / "tiny", sentences)
+
+
+@pytest.fixture(scope="session")
+def deep(tmp_path_factory: pytest.TempPathFactory, sentences: tuple[str, ...]) -> str:
+    """Folder of a random BERT of 3 layers, the fewest that SBERT-WK reads."""
+    return random_bert(3, tmp_path_factory.mktemp("backbone") / "deep", sentences)
 
 
 def saved_network(model, folder: Path, tiny: str, **tokenizer: str) -> str:
@@ -193,6 +202,12 @@ def store(tmp_path_factory: pytest.TempPathFactory):
     from repro.store import Store
 
     return Store(tmp_path_factory.mktemp("store"))
+
+
+@pytest.fixture(scope="session")
+def bytes_of():
+    """The weights of a module."""
+    return lambda module: b"".join(value.detach().numpy().tobytes() for value in module.state_dict().values())
 
 
 @pytest.fixture
