@@ -49,11 +49,10 @@ page.close(make_rows(rows, **page.shared))
 
 
 @pytest.fixture
-def study(tmp_path, monkeypatch):
+def study(write, tmp_path, monkeypatch):
     """A checkout with one page, whose rows are made of its parameters."""
-    for name, text in (("_toc.yml", ""), ("notebooks/study.md", PAGE)):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text, encoding="utf-8")
+    write("_toc.yml")
+    write("notebooks/study.md", PAGE)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

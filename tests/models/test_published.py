@@ -171,9 +171,8 @@ def test_a_shallow_encoder_is_written_without_its_upper_blocks(tiny, decoders, t
     np.testing.assert_allclose(theirs(export_folder(decoder, tmp_path / "llama", layer=1)), expected, atol=1e-5)
 
 
-def test_what_cannot_be_said_in_a_folder_is_refused(tiny, tmp_path, decoders):
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "x").write_text("mine")
+def test_what_cannot_be_said_in_a_folder_is_refused(tiny, write, tmp_path, decoders):
+    write("full/x", "mine")
     out, qwen, square = tmp_path / "out", decoders["qwen2"], (np.eye(7), np.zeros(7))
     adapted = SentenceEncoder.load(tiny)
     add_lora(adapted.backbone, LoraConfig(), seed=0)
