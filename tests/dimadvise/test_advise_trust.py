@@ -105,9 +105,7 @@ def test_the_whole_advice_holds_on_a_population_and_would_not_if_maps_had_seen_i
 
     found = held()
     assert found.held.mean() >= 0.93 and found.claims >= 0.93 and found.answers > 0
-    monkeypatch.setattr(
-        Shortened, "__call__", lambda self, rows, split=(): self.transform.apply(self.vectors.take(rows))
-    )
+    monkeypatch.setattr(Shortened, "__call__", lambda own, rows, split=(): own.transform.apply(own.vectors.take(rows)))
     assert held().held[3:].mean() < found.held[3:].mean() - 0.04, "principal components of the judged rows flatter"
 
 

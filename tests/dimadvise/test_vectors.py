@@ -14,6 +14,8 @@ from repro.types import InputError
 
 N, D = 37, 12
 WHOLE = np.round(np.random.default_rng(0).normal(size=(N, D)) * 40).clip(-128, 127)  # what every form can hold
+BROKEN = WHOLE.copy()
+BROKEN[7, 3] = np.nan
 
 
 def raw(path, header, body):
@@ -100,12 +102,6 @@ def test_a_column_is_named_where_there_are_several(tmp_path):
             open_vectors(tmp_path / f"two.{form}", "c")
 
 
-def broken(X=WHOLE, row=7):
-    X = X.copy()
-    X[row, 3] = np.nan
-    return X
-
-
 def cut(path, write, keep):
     write(path, WHOLE)
     path.write_bytes(path.read_bytes()[:keep])
@@ -144,8 +140,8 @@ FAULTS = {
     "ragged.jsonl": (lambda p: lines(p, [[1, 2], [1]]), "row 1 has 1 numbers, row 0 has 2"),
     "lacking.jsonl": (lambda p: lines(p, [{"v": [1, 2]}, {"v": None}]), "row 1 holds no list of numbers under 'v'"),
     "words.jsonl": (lambda p: lines(p, [{"text": "a"}]), "none of text is a list"),
-    "nan.npy": (lambda p: np.save(p, broken()), "row 7 holds NaN"),
-    "nan.parquet": (lambda p: parquet(p, broken()), "row 7 holds NaN"),
+    "nan.npy": (lambda p: np.save(p, BROKEN), "row 7 holds NaN"),
+    "nan.parquet": (lambda p: parquet(p, BROKEN), "row 7 holds NaN"),
     "nan.jsonl": (lambda p: p.write_text("[1, 2]\n[1, NaN]"), "row 1 holds NaN"),
     "beyond.npy": (lambda p: np.save(p, WHOLE * 1e60), "holds NaN or an infinite"),
     "huge.npy": (lambda p: np.save(p, WHOLE * 1e20), "divide it by its largest"),

@@ -89,8 +89,7 @@ def test_a_labelled_task_is_probed_once_and_has_a_floor(tmp_path, monkeypatch):
 def test_a_whole_task_has_all_rows_of_all_splits_judged(tmp_path):
     task = suite.load_tasks(["mrpc"], "microworld", probe_rows=40, whole=True)["mrpc"]
     texts = dict.fromkeys(all_texts(list(task.values())))
-    table = suite.TextTable(
-        dict(zip(texts, range(len(texts)), strict=True)), np.random.default_rng(0).random((len(texts), 3))
-    )
+    index = {text: i for i, text in enumerate(texts)}
+    table = suite.TextTable(index, np.random.default_rng(0).random((len(texts), 3)))
     (judged,) = suite.by_kind(Store(tmp_path))([suite.Line("A", 3, table)], task, 0)
     assert judged.scores[0].columns["n_judged"] == sum(map(len, task.values())) == 80

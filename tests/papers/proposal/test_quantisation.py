@@ -1,5 +1,7 @@
 """Equal bytes: every way fills its budget, coding at full precision changes nothing, and differences are paired."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -73,10 +75,9 @@ def test_all_columns_in_floats_score_as_the_embeddings_do(rows, table):
 
 
 def test_a_rotation_a_shortlist_and_float_queries_help_bits_alone(rows):
-    for metric in ("spearman", "ndcg@10", "neighbours_kept"):
-        for size in (16, 128):
-            turned, straight = (value(rows, metric, "float32", f"{r}, {size} bytes") for r in (ROTATED, PCA))
-            assert turned == pytest.approx(straight, abs=2e-3)
+    for metric, size in product(("spearman", "ndcg@10", "neighbours_kept"), (16, 128)):
+        turned, straight = (value(rows, metric, "float32", f"{r}, {size} bytes") for r in (ROTATED, PCA))
+        assert turned == pytest.approx(straight, abs=2e-3)
     turned, straight = (value(rows, "neighbours_kept", "binary", f"{r}, 4 bytes") for r in (ROTATED, PCA))
     assert turned > straight
     own = {m: value(rows, "neighbours_kept", m, f"{ROTATED}, 4 bytes") for m in ("binary", HAMMING, SHORTLIST)}

@@ -76,9 +76,8 @@ def test_what_is_measured_is_the_hardest_and_beside_the_printed():
     rows = sts_rows(0.015, flow=0.71)
     rows.loc[rows["method"] == "SBERTlarge-LP", "value"] = 0.99
     assert claims.table1(rows)[-1].what.endswith("(SBERTbase) (7)"), "the flow on the same encoder only"
-    own = rows_of(
-        {name: dict.fromkeys(SUITES["table1"], v) for name, v in (("e5-LP", 0.6), ("bert_flow", 0.7))}, "spearman"
-    )
+    scores = {"e5-LP": 0.6, "bert_flow": 0.7}
+    own = rows_of({name: dict.fromkeys(SUITES["table1"], v) for name, v in scores.items()}, "spearman")
     both = pd.concat([rows.assign(backbone="b"), own.assign(backbone="e5")])
     assert [round(m.value) for m in claims.table1(both) if m.claim_id == "LP-T1-3"] == [100, 0], "network by network"
     assert [round(m.value, 6) for m in claims.figures(figure_rows())] == [5.0, -1.5], "of the range of dims the mean"
@@ -104,10 +103,8 @@ def test_a_system_that_was_trained_here_with_one_seed_judges_nothing():
 
 def test_table4_needs_both_halves():
     def judged(before, after):
-        pairs = {"m": before, "m-LP": after}
-        rows = [
-            {"method": m, "setting": f"pair {k}", "value": c} for m, own in pairs.items() for k, c in enumerate(own)
-        ]
+        cosines = [("m", 0, before[0]), ("m", 1, before[1]), ("m-LP", 0, after[0]), ("m-LP", 1, after[1])]
+        rows = [{"method": m, "setting": f"pair {k}", "value": cosine} for m, k, cosine in cosines]
         return [m.verdict for m in claims.table4(make_rows(rows, metric="cosine", backbone="m"))]
 
     assert judged((0.64, 0.62), (0.2, 0.4)) == [HOLDS]
