@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -225,8 +226,5 @@ def test_a_reader_that_has_gone_is_no_fault(line):
 
 
 def test_an_interrupt_says_that_nothing_is_lost(repro, monkeypatch):
-    def interrupted(**options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(cli, "examine", interrupted)
+    monkeypatch.setattr(cli, "examine", Mock(side_effect=KeyboardInterrupt))
     assert "the same command goes on from there" in repro("doctor", ends=130).err

@@ -3,6 +3,7 @@
 import copy
 from dataclasses import replace
 from time import perf_counter
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -115,15 +116,10 @@ def test_equals_a_naive_adam_loop(views, activation, distinct):
 
 
 def test_patience_stops_the_checks_and_a_random_start_forgets_step_one(views):
-    calls = []
-
-    def falling(pooler):
-        calls.append(pooler.dim)
-        return -float(len(calls))
-
+    falling = Mock(side_effect=range(0, -99, -1))
     config = replace(CONFIG, learning_rates=(0.1,), check_every=1, patience=2)
     (run,) = train_poolers(views, TEXTS, poolers(4), falling, config)
-    assert len(calls) == 1 + 1 + 2 and run.step == 0  # before, step 0, then two without gain
+    assert falling.call_count == 1 + 1 + 2 and run.step == 0  # before, step 0, then two without gain
     (trained,) = poolers(4)
     torch.nn.init.ones_(trained.linear.weight)
     (run,) = train_poolers(views, TEXTS, [trained], dev_score, replace(config, learning_rates=(0.0,), start="random"))
