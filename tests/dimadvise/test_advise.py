@@ -17,19 +17,19 @@ from repro.reducers import PCA, make_reducer
 from repro.types import InputError
 
 
-def cloud(n=900, full=32, used=6, seed=0):
-    """Embeddings that use six directions, turned, with a little noise in all."""
+def cloud(n=900, seed=0):
+    """Embeddings of 32 numbers that use six directions, turned, with a little noise in all."""
     rng = np.random.default_rng(seed)
-    turn = np.linalg.qr(rng.normal(size=(full, full)))[0]
-    X = np.concatenate([rng.normal(size=(n, used)), 0.02 * rng.normal(size=(n, full - used))], axis=1)
+    turn = np.linalg.qr(rng.normal(size=(32, 32)))[0]
+    X = np.concatenate([rng.normal(size=(n, 6)), 0.02 * rng.normal(size=(n, 26))], axis=1)
     return (X @ turn).astype(np.float32)
 
 
-def graded(X, n=400, noise=0.1, seed=1):
-    rng = np.random.default_rng(seed)
-    first, second = rng.integers(0, len(X), n), rng.integers(0, len(X), n)
+def graded(X):
+    rng = np.random.default_rng(1)
+    first, second = rng.integers(0, len(X), (2, 400))
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
-    return Pairs(first, second, (unit[first] * unit[second]).sum(1) + noise * rng.normal(size=n))
+    return Pairs(first, second, (unit[first] * unit[second]).sum(1) + 0.1 * rng.normal(size=400))
 
 
 def test_the_answer_is_the_number_of_directions_that_are_used():

@@ -33,9 +33,9 @@ def safetensors_bf16(path, X):
     raw(path, struct.pack("<Q", len(header)) + header, bits)
 
 
-def parquet(path, X, kind=None, groups=10, **more):
+def parquet(path, X, kind=None, **more):
     lists = pa.array(X.tolist(), kind or pa.list_(pa.float32()))
-    pq.write_table(pa.table({"id": range(len(X)), "vector": lists, **more}), path, row_group_size=groups)
+    pq.write_table(pa.table({"id": range(len(X)), "vector": lists, **more}), path, row_group_size=10)
 
 
 def vecs(path, X, dtype):

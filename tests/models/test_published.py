@@ -25,8 +25,8 @@ PROMPTS = {"prompts": {"query": "query: ", "passage": "passage: "}, "default_pro
 sentence_transformers = pytest.importorskip("sentence_transformers")
 
 
-def theirs(folder, texts=TEXTS):
-    return sentence_transformers.SentenceTransformer(str(folder), device="cpu").encode(list(texts))
+def theirs(folder):
+    return sentence_transformers.SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
 
 
 def note(folder, name, values):
