@@ -40,7 +40,7 @@ def repro(capsys: pytest.CaptureFixture[str]) -> Callable:
             main([*line.split(), *map(str, more)])
         said = capsys.readouterr()
         assert stopped.value.code == ends, said.err
-        assert ends != 2 or (said.err.count("error: ") == 1 and "Traceback" not in said.err), said.err
+        assert ends != 2 or (said.err.count("error:") == 1 and "Traceback" not in said.err), said.err
         return said
 
     return run
