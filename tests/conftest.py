@@ -10,13 +10,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from repro.config import TrainConfig
-    from repro.store import Store
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["REPRO_THREADS"] = "1"  # no pool for trainings of a second: its workers would each import torch first
@@ -33,16 +28,20 @@ def repro_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def repro(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[object, str, str]]:
-    """Run the command, whose first argument may hold several words; its exit code, output and complaints."""
+def repro(capsys: pytest.CaptureFixture[str]) -> Callable:
+    """Run the command, whose first argument may hold several words; its output and complaints.
 
+    It ends with 0, or as is said; what ends with 2 is a mistake, told in one message.
+    """
     from repro.cli import main
 
-    def run(line: str = "", *more: object) -> tuple[object, str, str]:
+    def run(line: str = "", *more: object, ends: int = 0):
         with pytest.raises(SystemExit) as stopped:
             main([*line.split(), *map(str, more)])
-        captured = capsys.readouterr()
-        return stopped.value.code, captured.out, captured.err
+        said = capsys.readouterr()
+        assert stopped.value.code == ends, said.err
+        assert ends != 2 or (said.err.count("error:") == 1 and "Traceback" not in said.err), said.err
+        return said
 
     return run
 
@@ -55,18 +54,27 @@ def sentences() -> tuple[str, ...]:
     return data.load("wiki", source="microworld", limit=600).texts
 
 
-@pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory, sentences: tuple[str, ...]) -> str:
-    """Folder of a random BERT: 2 layers, hidden size 32, a WordPiece vocabulary of 400 trained on the microworld."""
+def random_bert(layers: int, folder: Path, sentences: tuple[str, ...]) -> str:
+    """Write a random BERT of hidden size 32, with a WordPiece vocabulary of 400 trained on the microworld."""
     import torch
 
     from repro.training.mlm import make_bert, train_wordpiece
 
     torch.set_num_threads(1)
-    folder = tmp_path_factory.mktemp("backbone") / "tiny"
-    tokenizer = train_wordpiece(sentences, 400)
-    make_bert(tokenizer, layers=2, hidden_dim=32, heads=2, max_length=48).save(folder)
+    make_bert(train_wordpiece(sentences, 400), layers=layers, hidden_dim=32, heads=2, max_length=48).save(folder)
     return str(folder)
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory, sentences: tuple[str, ...]) -> str:
+    """Folder of a random BERT of 2 layers."""
+    return random_bert(2, tmp_path_factory.mktemp("backbone") / "tiny", sentences)
+
+
+@pytest.fixture(scope="session")
+def deep(tmp_path_factory: pytest.TempPathFactory, sentences: tuple[str, ...]) -> str:
+    """Folder of a random BERT of 3 layers, the fewest that SBERT-WK reads."""
+    return random_bert(3, tmp_path_factory.mktemp("backbone") / "deep", sentences)
 
 
 def saved_network(model, folder: Path, tiny: str, **tokenizer: str) -> str:
@@ -159,37 +167,6 @@ def two_processes(forkserver: multiprocessing.context.ForkServerContext) -> Call
     return run
 
 
-@pytest.fixture
-def made_curves() -> Callable:
-    """Rows of a trial of the advisor on made-up curves: two encoders, three tasks; the spectrum is always right."""
-    import pandas as pd
-
-    from repro.papers.proposal import choosing
-    from repro.rows import make_rows
-
-    def make(targets: tuple[float, ...] = (0.9, 0.95), off: float = 0.0):
-        rows = []
-        for encoder, full in (("a", 64), ("b", 128)):
-            for task in range(3):
-                at = {"backbone": encoder, "dataset": f"t{task}"}
-                ratio = {"method": "full size", "metric": "participation_ratio", "value": 6.0 + task, "dim": full}
-                rows.append({**at, **ratio})
-                for reducer, steep in (("pca", 6 + task), ("truncate", 12 + 2 * task)):
-                    for dim in (full, full // 2, full // 4, full // 8):
-                        share = 1 - max(steep / dim - steep / full, 0)
-                        here = {**at, "method": reducer, "dim": dim}
-                        rows += [
-                            {**here, "metric": "share_kept", "value": share, "ci_low": share},
-                            {**here, "metric": "predicted", "value": min(share + off, 1.0)},
-                            {**here, "metric": "neighbours_kept", "value": share**4},
-                        ]
-        shared = {"experiment": "x", "data_source": "made", "seed": 0}
-        curves = make_rows(rows, **shared)
-        return pd.concat([curves, choosing.rule_rows(curves, targets, **shared)], ignore_index=True)
-
-    return make
-
-
 @pytest.fixture(scope="session")
 def hub_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Toy copies of every hub repository in use; REPRO_HUB names such a folder."""
@@ -206,7 +183,7 @@ def hub(hub_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session")
-def cell_config(tiny) -> "TrainConfig":
+def cell_config(tiny):
     """A training of a second: 6 steps on the microworld."""
     from repro.config import TrainConfig
 
@@ -215,16 +192,22 @@ def cell_config(tiny) -> "TrainConfig":
 
 
 @pytest.fixture(scope="session")
-def sweep_config(cell_config) -> "TrainConfig":
+def sweep_config(cell_config):
     return replace(cell_config, sentences=64)
 
 
 @pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> "Store":
+def store(tmp_path_factory: pytest.TempPathFactory):
     """Where tests find what others trained and encoded."""
     from repro.store import Store
 
     return Store(tmp_path_factory.mktemp("store"))
+
+
+@pytest.fixture(scope="session")
+def bytes_of():
+    """The weights of a module."""
+    return lambda module: b"".join(value.detach().numpy().tobytes() for value in module.state_dict().values())
 
 
 @pytest.fixture

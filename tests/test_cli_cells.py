@@ -49,38 +49,36 @@ page.close(make_rows(rows, **page.shared))
 
 
 @pytest.fixture
-def study(tmp_path, monkeypatch):
+def study(write, tmp_path, monkeypatch):
     """A checkout with one page, whose rows are made of its parameters."""
-    for name, text in (("_toc.yml", ""), ("notebooks/study.md", PAGE)):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text, encoding="utf-8")
+    write("_toc.yml")
+    write("notebooks/study.md", PAGE)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def test_a_sweep_runs_each_cell_once_and_a_third_seed_only_what_is_new(study, repro):
     line = "sweep study --backbones one two --dims 8 4 --workers 2 --seeds"
-    code, out, err = repro(f"{line} 0 1")
-    assert (code, out.count("executed: "), err) == (0, 4, "")
+    out, err = repro(f"{line} 0 1")
+    assert (out.count("executed: "), err) == (4, "")
     first = read_rows(study / "results" / "study.parquet")
     assert len(first) == 8 and first["value"].sum() == pytest.approx(2 * (0.8 + 0.4 + 1.8 + 1.4))
-    code, out, _ = repro(f"{line} 0 1 2")
-    assert (code, out.count("executed: "), out.count("recorded before: ")) == (0, 2, 4)
+    out, _ = repro(f"{line} 0 1 2")
+    assert (out.count("executed: "), out.count("recorded before: ")) == (2, 4)
     assert {f"executed: {study}/runs/study/{name}-seed2.ipynb" for name in ("one", "two")} <= set(out.splitlines())
     rows = read_rows(study / "results" / "study.parquet")
     assert len(rows) == 12 and rows[rows["seed"] < 2].reset_index(drop=True).equals(first)
-    assert repro(f"{line.replace('8 4', '8')} 0")[1].count("executed: ") == 2, "other sizes are other cells"
+    assert repro(f"{line.replace('8 4', '8')} 0").out.count("executed: ") == 2, "other sizes are other cells"
 
 
 def test_a_cell_that_fails_is_told_and_the_others_go_on(study, repro):
-    code, out, err = repro("sweep study --backbones broken one --dims 4 --workers 1")
-    assert code == 1 and "no such network" in err and f"executed: {study}/runs/study/one-seed0.ipynb" in out
-    code, out, err = repro("sweep study --backbones broken one --dims 4")
-    assert code == 1 and "recorded before: " in out and "no such network" in err, "what failed is tried again"
+    out, err = repro("sweep study --backbones broken one --dims 4 --workers 1", ends=1)
+    assert "no such network" in err and f"executed: {study}/runs/study/one-seed0.ipynb" in out
+    out, err = repro("sweep study --backbones broken one --dims 4", ends=1)
+    assert "recorded before: " in out and "no such network" in err, "what failed is tried again"
     faults = {"nothing": "no notebook 'nothing'", "study --workers 0": "workers is 0", "": "nothing to run"}
     for wrong, said in faults.items():
-        code, _, err = repro(f"sweep {wrong}")
-        assert code == 2 and said in err
+        assert said in repro(f"sweep {wrong}", ends=2).err
 
 
 def test_the_snakefile_runs_the_cells_of_a_sweep(repro, monkeypatch, tmp_path):
@@ -96,9 +94,9 @@ def test_the_snakefile_runs_the_cells_of_a_sweep(repro, monkeypatch, tmp_path):
     files = {"input": f"notebooks/{cell['notebook']}.md", "output": project_root() / output.format(**cell)}
     line = shlex.split(shell.format(params=params, wildcards=SimpleNamespace(**cell), **files))
     assert line[:3] == ["python", "-m", "repro"]
-    assert repro("", *line[3:])[0] == 0
+    repro("", *line[3:])
     monkeypatch.setattr("repro.rows.results_folder", lambda: tmp_path)
-    assert repro("sweep wang_figure2_dimensions --backbones repro-tiny --seeds 1 --dims 64 8")[0] == 0
+    repro("sweep wang_figure2_dimensions --backbones repro-tiny --seeds 1 --dims 64 8")
     snakes, ours = runs
     assert snakes == ours and snakes[2]["record"] is True and isinstance(ours[1], Path)
 
@@ -106,16 +104,15 @@ def test_the_snakefile_runs_the_cells_of_a_sweep(repro, monkeypatch, tmp_path):
 def test_a_plan_counts_a_pages_trainings_and_does_none(repro, tiny, repro_home):
     trained, load = cells.train_all, data.load
     line = f"plan wang_figure2_dimensions -p backbone {tiny} -p sentences 640 --flops 1e9"
-    code, out, err = repro(f"{line} -p datasets ['stsb']", "-p", "dims", "[16, 8, 4]")
-    assert code == 0, err
+    out, _ = repro(f"{line} -p datasets ['stsb']", "-p", "dims", "[16, 8, 4]")
     assert "trainings    3, after each at most 17,256 texts" in out, "STS-B's pairs, as published"
     assert not (repro_home / "encoders").exists() and (cells.train_all, data.load) == (trained, load)
     hours = re.search(r"operations +(\S+),(?s:.)*hours +(\S+) at 1.00e\+09", out)
     assert float(hours[2]) == pytest.approx(float(hours[1]) / 1e9 / 3600, rel=0.02)
-    code, out, _ = repro("plan proposal_train_or_reduce -p seeds [0,1,2] -p dims [16,8]", "-p", "backbone", tiny)
-    assert code == 0 and "trainings    9, after each" in out, "a control and two dims for each seed"
-    code, _, err = repro("plan wang_figure2_dimensions -p backbone nobody/nothing")
-    assert code == 2 and "nobody/nothing is not here" in err
+    out, _ = repro("plan proposal_train_or_reduce -p seeds [0,1,2] -p dims [16,8]", "-p", "backbone", tiny)
+    assert "trainings    9, after each" in out, "a control and two dims for each seed"
+    wrong = "plan wang_figure2_dimensions -p backbone nobody/nothing"
+    assert "nobody/nothing is not here" in repro(wrong, ends=2).err
 
 
 @pytest.mark.parametrize("objective", ["simcse", "ese"])

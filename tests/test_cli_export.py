@@ -23,10 +23,8 @@ def advised(repro, tmp_path):
 
     def ask(encoder, retain, options):
         folder = tmp_path / "advice"
-        line = f"advise --encoder {encoder} --retain {retain} --methods pca --output {folder} {options}"
-        code, text, errors = repro(line)
-        assert code == 0, errors
-        return folder, text, json.loads((folder / "reducer.json").read_text(encoding="utf-8"))
+        told = repro(f"advise --encoder {encoder} --retain {retain} --methods pca --output {folder} {options}")
+        return folder, told.out, json.loads((folder / "reducer.json").read_text(encoding="utf-8"))
 
     return ask
 
@@ -49,8 +47,7 @@ def test_what_was_chosen_keeps_its_promise_on_other_sentences(repro, write, tmp_
     folder, text, note = advised(MINILM, retain, f"--texts {graded} {asked}")
     assert note["layer"] == layer and note["dim"] < note["input_dim"] == 384 and note["encoder"] == MINILM
     assert f"repro export --reducer {folder} --output NEW_FOLDER" in text
-    code, _, errors = repro(f"export --reducer {folder} --output {tmp_path}/model")
-    assert code == 0 and not errors, errors
+    assert not repro(f"export --reducer {folder} --output {tmp_path}/model").err
     pairs = data.take(data.load("stsb", split="test", source="microworld"), 80)
     texts = list(data.texts_of(pairs))
     exported = sentence_transformers.SentenceTransformer(f"{tmp_path}/model", device="cpu").encode(texts)
@@ -76,14 +73,11 @@ def test_what_the_reducer_knows_is_kept_and_another_encoder_warned_of(repro, tin
     assert note["layer"] is None and note["encoder"] == tiny
     line = f"export --reducer {folder} --output {tmp_path}/model"
     for more, fitted in {"--layer 1": "layer 2 of 2", "--pooling mean": "cls pooling"}.items():
-        code, _, errors = repro(f"{line} {more}")
-        assert code == 2 and f"{more}: the reducer was fitted on {fitted}" in errors
+        assert f"{more}: the reducer was fitted on {fitted}" in repro(f"{line} {more}", ends=2).err
         assert not (tmp_path / "model").exists()
-    code, _, errors = repro(f"{line} --layer 2")
-    assert code == 0 and not errors, errors
+    assert not repro(f"{line} --layer 2").err
     SentenceEncoder.load(tiny).save(tmp_path / "other")
-    code, _, errors = repro(f"export --reducer {folder} --encoder {tmp_path}/other --output {tmp_path}/moved")
-    assert code == 0 and f"warning: the reducer was fitted on {tiny}" in errors
+    moved = repro(f"export --reducer {folder} --encoder {tmp_path}/other --output {tmp_path}/moved")
+    assert f"warning: the reducer was fitted on {tiny}" in moved.err
     (folder / "reducer.json").write_text("{", encoding="utf-8")
-    code, _, errors = repro(f"export --reducer {folder} --output {tmp_path}/again")
-    assert code == 2 and "not valid JSON" in errors
+    assert "not valid JSON" in repro(f"export --reducer {folder} --output {tmp_path}/again", ends=2).err

@@ -1,4 +1,5 @@
 import hashlib
+from unittest.mock import DEFAULT, Mock
 
 import numpy as np
 import pandas as pd
@@ -100,13 +101,7 @@ def test_what_is_not_a_file_of_rows(tmp_path):
 @pytest.mark.parametrize("writes", [0, 1])
 def test_a_kill_while_recording_leaves_rows_that_are_read(writes, tmp_path, monkeypatch):
     (path,) = record(some(0.1), tmp_path)
-    left = iter(range(writes))
-
-    def write(folder, digests, real=rows._write_digests):
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        real(folder, digests)
-
+    write = Mock(wraps=rows._write_digests, side_effect=[*[DEFAULT] * writes, KeyboardInterrupt])
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(rows, "_write_digests", write)
         record(some(0.5), tmp_path)

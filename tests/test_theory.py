@@ -166,8 +166,6 @@ def test_best_uniformity(dim, value):
     assert float(uniformity(z)) == pytest.approx(value, abs=0.01)
 
 
-# numbers that no formula takes
-
 FEW = np.random.default_rng(0).normal(size=(20, 5))
 LATTICE = np.stack(np.meshgrid(*[np.arange(4.0)] * 2), -1).reshape(-1, 2)
 

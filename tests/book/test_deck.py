@@ -1,5 +1,4 @@
 import re
-import sys
 
 from repro.paths import project_root
 
@@ -8,15 +7,14 @@ PAGE = """<nav><p class="caption-text">Part</p><ul><li class="current">here</li>
 <div class="cell"><p>printed</p><img src="../a.svg" alt="a &lt; b"/></div><p>What to see.</p></article>"""
 
 
-def test_a_slide_has_title_finding_figure_and_caption_and_no_other_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "path", [*sys.path, str(project_root() / "book" / "_ext")])
-    from deck import write
+def test_a_slide_has_title_finding_figure_and_caption_and_no_other_file(write, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(project_root() / "book" / "_ext")
+    import deck
 
-    (tmp_path / "book").mkdir()
-    (tmp_path / "a.svg").write_text('<svg viewBox="0 0 10 9"></svg>')
-    (tmp_path / "book" / "one.html").write_text(PAGE)
-    (tmp_path / "book" / "two.html").write_text("<article><h1>Words</h1><p>No figure.</p></article>")
-    write(tmp_path, ["book/one", "book/gone", "book/two"], "Title")
+    write("a.svg", '<svg viewBox="0 0 10 9"></svg>')
+    write("book/one.html", PAGE)
+    write("book/two.html", "<article><h1>Words</h1><p>No figure.</p></article>")
+    deck.write(tmp_path, ["book/one", "book/gone", "book/two"], "Title")
     text = (tmp_path / "deck.html").read_text()
     one, two = re.findall(r"<section.*?</section>", text, re.DOTALL)
     assert 'class="tall"' in one and "<span>Part</span><h2>A finding &amp; more</h2>" in one and "1 of 2" in one

@@ -179,13 +179,10 @@ def test_a_page_that_measures_time_runs_after_the_others_and_one_that_is_not_the
 
 def test_rendering_is_strict_and_says_what_is_wrong_every_time(tmp_path):
     tree = tmp_path / "_build" / "book"
-    for folder, name, text in [
-        (tmp_path, "_config.yml", "title: Toy\n"),
-        (tmp_path, "_toc.yml", "format: jb-book\nroot: index\n"),
-        (tree, "index.md", "# Toy\n\nSee {doc}`nowhere`.\n"),
-    ]:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+    tree.mkdir(parents=True)
+    (tmp_path / "_config.yml").write_text("title: Toy\n")
+    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: index\n")
+    (tree / "index.md").write_text("# Toy\n\nSee {doc}`nowhere`.\n")
     site.prepare(tmp_path, tree)
     assert any("nowhere" in line for line in site.render(tmp_path, tree, fresh=True))
     (tree / "index.md").write_text("# Toy\n\nWords.\n")

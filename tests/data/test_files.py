@@ -200,19 +200,6 @@ def test_every_name_has_a_microworld_stand_in_with_the_same_splits():
     assert all(tuple(SIZES[name]) == spec.splits for name, spec in DATASETS.items())
 
 
-def test_unknown_names_list_the_valid_ones(no_data):
-    with pytest.raises(InputError, match=r"unknown dataset 'stsbb'.*sts12.*trec.*glove"):
-        get_spec("stsbb")
-    with pytest.raises(InputError, match="split of trec 'dev': choose one of train, test, all"):
-        load("trec", split="dev")
-    with pytest.raises(InputError, match=r"unknown source 'disk'.*local, hub, microworld"):
-        load("trec", source="disk")
-    with pytest.raises(InputError, match="leave out source='hub'"):
-        load("some/file.tsv", source="hub")
-    with pytest.raises(InputError, match=r"glove has no hub mirror.*REPRO_DATA"):
-        fetch("glove")
-
-
 def test_the_source_is_chosen_by_the_folder_and_recorded(no_data, monkeypatch, tmp_path):
     assert default_source() == load("cr", limit=5).source == "microworld"
     with pytest.raises(InputError, match="REPRO_DATA is not set"):  # an error, not a substitute
@@ -248,6 +235,11 @@ def test_texts_of_keeps_sides_in_order_so_that_embeddings_slice_back():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: get_spec("stsbb"), r"unknown dataset 'stsbb'.*sts12.*trec.*glove"),
+        (lambda: load("trec", split="dev"), "split of trec 'dev': choose one of train, test, all"),
+        (lambda: load("trec", source="disk"), r"unknown source 'disk'.*local, hub, microworld"),
+        (lambda: load("some/file.tsv", source="hub"), "leave out source='hub'"),
+        (lambda: fetch("glove"), r"glove has no hub mirror.*REPRO_DATA"),
         (lambda: pairs(texts1=("a",)), "texts1 has 1, texts2 has 2"),
         (lambda: pairs(texts1=("a", " ")), r"texts1\[1\] is ' '"),
         (lambda: pairs(texts1="ab"), "wrap it in a list"),
@@ -260,7 +252,7 @@ def test_texts_of_keeps_sides_in_order_so_that_embeddings_slice_back():
         (lambda: WordVectors("toy", "local", ["x", "y"], np.ones((1, 3))), "words has 2, vectors has 1"),
     ],
 )
-def test_broken_sets_are_refused_with_the_offending_value(make, message):
+def test_unknown_names_list_the_valid_ones_and_broken_sets_name_the_offending_value(no_data, make, message):
     with pytest.raises(InputError, match=message):
         make()
 

@@ -24,16 +24,15 @@ def test_a_set_has_the_official_splits_and_labels_on_the_hub_too(hub, name):
             assert set(data.labels) in CLASSES
 
 
-def test_the_second_use_reads_the_snapshot_and_a_changed_copy_is_another(hub, tmp_path, monkeypatch):
+def test_the_second_use_reads_the_snapshot_and_a_changed_copy_is_another(hub, write, tmp_path, monkeypatch):
     first = load("stsb", source="hub")
     name = fingerprint("stsb", "hub")
     with monkeypatch.context() as patched:
         patched.setattr(datasets, "load_dataset", None)
         assert load("stsb", source="hub").texts1 == first.texts1
-    other = tmp_path / "hub" / "mteb" / "stsbenchmark-sts"
-    other.mkdir(parents=True)
+    row = '{"sentence1": "a", "sentence2": "b", "score": 2.5, "genre": "x"}'
     for part in ("train", "validation", "test"):
-        (other / f"{part}.jsonl").write_text('{"sentence1": "a", "sentence2": "b", "score": 2.5, "genre": "x"}\n')
+        write(f"hub/mteb/stsbenchmark-sts/{part}.jsonl", row)
     monkeypatch.setenv("REPRO_HUB", str(tmp_path / "hub"))
     assert load("stsb", source="hub").texts1 == ("a",) and fingerprint("stsb", "hub") != name
     with pytest.raises(InputError, match=r"REPRO_HUB=.*hub holds no copy of SetFit/subj"):

@@ -12,6 +12,7 @@ from dimadvise.bounds import mean_influence, share_bounds, smallest_sufficient, 
 from dimadvise.evidence import Pairs
 from dimadvise.measured import ASSET, CALIBRATED, EXPERIMENT, SPECTRUM, measured_from, read_measured, write_measured
 from dimadvise.transform import halvings
+from made_rows import made_curves
 from repro.evaluation.sts import sts_spearman
 from repro.reducers import make_reducer
 from repro.rows import recorded_rows
@@ -104,9 +105,7 @@ def test_the_whole_advice_holds_on_a_population_and_would_not_if_maps_had_seen_i
 
     found = held()
     assert found.held.mean() >= 0.93 and found.claims >= 0.93 and found.answers > 0
-    monkeypatch.setattr(
-        Shortened, "__call__", lambda self, rows, split=(): self.transform.apply(self.vectors.take(rows))
-    )
+    monkeypatch.setattr(Shortened, "__call__", lambda own, rows, split=(): own.transform.apply(own.vectors.take(rows)))
     assert held().held[3:].mean() < found.held[3:].mean() - 0.04, "principal components of the judged rows flatter"
 
 
@@ -136,7 +135,7 @@ def test_shipped_errors_are_those_of_the_recorded_rows():
         assert shipped == measured_from(rows)
 
 
-def test_what_ships_is_written_from_rows(tmp_path, made_curves):
+def test_what_ships_is_written_from_rows(tmp_path):
     rows = made_curves()
     path = write_measured(tmp_path / "error.json", rows)
     found = read_measured(path)

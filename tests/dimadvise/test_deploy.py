@@ -92,7 +92,7 @@ def test_the_factory_string_makes_an_index_of_the_same_kind(made, factory, tmp_p
     faiss.index_factory(int(told[1]), factory, faiss.METRIC_INNER_PRODUCT)
 
 
-def test_files_that_are_damaged_missing_or_not_ours_are_refused(tmp_path):
+def test_files_that_are_damaged_missing_or_not_ours_are_refused(tmp_path, write):
     deploy.write(tmp_path, deployed(level="int8"))
     codes = tmp_path / deploy.CODES
     codes.write_bytes(codes.read_bytes()[:-1] + b"x")
@@ -109,12 +109,10 @@ def test_files_that_are_damaged_missing_or_not_ours_are_refused(tmp_path):
     deploy.write(tmp_path, deployed(level="int8"))
     deploy.write(tmp_path, deployed())
     assert not codes.exists() and deploy.read(tmp_path).level == "float32"  # of the earlier one nothing is left
-    foreign = tmp_path / "other"
-    foreign.mkdir()
-    (foreign / "reducer.json").write_text("mine")
+    foreign = write("other/reducer.json", "mine")
     with pytest.raises(InputError, match="not valid JSON"):
-        deploy.write(foreign, deployed())
-    assert (foreign / "reducer.json").read_text() == "mine" and not (foreign / deploy.CODES).exists()
+        deploy.write(foreign.parent, deployed())
+    assert foreign.read_text() == "mine\n" and not foreign.with_name(deploy.CODES).exists()
 
 
 def test_codes_without_what_they_need_are_refused():

@@ -13,8 +13,8 @@ from dimadvise.ways import Ways, default_sizes
 from repro.types import InputError
 
 
-def clustered(n=1500, dim=24, seed=0):
-    rng = np.random.default_rng(seed)
+def clustered(n=1500, dim=24):
+    rng = np.random.default_rng(0)
     scale = np.arange(1, dim + 1) ** -0.7
     X = rng.normal(size=(30, dim))[rng.integers(30, size=n)] * scale + rng.normal(size=(n, dim)) * scale
     return X.astype(np.float32)

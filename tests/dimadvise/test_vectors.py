@@ -14,6 +14,8 @@ from repro.types import InputError
 
 N, D = 37, 12
 WHOLE = np.round(np.random.default_rng(0).normal(size=(N, D)) * 40).clip(-128, 127)  # what every form can hold
+BROKEN = WHOLE.copy()
+BROKEN[7, 3] = np.nan
 
 
 def raw(path, header, body):
@@ -31,9 +33,9 @@ def safetensors_bf16(path, X):
     raw(path, struct.pack("<Q", len(header)) + header, bits)
 
 
-def parquet(path, X, kind=None, groups=10, **more):
+def parquet(path, X, kind=None, **more):
     lists = pa.array(X.tolist(), kind or pa.list_(pa.float32()))
-    pq.write_table(pa.table({"id": range(len(X)), "vector": lists, **more}), path, row_group_size=groups)
+    pq.write_table(pa.table({"id": range(len(X)), "vector": lists, **more}), path, row_group_size=10)
 
 
 def vecs(path, X, dtype):
@@ -63,6 +65,7 @@ FORMS = {
     "fixed.parquet": lambda p, X: parquet(p, X, pa.list_(pa.float32(), D)),
     "half.parquet": lambda p, X: parquet(p, X.astype(np.float16), pa.list_(pa.float16())),
     "vectors.fvecs": lambda p, X: vecs(p, X, "<f4"),
+    "vectors.bvecs": lambda p, X: vecs(p, X, "u1"),
     "field.jsonl": lambda p, X: lines(p, [{"id": i, "v": x} for i, x in enumerate(X.tolist())]),
     "bare.ndjson": lambda p, X: p.write_text("\n".join(map(json.dumps, X.tolist())) + "\n\n"),
     "shards": shards,
@@ -71,24 +74,19 @@ FORMS = {
 
 @pytest.mark.parametrize("name", FORMS)
 def test_every_form_reads_as_the_same_numbers(tmp_path, name):
-    FORMS[name](tmp_path / name, WHOLE)
+    X = np.abs(WHOLE) if name == "vectors.bvecs" else WHOLE  # bytes have no sign
+    FORMS[name](tmp_path / name, X)
     vectors = open_vectors(tmp_path / name)
     assert vectors.shape == (N, D)
     asked = np.array([36, 0, 5, 6, 7, 5, 20])
     taken = vectors.take(asked)
-    assert taken.dtype == np.float32 and (taken == WHOLE[asked]).all() and vectors.take([]).shape == (0, D)
+    assert taken.dtype == np.float32 and (taken == X[asked]).all() and vectors.take([]).shape == (0, D)
     assert ("bfloat16" in name) == (vectors.kind == "bfloat16")
+    assert ("bvecs" in name) == (vectors.kind == "uint8")
     for size, start in ((None, 0), (5, 0), (5, 13), (100, 36), (3, 37)):
         blocks = list(vectors.blocks(size, start))
         assert sum(map(len, blocks)) == N - start and all(len(b) <= (size or N) and len(b) for b in blocks)
-        assert not blocks or (np.concatenate(blocks) == WHOLE[start:]).all()
-
-
-def test_bytes_are_read_as_numbers(tmp_path):
-    X = np.abs(WHOLE)
-    vecs(tmp_path / "x.bvecs", X, "u1")
-    vectors = open_vectors(tmp_path / "x.bvecs")
-    assert vectors.kind == "uint8" and (vectors.take(range(N)) == X).all()
+        assert not blocks or (np.concatenate(blocks) == X[start:]).all()
 
 
 def test_a_column_is_named_where_there_are_several(tmp_path):
@@ -102,12 +100,6 @@ def test_a_column_is_named_where_there_are_several(tmp_path):
             open_vectors(tmp_path / f"two.{form}")
         with pytest.raises(InputError, match="'c' is not a "):
             open_vectors(tmp_path / f"two.{form}", "c")
-
-
-def broken(X=WHOLE, row=7):
-    X = X.copy()
-    X[row, 3] = np.nan
-    return X
 
 
 def cut(path, write, keep):
@@ -148,8 +140,8 @@ FAULTS = {
     "ragged.jsonl": (lambda p: lines(p, [[1, 2], [1]]), "row 1 has 1 numbers, row 0 has 2"),
     "lacking.jsonl": (lambda p: lines(p, [{"v": [1, 2]}, {"v": None}]), "row 1 holds no list of numbers under 'v'"),
     "words.jsonl": (lambda p: lines(p, [{"text": "a"}]), "none of text is a list"),
-    "nan.npy": (lambda p: np.save(p, broken()), "row 7 holds NaN"),
-    "nan.parquet": (lambda p: parquet(p, broken()), "row 7 holds NaN"),
+    "nan.npy": (lambda p: np.save(p, BROKEN), "row 7 holds NaN"),
+    "nan.parquet": (lambda p: parquet(p, BROKEN), "row 7 holds NaN"),
     "nan.jsonl": (lambda p: p.write_text("[1, 2]\n[1, NaN]"), "row 1 holds NaN"),
     "beyond.npy": (lambda p: np.save(p, WHOLE * 1e60), "holds NaN or an infinite"),
     "huge.npy": (lambda p: np.save(p, WHOLE * 1e20), "divide it by its largest"),

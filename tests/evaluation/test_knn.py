@@ -14,10 +14,10 @@ from repro.evaluation.classify import kmeans, knn_correct, knn_cv_correct, parti
 rng = np.random.default_rng(0)
 
 
-def blobs(n, width=6, classes=3, seed=0, spread=1.0):
+def blobs(n, seed=0):
     draw = np.random.default_rng(seed)
-    y = draw.integers(classes, size=n)
-    return draw.normal(size=(n, width)) * spread + 2 * np.eye(classes, width)[y], y
+    y = draw.integers(3, size=n)
+    return draw.normal(size=(n, 6)) + 2 * np.eye(3, 6)[y], y
 
 
 @pytest.mark.parametrize("k", [1, 3, 4, 10])

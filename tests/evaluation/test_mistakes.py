@@ -15,7 +15,7 @@ from repro.types import InputError
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = np.arange(40) % 2
-NAN, WIDE = np.where(np.arange(120).reshape(40, 3) == 13, np.nan, 1.0), np.ones((40, 4))
+WIDE = np.ones((40, 4))
 CODES = fit_codebook(X, "int8")
 LABELLED = LabelledTexts("made", "local", "train", ("a", "b"), np.array(["x", "y"]))
 PAIR = ScoredPairs("made", "local", "test", ("a",), ("b",), X[0, :1], np.array(["x"]))

@@ -12,14 +12,11 @@ from repro.evaluation.stats import bootstrap_spearman
 from repro.evaluation.sts import prefix_cosines, score_sts
 from repro.sets import ScoredPairs
 
-
-@pytest.fixture
-def pairs():
-    rng = np.random.default_rng(0)
-    X1 = rng.standard_normal((200, 12)).astype(np.float32)
-    X2 = (X1 + rng.standard_normal((200, 12))).astype(np.float32)
-    scores = np.round((X1 * X2).sum(1) + 2 * rng.standard_normal(200))  # with ties
-    return X1, X2, scores
+rng = np.random.default_rng(0)
+X1 = rng.standard_normal((200, 12)).astype(np.float32)
+X2 = (X1 + rng.standard_normal((200, 12))).astype(np.float32)
+SCORES = np.round((X1 * X2).sum(1) + 2 * rng.standard_normal(200))  # with ties
+SUBSETS = np.repeat(["headlines", "forum"], [150, 50])
 
 
 def cosines(X1, X2):
@@ -27,17 +24,16 @@ def cosines(X1, X2):
     return (X1 * X2).sum(1) / (np.linalg.norm(X1, axis=1) * np.linalg.norm(X2, axis=1))
 
 
-def test_equals_one_scipy_spearmanr(pairs):
-    X1, X2, scores = pairs
-    expected = spearmanr(cosines(X1, X2), scores).statistic
-    assert sts_spearman(X1, X2, scores) == pytest.approx(expected, abs=1e-12)
+def test_equals_one_scipy_spearmanr():
+    expected = spearmanr(cosines(X1, X2), SCORES).statistic
+    assert sts_spearman(X1, X2, SCORES) == pytest.approx(expected, abs=1e-12)
     dims = [12, 1, 5]
-    each = [sts_spearman(X1[:, :d], X2[:, :d], scores) for d in dims]
-    np.testing.assert_allclose(sts_spearman(X1, X2, scores, dims=dims), each, atol=1e-12)
+    each = [sts_spearman(X1[:, :d], X2[:, :d], SCORES) for d in dims]
+    np.testing.assert_allclose(sts_spearman(X1, X2, SCORES, dims=dims), each, atol=1e-12)
     # ranks know neither the scale of the vectors nor a rising change of the gold scores
-    scaled = sts_spearman(5 * X1, X2 * np.arange(1, 201)[:, None], np.exp(scores / 5))
+    scaled = sts_spearman(5 * X1, X2 * np.arange(1, 201)[:, None], np.exp(SCORES / 5))
     assert scaled == pytest.approx(expected, abs=1e-9)
-    assert sts_spearman(X1, X2, -scores) == pytest.approx(-expected)
+    assert sts_spearman(X1, X2, -SCORES) == pytest.approx(-expected)
 
 
 @settings(max_examples=30, deadline=None)
@@ -63,41 +59,30 @@ def test_a_zero_prefix_has_cosine_zero_and_is_counted(caplog):
 # subsets
 
 
-def test_subsets_are_pooled_or_averaged_plainly_or_by_their_sizes(pairs):
-    X1, X2, scores = pairs
-    subsets = np.repeat(["headlines", "forum"], [150, 50])
-    first, second = (sts_spearman(X1[part], X2[part], scores[part]) for part in (slice(0, 150), slice(150, 200)))
-    whole = sts_spearman(X1, X2, scores)
+def test_subsets_are_pooled_or_averaged_plainly_or_by_their_sizes():
+    first, second = (sts_spearman(X1[part], X2[part], SCORES[part]) for part in (slice(0, 150), slice(150, 200)))
+    whole = sts_spearman(X1, X2, SCORES)
     for how, expected in (("all", whole), ("mean", (first + second) / 2), ("wmean", (3 * first + second) / 4)):
-        found = sts_spearman(X1, X2, scores, subsets=subsets, aggregate=how)
+        found = sts_spearman(X1, X2, SCORES, subsets=SUBSETS, aggregate=how)
         assert found == pytest.approx(expected, abs=1e-12), how
 
 
 @pytest.mark.parametrize("aggregate", ["all", "mean", "wmean"])
-def test_a_tasks_score_has_an_interval_that_keeps_its_subsets(pairs, aggregate):
-    X1, X2, scores = pairs
+def test_a_tasks_score_has_an_interval_that_keeps_its_subsets(aggregate):
     texts1, texts2 = (tuple(f"{side}{i}" for i in range(200)) for side in "ab")
-    subsets = np.repeat(["headlines", "forum"], [150, 50])
-    task = ScoredPairs("made", "local", "test", texts1, texts2, scores, subsets)
+    task = ScoredPairs("made", "local", "test", texts1, texts2, SCORES, SUBSETS)
     score = score_sts(lambda texts: X1 if texts == texts1 else X2, task, aggregate=aggregate)
-    assert score.value == pytest.approx(sts_spearman(X1, X2, scores, subsets=subsets, aggregate=aggregate))
+    assert score.value == pytest.approx(sts_spearman(X1, X2, SCORES, subsets=SUBSETS, aggregate=aggregate))
     assert score.metric == ("spearman" if aggregate == "all" else f"spearman_{aggregate}")
     if aggregate == "all":
-        within = bootstrap_spearman(score.items, scores, subsets=subsets, seed=0)
+        within = bootstrap_spearman(score.items, SCORES, subsets=SUBSETS, seed=0)
         assert (score.ci_low, score.ci_high) == (within.low, within.high)
         assert score.ci_low < score.value < score.ci_high
 
 
-# what cannot be ranked
-
-
-@pytest.mark.parametrize("which", ["cosines", "gold scores"])
-def test_constants_have_no_rank_correlation(pairs, which, caplog):
-    X1, X2, scores = pairs
-    if which == "cosines":
-        X2 = X1 = np.tile([[1.0, 0.0]], (200, 1))
-    else:
-        scores = np.full(200, 3.0)
-    with caplog.at_level(logging.WARNING):
-        assert math.isnan(sts_spearman(X1, X2, scores))
-    assert f"Spearman is undefined: all 200 {which} are equal" in caplog.text
+def test_constants_have_no_rank_correlation(caplog):
+    same = np.tile([[1.0, 0.0]], (200, 1))
+    assert math.isnan(sts_spearman(same, same, SCORES))
+    assert "Spearman is undefined: all 200 cosines are equal" in caplog.text
+    assert math.isnan(sts_spearman(X1, X2, np.full(200, 3.0)))
+    assert "Spearman is undefined: all 200 gold scores are equal" in caplog.text

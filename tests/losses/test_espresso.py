@@ -18,9 +18,9 @@ LABELS = torch.tensor([1, 0, 1, 1, 0, 0])
 BLOCKS, TEXTS, DIM, SIZE = 4, 12, 10, 3
 
 
-def states(blocks=BLOCKS, texts=TEXTS, dim=DIM, *, dtype=torch.float64):
+def states(blocks=BLOCKS):
     """Pooled states of layers 0 … L, rows with a common part."""
-    return list((0.6 * random(blocks + 1, texts, dim) + random(blocks + 1, 1, dim, seed=1)).to(dtype))
+    return list(0.6 * random(blocks + 1, TEXTS, DIM) + random(blocks + 1, 1, DIM, seed=1))
 
 
 def angle_of(X):

@@ -20,8 +20,8 @@ def nested(dims, weights=None):
     return losses.matryoshka(losses.info_nce, dims, weights)(X, Y)
 
 
-def ese(layers=LAYERS, size=3, **switches):
-    return losses.espresso(layers, lambda Z: Z.sum(), size=size, **switches)
+def ese(layers=LAYERS, **switches):
+    return losses.espresso(layers, lambda Z: Z.sum(), size=3, **switches)
 
 
 def target(size=3, X=LAYERS[0], **switches):

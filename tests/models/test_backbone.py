@@ -48,10 +48,10 @@ def run(backbone, ids, mask=None, layers=None):
     return backbone(ids, mask, range(backbone.n_layers + 1) if layers is None else layers)
 
 
-def close(mine, theirs, mask=MASK, atol=1e-5, rtol=0.0):
+def close(mine, theirs, atol=1e-5, rtol=0.0):
     """States of several layers agree wherever there is a token."""
     for a, b in zip(mine, theirs, strict=True):
-        torch.testing.assert_close(a[mask.bool()].float(), b[mask.bool()], rtol=rtol, atol=atol)
+        torch.testing.assert_close(a[MASK.bool()].float(), b[MASK.bool()], rtol=rtol, atol=atol)
 
 
 def test_tokens_are_cut_and_counted(tiny, sentences):
@@ -180,9 +180,6 @@ def test_what_cannot_be_a_backbone_is_refused(decoders):
     model = transformers.BloomModel(transformers.BloomConfig(vocab_size=50, hidden_size=16, n_layer=2, n_head=2))
     with pytest.raises(InputError, match="BloomModel stays causal under bidirectional=True"):
         Backbone(model, None, name="bloom", max_length=16, bidirectional=True)
-
-
-# encoders on them
 
 
 @BOTH

@@ -111,9 +111,6 @@ def test_what_cannot_be_encoded_is_named_and_unknown_options_list_the_known(enco
         SentenceEncoder.load(tiny, pooling="max")
 
 
-# folders
-
-
 @pytest.mark.parametrize("dim", [None, 5, 80])
 def test_save_and_load_round_trip(tiny, texts, tmp_path, dim):
     encoder = SentenceEncoder.load(tiny, dim=dim, pooling="mean", activation="identity", seed=4)

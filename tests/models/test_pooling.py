@@ -10,9 +10,7 @@ from repro.types import InputError
 HIDDEN = 16
 
 
-@pytest.fixture
-def states():
-    return torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(0))
+STATES = torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(0))
 
 
 def mask_of(*lengths, width):
@@ -20,25 +18,25 @@ def mask_of(*lengths, width):
 
 
 @pytest.mark.parametrize("name", list(pooling.POOLINGS))
-def test_padding_that_is_masked_changes_nothing(name, states):
+def test_padding_that_is_masked_changes_nothing(name):
     mask = mask_of(5, 3, 1, width=5)
-    wider = torch.cat([states, torch.full((3, 4, 4), 1e3)], dim=1)
+    wider = torch.cat([STATES, torch.full((3, 4, 4), 1e3)], dim=1)
     wide_mask = torch.cat([mask, torch.zeros(3, 4, dtype=mask.dtype)], dim=1)
-    expected = pooling.pool(states, mask, name)
+    expected = pooling.pool(STATES, mask, name)
     torch.testing.assert_close(pooling.pool(wider, wide_mask, name), expected, rtol=0, atol=1e-5)
-    one = pooling.pool(states[:, :1], torch.ones(3, 1, dtype=torch.int64), name)  # nothing to choose
-    torch.testing.assert_close(one, states[:, 0])
+    one = pooling.pool(STATES[:, :1], torch.ones(3, 1, dtype=torch.int64), name)  # nothing to choose
+    torch.testing.assert_close(one, STATES[:, 0])
     with pytest.raises(InputError, match="text 1 of the batch has no unmasked token"):
-        pooling.pool(states, mask_of(5, 0, 1, width=5), name)
+        pooling.pool(STATES, mask_of(5, 0, 1, width=5), name)
 
 
-def test_each_reads_what_it_says(states):
+def test_each_reads_what_it_says():
     mask = mask_of(5, 3, 1, width=5)
-    torch.testing.assert_close(pooling.pool(states, mask, "cls"), states[:, 0])
-    expected = torch.stack([states[0].mean(0), states[1, :3].mean(0), states[2, 0]])
-    torch.testing.assert_close(pooling.pool(states, mask, "mean"), expected)
-    torch.testing.assert_close(pooling.pool(states, mask, "last"), states[[0, 1, 2], [4, 2, 0]])
-    torch.testing.assert_close(pooling.pool(states, mask.flip(1), "last"), states[:, 4])  # padded on the left
+    torch.testing.assert_close(pooling.pool(STATES, mask, "cls"), STATES[:, 0])
+    expected = torch.stack([STATES[0].mean(0), STATES[1, :3].mean(0), STATES[2, 0]])
+    torch.testing.assert_close(pooling.pool(STATES, mask, "mean"), expected)
+    torch.testing.assert_close(pooling.pool(STATES, mask, "last"), STATES[[0, 1, 2], [4, 2, 0]])
+    torch.testing.assert_close(pooling.pool(STATES, mask.flip(1), "last"), STATES[:, 4])  # padded on the left
 
 
 # the pooler

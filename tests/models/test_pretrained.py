@@ -181,9 +181,6 @@ def test_a_changed_blob_of_the_hubs_cache_is_refused(file, copy, tmp_path):
     assert "in the hub's cache has changed since it was downloaded" in refusal(snapshot)
 
 
-# numbers
-
-
 def test_nan_weights_do_not_become_embeddings(copy):
     folder = copy()
     weights = load_file(folder / "model.safetensors")

@@ -29,7 +29,7 @@ REDUCED = [
     ("Truncate − full size", "inductive", 2, 0.0, -0.01, 0.0),
     ("Truncate − full size", "inductive", 4, -0.2, -0.3, -0.1),
 ]
-CODED = [
+LINES = [
     ("full size", "", 8, 0.5, 0.4, 0.6),
     ("float32", "PCA, 8 bytes", 2, 0.3, 0.2, 0.4),
     ("float16", "PCA, 8 bytes", 4, 0.5, 0.49, 0.6),
@@ -37,26 +37,22 @@ CODED = [
     ("float16", "PCA, rotated, 4 bytes", 2, 0.5, 0.5, 0.5),
     ("int8", "first columns, 8 bytes", 8, 0.499, 0.4, 0.5),
 ]
+CODED = frame(*LINES, dataset="hotpotqa", metric="ndcg@10")
 
 
-@pytest.fixture
-def coded():
-    return frame(*CODED, dataset="hotpotqa", metric="ndcg@10")
-
-
-def test_what_is_needed_holds_for_every_larger_size_too(coded):
+def test_what_is_needed_holds_for_every_larger_size_too():
     full = frame(("full size", "", 8, 0.8, 0.7, 0.9), dataset="stsb", metric="spearman")
     reduced = pd.concat([full, frame(*REDUCED, dataset="stsb", metric="spearman_lead")])
-    found = recorded.shares(reduced, coded)
+    found = recorded.shares(reduced, CODED)
     assert recorded.needed(found, [0.95, 0.99]).to_numpy().tolist() == [
         ["similarity (STS-B)", ENCODER, "PCA 6 (PCA 4)", "all 8 (PCA 6)"],
         ["retrieval (HotpotQA)", ENCODER, "PCA 4", "all 8 (PCA 4)"],
     ]
 
 
-def test_bits_are_shown_by_pca_below_the_full_size_and_as_they_are_at_it(coded, monkeypatch):
+def test_bits_are_shown_by_pca_below_the_full_size_and_as_they_are_at_it(monkeypatch):
     monkeypatch.setattr(recorded, "LADDER", (("float32", 8), ("int8", 8), ("float32", 2), ("int4", 2)))
-    said = recorded.bits(coded).agg(": ".join, axis=1).tolist()
+    said = recorded.bits(CODED).agg(": ".join, axis=1).tolist()
     assert said == ["32: float32 × 8: 100.0", "8: int8 × 8: 99.8", "8: float32 × 2, PCA: 60.0"]
 
 

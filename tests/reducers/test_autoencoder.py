@@ -13,9 +13,8 @@ from repro.types import InputError
 ACTIVATIONS = ["tanh", "relu", "sigmoid", "identity"]
 
 
-def cloud(n=200, D=8):
-    rng = np.random.default_rng(0)
-    return (rng.standard_normal((n, D)) * np.linspace(1.5, 0.3, D) + 2).astype(np.float32)
+def cloud(n=200):
+    return (np.random.default_rng(0).standard_normal((n, 8)) * np.linspace(1.5, 0.3, 8) + 2).astype(np.float32)
 
 
 def left_over(X, fitted):

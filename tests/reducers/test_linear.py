@@ -6,11 +6,7 @@ from sklearn import decomposition
 
 from repro.reducers import GRP, PCA, SVD, Truncate, make_reducer
 
-
-@pytest.fixture
-def X():
-    rng = np.random.default_rng(0)
-    return (rng.standard_normal((60, 12)) * np.linspace(3, 0.3, 12) + 2.0).astype(np.float32)
+X = (np.random.default_rng(0).standard_normal((60, 12)) * np.linspace(3, 0.3, 12) + 2.0).astype(np.float32)
 
 
 def up_to_sign(Y):
@@ -30,7 +26,7 @@ def test_pca_and_svd_are_scikit_learns_up_to_sign(shape):
         assert (axes[np.arange(p), np.abs(axes).argmax(1)] > 0).all()  # each points to its largest entry
 
 
-def test_standardised_columns_weigh_the_same_and_uncentred_output_is_off_by_the_mean(X):
+def test_standardised_columns_weigh_the_same_and_uncentred_output_is_off_by_the_mean():
     scaled = (X - X.mean(0)) / X.std(0)
     np.testing.assert_allclose(PCA(5, standardize=True).fit_transform(X), PCA(5).fit_transform(scaled), atol=1e-4)
     centred, plain = PCA(5).fit(X), PCA(5, center_output=False).fit(X)
@@ -39,7 +35,7 @@ def test_standardised_columns_weigh_the_same_and_uncentred_output_is_off_by_the_
 
 
 @pytest.mark.parametrize("deviation", [0, 1e-33, 1e-15, 5e-9])
-def test_standardising_does_not_raise_a_dead_column_to_unit_variance(X, deviation):
+def test_standardising_does_not_raise_a_dead_column_to_unit_variance(deviation):
     dead = 0.1 * (deviation == 0) + np.random.default_rng(1).standard_normal((60, 1)) * deviation
     fitted = PCA(11, standardize=True).fit(np.hstack([X * 0.05, dead]))
     alone = PCA(11, standardize=True).fit(X * 0.05)
@@ -47,13 +43,13 @@ def test_standardising_does_not_raise_a_dead_column_to_unit_variance(X, deviatio
     assert np.abs(fitted.components_[:, -1]).max() < 1e-6
 
 
-def test_truncate_keeps_the_columns_and_centred_is_a_translation_of_them(X):
+def test_truncate_keeps_the_columns_and_centred_is_a_translation_of_them():
     np.testing.assert_array_equal(Truncate(5).fit_transform(X), X[:, :5])
     Y = make_reducer("centred", X.shape[1]).fit(X).transform(X)
     np.testing.assert_allclose(Y, X - X.mean(0), atol=1e-6)
 
 
-def test_grp_preserves_squared_lengths_on_average_and_depends_on_seed_and_columns_alone(X):
+def test_grp_preserves_squared_lengths_on_average_and_depends_on_seed_and_columns_alone():
     lengths = [(GRP(20, seed=seed).fit_transform(X) ** 2).sum(1) / (X**2).sum(1) for seed in range(400)]
     assert np.mean(lengths) == pytest.approx(1.0, abs=0.04)
     assert np.var(lengths) == pytest.approx(2 / 20, rel=0.3)  # of χ²_p / p
@@ -62,7 +58,7 @@ def test_grp_preserves_squared_lengths_on_average_and_depends_on_seed_and_column
 
 
 @pytest.mark.parametrize("p", [1, 5, 11])
-def test_the_ratio_is_the_share_of_variance_that_the_axes_hold(X, p):
+def test_the_ratio_is_the_share_of_variance_that_the_axes_hold(p):
     def kept(Z, V):
         """Share of the variance of Z along orthonormal axes V (p, D)."""
         centred = Z - Z.mean(0, dtype=np.float64)

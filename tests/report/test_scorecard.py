@@ -39,8 +39,8 @@ def rows_on(backbone, score=0.8, **shared):
     return make_rows([{"method": "RAW", "data_source": "local", **shared, **line} for line in made], backbone=backbone)
 
 
-def judged(claim, of, what="gain", network=""):
-    (m,) = scorecard.placed([Measurement(claim, "effect", 2.0, 1.0, 3.0, what=what, network=network)], of)
+def judged(claim, of, what="gain"):
+    (m,) = scorecard.placed([Measurement(claim, "effect", 2.0, 1.0, 3.0, what=what)], of)
     return m
 
 
@@ -76,8 +76,8 @@ def test_who_speaks_where_and_on_what(floor):
     assert judged("PROP-T-2", both).network == "repro-tiny, repro-tiny + SimCSE"
 
 
-def measured(claim, value, *, test="effect"):
-    return Measurement(claim, test, value, value - 1, value + 1, seeds=3, what="gain")
+def measured(claim, value):
+    return Measurement(claim, "effect", value, value - 1, value + 1, seeds=3, what="gain")
 
 
 def test_the_scorecard_lists_every_claim_and_keeps_recorded_and_live_apart(verdicts):

@@ -7,10 +7,7 @@ import torch
 from repro.types import InputError
 from rivals.flow import ActNorm, Flow, FlowConfig, fit_flow, fit_whitening, negative_log_likelihood, whitened
 
-
-@pytest.fixture
-def x():
-    return torch.randn(50, 6, generator=torch.Generator().manual_seed(0)) * 2 + 1
+X = torch.randn(50, 6, generator=torch.Generator().manual_seed(0)) * 2 + 1
 
 
 @pytest.mark.parametrize("dim", [2, 6, 7])
@@ -27,18 +24,18 @@ def test_the_log_determinant_is_that_of_the_jacobian(dim):
         torch.testing.assert_close(value, torch.linalg.slogdet(jacobian).logabsdet, rtol=0, atol=1e-4)
 
 
-def test_an_untrained_flow_is_a_rotation_and_its_likelihood_that_of_a_normal(x):
+def test_an_untrained_flow_is_a_rotation_and_its_likelihood_that_of_a_normal():
     flow = Flow(6, FlowConfig(depth=8))
-    z, log_det = flow(x)
-    torch.testing.assert_close(z.norm(dim=-1), x.norm(dim=-1), rtol=0, atol=1e-4)
+    z, log_det = flow(X)
+    torch.testing.assert_close(z.norm(dim=-1), X.norm(dim=-1), rtol=0, atol=1e-4)
     assert log_det.abs().max() < 1e-4
-    expected = 3 * math.log(2 * math.pi) + x.square().sum(-1).mean() / 2
-    torch.testing.assert_close(negative_log_likelihood(flow, x), expected, rtol=0, atol=1e-4)
+    expected = 3 * math.log(2 * math.pi) + X.square().sum(-1).mean() / 2
+    torch.testing.assert_close(negative_log_likelihood(flow, X), expected, rtol=0, atol=1e-4)
 
 
-def test_actnorm_starts_by_standardising_and_leaves_constants_finite(x):
+def test_actnorm_starts_by_standardising_and_leaves_constants_finite():
     step = ActNorm(7)
-    batch = torch.cat([x, torch.full((len(x), 1), 4.0)], dim=1)
+    batch = torch.cat([X, torch.full((len(X), 1), 4.0)], dim=1)
     step.start_from(batch)
     y, _ = step(batch)
     torch.testing.assert_close(y.mean(0), torch.zeros(7), rtol=0, atol=1e-5)

@@ -13,6 +13,7 @@ from rivals.static import Vocabulary
 
 TEXTS = ["the cat sat", "a dog", "the mat . a cat sat on the dog", "zebra", "on a zebra mat"]
 LETTERS = tuple("abcdefghij")
+TABLE = Vocabulary(LETTERS, np.eye(len(LETTERS), dtype=np.float32))
 SMALL = InferSentConfig(hidden_dim=16, classifier_dim=32, epochs=12, batch_size=16, learning_rate=0.5)
 
 
@@ -43,11 +44,6 @@ def test_company_order_and_unknown_words_do_not_matter_and_long_texts_are_cut(en
 
 
 @pytest.fixture(scope="module")
-def table():
-    return Vocabulary(LETTERS, np.eye(len(LETTERS), dtype=np.float32))
-
-
-@pytest.fixture(scope="module")
 def pairs():
     """Entailed if the words are the same, neutral if they are of one half of the alphabet, contradicted otherwise."""
     rng = np.random.default_rng(0)
@@ -58,38 +54,38 @@ def pairs():
     return LabelledPairs("toy", "local", "train", *map(tuple, texts), labels)
 
 
-def test_it_learns_what_pairs_have_in_common(pairs, table):
-    encoder, history = train_infersent(pairs, table, replace(SMALL, shrink=1.1))
+def test_it_learns_what_pairs_have_in_common(pairs):
+    encoder, history = train_infersent(pairs, TABLE, replace(SMALL, shrink=1.1))
     assert history["accuracy"].max() > 0.8 and history["loss"].iloc[-1] < 0.7 * history["loss"][0]
     assert encoder.dim == 32
 
 
-def test_the_rate_shrinks_where_the_held_out_accuracy_falls_and_the_best_epoch_is_kept(pairs, table):
+def test_the_rate_shrinks_where_the_held_out_accuracy_falls_and_the_best_epoch_is_kept(pairs):
     config = replace(SMALL, learning_rate=0.3, decay=0.9)
-    encoder, history = train_infersent(pairs, table, config)
+    encoder, history = train_infersent(pairs, TABLE, config)
     rate, best = 0.3, -1.0
     for found, accuracy in zip(history["rate"], history["accuracy"], strict=True):
         assert found == pytest.approx(rate)
         rate *= 0.9 / (1 if accuracy > best else 5)
         best = max(best, accuracy)
     assert history["rate"].iloc[-1] < 0.3 * 0.9 ** (len(history) - 1)  # it did shrink
-    again, short = train_infersent(pairs, table, replace(config, epochs=history["accuracy"].idxmax() + 1))
+    again, short = train_infersent(pairs, TABLE, replace(config, epochs=history["accuracy"].idxmax() + 1))
     assert len(short) < len(history)
     np.testing.assert_array_equal(encoder.encode(LETTERS), again.encode(LETTERS))
 
 
-def test_held_out_labels_teach_nothing(pairs, table):
+def test_held_out_labels_teach_nothing(pairs):
     held_out = make_rng(0, "infersent dev").permutation(600)[:60]
     labels = pairs.labels.copy()
     labels[held_out] = np.roll(labels[held_out], 1)
     both, once = (pairs, replace(pairs, labels=labels)), replace(SMALL, epochs=1)
-    given, turned = (train_infersent(some, table, once)[1] for some in both)
+    given, turned = (train_infersent(some, TABLE, once)[1] for some in both)
     assert given["loss"].equals(turned["loss"]) and not given["accuracy"].equals(turned["accuracy"])
 
 
-def test_unsuitable_pairs_are_refused(pairs, table):
+def test_unsuitable_pairs_are_refused(pairs):
     few = LabelledPairs("few", "local", "train", pairs.texts1[:12], pairs.texts2[:12], pairs.labels[:12])
     with pytest.raises(InputError, match="11 pairs beside 1 held-out ones do not fill one batch of 16"):
-        train_infersent(few, table, SMALL)
+        train_infersent(few, TABLE, SMALL)
     with pytest.raises(InputError, match="no word of toy is known"):
         train_infersent(pairs, Vocabulary(["zebra"], np.ones((1, 4), np.float32)), SMALL)

@@ -20,15 +20,13 @@ COUNTED = [
 ]
 
 
-@pytest.fixture
-def table():
-    return Vocabulary(WORDS, np.random.default_rng(0).normal(size=(len(WORDS), 5)).astype(np.float32))
+TABLE = Vocabulary(WORDS, np.random.default_rng(0).normal(size=(len(WORDS), 5)).astype(np.float32))
 
 
-def test_a_text_is_the_mean_of_its_known_words_and_zero_without_any(table):
-    encoder = StaticEncoder(table)
+def test_a_text_is_the_mean_of_its_known_words_and_zero_without_any():
+    encoder = StaticEncoder(TABLE)
     X = encoder.encode(["the cat zebra cat"])
-    np.testing.assert_allclose(X[0], (table.vectors[0] + 2 * table.vectors[1]) / 3, rtol=1e-6)
+    np.testing.assert_allclose(X[0], (TABLE.vectors[0] + 2 * TABLE.vectors[1]) / 3, rtol=1e-6)
     assert X.dtype == np.float32 and X.shape == (1, 5)
     X = encoder.encode(["zebra", "the", "", "zebra"], normalize=True)
     assert not X[[0, 2, 3]].any()
@@ -41,16 +39,16 @@ def test_tokens_are_parted_only_where_the_vocabulary_lacks_them():
     assert tokens_of("(well-known)", set()) == ["(", "well", "-", "known", ")"]
 
 
-def test_sif_weighs_by_frequency_and_removes_the_common_direction(table):
-    encoder = fit_sif(table, TEXTS)
+def test_sif_weighs_by_frequency_and_removes_the_common_direction():
+    encoder = fit_sif(TABLE, TEXTS)
     counts = {"the": 3, "cat": 2, ".": 1, "dog": 2, "do": 2, "n't": 2, "a": 1}
     weights = {word: SMOOTHING / (SMOOTHING + n / sum(counts.values())) for word, n in counts.items()}
     assert encoder.weights == pytest.approx(weights)
-    plain = StaticEncoder(table, weights=encoder.weights).encode(TEXTS)
+    plain = StaticEncoder(TABLE, weights=encoder.weights).encode(TEXTS)
     u = np.linalg.svd(plain)[2][0]
     np.testing.assert_allclose(encoder.encode(TEXTS), plain - np.outer(plain @ u, u), atol=1e-6)
     with pytest.raises(InputError, match="none of the 2 texts"):
-        fit_sif(table, ["zebra", "yak"])
+        fit_sif(TABLE, ["zebra", "yak"])
 
 
 def test_tfidf_is_the_formula():

@@ -1,3 +1,5 @@
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 
@@ -7,9 +9,7 @@ from repro.sets import LabelledTexts
 from repro.store import Store
 from repro.types import InputError
 
-
-def never():
-    raise AssertionError("encoded again")
+NEVER = Mock(side_effect=AssertionError("encoded again"))
 
 
 def test_texts_are_encoded_once_and_then_looked_up(tiny, sentences):
@@ -18,13 +18,13 @@ def test_texts_are_encoded_once_and_then_looked_up(tiny, sentences):
     table = encode_once(lambda: encoder, "id", texts, store)
     assert encoder.texts_encoded == 20
     np.testing.assert_array_equal(table[texts], encoder.encode(texts, readout="encoder"))
-    again = encode_once(never, "id", reversed(texts[::-1]), store)
+    again = encode_once(NEVER, "id", reversed(texts[::-1]), store)
     np.testing.assert_array_equal(again[texts[3:7]], table[texts[3:7]])
     with pytest.raises(InputError, match="'c' was not encoded with the others"):
         table[["c"]]
     for identity, wanted in (("other", texts), ("id", texts[:6])):
         with pytest.raises(AssertionError):
-            encode_once(never, identity, wanted, store)
+            encode_once(NEVER, identity, wanted, store)
 
 
 def test_a_task_that_was_encoded_before_is_found_again(tiny, sentences):
@@ -46,7 +46,7 @@ def test_all_layers_come_from_one_pass(tiny, sentences):
     texts = [*sentences[:9], *sentences[:3]]
     table = encode_layers_once(lambda: encoder, "id", texts, store)
     assert (encoder.texts_encoded, len(table.X), table.hidden_dim) == (9, 3, 32)
-    again = encode_layers_once(never, "id", texts, store)
+    again = encode_layers_once(NEVER, "id", texts, store)
     for layer in range(3):
         np.testing.assert_array_equal(again.at(layer)[texts], encoder.encode(texts, layer=layer, readout="encoder"))
         np.testing.assert_array_equal(table.at(layer, 5)[texts], again.at(layer)[texts][:, :5])

@@ -11,26 +11,21 @@ from repro.store import Store
 
 SIDES = [tuple(f"{side}{i}" for i in range(40)) for side in "ab"]
 
-
 TASKS = {}
 for seed, name in enumerate(("one", "two", "three")):
     scores, subsets = np.random.default_rng(seed).uniform(0, 5, 40), np.repeat(["x", "y"], 20)
     TASKS[name] = suite.Task(name, {"test": ScoredPairs(name, "made", "test", *SIDES, scores, subsets)})
 
-
-@pytest.fixture
-def lines():
-    rng = np.random.default_rng(7)
-    index = {text: i for i, text in enumerate(SIDES[0] + SIDES[1])}
-    X = rng.standard_normal((80, 6))
-    tables = [suite.TextTable(index, X + 0.3 * rng.standard_normal(X.shape)) for _ in range(2)]
-    return [suite.Line(name, 6, table) for name, table in zip(("A", "B"), tables, strict=True)]
+rng = np.random.default_rng(7)
+INDEX, X = {text: i for i, text in enumerate(SIDES[0] + SIDES[1])}, rng.standard_normal((80, 6))
+TABLES = [suite.TextTable(INDEX, X + 0.3 * rng.standard_normal(X.shape)) for _ in range(2)]
+LINES = [suite.Line(name, 6, table) for name, table in zip("AB", TABLES, strict=True)]
 
 
-def rows_of(lines, tasks, seed=3, scorer=suite.similarity, **options):
+def rows_of(tasks, seed=3, scorer=suite.similarity, **options):
     options = {"contrasts": [lambda a, b: (a.method, b.method) == ("A", "B")], "average": True, **options}
     shared = {"experiment": "e", "data_source": "made", "seed": seed}
-    return suite.score_rows(lines, tasks, scorer, **shared, **options)
+    return suite.score_rows(LINES, tasks, scorer, **shared, **options)
 
 
 def interval(rows, method, dataset):
@@ -39,14 +34,14 @@ def interval(rows, method, dataset):
 
 
 @pytest.mark.parametrize("seed", [0, 3])
-def test_averages_and_leads_have_the_intervals_of_averaged_and_of_shared_resamples(lines, seed):
+def test_averages_and_leads_have_the_intervals_of_averaged_and_of_shared_resamples(seed):
     found = []  # (tasks, lines) scores and (tasks, resamples, lines) draws by hand
     for test in (task.judged for task in TASKS.values()):
-        cosines = [suite.cosines_of(line.table, test) for line in lines]
+        cosines = [suite.cosines_of(line.table, test) for line in LINES]
         found.append(spearman_draws(cosines, test.scores, subsets=test.subsets, seed=seed))
     values, draws = np.stack([drawn.value for drawn in found]), np.stack([drawn.draws for drawn in found])
-    rows = rows_of(lines, TASKS, seed)
-    for k, line in enumerate(lines):
+    rows = rows_of(TASKS, seed)
+    for k, line in enumerate(LINES):
         expected = percentiles(values[:, k].mean(), draws[:, :, k].mean(0))
         assert interval(rows, line.method, "Avg.") == pytest.approx((expected.value, expected.low, expected.high))
     judged = {name: len(task.judged) for name, task in TASKS.items()}
@@ -60,17 +55,17 @@ def test_averages_and_leads_have_the_intervals_of_averaged_and_of_shared_resampl
         assert interval(rows, "A − B", name) == pytest.approx((expected.value, expected.low, expected.high))
 
 
-def test_the_bootstrap_turns_with_the_seed(lines):
+def test_the_bootstrap_turns_with_the_seed():
     labels = LabelledTexts("sorted", "made", "test", SIDES[0], np.repeat(["x", "y"], 20))
     right = np.random.default_rng(1).random((2, 200)) < 0.7
 
     def classify(table, name, splits):
-        items = right[int(table is lines[1].table)]
+        items = right[int(table is TABLES[1])]
         return Score("accuracy", float(items.mean()), np.nan, np.nan, 200, items, 0.5)
 
     sorted_one = {"sorted": suite.Task("sorted", {"test": labels})}
     for tasks, scorer in ((TASKS, suite.similarity), (sorted_one, suite.accuracy(classify))):
-        first, again, other = (rows_of(lines, tasks, s, scorer)["ci_low"] for s in (3, 3, 4))
+        first, again, other = (rows_of(tasks, s, scorer)["ci_low"] for s in (3, 3, 4))
         assert first.equals(again) and not first.equals(other)
 
 
@@ -81,21 +76,20 @@ def test_means_of_outcomes_have_a_bootstrap_of_each_and_of_each_difference():
     assert (means[0] - means[1]).columns == bootstrap_mean(items[0] - items[1], seed=5).columns
 
 
-def test_a_labelled_task_is_probed_once_and_has_a_floor(lines, tmp_path, monkeypatch):
+def test_a_labelled_task_is_probed_once_and_has_a_floor(tmp_path, monkeypatch):
     task = suite.Task("sorted", {"all": LabelledTexts("sorted", "made", "all", SIDES[0], np.repeat(["x", "y"], 20))})
-    rows = rows_of(lines, {"sorted": task}, scorer=suite.by_kind(Store(tmp_path)), average=False)
+    rows = rows_of({"sorted": task}, scorer=suite.by_kind(Store(tmp_path)), average=False)
     floor = rows[rows["method"] == MAJORITY]
     assert floor["value"].tolist() == [0.5] and set(rows["metric"]) == {"accuracy", "accuracy_lead"}
     monkeypatch.setattr("repro.runs.lines.score_classification", None)
-    again = rows_of(lines, {"sorted": task}, scorer=suite.by_kind(Store(tmp_path)), average=False)
+    again = rows_of({"sorted": task}, scorer=suite.by_kind(Store(tmp_path)), average=False)
     assert again["value"].equals(rows["value"])
 
 
 def test_a_whole_task_has_all_rows_of_all_splits_judged(tmp_path):
     task = suite.load_tasks(["mrpc"], "microworld", probe_rows=40, whole=True)["mrpc"]
     texts = dict.fromkeys(all_texts(list(task.values())))
-    table = suite.TextTable(
-        dict(zip(texts, range(len(texts)), strict=True)), np.random.default_rng(0).random((len(texts), 3))
-    )
+    index = {text: i for i, text in enumerate(texts)}
+    table = suite.TextTable(index, np.random.default_rng(0).random((len(texts), 3)))
     (judged,) = suite.by_kind(Store(tmp_path))([suite.Line("A", 3, table)], task, 0)
     assert judged.scores[0].columns["n_judged"] == sum(map(len, task.values())) == 80

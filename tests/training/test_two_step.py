@@ -3,6 +3,7 @@
 import copy
 from dataclasses import replace
 from time import perf_counter
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -19,13 +20,15 @@ from repro.models.encoder import merge_equal
 from repro.seeding import make_rng
 from repro.training.pooled import label_ids, nli_head
 from repro.training.two_step import choose, dropout_views, select, train_nli_pooler, train_poolers
-from repro.types import InputError
+from repro.types import InputError, unit_rows
 
 HIDDEN = 32
 TEXTS = [f"text {i}" for i in range(96)]
 CONFIG = StepTwoConfig(learning_rates=(1e-3, 1e-2, 0.1), batch_size=16, epochs=2, check_every=3, views=3)
 ENCODERS = {64: 0.70, 16: 0.72, 4: 0.60}
 ROWS = {64: (0.69, 0.66, 0.30), 16: (0.69, 0.65, 0.40), 4: (0.50, 0.55, 0.45)}  # encoder to scores with poolers
+rng = np.random.default_rng(0)
+DEV, GOLD = rng.standard_normal((2, 50, HIDDEN)).astype(np.float32), rng.standard_normal(50)
 GRID = {(i, j): score for i, scores in ROWS.items() for j, score in zip((64, 16, 4), scores, strict=True)}
 
 
@@ -34,17 +37,9 @@ def views(tiny, sentences):
     return dropout_views(SentenceEncoder.load(tiny, dim=8), sentences[:96], views=3, seed=0)
 
 
-@pytest.fixture(scope="module")
-def dev_score():
-    rng = np.random.default_rng(0)
-    h = rng.standard_normal((2, 50, HIDDEN)).astype(np.float32)
-    gold = rng.standard_normal(50)
-
-    def score(pooler):
-        a, b = (z / np.linalg.norm(z, axis=1, keepdims=True) for z in (pooler.project(h[0]), pooler.project(h[1])))
-        return float(spearmanr((a * b).sum(1), gold).statistic)
-
-    return score
+def dev_score(pooler):
+    a, b = (unit_rows(pooler.project(h)) for h in DEV)
+    return float(spearmanr((a * b).sum(1), GOLD).statistic)
 
 
 def poolers(*dims, activation="tanh"):
@@ -106,7 +101,7 @@ def naive(views, pooler, rate, config, dev_score, same):
 
 
 @pytest.mark.parametrize(("activation", "distinct"), [("tanh", 96), ("identity", 96), ("tanh", 40)])
-def test_equals_a_naive_adam_loop(views, dev_score, activation, distinct):
+def test_equals_a_naive_adam_loop(views, activation, distinct):
     starts, config = poolers(12, 3, activation=activation), replace(CONFIG, temperature=0.1)
     same = np.arange(96) % distinct  # equal texts are no negatives
     runs = train_poolers(views, [f"text {i}" for i in same], starts, dev_score, config)
@@ -120,16 +115,11 @@ def test_equals_a_naive_adam_loop(views, dev_score, activation, distinct):
     assert any(run.step for run in runs)  # the comparison is about trained weights
 
 
-def test_patience_stops_the_checks_and_a_random_start_forgets_step_one(views, dev_score):
-    calls = []
-
-    def falling(pooler):
-        calls.append(pooler.dim)
-        return -float(len(calls))
-
+def test_patience_stops_the_checks_and_a_random_start_forgets_step_one(views):
+    falling = Mock(side_effect=range(0, -99, -1))
     config = replace(CONFIG, learning_rates=(0.1,), check_every=1, patience=2)
     (run,) = train_poolers(views, TEXTS, poolers(4), falling, config)
-    assert len(calls) == 1 + 1 + 2 and run.step == 0  # before, step 0, then two without gain
+    assert falling.call_count == 1 + 1 + 2 and run.step == 0  # before, step 0, then two without gain
     (trained,) = poolers(4)
     torch.nn.init.ones_(trained.linear.weight)
     (run,) = train_poolers(views, TEXTS, [trained], dev_score, replace(config, learning_rates=(0.0,), start="random"))

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from made_rows import ABSENT, FAILS, HOLDS, UNSURE, around, verdicts_of
+from made_rows import ABSENT, FAILS, HOLDS, SEEDS, UNSURE, around, seeded, verdicts_of
 from repro.evaluation.stats import Resampled
 from repro.methods import AVERAGE, CONTROL, ESE, MRL, RAW, SHALLOW_AVERAGE
 from repro.models import SentenceEncoder
@@ -16,7 +16,6 @@ from repro.report.scorecard import verdict_frame
 from repro.rows import make_rows
 
 LINES = (RAW, CONTROL, MRL, ESE)
-SEEDS = (0, 1, 2)
 L, DIMS, SETS = 4, (8, 16, 64), ("stsb", "sickr", AVERAGE)
 SCORE = {
     RAW: (0.30, 0.28, 0.35, 0.80),
@@ -30,10 +29,6 @@ SCORE = {
 def score(method, layer, dim):
     loss = {8: 0.10, 16: 0.02, 64: 0.0}[dim]
     return SCORE[method][layer - 1] - loss * (0.2 if method == ESE else 1.0)
-
-
-def every_seed(rows, **shared):
-    return make_rows([{**row, "seed": seed} for row in rows for seed in SEEDS], backbone="net", **shared)
 
 
 def depth(backbone="net", seeds=SEEDS, source="microworld", spread=0.0027):
@@ -86,7 +81,7 @@ def ablation():
         rows.append({**at, "dataset": SHALLOW_AVERAGE, **around(low, 0.009)})
     sizes = {name: int(name.split("= ")[1]) if "=" in name else 16 for name in VARIANTS if name not in (RAW, MRL)}
     rows += [{"method": name, "metric": "compressed_size", "value": size} for name, size in sizes.items()]
-    return every_seed(rows)
+    return seeded(rows, step=0, backbone="net")
 
 
 EXPECTED = {
@@ -202,7 +197,7 @@ def found(score, metrics=("answer_in_context", "hit@1", "recall@10")):
             for name, value in differences.items():
                 pair = {"method": f"{method} − {rival}", "metric": f"{metric}_{name}"}
                 rows.append({**cell, **pair, **around(value)})
-    return every_seed(rows, dataset="hotpotqa", data_source="local")
+    return seeded(rows, step=0, backbone="net", dataset="hotpotqa", data_source="local")
 
 
 def as_claimed(method, dim):
@@ -276,7 +271,7 @@ def compressed(distance, agreement):
         rows += [{**method, **lead, "metric": "map_distance_lead", "setting": setting} for setting in settings]
         lead = around(agreement[ESE] - agreement[rival], 0.005)
         rows += [{**method, **lead, "metric": f"{metric}_lead", "dataset": "stsb"} for metric in claims_use.MEASURES]
-    return every_seed(rows, dim=16, n_train=9)
+    return seeded(rows, step=0, backbone="net", dim=16, n_train=9)
 
 
 NEAR, HIGH = {RAW: 9.0, CONTROL: 8.0, MRL: 7.0, ESE: 4.0}, {RAW: 0.7, CONTROL: 0.75, MRL: 0.75, ESE: 0.9}

@@ -30,36 +30,34 @@ from shown_code import on_page
 rng = np.random.default_rng(0)
 
 
-@pytest.fixture(scope="module")
-def audit():
-    return on_page("ese_table2_ablation", compressed=4)
+AUDIT = on_page("ese_table2_ablation", compressed=4)
 
 
-def test_a_sentence_of_few_values_has_a_matrix_of_few_directions(audit):
+def test_a_sentence_of_few_values_has_a_matrix_of_few_directions():
     x = torch.tensor([1.0, 1.0, -1.0, -1.0, 0.5, 0.5], dtype=torch.float64)
-    S = audit["singular_values"](torch.outer(x, x))
+    S = AUDIT["singular_values"](torch.outer(x, x))
     A = torch.softmax(torch.outer(x, x) / 6**0.5, dim=1)
     np.testing.assert_allclose(S, torch.linalg.svdvals(A), atol=1e-12)
     assert (1e-7 * S[0] < S).sum() == 3, "three distinct values, three distinct rows"
-    flat = audit["singular_values"](torch.zeros(6, 6, dtype=torch.float64))
+    flat = AUDIT["singular_values"](torch.zeros(6, 6, dtype=torch.float64))
     assert flat[0] == pytest.approx(1.0) and flat[1] < 1e-12, "all rows uniform"
 
 
-def test_the_exact_target_is_the_same_twice_and_a_randomised_one_is_not(audit):
+def test_the_exact_target_is_the_same_twice_and_a_randomised_one_is_not():
     X = torch.from_numpy(np.random.default_rng(0).normal(size=(80, 24)))
     twice = ([compress_target(X, 8, decomposition=how, seed=seed) for seed in (0, 1)] for how in ("eigh", "randomized"))
-    exact, randomised = (audit["agreement"](*targets) for targets in twice)
+    exact, randomised = (AUDIT["agreement"](*targets) for targets in twice)
     assert exact.pop("sign_flips") == 0 and list(exact.values()) == pytest.approx([1.0] * 3)
     assert 0 < randomised["sign_flips"] < 1 and randomised["last_cosine"] < 0.999 and randomised["subspace_overlap"] < 1
 
 
-def test_a_constant_layer_has_the_loss_of_equal_scores_and_nothing_to_move_it(audit):
+def test_a_constant_layer_has_the_loss_of_equal_scores_and_nothing_to_move_it():
     n, rng = 8, np.random.default_rng(0)
     labels = torch.from_numpy((np.arange(n) < 3).astype(np.float32))
     loss = base_loss(TrainConfig(objective="angle", angle=AngleConfig()), labels, torch.arange(2 * n))
-    audit["loss"] = loss
-    constant = audit["gradients"](torch.ones(2 * n, 4, dtype=torch.float64))
-    other = audit["gradients"](torch.from_numpy(rng.normal(size=(2 * n, 4))))
+    AUDIT["loss"] = loss
+    constant = AUDIT["gradients"](torch.ones(2 * n, 4, dtype=torch.float64))
+    other = AUDIT["gradients"](torch.from_numpy(rng.normal(size=(2 * n, 4))))
     # both rankings of equal scores are ln(1 + pairs of unlike labels), and all other texts are equally likely partners
     ranking = 2 * log(1 + 3 * (n - 3))
     assert ranking <= constant["base_loss"] <= ranking + 3 / n * log(2 * n - 1) + 1e-6

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dimadvise.measured import FEATURES, Calibration, features, fit_calibration
+from made_rows import made_curves
 from repro import data
 from repro.models import SentenceEncoder
 from repro.papers.proposal import choosing
@@ -36,7 +37,7 @@ def test_calibration_finds_the_coefficients_and_keeps_their_sign():
         fit_calibration(predicted[:3], neighbours[:3], share[:3])
 
 
-def test_a_rule_that_knows_has_no_error_and_blind_ones_have(made_curves):
+def test_a_rule_that_knows_has_no_error_and_blind_ones_have():
     rows = made_curves()
     setting = f"pca, {TASK}, keep 0.9"
     own = rows[(rows["metric"] == "answer") & (rows["setting"] == setting)]
@@ -50,7 +51,7 @@ def test_a_rule_that_knows_has_no_error_and_blind_ones_have(made_curves):
     assert errors_of(made_curves(off=0.05), setting, "target_met_share")[SPECTRUM] < 1
 
 
-def test_tuned_rules_never_see_what_they_are_judged_by(made_curves):
+def test_tuned_rules_never_see_what_they_are_judged_by():
     cases = choosing.cases_of(made_curves())
     for case, left in product(cases, (TASK, UNSEEN)):
         learnt = choosing.others(case, cases, left)
@@ -68,7 +69,7 @@ def test_answers_are_sizes_and_the_full_one_keeps_all():
     assert (case.at_least(20), case.at_least(3), case.at_least(100)) == (32, 16, 64)
 
 
-def test_one_task_judges_no_rule_and_says_so(made_curves, capsys):
+def test_one_task_judges_no_rule_and_says_so(capsys):
     rows = made_curves()
     assert choosing.rule_rows(rows[rows["dataset"] == "t1"], [0.9], experiment="x").empty
     assert "so none is judged" in capsys.readouterr().err

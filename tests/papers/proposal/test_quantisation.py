@@ -1,5 +1,7 @@
 """Equal bytes: every way fills its budget, coding at full precision changes nothing, and differences are paired."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -13,40 +15,33 @@ from repro.types import InputError
 N, D = 60, 32
 SHARED = {"experiment": "x", "backbone": "b", "data_source": "local", "profile": "embedded"}
 
-
-@pytest.fixture(scope="module")
-def pairs():
-    texts = tuple(f"sentence {i}" for i in range(2 * N))
-    scores = np.random.default_rng(1).uniform(0, 5, N)
-    return data.ScoredPairs("stsb", "local", "test", texts[:N], texts[N:], scores, np.array(["x"] * N, object))
-
-
-@pytest.fixture(scope="module")
-def questions():
-    queries, documents = (tuple(f"{what} {i}" for i in range(40)) for what in ("query", "document"))
-    qrels = {q: {d: 1.0} for q, d in zip(queries, documents, strict=True)}
-    return data.Retrieval("hotpotqa", "local", queries, queries, documents, documents, qrels)
+FIT = [f"fit {i}" for i in range(200)]
+LEFT, RIGHT = (tuple(f"{side} sentence {i}" for i in range(N)) for side in ("left", "right"))
+SCORES = np.random.default_rng(1).uniform(0, 5, N)
+PAIRS = data.ScoredPairs("stsb", "local", "test", LEFT, RIGHT, SCORES, np.array(["x"] * N, object))
+QUERIES, DOCUMENTS = (tuple(f"{what} {i}" for i in range(40)) for what in ("query", "document"))
+QRELS = {q: {d: 1.0} for q, d in zip(QUERIES, DOCUMENTS, strict=True)}
+QUESTIONS = data.Retrieval("hotpotqa", "local", QUERIES, QUERIES, DOCUMENTS, DOCUMENTS, QRELS)
 
 
 @pytest.fixture(scope="module")
-def table(pairs, questions):
+def table():
     """Pairs that are nearer the higher their score, queries near their documents; large first columns."""
     rng = np.random.default_rng(0)
     scale = np.geomspace(3, 0.3, D)
     first = rng.normal(size=(N, D))
-    second = first + rng.normal(size=(N, D)) * (5.5 - pairs.scores[:, None]) / 4
+    second = first + rng.normal(size=(N, D)) * (5.5 - SCORES[:, None]) / 4
     documents = rng.normal(size=(40, D))
     queries = documents + 0.4 * rng.normal(size=(40, D))
     fit = rng.normal(size=(200, D))
-    texts = [*data.texts_of(pairs), *data.texts_of(questions), *(f"fit {i}" for i in range(200))]
+    texts = [*data.texts_of(PAIRS), *data.texts_of(QUESTIONS), *FIT]
     X = np.concatenate([first, second, queries, documents, fit]) * scale
     return TextTable({text: i for i, text in enumerate(texts)}, X.astype(np.float32))
 
 
 @pytest.fixture(scope="module")
-def rows(table, pairs, questions):
-    fit = [f"fit {i}" for i in range(200)]
-    return quantisation.byte_rows(table, fit, pairs, questions, [4, 16, 128], shortlist=20, **SHARED)
+def rows(table):
+    return quantisation.byte_rows(table, FIT, PAIRS, QUESTIONS, [4, 16, 128], shortlist=20, **SHARED)
 
 
 def value(rows, metric, method, setting=None):
@@ -67,23 +62,22 @@ def test_every_way_fills_its_budget_exactly():
         quantisation.ways(8, [1000], ["int8"], [FIRST], fit=100)
 
 
-def test_all_columns_in_floats_score_as_the_embeddings_do(rows, table, pairs, questions):
+def test_all_columns_in_floats_score_as_the_embeddings_do(rows, table):
     everything = f"{FIRST}, 128 bytes"
-    X = [table[list(side)].astype(np.float64) for side in (pairs.texts1, pairs.texts2)]
-    assert value(rows, "spearman", "float32", everything) == pytest.approx(sts_spearman(*X, pairs.scores), abs=1e-3)
-    assert value(rows, "spearman", "full size") == pytest.approx(sts_spearman(*X, pairs.scores), abs=1e-9)
-    ids = {"query_ids": questions.query_ids, "corpus_ids": questions.document_ids}
-    Q, C = (table[list(side)].astype(np.float64) for side in (questions.queries, questions.documents))
-    expected = retrieval_scores(Q, C, questions.qrels, ks=(10,), **ids)["ndcg@10"]
+    X = [table[list(side)].astype(np.float64) for side in (LEFT, RIGHT)]
+    assert value(rows, "spearman", "float32", everything) == pytest.approx(sts_spearman(*X, SCORES), abs=1e-3)
+    assert value(rows, "spearman", "full size") == pytest.approx(sts_spearman(*X, SCORES), abs=1e-9)
+    ids = {"query_ids": QUERIES, "corpus_ids": DOCUMENTS}
+    Q, C = (table[list(side)].astype(np.float64) for side in (QUERIES, DOCUMENTS))
+    expected = retrieval_scores(Q, C, QRELS, ks=(10,), **ids)["ndcg@10"]
     assert value(rows, "ndcg@10", "float32", everything) == pytest.approx(expected, abs=1e-6)
     assert value(rows, "neighbours_kept", "float32", everything) == pytest.approx(1, abs=1e-9)
 
 
 def test_a_rotation_a_shortlist_and_float_queries_help_bits_alone(rows):
-    for metric in ("spearman", "ndcg@10", "neighbours_kept"):
-        for size in (16, 128):
-            turned, straight = (value(rows, metric, "float32", f"{r}, {size} bytes") for r in (ROTATED, PCA))
-            assert turned == pytest.approx(straight, abs=2e-3)
+    for metric, size in product(("spearman", "ndcg@10", "neighbours_kept"), (16, 128)):
+        turned, straight = (value(rows, metric, "float32", f"{r}, {size} bytes") for r in (ROTATED, PCA))
+        assert turned == pytest.approx(straight, abs=2e-3)
     turned, straight = (value(rows, "neighbours_kept", "binary", f"{r}, 4 bytes") for r in (ROTATED, PCA))
     assert turned > straight
     own = {m: value(rows, "neighbours_kept", m, f"{ROTATED}, 4 bytes") for m in ("binary", HAMMING, SHORTLIST)}

@@ -102,10 +102,8 @@ def test_a_system_that_was_trained_here_with_one_seed_judges_nothing():
 
 def test_table4_needs_both_halves():
     def judged(before, after):
-        pairs = {"m": before, "m-LP": after}
-        rows = [
-            {"method": m, "setting": f"pair {k}", "value": c} for m, own in pairs.items() for k, c in enumerate(own)
-        ]
+        cosines = [("m", 0, before[0]), ("m", 1, before[1]), ("m-LP", 0, after[0]), ("m-LP", 1, after[1])]
+        rows = [{"method": m, "setting": f"pair {k}", "value": cosine} for m, k, cosine in cosines]
         return [m.verdict for m in claims.table4(make_rows(rows, metric="cosine", backbone="m"))]
 
     assert judged((0.64, 0.62), (0.2, 0.4)) == [HOLDS]

@@ -1,19 +1,13 @@
 """One sweep of tiny encoders for all tests of Wang et al.'s experiments."""
 
 from dataclasses import replace
-from itertools import product
 
-import pandas as pd
 import pytest
 
-from made_rows import around
 from repro import data
 from repro.objectives import StepTwoConfig
-from repro.rows import make_rows
 from repro.runs.lines import Task
 from repro.runs.sweep import train_sweep, train_two_step
-
-SEEDS = (0, 1, 2)
 
 
 @pytest.fixture(scope="session")
@@ -45,23 +39,3 @@ def sweep(config, store, sets):
 @pytest.fixture(scope="session")
 def trained(sweep, sets, step_two_config, store):
     return train_two_step(sweep, sets["dev"], step_two_config, store)
-
-
-@pytest.fixture
-def seeded():
-    """Rows of three seeds that differ by a tenth of a point, each number ± 0.2 points."""
-
-    def make(entries, step=0.001, half=0.002, seeds=SEEDS, **shared) -> pd.DataFrame:
-        rows = []
-        for e, s in product(entries, seeds):
-            moved = e["value"] + (0 if e["metric"] == "optimal_dim" else step * s)
-            rows.append(around(e["value"], half) | e | {"value": moved, "seed": s})
-        return make_rows(rows, **shared)
-
-    return make
-
-
-@pytest.fixture
-def verdicts():
-    """Verdicts by claim and the beginning of what was measured."""
-    return lambda found: {(m.claim_id, m.what.split(" (")[0]): m.verdict for m in found}

@@ -4,17 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from made_rows import FAILS, HOLDS, UNSURE, around, verdicts_of
+from made_rows import FAILS, HOLDS, SEEDS, UNSURE, seeded, verdicts_of, verdicts_of_parts
 from repro.methods import AVERAGE
 from repro.papers.wang.claims_figures import figure2, figure3, figure4, log_optimal, third_of
-from repro.rows import make_rows
-
-SEEDS = (0, 1, 2)
-
-
-def with_intervals(rows, half, **shared):
-    return make_rows([{**row, **around(row["value"], half)} for row in rows], **shared)
-
 
 # Figure 2
 
@@ -32,7 +24,7 @@ def test_the_optimal_dim(dims, scores, expected):
     assert 768 * 2 ** log_optimal(dims, 768, np.array(scores, float)) == pytest.approx(expected)
 
 
-def test_curves_of_the_papers_shape_bear_figure_2_out(seeded, verdicts):
+def test_curves_of_the_papers_shape_bear_figure_2_out():
     dims = (1536, 768, 256, 64, 16, 8)
     curves = {
         "trec": (0.900, 0.900, 0.86, 0.82, 0.75, 0.70),
@@ -46,7 +38,7 @@ def test_curves_of_the_papers_shape_bear_figure_2_out(seeded, verdicts):
         for d, v in zip(dims, scores, strict=True)
     ]
     found = figure2(seeded(entries, step=1e-5), 768)
-    by = verdicts(found)
+    by = verdicts_of_parts(found)
     assert set(by.values()) == {HOLDS}
     assert {claim for claim, _ in by} == {f"WANG-F2-{i}" for i in range(1, 7)}
     flat = [{**e, "value": 0.8} for e in entries]
@@ -60,21 +52,18 @@ def test_curves_of_the_papers_shape_bear_figure_2_out(seeded, verdicts):
 
 def losses(h, z, *, backbone="b", layer=None, reference=None, best=False):
     """Rows of one network: scores of both readouts by dim, the same for every seed but for a hair."""
-    full, rows = reference or max(h), []
-    for seed in SEEDS:
-        for d in h:
-            parts = {
-                ("spearman", "encoder"): h[d],
-                ("spearman", "pooler"): z[d],
-                ("pooler_loss", "pooler"): h[d] - z[d],
-                ("encoder_loss", "encoder"): h[full] - h[d],
-                ("total_loss", "pooler"): h[full] - z[d],
-            }
-            for (metric, readout), value in parts.items():
-                at = {"metric": metric, "readout": readout, "dim": d, "seed": seed}
-                rows.append({**at, "value": value + 1e-4 * seed})
+    full, entries = reference or max(h), []
+    for d in h:
+        parts = {
+            ("spearman", "encoder"): h[d],
+            ("spearman", "pooler"): z[d],
+            ("pooler_loss", "pooler"): h[d] - z[d],
+            ("encoder_loss", "encoder"): h[full] - h[d],
+            ("total_loss", "pooler"): h[full] - z[d],
+        }
+        entries += [{"metric": m, "readout": readout, "dim": d, "value": v} for (m, readout), v in parts.items()]
     setting = f"test, reference={full}{' (best)' if best else ''}"
-    return with_intervals(rows, 0.002, setting=setting, backbone=backbone, layer=layer)
+    return seeded(entries, step=1e-4, setting=setting, backbone=backbone, layer=layer)
 
 
 H = {768: 0.80, 64: 0.78, 32: 0.75, 16: 0.70, 8: 0.60}
@@ -108,20 +97,19 @@ def test_the_weakest_dim_of_a_network_speaks_for_every_small_dim():
 
 def grid(score, alone, *, seeds=SEEDS, half=0.002, dev=None):
     """Rows of a grid: score of (encoder, pooler), and of every encoder alone, on test and perhaps on dev."""
-    rows, wide = [], max(alone)
-    for seed in seeds:
-        for split, own in (("test", alone), *([("dev", dev)] if dev else [])):
-            for i, value in own.items():
-                line = {"method": f"encoder_{i}", "dim": i, "readout": "encoder", "setting": split, "seed": seed}
-                rows.append({**line, "metric": "spearman", "value": value})
-                if i != wide:
-                    rows.append({**line, "metric": "spearman_gain", "value": value - own[wide] + 1e-4 * seed})
-        for (i, j), value in score.items():
-            line = {"method": f"encoder_{i}", "dim": j, "readout": "pooler", "setting": "test", "seed": seed}
-            rows.append({**line, "metric": "spearman", "value": value})
-            if i != j:
-                rows.append({**line, "metric": "spearman_gain", "value": value - score[j, j] + 1e-4 * seed})
-    return with_intervals(rows, half)
+    entries, wide = [], max(alone)
+    for split, own in (("test", alone), *([("dev", dev)] if dev else [])):
+        for i, value in own.items():
+            line = {"method": f"encoder_{i}", "dim": i, "readout": "encoder", "setting": split}
+            entries.append({**line, "metric": "spearman", "value": value})
+            if i != wide:
+                entries.append({**line, "metric": "spearman_gain", "value": value - own[wide]})
+    for (i, j), value in score.items():
+        line = {"method": f"encoder_{i}", "dim": j, "readout": "pooler", "setting": "test"}
+        entries.append({**line, "metric": "spearman", "value": value})
+        if i != j:
+            entries.append({**line, "metric": "spearman_gain", "value": value - score[j, j]})
+    return seeded(entries, step=1e-4, half=half, seeds=seeds)
 
 
 ALONE = {768: 0.80, 256: 0.82, 64: 0.78, 16: 0.72, 8: 0.60}

@@ -1,6 +1,6 @@
 """Methods that stand on the pages of Wang et al., against what one would compute by hand, on encoders of a second."""
 
-from itertools import combinations
+from itertools import combinations, product
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +14,7 @@ from repro.papers.wang.sweeps import rows_of
 from repro.runs.lines import cosines_of, spearman_of
 from repro.runs.sweep import pair_scores, step_two
 from repro.training.two_step import splice
-from repro.types import InputError
+from repro.types import InputError, unit_rows
 from shown_code import on_page
 
 DIMS = (32, 8, 4)
@@ -68,15 +68,13 @@ def grid(page_of, sweep, tasks):
 
 def test_every_pair_is_what_a_spliced_model_scores_when_it_encodes_anew(sweep, grid, sets):
     pairs = sets["test"]
-    for i in DIMS:
-        for j in DIMS:
-            model = splice(SentenceEncoder.load(str(sweep.cells[i].folder)), sweep.cells[j].pooler)
-            a, b = (model.encode(texts).astype(np.float64) for texts in (pairs.texts1, pairs.texts2))
-            cosines = (a * b).sum(1) / (np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1))
-            found = grid["value"]["spearman", "pooler", f"encoder_{i}", j]
-            # rounding may exchange two ranks
-            assert found == pytest.approx(spearmanr(cosines, pairs.scores).statistic, abs=1e-4)
-            assert found == pytest.approx(pair_scores(sweep, pairs)[i, j], abs=1e-12)
+    for i, j in product(DIMS, DIMS):
+        model = splice(SentenceEncoder.load(str(sweep.cells[i].folder)), sweep.cells[j].pooler)
+        a, b = (unit_rows(model.encode(texts).astype(np.float64)) for texts in (pairs.texts1, pairs.texts2))
+        found = grid["value"]["spearman", "pooler", f"encoder_{i}", j]
+        # rounding may exchange two ranks
+        assert found == pytest.approx(spearmanr((a * b).sum(1), pairs.scores).statistic, abs=1e-4)
+        assert found == pytest.approx(pair_scores(sweep, pairs)[i, j], abs=1e-12)
 
 
 def test_gains_are_differences_to_the_encoder_that_is_replaced(grid):

@@ -45,32 +45,30 @@ def test_pca_is_fitted_on_the_fit_set_alone(world):
 # Figure 3
 
 
-@pytest.fixture(scope="module")
-def embedded():
-    return profile("embedded", source="microworld")
+EMBEDDED = profile("embedded", source="microworld")
 
 
-def test_networks_are_planned_with_their_recipes(embedded):
-    planned = plan_networks(embedded, ["repro-tiny:1", "repro-tiny:2"])
+def test_networks_are_planned_with_their_recipes():
+    planned = plan_networks(EMBEDDED, ["repro-tiny:1", "repro-tiny:2"])
     assert {name: config.layers for name, (config, _) in planned.items()} == {"repro-tiny:1": 1, "repro-tiny": None}
     # so that the cells of the other pages are found
-    assert planned["repro-tiny"] == (embedded.train, tuple(sorted(embedded.candidates)))
-    ((longer, _),) = plan_networks(embedded, ["repro-tiny"], sentences=64, seed=3).values()
+    assert planned["repro-tiny"] == (EMBEDDED.train, tuple(sorted(EMBEDDED.candidates)))
+    ((longer, _),) = plan_networks(EMBEDDED, ["repro-tiny"], sentences=64, seed=3).values()
     assert (longer.sentences, longer.seed) == (64, 3)
     ((config, dims),) = plan_networks(profile("gpu", source="microworld"), ["all-MiniLM-L6-v2:3"]).values()
     assert (config.pooling, config.layers, max(dims)) == ("cls", 3, 384), "as in the tables"
 
 
-def test_plans_that_cannot_be_are_refused_before_training(embedded):
+def test_plans_that_cannot_be_are_refused_before_training():
     unlike = {"": "name:blocks", "repro-tiny:two": "name:blocks", "repro-tiny:3": "is 3: expected 1 to 2"}
     for names, message in (*(([name], said) for name, said in unlike.items()), (["repro-tiny"] * 2, "different")):
         with pytest.raises(InputError, match=message):
-            plan_networks(embedded, names)
+            plan_networks(EMBEDDED, names)
 
 
 @pytest.mark.parametrize(
     ("dims", "reference", "trained"), [([8], None, (8, 128)), ([64, 8], 32, (8, 32, 64)), ([64, 8], "best", (8, 64))]
 )
-def test_the_dim_that_losses_are_measured_from_joins_those_asked_for(embedded, dims, reference, trained):
-    ((_, planned),) = plan_networks(embedded, ["repro-tiny"], dims, reference=reference).values()
+def test_the_dim_that_losses_are_measured_from_joins_those_asked_for(dims, reference, trained):
+    ((_, planned),) = plan_networks(EMBEDDED, ["repro-tiny"], dims, reference=reference).values()
     assert planned == trained
