@@ -140,7 +140,7 @@ def verdict_table(verdicts: pd.DataFrame, card: pd.DataFrame | None = None) -> S
     lines = [_claim(claim, verdicts[verdicts["claim_id"] == claim.claim_id]) for claim in card.itertuples()]
     words = [o for o in OUTCOMES if o in {*verdicts["verdict"], *card["recorded"]} and o not in ON_GENERATED]
     own = verdicts[verdicts["verdict"].isin(ON_GENERATED)]
-    side = np.sign(own["paper"] - own["null"]).replace(0, nan).fillna(own["direction"])
+    side = np.sign(own["paper"] - own["null"]).replace(0, nan).fillna(own["direction"].astype(float))
     moved = own["verdict"].map({"up": 1, "down": -1, "unclear": 0}).astype(float)
     lean = (moved * side.astype(float)).map(LEANS).value_counts()
     built = ", ".join(f"{words} {n}" for words, n in lean.items())
