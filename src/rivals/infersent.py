@@ -22,7 +22,7 @@ from repro.seeding import derive_seed, make_rng
 from repro.sets import LabelledPairs
 from repro.terminal import progress_bar
 from repro.training.loop import TrainingDiverged
-from repro.training.pooled import label_ids
+from repro.training.nli import label_ids
 from repro.types import Array, InputError
 from rivals.static import WordTable, tokens_of
 

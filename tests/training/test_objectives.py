@@ -20,7 +20,7 @@ from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig, Lora
 from repro.runs.cell import OBJECTIVES
 from repro.training.end_to_end import batches, fresh_encoder, train_encoder
 from repro.training.ese import states_of, texts_and_labels
-from repro.training.pooled import label_ids, nli_head
+from repro.training.nli import label_ids, nli_head
 from repro.types import InputError
 
 LEARNED = {"espresso": EspressoConfig(layer_weights="learned")}

@@ -18,7 +18,7 @@ from repro.losses import softmax_nli
 from repro.models import Pooler, SentenceEncoder
 from repro.models.encoder import merge_equal
 from repro.seeding import make_rng
-from repro.training.pooled import label_ids, nli_head
+from repro.training.nli import label_ids, nli_head
 from repro.training.two_step import choose, dropout_views, select, train_nli_pooler, train_poolers
 from repro.types import InputError, unit_rows
 

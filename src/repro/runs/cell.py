@@ -32,7 +32,8 @@ from repro.terminal import progress_bar
 from repro.training.end_to_end import DevScore, Objective, title, train_encoder
 from repro.training.ese import angle, ese, matryoshka
 from repro.training.loop import History
-from repro.training.pooled import contrastive, softmax_over_pairs
+from repro.training.nli import softmax_over_pairs
+from repro.training.simcse import contrastive
 from repro.types import InputError
 
 OBJECTIVES: dict[str, Objective] = {

@@ -137,3 +137,9 @@ def batches(config: TrainConfig, n: int, kept: NDArray[np.bool_] | None = None) 
         return np.split(whole, processes)[torch.distributed.get_rank() if processes > 1 else 0]
 
     return members
+
+
+def two_views(encoder: SentenceEncoder, ids: list[list[int]], others: list[list[int]]) -> tuple[Tensor, Tensor]:
+    """Embeddings (B, d) of both sides of a batch from one pass, every row under a dropout mask of its own."""
+    z = encoder(*encoder.padded(ids + others))[1]  # (2B, d)
+    return z[: len(ids)], z[len(ids) :]

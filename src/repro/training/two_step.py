@@ -23,7 +23,7 @@ from repro.seeding import derive_seed, make_rng
 from repro.sets import LabelledPairs
 from repro.training.end_to_end import count_steps
 from repro.training.loop import History, LoopConfig, TrainingDiverged, train
-from repro.training.pooled import label_ids, nli_head
+from repro.training.nli import label_ids, nli_head
 from repro.types import Array, InputError, check_same_length, one_of
 
 SELECT_BY = ("encoder", "pooler_max", "pair", "oracle")
