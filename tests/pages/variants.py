@@ -65,7 +65,7 @@ def _changed(parameter: Parameter, variant: str, networks: Sequence[str]) -> Any
         first = default[:1] if isinstance(default, list) else None
         return {"datasets": first, "tasks": first, "dataset": "stsb"}.get(name)
     if variant == ONE_OF_EACH and isinstance(default, list) and len(default) > 1:
-        return default[:1]
+        return default[: 2 if name == "texts" else 1]  # one text has no neighbour
     return None
 
 
