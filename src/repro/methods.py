@@ -1,5 +1,7 @@
 """Names of methods as the papers print them, so that rows join the transcribed tables; and what readers are shown."""
 
+import re
+
 END_TO_END = "Encoder_d + pooler_d (end-to-end training)"
 STEP_1 = "Encoder_opt + pooler_d (After step 1)"
 STEP_2 = "Encoder_opt + new-pooler_d (After step 2)"
@@ -104,7 +106,7 @@ def shown(method: str, backbone: str, *, generated: bool = False) -> str:
     parts = []
     for part in method.split(" − "):
         key = part.removesuffix("-LP")
-        here = SHOWN.get(key, key.replace("-flow", ", flow")).format(backbone=backbone, words=words)
+        here = SHOWN.get(key, re.sub("-flow$", ", flow", key)).format(backbone=backbone, words=words)
         name = key if backbone in OWN_NETWORKS else here
         parts.append(f"{name}, mapped" if part != key else name)
     return " − ".join(parts)

@@ -261,7 +261,7 @@ def load_system(name: str, config: SystemConfig, store: Store) -> Loaded:
     A name that is a folder is a network of the caller's own, read by the mean of its states; with `-flow` behind it, a
     flow on these.
     """
-    folder = name.removesuffix("-flow")
+    folder = name if Path(name).is_dir() else name.removesuffix("-flow")
     if name not in SYSTEMS and Path(folder).is_dir():
         line, loaders = "{backbone}, mean of states", "states mean"
         if folder != name:

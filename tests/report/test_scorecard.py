@@ -52,6 +52,7 @@ CONDITIONS = [
     ("WANG-T1-1", "repro-tiny", 0.24, "gain", "above counted words' 54.5: repro-tiny has 24.0"),
     ("WANG-F2-1", "repro-tiny", 0.24, "trec: largest change", ""),
     ("WANG-F2-1", "repro-tiny", 0.24, "stsb: largest change", "above counted words'"),
+    ("ESE-T3-1", "repro-tiny", 0.24, "smallest lead", "above counted words'"),
     ("WANG-S53-1", "repro-tiny", 0.24, "classification: lead", ""),
     ("ZHANG-S42-1", "repro-tiny + SimCSE", 0.24, "STS-B, repro-tiny + SimCSE: loss", "repro-tiny + SimCSE has 24.0"),
     ("ZHANG-S42-9", "repro-tiny", 0.24, "STS-B: largest difference", ""),

@@ -16,7 +16,19 @@ from repro import methods
 from repro.evaluation.seeds import Estimate, estimate, kendall
 from repro.methods import AVERAGE, END_TO_END, FULL, MAJORITY, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP
 from repro.papers.wang.claims_figures import PAPER_HIDDEN, averaged, judged, surest, trending
-from repro.report.judge import Judge, Measurement, Rule, average, effect, farthest, highest, lowest, ratio, together
+from repro.report.judge import (
+    Judge,
+    Measurement,
+    Rule,
+    average,
+    by_folds,
+    effect,
+    farthest,
+    highest,
+    lowest,
+    ratio,
+    together,
+)
 from repro.report.tables import DATASETS, MISSING, paper_values, wide
 
 # Tables 1 and 2: the gains of both steps
@@ -265,11 +277,8 @@ def _suite(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -
 
 
 def table4(rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:
-    """Table 4; MRPC, whose test split is small, alone by folds of all its pairs where there are any."""
-    folds = rows["experiment"].fillna("").str.endswith("_folds")
-    of_all = [m for m in _suite(TABLE4, rows[folds], full) if m.claim_id == "WANG-T4-4"]
-    told = {(m.claim_id, m.network) for m in of_all}
-    return [*of_all, *(m for m in _suite(TABLE4, rows[~folds], full) if (m.claim_id, m.network) not in told)]
+    """Table 4; the claim on MRPC alone, whose test split is small, by folds of all its pairs where there are any."""
+    return by_folds(partial(_suite, TABLE4, full=full), rows, ["WANG-T4-4"])
 
 
 table1 = partial(_stages, TABLE1)

@@ -12,7 +12,19 @@ import pandas as pd
 
 from repro.evaluation.seeds import Estimate, estimate, estimates, mean, of_parts, scaled
 from repro.methods import FULL_SIZE, ZHANG_METHODS
-from repro.report.judge import Judge, Measurement, Rule, Split, average, effect, highest, judge, lowest, together
+from repro.report.judge import (
+    Judge,
+    Measurement,
+    Rule,
+    Split,
+    average,
+    by_folds,
+    effect,
+    highest,
+    judge,
+    lowest,
+    together,
+)
 from repro.rows import parsed
 from repro.types import InputError
 
@@ -173,15 +185,9 @@ FIGURE4: list[Rule] = [
 
 
 def judged(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
-    """The measurements of rows, methods with a draw of their own aside without noise between seeds.
-
-    Of `FOLDED` claims folds of all items speak alone where there are any, for a test split is a part of them.
-    """
-    rows, folds = parsed(rows), rows["experiment"].fillna("").str.endswith("_folds")
-    options: dict[str, Any] = {"fixed": lambda cell: not any(name in cell["method"].iat[0] for name in RANDOM)}
-    of_all = [m for m in judge(rules, rows[folds], **options) if m.claim_id in FOLDED] if folds.any() else []
-    told = {m.claim_id for m in of_all}
-    return of_all + [m for m in judge(rules, rows[~folds], **options) if m.claim_id not in told]
+    """The measurements of rows, methods with a draw of their own aside without noise between seeds."""
+    fixed = partial(judge, rules, fixed=lambda cell: not any(name in cell["method"].iat[0] for name in RANDOM))
+    return by_folds(fixed, parsed(rows), FOLDED)
 
 
 figure2, figure3, figure4 = (partial(judged, rules) for rules in (FIGURE2, FIGURE3, FIGURE4))
