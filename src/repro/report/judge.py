@@ -297,13 +297,8 @@ Rule = Judge | Callable[[pd.DataFrame], Iterable[Measurement]]
 """a declared judgement, or a function where a claim has a form of its own"""
 
 
-def by_folds(
-    judged: Callable[[pd.DataFrame], list[Measurement]], rows: pd.DataFrame, claims: Sequence[str]
-) -> list[Measurement]:
-    """What rows say; of some claims, for which a test split is too small, folds of all items alone if there are any.
-
-    Both are not judged beside each other, since the test split is a part of the items in folds.
-    """
+def whole(judged: Callable[..., list[Measurement]], rows: pd.DataFrame, claims: Sequence[str]) -> list[Measurement]:
+    """What rows say; of some claims folds of the whole set alone where there are any, since a test split is in it."""
     folds = rows["experiment"].fillna("").str.endswith("_folds")
     of_all = [m for m in judged(rows[folds]) if m.claim_id in claims] if folds.any() else []
     told = {m.claim_id for m in of_all}

@@ -12,19 +12,7 @@ import pandas as pd
 
 from repro.evaluation.seeds import Estimate, estimate, estimates, mean, of_parts, scaled
 from repro.methods import FULL_SIZE, ZHANG_METHODS
-from repro.report.judge import (
-    Judge,
-    Measurement,
-    Rule,
-    Split,
-    average,
-    by_folds,
-    effect,
-    highest,
-    judge,
-    lowest,
-    together,
-)
+from repro.report.judge import Judge, Measurement, Rule, Split, average, effect, highest, judge, lowest, together, whole
 from repro.rows import parsed
 from repro.types import InputError
 
@@ -187,7 +175,7 @@ FIGURE4: list[Rule] = [
 def judged(rules: Sequence[Rule], rows: pd.DataFrame) -> list[Measurement]:
     """The measurements of rows, methods with a draw of their own aside without noise between seeds."""
     fixed = partial(judge, rules, fixed=lambda cell: not any(name in cell["method"].iat[0] for name in RANDOM))
-    return by_folds(fixed, parsed(rows), FOLDED)
+    return whole(fixed, parsed(rows), FOLDED)
 
 
 figure2, figure3, figure4 = (partial(judged, rules) for rules in (FIGURE2, FIGURE3, FIGURE4))
