@@ -91,8 +91,8 @@ def figures() -> Iterator[tuple[str, float, float | None]]:
     advisor = [file for file in tests if "dimadvise" in file.parts]
     source = [file for files in packages.values() for file in files]
     trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in source}
-    budgets = {"repro": 18_375, "dimadvise": 3_430}
-    yield "lines of src but for dimadvise", lines_of(source) - lines_of(packages["dimadvise"]), 20_945
+    budgets = {"repro": 18_385, "dimadvise": 3_430}
+    yield "lines of src but for dimadvise", lines_of(source) - lines_of(packages["dimadvise"]), 20_955
     for name, files in packages.items():
         yield f"lines of {name}", lines_of(files), budgets.get(name)
     yield "files of src", len(source), 145
