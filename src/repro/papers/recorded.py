@@ -54,7 +54,7 @@ JUDGES: dict[str, Callable[[pd.DataFrame], list[Measurement]]] = {
     "wang_table3": wang.table3,
     "wang_table4": lambda rows: wang.table4(with_folds(rows)),
     "wang_ablations": wang.ablations,
-    "zhang_figure2": zhang.figure2,
+    "zhang_figure2": lambda rows: zhang.figure2(with_folds(rows)),
     "zhang_figure3": lambda rows: zhang.figure3(with_folds(rows)),
     "zhang_figure4": lambda rows: zhang.figure4(with_folds(rows)),
     "zhang_table1": seconds.table1,

@@ -11,7 +11,7 @@ from repro.rows import make_rows
 
 
 def rows_of(systems, metric, *, n_train=pd.NA, **shared):
-    """Scores and leads: method → (dataset → value); a mapped method leads its own system and the flow on its network."""
+    """Scores and leads: method → (dataset → value); mapped methods lead their own system and the flow on it."""
     rows = []
     for method, at in systems.items():
         base = method.removesuffix("-LP")

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy.stats import spearmanr
 from sklearn.decomposition import PCA
 
 from repro import data
@@ -128,6 +129,24 @@ def test_in_folds_every_row_is_judged_once_by_what_the_others_teach(encoder, mad
     both = zhang.in_folds(zhang.load_task("sicke", "microworld", rows=60), 5)
     rows_of = [{split: len(items) for split, items in part.items()} for part in both.folds.values()]
     assert rows_of == [{"train": 108, "dev": 36, "test": 36}] * 5
+
+
+def test_pairs_in_folds_are_judged_together(encoder, made, store):
+    task = zhang.in_folds(zhang.load_task("stsb", "microworld", rows=60), 4)
+    parts = [part.pairs for part in task.folds.values()]
+    judged = [pair for part in parts for pair in zip(part.texts1, part.texts2, part.scores, strict=True)]
+    kept = [pair for part in task.splits.values() for pair in zip(part.texts1, part.texts2, part.scores, strict=True)]
+    assert sorted(judged) == sorted(kept), "every pair once"
+    rows = zhang.reduced_rows(made(task, ["pca"], dims=[4]), task, store, **SHARED).set_index(["method", "setting"])
+    table, (one, other, scores) = encoder.embed(task.parts, store), zip(*judged, strict=True)
+    full = spearmanr((table[one] * table[other]).sum(1), scores)[0]  # rows of length 1
+    assert rows.loc[(FULL_SIZE, ""), "value"] == pytest.approx(full)
+    by_hand = []
+    for part in task.folds.values():
+        peer = PCA(4, svd_solver="full").fit(table[part.fit_texts("inductive")].astype(np.float64))
+        sides = [peer.transform(table[side]) for side in (part.pairs.texts1, part.pairs.texts2)]
+        by_hand += [a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in zip(*sides, strict=True)]
+    assert rows.loc[("PCA", "inductive"), "value"] == pytest.approx(spearmanr(by_hand, scores)[0])
 
 
 def test_curves_are_of_the_same_scores_and_held_against_pca_and_the_roughest_other(made, tasks, store):

@@ -159,8 +159,8 @@ def test_ranks_of_equal_methods_contradict_the_claim_in_5_of_100_cases_at_most()
 
 def test_of_some_claims_folds_of_all_items_speak_alone():
     split, folds = rows_of(as_printed), rows_of(lambda method, encoder, share: -0.05)
-    found = said_of(claims.figure2(pd.concat([split, folds.assign(experiment="zhang_figure2_folds")])))
-    assert found["S42-1"] == {FAILS} and {**found, "S42-1": {HOLDS}} == said_of(claims.figure2(split))
+    found = said_of(claims.figure3(pd.concat([split, folds.assign(experiment="zhang_figure3_folds")])))
+    assert found["S42-1"] == {FAILS} and {**found, "S42-1": {HOLDS}} == said_of(claims.figure3(split))
 
 
 def test_random_projection_must_be_equal_to_the_last_digit():

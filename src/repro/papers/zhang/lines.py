@@ -13,14 +13,25 @@ from repro import data
 from repro.config import TrainConfig
 from repro.data.samples import training_sentences
 from repro.evaluation.classify import stratified_folds
-from repro.evaluation.stats import Resampled, mean_draws
+from repro.evaluation.stats import Resampled, mean_draws, spearman_draws
 from repro.methods import FULL_SIZE, REDUCER_NAMES, ZHANG_METHODS
 from repro.models.encoder import merge_equal
 from repro.papers.zhang.claims import AUTOENCODER, BETWEEN, DISTANCE, RANKS, SETTINGS, WITHIN
 from repro.reducers import reduced
 from repro.rows import make_rows
 from repro.runs.encoders import Named, dims_of
-from repro.runs.lines import Judged, Line, Scorer, Task, TextTable, by_kind, parts_of, score_rows, stored_classification
+from repro.runs.lines import (
+    Judged,
+    Line,
+    Scorer,
+    Task,
+    TextTable,
+    by_kind,
+    cosines_of,
+    parts_of,
+    score_rows,
+    stored_classification,
+)
 from repro.sets import Corpus, DataSet, ScoredPairs, texts_of
 from repro.store import Store
 from repro.types import Array, InputError, one_of
@@ -78,18 +89,24 @@ def load_task(
 
 
 def in_folds(task: ReducedTask, k: int) -> ReducedTask:
-    """The task with all labelled rows judged, in k parts: one is the test split, the next dev where there is one."""
+    """The task with all rows judged, in k parts: one is the test split, the next dev where there is one.
+
+    Labels, or scores without their decimals, are spread evenly over the parts.
+    """
     if k < 2:
         raise InputError(f"folds is {k}: expected 2 or more parts, or 0 for the test split alone")
     splits: list[Any] = list(task.splits.values())
-    columns = {name: chain.from_iterable([getattr(part, name) for part in splits]) for name in splits[0].groups[0]}
-    whole = replace(splits[0], **{name: tuple(column) for name, column in columns.items()})
-    fold, parts = stratified_folds(whole.labels, k, FOLDS_SEED), {}
+    columns = {name: [getattr(part, name) for part in splits] for name in splits[0].groups[0]}
+    whole = replace(
+        splits[0], **{name: np.concatenate(c) if name == "scores" else tuple(chain(*c)) for name, c in columns.items()}
+    )
+    labels = whole.scores.round() if isinstance(whole, ScoredPairs) else whole.labels
+    fold, parts = stratified_folds(labels, k, FOLDS_SEED), {}
     for i in range(k):
         at = {"test": fold == i, "dev": (fold == (i + 1) % k) & ("dev" in task.splits)}
         rows = {**at, "train": ~at["test"] & ~at["dev"]}
         kept = {name: whole.keep(np.flatnonzero(rows[name]), split=name) for name in task.splits}
-        parts[f"{task.name}, part {i + 1} of {k}"] = ReducedTask(task.name, kept)
+        parts[f"{task.name}, part {i + 1} of {k}"] = ReducedTask(task.name, kept, wiki=task.wiki)
     return replace(task, folds=parts)
 
 
@@ -164,15 +181,22 @@ def compared(line: Line, other: Line) -> bool:
 
 
 def _scorer(task: ReducedTask, store: Store, protocol: str) -> Scorer:
-    """`by_kind`; where a task has folds, the accuracy over the rows of all."""
+    """`by_kind`; where a task has folds, over the rows of all."""
 
-    def over_folds(lines: Sequence[Line], whole: Task, seed: int) -> Iterator[Judged]:
+    def of_pairs(lines: Sequence[Line], whole: Task, seed: int) -> Iterator[Judged]:
+        cosines = [np.concatenate([cosines_of(x.on(n), p.pairs) for n, p in task.folds.items()]) for x in lines]
+        scores = np.concatenate([part.pairs.scores for part in task.folds.values()])
+        yield Judged("spearman", spearman_draws(cosines, scores, seed=seed))
+
+    def of_labels(lines: Sequence[Line], whole: Task, seed: int) -> Iterator[Judged]:
         options: dict[str, Any] = {"store": store, "protocol": protocol, "seed": seed}
         found = [[stored_classification(x.on(n), n, p, **options) for n, p in task.folds.items()] for x in lines]
         right = [np.concatenate([score.items for score in scores]) for scores in found]
         yield Judged("accuracy", mean_draws(right, seed=seed), float(np.mean([s.floor for s in found[0]])))
 
-    return over_folds if task.folds else by_kind(store, protocol=protocol)
+    if not task.folds:
+        return by_kind(store, protocol=protocol)
+    return of_pairs if isinstance(task.judged, ScoredPairs) else of_labels
 
 
 def reduced_rows(
