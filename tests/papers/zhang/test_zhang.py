@@ -131,6 +131,11 @@ def test_in_folds_every_row_is_judged_once_by_what_the_others_teach(encoder, mad
     assert rows_of == [{"train": 108, "dev": 36, "test": 36}] * 5
 
 
+def cosines(X, Y):
+    X, Y = X.astype(np.float64), Y.astype(np.float64)
+    return (X * Y).sum(1) / np.linalg.norm(X, axis=1) / np.linalg.norm(Y, axis=1)
+
+
 def test_pairs_in_folds_are_judged_together(encoder, made, store):
     task = zhang.in_folds(zhang.load_task("stsb", "microworld", rows=60), 4)
     parts = [part.pairs for part in task.folds.values()]
@@ -139,13 +144,11 @@ def test_pairs_in_folds_are_judged_together(encoder, made, store):
     assert sorted(judged) == sorted(kept), "every pair once"
     rows = zhang.reduced_rows(made(task, ["pca"], dims=[4]), task, store, **SHARED).set_index(["method", "setting"])
     table, (one, other, scores) = encoder.embed(task.parts, store), zip(*judged, strict=True)
-    full = spearmanr((table[one] * table[other]).sum(1), scores)[0]  # rows of length 1
-    assert rows.loc[(FULL_SIZE, ""), "value"] == pytest.approx(full)
+    assert rows.loc[(FULL_SIZE, ""), "value"] == pytest.approx(spearmanr(cosines(table[one], table[other]), scores)[0])
     by_hand = []
     for part in task.folds.values():
         peer = PCA(4, svd_solver="full").fit(table[part.fit_texts("inductive")].astype(np.float64))
-        sides = [peer.transform(table[side]) for side in (part.pairs.texts1, part.pairs.texts2)]
-        by_hand += [a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in zip(*sides, strict=True)]
+        by_hand += list(cosines(*(peer.transform(table[side]) for side in (part.pairs.texts1, part.pairs.texts2))))
     assert rows.loc[("PCA", "inductive"), "value"] == pytest.approx(spearmanr(by_hand, scores)[0])
 
 
