@@ -16,7 +16,7 @@ from typing import Any
 import yaml  # type: ignore[import-untyped]
 
 from repro.digests import PACKAGES, digest
-from repro.paths import PACKAGE, data_folder, inside, replacing
+from repro.paths import PACKAGE, data_folder, inside, write_text
 from repro.store import sha256
 from repro.types import InputError, installed
 
@@ -118,8 +118,7 @@ class Ledger:
         with self._lock:
             yield self
             kept = {"pages": self.pages, "rendered": self.rendered}
-            with replacing(self._path) as partial:
-                partial.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+            write_text(self._path, json.dumps(kept, indent=1))
 
 
 def write_if_changed(path: Path, content: bytes) -> bool:

@@ -10,7 +10,6 @@ from time import perf_counter, process_time
 from typing import Any, TypeAlias
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.stats import t
 from threadpoolctl import threadpool_limits
@@ -31,6 +30,8 @@ def in_turns(
     none always comes after the same one, and prepares each anew: vectors that lie well in memory stay fast for as long
     as they lie there. Of several tries in a round the fastest counts: an interruption spoils one, not all.
     """
+    import torch  # of an extra, which the rest of `evaluation` does without
+
     check_dim(repeats, what="repeats")
     check_dim(tries, what="tries")
     taken: dict[Any, list[float]] = {name: [] for name in works}

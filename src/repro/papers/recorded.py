@@ -20,7 +20,7 @@ from repro.papers.wang import claims as wang
 from repro.papers.wang import claims_figures as wang_figures
 from repro.papers.zhang import claims as zhang
 from repro.papers.zhang import seconds
-from repro.paths import replacing
+from repro.paths import write_text
 from repro.report.judge import OUTCOMES, SILENT, Measurement
 from repro.report.scorecard import counts, read_verdicts, scorecard, verdict_frame, verdict_table
 from repro.report.tables import KINDS, MISSING, Shown, paper_values
@@ -157,8 +157,7 @@ def write_readme_figure(path: Path | None = None) -> Path:
     figure = curves(own, color="use", order=list(USES.values()), ylabel="share of full size, %")
     figure.alt = f"Share of its full-size score that {ENCODER} keeps by principal components, against dimensions"
     path = path or paths.project_root() / "book" / "_static" / "readme_figure.svg"
-    with replacing(path) as partial:
-        partial.write_text(figure.svg(), encoding="utf-8")
+    write_text(path, figure.svg())
     return path
 
 

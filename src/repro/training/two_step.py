@@ -31,7 +31,7 @@ SELECT_BY = ("encoder", "pooler_max", "pair", "oracle")
 on d. `oracle`: `pair` on the test set, a diagnostic that no reported number may use."""
 BATCH = 256
 """texts that pass the encoder at once, under one draw of dropout masks"""
-DevScore = Callable[[Pooler], float]
+PoolerScore = Callable[[Pooler], float]
 """dev Spearman of a pooler on the frozen encoder"""
 
 
@@ -96,7 +96,7 @@ class PoolerRun:
 
 
 def train_poolers(
-    views: Array, texts: Sequence[str], poolers: Sequence[Pooler], dev_score: DevScore, config: StepTwoConfig
+    views: Array, texts: Sequence[str], poolers: Sequence[Pooler], dev_score: PoolerScore, config: StepTwoConfig
 ) -> list[PoolerRun]:
     """Step 2 (Algorithm 1, line 8) for several poolers, left as they are, and learning rates: together as one by one.
 
@@ -139,7 +139,7 @@ def two_of(count: int, n: int, step: int, config: StepTwoConfig) -> tuple[int, i
 class _Bank:
     """One pooler under every learning rate: weights stacked to (rates, dim, hidden_dim)."""
 
-    def __init__(self, start: Pooler, config: StepTwoConfig, steps: int, dev_score: DevScore) -> None:
+    def __init__(self, start: Pooler, config: StepTwoConfig, steps: int, dev_score: PoolerScore) -> None:
         self.template, self.config, self.steps, self.dev_score = start, config, steps, dev_score
         count = len(config.learning_rates)
         self.rates = torch.tensor(config.learning_rates).to(start.linear.weight.device)
@@ -200,7 +200,7 @@ def train_nli_pooler(
     pairs: LabelledPairs,
     pooler: Pooler,
     head: nn.Linear,
-    dev_score: DevScore,
+    dev_score: PoolerScore,
     config: StepTwoConfig,
     *,
     difference: str = "abs",
