@@ -216,7 +216,7 @@ def count_gains(claim: str, rows: pd.DataFrame, table: str, method: str, size: s
 
 def mapping_beats_flow(rows: pd.DataFrame) -> Iterable[Measurement]:
     """On how many sets the mapping is above the flow on the same encoder: like with like."""
-    found = []
+    found: list[Measurement] = []
     for method in dict.fromkeys(rows["method"]):
         what = f"on which the mapping beats the flow ({network_of(rows, method)})"
         found += sets_led("LP-T1-3", rows, "table1", (lp(method), flow(method)), what, 500 / 7)
