@@ -11,14 +11,14 @@ from repro.evaluation.seeds import FEWEST_SEEDS, error_of_mean, kendall, of_part
 from repro.report.judge import Estimate, farthest, lowest, mean
 
 
-def worlds(rng, seeds, cells, seed_sd, item_sd, together=0.8, truth=0.0):
-    """Cells of every seed as estimates: cells of a seed move together, and so do cells from item to item."""
+def worlds(rng, seeds, cells, seed_sd, item_sd, together=0.8, truth=0.0, same_items=True):
+    """Cells of every seed as estimates: cells of a seed move together, and so do cells from item to item of a task."""
 
-    def noise(rows):
+    def noise(rows, together=together):
         shared = np.sqrt(together) * rng.standard_normal((rows, 1))
         return shared + np.sqrt(1 - together) * rng.standard_normal((rows, cells))
 
-    values = truth + item_sd * noise(1) + seed_sd * noise(seeds)
+    values = truth + item_sd * noise(1, together * same_items) + seed_sd * noise(seeds)
     return [Estimate(dict(enumerate(map(float, column))), item_sd) for column in values.T]
 
 
@@ -30,21 +30,26 @@ KINDS = {
     "of a mean over cells": mean,
     "of the smallest of a family": lambda parts: lowest(dict(enumerate(parts)))[1],
     "of a rank correlation": lambda parts: of_parts(parts, lambda scores: kendall(np.arange(6.0), scores)),
-    "of a share of cells": lambda parts: of_parts(parts, lambda leads: 100 * (leads > 0).mean(-1)),
+    "of a share of cells": lambda parts: share(parts),
+    (SETS := "of a share of sets"): lambda parts: share(parts, same_items=False),
 }
-NULL = {"of a share of cells": 50.0}
+NULL = {"of a share of cells": 50.0, SETS: 50.0}
 
 
-def simulated(judge, truth=0.0):
+def simulated(judge, **world):
     """Ends of the intervals of 500 families, over all settings together; the standard error of a share is 1 point."""
     rng = np.random.default_rng(0)
-    found = [judge(worlds(rng, n, 6, *sds, truth=truth)) for n, *sds in SETTINGS for _ in range(100)]
+    found = [judge(worlds(rng, n, 6, *sds, **world)) for n, *sds in SETTINGS for _ in range(100)]
     return np.array([(e.low, e.high) for e in found]).T
+
+
+def share(parts, **options):
+    return of_parts(parts, lambda leads: 100 * (leads > 0).mean(-1), **options)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_intervals_hold_in_93_of_100_cases_and_contradict_nulls_in_5_at_most(kind):
-    (low, high), null = simulated(KINDS[kind]), NULL.get(kind, 0.0)
+    (low, high), null = simulated(KINDS[kind], same_items=kind != SETS), NULL.get(kind, 0.0)
     assert ((low <= null) & (null <= high)).mean() >= 0.93
     assert max((low > null).mean(), (high < null).mean()) <= 0.05
 
@@ -98,3 +103,4 @@ def test_items_move_a_share_most_where_all_cells_move_together():
     assert won.by_seed == dict.fromkeys(range(3), 1.0)
     assert won.item_error > 0.3  # each by itself: 0.08
     assert won.ends == (0.0, 1.0)
+    assert of_parts(leads, lambda x: (x > 0).mean(-1), same_items=False).item_error < 0.1

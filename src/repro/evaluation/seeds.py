@@ -21,7 +21,7 @@ from repro.seeding import make_rng
 FEWEST_SEEDS = 3  # below which nothing that was drawn at random is judged
 MOST_SEEDS = 200  # beyond which nobody would go to settle a claim
 POWER = 0.8
-DRAWS = 200  # of noise, for statistics that have no formula
+DRAWS = 2_000  # of noise, for statistics that have no formula
 
 
 def error_of_mean(seed_sd: float, seeds: int, item_error: float) -> tuple[float, float]:
@@ -159,13 +159,13 @@ def mean(parts: Sequence[Estimate], *, same_items: bool = True) -> Estimate:
     return Estimate(by_seed, float(np.mean(errors) if same_items else np.hypot.reduce(errors) / len(errors)), random)
 
 
-def of_parts(parts: Sequence[Estimate], statistic: Callable[[Floats], Floats]) -> Estimate:
+def of_parts(parts: Sequence[Estimate], statistic: Callable[[Floats], Floats], *, same_items: bool = True) -> Estimate:
     """A statistic (…, C) → (…) of the numbers of each seed, such as a share of them or their rank correlation.
 
     Its interval holds what it becomes where all seeds' numbers move by as much as their means may be off, over seeds
     (if anything was drawn at random) and items: a share that is 0 or 100 in three seeds is not known to be so in all.
     How they move together is not recorded: they are moved each by itself and all together, and the wider of the two
-    counts.
+    counts. Numbers of tasks that share no items move from item to item each by itself.
     """
     by_seed, random = within_seeds(parts, lambda values: values)
     if not by_seed:
@@ -178,8 +178,13 @@ def of_parts(parts: Sequence[Estimate], statistic: Callable[[Floats], Floats]) -
     items, ends = [], []
     for cells in (table.shape[1], 1):
         chance = rng.random((DRAWS, 1, cells))
-        items.append(statistic(table + ndtri(chance) * item_errors).mean(axis=1).std(ddof=1))
-        ends.append(np.percentile(statistic(table + stdtrit(freedom, chance) * errors).mean(axis=1), (2.5, 97.5)))
+        if same_items:
+            by_item, by_both = ndtri(chance) * item_errors, stdtrit(freedom, chance) * errors
+        else:
+            by_item = ndtri(rng.random((DRAWS, 1, table.shape[1]))) * item_errors
+            by_both = by_item + stdtrit(max(len(table) - 1, 1), chance) * seed_sd / sqrt(len(table))
+        items.append(statistic(table + by_item).mean(axis=1).std(ddof=1))
+        ends.append(np.percentile(statistic(table + by_both).mean(axis=1), (2.5, 97.5)))
     low, high = np.transpose(ends)
     e = Estimate(dict(zip(by_seed, map(float, statistic(table)), strict=True)), float(max(items)), random)
     return e if isnan(e.half) else replace(e, ends=(min(float(low.min()), e.value), max(float(high.max()), e.value)))

@@ -178,7 +178,15 @@ def scores_of(rows: pd.DataFrame, metrics: Sequence[str], datasets: Sequence[str
 
 
 def share_won(
-    claim: str, rows: pd.DataFrame, at: Scores, ours: Sequence[str], what: str, paper: float, null: float | None = None
+    claim: str,
+    rows: pd.DataFrame,
+    at: Scores,
+    ours: Sequence[str],
+    what: str,
+    paper: float,
+    null: float | None = None,
+    *,
+    same_items: bool = True,
 ) -> Measurement:
     """In per cent of the sets, how often the best of our lines is above the best of the others: as often as printed?"""
     others = [name for name in at if name not in ours]
@@ -189,7 +197,7 @@ def share_won(
         best = scores.reshape(*scores.shape[:-1], -1, sets)
         return 100 * (best[..., : len(ours), :].max(-2) > best[..., len(ours) :, :].max(-2)).mean(-1)
 
-    share = of_parts(parts, won)
+    share = of_parts(parts, won, same_items=same_items)
     said = f"per cent of {sets} sets {what} ({round(share.value * sets / 100) if share.seeds else 0})"
     null = paper - 50 / sets if null is None else null  # half a set below the printed count: fewer are too few
     return effect(claim, share, said, paper=paper, null=null, network=networks(rows, ours))
@@ -204,7 +212,7 @@ def sets_led(
     leads = [estimate(cell, deterministic=fixed(cell)) for _, cell in own.groupby("dataset")]
     if len(leads) == len(SUITES[table]):
         at = {pair[0]: leads, "no lead": [Estimate({None: 0.0}, random=False)] * len(leads)}
-        yield share_won(claim, rows, at, [pair[0]], what, paper)
+        yield share_won(claim, rows, at, [pair[0]], what, paper, same_items=False)
 
 
 def count_gains(claim: str, rows: pd.DataFrame, table: str, method: str, size: str) -> Iterable[Measurement]:
