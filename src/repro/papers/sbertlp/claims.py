@@ -6,6 +6,7 @@ The paper's words for rows stand here too: systems, settings, sets and the range
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from math import isnan, nan
+from typing import Any
 
 import pandas as pd
 
@@ -178,15 +179,7 @@ def scores_of(rows: pd.DataFrame, metrics: Sequence[str], datasets: Sequence[str
 
 
 def share_won(
-    claim: str,
-    rows: pd.DataFrame,
-    at: Scores,
-    ours: Sequence[str],
-    what: str,
-    paper: float,
-    null: float | None = None,
-    *,
-    same_items: bool = True,
+    claim: str, rows: pd.DataFrame, at: Scores, ours: Sequence[str], what: str, paper: float, null: float | None = None
 ) -> Measurement:
     """In per cent of the sets, how often the best of our lines is above the best of the others: as often as printed?"""
     others = [name for name in at if name not in ours]
@@ -197,29 +190,31 @@ def share_won(
         best = scores.reshape(*scores.shape[:-1], -1, sets)
         return 100 * (best[..., : len(ours), :].max(-2) > best[..., len(ours) :, :].max(-2)).mean(-1)
 
-    share = of_parts(parts, won, same_items=same_items)
+    return counted(claim, of_parts(parts, won), sets, what, paper, null, network=networks(rows, ours))
+
+
+def counted(
+    claim: str, share: Estimate, sets: int, what: str, paper: float, null: float | None = None, **fields: Any
+) -> Measurement:
+    """A share of sets in per cent, held against half a set below the printed count: fewer are too few."""
     said = f"per cent of {sets} sets {what} ({round(share.value * sets / 100) if share.seeds else 0})"
-    null = paper - 50 / sets if null is None else null  # half a set below the printed count: fewer are too few
-    return effect(claim, share, said, paper=paper, null=null, network=networks(rows, ours))
+    return effect(claim, share, said, paper=paper, null=paper - 50 / sets if null is None else null, **fields)
 
 
-def sets_led(
-    claim: str, rows: pd.DataFrame, table: str, pair: tuple[str, str], what: str, paper: float
-) -> Iterable[Measurement]:
+def sets_led(claim: str, rows: pd.DataFrame, table: str, pair: str, what: str, paper: float) -> Iterable[Measurement]:
     """On how many sets one line is above another, by their paired leads; nothing where a set is lacking."""
-    own = rows[(rows["method"] == " − ".join(pair)) & (rows["setting"] == HONEST)]
-    own = own[(own["metric"] == f"{METRICS[table]}_lead") & own["dataset"].isin(SUITES[table])]
+    own = rows[(rows["method"] == pair) & (rows["setting"] == HONEST) & rows["dataset"].isin(SUITES[table])]
     leads = [estimate(cell, deterministic=fixed(cell)) for _, cell in own.groupby("dataset")]
-    if len(leads) == len(SUITES[table]):
-        at = {pair[0]: leads, "no lead": [Estimate({None: 0.0}, random=False)] * len(leads)}
-        yield share_won(claim, rows, at, [pair[0]], what, paper, same_items=False)
+    if (sets := len(leads)) == len(SUITES[table]):
+        share = of_parts(leads, lambda scores: 100 * (scores > 0).mean(-1), same_items=False)
+        yield counted(claim, share, sets, what, paper, network=networks(rows, pair.split(" − ")))
 
 
 def count_gains(claim: str, rows: pd.DataFrame, table: str, method: str, size: str) -> Iterable[Measurement]:
     """On how many sets the mapping gains, beside the printed count."""
     paper = 100 * float((printed_leads(table, size) > 0).mean())
     what = f"on which the mapping gains ({network_of(rows, method)})"
-    return sets_led(claim, rows, table, (lp(method), method), what, paper)
+    return sets_led(claim, rows, table, f"{lp(method)} − {method}", what, paper)
 
 
 def mapping_beats_flow(rows: pd.DataFrame) -> Iterable[Measurement]:
@@ -227,7 +222,7 @@ def mapping_beats_flow(rows: pd.DataFrame) -> Iterable[Measurement]:
     found: list[Measurement] = []
     for method in dict.fromkeys(rows["method"]):
         what = f"on which the mapping beats the flow ({network_of(rows, method)})"
-        found += sets_led("LP-T1-3", rows, "table1", (lp(method), flow(method)), what, 500 / 7)
+        found += sets_led("LP-T1-3", rows, "table1", f"{lp(method)} − {flow(method)}", what, 500 / 7)
     return found or [not_at_hand("LP-T1-3", "mapping against flow")]
 
 
