@@ -111,6 +111,11 @@ class Task(Mapping[str, DataSet]):
             raise InputError(f"{self.name!r} is not a set of scored pairs")
         return self.judged
 
+    @property
+    def paired(self) -> Mapping[str, ScoredPairs]:
+        """The judged pairs by the name that lines know them by."""
+        return {self.name: self.pairs}
+
 
 def load_tasks(
     names: Sequence[str], source: str, *, probe_rows: int | None = None, whole: bool = False
@@ -183,8 +188,9 @@ Scorer: TypeAlias = Callable[[Sequence[Line], Task, int], Iterator[Judged]]
 
 def similarity(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
     """Spearman of cosines with the gold scores of the judged pairs."""
-    cosines = [cosines_of(line.on(task.name), task.pairs) for line in lines]
-    yield Judged("spearman", spearman_draws(cosines, task.pairs.scores, subsets=task.pairs.subsets, seed=seed))
+    cosines = [np.concatenate([cosines_of(line.on(n), part) for n, part in task.paired.items()]) for line in lines]
+    scores, subsets = (np.concatenate([getattr(p, of) for p in task.paired.values()]) for of in ("scores", "subsets"))
+    yield Judged("spearman", spearman_draws(cosines, scores, subsets=subsets, seed=seed))
 
 
 def similarities(lines: Sequence[Line], tasks: Mapping[str, Task], seed: int) -> dict[str, Resampled]:

@@ -13,25 +13,14 @@ from repro import data
 from repro.config import TrainConfig
 from repro.data.samples import training_sentences
 from repro.evaluation.classify import stratified_folds
-from repro.evaluation.stats import Resampled, mean_draws, spearman_draws
+from repro.evaluation.stats import Resampled, mean_draws
 from repro.methods import FULL_SIZE, REDUCER_NAMES, ZHANG_METHODS
 from repro.models.encoder import merge_equal
 from repro.papers.zhang.claims import AUTOENCODER, BETWEEN, DISTANCE, RANKS, SETTINGS, WITHIN
 from repro.reducers import reduced
 from repro.rows import make_rows
 from repro.runs.encoders import Named, dims_of
-from repro.runs.lines import (
-    Judged,
-    Line,
-    Scorer,
-    Task,
-    TextTable,
-    by_kind,
-    cosines_of,
-    parts_of,
-    score_rows,
-    stored_classification,
-)
+from repro.runs.lines import Judged, Line, Scorer, Task, TextTable, by_kind, parts_of, score_rows, stored_classification
 from repro.sets import Corpus, DataSet, ScoredPairs, texts_of
 from repro.store import Store
 from repro.types import Array, InputError, one_of
@@ -53,6 +42,11 @@ class ReducedTask(Task):
     def parts(self) -> dict[str, dict[str, DataSet]]:
         """What has to be encoded, as entries that other pages may share."""
         return parts_of({self.name: self.splits}) | ({} if self.wiki is None else {"wiki": {"train": self.wiki}})
+
+    @property
+    def paired(self) -> Mapping[str, ScoredPairs]:
+        """The judged pairs, of all folds where there are some."""
+        return {name: part.pairs for name, part in self.folds.items()} or super().paired
 
     @property
     def judged_texts(self) -> list[str]:
@@ -181,22 +175,16 @@ def compared(line: Line, other: Line) -> bool:
 
 
 def _scorer(task: ReducedTask, store: Store, protocol: str) -> Scorer:
-    """`by_kind`; where a task has folds, over the rows of all."""
+    """`by_kind`; where a labelled task has folds, the accuracy over the rows of all."""
 
-    def of_pairs(lines: Sequence[Line], whole: Task, seed: int) -> Iterator[Judged]:
-        cosines = [np.concatenate([cosines_of(x.on(n), p.pairs) for n, p in task.folds.items()]) for x in lines]
-        scores = np.concatenate([part.pairs.scores for part in task.folds.values()])
-        yield Judged("spearman", spearman_draws(cosines, scores, seed=seed))
-
-    def of_labels(lines: Sequence[Line], whole: Task, seed: int) -> Iterator[Judged]:
+    def over_folds(lines: Sequence[Line], whole: Task, seed: int) -> Iterator[Judged]:
         options: dict[str, Any] = {"store": store, "protocol": protocol, "seed": seed}
         found = [[stored_classification(x.on(n), n, p, **options) for n, p in task.folds.items()] for x in lines]
         right = [np.concatenate([score.items for score in scores]) for scores in found]
         yield Judged("accuracy", mean_draws(right, seed=seed), float(np.mean([s.floor for s in found[0]])))
 
-    if not task.folds:
-        return by_kind(store, protocol=protocol)
-    return of_pairs if isinstance(task.judged, ScoredPairs) else of_labels
+    labelled = task.folds and not isinstance(task.judged, ScoredPairs)
+    return over_folds if labelled else by_kind(store, protocol=protocol)
 
 
 def reduced_rows(
