@@ -91,13 +91,13 @@ def figures() -> Iterator[tuple[str, float, float | None]]:
     advisor = [file for file in tests if "dimadvise" in file.parts]
     source = [file for files in packages.values() for file in files]
     trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in source}
-    budgets = {"repro": 18_425, "dimadvise": 3_430}
-    yield "lines of src but for dimadvise", lines_of(source) - lines_of(packages["dimadvise"]), 20_995
+    budgets = {"repro": 18_385, "dimadvise": 3_430}
+    yield "lines of src but for dimadvise", lines_of(source) - lines_of(packages["dimadvise"]), 20_955
     for name, files in packages.items():
         yield f"lines of {name}", lines_of(files), budgets.get(name)
     yield "files of src", len(source), 145
     soak = [file for file in tests if "soak" in file.parts]
-    yield "lines of tests but for dimadvise's", lines_of(tests) - lines_of(advisor), 13_640
+    yield "lines of tests but for dimadvise's", lines_of(tests) - lines_of(advisor), 13_626
     yield "lines of the soak, which is among them", lines_of(soak), None
     yield "lines of dimadvise's tests", lines_of(advisor), 1_320
 

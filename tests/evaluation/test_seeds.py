@@ -30,8 +30,8 @@ KINDS = {
     "of a mean over cells": mean,
     "of the smallest of a family": lambda parts: lowest(dict(enumerate(parts)))[1],
     "of a rank correlation": lambda parts: of_parts(parts, lambda scores: kendall(np.arange(6.0), scores)),
-    "of a share of cells": lambda parts: share(parts),
-    (SETS := "of a share of sets"): lambda parts: share(parts, same_items=False),
+    "of a share of cells": lambda parts: of_parts(parts, lambda x: 100 * (x > 0).mean(-1)),
+    (SETS := "of a share of sets"): lambda parts: of_parts(parts, lambda x: 100 * (x > 0).mean(-1), same_items=False),
 }
 NULL = {"of a share of cells": 50.0, SETS: 50.0}
 
@@ -41,10 +41,6 @@ def simulated(judge, **world):
     rng = np.random.default_rng(0)
     found = [judge(worlds(rng, n, 6, *sds, **world)) for n, *sds in SETTINGS for _ in range(100)]
     return np.array([(e.low, e.high) for e in found]).T
-
-
-def share(parts, **options):
-    return of_parts(parts, lambda leads: 100 * (leads > 0).mean(-1), **options)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -178,13 +178,11 @@ def of_parts(parts: Sequence[Estimate], statistic: Callable[[Floats], Floats], *
     items, ends = [], []
     for cells in (table.shape[1], 1):
         chance = rng.random((DRAWS, 1, cells))
-        if same_items:
-            by_item, by_both = ndtri(chance) * item_errors, stdtrit(freedom, chance) * errors
-        else:
-            by_item = ndtri(rng.random((DRAWS, 1, table.shape[1]))) * item_errors
-            by_both = by_item + stdtrit(max(len(table) - 1, 1), chance) * seed_sd / sqrt(len(table))
-        items.append(statistic(table + by_item).mean(axis=1).std(ddof=1))
-        ends.append(np.percentile(statistic(table + by_both).mean(axis=1), (2.5, 97.5)))
+        items_move = ndtri(chance if same_items else rng.random((DRAWS, 1, table.shape[1]))) * item_errors
+        seeds_move = stdtrit(max(len(table) - 1, 1), chance) * seed_sd / sqrt(len(table))
+        both_move = stdtrit(freedom, chance) * errors if same_items else items_move + seeds_move
+        items.append(statistic(table + items_move).mean(axis=1).std(ddof=1))
+        ends.append(np.percentile(statistic(table + both_move).mean(axis=1), (2.5, 97.5)))
     low, high = np.transpose(ends)
     e = Estimate(dict(zip(by_seed, map(float, statistic(table)), strict=True)), float(max(items)), random)
     return e if isnan(e.half) else replace(e, ends=(min(float(low.min()), e.value), max(float(high.max()), e.value)))

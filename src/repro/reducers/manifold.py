@@ -15,15 +15,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree, shortest_path
 from scipy.spatial.distance import cdist
 
-from repro.reducers.neighbors import (
-    Indices,
-    RowIndex,
-    distances_to,
-    gram_matrix,
-    nearest,
-    reconstruction_weights,
-    weight_matrix,
-)
+from repro.reducers import neighbors as near
+from repro.reducers.neighbors import Indices, RowIndex, distances_to, gram_matrix, nearest, weight_matrix
 from repro.reducers.reducer import Reducer, check_memory, check_size
 from repro.reducers.spectral import bottom_eigenpairs, check_bottom_memory, top_eigenpairs
 from repro.types import Array, InputError, one_of
@@ -155,7 +148,7 @@ class LLE(Reducer):
     def _fit_graph(self, X: Array, indices: Indices, gram: Array | None) -> None:
         """Fit rows X (n, D) whose neighbours (n, k) are found already, by the eigenvectors beyond the constant one."""
         n = len(X)
-        self.weights_ = weight_matrix(indices, reconstruction_weights(X, indices, X, reg=self.reg, gram=gram), n)
+        self.weights_ = weight_matrix(indices, near.reconstruction_weights(X, indices, X, reg=self.reg, gram=gram), n)
         residual = sparse.eye_array(n, format="csr") - self.weights_
         self.eigenvalues_, vectors = bottom_eigenpairs(residual, self.n_components)
         self.null_eigenvalues_ = int((self.eigenvalues_ < NULL).sum())
@@ -176,7 +169,7 @@ class LLE(Reducer):
         new = np.flatnonzero(known < 0)
         if len(new):
             indices = nearest(self.fitted_, self.n_neighbors, X[new])
-            weights = reconstruction_weights(self.fitted_, indices, X[new], reg=self.reg, gram=self._gram)
+            weights = near.reconstruction_weights(self.fitted_, indices, X[new], reg=self.reg, gram=self._gram)
             Y[new] = weight_matrix(indices, weights, len(self.fitted_)) @ self.embedding_
         return Y
 

@@ -89,6 +89,7 @@ class Task(Mapping[str, DataSet]):
     name: str
     splits: Mapping[str, DataSet]
     available: Mapping[str, int] = field(default_factory=dict)  # rows of each split before a draw
+    folds: Mapping[str, Any] = field(default_factory=dict)  # where all rows are judged: the parts, tasks by name
 
     def __getitem__(self, split: str) -> DataSet:
         return self.splits[split]
@@ -110,11 +111,6 @@ class Task(Mapping[str, DataSet]):
         if not isinstance(self.judged, ScoredPairs):
             raise InputError(f"{self.name!r} is not a set of scored pairs")
         return self.judged
-
-    @property
-    def paired(self) -> Mapping[str, ScoredPairs]:
-        """The judged pairs by the name that lines know them by."""
-        return {self.name: self.pairs}
 
 
 def load_tasks(
@@ -188,8 +184,9 @@ Scorer: TypeAlias = Callable[[Sequence[Line], Task, int], Iterator[Judged]]
 
 def similarity(lines: Sequence[Line], task: Task, seed: int) -> Iterator[Judged]:
     """Spearman of cosines with the gold scores of the judged pairs."""
-    cosines = [np.concatenate([cosines_of(line.on(n), part) for n, part in task.paired.items()]) for line in lines]
-    scores, subsets = (np.concatenate([getattr(p, of) for p in task.paired.values()]) for of in ("scores", "subsets"))
+    parts = {name: part.pairs for name, part in (task.folds or {task.name: task}).items()}
+    cosines = [np.concatenate([cosines_of(line.on(name), pairs) for name, pairs in parts.items()]) for line in lines]
+    scores, subsets = (np.concatenate([getattr(p, of) for p in parts.values()]) for of in ("scores", "subsets"))
     yield Judged("spearman", spearman_draws(cosines, scores, subsets=subsets, seed=seed))
 
 

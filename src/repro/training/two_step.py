@@ -31,8 +31,7 @@ SELECT_BY = ("encoder", "pooler_max", "pair", "oracle")
 on d. `oracle`: `pair` on the test set, a diagnostic that no reported number may use."""
 BATCH = 256
 """texts that pass the encoder at once, under one draw of dropout masks"""
-PoolerScore = Callable[[Pooler], float]
-"""dev Spearman of a pooler on the frozen encoder"""
+PoolerScore = Callable[[Pooler], float]  # dev Spearman of a pooler on the frozen encoder
 
 
 def choose(scores: Mapping[int, float]) -> int:

@@ -5,6 +5,7 @@ The paper's words for rows stand here too: systems, settings, sets and the range
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from math import isnan, nan
 from typing import Any
 
@@ -201,32 +202,32 @@ def counted(
     return effect(claim, share, said, paper=paper, null=paper - 50 / sets if null is None else null, **fields)
 
 
-def sets_led(claim: str, rows: pd.DataFrame, table: str, pair: str, what: str, paper: float) -> Iterable[Measurement]:
-    """On how many sets one line is above another, by paired leads where rows hold them; nothing where a set lacks."""
-    own = rows[(rows["method"] == pair) & (rows["setting"] == HONEST) & rows["dataset"].isin(SUITES[table])]
-    leads = [estimate(cell, deterministic=fixed(cell)) for _, cell in own.groupby("dataset")]
-    if not leads and {*(lines := pair.split(" − "))} <= {*(at := scores_of(rows, [METRICS[table]], SUITES[table]))}:
-        leads = [a - b for a, b in zip(*map(at.get, lines), strict=True)]
-    if (sets := len(leads)) == len(SUITES[table]):
+def sets_led(
+    claim: str, rows: pd.DataFrame, table: str, method: str, rival: str, does: str, paper: float
+) -> Iterable[Measurement]:
+    """On how many sets a mapped system leads a rival, by paired leads where rows hold them; none where a set lacks."""
+    own = rows[(rows["method"] == f"{lp(method)} − {rival}") & (rows["setting"] == HONEST)]
+    cells = own[own["dataset"].isin(SUITES[table])].groupby("dataset")
+    leads = [estimate(cell, deterministic=fixed(cell)) for _, cell in cells]
+    if not leads:
+        at = scores_of(rows, [METRICS[table]], SUITES[table])
+        leads = [a - b for a, b in zip(at.get(lp(method), ()), at.get(rival, ()), strict=False)]
+    if len(leads) == len(SUITES[table]):
         share = of_parts(leads, lambda scores: 100 * (scores > 0).mean(-1), same_items=False)
-        yield counted(claim, share, sets, what, paper, network=networks(rows, pair.split(" − ")))
+        what = f"on which the mapping {does} ({network_of(rows, method)})"
+        yield counted(claim, share, len(leads), what, paper, network=networks(rows, [method]))
 
 
 def count_gains(claim: str, rows: pd.DataFrame, table: str, method: str, size: str) -> Iterable[Measurement]:
     """On how many sets the mapping gains, beside the printed count."""
-    paper = 100 * float((printed_leads(table, size) > 0).mean())
-    what = f"on which the mapping gains ({network_of(rows, method)})"
-    return sets_led(claim, rows, table, f"{lp(method)} − {method}", what, paper)
+    return sets_led(claim, rows, table, method, method, "gains", 100 * float((printed_leads(table, size) > 0).mean()))
 
 
 def mapping_beats_flow(rows: pd.DataFrame) -> Iterable[Measurement]:
     """On how many sets the mapping is above the flow on the same encoder: like with like."""
-    found: list[Measurement] = []
-    systems = rows.loc[rows["metric"] == METRICS["table1"], "method"].unique()
-    for method in (name for name in systems if flow(name) in systems):
-        what = f"on which the mapping beats the flow ({network_of(rows, method)})"
-        found += sets_led("LP-T1-3", rows, "table1", f"{lp(method)} − {flow(method)}", what, 500 / 7)
-    return found or [not_at_hand("LP-T1-3", "mapping against flow")]
+    known = [name for name in rows["method"].unique() if flow(name) in set(rows["method"]) and " − " not in name]
+    led = (sets_led("LP-T1-3", rows, "table1", name, flow(name), "beats the flow", 500 / 7) for name in known)
+    return [*chain.from_iterable(led)] or [not_at_hand("LP-T1-3", "mapping against flow")]
 
 
 def mapped_is_best(rows: pd.DataFrame) -> Iterable[Measurement]:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from repro import data
 from repro.models.encoder import merge_equal
-from repro.papers.sbertlp.claims import HONEST, flow, lp
+from repro.papers.sbertlp.claims import lp
 from repro.reducers import neighbour_sweep
 from repro.runs.lines import Line, Task, TextTable
 from repro.sets import DataSet, texts_of
@@ -233,8 +233,3 @@ def with_mappings(
 def over_own_system(line: Line, other: Line) -> bool:
     """Every mapped line with its own system."""
     return line.method == lp(other.method)
-
-
-def over_flow(line: Line, other: Line) -> bool:
-    """Every mapped line of the setting that claims are judged in with a flow on the same network."""
-    return line.setting == HONEST and other.method == flow(line.method.removesuffix("-LP"))

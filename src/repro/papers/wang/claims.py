@@ -16,19 +16,8 @@ from repro import methods
 from repro.evaluation.seeds import Estimate, estimate, kendall
 from repro.methods import AVERAGE, END_TO_END, FULL, MAJORITY, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP
 from repro.papers.wang.claims_figures import PAPER_HIDDEN, averaged, judged, surest, trending
-from repro.report.judge import (
-    Judge,
-    Measurement,
-    Rule,
-    average,
-    effect,
-    farthest,
-    highest,
-    lowest,
-    ratio,
-    together,
-    whole,
-)
+from repro.report import judge
+from repro.report.judge import Judge, Measurement, Rule, average, effect, farthest, highest, lowest, ratio, together
 from repro.report.tables import DATASETS, MISSING, paper_values, wide
 
 # Tables 1 and 2: the gains of both steps
@@ -278,7 +267,7 @@ def _suite(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -
 
 def table4(rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:
     """Table 4; the claim on MRPC alone, whose test split is small, by folds of all its pairs where there are any."""
-    return whole(partial(_suite, TABLE4, full=full), rows, ["WANG-T4-4"])
+    return judge.whole(partial(_suite, TABLE4, full=full), rows, ["WANG-T4-4"])
 
 
 table1 = partial(_stages, TABLE1)

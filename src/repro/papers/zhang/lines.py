@@ -36,17 +36,11 @@ class ReducedTask(Task):
     """A task with the sentences that a reducer may learn from (PROTOCOLS §4.2)."""
 
     wiki: Corpus | None = None  # foreign sentences, where a setting needs them
-    folds: Mapping[str, "ReducedTask"] = field(default_factory=dict)  # where all rows are judged: the parts, by name
 
     @property
     def parts(self) -> dict[str, dict[str, DataSet]]:
         """What has to be encoded, as entries that other pages may share."""
         return parts_of({self.name: self.splits}) | ({} if self.wiki is None else {"wiki": {"train": self.wiki}})
-
-    @property
-    def paired(self) -> Mapping[str, ScoredPairs]:
-        """The judged pairs, of all folds where there are some."""
-        return {name: part.pairs for name, part in self.folds.items()} or super().paired
 
     @property
     def judged_texts(self) -> list[str]:
@@ -79,21 +73,17 @@ def load_task(
         splits = {split: splits[split] for split in ("train", "test")}
     corpus = Corpus(wiki.corpus, wiki.source, training_sentences(wiki, store or Store())) if wiki else None
     kept = {split: data.take(part, rows) for split, part in splits.items()}
-    return ReducedTask(name, kept, {split: len(part) for split, part in splits.items()}, corpus)
+    return ReducedTask(name, kept, {split: len(part) for split, part in splits.items()}, wiki=corpus)
 
 
 def in_folds(task: ReducedTask, k: int) -> ReducedTask:
-    """The task with all rows judged, in k parts: one is the test split, the next dev where there is one.
-
-    Labels, or scores without their decimals, are spread evenly over the parts.
-    """
+    """The task with all rows judged, in k parts of like labels or scores: one is the test split, the next any dev."""
     if k < 2:
         raise InputError(f"folds is {k}: expected 2 or more parts, or 0 for the test split alone")
     splits: list[Any] = list(task.splits.values())
     columns = {name: [getattr(part, name) for part in splits] for name in splits[0].groups[0]}
-    whole = replace(
-        splits[0], **{name: np.concatenate(c) if name == "scores" else tuple(chain(*c)) for name, c in columns.items()}
-    )
+    joined = {name: np.concatenate(c) if name == "scores" else tuple(chain(*c)) for name, c in columns.items()}
+    whole = replace(splits[0], **joined)
     labels = whole.scores.round() if isinstance(whole, ScoredPairs) else whole.labels
     fold, parts = stratified_folds(labels, k, FOLDS_SEED), {}
     for i in range(k):
@@ -183,8 +173,7 @@ def _scorer(task: ReducedTask, store: Store, protocol: str) -> Scorer:
         right = [np.concatenate([score.items for score in scores]) for scores in found]
         yield Judged("accuracy", mean_draws(right, seed=seed), float(np.mean([s.floor for s in found[0]])))
 
-    labelled = task.folds and not isinstance(task.judged, ScoredPairs)
-    return over_folds if labelled else by_kind(store, protocol=protocol)
+    return by_kind(store, protocol=protocol) if not task.folds or isinstance(task.judged, ScoredPairs) else over_folds
 
 
 def reduced_rows(
