@@ -4,6 +4,7 @@ import copy
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -145,6 +146,12 @@ def test_rows_of_table_1(sweep, trained, sets, tasks):
         alone = value["spearman", END_TO_END, "encoder", d]
         assert value["spearman_gain_alone", END_TO_END, "pooler", d] == pytest.approx(alone - end)
         assert value["optimal_dim", STEP_1, "encoder", d] == trained.opt[d]
+    narrow = [d for d in DIMS if d <= sweep.cells[d].pooler.hidden_dim]
+    means = rows[rows["metric"].str.endswith("_mean")].set_index(["metric", "method"])
+    assert means["dim"].isna().all() and len(means) == 5
+    for (metric, stage), mean in means["value"].items():
+        of_dims = [value[metric.removesuffix("_mean"), stage, "pooler", d] for d in narrow]
+        assert mean == pytest.approx(np.mean(of_dims))
 
 
 def test_of_seven_sets_one_and_the_average_are_kept(sweep, trained, tasks):

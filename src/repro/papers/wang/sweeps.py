@@ -83,7 +83,8 @@ def stages_at(sweep: Sweep, trained: TwoStep, dim: int) -> dict[str, TextTable]:
 def two_step_rows(sweep: Sweep, trained: TwoStep, tasks: Mapping[str, Task], **shared: Any) -> pd.DataFrame:
     """The blocks of Table 1 on every set (of the seven: on STS-B and their average), paired gains, and costs.
 
-    Gains are of each step, of both, the first's less the second's (`steps`), and of the encoder's state (`alone`).
+    Gains are of each step, of both, the first's less the second's (`steps`), and of the encoder's state (`alone`); a
+    metric `…_mean` is one over the dims up to the hidden size, taken within each resample.
     """
     if any(trained.chosen_on == (task.pairs.name, task.pairs.split) for task in tasks.values()):
         raise InputError(f"{' '.join(trained.chosen_on)} chose opt and the poolers: report another split")
@@ -93,10 +94,13 @@ def two_step_rows(sweep: Sweep, trained: TwoStep, tasks: Mapping[str, Task], **s
     for d in sorted(sweep.cells):
         lines |= {(d, s): Line(s, d, z, setting, "pooler") for s, z in stages_at(sweep, trained, d).items()}
     for dataset, scores in similarities(list(lines.values()), tasks, sweep.config.seed).items():
-        at = dict(zip(lines, map(scores.__getitem__, range(len(lines))), strict=True))
-        own = [{**line.columns, "metric": "spearman", **at[k].columns} for k, line in lines.items()]
-        for d in sweep.cells:
-            end, one, two, alone = (at[d, stage] for stage in (END_TO_END, STEP_1, STEP_2, ""))
+        row = {key: k for k, key in enumerate(lines)}
+        own = [{**line.columns, "metric": "spearman", **scores[row[key]].columns} for key, line in lines.items()]
+        narrow = [d for d, cell in sweep.cells.items() if d <= cell.pooler.hidden_dim]
+        for over in [*([d] for d in sweep.cells), narrow]:
+            stages = (END_TO_END, STEP_1, STEP_2, "")
+            end, one, two, alone = (scores[[row[d, stage] for d in over]].mean() for stage in stages)
+            at: dict[str, Any] = {"dim": None if over is narrow else over[0], "readout": "pooler"}
             gains = {
                 ("gain", STEP_1): one - end,
                 ("gain", STEP_2): two - one,
@@ -105,8 +109,8 @@ def two_step_rows(sweep: Sweep, trained: TwoStep, tasks: Mapping[str, Task], **s
                 ("gain_alone", END_TO_END): alone - end,
             }
             for (what, stage), gain in gains.items():
-                about = {"dim": d, "readout": "pooler", "method": stage, "metric": f"spearman_{what}"}
-                own.append({**about, **gain.columns})
+                metric = f"spearman_{what}" + "_mean" * (over is narrow)
+                own.append({**at, "method": stage, "metric": metric, **gain.columns})
         rows += [{"dataset": dataset, **row} for row in own]
     for d, cell in sweep.cells.items():
         about = {"dataset": trained.chosen_on[0], "dim": d}
