@@ -33,33 +33,26 @@ def two_steps(claims: tuple[str, str, str], printed: tuple[float, float], object
     return [
         Judge(claims[0], "smallest gain of step 1 where the encoder changes (dim {dim})", f"{FIRST} and opt != dim"),
         Judge(claims[1], "smallest gain of step 2 (dim {dim})", SECOND),
-        mean_over_dims(claims[2], "mean gain of step 1", FIRST, printed[0]),
-        mean_over_dims(claims[2], "mean gain of step 2", SECOND, printed[1]),
-        mean_over_dims("WANG-T1-5", f"mean gain of step 1 less that of step 2 ({objective})", LESS),
+        partial(mean_over_dims, claims[2], "mean gain of step 1", FIRST, printed[0]),
+        partial(mean_over_dims, claims[2], "mean gain of step 2", SECOND, printed[1]),
+        partial(mean_over_dims, "WANG-T1-5", f"mean gain of step 1 less that of step 2 ({objective})", LESS, None),
     ]
 
 
-def mean_over_dims(claim: str, what: str, query: str, paper: float | None = None) -> Rule:
-    """A rule: the mean over dims lies above 0.
+def mean_over_dims(claim: str, what: str, query: str, paper: float | None, rows: pd.DataFrame) -> Iterator[Measurement]:
+    """The mean over dims lies above 0.
 
     Seeds with a row of the mean know how items move it; others are as much surer than if items moved all dims as one.
     """
-
-    def rule(rows: pd.DataFrame) -> Iterator[Measurement]:
-        cells = rows.query(query)
-        for (metric, method), own in cells.groupby(["metric", "method"]):
-            e, known = mean_at(own), rows[(rows["metric"] == f"{metric}_mean") & (rows["method"] == method)]
-            if len(known):
-                as_one = mean_at(own[own["seed"].isin(known["seed"])])
-                e = replace(e, item_error=e.item_error * estimate(known).item_error / as_one.item_error)
-            yield effect(claim, e, what, paper=paper)
-
-    return rule
-
-
-def mean_at(rows: pd.DataFrame) -> Estimate:
-    """The mean over dims, as if the items moved all of them as one."""
-    return mean([*estimates(rows).values()])
+    for (metric, method), own in rows.query(query).groupby(["metric", "method"]):
+        e, known = (
+            mean([*estimates(own).values()]),
+            rows[(rows["metric"] == f"{metric}_mean") & (rows["method"] == method)],
+        )
+        if len(known):
+            as_one = mean([*estimates(own[own["seed"].isin(known["seed"])]).values()])
+            e = replace(e, item_error=e.item_error * estimate(known).item_error / as_one.item_error)
+        yield effect(claim, e, what, paper=paper)
 
 
 def narrow_less_wide(at: Mapping[tuple[Any, ...], Estimate]) -> tuple[tuple[Any, ...], Estimate]:
