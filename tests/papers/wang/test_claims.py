@@ -62,17 +62,6 @@ def test_table_2(difference):
     assert claims.table2(rows.iloc[:0]) == claims.table2(rows[rows["method"] != STEP_2]) == []
 
 
-def test_rows_of_the_mean_over_dims_say_how_much_the_items_move_it():
-    """Two seeds of three hold such rows, half as uncertain as the dims: the third shrinks by the same factor."""
-    about, of = {"method": STEP_2, "value": 0.004}, {"setting": "test, select_by=encoder"}
-    dims = seeded([about | {"metric": "spearman_gain", "dim": d} for d in (64, 8)], half=0.02, **of).assign(full=384)
-    own = seeded([about | {"metric": "spearman_gain_mean"}], half=0.01, seeds=(0, 1), **of)
-    both = (dims, pd.concat([dims, own]))
-    (before,), (after,) = (claims.mean_over_dims("WANG-T2-2", "mean", claims.SECOND, 0.83, rows) for rows in both)
-    assert (after.value, after.seed_sd, after.seeds) == (before.value, before.seed_sd, 3)
-    assert after.item_error == pytest.approx(before.item_error / 2)
-
-
 # Tables 3 and 4
 
 

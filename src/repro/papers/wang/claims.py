@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 
 from repro import methods
-from repro.evaluation.seeds import Estimate, estimate, estimates, kendall, mean
+from repro.evaluation.seeds import Estimate, estimate, kendall
 from repro.methods import AVERAGE, END_TO_END, FULL, MAJORITY, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP
 from repro.papers.wang.claims_figures import PAPER_HIDDEN, averaged, judged, surest, trending
 from repro.report import judge
-from repro.report.judge import Judge, Measurement, Rule, effect, farthest, highest, lowest, ratio, together
+from repro.report.judge import Judge, Measurement, Rule, average, effect, farthest, highest, lowest, ratio, together
 from repro.report.tables import DATASETS, MISSING, paper_values, wide
 
 # Tables 1 and 2: the gains of both steps
@@ -33,26 +33,10 @@ def two_steps(claims: tuple[str, str, str], printed: tuple[float, float], object
     return [
         Judge(claims[0], "smallest gain of step 1 where the encoder changes (dim {dim})", f"{FIRST} and opt != dim"),
         Judge(claims[1], "smallest gain of step 2 (dim {dim})", SECOND),
-        partial(mean_over_dims, claims[2], "mean gain of step 1", FIRST, printed[0]),
-        partial(mean_over_dims, claims[2], "mean gain of step 2", SECOND, printed[1]),
-        partial(mean_over_dims, "WANG-T1-5", f"mean gain of step 1 less that of step 2 ({objective})", LESS, None),
+        Judge(claims[2], "mean gain of step 1", FIRST, average, paper=printed[0]),
+        Judge(claims[2], "mean gain of step 2", SECOND, average, paper=printed[1]),
+        Judge("WANG-T1-5", f"mean gain of step 1 less that of step 2 ({objective})", LESS, average),
     ]
-
-
-def mean_over_dims(claim: str, what: str, query: str, paper: float | None, rows: pd.DataFrame) -> Iterator[Measurement]:
-    """The mean over dims lies above 0.
-
-    Seeds with a row of the mean know how items move it; others are as much surer than if items moved all dims as one.
-    """
-    for (metric, method), own in rows.query(query).groupby(["metric", "method"]):
-        e, known = (
-            mean([*estimates(own).values()]),
-            rows[(rows["metric"] == f"{metric}_mean") & (rows["method"] == method)],
-        )
-        if len(known):
-            as_one = mean([*estimates(own[own["seed"].isin(known["seed"])]).values()])
-            e = replace(e, item_error=e.item_error * estimate(known).item_error / as_one.item_error)
-        yield effect(claim, e, what, paper=paper)
 
 
 def narrow_less_wide(at: Mapping[tuple[Any, ...], Estimate]) -> tuple[tuple[Any, ...], Estimate]:

@@ -98,8 +98,7 @@ def two_step_rows(sweep: Sweep, trained: TwoStep, tasks: Mapping[str, Task], **s
         own = [{**line.columns, "metric": "spearman", **scores[row[key]].columns} for key, line in lines.items()]
         narrow = [d for d, cell in sweep.cells.items() if d <= cell.pooler.hidden_dim]
         for over in [*([d] for d in sweep.cells), narrow]:
-            stages = (END_TO_END, STEP_1, STEP_2, "")
-            end, one, two, alone = (scores[[row[d, stage] for d in over]].mean() for stage in stages)
+            end, one, two, alone = (scores[[row[d, s] for d in over]].mean() for s in (END_TO_END, STEP_1, STEP_2, ""))
             at: dict[str, Any] = {"dim": None if over is narrow else over[0], "readout": "pooler"}
             gains = {
                 ("gain", STEP_1): one - end,
@@ -109,7 +108,7 @@ def two_step_rows(sweep: Sweep, trained: TwoStep, tasks: Mapping[str, Task], **s
                 ("gain_alone", END_TO_END): alone - end,
             }
             for (what, stage), gain in gains.items():
-                metric = f"spearman_{what}" + "_mean" * (over is narrow)
+                metric = f"spearman_{what}{'_mean' if over is narrow else ''}"
                 own.append({**at, "method": stage, "metric": metric, **gain.columns})
         rows += [{"dataset": dataset, **row} for row in own]
     for d, cell in sweep.cells.items():
