@@ -24,6 +24,8 @@ from repro.types import InputError
 from shown_code import on_page
 
 DIMS = (32, 8, 4)
+OF = (("gain", STEP_1), ("gain", STEP_2), ("gain_total", STEP_2), ("gain_steps", STEP_1), ("gain_alone", END_TO_END))
+GAINS = [(f"spearman_{what}", stage) for what, stage in OF]
 
 
 # the naive implementation: no cache, no stacking, no store; step 2 has its own beside `train_poolers`
@@ -138,16 +140,11 @@ def test_rows_of_table_1(sweep, trained, sets, tasks):
     assert value.index.is_unique
     for d in DIMS:
         end, one, two = (value["spearman", name, "pooler", d] for name in STAGES)
-        gains = [value["spearman_gain", name, "pooler", d] for name in (STEP_1, STEP_2)]
-        assert gains == pytest.approx([one - end, two - one])
-        assert value["spearman_gain_total", STEP_2, "pooler", d] == pytest.approx(two - end)
-        assert value["spearman_gain_steps", STEP_1, "pooler", d] == pytest.approx(gains[0] - gains[1])
-        alone = value["spearman", END_TO_END, "encoder", d]
-        assert value["spearman_gain_alone", END_TO_END, "pooler", d] == pytest.approx(alone - end)
+        alone, gains = value["spearman", END_TO_END, "encoder", d], [value[*gain, "pooler", d] for gain in GAINS]
+        assert gains == pytest.approx([one - end, two - one, two - end, 2 * one - end - two, alone - end])
         assert value["optimal_dim", STEP_1, "encoder", d] == trained.opt[d]
-    for metric, stage, readout, _ in value.index[value.index.get_level_values("metric").str.endswith("_mean")]:
-        of_dims, mean = (value[name, stage, readout] for name in (metric.removesuffix("_mean"), metric))
-        assert mean.item() == pytest.approx(of_dims.mean())
+    for metric, stage in GAINS:
+        assert value[f"{metric}_mean", stage].item() == pytest.approx(value[metric, stage].mean())
 
 
 def test_of_seven_sets_one_and_the_average_are_kept(sweep, trained, tasks):

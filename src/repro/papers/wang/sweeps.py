@@ -83,8 +83,7 @@ def stages_at(sweep: Sweep, trained: TwoStep, dim: int) -> dict[str, TextTable]:
 def two_step_rows(sweep: Sweep, trained: TwoStep, tasks: Mapping[str, Task], **shared: Any) -> pd.DataFrame:
     """The blocks of Table 1 on every set (of the seven: on STS-B and their average), paired gains, and costs.
 
-    Gains are of each step, of both, the first's less the second's (`steps`), and of the encoder's state (`alone`); a
-    metric `…_mean` is one over the dims up to the hidden size, taken within each resample.
+    Gains are of each step, of both, the first's less the second's (`steps`), and of the encoder's state (`alone`).
     """
     if any(trained.chosen_on == (task.pairs.name, task.pairs.split) for task in tasks.values()):
         raise InputError(f"{' '.join(trained.chosen_on)} chose opt and the poolers: report another split")
@@ -96,7 +95,7 @@ def two_step_rows(sweep: Sweep, trained: TwoStep, tasks: Mapping[str, Task], **s
     for dataset, scores in similarities(list(lines.values()), tasks, sweep.config.seed).items():
         row = {key: k for k, key in enumerate(lines)}
         own = [{**line.columns, "metric": "spearman", **scores[row[key]].columns} for key, line in lines.items()]
-        narrow = [d for d, cell in sweep.cells.items() if d <= cell.pooler.hidden_dim]
+        narrow = [d for d, cell in sweep.cells.items() if d <= cell.pooler.hidden_dim]  # of the rows `…_mean`
         for over in [*([d] for d in sweep.cells), narrow]:
             end, one, two, alone = (scores[[row[d, s] for d in over]].mean() for s in (END_TO_END, STEP_1, STEP_2, ""))
             at: dict[str, Any] = {"dim": None if over is narrow else over[0], "readout": "pooler"}
