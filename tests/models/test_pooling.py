@@ -9,7 +9,6 @@ from repro.types import InputError
 
 HIDDEN = 16
 
-
 STATES = torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(0))
 
 

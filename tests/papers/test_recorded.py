@@ -26,16 +26,12 @@ def frame(*lines, **shared):
 REDUCED = [
     *(("PCA − full size", "inductive", 2, -0.4, -0.5, -0.3), ("PCA − full size", "inductive", 4, -0.02, -0.05, 0.0)),
     *(("PCA − full size", "inductive", 6, 0.0, -0.03, 0.02), ("PCA − full size", "transductive", 2, 0.0, 0.0, 0.0)),
-    ("Truncate − full size", "inductive", 2, 0.0, -0.01, 0.0),
-    ("Truncate − full size", "inductive", 4, -0.2, -0.3, -0.1),
+    *(("Truncate − full size", "inductive", *line) for line in ((2, 0.0, -0.01, 0.0), (4, -0.2, -0.3, -0.1))),
 ]
 LINES = [
-    ("full size", "", 8, 0.5, 0.4, 0.6),
-    ("float32", "PCA, 8 bytes", 2, 0.3, 0.2, 0.4),
-    ("float16", "PCA, 8 bytes", 4, 0.5, 0.49, 0.6),
-    ("float16", "PCA, 4 bytes", 2, 0.5, 0.5, 0.5),
-    ("float16", "PCA, rotated, 4 bytes", 2, 0.5, 0.5, 0.5),
-    ("int8", "first columns, 8 bytes", 8, 0.499, 0.4, 0.5),
+    *(("full size", "", 8, 0.5, 0.4, 0.6), ("int8", "first columns, 8 bytes", 8, 0.499, 0.4, 0.5)),
+    *(("float32", "PCA, 8 bytes", 2, 0.3, 0.2, 0.4), ("float16", "PCA, 8 bytes", 4, 0.5, 0.49, 0.6)),
+    *(("float16", f"PCA, {how}4 bytes", 2, 0.5, 0.5, 0.5) for how in ("", "rotated, ")),
 ]
 CODED = frame(*LINES, dataset="hotpotqa", metric="ndcg@10")
 

@@ -1,6 +1,5 @@
 """Networks by their own names, beside those whose place they take, with full-size scores; and who may judge what."""
 
-import gzip
 import re
 from dataclasses import replace
 from math import nan
@@ -165,12 +164,15 @@ def test_a_whisker_shows_number_interval_null_and_printed_number():
 
 
 def test_a_damaged_file_of_verdicts_is_left_out_with_a_warning(verdicts, caplog):
-    write_verdicts("page", verdict_frame("live", [measured("WANG-T1-1", 3.0)]))
-    (verdicts / "garbage.gz").write_bytes(b"PAR1 and nothing else")
-    (verdicts / "empty.gz").touch()
+    for page in ("page", "flipped"):
+        write_verdicts(page, verdict_frame("live", [measured("WANG-T1-1", 3.0)]))
+    (verdicts / "garbage.parquet").write_bytes(b"PAR1 and nothing else")
+    (verdicts / "empty.parquet").touch()
     words = verdict_frame("live", [measured("WANG-T1-1", 3.0)]).assign(verdict="?", page="words")
     for name, frame in (("other", pd.DataFrame({"a": [1]})), ("words", words), ("renamed", words.assign(verdict="up"))):
-        (verdicts / f"{name}.gz").write_bytes(gzip.compress(frame.to_parquet()))
+        frame.to_parquet(verdicts / f"{name}.parquet")
+    flipped = (verdicts / "flipped.parquet").read_bytes()
+    (verdicts / "flipped.parquet").write_bytes(flipped.replace(b"WANG-T1-1", b"WANG-T1-2", 1))
     assert set(scorecard.scorecard()["live"]) == {"not attempted", "holds here"}
-    left_out = ("garbage", "empty", "other", "words", "renamed")
-    assert all(f"{name}.gz holds no verdicts" in caplog.text for name in left_out)
+    left_out = ("flipped", "garbage", "empty", "other", "words", "renamed")
+    assert all(f"{name}.parquet holds no verdicts" in caplog.text for name in left_out)

@@ -23,12 +23,9 @@ EFFECTS = [
 ]
 # low, high -> on a substitute
 SAMENESS = [
-    (-0.5, 0.5, "holds here"),
-    (-1.0, 1.0, "holds here"),
-    (-0.5, 1.5, "cannot tell"),
-    (-3.0, 3.0, "cannot tell"),
-    (1.5, 2.5, "does not hold here"),
-    (-2.5, -1.5, "does not hold here"),
+    *((-0.5, 0.5, "holds here"), (-1.0, 1.0, "holds here")),
+    *((-0.5, 1.5, "cannot tell"), (-3.0, 3.0, "cannot tell")),
+    *((1.5, 2.5, "does not hold here"), (-2.5, -1.5, "does not hold here")),
 ]
 # times, low, high, paper, null, direction -> on the paper's own network
 RATIOS = [

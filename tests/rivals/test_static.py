@@ -19,7 +19,6 @@ COUNTED = [
     *("a driver thanks the cook", "the mat is red", "a red car", "the car of the driver", "sleeping dogs lie"),
 ]
 
-
 TABLE = Vocabulary(WORDS, np.random.default_rng(0).normal(size=(len(WORDS), 5)).astype(np.float32))
 
 

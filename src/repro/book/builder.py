@@ -78,7 +78,7 @@ class _Build:
     def verdicts(self, names: Iterable[str]) -> str:
         """Digest of what pages left for the scorecard."""
         folder = self.root / "_build" / "verdicts"
-        return site.contents((folder / f"{name.rsplit('/', 1)[-1]}.gz" for name in names), folder)
+        return site.contents((folder / f"{name.rsplit('/', 1)[-1]}.parquet" for name in names), folder)
 
 
 def build(

@@ -41,12 +41,12 @@ PAPERS = {"wang": "wang2023", "zhang": "zhang2024", "sbertlp": "sbertlp2021", "e
 def with_folds(rows: pd.DataFrame) -> pd.DataFrame:
     """Recorded rows of a task with those over folds of all its items, and with the ranks on the other tasks."""
     own = set(rows["experiment"])
-    ranks = [r[r["metric"] == zhang.RANKS] for name in RANKED if name not in own and len(r := recorded_rows(name))]
+    ranks = [recorded_rows(name).query("metric == @zhang.RANKS") for name in RANKED if own <= {*RANKED} - {name}]
     return pd.concat([rows, *(recorded_rows(f"{name}_folds") for name in own), *ranks])
 
 
 JUDGES: dict[str, Callable[[pd.DataFrame], list[Measurement]]] = {
-    "wang_figure2": wang_figures.figure2,
+    "wang_figure2": lambda rows: wang_figures.figure2(with_folds(rows)),
     "wang_figure3": wang_figures.figure3,
     "wang_figure4": wang_figures.figure4,
     "wang_table1": wang.table1,

@@ -104,11 +104,8 @@ def jointly(m: Measurement) -> Measurement:
     """
     error = seeds.error_of_mean(0.0 if isnan(m.seed_sd) else m.seed_sd, m.seeds, m.item_error)
     wider = seeds.reach(error[1], m.cells * m.parts) / seeds.reach(error[1], m.cells)
-    ends = ((m.value, end) for end in (m.low, m.high))
-    if m.test == "ratio":
-        low, high = (value * (end / value) ** wider for value, end in ends)
-    else:
-        low, high = (value + (end - value) * wider for value, end in ends)
+    v, ratio = m.value, m.test == "ratio"
+    low, high = (v * (end / v) ** wider if ratio else v + (end - v) * wider for end in (m.low, m.high))
     return replace(m, low=low, high=high)
 
 
@@ -193,18 +190,16 @@ def together(at: Mapping[K, Estimate]) -> dict[K, Estimate]:
     return {key: e if e.ends or e.cells >= n else replace(e, cells=n) for key, e in known.items()}
 
 
-def lowest(at: Mapping[K, Estimate]) -> tuple[K, Estimate]:
+def lowest(at: Mapping[K, Estimate], pick: Callable[..., Any] = min) -> tuple[K, Estimate]:
     """Where "more at every …" is hardest to hold, with the interval of the smallest: every joint end counts."""
     at = together(at)
-    key = min(at, key=lambda k: at[k].value)
-    return key, replace(at[key], ends=(min(e.low for e in at.values()), min(e.high for e in at.values())))
+    key = pick(at, key=lambda k: at[k].value)
+    return key, replace(at[key], ends=(pick(e.low for e in at.values()), pick(e.high for e in at.values())))
 
 
 def highest(at: Mapping[K, Estimate]) -> tuple[K, Estimate]:
     """Where "less at every …" is hardest to hold; or the best of several."""
-    at = together(at)
-    key = max(at, key=lambda k: at[k].value)
-    return key, replace(at[key], ends=(max(e.low for e in at.values()), max(e.high for e in at.values())))
+    return lowest(at, max)
 
 
 def farthest(at: Mapping[K, Estimate]) -> tuple[K, Estimate]:
@@ -234,6 +229,11 @@ def ratio(claim: str, doublings: Estimate, what: str, **fields: Any) -> Measurem
     """How many times, from an estimate on log₂."""
     m = effect(claim, doublings, what, test="ratio", **fields)
     return replace(m, value=2**m.value, low=2**m.low, high=2**m.high)
+
+
+def absent(claim: str, why: str) -> Measurement:
+    """A part of a claim of which no row speaks, and why."""
+    return Measurement(claim, "effect", nan, nan, nan, seeds=0, what=why)
 
 
 def trend(claim: str, rows: pd.DataFrame, direction: int, what: str, paper: float | None = None) -> Measurement:
@@ -289,20 +289,21 @@ class Judge:
             fields = {"null": self.null, "direction": self.direction, "paper": self.paper}
             yield effect(self.claim, e, what, test=self.test, network=network, **fields)
         if silent and self.needs:
-            why = f"needs {self.needs}: published weights, no stand-in at hand (profile `paper` fetches them)"
-            yield Measurement(self.claim, "effect", nan, nan, nan, seeds=0, what=why)
+            yield absent(self.claim, f"needs {self.needs}, which profile `paper` fetches: no stand-in is at hand")
 
 
 Rule = Judge | Callable[[pd.DataFrame], Iterable[Measurement]]
 """a declared judgement, or a function where a claim has a form of its own"""
 
 
-def whole(judged: Callable[..., list[Measurement]], rows: pd.DataFrame, claims: Sequence[str]) -> list[Measurement]:
-    """What rows say; of some claims folds of the whole set alone where there are any, since a test split is in it."""
+def whole(
+    read: Callable[..., list[Measurement]], claims: Sequence[str], rows: pd.DataFrame, *size: int | None
+) -> list[Measurement]:
+    """What rows say; of some claims a network's folds of the whole set alone, if any, since a test split is in it."""
     folds = rows["experiment"].fillna("").str.endswith("_folds")
-    of_all = [m for m in judged(rows[folds]) if m.claim_id in claims] if folds.any() else []
-    told = {m.claim_id for m in of_all}
-    return of_all + [m for m in judged(rows[~folds]) if m.claim_id not in told]
+    of_all = [m for m in read(rows[folds], *size) if m.claim_id in claims] if folds.any() else []
+    told = {(m.claim_id, m.network) for m in of_all}
+    return of_all + [m for m in read(rows[~folds], *size) if (m.claim_id, m.network) not in told]
 
 
 def judge(rules: Sequence[Rule], rows: pd.DataFrame, **options: Any) -> list[Measurement]:

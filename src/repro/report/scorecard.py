@@ -1,7 +1,5 @@
 """Verdicts as tables: which network may judge which claim (§5.10), those of a page, and the scorecard of all claims."""
 
-import gzip
-import io
 import logging
 import os
 import re
@@ -61,18 +59,18 @@ def write_verdicts(page: str, *frames: pd.DataFrame) -> None:
     """
     if not os.environ.get("REPRO_BOOK"):
         return
-    path = paths.inside(verdicts_folder(), f"{page}.gz")
+    path = paths.inside(verdicts_folder(), f"{page}.parquet")
     joined = pd.concat([frame for frame in frames if len(frame)] or list(frames[:1]), ignore_index=True)
     with replacing(path) as partial:
-        partial.write_bytes(gzip.compress(joined.assign(page=page).to_parquet(index=False)))  # has a checksum
+        joined.assign(page=page).to_parquet(partial, index=False, write_page_checksum=True)
 
 
 def read_verdicts() -> pd.DataFrame:
     """The verdicts of all pages built so far; a damaged file is left out with a warning, the next build mends it."""
     frames = [verdict_frame("live", []).assign(page="")]
-    for path in sorted(verdicts_folder().glob("*.gz")):
+    for path in sorted(verdicts_folder().glob("*.parquet")):
         try:
-            found = pd.read_parquet(io.BytesIO(gzip.decompress(path.read_bytes())))
+            found = pd.read_parquet(path, page_checksum_verification=True)
             for column, words in (("verdict", OUTCOMES), ("kind", KINDS), ("page", [path.stem])):
                 if not set(found[column]) <= set(words):
                     raise ValueError(f"its column {column} holds other words than {', '.join(words)}")

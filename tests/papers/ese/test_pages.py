@@ -29,7 +29,6 @@ from shown_code import on_page
 
 rng = np.random.default_rng(0)
 
-
 AUDIT = on_page("ese_table2_ablation", compressed=4)
 
 

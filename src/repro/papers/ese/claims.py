@@ -17,7 +17,7 @@ import pandas as pd
 from repro.evaluation.seeds import FEWEST_SEEDS, Estimate, estimate, of_parts, scaled
 from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE, ESE, ESE_DEFAULT, ESE_PRINTED, ESE_VARIANTS, MRL, RAW, SHALLOW_AVERAGE
-from repro.report.judge import Judge, Measurement, average, effect, farthest, judge, lowest
+from repro.report.judge import Judge, Measurement, absent, average, effect, farthest, judge, lowest
 from repro.report.tables import paper_values
 from repro.rows import parsed
 
@@ -140,7 +140,7 @@ def table1(rows: pd.DataFrame) -> list[Measurement]:
         rules.append(rule("ESE-T1-3", what, below, paper=paper))
     found = measured([*rules, language_models], rows)
     if not any(complete(rows, falls=True)):
-        found.append(absent("ESE-T1-2", "UAE-Large-V1, the backbone where MRL falls"))
+        found.append(absent("ESE-T1-2", "needs UAE-Large-V1, where MRL falls: profile `paper` fetches it"))
     return found
 
 
@@ -180,11 +180,6 @@ def printed_lead(rows: pd.DataFrame, winner: str, rival: str) -> float:
     return float(100 * (at[winner] - at[rival]))
 
 
-def absent(claim: str, needs: str) -> Measurement:
-    """A claim on a network of which no weights are at hand."""
-    return Measurement(claim, "effect", nan, nan, nan, seeds=0, what=f"needs {needs} (profile `paper` fetches it)")
-
-
 def language_models(rows: pd.DataFrame) -> Iterator[Measurement]:
     """The shallow gain of an adapter-tuned language model less the smallest of the others."""
     gains = {}
@@ -199,7 +194,7 @@ def language_models(rows: pd.DataFrame) -> Iterator[Measurement]:
         gap = large[model] - others[other]
         yield effect("ESE-T1-4", gap, f"shallow gain of {model} less that of {other}", direction=-1)
     else:
-        yield absent("ESE-T1-4", "Qwen1.5-0.5B beside a BERT, both on the same pairs")
+        yield absent("ESE-T1-4", "needs Qwen1.5-0.5B beside a BERT, on the same pairs: profile `paper` fetches it")
 
 
 def threshold_of(rows: pd.DataFrame, dataset: str = AVERAGE) -> float:
@@ -271,8 +266,7 @@ def table2(rows: pd.DataFrame, coinciding: Mapping[str, str] | None = None) -> l
                 what = f"{backbone}, {place}: {a} less {b}"
                 e = variant_lead(own, a, b, place)
                 if same.get(a, a) == same.get(b, b):
-                    why = f"{what}: one training, for this network has a single layer below the last"
-                    found.append(Measurement(claim, "effect", nan, nan, nan, seeds=0, what=why))
+                    found.append(absent(claim, f"{what}: one training, for a single layer is below the last"))
                 elif e is not None:
                     paper = printed_lead(printed_variants(), a, b) if (b, place) == (NONE, "≺ Avg.") else None
                     found.append(effect(claim, e, what, paper=paper))

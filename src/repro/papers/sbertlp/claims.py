@@ -6,7 +6,7 @@ The paper's words for rows stand here too: systems, settings, sets and the range
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from math import isnan, nan
+from math import isnan
 from typing import Any
 
 import pandas as pd
@@ -14,7 +14,7 @@ import pandas as pd
 from repro.evaluation.seeds import Estimate, estimate, of_parts
 from repro.evaluation.stats import Floats
 from repro.methods import AVERAGE, MAJORITY
-from repro.report.judge import Judge, Measurement, Rule, average, effect, judge, lowest
+from repro.report.judge import Judge, Measurement, Rule, absent, average, effect, judge, lowest
 from repro.report.tables import names, paper_values
 
 SUITES = {
@@ -159,11 +159,6 @@ def networks(rows: pd.DataFrame, methods: Iterable[str]) -> str:
     return ", ".join(map(str, own["backbone"].dropna().unique()))
 
 
-def not_at_hand(claim: str, what: str) -> Measurement:
-    """A part of a claim that cannot be measured here."""
-    return Measurement(claim, "effect", nan, nan, nan, what=f"{what}: not measured, weights are not at hand")
-
-
 Scores = Mapping[str, Sequence[Estimate]]  # of every line, on all sets
 
 
@@ -227,7 +222,7 @@ def mapping_beats_flow(rows: pd.DataFrame) -> Iterable[Measurement]:
     """On how many sets the mapping is above the flow on the same encoder: like with like."""
     known = [name for name in rows["method"].unique() if flow(name) in set(rows["method"]) and " − " not in name]
     led = (sets_led("LP-T1-3", rows, "table1", name, flow(name), "beats the flow", 500 / 7) for name in known)
-    return [*chain.from_iterable(led)] or [not_at_hand("LP-T1-3", "mapping against flow")]
+    return [*chain.from_iterable(led)] or [absent("LP-T1-3", "mapping against flow: no weights at hand")]
 
 
 def mapped_is_best(rows: pd.DataFrame) -> Iterable[Measurement]:
@@ -244,7 +239,7 @@ def use_on_trec(rows: pd.DataFrame) -> Iterable[Measurement]:
     at = {name: e for name, (e,) in scores_of(rows, ["accuracy"], ["trec"]).items()}
     mapped = [name for name in at if name.endswith("-LP")]
     if USE not in at or not mapped:
-        yield not_at_hand("LP-T2-3", "USE less the mapping on TREC")
+        yield absent("LP-T2-3", "USE less the mapping on TREC: no weights at hand")
         return
     paper = paper_values("sbertlp2021", "table2")
     paper = paper[paper["dataset"] == "trec"].set_index("method")["value"]
@@ -265,7 +260,7 @@ def smallest_of_four(rows: pd.DataFrame) -> Iterable[Measurement]:
 def use_is_best(rows: pd.DataFrame) -> Iterable[Measurement]:
     """By how many indicators the Universal Sentence Encoder is above all others, as far as they have intervals."""
     if USE not in set(rows["method"]):
-        yield not_at_hand("LP-T3-2", "USE against all others")
+        yield absent("LP-T3-2", "USE against all others: no weights at hand")
         return
     what = f"of indicators by which it is best ({network_of(rows, USE)})"
     at = {name: own for name, own in scores_of(rows, INDICATORS, ["20news"]).items() if not isnan(own[0].low)}

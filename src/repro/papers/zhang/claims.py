@@ -175,7 +175,7 @@ FIGURE4: list[Rule] = [
 def judged(rules: Sequence[Rule], rows: pd.DataFrame, folded: Sequence[str] = FOLDED) -> list[Measurement]:
     """The measurements of rows, methods with a draw of their own aside without noise between seeds."""
     fixed = partial(judge, rules, fixed=lambda cell: not any(name in cell["method"].iat[0] for name in RANDOM))
-    return whole(fixed, parsed(rows), folded)
+    return whole(fixed, folded, parsed(rows))
 
 
 figure2 = partial(judged, FIGURE2, folded=["ZHANG-C-3"])
