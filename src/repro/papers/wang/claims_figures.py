@@ -19,7 +19,7 @@ from repro.methods import AVERAGE
 from repro.report.judge import Judge, Measurement, Rule, effect, farthest, highest, judge, lowest, ratio, trend, whole
 from repro.report.tables import paper_values
 
-SIZES = {"repro-tiny": 128, "repro-mini": 256, "all-MiniLM-L6-v2": 384}
+SIZES = {"repro-tiny": 128, "repro-mini": 256, "all-MiniLM-L6-v2": 384, "e5-small-en": 384}
 SIZES |= dict.fromkeys(("all-mpnet-base-v2", "roberta-base", "bert-base-uncased"), 768)
 """full sizes of networks with rows; to ask the networks themselves would load torch"""
 PAPER_HIDDEN = 768
