@@ -191,7 +191,7 @@ def together(at: Mapping[K, Estimate]) -> dict[K, Estimate]:
 
 
 def lowest(at: Mapping[K, Estimate], pick: Callable[..., Any] = min) -> tuple[K, Estimate]:
-    """Where "more at every …" is hardest to hold, with the interval of the smallest: every joint end counts."""
+    """Where "more at every …" is hardest to hold, with the interval of the smallest (what `pick` picks) of all ends."""
     at = together(at)
     key = pick(at, key=lambda k: at[k].value)
     return key, replace(at[key], ends=(pick(e.low for e in at.values()), pick(e.high for e in at.values())))
