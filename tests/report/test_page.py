@@ -55,12 +55,12 @@ def test_rows_are_recorded_only_where_that_was_asked_for(live, monkeypatch):
 
 def test_a_row_says_the_command_that_makes_it_again(tmp_path, monkeypatch):
     main = ModuleType("__main__")
-    exec("backbone: str | None = None\ndims: list[int] = [8, 4]\nrecord: bool = True\nfolder: str = ''", vars(main))
-    main.folder = str(tmp_path)
+    exec("backbone: str | None = None\ndims: list[int] = [8, 4]\nrecord: bool = True\nfolders: list = []", vars(main))
+    name, main.folders = tmp_path.name, [str(tmp_path), f"{tmp_path}-flow"]  # the second: a system on it
     monkeypatch.setitem(sys.modules, "__main__", main)
     page = Page("name", "wang_table1")
     main.dims.append(2)  # what the page's code does to a parameter later
     said = shlex.split(pages.command("name", page.parameters))
-    assert said == ["repro", "run", "name", "-p", "dims", "[8, 4]", "-p", "folder", tmp_path.name]
+    assert said == ["repro", "run", "name", "-p", "dims", "[8, 4]", "-p", "folders", f'["{name}", "{name}-flow"]']
     rows = make_rows([{"value": 0.5, "command": "repro run name -p dims '[8]'"}], experiment="x", data_source="local")
     assert "-p dims" in page.badges(rows, rows).html

@@ -38,7 +38,8 @@ def command(page: str, parameters: Mapping[str, Any]) -> str:
     def said(value: Any) -> Any:
         if isinstance(value, list):
             return [said(each) for each in value]
-        return Path(value).name if isinstance(value, str) and Path(value).is_dir() else value
+        named = isinstance(value, str) and (Path(value).is_absolute() or Path(value).is_dir())
+        return Path(value).name if named else value
 
     given = {name: said(value) for name, value in parameters.items() if value is not None and name != "record"}
     texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
