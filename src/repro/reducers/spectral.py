@@ -17,7 +17,7 @@ from repro.types import Array
 log = logging.getLogger(__name__)
 WIDTH = 64
 """columns by which kernel PCA's space grows: wide enough for full speed, narrow enough for a high polynomial degree"""
-NARROW, ROUNDS = 24, 12  # columns for Isomap and LLE; steps of inverse iteration at most, 4 or more for 8,000 rows
+NARROW, ROUNDS = 24, 12  # columns for Isomap and LLE; steps of inverse iteration at most, 4 or so for 8,000 rows
 RESIDUAL = 1e-5  # of their converged pairs, relative to the largest eigenvalue among them
 DENSE_BYTES = 17  # of the dense solver for each of the n² entries: the matrix and a copy in double precision
 
@@ -113,7 +113,7 @@ def _inverse_krylov(A: Any, M: Any, count: int) -> tuple[Array, Array] | None:
     if failed:
         return None
     start, first, most = _start(n).astype(np.float32), max(7 * count // 2, 8 * NARROW), max(9 * count, 12 * NARROW)
-    options: dict[str, Any] = {"first": first, "most": min(most, n // 2), "more": NARROW // 2}
+    options: dict[str, Any] = {"first": first, "most": min(most, n // 2), "more": max(NARROW // 2, count // 3)}
     found = block_lanczos(partial(_solve, factor), start, count, close=lambda v: RESIDUAL / 2 * v, **options)
     if found is None:
         return None
