@@ -31,6 +31,19 @@ async function barriers(inner, doc) {
   }
   return serious;
 }
+async function beyond(src) { // what a figure says outside its own edges
+  const frame = Object.assign(document.createElement("iframe"), {src});
+  document.body.append(frame);
+  await new Promise(done => { frame.onload = done; });
+  const svg = frame.contentDocument.documentElement, edge = svg.getBoundingClientRect();
+  const out = [...svg.querySelectorAll("g[id^=text_]")].filter(text => {
+    const own = text.getBoundingClientRect();
+    return own.width && (own.left < edge.left - 1 || own.right > edge.right + 1 || own.top < edge.top - 1
+      || own.bottom > edge.bottom + 1);
+  }).map(text => `${src.split("/").at(-1)}: cut off: ${text.innerHTML.match(/<!--(.*?)-->/)?.[1]}`);
+  frame.remove();
+  return out;
+}
 async function ask([page, size, width, height]) {
   const frame = document.createElement("iframe"), errors = [];
   Object.assign(frame.style, {width: width + "px", height: height + "px", border: 0});
@@ -63,6 +76,8 @@ async function ask([page, size, width, height]) {
     tables: [...body.querySelectorAll("table")].filter(t => open(t) && cut(t.parentElement)).length,
     code: [...body.querySelectorAll("pre")].filter(e => open(e) && cut(e)).length,
     serious: size === "wide" && body !== doc.body ? await barriers(inner, doc) : []}); // index.html only leads on
+  for (const {src} of size === "wide" ? body.querySelectorAll("img[src$='.svg']") : [])
+    found.at(-1).serious.push(...await beyond(src));
   frame.remove();
 }
 (async () => {

@@ -155,7 +155,6 @@ def write_readme_figure(path: Path | None = None) -> Path:
 
     own = shares(reduced_rows(), recorded_rows("beyond_quantisation")).query("reducer == @PCA").assign(kind="recorded")
     figure = curves(own, color="use", order=list(USES.values()), ylabel="share of full size, %")
-    figure.set_figheight(4)
     figure.alt = f"Share of its full-size score that {ENCODER} keeps by principal components, against dimensions"
     path = path or paths.project_root() / "book" / "_static" / "readme_figure.svg"
     write_text(path, figure.svg())

@@ -119,10 +119,12 @@ def series_handles(names: Sequence[str], label: Callable[[str], str] = str) -> l
 
 
 def add_legend(figure: Figure, handles: Sequence[Any], *, columns: int = 3) -> None:
-    """Put the legend below all panels, where it hides no data, in as many columns as its names leave room for."""
+    """Put the legend below all panels, in as many columns as its names leave room for; more lines make it taller."""
     longest = max((len(str(handle.get_label())) for handle in handles), default=1)
     room = int(figure.get_figwidth() / (0.55 + 0.085 * longest))  # inches of a line's mark, and of a letter
-    figure.legend(handles=list(handles), loc="outside lower center", ncols=max(1, min(columns, room, len(handles))))
+    columns = max(1, min(columns, room, len(handles)))
+    figure.set_figheight(figure.get_figheight() + 0.22 * max(0, ceil(len(handles) / columns) - 1))
+    figure.legend(handles=list(handles), loc="outside lower center", ncols=columns)
 
 
 def dim_axis(axes: Axes, dims: Sequence[int], *, room: float, label: bool = True) -> None:
@@ -204,7 +206,7 @@ def curves(
     cells = [(r, p) for r in rows for p in across]
     width = len(across) if row or len(across) < 3 else 3 if len(across) > 4 else 2
     lines = ceil(len(cells) / width)
-    figure, axes = new_figure(lines, width, height=1.0 + 1.8 * lines, sharey=share)
+    figure, axes = new_figure(lines, width, height=1.0 + (1.8 if width > 1 else 2.4) * lines, sharey=share)
     for i, (axis, cell) in enumerate(zip(axes, cells, strict=False)):
         here = {column: value for column, value in zip((row, panel), cell, strict=True) if column}
         own = within(found, here)
@@ -222,18 +224,18 @@ def curves(
         if x == "dim":
             dim_axis(axis, own["dim"], room=WIDTH / width - 0.9)
         else:
-            axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
+            axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, nbins=7))
         axis.set_xlabel(xlabel if i + width >= len(cells) else "")  # also above the gap that an odd number leaves
         if row and i % width == 0:
             axis.set_ylabel(fill(str(cell[0]), 18), fontsize=10)  # as much as a panel is high
     for spare in axes[len(cells) :]:
         spare.set_visible(False)
-    figure.supylabel(ylabel, fontsize=12)
     handles = [h for h, n in zip(series_handles(names, title_of), names, strict=True) if n in drawn and not alone]
     if "kind" not in (color, panel, row):
         handles += [Line2D([], [], label=kind, color=GREY, marker="o", **KIND_STYLE[kind]) for kind in kinds]
     handles += [Line2D([], [], label=label, **DASHED) for label in dict.fromkeys(levels["label"])]
     add_legend(figure, handles, columns=2 if len(handles) > 3 else 3)
+    figure.supylabel(fill(ylabel, int(9 * figure.get_figheight()), break_on_hyphens=False), fontsize=12)
     panels = [title(name) for name in across] if panel not in (None, color, "kind") else []
     said = {"curves": map(title_of, drawn), "rows": rows if row else [], "panels": panels, "numbers": kinds}
     words = [f"{what}: {', '.join(map(str, names))}" for what, names in said.items() if names]
