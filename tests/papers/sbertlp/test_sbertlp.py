@@ -12,6 +12,7 @@ from scipy.spatial.distance import pdist
 from repro import data
 from repro.evaluation.classify import cluster_scores
 from repro.evaluation.retention import procrustes_statistic, residual_variance
+from repro.evaluation.stats import Resampled
 from repro.evaluation.sts import sts_spearman
 from repro.methods import AVERAGE
 from repro.papers.sbertlp import claims, mapping, tables
@@ -181,6 +182,19 @@ def test_sweep_rows_hold_every_cell_and_both_statistics(tasks, system):
     assert lead["cr", "grid − worst"] == pytest.approx(best.max() - best.xs(d, level="dim").min())
     inside = best.loc[k][[16, 32, 40]].max()
     assert lead["cr", claims.RANGE] == pytest.approx(inside - best.loc[k][2])
+
+
+def test_equal_numbers_of_neighbours_are_told_apart_in_5_of_100_cases():
+    compare, cells = (
+        on_page("sbertlp_figures_neighbours_and_dims", "comparisons")["comparisons"],
+        [(k, 16) for k in "abcdef"],
+    )
+    rng, leads = np.random.default_rng(0), []
+    for _ in range(300):
+        right = np.where(rng.random((6, 400)) < 0.7, rng.random(400) < 0.65, rng.random((6, 400)) < 0.65)
+        draws = right[:, rng.integers(400, size=(300, 400))].mean(-1).T
+        leads += compare(cells, Resampled(right.mean(-1), draws, 400), {}, 16, 64)
+    assert 6 < sum(lead["ci_low"] > 0 for lead in leads) < 24, "by an interval for two chosen beforehand: 120"
 
 
 def test_systems_take_rows_once(tmp_path):
