@@ -65,8 +65,8 @@ def test_made_up_rows_get_the_verdicts_they_deserve(judge, rows, expected):
 
 
 def test_what_is_measured_is_the_hardest_and_beside_the_printed():
-    assert printed_leads("table1", "SBERTbase").mean() == pytest.approx(1.157, abs=1e-3)
-    assert printed_leads("table1", "SBERTlarge").mean() == pytest.approx(2.239, abs=1e-3)
+    means = [printed_leads("table1", size).mean() for size in ("SBERTbase", "SBERTlarge")]
+    assert means == pytest.approx([1.157, 2.239], abs=1e-3)
     assert [(printed_leads(t, "SBERTbase") > 0).sum() for t in ("table1", "table2")] == [5, 7]
     assert printed_leads("table3", "SBERTbase")["nmi"] == pytest.approx(12.12)
     found = claims.table2(table2_rows())
@@ -105,7 +105,6 @@ def test_table4_needs_both_halves():
         rows = [{"method": m, "setting": f"pair {k}", "value": cosine} for m, k, cosine in cosines]
         return [m.verdict for m in claims.table4(make_rows(rows, metric="cosine", backbone="m"))]
 
-    assert judged((0.64, 0.62), (0.2, 0.4)) == [HOLDS]
-    assert judged((0.64, 0.62), (0.4, 0.2)) == [FAILS]
+    assert judged((0.64, 0.62), (0.2, 0.4)) + judged((0.64, 0.62), (0.4, 0.2)) == [HOLDS, FAILS]
     assert judged((0.62, 0.64), (0.2, 0.4)) == ["does not apply"], "nothing to turn"
     assert claims.table4(make_rows([{"method": "m", "metric": "turned", **around(-0.1, 0.05)}])) == []
