@@ -185,11 +185,11 @@ def draw_gains(
         panel.set_title(fill(network, 60), loc="left", fontsize=11)
         panel.margins(y=0.12)  # no diamond is cut
     figure.supylabel(ylabel, fontsize=12)
-    axes[-1].set_xticks(range(len(names)), [(titles or {}).get(name, figures.title_of(name)) for name in names])
+    said = [(titles or {}).get(name, figures.title_of(name)) for name in names]
+    axes[-1].set_xticks(range(len(names)), said)
     handles = [Line2D([], [], label="paper", **hollow)] if len(paper) else []
     figures.add_legend(figure, [*handles, *figures.series_handles(settings)], columns=2)
-    across = ", ".join(map(figures.title_of, names))
-    figure.alt = f"{ylabel} of the mapping, by {across}; panels: {'; '.join(networks.values())}"
+    figure.alt = f"{ylabel} of the mapping, by {', '.join(said)}; panels: {'; '.join(networks.values())}"
     return figure
 
 
