@@ -17,7 +17,7 @@ from repro.types import Array
 log = logging.getLogger(__name__)
 WIDTH = 64
 """columns by which kernel PCA's space grows: wide enough for full speed, narrow enough for a high polynomial degree"""
-NARROW, ROUNDS = 24, 12  # columns for Isomap and LLE; steps of inverse iteration at most, 4 or so for 8,000 rows
+NARROW, ROUNDS = 24, 12  # columns for Isomap and LLE; steps of inverse iteration at most, 4 or so for 13,000 rows
 RESIDUAL = 1e-5  # of their converged pairs, relative to the largest eigenvalue among them
 DENSE_BYTES = 17  # of the dense solver for each of the n² entries: the matrix and a copy in double precision
 

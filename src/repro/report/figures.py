@@ -119,7 +119,7 @@ def series_handles(names: Sequence[str], label: Callable[[str], str] = str) -> l
 
 
 def add_legend(figure: Figure, handles: Sequence[Any], *, columns: int = 3) -> None:
-    """Put the legend below all panels, in as many columns as its names leave room for; more lines make it taller."""
+    """Put the legend below all panels, in as many columns as fit; lines beyond the first add to the figure's height."""
     longest = max((len(str(handle.get_label())) for handle in handles), default=1)
     room = int(figure.get_figwidth() / (0.55 + 0.085 * longest))  # inches of a line's mark, and of a letter
     columns = max(1, min(columns, room, len(handles)))
