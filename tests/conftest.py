@@ -58,10 +58,10 @@ def random_bert(layers: int, folder: Path, sentences: tuple[str, ...]) -> str:
     """Write a random BERT of hidden size 32, with a WordPiece vocabulary of 400 trained on the microworld."""
     import torch
 
-    from repro.training.mlm import make_bert, train_wordpiece
+    from repro.training.mlm import PretrainConfig, make_bert, train_wordpiece
 
     torch.set_num_threads(1)
-    make_bert(train_wordpiece(sentences, 400), layers=layers, hidden_dim=32, heads=2, max_length=48).save(folder)
+    make_bert(train_wordpiece(sentences, 400), PretrainConfig(layers=layers, hidden_dim=32, max_length=48)).save(folder)
     return str(folder)
 
 

@@ -10,21 +10,17 @@ rows; the map that is written is fitted on all.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dimadvise.files import Block, Rows, Vectors
 from repro.reducers.linear import GRP
 from repro.reducers.spectral import orient
 from repro.seeding import make_rng
 from repro.types import InputError, check_dim, one_of, unit_rows
 
-if TYPE_CHECKING:
-    from dimadvise.vectors import Vectors
-
-Rows: TypeAlias = NDArray[np.int64]
-Block: TypeAlias = NDArray[np.float32]
 Floats: TypeAlias = NDArray[np.float64]
 METHODS = ("truncate", "pca", "pca-rotated", "random", "svd")
 """the first columns; principal components; these, turned at random so that all vary alike, which few bits like; a
@@ -177,7 +173,7 @@ def unchanged(dim: int) -> Transform:
 class FoldMoments:
     """Moments of all rows, and of those of each fold."""
 
-    def __init__(self, vectors: "Vectors", rows: Rows, folds: Rows, *, unit: bool, seed: int = 0) -> None:
+    def __init__(self, vectors: Vectors, rows: Rows, folds: Rows, *, unit: bool, seed: int = 0) -> None:
         """Read the vectors once; `rows` (m,), ascending, are judged and lie in `folds` (m,), all others in none."""
         self.vectors, self.unit = vectors, unit
         self.parts = {int(f): moments_of(vectors.taken(rows[folds == f]), unit=unit) for f in np.unique(folds)}

@@ -36,17 +36,7 @@ from rivals.flow import Flow, FlowConfig, fit_flow, fit_whitening, whitened
 from rivals.infersent import BiLSTMMax, InferSent, InferSentConfig, train_infersent
 from rivals.sbert_wk import SbertWK
 from rivals.static import StaticEncoder, WordTable, fit_sif
-from rivals.system import (
-    Loaded,
-    Missing,
-    System,
-    SystemConfig,
-    fit_texts,
-    published_folder,
-    training_pairs,
-    vectors_name,
-    words_of,
-)
+from rivals.system import Loaded, Missing, System, SystemConfig, fit_texts, published_folder, training_pairs, words_of
 
 Module = TypeVar("Module", bound=nn.Module)
 Loader: TypeAlias = Callable[[System, SystemConfig, Store], Named]
@@ -272,7 +262,7 @@ def load_system(name: str, config: SystemConfig, store: Store) -> Loaded:
     loaded = _loader(system.how)(system, config, store)
     count = "" if loaded.n_train is None else f"{loaded.n_train:,}"
     network = Path(loaded.backbone).name  # of a folder, and of a hub id, the last part
-    line = system.line.format(backbone=network, n=count, vectors=vectors_name(config))
+    line = system.line.format(backbone=network, n=count, vectors=config.vectors_name)
     return Loaded(**vars(loaded), row=system.row, line=line)
 
 

@@ -40,6 +40,13 @@ class SystemConfig:
         """The pairs or texts that are drawn."""
         return self.sentences or (1_200 if self.source == "microworld" else 4_800)
 
+    @property
+    def vectors_name(self) -> str:
+        """What tables call the word vectors."""
+        if self.vectors is not None:
+            return Path(self.vectors).name
+        return "GloVe 6B 50d" if self.source == "local" else "word vectors counted from generated text"
+
 
 @dataclass(frozen=True)
 class System:
@@ -62,13 +69,6 @@ class Loaded(Named):
 
 class Missing(InputError):
     """The weights or vectors of a system are not at hand; the message says what is missing and how to get it."""
-
-
-def vectors_name(config: SystemConfig) -> str:
-    """What tables call the word vectors."""
-    if config.vectors is not None:
-        return Path(config.vectors).name
-    return "GloVe 6B 50d" if config.source == "local" else "word vectors counted from generated text"
 
 
 def words_of(config: SystemConfig) -> tuple[Callable[[], WordTable], str]:

@@ -8,7 +8,7 @@ import pandas as pd
 from repro import data
 from repro.cli import VERBS, apply, main
 from repro.rows import make_rows, record
-from repro.training.mlm import make_bert, train_wordpiece
+from repro.training.mlm import PretrainConfig, make_bert, train_wordpiece
 
 VECTORS = ("X.npy", "X.npz", "X.parquet", "advice/reducer.safetensors")
 SMALL = "--dims 8 16 --levels int8 binary --recall 0.3 --sample 300"
@@ -26,7 +26,7 @@ def prepare(folder):
     os.chdir(folder)
     os.environ["REPRO_HOME"] = str(folder / "home")
     texts = data.load("wiki", source="microworld", limit=600).texts
-    make_bert(train_wordpiece(texts, 400), layers=2, hidden_dim=32, heads=2, max_length=48).save(folder / "tiny")
+    make_bert(train_wordpiece(texts, 400), PretrainConfig(hidden_dim=32, max_length=48)).save(folder / "tiny")
     (folder / "texts.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
     X = (np.random.default_rng(0).standard_normal((600, 32)) / np.arange(1, 33)).astype(np.float32)
     np.save("X.npy", X)

@@ -22,7 +22,7 @@ VOCABULARY = 400
 
 
 def test_the_loss_is_that_of_transformers(sentences):
-    bert = make_bert(train_wordpiece(sentences, VOCABULARY), layers=2, hidden_dim=32, heads=2, max_length=48)
+    bert = make_bert(train_wordpiece(sentences, VOCABULARY), PretrainConfig(hidden_dim=32, max_length=48))
     bert.model.eval()
     rng = np.random.default_rng(0)
     real = np.arange(20) < rng.integers(5, 21, 64)[:, None]

@@ -124,30 +124,21 @@ def _trained(sentences: Sequence[str], vocabulary: int, special: list[str], lett
     return tokenizer
 
 
-def make_bert(
-    tokenizer: Tokenizer,
-    *,
-    layers: int,
-    hidden_dim: int,
-    heads: int,
-    max_length: int,
-    dropout: float = 0.1,
-    seed: int = 0,
-) -> MaskedBert:
-    """A BERT with fresh weights for `tokenizer`, feed-forward size 4·hidden_dim."""
-    config = BertConfig(
+def make_bert(tokenizer: Tokenizer, config: PretrainConfig) -> MaskedBert:
+    """A BERT of the configured sizes with fresh weights for `tokenizer`, feed-forward size 4·hidden_dim."""
+    sizes = BertConfig(
         vocab_size=tokenizer.get_vocab_size(),
-        hidden_size=hidden_dim,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        intermediate_size=4 * hidden_dim,
-        max_position_embeddings=max_length,
-        hidden_dropout_prob=dropout,
-        attention_probs_dropout_prob=dropout,
+        hidden_size=config.hidden_dim,
+        num_hidden_layers=config.layers,
+        num_attention_heads=config.heads,
+        intermediate_size=4 * config.hidden_dim,
+        max_position_embeddings=config.max_length,
+        hidden_dropout_prob=config.dropout,
+        attention_probs_dropout_prob=config.dropout,
         pad_token_id=tokenizer.token_to_id("[PAD]"),
     )
-    torch.manual_seed(seed)
-    return MaskedBert(BertForMaskedLM(config), tokenizer)
+    torch.manual_seed(config.seed)
+    return MaskedBert(BertForMaskedLM(sizes), tokenizer)
 
 
 def mask_tokens(
@@ -188,8 +179,7 @@ def pretrain(
     ]
     lengths = np.array([len(row) for row in tokens])
     check_dim(config.batch_size, what="batch_size")
-    sizes = {name: getattr(config, name) for name in ("layers", "hidden_dim", "heads", "max_length", "dropout", "seed")}
-    backbone = make_bert(tokenizer, **sizes)
+    backbone = make_bert(tokenizer, config)
     rows = np.arange(len(sentences))
     held_out, kept = rows[rows % 100 == 99], rows[rows % 100 != 99]
     number = tokenizer.get_vocab()
