@@ -214,7 +214,7 @@ def coverage(population: Population, n: int, samples: int, sizes: Sequence[int],
         X, evidence = population.draw(n, np.random.default_rng([n, sample]))
         layers: dict[int | None, Vectors] = {None: in_memory(X)}
         try:
-            found, maps, _ = fit_and_judge(layers, evidence, METHODS, sizes, unit=population.unit, seed=sample)
+            found, maps, *_ = fit_and_judge(layers, evidence, METHODS, sizes, unit=population.unit, seed=sample)
         except NoShareError:
             refused += 1
             continue

@@ -10,13 +10,12 @@ import pandas as pd
 from dimadvise.bounds import smallest_sufficient
 from dimadvise.deploy import Deployment
 from dimadvise.evidence import NOBODY, Evidence
+from dimadvise.files import Block, Rows, Vectors
 from dimadvise.measured import read_measured
 from dimadvise.search import Places, ranks, searched
 from dimadvise.transform import (
     NESTED,
-    Block,
     FoldMoments,
-    Rows,
     Shortened,
     Transform,
     fit_transform_of,
@@ -25,7 +24,7 @@ from dimadvise.transform import (
     most_dims,
     unchanged,
 )
-from dimadvise.vectors import Vectors, in_memory
+from dimadvise.vectors import in_memory
 from repro.seeding import make_rng
 from repro.theory import participation_ratio, predicted_similarity
 from repro.types import Array, InputError, check_dim, one_of, unit_rows
@@ -70,14 +69,13 @@ class Advice:
     transform: Transform | None  # the map of the answer, fitted on all rows
     notes: tuple[str, ...]
 
-    @property
-    def shares(self) -> pd.DataFrame | None:
-        """Share kept and lower bound of every method and size, the layer too if there are several; None unlabelled."""
+    def shares_of(self, layer: int | None) -> pd.DataFrame | None:
+        """Share kept and lower bound of every method and size of a layer; None unlabelled."""
         if self.metric is None:
             return None
-        told = [(c.layer, c.method, c.dim, "float32", c.share, c.low, self.metric) for c in self.candidates]
-        frame = pd.DataFrame(told, columns=["layer", "method", "dim", "level", "share", "low", "metric"])
-        return frame if frame["layer"].nunique() > 1 else frame.drop(columns="layer")
+        own = [c for c in self.candidates if c.layer == layer]
+        told = [(c.method, c.dim, "float32", c.share, c.low, self.metric) for c in own]
+        return pd.DataFrame(told, columns=["method", "dim", "level", "share", "low", "metric"])
 
     @property
     def predicted(self) -> list[str]:
@@ -103,6 +101,7 @@ def advise(
     retain: float = 0.99,
     methods: Sequence[str] = METHODS,
     dims: Sequence[int] = (),
+    unit: bool | None = None,
     seed: int = 0,
 ) -> Advice:
     """Find the smallest size.
@@ -115,6 +114,7 @@ def advise(
         retain: share of the full-size score that must be kept.
         methods: tried side by side; each more makes all bounds a little stricter.
         dims: sizes tried; by default three to each halving.
+        unit: whether rows are divided by their length; by default unless a classifier judges, as cosines see no length.
         seed: of random maps, folds, and the sample of neighbours.
 
     Raises:
@@ -123,14 +123,14 @@ def advise(
     """
     for name in methods:
         one_of(name, NESTED, "method")
-    unit = evidence is None or evidence.metric != "accuracy"  # cosines see no lengths, a classifier does
+    unit = (evidence is None or evidence.metric != "accuracy") if unit is None else unit
     layers = {layer: in_memory(X) for layer, X in versions.items()}
     last = list(layers)[-1]
     full = layers[last].shape[1]
     sizes = sorted({check_dim(d, limit=full) for d in dims or map(round, halvings(full, 3))} | {full}, reverse=True)
     seen = _sample(layers[last], evidence, seed)
     whole = _checked(layers[last], seen, unit)
-    found, maps, score = fit_and_judge(layers, evidence, methods, sizes, unit=unit, seed=seed)
+    found, maps, score, fitted = fit_and_judge(layers, evidence, methods, sizes, unit=unit, seed=seed)
     asked = make_rng(seed, "neighbours").permutation(len(whole))[: min(QUERIES, max(len(whole) // 5, 1))]
     (places,) = _nearest(whole, [full], asked)
     for layer, vectors in layers.items():
@@ -138,7 +138,8 @@ def advise(
         others = moments_of([np.delete(X, asked, axis=0)], unit=False)
         for name in methods:
             own = [i for i, c in enumerate(found) if (c.layer, c.method) == (layer, name)]
-            reach = [found[i].dim for i in own]
+            if not (reach := [found[i].dim for i in own]):
+                continue
             unseen = fit_transform_of(name, others, min(max(reach), most_dims(name, others)), unit=False, seed=seed)
             found_here = _nearest(unseen.apply(X), reach, asked)
             kept = [float((ranks(places, each) < places.shape[1]).mean()) for each in found_here]
@@ -153,7 +154,7 @@ def advise(
         tuple(found),
         answer,
         full_dim=full,
-        rows=layers[last].shape[0] - (len(evidence.unfitted) if evidence else 0),
+        rows=fitted,
         retain=retain,
         metric=evidence.metric if evidence else None,
         items=evidence.items if evidence else 0,
@@ -173,8 +174,8 @@ def fit_and_judge(
     *,
     unit: bool,
     seed: int = 0,
-) -> tuple[list[Candidate], dict[tuple[int | None, str], Transform], float]:
-    """Every candidate within reach, maps by layer and method fitted on all rows, and the score at full size.
+) -> tuple[list[Candidate], dict[tuple[int | None, str], Transform], float, int]:
+    """Every candidate within reach, maps by layer and method, the score at full size, and how many rows maps saw.
 
     Scores, shares and bounds come from other maps, which have not seen the rows that they are judged by; without
     evidence there are none.
@@ -192,16 +193,21 @@ def fit_and_judge(
             outcomes.insert(0, evidence.outcomes(reference, folds))
         for name in methods:
             shortened = Shortened(name, moments, splits, sizes, seed=seed)
+            if not shortened.sizes:
+                continue
             maps[layer, name] = shortened.transform
             found += [Candidate(layer, name, d) for d in shortened.sizes]
             if evidence is not None:
                 outcomes.append(evidence.outcomes(shortened, folds))
+    if not found:
+        few = f"too few rows are not judged with a row for {min(sizes)} dims of {' or '.join(methods)}"
+        raise InputError(f"{few}: give more embeddings or a smaller size")
     if evidence is None:
-        return found, maps, math.nan
+        return found, maps, math.nan, moments.whole.rows
     scores, kept = evidence.bounds(np.concatenate(outcomes), folds, confidence=_confidence(layers, methods))
     judged = zip(found, kept.share[1:], kept.low[1:], strict=True)
     found = [replace(c, share=float(share), low=float(low)) for c, share, low in judged]
-    return found, maps, float(scores[0])
+    return found, maps, float(scores[0]), moments.whole.rows
 
 
 def _confidence(layers: Collection[int | None], methods: Collection[str]) -> float:

@@ -38,6 +38,8 @@ def apply(
             changed.
     """
     check_dim(rows_per_shard, what="rows_per_shard")
+    if output.is_dir() and vectors.is_dir() and output.samefile(vectors):
+        raise InputError(f"the output {output} is the input: expected another folder")
     deployment, source = _at_level(deploy.read(advice), level), open_vectors(vectors, column)
     rows, width = source.shape
     if width != len(deployment.transform.matrix):
@@ -92,8 +94,7 @@ def _write_shards(deployment: Deployment, source: Vectors, output: Path, plan: d
         with replacing(path) as partial:
             digests[path.name] = _write_shard(deployment, source, partial, start, stop)
             write_text(output / MANIFEST, json.dumps({**plan, "shards": digests}, indent=1))
-    shards = {name: digests[name] for name in names}
-    write_text(output / MANIFEST, json.dumps({**plan, "shards": shards}, indent=1))
+    write_text(output / MANIFEST, json.dumps({**plan, "shards": digests}, indent=1))
 
 
 def _digests_before(output: Path, plan: dict[str, Any]) -> dict[str, str]:

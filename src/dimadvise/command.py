@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 WRITTEN = ("report.json", "report.html", "reducer.safetensors", "reducer.json", "codes.safetensors")
 """all that an advice leaves in its folder, if it has an answer"""
 TARGETS = {"recall": 0.95, "retain": 0.99, "bytes": 0.0}  # what may be asked for, and how much of it by default
-DEPTH = 4  # re-ranking that is measured unless told otherwise
+DEPTH, DEEPEST = 4, 50  # re-ranking that is measured unless told otherwise, and at most
 Vectors = Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[VECTORS]")]
 
 
@@ -100,6 +100,8 @@ def advise(
     _refuse_foreign(writable_folder(output))
     if sample < FEWEST:
         raise InputError(f"--sample is {sample}: expected {FEWEST} or more vectors")
+    if depth and not 2 <= depth <= DEEPEST:
+        raise InputError(f"--depth is {depth}: expected 2 to {DEEPEST}, or 0 for no re-ranking")
     target = _target(recall=recall, retain=retain, bytes=bytes)
     if (embeddings is None) == (encoder is None):
         raise InputError("give either a file of vectors, or --encoder NAME with --texts FILE")
@@ -206,10 +208,7 @@ def _advise(
     started: float,
 ) -> None:
     """Judge by labels, measure recall, choose, and write."""
-    from dimadvise import deploy, report
-    from dimadvise.advice import METHODS
-    from dimadvise.advice import advise as judge
-    from dimadvise.deploy import Deployment
+    from dimadvise import advice, deploy, report
     from dimadvise.evidence import Search
     from dimadvise.measure import choose, survey
     from dimadvise.transform import NESTED
@@ -220,43 +219,50 @@ def _advise(
     classifier = evidence is not None and evidence.metric == "accuracy"
     similarity = similarity or ("l2" if classifier else "cosine")
     what, amount = target or (("recall", TARGETS["recall"]) if evidence is None else ("retain", TARGETS["retain"]))
-    nested = [name for name in wanted["methods"] if name in NESTED] or METHODS
+    nested = [name for name in wanted["methods"] if name in NESTED] or advice.METHODS
     retain, more = amount if what == "retain" else TARGETS["retain"], {name: wanted[name] for name in ("dims", "seed")}
-    labelled = judge(case.versions, evidence=evidence, retain=retain, methods=nested, **more)
-    layer = labelled.answer.layer if what == "retain" and labelled.answer is not None else list(case.versions)[-1]
-    documents = case.versions[layer]
+    unit = similarity == "cosine" if evidence is None else not classifier  # cosines see no lengths, a classifier does
+    labelled = advice.advise(case.versions, evidence=evidence, retain=retain, methods=nested, unit=unit, **more)
+    last = list(case.versions)[-1]
+    layer = labelled.answer.layer if what == "retain" and labelled.answer is not None else last
+    documents, kind = case.versions[layer], case.versions[layer].kind
     if isinstance(evidence, Search):
         asked = in_memory(documents.take(evidence.queries), "the queries")
         documents = in_memory(documents.take(evidence.documents), case.source)
-    also = [(labelled.answer.method, labelled.answer.dim, "float32")] if labelled.answer else []
-    wanted |= {"also": also, "unit": labelled.transform and labelled.transform.unit}
-    found = survey(documents, asked, similarity=similarity, depth=depth if depth > 1 else DEPTH, **wanted)
-    rerank = depth if depth > 1 else 0
-    options, deployment = found.options, None
+    full = report.number_bytes(kind) * documents.shape[1]
+    level = "float16" if unit and report.number_bytes(kind) == 2 else "float32"  # with labels: the numbers of the file
+    wanted["also"] = [(labelled.answer.method, labelled.answer.dim, level)] if labelled.answer else []
+    wanted["unit"] = unit
+    found = survey(documents, asked, similarity=similarity, depth=depth or DEPTH, **wanted)
+    options, deployment, row = found.options, None, None
     if what == "retain":
-        row = None
-        if labelled.answer is not None and labelled.transform is not None:
-            row = int(options.index[(options["way"] == len(found.ways) - 1) & (options["rerank"] == 0)][0])
-            deployment = Deployment(labelled.transform, similarity)
+        if labelled.transform is not None:
+            deployment = deploy.Deployment(labelled.transform, similarity, level)
+            if deployment.bytes < full or layer != last:
+                row = int(options.index[(options["way"] == len(found.ways) - 1) & (options["rerank"] == 0)][0])
+                options.loc[row, ["dim", "bytes"]] = deployment.transform.dim, deployment.bytes
     else:
-        row = choose(options, what, amount, rerank, report.number_bytes(documents.kind) * documents.shape[1])
+        row = choose(options, what, amount, depth, full)
         if row is not None:
-            deployment = replace(found.ways[options.loc[row, "way"]], rerank=rerank)
+            deployment = replace(found.ways[options.loc[row, "way"]], rerank=depth)
     options["answer"] = options.index == row
+    short = []
+    if what == "recall" and (least := float(options.loc[0, "low@10"])) < amount:
+        short = [f"{found.queries:,} queries can prove a recall of {least:.3f} at most: give more, or ask for less."]
 
     seconds = time.perf_counter() - started
     n, D = documents.shape
     told = report.Findings(
-        source=case.source,
+        source=case.source + (f", layer {layer}" if len(case.versions) > 1 else ""),
         rows=n,
         full_dim=D,
-        kind=documents.kind,
+        kind=kind,
         similarity=similarity,
         target=(what, amount),
         options=options,
-        notes=tuple(dict.fromkeys([*found.notes, *labelled.notes])),
+        notes=tuple(dict.fromkeys([*found.notes, *labelled.notes, *short])),
         measured=(*found.measured, f"Seed {wanted['seed']}; {hardware()}; {seconds:.0f} s."),
-        shares=labelled.shares,
+        shares=labelled.shares_of(layer),
         metric=labelled.metric,
         predicted=labelled.predicted,
     )

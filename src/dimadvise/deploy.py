@@ -117,8 +117,8 @@ def write(folder: Path, deployment: Deployment, **note: Any) -> list[Path]:
         InputError: where the folder holds files of these names that are no deployment.
     """
     writable_folder(folder)
-    if (folder / NOTE).exists():
-        read_note(folder)
+    if (folder / NOTE).exists() and not {"sha256", "input_dim"} <= set(read_note(folder)):
+        raise InputError(f"{folder / NOTE} was written by no advice: give another folder, nothing is overwritten")
     transform = deployment.transform
     codes: dict[str, Vectors] = {}
     if deployment.centroids is not None:
@@ -235,15 +235,14 @@ def faiss_factory(deployment: Deployment) -> str:
     return ",".join(step for step in steps if step)
 
 
-def faiss_index(source: Path | Deployment, *, rerank: bool | None = None) -> Any:
+def faiss_index(source: Path | Deployment) -> Any:
     """An empty index of faiss that takes vectors of full size and stores them as advised; no training is needed.
 
     `add` and `search` take float32 rows (n, D) as the encoder gives them. Scores are cosines, inner products or squared
     distances as the advice has it; of the binary level they have the order of cosines, not their size.
 
     Args:
-        source: folder of an advice, or a deployment.
-        rerank: keep the full vectors as well and order the nearest by them; None does what was advised.
+        source: folder of an advice, or a deployment; with `rerank` the index keeps the full vectors as well.
 
     Raises:
         InputError: where faiss is not installed.
@@ -254,14 +253,14 @@ def faiss_index(source: Path | Deployment, *, rerank: bool | None = None) -> Any
     index = faiss.IndexPreTransform(_codes_index(faiss, deployment, metric))
     for step in reversed(_steps(faiss, deployment)):
         index.prepend_transform(step)
-    if not (deployment.rerank if rerank is None else rerank):
+    if not deployment.rerank:
         return index
     full = len(deployment.transform.matrix)
     whole = faiss.IndexFlat(full, metric)
     if deployment.similarity == "cosine":
         whole = faiss.IndexPreTransform(faiss.NormalizationTransform(full), whole)
     refined = faiss.IndexRefine(index, whole)
-    refined.k_factor = float(max(deployment.rerank, 1))
+    refined.k_factor = float(deployment.rerank)
     return refined
 
 

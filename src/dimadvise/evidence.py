@@ -7,6 +7,7 @@ under a map (`outcomes`), from which scores and their bounds follow.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import ClassVar
 
 import numpy as np
@@ -244,7 +245,8 @@ class Search(Evidence):
 def equal_rows(vectors: Vectors, rows: Rows) -> Rows:
     """A number for each row (m,), from 0, that rows of equal vectors share."""
     numbers: dict[bytes, int] = {}
-    return np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in vectors.take(rows)], np.int64)
+    told = (blake2b(row.tobytes(), digest_size=16).digest() for block in vectors.taken(rows) for row in block)
+    return np.array([numbers.setdefault(each, len(numbers)) for each in told], np.int64)
 
 
 def _even_folds(sizes: Rows, seed: int) -> Rows:
@@ -261,5 +263,7 @@ def _even_folds(sizes: Rows, seed: int) -> Rows:
 def _mean_bounds(outcomes: Array, links: Rows, confidence: float, wider: float = 1) -> tuple[Array, Retention]:
     found: Influence = mean_influence(outcomes)
     kept = share_bounds(found, links[:, None], confidence=confidence, wider=wider)
-    proven = unchanged_bounds(outcomes, confidence=confidence)
+    group = np.unique(links, return_inverse=True)[1]  # items of equal rows prove no more than one does
+    apart = np.stack([np.bincount(group, row) / np.bincount(group) for row in outcomes])
+    proven = unchanged_bounds(apart, confidence=confidence)
     return found.scores, Retention(kept.share, np.minimum(kept.low, proven))

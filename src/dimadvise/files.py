@@ -157,7 +157,7 @@ class Parquet(Vectors):
                 values = lists.flatten()
                 D = self.shape[1] if hasattr(self, "shape") else len(values) // len(lists)
                 wrong = np.asarray(lists.value_lengths().fill_null(-1)) != D
-                if wrong.any() or values.null_count:
+                if not D or wrong.any() or values.null_count:
                     row = start + int(np.argmax(wrong)) if wrong.any() else start
                     raise InputError(f"{self.name} row {row} or after is empty or has not {D} numbers: drop such rows")
                 yield start, values.to_numpy(zero_copy_only=False).reshape(-1, D)
@@ -209,7 +209,7 @@ class JsonLines(Vectors):
     def _json(self, row: int) -> Any:
         self._file.seek(int(self.starts[row]))
         try:
-            return json.loads(self._file.readline())
+            return json.loads(self._file.readline(), parse_int=float)  # however long
         except (ValueError, RecursionError) as error:
             raise InputError(f"{self.path} row {row} is not JSON ({error}): expected one object on each line") from None
 
@@ -252,4 +252,4 @@ def _kind(dtype: Any, name: str) -> str:
 
 
 def _is_vector(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(type(x) in (int, float) for x in value)
+    return isinstance(value, list) and bool(value) and all(type(x) is float for x in value)

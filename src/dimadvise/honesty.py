@@ -1,14 +1,13 @@
 """What is odd about some vectors, one sentence each, with what to do about it."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from dimadvise.deploy import Deployment
 from dimadvise.files import Block
 from dimadvise.search import Places, ranks, searched
-from dimadvise.transform import Moments, Transform
+from dimadvise.transform import Moments, unchanged
 from repro.types import Array
 
 ROWS_PER_DIM = 2  # rows per dimension below which components follow chance
@@ -128,13 +127,12 @@ def nested_or_not(X: Block, Q: Block, own: Places, similarity: str) -> str:
     """Whether the vectors look trained to be cut: whether first columns find more neighbours than last ones."""
     D = X.shape[1]
     part = max(1, D // 4)
-    places = [np.arange(D), np.arange(part), np.arange(D - part, D)]
-    maps = [
-        Transform("columns", len(at), np.eye(D, dtype=np.float32)[:, at], np.zeros(len(at), np.float32), False)
-        for at in places
-    ]
-    ways: list[Any] = [Deployment(each, similarity) for each in maps]
-    whole, first, last = next(searched(ways, Q, own, [X], min(10, len(X) - 1), [len(X)])).places
+
+    def found_by(at: slice) -> Places:
+        way = Deployment(unchanged(Q[0, at].size), similarity)
+        return next(searched([way], Q[:, at], own, [X[:, at]], min(10, len(X) - 1), [len(X)])).places[0]
+
+    whole, first, last = map(found_by, (slice(None), slice(part), slice(D - part, None)))
     kept = [float((ranks(whole, found) < whole.shape[1]).mean()) for found in (first, last)]
     told = f"the first {part} of {D} columns find {kept[0]:.2f} of the neighbours, the last {part} {kept[1]:.2f}"
     if kept[0] - kept[1] > MARGIN:

@@ -63,7 +63,8 @@ def from_matrix(
         judged: dict[int, dict[int, float]] = {}
         cells = _rows(table, "query", queries.shape[0]), _rows(table, "document", n), table.numbers("relevance")
         for query, document, relevance in zip(*cells, strict=True):
-            judged.setdefault(int(query), {})[int(document)] = relevance
+            if judged.setdefault(int(query), {}).setdefault(int(document), relevance) != relevance:
+                raise InputError(f"{qrels}: query {query} has document {document} twice, with different relevance")
         X = Shards([X, queries], name)
         evidence = Search(np.arange(n, X.shape[0]), np.arange(n), judged)
     return Case({None: X}, evidence, name)

@@ -18,7 +18,7 @@ from dimadvise.deploy import Deployment
 from dimadvise.files import Block, Rows, Vectors
 from dimadvise.honesty import oddities
 from dimadvise.search import Found, Places, ranks, searched
-from dimadvise.transform import unchanged
+from dimadvise.transform import most_dims, unchanged
 from dimadvise.ways import CHUNK, Way, Ways, default_sizes, has_faiss
 from repro.evaluation.stats import Interval, wilson
 from repro.seeding import make_rng
@@ -60,9 +60,7 @@ class Queries:
 
     def among(self, corpus: Rows) -> Places:
         """The place of each in a corpus of these rows; -1 where it is not among them."""
-        order = np.argsort(corpus)
-        at = order[np.minimum(np.searchsorted(corpus, self.rows, sorter=order), len(corpus) - 1)]
-        return np.where(corpus[at] == self.rows, at, -1)
+        return pd.Index(corpus).get_indexer(self.rows)
 
 
 def survey(
@@ -86,12 +84,11 @@ def survey(
         queries: (m, D), as they will be asked; None takes rows of `vectors`, none of which is its own neighbour.
         similarity: cosine, ip or l2.
         methods: of `METHODS`, and opq; by default all.
-        levels: of `LEVELS`; by default all but float32, which finds what float16 finds in half its bytes; product
-            quantisation (pq) where faiss is installed.
+        levels: of `LEVELS`; by default those that `Ways.all` names.
         dims: sizes; by default two to each halving.
         depth: times as many candidates as are wanted that the full vectors re-rank; at least 2.
         rows: at most so many documents are searched.
-        also: method, dim and level of ways that are measured whatever the screening says; they come last.
+        also: ways that are measured whatever the screening says, of fewer dims where rows are too few; they come last.
         unit: whether the maps of `also` divide rows by their length; by default where cosines count.
         seed: of samples, random projections and rotations.
 
@@ -107,35 +104,32 @@ def survey(
     rng = make_rng(seed, "corpus")
 
     tried = made.all(methods, levels, sizes)
-    pool = rng.choice(n, min(n, SCREENED), replace=False)
+    pool = np.sort(rng.choice(n, min(n, SCREENED), replace=False))  # in the order of the file
     documents, places = vectors.take(pool), screening.among(pool)
     bytes_of, screened = _screen(made, tried, screening.full, places, documents, depth)
     best = contenders(bytes_of, screened)
     finals = [made.way(*each) for each in dict.fromkeys([made.full, *(tried[i] for i in best)])]
     judged = made if unit in (None, made.unit) else Ways(vectors, fitted, similarity, seed, unit)
-    finals += [judged.way(*each) for each in also]
+    finals += [judged.way(name, min(dim, most_dims(name, judged.moments)), level) for name, dim, level in also]
 
     corpus = rng.choice(n, min(n, check_dim(rows, what="rows")), replace=False)
-    stops = sorted({len(corpus) // part for part in STOPS if len(corpus) // part >= FEWEST})
+    least = min(FEWEST, len(corpus) // 4)
+    stops = sorted({len(corpus) // part for part in STOPS if len(corpus) // part >= least})
     ends = sorted({*range(0, len(corpus), CHUNK), *stops, len(corpus)})  # of blocks, none of which contains a stop
     blocks = (vectors.take(corpus[a:b]) for a, b in pairwise(ends))
     count = min(max(KS) * depth, len(corpus) - 1)
     walk = searched(finals, asked.full, asked.among(corpus), blocks, count, stops)
     options, falls = tabulate(finals, list(walk), depth, n)
 
-    place = np.argsort(pool)  # the order of the file
-    own = screening.among(pool[place])
     foreign = queries is not None
-    notes = oddities(documents[place], screening.full, own, made.moments, similarity=similarity, foreign=foreign)
+    notes = oddities(documents, screening.full, places, made.moments, similarity=similarity, foreign=foreign)
     how = _how(made, fitted, asked, n, len(corpus), foreign)
     how.append(
         f"{len(tried)} ways of storing were screened by {len(screening.rows):,} other queries on {len(pool):,} rows, "
         f"and the {len(finals)} that no other beat were measured."
     )
     if not has_faiss():
-        notes.append(
-            "Product quantisation was not tried, as faiss is not installed: `pip install faiss-cpu` brings it."
-        )
+        notes.append("Product codes were not tried, as faiss is not installed: `pip install faiss-cpu` brings it.")
     return Survey(options, tuple(finals), len(corpus), len(asked.rows), len(fitted), (*how, *falls), tuple(notes))
 
 
@@ -264,7 +258,7 @@ def choose(options: pd.DataFrame, what: str, amount: float, rerank: int, full: f
     own = options[options["rerank"] == rerank]
     if what == "bytes":
         own = own[(own["bytes"] <= amount) & (own["bytes"] < full)]
-        return None if own.empty else int(own["recall@10"].idxmax())
+        return None if own.empty else int(own.sort_values("bytes", kind="stable")["recall@10"].idxmax())
     own = own[own["front"]].sort_values("bytes", ascending=False, kind="stable")
     bound = own["low@10"] - (own["recall@10"] - own["expected@10"])
     passing = own[(bound >= amount).cummin()]
@@ -279,9 +273,7 @@ def _falls(options: pd.DataFrame, stops: Sequence[int], n: int) -> list[str]:
     told = ", ".join(f"{value:.3f} among {rows:,}" for value, rows in zip(row["seen@10"], stops, strict=True))
     said = f"Recall changes as rows are added: that of {row['method']} {row['dim']} × {row['level']} is {told}"
     if stops[-1] < n:
-        return [
-            f"{said}; among all {n:,}, carried on by the logarithm of their number, about {row['expected@10']:.3f}."
-        ]
+        return [f"{said}; among all {n:,}, by the logarithm of their number, about {row['expected@10']:.3f}."]
     return [f"{said}; advise again when there are many more."] if len(stops) > 1 else []
 
 

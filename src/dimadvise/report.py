@@ -66,8 +66,8 @@ class Findings:
 
 
 def number_bytes(kind: str) -> int:
-    """Of one number of a file; those that are written out count as float32."""
-    return {"bfloat16": 2, "JSON numbers": 4}.get(kind) or np.dtype(kind).itemsize
+    """Of one number of a file, of shards of several kinds the largest; those that are written out count as float32."""
+    return max({"bfloat16": 2, "JSON numbers": 4}.get(one) or np.dtype(one).itemsize for one in kind.split(" and "))
 
 
 def headline(found: Findings) -> str:

@@ -50,13 +50,9 @@ class Moments:
 
     def __sub__(self, part: "Moments") -> "Moments":
         """Moments of the rows that are left without some of them."""
-        rows = self.rows - part.rows
-        if rows < 1:
+        if part.rows >= self.rows:
             raise InputError(f"{part.rows} of {self.rows} rows are left out: nothing remains to fit on")
-        mean = self.mean - (part.mean - self.mean) * (part.rows / rows)
-        apart = part.mean - mean
-        between = np.outer(apart, apart) * (rows * part.rows / self.rows)
-        return Moments(rows, mean, self.scatter - part.scatter - between)
+        return self + Moments(-part.rows, part.mean, -part.scatter)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,18 +199,12 @@ class Shortened:
     def __init__(
         self, method: str, moments: FoldMoments, splits: Iterable[Split], sizes: Sequence[int], *, seed: int = 0
     ) -> None:
-        """Fit them; of nested methods the first columns are the smaller sizes."""
+        """Fit them; of nested methods the first columns are the smaller sizes. `sizes` are those within reach."""
         known = {split: moments.without(split) for split in {(), *splits}}
         most = min(most_dims(method, each) for each in known.values())
         self.method, self.vectors = method, moments.vectors
         self.sizes = [d for d in sizes if d <= most]
-        if not self.sizes:
-            fewest = min(each.rows for each in known.values())
-            raise InputError(
-                f"{method} of the {fewest:,} rows that are not judged with a row gives at most {most} dims: give more "
-                "embeddings or a smaller size"
-            )
-        top = max(self.sizes)
+        top = max(self.sizes, default=1)
         self.maps = {s: fit_transform_of(method, m, top, unit=moments.unit, seed=seed) for s, m in known.items()}
 
     def __call__(self, rows: Rows, split: Split = ()) -> Block:

@@ -89,13 +89,16 @@ def _npz(path: Path, column: str) -> Vectors:
         array = chosen(column, arrays.files, arrays.files, str(path), "a matrix")
         try:
             return Matrix(arrays[array], f"{path} {array}")
-        except (ValueError, OSError) as error:
+        except Exception as error:  # of zip's and zlib's own kinds too
             raise error if isinstance(error, InputError) else _no_numpy(path, error) from None
 
 
 def _loaded(path: Path, **options: Any) -> Any:
     try:
-        return np.load(path, allow_pickle=False, **options)
+        found = np.load(path, allow_pickle=False, **options)
+        if isinstance(found, np.ndarray) == (path.suffix == ".npz"):
+            raise ValueError("what it holds has another ending")
+        return found
     except Exception as error:  # the header is parsed as Python, which fails in more ways than numpy's errors tell
         raise _no_numpy(path, error) from None
 

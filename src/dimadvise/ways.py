@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
+from importlib.util import find_spec
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -11,7 +12,7 @@ from dimadvise.deploy import PRODUCT, SIMILARITIES, Deployment
 from dimadvise.files import Block, Rows, Vectors
 from dimadvise.transform import METHODS, Transform, fit_transform_of, halvings, moments_of, most_dims, rotated
 from repro.evaluation.quantise import BITS, FLOATS, Codebook, fit_codebook
-from repro.types import InputError, installed, one_of, optional
+from repro.types import InputError, one_of, optional
 
 Way: TypeAlias = tuple[str, int, str]  # method, dim and level
 LEVELS = (*BITS, PRODUCT)
@@ -22,6 +23,8 @@ CHUNK = 8192  # rows read at once
 PART = 8  # numbers that a byte of a product code stands for
 LONGEST = 512  # numbers of which product codes are tried
 TRAINED = 3_000  # rows that product codes are fitted on, which takes by far the longest
+CENTROIDS = 256  # of product codes: as many rows as they need
+LARGE = 30_000.0  # length of a row from which on its numbers, turned or drawn at random, may not fit into float16
 
 
 class Ways:
@@ -43,10 +46,13 @@ class Ways:
     def all(self, methods: Sequence[str], levels: Sequence[str], sizes: Sequence[int]) -> list[Way]:
         """Every way within reach by its name, the full vectors first.
 
-        Empty `methods` and `levels` are all, product codes (of every other size) where faiss is installed; but
-        float32, which finds what float16 does in half its bytes.
+        Empty `methods` and `levels` are all but float32, which finds what float16 does in half its bytes; float16 where
+        numbers are too large for it; and product codes (of every other size) where faiss or rows for them are missing.
         """
-        levels = levels or [level for level in LEVELS[1:] if level != PRODUCT or has_faiss()]
+        beyond = set() if has_faiss() and len(self.seen) >= CENTROIDS else {PRODUCT}
+        if not self.unit and np.linalg.norm(self.seen, axis=1).max() > LARGE:
+            beyond |= {"float16"}
+        levels = levels or [level for level in LEVELS[1:] if level not in beyond]
         methods = methods or [*METHODS, TURNED]
         for name in methods:
             one_of(name, (*METHODS, TURNED), "method")
@@ -85,8 +91,8 @@ class Ways:
     def _product(self, method: str, dim: int, count: int) -> tuple[Transform, Any]:
         """Map and centroids (count, 256, dim / count) of product quantisation (Jégou et al., 2011)."""
         faiss = optional("faiss", "eval")
-        if len(self.seen) < 256:
-            raise InputError(f"{len(self.seen)} rows: product codes have 256 centroids, so expected as many or more")
+        if len(self.seen) < CENTROIDS:
+            raise InputError(f"{len(self.seen)} rows: product codes have {CENTROIDS} centroids, so expected as many")
         transform, Y = self._shortened("svd" if method == TURNED else method, dim)
         Y = np.ascontiguousarray(Y[:TRAINED])
         product = faiss.ProductQuantizer(dim, count, 8)
@@ -104,7 +110,7 @@ class Ways:
 
 def has_faiss() -> bool:
     """Whether product quantisation can be trained."""
-    return any(installed(name) != "absent" for name in ("faiss-cpu", "faiss-gpu"))
+    return find_spec("faiss") is not None
 
 
 def default_sizes(full: int) -> list[int]:

@@ -37,7 +37,7 @@ def test_the_answer_is_the_number_of_directions_that_are_used():
     assert advice.answer is not None and (advice.answer.method, advice.answer.dim) == ("pca", 6)
     assert advice.answer.low >= 0.99 and advice.confidence == 0.975
     assert advice.transform is not None and advice.transform.matrix.shape == (32, 6) and advice.rows == 900
-    shares = advice.shares
+    shares = advice.shares_of(None)
     assert shares is not None and set(shares["level"]) == {"float32"} and "layer" not in shares
     assert shares.set_index(["method", "dim"]).loc[("pca", 6), "low"] == advice.answer.low
     assert 5 < advice.ratio < 6.5
@@ -57,13 +57,10 @@ def scores(evidence, X):
     return advise({None: X}, evidence=evidence, methods=("truncate",), dims=[X.shape[1]]).reference
 
 
-def test_labels_that_say_nothing_cannot_be_learnt():
+def test_labels_that_say_nothing_cannot_be_learnt_and_the_unit_of_embeddings_plays_no_part():
     rng = np.random.default_rng(0)
     evidence = Classes(np.arange(200), rng.choice(["a", "b"], 200))
     assert 0.35 < scores(evidence, rng.normal(size=(200, 64))) < 0.65
-
-
-def test_the_unit_of_embeddings_plays_no_part_in_accuracy():
     X = np.random.default_rng(0).normal(size=(200, 8))
     evidence = Classes(np.arange(200), np.where(X[:, 0] + X[:, 1] > 0.4, "up", "down"))
     assert scores(evidence, X) == scores(evidence, 1e-4 * X) > 0.9
@@ -121,9 +118,9 @@ def test_a_shallower_layer_may_win_only_by_its_bound():
     assert found.answer is not None and found.answer.layer == 6 and found.confidence == pytest.approx(1 - 0.05 / 4)
     found = advise({3: X[:, ::-1], 6: X}, evidence=graded(X), dims=[32, 8, 6])
     assert found.answer is not None and found.answer.layer == 3  # as good and cheaper
-
-
-def test_a_size_passes_by_its_bound_not_by_its_share():
+    low = found.shares_of(3).set_index(["method", "dim"]).loc[(found.answer.method, found.answer.dim), "low"]
+    assert low == found.answer.low != found.shares_of(6)["low"].max(), "of this layer"
+    # a size passes by its bound, not by its share
     found = [Candidate(None, "pca", dim, 1.0, 1.0, share=1.0, low=low) for dim, low in ((8, 0.99), (4, 0.98))]
     answer = smallest(found, 16, None, 0.985, labelled=True)
     assert answer is not None and answer.dim == 8
@@ -242,3 +239,17 @@ def test_the_command_answers_each_kind_of_target_and_apply_does_what_it_says(tmp
     repro("advise X.npy --labels labels.txt --retain 0.8 --output by_labels --levels float16")
     note = json.loads((tmp_path / "by_labels" / "reducer.json").read_text())
     assert note["compared_by"] == "classifier" and not note["unit_rows"]
+    repro("advise X.npy --similarity ip --retain 0.9 --output ip")
+    assert not json.loads((tmp_path / "ip" / "reducer.json").read_text())["unit_rows"], "lengths count there"
+    np.save("bytes.npy", (20 * X[:, :30]).round().astype(np.int8))
+    kept = repro("advise bytes.npy --labels labels.txt --dims 24 --output by").out
+    assert "Keep the vectors" in kept, "24 dims as float32 are 96 bytes, the file has 30 a row"
+    np.save("half.npy", X[:110].astype(np.float16))
+    assert "58 bytes a vector instead of 64" in repro("advise half.npy --retain 0.5 --dims 29 --output half").out
+
+
+def test_few_rows_of_many_numbers_are_advised_on_too(tmp_path, repro):
+    np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(120, 128)))
+    given = ["advise", tmp_path / "X.npy", "--output", tmp_path / "out", "--dims", 110, 128]  # 96 rows are fitted
+    assert "queries can prove a recall of 0.8" in repro(*given).out
+    assert "of 128 dim" in repro(*given, "--retain", 0.3).out

@@ -26,6 +26,7 @@ def folder(tmp_path_factory):
         "pairs_noise": (pairs, PAIRS),
         "pairs_columns": ("abc", PAIRS),
         "qrels": (qrels, JUDGED),
+        "qrels_twice": (qrels, [*JUDGED, (0, 0, 2)]),
         "qrels_nothing": (qrels, [(q, d, 0) for q, d, _ in JUDGED]),
     }
     for name, (header, rows) in tables.items():
@@ -49,6 +50,8 @@ def folder(tmp_path_factory):
         ("X.npy --recall 0", "recall is 0.0: expected a share"),
         ("X.npy --recall 0.9 --bytes 9", "--recall and --bytes are given: expected one target"),
         ("X.npy --bytes 0", "bytes is 0: expected 1 or more"),
+        ("X.npy --depth 1", "--depth is 1: expected 2 to 50, or 0"),
+        ("X.npy --queries Q.npy --qrels qrels_twice.tsv", "query 0 has document 0 twice, with different relevance"),
         ("X.npy --sample 5", "--sample is 5: expected 100 or more"),
         ("Q.npy", "40 rows of Q.npy: expected at least 100"),
         ("X.npy --queries few.npy", "5 queries in few.npy: expected at least 8"),

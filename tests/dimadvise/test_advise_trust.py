@@ -9,7 +9,7 @@ from scipy.stats import binomtest, spearmanr
 
 from dimadvise.advice import advise
 from dimadvise.bounds import mean_influence, share_bounds, smallest_sufficient, spearman_influence, unchanged_bounds
-from dimadvise.evidence import Pairs
+from dimadvise.evidence import Pairs, _mean_bounds
 from dimadvise.measured import ASSET, CALIBRATED, EXPERIMENT, SPECTRUM, measured_from, read_measured, write_measured
 from dimadvise.transform import halvings
 from made_rows import made_curves
@@ -77,6 +77,8 @@ def test_items_that_do_not_change_prove_no_more_than_their_number():
     unchanged[1, 0] = 0  # Clopper and Pearson's bound of one in 500
     most = binomtest(1, 500).proportion_ci(0.9).high
     assert unchanged_bounds(unchanged, confidence=0.95)[1] == pytest.approx(1 - most)
+    _, repeated = _mean_bounds(np.ones((2, 500)), np.arange(500) // 10, 0.975)
+    assert repeated.low[1] == pytest.approx(1 - 3.6 / 50, abs=2e-3), "fifty texts, ten times each"
 
 
 def test_pairs_that_share_rows_are_no_independent_items():

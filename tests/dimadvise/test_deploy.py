@@ -61,7 +61,7 @@ def test_re_ranking_in_faiss_orders_the_candidates_by_the_full_vectors(similarit
     expected = np.take_along_axis(candidates, top(np.take_along_axis(exact, candidates, 1), 10), 1)
     found = index.search(Q, 10)[1]
     assert overlap(found, expected) == 1
-    plain = deploy.faiss_index(made, rerank=False)
+    plain = deploy.faiss_index(replace(made, rerank=0))
     plain.add(C)
     assert overlap(found, top(exact, 10)) > overlap(plain.search(Q, 10)[1], top(exact, 10))
 
@@ -105,6 +105,9 @@ def test_files_that_are_damaged_missing_or_not_ours_are_refused(tmp_path, write)
     note.write_text(note.read_text().replace('"level": "int8"', '"level": "int4"'))
     with pytest.raises(InputError, match=r"reducer.json has changed"):
         deploy.read(tmp_path)
+    note.write_text('{"a": 1}')
+    with pytest.raises(InputError, match="was written by no advice"):
+        deploy.write(tmp_path, deployed(level="int8"))
     note.unlink()
     deploy.write(tmp_path, deployed(level="int8"))
     deploy.write(tmp_path, deployed())
@@ -115,14 +118,11 @@ def test_files_that_are_damaged_missing_or_not_ours_are_refused(tmp_path, write)
     assert foreign.read_text() == "mine\n" and not foreign.with_name(deploy.CODES).exists()
 
 
-def test_codes_without_what_they_need_are_refused():
+def test_codes_without_what_they_need_are_refused_and_faiss_is_asked_for(monkeypatch):
     made = deployed(level="int8")
     for wrong in ({"codebook": None}, {"level": "int4"}, {"level": "pq8"}, {"level": "int3"}, {"similarity": "dot"}):
         with pytest.raises(InputError):
             replace(made, **wrong)
-
-
-def test_without_faiss_the_message_says_what_brings_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(InputError, match=r"faiss is not installed: .*eval"):
         deploy.faiss_index(deployed())

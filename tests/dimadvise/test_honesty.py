@@ -20,11 +20,6 @@ def said(X, Q=None, similarity="cosine"):
     return oddities(X, queries, own, moments, similarity=similarity, foreign=foreign)
 
 
-def test_nothing_is_odd_about_plain_vectors():
-    (only,) = said(UNIT, UNIT[:100])
-    assert only.startswith("The vectors do not look trained to be cut")
-
-
 @pytest.mark.parametrize(
     ("X", "words"),
     [
@@ -47,12 +42,12 @@ def test_queries_unlike_documents_and_lengths_that_make_similarities_one():
     assert any("rank alike" in line for line in said(UNIT, similarity="ip"))
 
 
-def test_vectors_made_to_be_cut_are_known():
+def test_nothing_is_odd_about_plain_vectors_and_those_made_to_be_cut_are_known():
+    (only,) = said(UNIT, UNIT[:100])
+    assert only.startswith("The vectors do not look trained to be cut")
     steep = (PLAIN * 0.7 ** np.arange(20)).astype(np.float32)
     assert nested_or_not(steep, steep[:100], np.arange(100), "cosine").startswith("The vectors look trained to be cut")
-
-
-def test_a_cut_explains_what_it_does_of_known_distributions():
+    # a cut explains what it does of known distributions
     assert split_share(np.sort(RNG.normal(size=100_000)))[0] == pytest.approx(2 / np.pi, abs=0.01)
     assert split_share(np.linspace(0, 1, 10_000))[0] == pytest.approx(0.75, abs=0.001)
     assert split_share(np.r_[np.zeros(300), np.ones(700)]) == (pytest.approx(1), 0.3)

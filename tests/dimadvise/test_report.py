@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import browser
-from dimadvise.report import Findings, explanation, headline, page, size, worth_a_choice, write
+from dimadvise.report import Findings, explanation, headline, number_bytes, page, size, worth_a_choice, write
 from repro.evaluation.quantise import BITS, vector_bytes
 
 
@@ -55,16 +55,14 @@ def test_the_first_line_is_what_to_do():
     assert said.startswith(first) and re.search(second, said)
     assert said.endswith("the first 40 re-ranked by the full vectors.")
     assert "Store all 64 dimensions as int8: 64 bytes" in headline(findings(("truncate", 64, "int8", 0)))
+    assert [number_bytes(kind) for kind in ("float16 and float32", "bfloat16", "uint8")] == [4, 2, 1]
+    assert [size(n) for n in (0, 999, 48_000_000, 1.54e12)] == ["0 B", "999 B", "48 MB", "1.54 TB"]
 
 
-@pytest.mark.parametrize(
-    ("target", "said"),
-    [
-        (("recall", 0.95), "is sure to have a recall@10 of 0.95"),
-        (("retain", 0.99), "is sure to keep 99 % of the score"),
-        (("bytes", 4), "fits into 4 bytes a vector"),
-    ],
-)
+KEPT = {("recall", 0.95): "is sure to have a recall@10 of 0.95", ("retain", 0.99): "is sure to keep 99 % of the score"}
+
+
+@pytest.mark.parametrize(("target", "said"), [*KEPT.items(), (("bytes", 4), "fits into 4 bytes a vector")])
 def test_keeping_everything_is_an_answer(target, said):
     found = findings(None, target)
     assert headline(found) == f"Keep the vectors as they are: nothing smaller that was tried {said}."
@@ -108,7 +106,3 @@ def test_a_browser_finds_nothing_broken_wide_or_narrow(tmp_path):
     write(tmp_path / "report.html", EVERYTHING, usage="from dimadvise.deploy import faiss_index\n" + "x" * 300)
     found = browser.measured(tmp_path, [tmp_path / "report.html"])
     assert browser.broken(found) == [] and (found["figure"] < 1).all()
-
-
-def test_bytes_in_words():
-    assert [size(n) for n in (0, 999, 48_000_000, 1.54e12)] == ["0 B", "999 B", "48 MB", "1.54 TB"]

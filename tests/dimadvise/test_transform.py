@@ -31,10 +31,7 @@ def test_moments_add_and_subtract():
         np.testing.assert_allclose(ours.scatter, theirs.scatter, atol=2e-3)
     with pytest.raises(InputError, match="nothing remains"):
         _ = part - whole
-
-
-def test_a_large_mean_leaves_small_directions_precise():
-    moments = moments_of([X + 1000], unit=False)
+    moments = moments_of([X + 1000], unit=False)  # a large mean leaves small directions precise
     np.testing.assert_allclose(moments.scatter, moments_of([X], unit=False).scatter, rtol=2e-3, atol=0.02)
 
 
@@ -43,11 +40,8 @@ def test_a_rotation_moves_no_distance_and_evens_out_the_columns():
     plain, turned = (fit_transform_of(m, moments, 8, unit=False, seed=3).apply(X) for m in ("pca", "pca-rotated"))
     np.testing.assert_allclose(plain @ plain.T, turned @ turned.T, atol=1e-3)
     assert turned.var(0).max() / turned.var(0).min() < plain.var(0).max() / plain.var(0).min()
-
-
-def test_random_projections_keep_lengths_on_average_at_every_size():
-    wide = fit_transform_of("random", moments_of([X], unit=False), 24, unit=False)
-    for dim in (24, 12):
+    wide = fit_transform_of("random", moments, 24, unit=False)
+    for dim in (24, 12):  # lengths are kept on average at every size
         assert np.linalg.norm(wide.prefix(dim).matrix) ** 2 == pytest.approx(24, rel=0.2)
 
 

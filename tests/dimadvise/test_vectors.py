@@ -14,7 +14,7 @@ from repro.types import InputError
 
 N, D = 37, 12
 WHOLE = np.round(np.random.default_rng(0).normal(size=(N, D)) * 40).clip(-128, 127)  # what every form can hold
-BROKEN = WHOLE.copy()
+BROKEN, ROW = WHOLE.copy(), WHOLE[5].tobytes()
 BROKEN[7, 3] = np.nan
 
 
@@ -116,6 +116,12 @@ FAULTS = {
     "text.npy": (lambda p: np.save(p, np.array([["a"]])), "expected numbers"),
     "object.npy": (lambda p: np.save(p, np.array([[None]])), "Python objects"),
     "cut.npy": (lambda p: cut(p, FORMS["f4.npy"], 400), "not a whole|ends before"),
+    "zip.npy": (lambda p: np.savez(p.open("wb"), X=WHOLE), "not a whole .npy"),
+    "plain.npz": (lambda p: np.save(p.open("wb"), WHOLE), "not a whole .npz"),
+    "other.npz": (
+        lambda p: (np.savez(p, X=WHOLE), p.write_bytes(p.read_bytes().replace(ROW, ROW[::-1]))),
+        "whole .npz",
+    ),
     "zip.npz": (lambda p: p.write_bytes(b"PK\x03\x04"), "not a whole .npz"),
     "words.npz": (lambda p: np.savez(p, X=np.array([["a"]])), "expected numbers"),
     "header.safetensors": (lambda p: p.write_bytes(b"12345678123"), "not a whole safetensors"),
@@ -123,15 +129,10 @@ FAULTS = {
     "flat.safetensors": (lambda p: save_file({"a": WHOLE[0].copy()}, p), "none of a is a matrix"),
     "not.parquet": (lambda p: p.write_bytes(b"PAR1"), "not a whole parquet"),
     "ids.parquet": (lambda p: pq.write_table(pa.table({"id": [1]}), p), "none of id is a list"),
-    "ragged.parquet": (
-        lambda p: pq.write_table(pa.table({"v": [[1.0, 2.0]] * 6 + [[1.0]]}), p),
-        "row 6 or after is empty or has not 2",
-    ),
+    "ragged.parquet": (lambda p: pq.write_table(pa.table({"v": [[1.0, 2.0]] * 6 + [[1.0]]}), p), "row 6 .* has not 2"),
+    "empty.parquet": (lambda p: pq.write_table(pa.table({"v": pa.array([[]], pa.list_(pa.float32()))}), p), "row 0"),
     "null.parquet": (lambda p: pq.write_table(pa.table({"v": [[1.0, 2.0], None]}), p), "row 1 or after is empty"),
-    "zero.parquet": (
-        lambda p: pq.write_table(pa.table({"v": pa.array([], pa.list_(pa.float32()))}), p),
-        "at least one",
-    ),
+    "zero.parquet": (lambda p: parquet(p, WHOLE[:0]), "at least one"),
     "cut.fvecs": (lambda p: cut(p, FORMS["vectors.fvecs"], 100), "no file of rows of 12 numbers"),
     "wrong.fvecs": (lambda p: raw(p, b"", np.array([2, 0, 0, 3, 0, 0], "<i4")), "a row from 0 on has not the length 2"),
     "empty.bvecs": (lambda p: p.touch(), "no file of rows of 0 numbers"),
@@ -142,6 +143,7 @@ FAULTS = {
     "words.jsonl": (lambda p: lines(p, [{"text": "a"}]), "none of text is a list"),
     "nan.npy": (lambda p: np.save(p, BROKEN), "row 7 holds NaN"),
     "nan.parquet": (lambda p: parquet(p, BROKEN), "row 7 holds NaN"),
+    "long.jsonl": (lambda p: p.write_text(f"[1, 2]\n[1, 1{'0' * 400}]"), "row 1 holds NaN or an infinite"),
     "nan.jsonl": (lambda p: p.write_text("[1, 2]\n[1, NaN]"), "row 1 holds NaN"),
     "beyond.npy": (lambda p: np.save(p, WHOLE * 1e60), "holds NaN or an infinite"),
     "huge.npy": (lambda p: np.save(p, WHOLE * 1e20), "divide it by its largest"),
@@ -165,8 +167,5 @@ def test_shards_must_be_of_one_form_and_width(tmp_path):
     parquet(tmp_path / "c.parquet", WHOLE)
     with pytest.raises(InputError, match=r"files of the forms \.npy, \.parquet"):
         open_vectors(tmp_path)
-
-
-def test_rows_out_of_reach_are_named():
     with pytest.raises(InputError, match="rows 0 to 37 of embeddings: expected 0 to 36"):
         in_memory(WHOLE).take([37, 0])
