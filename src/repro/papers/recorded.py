@@ -40,7 +40,7 @@ PAPERS = {"wang": "wang2023", "zhang": "zhang2024", "sbertlp": "sbertlp2021", "e
 
 def with_folds(rows: pd.DataFrame) -> pd.DataFrame:
     """Recorded rows of a task with those over folds of all its items, and with the ranks on the other tasks."""
-    own = set(rows["experiment"])
+    own = set(rows["experiment"]) or {""}
     ranks = [recorded_rows(name).query("metric == @zhang.RANKS") for name in RANKED if own <= {*RANKED} - {name}]
     return pd.concat([rows, *(recorded_rows(f"{name}_folds") for name in own), *ranks])
 

@@ -204,10 +204,15 @@ Scores = Mapping[str, float | None]  # full-size scores of networks on STS-B; No
 FEWEST_BLOCKS = 4  # of a network that is asked about depth
 
 
+def short(network: str) -> str:
+    """A network's name without its owner on the hub."""
+    return network.rpartition("/")[2]
+
+
 def nearness(network: str, own: Sequence[str] = ()) -> int:
     """The place of a network: first a paper's own, then the stand-ins, then all others."""
     order = (*own, *STAND_INS)
-    return order.index(network) if network in order else len(order)
+    return order.index(network) if (network := short(network)) in order else len(order)
 
 
 def rank(claim: str, networks: str) -> int:
@@ -224,7 +229,8 @@ def deep(m: Measurement, scores: Scores) -> str:
 
 def chosen_on_dev(m: Measurement, scores: Scores) -> str:
     """Settings that nobody chose for a network say little of what training can do with it."""
-    lacking = [n for n in m.network.split(", ") if n not in {*OWN["ESE"], *(own for own, _ in ANGLE_RECIPES)}]
+    known = {*OWN["ESE"], *(short(own) for own, _ in ANGLE_RECIPES)}
+    lacking = [n for n in m.network.split(", ") if short(n) not in known]
     return f"settings chosen on dev: {', '.join(lacking)} has the paper's" if lacking else ""
 
 
@@ -242,6 +248,7 @@ def full_score(rows: pd.DataFrame) -> float | None:
     What was mended after training, by a flow or a mapping, says nothing of the network.
     """
     own = rows[(rows["metric"] == "spearman") & (rows["dataset"] == "stsb") & rows["dim"].notna()]
+    own = own[~own["setting"].fillna("").str.startswith("dev")]
     own = own[(own["dim"] == own["dim"].max()) & ~own["method"].str.contains(MENDED)]
     means = own.groupby(["method", "readout", "layer"], dropna=False)["value"].mean()
     return 100 * float(means.max()) if len(means) else None
@@ -283,7 +290,7 @@ def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measure
         own = OWN.get(m.claim_id.split("-")[0], ())
         network = m.network or ", ".join(named(m.what, everyone) or everyone)
         m = replace(m, network=network, generated=bool(generated))
-        same = bool(m.network) and all(name in own for name in m.network.split(", "))
+        same = bool(m.network) and all(short(name) in own for name in m.network.split(", "))
         asked = [lacks for claims, lacks, of in CONDITIONS if re.match(claims, m.claim_id) and re.search(of, m.what)]
         unmet = "; ".join(filter(None, (lacks(m, scores) for lacks in asked)))
         whole.append(replace(m, scope="same" if same else "substitute", unmet=m.unmet or unmet))

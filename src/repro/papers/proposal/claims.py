@@ -113,7 +113,7 @@ def _kept(line: str, share: float, each: Split, **options: Any) -> Judge:
     """A line less full size, at a share of the full size and above."""
     what = f"{{network}}, {{dataset}}, dim {{dim}} of {{full}}: {line} less full size"
     rows = f"metric == 'spearman_lead' and method == '{line} − {FULL_SIZE}' and dim >= {share} * @full"
-    return Judge("PROP-Q-1", what, rows, each=each, test="sameness", **options)
+    return Judge("PROP-Q-1", what, rows, each=each, null=-1.0, **options)
 
 
 SIZE_KEPT = (

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from math import isnan
+from operator import methodcaller
 from typing import Any
 
 import pandas as pd
@@ -91,13 +92,16 @@ def gains(claim: str, table: str, method: str, size: str = "") -> list[Rule]:
     return [mean, lambda rows: count_gains(claim, rows, table, method, size or method)]
 
 
-def on_sets(claim: str, what: str, method: str, datasets: Sequence[str] = ()) -> Judge:
+by_encoder = methodcaller("groupby", "backbone", sort=False)
+
+
+def on_sets(claim: str, what: str, method: str, datasets: Sequence[str] = (), null: float = 0.0) -> Judge:
     """A comparison of the sweep by encoder: the mean of some sets, or where it is hardest to hold of all."""
     query, said = f"metric.str.endswith('_lead') and method == '{method}'", "smallest of {n} sets ({group}, {dataset})"
     if datasets:
         query, said = f"{query} and dataset in {datasets}", f"mean of {len(datasets)} sets ({{group}})"
     pick = partial(average, same_items=False) if datasets else lowest
-    return Judge(claim, f"{what}, {said}", query, pick, ("dataset",), lambda rows: rows.groupby("backbone", sort=False))
+    return Judge(claim, f"{what}, {said}", query, pick, ("dataset",), by_encoder, null=null)
 
 
 TABLE1: list[Rule] = [
@@ -117,7 +121,7 @@ TABLE2: list[Rule] = [
 ]
 TABLE3: list[Rule] = [lambda rows: smallest_of_four(rows), lambda rows: use_is_best(rows)]
 FIGURES: list[Rule] = [
-    on_sets("LP-F2-1", "best number of neighbours less the worst", "grid − worst"),
+    on_sets("LP-F2-1", "best number of neighbours less the worst", "grid − worst", null=1.0),
     *(
         on_sets("LP-F2-1", f"best number of neighbours less that of {name}", f"grid − {metric}")
         for metric, name in STATISTICS.items()

@@ -213,7 +213,7 @@ TABLE3: list[Rule] = [
         LESS_FULL,
         each=lambda rows: [({"full": rows["full"].iloc[0]}, rows)],
         near=128 / PAPER_HIDDEN,
-        test="sameness",
+        null=-1.0,
     ),
     A_THIRD(what="STS: two-step less full size, largest change to a third of it (dim {dim})"),
     PCA_FIRST("WANG-T3-4"),
@@ -263,7 +263,7 @@ ABLATIONS: list[Rule] = [
 
 def _stages(rules: Sequence[Rule], rows: pd.DataFrame, full: int | None = None) -> list[Measurement]:
     """Tables 1 and 2 on the rows of Algorithm 1, if there are some with the absolute difference on those alone."""
-    rows = rows[rows["setting"].str.contains("select_by=")]
+    rows = rows[rows["setting"].str.contains("select_by=encoder")]
     absolute = rows["setting"].str.endswith("difference=abs")
     rows = rows[absolute] if absolute.any() else rows
     if not {STEP_1, STEP_2} <= set(rows.loc[rows["metric"] == "spearman_gain", "method"]):
