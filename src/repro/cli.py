@@ -175,7 +175,7 @@ def doctor(repair: bool = False) -> int:
     for line, bad in examine(repair=repair):
         say(("BAD " if bad else "ok  ") + line)
         faults += bad
-    return int(faults > 0 and not repair)
+    return int(any(bad for _, bad in examine()) if faults and repair else faults > 0)
 
 
 def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
@@ -230,7 +230,8 @@ def main(
     arguments: list[str] | None = None, *, verbs: Mapping[str, Callable[..., int]] = VERBS, prog: str = "repro"
 ) -> None:
     """Run one verb; exit 0 when it did its work, 1 when something failed, 2 on a user's mistake."""
-    logging.basicConfig(format="%(levelname)s: %(message)s", level=os.environ.get("REPRO_LOG", "WARNING").upper())
+    level = logging.getLevelNamesMapping().get(os.environ.get("REPRO_LOG", "").upper(), logging.WARNING)
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=level)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a scheduler's Ctrl-C
     code = 0
     try:

@@ -135,7 +135,8 @@ def profile(
         common, recipes = {"corpus": "nli", "warmup": 0.1, "batch_size": 64, "learning_rate": 2e-5}, NLI_RECIPES
     elif objective in SCALING:
         common, recipes = {"corpus": "nli", "batch_size": 64, "learning_rate": 5e-5}, ANGLE_RECIPES
-    known = ((network, data), (network, None), (Path(network).name, None))  # a folder is known by its name
+    folders = [own for own, _ in recipes if Path(own).name == Path(network).name]  # a folder is known by its name
+    known = ((network, data), *((own, None) for own in (network, *folders)))
     recipe: dict[str, Any] = common | next((recipes[key] for key in known if key in recipes), {})
     if not recipe.get("pooling") and not train.get("pooling") and reads_forwards(network):
         LOGGER.warning("%s is a decoder, whose first state has seen one token: the last one is read", network)

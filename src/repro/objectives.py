@@ -153,6 +153,9 @@ class TrainConfig:
         check_positive(self, "temperature", "epochs", "learning_rate")
         if self.dropout is not None and not 0 <= self.dropout < 1:
             raise InputError(f"dropout is {self.dropout}: expected 0 or more, below 1")
+        if not 0 <= self.warmup <= 1:
+            raise InputError(f"warmup is {self.warmup}: expected a share of the steps, 0 to 1")
+        check_dim(self.max_length, what="max_length")
         check_batch(self.batch_size)
         check_dim(self.dim)
         check_dim(self.sentences, what="sentences")
@@ -193,6 +196,7 @@ class StepTwoConfig:
         if not self.learning_rates:
             raise InputError("learning_rates is empty: give at least one")
         check_positive(self, "temperature", "epochs")
+        check_dim(self.patience, what="patience")
         check_batch(self.batch_size)
 
 

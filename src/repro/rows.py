@@ -208,6 +208,10 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
         for experiment, group in rows.groupby("experiment"):
             path = paths.inside(folder, f"{experiment}.parquet")
             before = [read_rows(path)] if path.is_file() else []
+            for known in before:
+                both = group.merge(known, on=list(KEY[:-1]), suffixes=("", "_known"))
+                if (both["n_judged"] < both["n_judged_known"]).any():
+                    raise InputError(f"{path} holds these numbers judged on more items: record them all, or move it")
             merged = pd.concat([*before, group[list(COLUMNS)]], ignore_index=True)
             merged = merged.drop_duplicates(list(KEY), keep="last")
             unnamed = merged["config"].isna() & merged.duplicated(list(KEY[:-1]), keep="last")

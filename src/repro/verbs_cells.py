@@ -36,21 +36,26 @@ def sweep(
         profile: size of the experiments.
         workers: cells side by side; by default two on two cores or more, and one of the profiles for a GPU.
     """
+    from repro import data
     from repro.book import notebook
-    from repro.paths import project_root
+    from repro.config import PROFILES
+    from repro.paths import inside, project_root
     from repro.report.page import command
     from repro.rows import read_rows, results_folder
     from repro.seeding import cpu_count, environment
 
-    known = {said for path in results_folder().glob("*.parquet") for said in read_rows(path)["command"].dropna()}
+    files = [read_rows(path) for path in results_folder().glob("*.parquet")]
+    known = {tuple(pair) for rows in files for pair in rows[["command", "data_source"]].dropna().to_numpy()}
     cells = []
     for source, backbone, seed in product(map(notebook.locate, notebooks), backbones, seeds):
         declared = notebook.parameters_of(source)
         given: dict[str, Any] = {"profile": profile, "backbone": backbone, "seed": seed, "record": True, **dict(p)}
         values = notebook.from_here(notebook.validate(declared, given | ({"dims": list(dims)} if dims else {})))
         told = command(source.stem, {name: values.get(name, each.default) for name, each in declared.items()})
-        target = project_root() / "runs" / source.stem / f"{backbone.strip('/')}-seed{seed}.ipynb"
-        cells.append((source, target, values, told in known and not Path(backbone).is_dir()))
+        place = values.get("source") or PROFILES[profile].source or data.default_source()
+        label = Path(backbone).resolve().name if Path(backbone).is_dir() else backbone
+        target = inside(project_root() / "runs" / source.stem, f"{label}-seed{seed}.ipynb")
+        cells.append((source, target, values, (told, place) in known and not Path(backbone).is_dir()))
     if not cells:
         raise InputError("nothing to run: give at least one notebook, backbone and seed")
     usual = min(2, cpu_count()) if profile == "embedded" else 1

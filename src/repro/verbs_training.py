@@ -13,7 +13,7 @@ import tyro
 from repro.config import SCALING, TrainConfig, override
 from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, LayerWeights, LoraConfig, Objective, Pooling, Strategy
 from repro.terminal import say
-from repro.types import DataSource, InputError
+from repro.types import DataSource, InputError, check_dim
 
 T = TypeVar("T")
 Unset = Annotated[T | None, tyro.conf.arg(help_behavior_hint="")]  # its help says what happens without it
@@ -206,7 +206,7 @@ def pretrain(
     config = mlm.PretrainConfig(
         layers=layers,
         hidden_dim=hidden_dim,
-        heads=heads or max(1, hidden_dim // 64),
+        heads=heads or next(n for n in range(max(1, hidden_dim // 64), 0, -1) if hidden_dim % n == 0),
         epochs=epochs,
         learning_rate=learning_rate or (1e-3 if layers <= 2 else 5e-4),
         batch_size=batch_size,
@@ -217,7 +217,7 @@ def pretrain(
     texts = data.load(corpus, source=source, limit=sentences)
     if not isinstance(texts, data.Corpus):
         raise InputError(f"{corpus!r} is not a corpus of plain sentences")
-    content, threads = fingerprint(corpus, texts.source), threads or cpu_count()
+    content, threads = fingerprint(corpus, texts.source), check_dim(threads or cpu_count(), what="threads")
     key = digest({"config": asdict(config), "content": content, "sentences": sentences}, code=(mlm.__name__,))
     torch.set_num_threads(threads)
     state = home() / "work" / f"pretrain-{key}" / "state.safetensors"

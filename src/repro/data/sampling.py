@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 
 import numpy as np
@@ -94,6 +95,7 @@ def triples(pairs: LabelledPairs, limit: int | None = None, *, seed: int = 0) ->
 # batches
 
 
+@lru_cache(maxsize=2)
 def epoch_order(n: int, *, seed: int, epoch: int) -> NDArray[np.int64]:
     """A permutation of 0 … n-1 for one epoch; the same for every dim of a sweep, so comparisons are paired."""
     return make_rng(seed, "data order", epoch).permutation(n)

@@ -178,6 +178,8 @@ class Backbone(nn.Module):
         """Drop all blocks above the first `layers`: a shallower network, for good."""
         del self.blocks[check_dim(layers, limit=self.n_layers, what="layers") :]
         self.model.config.num_hidden_layers = layers  # type: ignore[union-attr]
+        if kinds := getattr(self.model.config, "layer_types", None):  # of blocks: Qwen2, Gemma, ModernBERT
+            self.model.config.layer_types = kinds[:layers]  # type: ignore[union-attr]
 
     def set_dropout(self, probability: float) -> None:
         """Use one dropout probability everywhere in the network."""

@@ -219,7 +219,7 @@ class SentenceEncoder(nn.Module):
                 bar.update(len(batch))
         self.train(was_training)
         self._check_finite(bad, "distinct texts")
-        return rows[:, inverse]
+        return rows if len(distinct) == len(texts) else rows[:, inverse]
 
     def padded(self, ids: list[list[int]]) -> tuple[Tensor, Tensor | None]:
         """Token ids (B, T) and their mask, None if nothing is padded, on the encoder's device."""

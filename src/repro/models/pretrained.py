@@ -147,7 +147,7 @@ def _hub_answers() -> bool:
 def identity(name_or_path: str) -> str:
     """Digest of the weights, their configuration and tokenizer; of a hub id, the id and the commit it stands for here.
 
-    Of a folder of adapters, digest of these and of the note that names their base.
+    Of a local folder also of its notes, which say how states are pooled, where texts end, and what adapters adapt.
     """
     if is_hub_id(name_or_path):
         try:
@@ -157,14 +157,15 @@ def identity(name_or_path: str) -> str:
     folder = locate(name_or_path)
     weights = sorted([*folder.glob("*.safetensors"), *folder.glob("*/model.safetensors")])
     files = [*weights, folder / "config.json", folder / "tokenizer.json"]
-    if folder / ADAPTER_WEIGHTS in weights:
-        files.append(folder / "encoder.json")  # names the base and its digest
+    if name_or_path not in (*SHIPPED, MINILM):
+        files = list(dict.fromkeys([*files, *(file for pattern in READ for file in folder.glob(pattern))]))
     return digest({file.relative_to(folder).as_posix(): sha256(file) for file in files if file.is_file()})
 
 
 def file_of(folder: Path, name: str) -> Path | None:
     """A file of a model, whose own notes may name it; None where there is none of that name."""
-    path = paths.inside(folder, name) if ".." in Path(name).parts else folder / name
+    outward = ".." in Path(name).parts or Path(name).is_absolute()
+    path = paths.inside(folder, name) if outward else folder / name
     return path if path.is_file() else None
 
 

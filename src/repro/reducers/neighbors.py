@@ -164,7 +164,9 @@ def reconstruction_weights(
             trace = diagonal.sum(1, keepdims=True)
             diagonal += np.where(trace > 0, reg * trace, 1.0)  # trace 0: G = I, whose solution is even
             for row, matrix in enumerate(G, rows.start):
-                weights[row] = lapack.dposv(matrix.T, one, overwrite_a=1)[1]  # reads the lower triangle
+                _, weights[row], failed = lapack.dposv(matrix.T, one, overwrite_a=1)  # reads the lower triangle
+                if failed:
+                    raise InputError(f"reg is {reg}: neighbours lie on a line; expected a larger number, such as 0.001")
     return weights / weights.sum(1, keepdims=True)
 
 

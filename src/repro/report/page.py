@@ -22,6 +22,7 @@ from repro.report.scorecard import full_size_scores, nearness, verdict_frame, ve
 from repro.report.tables import Shown, pill
 from repro.rows import record, recorded_rows
 from repro.store import Store
+from repro.types import InputError
 
 Judged = Callable[[pd.DataFrame], list[Measurement]]  # rows to what they measure of the page's claims
 
@@ -58,6 +59,11 @@ class Page:
     record: bool = False
     parameters: Mapping[str, Any] = field(default_factory=parameters_now, repr=False)
     """of the notebook, as they were before its code went on"""
+
+    def __post_init__(self) -> None:
+        for name, value in self.parameters.items():
+            if value == [] and name != "switch_dims":
+                raise InputError(f"{name} is []: expected one value or more")
 
     @cached_property
     def store(self) -> Store:

@@ -204,15 +204,10 @@ Scores = Mapping[str, float | None]  # full-size scores of networks on STS-B; No
 FEWEST_BLOCKS = 4  # of a network that is asked about depth
 
 
-def short(network: str) -> str:
-    """A network's name without its owner on the hub."""
-    return network.rpartition("/")[2]
-
-
 def nearness(network: str, own: Sequence[str] = ()) -> int:
     """The place of a network: first a paper's own, then the stand-ins, then all others."""
     order = (*own, *STAND_INS)
-    return order.index(network) if (network := short(network)) in order else len(order)
+    return order.index(name) if (name := Path(network).name) in order else len(order)  # a hub id without its owner
 
 
 def rank(claim: str, networks: str) -> int:
@@ -229,8 +224,8 @@ def deep(m: Measurement, scores: Scores) -> str:
 
 def chosen_on_dev(m: Measurement, scores: Scores) -> str:
     """Settings that nobody chose for a network say little of what training can do with it."""
-    known = {*OWN["ESE"], *(short(own) for own, _ in ANGLE_RECIPES)}
-    lacking = [n for n in m.network.split(", ") if short(n) not in known]
+    known = {*OWN["ESE"], *(Path(own).name for own, _ in ANGLE_RECIPES)}
+    lacking = [n for n in m.network.split(", ") if Path(n).name not in known]
     return f"settings chosen on dev: {', '.join(lacking)} has the paper's" if lacking else ""
 
 
@@ -290,7 +285,7 @@ def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measure
         own = OWN.get(m.claim_id.split("-")[0], ())
         network = m.network or ", ".join(named(m.what, everyone) or everyone)
         m = replace(m, network=network, generated=bool(generated))
-        same = bool(m.network) and all(short(name) in own for name in m.network.split(", "))
+        same = bool(m.network) and all(Path(name).name in own for name in m.network.split(", "))
         asked = [lacks for claims, lacks, of in CONDITIONS if re.match(claims, m.claim_id) and re.search(of, m.what)]
         unmet = "; ".join(filter(None, (lacks(m, scores) for lacks in asked)))
         whole.append(replace(m, scope="same" if same else "substitute", unmet=m.unmet or unmet))

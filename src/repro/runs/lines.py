@@ -316,6 +316,7 @@ def cosines_of(table: TextTable, pairs: ScoredPairs) -> Array:
     return np.asarray(prefix_cosines(X1, X2, [X1.shape[1]])[0])
 
 
-def spearman_of(table: TextTable, pairs: ScoredPairs) -> float:
-    """Spearman of the cosines with the gold scores of some pairs."""
-    return float(sts_spearman(table[pairs.texts1], table[pairs.texts2], pairs.scores))
+def spearman_of(table: TextTable, pairs: ScoredPairs, project: Callable[[Array], Array] = np.asarray) -> float:
+    """Spearman of the cosines with the gold scores of some pairs, of projections of their embeddings."""
+    X1, X2 = (project(table[side]) for side in (pairs.texts1, pairs.texts2))
+    return float(sts_spearman(X1, X2, pairs.scores))

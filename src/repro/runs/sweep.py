@@ -85,7 +85,8 @@ class TwoStep(StepTwo):
 
 def pair_scores(sweep: Sweep, pairs: ScoredPairs) -> dict[tuple[int, int], float]:
     """Spearman of every encoder_i with every pooler_j: N² small matrix products on states encoded N times."""
-    return {(i, j): spearman_of(sweep.embeddings(i, j), pairs) for i in sweep.cells for j in sweep.cells}
+    projections = {j: cell.pooler.project for j, cell in sweep.cells.items()}
+    return {(i, j): spearman_of(sweep.states[i], pairs, f) for i in sweep.cells for j, f in projections.items()}
 
 
 def train_two_step(
@@ -167,7 +168,7 @@ def _train_poolers(
         frozen.backbone.set_dropout(cell.config.dropout)
 
     def dev_score(pooler: Pooler) -> float:
-        return spearman_of(table.map(pooler.project), dev)
+        return spearman_of(table, dev, pooler.project)
 
     options = {"views": config.views, "seed": config.seed, "max_length": cell.config.max_length}
     poolers = {d: sweep.cells[d].pooler for d in dims}

@@ -30,7 +30,7 @@ from transformers import BertConfig, BertForMaskedLM
 from repro.data.sampling import bucketed_batches
 from repro.seeding import make_rng
 from repro.training.loop import History, LoopConfig, train
-from repro.types import InputError, check_dim
+from repro.types import InputError, check_dim, check_positive
 
 Ids: TypeAlias = NDArray[np.int64]
 IGNORED = -100
@@ -58,6 +58,11 @@ class PretrainConfig:
     save_every: int = 500  # steps between resumable states
     bf16: bool = True  # bfloat16 matrix products
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_positive(self, "learning_rate", "epochs")
+        if self.heads < 1 or self.hidden_dim % self.heads:
+            raise InputError(f"hidden_dim is {self.hidden_dim}: expected a multiple of {self.heads} heads")
 
 
 @dataclass

@@ -109,11 +109,14 @@ def train_poolers(
     before = [dev_score(pooler) for pooler in poolers]
     banks = [_Bank(start_of(pooler, config), config, steps, dev_score) for pooler in poolers]
     for step in range(steps):
+        running = [bank for bank in banks if (bank.misses < config.patience).any()]
+        if not running:
+            break
         first, second, members = two_of(count, n, step, config)
         h1, h2 = (torch.from_numpy(views[v, members]).to(device) for v in (first, second))
         mask = duplicate_mask(keys[members])
         checking = step + 1 == steps or (config.check_every and (step + 1) % config.check_every == 0)
-        for bank in banks:
+        for bank in running:
             bank.step(h1, h2, mask, step)
             if checking:
                 bank.check(step + 1)
@@ -157,7 +160,7 @@ class _Bank:
         return torch.tanh(z) if self.template.activation == "tanh" else z
 
     def step(self, h1: Tensor, h2: Tensor, mask: Tensor, step: int) -> None:
-        """One Adam step of every learning rate; a stopped one keeps its best and moves no more."""
+        """One Adam step of every learning rate; a stopped one moves on beside the others, and its best is kept."""
         z1, z2 = self._project(h1), self._project(h2)
         losses = [info_nce(a, b, temperature=self.config.temperature, mask=mask) for a, b in zip(z1, z2, strict=True)]
         total = torch.stack(losses).sum()

@@ -6,8 +6,9 @@ from sklearn.decomposition import PCA
 
 from repro.config import profile
 from repro.methods import FULL, TRAINED_NARROW, TWO_STEP
-from repro.papers.wang.sweeps import fit_sets_of, is_compared, plan_networks, suite_lines
+from repro.papers.wang.sweeps import fit_sets_of, is_compared, suite_lines
 from repro.types import InputError
+from shown_code import on_page
 
 DIMS = (8, 4)
 
@@ -46,6 +47,7 @@ def test_pca_is_fitted_on_the_fit_set_alone(world):
 
 
 EMBEDDED = profile("embedded", source="microworld")
+plan_networks = on_page("wang_figure3_loss_decomposition", "plan_networks")["plan_networks"]
 
 
 def test_networks_are_planned_with_their_recipes():

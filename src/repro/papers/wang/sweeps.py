@@ -7,12 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from repro.config import Profile, override
-from repro.config import profile as profile_named
 from repro.data.samples import training_sentences
 from repro.methods import END_TO_END, FULL, REDUCED, STEP_1, STEP_2, TRAINED_NARROW, TWO_STEP, UNTRAINED, fitted_on
-from repro.models.backbone import load_backbone
-from repro.objectives import TrainConfig
 from repro.reducers import reduced
 from repro.rows import make_rows
 from repro.runs.lines import Line, Task, TextTable, by_kind, similarities, spearman_of
@@ -20,7 +16,7 @@ from repro.runs.sweep import Sweep, TwoStep, states_of
 from repro.seeding import make_rng
 from repro.sets import ScoredPairs
 from repro.store import Store
-from repro.types import Array, InputError, check_dim
+from repro.types import Array, InputError
 
 
 def rows_of(sweep: Sweep, rows: Sequence[Mapping[str, Any]], **shared: Any) -> pd.DataFrame:
@@ -180,43 +176,3 @@ def is_compared(line: Line, other: Line) -> bool:
 
 
 # Figure 3: several networks
-
-NETWORKS: dict[str, tuple[str, ...]] = {
-    "embedded": ("repro-tiny:1", "repro-tiny"),
-    "gpu": ("repro-tiny:1", "repro-tiny", "all-MiniLM-L6-v2:3", "all-MiniLM-L6-v2"),
-    "paper": ("bert-base-uncased", "bert-large-uncased", "roberta-base", "roberta-large"),
-}
-"""the networks of Figure 3 by profile, as `name` or `name:blocks`; without a hub, small ones at two depths"""
-
-
-def plan_networks(
-    profile: Profile,
-    names: Sequence[str] | None = None,
-    dims: Sequence[int] | None = None,
-    *,
-    reference: int | str | None = None,
-    **train: Any,
-) -> dict[str, tuple[TrainConfig, tuple[int, ...]]]:
-    """What to train for Figure 3: every network's recipe and dims, which the reference of the losses joins, by name.
-
-    Without dims: the hidden size, which is also the usual reference, and the profile's candidates below it. `train` are
-    fields of `TrainConfig` that replace all recipes; None keeps them.
-    """
-    planned = {}
-    for name in names or NETWORKS[profile.name]:
-        backbone, colon, blocks = name.partition(":")
-        if not backbone or (colon and not blocks.isdecimal()):
-            raise InputError(f"unknown backbone {name!r}: expected a name, or name:blocks such as repro-tiny:1")
-        network = load_backbone(backbone, device="cpu")
-        hidden_dim, whole = network.hidden_dim, network.n_layers
-        kept = check_dim(int(blocks), limit=whole, what=f"number of blocks of {backbone}") if colon else whole
-        layers = None if kept == whole else kept
-        config = profile_named(profile.name, backbone=backbone, source=profile.source, layers=layers).train
-        widths = set(dims or {hidden_dim, *(d for d in profile.candidates if d < hidden_dim)})
-        full = hidden_dim if reference is None else reference
-        widths |= {full} if isinstance(full, int) else set()
-        label = backbone if layers is None else f"{backbone}:{layers}"
-        if label in planned:
-            raise InputError(f"backbones name {label} twice: expected different ones")
-        planned[label] = (override(config, **train), tuple(sorted(widths)))
-    return planned
