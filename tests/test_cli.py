@@ -228,3 +228,6 @@ def test_a_reader_that_has_gone_is_no_fault(line):
 def test_an_interrupt_says_that_nothing_is_lost(repro, monkeypatch):
     monkeypatch.setattr(cli, "examine", Mock(side_effect=KeyboardInterrupt))
     assert "the same command goes on from there" in repro("doctor", ends=130).err
+    monkeypatch.setattr(cli, "examine", lambda repair=False: iter([("datasets absent", True)]))
+    monkeypatch.setenv("REPRO_LOG", "verbose")  # no level: the usual one
+    assert "BAD datasets" in repro("doctor --repair", ends=1).out, "which moving artefacts aside does not mend"

@@ -37,6 +37,8 @@ def test_the_digest_names_every_setting():
         (StepTwoConfig, {"learning_rates": ()}, "learning_rates is empty"),
         (StepTwoConfig, {"epochs": float("nan")}, "epochs is nan"),
         *((TrainConfig, {"learning_rate": rate}, f"learning_rate is {rate}") for rate in (0.0, float("inf"))),
+        (TrainConfig, {"warmup": 10}, "warmup is 10: expected a share of the steps"),
+        (StepTwoConfig, {"patience": 0}, "patience is 0"),
         (TrainConfig, {"dropout": 2.0}, "dropout is 2.0: expected 0 or more, below 1"),
     ],
 )
@@ -58,6 +60,9 @@ def test_profiles_and_overrides():
     assert profile("embedded", dropout=0.25, source="local").train.dropout == 0.25  # over the recipe's
     assert profile("embedded", backbone="roberta-base").train.batch_size == 512
     assert profile("embedded", backbone="some/where/e5-small-en", objective="angle").train.sentences == 4_800
+    assert profile("paper", objective="ese", backbone="/my/Qwen1.5-0.5B").train.lora, (
+        "a folder by the name of a recipe's"
+    )
     assert override(TrainConfig(), dim=3, seed=None) == TrainConfig(dim=3)
     assert profile("paper", sentences=200).step_two.batch_size == 200  # a batch of all
     for ask in (profile, PROFILES.__getitem__):  # pages look up the profile's source before all else

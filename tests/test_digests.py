@@ -54,7 +54,7 @@ def test_what_decides_a_result_is_a_small_part_of_the_package():
         assert not [m for m in found if m.startswith(("repro.papers", "repro.report", "repro.book", "repro.runs"))]
 
 
-def test_a_loss_is_part_of_its_own_trainings_and_of_no_others_and_no_reducer_is():
+def test_a_loss_is_part_of_its_own_trainings_and_of_no_others_and_numbers_of_arrays_of_a_name():
     losses, steps = {"simcse": "contrastive", "nli": "nli", "ese": "espresso"}, {}
     for name in losses:
         found = {module for root in training_code(OBJECTIVES[name]) for module in import_closure(root)}
@@ -63,8 +63,5 @@ def test_a_loss_is_part_of_its_own_trainings_and_of_no_others_and_no_reducer_is(
     for name, loss in losses.items():
         assert {other for other, found in steps.items() if f"repro.losses.{loss}" in found} == {name}
     assert "repro.losses.angle" in steps["ese"]
-
-
-def test_numbers_of_arrays_are_part_of_a_name():
     assert digest({"X": np.eye(2)}) == digest({"X": np.eye(2)})
     assert len({digest({"X": X}) for X in (np.eye(2), np.eye(2)[::-1], np.eye(2, dtype="f4"), np.eye(3))}) == 4

@@ -42,6 +42,9 @@ def test_recording_replaces_the_same_key_and_keeps_the_others(tmp_path):
     # columns outside the key, such as the hardware, do not make another number
     record(some(0.9).assign(hardware="another machine"), tmp_path)
     assert len(read_rows(path)) == 4
+    record(some(0.9, n_judged=100), tmp_path)
+    with pytest.raises(InputError, match="judged on more items"):
+        record(some(0.2, n_judged=99), tmp_path)
     record(some(backbone="BAAI/bge-base-en-v1.5"), tmp_path)
     record(some(backbone=str(tmp_path / "my-network")), tmp_path)
     assert read_rows(path)["backbone"].dropna().tolist() == ["BAAI/bge-base-en-v1.5"] * 2 + ["my-network"] * 2

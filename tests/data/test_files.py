@@ -95,14 +95,11 @@ def test_a_fault_in_any_form_is_named_by_its_line(tmp_path, name, content, messa
         load(path)
 
 
-def test_a_blank_line_among_texts_is_refused_for_rows_would_shift(write):
+def test_a_blank_line_among_texts_and_an_endless_one_in_a_small_gz_are_refused(write):
     with pytest.raises(InputError, match=r"t.txt line 2 is blank: .* line i is row i.*grep"):
         load(write("t.txt", "one", "", "  ", "two"))
     # neither blank lines at the end nor a byte order mark shift anything
     assert load(write("t.txt", "one", "two", "", "", encoding="utf-8-sig")).texts == ("one", "two")
-
-
-def test_one_endless_line_in_a_small_gz_is_refused_at_once(write):
     with pytest.raises(InputError, match="line 1 is longer than 16 MiB"):
         load(write("bomb.txt.gz", 2 * LONGEST * "x"))
 

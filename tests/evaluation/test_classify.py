@@ -98,7 +98,7 @@ def test_nested_accuracy_is_the_mean_over_folds_of_unequal_size():
     assert found.accuracy != pytest.approx(found.correct.mean(), abs=1e-6)
 
 
-def test_the_form_follows_from_the_splits():
+def test_the_form_follows_from_the_splits_and_the_floor_is_the_trainings_majority():
     X, y = made(2, n=260)
     texts, y = np.arange(260).astype(str), y.astype(str)
     splits = {"train": slice(0, 120), "dev": slice(120, 180), "test": slice(180, 260)}
@@ -120,9 +120,6 @@ def test_the_form_follows_from_the_splits():
     pairs = [LabelledPairs("made", "local", name, t.texts, t.texts[::-1], t.labels) for name, t in tasks.items()]
     found = classify.score_classification(embed, {"train": pairs[0], "test": pairs[2]})
     assert found.value == linear_probe(pair_features(a, a[::-1]), ya, pair_features(c, c[::-1]), yc)
-
-
-def test_the_floor_is_the_share_of_the_trainings_majority():
     assert classify.majority_share(np.array(["a", "a", "b"]), np.array(["a", "b", "b", "b"])) == 0.25
 
 

@@ -36,9 +36,6 @@ def test_the_ideal_order_scores_one_and_grades_weigh():
     worst = retrieval_scores(query, documents, {0: {0: 1, 1: 2, 2: 3}}, ks=(3,))
     log = np.log2([2, 3, 4])
     assert worst["ndcg@3"] == pytest.approx(([1, 2, 3] / log).sum() / ([3, 2, 1] / log).sum())
-
-
-def test_ties_go_to_the_lower_document():
     query, documents = [[1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0], [2.0, 0.0]]  # the last two have cosine 1
     assert retrieval_scores(query, documents, {0: {1: 1}})["mrr"] == 1
     assert retrieval_scores(query, documents, {0: {2: 1}})["mrr"] == 0.5
@@ -81,15 +78,12 @@ def test_ids_name_rows_in_any_order():
 # search
 
 
-def test_top_documents_equal_a_plain_sort_in_any_blocks_and_lengths(monkeypatch):
+def test_top_documents_equal_a_plain_sort_in_any_blocks_and_ties_go_to_the_lower_row(monkeypatch):
     expected = np.argsort(-(unit_prefix(Q.astype(float)) @ unit_prefix(C.astype(float)).T), axis=1)[:, :7]
     np.testing.assert_array_equal(top_documents(Q, C, 7), expected)
     np.testing.assert_array_equal(top_documents(Q, C), expected[:, :1])
     monkeypatch.setattr(module, "BLOCK", 3 * len(C))
     np.testing.assert_array_equal(top_documents(Q * 3, C * np.geomspace(0.01, 100, len(C))[:, None], 7), expected)
-
-
-def test_ties_go_to_the_lower_row_wherever_equal_documents_stand():
     repeated = np.concatenate([C[:3], C, C[:3]])  # rows 0-2 again at 3-5 and at the end
     np.testing.assert_array_equal(top_documents(C[:3], repeated, 3), [[0, 3, 503], [1, 4, 504], [2, 5, 505]])
     np.testing.assert_array_equal(top_documents(np.zeros((2, 48)), C, 4), [[0, 1, 2, 3]] * 2)  # all cosines 0

@@ -127,16 +127,13 @@ def test_heads_trained_together_are_those_trained_alone():
         np.testing.assert_allclose(fewer.weights[..., 0], together.weights[..., 4 * k + g], atol=1e-5)
 
 
-def test_chunks_are_batches_of_64_where_all_heads_have_the_same_rows():
+def test_chunks_are_batches_of_64_and_five_percent_are_held_out():
     assert senteval.chunk_starts(150, np.array([150, 150])).tolist() == [0, 64, 128]
     starts = senteval.chunk_starts(3771, np.full(100, 3054))
     sizes = np.diff([*starts, 3771])
     assert len(sizes) == 48 == np.ceil(3054 / 64)
     np.testing.assert_allclose(sizes * 3054 / 3771, [*[64] * 47, 3054 % 64], atol=1)
     assert senteval.chunk_starts(100, np.array([65, 64])).max() < 100  # a last chunk is never empty
-
-
-def test_five_percent_are_held_out_and_at_least_one_row():
     assert len(set(senteval.dev_rows(np.arange(199), 0))) == 9
     assert len(senteval.dev_rows(np.arange(18), 0)) == 1
 

@@ -49,16 +49,13 @@ def test_constant_scores_are_nan_and_few_pairs_have_no_interval_worth_the_name()
         stats.bootstrap_spearman(*graded(9), seed=0)
 
 
-def test_the_interval_of_a_mean_is_the_binomial_one_and_turns_with_its_seed():
+def test_the_intervals_of_means_and_shares_are_the_binomial_ones():
     interval = stats.bootstrap_mean(np.arange(2000) < 1400, seed=0)
     assert interval.value == 0.7
     assert width(interval) == pytest.approx(2 * 1.96 * np.sqrt(0.7 * 0.3 / 2000), rel=0.08)
     values = np.random.default_rng(0).normal(size=50)
     first, again, other = (stats.bootstrap_mean(values, seed=seed) for seed in (1, 1, 2))
     assert first == again != other
-
-
-def test_wilsons_interval_of_a_share():
     half, none = stats.wilson(5, 10), stats.wilson(0, 10)
     assert (half.low, half.high) == pytest.approx((0.2366, 0.7634), abs=1e-4)  # Wilson (1927), by any table
     assert (none.low, none.high) == pytest.approx((0.0, 0.2775), abs=1e-4)

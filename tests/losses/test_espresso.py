@@ -73,7 +73,7 @@ def test_the_printed_form_is_the_equations_and_the_released_one_the_released_cod
             assert_alike(found, by_hand, *layers, rtol=1e-7, atol=1e-7)
 
 
-def test_equals_the_loss_module_of_angle():
+def test_equals_the_loss_module_of_angle_and_one_block_has_no_shallow_layers():
     # ESE of two blocks on four pairs without compression, computed with AnglE 0.6.1's AngleLoss (format A, its default
     # weights) as `compute_loss` and `compute_student_loss` put it together
     layers = [torch.sin(torch.arange(64, dtype=torch.float64).reshape(8, 8) * (1.3 + i)) for i in range(3)]
@@ -82,9 +82,6 @@ def test_equals_the_loss_module_of_angle():
     loss = lambda X: angle_pairs(*X.chunk(2), labels, config=ANGLE_PRESETS["code"])  # noqa: E731
     found = espresso(layers, loss, size=4, config=config)
     assert found.item() == pytest.approx(45.73017898331756, rel=1e-12)
-
-
-def test_one_block_has_no_shallow_layers_and_any_two_may_bound_them():
     assert at(states(1), strategy="none") == pytest.approx(angle_of(states(1)[1][:, :SIZE]).item())
     assert list(shallow_layers(7, EspressoConfig(first_layer=2, last_shallow=-3))) == [2, 3]
 

@@ -191,6 +191,9 @@ def test_a_decoder_is_read_at_its_last_token_and_a_saved_one_sees_as_it_did(fami
     encoder.save(tmp_path / "saved")
     loaded = SentenceEncoder.load(str(tmp_path / "saved"))
     assert loaded.encode_layers(sentences[:6]).tobytes() == encoder.encode_layers(sentences[:6]).tobytes()
+    loaded.backbone.keep(1)
+    loaded.save(tmp_path / "cut")
+    assert SentenceEncoder.load(str(tmp_path / "cut")).n_layers == 1
     causal = SentenceEncoder.load(str(tmp_path / "saved"), bidirectional=False, final_norm="last")
     plain = SentenceEncoder.load(decoders[family], pooling="mean")
     assert causal.encode_layers(sentences[:6]).tobytes() == plain.encode_layers(sentences[:6]).tobytes()

@@ -46,6 +46,10 @@ def test_what_is_needed_holds_for_every_larger_size_too():
     ]
 
 
+def test_rows_of_an_experiment_without_any_bring_no_others():
+    assert recorded.with_folds(make_rows([])).empty
+
+
 def test_bits_are_shown_by_pca_below_the_full_size_and_as_they_are_at_it(monkeypatch):
     monkeypatch.setattr(recorded, "LADDER", (("float32", 8), ("int8", 8), ("float32", 2), ("int4", 2)))
     said = recorded.bits(CODED).agg(": ".join, axis=1).tolist()

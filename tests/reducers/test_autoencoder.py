@@ -41,16 +41,13 @@ def test_training_lowers_the_loss_and_keeps_the_best_epoch(activation, hidden_la
     assert fitted.explained_variance_ratio_.sum() == pytest.approx(share, abs=1e-4)
 
 
-def test_the_kept_weights_have_the_smallest_held_out_loss():
+def test_the_kept_weights_have_the_smallest_held_out_loss_and_rows_weigh_alike():
     X = cloud()
     fitted = Autoencoder(3, epochs=40, learning_rate=0.5, batch_size=64, patience=3).fit(X)
     held_out = X[make_rng(0, "autoencoder order").permutation(len(X))[:20]]
     smallest = fitted.losses_[fitted.best_epoch_ - 1, 1]
     assert smallest == fitted.losses_[:, 1].min() and len(fitted.losses_) == fitted.best_epoch_ + 3  # its patience
     assert left_over(held_out, fitted) / held_out.size == pytest.approx(smallest, rel=1e-5)
-
-
-def test_the_training_loss_weighs_rows_alike_whatever_the_batches():
     options = {"learning_rate": 1e-12, "epochs": 1, "validation": 0}
     found = [Autoencoder(3, batch_size=size, **options).fit(cloud()).losses_[0, 0] for size in (7, 200)]
     assert found[0] == pytest.approx(found[1], rel=1e-5)

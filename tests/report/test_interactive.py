@@ -19,7 +19,7 @@ ROWS = [("live", method, dim, 0.5 + dim / 1000) for method in ("a", "b</script>"
 FRAME = pd.DataFrame(ROWS, columns=["kind", "method", "dim", "value"])
 
 
-def test_scripts_are_found_beside_the_page_and_the_figure_is_there_without_them():
+def test_scripts_are_found_beside_the_page_and_no_chart_needs_the_network():
     chart = alt.Chart(FRAME).mark_line().encode(x="dim:Q", y="value:Q", color="method:N")
     shown = interactive.show(chart, fallback=curves(FRAME, color="method"), hint="Point.")
     html = shown._repr_html_()
@@ -29,9 +29,6 @@ def test_scripts_are_found_beside_the_page_and_the_figure_is_there_without_them(
     assert addresses == {shown.spec["$schema"]}  # names the dialect; nothing loads it
     still = html[html.index("chart-still") : html.index("chart-hint")]
     assert 'src="data:image/svg+xml;base64,' in still and "display:none" not in still
-
-
-def test_a_chart_that_needs_the_network_is_refused():
     with pytest.raises(InputError, match="network"):
         interactive.show(alt.Chart("https://example.org/a.json").mark_point(), fallback=None, hint="Point.")
 

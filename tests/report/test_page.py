@@ -12,6 +12,7 @@ from repro.report.judge import Measurement
 from repro.report.page import Page
 from repro.report.scorecard import read_verdicts
 from repro.rows import make_rows
+from repro.types import InputError
 
 
 @pytest.fixture
@@ -62,5 +63,8 @@ def test_a_row_says_the_command_that_makes_it_again(tmp_path, monkeypatch):
     main.dims.append(2)  # what the page's code does to a parameter later
     said = shlex.split(pages.command("name", page.parameters))
     assert said == ["repro", "run", "name", "-p", "dims", "[8, 4]", "-p", "folders", f'["{name}", "{name}-flow"]']
+    main.dims = []
+    with pytest.raises(InputError, match=r"dims is \[\]: expected one value or more"):
+        Page("name", "wang_table1")
     rows = make_rows([{"value": 0.5, "command": "repro run name -p dims '[8]'"}], experiment="x", data_source="local")
     assert "-p dims" in page.badges(rows, rows).html

@@ -87,18 +87,12 @@ def test_what_does_not_decide_says_why(measurement, verdict, why):
     assert bool(why) == bool(measurement.why)
 
 
-def test_sameness_needs_more_seeds_than_an_effect_of_its_margin():
+def test_sameness_needs_more_seeds_a_claim_is_as_strong_as_its_weakest_part_and_every_branch_is_reached():
     effect, same = (Measurement("X", test, 0, -2, 2, seeds=3, seed_sd=1.0).why for test in ("effect", "sameness"))
     assert int(effect.split()[0]) < int(same.split()[0])
-
-
-def test_a_claim_of_several_parts_is_as_strong_as_its_weakest():
     assert worst(["holds here", "cannot tell", "direction only"]) == "cannot tell"
     assert worst(["not attempted", "does not hold here", "holds here"]) == "does not hold here"
     assert worst(["does not apply", "cannot tell"]) == "does not apply"
     assert worst([]) == "not attempted"
-
-
-def test_every_branch_is_reached_and_every_outcome_has_a_meaning():
     seen = {line[-2] for line in EFFECTS} | {line[-1] for line in EFFECTS} | {line[1] for line in SILENT}
     assert seen == set(MEANING) == set(OUTCOMES) > set(ON_GENERATED)

@@ -55,6 +55,8 @@ def test_pre_training_beats_counting_words_without_the_held_out_ones(sentences):
     small = PretrainConfig(**sizes, epochs=3, learning_rate=5e-3, save_every=10, bf16=False)
     with pytest.raises(InputError, match="99 sentences: expected two batches"):
         pretrain(sentences[:99], small)
+    with pytest.raises(InputError, match="hidden_dim is 32: expected a multiple of 3 heads"):
+        PretrainConfig(**sizes | {"heads": 3})
     whole, history, figures = pretrain(data.load("wiki", source="microworld", limit=1600).texts, small)
     assert history.losses[0] == pytest.approx(math.log(VOCABULARY), rel=0.03)
     assert figures["dev_loss"] < figures["unigram_loss"] < math.log(VOCABULARY)

@@ -41,9 +41,6 @@ def test_descent_reaches_what_is_possible_and_no_more():
         found = PAGE["realised"](*PAGE["free_retrieval"](6, dim))
         assert found["sets_realised"] * 15 <= PAGE["most_sets"](6, dim) + 1e-9
         assert (found["margin"] > 0) == (dim == 4)
-
-
-def test_margins_by_hand():
     C = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 0.0]])
     Q = np.array([[3.0, 3.0], [1.0, 0.0], [0.0, 1.0]])
     assert PAGE["margins"](Q, C) == pytest.approx([np.sqrt(2), -1.0, 0.0])

@@ -41,13 +41,10 @@ def errors(slope=-0.5, draws=3, dims=(8, 32, 128)):
     return make_rows(rows, method="GRP", metric="cosine_rms", backbone="b", experiment="x")
 
 
-def test_the_slope_is_judged_by_its_interval_over_draws():
+def test_the_slope_is_judged_by_its_interval_over_draws_and_two_dims_make_none():
     for rows, expected in ((errors(-0.45), HOLDS), (errors(-0.9), FAILS), (errors(draws=1), UNSURE)):
         (found,) = claims.johnson_lindenstrauss(rows)
         assert (found.claim_id, found.verdict) == ("PROP-T-2", expected)
-
-
-def test_two_dims_make_no_slope_and_no_trend():
     assert claims.johnson_lindenstrauss(errors(dims=(8, 32))) == []
     assert claims.alignment_uniformity(measured(info_nce=falling).query("dim < 10")) == []
     assert claims.slopes(errors(draws=1)).item() == pytest.approx(-0.5)
