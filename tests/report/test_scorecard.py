@@ -68,7 +68,9 @@ def test_conditions(floor, claim, backbone, score, what, unmet):
 
 
 def test_who_speaks_where_and_on_what(floor):
-    assert judged("ESE-T1-1", rows_on("BAAI/bge-base-en-v1.5")).verdict == "reproduced"
+    own = "BAAI/bge-base-en-v1.5"
+    assert judged("ESE-T1-1", rows_on(own, profile="paper")).verdict == "reproduced"
+    assert judged("ESE-T1-1", rows_on(own, profile="gpu")).verdict == "holds here", "of a smaller training"
     assert judged("WANG-T1-1", rows_on("bge-base-en-v1.5")).verdict == "holds here", "own network of another paper"
     assert judged("WANG-T1-1", rows_on("repro-tiny", 0.2, data_source="microworld")).verdict == "up"
     assert scorecard.rank("ESE-T1-1", "repro-tiny, all-MiniLM-L6-v2") == scorecard.rank("ESE-T1-1", "repro-tiny")
