@@ -69,6 +69,10 @@ def test_a_sweep_runs_each_cell_once_and_a_third_seed_only_what_is_new(study, re
     rows = read_rows(study / "results" / "study.parquet")
     assert len(rows) == 12 and rows[rows["seed"] < 2].reset_index(drop=True).equals(first)
     assert repro(f"{line.replace('8 4', '8')} 0").out.count("executed: ") == 2, "other sizes are other cells"
+    for folder in ("a/enc", "b/enc"):
+        (study / folder).mkdir(parents=True)
+    told = repro("sweep study --backbones a/enc b/enc --dims 4").out.splitlines()
+    assert len(set(told)) == 2 and all(f"executed: {study}/runs/study/enc-" in line for line in told)
 
 
 def test_a_cell_that_fails_is_told_and_the_others_go_on(study, repro):

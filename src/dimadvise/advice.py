@@ -200,7 +200,7 @@ def fit_and_judge(
             if evidence is not None:
                 outcomes.append(evidence.outcomes(shortened, folds))
     if not found:
-        few = f"too few rows are not judged with a row for {min(sizes)} dims of {' or '.join(methods)}"
+        few = f"the rows that are not judged are too few to fit {min(sizes)} dims of {' or '.join(methods)} on"
         raise InputError(f"{few}: give more embeddings or a smaller size")
     if evidence is None:
         return found, maps, math.nan, moments.whole.rows

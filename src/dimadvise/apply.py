@@ -94,7 +94,6 @@ def _write_shards(deployment: Deployment, source: Vectors, output: Path, plan: d
         with replacing(path) as partial:
             digests[path.name] = _write_shard(deployment, source, partial, start, stop)
             write_text(output / MANIFEST, json.dumps({**plan, "shards": digests}, indent=1))
-    write_text(output / MANIFEST, json.dumps({**plan, "shards": digests}, indent=1))
 
 
 def _digests_before(output: Path, plan: dict[str, Any]) -> dict[str, str]:

@@ -236,11 +236,11 @@ def _advise(
     found = survey(documents, asked, similarity=similarity, depth=depth or DEPTH, **wanted)
     options, deployment, row = found.options, None, None
     if what == "retain":
-        if labelled.transform is not None:
-            deployment = deploy.Deployment(labelled.transform, similarity, level)
-            if deployment.bytes < full or layer != last:
-                row = int(options.index[(options["way"] == len(found.ways) - 1) & (options["rerank"] == 0)][0])
-                options.loc[row, ["dim", "bytes"]] = deployment.transform.dim, deployment.bytes
+        made = deploy.Deployment(labelled.transform, similarity, level) if labelled.transform else None
+        if made is not None and (made.bytes < full or layer != last):
+            deployment = made
+            row = int(options.index[(options["way"] == len(found.ways) - 1) & (options["rerank"] == 0)][0])
+            options.loc[row, ["dim", "bytes"]] = made.transform.dim, made.bytes
     else:
         row = choose(options, what, amount, depth, full)
         if row is not None:

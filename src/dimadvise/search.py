@@ -88,18 +88,19 @@ def searched(
         stops: numbers of documents, ascending.
     """
     asked = [way.queries(Q) for way in ways]
+    # distances do not change if all is moved: about the mean of the queries numbers and rounding errors are small
     distant = [way.similarity == "l2" and way.level != "binary" for way in ways]
-    # distances do not change where all moves; about the queries numbers are small, and so are rounding errors
-    centres = [q.mean(0) if far else np.float32(0) for q, far in zip(asked, distant, strict=True)]
+    centres = [q.mean(0) for q in asked]
+    asked = [q - centre if far else q for q, centre, far in zip(asked, centres, distant, strict=True)]
     nearest = [Nearest(len(own), count) for _ in ways]
     seconds = [0.0] * len(ways)
     start = 0
     for block in blocks:
         inside = np.flatnonzero((own >= start) & (own < start + len(block)))
         for i, way in enumerate(ways):
-            stored = way.stored(block) - centres[i]
+            stored = way.stored(block) - centres[i] if distant[i] else way.stored(block)
             began = perf_counter()
-            scores = (asked[i] - centres[i]) @ stored.T
+            scores = asked[i] @ stored.T
             if distant[i]:  # -|q - s|² but for |q|², the same for all
                 scores = 2 * scores - np.einsum("ij,ij->i", stored, stored)
             scores[inside, own[inside] - start] = -np.inf

@@ -193,7 +193,7 @@ def results_folder() -> Path:
 
 
 def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
-    """Add rows to `results/<experiment>.parquet`; a row with the same key is replaced by the new one.
+    """Add rows to `results/<experiment>.parquet`; a row with the same key, judged on no more items, is replaced.
 
     Rows of another configuration stand beside it; one that names no configuration gives way to a later one that does.
     Processes may record side by side. A kill leaves rows and digests of before or after, never of both.

@@ -39,6 +39,7 @@ def sweep(
     from repro import data
     from repro.book import notebook
     from repro.config import PROFILES
+    from repro.digests import digest
     from repro.paths import inside, project_root
     from repro.report.page import command
     from repro.rows import read_rows, results_folder
@@ -46,6 +47,7 @@ def sweep(
 
     files = [read_rows(path) for path in results_folder().glob("*.parquet")]
     known = {tuple(pair) for rows in files for pair in rows[["command", "data_source"]].dropna().to_numpy()}
+    known |= {(said, None) for said, _ in known}  # of pages whose source is no parameter
     cells = []
     for source, backbone, seed in product(map(notebook.locate, notebooks), backbones, seeds):
         declared = notebook.parameters_of(source)
@@ -53,7 +55,9 @@ def sweep(
         values = notebook.from_here(notebook.validate(declared, given | ({"dims": list(dims)} if dims else {})))
         told = command(source.stem, {name: values.get(name, each.default) for name, each in declared.items()})
         place = values.get("source") or PROFILES[profile].source or data.default_source()
-        label = Path(backbone).resolve().name if Path(backbone).is_dir() else backbone
+        place = place if "source" in declared else None
+        whole = Path(backbone).resolve()
+        label = f"{whole.name}-{digest(str(whole))[:8]}" if whole.is_dir() else backbone
         target = inside(project_root() / "runs" / source.stem, f"{label}-seed{seed}.ipynb")
         cells.append((source, target, values, (told, place) in known and not Path(backbone).is_dir()))
     if not cells:

@@ -244,6 +244,10 @@ def test_the_command_answers_each_kind_of_target_and_apply_does_what_it_says(tmp
     np.save("bytes.npy", (20 * X[:, :30]).round().astype(np.int8))
     kept = repro("advise bytes.npy --labels labels.txt --dims 24 --output by").out
     assert "Keep the vectors" in kept, "24 dims as float32 are 96 bytes, the file has 30 a row"
+    assert (
+        "Use it" not in (tmp_path / "by" / "report.html").read_text()
+        and not (tmp_path / "by" / "reducer.json").exists()
+    )
     np.save("half.npy", X[:110].astype(np.float16))
     assert "58 bytes a vector instead of 64" in repro("advise half.npy --retain 0.5 --dims 29 --output half").out
 

@@ -123,16 +123,13 @@ def test_the_form_follows_from_the_splits_and_the_floor_is_the_trainings_majorit
     assert classify.majority_share(np.array(["a", "a", "b"]), np.array(["a", "b", "b", "b"])) == 0.25
 
 
-def test_folds_spread_every_class_evenly():
+def test_folds_spread_every_class_evenly_and_pair_features_are_sentevals():
     y = np.repeat(["a", "b", "c"], [101, 57, 10])
     fold = stratified_folds(y, 10, 0)
     counts = np.array([np.bincount(fold[y == name], minlength=10) for name in "abc"])
     assert (np.ptp(counts, axis=1) <= 1).all() and np.ptp(counts.sum(0)) <= 1
     assert (stratified_folds(y, 10, 0) == fold).all()
     assert (stratified_folds(y, 10, 1) != fold).any()
-
-
-def test_pair_features_are_sentevals():
     u, v = np.array([[1.0, -2.0]]), np.array([[3.0, 0.5]])
     assert pair_features(u, v).tolist() == [[2.0, 2.5, 3.0, -1.0]]
     assert (pair_features(u, v) == pair_features(v, u)).all()

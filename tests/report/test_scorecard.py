@@ -69,7 +69,8 @@ def test_conditions(floor, claim, backbone, score, what, unmet):
 
 def test_who_speaks_where_and_on_what(floor):
     own = "BAAI/bge-base-en-v1.5"
-    assert judged("ESE-T1-1", rows_on(own, profile="paper")).verdict == "reproduced"
+    beside = pd.concat([rows_on(own, profile="paper"), rows_on("repro-tiny", profile="embedded")])
+    assert judged("ESE-T1-1", beside, f"{own}: gain").verdict == "reproduced"
     assert judged("ESE-T1-1", rows_on(own, profile="gpu")).verdict == "holds here", "of a smaller training"
     assert judged("WANG-T1-1", rows_on("bge-base-en-v1.5")).verdict == "holds here", "own network of another paper"
     assert judged("WANG-T1-1", rows_on("repro-tiny", 0.2, data_source="microworld")).verdict == "up"

@@ -166,7 +166,7 @@ def reconstruction_weights(
             for row, matrix in enumerate(G, rows.start):
                 _, weights[row], failed = lapack.dposv(matrix.T, one, overwrite_a=1)  # reads the lower triangle
                 if failed:
-                    raise InputError(f"reg is {reg}: neighbours lie on a line; expected a larger number, such as 0.001")
+                    raise InputError(f"reg is {reg}, and weights have no one solution: expected more, such as 0.001")
     return weights / weights.sum(1, keepdims=True)
 
 

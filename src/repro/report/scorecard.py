@@ -285,8 +285,10 @@ def placed(found: Iterable[Measurement], rows: pd.DataFrame) -> Iterator[Measure
         own = OWN.get(m.claim_id.split("-")[0], ())
         network = m.network or ", ".join(named(m.what, everyone) or everyone)
         m = replace(m, network=network, generated=bool(generated))
-        smaller = (rows["profile"] != "paper").any() and not m.claim_id.startswith(("ZHANG-", "LP-"))  # in training
-        same = bool(m.network) and not smaller and all(Path(name).name in own for name in m.network.split(", "))
+        speakers = network.split(", ")
+        trained = not m.claim_id.startswith(("ZHANG-", "LP-"))  # by us; the paper's own training is its profile's
+        smaller = trained and (rows.loc[rows["backbone"].isin(speakers), "profile"] != "paper").any()
+        same = bool(m.network) and not smaller and all(Path(name).name in own for name in speakers)
         asked = [lacks for claims, lacks, of in CONDITIONS if re.match(claims, m.claim_id) and re.search(of, m.what)]
         unmet = "; ".join(filter(None, (lacks(m, scores) for lacks in asked)))
         whole.append(replace(m, scope="same" if same else "substitute", unmet=m.unmet or unmet))

@@ -112,13 +112,6 @@ class Task(Mapping[str, DataSet]):
             raise InputError(f"{self.name!r} is not a set of scored pairs")
         return self.judged
 
-    def without(self, others: ScoredPairs) -> "Task":
-        """Judged by the pairs that are not among others, in either order."""
-        known = set(map(frozenset, zip(others.texts1, others.texts2, strict=True)))
-        sides = zip(self.pairs.texts1, self.pairs.texts2, strict=True)
-        kept = [row for row, pair in enumerate(sides) if frozenset(pair) not in known]
-        return replace(self, splits={**self.splits, "test": self.pairs.keep(kept)})
-
 
 def load_tasks(
     names: Sequence[str], source: str, *, probe_rows: int | None = None, whole: bool = False

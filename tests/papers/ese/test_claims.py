@@ -171,9 +171,6 @@ def test_an_order_with_gaps_is_judged_between_those_that_were_tried(ablation):
     found = by_claim(claims.table2(pd.concat([fewer, extra], ignore_index=True)), "ESE-T2-1")
     assert [m.what.split(": ")[1] for m in found[:2]] == ["default less no compression"] * 2
     assert found[1].paper == pytest.approx(66.27 - 50.18) and len(found) == 3
-
-
-def test_variants_that_are_one_training_are_not_judged(ablation):
     found = by_claim(claims.table2(ablation, {"uniform weights": "default"}), "ESE-T2-2")
     said = {m.what.split(": ")[1].split(":")[0]: m.verdict for m in found}
     assert (said["default less uniform weights"], said["learned weights less default"]) == (ABSENT, HOLDS)

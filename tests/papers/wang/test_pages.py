@@ -1,5 +1,6 @@
 """Methods that stand on the pages of Wang et al., against what one would compute by hand, on encoders of a second."""
 
+from dataclasses import replace
 from itertools import combinations, product
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ from scipy.stats import spearmanr
 from repro.methods import STEP_1, STEP_2
 from repro.models import SentenceEncoder
 from repro.papers.wang.sweeps import rows_of
-from repro.runs.lines import cosines_of, spearman_of
+from repro.runs.lines import Task, cosines_of, spearman_of
 from repro.runs.sweep import pair_scores, step_two
 from repro.training.two_step import splice
 from repro.types import InputError, unit_rows
@@ -31,6 +32,14 @@ def test_the_smallest_dim_that_keeps_the_best_score(page_of):
     scores = pd.DataFrame({"dim": [768, 512, 256, 16] * 2, "value": [0.81, 0.80, 0.79, 0.2, 0.83, 0.82, 0.823, 0.9]})
     smallest = page_of("figure2_dimensions").smallest_sufficient
     assert (smallest(scores, margin=0.015), smallest(scores, margin=0)) == (256, 768)
+
+
+def test_pairs_that_chose_may_be_left_out_of_those_that_judge(page_of, sets):
+    pairs = sets["test"]
+    chose = pairs.keep([3, 7])
+    turned = replace(chose, texts1=chose.texts2, texts2=chose.texts1)
+    left = page_of("table1_two_step_simcse").without(Task("stsb", {"test": pairs}), turned).pairs
+    assert left.texts1 == tuple(np.delete(pairs.texts1, [3, 7])) and len(left.scores) == len(pairs) - 2
 
 
 # Figure 3
