@@ -49,7 +49,7 @@ page.close(make_rows(rows, **page.shared))
 
 
 @pytest.fixture
-def study(write, tmp_path, monkeypatch):
+def study(write, tmp_path, monkeypatch, no_data):
     """A checkout with one page, whose rows are made of its parameters."""
     write("_toc.yml")
     write("notebooks/study.md", PAGE)
