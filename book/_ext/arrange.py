@@ -39,7 +39,7 @@ def hidden(node: nodes.Node | None) -> bool:
 
 def labelled(text: str) -> str:
     """A table whose cells name their columns, for screens on which rows become blocks; one of many columns is dense."""
-    heads = [re.sub("<[^>]*>", "", head) for head in re.findall("<th>(.*?)</th>", text, re.DOTALL)]
+    heads = [re.sub("<[^>]*>", "", head) for head in re.findall("<th[ >].*?</th>", text, re.DOTALL)]
     before, head, *rows = text.split("<tr>")
     for place, row in enumerate(rows):
         labels = iter(heads)
@@ -56,7 +56,7 @@ def fold_tables(doctree: nodes.document) -> None:
     left = OPEN_TABLES
     for raw in sorted(filterfalse(hidden, boxes), key=lambda raw: "<caption>live" in raw.astext()):
         text = raw.astext()
-        rows, columns = text.count("<tr>") - 1, text.count("<th>")
+        rows, columns = text.count("<tr>") - 1, text.count("</th>")
         if left and rows <= OPEN_ROWS:
             left -= 1
         else:

@@ -72,6 +72,7 @@ def side_by_side(
 MISSING = "–"
 NUMBER = re.compile(r"–|[-−]?[\d.,]+( ± [\d.]+)?( \[[^]]*\]| \(\d+ seeds?\))?")
 """what reads as a number: with its spread, interval or seeds, but not as the start of a sentence"""
+RIGHT = ' class="number"'
 PROSE = 40  # characters from which a cell is read as a sentence and given room
 
 
@@ -180,11 +181,11 @@ def show(frame: pd.DataFrame, *, digits: int = 2, caption: str = "", labels: Map
     if frame.empty:
         return nothing(caption)
     titles = [str((labels or {}).get(column, column)) for column in frame]
-    head = "".join(f"<th>{pill(c, t)}</th>" for c, t in zip(frame, titles, strict=True))
-    body = "".join(
-        f"<tr>{''.join(_cell(column, value, digits) for column, value in zip(frame, row, strict=True))}</tr>"
-        for row in frame.itertuples(index=False)
-    )
+    rows = [[_cell(c, v, digits) for c, v in zip(frame, row, strict=True)] for row in frame.itertuples(index=False)]
+    right = [any(RIGHT in cell for cell in column if MISSING not in cell) for column in zip(*rows, strict=True)]
+    heads = zip(frame, titles, right, strict=True)
+    head = "".join(f"<th{RIGHT if numbers else ''}>{pill(c, t)}</th>" for c, t, numbers in heads)
+    body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     html = f'<div class="table-box"><table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
     plain = to_myst(frame.set_axis(titles, axis=1), digits=digits)
@@ -210,7 +211,7 @@ def _cell(column: Any, value: Any, digits: int) -> str:
         return f"<td>{pill(value, value)}</td>"
     text = escape(_text(value, digits))
     if isinstance(value, int | float) or NUMBER.fullmatch(text):
-        return f'<td class="number">{text.replace("-", "−")}</td>'
+        return f"<td{RIGHT}>{text.replace('-', '−')}</td>"
     return f'<td class="prose">{text}</td>' if len(text) > PROSE else f"<td>{text}</td>"
 
 
