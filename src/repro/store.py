@@ -56,12 +56,13 @@ class Store:
         """Return the artefact, making it first if it is absent or damaged.
 
         `make(target, work)` writes the files into the empty folder `target`; `work` is a scratch folder that outlives a
-        kill, so that a long run can resume. `config` is recorded in the manifest for the reader. When the disk is full
-        or may not be written, finished artefacts and resumable states are kept.
+        kill, so that a long run can resume. `config` stands in the manifest. A full disk loses nothing that was kept.
         """
         final = self.folder(kind, key)
         if final.exists() and self.fault(final) is None:  # without the lock: a store may be read-only
             return Made(final, True, read_manifest(final)["seconds"])
+        if (size := os.environ.get("WORLD_SIZE", "1")) != "1":
+            raise InputError(f"WORLD_SIZE is {size}: as many processes would wait for one lock: unset it, start one")
         with disk_full_explained(final), self._locked(final):
             if final.exists():
                 if (fault := self.fault(final)) is None:

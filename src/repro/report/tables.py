@@ -183,8 +183,7 @@ def show(frame: pd.DataFrame, *, digits: int = 2, caption: str = "", labels: Map
     titles = [str((labels or {}).get(column, column)) for column in frame]
     rows = [[_cell(c, v, digits) for c, v in zip(frame, row, strict=True)] for row in frame.itertuples(index=False)]
     right = [any(RIGHT in cell for cell in column if MISSING not in cell) for column in zip(*rows, strict=True)]
-    heads = zip(frame, titles, right, strict=True)
-    head = "".join(f"<th{RIGHT if numbers else ''}>{pill(c, t)}</th>" for c, t, numbers in heads)
+    head = "".join(f"<th{RIGHT * n}>{pill(c, t)}</th>" for c, t, n in zip(frame, titles, right, strict=True))
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     html = f'<div class="table-box"><table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
