@@ -56,13 +56,13 @@ class Store:
         """Return the artefact, making it first if it is absent or damaged.
 
         `make(target, work)` writes the files into the empty folder `target`; `work` is a scratch folder that outlives a
-        kill, so that a long run can resume. `config` stands in the manifest. A full disk loses nothing that was kept.
+        kill, so that a long run can resume. `config` stands in the manifest. On a full disk what is finished is kept.
         """
         final = self.folder(kind, key)
         if final.exists() and self.fault(final) is None:  # without the lock: a store may be read-only
             return Made(final, True, read_manifest(final)["seconds"])
         if (size := os.environ.get("WORLD_SIZE", "1")) != "1":
-            raise InputError(f"WORLD_SIZE is {size}: as many processes would wait for one lock: unset it, start one")
+            raise InputError(f"WORLD_SIZE is {size}: each would wait for another's lock: unset it, start one process")
         with disk_full_explained(final), self._locked(final):
             if final.exists():
                 if (fault := self.fault(final)) is None:
