@@ -170,10 +170,8 @@ def suite_lines(
 def is_compared(line: Line, other: Line) -> bool:
     """Two-step training and PCA with the others of their dim, two-step training with the full size too."""
     same = other.dim == line.dim and other.method not in (TWO_STEP, FULL)
-    if line.method == TWO_STEP:
-        return same or other.method == FULL
-    rival = other.method.startswith(("Isomap", "LLE")) and line.setting == other.setting
-    return line.method == "PCA" and same and rival
+    reduced = line.method == "PCA" and line.setting == other.setting and other.method.startswith(("Isomap", "LLE"))
+    return same and reduced if line.method != TWO_STEP else same or other.method == FULL
 
 
 # Figure 3: several networks
