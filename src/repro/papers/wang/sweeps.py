@@ -176,7 +176,7 @@ def is_compared(line: Line, other: Line) -> bool:
     same = other.dim == line.dim and other.method not in (TWO_STEP, FULL)
     if line.method == TWO_STEP:
         return same or other.method == FULL
-    return line.method == "PCA" and other.method in ("Isomap", "LLE") and same and line.setting == other.setting
+    return line.method == "PCA" and other.method.startswith(("Isomap", "LLE")) and same and line.setting == other.setting
 
 
 # Figure 3: several networks
