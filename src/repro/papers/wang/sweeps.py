@@ -171,7 +171,7 @@ def is_compared(line: Line, other: Line) -> bool:
     """Two-step training and PCA with the others of their dim, two-step training with the full size too."""
     same = other.dim == line.dim and other.method not in (TWO_STEP, FULL)
     reduced = line.method == "PCA" and line.setting == other.setting and other.method.startswith(("Isomap", "LLE"))
-    return same and reduced if line.method != TWO_STEP else same or other.method == FULL
+    return (same or other.method == FULL) if line.method == TWO_STEP else (same and reduced)
 
 
 # Figure 3: several networks
