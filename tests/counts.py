@@ -10,6 +10,7 @@ imports of these three in its turn; the science beneath (models, losses, data an
 import ast
 import re
 import sys
+import tokenize
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,11 +25,6 @@ SRC = ROOT / "src"
 SKIP = re.compile("# fmt: " + "skip")
 HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 EXPLAINING = ("repro.papers", "repro.runs", "repro.report")
-
-
-def lines_of(files: list[Path]) -> int:
-    """Lines of all files together."""
-    return sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
 
 
 def names_in(tree: ast.AST) -> Iterator[str]:
@@ -81,25 +77,82 @@ def cells_of(page: Path) -> list[tuple[str, bool]]:
     return [(cell.source, not HIDDEN & set(cell.metadata.get("tags", []))) for cell in code]
 
 
+SPACING = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+    tokenize.ENCODING,
+}
+"""Tokens that nobody has to understand."""
+DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def without_docstrings(tree: ast.Module) -> ast.Module:
+    """The same tree, less the text that opens a module, a class or a function."""
+    for node in ast.walk(tree):
+        if isinstance(node, DEFINITIONS) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
+    return tree
+
+
+def nodes_of(files: list[Path]) -> int:
+    """Nodes of the syntax trees of all files: what there is to understand, however it is laid out."""
+    trees = (without_docstrings(ast.parse(file.read_text(encoding="utf-8"))) for file in files)
+    return sum(len(list(ast.walk(tree))) for tree in trees)
+
+
+def tokens_a_line(files: list[Path]) -> float:
+    """Tokens of a line that holds code, on average; docstrings and comments are no code."""
+    tokens = 0
+    lines = 0
+    for file in files:
+        with file.open("rb") as text:
+            code_lines = set()
+            for token in tokenize.tokenize(text.readline):
+                opens_text = token.type == tokenize.STRING and token.line.lstrip().startswith(('"""', 'r"""'))
+                if token.type not in SPACING and not opens_text:
+                    tokens += 1
+                    code_lines.add(token.start[0])
+            lines += len(code_lines)
+    return tokens / lines
+
+
+def long_functions(trees: list[ast.Module]) -> tuple[int, int]:
+    """Functions of nine arguments or more, and functions of more than sixty lines."""
+    functions = [node for tree in trees for node in ast.walk(tree) if isinstance(node, DEFINITIONS[2:])]
+    arguments = [[*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs] for f in functions]
+    wide = sum(len(names) >= 9 for names in arguments)
+    return wide, sum(f.end_lineno - f.lineno >= 60 for f in functions)
+
+
 def figures() -> Iterator[tuple[str, float, float | None]]:
     """Every figure: what it is, its value, and its budget; one that is to be reached is negative.
 
-    The advisor is a tool of its own and has budgets of its own.
+    Budgets count nodes of syntax trees, which no layout makes fewer. Those of today leave a few per cent of room; what
+    they are to become is said behind them.
     """
     packages = {name: sorted((SRC / name).rglob("*.py")) for name in ("repro", "rivals", "dimadvise", "microworld")}
     tests = sorted((ROOT / "tests").rglob("*.py"))
-    advisor = [file for file in tests if "dimadvise" in file.parts]
     source = [file for files in packages.values() for file in files]
     trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in source}
-    budgets = {"repro": 18_385, "dimadvise": 3_430}
-    yield "lines of src but for dimadvise", lines_of(source) - lines_of(packages["dimadvise"]), 20_955
+    budgets = {"repro": 178_000, "dimadvise": 37_000}
+    yield "nodes of src (to become 188,000)", nodes_of(source), 240_000
     for name, files in packages.items():
-        yield f"lines of {name}", lines_of(files), budgets.get(name)
-    yield "files of src", len(source), 145
-    soak = [file for file in tests if "soak" in file.parts]
-    yield "lines of tests but for dimadvise's", lines_of(tests) - lines_of(advisor), 13_626
-    yield "lines of the soak, which is among them", lines_of(soak), None
-    yield "lines of dimadvise's tests", lines_of(advisor), 1_320
+        yield f"nodes of {name}", nodes_of(files), budgets.get(name)
+    yield "tokens a code line of src (to become 9.5)", round(tokens_a_line(source), 1), 12.5
+    long_lines = sum(len(line) > 100 for file in source for line in file.read_text(encoding="utf-8").splitlines())
+    yield "lines of src over 100 columns (to become 0)", long_lines, 3_200
+    classes = sum(isinstance(node, ast.ClassDef) for tree in trees.values() for node in ast.walk(tree))
+    yield "classes of src (to become 130)", classes, 180
+    wide, tall = long_functions(list(trees.values()))
+    yield "functions of nine arguments or more (to become 4)", wide, 14
+    yield "functions over sixty lines (to become 0)", tall, 12
+    yield "files of src", len(source), None
+    yield "nodes of tests", nodes_of(tests), None
+    yield "nodes of the soak, which is among them", nodes_of([file for file in tests if "soak" in file.parts]), None
 
     used = Counter(name for file, tree in trees.items() if file.name != "__init__.py" for name in names_in(tree))
     cells = {page: cells_of(page) for page in sorted((ROOT / "notebooks").glob("*.md"))}
