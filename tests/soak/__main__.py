@@ -17,7 +17,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from tests.soak import damage, kills, odd, sharing
+from tests.soak import changes, damage, foreign, kills, odd, sharing, values
 from tests.soak.material import prepare
 from tests.soak.process import adopt_orphans, ended, forked
 
@@ -37,6 +37,9 @@ PROMISES = {
     "damaged": {name: (trials, 2_000, 500) for name, trials in damage.KINDS.items()},
     "odd input": {name: (trials, total, 5_000) for name, (trials, total) in odd.KINDS.items()},
     "in company": {name: (trials, total, 10) for name, (trials, total) in sharing.KINDS.items()},
+    "not ours": {name: (trials, total, 5) for name, (trials, total) in foreign.KINDS.items()},
+    "changed": {name: (trials, total, 300) for name, (trials, total) in changes.KINDS.items()},
+    "right values": {name: (trials, total, 500) for name, (trials, total) in values.KINDS.items()},
 }
 """by promise and kind: trials, how many, and how many at a time"""
 

@@ -51,31 +51,48 @@ ANY = UNSUMMED | {
 }
 
 
-def tried(folder, read, rng, count, files="**/*", ways=ANY, spared="", shuffle=None):
-    """Damage one of the files below a folder, read, and restore them; what is wrong with the outcome, if anything."""
+def damage_one(file, way, whole, chosen, ways, rng):
+    """Damage a file in one way."""
+    damaged = ways[way](whole[file], rng)
+    if way.startswith("a neighbour"):
+        damaged = whole[rng.choice([path for path in chosen if path.parent == file.parent])]
+    if damaged == whole[file]:
+        damaged = b""
+    file.unlink() if way == "missing" else file.write_bytes(damaged)
+
+
+def tried(folder, read, rng, count, files="**/*", ways=ANY, spared="", shuffle=None, extra=True):
+    """Damage one or two of the files below a folder, now and then put one more there, read, and restore them.
+
+    What is wrong with the outcome, if anything.
+    """
     whole = {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
     chosen = [path for path in sorted(folder.glob(files)) if path in whole and path.suffix != ".lock"]
     right, heard = read(), []
     logging.getLogger().addHandler(handler := logging.Handler(logging.WARNING))
     handler.emit = heard.append
     for _ in range(count):
-        file, way = rng.choice(chosen), rng.choice([way for way in ways if way != spared])
-        damaged = ways[way](whole[file], rng)
-        if way.startswith("a neighbour"):
-            damaged = whole[rng.choice([path for path in chosen if path.parent == file.parent])]
-        if damaged == whole[file]:
-            damaged = b""
-        file.unlink() if way == "missing" else file.write_bytes(damaged)
+        faults = []
+        for file in rng.sample(chosen, min(len(chosen), 1 if rng.random() < 0.8 else 2)):
+            way = rng.choice([way for way in ways if way != spared])
+            damage_one(file, way, whole, chosen, ways, rng)
+            faults.append(f"{file.name} {way}")
+        if extra and rng.random() < 0.1:
+            name = rng.choice(("value.json", "value.npy", "value.b.npy", "pytorch_model.bin", "notes.txt"))
+            beside = rng.choice(chosen).with_name(name)
+            if not beside.exists():
+                beside.write_bytes(rng.choice((b"[1]", b"{}", b"")))
+                faults.append(f"{name} added")
         if shuffle and rng.random() < 0.1:
             shuffle()
         heard.clear()
         try:
             silent = not same(read(), right) and not heard
-            yield f"{file.name} {way}: other values, in silence" if silent else ""
+            yield f"{' and '.join(faults)}: other values, in silence" if silent else ""
         except InputError:
             yield ""
         except Exception as error:
-            yield f"{file.name} {way}: {type(error).__name__}: {error}"
+            yield f"{' and '.join(faults)}: {type(error).__name__}: {error}"
         for path in folder.rglob("*"):
             if path.is_file() and path not in whole:
                 path.unlink()

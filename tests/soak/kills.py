@@ -72,7 +72,7 @@ COMMANDS = {
     "advise": Command("advise {m}/X.npy --output out " + SMALL, 0.2),
     "apply": Command("apply {m}/X.npy --advice {m}/advice --rows-per-shard 20 --output out", 0.1),
     "run": Command("run notebooks/toy.md -p dims [8,4] --output out.ipynb", 0.1),
-    "book": Command("book", 0.03),
+    "book": Command("book", 0.1),
 }
 
 

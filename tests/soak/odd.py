@@ -11,6 +11,7 @@ import traceback
 from pathlib import Path
 
 import numpy as np
+from safetensors.numpy import load
 from tests.soak.material import VECTORS
 
 from dimadvise.vectors import open_vectors
@@ -186,7 +187,45 @@ def texts(rng, folder):
         raise ValueError(f"{given} gave {X}")
 
 
+def lies(rng, begin, end):
+    """Offsets, shape and type of a tensor of 6 × 4 numbers, one of which may not be what lies there."""
+    size = end - begin
+    offsets = rng.choice(
+        (
+            *([begin, end], [begin, end], [end, begin], [begin - 4, end], [begin, end + 4], [begin, end - 1]),
+            *([-size, 0], [begin + 0.5, end], [0, 2**63], [0, 0], [begin], [str(begin), end], None, [begin, end, end]),
+        )
+    )
+    shape = rng.choice(([6, 4], [6, 4], [4, 6], [24], [6, 5], [0, 4], [-6, -4], [6.0, 4], [2**62, 4], "64", None))
+    return offsets, shape, rng.choice(("F32", "F32", "F32", "F64", "F16", "BF16", "I32", "Q9", 32, None))
+
+
+def lying_header(rng, folder):
+    """A safetensors file whose header may lie: what we read, the library of the format reads as well, and alike."""
+    X = np.arange(48, dtype=np.float32).reshape(2, 6, 4)
+    header = {}
+    for number, name in enumerate("ab"):
+        told = zip(("data_offsets", "shape", "dtype"), lies(rng, 96 * number, 96 * (number + 1)), strict=True)
+        truth = {"data_offsets": [96 * number, 96 * (number + 1)], "shape": [6, 4], "dtype": "F32"}
+        header[name] = truth if rng.random() < 0.5 else {key: value for key, value in told if value is not None}
+    if rng.random() < 0.1:
+        header[rng.choice(("__metadata__", "c"))] = rng.choice(({}, [], {"a": 1}, json.loads("[" * 90 + "]" * 90)))
+    written = json.dumps(header).encode()
+    length = len(written) + rng.choice((0, 0, 0, 0, 1, -1, 8, 2**40, 2**63 - len(written)))
+    content = length.to_bytes(8, "little") + written + X.tobytes()[: rng.choice((192, 192, 192, 100))]
+    path = folder / "lying.safetensors"
+    path.write_bytes(content)
+    source = open_vectors(path, "a")
+    read = np.concatenate([np.asarray(block) for block in source.blocks(64)])
+    try:
+        reference = load(content)["a"]
+    except Exception as error:
+        raise ValueError(f"{written} was read, which the library refuses: {error}") from None
+    np.testing.assert_array_equal(read, reference)
+
+
 CASES = {
+    "headers that lie": (lying_header, 20_000),
     "command lines": (command_line, 3_000),
     "parameters and settings": (setting, 40_000),
     "files of vectors": (functools.partial(file_of, vectors, read_vectors), 20_000),
