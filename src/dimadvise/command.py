@@ -1,6 +1,5 @@
 """The commands `dimadvise advise` and `dimadvise apply`: how few bytes do these vectors need, and then make it so."""
 
-import json
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -171,9 +170,14 @@ def _refuse(owner: str, **options: Any) -> None:
 
 def _refuse_foreign(output: Path) -> None:
     """Before hours of work: refuse to write over files of these names that no earlier advice wrote."""
+    from dimadvise.files import read_json
+
     there = [name for name in WRITTEN if (output / name).exists()]
-    with suppress(OSError, ValueError, TypeError):
-        if not there or {"answer", "options", "target"} <= set(json.loads((output / WRITTEN[0]).read_text("utf-8"))):
+    if not there:
+        return
+    with suppress(OSError, InputError):
+        report = read_json((output / WRITTEN[0]).read_bytes(), WRITTEN[0])
+        if isinstance(report, dict) and {"answer", "options", "target"} <= set(report):
             return
     raise InputError(f"{output / there[0]} was written by no advice: give another --output, nothing is overwritten")
 

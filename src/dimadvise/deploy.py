@@ -18,6 +18,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from dimadvise.files import read_json
 from dimadvise.transform import Transform
 from repro.evaluation.quantise import BITS, FLOATS, Codebook, Codes, dequantise, quantise, vector_bytes
 from repro.paths import replacing, writable_folder, write_text
@@ -166,16 +167,29 @@ def read_linear(folder: Path) -> tuple[Vectors, Vectors]:
 def read_note(folder: Path) -> dict[str, Any]:
     """What `reducer.json` says beside the tensors, such as the encoder and layer that the map was fitted on."""
     path = folder / NOTE
-    try:
-        note = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not path.exists():
         wanted = "expected a folder that `repro advise` wrote, with a smaller size as its answer"
-        raise InputError(f"no {path}: {wanted}") from None
-    except ValueError as error:
-        raise InputError(f"{path} is not valid JSON ({error}): write the folder anew") from error
+        raise InputError(f"no {path}: {wanted}")
+    return read_sealed(path)
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """The names and values in a file that holds a note as it was `sealed`.
+
+    Raises:
+        InputError: for anything else, such as a note that has no seal or was changed.
+    """
+    note = read_json(path.read_bytes(), str(path))
     if not isinstance(note, dict):
         raise InputError(f"{path} holds a {type(note).__name__}: expected names and values")
-    if not unchanged(note):
+    if "seal" not in note:
+        missing = "has no seal: it was written by no advice, or changed since"
+        raise InputError(f"{path} {missing}; copy the whole folder again, or give another one")
+    try:
+        as_sealed = unchanged(note)
+    except RecursionError:  # What is nested so deeply that no digest can be taken was never sealed.
+        as_sealed = False
+    if not as_sealed:
         raise InputError(f"{path} has changed since it was written: copy the whole folder again, or write a new one")
     return note
 

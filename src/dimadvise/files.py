@@ -24,6 +24,24 @@ BLOCK = 2**24  # numbers in a block unless told otherwise: 64 MB
 NUMBERS = "fiu"  # numpy's letters for floats and whole numbers
 
 
+def read_json(content: str | bytes, where: str, wanted: str = "write it again", **options: Any) -> Any:
+    """What a text in JSON says.
+
+    Args:
+        content: the text.
+        where: it stands, for messages.
+        wanted: what a reader of the message should do.
+        options: of `json.loads`.
+
+    Raises:
+        InputError: for a text that is no JSON, or is nested too deeply to be read.
+    """
+    try:
+        return json.loads(content, **options)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where} is not valid JSON ({error}): {wanted}") from None
+
+
 class Vectors(ABC):
     """A matrix (n, D) that is read in parts; a part with a number that is not finite is an InputError with its row."""
 
@@ -208,10 +226,9 @@ class JsonLines(Vectors):
 
     def _json(self, row: int) -> Any:
         self._file.seek(int(self.starts[row]))
-        try:
-            return json.loads(self._file.readline(), parse_int=float)  # however long
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{self.path} row {row} is not JSON ({error}): expected one object on each line") from None
+        wanted = "expected one object on each line"
+        # Whole numbers may be of any length.
+        return read_json(self._file.readline(), f"{self.path} row {row}", wanted, parse_int=float)
 
     def _vector(self, row: int) -> list[float]:
         found = self._json(row)

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
+from dimadvise.files import read_json
 from repro.paths import ASSETS, write_text
 from repro.rows import recorded_rows
 from repro.terminal import say
@@ -121,7 +122,7 @@ class Measured:
 def read_measured(path: Path = ASSET) -> Measured:
     """The numbers in the package."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path.read_bytes(), str(path))
         calibrations = {name: Calibration(tuple(c)) for name, c in found["coefficients"].items()}
         errors = tuple(RuleError(**error) for error in found["errors"])
         where = tuple(found["encoders"]), tuple(found["tasks"]), found["data_source"], found["commit"], found["date"]

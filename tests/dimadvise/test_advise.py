@@ -149,6 +149,11 @@ def test_a_strangers_file_is_not_written_over_and_an_earlier_advice_leaves_no_re
     refused = repro("advise", tmp_path / "X.npy", "--output", tmp_path, ends=2)
     assert "report.html was written by no advice: give another --output" in refused.err
     assert (tmp_path / "report.html").read_text() == "a stranger's"
+    for content in ("[" * 100_000, '["answer", "options", "target"]', '{"answer": 1}'):
+        (tmp_path / "report.json").write_text(content)
+        refused = repro("advise", tmp_path / "X.npy", "--output", tmp_path, ends=2)
+        assert "report.json was written by no advice" in refused.err
+        assert (tmp_path / "report.json").read_text() == content
     out = tmp_path / "out"
     for given, recall, chosen in (("X", 0.5, True), ("full", 0.999, False)):
         more = ["--dims", 6, 4, "--recall", recall]

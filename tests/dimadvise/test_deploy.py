@@ -118,6 +118,33 @@ def test_files_that_are_damaged_missing_or_not_ours_are_refused(tmp_path, write)
     assert foreign.read_text() == "mine\n" and not foreign.with_name(deploy.CODES).exists()
 
 
+def test_a_promise_that_was_edited_is_refused_whether_or_not_its_seal_was_removed(tmp_path):
+    deploy.write(tmp_path, deployed(), promised={"recall@10": [0.9, 0.88, 0.92]})
+    note = tmp_path / "reducer.json"
+    whole = json.loads(note.read_text())
+    note.write_text(json.dumps(whole | {"promised": {"recall@10": [1, 1, 1]}}))
+    for read in (deploy.read, deploy.read_note, deploy.read_linear):
+        with pytest.raises(InputError, match=r"reducer.json has changed since it was written"):
+            read(tmp_path)
+    note.write_text(json.dumps({key: value for key, value in whole.items() if key != "seal"}))
+    for read in (deploy.read, deploy.read_note, deploy.read_linear):
+        with pytest.raises(InputError, match=r"reducer.json has no seal"):
+            read(tmp_path)
+    note.write_text(json.dumps(whole))
+    assert deploy.read_note(tmp_path)["promised"] == {"recall@10": [0.9, 0.88, 0.92]}
+
+
+@pytest.mark.parametrize("depth", [900, 980, 100_000])
+def test_a_note_that_is_nested_deeply_is_refused(tmp_path, depth):
+    deploy.write(tmp_path, deployed())
+    note = tmp_path / "reducer.json"
+    note.write_text(note.read_text().rstrip("}") + ', "more": ' + "[" * depth + "]" * depth + "}")
+    with pytest.raises(InputError, match=r"reducer\.json (is not valid JSON|has changed)"):
+        deploy.read(tmp_path)
+    with pytest.raises(InputError, match=r"reducer\.json (is not valid JSON|has changed)"):
+        deploy.write(tmp_path, deployed())
+
+
 def test_codes_without_what_they_need_are_refused_and_faiss_is_asked_for(monkeypatch):
     made = deployed(level="int8")
     for wrong in ({"codebook": None}, {"level": "int4"}, {"level": "pq8"}, {"level": "int3"}, {"similarity": "dot"}):

@@ -14,6 +14,7 @@ from repro.types import InputError
 
 N, D = 37, 12
 WHOLE = np.round(np.random.default_rng(0).normal(size=(N, D)) * 40).clip(-128, 127)  # what every form can hold
+DEEP = "[" * 100_000  # deeper than any reader of JSON goes
 BROKEN, ROW = WHOLE.copy(), WHOLE[5].tobytes()
 BROKEN[7, 3] = np.nan
 
@@ -137,7 +138,8 @@ FAULTS = {
     "wrong.fvecs": (lambda p: raw(p, b"", np.array([2, 0, 0, 3, 0, 0], "<i4")), "a row from 0 on has not the length 2"),
     "empty.bvecs": (lambda p: p.touch(), "no file of rows of 0 numbers"),
     "empty.jsonl": (lambda p: p.touch(), "is empty"),
-    "bad.jsonl": (lambda p: p.write_text("[1, 2]\n[1, 2"), "row 1 is not JSON"),
+    "bad.jsonl": (lambda p: p.write_text("[1, 2]\n[1, 2"), "row 1 is not valid JSON"),
+    "deep.jsonl": (lambda p: p.write_text("[1, 2]\n" + DEEP), "row 1 is not valid JSON"),
     "ragged.jsonl": (lambda p: lines(p, [[1, 2], [1]]), "row 1 has 1 numbers, row 0 has 2"),
     "lacking.jsonl": (lambda p: lines(p, [{"v": [1, 2]}, {"v": None}]), "row 1 holds no list of numbers under 'v'"),
     "words.jsonl": (lambda p: lines(p, [{"text": "a"}]), "none of text is a list"),
