@@ -4,8 +4,6 @@
 behind its length), JSON lines. `.npz` alone is unpacked whole.
 """
 
-import json
-import os
 import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
@@ -13,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError, safe_open
 
-from dimadvise.files import JsonLines, Matrix, Parquet, Records, Rows, Vectors, chosen
-from repro.types import InputError, check_dim
+from dimadvise.files import JsonLines, Matrix, Parquet, Records, Rows, Vectors, chosen, read_json
+from repro.types import InputError
 
 TENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "i1", "U8": "u1", "I16": "<i2", "I32": "<i4"}
 """safetensors' word for a kind of number → numpy's, which has none for bfloat16"""
@@ -110,20 +109,24 @@ def _no_numpy(path: Path, error: Exception) -> InputError:
 
 
 def _safetensors(path: Path, column: str) -> Vectors:
+    try:
+        # Opening checks the header: its length, types and nesting; that tensors have the bytes that
+        # their shapes need, and lie one behind the other from the header to the end of the file.
+        with safe_open(path, "numpy") as file:
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            kinds = {name: each.get_dtype() for name, each in slices.items()}
+            shapes = {name: each.get_shape() for name, each in slices.items()}
+    except SafetensorError as error:
+        raise InputError(f"{path} is not a whole safetensors file ({error}): write it again") from None
+    readable = [name for name, kind in kinds.items() if kind in TENSORS]
+    matrices = [name for name in readable if len(shapes[name]) == 2]
+    tensor = chosen(column, matrices, list(kinds), str(path), "a matrix of numbers")
     with path.open("rb") as file:
-        try:
-            length = struct.unpack("<Q", file.read(8))[0]
-            header = json.loads(file.read(length if length < os.fstat(file.fileno()).st_size else 0))
-            tensors = {k: (TENSORS.get(v["dtype"]), v) for k, v in header.items() if k != "__metadata__"}
-            matrices = [name for name, (dtype, about) in tensors.items() if dtype and len(about["shape"]) == 2]
-            array = chosen(column, matrices, list(tensors), str(path), "a matrix of numbers")
-            dtype, about = tensors[array]
-            offset, shape = 8 + length + about["data_offsets"][0], [check_dim(size) for size in about["shape"]]
-        except InputError:
-            raise
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError, struct.error) as error:
-            raise InputError(f"{path} is not a whole safetensors file ({error!r}): write it again") from None
-    return Records(path, offset, shape, dtype, kind="bfloat16" * (about["dtype"] == "BF16"))
+        length = struct.unpack("<Q", file.read(8))[0]
+        header = read_json(file.read(length), str(path))
+    begin = header[tensor]["data_offsets"][0]
+    kind = "bfloat16" if kinds[tensor] == "BF16" else ""
+    return Records(path, 8 + length + begin, shapes[tensor], TENSORS[kinds[tensor]], kind=kind)
 
 
 def _vecs(dtype: str) -> Callable[[Path, str], Vectors]:

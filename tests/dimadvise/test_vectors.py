@@ -126,7 +126,7 @@ FAULTS = {
     "zip.npz": (lambda p: p.write_bytes(b"PK\x03\x04"), "not a whole .npz"),
     "words.npz": (lambda p: np.savez(p, X=np.array([["a"]])), "expected numbers"),
     "header.safetensors": (lambda p: p.write_bytes(b"12345678123"), "not a whole safetensors"),
-    "cut.safetensors": (lambda p: cut(p, safetensors_bf16, 400), "ends before row 36"),
+    "cut.safetensors": (lambda p: cut(p, safetensors_bf16, 400), "not a whole safetensors"),
     "flat.safetensors": (lambda p: save_file({"a": WHOLE[0].copy()}, p), "none of a is a matrix"),
     "not.parquet": (lambda p: p.write_bytes(b"PAR1"), "not a whole parquet"),
     "ids.parquet": (lambda p: pq.write_table(pa.table({"id": [1]}), p), "none of id is a list"),
@@ -159,6 +159,64 @@ def test_what_is_wrong_with_a_file_is_told(tmp_path, name):
     make(tmp_path / name)
     with pytest.raises(InputError, match=words):
         list(open_vectors(tmp_path / name).blocks())
+
+
+X_AT = {"dtype": "F32", "shape": [3, 2], "data_offsets": [0, 24]}
+LIES = {
+    "a negative offset": {"X": X_AT | {"data_offsets": [-24, 0]}},
+    "an offset that is no whole number": {"X": X_AT | {"data_offsets": [0.0, 24]}},
+    "an end before the begin": {"X": X_AT | {"data_offsets": [24, 0]}},
+    "fewer bytes than the shape needs": {"X": X_AT | {"data_offsets": [0, 20]}},
+    "more bytes than the file has": {"X": X_AT | {"shape": [6, 2], "data_offsets": [0, 48]}},
+    "bytes of another tensor": {"X": X_AT, "Y": X_AT | {"data_offsets": [12, 36]}},
+    "bytes that belong to none": {"X": X_AT | {"data_offsets": [8, 32]}},
+    "a shape that is no whole number": {"X": X_AT | {"shape": [3.0, 2]}},
+    "a shape whose product is beyond counting": {"X": X_AT | {"shape": [2**40, 2**40]}},
+    "an unknown kind of number": {"X": X_AT | {"dtype": "F23"}},
+    "a kind that is no text": {"X": X_AT | {"dtype": ["F32"]}},
+    "no offsets": {"X": {"dtype": "F32", "shape": [3, 2]}},
+    "a tensor that is a number": {"X": 24},
+    "a list": [X_AT],
+}
+"""what a header of safetensors may claim of 24 bytes"""
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_header_of_safetensors_that_lies_is_refused(tmp_path, lie):
+    header = json.dumps(LIES[lie]).encode()
+    raw(tmp_path / "X.safetensors", struct.pack("<Q", len(header)) + header, np.zeros(6, "<f4"))
+    with pytest.raises(InputError, match=r"X\.safetensors is not a whole safetensors file"):
+        open_vectors(tmp_path / "X.safetensors")
+
+
+@pytest.mark.parametrize("length", [0, 7, 10**6, 2**40, 2**64 - 1])
+def test_a_header_of_safetensors_that_is_not_as_long_as_said_is_refused(tmp_path, length):
+    header = json.dumps({"X": X_AT}).encode()
+    raw(tmp_path / "X.safetensors", struct.pack("<Q", length) + header, np.zeros(6, "<f4"))
+    with pytest.raises(InputError, match="is not a whole safetensors file"):
+        open_vectors(tmp_path / "X.safetensors")
+
+
+HEADERS = {
+    "a deep list": DEEP,
+    "a deep note": '{"__metadata__": ' + DEEP,
+    "a deep tensor": '{"X": ' * 100_000,
+    "other bytes": "\xff",
+}
+
+
+@pytest.mark.parametrize("kind", HEADERS)
+def test_a_header_of_safetensors_that_is_no_json_or_too_deep_is_refused(tmp_path, kind):
+    content = HEADERS[kind].encode("latin-1")
+    raw(tmp_path / "X.safetensors", struct.pack("<Q", len(content)) + content, np.zeros(6, "<f4"))
+    with pytest.raises(InputError, match="is not a whole safetensors file"):
+        open_vectors(tmp_path / "X.safetensors")
+
+
+def test_a_tensor_behind_others_of_any_kind_is_read_where_it_lies(tmp_path):
+    others = {"a": np.arange(5), "b": np.ones((2, 3), bool), "c": np.zeros((0, 4))}
+    save_file({**others, "X": WHOLE, "z": np.arange(3)}, tmp_path / "X.safetensors")
+    assert (open_vectors(tmp_path / "X.safetensors", "X").take(range(N)) == WHOLE).all()
 
 
 def test_shards_must_be_of_one_form_and_width(tmp_path):
