@@ -89,6 +89,7 @@ def advise(
         columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating. Tables are TSV, CSV,
             JSON lines or parquet.
     """
+    from dimadvise.files import memory_explained
     from dimadvise.inputs import from_matrix
     from dimadvise.measure import FEWEST
     from dimadvise.vectors import open_vectors
@@ -119,7 +120,8 @@ def advise(
         assert encoder is not None
         case, origin = _encoded(encoder, texts, prompt, source, layers=layers, split=split, columns=named)
     wanted: dict[str, Any] = {"methods": methods, "levels": levels, "dims": dims, "rows": sample, "seed": seed}
-    with threadpool_limits(cpu_count()):
+    fewer = "or search fewer rows by --sample"
+    with threadpool_limits(cpu_count()), memory_explained(f"advise on {case.source}", fewer):
         _advise(case, asked, target, depth, similarity, wanted, origin, output, started)
     return 0
 
@@ -143,8 +145,9 @@ def apply(
         column: field of the file that holds the vectors; by default the only one.
     """
     from dimadvise.apply import apply as put_through
+    from dimadvise.files import memory_explained
 
-    with threadpool_limits(cpu_count()):
+    with threadpool_limits(cpu_count()), memory_explained(f"put {vectors} through {advice}"):
         put_through(vectors, advice, output, level=level, rows_per_shard=rows_per_shard, column=column)
     return 0
 

@@ -4,9 +4,12 @@ Rows of a file of equal records are read where they lie and nothing is mapped in
 no more than those that are asked for.
 """
 
+import errno
 import json
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,12 +19,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from repro.types import InputError, check_dim, check_range
+from repro.types import LARGEST, InputError, check_dim, check_range
 
 Rows: TypeAlias = NDArray[np.int64]
 Block: TypeAlias = NDArray[np.float32]
 BLOCK = 2**24  # numbers in a block unless told otherwise: 64 MB
 NUMBERS = "fiu"  # numpy's letters for floats and whole numbers
+SMALLEST = 1e-12
+"""largest modulus of a row's numbers below which single precision gives it no length: `unit_rows` divides by no less"""
+WIDEST = 2**31 - 1  # bytes of a row, at most: numpy makes no larger record
 
 
 def read_json(content: str | bytes, where: str, wanted: str = "write it again", **options: Any) -> Any:
@@ -40,6 +46,31 @@ def read_json(content: str | bytes, where: str, wanted: str = "write it again", 
         return json.loads(content, **options)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where} is not valid JSON ({error}): {wanted}") from None
+
+
+@contextmanager
+def memory_explained(doing: str, wanted: str = "a small file that asks for so much is damaged") -> Iterator[None]:
+    """Turn what is raised where memory is short while `doing` something into an InputError, by which no file is blamed.
+
+    The message ends with what is `wanted` of its reader.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not _is_memory_short(error):
+            raise
+        details = f" ({error})" if str(error) else ""
+        raise InputError(
+            f"not enough memory to {doing}{details}: close other programs, or take a machine with more; {wanted}"
+        ) from error
+
+
+def _is_memory_short(error: Exception) -> bool:
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return True
+    # Arrow gives no number where it maps a file or starts a thread, but the words of the system.
+    words = (os.strerror(errno.ENOMEM), os.strerror(errno.EAGAIN))
+    return isinstance(error, OSError | pa.ArrowException) and any(each in str(error) for each in words)
 
 
 class Vectors(ABC):
@@ -80,12 +111,24 @@ class Vectors(ABC):
 
     def _checked(self, block: Any, rows: Rows) -> Block:
         with np.errstate(over="ignore", invalid="ignore"):  # a number beyond float32 becomes infinite, and is named
-            block = np.asarray(block, np.float32)
-            sound = np.isfinite(block.sum(dtype=np.float64))
+            single = np.asarray(block, np.float32)
+            sound = np.isfinite(single.sum(dtype=np.float64))
         if not sound:
-            row = rows[np.argmax(~np.isfinite(block).all(axis=1))]
+            row = rows[np.argmax(~np.isfinite(single).all(axis=1))]
             raise InputError(f"{self.name} row {row} holds NaN or an infinite number: drop or repair such rows")
-        return np.asarray(check_range(block, self.name), np.float32)
+        exact = block if block.dtype.itemsize > single.dtype.itemsize else single
+        highest, lowest = (np.asarray(end(axis=1), np.float64) for end in (exact.max, exact.min))
+        reach = np.maximum(highest, -lowest)
+        if reach.max() > LARGEST:
+            check_range(single, self.name)
+        faint = (reach > 0) & (reach < SMALLEST)
+        if faint.any():
+            row = int(np.argmax(faint))
+            raise InputError(
+                f"{self.name} row {rows[row]} holds no number beyond {reach[row]:.0e}, of which single precision knows "
+                "no length: multiply all rows by one number, or make such rows zero"
+            )
+        return single
 
 
 class Matrix(Vectors):
@@ -94,7 +137,7 @@ class Matrix(Vectors):
     def __init__(self, X: Any, name: str) -> None:
         """Wrap X (n, D) of numbers."""
         self.X = np.asarray(X)
-        self.name, self.shape, self.kind = name, _matrix_shape(self.X.shape, name), _kind(self.X.dtype, name)
+        self.name, self.shape, self.kind = name, matrix_shape(self.X.shape, name), _kind(self.X.dtype, name)
 
     def _take(self, rows: Rows) -> Any:
         whole = rows[-1] - rows[0] + 1 == len(rows)  # a view where it can be one
@@ -109,13 +152,17 @@ class Records(Vectors):
     ) -> None:
         """The records begin at `offset`; `kind` names numbers that numpy has no word for."""
         self.path, self.offset, self.name = path, offset, str(path)
-        self.shape, self.kind = _matrix_shape(shape, self.name), kind or _kind(np.dtype(dtype), self.name)
-        self.record = np.dtype([("lead", "<i4", (lead,)), ("row", dtype, (self.shape[1],))])
-        if path.stat().st_size < offset + self.shape[0] * self.record.itemsize:
+        self.shape, self.kind = matrix_shape(shape, self.name), kind or _kind(np.dtype(dtype), self.name)
+        bytes_of_row = 4 * lead + self.shape[1] * np.dtype(dtype).itemsize
+        if path.stat().st_size < offset + self.shape[0] * bytes_of_row:
             raise InputError(f"{path} ends before row {self.shape[0] - 1}, its last: copy the file again")
+        if bytes_of_row > WIDEST:
+            raise InputError(f"{path} has rows of {self.shape[1]:,} numbers: expected one row for each vector")
+        self.record = np.dtype([("lead", "<i4", (lead,)), ("row", dtype, (self.shape[1],))])
 
     def _take(self, rows: Rows) -> Any:
-        out = np.empty((len(rows), self.shape[1]), np.float32)
+        is_bfloat16 = self.kind == "bfloat16"
+        out = np.empty((len(rows), self.shape[1]), np.float32 if is_bfloat16 else self.record["row"].base)
         size = self.record.itemsize
         ends = [*(np.flatnonzero(np.diff(rows) != 1) + 1).tolist(), len(rows)]  # of runs of rows that lie side by side
         with self.path.open("rb", buffering=0) as file:
@@ -126,10 +173,9 @@ class Records(Vectors):
                     wrong = "is cut short" if len(found) < end - start else f"has not the length {self.shape[1]}"
                     raise InputError(f"{self.path}: a row from {rows[start]} on {wrong}: write the file again")
                 numbers = found["row"]
-                if self.kind == "bfloat16":  # the upper half of a float32
+                if is_bfloat16:  # the upper half of a float32
                     numbers = (numbers.astype(np.uint32) << 16).view(np.float32)
-                with np.errstate(over="ignore"):
-                    out[start:end] = numbers
+                out[start:end] = numbers
         return out
 
 
@@ -139,10 +185,8 @@ class Parquet(Vectors):
     def __init__(self, path: Path, column: str) -> None:
         """Open a column of lists of numbers, by default the only one."""
         self.name = str(path)
-        try:
+        with self._damage_told():
             self.file = pq.ParquetFile(path, memory_map=True)
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(f"{path} is not a whole parquet file ({error}): write it again") from None
         kinds = {field.name: getattr(field.type, "value_type", pa.null()) for field in self.file.schema_arrow}
         lists = [name for name, kind in kinds.items() if pa.types.is_floating(kind) or pa.types.is_integer(kind)]
         self.column = chosen(column, lists, list(kinds), str(path), "a list of numbers in each row")
@@ -150,10 +194,10 @@ class Parquet(Vectors):
         self.starts = np.cumsum([0, *counts])
         self.kind = str(np.dtype(kinds[self.column].to_pandas_dtype()))
         first = next((rows for _, rows in self._batches(range(len(counts)), 1)), np.empty((0, 0)))
-        self.shape = _matrix_shape((self.file.metadata.num_rows, first.shape[1]), self.name)
+        self.shape = matrix_shape((self.file.metadata.num_rows, first.shape[1]), self.name)
 
     def _take(self, rows: Rows) -> Any:
-        out = np.empty((len(rows), self.shape[1]), np.float32)
+        out = np.empty((len(rows), self.shape[1]), self.kind)
         groups = np.unique(np.searchsorted(self.starts, rows, side="right") - 1).tolist()
         for start, block in self._batches(groups, max(1, BLOCK // 4 // self.shape[1])):
             low, high = np.searchsorted(rows, [start, start + len(block)])
@@ -182,8 +226,14 @@ class Parquet(Vectors):
                 start += len(lists)
 
     def _read(self, size: int, group: int) -> Iterator[Any]:
-        try:
+        with self._damage_told():
             yield from self.file.iter_batches(size, row_groups=[group], columns=[self.column])
+
+    @contextmanager
+    def _damage_told(self) -> Iterator[None]:
+        try:
+            with memory_explained(f"read {self.name}"):
+                yield
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"{self.name} is not a whole parquet file ({error}): write it again") from None
 
@@ -216,7 +266,7 @@ class JsonLines(Vectors):
         return np.array(found, np.int64)
 
     def _take(self, rows: Rows) -> Any:
-        out = np.empty((len(rows), self.shape[1]), np.float32)
+        out = np.empty((len(rows), self.shape[1]))
         for place, row in enumerate(rows.tolist()):
             vector = self._vector(row)
             if len(vector) != self.shape[1]:
@@ -255,7 +305,8 @@ def chosen(column: str, fitting: Sequence[str], there: Sequence[str], where: str
     return column or fitting[0]
 
 
-def _matrix_shape(shape: Sequence[int], name: str) -> tuple[int, int]:
+def matrix_shape(shape: Sequence[int], name: str) -> tuple[int, int]:
+    """The shape, if it is that of a matrix with at least one number; `name` is told in messages."""
     if len(shape) != 2 or 0 in shape:
         wanted = "at least one row and one column" if len(shape) == 2 else "a matrix (n, dim), one row per vector"
         raise InputError(f"{name} has shape {tuple(shape)}: expected {wanted}")

@@ -7,13 +7,25 @@ behind its length), JSON lines. `.npz` alone is unpacked whole.
 import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from dimadvise.files import JsonLines, Matrix, Parquet, Records, Rows, Vectors, chosen, read_json
+from dimadvise.files import (
+    JsonLines,
+    Matrix,
+    Parquet,
+    Records,
+    Rows,
+    Vectors,
+    chosen,
+    matrix_shape,
+    memory_explained,
+    read_json,
+)
 from repro.types import InputError
 
 TENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "i1", "U8": "u1", "I16": "<i2", "I32": "<i4"}
@@ -72,47 +84,68 @@ def open_vectors(path: Path, column: str = "") -> Vectors:
         raise InputError(f"no file {path}: expected vectors as {', '.join(FORMS)}, or a folder of such files")
     if path.suffix not in FORMS:
         raise InputError(f"{path}: vectors are read from {', '.join(FORMS)}, not from {path.suffix or 'such a file'!r}")
-    return FORMS[path.suffix](path, column)
+    with memory_explained(f"read {path}"):
+        return FORMS[path.suffix](path, column)
 
 
 def _npy(path: Path, column: str) -> Vectors:
-    mapped = _loaded(path, mmap_mode="r")
-    if mapped.ndim == 2 and mapped.size and mapped.flags.c_contiguous:
-        bf16 = mapped.dtype == "V2"  # what numpy writes of the bfloat16 that other packages add to it
-        return Records(path, mapped.offset, mapped.shape, "<u2" if bf16 else mapped.dtype, kind="bfloat16" * bf16)
-    return Matrix(mapped, str(path))  # columns lie behind each other: nothing is gained by reading rows
+    with path.open("rb") as file, _numpy_damage_told(path):
+        shape, by_columns, dtype = _npy_header(file)
+        offset = file.tell()
+    matrix_shape(shape, str(path))
+    if not by_columns:
+        bf16 = dtype == "V2"  # What numpy writes of the bfloat16 that other packages add to it.
+        return Records(path, offset, shape, "<u2" if bf16 else dtype, kind="bfloat16" if bf16 else "")
+    # Columns lie behind each other: nothing is gained by reading rows.
+    with _numpy_damage_told(path):
+        return Matrix(np.memmap(path, dtype, "r", offset, shape, "F"), str(path))
 
 
 def _npz(path: Path, column: str) -> Vectors:
-    with _loaded(path) as arrays:
-        array = chosen(column, arrays.files, arrays.files, str(path), "a matrix")
-        try:
-            return Matrix(arrays[array], f"{path} {array}")
-        except Exception as error:  # of zip's and zlib's own kinds too
-            raise error if isinstance(error, InputError) else _no_numpy(path, error) from None
-
-
-def _loaded(path: Path, **options: Any) -> Any:
-    try:
-        found = np.load(path, allow_pickle=False, **options)
-        if isinstance(found, np.ndarray) == (path.suffix == ".npz"):
+    with _numpy_damage_told(path):
+        arrays = np.load(path, allow_pickle=False)
+        if not isinstance(arrays, np.lib.npyio.NpzFile):
             raise ValueError("what it holds has another ending")
-        return found
-    except Exception as error:  # the header is parsed as Python, which fails in more ways than numpy's errors tell
-        raise _no_numpy(path, error) from None
+    with arrays:
+        array = chosen(column, arrays.files, arrays.files, str(path), "a matrix")
+        with _numpy_damage_told(path):
+            return Matrix(arrays[array], f"{path} {array}")
 
 
-def _no_numpy(path: Path, error: Exception) -> InputError:
-    if "object" in str(error).lower() and path.stat().st_size:
-        return InputError(f"{path} holds Python objects: save plain numbers, np.save(path, X)")
-    return InputError(f"{path} is not a whole {path.suffix} file ({error}): numpy.save or savez writes one")
+def _npy_header(file: Any) -> tuple[tuple[int, ...], bool, Any]:
+    """Shape, whether columns lie behind each other, and kind of the array that a file of numpy begins with."""
+    version = np.lib.format.read_magic(file)
+    first = version == (1, 0)  # All later versions count the bytes of the header by four.
+    read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+    try:
+        shape, by_columns, dtype = read(file)
+    except MemoryError:  # This is how Python's parser tells that an expression is nested too deeply.
+        raise ValueError("its header is no description of an array") from None
+    if dtype.hasobject:
+        raise ValueError("Object arrays cannot be loaded")
+    return shape, by_columns, dtype
+
+
+@contextmanager
+def _numpy_damage_told(path: Path) -> Iterator[None]:
+    """Tell in words what numpy cannot read, which it tells in many ways: headers are parsed as Python, zip by zlib."""
+    try:
+        with memory_explained(f"read {path}"):
+            yield
+    except InputError:
+        raise
+    except Exception as error:
+        if "object" in str(error).lower() and path.stat().st_size:
+            raise InputError(f"{path} holds Python objects: save plain numbers, np.save(path, X)") from None
+        what = f"is not a whole {path.suffix} file ({error})"
+        raise InputError(f"{path} {what}: numpy.save or savez writes one") from None
 
 
 def _safetensors(path: Path, column: str) -> Vectors:
     try:
         # Opening checks the header: its length, types and nesting; that tensors have the bytes that
         # their shapes need, and lie one behind the other from the header to the end of the file.
-        with safe_open(path, "numpy") as file:
+        with memory_explained(f"read {path}"), safe_open(path, "numpy") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
             kinds = {name: each.get_dtype() for name, each in slices.items()}
             shapes = {name: each.get_shape() for name, each in slices.items()}

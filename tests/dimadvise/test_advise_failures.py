@@ -77,3 +77,12 @@ def test_a_mistake_is_named_in_one_message(repro, folder, monkeypatch, tmp_path,
     text, errors = repro("advise", *arguments.split(), *more, ends=2)
     assert words in " ".join(errors.split())
     assert not text and not (tmp_path / "out").exists(), "nothing is written before all is well"
+
+
+def test_where_memory_is_short_it_is_said_with_a_way_out(repro, folder, monkeypatch, tmp_path):
+    def short(*_, **__):
+        raise MemoryError("Unable to allocate 7 TiB")
+
+    monkeypatch.setattr("dimadvise.advice.advise", short)
+    errors = repro("advise", folder / "X.npy", "--output", tmp_path / "out", ends=2).err
+    assert "not enough memory to advise on" in errors and "7 TiB" in errors and "--sample" in errors

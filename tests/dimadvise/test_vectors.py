@@ -1,7 +1,12 @@
 """Every form that vectors come in reads as the same numbers, whole or in parts; every broken file is told in words."""
 
+import errno
+import io
 import json
+import os
 import struct
+import zipfile
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -103,6 +108,12 @@ def test_a_column_is_named_where_there_are_several(tmp_path):
             open_vectors(tmp_path / f"two.{form}", "c")
 
 
+def header_of(shape):
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    return header.getvalue()
+
+
 def cut(path, write, keep):
     write(path, WHOLE)
     path.write_bytes(path.read_bytes()[:keep])
@@ -112,6 +123,7 @@ FAULTS = {
     "no.npy": (lambda p: None, "no file"),
     "x.txt": (lambda p: p.write_text("1 2"), r"not from '\.txt'"),
     "empty.npy": (lambda p: p.touch(), "not a whole .npy"),
+    "wide.npy": (lambda p: p.write_bytes(header_of((1, 2**40))), "ends before row 0"),
     "none.npy": (lambda p: np.save(p, WHOLE[:0]), r"shape \(0, 12\): expected at least one row"),
     "flat.npy": (lambda p: np.save(p, WHOLE[0]), "expected a matrix"),
     "text.npy": (lambda p: np.save(p, np.array([["a"]])), "expected numbers"),
@@ -217,6 +229,80 @@ def test_a_tensor_behind_others_of_any_kind_is_read_where_it_lies(tmp_path):
     others = {"a": np.arange(5), "b": np.ones((2, 3), bool), "c": np.zeros((0, 4))}
     save_file({**others, "X": WHOLE, "z": np.arange(3)}, tmp_path / "X.safetensors")
     assert (open_vectors(tmp_path / "X.safetensors", "X").take(range(N)) == WHOLE).all()
+
+
+def npz_of_shape(path, shape):
+    """A few bytes that claim to be an array of any shape."""
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr("X.npy", header_of(shape))
+
+
+def out_of_memory(error):
+    def raising(*_, **__):
+        raise error
+
+    return raising
+
+
+def test_where_memory_is_short_no_file_is_called_damaged(tmp_path, monkeypatch):
+    npz_of_shape(tmp_path / "X.npz", (10**7, 10**7))  # more than any machine can address
+    with pytest.raises(InputError, match=r"not enough memory to read .*X\.npz \(Unable to allocate .* TiB"):
+        open_vectors(tmp_path / "X.npz")
+    parquet(tmp_path / "X.parquet", WHOLE)
+    opened = open_vectors(tmp_path / "X.parquet")
+    kinds = (MemoryError(), pa.ArrowMemoryError("malloc of size 9 failed"), OSError(errno.ENOMEM, "no more"))
+    words = pa.ArrowException(f"Unknown error: Failed to launch worker thread: {os.strerror(errno.EAGAIN)}")
+    for error in (*kinds, words):
+        monkeypatch.setattr("pyarrow.parquet.ParquetFile.iter_batches", out_of_memory(error))
+        with pytest.raises(InputError, match=r"not enough memory to read .*X\.parquet"):
+            opened.take([0])
+    mapping = OSError(f"Memory mapping file failed: {os.strerror(errno.ENOMEM)}")  # Arrow gives no number
+    for error in (*kinds, mapping):
+        monkeypatch.setattr("pyarrow.parquet.ParquetFile", out_of_memory(error))
+        with pytest.raises(InputError, match=r"not enough memory to read .*X\.parquet"):
+            open_vectors(tmp_path / "X.parquet")
+    FORMS["columns.npy"](tmp_path / "F.npy", WHOLE)
+    monkeypatch.setattr("numpy.memmap", out_of_memory(OSError(errno.ENOMEM, "no more")))
+    with pytest.raises(InputError, match=r"not enough memory to read .*F\.npy"):
+        open_vectors(tmp_path / "F.npy")
+
+
+def test_a_huge_file_of_rows_is_read_without_being_mapped(tmp_path, monkeypatch):
+    rows = 10**6
+    with (tmp_path / "X.npy").open("wb") as file:
+        file.write(header_of((rows, 1000)))
+        file.truncate(file.tell() + 8000 * rows)  # a hole, which takes no room on the disk
+    monkeypatch.setattr("numpy.memmap", out_of_memory(OSError(errno.ENOMEM, "no more")))
+    assert not open_vectors(tmp_path / "X.npy").take([0, rows - 1]).any()
+
+
+def test_a_header_of_numpy_that_python_cannot_parse_is_damage_and_no_lack_of_memory(tmp_path):
+    header = ("{'descr': '<f4', 'fortran_order': False, 'shape': (" + "-" * 9000 + "3, 2)}").encode()
+    raw(tmp_path / "X.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header, np.zeros(6, "<f4"))
+    with pytest.raises(InputError, match=r"not a whole \.npy file"):
+        open_vectors(tmp_path / "X.npy")
+
+
+DOUBLES, SINGLES = ("f8.npy", "columns.npy", "one.npz", "field.jsonl"), ("f4.npy", "list.parquet")
+
+
+@pytest.mark.parametrize(
+    ("name", "scale"), [*product(DOUBLES, (1e-14, 1e-42, 1e-60)), *product(SINGLES, (1e-14, 1e-42))]
+)
+def test_rows_of_which_single_precision_knows_no_length_are_named_and_never_taken_for_zeros(tmp_path, name, scale):
+    X = WHOLE.copy()
+    X[7] *= scale
+    FORMS[name](tmp_path / name, X)
+    with pytest.raises(InputError, match="row 7 holds no number beyond"):
+        open_vectors(tmp_path / name).take([3, 7])
+    with pytest.raises(InputError, match="row 7 holds no number beyond"):
+        list(open_vectors(tmp_path / name).blocks(5))
+
+
+def test_rows_of_zeros_and_rows_that_are_small_are_read(tmp_path):
+    X = np.stack([WHOLE[0], 0 * WHOLE[0], 1e-11 * WHOLE[0]])
+    np.save(tmp_path / "X.npy", X)
+    np.testing.assert_array_equal(open_vectors(tmp_path / "X.npy").take(range(3)), X.astype(np.float32))
 
 
 def test_shards_must_be_of_one_form_and_width(tmp_path):
