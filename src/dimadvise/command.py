@@ -50,6 +50,7 @@ def advise(
     seed: int = 0,
     column: str = "",
     columns: tuple[str, ...] = (),
+    queries_column: str = "",
 ) -> int:
     """The fewest bytes a vector that keep what your embeddings are used for, with a report and the fitted map.
 
@@ -58,8 +59,8 @@ def advise(
     With graded pairs, labels or relevant documents, also the share of their score that is kept, with a lower bound.
 
     Args:
-        embeddings: one vector per text: .npy, .npz, .safetensors, .parquet, .fvecs, .bvecs, .jsonl, or a folder of
-            such files; by default --encoder and --texts are given.
+        embeddings: one vector per text: .npy, .npz, .safetensors, .parquet, .fvecs, .bvecs, .fbin, .u8bin, .i8bin,
+            .ibin, .jsonl, .jsonl.gz, or a folder of such files; by default --encoder and --texts are given.
         encoder: with --texts: name, folder or hub id of an encoder, or a baseline such as glove.
         texts: with --encoder: dataset name (`repro data list`) or a file of your own (`-` for a pipe); its scores,
             labels or qrels are used.
@@ -88,8 +89,10 @@ def advise(
         column: field of the file that holds the vectors; by default the only one.
         columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating. Tables are TSV, CSV,
             JSON lines or parquet.
+        queries_column: field of the file of --queries that holds the vectors; by default as --column says.
     """
     from dimadvise.files import memory_explained
+    from dimadvise.honesty import refuse_packed_bits
     from dimadvise.inputs import from_matrix
     from dimadvise.measure import FEWEST
     from dimadvise.vectors import open_vectors
@@ -109,14 +112,19 @@ def advise(
     named, asked = column_names(columns), None
     if embeddings is not None:
         _refuse("--encoder", texts=texts, layers=layers, split=split, source=source, prompt=prompt)
-        asked = None if queries is None else open_vectors(queries, column)
+        if queries is None:
+            _refuse("--queries", **{"queries-column": queries_column})
+        asked = None if queries is None else open_vectors(queries, queries_column or column)
         judged = asked if qrels is not None else None
         given: dict[str, Any] = {"pairs": pairs, "labels": labels, "qrels": qrels, "columns": named}
-        case = from_matrix(open_vectors(embeddings, column), queries=judged, **given)
+        vectors = open_vectors(embeddings, column)
+        refuse_packed_bits(vectors)
+        case = from_matrix(vectors, queries=judged, **given)
     else:
         if texts is None:
             raise InputError("--encoder needs --texts: a dataset name or a file with one text per line")
-        _refuse("a file of vectors", pairs=pairs, labels=labels, queries=queries, qrels=qrels, column=column)
+        of_file: dict[str, Any] = {"pairs": pairs, "labels": labels, "queries": queries, "qrels": qrels}
+        _refuse("a file of vectors", **of_file, column=column, **{"queries-column": queries_column})
         assert encoder is not None
         case, origin = _encoded(encoder, texts, prompt, source, layers=layers, split=split, columns=named)
     wanted: dict[str, Any] = {"methods": methods, "levels": levels, "dims": dims, "rows": sample, "seed": seed}

@@ -7,9 +7,11 @@ no more than those that are asked for.
 import errno
 import json
 import os
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from repro.data.files import read_lines
 from repro.types import LARGEST, InputError, check_dim, check_range
 
 Rows: TypeAlias = NDArray[np.int64]
@@ -28,6 +31,19 @@ NUMBERS = "fiu"  # numpy's letters for floats and whole numbers
 SMALLEST = 1e-12
 """largest modulus of a row's numbers below which single precision gives it no length: `unit_rows` divides by no less"""
 WIDEST = 2**31 - 1  # bytes of a row, at most: numpy makes no larger record
+NAMING = ("id", "ids", "_id", "uuid", "doc_id", "docid", "document_id", "custom_id", "key")
+"""columns and arrays, in any case, of which the first that is there names the rows"""
+SPREAD = 8  # columns of numbers from which on they look like the numbers of one vector
+TENSOR = "a tensor of shape"
+LISTED = 12  # columns that a message lists, at most
+A_LINE_EACH = "expected one vector, or one object with a vector, on each line"
+JSON_NUMBERS = "JSON numbers"  # the kind of numbers that are written out
+BASE64 = re.compile(r"[A-Za-z0-9+/]{80,}={0,2}")
+Name: TypeAlias = int | str | None
+
+
+class NoMatrixError(InputError):
+    """A file that is whole and holds something else than a matrix of numbers, such as ids."""
 
 
 def read_json(content: str | bytes, where: str, wanted: str = "write it again", **options: Any) -> Any:
@@ -79,6 +95,7 @@ class Vectors(ABC):
     name: str  # of the file, in messages
     shape: tuple[int, int]
     kind: str  # of its numbers, such as float16
+    id_column: str = ""  # that names the rows, where there is one
 
     def take(self, rows: Any) -> Block:
         """Rows by their numbers from 0, in the order asked for, repeated ones too (len(rows), D) float32."""
@@ -100,6 +117,10 @@ class Vectors(ABC):
         """Rows by their numbers, as many as there are, in blocks that fit into memory (b, D) float32."""
         size = max(1, BLOCK // self.shape[1])
         return (self.take(rows[start : start + size]) for start in range(0, len(rows), size))
+
+    def ids(self, start: int, stop: int) -> list[Name]:
+        """What names the rows from `start` to before `stop`, where there is an `id_column`."""
+        raise NotImplementedError(f"{self.name} has no column that names its rows")
 
     @abstractmethod
     def _take(self, rows: Rows) -> Any:
@@ -134,10 +155,16 @@ class Vectors(ABC):
 class Matrix(Vectors):
     """An array that is there already."""
 
-    def __init__(self, X: Any, name: str) -> None:
-        """Wrap X (n, D) of numbers."""
+    def __init__(self, X: Any, name: str, *, kind: str = "", named: Sequence[Name] = (), id_column: str = "") -> None:
+        """Wrap X (n, D) of numbers, of a `kind` that numpy has no word for; ids (n,) have a column to be known by."""
         self.X = np.asarray(X)
-        self.name, self.shape, self.kind = name, matrix_shape(self.X.shape, name), _kind(self.X.dtype, name)
+        self.name, self.shape = name, matrix_shape(self.X.shape, name)
+        self.kind = kind or _kind(self.X.dtype, name)
+        self.named, self.id_column = named, id_column
+
+    def ids(self, start: int, stop: int) -> list[Name]:
+        """Those that were given."""
+        return list(self.named[start:stop])
 
     def _take(self, rows: Rows) -> Any:
         whole = rows[-1] - rows[0] + 1 == len(rows)  # a view where it can be one
@@ -180,24 +207,54 @@ class Records(Vectors):
 
 
 class Parquet(Vectors):
-    """A column of lists, read by row groups, of which those that hold no row asked for are left alone."""
+    """A column of lists, read by row groups, of which those that hold no row asked for are left alone.
+
+    The numbers of a row may be a list, a tensor of one axis, or a list in JSON that is spelt as text.
+    """
 
     def __init__(self, path: Path, column: str) -> None:
         """Open a column of lists of numbers, by default the only one."""
         self.name = str(path)
         with self._damage_told():
             self.file = pq.ParquetFile(path, memory_map=True)
-        kinds = {field.name: getattr(field.type, "value_type", pa.null()) for field in self.file.schema_arrow}
-        lists = [name for name, kind in kinds.items() if pa.types.is_floating(kind) or pa.types.is_integer(kind)]
-        self.column = chosen(column, lists, list(kinds), str(path), "a list of numbers in each row")
+        types = {field.name: field.type for field in self.file.schema_arrow}
         counts = [self.file.metadata.row_group(g).num_rows for g in range(self.file.num_row_groups)]
         self.starts = np.cumsum([0, *counts])
-        self.kind = str(np.dtype(kinds[self.column].to_pandas_dtype()))
+        numbers = {name: _number_type(kind) for name, kind in types.items()}
+        lists = [name for name, kind in numbers.items() if kind is not None]
+        texts = [name for name, kind in types.items() if _is_text(kind)]
+        looked_into = [name for name in texts if name == column or not lists]
+        spelt = [name for name in looked_into if vector_in(self._first(name)) is not None]
+        what = "a list of numbers in each row"
+        hint = _hint(str(path), column, {name: _content(kind) for name, kind in types.items()})
+        self.column = chosen(column, [*lists, *spelt], list(types), str(path), what, hint)
+        self.spelt = self.column in spelt
+        self.dtype = np.dtype(np.float64 if self.spelt else numbers[self.column].to_pandas_dtype())
+        self.kind = JSON_NUMBERS if self.spelt else str(self.dtype)
         first = next((rows for _, rows in self._batches(range(len(counts)), 1)), np.empty((0, 0)))
         self.shape = matrix_shape((self.file.metadata.num_rows, first.shape[1]), self.name)
+        nameable = [name for name, kind in types.items() if _is_text(kind) or pa.types.is_integer(kind)]
+        self.id_column = naming([name for name in nameable if name != self.column])
+
+    def ids(self, start: int, stop: int) -> list[Name]:
+        """The values of the column that names rows."""
+        first, last = np.searchsorted(self.starts, [start, stop - 1], side="right") - 1
+        named: list[Name] = []
+        for group in range(first, last + 1):
+            for batch in self._read(2**16, group, self.id_column):
+                named += batch.column(0).to_pylist()
+        skipped = start - int(self.starts[first])
+        return named[skipped : skipped + stop - start]
+
+    def _first(self, column: str) -> Any:
+        """The value of the first row."""
+        for group in range(len(self.starts) - 1):
+            for batch in self._read(1, group, column):
+                return batch.column(0)[0].as_py()
+        return None
 
     def _take(self, rows: Rows) -> Any:
-        out = np.empty((len(rows), self.shape[1]), self.kind)
+        out = np.empty((len(rows), self.shape[1]), self.dtype)
         groups = np.unique(np.searchsorted(self.starts, rows, side="right") - 1).tolist()
         for start, block in self._batches(groups, max(1, BLOCK // 4 // self.shape[1])):
             low, high = np.searchsorted(rows, [start, start + len(block)])
@@ -214,8 +271,8 @@ class Parquet(Vectors):
         """Number of the first row, and rows, of parts of some row groups."""
         for group in groups:
             start = int(self.starts[group])
-            for batch in self._read(size, group):
-                lists = batch.column(0)
+            for batch in self._read(size, group, self.column):
+                lists = self._lists(batch.column(0))
                 values = lists.flatten()
                 D = self.shape[1] if hasattr(self, "shape") else len(values) // len(lists)
                 wrong = np.asarray(lists.value_lengths().fill_null(-1)) != D
@@ -225,9 +282,17 @@ class Parquet(Vectors):
                 yield start, values.to_numpy(zero_copy_only=False).reshape(-1, D)
                 start += len(lists)
 
-    def _read(self, size: int, group: int) -> Iterator[Any]:
+    def _lists(self, column: Any) -> Any:
+        """A part of the column as lists of numbers, null where there is none."""
+        if isinstance(column, pa.ExtensionArray):
+            return column.storage
+        if self.spelt:
+            return pa.array([vector_in(text) for text in column.to_pylist()], pa.list_(pa.float64()))
+        return column
+
+    def _read(self, size: int, group: int, column: str) -> Iterator[Any]:
         with self._damage_told():
-            yield from self.file.iter_batches(size, row_groups=[group], columns=[self.column])
+            yield from self.file.iter_batches(size, row_groups=[group], columns=[column])
 
     @contextmanager
     def _damage_told(self) -> Iterator[None]:
@@ -238,86 +303,216 @@ class Parquet(Vectors):
             raise InputError(f"{self.name} is not a whole parquet file ({error}): write it again") from None
 
 
+@dataclass(frozen=True)
+class Field:
+    """Where the vector is in each line of JSON: bare, or a field of an object."""
+
+    file: str
+    column: str = ""  # none where the vector is bare
+    id_column: str = ""
+
+    @classmethod
+    def of(cls, file: str, first: Any, column: str) -> "Field":
+        """The field named, or the only one of the first line that is a list of numbers."""
+        if not isinstance(first, dict):
+            return cls(file)
+        lists = [name for name, value in first.items() if vector_in(value) is not None]
+        hint = _hint(file, column, {name: _content_of(value) for name, value in first.items()})
+        named = chosen(column, lists, list(first), f"{file} line 1", "a list of numbers", hint)
+        nameable = [name for name, value in first.items() if isinstance(value, int | str)]
+        return cls(file, named, naming([name for name in nameable if name != named]))
+
+    def vector(self, record: Any, row: int, width: int = 0) -> list[float]:
+        """The numbers of a line, of which `width` are expected unless that is 0."""
+        value = record.get(self.column) if isinstance(record, dict) else record
+        numbers = vector_in(value)
+        if numbers is None:
+            where = f" under {self.column!r}" if self.column else ""
+            raise InputError(f"{self.file} row {row} holds no list of numbers{where}: drop or repair such rows")
+        if width and len(numbers) != width:
+            raise InputError(f"{self.file} row {row} has {len(numbers)} numbers, row 0 has {width}")
+        return numbers
+
+    def id(self, record: Any) -> Name:
+        """What names a line."""
+        value = record.get(self.id_column) if isinstance(record, dict) else None
+        return value if isinstance(value, int | str) else None
+
+
 class JsonLines(Vectors):
     """One vector on each line, bare or a field of an object; where lines begin is found by reading the file once."""
 
-    kind = "JSON numbers"
+    kind = JSON_NUMBERS
 
     def __init__(self, path: Path, column: str) -> None:
         """Open a field of numbers, by default the only one."""
-        self.path, self.name, self.column = path, str(path), ""
-        if not len(self.starts):
-            raise InputError(f"{path} is empty: expected one JSON object with a vector on each line")
-        first = self._json(0)
-        if isinstance(first, dict):
-            lists = [name for name, value in first.items() if _is_vector(value)]
-            self.column = chosen(column, lists, list(first), f"{path} line 1", "a list of numbers")
-        self.shape = len(self.starts), len(self._vector(0))
+        self.path, self.name = path, str(path)
+        with path.open("rb") as file:
+            line = next((line for line in file if not line.isspace()), None)
+        if line is None:
+            raise InputError(f"{path} is empty: {A_LINE_EACH}")
+        first = read_line(line, self.name, 0)
+        self.field = Field.of(self.name, first, column)
+        self.id_column = self.field.id_column
+        self.shape = len(self.starts), len(self.field.vector(first, 0))
 
     @cached_property
     def starts(self) -> Rows:
         """Where each line that is not blank begins."""
-        at, found = 0, []
+        place, starts = 0, []
         with self.path.open("rb") as file:
             for line in file:
                 if not line.isspace():
-                    found.append(at)
-                at += len(line)
-        return np.array(found, np.int64)
+                    starts.append(place)
+                place += len(line)
+        return np.array(starts, np.int64)
+
+    def ids(self, start: int, stop: int) -> list[Name]:
+        """The values of the field that names rows."""
+        return [self.field.id(self._json(row)) for row in range(start, stop)]
 
     def _take(self, rows: Rows) -> Any:
         out = np.empty((len(rows), self.shape[1]))
         for place, row in enumerate(rows.tolist()):
-            vector = self._vector(row)
-            if len(vector) != self.shape[1]:
-                raise InputError(f"{self.path} row {row} has {len(vector)} numbers, row 0 has {self.shape[1]}")
-            out[place] = vector
+            out[place] = self.field.vector(self._json(row), row, self.shape[1])
         return out
 
     def _json(self, row: int) -> Any:
         self._file.seek(int(self.starts[row]))
-        wanted = "expected one object on each line"
-        # Whole numbers may be of any length.
-        return read_json(self._file.readline(), f"{self.path} row {row}", wanted, parse_int=float)
-
-    def _vector(self, row: int) -> list[float]:
-        found = self._json(row)
-        if isinstance(found, dict):
-            found = found.get(self.column)
-        if not _is_vector(found):
-            where = f" under {self.column!r}" if self.column else ""
-            raise InputError(f"{self.path} row {row} holds no list of numbers{where}: drop or repair such rows")
-        return list(found)
+        return read_line(self._file.readline(), self.name, row)
 
     @cached_property
     def _file(self) -> Any:
         return self.path.open("rb")
 
 
-def chosen(column: str, fitting: Sequence[str], there: Sequence[str], where: str, what: str) -> str:
-    """The column named, or the only one that fits."""
+def packed_json_lines(path: Path, column: str) -> Vectors:
+    """Vectors of gzipped JSON lines, unpacked whole: within gzip nothing can be found without reading all before it."""
+    field: Field | None = None
+    rows: list[Any] = []
+    named: list[Name] = []
+    for _, line in read_lines(path):
+        if not line.strip():
+            continue
+        record = read_line(line, str(path), len(rows))
+        field = field or Field.of(str(path), record, column)
+        width = len(rows[0]) if rows else 0
+        rows.append(np.array(field.vector(record, len(rows), width), np.float64))
+        named.append(field.id(record))
+    if field is None:
+        raise InputError(f"{path} is empty: {A_LINE_EACH}")
+    return Matrix(np.stack(rows), str(path), kind=JSON_NUMBERS, named=named, id_column=field.id_column)
+
+
+def read_line(line: str | bytes, file: str, row: int) -> Any:
+    """What a line of JSON says."""
+    return read_json(line, f"{file} row {row}", A_LINE_EACH, parse_int=_whole_number)
+
+
+def _whole_number(digits: str) -> int | float:
+    """A number as an id has it, exactly; as a float where it is longer than ids are, and may be of any length."""
+    return int(digits) if len(digits) < 20 else float(digits)
+
+
+def vector_in(value: Any) -> list[float] | None:
+    """The numbers of a list, or of a list in JSON that is spelt as text; None where there are none."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        with suppress(InputError):
+            value = read_json(value, "the text", parse_int=float)
+    if not isinstance(value, list) or not value:
+        return None
+    return value if all(type(number) is float or type(number) is int for number in value) else None
+
+
+def naming(columns: Sequence[str]) -> str:
+    """The column that names rows; empty where none does."""
+    for name in NAMING:
+        for column in columns:
+            if column.lower() == name:
+                return column
+    return ""
+
+
+def chosen(column: str, fitting: Sequence[str], there: Sequence[str], where: str, what: str, hint: str = "") -> str:
+    """The column named, or the only one that fits; a message of another ends with the hint."""
+    listed = ", ".join(there[:LISTED])
+    if len(there) > LISTED:
+        listed += f" and {len(there) - LISTED} more"
     if column and column not in fitting:
-        raise InputError(f"{where}: {column!r} is not {what}; there are {', '.join(there)}")
+        raise NoMatrixError(f"{where}: {column!r} is not {what}; there are {listed}{hint}")
     if not fitting:
-        raise InputError(f"{where}: none of {', '.join(there)} is {what}")
+        raise NoMatrixError(f"{where}: none of {listed} is {what}{hint}")
     if not column and len(fitting) > 1:
         raise InputError(f"{where}: {', '.join(fitting)} are each {what}: name one by --column")
     return column or fitting[0]
 
 
+def _hint(file: str, column: str, contents: Mapping[str, str]) -> str:
+    """What to do where a file holds its vectors in a form that is not read; empty where none is seen.
+
+    `contents` says of each column what it holds: "a number", "base64", "bytes", a tensor or anything else.
+    """
+    outer, _, inner = column.partition(".")
+    if inner and outer in contents:
+        steps = "".join(f"[{step}]" if step.isdecimal() else f".{step}" for step in column.split("."))
+        return f"; fields of fields are not read: write the vectors by themselves, jq -c '{steps}' {file} > X.jsonl"
+    for name in [column] if column in contents else contents:
+        if contents[name] in ("base64", "bytes"):
+            decoded = f"base64.b64decode({name})" if contents[name] == "base64" else name
+            looks = f"{name} looks like {contents[name]} of numbers"
+            return f"; {looks}: decode each, np.frombuffer({decoded}, '<f4'), and save the matrix by np.save"
+        if contents[name].startswith(TENSOR):
+            return f"; {name} holds {contents[name]} in each row: save one vector a row"
+    if sum(content == "a number" for content in contents.values()) >= SPREAD:
+        stacked = "np.save('X.npy', frame[columns].to_numpy())"
+        return f"; columns of single numbers are not read as one vector: make a matrix of them, {stacked}"
+    return ""
+
+
+def _content(kind: Any) -> str:
+    """What a column of Arrow holds, in the words of `_hint`."""
+    if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+        return "a number"
+    if isinstance(kind, pa.FixedShapeTensorType):
+        return f"{TENSOR} {kind.shape}"
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        return "bytes"
+    return str(kind)
+
+
+def _content_of(value: Any) -> str:
+    """What a field of JSON holds, in the words of `_hint`."""
+    if isinstance(value, str):
+        return "base64" if BASE64.fullmatch(value) else "text"
+    return "a number" if isinstance(value, int | float) else type(value).__name__
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _number_type(kind: Any) -> Any:
+    """Arrow's type of the numbers in each row of a column of lists or vectors; None where it holds something else."""
+    if isinstance(kind, pa.FixedShapeTensorType) and len(kind.shape) != 1:
+        return None
+    if isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
+        return None
+    number = kind.value_type
+    return number if pa.types.is_floating(number) or pa.types.is_integer(number) else None
+
+
 def matrix_shape(shape: Sequence[int], name: str) -> tuple[int, int]:
     """The shape, if it is that of a matrix with at least one number; `name` is told in messages."""
-    if len(shape) != 2 or 0 in shape:
+    if len(shape) != 2 or min(shape) < 1:
         wanted = "at least one row and one column" if len(shape) == 2 else "a matrix (n, dim), one row per vector"
-        raise InputError(f"{name} has shape {tuple(shape)}: expected {wanted}")
+        kind = InputError if len(shape) == 2 else NoMatrixError
+        raise kind(f"{name} has shape {tuple(shape)}: expected {wanted}")
     return int(shape[0]), int(shape[1])
 
 
 def _kind(dtype: Any, name: str) -> str:
     if dtype.kind not in NUMBERS:
-        raise InputError(f"{name} holds {dtype} values: expected numbers, such as float32")
+        raise NoMatrixError(f"{name} holds {dtype} values: expected numbers, such as float32")
     return str(dtype)
-
-
-def _is_vector(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(type(x) is float for x in value)

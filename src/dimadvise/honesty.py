@@ -5,16 +5,21 @@ from collections.abc import Iterator
 import numpy as np
 
 from dimadvise.deploy import Deployment
-from dimadvise.files import Block
+from dimadvise.files import Block, Vectors
 from dimadvise.search import Places, ranks, searched
 from dimadvise.transform import Moments, unchanged
-from repro.types import Array
+from repro.types import Array, InputError
 
 ROWS_PER_DIM = 2  # rows per dimension below which components follow chance
 STILL = 1e-3  # deviation of a column, as a share of the usual one, below which it says nothing
 REPEATS, LENGTHS, SHARED, APART, SPLIT, DRIFT, MARGIN = 0.01, 0.01, 0.3, 0.1, 0.8, 0.05, 0.1
 """shares and differences from which it is said: rows that repeat, spread of lengths, the mean in squared lengths, the
 distance of queries, two groups, parts of a file that differ, and what first columns find more than last ones"""
+FEWEST = 100  # rows from which on bits can be told from numbers
+PROBED = 2_000  # rows by which packed bits are known, at most
+BALANCED, EVEN, SHARED_BY_BITS = 0.1, 0.8, 0.04
+"""of packed bytes: bits that each place says at least, the first place as a share of the last, and bits that the first
+two places say of each other at most; of embeddings rounded to eight bits two places say 0.3 and more"""
 
 
 def oddities(
@@ -138,3 +143,42 @@ def nested_or_not(X: Block, Q: Block, own: Places, similarity: str) -> str:
     if kept[0] - kept[1] > MARGIN:
         return f"The vectors look trained to be cut (Matryoshka), or sorted by a PCA: {told}; cutting needs no map."
     return f"The vectors do not look trained to be cut (Matryoshka): {told}; a map that is fitted keeps more."
+
+
+def refuse_packed_bits(vectors: Vectors) -> None:
+    """Refuse bytes that hold eight signs each: as numbers they are compared by what no distance of bits is."""
+    n, D = vectors.shape
+    if vectors.kind not in ("int8", "uint8") or n < FEWEST or not looks_packed(_spread_rows(vectors)):
+        return
+    raise InputError(
+        f"{vectors.name} looks like packed bits, eight to each of its {D} bytes a row: unpack them, "
+        "np.save('X.npy', np.unpackbits(X.view('uint8'), axis=1)); if they are numbers, save them as such, "
+        "np.save('X.npy', X.astype('float32'))"
+    )
+
+
+def _spread_rows(vectors: Vectors) -> Block:
+    rows = np.linspace(0, vectors.shape[0] - 1, min(vectors.shape[0], PROBED))
+    return vectors.take(rows.astype(np.int64))
+
+
+def looks_packed(X: Block) -> bool:
+    """Whether whole numbers of eight bits (n, D) look like eight signs each.
+
+    Then all bits of a number say as much, and none tells of another. Of numbers that gather about some value, the first
+    bit tells the second; of numbers that are mostly small, the first says little.
+    """
+    bits = np.unpackbits(X.astype(np.int16).astype(np.uint8), axis=1)  # (n, 8D), first bits of numbers first
+    bits = bits.reshape(*X.shape, 8)
+    said = _entropy(bits.mean(axis=0), 1 - bits.mean(axis=0))  # (D, 8)
+    first, second = bits[:, :, 0], bits[:, :, 1]
+    both = [((first == a) & (second == b)).mean(axis=0) for a in (0, 1) for b in (0, 1)]
+    shared = said[:, 0] + said[:, 1] - _entropy(*both)
+    each = said.mean(axis=0)
+    even = each.min() > BALANCED and each[0] > EVEN * each[-1]
+    return bool(even and shared.mean() < SHARED_BY_BITS)
+
+
+def _entropy(*shares: Array) -> Array:
+    """Bits that the outcomes of such shares say, of each column."""
+    return np.asarray(-sum(share * np.log2(np.maximum(share, 1e-300)) for share in shares))

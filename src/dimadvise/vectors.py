@@ -1,13 +1,16 @@
 """Vectors as people keep them, read a part at a time: a matrix in a file, or in a folder of shards.
 
-`.npy`, `.npz`, `.safetensors` (which knows bfloat16), parquet (a list in each row), `.fvecs` and `.bvecs` (each row
-behind its length), JSON lines. `.npz` alone is unpacked whole.
+`.npy`, `.npz`, `.safetensors` (which knows bfloat16), parquet (a list or a tensor in each row), `.fvecs` and `.bvecs`
+(each row behind its length), `.fbin`, `.u8bin`, `.i8bin` and `.ibin` (rows behind their number and length), JSON lines,
+gzipped too. `.npz` and what is gzipped alone are unpacked whole. Nothing that may hold code, such as a pickle, is read.
 """
 
+import logging
 import re
 import struct
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +18,11 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from dimadvise.files import (
+    NUMBERS,
     JsonLines,
     Matrix,
+    Name,
+    NoMatrixError,
     Parquet,
     Records,
     Rows,
@@ -24,10 +30,14 @@ from dimadvise.files import (
     chosen,
     matrix_shape,
     memory_explained,
+    naming,
+    packed_json_lines,
     read_json,
 )
 from repro.types import InputError
 
+log = logging.getLogger(__name__)
+IDS = "iuU"  # numpy's letters for what names a row: whole numbers and texts
 TENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "i1", "U8": "u1", "I16": "<i2", "I32": "<i4"}
 """safetensors' word for a kind of number → numpy's, which has none for bfloat16"""
 
@@ -44,6 +54,25 @@ class Shards(Vectors):
         self.parts, self.name, self.kind = parts, name, " and ".join(sorted({part.kind for part in parts}))
         self.starts = np.cumsum([0, *(part.shape[0] for part in parts)])
         self.shape = int(self.starts[-1]), parts[0].shape[1]
+        columns = {part.id_column for part in parts}
+        self.id_column = columns.pop() if len(columns) == 1 else ""
+        self.named: Sequence[Name] = ()
+
+    def name_rows(self, ids: Sequence[Name]) -> None:
+        """Take ids (n,) that lie beside the parts, if there are any, for those that the parts may have."""
+        if ids:
+            self.named, self.id_column = ids, "id"
+
+    def ids(self, start: int, stop: int) -> list[Name]:
+        """Those beside the parts, or those of the parts."""
+        if self.named:
+            return list(self.named[start:stop])
+        named: list[Name] = []
+        for part, first in zip(self.parts, self.starts.tolist(), strict=False):
+            low, high = max(start - first, 0), min(stop - first, part.shape[0])
+            if low < high:
+                named += part.ids(low, high)
+        return named
 
     def _take(self, rows: Rows) -> Any:
         cuts = np.searchsorted(rows, self.starts)
@@ -64,6 +93,8 @@ def in_memory(X: Any, name: str = "embeddings") -> Vectors:
 def open_vectors(path: Path, column: str = "") -> Vectors:
     """The vectors of a file, or of the files of one form in a folder, in the order of their names, 2 before 10.
 
+    Of a folder, files that hold something else beside the vectors, such as ids, are left aside.
+
     Args:
         path: file or folder.
         column: of parquet and JSON lines the field, of `.npz` and `.safetensors` the array that holds the vectors; by
@@ -74,18 +105,76 @@ def open_vectors(path: Path, column: str = "") -> Vectors:
     """
     path = Path(path)
     if path.is_dir():
-        files = [file for file in path.iterdir() if file.suffix in FORMS and not file.name.startswith(".")]
-        forms = sorted({file.suffix for file in files})
-        if len(forms) != 1:
-            found = f"files of the forms {', '.join(forms)}" if forms else "no file of vectors"
-            raise InputError(f"{path} holds {found}: expected shards of one form, of {', '.join(FORMS)}")
-        return Shards([open_vectors(file, column) for file in sorted(files, key=_numbered)], str(path))
+        return _folder(path, column)
     if not path.is_file():
         raise InputError(f"no file {path}: expected vectors as {', '.join(FORMS)}, or a folder of such files")
-    if path.suffix not in FORMS:
-        raise InputError(f"{path}: vectors are read from {', '.join(FORMS)}, not from {path.suffix or 'such a file'!r}")
+    form = form_of(path)
+    if form not in FORMS:
+        refused = f"vectors are read from {', '.join(FORMS)}, not from {form or 'such a file'!r}"
+        raise InputError(f"{path}: {refused}{_way_out(path)}")
     with memory_explained(f"read {path}"):
-        return FORMS[path.suffix](path, column)
+        return FORMS[form](path, column)
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files that are looked into where vectors are opened: the file itself, or those of a folder in their order."""
+    if not path.is_dir():
+        return [path]
+    there = [file for file in path.iterdir() if file.is_file() and not file.name.startswith(".")]
+    return sorted((file for file in there if form_of(file) in FORMS), key=_numbered)
+
+
+def form_of(path: Path) -> str:
+    """The ending by which a form is known, in small letters; of a gzipped file with the ending before it."""
+    endings = [ending.lower() for ending in path.suffixes[-2:]]
+    return "".join(endings) if endings[-1:] == [".gz"] else "".join(endings[-1:])
+
+
+def _folder(path: Path, column: str) -> Vectors:
+    """The shards in a folder."""
+    shards: list[tuple[Path, Vectors]] = []
+    others: list[tuple[Path, NoMatrixError]] = []
+    for file in files_of(path):
+        try:
+            shards.append((file, open_vectors(file, column)))
+        except NoMatrixError as without:
+            others.append((file, without))
+    if others and not shards:
+        raise others[0][1]
+    forms = sorted({form_of(file) for file, _ in shards})
+    if len(forms) != 1:
+        there = f"files of the forms {', '.join(forms)}" if forms else "no file of vectors"
+        hint = "" if forms else next((_way_out(file) for file in sorted(path.iterdir()) if _way_out(file)), "")
+        raise InputError(f"{path} holds {there}: expected shards of one form, of {', '.join(FORMS)}{hint}")
+    kept = {_without_digits(file) for file, _ in shards}
+    for file, error in others:
+        if _without_digits(file) in kept:  # Named as a shard, it is one in which something is wrong.
+            raise error
+    if others:
+        names = ", ".join(file.name for file, _ in others[:3])
+        log.warning("%s: %d files without a matrix are left aside: %s", path, len(others), names)
+    whole = Shards([vectors for _, vectors in shards], str(path))
+    whole.name_rows(_ids_beside([file for file, _ in others], whole.shape[0]))
+    return whole
+
+
+def _ids_beside(files: Sequence[Path], rows: int) -> Sequence[Name]:
+    """The ids in an array of as many, of a file that is named for them; none where there is no such file."""
+    for file in files:
+        if file.suffix.lower() != ".npy" or not naming([file.stem]):
+            continue
+        with suppress(ValueError):  # What is no plain array names nothing.
+            ids = np.load(file, allow_pickle=False)
+            if ids.shape == (rows,) and ids.dtype.kind in IDS:
+                return ids.tolist()
+    return ()
+
+
+def _way_out(path: Path) -> str:
+    """What to do with a file of a form that is known but not read, to end a message with; empty for any other."""
+    form = form_of(path)
+    known = WAYS_OUT.get(form) or WAYS_OUT.get(path.suffix.lower(), "")
+    return f"; {known.format(path=path)}" if known else ""
 
 
 def _npy(path: Path, column: str) -> Vectors:
@@ -106,10 +195,24 @@ def _npz(path: Path, column: str) -> Vectors:
         arrays = np.load(path, allow_pickle=False)
         if not isinstance(arrays, np.lib.npyio.NpzFile):
             raise ValueError("what it holds has another ending")
-    with arrays:
-        array = chosen(column, arrays.files, arrays.files, str(path), "a matrix")
+    with arrays, zipfile.ZipFile(path) as members:
+        headers = {}
+        for member in members.namelist():
+            if not member.endswith(".npy"):
+                continue
+            with _numpy_damage_told(path), suppress(NoMatrixError), members.open(member) as file:
+                headers[member.removesuffix(".npy")] = _npy_header(file)
+        shapes = {name: shape for name, (shape, _, dtype) in headers.items() if dtype.kind in NUMBERS}
+        matrices = [name for name, shape in shapes.items() if len(shape) == 2]
+        if not matrices and len(arrays.files) == 1:
+            matrices = arrays.files  # What is wrong with it is told below.
+        array = chosen(column, matrices, arrays.files, str(path), "a matrix of numbers")
         with _numpy_damage_told(path):
-            return Matrix(arrays[array], f"{path} {array}")
+            X = arrays[array]
+            lines = [name for name, (shape, _, dtype) in headers.items() if shape == X.shape[:1] and dtype.kind in IDS]
+            id_column = naming(lines)
+            named = arrays[id_column].tolist() if id_column else ()
+    return Matrix(X, f"{path} {array}", named=named, id_column=id_column)
 
 
 def _npy_header(file: Any) -> tuple[tuple[int, ...], bool, Any]:
@@ -122,7 +225,7 @@ def _npy_header(file: Any) -> tuple[tuple[int, ...], bool, Any]:
     except MemoryError:  # This is how Python's parser tells that an expression is nested too deeply.
         raise ValueError("its header is no description of an array") from None
     if dtype.hasobject:
-        raise ValueError("Object arrays cannot be loaded")
+        raise NoMatrixError(f"{file.name} holds Python objects: save plain numbers, np.save(path, X)")
     return shape, by_columns, dtype
 
 
@@ -136,8 +239,8 @@ def _numpy_damage_told(path: Path) -> Iterator[None]:
         raise
     except Exception as error:
         if "object" in str(error).lower() and path.stat().st_size:
-            raise InputError(f"{path} holds Python objects: save plain numbers, np.save(path, X)") from None
-        what = f"is not a whole {path.suffix} file ({error})"
+            raise NoMatrixError(f"{path} holds Python objects: save plain numbers, np.save(path, X)") from None
+        what = f"is not a whole {form_of(path)} file ({error})"
         raise InputError(f"{path} {what}: numpy.save or savez writes one") from None
 
 
@@ -174,6 +277,18 @@ def _vecs(dtype: str) -> Callable[[Path, str], Vectors]:
     return opened
 
 
+def _bin(dtype: str) -> Callable[[Path, str], Vectors]:
+    def opened(path: Path, column: str) -> Vectors:
+        lead = np.fromfile(path, "<u4", 2)
+        n, D = lead.tolist() if len(lead) == 2 else (0, 0)
+        size = path.stat().st_size
+        if size != 8 + n * D * np.dtype(dtype).itemsize:
+            raise InputError(f"{path} of {size:,} bytes is no file of {n:,} rows of {D} numbers behind both counts")
+        return Records(path, 8, (n, D), dtype)
+
+    return opened
+
+
 FORMS: dict[str, Callable[[Path, str], Vectors]] = {
     ".npy": _npy,
     ".npz": _npz,
@@ -181,10 +296,41 @@ FORMS: dict[str, Callable[[Path, str], Vectors]] = {
     ".parquet": Parquet,
     ".fvecs": _vecs("<f4"),
     ".bvecs": _vecs("u1"),
+    ".fbin": _bin("<f4"),
+    ".u8bin": _bin("u1"),
+    ".i8bin": _bin("i1"),
+    ".ibin": _bin("<i4"),
     ".jsonl": JsonLines,
     ".ndjson": JsonLines,
+    ".jsonl.gz": packed_json_lines,
+    ".ndjson.gz": packed_json_lines,
 }
-"""what is read, by its ending"""
+"""what is read, by its ending in small letters"""
+
+_HDF5 = "save each matrix by itself, np.save('train.npy', h5py.File('{path}')['train'][:])"
+_TEXT = "make a matrix of it, np.save('X.npy', np.loadtxt('{path}')), by usecols without columns of words"
+_TABLE = "make a matrix of its numbers, np.save('X.npy', pd.read_csv('{path}')[columns].to_numpy())"
+_PICKLE = "it may hold code that runs when it is read: where it was made, save plain numbers, np.save('X.npy', X)"
+_PACKED = "unpack it first"
+_ARROW = "write it as parquet, datasets.Dataset.from_file('{path}').to_parquet('X.parquet')"
+_JSON = "write each vector, or each object with one, on a line of its own, jq -c '.[]' '{path}' > X.jsonl"
+_INDEX = "take the vectors out, np.save('X.npy', faiss.read_index('{path}').reconstruct_n())"
+WAYS_OUT = {
+    **dict.fromkeys((".h5", ".hdf5", ".hdf"), _HDF5),
+    **dict.fromkeys((".txt", ".vec"), _TEXT),
+    **dict.fromkeys((".csv", ".tsv", ".csv.gz", ".tsv.gz"), _TABLE),
+    **dict.fromkeys((".pkl", ".pickle", ".pt", ".pth", ".bin", ".joblib"), _PICKLE),
+    **dict.fromkeys((".gz", ".bz2", ".xz", ".zst", ".zip", ".tar", ".tgz"), _PACKED),
+    **dict.fromkeys((".arrow", ".feather"), _ARROW),
+    **dict.fromkeys((".json", ".json.gz"), _JSON),
+    **dict.fromkeys((".faiss", ".index"), _INDEX),
+}
+"""what to do with a file that is not read, by its ending"""
+
+
+def _without_digits(path: Path) -> str:
+    """The name as all shards of one kind have it."""
+    return re.sub(r"\d+", "", path.name)
 
 
 def _numbered(path: Path) -> list[Any]:

@@ -1,5 +1,7 @@
 """Whatever is wrong with what a user gives, `repro advise` ends with 2 and one message that names it."""
 
+import gzip
+
 import numpy as np
 import pytest
 
@@ -17,6 +19,10 @@ def folder(tmp_path_factory):
     arrays = {"X": X, "nan": nan, "equal": np.ones((50, 8)), "none": X[:0], "Q": X[:40]}
     for name, array in {**arrays, "narrow": X[:40, :8], "few": X[:5]}.items():
         np.save(place / f"{name}.npy", array)
+    signs = np.random.default_rng(1).normal(size=(200, 128)) + np.random.default_rng(2).normal(size=128) / 2
+    np.save(place / "packed.npy", np.packbits(signs > 0, axis=1))
+    np.savez(place / "two.npz", a=X[:40], b=X[:40, :8])
+    (place / "X.csv").write_text("1,2\n")
     pairs, qrels = ("row1", "row2", "score"), ("query", "document", "relevance")
     tables = {
         "pairs_beyond": (pairs, [*PAIRS, (0, 200, 1)]),
@@ -31,6 +37,8 @@ def folder(tmp_path_factory):
     }
     for name, (header, rows) in tables.items():
         (place / f"{name}.tsv").write_text("".join("\t".join(map(str, row)) + "\n" for row in (header, *rows)))
+    few = (place / "pairs_few.tsv").read_bytes()
+    (place / "FEW.TSV.GZ").write_bytes(gzip.compress(few))
     (place / "labels_short.txt").write_text("a\nb\n")
     return place
 
@@ -54,6 +62,12 @@ def folder(tmp_path_factory):
         ("X.npy --queries Q.npy --qrels qrels_twice.tsv", "query 0 has document 0 twice, with different relevance"),
         ("X.npy --sample 5", "--sample is 5: expected 100 or more"),
         ("Q.npy", "40 rows of Q.npy: expected at least 100"),
+        ("packed.npy", "packed.npy looks like packed bits, eight to each of its 16 bytes a row: unpack them"),
+        ("X.csv", "make a matrix of its numbers"),
+        ("X.npy --queries two.npz", "a, b are each a matrix of numbers: name one by --column"),
+        ("X.npy --queries two.npz --queries-column b", "two.npz b has 8 columns, X.npy 16"),
+        ("X.npy --queries two.npz --column a --queries-column b", "two.npz b has 8 columns, X.npy 16"),
+        ("X.npy --queries-column b", "--queries-column belongs to --queries, which is not given"),
         ("X.npy --queries few.npy", "5 queries in few.npy: expected at least 8"),
         ("X.npy --queries narrow.npy", "narrow.npy has 8 columns, X.npy 16"),
         ("X.npy --column v --labels labels_short.txt --encoder e", "give either a file of vectors"),
@@ -62,6 +76,7 @@ def folder(tmp_path_factory):
         ("X.npy --pairs pairs_text.tsv", "line 2: 'x' is no row number"),
         ("X.npy --pairs pairs_columns.tsv", "lacks row1, row2"),
         ("X.npy --pairs pairs_few.tsv", "5 pairs: at least 30"),
+        ("X.npy --pairs FEW.TSV.GZ", "5 pairs: at least 30"),
         ("X.npy --pairs pairs_same.tsv", "all 60 pairs have the grade 3.0"),
         ("X.npy --pairs pairs_noise.tsv", "a share of what may be zero says nothing"),
         ("X.npy --labels labels_short.txt", "has 2 labels"),

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from dimadvise.honesty import nested_or_not, oddities, split_share
+from dimadvise.honesty import looks_packed, nested_or_not, oddities, refuse_packed_bits, split_share
 from dimadvise.transform import moments_of
+from dimadvise.vectors import in_memory
+from repro.types import InputError
 
 RNG = np.random.default_rng(0)
 PLAIN = RNG.normal(size=(2000, 20)).astype(np.float32)
@@ -51,3 +53,41 @@ def test_nothing_is_odd_about_plain_vectors_and_those_made_to_be_cut_are_known()
     assert split_share(np.sort(RNG.normal(size=100_000)))[0] == pytest.approx(2 / np.pi, abs=0.01)
     assert split_share(np.linspace(0, 1, 10_000))[0] == pytest.approx(0.75, abs=0.001)
     assert split_share(np.r_[np.zeros(300), np.ones(700)]) == (pytest.approx(1), 0.3)
+
+
+def bits_of(means, rho=0.3):
+    """Signs of 512 numbers that share one cause, packed."""
+    shared = RNG.normal(size=(1500, 1)) * RNG.normal(size=512)
+    numbers = rho * shared + RNG.normal(size=(1500, 512)) + means
+    return np.packbits(numbers > 0, axis=1)
+
+
+def rounded(X, kind):
+    return np.clip(X.round(), np.iinfo(kind).min, np.iinfo(kind).max).astype(kind)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        bits_of(0),
+        bits_of(RNG.normal(size=512) / 2),
+        bits_of(RNG.normal(size=512) / 2).view(np.int8),
+        bits_of(RNG.normal(size=512), rho=0.6),
+        bits_of(1),
+    ],
+)
+def test_packed_bits_are_noticed(X):
+    assert looks_packed(X.astype(np.float32))
+    with pytest.raises(InputError, match=r"looks like packed bits, eight to each of its 64 bytes"):
+        refuse_packed_bits(in_memory(X))
+    refuse_packed_bits(in_memory(X.astype(np.float32)))  # as it was told, these are numbers
+    refuse_packed_bits(in_memory(X[:50]))  # too few to tell
+
+
+@pytest.mark.parametrize("spread", [2, 10, 25, 40, 50, 70])
+@pytest.mark.parametrize("middle", [0, 30, 64, 100, 128])
+def test_numbers_of_eight_bits_are_not_taken_for_packed_bits(spread, middle):
+    numbers = middle + spread * RNG.normal(size=(1500, 40)) + 10 * RNG.normal(size=40)
+    refuse_packed_bits(in_memory(rounded(numbers, np.uint8)))
+    refuse_packed_bits(in_memory(rounded(numbers - 128, np.int8)))
+    refuse_packed_bits(in_memory(rounded(spread * RNG.exponential(size=(1500, 40)), np.uint8)))  # as SIFT has them

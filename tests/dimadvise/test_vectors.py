@@ -1,6 +1,8 @@
 """Every form that vectors come in reads as the same numbers, whole or in parts; every broken file is told in words."""
 
+import base64
 import errno
+import gzip
 import io
 import json
 import os
@@ -53,6 +55,28 @@ def lines(path, rows):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
+def gzipped(path, rows):
+    path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
+
+
+def tensors(path, X, shape):
+    flat = pa.FixedSizeListArray.from_arrays(pa.array(np.ravel(X).astype(np.float32)), X.shape[1])
+    typed = pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(pa.float32(), shape), flat)
+    pq.write_table(pa.table({"id": range(len(X)), "v": typed}), path, row_group_size=10)
+
+
+def counted(path, X, dtype):
+    raw(path, np.array(X.shape, "<u4").tobytes(), np.ascontiguousarray(X, dtype))
+
+
+def shards_and_more(path, X):
+    shards(path, X)
+    np.save(path / "ids.npy", np.array([f"row {i}" for i in range(len(X))]))
+    np.save(path / "part-0.ids.npy", np.arange(4))
+    pq.write_table(pa.table({"text": ["a"] * len(X)}), path / "metadata.parquet")
+    lines(path / "metadata.jsonl", [{"text": "a", "length": 3}] * len(X))
+
+
 def shards(path, X):
     path.mkdir()
     (path / "README.md").write_text("what it is")
@@ -73,6 +97,23 @@ FORMS = {
     "vectors.fvecs": lambda p, X: vecs(p, X, "<f4"),
     "vectors.bvecs": lambda p, X: vecs(p, X, "u1"),
     "field.jsonl": lambda p, X: lines(p, [{"id": i, "v": x} for i, x in enumerate(X.tolist())]),
+    "spelt.jsonl": lambda p, X: lines(p, [{"id": str(i), "v": json.dumps(x)} for i, x in enumerate(X.tolist())]),
+    "packed.jsonl.gz": lambda p, X: gzipped(p, [{"id": i, "v": x} for i, x in enumerate(X.tolist())]),
+    "bare.NDJSON.GZ": lambda p, X: gzipped(p, X.tolist()),
+    "UPPER.NPY": lambda p, X: np.save(p.open("wb"), X),
+    "UPPER.Parquet": parquet,
+    "beside.npz": lambda p, X: np.savez(p, X=X, ids=np.arange(len(X)), texts=np.array(["a"] * len(X)), y=X[0]),
+    "objects_beside.npz": lambda p, X: np.savez(p, X=X, ids=np.array(list("abc"), object)),
+    "tensor.parquet": lambda p, X: tensors(p, X, [X.shape[1]]),
+    "large.parquet": lambda p, X: parquet(p, X, pa.large_list(pa.float64())),
+    "spelt.parquet": lambda p, X: pq.write_table(
+        pa.table({"id": range(len(X)), "v": [json.dumps(x) for x in X.tolist()]}), p, row_group_size=10
+    ),
+    "vectors.fbin": lambda p, X: counted(p, X, "<f4"),
+    "vectors.U8BIN": lambda p, X: counted(p, X, "u1"),
+    "vectors.i8bin": lambda p, X: counted(p, X, "i1"),
+    "vectors.ibin": lambda p, X: counted(p, X, "<i4"),
+    "shards_and_more": lambda p, X: shards_and_more(p, X),
     "bare.ndjson": lambda p, X: p.write_text("\n".join(map(json.dumps, X.tolist())) + "\n\n"),
     "shards": shards,
 }
@@ -80,7 +121,7 @@ FORMS = {
 
 @pytest.mark.parametrize("name", FORMS)
 def test_every_form_reads_as_the_same_numbers(tmp_path, name):
-    X = np.abs(WHOLE) if name == "vectors.bvecs" else WHOLE  # bytes have no sign
+    X = np.abs(WHOLE) if name in ("vectors.bvecs", "vectors.U8BIN") else WHOLE  # bytes have no sign
     FORMS[name](tmp_path / name, X)
     vectors = open_vectors(tmp_path / name)
     assert vectors.shape == (N, D)
@@ -88,7 +129,7 @@ def test_every_form_reads_as_the_same_numbers(tmp_path, name):
     taken = vectors.take(asked)
     assert taken.dtype == np.float32 and (taken == X[asked]).all() and vectors.take([]).shape == (0, D)
     assert ("bfloat16" in name) == (vectors.kind == "bfloat16")
-    assert ("bvecs" in name) == (vectors.kind == "uint8")
+    assert (name in ("vectors.bvecs", "vectors.U8BIN")) == (vectors.kind == "uint8")
     for size, start in ((None, 0), (5, 0), (5, 13), (100, 36), (3, 37)):
         blocks = list(vectors.blocks(size, start))
         assert sum(map(len, blocks)) == N - start and all(len(b) <= (size or N) and len(b) for b in blocks)
@@ -108,9 +149,9 @@ def test_a_column_is_named_where_there_are_several(tmp_path):
             open_vectors(tmp_path / f"two.{form}", "c")
 
 
-def header_of(shape):
+def header_of(shape, by_columns=False):
     header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": by_columns, "shape": shape})
     return header.getvalue()
 
 
@@ -160,6 +201,51 @@ FAULTS = {
     "long.jsonl": (lambda p: p.write_text(f"[1, 2]\n[1, 1{'0' * 400}]"), "row 1 holds NaN or an infinite"),
     "nan.jsonl": (lambda p: p.write_text("[1, 2]\n[1, NaN]"), "row 1 holds NaN"),
     "beyond.npy": (lambda p: np.save(p, WHOLE * 1e60), "holds NaN or an infinite"),
+    "negative.npy": (lambda p: p.write_bytes(header_of((-3, 2))), r"shape \(-3, 2\): expected at least one row"),
+    "negative.columns.npy": (lambda p: p.write_bytes(header_of((3, -2), True)), "expected at least one row"),
+    "matrices.parquet": (
+        lambda p: tensors(p, WHOLE, [3, 4]),
+        r"none of id, v is .*; v holds a tensor of shape \[3, 4\] in each row",
+    ),
+    "bytes.parquet": (
+        lambda p: pq.write_table(pa.table({"v": [row.tobytes() for row in WHOLE]}), p),
+        r"; v looks like bytes of numbers: decode each, np\.frombuffer\(v, '<f4'\)",
+    ),
+    "wide.parquet": (
+        lambda p: pq.write_table(pa.table({f"x{i}": WHOLE[:, i] for i in range(D)}), p),
+        r"columns of single numbers are not read as one vector: make a matrix of them, np\.save",
+    ),
+    "wide.jsonl": (lambda p: lines(p, [dict(zip("abcdefghijkl", x, strict=True)) for x in WHOLE]), "make a matrix"),
+    "base64.jsonl": (
+        lambda p: lines(p, [{"id": 1, "v": base64.b64encode(x.tobytes()).decode()} for x in WHOLE]),
+        r"none of id, v is .*; v looks like base64 of numbers: decode each, np\.frombuffer\(base64\.b64decode\(v\)",
+    ),
+    "words.parquet": (
+        lambda p: pq.write_table(pa.table({"v": ["[1, 2]", "one, two"]}), p),
+        "row 1 or after is empty or has not 2",
+    ),
+    "words_spelt.jsonl": (lambda p: lines(p, [{"v": "[1, 2]"}, {"v": "[1, two]"}]), "row 1 holds no list of numbers"),
+    "deep_spelt.jsonl": (lambda p: lines(p, [{"v": "[1, 2]"}, {"v": DEEP}]), "row 1 holds no list of numbers"),
+    "cut.fbin": (lambda p: cut(p, FORMS["vectors.fbin"], 400), "of 400 bytes is no file of 37 rows of 12 numbers"),
+    "long.fbin": (lambda p: raw(p, np.array([1, 2], "<u4").tobytes(), np.zeros(3, "<f4")), "no file of 1 rows of 2"),
+    "empty.u8bin": (lambda p: p.touch(), "no file of 0 rows of 0 numbers"),
+    "none.ibin": (lambda p: counted(p, WHOLE[:0], "<i4"), "at least one row"),
+    "cut.jsonl.gz": (lambda p: cut(p, FORMS["packed.jsonl.gz"], 90), "ends in the middle of its gzip stream"),
+    "plain.jsonl.gz": (lambda p: p.write_text("[1, 2]"), "is not gzip"),
+    "empty.jsonl.gz": (lambda p: gzipped(p, []), "is empty: expected one vector"),
+    "ragged.jsonl.gz": (lambda p: gzipped(p, [[1, 2], [1]]), "row 1 has 1 numbers, row 0 has 2"),
+    "ids.npz": (lambda p: np.savez(p, ids=np.arange(3), names=np.array(list("abc"))), "none of ids, names is a matrix"),
+    "objects.npz": (lambda p: np.savez(p, X=np.array([[None]])), "holds Python objects"),
+    "table.csv": (lambda p: p.write_text("1,2"), r"make a matrix of its numbers, np\.save\('X\.npy', pd\.read_csv"),
+    "table.csv.gz": (lambda p: p.write_text("1,2"), r"not from '\.csv\.gz'; make a matrix of its numbers"),
+    "words.vec": (lambda p: p.write_text("a 1 2"), r"make a matrix of it, .* without columns of words"),
+    "ann.HDF5": (lambda p: p.write_text("x"), r"h5py\.File\('.*ann\.HDF5'\)\['train'\]"),
+    "X.npy.gz": (lambda p: p.write_text("x"), "unpack it first"),
+    "X.pkl": (lambda p: p.write_text("x"), "save plain numbers"),
+    "X.pt": (lambda p: p.write_text("x"), "save plain numbers"),
+    "X.json": (lambda p: p.write_text("[[1, 2]]"), "on a line of its own, jq"),
+    "X.arrow": (lambda p: p.write_text("x"), "to_parquet"),
+    "X.faiss": (lambda p: p.write_text("x"), "reconstruct_n"),
     "huge.npy": (lambda p: np.save(p, WHOLE * 1e20), "divide it by its largest"),
     "nothing": (lambda p: p.mkdir(), "holds no file of vectors"),
 }
@@ -315,3 +401,62 @@ def test_shards_must_be_of_one_form_and_width(tmp_path):
         open_vectors(tmp_path)
     with pytest.raises(InputError, match="rows 0 to 37 of embeddings: expected 0 to 36"):
         in_memory(WHOLE).take([37, 0])
+
+
+def test_what_lies_beside_shards_is_left_aside_with_a_warning_and_a_shard_never_is(tmp_path, caplog):
+    shards_and_more(tmp_path / "X", WHOLE)
+    assert open_vectors(tmp_path / "X").shape == (N, D)
+    assert "4 files without a matrix are left aside: ids.npy, metadata.jsonl, metadata.parquet" in caplog.text
+    np.save(tmp_path / "X" / "part-3.npy", WHOLE[12])  # a row that has lost its axis
+    with pytest.raises(InputError, match=r"part-3\.npy has shape \(12,\)"):
+        open_vectors(tmp_path / "X")
+    (tmp_path / "Y").mkdir()
+    np.save(tmp_path / "Y" / "ids.npy", np.arange(3))
+    with pytest.raises(InputError, match=r"ids\.npy has shape \(3,\): expected a matrix"):
+        open_vectors(tmp_path / "Y")
+    (tmp_path / "Y" / "ids.npy").rename(tmp_path / "Y" / "train.h5")
+    with pytest.raises(InputError, match=r"holds no file of vectors.*h5py"):
+        open_vectors(tmp_path / "Y")
+
+
+def test_ids_are_known_where_a_column_or_array_names_the_rows(tmp_path):
+    numbers, words = list(range(N)), [f"row {i}" for i in range(N)]
+    expected = {
+        "field.jsonl": numbers,
+        "spelt.jsonl": [str(i) for i in numbers],
+        "packed.jsonl.gz": numbers,
+        "list.parquet": numbers,
+        "tensor.parquet": numbers,
+        "spelt.parquet": numbers,
+        "beside.npz": numbers,
+        "shards_and_more": words,
+    }
+    for name, ids in expected.items():
+        FORMS[name](tmp_path / name, WHOLE)
+        vectors = open_vectors(tmp_path / name)
+        assert vectors.id_column in ("id", "ids"), name
+        for start, stop in ((0, N), (9, 11), (36, 37), (10, 20)):
+            assert vectors.ids(start, stop) == ids[start:stop], name
+    for name in set(FORMS) - set(expected) - {"fixed.parquet", "half.parquet", "large.parquet", "UPPER.Parquet"}:
+        FORMS[name](tmp_path / name, np.abs(WHOLE))
+        assert not open_vectors(tmp_path / name).id_column, name
+    (tmp_path / "two").mkdir()
+    for number, rows in enumerate((slice(0, 20), slice(20, N))):
+        lines(tmp_path / "two" / f"{number}.jsonl", [{"_id": words[i], "v": WHOLE[i].tolist()} for i in numbers[rows]])
+    assert open_vectors(tmp_path / "two").ids(18, 23) == words[18:23]
+
+
+def test_whole_numbers_that_name_rows_are_exact_however_large(tmp_path):
+    ids = [2**53 + 1, 10**18 + 1, -7]
+    lines(tmp_path / "X.jsonl", [{"id": i, "v": [1, 2.5]} for i in ids])
+    vectors = open_vectors(tmp_path / "X.jsonl")
+    assert vectors.ids(0, 3) == ids and vectors.take([2]).tolist() == [[1, 2.5]]
+
+
+def test_a_path_into_objects_is_refused_with_the_words_that_take_it_out(tmp_path):
+    lines(tmp_path / "X.jsonl", [{"id": "a", "response": {"body": {"data": [{"embedding": [1, 2]}]}}}])
+    with pytest.raises(InputError, match=r"jq -c '\.response\.body\.data\[0\]\.embedding' .*X\.jsonl"):
+        open_vectors(tmp_path / "X.jsonl", "response.body.data.0.embedding")
+    pq.write_table(pa.table({"a": [{"b": [1.0, 2.0]}]}), tmp_path / "X.parquet")
+    with pytest.raises(InputError, match="fields of fields are not read"):
+        open_vectors(tmp_path / "X.parquet", "a.b")

@@ -50,7 +50,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
         raise InputError(f"no file {path}: check the path, or set REPRO_DATA to the folder that holds the benchmarks")
     number = 0
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb") as file:
             for number, line in enumerate(iter(lambda: file.readline(LONGEST + 1), b""), start=1):
                 if len(line) > LONGEST:
                     limit = f"{LONGEST >> 20} MiB"
@@ -162,7 +162,7 @@ def column_names(given: Sequence[str]) -> dict[str, str]:
 
 def ending(path: Path) -> str:
     """The ending that says what form a file has, `.gz` aside."""
-    return Path(path.name.removesuffix(".gz")).suffix.lower()
+    return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def _known(path: Path, header: Sequence[str], named: Mapping[str, str]) -> list[str]:
