@@ -5,8 +5,9 @@ anew, by other queries and on as many rows as are asked for, so that what is pro
 promise it. Recall@k with re-ranking needs none: the full vectors put a neighbour in its place if it is a candidate.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
 
@@ -53,7 +54,7 @@ class Survey:
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """Queries (m, D), and the rows of the documents' file that they are; -1 where they come from another (m,)."""
+    """Queries (m, D), and the rows of the documents' file that they are; -1 where they are none of them (m,)."""
 
     full: Block
     rows: Rows
@@ -61,6 +62,13 @@ class Queries:
     def among(self, corpus: Rows) -> Places:
         """The place of each in a corpus of these rows; -1 where it is not among them."""
         return pd.Index(corpus).get_indexer(self.rows)
+
+    def found_in(self, vectors: Vectors, corpus: Rows) -> "Queries":
+        """The same, each known by the first row of `vectors` that it equals, of those that are in a corpus."""
+        rows = np.full(len(self.full), -1)
+        queries, equal = equal_pairs(self.full, vectors, np.sort(corpus))
+        rows[queries[::-1]] = equal[::-1]  # The first of several is set last.
+        return replace(self, rows=rows)
 
 
 def survey(
@@ -81,7 +89,8 @@ def survey(
 
     Args:
         vectors: documents (n, D).
-        queries: (m, D), as they will be asked; None takes rows of `vectors`, none of which is its own neighbour.
+        queries: (m, D), as they will be asked; None takes rows of `vectors`. One that equals a document is no
+            neighbour of itself, and no map is fitted on it.
         similarity: cosine, ip or l2.
         methods: of `METHODS`, and opq; by default all.
         levels: of `LEVELS`; by default those that `Ways.all` names.
@@ -105,6 +114,8 @@ def survey(
 
     tried = made.all(methods, levels, sizes)
     pool = np.sort(rng.choice(n, min(n, SCREENED), replace=False))  # in the order of the file
+    if queries is not None:
+        screening = screening.found_in(vectors, pool)
     documents, places = vectors.take(pool), screening.among(pool)
     bytes_of, screened = _screen(made, tried, screening.full, places, documents, depth)
     best = contenders(bytes_of, screened)
@@ -113,6 +124,8 @@ def survey(
     finals += [judged.way(name, min(dim, most_dims(name, judged.moments)), level) for name, dim, level in also]
 
     corpus = rng.choice(n, min(n, check_dim(rows, what="rows")), replace=False)
+    if queries is not None:
+        asked = asked.found_in(vectors, corpus)
     least = min(FEWEST, len(corpus) // 4)
     stops = sorted({len(corpus) // part for part in STOPS if len(corpus) // part >= least})
     ends = sorted({*range(0, len(corpus), CHUNK), *stops, len(corpus)})  # of blocks, none of which contains a stop
@@ -123,6 +136,12 @@ def survey(
 
     foreign = queries is not None
     notes = oddities(documents, screening.full, places, made.moments, similarity=similarity, foreign=foreign)
+    themselves = int((asked.rows >= 0).sum())
+    if foreign and themselves:
+        notes.append(
+            f"{themselves:,} of {len(asked.rows):,} queries are documents, number for number: none is "
+            "its own neighbour here, nor was a map fitted on it. If others will be asked, measure by those."
+        )
     how = _how(made, fitted, asked, n, len(corpus), foreign)
     how.append(
         f"{len(tried)} ways of storing were screened by {len(screening.rows):,} other queries on {len(pool):,} rows, "
@@ -141,7 +160,10 @@ def _how(made: Ways, fitted: Rows, asked: Queries, n: int, searched: int, foreig
     for X in (made.seen, asked.full):
         whole = made.way(*made.full).vectors(X)
         kept.append(float(np.square(way.vectors(X)).sum() / max(np.square(whole).sum(), 1e-300)))
-    who = "queries of yours" if foreign else "rows taken for queries, each never its own neighbour,"
+    themselves = int((asked.rows >= 0).sum())
+    who = "rows taken for queries, each never its own neighbour,"
+    if foreign:
+        who = f"queries of yours ({themselves:,} are documents, each never its own neighbour)"
     seen = len(fitted) / n
     return [
         f"Maps were fitted on {len(fitted):,} of {n:,} rows, of which none is a query. Of the squared length of rows, "
@@ -152,7 +174,10 @@ def _how(made: Ways, fitted: Rows, asked: Queries, n: int, searched: int, foreig
 
 
 def draw(vectors: Vectors, queries: Vectors | None, rng: Any) -> tuple[Queries, Queries, Rows]:
-    """Queries to screen by, queries to measure by, and the rows to fit on, of which none is a query."""
+    """Queries to screen by, queries to measure by, and the rows to fit on, of which none is a query.
+
+    Of rows that are queries, be they taken for such or equal to one, there are a fifth of all at most.
+    """
     n, D = vectors.shape
     if n < FEWEST:
         raise InputError(f"{n} rows of {vectors.name}: expected at least {FEWEST}; store so few as they are")
@@ -163,11 +188,33 @@ def draw(vectors: Vectors, queries: Vectors | None, rng: Any) -> tuple[Queries, 
     if most < 8:
         raise InputError(f"{most} queries in {source.name}: expected at least 8, better {QUERIES:,}")
     drawn = rng.choice(source.shape[0], min(most, SCREENING + QUERIES), replace=False)
-    first = len(drawn) * SCREENING // (SCREENING + QUERIES)
-    rows = drawn if queries is None else np.full(len(drawn), -1)
-    sets = [Queries(source.take(drawn[part]), rows[part]) for part in (slice(0, first), slice(first, None))]
     fitted = rng.choice(n, min(n, FITTED + len(drawn)), replace=False)
-    return sets[0], sets[1], fitted[~np.isin(fitted, rows)][:FITTED]
+    full, rows, unfitted = source.take(drawn), drawn, drawn
+    if queries is not None:
+        equal, unfitted = equal_pairs(full, vectors, np.sort(fitted))
+        is_document = np.isin(np.arange(len(drawn)), equal)
+        kept = ~is_document | (np.cumsum(is_document) <= n // 5)
+        full, rows = full[kept], np.full(int(kept.sum()), -1)
+        unfitted = unfitted[kept[equal]]
+    first = len(full) * SCREENING // (SCREENING + QUERIES)
+    sets = [Queries(full[part], rows[part]) for part in (slice(0, first), slice(first, None))]
+    return sets[0], sets[1], fitted[~np.isin(fitted, unfitted)][:FITTED]
+
+
+def equal_pairs(Q: Block, vectors: Vectors, rows: Rows) -> tuple[Rows, Rows]:
+    """Every query (m, D) with every one of some rows of `vectors` that it equals: numbers of both, as rows come."""
+    queries_of: dict[bytes, list[int]] = {}
+    for query, key in enumerate(_keys(Q)):
+        queries_of.setdefault(key, []).append(query)
+    keys = (key for block in vectors.taken(rows) for key in _keys(block))
+    pairs = [(query, row) for row, key in zip(rows.tolist(), keys, strict=True) for query in queries_of.get(key, ())]
+    found = np.array(pairs, np.int64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
+
+
+def _keys(X: Block) -> Iterator[bytes]:
+    """What equal rows share; a zero has no sign."""
+    return (blake2b(row.tobytes(), digest_size=16).digest() for row in X + np.float32(0))
 
 
 def _screen(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dimadvise import measure
-from dimadvise.measure import choose, contenders, draw, interval_of, is_front, survey
+from dimadvise.measure import Queries, choose, contenders, draw, interval_of, is_front, survey
 from dimadvise.search import Nearest, ranks, searched
 from dimadvise.vectors import in_memory
 from dimadvise.ways import Ways, default_sizes
@@ -166,3 +166,46 @@ def test_without_faiss_product_codes_are_not_tried_and_it_is_said(monkeypatch):
 def test_what_cannot_be_measured_is_told(options, words):
     with pytest.raises(InputError, match=words):
         survey(in_memory(clustered(200)), **options)
+
+
+def test_queries_that_are_documents_are_not_their_own_neighbours_and_their_number_is_said():
+    X, new = clustered(300), clustered(500)[300:]
+    ways = {"methods": ["svd"], "levels": ["int8"], "dims": [24, 6]}
+    plain = survey(in_memory(X), in_memory(X[:200]), **ways)
+    table = plain.options.set_index(["method", "dim", "level", "rerank"])
+    # with the query itself among the documents, nearly all would find it first
+    assert table.loc[("svd", 6, "int8", 0), "recall@1"] < 0.8
+    assert any(line.startswith("50 of 50 queries are documents") for line in plain.notes)
+    assert any("50 queries of yours (50 are documents" in line for line in plain.measured)
+    mixed = survey(in_memory(X), in_memory(np.concatenate([X[:60], new])), **ways)
+    (said,) = (line for line in mixed.notes if "queries are documents" in line)
+    told = int(said.split()[0])
+    assert 0 < told <= 60 and f"{told} of {mixed.queries}" in said
+    foreign = survey(in_memory(X), in_memory(new), **ways)
+    assert not any("queries are documents" in line for line in foreign.notes)
+
+
+@pytest.mark.parametrize("n", [1500, 120])
+def test_no_map_is_fitted_on_a_document_that_is_a_query(n):
+    X = clustered(n)
+    screening, asked, fitted = draw(in_memory(X), in_memory(X[::-1]), np.random.default_rng(0))
+    queries = np.concatenate([screening.full, asked.full])
+    assert len(queries) == n // 5, "a fifth is asked, the rest is fitted on"
+    assert len(fitted) == n - n // 5 and len(np.unique(np.concatenate([X[fitted], queries]), axis=0)) == n
+    foreign = clustered(n + 400)[n:]
+    screening, asked, fitted = draw(in_memory(X), in_memory(foreign), np.random.default_rng(0))
+    assert len(screening.full) + len(asked.full) == 400 and len(fitted) == n
+
+
+def test_a_query_is_known_by_the_first_row_searched_that_it_equals():
+    X = clustered(50)
+    X[[7, 30, 41]] = X[4]
+    X[0, 0], X[9, 0] = 0, np.inf
+    X[9] = np.where(np.isinf(X[9]), -0.0, X[0])  # the same numbers, one zero with a sign
+    Q = np.stack([X[4], X[0], X[12] + 1])
+    queries = Queries(Q, np.full(3, -1))
+    vectors = in_memory(X)
+    assert queries.found_in(vectors, np.arange(50)).rows.tolist() == [4, 0, -1]
+    corpus = np.array([41, 9, 30, 20])
+    found = queries.found_in(vectors, corpus)
+    assert found.rows.tolist() == [30, 9, -1] and found.among(corpus).tolist() == [2, 1, -1]
