@@ -1,31 +1,100 @@
 """Vectors of any number put through an advice: shards of `.npy` in a folder, gone on with after a kill.
 
-`vectors.json` in the folder says what is being made and of what, and names each shard with its digest before the shard
-gets its name. So a shard is there whole and as it was written, or it is made; a file that is neither is left alone.
+`vectors.json` in the folder says what is being made and of what. It names each file of a shard with its digest before
+the file gets its name, and the rows it was made from by a digest of them all. So a shard is there whole, as it was
+written and made from the rows that the input has now, or it is made; what was made from other rows is removed before
+anything is written, so that a folder never holds old and new. A file that the manifest does not prove to be ours is
+left alone. Where the input names its rows, each shard has its ids beside it.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator
-from dataclasses import replace
-from itertools import pairwise
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
 from dimadvise import deploy
 from dimadvise.deploy import Deployment
-from dimadvise.vectors import Vectors, open_vectors
+from dimadvise.files import Block, Name, Vectors
+from dimadvise.vectors import files_of, open_vectors
 from repro.evaluation.quantise import FLOATS
 from repro.paths import replacing, writable_folder, write_text
-from repro.store import sha256
+from repro.store import sealed, sha256
 from repro.terminal import progress_bar, say
 from repro.types import InputError, check_dim
 
 MANIFEST = "vectors.json"
-PROBED = 64  # rows by which an input is known again, evenly spaced
+OURS = re.compile(r"part-\d{5,}\.(npy|ids\.parquet)")
+"""names of all files of shards, and of no others"""
+FORMAT = 2  # of the manifest
+AGREEING = ("format", "dim", "level", "compared", "rows_per_shard", "advice")
+"""what a run that goes on has in common with the one before"""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Rows `start` to before `stop`, and the name of the file that they are written to."""
+
+    name: str
+    start: int
+    stop: int
+
+    @property
+    def ids_name(self) -> str:
+        """Of the file of their ids."""
+        return self.name.replace(".npy", ".ids.parquet")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Vectors as they were when they were opened, and where they came from."""
+
+    path: Path
+    vectors: Vectors
+    files: tuple[tuple[str, int, int], ...]  # name, bytes, and when it was written in nanoseconds
+
+    @classmethod
+    def opened(cls, path: Path, column: str) -> "Source":
+        """Open a file or folder; what changes while it is opened is noticed as what changes later is."""
+        files = _stamps(path)
+        return cls(path.resolve(), open_vectors(path, column), files)
+
+    def check_unchanged(self) -> None:
+        """Refuse to go on where a file was written to since: its rows would be old ones and new ones."""
+        if _stamps(self.path) != self.files:
+            wanted = "give the same command again when it is whole; what was finished is kept"
+            raise InputError(f"{self.path} was written to while it was read: {wanted}")
+
+    def blocks(self, shard: Shard) -> Iterator[Block]:
+        """The rows of a shard, part by part."""
+        row = shard.start
+        for block in self.vectors.blocks(start=shard.start):
+            yield block[: shard.stop - row]
+            row += len(block)
+            if row >= shard.stop:
+                return
+        raise InputError(f"{self.path} ended at row {row} of {shard.stop}: it changed while it was read")
+
+    def ids(self, shard: Shard) -> list[Name]:
+        """What names the rows of a shard; nothing where nothing does."""
+        return self.vectors.ids(shard.start, shard.stop) if self.vectors.id_column else []
+
+    def digest(self, shard: Shard, seen: Callable[[Block], None] = lambda block: None) -> str:
+        """Digest of all rows of a shard, as single precision has them, and of their ids; each block is `seen`."""
+        found = hashlib.sha256()
+        for block in self.blocks(shard):
+            found.update(np.ascontiguousarray(block).data)
+            seen(block)
+        found.update(json.dumps(self.ids(shard)).encode())
+        return found.hexdigest()
 
 
 def apply(
@@ -34,29 +103,29 @@ def apply(
     """Put every row of `vectors` through an advice, as the command of this name tells.
 
     Raises:
-        InputError: for vectors of another width, an output that is not ours or of other arguments, and a shard that was
-            changed.
+        InputError: for vectors of another width, an output that is not ours or of other arguments, a shard that was
+            changed, shards of another input that would be replaced, and an input that changes while it is read.
     """
     check_dim(rows_per_shard, what="rows_per_shard")
     if output.is_dir() and vectors.is_dir() and output.samefile(vectors):
         raise InputError(f"the output {output} is the input: expected another folder")
-    deployment, source = _at_level(deploy.read(advice), level), open_vectors(vectors, column)
-    rows, width = source.shape
+    deployment, source = _at_level(deploy.read(advice), level), Source.opened(vectors, column)
+    rows, width = source.vectors.shape
     if width != len(deployment.transform.matrix):
         raise InputError(
             f"{vectors} has {width} numbers a row, {advice} was advised on {len(deployment.transform.matrix)}: give "
             "vectors of the same encoder"
         )
+    weights = [name for name in ("reducer.safetensors", deploy.CODES) if (advice / name).is_file()]
     plan = {
+        "format": FORMAT,
         "rows": rows,
         "dim": deployment.transform.dim,
         "level": deployment.level,
         "compared": [deployment.similarity, deployment.transform.unit],
         "rows_per_shard": rows_per_shard,
-        "input": {"columns": width, "kind": source.kind, "probe": _probe(source)},
-        "advice": {
-            name: sha256(advice / name) for name in ("reducer.safetensors", deploy.CODES) if (advice / name).is_file()
-        },
+        "input": {"path": str(source.path), "columns": width, "kind": source.vectors.kind},
+        "advice": {name: sha256(advice / name) for name in weights},
     }
     writable_folder(output).mkdir(parents=True, exist_ok=True)
     try:
@@ -75,68 +144,151 @@ def _at_level(deployment: Deployment, level: str) -> Deployment:
     raise InputError(f"level is {level!r}: expected {deployment.level}, which was advised, or {' or '.join(FLOATS)}")
 
 
-def _write_shards(deployment: Deployment, source: Vectors, output: Path, plan: dict[str, Any]) -> None:
-    edges = [*range(0, plan["rows"], plan["rows_per_shard"]), plan["rows"]]
-    names = [f"part-{number:05d}.npy" for number in range(len(edges) - 1)]
-    digests = _digests_before(output, plan)
-    missing = []
-    for name, (start, stop) in zip(names, pairwise(edges), strict=True):
-        path = output / name
-        if not path.exists():
-            missing.append((path, start, stop))
-        elif name not in digests:
-            raise InputError(f"{path} is not ours: nothing is overwritten, give another output")
-        elif sha256(path) != digests[name]:
-            raise InputError(f"{path} has changed since it was written: remove it, and it is made again")
-    if len(missing) < len(names):
-        say(f"{len(names) - len(missing)} of {len(names)} shards are there")
-    for path, start, stop in progress_bar(missing, show=True, unit="shard"):
-        with replacing(path) as partial:
-            digests[path.name] = _write_shard(deployment, source, partial, start, stop)
-            write_text(output / MANIFEST, json.dumps({**plan, "shards": digests}, indent=1))
+def _write_shards(deployment: Deployment, source: Source, output: Path, plan: dict[str, Any]) -> None:
+    """Keep the shards that are there and made from the rows of now, remove those that are not, and make the rest."""
+    path_before, before = _manifest(output, plan)
+    known = {name: digest for entry in before.values() for name, digest in entry["files"].items()}
+    _refuse_foreign(output, known)
+    step = plan["rows_per_shard"]
+    starts = range(0, plan["rows"], step)
+    shards = [Shard(f"part-{i:05d}.npy", start, min(start + step, plan["rows"])) for i, start in enumerate(starts)]
+    kept = {
+        shard.name: before[shard.name]
+        for shard in progress_bar(shards, show=bool(before), unit="shard", desc="checking")
+        if shard.name in before and _is_current(before[shard.name], shard, source, output)
+    }
+    source.check_unchanged()
+    current = {name for entry in kept.values() for name in entry["files"]}
+    stale = [output / name for name in known if name not in current and (output / name).exists()]
+    if stale and path_before != str(source.path):
+        raise InputError(
+            f"{output} holds shards of {path_before}, and {len(stale)} of its files would be replaced by others of "
+            f"{source.path}: give another output"
+        )
+    for path in stale:
+        path.unlink()
+    if before and kept != before:
+        _write_manifest(output, plan, kept)
+    if kept:
+        say(f"{len(kept)} of {len(shards)} shards are there")
+    if stale:
+        say(f"{len(stale)} files were made from other rows, and are removed")
+    missing = [shard for shard in shards if shard.name not in kept]
+    for shard in progress_bar(missing, show=True, unit="shard"):
+        with ExitStack() as files:  # They get their names when it ends, and only if all is well.
+            partial = files.enter_context(replacing(output / shard.name))
+            digest = _write_codes(deployment, source, partial, shard)
+            written = {shard.name: sha256(partial)}
+            if named := source.ids(shard):
+                partial = files.enter_context(replacing(output / shard.ids_name))
+                _write_ids(partial, named)
+                written[shard.ids_name] = sha256(partial)
+            source.check_unchanged()
+            made_from = {
+                "size": sum(size for _, size, _ in source.files),
+                "mtime_ns": max(mtime for _, _, mtime in source.files),
+                "sha256": digest,
+            }
+            kept[shard.name] = {"rows": [shard.start, shard.stop], "input": made_from, "files": written}
+            _write_manifest(output, plan, kept)
 
 
-def _digests_before(output: Path, plan: dict[str, Any]) -> dict[str, str]:
-    """Digests of the shards of a run that was stopped; InputError where it was another one."""
+def _stamps(path: Path) -> tuple[tuple[str, int, int], ...]:
+    """Name, bytes and time of writing of each file that vectors are read from."""
+    found = ((file.name, file.stat()) for file in files_of(path))
+    return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in found)
+
+
+def _manifest(output: Path, plan: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The path of the input and the shards of the run before; nothing where there was none.
+
+    Raises:
+        InputError: where the file is not ours, or was another run's.
+    """
     path = output / MANIFEST
     if not path.exists():
-        return {}
+        return "", {}
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        digests = dict(found.pop("shards"))
+        found = deploy.read_sealed(path)
+        path_before = str(found["input"]["path"])
+        shards = {name: _entry(entry) for name, entry in found["shards"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path} is not ours ({error!r}): nothing is overwritten, give another output") from error
-    differing = [name for name in plan if found.get(name) != plan[name]]
+        raise InputError(f"{path} is not ours ({error}): nothing is overwritten, give another output") from error
+    differing = [name for name in AGREEING if found.get(name) != plan[name]]
     if differing:
         raise InputError(
             f"{output} holds shards of another run, which differs in {', '.join(differing)}: give another output"
         )
-    return digests
+    return path_before, shards
 
 
-def _write_shard(deployment: Deployment, source: Vectors, path: Path, start: int, stop: int) -> str:
-    """Write rows `start` to `stop`, and return the digest of the file."""
+def _entry(entry: Any) -> dict[str, Any]:
+    """What a manifest says of a shard, if that is all that is needed."""
+    start, stop = entry["rows"]
+    made_from, files = dict(entry["input"]), dict(entry["files"])
+    foreign = [name for name in files if not OURS.fullmatch(name)]
+    if foreign or "sha256" not in made_from:
+        raise ValueError(f"it names {foreign}" if foreign else "it has no digest of the rows")
+    return {"rows": [start, stop], "input": made_from, "files": files}
+
+
+def _write_manifest(output: Path, plan: dict[str, Any], shards: dict[str, Any]) -> None:
+    write_text(output / MANIFEST, json.dumps(sealed({**plan, "shards": dict(sorted(shards.items()))}), indent=1))
+
+
+def _refuse_foreign(output: Path, known: dict[str, str]) -> None:
+    """Refuse to go on where a file of a shard's name is not the one whose digest is known."""
+    for path in sorted(output.iterdir()):
+        if not OURS.fullmatch(path.name):
+            continue
+        if path.name not in known:
+            raise InputError(f"{path} is not ours: nothing is overwritten, give another output")
+        if not path.is_file() or sha256(path) != known[path.name]:
+            raise InputError(f"{path} has changed since it was written: remove it, and it is made again")
+
+
+def _is_current(entry: dict[str, Any], shard: Shard, source: Source, output: Path) -> bool:
+    """Whether all files of a shard are there, and its rows and their ids are still those that it was made from."""
+    expected = {shard.name, shard.ids_name} if source.vectors.id_column else {shard.name}
+    if entry["rows"] != [shard.start, shard.stop] or set(entry["files"]) != expected:
+        return False
+    if not all((output / name).exists() for name in expected):
+        return False
+    return bool(entry["input"]["sha256"] == source.digest(shard))
+
+
+def _write_codes(deployment: Deployment, source: Source, path: Path, shard: Shard) -> str:
+    """Write the codes of a shard, and return the digest of its rows."""
     with path.open("wb") as file:
-        for codes in _coded(deployment, source, start, stop):
+
+        def write(block: Block) -> None:
+            codes = _codes(deployment, block, source)
             if not file.tell():
-                header = {"descr": codes.dtype.str, "fortran_order": False, "shape": (stop - start, codes.shape[1])}
+                shape = shard.stop - shard.start, codes.shape[1]
+                header = {"descr": codes.dtype.str, "fortran_order": False, "shape": shape}
                 np.lib.format.write_array_header_1_0(file, header)
             file.write(codes.tobytes())
-    return sha256(path)
+
+        return source.digest(shard, write)
 
 
-def _coded(deployment: Deployment, source: Vectors, start: int, stop: int) -> Iterator[Any]:
-    """Codes of rows `start` to `stop`, block by block."""
-    at = start
-    for block in source.blocks(start=start):
-        yield deployment.codes(block[: stop - at])
-        at += len(block)
-        if at >= stop:
-            return
-    raise InputError(f"{source.name} ended at row {at} of {stop}: it changed while it was read")
+def _codes(deployment: Deployment, block: Block, source: Source) -> Any:
+    codes = deployment.codes(block)
+    if deployment.level == "float16":
+        vanished = ~codes.any(axis=1)
+        if vanished.any() and deployment.vectors(block[vanished]).any():
+            least = float(np.finfo(np.float16).smallest_subnormal)
+            raise InputError(
+                f"{source.path} has rows of which float16 keeps nothing, as it ends at {least:.0e}: multiply "
+                "all rows by one number, or give --level float32"
+            )
+    return codes
 
 
-def _probe(source: Vectors) -> str:
-    """Digest of some rows: a file keeps it when it is moved, and loses it when it is made again."""
-    rows = np.unique(np.linspace(0, source.shape[0] - 1, PROBED).astype(np.int64))
-    return hashlib.sha256(source.take(rows).tobytes()).hexdigest()
+def _write_ids(path: Path, ids: Sequence[Name]) -> None:
+    """Write ids as a column of parquet; as texts where they are of several kinds."""
+    try:
+        column = pa.array(ids)
+    except (pa.ArrowException, OverflowError):
+        column = pa.array([None if name is None else str(name) for name in ids])
+    pq.write_table(pa.table({"id": column}), path)

@@ -1,6 +1,11 @@
 import json
+import os
+import shutil
+import time
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from deployment import DIM, D, deployed, rows
@@ -8,6 +13,7 @@ from dimadvise import apply as applying
 from dimadvise import deploy
 from dimadvise.apply import MANIFEST, apply
 from dimadvise.vectors import open_vectors
+from repro.store import sealed, sha256
 from repro.types import InputError
 
 
@@ -42,19 +48,19 @@ def test_a_killed_run_goes_on_where_it_was(case, monkeypatch, capsys):
     _, _, paths = case
     whole = paths[2].with_name("whole")
     apply(*paths[:2], whole, rows_per_shard=300)
-    written, writing = [], applying._write_shard
+    written, writing = [], applying._write_codes
 
-    def killed_at_the_third(deployment, source, path, start, stop):
+    def killed_at_the_third(deployment, source, path, shard):
         if len(written) == 2:
             path.write_bytes(b"half")
             raise KeyboardInterrupt
-        written.append(start)
-        return writing(deployment, source, path, start, stop)
+        written.append(shard.start)
+        return writing(deployment, source, path, shard)
 
-    monkeypatch.setattr(applying, "_write_shard", killed_at_the_third)
+    monkeypatch.setattr(applying, "_write_codes", killed_at_the_third)
     with pytest.raises(KeyboardInterrupt):
         apply(*paths, rows_per_shard=300)
-    monkeypatch.setattr(applying, "_write_shard", lambda *a: written.append(a[3]) or writing(*a))
+    monkeypatch.setattr(applying, "_write_codes", lambda *a: written.append(a[3].start) or writing(*a))
     apply(*paths, rows_per_shard=300)
     assert written == [0, 300, 600, 900] and "2 of 4 shards are there" in capsys.readouterr().out
     names = [path.name for path in sorted(whole.iterdir())]
@@ -83,23 +89,277 @@ def test_nothing_that_is_not_ours_is_overwritten(case):
 
 
 def test_another_run_in_the_same_folder_is_refused(case):
-    X, _, (vectors, advice, output) = case
+    _, _, (vectors, advice, output) = case
     apply(vectors, advice, output)
     with pytest.raises(InputError, match="differs in rows_per_shard"):
         apply(vectors, advice, output, rows_per_shard=10)
-    np.save(vectors, X + 1)
-    with pytest.raises(InputError, match="differs in input"):
-        apply(vectors, advice, output)
     deploy.write(advice, deployed(level="int4"))
-    with pytest.raises(InputError, match="differs in level, input, advice"):
+    with pytest.raises(InputError, match="differs in level, advice"):
         apply(vectors, advice, output)
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("part-*"))}
+
+
+def made_anew(vectors, advice, output):
+    """What a run into an empty folder writes."""
+    fresh = output.with_name("fresh")
+    shutil.rmtree(fresh, ignore_errors=True)
+    apply(vectors, advice, fresh, rows_per_shard=300)
+    return contents(fresh)
+
+
+def saved_unnoticed(path, X):
+    """Write over a file as `X`, and set its times back."""
+    before = path.stat()
+    np.save(path, X)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_size == before.st_size and path.stat().st_mtime_ns == before.st_mtime_ns
+
+
+PROBED = set(np.linspace(0, 999, 64).astype(int).tolist())
+EDITS = {  # of 1,000 rows in shards of 300: which row is edited, and which shards have to be made again
+    "the first row": (0, [0]),
+    "a row between evenly spaced ones": (5, [0]),
+    "the last row of a shard": (299, [0]),
+    "the first row of the next": (300, [1]),
+    "the last row": (999, [3]),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_a_row_edited_in_place_has_its_shard_made_again_and_no_other(case, monkeypatch, edit):
+    X, _, paths = case
+    row, again = EDITS[edit]
+    assert 5 not in PROBED
+    apply(*paths, rows_per_shard=300)
+    X[row] += 0.5
+    saved_unnoticed(paths[0], X)
+    made, writing = [], applying._write_codes
+    monkeypatch.setattr(applying, "_write_codes", lambda *a: made.append(a[3].start // 300) or writing(*a))
+    apply(*paths, rows_per_shard=300)
+    assert made == again
+    assert contents(paths[2]) == made_anew(*paths)
+
+
+@pytest.mark.parametrize("rows", [1000, 300, 299, 301, 1, 1001, 1200, 1201, 1900])
+def test_a_store_that_was_embedded_anew_cut_or_has_grown_ends_as_one_made_of_it_alone(case, rows):
+    X, _, paths = case
+    longer = np.concatenate([X, rows_of(900)])
+    for new in (longer[:rows], rows_of(1900)[:rows]):  # the same rows as far as they go, or all others
+        apply(*paths, rows_per_shard=300)
+        np.save(paths[0], new)
+        apply(*paths, rows_per_shard=300)
+        assert contents(paths[2]) == made_anew(*paths)
+        names = json.loads((paths[2] / MANIFEST).read_text())["shards"]
+        assert sorted(names) == sorted(contents(paths[2]))
+        np.save(paths[0], X)
+
+
+def rows_of(n):
+    return rows(n, seed=77)
+
+
+def test_of_a_store_that_has_grown_whole_shards_are_not_made_again(case, monkeypatch, capsys):
+    X, _, paths = case
+    apply(*paths, rows_per_shard=300)
+    np.save(paths[0], np.concatenate([X, rows_of(500)]))
+    made, writing = [], applying._write_codes
+    monkeypatch.setattr(applying, "_write_codes", lambda *a: made.append((a[3].start, a[3].stop)) or writing(*a))
+    apply(*paths, rows_per_shard=300)
+    assert made == [(900, 1200), (1200, 1500)] and "3 of 5 shards are there" in capsys.readouterr().out
+
+
+def test_at_no_time_does_a_folder_hold_shards_of_old_rows_beside_shards_of_new_ones(case, monkeypatch):
+    X, made, paths = case
+    apply(*paths, rows_per_shard=300)
+    X += 1
+    np.save(paths[0], X)
+    writing = applying._write_codes
+    for killed_at in (0, 300, 600):
+
+        def killed(deployment, source, path, shard, killed_at=killed_at):
+            if shard.start == killed_at:
+                raise KeyboardInterrupt
+            return writing(deployment, source, path, shard)
+
+        monkeypatch.setattr(applying, "_write_codes", killed)
+        with pytest.raises(KeyboardInterrupt):
+            apply(*paths, rows_per_shard=300)
+        there = [np.load(path) for path in sorted(paths[2].glob("*.npy"))]
+        assert len(there) == killed_at // 300
+        assert not there or (np.concatenate(there) == made.codes(X[:killed_at])).all()
+    monkeypatch.setattr(applying, "_write_codes", writing)
+    X[450] += 1  # and edited once more after it was stopped
+    saved_unnoticed(paths[0], X)
+    apply(*paths, rows_per_shard=300)
+    assert contents(paths[2]) == made_anew(*paths)
+
+
+@pytest.mark.parametrize("seconds", [0, 5])
+def test_a_store_that_is_written_to_while_it_is_read_gives_no_shard_of_both(case, monkeypatch, seconds):
+    X, _, paths = case
+    coding, blocks = deploy.Deployment.codes, []
+
+    def edited_at_the_third_block(self, block):
+        blocks.append(len(block))
+        if len(blocks) == 3:
+            np.save(paths[0], X + 1)
+            os.utime(paths[0], (time.time() + seconds, time.time() + seconds))
+        return coding(self, block)
+
+    monkeypatch.setattr(deploy.Deployment, "codes", edited_at_the_third_block)
+    with pytest.raises(InputError, match="was written to while it was read"):
+        apply(*paths, rows_per_shard=300)
+    there = sorted(paths[2].glob("part-*"))
+    assert [path.name for path in there] == ["part-00000.npy", "part-00001.npy"]
+    monkeypatch.setattr(deploy.Deployment, "codes", coding)
+    apply(*paths, rows_per_shard=300)
+    assert contents(paths[2]) == made_anew(*paths)
+
+
+def test_shards_of_another_store_are_not_replaced_but_a_store_may_move(case):
+    X, _, (vectors, advice, output) = case
+    apply(vectors, advice, output, rows_per_shard=300)
+    before = contents(output)
+    np.save(vectors.with_name("other.npy"), X + 1)
+    with pytest.raises(InputError, match=r"holds shards of .*X\.npy, and 4 of its files would be replaced"):
+        apply(vectors.with_name("other.npy"), advice, output, rows_per_shard=300)
+    assert contents(output) == before
+    vectors = vectors.rename(vectors.with_name("moved.npy"))
+    apply(vectors, advice, output, rows_per_shard=300)
+    assert contents(output) == before
+
+
+@pytest.mark.parametrize("name", ["part-00000.npy", "part-00003.npy", "part-00017.npy", "part-00001.ids.parquet"])
+def test_a_foreign_file_of_a_shards_name_is_refused_before_anything_is_written(case, name):
+    X, _, paths = case
+    output = paths[2]
+    output.mkdir()
+    (output / name).write_text("mine")
+    with pytest.raises(InputError, match="is not ours: nothing is overwritten"):
+        apply(*paths, rows_per_shard=300)
+    assert contents(output) == {name: b"mine"}
+    (output / name).rename(output / "elsewhere")
+    apply(*paths, rows_per_shard=300)
+    np.save(paths[0], X + 1)
+    (output / "part-00002.npy").write_text("mine")  # in the place of one that is made again
+    before = contents(output)
+    with pytest.raises(InputError, match=r"part-00002\.npy has changed since it was written"):
+        apply(*paths, rows_per_shard=300)
+    assert contents(output) == before
+
+
+def resealed(note, **changed):
+    return json.dumps(sealed({key: value for key, value in (note | changed).items() if key != "seal"}))
+
+
+def test_a_manifest_that_does_not_prove_what_is_ours_lets_nothing_be_removed(case, tmp_path):
+    X, _, paths = case
+    output, outside = paths[2], tmp_path / "thesis.npy"
+    apply(*paths, rows_per_shard=300)
+    np.save(paths[0], X + 1)  # so that all shards would be removed
+    before, note = contents(output), json.loads((output / MANIFEST).read_text())
+    outside.write_text("mine")
+    entry = note["shards"]["part-00000.npy"]
+    leading_out = {"x": entry | {"files": {"../thesis.npy": sha256(outside)}}}
+    for content in (
+        "",
+        "[]",
+        "[" * 100_000,
+        json.dumps(note | {"rows": 7}),
+        json.dumps({key: value for key, value in note.items() if key != "seal"}),
+        resealed(note, shards=leading_out),
+        resealed(note, shards={"x": entry | {"files": {"vectors.json": "0"}}}),
+        resealed(note, shards={"x": entry | {"input": {}}}),
+        resealed(note, shards={"x": 7}),
+        resealed(note, shards=[]),
+        resealed(note, input="X.npy"),
+    ):
+        (output / MANIFEST).write_text(content)
+        with pytest.raises(InputError, match=r"is not ours .*nothing is overwritten"):
+            apply(*paths, rows_per_shard=300)
+        assert contents(output) == before and outside.read_text() == "mine", content
+    (output / MANIFEST).write_text(resealed(note, format=1))
+    with pytest.raises(InputError, match="differs in format"):
+        apply(*paths, rows_per_shard=300)
+    assert contents(output) == before
+
+
+def named_rows(path, X, ids):
+    table = pa.table({"id": ids, "v": X.tolist()})
+    pq.write_table(table, path, row_group_size=170)
+
+
+@pytest.mark.parametrize("names", [list(range(5000, 6000)), [f"doc {i}" for i in range(1000)]])
+def test_ids_are_carried_and_a_shard_whose_ids_change_is_made_again(case, names):
+    X, made, (_, advice, output) = case
+    vectors = output.with_name("X.parquet")
+    named_rows(vectors, X, names)
+    apply(vectors, advice, output, rows_per_shard=300)
+
+    def carried():
+        files = sorted(output.glob("part-*.ids.parquet"))
+        return [pq.read_table(file)["id"].to_pylist() for file in files]
+
+    assert carried() == [names[start : start + 300] for start in (0, 300, 600, 900)]
+    codes = [np.load(path) for path in sorted(output.glob("*.npy"))]
+    np.testing.assert_array_equal(np.concatenate(codes), made.codes(X))
+    names[450] = names[451]
+    named_rows(vectors, X, names)
+    (output / "part-00003.ids.parquet").unlink()  # and one whose ids are gone is made whole
+    apply(vectors, advice, output, rows_per_shard=300)
+    assert [name for part in carried() for name in part] == names
+    named_rows(vectors, X, names)
+    table = pq.read_table(vectors).drop_columns(["id"])
+    pq.write_table(table, vectors)
+    apply(vectors, advice, output, rows_per_shard=300)
+    assert not carried() and len(contents(output)) == 4, "rows that lost their names have no ids beside them"
+
+
+def test_ids_of_several_kinds_are_carried_as_texts(case):
+    X, _, (_, advice, output) = case
+    vectors = output.with_name("X.jsonl")
+    names = [1, "b", None, 2**63]
+    records = [{"id": name, "v": row} for name, row in zip(names, X.tolist(), strict=False)]
+    vectors.write_text("".join(json.dumps(record) + "\n" for record in records))
+    apply(vectors, advice, output)
+    ids = pq.read_table(output / "part-00000.ids.parquet")["id"].to_pylist()
+    assert ids == ["1", "b", None, str(2**63)]
+
+
+def test_codes_written_beside_ids_can_be_read_again_as_vectors(case):
+    X, made, (_, advice, output) = case
+    vectors = output.with_name("X.parquet")
+    named_rows(vectors, X, list(range(1000)))
+    apply(vectors, advice, output, level="float32", rows_per_shard=300)
+    again = open_vectors(output)
+    assert again.shape == (1000, DIM)
+    np.testing.assert_allclose(again.take(np.arange(1000)), made.vectors(X), atol=1e-6)
+
+
+def test_rows_of_which_float16_keeps_nothing_are_told_and_never_written_as_zeros(case):
+    X, _, (vectors, advice, output) = case
+    deploy.write(advice, deployed("svd", similarity="ip"))
+    small = X.copy()
+    small[700] *= 1e-10
+    np.save(vectors, small)
+    with pytest.raises(InputError, match="of which float16 keeps nothing"):
+        apply(vectors, advice, output, level="float16", rows_per_shard=300)
+    small[700] = 0  # a zero is a zero
+    np.save(vectors, small)
+    apply(vectors, advice, output, level="float16", rows_per_shard=300)
+    assert not np.load(output / "part-00002.npy")[100].any()
 
 
 def test_arguments_that_do_not_fit_are_named(case):
     X, _, (vectors, advice, output) = case
-    np.save(vectors, X[:, 1:])
-    with pytest.raises(InputError, match=f"has {D - 1} numbers a row, .* was advised on {D}"):
-        apply(vectors, advice, output)
+    for other in (X[:, 1:], np.hstack([X, X[:, :1]])):
+        np.save(vectors, other)
+        told = f"has {other.shape[1]} numbers a row, .* was advised on {D}"
+        with pytest.raises(InputError, match=told):
+            apply(vectors, advice, output)
     np.save(vectors, X)
     with pytest.raises(InputError, match="expected int8, which was advised, or float32 or float16"):
         apply(vectors, advice, output, level="int4")

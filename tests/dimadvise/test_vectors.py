@@ -80,6 +80,7 @@ def shards_and_more(path, X):
 def shards(path, X):
     path.mkdir()
     (path / "README.md").write_text("what it is")
+    np.save(path / ".part-0.npy", X + 1)  # hidden, such as what a tool keeps for itself
     for number, start in enumerate(range(0, len(X), 4)):  # ten of them: part-2 stands before part-10
         np.save(path / f"part-{number}.npy", X[start : start + 4].astype(np.float16))
 
@@ -90,6 +91,7 @@ FORMS = {
     "bfloat16.npy": lambda p, X: np.save(p, bfloat16(X).view("V2")),
     "one.npz": lambda p, X: np.savez_compressed(p, X=X),
     "float.safetensors": lambda p, X: save_file({"other": X[0].copy(), "X": X.astype(np.float16)}, p),
+    "single.safetensors": lambda p, X: save_file({"X": X.astype(np.float32)}, p),
     "bfloat16.safetensors": safetensors_bf16,
     "list.parquet": parquet,
     "fixed.parquet": lambda p, X: parquet(p, X, pa.list_(pa.float32(), D)),
@@ -185,6 +187,7 @@ FAULTS = {
     "ids.parquet": (lambda p: pq.write_table(pa.table({"id": [1]}), p), "none of id is a list"),
     "ragged.parquet": (lambda p: pq.write_table(pa.table({"v": [[1.0, 2.0]] * 6 + [[1.0]]}), p), "row 6 .* has not 2"),
     "empty.parquet": (lambda p: pq.write_table(pa.table({"v": pa.array([[]], pa.list_(pa.float32()))}), p), "row 0"),
+    "hole.parquet": (lambda p: pq.write_table(pa.table({"v": [[1.0, 2.0], [1.0, None]]}), p), "has not 2 numbers"),
     "null.parquet": (lambda p: pq.write_table(pa.table({"v": [[1.0, 2.0], None]}), p), "row 1 or after is empty"),
     "zero.parquet": (lambda p: parquet(p, WHOLE[:0]), "at least one"),
     "cut.fvecs": (lambda p: cut(p, FORMS["vectors.fvecs"], 100), "no file of rows of 12 numbers"),
