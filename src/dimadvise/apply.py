@@ -1,10 +1,11 @@
 """Vectors of any number put through an advice: shards of `.npy` in a folder, gone on with after a kill.
 
-`vectors.json` in the folder says what is being made and of what. It names each file of a shard with its digest before
-the file gets its name, and the rows it was made from by a digest of them all. So a shard is there whole, as it was
-written and made from the rows that the input has now, or it is made; what was made from other rows is removed before
-anything is written, so that a folder never holds old and new. A file that the manifest does not prove to be ours is
-left alone. Where the input names its rows, each shard has its ids beside it.
+`vectors.json` in the folder says what is being made and of what. It names each file of a shard with
+its digest before the file gets its name, and the rows it was made from by a digest of them all. So a
+shard is there whole, as it was written and made from the rows that the input has now, or it is made;
+what was made from other rows is removed before anything is written, so that a folder never holds old
+and new. A file that the manifest does not prove to be ours is left alone. Where the input names its
+rows, each shard has its ids beside it.
 """
 
 import hashlib
@@ -63,12 +64,12 @@ class Source:
 
     @classmethod
     def opened(cls, path: Path, column: str) -> "Source":
-        """Open a file or folder; what changes while it is opened is noticed as what changes later is."""
+        """Open a file or folder; a change while it is opened is noticed as a later one is."""
         files = _stamps(path)
         return cls(path.resolve(), open_vectors(path, column), files)
 
     def check_unchanged(self) -> None:
-        """Refuse to go on where a file was written to since: its rows would be old ones and new ones."""
+        """Refuse to go on where a file was written to since: old rows would be mixed with new."""
         if _stamps(self.path) != self.files:
             wanted = "give the same command again when it is whole; what was finished is kept"
             raise InputError(f"{self.path} was written to while it was read: {wanted}")
@@ -81,14 +82,15 @@ class Source:
             row += len(block)
             if row >= shard.stop:
                 return
-        raise InputError(f"{self.path} ended at row {row} of {shard.stop}: it changed while it was read")
+        ended = f"{self.path} ended at row {row} of {shard.stop}"
+        raise InputError(f"{ended}: it changed while it was read")
 
     def ids(self, shard: Shard) -> list[Name]:
         """What names the rows of a shard; nothing where nothing does."""
         return self.vectors.ids(shard.start, shard.stop) if self.vectors.id_column else []
 
     def digest(self, shard: Shard, seen: Callable[[Block], None] = lambda block: None) -> str:
-        """Digest of all rows of a shard, as single precision has them, and of their ids; each block is `seen`."""
+        """Digest of all rows of a shard as float32, and of their ids; each block is `seen`."""
         found = hashlib.sha256()
         for block in self.blocks(shard):
             found.update(np.ascontiguousarray(block).data)
@@ -103,8 +105,9 @@ def apply(
     """Put every row of `vectors` through an advice, as the command of this name tells.
 
     Raises:
-        InputError: for vectors of another width, an output that is not ours or of other arguments, a shard that was
-            changed, shards of another input that would be replaced, and an input that changes while it is read.
+        InputError: for vectors of another width, an output that is not ours or of other arguments,
+            a shard that was changed, shards of another input that would be replaced, and an input
+            that changes while it is read.
     """
     check_dim(rows_per_shard, what="rows_per_shard")
     if output.is_dir() and vectors.is_dir() and output.samefile(vectors):
@@ -145,25 +148,27 @@ def _at_level(deployment: Deployment, level: str) -> Deployment:
 
 
 def _write_shards(deployment: Deployment, source: Source, output: Path, plan: dict[str, Any]) -> None:
-    """Keep the shards that are there and made from the rows of now, remove those that are not, and make the rest."""
+    """Keep the shards that were made from the rows of now, remove all others, and make the rest."""
     path_before, before = _manifest(output, plan)
     known = {name: digest for entry in before.values() for name, digest in entry["files"].items()}
     _refuse_foreign(output, known)
     step = plan["rows_per_shard"]
-    starts = range(0, plan["rows"], step)
-    shards = [Shard(f"part-{i:05d}.npy", start, min(start + step, plan["rows"])) for i, start in enumerate(starts)]
-    kept = {
-        shard.name: before[shard.name]
-        for shard in progress_bar(shards, show=bool(before), unit="shard", desc="checking")
-        if shard.name in before and _is_current(before[shard.name], shard, source, output)
-    }
+    shards = []
+    for number, start in enumerate(range(0, plan["rows"], step)):
+        stop = min(start + step, plan["rows"])
+        shards.append(Shard(f"part-{number:05d}.npy", start, stop))
+    kept = {}
+    for shard in progress_bar(shards, show=bool(before), unit="shard", desc="checking"):
+        entry = before.get(shard.name)
+        if entry is not None and _is_current(entry, shard, source, output):
+            kept[shard.name] = entry
     source.check_unchanged()
     current = {name for entry in kept.values() for name in entry["files"]}
-    stale = [output / name for name in known if name not in current and (output / name).exists()]
+    stale = [output / name for name in sorted(set(known) - current) if (output / name).exists()]
     if stale and path_before != str(source.path):
         raise InputError(
-            f"{output} holds shards of {path_before}, and {len(stale)} of its files would be replaced by others of "
-            f"{source.path}: give another output"
+            f"{output} holds shards of {path_before}, and {len(stale)} of its files would be "
+            f"replaced by others of {source.path}: give another output"
         )
     for path in stale:
         path.unlink()
@@ -189,7 +194,8 @@ def _write_shards(deployment: Deployment, source: Source, output: Path, plan: di
                 "mtime_ns": max(mtime for _, _, mtime in source.files),
                 "sha256": digest,
             }
-            kept[shard.name] = {"rows": [shard.start, shard.stop], "input": made_from, "files": written}
+            rows = [shard.start, shard.stop]
+            kept[shard.name] = {"rows": rows, "input": made_from, "files": written}
             _write_manifest(output, plan, kept)
 
 
@@ -213,7 +219,8 @@ def _manifest(output: Path, plan: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         path_before = str(found["input"]["path"])
         shards = {name: _entry(entry) for name, entry in found["shards"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path} is not ours ({error}): nothing is overwritten, give another output") from error
+        wanted = "nothing is overwritten, give another output"
+        raise InputError(f"{path} is not ours ({error}): {wanted}") from error
     differing = [name for name in AGREEING if found.get(name) != plan[name]]
     if differing:
         raise InputError(
@@ -233,7 +240,8 @@ def _entry(entry: Any) -> dict[str, Any]:
 
 
 def _write_manifest(output: Path, plan: dict[str, Any], shards: dict[str, Any]) -> None:
-    write_text(output / MANIFEST, json.dumps(sealed({**plan, "shards": dict(sorted(shards.items()))}), indent=1))
+    said = sealed({**plan, "shards": dict(sorted(shards.items()))})
+    write_text(output / MANIFEST, json.dumps(said, indent=1))
 
 
 def _refuse_foreign(output: Path, known: dict[str, str]) -> None:
@@ -244,11 +252,12 @@ def _refuse_foreign(output: Path, known: dict[str, str]) -> None:
         if path.name not in known:
             raise InputError(f"{path} is not ours: nothing is overwritten, give another output")
         if not path.is_file() or sha256(path) != known[path.name]:
-            raise InputError(f"{path} has changed since it was written: remove it, and it is made again")
+            wanted = "remove it, and it is made again"
+            raise InputError(f"{path} has changed since it was written: {wanted}")
 
 
 def _is_current(entry: dict[str, Any], shard: Shard, source: Source, output: Path) -> bool:
-    """Whether all files of a shard are there, and its rows and their ids are still those that it was made from."""
+    """Whether a shard is there with all its files, made from the rows and ids of now."""
     expected = {shard.name, shard.ids_name} if source.vectors.id_column else {shard.name}
     if entry["rows"] != [shard.start, shard.stop] or set(entry["files"]) != expected:
         return False
@@ -279,8 +288,8 @@ def _codes(deployment: Deployment, block: Block, source: Source) -> Any:
         if vanished.any() and deployment.vectors(block[vanished]).any():
             least = float(np.finfo(np.float16).smallest_subnormal)
             raise InputError(
-                f"{source.path} has rows of which float16 keeps nothing, as it ends at {least:.0e}: multiply "
-                "all rows by one number, or give --level float32"
+                f"{source.path} has rows of which float16 keeps nothing, as it ends at {least:.0e}: "
+                "multiply all rows by one number, or give --level float32"
             )
     return codes
 

@@ -59,8 +59,9 @@ def advise(
     With graded pairs, labels or relevant documents, also the share of their score that is kept, with a lower bound.
 
     Args:
-        embeddings: one vector per text: .npy, .npz, .safetensors, .parquet, .fvecs, .bvecs, .fbin, .u8bin, .i8bin,
-            .ibin, .jsonl, .jsonl.gz, or a folder of such files; by default --encoder and --texts are given.
+        embeddings: one vector per text: .npy, .npz, .safetensors, .parquet, .fvecs, .bvecs, .fbin,
+            .u8bin, .i8bin, .ibin, .jsonl, .jsonl.gz, or a folder of such files; by default --encoder and
+            --texts are given.
         encoder: with --texts: name, folder or hub id of an encoder, or a baseline such as glove.
         texts: with --encoder: dataset name (`repro data list`) or a file of your own (`-` for a pipe); its scores,
             labels or qrels are used.
@@ -89,7 +90,7 @@ def advise(
         column: field of the file that holds the vectors; by default the only one.
         columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating. Tables are TSV, CSV,
             JSON lines or parquet.
-        queries_column: field of the file of --queries that holds the vectors; by default as --column says.
+        queries_column: field of the file of --queries that holds its vectors; by default as --column.
     """
     from dimadvise.files import memory_explained
     from dimadvise.honesty import refuse_packed_bits
@@ -144,10 +145,13 @@ def apply(
 ) -> int:
     """Put vectors through an advice, as many as there are; stopped, the same command goes on where it was.
 
+    Given again after the vectors have changed, it makes again what was made from other rows, and goes
+    on where they have grown. Where a column or array names the rows, their ids are written too.
+
     Args:
         vectors: file or folder of vectors, as wide as those that were advised on.
         advice: folder that `dimadvise advise` wrote.
-        output: folder for the shards, one .npy file each.
+        output: folder for the shards, one .npy file each, and beside it one .ids.parquet.
         level: what is written: codes as advised, or numbers; by default as advised.
         rows_per_shard: rows of each file.
         column: field of the file that holds the vectors; by default the only one.

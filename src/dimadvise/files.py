@@ -29,13 +29,14 @@ Block: TypeAlias = NDArray[np.float32]
 BLOCK = 2**24  # numbers in a block unless told otherwise: 64 MB
 NUMBERS = "fiu"  # numpy's letters for floats and whole numbers
 SMALLEST = 1e-12
-"""largest modulus of a row's numbers below which single precision gives it no length: `unit_rows` divides by no less"""
+"""of a row's numbers the least largest modulus that has a length: `unit_rows` divides by no less"""
 WIDEST = 2**31 - 1  # bytes of a row, at most: numpy makes no larger record
 NAMING = ("id", "ids", "_id", "uuid", "doc_id", "docid", "document_id", "custom_id", "key")
 """columns and arrays, in any case, of which the first that is there names the rows"""
 SPREAD = 8  # columns of numbers from which on they look like the numbers of one vector
 TENSOR = "a tensor of shape"
 LISTED = 12  # columns that a message lists, at most
+SMALL_AND_GREEDY = "a small file that asks for so much is damaged"
 A_LINE_EACH = "expected one vector, or one object with a vector, on each line"
 JSON_NUMBERS = "JSON numbers"  # the kind of numbers that are written out
 BASE64 = re.compile(r"[A-Za-z0-9+/]{80,}={0,2}")
@@ -65,10 +66,10 @@ def read_json(content: str | bytes, where: str, wanted: str = "write it again", 
 
 
 @contextmanager
-def memory_explained(doing: str, wanted: str = "a small file that asks for so much is damaged") -> Iterator[None]:
-    """Turn what is raised where memory is short while `doing` something into an InputError, by which no file is blamed.
+def memory_explained(doing: str, wanted: str = SMALL_AND_GREEDY) -> Iterator[None]:
+    """Turn what is raised where memory is short while `doing` something into an InputError.
 
-    The message ends with what is `wanted` of its reader.
+    It blames no file, and ends with what is `wanted` of its reader.
     """
     try:
         yield
@@ -76,17 +77,17 @@ def memory_explained(doing: str, wanted: str = "a small file that asks for so mu
         if not _is_memory_short(error):
             raise
         details = f" ({error})" if str(error) else ""
-        raise InputError(
-            f"not enough memory to {doing}{details}: close other programs, or take a machine with more; {wanted}"
-        ) from error
+        way_out = "close other programs, or take a machine with more"
+        raise InputError(f"not enough memory to {doing}{details}: {way_out}; {wanted}") from error
 
 
 def _is_memory_short(error: Exception) -> bool:
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         return True
     # Arrow gives no number where it maps a file or starts a thread, but the words of the system.
-    words = (os.strerror(errno.ENOMEM), os.strerror(errno.EAGAIN))
-    return isinstance(error, OSError | pa.ArrowException) and any(each in str(error) for each in words)
+    if not isinstance(error, OSError | pa.ArrowException):
+        return False
+    return os.strerror(errno.ENOMEM) in str(error) or os.strerror(errno.EAGAIN) in str(error)
 
 
 class Vectors(ABC):
@@ -145,9 +146,10 @@ class Vectors(ABC):
         faint = (reach > 0) & (reach < SMALLEST)
         if faint.any():
             row = int(np.argmax(faint))
+            small = f"row {rows[row]} holds no number beyond {reach[row]:.0e}"
             raise InputError(
-                f"{self.name} row {rows[row]} holds no number beyond {reach[row]:.0e}, of which single precision knows "
-                "no length: multiply all rows by one number, or make such rows zero"
+                f"{self.name} {small}, of which single precision knows no length: multiply all rows by "
+                "one number, or make such rows zero"
             )
         return single
 
@@ -155,12 +157,15 @@ class Vectors(ABC):
 class Matrix(Vectors):
     """An array that is there already."""
 
-    def __init__(self, X: Any, name: str, *, kind: str = "", named: Sequence[Name] = (), id_column: str = "") -> None:
-        """Wrap X (n, D) of numbers, of a `kind` that numpy has no word for; ids (n,) have a column to be known by."""
+    def __init__(self, X: Any, name: str, *, kind: str = "", ids: Sequence[Name] = (), id_column: str = "") -> None:
+        """Wrap X (n, D) of numbers, with their `kind` where numpy has no word for it.
+
+        Ids (n,) have a column by which they are known.
+        """
         self.X = np.asarray(X)
         self.name, self.shape = name, matrix_shape(self.X.shape, name)
         self.kind = kind or _kind(self.X.dtype, name)
-        self.named, self.id_column = named, id_column
+        self.named, self.id_column = ids, id_column
 
     def ids(self, start: int, stop: int) -> list[Name]:
         """Those that were given."""
@@ -179,17 +184,20 @@ class Records(Vectors):
     ) -> None:
         """The records begin at `offset`; `kind` names numbers that numpy has no word for."""
         self.path, self.offset, self.name = path, offset, str(path)
-        self.shape, self.kind = matrix_shape(shape, self.name), kind or _kind(np.dtype(dtype), self.name)
+        self.shape = matrix_shape(shape, self.name)
+        self.kind = kind or _kind(np.dtype(dtype), self.name)
         bytes_of_row = 4 * lead + self.shape[1] * np.dtype(dtype).itemsize
         if path.stat().st_size < offset + self.shape[0] * bytes_of_row:
             raise InputError(f"{path} ends before row {self.shape[0] - 1}, its last: copy the file again")
         if bytes_of_row > WIDEST:
-            raise InputError(f"{path} has rows of {self.shape[1]:,} numbers: expected one row for each vector")
+            wide = f"{path} has rows of {self.shape[1]:,} numbers"
+            raise InputError(f"{wide}: expected one row for each vector")
         self.record = np.dtype([("lead", "<i4", (lead,)), ("row", dtype, (self.shape[1],))])
 
     def _take(self, rows: Rows) -> Any:
         is_bfloat16 = self.kind == "bfloat16"
-        out = np.empty((len(rows), self.shape[1]), np.float32 if is_bfloat16 else self.record["row"].base)
+        dtype = np.dtype(np.float32) if is_bfloat16 else self.record["row"].base
+        out = np.empty((len(rows), self.shape[1]), dtype)
         size = self.record.itemsize
         ends = [*(np.flatnonzero(np.diff(rows) != 1) + 1).tolist(), len(rows)]  # of runs of rows that lie side by side
         with self.path.open("rb", buffering=0) as file:
@@ -207,9 +215,9 @@ class Records(Vectors):
 
 
 class Parquet(Vectors):
-    """A column of lists, read by row groups, of which those that hold no row asked for are left alone.
+    """A column of lists, read by row groups; those that hold no row asked for are left alone.
 
-    The numbers of a row may be a list, a tensor of one axis, or a list in JSON that is spelt as text.
+    The numbers of a row may be a list, a tensor of one axis, or a list of JSON spelt as text.
     """
 
     def __init__(self, path: Path, column: str) -> None:
@@ -287,7 +295,8 @@ class Parquet(Vectors):
         if isinstance(column, pa.ExtensionArray):
             return column.storage
         if self.spelt:
-            return pa.array([vector_in(text) for text in column.to_pylist()], pa.list_(pa.float64()))
+            vectors = [vector_in(text) for text in column.to_pylist()]
+            return pa.array(vectors, pa.list_(pa.float64()))
         return column
 
     def _read(self, size: int, group: int, column: str) -> Iterator[Any]:
@@ -328,7 +337,8 @@ class Field:
         numbers = vector_in(value)
         if numbers is None:
             where = f" under {self.column!r}" if self.column else ""
-            raise InputError(f"{self.file} row {row} holds no list of numbers{where}: drop or repair such rows")
+            lacking = f"{self.file} row {row} holds no list of numbers{where}"
+            raise InputError(f"{lacking}: drop or repair such rows")
         if width and len(numbers) != width:
             raise InputError(f"{self.file} row {row} has {len(numbers)} numbers, row 0 has {width}")
         return numbers
@@ -387,10 +397,10 @@ class JsonLines(Vectors):
 
 
 def packed_json_lines(path: Path, column: str) -> Vectors:
-    """Vectors of gzipped JSON lines, unpacked whole: within gzip nothing can be found without reading all before it."""
+    """Vectors of gzipped JSON lines, unpacked whole: no row of gzip is read without all before it."""
     field: Field | None = None
     rows: list[Any] = []
-    named: list[Name] = []
+    ids: list[Name] = []
     for _, line in read_lines(path):
         if not line.strip():
             continue
@@ -398,10 +408,11 @@ def packed_json_lines(path: Path, column: str) -> Vectors:
         field = field or Field.of(str(path), record, column)
         width = len(rows[0]) if rows else 0
         rows.append(np.array(field.vector(record, len(rows), width), np.float64))
-        named.append(field.id(record))
+        ids.append(field.id(record))
     if field is None:
         raise InputError(f"{path} is empty: {A_LINE_EACH}")
-    return Matrix(np.stack(rows), str(path), kind=JSON_NUMBERS, named=named, id_column=field.id_column)
+    X = np.stack(rows)
+    return Matrix(X, str(path), kind=JSON_NUMBERS, ids=ids, id_column=field.id_column)
 
 
 def read_line(line: str | bytes, file: str, row: int) -> Any:
@@ -410,12 +421,12 @@ def read_line(line: str | bytes, file: str, row: int) -> Any:
 
 
 def _whole_number(digits: str) -> int | float:
-    """A number as an id has it, exactly; as a float where it is longer than ids are, and may be of any length."""
+    """A number, exactly as ids need it; a float where it is longer than ids are."""
     return int(digits) if len(digits) < 20 else float(digits)
 
 
 def vector_in(value: Any) -> list[float] | None:
-    """The numbers of a list, or of a list in JSON that is spelt as text; None where there are none."""
+    """The numbers of a list, or of a list of JSON spelt as text; None where there are none."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         with suppress(InputError):
             value = read_json(value, "the text", parse_int=float)
@@ -448,24 +459,25 @@ def chosen(column: str, fitting: Sequence[str], there: Sequence[str], where: str
 
 
 def _hint(file: str, column: str, contents: Mapping[str, str]) -> str:
-    """What to do where a file holds its vectors in a form that is not read; empty where none is seen.
+    """What to do where a file holds its vectors in a form that is not read; empty if none is seen.
 
-    `contents` says of each column what it holds: "a number", "base64", "bytes", a tensor or anything else.
+    `contents` says of each column what it holds: "a number", "base64", "bytes", a tensor, or else.
     """
     outer, _, inner = column.partition(".")
     if inner and outer in contents:
-        steps = "".join(f"[{step}]" if step.isdecimal() else f".{step}" for step in column.split("."))
-        return f"; fields of fields are not read: write the vectors by themselves, jq -c '{steps}' {file} > X.jsonl"
+        steps = [f"[{step}]" if step.isdecimal() else f".{step}" for step in column.split(".")]
+        wanted = f"write the vectors by themselves, jq -c '{''.join(steps)}' {file} > X.jsonl"
+        return f"; fields of fields are not read: {wanted}"
     for name in [column] if column in contents else contents:
         if contents[name] in ("base64", "bytes"):
             decoded = f"base64.b64decode({name})" if contents[name] == "base64" else name
-            looks = f"{name} looks like {contents[name]} of numbers"
-            return f"; {looks}: decode each, np.frombuffer({decoded}, '<f4'), and save the matrix by np.save"
+            wanted = f"decode each, np.frombuffer({decoded}, '<f4'), and save the matrix by np.save"
+            return f"; {name} looks like {contents[name]} of numbers: {wanted}"
         if contents[name].startswith(TENSOR):
             return f"; {name} holds {contents[name]} in each row: save one vector a row"
     if sum(content == "a number" for content in contents.values()) >= SPREAD:
-        stacked = "np.save('X.npy', frame[columns].to_numpy())"
-        return f"; columns of single numbers are not read as one vector: make a matrix of them, {stacked}"
+        wanted = "make a matrix of them, np.save('X.npy', frame[columns].to_numpy())"
+        return f"; columns of single numbers are not read as one vector: {wanted}"
     return ""
 
 
@@ -475,7 +487,8 @@ def _content(kind: Any) -> str:
         return "a number"
     if isinstance(kind, pa.FixedShapeTensorType):
         return f"{TENSOR} {kind.shape}"
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+    binary = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    if any(is_kind(kind) for is_kind in binary):
         return "bytes"
     return str(kind)
 
@@ -492,12 +505,13 @@ def _is_text(kind: Any) -> bool:
 
 
 def _number_type(kind: Any) -> Any:
-    """Arrow's type of the numbers in each row of a column of lists or vectors; None where it holds something else."""
+    """Arrow's type of the numbers in the lists or vectors of a column; None if it holds others."""
     if isinstance(kind, pa.FixedShapeTensorType) and len(kind.shape) != 1:
         return None
     if isinstance(kind, pa.BaseExtensionType):
         kind = kind.storage_type
-    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
+    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    if not any(is_kind(kind) for is_kind in lists):
         return None
     number = kind.value_type
     return number if pa.types.is_floating(number) or pa.types.is_integer(number) else None

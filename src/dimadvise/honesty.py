@@ -18,8 +18,8 @@ distance of queries, two groups, parts of a file that differ, and what first col
 FEWEST = 100  # rows from which on bits can be told from numbers
 PROBED = 2_000  # rows by which packed bits are known, at most
 BALANCED, EVEN, SHARED_BY_BITS = 0.1, 0.8, 0.04
-"""of packed bytes: bits that each place says at least, the first place as a share of the last, and bits that the first
-two places say of each other at most; of embeddings rounded to eight bits two places say 0.3 and more"""
+"""of packed bytes: bits that each place says at least, the first as a share of the last at least, and
+bits that the first two places say of each other at most; in rounded embeddings they say 0.3 and more"""
 
 
 def oddities(
@@ -146,30 +146,27 @@ def nested_or_not(X: Block, Q: Block, own: Places, similarity: str) -> str:
 
 
 def refuse_packed_bits(vectors: Vectors) -> None:
-    """Refuse bytes that hold eight signs each: as numbers they are compared by what no distance of bits is."""
+    """Refuse bytes that hold eight signs each: compared as numbers they say nothing."""
     n, D = vectors.shape
-    if vectors.kind not in ("int8", "uint8") or n < FEWEST or not looks_packed(_spread_rows(vectors)):
+    if vectors.kind not in ("int8", "uint8") or n < FEWEST:
         return
-    raise InputError(
-        f"{vectors.name} looks like packed bits, eight to each of its {D} bytes a row: unpack them, "
-        "np.save('X.npy', np.unpackbits(X.view('uint8'), axis=1)); if they are numbers, save them as such, "
-        "np.save('X.npy', X.astype('float32'))"
-    )
-
-
-def _spread_rows(vectors: Vectors) -> Block:
-    rows = np.linspace(0, vectors.shape[0] - 1, min(vectors.shape[0], PROBED))
-    return vectors.take(rows.astype(np.int64))
+    rows = np.linspace(0, n - 1, min(n, PROBED)).astype(np.int64)
+    if looks_packed(vectors.take(rows)):
+        raise InputError(
+            f"{vectors.name} looks like packed bits, eight to each of its {D} bytes a row: unpack "
+            "them, np.save('X.npy', np.unpackbits(X.view('uint8'), axis=1)); if they are numbers, "
+            "save them as such, np.save('X.npy', X.astype('float32'))"
+        )
 
 
 def looks_packed(X: Block) -> bool:
     """Whether whole numbers of eight bits (n, D) look like eight signs each.
 
-    Then all bits of a number say as much, and none tells of another. Of numbers that gather about some value, the first
-    bit tells the second; of numbers that are mostly small, the first says little.
+    Then all bits of a number say as much, and none tells of another. Of numbers that gather about
+    some value, the first bit tells the second; of numbers that are mostly small, it says little.
     """
-    bits = np.unpackbits(X.astype(np.int16).astype(np.uint8), axis=1)  # (n, 8D), first bits of numbers first
-    bits = bits.reshape(*X.shape, 8)
+    whole = X.astype(np.int16).astype(np.uint8)
+    bits = np.unpackbits(whole, axis=1).reshape(*X.shape, 8)  # first the bit that weighs most
     said = _entropy(bits.mean(axis=0), 1 - bits.mean(axis=0))  # (D, 8)
     first, second = bits[:, :, 0], bits[:, :, 1]
     both = [((first == a) & (second == b)).mean(axis=0) for a in (0, 1) for b in (0, 1)]

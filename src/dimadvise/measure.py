@@ -54,7 +54,7 @@ class Survey:
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """Queries (m, D), and the rows of the documents' file that they are; -1 where they are none of them (m,)."""
+    """Queries (m, D), and the rows of the documents' file that they are; -1 for none of them (m,)."""
 
     full: Block
     rows: Rows
@@ -64,7 +64,7 @@ class Queries:
         return pd.Index(corpus).get_indexer(self.rows)
 
     def found_in(self, vectors: Vectors, corpus: Rows) -> "Queries":
-        """The same, each known by the first row of `vectors` that it equals, of those that are in a corpus."""
+        """The same, each known by the first of a corpus of rows of `vectors` that it equals."""
         rows = np.full(len(self.full), -1)
         queries, equal = equal_pairs(self.full, vectors, np.sort(corpus))
         rows[queries[::-1]] = equal[::-1]  # The first of several is set last.
@@ -89,8 +89,8 @@ def survey(
 
     Args:
         vectors: documents (n, D).
-        queries: (m, D), as they will be asked; None takes rows of `vectors`. One that equals a document is no
-            neighbour of itself, and no map is fitted on it.
+        queries: (m, D), as they will be asked; None takes rows of `vectors`. One that equals a
+            document is no neighbour of itself, and no map is fitted on it.
         similarity: cosine, ip or l2.
         methods: of `METHODS`, and opq; by default all.
         levels: of `LEVELS`; by default those that `Ways.all` names.
@@ -139,8 +139,9 @@ def survey(
     themselves = int((asked.rows >= 0).sum())
     if foreign and themselves:
         notes.append(
-            f"{themselves:,} of {len(asked.rows):,} queries are documents, number for number: none is "
-            "its own neighbour here, nor was a map fitted on it. If others will be asked, measure by those."
+            f"{themselves:,} of {len(asked.rows):,} queries are documents, number for number: none "
+            "is its own neighbour here, nor was a map fitted on it. If others will be asked, measure "
+            "by those."
         )
     how = _how(made, fitted, asked, n, len(corpus), foreign)
     how.append(
@@ -176,7 +177,7 @@ def _how(made: Ways, fitted: Rows, asked: Queries, n: int, searched: int, foreig
 def draw(vectors: Vectors, queries: Vectors | None, rng: Any) -> tuple[Queries, Queries, Rows]:
     """Queries to screen by, queries to measure by, and the rows to fit on, of which none is a query.
 
-    Of rows that are queries, be they taken for such or equal to one, there are a fifth of all at most.
+    Of rows that are queries, taken for such or equal to one, there are a fifth of all at most.
     """
     n, D = vectors.shape
     if n < FEWEST:
@@ -202,14 +203,17 @@ def draw(vectors: Vectors, queries: Vectors | None, rng: Any) -> tuple[Queries, 
 
 
 def equal_pairs(Q: Block, vectors: Vectors, rows: Rows) -> tuple[Rows, Rows]:
-    """Every query (m, D) with every one of some rows of `vectors` that it equals: numbers of both, as rows come."""
+    """Numbers of queries (m, D) and of the rows of `vectors` that they equal, all pairs, as rows come."""
     queries_of: dict[bytes, list[int]] = {}
     for query, key in enumerate(_keys(Q)):
         queries_of.setdefault(key, []).append(query)
     keys = (key for block in vectors.taken(rows) for key in _keys(block))
-    pairs = [(query, row) for row, key in zip(rows.tolist(), keys, strict=True) for query in queries_of.get(key, ())]
-    found = np.array(pairs, np.int64).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
+    queries, equal = [], []
+    for row, key in zip(rows.tolist(), keys, strict=True):
+        for query in queries_of.get(key, ()):
+            queries.append(query)
+            equal.append(row)
+    return np.array(queries, np.int64), np.array(equal, np.int64)
 
 
 def _keys(X: Block) -> Iterator[bytes]:

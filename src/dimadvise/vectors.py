@@ -1,8 +1,9 @@
 """Vectors as people keep them, read a part at a time: a matrix in a file, or in a folder of shards.
 
-`.npy`, `.npz`, `.safetensors` (which knows bfloat16), parquet (a list or a tensor in each row), `.fvecs` and `.bvecs`
-(each row behind its length), `.fbin`, `.u8bin`, `.i8bin` and `.ibin` (rows behind their number and length), JSON lines,
-gzipped too. `.npz` and what is gzipped alone are unpacked whole. Nothing that may hold code, such as a pickle, is read.
+`.npy`, `.npz`, `.safetensors` (which knows bfloat16), parquet (a list or a tensor in each row),
+`.fvecs` and `.bvecs` (each row behind its length), `.fbin`, `.u8bin`, `.i8bin` and `.ibin` (rows behind
+their number and length), JSON lines, gzipped too. `.npz` and what is gzipped alone are unpacked whole.
+Nothing that may hold code, such as a pickle, is read.
 """
 
 import logging
@@ -37,6 +38,7 @@ from dimadvise.files import (
 from repro.types import InputError
 
 log = logging.getLogger(__name__)
+OBJECTS = "holds Python objects: save plain numbers, np.save(path, X)"
 IDS = "iuU"  # numpy's letters for what names a row: whole numbers and texts
 TENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "i1", "U8": "u1", "I16": "<i2", "I32": "<i4"}
 """safetensors' word for a kind of number → numpy's, which has none for bfloat16"""
@@ -59,7 +61,7 @@ class Shards(Vectors):
         self.named: Sequence[Name] = ()
 
     def name_rows(self, ids: Sequence[Name]) -> None:
-        """Take ids (n,) that lie beside the parts, if there are any, for those that the parts may have."""
+        """Take ids (n,) that lie beside the parts, if any, in place of those of the parts."""
         if ids:
             self.named, self.id_column = ids, "id"
 
@@ -117,7 +119,7 @@ def open_vectors(path: Path, column: str = "") -> Vectors:
 
 
 def files_of(path: Path) -> list[Path]:
-    """The files that are looked into where vectors are opened: the file itself, or those of a folder in their order."""
+    """The files that vectors are read from: the file itself, or those of a folder in their order."""
     if not path.is_dir():
         return [path]
     there = [file for file in path.iterdir() if file.is_file() and not file.name.startswith(".")]
@@ -125,7 +127,7 @@ def files_of(path: Path) -> list[Path]:
 
 
 def form_of(path: Path) -> str:
-    """The ending by which a form is known, in small letters; of a gzipped file with the ending before it."""
+    """The ending by which a form is known, in small letters; of a gzipped file with that before."""
     endings = [ending.lower() for ending in path.suffixes[-2:]]
     return "".join(endings) if endings[-1:] == [".gz"] else "".join(endings[-1:])
 
@@ -144,11 +146,12 @@ def _folder(path: Path, column: str) -> Vectors:
     forms = sorted({form_of(file) for file, _ in shards})
     if len(forms) != 1:
         there = f"files of the forms {', '.join(forms)}" if forms else "no file of vectors"
-        hint = "" if forms else next((_way_out(file) for file in sorted(path.iterdir()) if _way_out(file)), "")
-        raise InputError(f"{path} holds {there}: expected shards of one form, of {', '.join(FORMS)}{hint}")
+        hints = [] if forms else [_way_out(file) for file in sorted(path.iterdir())]
+        wanted = f"expected shards of one form, of {', '.join(FORMS)}"
+        raise InputError(f"{path} holds {there}: {wanted}{next(filter(None, hints), '')}")
     kept = {_without_digits(file) for file, _ in shards}
     for file, error in others:
-        if _without_digits(file) in kept:  # Named as a shard, it is one in which something is wrong.
+        if _without_digits(file) in kept:  # Named as a shard, it is one, and something is wrong.
             raise error
     if others:
         names = ", ".join(file.name for file, _ in others[:3])
@@ -159,7 +162,7 @@ def _folder(path: Path, column: str) -> Vectors:
 
 
 def _ids_beside(files: Sequence[Path], rows: int) -> Sequence[Name]:
-    """The ids in an array of as many, of a file that is named for them; none where there is no such file."""
+    """The ids in an array of so many, of a file that is named for them; none without such a file."""
     for file in files:
         if file.suffix.lower() != ".npy" or not naming([file.stem]):
             continue
@@ -171,7 +174,7 @@ def _ids_beside(files: Sequence[Path], rows: int) -> Sequence[Name]:
 
 
 def _way_out(path: Path) -> str:
-    """What to do with a file of a form that is known but not read, to end a message with; empty for any other."""
+    """What to do with a file of a form that is known but not read, to end a message with."""
     form = form_of(path)
     known = WAYS_OUT.get(form) or WAYS_OUT.get(path.suffix.lower(), "")
     return f"; {known.format(path=path)}" if known else ""
@@ -183,8 +186,9 @@ def _npy(path: Path, column: str) -> Vectors:
         offset = file.tell()
     matrix_shape(shape, str(path))
     if not by_columns:
-        bf16 = dtype == "V2"  # What numpy writes of the bfloat16 that other packages add to it.
-        return Records(path, offset, shape, "<u2" if bf16 else dtype, kind="bfloat16" if bf16 else "")
+        if dtype == "V2":  # What numpy writes of the bfloat16 that other packages add to it.
+            return Records(path, offset, shape, "<u2", kind="bfloat16")
+        return Records(path, offset, shape, dtype)
     # Columns lie behind each other: nothing is gained by reading rows.
     with _numpy_damage_told(path):
         return Matrix(np.memmap(path, dtype, "r", offset, shape, "F"), str(path))
@@ -209,29 +213,29 @@ def _npz(path: Path, column: str) -> Vectors:
         array = chosen(column, matrices, arrays.files, str(path), "a matrix of numbers")
         with _numpy_damage_told(path):
             X = arrays[array]
-            lines = [name for name, (shape, _, dtype) in headers.items() if shape == X.shape[:1] and dtype.kind in IDS]
-            id_column = naming(lines)
-            named = arrays[id_column].tolist() if id_column else ()
-    return Matrix(X, f"{path} {array}", named=named, id_column=id_column)
+            of_rows = {name: dtype for name, (shape, _, dtype) in headers.items() if shape == X.shape[:1]}
+            id_column = naming([name for name, dtype in of_rows.items() if dtype.kind in IDS])
+            ids = arrays[id_column].tolist() if id_column else ()
+    return Matrix(X, f"{path} {array}", ids=ids, id_column=id_column)
 
 
 def _npy_header(file: Any) -> tuple[tuple[int, ...], bool, Any]:
-    """Shape, whether columns lie behind each other, and kind of the array that a file of numpy begins with."""
+    """Shape, whether columns lie behind each other, and kind of an array of numpy, by its header."""
     version = np.lib.format.read_magic(file)
     first = version == (1, 0)  # All later versions count the bytes of the header by four.
     read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
     try:
         shape, by_columns, dtype = read(file)
-    except MemoryError:  # This is how Python's parser tells that an expression is nested too deeply.
+    except MemoryError:  # Python's parser says so of an expression that is nested too deeply.
         raise ValueError("its header is no description of an array") from None
     if dtype.hasobject:
-        raise NoMatrixError(f"{file.name} holds Python objects: save plain numbers, np.save(path, X)")
+        raise NoMatrixError(f"{file.name} {OBJECTS}")
     return shape, by_columns, dtype
 
 
 @contextmanager
 def _numpy_damage_told(path: Path) -> Iterator[None]:
-    """Tell in words what numpy cannot read, which it tells in many ways: headers are parsed as Python, zip by zlib."""
+    """Tell what numpy cannot read, of which it tells in many ways: headers are parsed as Python."""
     try:
         with memory_explained(f"read {path}"):
             yield
@@ -239,7 +243,7 @@ def _numpy_damage_told(path: Path) -> Iterator[None]:
         raise
     except Exception as error:
         if "object" in str(error).lower() and path.stat().st_size:
-            raise NoMatrixError(f"{path} holds Python objects: save plain numbers, np.save(path, X)") from None
+            raise NoMatrixError(f"{path} {OBJECTS}") from None
         what = f"is not a whole {form_of(path)} file ({error})"
         raise InputError(f"{path} {what}: numpy.save or savez writes one") from None
 
@@ -283,7 +287,8 @@ def _bin(dtype: str) -> Callable[[Path, str], Vectors]:
         n, D = lead.tolist() if len(lead) == 2 else (0, 0)
         size = path.stat().st_size
         if size != 8 + n * D * np.dtype(dtype).itemsize:
-            raise InputError(f"{path} of {size:,} bytes is no file of {n:,} rows of {D} numbers behind both counts")
+            rows = f"{n:,} rows of {D} numbers behind both counts"
+            raise InputError(f"{path} of {size:,} bytes is no file of {rows}")
         return Records(path, 8, (n, D), dtype)
 
     return opened
@@ -308,12 +313,12 @@ FORMS: dict[str, Callable[[Path, str], Vectors]] = {
 """what is read, by its ending in small letters"""
 
 _HDF5 = "save each matrix by itself, np.save('train.npy', h5py.File('{path}')['train'][:])"
-_TEXT = "make a matrix of it, np.save('X.npy', np.loadtxt('{path}')), by usecols without columns of words"
+_TEXT = "make a matrix of its numbers, np.save('X.npy', np.loadtxt('{path}')), by usecols without words"
 _TABLE = "make a matrix of its numbers, np.save('X.npy', pd.read_csv('{path}')[columns].to_numpy())"
-_PICKLE = "it may hold code that runs when it is read: where it was made, save plain numbers, np.save('X.npy', X)"
+_PICKLE = "it may hold code that is run: where it was made, save plain numbers, np.save('X.npy', X)"
 _PACKED = "unpack it first"
 _ARROW = "write it as parquet, datasets.Dataset.from_file('{path}').to_parquet('X.parquet')"
-_JSON = "write each vector, or each object with one, on a line of its own, jq -c '.[]' '{path}' > X.jsonl"
+_JSON = "write each vector, or object with one, on a line of its own, jq -c '.[]' '{path}' > X.jsonl"
 _INDEX = "take the vectors out, np.save('X.npy', faiss.read_index('{path}').reconstruct_n())"
 WAYS_OUT = {
     **dict.fromkeys((".h5", ".hdf5", ".hdf"), _HDF5),

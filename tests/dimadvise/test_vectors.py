@@ -241,7 +241,7 @@ FAULTS = {
     "objects.npz": (lambda p: np.savez(p, X=np.array([[None]])), "holds Python objects"),
     "table.csv": (lambda p: p.write_text("1,2"), r"make a matrix of its numbers, np\.save\('X\.npy', pd\.read_csv"),
     "table.csv.gz": (lambda p: p.write_text("1,2"), r"not from '\.csv\.gz'; make a matrix of its numbers"),
-    "words.vec": (lambda p: p.write_text("a 1 2"), r"make a matrix of it, .* without columns of words"),
+    "words.vec": (lambda p: p.write_text("a 1 2"), r"make a matrix of its numbers, .* by usecols without words"),
     "ann.HDF5": (lambda p: p.write_text("x"), r"h5py\.File\('.*ann\.HDF5'\)\['train'\]"),
     "X.npy.gz": (lambda p: p.write_text("x"), "unpack it first"),
     "X.pkl": (lambda p: p.write_text("x"), "save plain numbers"),
