@@ -185,15 +185,20 @@ def _refuse(owner: str, **options: Any) -> None:
 
 def _refuse_foreign(output: Path) -> None:
     """Before hours of work: refuse to write over files of these names that no earlier advice wrote."""
+    from dimadvise.deploy import check_ours
     from dimadvise.files import read_json
 
     there = [name for name in WRITTEN if (output / name).exists()]
     if not there:
         return
+    ours = False
     with suppress(OSError, InputError):
         report = read_json((output / WRITTEN[0]).read_bytes(), WRITTEN[0])
         if isinstance(report, dict) and {"answer", "options", "target"} <= set(report):
-            return
+            ours = True
+    if ours:
+        check_ours(output)
+        return
     raise InputError(f"{output / there[0]} was written by no advice: give another --output, nothing is overwritten")
 
 
@@ -286,8 +291,7 @@ def _advise(
         predicted=labelled.predicted,
     )
     report.write(output / WRITTEN[1], told, usage(output, deployment) if deployment else "")
-    for name in WRITTEN[2:]:  # an earlier advice may have had an answer where this one has none
-        (output / name).unlink(missing_ok=True)
+    deploy.remove(output)  # An earlier advice may have had an answer where this one has none.
     say(report.headline(told))
     for line in report.explanation(told):
         say(f"  {line}")

@@ -7,6 +7,7 @@ sentence-transformers. Nothing that somebody else wrote in a binary form of thei
 """
 
 import json
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +29,7 @@ from repro.types import InputError, one_of, optional, unit_rows
 Vectors: TypeAlias = NDArray[np.float32]
 SIMILARITIES = ("cosine", "ip", "l2")
 WEIGHTS, CODES, NOTE = "reducer.safetensors", "codes.safetensors", "reducer.json"
+TENSORS = {WEIGHTS: "sha256", CODES: "codes_sha256"}  # files, and under what the note has their digests
 FACTORY_WORDS = {"pca": "PCA{dim}", "pca-rotated": "PCAR{dim}", "opq": "OPQ{bytes}_{dim}"}
 """what `faiss.index_factory` calls a method"""
 PRODUCT = "pq"  # a level of product quantisation is this and its bytes, such as pq48
@@ -118,8 +120,7 @@ def write(folder: Path, deployment: Deployment, **note: Any) -> list[Path]:
         InputError: where the folder holds files of these names that are no deployment.
     """
     writable_folder(folder)
-    if (folder / NOTE).exists() and not {"sha256", "input_dim"} <= set(read_note(folder)):
-        raise InputError(f"{folder / NOTE} was written by no advice: give another folder, nothing is overwritten")
+    check_ours(folder)
     transform = deployment.transform
     codes: dict[str, Vectors] = {}
     if deployment.centroids is not None:
@@ -131,15 +132,46 @@ def write(folder: Path, deployment: Deployment, **note: Any) -> list[Path]:
     said |= {"similarity": deployment.similarity, "level": deployment.level, "bytes": deployment.bytes}
     said |= {"rerank": deployment.rerank, "unit_rows": transform.unit, "reducer": transform.method}
     said |= {"compared_by": deployment.similarity, "faiss_factory": faiss_factory(deployment), "codes_sha256": None}
-    (folder / CODES).unlink(missing_ok=True)
     weights = {"matrix": transform.matrix, "bias": transform.bias}
-    for name, key, tensors in ((CODES, "codes_sha256", codes), (WEIGHTS, "sha256", weights)):
-        if tensors:
-            with replacing(folder / name) as partial:
-                save_file({part: np.ascontiguousarray(each, np.float32) for part, each in tensors.items()}, partial)
-            said[key] = sha256(folder / name)
-    write_text(folder / NOTE, json.dumps(sealed(said | note), indent=1, ensure_ascii=False))
+    with ExitStack() as files:  # They get their names when it ends.
+        for name, tensors in ((CODES, codes), (WEIGHTS, weights)):
+            if not tensors:
+                continue
+            partial = files.enter_context(replacing(folder / name))
+            plain = {part: np.ascontiguousarray(each, np.float32) for part, each in tensors.items()}
+            save_file(plain, partial)
+            said[TENSORS[name]] = sha256(partial)
+        # Whenever this is stopped, each file of tensors is the one that the note tells the digest of.
+        for name in TENSORS:
+            (folder / name).unlink(missing_ok=True)
+        write_text(folder / NOTE, json.dumps(sealed(said | note), indent=1, ensure_ascii=False))
     return [folder / name for name in (WEIGHTS, NOTE, *([CODES] if codes else []))]
+
+
+def check_ours(folder: Path) -> None:
+    """Refuse to go on where a file of one of our names is not proved to be ours by the note beside it.
+
+    Raises:
+        InputError: with the name of the file.
+    """
+    note: dict[str, Any] = {}
+    if (folder / NOTE).exists():
+        note = read_note(folder)
+        if not {"sha256", "input_dim"} <= set(note):
+            refused = "was written by no advice: give another folder, nothing is overwritten"
+            raise InputError(f"{folder / NOTE} {refused}")
+    for name, key in TENSORS.items():
+        path = folder / name
+        if path.exists() and sha256(path) != note.get(key):
+            refused = "was written by no advice, or has changed since"
+            raise InputError(f"{path} {refused}: move it away, or give another folder")
+
+
+def remove(folder: Path) -> None:
+    """Remove the deployment in a folder, if there is one; InputError where a file is not proved to be ours."""
+    check_ours(folder)
+    for name in (*TENSORS, NOTE):
+        (folder / name).unlink(missing_ok=True)
 
 
 def read(folder: Path) -> Deployment:

@@ -1,7 +1,9 @@
 import json
+import os
 import re
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -109,6 +111,9 @@ def test_files_that_are_damaged_missing_or_not_ours_are_refused(tmp_path, write)
     with pytest.raises(InputError, match="was written by no advice"):
         deploy.write(tmp_path, deployed(level="int8"))
     note.unlink()
+    with pytest.raises(InputError, match=r"reducer\.safetensors was written by no advice, or has changed"):
+        deploy.write(tmp_path, deployed(level="int8"))
+    (tmp_path / deploy.WEIGHTS).unlink()
     deploy.write(tmp_path, deployed(level="int8"))
     deploy.write(tmp_path, deployed())
     assert not codes.exists() and deploy.read(tmp_path).level == "float32"  # of the earlier one nothing is left
@@ -116,6 +121,46 @@ def test_files_that_are_damaged_missing_or_not_ours_are_refused(tmp_path, write)
     with pytest.raises(InputError, match="not valid JSON"):
         deploy.write(foreign.parent, deployed())
     assert foreign.read_text() == "mine\n" and not foreign.with_name(deploy.CODES).exists()
+
+
+def test_tensors_that_the_note_does_not_prove_to_be_ours_are_neither_replaced_nor_removed(tmp_path):
+    deploy.write(tmp_path, deployed())
+    for name, words in ((deploy.CODES, "written by no advice"), (deploy.WEIGHTS, "has changed since")):
+        before = (tmp_path / name).read_bytes() if (tmp_path / name).exists() else None
+        (tmp_path / name).write_text("mine")
+        for change in (deploy.remove, lambda folder: deploy.write(folder, deployed(level="int8"))):
+            with pytest.raises(InputError, match=rf"{name} .*{words}"):
+                change(tmp_path)
+            assert (tmp_path / name).read_text() == "mine"
+        (tmp_path / name).unlink()
+        if before is not None:
+            (tmp_path / name).write_bytes(before)
+    deploy.remove(tmp_path)
+    assert not list(tmp_path.iterdir())
+    deploy.remove(tmp_path)  # nothing is there to be removed
+
+
+@pytest.mark.parametrize("step", range(5))
+def test_an_advice_is_written_again_wherever_it_was_stopped(tmp_path, monkeypatch, step):
+    deploy.write(tmp_path, deployed(level="int8"))
+    steps = []
+
+    def stopping(change):
+        def stopped(*given, **options):
+            steps.append(change)
+            if len(steps) > step:
+                raise KeyboardInterrupt
+            return change(*given, **options)
+
+        return stopped
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", stopping(os.replace))
+        patched.setattr(Path, "unlink", stopping(Path.unlink))
+        with pytest.raises(KeyboardInterrupt):
+            deploy.write(tmp_path, deployed("svd", level="int4"))
+    deploy.write(tmp_path, deployed("svd", level="int4"))
+    assert deploy.read(tmp_path).level == "int4"
 
 
 def test_a_promise_that_was_edited_is_refused_whether_or_not_its_seal_was_removed(tmp_path):
