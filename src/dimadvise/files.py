@@ -250,7 +250,8 @@ class Parquet(Vectors):
         named: list[Name] = []
         for group in range(first, last + 1):
             for batch in self._read(2**16, group, self.id_column):
-                named += batch.column(0).to_pylist()
+                with self._damage_told():
+                    named += batch.column(0).to_pylist()
         skipped = start - int(self.starts[first])
         return named[skipped : skipped + stop - start]
 
@@ -258,7 +259,8 @@ class Parquet(Vectors):
         """The value of the first row."""
         for group in range(len(self.starts) - 1):
             for batch in self._read(1, group, column):
-                return batch.column(0)[0].as_py()
+                with self._damage_told():
+                    return batch.column(0)[0].as_py()
         return None
 
     def _take(self, rows: Rows) -> Any:
@@ -295,7 +297,8 @@ class Parquet(Vectors):
         if isinstance(column, pa.ExtensionArray):
             return column.storage
         if self.spelt:
-            vectors = [vector_in(text) for text in column.to_pylist()]
+            with self._damage_told():
+                vectors = [vector_in(text) for text in column.to_pylist()]
             return pa.array(vectors, pa.list_(pa.float64()))
         return column
 
@@ -308,7 +311,7 @@ class Parquet(Vectors):
         try:
             with memory_explained(f"read {self.name}"):
                 yield
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise InputError(f"{self.name} is not a whole parquet file ({error}): write it again") from None
 
 

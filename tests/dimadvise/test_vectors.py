@@ -227,6 +227,10 @@ FAULTS = {
         lambda p: pq.write_table(pa.table({"v": ["[1, 2]", "one, two"]}), p),
         "row 1 or after is empty or has not 2",
     ),
+    "bytes_for_text.parquet": (
+        lambda p: pq.write_table(pa.table({"v": pa.array([b"[1, \xff"]).view(pa.string())}), p),
+        "is not a whole parquet file .*utf-8",
+    ),
     "words_spelt.jsonl": (lambda p: lines(p, [{"v": "[1, 2]"}, {"v": "[1, two]"}]), "row 1 holds no list of numbers"),
     "deep_spelt.jsonl": (lambda p: lines(p, [{"v": "[1, 2]"}, {"v": DEEP}]), "row 1 holds no list of numbers"),
     "cut.fbin": (lambda p: cut(p, FORMS["vectors.fbin"], 400), "of 400 bytes is no file of 37 rows of 12 numbers"),
