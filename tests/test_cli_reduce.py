@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from repro import verbs_embeddings
-from repro.reducers import REDUCERS, make_reducer
+from repro.reducers import REDUCERS, Truncate, make_reducer
 
 OPTIONS = {"autoencoder": {"epochs": 3}, "sbertlp": {"n_neighbors": 8}}
 HEADERS = {
@@ -47,6 +47,15 @@ def test_every_method_on_the_input_itself_and_fitted_on_other_rows(method, repro
     fitted = make_reducer(method, 3, seed=5, **OPTIONS.get(method, {})).fit(np.r_[np.load(F), np.load(G)])
     np.testing.assert_array_equal(np.load(output), fitted.transform(np.load(X)))
     assert f"fitted on 50 rows ({F}, {G}) in " in out and "reduced in" in out
+
+
+def test_a_reducer_that_is_registered_is_offered_without_another_list(repro, files, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setitem(REDUCERS, "halves", type("Halves", (Truncate,), {}))
+    assert ",sbertlp,halves}" in repro("reduce --help").out
+    output = tmp_path / "Y.npy"
+    repro(f"reduce --method halves --dim 6 --input {files[0]} --output {output}")
+    np.testing.assert_array_equal(np.load(output), np.load(files[0])[:, :6])
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,17 @@
 """`repro train` on AnglE, Matryoshka and ESE: what is written, and what is found again."""
 
 import json
+from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
 
+from repro.config import PROFILES
 from repro.models import SentenceEncoder
+from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, Objective
 from repro.rows import read_rows
+from repro.runs.cell import OBJECTIVES
 
 pytestmark = pytest.mark.usefixtures("no_data")
 
@@ -15,6 +20,16 @@ pytestmark = pytest.mark.usefixtures("no_data")
 def train(repro, tiny, tmp_path):
     common = f"train --backbone {tiny} --sentences 64 --batch-size 16 --pooling mean --workers 1"
     return lambda options: repro(f"{common} --output {tmp_path}/trained --objective {options}")
+
+
+def test_what_may_be_chosen_is_what_there_is(repro, monkeypatch):
+    monkeypatch.setitem(PROFILES, "night", replace(PROFILES["gpu"], name="night"))
+    assert tuple(OBJECTIVES) == get_args(Objective)
+    told = repro("train --help").out
+    for menu in (PROFILES, OBJECTIVES, ANGLE_PRESETS, ESPRESSO_FORMS):
+        assert f"{{{','.join(menu)}}}" in told
+    assert "{embedded,gpu,paper,night}" in repro("book --help").out
+    assert "{embedded,gpu,paper,night}" in repro("sweep --help").out
 
 
 def test_ese_trains_one_encoder_per_size_that_evaluate_reads_at_any_depth_and_size(train, repro, tmp_path):

@@ -19,7 +19,7 @@ import tyro
 
 from dimadvise.command import advise, apply
 from repro import __version__
-from repro.terminal import QUIET, close_output, complain, say, shows_progress
+from repro.terminal import QUIET, Menu, ProfileName, close_output, complain, say, shows_progress
 from repro.types import InputError, installed, installing, one_of
 from repro.verbs_cells import Pairs, plan, sweep
 from repro.verbs_embeddings import encode, evaluate, export, reduce
@@ -40,10 +40,7 @@ PACKAGES = ("torch", "transformers", "scikit-learn", "papermill", "jupytext", "j
 
 
 def book(
-    only: tuple[str, ...] = (),
-    force: bool = False,
-    profile: Literal["embedded", "gpu", "paper"] = "embedded",
-    timeout: float | None = None,
+    only: tuple[str, ...] = (), force: bool = False, profile: ProfileName = "embedded", timeout: float | None = None
 ) -> int:
     """The book as web pages in `_build/html`: pages that changed are executed, and all are rendered.
 
@@ -257,8 +254,12 @@ def _verb(arguments: Sequence[str], verbs: Mapping[str, Callable[..., int]], pro
     if list(arguments) == ["--version"]:
         say(f"{prog} {__version__}")
         return 0
+    commands = {}
+    for name, verb in verbs.items():
+        asked = name in arguments[:1]
+        commands[name] = command(verb, shows_progress=verb in SHOW_PROGRESS, asked=asked)
     return tyro.extras.subcommand_cli_from_dict(
-        {name: command(verb, shows_progress=verb in SHOW_PROGRESS) for name, verb in verbs.items()},
+        commands,
         prog=prog,
         description=ABOUT if verbs is VERBS else None,
         args=arguments,
@@ -277,14 +278,26 @@ Quiet = Annotated[tyro.conf.FlagCreatePairsOff[bool], _NO_BARS]
 quiet_option = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet)
 
 
-def command(verb: Callable[..., int], *, shows_progress: bool) -> Callable[..., int]:
-    """The verb as tyro reads it: each option's help in one piece, and `--quiet` where there is progress to show."""
+def _with_choices(hint: Any) -> Any:
+    """The type of an option, or if a `Menu` is noted beside it, one that admits the choices of that menu alone."""
+    notes = getattr(hint, "__metadata__", ())
+    menu = next((note for note in notes if isinstance(note, Menu)), None)
+    return hint if menu is None else Literal[menu.choices()]
+
+
+def command(verb: Callable[..., int], *, shows_progress: bool, asked: bool = True) -> Callable[..., int]:
+    """The verb as tyro reads it: each option's help in one piece, and `--quiet` where there is progress to show.
+
+    The menus of a verb that is not the one `asked` for are left unread, for what they list takes seconds to import.
+    """
     hints = get_type_hints(verb, include_extras=True)
     parsed = docstring_parser.parse(verb.__doc__ or "")
     texts = {option.arg_name: " ".join((option.description or "").split()) for option in parsed.params}
     options = list(inspect.signature(verb).parameters.values())
     for at, option in enumerate(options):
         hint = hints[option.name]
+        if asked:
+            hint = _with_choices(hint)
         if option.name in texts:  # the others bring a help text of their own
             hint = Annotated[hint, tyro.conf.arg(help=texts[option.name], help_behavior_hint=_default)]
         options[at] = option.replace(annotation=hint)

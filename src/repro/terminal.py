@@ -1,13 +1,30 @@
 """How the package speaks to whoever typed a command: lines, complaints, and bars of progress on a terminal alone."""
 
+import importlib
 import os
 import sys
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias
 
 from tqdm import tqdm
 
 QUIET = "REPRO_QUIET"  # set in the environment by `--quiet`, so that worker processes are quiet too
+
+
+@dataclass(frozen=True)
+class Menu:
+    """The choices of a verb's option: the keys of a table, which is imported when that verb is asked for."""
+
+    module: str
+    table: str
+
+    def choices(self) -> tuple[str, ...]:
+        """All keys of the table, in its order."""
+        return tuple(getattr(importlib.import_module(self.module), self.table))
+
+
+ProfileName: TypeAlias = Annotated[str, Menu("repro.config", "PROFILES")]
 
 
 def say(line: str) -> None:

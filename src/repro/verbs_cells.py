@@ -4,11 +4,11 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 from timeit import repeat
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tyro
 
-from repro.terminal import complain, say
+from repro.terminal import ProfileName, complain, say
 from repro.types import InputError, check_dim
 
 Pairs = Annotated[tyro.conf.UseAppendAction[list[tuple[str, str]]], tyro.conf.arg(aliases=["-p"], metavar="NAME VALUE")]
@@ -20,7 +20,7 @@ def sweep(
     backbones: tuple[str, ...] = ("repro-tiny",),
     seeds: tuple[int, ...] = (0,),
     dims: tuple[int, ...] = (),
-    profile: Literal["embedded", "gpu", "paper"] = "embedded",
+    profile: ProfileName = "embedded",
     workers: int | None = None,
 ) -> int:
     """Pages over backbones and seeds, side by side, their rows recorded: the cells of the `Snakefile`, on one machine.

@@ -14,7 +14,7 @@ import tyro
 
 from repro.objectives import Pooling
 from repro.paths import read_matrix, replacing, writable_file, write_matrix
-from repro.terminal import complain, say
+from repro.terminal import Menu, complain, say
 from repro.types import DataSource, InputError, check_dim
 
 Parameters = Annotated[tyro.conf.UseAppendAction[list[str]], tyro.conf.arg(metavar="KEY=VALUE")]
@@ -181,7 +181,7 @@ def evaluate(
 
 
 def reduce(
-    method: Literal["truncate", "centred", "pca", "svd", "grp", "kpca", "autoencoder", "isomap", "lle", "sbertlp"],
+    method: Annotated[str, Menu("repro.reducers", "REDUCERS")],
     dim: int,
     input: Path,
     output: Path,

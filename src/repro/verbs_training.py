@@ -6,17 +6,32 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 import tyro
 
 from repro.config import SCALING, TrainConfig, override
-from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, LayerWeights, LoraConfig, Objective, Pooling, Strategy
-from repro.terminal import say
+from repro.objectives import (
+    ANGLE_PRESETS,
+    ESPRESSO_FORMS,
+    Activation,
+    LayerWeights,
+    LoraConfig,
+    Objective,
+    Pooling,
+    Strategy,
+)
+from repro.terminal import ProfileName, say
 from repro.types import DataSource, InputError, check_dim
 
 T = TypeVar("T")
 Unset = Annotated[T | None, tyro.conf.arg(help_behavior_hint="")]  # its help says what happens without it
+if TYPE_CHECKING:
+    Preset: TypeAlias = str
+    Form: TypeAlias = str
+else:  # what may be chosen is what there is
+    Preset = Literal[tuple(ANGLE_PRESETS)]
+    Form = Literal[tuple(ESPRESSO_FORMS)]
 DIM = 128  # pooler size, and ESE's compressed size, where none is given
 READ_BY = {
     "difference": ("nli",),
@@ -37,11 +52,11 @@ TRAINED = (
 class ScalingOptions:
     """Options of AnglE, Matryoshka and ESE, and of the large backbones they are published on."""
 
-    preset: Unset[Literal["paper", "code", "ese_readme"]] = None
+    preset: Unset[Preset] = None
     """angle, matryoshka, ese: weights of AnglE's terms; by default paper"""
     examples: Unset[Literal["pairs", "triples"]] = None
     """angle, matryoshka, ese: entailed and contradicted pairs (the default), or premises with one hypothesis of each"""
-    form: Unset[Literal["paper", "code"]] = None
+    form: Unset[Form] = None
     """ese: as printed (the default), or as its authors released it"""
     layer_weights: Unset[LayerWeights] = None
     """ese: of the layers below the last; by default the form's, log"""
@@ -104,10 +119,10 @@ def train(
     dropout: float | None = None,
     epochs: float | None = None,
     pooling: Pooling | None = None,
-    activation: Literal["tanh", "identity"] | None = None,
+    activation: Activation | None = None,
     scaling: Annotated[ScalingOptions, tyro.conf.arg(name="")] = ScalingOptions(),
     source: DataSource | None = None,
-    profile: Literal["embedded", "gpu", "paper"] = "embedded",
+    profile: ProfileName = "embedded",
     seed: int = 0,
     workers: int | None = None,
 ) -> int:

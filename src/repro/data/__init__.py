@@ -6,7 +6,7 @@ two it was is the `source` of the set. No source ever stands in for another unas
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from repro.data.files import NOTHING, column_names
 from repro.data.local import DATASETS, check, describe, file_splits, get_spec, load_file, load_local, stream_file
@@ -15,7 +15,7 @@ from repro.paths import data_folder
 from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs, WordVectors, texts_of
 from repro.types import DataSource, InputError, one_of
 
-SOURCES = ("local", "hub", "microworld")
+SOURCES: tuple[str, ...] = get_args(DataSource)
 
 
 def default_source() -> DataSource:
