@@ -58,6 +58,19 @@ def test_a_reducer_that_is_registered_is_offered_without_another_list(repro, fil
     np.testing.assert_array_equal(np.load(output), np.load(files[0])[:, :6])
 
 
+def test_cutting_says_whether_the_vectors_look_trained_for_it(repro, tmp_path):
+    plain = np.random.default_rng(0).standard_normal((300, 24)).astype(np.float32)
+    steep = plain * 0.7 ** np.arange(24, dtype=np.float32)
+    line = f"reduce --dim 6 --output {tmp_path}/Y.npy --input {tmp_path}/X.npy --method"
+    for X, verdict in ((plain, "do not look trained to be cut"), (steep, "look trained to be cut")):
+        np.save(tmp_path / "X.npy", X)
+        out, err = repro(f"{line} truncate")
+        assert not err and f"The vectors {verdict} (Matryoshka)" in out and "the first 6 of 24 columns find" in out
+        assert "trained to be cut" not in repro(f"{line} pca").out
+    whole = line.replace("--dim 6", "--dim 24")
+    assert "trained to be cut" not in repro(f"{whole} truncate").out, "nothing is cut"
+
+
 @pytest.mark.parametrize(
     ("method", "pairs", "expected"),
     [

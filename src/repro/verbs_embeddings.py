@@ -15,12 +15,14 @@ import tyro
 from repro.objectives import Pooling
 from repro.paths import read_matrix, replacing, writable_file, write_matrix
 from repro.terminal import Menu, complain, say
-from repro.types import DataSource, InputError, check_dim
+from repro.types import Array, DataSource, InputError, check_dim
 
 Parameters = Annotated[tyro.conf.UseAppendAction[list[str]], tyro.conf.arg(metavar="KEY=VALUE")]
 OPTIONS = {"name": "--method", "n_components": "--dim", "seed": "--seed"}  # of every reducer
 BLOCK, CHARACTERS = 2**15, 2**25
 """texts that `encode` holds at once, and their characters, whichever is reached first"""
+FEWEST, DOCUMENTS, QUERIES = 20, 5000, 500
+"""rows from which neighbours tell whether columns were trained to be cut, and the most that are searched and asked"""
 WORDS = {"true": True, "false": False, "none": None}
 quiet_default = tyro.conf.arg(help_behavior_hint="")
 
@@ -202,7 +204,7 @@ def reduce(
     """
     import numpy as np
 
-    from repro.reducers import make_reducer
+    from repro.reducers import Truncate, make_reducer
 
     writable_file(output, input, *fit_on)
     reducer = make_reducer(method, dim, seed=seed, **parameters(method, param))
@@ -228,7 +230,25 @@ def reduce(
         f"{method} of {len(X):,} rows, {X.shape[1]} -> {Y.shape[1]} dims, fitted on {len(rows):,} rows ({source}) "
         f"{said} -> {output}"
     )
+    if isinstance(reducer, Truncate) and dim < X.shape[1] and len(X) >= FEWEST:
+        say(how_cutting_does(X))
     return 0
+
+
+def how_cutting_does(X: Array) -> str:
+    """Whether the rows of X (n, D) look trained to be cut, by the neighbours that the first columns find in a sample.
+
+    The share of variance that is kept does not tell: it is high wherever the first columns happen to vary most.
+    """
+    import numpy as np
+
+    from dimadvise.honesty import nested_or_not
+    from repro.seeding import make_rng
+
+    order = make_rng(0, "rows to cut").permutation(len(X))
+    documents = X[order[:DOCUMENTS]].astype(np.float32)
+    queries = documents[:QUERIES]
+    return nested_or_not(documents, queries, np.arange(len(queries)), "cosine")
 
 
 def parameters(method: str, pairs: list[str]) -> dict[str, Any]:
