@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 from sklearn import decomposition
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectKBest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.random_projection import GaussianRandomProjection
 
 from repro.reducers import GRP, PCA, SVD, Truncate, make_reducer
+from repro.types import InputError
 
 X = (np.random.default_rng(0).standard_normal((60, 12)) * np.linspace(3, 0.3, 12) + 2.0).astype(np.float32)
 
@@ -73,3 +79,46 @@ def test_the_ratio_is_the_share_of_variance_that_the_axes_hold(p):
 def test_rows_that_do_not_vary_explain_nothing(name):
     fitted = make_reducer(name, 2).fit(np.tile([1.0, 2.0, 3.0], (6, 1)))
     np.testing.assert_allclose(fitted.explained_variance_ratio_, 0, atol=1e-12)
+
+
+FIRST = SelectKBest(lambda X, y: -np.arange(X.shape[1]), k=5)
+"""scikit-learn's own way to the first five columns"""
+CENTRE = StandardScaler(with_std=False)
+
+
+@pytest.mark.filterwarnings("ignore:The number of components is higher")
+@pytest.mark.parametrize(
+    ("ours", "oracle"),
+    [
+        (Truncate(5), FIRST),
+        (make_reducer("centred", 5), make_pipeline(CENTRE, FIRST)),
+        (PCA(5), decomposition.PCA(5, svd_solver="full")),
+        (PCA(5, standardize=True), make_pipeline(StandardScaler(), decomposition.PCA(5, svd_solver="full"))),
+        (SVD(5), decomposition.TruncatedSVD(5, algorithm="arpack")),
+        (GRP(5), GaussianRandomProjection(5)),
+        (GRP(20), GaussianRandomProjection(20)),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_the_inverse_is_scikit_learns(ours, oracle):
+    Y = ours.fit_transform(X)
+    oracle.fit(X, np.zeros(len(X)))
+    if isinstance(ours, GRP):
+        oracle.components_ = ours.components_
+    theirs = oracle.inverse_transform(oracle.transform(X))
+    found = ours.inverse_transform(Y)
+    assert found.dtype == np.float32 and found.shape == X.shape
+    np.testing.assert_allclose(found, theirs, atol=2e-5)
+    np.testing.assert_allclose(ours.transform(found), Y, atol=2e-5)
+
+
+def test_the_inverse_of_all_there_is_returns_the_rows_and_knows_its_columns():
+    full = [make_reducer(name, 12).fit(X) for name in ("truncate", "centred", "pca", "svd", "grp")]
+    for ours in (*full, PCA(12, center_output=False).fit(X), PCA(12, standardize=True, center_output=False).fit(X)):
+        np.testing.assert_allclose(ours.inverse_transform(ours.transform(X)), X, atol=5e-5)
+    with pytest.raises(InputError, match="Y has 5 columns: expected 12, as `transform` returns"):
+        full[2].inverse_transform(X[:, :5])
+    with pytest.raises(InputError, match=r"Y has NaN .* first in row 1"):
+        full[2].inverse_transform(np.where(np.arange(60)[:, None] == 1, np.nan, X))
+    with pytest.raises(NotFittedError):
+        PCA(3).inverse_transform(X[:, :3])

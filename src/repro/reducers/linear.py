@@ -1,15 +1,20 @@
-"""Reducers that multiply by a matrix: truncate, centred, pca, svd and grp (PROTOCOLS §4.3)."""
+"""Reducers that multiply by a matrix: truncate, centred, pca, svd and grp (PROTOCOLS §4.3).
 
+Each has an `inverse_transform`, in scikit-learn's meaning: the rows that it would have made the outputs of.
+"""
+
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import linalg
+from sklearn.utils.validation import check_is_fitted
 
 from repro.reducers.reducer import Reducer, check_size
 from repro.reducers.spectral import orient
 from repro.seeding import make_rng
-from repro.types import Array
+from repro.types import Array, InputError, check_embeddings
 
 DEAD = 1e-6  # columns that deviate by less than this share of the largest deviation are constant but for rounding
 
@@ -34,8 +39,29 @@ def shares(variances: Array, total: float) -> Array:
     return variances / (total if total > 0 else 1.0)
 
 
-class Truncate(Reducer):
-    """The first `n_components` columns, untouched."""
+class Linear(Reducer):
+    """A reducer whose outputs lead back to rows."""
+
+    def inverse_transform(self, Y: Any) -> Array:
+        """Rows X (m, D) float32 of which `transform` makes Y (m, n_components), exactly where it kept all there was.
+
+        Raises:
+            InputError: for Y that is no matrix of finite numbers with `n_components` columns.
+        """
+        check_is_fitted(self)
+        Y = check_embeddings(Y, "Y")
+        if Y.shape[1] != self.n_components:
+            expected = f"expected {self.n_components}, as `transform` returns"
+            raise InputError(f"Y has {Y.shape[1]} columns: {expected}")
+        return np.asarray(self._restore(Y.astype(np.float64)), np.float32, order="C")
+
+    @abstractmethod
+    def _restore(self, Y: Array) -> Array:
+        """Y (m, n_components) float64 as (m, D)."""
+
+
+class Truncate(Linear):
+    """The first `n_components` columns, untouched; the inverse has zeros for the others."""
 
     min_rows: ClassVar[int] = 1
 
@@ -47,9 +73,17 @@ class Truncate(Reducer):
     def _reduce(self, X: Array) -> Array:
         return X[:, : self.n_components].astype(np.float32, order="C")
 
+    def _restore(self, Y: Array) -> Array:
+        X = np.zeros((len(Y), self.n_features_in_))
+        X[:, : self.n_components] = Y
+        return X
+
 
 class Centred(Truncate):
-    """The first columns less the mean of the fitted rows: what does the subtraction that others make do by itself?"""
+    """The first columns less the mean of the fitted rows: what does the subtraction that others make do by itself?
+
+    The inverse has the mean for the other columns.
+    """
 
     def _learn(self, X: Array) -> None:
         super()._learn(X)
@@ -58,9 +92,12 @@ class Centred(Truncate):
     def _reduce(self, X: Array) -> Array:
         return super()._reduce(X - self.mean_.astype(X.dtype))
 
+    def _restore(self, Y: Array) -> Array:
+        return super()._restore(Y) + self.mean_
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PCA(Reducer):
+class PCA(Linear):
     """Principal components: X − μ = USVᵀ, output (X − μ)V_p.
 
     Fitted, it has `mean_` (D,), `components_` (n_components, D), `singular_values_` (n_components,), and
@@ -101,8 +138,13 @@ class PCA(Reducer):
         # centred as precisely as X is given; the product in the precision of the output
         return np.asarray(centred.astype(np.float32, copy=False) @ V.astype(np.float32, copy=False))
 
+    def _restore(self, Y: Array) -> Array:
+        if not self.center_output:
+            Y = Y - (self.mean_ / self.scale_) @ self.components_.T
+        return np.asarray(Y @ self.components_ * self.scale_ + self.mean_)
 
-class SVD(Reducer):
+
+class SVD(Linear):
     """Truncated singular value decomposition of X as it is, uncentred: XV_p; up to min(n, D) components.
 
     Fitted, it has `components_` (n_components, D) and `singular_values_` (n_components,). `explained_variance_` is that
@@ -126,13 +168,17 @@ class SVD(Reducer):
     def _reduce(self, X: Array) -> Array:
         return np.asarray(X @ self.components_.T.astype(X.dtype))
 
+    def _restore(self, Y: Array) -> Array:
+        return np.asarray(Y @ self.components_)
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GRP(Reducer):
+class GRP(Linear):
     """Gaussian random projection XR with R_ij ~ N(0, 1/p), which preserves squared lengths on average.
 
     Column j of R depends on seed, D and j alone, so `prefix` is exactly the projection drawn at that size. Any
-    p ≥ 1 is within reach, above D too. R is `components_` (n_components, D).
+    p ≥ 1 is within reach, above D too. R is `components_` (n_components, D). The inverse are the shortest rows with
+    these outputs, by least squares where p exceeds D.
     """
 
     seed: int = 0
@@ -144,6 +190,9 @@ class GRP(Reducer):
 
     def _reduce(self, X: Array) -> Array:
         return np.asarray(X @ self.components_.T.astype(X.dtype))
+
+    def _restore(self, Y: Array) -> Array:
+        return np.asarray(Y @ linalg.pinv(self.components_, check_finite=False).T)
 
     def prefix(self, Y: Array, n_components: int) -> Array:
         """The leading columns of Y, scaled by √(columns / n_components): lengths move, no cosine does."""
