@@ -20,7 +20,7 @@ import tyro
 from dimadvise.command import advise, apply
 from repro import __version__
 from repro.terminal import QUIET, Menu, ProfileName, close_output, complain, say, shows_progress
-from repro.types import InputError, installed, installing, one_of
+from repro.types import InputError, extra_with, installed, installing, lacking, one_of
 from repro.verbs_cells import Pairs, plan, sweep
 from repro.verbs_embeddings import encode, evaluate, export, reduce
 from repro.verbs_training import pretrain, train
@@ -178,7 +178,6 @@ def doctor(repair: bool = False) -> int:
 def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
     """Findings of `repro doctor`, one by one: a line, and whether it is a fault."""
     from repro import paths
-    from repro.models.pretrained import MINILM, SHIPPED, locate
     from repro.rows import hardware
     from repro.store import Store
 
@@ -186,11 +185,7 @@ def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
     for package in PACKAGES:
         absent = (found := installed(package)) == "absent"
         yield f"{package} {found}" + (f": `make .venv/.ready`, or {installing('all')}" if absent else ""), absent
-    for name in (*SHIPPED, MINILM):
-        try:
-            yield f"backbone {name}: {locate(name)}", False
-        except InputError as error:
-            yield f"backbone {name}: {error}", True
+    yield from _backbones()
     yield f"REPRO_DATA: {paths.data_folder() or 'not set; the microworld is used'}", False
     store = Store()
     there = next(folder for folder in (store.home, *store.home.parents) if folder.exists())
@@ -208,6 +203,20 @@ def examine(*, repair: bool = False) -> Iterator[tuple[str, bool]]:
         if repair:
             shutil.rmtree(partial) if partial.is_dir() else partial.unlink()
         yield f"{partial}: left by a killed run" + ("; removed" if repair else ""), True
+
+
+def _backbones() -> Iterator[tuple[str, bool]]:
+    """What `examine` finds about the networks that come with the installation."""
+    try:
+        from repro.models.pretrained import MINILM, SHIPPED, locate
+    except ModuleNotFoundError as error:  # told above as absent
+        yield f"backbones: not looked at without {error.name}", False
+        return
+    for name in (*SHIPPED, MINILM):
+        try:
+            yield f"backbone {name}: {locate(name)}", False
+        except InputError as error:
+            yield f"backbone {name}: {error}", True
 
 
 _LISTED = (
@@ -239,6 +248,12 @@ def main(
         sys.stdout.flush()
     except BrokenPipeError:
         close_output()
+    except ModuleNotFoundError as error:
+        extra = extra_with(error.name or "")
+        if extra is None:  # a fault of the package, not of its installation
+            raise
+        complain(f"error: {lacking(str(error.name), extra)}")
+        code = 2
     except (InputError, TypeError, OSError) as error:
         if isinstance(error, TypeError) and not str(error).startswith("texts"):
             raise

