@@ -21,6 +21,8 @@ from repro.objectives import (
     Pooling,
     Strategy,
 )
+from repro.paths import copy_folder, replacing, writable_folder
+from repro.store import MANIFEST, read_manifest
 from repro.terminal import ProfileName, say
 from repro.types import DataSource, InputError, check_dim
 
@@ -103,7 +105,31 @@ def trainings(base: TrainConfig, dims: Sequence[int]) -> dict[str, TrainConfig]:
         return {"": base}
     if base.objective == "matryoshka":
         return {"": replace(base, prefixes=tuple(sorted(dims)))}
-    return {f"dim{dim}": replace(base, dim=dim) for dim in dims or (DIM,)}
+    sizes = list(dict.fromkeys(dims)) or [DIM]
+    if len(sizes) == 1:
+        return {"": replace(base, dim=sizes[0])}
+    return {f"dim{dim}": replace(base, dim=dim) for dim in sizes}
+
+
+def refuse_foreign(folder: Path, key: str) -> None:
+    """Check that a folder is new or empty, or holds what was written of the encoder with this key, before any work."""
+    there = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    if all(name.endswith(".partial") for name in there):
+        return
+    try:
+        found = read_manifest(folder)["key"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        found = None
+    if found != key:
+        what = "files that no training wrote" if found is None else "an encoder of other settings"
+        raise InputError(f"{folder} holds {what}: give another --output, nothing is overwritten")
+
+
+def copy_encoder(source: Path, target: Path) -> None:
+    """Copy an encoder out of the store, its manifest first: what a killed copy left is then known to be of it."""
+    with replacing(target / MANIFEST) as partial:
+        shutil.copyfile(source / MANIFEST, partial)
+    copy_folder(source, target)
 
 
 def train(
@@ -132,7 +158,8 @@ def train(
         backbone: shipped name, local folder or hub id.
         dims: pooler sizes (simcse, nli) or compressed sizes (ese), one encoder each, by default 128; matryoshka: the
             prefixes that its one encoder trains, by default 8 to 768.
-        output: folder for the encoders, with a subfolder for each of several; by default they are in the store alone.
+        output: folder for the encoder, or for a subfolder of each of several, such as dim64; by default they are in the
+            store alone.
         objective: contrastive on plain sentences; or on entailment pairs a softmax classifier (nli), AnglE (angle),
             AnglE on prefixes (matryoshka), or on prefixes of all layers (ese).
         difference: nli: third feature of the classifier, |u - v| (by default) or u - v.
@@ -153,8 +180,7 @@ def train(
     given = locals()
     from repro import config
     from repro.data import default_source
-    from repro.paths import copy_folder, writable_folder
-    from repro.runs.cell import train_all
+    from repro.runs.cell import cell_key, train_all
     from repro.store import Store
     from repro.training.end_to_end import title
 
@@ -165,16 +191,20 @@ def train(
     settings["source"] = source or config.PROFILES[profile].source or default_source()
     base = config.profile(profile, **settings).train
     configs = trainings(base, dims)
+    if output is not None:
+        for folder, config_of_one in configs.items():
+            refuse_foreign(output / folder, cell_key(config_of_one))
     readout = "encoder" if objective in SCALING else base.checkpoint_by
     for folder, cell in zip(configs, train_all(list(configs.values()), Store(), workers=workers), strict=True):
         best = max((score for _, score in cell.history.checks), default=float("nan"))
         state = "found in the store" if cell.hit else f"trained in {cell.seconds:.0f} s"
+        place = cell.folder if output is None else output / folder
+        if output is not None:
+            copy_encoder(cell.folder, place)
         say(
             f"{title(cell.config)}: {state}; dev Spearman {100 * cell.dev_before:.2f} (encoder, untrained) -> "
-            f"{100 * best:.2f} ({readout}); {cell.folder}"
+            f"{100 * best:.2f} ({readout}); {place}"
         )
-        if output is not None:
-            copy_folder(cell.folder, output / folder)
     return 0
 
 
@@ -213,7 +243,7 @@ def pretrain(
     from repro import data
     from repro.data.samples import fingerprint
     from repro.digests import digest
-    from repro.paths import ASSETS, home, writable_folder
+    from repro.paths import ASSETS, home
     from repro.rows import commit, hardware, versions
     from repro.seeding import cpu_count
     from repro.training import mlm

@@ -197,7 +197,7 @@ KINDS = {
     "array in the store": partial(of_store, lambda n: np.arange(60.0).reshape(3, 20) + n),
     "JSON in the store": partial(of_store, lambda n: {"a": [n, 2.5, "word"], "b": None}),
     "state of a training": of_state,
-    "trained encoder": partial(of_copy, "encoder/dim8", embedded),
+    "trained encoder": partial(of_copy, "encoder", embedded),
     "exported encoder": partial(of_copy, "exported", embedded),
     "advice": partial(of_copy, "advice", advised, files="*/[rc]*e[rs].[sj]*"),
     "shards": of_shards,

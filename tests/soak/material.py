@@ -16,7 +16,7 @@ MADE = (
     f"advise X.npy --output advice {SMALL}",
     "apply X.npy --advice advice --rows-per-shard 200 --output shards",
     "train --backbone tiny --dims 8 --sentences 64 --batch-size 8 --source microworld --output encoder",
-    "export --encoder encoder/dim8 --pooling mean --dim 6 --normalize --output exported",
+    "export --encoder encoder --pooling mean --dim 6 --normalize --output exported",
 )
 
 

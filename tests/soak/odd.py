@@ -177,7 +177,7 @@ def name(rng, folder):
 
 @functools.cache
 def encoder():
-    return SentenceEncoder.load("encoder/dim8")
+    return SentenceEncoder.load("encoder")
 
 
 def texts(rng, folder):
