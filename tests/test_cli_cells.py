@@ -85,22 +85,38 @@ def test_a_cell_that_fails_is_told_and_the_others_go_on(study, repro):
         assert said in repro(f"sweep {wrong}", ends=2).err
 
 
-def test_the_snakefile_runs_the_cells_of_a_sweep(repro, monkeypatch, tmp_path):
+class Quoted(str):
+    """Text that takes Snakemake's `:q`, which quotes for a shell."""
+
+    def __format__(self, how):
+        return shlex.quote(self) if how == "q" else super().__format__(how)
+
+
+@pytest.mark.parametrize("backbone", ["repro-tiny", "BAAI/bge", "{folder}/two words"])
+def test_the_snakefile_runs_the_cells_of_a_sweep(backbone, repro, monkeypatch, tmp_path):
+    backbone = backbone.format(folder=tmp_path)
+    (tmp_path / "two words").mkdir()
     text = (project_root() / "Snakefile").read_text(encoding="utf-8")
+    given = {"backbones": [backbone], "seeds": [1], "profile": "embedded", "dims": [64, 8]}
+    known = {"config": given}
+    exec(text.partition("\nwildcard_constraints:")[0], known)
+    (label,) = known["BACKBONE_OF"]
     shell = "".join(re.findall(r'^ +"(.*)"$', text.partition("shell:")[2], re.MULTILINE))
     (output,) = re.findall(r'output:\n +"(.*)",', text)
     (asked,) = re.findall(r'expand\("(.*?)"', text)
     runs = []
     monkeypatch.setattr(notebook, "run", lambda *cell, **_: runs.append(cell))
-    cell = {"notebook": "wang_figure2_dimensions", "backbone": "repro-tiny", "seed": 1}
+    cell = {"notebook": "wang_figure2_dimensions", "backbone": label, "seed": 1}
     params = SimpleNamespace(python="python", profile="embedded", dims=str([64, 8]))
+    params.backbone = Quoted(known["BACKBONE_OF"][label])
     assert asked == output
-    files = {"input": f"notebooks/{cell['notebook']}.md", "output": project_root() / output.format(**cell)}
+    target = Quoted(project_root() / output.format(**cell))
+    files = {"input": f"notebooks/{cell['notebook']}.md", "output": target}
     line = shlex.split(shell.format(params=params, wildcards=SimpleNamespace(**cell), **files))
     assert line[:3] == ["python", "-m", "repro"]
     repro("", *line[3:])
     monkeypatch.setattr("repro.rows.results_folder", lambda: tmp_path)
-    repro("sweep wang_figure2_dimensions --backbones repro-tiny --seeds 1 --dims 64 8")
+    repro("sweep wang_figure2_dimensions --seeds 1 --dims 64 8 --backbones", backbone)
     snakes, ours = runs
     assert snakes == ours and snakes[2]["record"] is True and isinstance(ours[1], Path)
 

@@ -1,6 +1,7 @@
 """The verbs of `repro` on long runs: `sweep` runs a page's cells in a local pool, `plan` says what they will cost."""
 
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from itertools import product
 from pathlib import Path
 from timeit import repeat
@@ -39,7 +40,6 @@ def sweep(
     from repro import data
     from repro.book import notebook
     from repro.config import PROFILES
-    from repro.digests import digest
     from repro.paths import inside, project_root
     from repro.report.page import command
     from repro.rows import read_rows, results_folder
@@ -56,9 +56,7 @@ def sweep(
         told = command(source.stem, {name: values.get(name, each.default) for name, each in declared.items()})
         place = values.get("source") or PROFILES[profile].source or data.default_source()
         place = place if "source" in declared else None
-        whole = Path(backbone).resolve()
-        label = f"{whole.name}-{digest(str(whole))[:8]}" if whole.is_dir() else backbone
-        target = inside(project_root() / "runs" / source.stem, f"{label}-seed{seed}.ipynb")
+        target = inside(project_root() / "runs" / source.stem, f"{label_of(backbone)}-seed{seed}.ipynb")
         cells.append((source, target, values, (told, place) in known and not Path(backbone).is_dir()))
     if not cells:
         raise InputError("nothing to run: give at least one notebook, backbone and seed")
@@ -81,6 +79,12 @@ def sweep(
 
     with environment({"REPRO_THREADS": share, "OMP_NUM_THREADS": share}), ThreadPoolExecutor(lanes) as pool:
         return int(not all([*pool.map(done, cells)]))
+
+
+def label_of(backbone: str) -> str:
+    """A backbone's name in the names of files; folders of one name are told apart by a digest of their paths."""
+    whole = Path(backbone).resolve()
+    return f"{whole.name}-{sha256(str(whole).encode()).hexdigest()[:8]}" if whole.is_dir() else backbone
 
 
 def plan(notebook: tyro.conf.Positional[Path], p: Pairs, flops: float | None = None) -> int:
