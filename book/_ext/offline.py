@@ -12,6 +12,7 @@ are spoken for. They number sections, which these pages have not, and write LaTe
 The bibliography is a list: its entries say so, or what reads the page aloud would be told of an empty list.
 """
 
+from html import escape
 from typing import Any
 
 from docutils import nodes
@@ -34,7 +35,7 @@ def _mathml(node: nodes.Element, *, block: bool) -> str:
         return str(tex2mathml(source, as_block=block))
     except MathError as error:
         LOGGER.warning("formula cannot be converted to MathML (%s): %s", error, source, location=node)
-        return f"<code>{nodes.Text(source).astext()}</code>"
+        return f"<code>{escape(source)}</code>"
 
 
 def visit_inline(self: HTML5Translator, node: nodes.math) -> None:

@@ -15,7 +15,9 @@ from repro.report.tables import Shown
 from repro.types import InputError
 
 VEGA = paths.project_root() / "book" / "_static" / "vega"
-ROWS = [("live", method, dim, 0.5 + dim / 1000) for method in ("a", "b</script>") for dim in (8, 64)]
+HOSTILE = "b</script><!--<script>"  # ends a script element; or takes the rest of the page into it
+ROWS = [("live", method, dim, 0.5 + dim / 1000) for method in ("a", HOSTILE) for dim in (8, 64)]
+DATA = re.compile(r'<script type="application/json">(.*?)</script>', re.DOTALL)
 FRAME = pd.DataFrame(ROWS, columns=["kind", "method", "dim", "value"])
 
 
@@ -42,8 +44,16 @@ def test_vendored_scripts_are_the_published_ones_and_fit_altair():
 
 
 def test_a_script_of_ours_has_its_data_beside_it_and_a_table_without_scripts():
-    shown = interactive.widget("explorer", {"ways": ["</script>"]}, Shown("<b>still</b>", "still"))
-    data = re.search(r'<script type="application/json">(.*?)</script>', shown.html)[1]
-    assert json.loads(data) == {"ways": ["</script>"]}
+    shown = interactive.widget("explorer", {"ways": ["a"]}, Shown("<b>still</b>", "still"))
+    assert json.loads(DATA.search(shown.html)[1]) == {"ways": ["a"]}
     assert "<noscript><b>still</b></noscript>" in shown.html and shown.markdown == "still"
     assert "http" not in shown.html
+
+
+def test_no_text_of_the_data_is_markup_to_a_browser_and_every_one_arrives_as_it_was():
+    chart = alt.Chart(FRAME).mark_line().encode(x="dim:Q", y="value:Q", color="method:N")
+    drawn = interactive.show(chart, fallback=curves(FRAME, color="method"), hint="Point.")
+    controls = interactive.widget("explorer", {HOSTILE: [HOSTILE]}, Shown("", ""))
+    for html, data in ((drawn._repr_html_(), drawn.spec), (controls.html, {HOSTILE: [HOSTILE]})):
+        text = DATA.search(html)[1]
+        assert "<" not in text and json.loads(text) == data

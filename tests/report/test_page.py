@@ -48,9 +48,10 @@ def test_verdicts_of_both_kinds_are_shown_and_count_for_the_book_alone(live, ver
 
 def test_rows_are_recorded_only_where_that_was_asked_for(live, monkeypatch):
     written = []
-    monkeypatch.setattr(pages, "record", lambda rows: written.append(rows) or ["results/x.parquet"])
+    monkeypatch.setattr(pages, "record", lambda rows: written.append(rows) or ["a<b>/x.parquet"])
     assert Page("name", "wang_table1").close(live).markdown == "" and not written
-    assert "results/x.parquet" in Page("name", "wang_table1", record=True).close(live).markdown
+    shown = Page("name", "wang_table1", record=True).close(live)
+    assert "a<b>/x.parquet" in shown.markdown and "a&lt;b&gt;/x.parquet" in shown.html
     assert len(written) == 1 and written[0]["command"].tolist() == ["repro run name"]
 
 

@@ -48,8 +48,7 @@ class Interactive:
     hint: str  # what the reader can do with it
 
     def _repr_html_(self) -> str:
-        # "</" would end the script element early if a text held it; "<\\/" is the same JSON.
-        text = json.dumps(self.spec, sort_keys=True).replace("</", "<\\/")
+        text = script_json(self.spec)
         name = "chart-" + hashlib.sha256(text.encode()).hexdigest()[:12]
         # A notebook that is not trusted loses script, image and `hidden`: what it shows then is the last line.
         return (
@@ -59,6 +58,15 @@ class Interactive:
             f'<script type="application/json">{text}</script><script>{SCRIPT.replace("__ID__", name)}</script>'
             "<p hidden>Trust this notebook to see its figure.</p></div>"
         )
+
+
+def script_json(data: Any) -> str:
+    """Data as JSON that may stand inside a script element, whatever texts it holds.
+
+    A browser ends the element at `</script`, and after `<!--<script` it takes the rest of the page into it.
+    """
+    # Outside of texts JSON has no "<", and inside of them \u003c is the same character.
+    return json.dumps(data, sort_keys=True).replace("<", "\\u003c")
 
 
 def show(chart: Any, *, fallback: Drawing, hint: str) -> Interactive:
@@ -77,7 +85,7 @@ def show(chart: Any, *, fallback: Drawing, hint: str) -> Interactive:
 
 def widget(script: str, data: Any, fallback: Shown) -> Shown:
     """A script of the assets that puts controls into its box and reads the data; without scripts, what stands still."""
-    text = json.dumps(data, sort_keys=True).replace("</", "<\\/")
+    text = script_json(data)
     code = (ASSETS / f"{script}.js").read_text(encoding="utf-8")
     html = f'<script type="application/json">{text}</script><script>{code}</script>'
     return Shown(f'<div class="{script}">{html}<noscript>{fallback.html}</noscript></div>', fallback.markdown)

@@ -122,7 +122,7 @@ class Page:
             said.append(verdict_table(pd.concat(frames, ignore_index=True)))
         if self.record:
             written = ", ".join(map(str, record(live.assign(command=command(self.name, self.parameters)))))
-            said.append(Shown(f"<p>recorded: {written}</p>", f"recorded: {written}"))
+            said.append(Shown(f"<p>recorded: {escape(written)}</p>", f"recorded: {written}"))
         return _together(said)
 
 

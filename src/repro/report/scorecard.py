@@ -161,7 +161,7 @@ def _claim(claim: Any, own: pd.DataFrame) -> Shown:
     table["network"] = [f"{name}, {n} seed{'s' * (n != 1)}" if name else MISSING for name, n in speakers]
     table["printed"] = [between(number, nan, nan) for number in own["paper"]]
     table["value"] = [between(*point) for point in own[POINT].to_numpy()]
-    page = f' <a href="../notebooks/{claim.page}.html">Its page</a>' if claim.page else ""
+    page = f' <a href="../notebooks/{escape(claim.page)}.html">Its page</a>' if claim.page else ""
     live = f" {verdict_pill(claim.live)} (live)" if claim.live not in SILENT else ""
     html = (
         f'<details class="claim" data-document="{escape(claim.paper)}" data-verdict="{escape(claim.recorded)}">'
