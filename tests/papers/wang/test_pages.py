@@ -34,6 +34,19 @@ def test_the_smallest_dim_that_keeps_the_best_score(page_of):
     assert (smallest(scores, margin=0.015), smallest(scores, margin=0)) == (256, 768)
 
 
+def test_a_network_that_is_judged_by_similarity_alone_has_no_floor_and_no_column(page_of):
+    columns = ["network", "dataset", "dim", "metric", "value"]
+    scores = [
+        ("mini", "trec", 8, "accuracy", 0.5),
+        ("mini", "trec", 16, "accuracy", 0.7),
+        ("tiny", "stsb", 8, "spearman", 0.4),
+    ]
+    drawn = pd.DataFrame(scores, columns=columns)
+    rows = pd.DataFrame([*scores, ("mini", "trec", pd.NA, "majority_floor", 0.2)], columns=columns)
+    above = page_of("figure2_dimensions").above_floor(drawn, rows)
+    assert above.columns.tolist() == ["dataset", "mini"] and above["mini"].tolist() == [pytest.approx(50)]
+
+
 def test_pairs_that_chose_may_be_left_out_of_those_that_judge(page_of, sets):
     pairs = sets["test"]
     chose = pairs.keep([3, 7])
