@@ -1,5 +1,7 @@
 """A page: settings that a reader may change, verdicts left for the scorecard while the book is built, rows recorded."""
 
+import ast
+import re
 import shlex
 import sys
 from types import ModuleType
@@ -7,6 +9,8 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
+from repro.book import notebook
+from repro.paths import project_root
 from repro.report import page as pages
 from repro.report.judge import Measurement
 from repro.report.page import Page
@@ -64,8 +68,20 @@ def test_a_row_says_the_command_that_makes_it_again(tmp_path, monkeypatch):
     main.dims.append(2)  # what the page's code does to a parameter later
     said = shlex.split(pages.command("name", page.parameters))
     assert said == ["repro", "run", "name", "-p", "dims", "[8, 4]", "-p", "folders", f'["{name}", "{name}-flow"]']
-    main.dims = []
-    with pytest.raises(InputError, match=r"dims is \[\]: expected one value or more"):
-        Page("name", "wang_table1")
     rows = make_rows([{"value": 0.5, "command": "repro run name -p dims '[8]'"}], experiment="x", data_source="local")
     assert "-p dims" in page.badges(rows, rows).html
+
+
+def test_an_empty_list_is_none_of_what_a_page_can_do_without_and_refused_of_all_else():
+    values = {"dims": [8], "switch_dims": []}
+    assert Page("x", "wang_table1", may_be_empty=["switch_dims"], parameters=values).parameters == values
+    with pytest.raises(InputError, match=r"switch_dims is \[\]: expected one value or more"):
+        Page("x", "wang_table1", may_be_empty=["also"], parameters=values)
+
+
+@pytest.mark.parametrize("page", sorted((project_root() / "notebooks").glob("*.md")), ids=lambda page: page.stem)
+def test_a_page_says_of_the_lists_that_it_can_do_without_that_they_may_be_empty(page):
+    said = {name for name, parameter in notebook.parameters_of(page).items() if "[] for none" in parameter.comment}
+    code = "\n".join(cell.source for cell in notebook.read(page).cells if cell.cell_type == "code")
+    taken = re.findall(r"may_be_empty=(\[.*?\])", code)
+    assert said == {name for names in taken for name in ast.literal_eval(names)}

@@ -3,7 +3,7 @@
 import json
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -57,12 +57,14 @@ class Page:
     source: str | None = None  # local, hub or microworld; None: the profile's, else local files if REPRO_DATA is set
     seed: int = 0
     record: bool = False
+    may_be_empty: Collection[str] = ()
+    """names of parameters that are lists of something the page can do without"""
     parameters: Mapping[str, Any] = field(default_factory=parameters_now, repr=False)
     """of the notebook, as they were before its code went on"""
 
     def __post_init__(self) -> None:
         for name, value in self.parameters.items():
-            if value == [] and name != "switch_dims":
+            if value == [] and name not in self.may_be_empty:
                 raise InputError(f"{name} is []: expected one value or more")
 
     @cached_property

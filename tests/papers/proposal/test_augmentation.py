@@ -42,6 +42,7 @@ def test_back_translation_runs_where_a_pair_is_named(translators):
     assert len(made["back-translation"].positives) == 6 and made["mixture"].positives is not None
     with pytest.raises(InputError, match="expected two networks"):
         made_of(texts, translators=pair[:1])
+    assert made_of(texts, names=["back-translation"], translators=[])["back-translation"].positives is None
 
 
 def test_a_lexicon_is_the_users_or_the_generators(write, tmp_path, monkeypatch):

@@ -70,6 +70,8 @@ def test_what_learns_nothing_is_the_same_in_every_setting(made, tasks):
         assert len({x.table.X.tobytes() for x in lines if x.method == method}) == count
     own = [(x.dim, x.setting) for x in lines if x.method == "Autoencoder"]
     assert own == [(8, setting) for setting in BOTH], "sizes of its own, and no wiki"
+    alone = made(tasks["stsb"], ("pca", "autoencoder"), dims=[8], trained=[])
+    assert {x.method for x in alone} == {"PCA", "full size"}, "without a size there is no autoencoder"
     with pytest.raises(InputError, match="unknown method 'tsne'"):
         made(tasks["stsb"], ["tsne"])
 

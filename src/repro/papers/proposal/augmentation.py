@@ -90,7 +90,7 @@ def make_augmentations(
         return drop_equal(sentences, wordings.synonyms(sentences, words, p=p, seed=seed)), f"{note}; p = {p:g}"
 
     def back_translation() -> tuple[Positives | None, str]:
-        if translators is None:
+        if not translators:
             return None, "no pair of translators at hand: name two as translators"
         there, back = translators
         said = back_translate(sentences, there, back, store, beams=beams)
@@ -106,7 +106,7 @@ def make_augmentations(
 
     for name in names:
         one_of(name, WAYS, "augmentation")
-    if translators is not None and len(translators) != 2:
+    if translators and len(translators) != 2:
         raise InputError(f"translators is {list(translators)}: expected two networks, one there and one back")
     makers = dict(zip(WAYS, (dropout, synonym, back_translation, paraphrase), strict=False))
     ways = [Augmentation(name, *make()) for name, make in makers.items() if name in names]

@@ -119,7 +119,8 @@ def lines_of(
 ) -> Iterator[Line]:
     """The full size of an encoder's embeddings, then every setting, method and size; sizes below 1 are shares of it.
 
-    Each of `trained_dims` is a training of the autoencoder, which the `wiki` setting, not the paper's, leaves out.
+    Each of `trained_dims` is a training of the autoencoder, which the `wiki` setting, not the paper's, leaves out;
+    without any the autoencoder has no line.
     Variants are fitted in the inductive setting. Where a task has folds, there is a fit for each.
     """
     for name in methods:
@@ -127,7 +128,8 @@ def lines_of(
     table, parts = encoder.embed(task.parts, store), list(task.folds.values()) or [task]
     full, texts = table.X.shape[1], [part.judged_texts for part in parts]
     X, places = [table[own] for own in texts], [{text: i for i, text in enumerate(own)} for own in texts]
-    sizes = {name: dims_of(full, (trained_dims or dims) if name == "autoencoder" else dims) for name in METHODS}
+    sizes = dict.fromkeys(METHODS, dims_of(full, dims))
+    sizes["autoencoder"] = dims_of(full, trained_dims) if trained_dims else []
     fits = {s: [table[part.fit_texts(s)] for part in parts] for s in dict.fromkeys(("inductive", *settings))}
 
     def line(method: str, dim: int, Ys: Iterable[Array], setting: str = "") -> Line:
