@@ -36,8 +36,8 @@ notebooks: .venv/.ready  ## write notebooks/*.ipynb for plain papermill and Jupy
 bench: .venv/.ready      ## time our code beside its peers
 	$(BIN)/python -m bench $(ARGS)
 
-clean:                   ## remove what was built; trained artefacts in .repro/ stay
-	rm -rf _build runs notebooks/*.ipynb .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+clean:                   ## remove what was built, not what was changed since; trained artefacts in .repro/ stay
+	@if [ -x $(BIN)/repro ]; then $(BIN)/repro clean; else echo "nothing was built here: there is no .venv/"; fi
 
 # torch comes first and alone, so that a machine with its own index of CPU wheels can serve it.
 .venv/.ready: pyproject.toml constraints.txt

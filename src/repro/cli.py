@@ -102,13 +102,44 @@ def run(
 
 
 def notebooks() -> int:
-    """All pages as `notebooks/*.ipynb`, not yet executed, for Jupyter and plain papermill."""
-    from repro.book.notebook import to_ipynb
+    """All pages as `notebooks/*.ipynb`, not yet executed, for Jupyter and plain papermill.
+
+    One that was edited or run since it was written is not overwritten.
+    """
+    from repro.book.notebook import ipynb_of, not_ours, to_ipynb
     from repro.paths import project_root
 
     folder = project_root() / "notebooks"
+    kept = []
     for source in sorted(folder.glob("*.md")):
-        say(str(to_ipynb(source, folder)))
+        target = ipynb_of(source, folder)
+        if not_ours(target):
+            kept.append(target)
+        else:
+            say(str(to_ipynb(source, folder)))
+    if kept:
+        raise InputError(
+            f"not overwritten, for they are not as `repro notebooks` wrote them: {', '.join(map(str, kept))}; "
+            "move them to names of their own, or delete them, then run it again"
+        )
+    return 0
+
+
+def clean() -> int:
+    """What was built is removed: the book, unexecuted notebooks, runs, caches of tools; trained artefacts stay.
+
+    So does whatever was not built here or was changed since, of which a line is printed.
+    """
+    from collections import Counter
+
+    from repro.book.clean import clean as clean_checkout
+    from repro.paths import project_root
+
+    root = project_root()
+    left = Counter(Path(*path.relative_to(root).parts[:2]) for path in clean_checkout(root))
+    for place, count in sorted(left.items()):
+        files = f" ({count} files)" if count > 1 else ""
+        say(f"stays, for it was not built here or was changed since: {place}{files}")
     return 0
 
 
@@ -220,7 +251,7 @@ def _backbones() -> Iterator[tuple[str, bool]]:
 
 
 _LISTED = (
-    *(book, run, sweep, plan, notebooks, train, encode),
+    *(book, run, sweep, plan, notebooks, clean, train, encode),
     *(reduce, evaluate, advise, export, pretrain, data, compare, doctor),
 )
 VERBS = {f.__name__: f for f in _LISTED}

@@ -71,8 +71,11 @@ def sweep(
             return True
         try:
             notebook.run(source, target, values, forked=True)
-        except (notebook.NotebookError, InputError) as error:
+        except notebook.NotebookError as error:
             complain(f"{error} (the notebook up to that cell is at {target})")
+            return False
+        except InputError as error:
+            complain(str(error))
             return False
         say(f"executed: {target}")
         return True

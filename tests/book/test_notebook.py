@@ -9,6 +9,7 @@ import pytest
 
 from repro.book import builder as book
 from repro.book import notebook, site
+from repro.book.ledger import Ledger
 from repro.paths import project_root
 from repro.types import InputError
 
@@ -128,7 +129,7 @@ def test_plain_papermill_knows_every_parameter_of_every_page_and_its_type(page, 
 def checkout(tmp_path, monkeypatch):
     """A toy book, not rendered; surroundings are fixed, for the real ones hash the package under development."""
     monkeypatch.setattr(site, "surroundings", lambda root: {"src/repro": "same"})
-    monkeypatch.setattr(site, "render", lambda root, tree, fresh: [])
+    monkeypatch.setattr(site, "render", lambda tree, ledger, fresh: [])
     (tmp_path / "_config.yml").write_text("title: Toy\nonly_build_toc_files: true\n")
     chapters = "chapters:\n- file: notebooks/good\n- file: notebooks/bad\n"
     (tmp_path / "_toc.yml").write_text(f"format: jb-book\nroot: book/index\n{chapters}")
@@ -141,9 +142,13 @@ def checkout(tmp_path, monkeypatch):
 
 def test_only_what_changed_is_executed_and_a_failure_stops_nothing_else(checkout, monkeypatch, capsys):
     renders = []
-    monkeypatch.setattr(site, "render", lambda root, tree, fresh: renders.append(fresh) or [])
-    (checkout / "_build" / "html").mkdir(parents=True)
-    (checkout / "_build" / "html" / "index.html").touch()
+
+    def render(tree, ledger, fresh):
+        renders.append(fresh)
+        ledger.write(ledger.folder / "html" / "index.html", b"")
+        return []
+
+    monkeypatch.setattr(site, "render", render)
 
     def built(**options):
         made = book.build(checkout, **options)
@@ -183,10 +188,11 @@ def test_rendering_is_strict_and_says_what_is_wrong_every_time(tmp_path):
     (tmp_path / "_config.yml").write_text("title: Toy\n")
     (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: index\n")
     (tree / "index.md").write_text("# Toy\n\nSee {doc}`nowhere`.\n")
-    site.prepare(tmp_path, tree)
-    assert any("nowhere" in line for line in site.render(tmp_path, tree, fresh=True))
+    ledger = Ledger(tmp_path / "_build")
+    site.prepare(tmp_path, tree, ledger)
+    assert any("nowhere" in line for line in site.render(tree, ledger, fresh=True))
     (tree / "index.md").write_text("# Toy\n\nWords.\n")
-    assert site.render(tmp_path, tree, fresh=True) == []
+    assert site.render(tree, ledger, fresh=True) == []
     assert "Words." in (tmp_path / "_build" / "html" / "index.html").read_text()
 
 

@@ -16,14 +16,17 @@ from typing import Literal
 from filelock import FileLock, Timeout
 
 from repro.book import notebook, site
+from repro.book.ledger import Ledger
 from repro.digests import digest
 from repro.seeding import cpu_count, environment
 from repro.terminal import say
 from repro.types import InputError
 
+LOCK = "book.lock"
 LAST = "book/scorecard"  # reads what the others computed, hence runs after them
 ALONE = "runs_alone"  # set in the metadata of a notebook that measures time: nothing else runs beside it
 VERDICTS = "its verdicts"  # cause to execute a page again: what it left for the scorecard is lost or damaged
+PROFILE = "the profile"  # cause for the pages that have such a parameter
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class _Build:
     """What all pages of one build share."""
 
     root: Path
-    ledger: site.Ledger
+    ledger: Ledger
     profile: str
     force: bool
     timeout: float | None
@@ -75,10 +78,13 @@ class _Build:
     def tree(self) -> Path:
         return self.root / "_build" / "book"
 
-    def verdicts(self, names: Iterable[str]) -> str:
+    def verdicts(self, name: str) -> Path:
+        """The file that a page leaves for the scorecard, if it judges a claim."""
+        return self.root / "_build" / "verdicts" / f"{name.rsplit('/', 1)[-1]}.parquet"
+
+    def digest_of_verdicts(self, names: Iterable[str]) -> str:
         """Digest of what pages left for the scorecard."""
-        folder = self.root / "_build" / "verdicts"
-        return site.contents((folder / f"{name.rsplit('/', 1)[-1]}.parquet" for name in names), folder)
+        return site.contents(map(self.verdicts, names), self.root / "_build" / "verdicts")
 
 
 def build(
@@ -103,9 +109,9 @@ def build(
     done: dict[str, Page] = {}
     share = str(max(1, cpu_count() // lanes))  # encoders come out the same to the byte whatever it is
     told = {"REPRO_BOOK": "1", "REPRO_THREADS": share, "OMP_NUM_THREADS": share}  # for the book, verdicts count
-    with _alone(made / "book.lock"), environment(told):
-        run = _Build(root, site.Ledger(made / "book.json"), profile, force, timeout)
-        causes = site.surroundings(root) | {"the profile": profile}
+    with one_at_a_time(made), environment(told):
+        run = _Build(root, Ledger(made), profile, force, timeout)
+        causes = site.surroundings(root)
 
         def update(name: str) -> None:
             done[name] = page = _update(run, name, pages[name], causes, name in chosen)
@@ -115,12 +121,14 @@ def build(
         _side_by_side([name for name in pages if name not in (LAST, *alone)], update, lanes)
         for name in alone:
             update(name)
+        run.ledger.keep_only(made / "verdicts", map(run.verdicts, pages))
         if LAST in pages:
-            causes["a verdict of another page"] = run.verdicts(path.stem for path in (made / "verdicts").glob("*"))
+            there = [path.stem for path in (made / "verdicts").glob("*")]
+            causes["a verdict of another page"] = run.digest_of_verdicts(there)
             update(LAST)
-        site.prune(run.tree, pages)
-        site.prepare(root, run.tree)
-        complaints = _render(run)
+        carried = site.prepare(root, run.tree, run.ledger)
+        gone = site.prune(run.tree, pages, carried, run.ledger)
+        complaints = _render(run, fresh=gone)
     order = tuple(done[name] for name in pages)
     return Book(made / "html" / "index.html", order, tuple(complaints), time.monotonic() - started)
 
@@ -147,9 +155,9 @@ def _side_by_side(names: Sequence[str], update: Callable[[str], None], lanes: in
         lane.result()
 
 
-def _alone(path: Path) -> AbstractContextManager[object]:
-    """Let one build work at a time; a second one says that it waits."""
-    lock = FileLock(path)
+def one_at_a_time(folder: Path) -> AbstractContextManager[object]:
+    """Let one build work below a folder at a time; a second one says that it waits."""
+    lock = FileLock(folder / LOCK)
     try:
         return lock.acquire(timeout=0)
     except Timeout:
@@ -160,21 +168,28 @@ def _alone(path: Path) -> AbstractContextManager[object]:
 def _update(run: _Build, name: str, source: Path, causes: Mapping[str, str], chosen: bool) -> Page:
     """Copy or execute one page, if it must be."""
     text = source.read_bytes()
+    node = notebook.read(source)
     plain, target = (run.tree / f"{name}{suffix}" for suffix in (source.suffix, ".ipynb"))
-    if not any(cell.cell_type == "code" and cell.source.strip() for cell in notebook.read(source).cells):
-        target.unlink(missing_ok=True)
+    if not any(cell.cell_type == "code" and cell.source.strip() for cell in node.cells):
+        if target != plain:
+            run.ledger.remove(target)
         with run.ledger.changed() as ledger:
             ledger.pages.pop(name, None)
-        return Page(name, "copied" if site.write_if_changed(plain, text) else "unchanged")
-    now = {"its text": digest(text.hex()), **causes, VERDICTS: run.verdicts([name])}
+        return Page(name, "copied" if run.ledger.write(plain, text) else "unchanged")
+    now = {"its text": digest(text.hex()), **causes}
+    if "profile" in notebook.parameters_of(node):
+        now[PROFILE] = run.profile
+    now[VERDICTS] = run.digest_of_verdicts([name])
     reasons = site.differences(run.ledger.pages.get(name) if target.is_file() else None, now)
+    if target.is_file() and not notebook.ours(target):
+        reasons = [*reasons, "its executed copy changed"]
     if chosen and (reasons or run.force):
         say(f"{name}: executing because: {', '.join(reasons) or 'forced'}")
         page = _execute(run, name, source, target, now)
     else:
         page = Page(name, "skipped" if reasons else "unchanged")
     if not target.is_file():  # never executed so far: a page must exist to be rendered, if only without numbers
-        site.write_if_changed(plain, text)
+        run.ledger.write(plain, text)
     return page
 
 
@@ -185,23 +200,28 @@ def _execute(run: _Build, name: str, source: Path, target: Path, now: Mapping[st
     started = time.monotonic()
     with run.ledger.changed() as ledger:
         ledger.pages.pop(name, None)
+    run.ledger.give_way([target, run.verdicts(name)])
     try:
         notebook.run(source, target, {"profile": run.profile} if differs else {}, timeout=run.timeout, forked=True)
     except (notebook.NotebookError, InputError) as error:
         return Page(name, "failed", seconds=time.monotonic() - started, error=str(error))
+    run.ledger.note([run.verdicts(name)])
     with run.ledger.changed() as ledger:
-        ledger.pages[name] = {**now, VERDICTS: run.verdicts([name])}
+        ledger.pages[name] = {**now, VERDICTS: run.digest_of_verdicts([name])}
     return Page(name, "executed", seconds=time.monotonic() - started)
 
 
-def _render(run: _Build) -> list[str]:
-    """Render, unless the tree is what was last rendered."""
+def _render(run: _Build, *, fresh: bool) -> list[str]:
+    """Render, unless the tree is what was last rendered; from nothing if so asked, or if the last time did not end."""
     stamp = site.stamps(run.tree)
-    if run.ledger.rendered == stamp and (run.root / "_build" / "html" / "index.html").is_file():
+    rendered = run.ledger.rendered
+    if rendered == stamp and run.ledger.holds(run.root / "_build" / "html"):
         say("rendering: nothing changed")
         return []
     started = time.monotonic()
-    complaints = site.render(run.root, run.tree, fresh=not run.ledger.rendered)
+    with run.ledger.changed() as ledger:
+        ledger.rendered = ""  # until it has ended: what a kill leaves half written is made afresh
+    complaints = site.render(run.tree, run.ledger, fresh=fresh or not rendered)
     with run.ledger.changed() as ledger:
         ledger.rendered = "" if complaints else stamp
     say(f"rendering: {'with complaints' if complaints else 'done'} in {time.monotonic() - started:.1f} s")

