@@ -2,13 +2,14 @@ import contextlib
 import json
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import papermill
 import psutil
 import pytest
 
 from repro.book import builder as book
-from repro.book import notebook, site
+from repro.book import kernel, notebook, site
 from repro.book.ledger import Ledger
 from repro.paths import project_root
 from repro.types import InputError
@@ -229,3 +230,53 @@ def test_no_line_begins_with_a_per_cent_sign_which_would_hide_it():
     sources = [*(project_root() / "notebooks").glob("*.md"), *(project_root() / "book").rglob("*.md")]
     hidden = [source.name for source in sources if "\n%" in source.read_text(encoding="utf-8")]
     assert len(sources) > 50 and not hidden, "MyST takes such a line for a comment"
+
+
+# What plain papermill passes
+
+PASSED = {
+    "a list as text": (
+        {"dims": "[64, 16]"},
+        r"parameter dims is '\[64, 16\]': expected list\[int\]",
+        r'-y "dims: \[64',
+    ),
+    "a name like a number": ({"backbone": 12}, "parameter backbone is 12: expected str", "-r backbone 12"),
+    "no number": ({"limit": "few"}, r"parameter limit is 'few': expected int \| None", '-y "limit: few"'),
+    "a misspelt name": ({"dim": [64]}, r"unknown parameter 'dim'(?s:.)*  dims: list\[int\]\n", "shuffle: bool"),
+}
+
+
+def run_cells(monkeypatch, target, passed):
+    """Run parameters and check of an .ipynb as a kernel does, with papermill's cell between them."""
+    main = ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    node = papermill.iorw.load_notebook_node(str(target))
+    cells = papermill.parameterize.parameterize_notebook(node, passed, kernel_name="python3", language="python").cells
+    main.In = [""]
+    for cell in [cell for cell in cells if cell.cell_type == "code"][:3]:
+        main.In.append(cell.source)
+        exec(cell.source, vars(main))
+    return main
+
+
+@pytest.mark.parametrize("case", PASSED)
+def test_a_notebook_refuses_what_plain_papermill_passes_unchecked(case, tmp_path, monkeypatch):
+    passed, said, way = PASSED[case]
+    target = notebook.to_ipynb(write(tmp_path / "n.md", "1", parameters=PARAMETERS), tmp_path)
+    with pytest.raises(InputError, match=f"{said}(?s:.)*{way}"):
+        run_cells(monkeypatch, target, passed)
+
+
+def test_a_notebook_takes_what_plain_papermill_passes_rightly(tmp_path, monkeypatch):
+    target = notebook.to_ipynb(write(tmp_path / "n.md", "1", parameters=PARAMETERS), tmp_path)
+    main = run_cells(monkeypatch, target, {"dims": [8], "rate": 1, "limit": 5, "seeds": "all"})
+    assert (main.dims, main.rate, main.limit, main.seeds) == ([8], 1.0, 5, "all") and type(main.rate) is float
+
+
+def test_plain_papermill_ends_with_the_message(tmp_path):
+    target = notebook.to_ipynb(write(tmp_path / "n.md", "print(dims)", parameters=PARAMETERS), tmp_path)
+    options = {"kernel_manager_class": kernel.manager(forked=False), "progress_bar": False, "cwd": tmp_path}
+    done = papermill.execute_notebook(target, tmp_path / "out.ipynb", {"dims": [8]}, **options)
+    assert done.cells[-1].outputs[0].text == "[8]\n"
+    with pytest.raises(papermill.PapermillExecutionError, match="unknown parameter 'dim'"):
+        papermill.execute_notebook(target, tmp_path / "out.ipynb", {"dim": [8]}, **options)

@@ -26,6 +26,7 @@ from types import UnionType
 from typing import Any
 
 import jupytext
+import nbformat
 import papermill
 import yaml  # type: ignore[import-untyped]
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
@@ -38,6 +39,10 @@ from repro.paths import inside, partial_of, project_root, writable_file, write_t
 from repro.types import InputError
 
 SUFFIXES = (".md", ".ipynb")
+CHECK = """# A misspelt parameter is refused here, and a value of another type.
+from repro.book.notebook import check_parameters
+
+check_parameters()"""
 MARK = "repro"  # in the metadata of a notebook that we wrote: a digest of its place and of all else in it
 
 
@@ -206,6 +211,57 @@ def _fitted(value: Any, kind: Any) -> Any:
     return float(value) if kind is float else value
 
 
+def check_parameters() -> None:
+    """Refuse what plain papermill passes to a notebook unchecked: a name it does not declare, a value of another type.
+
+    For a cell of the notebook, after that of its parameters. Papermill's own cell is known by its first line.
+    """
+    main = sys.modules["__main__"]
+    kinds: dict[str, Any] = getattr(main, "__annotations__", {})
+    menu = "\n".join(["Valid parameters:", *(f"  {name}: {_spelled(kind)}" for name, kind in kinds.items())])
+    known: set[str] = set()
+    for cell in getattr(main, "In", []):
+        names = _assigned(cell)
+        if not cell.startswith("# Parameters\n"):
+            known.update(names)
+        for name in names:
+            if name not in known:
+                raise InputError(f"unknown parameter {name!r}. {menu}")
+    for name, kind in kinds.items():
+        value = getattr(main, name)
+        try:
+            setattr(main, name, _fitted(value, kind))
+        except TypeCheckError:
+            # Papermill's -p passes a list as text, and what looks like a number as one.
+            way = f'-y "{name}: {value}"' if isinstance(value, str) else f"-r {name} {value}"
+            expected = f"expected {_spelled(kind)}, as by papermill's {way}"
+            raise InputError(f"parameter {name} is {value!r}: {expected}. {menu}") from None
+
+
+def _assigned(code: str) -> list[str]:
+    """The names that a cell gives values to; none if it is no Python."""
+    try:
+        lines = ast.parse(code).body
+    except SyntaxError:
+        return []
+    targets: list[ast.expr] = []
+    for line in lines:
+        if isinstance(line, ast.Assign):
+            targets += line.targets
+        elif isinstance(line, ast.AnnAssign):
+            targets.append(line.target)
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def _spelled(kind: Any) -> str:
+    """A type as a notebook writes it."""
+    if typing.get_origin(kind) in (typing.Union, UnionType):
+        return " | ".join(_spelled(option) for option in typing.get_args(kind))
+    if kind is type(None):
+        return "None"
+    return str(kind) if typing.get_args(kind) else getattr(kind, "__name__", str(kind))
+
+
 def from_here(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values with paths of the reader's working folder made absolute, since a page runs in the checkout."""
 
@@ -299,6 +355,8 @@ def ipynb_of(source: Path, folder: Path) -> Path:
 def to_ipynb(source: Path, folder: Path) -> Path:
     """Write a text notebook as `.ipynb`, unexecuted, for plain `papermill` and Jupyter.
 
+    A cell after the one of its parameters checks them, as `run` does before a kernel starts.
+
     Raises:
         InputError: if a notebook is there that this did not write, or that was changed since.
     """
@@ -310,5 +368,9 @@ def to_ipynb(source: Path, folder: Path) -> Path:
         union = r"(?<=: )[\w\[\]]+( \| \w+)+(?= =)"
         spelled = re.sub(union, lambda t: f"Union[{t[0].replace(' | ', ', ')}]", cell.source)
         cell.source = cell.source if spelled == cell.source else f"from typing import Union\n\n{spelled}"
+    place = next((number for number, cell in enumerate(node.cells) if _declares(cell)), None)
+    if place is not None:
+        check = nbformat.v4.new_code_cell(CHECK, metadata={"tags": ["hide-input"]})
+        node.cells.insert(place + 1, check)
     _write(json.loads(jupytext.writes(node, fmt="ipynb")), target)
     return target
