@@ -235,14 +235,10 @@ def test_no_line_begins_with_a_per_cent_sign_which_would_hide_it():
 # What plain papermill passes
 
 PASSED = {
-    "a list as text": (
-        {"dims": "[64, 16]"},
-        r"parameter dims is '\[64, 16\]': expected list\[int\]",
-        r'-y "dims: \[64',
-    ),
+    "a list as text": ({"dims": "[8]"}, r"parameter dims is '\[8\]': expected list\[int\]", '-y "dims: [8]"'),
     "a name like a number": ({"backbone": 12}, "parameter backbone is 12: expected str", "-r backbone 12"),
-    "no number": ({"limit": "few"}, r"parameter limit is 'few': expected int \| None", '-y "limit: few"'),
-    "a misspelt name": ({"dim": [64]}, r"unknown parameter 'dim'(?s:.)*  dims: list\[int\]\n", "shuffle: bool"),
+    "no number": ({"limit": "few"}, r"parameter limit is 'few': expected int \| None\.", ""),
+    "a misspelt name": ({"dim": [64]}, r"unknown parameter 'dim'(?s:.)*  dims: list\[int\]\n", ""),
 }
 
 
@@ -261,10 +257,11 @@ def run_cells(monkeypatch, target, passed):
 
 @pytest.mark.parametrize("case", PASSED)
 def test_a_notebook_refuses_what_plain_papermill_passes_unchecked(case, tmp_path, monkeypatch):
-    passed, said, way = PASSED[case]
+    passed, said, option = PASSED[case]
     target = notebook.to_ipynb(write(tmp_path / "n.md", "1", parameters=PARAMETERS), tmp_path)
-    with pytest.raises(InputError, match=f"{said}(?s:.)*{way}"):
+    with pytest.raises(InputError, match=said) as refused:
         run_cells(monkeypatch, target, passed)
+    assert option in str(refused.value) and ("papermill's" in str(refused.value)) == bool(option)
 
 
 def test_a_notebook_takes_what_plain_papermill_passes_rightly(tmp_path, monkeypatch):

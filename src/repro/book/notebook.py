@@ -232,10 +232,23 @@ def check_parameters() -> None:
         try:
             setattr(main, name, _fitted(value, kind))
         except TypeCheckError:
-            # Papermill's -p passes a list as text, and what looks like a number as one.
-            way = f'-y "{name}: {value}"' if isinstance(value, str) else f"-r {name} {value}"
-            expected = f"expected {_spelled(kind)}, as by papermill's {way}"
+            expected = f"expected {_spelled(kind)}{_other_option(name, value, kind)}"
             raise InputError(f"parameter {name} is {value!r}: {expected}. {menu}") from None
+
+
+def _other_option(name: str, value: Any, kind: Any) -> str:
+    """In words, the option of papermill that passes a value as a type wants it, if one does.
+
+    By `-p` a list comes as text, and what looks like a number as one.
+    """
+    option, passed = f"-r {name} {value}", str(value)
+    try:
+        if isinstance(value, str):
+            option, passed = f'-y "{name}: {value}"', yaml.safe_load(value)
+        _fitted(passed, kind)
+    except (yaml.YAMLError, ValueError, RecursionError, TypeCheckError):
+        return ""
+    return f", which papermill's {option} passes"
 
 
 def _assigned(code: str) -> list[str]:
