@@ -87,11 +87,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _runs(folder: Path, names: Sequence[str], kinds: Sequence[str], backbone: str | None) -> Iterator[Run]:
     made = networks.make(folder / "networks", data.load("wiki", source="microworld", limit=600).texts)
     for place, page in enumerate(PAGES):
+        if names and page.stem not in names:
+            continue
         declared = notebook.parameters_of(page)
         for turn, kind in enumerate(variants.VARIANTS):
-            if kind in kinds and (not names or page.stem in names):
-                own, *others = (made[FAMILIES[(place + turn + n) % len(FAMILIES)]] for n in range(3))
-                given = [backbone or own, *(others if kind in variants.PROFILES else ())]
+            if kind not in kinds:
+                continue
+            own, *others = (made[FAMILIES[(place + turn + n) % len(FAMILIES)]] for n in range(3))
+            given = [backbone or own, *others]
+            if kind == variants.PAIRS:
+                for number, values in enumerate(variants.paired(declared, given)):
+                    yield Run(page, f"{kind} {number}", values)
+            else:
+                given = given if kind in variants.PROFILES else given[:1]
                 yield Run(page, kind, variants.values(declared, kind, given))
 
 

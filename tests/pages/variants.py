@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tests.pages.pairs import covering
+
 from repro.book.notebook import Parameter, validate
 from repro.types import InputError
 
@@ -24,11 +26,34 @@ LESS: dict[str, Any] = {
     **{"augmentations": ["dropout", "synonym"], "variants": ["default", "embeddings"], "sizes": [8]},
 }
 """lines in all variants but the first, which alone runs what encoders of full size need"""
-VARIANTS = ("one dim", "two dims", "backbone", "one dataset", "one of each", "gpu", "paper")
-ONE_DIM, TWO_DIMS, BACKBONE, ONE_DATASET, ONE_OF_EACH, GPU, PAPER = VARIANTS
+SINGLE = ("one dim", "two dims", "backbone", "one dataset", "one of each", "gpu", "paper")
+"""what is changed alone"""
+ONE_DIM, TWO_DIMS, BACKBONE, ONE_DATASET, ONE_OF_EACH, GPU, PAPER = SINGLE
+PAIRS = "pairs"  # several changes at once: any two of a page's stand together in one of its runs
+VARIANTS = (*SINGLE, PAIRS)
 PROFILES = (GPU, PAPER)
 SIZES = ("dim", "columns", "size", "sizes", "prefix")
 """names of sizes that do not end in `dims`"""
+MENUS = {
+    "protocol": ["logreg", "senteval"],
+    "select_by": ["encoder", "pooler_max", "pair"],
+    "difference": ["abs", "signed"],
+    "kernel": ["rbf", "sigmoid"],
+    "folds": [0, 10],
+    "dataset": ["sts13", "stsb"],
+    "system": ["sbert", "glove"],
+    "systems": [["glove", "sbert"], ["bert_avg"]],
+    "levels": [["float32"], ["int8", "binary"]],
+    "budgets": [[4], [4, 8, 16]],
+    "seed": [0, 1],
+    "seeds": [[0], [1, 2]],
+}
+"""values by the names of parameters that say what the page does; those that a type does not admit are left out"""
+ENCODERS = ("encoder", "encoders")
+BACKBONES = ("backbone", "backbones")
+SETS = ("datasets", "tasks")
+WITHOUT = ("texts", "translators", "wiki_sentences", "fit_sentences", "batches", "factors", "starts")
+"""lists that pairs leave at toy size: their length decides how long a page takes, not what it does"""
 
 
 def values(declared: Mapping[str, Parameter], variant: str, networks: Sequence[str]) -> dict[str, Any] | None:
@@ -36,7 +61,7 @@ def values(declared: Mapping[str, Parameter], variant: str, networks: Sequence[s
 
     Args:
         declared: the page's parameters.
-        variant: one of `VARIANTS`.
+        variant: one of `SINGLE`.
         networks: folders; the first is the backbone, the last the reference beside it.
     """
     changed = {name: new for name, p in declared.items() if (new := _changed(p, variant, networks)) is not None}
@@ -67,6 +92,80 @@ def _changed(parameter: Parameter, variant: str, networks: Sequence[str]) -> Any
     if variant == ONE_OF_EACH and isinstance(default, list) and len(default) > 1:
         return default[: 2 if name == "texts" else 1]  # one text has no neighbour
     return None
+
+
+def paired(declared: Mapping[str, Parameter], networks: Sequence[str]) -> list[dict[str, Any]]:
+    """Values for several runs of a page, in which any two of its changes stand together.
+
+    Args:
+        declared: the page's parameters.
+        networks: folders of three networks.
+    """
+    levels = {}
+    for name, parameter in declared.items():
+        tried = _levels(parameter, networks)
+        if "[] for none" in parameter.comment:
+            tried = [*tried, []]
+        if len(tried) > 1:
+            levels[name] = tried
+    less = LESS | {"reference": networks[-1]}
+    toys = {name: toy for name, p in declared.items() if (toy := _toy(p, less)) is not None}
+    runs = []
+    for row in covering([len(values) for values in levels.values()]):
+        chosen = {name: values[level] for (name, values), level in zip(levels.items(), row, strict=True)}
+        if chosen.get("profile") in PROFILES:
+            chosen |= _of_profile(declared, chosen, networks)
+        runs.append(validate(declared, toys | chosen))
+    return runs
+
+
+def _of_profile(
+    declared: Mapping[str, Parameter], chosen: Mapping[str, Any], networks: Sequence[str]
+) -> dict[str, Any]:
+    """What a profile of a larger machine needs beside it to be small: the toy hub, and no million of sentences."""
+    needed: dict[str, Any] = {"source": "hub"} if "source" in declared else {}
+    for name in (*ENCODERS, *BACKBONES):
+        if name in declared and (chosen.get(name) is None or "trained" in chosen[name]):
+            needed |= {name: _fitting(declared[name], networks[0], list(networks[:2]))}
+    return needed
+
+
+def _levels(parameter: Parameter, networks: Sequence[str]) -> list[Any]:
+    """The values that pairs try of a parameter; one of them or none where nothing of it can be changed."""
+    name, default = parameter.name, parameter.default
+    if name == "profile":
+        return ["embedded", *PROFILES]
+    if name in MENUS:
+        return _admitted(parameter, MENUS[name])
+    if isinstance(default, bool) and name != "record":
+        return [default, not default]
+    if name in ENCODERS:
+        return _admitted(parameter, [default, networks[1], [networks[0], "trained"], [networks[1]]])
+    if name in BACKBONES:
+        return _admitted(parameter, [default, networks[1], list(networks[:2]), [f"{networks[1]}:1"]])
+    if name == "reference":
+        return _admitted(parameter, [networks[-1], None] if isinstance(default, str) else [None, "best", 8])
+    if name in SIZES or name.endswith("dims"):
+        share = "float" in parameter.kind
+        return _admitted(parameter, [[0.5], [0.3, 0.77]] if share else [8, [8], [5, 24]])
+    if name in SETS:
+        return _admitted(parameter, [default[:2], default[-1:], ["sts12", "sickr"]])
+    if isinstance(default, list) and name not in WITHOUT:
+        return _admitted(parameter, [LESS.get(name) or TOY.get(name) or default, default[:1], default[-1:]])
+    return []
+
+
+def _admitted(parameter: Parameter, choices: Sequence[Any]) -> list[Any]:
+    """Those of some values that the parameter's type admits, each once."""
+    admitted: list[Any] = []
+    for value in choices:
+        try:
+            found = validate({parameter.name: parameter}, {parameter.name: value})[parameter.name]
+        except InputError:
+            continue
+        if found not in admitted:
+            admitted.append(found)
+    return admitted
 
 
 def _toy(parameter: Parameter, less: Mapping[str, Any]) -> Any:
