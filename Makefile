@@ -21,7 +21,7 @@ check: .venv/.ready      ## style, types, the floors of the package, and its siz
 	$(BIN)/ruff check && $(BIN)/ruff format --check && $(BIN)/mypy && $(BIN)/lint-imports
 	$(BIN)/python tests/counts.py
 
-pages: .venv/.ready      ## run every notebook with other dims, networks, data and profile, small: ten minutes or so
+pages: .venv/.ready      ## run every notebook with other dims, networks, data and profile, each and in pairs, small: two hours or so
 	$(BIN)/python -m tests.pages $(ARGS)
 
 mutants: .venv/.ready    ## make the mistakes of tests/mutants/mutations.toml: would the tests notice?; ARGS="--only losses"

@@ -73,7 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.environ.update(REPRO_HOME=f"{folder}/home", REPRO_HUB=str(make_hub(folder / "hub")))
         runs = list(_runs(folder, options.pages, options.variants, options.backbone))
         if options.sample:
-            runs = random.Random(options.turn).sample([run for run in runs if run.values], options.sample)
+            runs = [run for run in runs if run.values]
+            runs = random.Random(options.turn).sample(runs, min(options.sample, len(runs)))
 
         failed = 0
         with ThreadPoolExecutor(lanes) as pool:
