@@ -129,6 +129,16 @@ def test_clean_leaves_what_was_changed_or_was_never_ours_and_says_so(toy, repro)
     assert all(f"changed since: {place}\n" in said for place in (*places, "runs/best.ipynb", *edited[:2]))
 
 
+def test_a_build_on_another_disk_by_a_link_is_ours_too(toy, repro, tmp_path):
+    (tmp_path / "disk").mkdir()
+    (toy.root / "_build").symlink_to(tmp_path / "disk")
+    toy.build()
+    toy.build()
+    assert not toy.executed
+    assert "stays" not in repro("clean").out
+    assert not list((tmp_path / "disk").iterdir()) and (toy.root / "_build").is_dir()
+
+
 def test_git_ignores_the_notebooks_that_are_made_and_no_others():
     lines = (project_root() / ".gitignore").read_text(encoding="utf-8").splitlines()
     ignored = {line for line in lines if line.startswith("notebooks/")}

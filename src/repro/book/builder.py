@@ -111,6 +111,7 @@ def build(
     told = {"REPRO_BOOK": "1", "REPRO_THREADS": share, "OMP_NUM_THREADS": share}  # for the book, verdicts count
     with one_at_a_time(made), environment(told):
         run = _Build(root, Ledger(made), profile, force, timeout)
+        carried = site.prepare(root, run.tree, run.ledger)
         causes = site.surroundings(root)
 
         def update(name: str) -> None:
@@ -126,7 +127,6 @@ def build(
             there = [path.stem for path in (made / "verdicts").glob("*")]
             causes["a verdict of another page"] = run.digest_of_verdicts(there)
             update(LAST)
-        carried = site.prepare(root, run.tree, run.ledger)
         gone = site.prune(run.tree, pages, carried, run.ledger)
         complaints = _render(run, fresh=gone)
     order = tuple(done[name] for name in pages)

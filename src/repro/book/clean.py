@@ -41,10 +41,9 @@ def _clean_build(folder: Path) -> list[Path]:
         return []
     with one_at_a_time(folder):
         ledger = Ledger(folder)
-        for path in [folder / name for name in ledger.files]:
-            if ledger.owns(path):
-                path.unlink()
-        for path in (folder / "book").rglob("*.ipynb"):
+        # First the notebooks, whose place is told from a contents file that may be among the others.
+        made = [*(folder / "book").rglob("*.ipynb"), *(folder / name for name in ledger.files)]
+        for path in made:
             if ledger.owns(path):
                 path.unlink()
         if site.is_cache(folder / site.RENDERING):
@@ -74,8 +73,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _remove_empty(folder: Path) -> None:
-    """Remove the folders below a folder, and itself, that hold nothing."""
-    for place, folders, names in os.walk(folder, topdown=False):
-        links = [name for name in folders if (Path(place) / name).is_symlink()]
-        if not names and not links and not os.listdir(place):
+    """Remove the folders below a folder, and itself, that hold nothing; links to folders stay."""
+    for place, _, _ in os.walk(folder, topdown=False):
+        if not os.path.islink(place) and not os.listdir(place):
             os.rmdir(place)
