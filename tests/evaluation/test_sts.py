@@ -1,5 +1,6 @@
 import logging
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -54,6 +55,46 @@ def test_a_zero_prefix_has_cosine_zero_and_is_counted(caplog):
     assert found[0].tolist() == [0.0, 1.0]
     assert found[1, 0] == pytest.approx(1 / math.sqrt(5))
     assert "1 cosines of zero vectors were set to 0" in caplog.text
+
+
+# ties
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e-60, 1e-3, 1.0, 1e14])
+@pytest.mark.parametrize("dim", [1, 2, 7, 384])
+def test_pairs_of_equal_rows_are_tied_at_one_whatever_their_size(dim, scale):
+    X = scale * np.random.default_rng(dim).standard_normal((300, dim))
+    dims = sorted({1, dim, (dim + 1) // 2})
+    assert (prefix_cosines(X, X, dims) == 1).all()
+    assert (prefix_cosines(X, -X, dims) == -1).all()
+    if scale > 1e-30:
+        single = X.astype(np.float32)
+        assert (prefix_cosines(single, single, dims) == 1).all()
+
+
+def test_rows_that_point_the_same_way_are_tied_and_others_are_not():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 384))
+    assert (prefix_cosines(X, 3.7 * X, [1, 8, 384]) == 1).all()
+    assert (np.abs(prefix_cosines(X, rng.standard_normal((50, 384)), [1])) == 1).all()  # one column
+    turned = X.copy()
+    turned[:, 0] += 1e-4 * np.linalg.norm(X, axis=1)
+    assert (prefix_cosines(X, turned, [384]) < 1 - 1e-9).all()
+
+
+def test_identical_pairs_move_the_rank_correlation_as_ties_do():
+    """Of 200 pairs 40 are identical: with exact arithmetic all of them share one average rank."""
+    first = np.round(8 * X1)
+    second = np.where(np.arange(200)[:, None] % 5 == 0, first, np.round(8 * X2))
+    exact = []
+    for a, b in zip(first.astype(int), second.astype(int), strict=True):
+        dot = int(a @ b)
+        exact.append(Fraction(dot * abs(dot), int(a @ a) * int(b @ b)))  # rises with the cosine
+    level = {cosine: i for i, cosine in enumerate(sorted(set(exact)))}
+    expected = spearmanr([level[cosine] for cosine in exact], SCORES).statistic
+    assert sts_spearman(first, second, SCORES) == pytest.approx(expected, abs=1e-14)
+    # lengths that are no whole numbers, as those of embeddings
+    assert sts_spearman(first / 7, second / 7, SCORES) == pytest.approx(expected, abs=1e-14)
 
 
 # subsets

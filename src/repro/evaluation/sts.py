@@ -12,6 +12,7 @@ from repro.sets import Embed, ScoredPairs
 from repro.types import Array, InputError, check_dim, check_embeddings, check_same_length, finite_vector, one_of
 
 log = logging.getLogger(__name__)
+EPS = float(np.finfo(np.float64).eps)
 
 
 def sts_spearman(
@@ -59,7 +60,8 @@ def score_sts(embed: Embed, pairs: ScoredPairs, *, aggregate: str = "all", seed:
 def prefix_cosines(X1: Array, X2: Array, dims: Sequence[int]) -> Array:
     """Cosine of every pair at every prefix size, from one running sum: (len(dims), n) float64.
 
-    A pair whose prefix is a zero vector has cosine 0; how many there are is logged.
+    A pair whose prefix is a zero vector has cosine 0; how many there are is logged. Vectors that are
+    equal, or point the same way, have cosine 1 to the last bit: all such pairs are tied.
     """
     X1, X2 = check_embeddings(X1, "X1"), check_embeddings(X2, "X2")
     if X1.shape != X2.shape:
@@ -68,14 +70,35 @@ def prefix_cosines(X1: Array, X2: Array, dims: Sequence[int]) -> Array:
         check_dim(dim, limit=X1.shape[1])
     columns = np.asarray(dims, int) - 1
     cosines = np.empty((len(columns), len(X1)))
+    zeros = 0
     for start in range(0, len(X1), 1024):  # running sums of (n, dim) doubles stay in cache
         a, b = (X[start : start + 1024].astype(np.float64) for X in (X1, X2))
         dots, squares_a, squares_b = ((u * v).cumsum(1)[:, columns].T for u, v in ((a, b), (a, a), (b, b)))
-        norms = np.sqrt(squares_a) * np.sqrt(squares_b)  # (len(dims), chunk); the product of squares could underflow
-        cosines[:, start : start + 1024] = np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0)
-        if (norms == 0).any():
-            log.info("%d cosines of zero vectors were set to 0", int((norms == 0).sum()))
+        terms = columns[:, None] + 1
+        cosines[:, start : start + 1024] = cosines_from(dots, squares_a, squares_b, terms)
+        zeros += np.count_nonzero((squares_a == 0) | (squares_b == 0))
+    if zeros:
+        log.info("%d cosines of zero vectors were set to 0", zeros)
     return cosines
+
+
+def cosines_from(dots: Array, squares_a: Array, squares_b: Array, terms: Any) -> Array:
+    """Cosines from inner products and squared lengths, of one shape, and how many terms each sums.
+
+    Where a length is 0 the cosine is 0. What rounding of the sums can make of 1 or −1 is 1 or −1, so
+    that all pairs of equal vectors are tied, as ranks need it: chance does not order them.
+    """
+    mantissa_a, exponent_a = np.frexp(squares_a)
+    mantissa_b, exponent_b = np.frexp(squares_b)
+    # √(a·b) is exact for a = b, √a·√b is not. The powers of two, which change no digit, are kept
+    # apart: with them the product could leave the range of doubles.
+    odd = (exponent_a + exponent_b) % 2
+    lengths = np.sqrt(np.ldexp(mantissa_a * mantissa_b, odd))
+    norms = np.ldexp(lengths, (exponent_a + exponent_b - odd) // 2)
+    cosines = np.divide(dots, norms, out=np.zeros(np.shape(dots)), where=norms > 0)
+    # Each sum is off by at most half an ulp a term, its square root by half of that.
+    rounding = (np.asarray(terms) + 2) * EPS
+    return np.where(np.abs(np.abs(cosines) - 1) <= rounding, np.sign(cosines), cosines)
 
 
 def _spearman(cosines: Array, scores: Array) -> float:

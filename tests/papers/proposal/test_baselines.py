@@ -46,6 +46,14 @@ def test_counted_scores_are_those_of_the_dense_matrix(sentences, pairs):
     assert rows["gb_per_million", "sparse"] == pytest.approx((8 * filled + 8) * 1e6 / 1e9)
 
 
+def test_counted_vectors_of_equal_texts_are_tied_at_one(sentences):
+    texts = tuple(dict.fromkeys(sentences[:60]))
+    gold = np.arange(len(texts), dtype=float)
+    pairs = data.ScoredPairs("x", "local", "test", texts, texts, gold, np.array(["x"] * len(texts), object))
+    _, by_task, _ = baselines._counted(fit_tfidf(texts), {"x": pairs})
+    assert (by_task["x"][0] == 1).all()
+
+
 def test_sentences_of_unknown_words_are_counted():
     texts1, texts2 = ("a cat sat", "zzz", "a dog ran", "a cat ran"), ("a dog sat", "a cat", "a dog sat", "qqq")
     gold = data.ScoredPairs("x", "local", "test", texts1, texts2, np.array([1.0, 2, 3, 4]), np.array(["x"] * 4, object))

@@ -17,6 +17,7 @@ from repro.config import Profile
 from repro.digests import digest
 from repro.evaluation.clock import in_turns
 from repro.evaluation.stats import Interval, spearman_draws
+from repro.evaluation.sts import cosines_from
 from repro.methods import BASELINES, PRINTED_BASELINES
 from repro.models.encoder import Encoder, merge_equal
 from repro.models.pretrained import default_device
@@ -150,8 +151,11 @@ def _counted(
     for name, pairs in tasks.items():
         texts, inverse = merge_equal(texts_of(pairs))
         X = encoder.weights(texts)
-        sides = X[inverse[: len(pairs)]], X[inverse[len(pairs) :]]  # rows of length 1, or zero
-        cosines = np.asarray(sides[0].multiply(sides[1]).sum(axis=1)).ravel()
+        X = X.astype(np.float64)
+        first, second = X[inverse[: len(pairs)]], X[inverse[len(pairs) :]]
+        products = (first.multiply(second), first.multiply(first), second.multiply(second))
+        sums = [np.asarray(product.sum(axis=1)).ravel() for product in products]
+        cosines = cosines_from(*sums, terms=X.getnnz(axis=1).max())
         found[name] = cosines, int((np.diff(X.indptr) == 0).sum())
         filled, count = filled + X.nnz, count + len(texts)
     mean = filled / count
