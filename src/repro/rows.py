@@ -9,15 +9,18 @@ import io
 import os
 import platform
 import re
+import shlex
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from filelock import FileLock
 
@@ -67,8 +70,70 @@ PARSED = (
     (r"τ = .*, B = (?P<batch>[\d,]+)", "setting", "Int64"),
 )
 """what `method` and `setting` say in words: pattern of the whole text, column that holds it, kind of what it names"""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Numbers that sum up others of their run, or choose among them, whose key does not say among which.
+
+    `metric`, `method` and `setting` are patterns of the whole text.
+    """
+
+    within: tuple[str, ...] = ()
+    """Columns that such a number shares with the rows that it is made of."""
+    over: tuple[str, ...] = ()
+    """Columns in which these rows differ; empty where they are not recorded."""
+    given: tuple[str, ...] = ()
+    """Parameters of the page that say what they are made of, where these rows are not recorded."""
+    metric: str = ".*"
+    method: str = ".*"
+    setting: str = ".*"
+    among: str = ".*"
+    """Pattern of the settings of the rows that they are made of."""
+    outcome: tuple[str, ...] = ()
+    """Columns of the key that say what was chosen, so that another choice is the same number."""
+
+    def of(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Those of some rows that are such numbers."""
+        matched = np.ones(len(rows), bool)
+        for column in ("metric", "method", "setting"):
+            matched &= _fits(rows[column], getattr(self, column))
+        return rows[matched] if matched.any() else rows[:0]
+
+
+TRAINED = ("backbone", "dataset", "method", "setting", "n_train")
+WHOLES = (
+    # Zhang et al.: curves over sizes, and the rank of a method among the others, over settings too.
+    Whole(("backbone", "dataset", "setting"), ("method", "dim"), metric="distance_from_pca|roughness(_lead)?"),
+    Whole(("dataset",), ("setting",), metric="ranks_behind_pca", among="inductive|transductive"),
+    # ESE: means over sizes.
+    Whole(("backbone", "dataset", "method", "n_train"), ("layer", "dim"), metric="depth_lead"),
+    Whole(("backbone", "method", "n_train"), ("dim",), metric=r"\w+_ratio", setting=".*mean over sizes"),
+    # Wang et al.: means over widths, what is chosen among encoders of all widths, and gains over the widest.
+    Whole(TRAINED, ("dim",), metric=r"spearman_gain\w*_mean|optimal_dim"),
+    Whole(TRAINED, ("dim",), method=r".*(Encoder_opt \+ |w/ two-step training).*"),
+    Whole(TRAINED, ("dim",), setting=r"candidates=\d+"),
+    Whole(
+        ("backbone", "dataset", "setting", "n_train"), ("method", "dim"), metric="spearman_gain", method=r"encoder_\d+"
+    ),
+    # SBERT-LP: neighbours and dims chosen from a grid.
+    Whole(given=("neighbors", "dims"), setting=".*chosen on (dev|test)", outcome=("dim",)),
+    # The proposal: what is chosen among reductions or encoders, where curves bend, what rules learn from other cases.
+    Whole(("backbone", "dataset", "n_train", "dim"), ("method",), method=".*best reduction.*", outcome=("setting",)),
+    Whole(("backbone", "dataset", "n_train"), ("dim",), method=".*two-step projection.*", outcome=("setting",)),
+    Whole(("backbone", "dataset", "method", "setting"), ("dim",), metric="(sure_)?knee"),
+    Whole(
+        over=("backbone", "dataset", "method", "dim"),
+        metric=r"(answer|cases|coefficient|expected_share|(log2|curve)_error\w*|share_(at|of)_\w+|target_met_share)",
+    ),
+)
+"""numbers of whole runs, which those of a part of such a run do not replace"""
 DIGESTS = "SHA256SUMS"
 """beside recorded rows: the digest of every file, a line each, as `sha256sum` writes and checks them"""
+WAYS_OUT = (
+    f"Restore the file and {DIGESTS} with git, or move the file away and record again; if the change is meant, run "
+    f"`sha256sum *.parquet > {DIGESTS}` in that folder"
+)
 VERSIONED = ("torch", "transformers", "numpy", "scikit-learn")
 
 
@@ -145,6 +210,13 @@ def read_rows(path: Path) -> pd.DataFrame:
     return frame.reindex(columns=list(COLUMNS)).astype({column: KINDS[column] for column in IDENTITY})
 
 
+def read_recorded(path: Path) -> pd.DataFrame:
+    """Recorded rows; where no `SHA256SUMS` lies beside the file, nothing vouches for it and it is refused."""
+    if not (path.parent / DIGESTS).is_file():
+        _refuse_unlisted(path.parent)
+    return read_rows(path)
+
+
 def parsed(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with what their methods and settings say in words as columns, filled in only where they are empty."""
     found = {}
@@ -163,12 +235,20 @@ def _verified(path: Path) -> bytes:
     """The bytes of a file, once they have its digest in `SHA256SUMS` if there is one beside it."""
     for _ in range(3):  # another process may record between the two reads
         content, digests = path.read_bytes(), _read_digests(path.parent)
-        if digests is None or hashlib.sha256(content).hexdigest() in digests.get(path.name, ()):
+        if digests is None:
             return content
-    raise InputError(
-        f"{path} has changed since it was recorded: its sha256 is not in {DIGESTS}. Restore both with git, or remove "
-        f"the file and record again; if the change is meant, run `sha256sum *.parquet > {DIGESTS}` in that folder"
-    )
+        listed = digests.get(path.name, set())
+        if hashlib.sha256(content).hexdigest() in listed:
+            return content
+    if not listed:
+        raise InputError(f"{path} is not listed in {DIGESTS}, so that nothing vouches for it. {WAYS_OUT}")
+    raise InputError(f"{path} has changed since it was recorded: its sha256 is not in {DIGESTS}. {WAYS_OUT}")
+
+
+def _refuse_unlisted(folder: Path) -> None:
+    """Refuse a folder whose rows nothing vouches for."""
+    if files := sorted(folder.glob("*.parquet")):
+        raise InputError(f"{folder} has no {DIGESTS}, so that nothing vouches for {files[0].name}. {WAYS_OUT}")
 
 
 def _read_digests(folder: Path) -> dict[str, set[str]] | None:
@@ -197,33 +277,128 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
 
     Rows of another configuration stand beside it; one that names no configuration gives way to a later one that does.
     Processes may record side by side. A kill leaves rows and digests of before or after, never of both.
+
+    Raises:
+        InputError: where a number of all items, or of a whole curve, would give way to one of fewer, or of a part of
+            it, or where nothing vouches for what is recorded; then nothing is written.
     """
     folder = folder or results_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
     with FileLock(folder / f"{DIGESTS}.lock"):  # it stays: whoever waits for a lock holds the file, not its name
         digests = _read_digests(folder)
         if digests is None:
-            digests = {path.name: {sha256(path)} for path in folder.glob("*.parquet")}
+            _refuse_unlisted(folder)
+            digests = {}
+        merged = {}
         for experiment, group in rows.groupby("experiment"):
             path = paths.inside(folder, f"{experiment}.parquet")
-            before = [read_rows(path)] if path.is_file() else []
-            for known in before:
-                both = group.merge(known, on=list(KEY[:-1]), suffixes=("", "_known"))
-                if (both["n_judged"] < both["n_judged_known"]).any():
-                    raise InputError(f"{path} holds these numbers judged on more items: record them all, or move it")
-            merged = pd.concat([*before, group[list(COLUMNS)]], ignore_index=True)
-            merged = merged.drop_duplicates(list(KEY), keep="last")
-            unnamed = merged["config"].isna() & merged.duplicated(list(KEY[:-1]), keep="last")
-            merged = merged[~unnamed].sort_values(list(KEY), ignore_index=True)
+            known = read_recorded(path) if path.is_file() else make_rows([])
+            check_replaceable(group, known, path)
+            merged[path] = _merged(group, known)
+        for path, frame in merged.items():
             with replacing(path) as partial:
-                merged.to_parquet(partial, compression="zstd", index=False)
+                frame.to_parquet(partial, compression="zstd", index=False)
                 new = sha256(partial)
                 _write_digests(folder, {**digests, path.name: digests.get(path.name, set()) | {new}})
             digests[path.name] = {new}
             _write_digests(folder, digests)
-            written.append(path)
-    return written
+    return list(merged)
+
+
+def _merged(rows: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
+    """Known rows and new ones, which replace those of the same key."""
+    both = pd.concat([known, rows[list(COLUMNS)]], ignore_index=True) if len(known) else rows[list(COLUMNS)]
+    both = both.drop_duplicates(list(KEY), keep="last")
+    unnamed = both["config"].isna() & both.duplicated(list(KEY[:-1]), keep="last")
+    return both[~unnamed].sort_values(list(KEY), ignore_index=True)
+
+
+def check_replaceable(rows: pd.DataFrame, known: pd.DataFrame, path: Path) -> None:
+    """Refuse rows of fewer items, or of a part of the run, than the known ones that they would replace."""
+    if known.empty:
+        return
+    both = rows.merge(known, on=list(KEY[:-1]), suffixes=("", "_known"))
+    if (both["n_judged"] < both["n_judged_known"]).any():
+        raise InputError(f"{path} holds these numbers judged on more items: record them all, or move it")
+    for config in rows["config"].unique():
+        same = rows["config"].isna() if pd.isna(config) else rows["config"] == config
+        new = rows[same]
+        old = known[known["config"].isna() | known["config"].isin(new["config"])]
+        for whole in WHOLES:
+            check = _check_parts if whole.over else _check_choice
+            check(whole, new, old, path)
+
+
+def _check_parts(whole: Whole, rows: pd.DataFrame, known: pd.DataFrame, path: Path) -> None:
+    """Refuse numbers of a run that are made of fewer of its rows than the known ones."""
+    replaced = _replaced(whole, rows, known)
+    if replaced.empty:
+        return
+    run = ["seed", "profile", "data_source", *whole.within]
+    runs_known = replaced[[*run, "command"]].drop_duplicates()
+    parts_known = _parts(whole, known, [*run, "command"]).merge(runs_known)
+    compared = parts_known.merge(_parts(whole, rows, run), how="left", indicator=True)
+    missing = compared.loc[compared["_merge"] == "left_only", [*run, "command", *whole.over]]
+    if len(missing):
+        some = missing[list(whole.over)].drop_duplicates()
+        listed = "; ".join(some.head(3).astype(str).agg(" ".join, axis=1))
+        told = f"made also of {', '.join(whole.over)} {listed}{' …' if len(some) > 3 else ''}"
+        raise _part_of_a_run(replaced.merge(missing[[*run, "command"]].drop_duplicates()), told, path)
+
+
+def _replaced(whole: Whole, rows: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
+    """Such known numbers as new ones would replace, those of the same command aside: it may be run again."""
+    new = whole.of(rows)
+    if new.empty or known.empty:
+        return known[:0]
+    key = [column for column in KEY[:-1] if column not in whole.outcome]
+    replaced = whole.of(known).merge(new[key].drop_duplicates())
+    return replaced[~replaced["command"].isin(new["command"].dropna())]
+
+
+def _parts(whole: Whole, rows: pd.DataFrame, run: list[str]) -> pd.DataFrame:
+    """What some rows offer to such numbers to be made of, by run."""
+    counted = rows[_fits(rows["setting"], whole.among)]
+    return counted[[*run, *whole.over]].dropna(subset=list(whole.over)).drop_duplicates()
+
+
+def _check_choice(whole: Whole, rows: pd.DataFrame, known: pd.DataFrame, path: Path) -> None:
+    """Refuse numbers that were chosen from others than the known ones, where only the commands say from which.
+
+    A known row without a command gives way: nothing is known of it.
+    """
+    for before, replaced in _replaced(whole, rows, known).groupby("command"):
+        grid = _given(before, whole.given)
+        if any(_given(now, whole.given) != grid for now in rows["command"].unique()):
+            said = " ".join(f"-p {name} {value}" for name, value in grid.items()) or "the grid of the profile"
+            raise _part_of_a_run(replaced, f"chosen from {said}", path)
+
+
+def _part_of_a_run(replaced: pd.DataFrame, made_of: str, path: Path) -> InputError:
+    """What is said of known rows that those of a part of their run would replace."""
+    first = replaced.iloc[0]
+    named = ", ".join(str(first[name]) for name in NAMES[2:10] if not pd.isna(first[name]))
+    commands = replaced["command"].dropna()
+    again = f"run all of it (`{commands.iloc[0]} -p record True`)" if len(commands) else "run all of it"
+    return InputError(
+        f"{path} holds {len(replaced)} numbers of a whole run, such as {named}, {made_of}; these rows are of a part "
+        f"of it and would replace them. Nothing was recorded: {again}, or move the file away and record anew"
+    )
+
+
+def _fits(texts: pd.Series, pattern: str) -> Any:
+    """Which texts (n,) a pattern describes from end to end; a missing one is empty."""
+    if pattern == ".*":
+        return np.ones(len(texts), bool)
+    codes, distinct = pd.factorize(texts.fillna(""))  # many rows say the same
+    return np.array([re.fullmatch(pattern, text) is not None for text in distinct], bool)[codes]
+
+
+def _given(command: Any, names: Sequence[str]) -> dict[str, str]:
+    """The values that a command, if there is one, gives to some parameters of its page."""
+    words = [] if pd.isna(command) else shlex.split(command)
+    values = {name: value for flag, name, value in zip(words, words[1:], words[2:], strict=False) if flag == "-p"}
+    return {name: values[name] for name in names if name in values}
 
 
 def recorded_rows(experiment: str) -> pd.DataFrame:
@@ -232,5 +407,7 @@ def recorded_rows(experiment: str) -> pd.DataFrame:
     Text is held as Python strings: some thirty columns then move as one whenever rows are picked.
     """
     path = results_folder() / f"{experiment}.parquet"
-    found = parsed(read_rows(path) if path.is_file() else make_rows([]))
+    if not path.is_file() and path.name in (_read_digests(path.parent) or ()):
+        raise InputError(f"{path} is not there, but {DIGESTS} lists it. {WAYS_OUT}")
+    found = parsed(read_recorded(path) if path.is_file() else make_rows([]))
     return found.astype(dict.fromkeys(found.select_dtypes("string"), object)).copy()

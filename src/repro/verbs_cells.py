@@ -42,10 +42,10 @@ def sweep(
     from repro.config import PROFILES
     from repro.paths import inside, project_root
     from repro.report.page import command
-    from repro.rows import read_rows, results_folder
+    from repro.rows import read_recorded, results_folder
     from repro.seeding import cpu_count, environment
 
-    files = [read_rows(path) for path in results_folder().glob("*.parquet")]
+    files = [read_recorded(path) for path in results_folder().glob("*.parquet")]
     known = {tuple(pair) for rows in files for pair in rows[["command", "data_source"]].dropna().to_numpy()}
     known |= {(said, None) for said, _ in known}  # of pages whose source is no parameter
     cells = []
