@@ -1,5 +1,7 @@
 """Exact search and its measures: closed forms, ir-measures, faiss, ties, answers, and what must be refused."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -73,6 +75,51 @@ def test_ids_name_rows_in_any_order():
     plain = retrieval_scores(Q[:4], C[:9], {2: {7: 1}, 0: {3: 2, 1: 1}})
     judged = {"c": {"H": 1}, "a": {"D": 2, "B": 1}}
     assert retrieval_scores(Q[:4], C[:9], judged, query_ids="abcd", corpus_ids="ABCDEFGHI") == plain
+
+
+# ties
+
+
+def exact_cosines(query, documents):
+    """What rises with the cosines of whole numbers, in exact arithmetic: their squares, with their signs."""
+    rising = []
+    for document in documents.tolist():
+        dot = sum(a * b for a, b in zip(query.tolist(), document, strict=True))
+        square = sum(b * b for b in document)
+        rising.append(Fraction(dot * abs(dot), square) if square else Fraction(0))
+    return rising
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_different_documents_at_one_angle_are_tied_and_rounding_does_not_order_them(scaled):
+    ties = 0
+    for seed in range(150):
+        draw = np.random.default_rng(seed)
+        n, d = int(draw.integers(5, 40)), int(draw.integers(1, 9))
+        documents, queries = draw.integers(-2, 3, (n, d)), draw.integers(-2, 3, (2, d))
+        qrels = {q: {int(row): int(draw.integers(1, 4)) for row in draw.choice(n, 5, replace=False)} for q in (0, 1)}
+        C = documents * draw.uniform(0.1, 10, (n, 1)) if scaled else documents.astype(float)
+        found, nearest = retrieve(queries.astype(float), C, qrels), top_documents(queries.astype(float), C, 5)
+        for q, query in enumerate(queries):
+            exact = exact_cosines(query, documents)
+            ties += n - len(set(exact))
+            order = sorted(range(n), key=lambda row: (-exact[row], row))
+            assert found.top[q] == order[0] and nearest[q].tolist() == order[:5], seed
+            ranks = sorted((order.index(row) + 1, gain) for row, gain in qrels[q].items())
+            assert found.ranked[q].tolist() == [list(map(float, pair)) for pair in ranks], seed
+            gain = sum(gain / np.log2(rank + 1) for rank, gain in ranks if rank <= 10)
+            ideal = sum(gain / np.log2(i + 2) for i, gain in enumerate(sorted(qrels[q].values(), reverse=True)))
+            assert found.ndcg(10)[q] == pytest.approx(gain / ideal, abs=1e-12), seed
+    assert ties > 1000
+
+
+def test_codes_of_one_bit_are_ordered_by_the_bits_they_share():
+    draw = np.random.default_rng(0)
+    codes, asked = draw.choice([-1.0, 1.0], (400, 96)), draw.choice([-1.0, 1.0], (20, 96))
+    shared = (asked[:, None] == codes).sum(2)
+    expected = np.argsort(-shared, axis=1, kind="stable")[:, :40]
+    np.testing.assert_array_equal(top_documents(asked, codes, 40), expected)
+    np.testing.assert_array_equal(top_documents(asked, codes), expected[:, :1])
 
 
 # search

@@ -82,7 +82,10 @@ def retrieval_scores(
 def retrieve(Q: Any, C: Any, qrels: Qrels, *, query_ids: Ids = None, corpus_ids: Ids = None) -> Retrieved:
     """The ranks of every query's relevant documents by cosine, ties to the lower row of C; arguments as above.
 
-    No document is sorted: a rank is the number of documents that are nearer, or as near and stand before.
+    No document is sorted: a rank is the number of documents that are nearer, or as near and stand before. Cosines
+    that rounding alone tells apart are tied, so that rounding does not order different documents at one angle. The
+    order of rows then decides, which embeddings know nothing of; trec_eval, whose documents have no rows, takes the
+    id that comes last in the alphabet.
     """
     Q, C = np.atleast_1d(Q), np.atleast_1d(C)
     relevant = _relevant(qrels, _rows_of(query_ids, len(Q), "query"), _rows_of(corpus_ids, len(C), "document"))
@@ -90,32 +93,34 @@ def retrieve(Q: Any, C: Any, qrels: Qrels, *, query_ids: Ids = None, corpus_ids:
         raise InputError(f"none of the {len(Q)} queries has a relevant document: qrels of {len(qrels)} give nothing")
     ranked: dict[int, NDArray[np.float64]] = {}
     top = np.empty(len(Q), np.int64)
+    rounding = rounding_of(C.shape[-1])
     for rows, cosines in cosine_blocks(Q, C):
-        top[rows] = cosines.argmax(1)  # the first of equal ones
+        top[rows] = _first(cosines, rounding)
         for row in relevant.keys() & set(range(rows.start, rows.stop)):
             of_query = cosines[row - rows.start]
-            ranked[row] = np.array(sorted((_rank(of_query, each), gain) for each, gain in relevant[row].items()))
+            ranks = ((_rank(of_query, document, rounding), gain) for document, gain in relevant[row].items())
+            ranked[row] = np.array(sorted(ranks))
     return Retrieved(np.array(sorted(relevant)), tuple(ranked[row] for row in sorted(relevant)), top)
 
 
 def cosine_blocks(Q: Any, C: Any) -> Iterator[tuple[slice, Array]]:
-    """Cosines of blocks of queries Q (m, d) with all documents C (n, d), float64: each block's rows and (b, n).
-
-    Equal documents get equal cosines to the last bit, wherever they stand, so that ties are ties.
-    """
+    """Cosines of blocks of queries Q (m, d) with all documents C (n, d), float64: each block's rows and (b, n)."""
     Q, C = check_embeddings(Q, "Q"), check_embeddings(C, "C")
     if Q.shape[1] != C.shape[1]:
         raise InputError(f"Q has {Q.shape[1]} columns, C {C.shape[1]}: expected queries and documents of one size")
     Q, C = (unit_prefix(X.astype(np.float64)) for X in (Q, C))
-    seen: dict[bytes, int] = {}
-    where = [seen.setdefault(row.tobytes(), len(seen)) for row in C + 0.0]  # −0 and 0: one number, two codes
-    first = np.unique(where, return_index=True)[1]
-    distinct = np.ascontiguousarray(C[first].T)  # (d, n')
     step = max(1, BLOCK // len(C))
     for start in range(0, len(Q), step):
         rows = slice(start, min(start + step, len(Q)))
-        cosines = Q[rows] @ distinct
-        yield rows, cosines if len(first) == len(C) else cosines[:, where]
+        yield rows, Q[rows] @ C.T
+
+
+def rounding_of(dim: int) -> float:
+    """How far rounding can take two equal cosines apart, of rows with so many columns.
+
+    Each is off by half an ulp of 1 for every product, and every column of a length, that it sums.
+    """
+    return 2 * (dim + 2) * float(np.finfo(np.float64).eps)
 
 
 def top_documents(Q: Any, C: Any, k: int = 1) -> Indices:
@@ -128,11 +133,12 @@ def top_documents(Q: Any, C: Any, k: int = 1) -> Indices:
     if len(C) > LARGE and find_spec("faiss"):
         return FlatIndex(C).search(Q, k)
     found = np.empty((len(Q), k), np.int64)
+    rounding = rounding_of(np.shape(C)[-1])
     for rows, cosines in cosine_blocks(Q, C):
         if k == 1:
-            found[rows, 0] = cosines.argmax(1)  # the first of equal ones
+            found[rows, 0] = _first(cosines, rounding)
         else:
-            found[rows] = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
+            found[rows] = _nearest(cosines, k, rounding)
     return found
 
 
@@ -198,9 +204,29 @@ def _listed(answers: str | Sequence[str]) -> list[str]:
     return listed
 
 
-def _rank(cosines: NDArray[Any], document: int) -> int:
+def _rank(cosines: NDArray[Any], document: int, rounding: float) -> int:
     own = cosines[document]
-    return 1 + int((cosines > own).sum()) + int((cosines[:document] == own).sum())
+    nearer = (cosines > own + rounding).sum()
+    tied_before = (np.abs(cosines[:document] - own) <= rounding).sum()
+    return 1 + int(nearer) + int(tied_before)
+
+
+def _first(cosines: Array, rounding: float) -> Indices:
+    """The nearest document of each query, the first of tied ones, from cosines (b, n)."""
+    return np.asarray((cosines >= cosines.max(axis=1, keepdims=True) - rounding).argmax(axis=1))
+
+
+def _nearest(cosines: Array, k: int, rounding: float) -> Indices:
+    """The k nearest documents of each query (b, k), tied ones in the order of their rows, from cosines (b, n)."""
+    nearest = np.empty((len(cosines), k), np.int64)
+    kth = np.partition(cosines, -k, axis=1)[:, -k]
+    for row, least in enumerate(kth):
+        near = np.flatnonzero(cosines[row] >= least - rounding)  # all that are tied with the k-th
+        near = near[np.argsort(-cosines[row, near], kind="stable")]
+        falls = -np.diff(cosines[row, near])
+        run = np.r_[0, np.cumsum(falls > rounding)]
+        nearest[row] = near[np.lexsort((near, run))][:k]
+    return nearest
 
 
 def _discounts(ranks: NDArray[Any]) -> NDArray[np.float64]:
