@@ -381,7 +381,7 @@ def _part_of_a_run(replaced: pd.DataFrame, made_of: str, path: Path) -> InputErr
     commands = replaced["command"].dropna()
     again = f"run all of it (`{commands.iloc[0]} -p record True`)" if len(commands) else "run all of it"
     return InputError(
-        f"{path} holds {len(replaced)} numbers of a whole run, such as {named}, {made_of}; these rows are of a part "
+        f"{path} holds numbers of a whole run ({len(replaced)}), such as {named}, {made_of}; these rows are of a part "
         f"of it and would replace them. Nothing was recorded: {again}, or move the file away and record anew"
     )
 
