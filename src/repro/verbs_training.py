@@ -180,9 +180,8 @@ def train(
     given = locals()
     from repro import config
     from repro.data import default_source
-    from repro.runs.cell import cell_key, train_all
+    from repro.runs.cell import cell_key, title, train_all
     from repro.store import Store
-    from repro.training.end_to_end import title
 
     if output is not None:
         writable_folder(output)
@@ -266,7 +265,7 @@ def pretrain(
     key = digest({"config": asdict(config), "content": content, "sentences": sentences}, code=(mlm.__name__,))
     torch.set_num_threads(threads)
     state = home() / "work" / f"pretrain-{key}" / "state.safetensors"
-    backbone, history, figures = mlm.pretrain(texts.texts, config, state_path=state)
+    backbone, history, figures = mlm.pretrain(texts.texts, config, state_path=state, description="masked LM")
     backbone.save(output)
     made = {"corpus": corpus, "source": texts.source, "content": content, "hardware": hardware(), "threads": threads}
     made |= {"command": " ".join(sys.argv[1:])}

@@ -4,7 +4,9 @@ from dataclasses import asdict, replace
 
 import pytest
 
+from repro import digests
 from repro.config import SCALING, TrainConfig
+from repro.digests import code_digest
 from repro.models import SentenceEncoder
 from repro.runs import cell as cell_module
 from repro.runs.cell import backbone_identity, cell_key, dev_scorer, train_all, train_cell
@@ -72,6 +74,47 @@ def test_the_key_names_settings_code_weights_and_data(cell_config, tmp_path, mon
     monkeypatch.undo()
     monkeypatch.setattr(cell_module, "fingerprint", lambda name, source: "other bytes")
     assert cell_key(cell_config) != base
+
+
+@pytest.fixture
+def copied_code(tmp_path, monkeypatch):
+    """The code that digests read, as a copy; returns a function that changes a text wherever it stands."""
+    caches = (digests._tree, digests.read_module, digests.import_closure, digests.code_digest)
+    source = digests.PACKAGE.parent
+    for path in source.rglob("*.py"):
+        copy = tmp_path / "src" / path.relative_to(source)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(path.read_bytes())
+
+    def change(before, after):
+        changed = [path for path in (tmp_path / "src").rglob("*.py") if before in path.read_text()]
+        for path in changed:
+            path.write_text(path.read_text().replace(before, after))
+        for found in caches:
+            found.cache_clear()
+        return [path.relative_to(tmp_path / "src").as_posix() for path in changed]
+
+    monkeypatch.setattr(digests, "PACKAGE", tmp_path / "src" / "repro")
+    change("nowhere in the code", "")
+    yield change
+    for found in caches:
+        found.cache_clear()
+
+
+def test_what_a_progress_bar_is_called_lies_under_no_key(cell_config, copied_code):
+    def keys():
+        named = {name: cell_key(replace(cell_config, objective=name)) for name in cell_module.OBJECTIVES}
+        return named | {"step two": code_digest("repro.training.two_step"), "mlm": code_digest("repro.training.mlm")}
+
+    before = keys()
+    for label in (*cell_module.LABELS.values(), "step 2, dim {d}", "masked LM"):
+        assert copied_code(f'"{label}"', f'"{label}, as it is called"'), f"{label} stands nowhere"
+    assert keys() == before
+    assert copied_code('"cosine_weight"', '"cosine_weights"') and keys() != before, "other texts are code"
+
+
+def test_how_often_a_state_is_saved_lies_under_no_key(cell_config):
+    assert cell_key(replace(cell_config, save_every=7)) == cell_key(cell_config)
 
 
 def test_the_identity_of_a_backbone_is_its_bytes(tiny, tmp_path):

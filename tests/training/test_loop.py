@@ -77,6 +77,14 @@ def test_a_killed_run_resumes_to_the_same_bytes(killed_at, tmp_path, bytes_of):
         run(replace(CONFIG, learning_rate=0.1), state_path=state)
 
 
+def test_a_run_goes_on_from_a_state_whatever_the_number_of_steps_between_two_states(tmp_path, bytes_of):
+    state = tmp_path / "state.safetensors"
+    with pytest.raises(KeyboardInterrupt):
+        run(until=8, state_path=state)
+    resumed, history = run(replace(CONFIG, save_every=5), state_path=state)
+    assert history.resumed_at == 6 and bytes_of(resumed) == bytes_of(run()[0])
+
+
 def test_no_flipped_bit_of_a_state_is_trained_on(tmp_path, caplog):
     state = tmp_path / "state.safetensors"
     run(state_path=state)

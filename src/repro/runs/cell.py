@@ -29,7 +29,7 @@ from repro.rows import make_rows
 from repro.seeding import cpu_count, done_in_processes, threads
 from repro.store import Store
 from repro.terminal import progress_bar
-from repro.training.end_to_end import DevScore, Objective, title, train_encoder
+from repro.training.end_to_end import DevScore, Objective, train_encoder
 from repro.training.ese import angle, ese, matryoshka
 from repro.training.loop import History
 from repro.training.nli import softmax_over_pairs
@@ -43,6 +43,15 @@ OBJECTIVES: dict[str, Objective] = {
     "matryoshka": matryoshka,
     "ese": ese,
 }
+
+
+LABELS = {"simcse": "SimCSE dim", "nli": "NLI dim", "angle": "AnglE", "matryoshka": "Matryoshka", "ese": "ESE size"}
+
+
+def title(config: TrainConfig) -> str:
+    """What progress bars and messages call a training; here, where no word of it lies under the key of an encoder."""
+    sized = config.objective not in ("angle", "matryoshka")
+    return LABELS[config.objective] + (f" {config.dim}" if sized else "")
 
 
 def training_code(objective: Objective) -> tuple[str, str]:
@@ -111,9 +120,13 @@ class TrainedCell:
 
 
 def cell_key(config: TrainConfig, *, other: Any = None) -> str:
-    """Digest of everything that decides the trained bytes: settings, code, backbone weights, data."""
+    """Digest of everything that decides the trained bytes: settings, code, backbone weights, data.
+
+    How often a resumable state is saved decides none of them.
+    """
+    read = replace(only_what_is_read(config), save_every=TrainConfig().save_every)
     named = {
-        "config": asdict(only_what_is_read(config)),
+        "config": asdict(read),
         "backbone": backbone_identity(config.backbone),
         "corpus": fingerprint(config.corpus, config.source),
         "validation": fingerprint(config.validation, config.source),
@@ -147,6 +160,7 @@ def train_cell(
             dev or dev_scorer(config.validation, config.source),
             encoder=start and start(),
             state_path=work / "state.safetensors",
+            description=title(config),
             progress=progress,
         )
         trained.encoder.save(target)

@@ -175,9 +175,17 @@ def _train_poolers(
     if cell.config.objective == "nli":
         pairs = training_pairs(cell.config)
         views = dropout_views(frozen, merge_equal(texts_of(pairs))[0], **options)
-        how = {"difference": cell.config.difference}
         return {
-            d: train_nli_pooler(views, pairs, pooler, sweep.cells[d].head, dev_score, config, **how)
+            d: train_nli_pooler(
+                views,
+                pairs,
+                pooler,
+                sweep.cells[d].head,
+                dev_score,
+                config,
+                difference=cell.config.difference,
+                description=f"step 2, dim {d}",
+            )
             for d, pooler in poolers.items()
         }
     sentences = training_sentences(cell.config, store)

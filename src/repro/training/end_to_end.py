@@ -49,12 +49,13 @@ def train_encoder(
     *,
     encoder: SentenceEncoder | None = None,
     state_path: Path | None = None,
+    description: str = "training",
     progress: bool = True,
 ) -> Trained:
     """Train one encoder, from the configuration's backbone with a fresh pooler if none is given.
 
     The checkpoint with the best dev score is kept: by the readout that the configuration names, without a pooler by the
-    states. A killed run goes on from `state_path`.
+    states. A killed run goes on from `state_path`. Bars and messages call the training by its `description`.
 
     Raises:
         InputError: if the examples do not fill one batch, or are none that the objective can learn from.
@@ -68,8 +69,16 @@ def train_encoder(
     readout = config.checkpoint_by if encoder.pooler is not None else "encoder"
     dev_before = dev_score(encoder, "encoder")
     loop, rates = LoopConfig.of(config, steps=steps), {"layer_weights": WEIGHT_RATE / config.learning_rate}
-    how: dict[str, Any] = {"state_path": state_path, "description": title(config), "progress": progress, "rates": rates}
-    history = train(module, loss_at, loop, check=lambda: dev_score(encoder, readout), **how)
+    history = train(
+        module,
+        loss_at,
+        loop,
+        check=lambda: dev_score(encoder, readout),
+        state_path=state_path,
+        description=description,
+        progress=progress,
+        rates=rates,
+    )
     assert head is None or isinstance(head, nn.Linear)
     return Trained(encoder, history, dev_before, head, None if weights is None else next(weights.parameters()).detach())
 
@@ -94,13 +103,6 @@ def fresh_encoder(config: TrainConfig) -> SentenceEncoder:
     if config.lora is not None:
         add_lora(encoder.backbone, config.lora, seed=config.seed)
     return encoder
-
-
-def title(config: TrainConfig) -> str:
-    """What progress bars and messages call a training."""
-    names = {"simcse": "SimCSE dim", "nli": "NLI dim", "angle": "AnglE", "matryoshka": "Matryoshka", "ese": "ESE size"}
-    sized = config.objective not in ("angle", "matryoshka")
-    return names[config.objective] + (f" {config.dim}" if sized else "")
 
 
 def count_steps(config: Any, n: int, what: str = "sentences") -> int:

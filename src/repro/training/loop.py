@@ -210,6 +210,11 @@ def _save_state(
         save_file(tensors, partial, metadata={"loop": notes, "sha256": _digest(tensors, notes)})
 
 
+def _settings(config: dict[str, Any]) -> dict[str, Any]:
+    """What decides the bytes of a run: how often its state is saved does not."""
+    return {name: value for name, value in config.items() if name != "save_every"}
+
+
 def _digest(tensors: Weights, notes: str) -> str:
     """Of all that a state says: a wrong bit would be trained on and end in an artefact that is sealed as valid."""
     return hashlib.sha256(notes.encode() + save(tensors)).hexdigest()
@@ -231,7 +236,7 @@ def _load_state(
         log.warning("%s cannot be read (%s): starting anew", path, error)
         return History(), None
     notes = json.loads(said["loop"])
-    if notes["config"] != json.loads(json.dumps(asdict(config))):
+    if _settings(notes["config"]) != _settings(json.loads(json.dumps(asdict(config)))):
         raise InputError(f"{path} holds a run with other settings: remove it to start anew, or restore its settings")
     parts = defaultdict[str, Weights](dict)
     for key, value in tensors.items():

@@ -167,9 +167,12 @@ def mlm_loss(backbone: MaskedBert, ids: Tensor, mask: Tensor, targets: Tensor) -
 
 
 def pretrain(
-    sentences: Sequence[str], config: PretrainConfig, *, state_path: Path | None = None
+    sentences: Sequence[str], config: PretrainConfig, *, state_path: Path | None = None, description: str = "training"
 ) -> tuple[MaskedBert, History, dict[str, float]]:
-    """The backbone with its tokenizer, its history, and final figures; every hundredth sentence is the dev set."""
+    """The backbone with its tokenizer, its history, and final figures; every hundredth sentence is the dev set.
+
+    Bars and messages call the training by its `description`.
+    """
     if len(sentences) < max(2 * config.batch_size, 100):
         raise InputError(
             f"{len(sentences)} sentences: expected two batches ({2 * config.batch_size}), and 100 to hold one out"
@@ -213,7 +216,7 @@ def pretrain(
 
     steps = max(1, round(config.epochs * per_epoch))
     loop = LoopConfig.of(config, steps=steps, weight_decay=0.01, betas=(0.9, 0.98))
-    history = train(backbone.model, loss_at, loop, state_path=state_path, description="masked LM")
+    history = train(backbone.model, loss_at, loop, state_path=state_path, description=description)
     with torch.no_grad():
         parts = [held_out[i : i + 512] for i in range(0, min(len(held_out), 8192), 512)]
         dev_loss = float(np.mean([mlm_loss(backbone, *batch(part, "dev", i)).item() for i, part in enumerate(parts)]))

@@ -206,10 +206,12 @@ def train_nli_pooler(
     config: StepTwoConfig,
     *,
     difference: str = "abs",
+    description: str = "training",
 ) -> PoolerRun:
     """Step 2 under the softmax objective: a pooler and its classifier, which are left as they are.
 
-    `views` are those of the distinct texts of all premises, then hypotheses, in order of first appearance.
+    `views` are those of the distinct texts of all premises, then hypotheses, in order of first appearance. Messages
+    call the training by its `description`.
     """
     texts, rows = merge_equal([*pairs.texts1, *pairs.texts2])
     check_same_length(views=views[0], texts=texts)
@@ -231,8 +233,8 @@ def train_nli_pooler(
 
         both = nn.ModuleDict({"pooler": mine, "head": own_head})
         loop = LoopConfig.of(config, steps=steps, learning_rate=rate, check_first=True)
-        told = f"step 2, dim {pooler.dim}"
-        return train(both, loss_at, loop, check=lambda: dev_score(mine), description=told, progress=False), mine
+        history = train(both, loss_at, loop, check=lambda: dev_score(mine), description=description, progress=False)
+        return history, mine
 
     runs = {rate: run(rate) for rate in config.learning_rates}
     best = max(runs, key=lambda rate: runs[rate][0].best_score)
