@@ -36,6 +36,29 @@ def test_scale_rotation_and_repetition_change_nothing():
         assert estimate(turned) == pytest.approx(estimate(X), rel=1e-6)
 
 
+@pytest.mark.parametrize("scale", [1e-8, 1e-20, 1e-160, 1e14])
+def test_dimensions_are_the_same_at_any_scale_of_the_rows(scale):
+    X = sheet(3, n=120)[:, :20]
+    for estimate in (participation_ratio, effective_rank, theory.two_nn, theory.mle_dimension):
+        assert estimate(scale * X) == pytest.approx(estimate(X), rel=1e-9), estimate.__name__
+    for reducer in ("pca", "truncate", "grp", "rotate"):
+        found = predicted_similarity(scale * X, [1, 3, 7], reducer=reducer)
+        np.testing.assert_allclose(found, predicted_similarity(X, [1, 3, 7], reducer=reducer), rtol=1e-9)
+    near = 1 + 1e-9 * X  # small deviations from a large mean have directions too
+    assert participation_ratio(scale * near) == pytest.approx(participation_ratio(X), rel=1e-5)
+
+
+@pytest.mark.parametrize("row", [[0.1, 0.2, 0.7], [1e-9, 0, 3e-9], [1e14, 1, 0], [0, 0, 0]])
+def test_rows_that_differ_by_rounding_alone_have_no_dimension(row):
+    equal = np.tile(row, (1000, 1)).astype(float)
+    rounded = (3 * equal) / 3
+    rounded[::2] = equal[::2] / 3 * 3
+    for X in (equal, rounded):
+        for estimate in (participation_ratio, effective_rank, lambda X: predicted_similarity(X, [1])):
+            with pytest.raises(InputError, match="all rows of X are equal: there is no"):
+                estimate(X)
+
+
 def test_few_points_by_hand():
     """The unbiased estimate has one ratio less above the line, and the censored ones count as the last one kept."""
     X = np.array([[0.0], [1.0], [3.0], [10.0]])  # ratios 3, 2, 3/2 and 9/7

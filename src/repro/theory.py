@@ -152,7 +152,7 @@ def mle_dimension(X: Array, k: int = 20) -> float:
 
 def participation_ratio(X: Array) -> float:
     """(Σλ)²/Σλ² of the covariance's eigenvalues λ: how many directions share the variance evenly."""
-    variances = _spectrum(X) ** 2
+    variances = _spectrum(X) ** 2  # of X as scaled, which cancels
     return float(variances.sum() ** 2 / (variances**2).sum())
 
 
@@ -162,20 +162,40 @@ def effective_rank(X: Array) -> float:
 
 
 def _spectrum(X: Array) -> Array:
-    """Singular values of the centred matrix, descending, by the smaller Gram matrix."""
-    X = check_embeddings(X).astype(np.float64)
-    X = X - X.mean(axis=0)
+    """Singular values of the centred and scaled matrix, descending, by the smaller Gram matrix."""
+    X = _centred(X, "there is no variance to count directions of")
     gram = X.T @ X if X.shape[0] >= X.shape[1] else X @ X.T
     values = np.linalg.eigvalsh(gram)[::-1]
-    if not values[0] > np.finfo(np.float64).eps * len(X) * max(1.0, float(np.abs(X).max()) ** 2):
-        raise InputError("all rows of X are equal: there is no variance to count directions of")
     # what rounding leaves of an eigenvalue of zero is no direction
     return np.sqrt(np.where(values > values[0] * 1e-13, values, 0.0))
 
 
+def _centred(X: Array, missing: str) -> Array:
+    """X (n, D) less its mean, times the power of two that brings its largest deviation near 1.
+
+    Rows are equal where they differ by no more than rounding of their own entries, whatever their scale; the error
+    then says what is `missing`.
+    """
+    X = check_embeddings(X).astype(np.float64)
+    apart = X - X[0]  # exactly 0 for equal rows, which their mean may miss by rounding
+    reach = float(np.abs(apart).max())
+    if reach <= 4 * np.finfo(np.float64).eps * float(np.abs(X).max()):
+        raise InputError(f"all rows of X are equal: {missing}")
+    scaled = _near_one(apart)
+    return np.asarray(scaled - scaled.mean(axis=0))
+
+
+def _near_one(X: Array) -> Array:
+    """X times the power of two that brings its largest entry to 0.5 or more, below 1.
+
+    No digit changes, and squares stay within range.
+    """
+    return np.asarray(np.ldexp(X, -int(np.frexp(np.abs(X).max())[1])))
+
+
 def _neighbour_distances(X: Array, k: int) -> Array:
-    """Distances (n, k) of every distinct row to its k nearest other rows, ascending."""
-    X = np.unique(check_embeddings(X).astype(np.float64), axis=0)
+    """Distances (n, k) of every distinct row to its k nearest other rows, ascending, all times one number."""
+    X = np.unique(_near_one(check_embeddings(X).astype(np.float64)), axis=0)
     if len(X) < k + 1:
         raise InputError(f"X has {len(X)} distinct rows: {k} neighbours need at least {k + 1}")
     method = "kd_tree" if X.shape[1] <= 15 else "brute"
@@ -208,13 +228,11 @@ def predicted_similarity(X: Array, dims: Sequence[int], *, reducer: str = "pca")
     (6/π)·asin(ρ/2), as if the products were Gaussian too: too high by 0.05 where only two directions are kept.
     """
     one_of(reducer, ("pca", "truncate", "grp", "rotate"), "reducer")
-    X = check_embeddings(X).astype(np.float64)
+    X = _centred(X, "there is no similarity to keep")
     limit = None if reducer == "grp" else X.shape[1]
     d = np.array([check_dim(dim, limit=limit) for dim in dims], dtype=np.int64)
     C = np.cov(X, rowvar=False, bias=True).reshape(X.shape[1], X.shape[1])
     whole = float((C**2).sum())
-    if not whole > 0:
-        raise InputError("all rows of X are equal: there is no similarity to keep")
     ratio = float(np.trace(C)) ** 2 / whole  # participation ratio
     if reducer == "pca":
         squared = np.sort(np.linalg.eigvalsh(C))[::-1] ** 2

@@ -114,6 +114,19 @@ def test_input_that_cannot_be_used_is_refused(name):
         small(name, 2).fit(X).transform(X[:, 1:])
 
 
+@pytest.mark.filterwarnings("ignore:the graph of")
+@every
+def test_numbers_that_would_vanish_in_single_precision_are_refused_not_reduced_to_zero(name):
+    X = cloud(9, 4)
+    for tiny in (X * 1e-25, (X * 1e-40).astype(np.float32), X * 1e-60, X * 1e-310):
+        with pytest.raises(InputError, match=r"X reaches only .*: expected 0 or at least 1e-20.* divide it by"):
+            small(name, 2).fit(tiny)
+    fitted = small(name, 2).fit(X * 1e-18)
+    assert fitted.transform(X * 1e-18).any()
+    with pytest.raises(InputError, match="X reaches only"):
+        fitted.transform(X * 1e-45)
+
+
 @pytest.mark.parametrize("name, entry", [("isomap", 24), ("lle", 17), ("sbertlp", 17), ("kpca", 4)])
 def test_more_rows_than_there_is_memory_for_are_refused_with_advice(name, entry, monkeypatch):
     X = cloud(200, 4)

@@ -18,6 +18,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from repro.types import Array, InputError, check_dim, check_embeddings, check_range
 
+SMALLEST = 1e-20  # Largest entry below which squares, distances and at last the output itself vanish in float32.
+
 
 @dataclass(eq=False, repr=False)
 class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -64,7 +66,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
             if any(word in str(error) for word in ("NaN", "infinity", "Complex")):
                 check_embeddings(X)  # names the row
             raise InputError(str(error)) from error
-        return check_range(X)
+        return check_not_vanishing(check_range(X))
 
     @property
     def _n_features_out(self) -> int:
@@ -74,6 +76,17 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
+
+
+def check_not_vanishing(X: Array) -> Array:
+    """Return X (n, D), or raise an InputError if it has entries but all are below `SMALLEST`."""
+    reach = max(float(X.max()), -float(X.min()))
+    if 0 < reach < SMALLEST:
+        raise InputError(
+            f"X reaches only {reach:.0e}: expected 0 or at least {SMALLEST:.0e}, since what is made of smaller "
+            "numbers vanishes in single precision; divide it by its largest entry"
+        )
+    return X
 
 
 def check_size(size: Any, limit: int | None, why: str, what: str = "n_components") -> int:
