@@ -113,6 +113,13 @@ def test_different_documents_at_one_angle_are_tied_and_rounding_does_not_order_t
     assert ties > 1000
 
 
+@pytest.mark.parametrize("scale", [1e-30, 1e-13, 1e14])
+def test_cosines_are_the_same_at_any_length_of_the_rows(scale):
+    lengths = scale * np.geomspace(0.1, 1, len(C))[:, None]
+    np.testing.assert_array_equal(top_documents(scale * Q, lengths * C, 5), top_documents(Q, C, 5))
+    np.testing.assert_allclose(np.linalg.norm(unit_prefix(scale * C, 8), axis=1), 1, rtol=1e-6)
+
+
 def test_codes_of_one_bit_are_ordered_by_the_bits_they_share():
     draw = np.random.default_rng(0)
     codes, asked = draw.choice([-1.0, 1.0], (400, 96)), draw.choice([-1.0, 1.0], (20, 96))

@@ -149,7 +149,10 @@ def unit_prefix(X: Any, dim: int | None = None, *, name: str = "X") -> Array:
     along with the direction (audit S2), so prefixes are normalised anew.
     """
     X = check_embeddings(X, name)
-    return unit_rows(X if dim is None else X[:, : check_dim(dim, limit=X.shape[1])])
+    X = X if dim is None else X[:, : check_dim(dim, limit=X.shape[1])]
+    exponents = np.frexp(np.abs(X).max(axis=1, keepdims=True))[1]
+    # near 1 first, by a power of two: `unit_rows` takes what is shorter than 1e-12 for zero
+    return unit_rows(np.ldexp(X, -exponents))
 
 
 class FlatIndex:
