@@ -1,13 +1,12 @@
 """Mutation testing: would the tests notice what a scientist gets wrong?  `make mutants`
 
-`mutations.toml` lists one-line mistakes: a temperature that is ignored, n for n − 1, dev for test. Each is made in a
-copy of the checkout, and the tests named beside it must then fail. Every selection of tests runs unchanged first: a
-test that fails anyway notices nothing. One warm process imports torch and its like once; its workers fork for each
-mistake, and only the package, from the copy, is imported anew.
+`mutations.toml` lists small mistakes: a temperature that is ignored, n for n − 1, dev for test. Each is made in a copy
+of the checkout (`mutations.py`), and the tests named beside it must then fail. Every selection of tests runs unchanged
+first: a test that fails anyway notices nothing. One warm process imports torch and its like once; its workers fork for
+each mistake, and only the package, from the copy, is imported anew.
 """
 
 import argparse
-import ast
 import compileall
 import contextlib
 import functools
@@ -24,7 +23,6 @@ import sys
 import tempfile
 import threading
 import time
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -32,9 +30,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from py_compile import PycInvalidationMode
 
-ROOT = Path(__file__).resolve().parents[2]
+from mutations import LIST, ROOT, Mutant, faults_of, read_list
+
 FORKS = multiprocessing.get_context("fork")
-PASS = 0.95
+PASS = 0.97
 LIMIT, SLOWER = 60.0, 6.0
 """a mistake may take so many seconds, or so many times what the tests take without it, before it counts as noticed"""
 WARM = (
@@ -50,42 +49,6 @@ SETTINGS = {
 }
 PLUGINS = [f"-p{name}" for name in ("_hypothesis_pytestplugin", "no:cacheprovider", "no:unraisableexception")]
 """what a second of every run is spared for: plugins no test needs, and a collection of torch's garbage at the end"""
-
-LIST = Path(__file__).with_name("mutations.toml")
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One mistake: what it means, the text of a line before and after, and the tests that should notice."""
-
-    area: str
-    file: str
-    means: str
-    before: str
-    after: str
-    tests: str
-
-    def faults(self) -> Iterator[str]:
-        """Why it does not fit the package any more."""
-        tests = (ROOT / word.split("::")[0] for word in self.tests.split() if "/" in word)
-        yield from (f"there is no {file}" for file in (ROOT / "src" / self.file, *tests) if not file.exists())
-        with contextlib.suppress(FileNotFoundError):
-            source = (ROOT / "src" / self.file).read_text(encoding="utf-8")
-            if source.count(self.before) != 1 or self.before == self.after:
-                yield f"expected once, and changed after it, but found {source.count(self.before)} times: {self.before}"
-            try:
-                ast.parse(source.replace(self.before, self.after))
-            except SyntaxError as error:
-                yield f"no Python after the change ({error})"
-
-
-def read_list(text: str) -> list[Mutant]:
-    """The mistakes, in the order of the list."""
-    return [
-        Mutant(part["area"], file, means, before, after, own[0] if own else part["tests"])
-        for file, part in tomllib.loads(text).items()
-        for means, before, after, *own in part["mutants"]
-    ]
 
 
 @functools.cache
@@ -146,7 +109,7 @@ def outcome_of(job: tuple[str, Mutant | None, float]) -> Outcome:
     (tests, mutant, limit), folder = job, own_copy()
     path = folder / "src" / (mutant.file if mutant else "repro/__init__.py")
     source = path.read_text(encoding="utf-8")
-    path.write_text(source.replace(mutant.before, mutant.after) if mutant else source, encoding="utf-8")
+    path.write_text(mutant.made_in(source) if mutant else source, encoding="utf-8")
     began, child = time.monotonic(), FORKS.Process(target=run_tests, args=(folder, tests))
     child.start()
     try:
@@ -197,10 +160,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="only see whether the list fits the package")
     given = parser.parse_args()
     mutants = read_list(LIST.read_text(encoding="utf-8"))
-    faults = [f"{m.file}, {m.means!r}: {fault}" for m in mutants for fault in m.faults()]
-    twice = Counter((m.file, m.before, m.after) for m in mutants)
-    faults += [f"{file}: listed twice: {before}" for (file, before, _), times in twice.items() if times > 1]
-    if faults:
+    if faults := faults_of(mutants):
         say("\n".join(["The list of mistakes does not fit the package:", *faults, f"mend tests/mutants/{LIST.name}"]))
         return 1
     mutants = [m for m in mutants if re.search(given.only, f"{m.area} {m.file} {m.means}")]
@@ -239,7 +199,8 @@ def verdict(found: list[Outcome], seconds: float) -> int:
     noticed = f"{len(found) - len(survivors):3} of {len(found):3}, {100 * share:.1f} %"
     say(f"{'in all':10} {noticed}, in {seconds / 60:.1f} min")
     for m in survivors:
-        say(f"survived: {m.file}: {m.means}\n    - {m.before.strip()}\n    + {m.after.strip()}\n    under {m.tests}")
+        say(f"survived: {m.file}, {m.function}: {m.means}")
+        say(f"    - {m.before.strip()}\n    + {m.after.strip()}\n    under {m.tests}")
     return int(share < PASS)
 
 
