@@ -72,6 +72,13 @@ def test_in_batch_negatives_equal_a_double_loop(labels, keys):
     assert_alike(partial(in_batch_negatives, **given), partial(in_batch_by_hand, **given), *pairs(6, 5, seed=3))
 
 
+def test_scales_are_twenty_unless_told_otherwise():
+    x, y = pairs(6, 5)
+    for loss in (cosent, angle, in_batch_negatives):
+        twenty, ten = (loss(x, y, BINARY, scale=scale).item() for scale in (20.0, 10.0))
+        assert loss(x, y, BINARY).item() == twenty != ten
+
+
 def test_grades_far_apart_do_not_overflow():
     x, y = torch.tensor([[1.0, 0.0]] * 4), torch.tensor([[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [-1.0, 0.0]])
     far = 1000 + math.log(4)
@@ -110,7 +117,7 @@ def test_equals_the_loss_module_of_angle():
     for found, expected in (
         (cosent(x, y, BINARY, scale=5.0), 2.3690369776892144),
         (cosent(x, y, GRADED), 2.656779385312875),
-        (angle(x, y, BINARY, scale=20.0), 2.2710746421208174),
+        (angle(x, y, BINARY), 2.2710746421208174),
         (angle(x, y, BINARY, scale=20.0 / 8), 2.29852716650268),  # their mean over the 8 coordinates
         (angle(x, y, GRADED, scale=1.0), 2.7091533549870483),
         (in_batch_negatives(x, y, BINARY, scale=3.0), 0.44494293305333793),
@@ -185,5 +192,21 @@ def test_scores_depend_on_neither_mixed_precision_nor_length():
             mixed = loss()
         assert mixed.dtype == torch.float32
         torch.testing.assert_close(mixed, loss(), rtol=0, atol=0)
-    assert angle_pairs(x.bfloat16(), y.bfloat16(), BINARY).dtype == torch.float32
     torch.testing.assert_close(angle_pairs(7 * x, F.normalize(y), BINARY), angle_pairs(x, y, BINARY))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_rows_of_half_precision_are_compared_in_single(dtype):
+    x, y, z = (each.to(dtype) for each in random(3, 6, 16))
+    for loss in (lambda a, b, c: angle_pairs(a, b, BINARY), lambda a, b, c: angle_triples(a, b, c)):
+        found, exact = loss(x, y, z), loss(x.double(), y.double(), z.double())
+        assert found.dtype == torch.float32
+        torch.testing.assert_close(found.double(), exact, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("length", [1e-9, 1e-3, 1e9])
+def test_no_term_knows_the_lengths_of_rows_however_short(length):
+    x, y, z = random(3, 6, 5)
+    for loss in (cosent, angle, in_batch_negatives):
+        torch.testing.assert_close(loss(length * x, y / length, GRADED), loss(x, y, GRADED))
+    torch.testing.assert_close(angle_triples(length * x, y, length * z), angle_triples(x, y, z))

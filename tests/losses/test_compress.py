@@ -70,7 +70,8 @@ def test_precision_and_seed_change_nothing(dependency):
     X = states(12, 16, dtype=torch.float32)
     found = compress_target(X, 5, dependency=dependency)
     assert found.dtype == compress_target(X.bfloat16(), 5, dependency=dependency).dtype == torch.float32
-    torch.testing.assert_close(found, compress_target(X.double(), 5, dependency=dependency).float())
+    in_double = compress_target(X.double(), 5, dependency=dependency)
+    assert torch.equal(found, in_double.float()), "whatever comes in is decomposed in double"
     with torch.autocast("cpu", torch.bfloat16):
         assert torch.equal(compress_target(X.clone(), 5, dependency=dependency, seed=7), found)
 
@@ -140,6 +141,30 @@ def test_targets_and_gradients_are_finite_on_odd_input(kind):
     assert bool(compress_target(states(6, 8) * math.nan, 3).isnan().all())
 
 
+@pytest.mark.parametrize("case", [*CASES[:2], *CASES[4:]], ids=str)
+def test_where_there_is_no_further_component_the_target_is_zero_and_no_gradient_passes(case):
+    X = states(6, 4).repeat(1, 2).requires_grad_()  # four of eight columns are copies: rank 4
+    beyond = compress_target(X, 6, **case)[:, 4:]
+    (gradient,) = torch.autograd.grad(beyond.sum(), X)
+    assert bool((beyond == 0).all()) and bool((gradient == 0).all())
+
+
+def test_a_component_counts_from_a_ten_millionth_of_the_largest():
+    sizes = torch.tensor([1.0, 1e-3, 1e-6, 1e-8], dtype=torch.float64)
+    U, V = (torch.linalg.qr(random(8, 4, seed=seed)).Q for seed in (0, 1))
+    T = compress_target(U * sizes @ V.T, 4, strategy="embeddings")
+    torch.testing.assert_close(T.norm(dim=0)[:3], sizes[:3], rtol=1e-3, atol=0)
+    assert bool((T[:, 3] == 0).all())
+
+
+def test_of_entries_as_large_but_for_rounding_the_first_is_positive():
+    for rounding in (0.0, 1e-12, -1e-12):
+        direction = torch.tensor([1.0, -1.0 - rounding, 0.5, 0.0], dtype=torch.float64)
+        X = torch.outer(random(6), direction)
+        found = compress_target(X, 1, strategy="embeddings")[:, 0]
+        torch.testing.assert_close(found, 1.5 * X[:, 0])
+
+
 DIM, TEXTS, SIZE = 288, 96, 64
 
 
@@ -173,6 +198,14 @@ def test_where_it_is_not_sure_it_says_so_and_the_target_is_the_exact_one():
     # independent coordinates of large variance: A is the identity but for 1e-4, and its vectors hang on that
     X = 3 * random(400, DIM, dtype=torch.float32)
     assert torch.equal(compress_target(X, SIZE, decomposition="subspace"), compress_target(X, SIZE))
+
+
+def test_of_more_equal_singular_values_than_a_block_holds_none_is_lost():
+    Q = torch.linalg.qr(random(DIM, DIM)).Q
+    equal = WIDTH + 4
+    values = torch.cat([torch.full((equal,), 5.0), 0.5 ** torch.arange(DIM - equal)]).double()
+    found = leading_vectors(Q * values @ Q.T, 2 * WIDTH)
+    assert found is None or (found[1][:equal] > 4).all()
 
 
 @pytest.mark.parametrize("rank", [1, WIDTH, 2 * WIDTH + 3])

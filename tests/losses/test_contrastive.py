@@ -81,6 +81,22 @@ def test_zero_rows_and_mixed_precision():
     torch.testing.assert_close(mixed, info_nce(z1, z2), rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_rows_of_half_precision_are_compared_in_single(dtype):
+    z1, z2, z_neg = (z.to(dtype) for z in random(3, 8, 16))
+    exact = info_nce(z1.double(), z2.double(), z_neg=z_neg.double())
+    torch.testing.assert_close(info_nce(z1, z2, z_neg=z_neg).double(), exact, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("length", [1e-9, 1e-3, 1e9])
+def test_no_loss_knows_the_lengths_of_rows(length):
+    z1, z2, z_neg = random(3, 8, 16)
+    found = info_nce(length * z1, z2 / length, z_neg=length * z_neg)
+    torch.testing.assert_close(found, info_nce(z1, z2, z_neg=z_neg))
+    torch.testing.assert_close(alignment(length * z1, z2), alignment(z1, z2))
+    torch.testing.assert_close(uniformity(length * z1), uniformity(z1))
+
+
 @pytest.mark.parametrize("difference", ["abs", "signed"])
 def test_softmax_over_entailment_pairs_is_cross_entropy_of_the_written_out_logits(difference):
     labels, inputs = torch.arange(12) % 3, [random(12, 5), random(12, 5, seed=1), random(3, 15, seed=2), random(3)]

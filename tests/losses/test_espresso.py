@@ -96,6 +96,22 @@ def test_alpha_and_beta_weigh_the_two_processes(changes):
     assert at(layers, **changes) != pytest.approx(express) and at(layers, alpha=0, beta=0, **changes) == 0
 
 
+PER_BATCH, EMBEDDINGS = {"dependency": "per_batch"}, {"strategy": "embeddings"}
+OF_TARGET = [{}, PER_BATCH, EMBEDDINGS, EMBEDDINGS | {"center": True}, {"strategy": "max_k"}]
+OF_TARGET += [PER_BATCH | {"strategy": "max_k"}, PER_BATCH | {"decomposition": "randomized"}]
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("switches", OF_TARGET, ids=str)
+def test_every_switch_of_the_target_and_its_temperature_reach_the_loss(switches, temperature):
+    layers = states(1)  # without shallow layers the loss is that of the last one
+    prefix, seed = layers[1][:, :SIZE], derive_seed(0, "espresso", 1)
+    how = {"dependency": "per_sentence"} | switches
+    target = compress_target(layers[1], SIZE, **how, seed=seed)
+    expected = angle_of(prefix) + align(prefix, target, temperature=temperature)
+    assert at(layers, temperature=temperature, **switches) == pytest.approx(expected.item())
+
+
 def test_a_target_that_moves_adds_its_gradient():
     layers = states(2)
     options = ({"size": SIZE, "config": EspressoConfig(stop_gradient=stop)} for stop in (True, False))
