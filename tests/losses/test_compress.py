@@ -1,7 +1,6 @@
 """ESE's targets: the equations one sentence at a time, the released code, finite differences, a stated tolerance."""
 
 import math
-from itertools import product
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from scipy.special import softmax
 
 from gradients import assert_alike, random
 from repro.losses import align, compress_target, layer_weights
-from repro.losses.dependencies import LARGEST, TOLERANCE, WIDTH, dependency_matrix, feature_count, leading_vectors
+from repro.losses.dependencies import LARGEST, TOLERANCE, WIDTH, dependency_matrix, leading_vectors, sentence_factors
 from repro.losses.espresso import each_on_a_thread
 from repro.seeding import derive_seed
 
@@ -76,17 +75,42 @@ def test_precision_and_seed_change_nothing(dependency):
         assert torch.equal(compress_target(X.clone(), 5, dependency=dependency, seed=7), found)
 
 
-@pytest.mark.parametrize("largest", [0.01, 0.999 * LARGEST, 1.001 * LARGEST, 60.0])
-def test_columns_or_matrix_the_target_is_the_equations(largest):
-    x = states(4, 128, seed=3)
-    x = x * (math.sqrt(largest) * 128**0.25 / x.abs().max())
-    assert (feature_count(x / 128**0.25) is None) == (largest > LARGEST)
+def with_outliers(texts, dim, count, size, *, seed=3):
+    """States whose first entries, as many in every row, are the square root of `size` times D^{1/4}, of either sign."""
+    x = states(texts, dim, seed=seed)
+    x = x * (math.sqrt(2.0) * dim**0.25 / x.abs().max())
+    signs = torch.sign(x[:, :count])
+    return torch.cat([signs * math.sqrt(size) * dim**0.25, x[:, count:]], dim=1)
+
+
+OUTLIERS = {
+    "none": with_outliers(4, 128, 0, 0.0),
+    "at the border of the series": with_outliers(4, 128, 2, 0.999 * LARGEST),
+    "just outliers": with_outliers(4, 128, 2, 1.001 * LARGEST),
+    "of a decoder": with_outliers(4, 128, 5, 4e4),
+    "in one row alone": torch.cat([with_outliers(1, 128, 3, 900.0), with_outliers(3, 128, 0, 0.0, seed=4)]),
+    "so many that A is formed": with_outliers(4, 128, 40, 60.0),
+}
+
+
+@pytest.mark.parametrize("kind", OUTLIERS)
+def test_factors_or_matrix_the_target_is_the_equations(kind):
+    x = OUTLIERS[kind]
+    assert (sentence_factors(x) is None) == kind.startswith("so many")
     expected, sums = targets_by_hand(x, 6, "per_sentence")
     found = compress_target(x, 6, dependency="per_sentence").numpy()
-    # what lies at the border of 1e-7 may or may not count
+    # What lies at the border of 1e-7 may or may not count.
     np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
     picked = compress_target(x, 6, dependency="per_sentence", strategy="max_k").numpy()
     np.testing.assert_allclose(picked, sums, rtol=1e-7)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in OUTLIERS if not kind.startswith("so many")])
+def test_the_product_of_the_factors_is_the_matrix(kind):
+    x = OUTLIERS[kind]
+    G, F = sentence_factors(x)
+    A = torch.softmax(x.unsqueeze(2) * x.unsqueeze(1) / math.sqrt(x.shape[1]), dim=-1)
+    assert (G @ F.mT - A).abs().max() < 1e-11
 
 
 def test_randomised_equals_the_released_code():
@@ -123,10 +147,22 @@ DEGENERATE = {
 }
 
 
-@pytest.mark.parametrize(("case", "formed"), [*product(CASES, [False]), (CASES[0], True)], ids=str)
-def test_the_gradient_through_the_target_is_that_of_finite_differences(case, formed):
-    X = (states(2, 6) * 4 if formed else states(6, 8)).requires_grad_()
-    assert (feature_count(X.detach() / X.shape[1] ** 0.25) is None) >= formed
+GRADIENTS = {str(case): (case, states(6, 8)) for case in CASES}
+GRADIENTS |= {
+    "a matrix that is formed": (CASES[0], states(2, 6) * 4),
+    "factors with outliers": (CASES[0], with_outliers(2, 48, 1, 20.0)),
+    "largest sums with outliers": (CASES[0] | {"strategy": "max_k"}, with_outliers(2, 48, 1, 20.0)),
+}
+
+
+@pytest.mark.parametrize("kind", GRADIENTS)
+def test_the_gradient_through_the_target_is_that_of_finite_differences(kind):
+    case, X = GRADIENTS[kind]
+    if "formed" in kind:
+        assert sentence_factors(X) is None
+    if "outliers" in kind:
+        assert sentence_factors(X) is not None
+    X = X.clone().requires_grad_()
     assert torch.autograd.gradcheck(lambda z: compress_target(z, 3, **case), (X,), eps=1e-6, atol=1e-4, rtol=1e-3)
 
 

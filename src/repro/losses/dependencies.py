@@ -3,7 +3,8 @@
 Of a batch the matrix is formed, and decomposed exactly, within a tolerance, or at random. Of one sentence it never is
 where that can be avoided: with y = x/D^{1/4}, e^{yᵢyⱼ} = Σ over p of (yᵢᵖ/√p!)(yⱼᵖ/√p!), so that A = softmax(xxᵀ/√D) is
 Z⁻¹FFᵀ for the few columns F of these powers and the row sums Z, and all its singular vectors come from r × r matrices,
-a whole batch at once.
+a whole batch at once. The states of a decoder have outliers, for which the series is too long: their rows and columns
+of A are computed as they are, and stand beside the powers of all other entries.
 """
 
 import functools
@@ -21,7 +22,7 @@ from repro.types import InputError
 NEGLIGIBLE = 1e-7
 """singular values below this share of the largest are rounding, and set to 0"""
 LARGEST = 12.0
-"""beyond max yᵢ², the alternating series of negative products loses more than 1e-11 to rounding: A is formed"""
+"""of yᵢ² in the series: beyond it the alternating terms of negative products lose more than 1e-11 to rounding"""
 CHUNK = 2**22
 """entries of one chunk of A or F"""
 WIDTH, SMALLEST = 16, 256
@@ -65,45 +66,82 @@ def of_batch(X: Tensor, size: int, strategy: str, decomposition: str, seed: int)
 
 def of_sentences(X: Tensor, size: int, strategy: str) -> Tensor:
     """The targets (B, k) of pooled states X (B, D), float64, each by its own A."""
-    dim, found = X.shape[1], []
-    for part in X.split(max(1, CHUNK // (32 * dim))):  # of which the features fit in memory, or the matrices
-        formed = feature_count(part / dim**0.25) is None
-        found += [_of_chunk(x, size, strategy) for x in (part.split(max(1, CHUNK // dim**2)) if formed else [part])]
-    return torch.cat(found)
+    dim = X.shape[1]
+    targets = []
+    for part in X.split(max(1, CHUNK // (32 * dim))):  # So many that their factors fit in memory.
+        factors = sentence_factors(part)
+        if factors is not None:
+            targets.append(_of_chunk(part, factors, size, strategy))
+            continue
+        for few in part.split(max(1, CHUNK // dim**2)):  # So many that their matrices do.
+            targets.append(_of_chunk(few, None, size, strategy))
+    return torch.cat(targets)
 
 
-def _of_chunk(x: Tensor, size: int, strategy: str) -> Tensor:
-    """The targets of a few rows, by products with their A that gradients pass.
+def sentence_factors(X: Tensor) -> tuple[Tensor, Tensor] | None:
+    """G and F (B, D, r) with A = softmax(xxᵀ/√D) = GFᵀ for each row x of X (B, D); None where A is no larger.
 
-    AAᵀ = GKGᵀ with G = Z⁻¹F and K = FᵀF = LLᵀ, so that the eigenvectors W of LᵀGᵀGL give US = GLW: an error of
-    1e-16·S₁², as in an eigendecomposition of AAᵀ itself.
+    The m entries of largest modulus, m being the most that any row has beyond `LARGEST`, are outliers: the rows of A
+    that belong to them stand in F as they are, and its columns, but for those rows, in G. All other entries of A are
+    Σ over p of (yᵢᵖ/√p!)(yⱼᵖ/√p!), divided by the sums of its rows.
+    """
+    dim = X.shape[1]
+    Y = X / dim**0.25
+    sizes = Y.detach().abs()
+    outliers = int(sizes.square().gt(LARGEST).sum(1).max())
+    places = sizes.topk(outliers, dim=1).indices  # (B, m)
+    rest = Y.scatter(1, places, 0.0)
+    count = feature_count(rest)
+    if 2 * (count + 2 * outliers) > dim:
+        return None
+    inside = torch.ones_like(Y).scatter(1, places, 0.0)
+    powers = [inside]
+    for power in range(1, count):
+        powers.append(powers[-1] * rest / math.sqrt(power))
+    F = torch.stack(powers, dim=-1)  # (B, D, r)
+    if not outliers:
+        return F / (F @ F.sum(1).unsqueeze(-1)), F  # by the sums of A's rows
+    at_outliers = one_hot(places, dim).mT.to(Y.dtype)  # (B, D, m)
+    values = Y.gather(1, places).unsqueeze(1)  # (B, 1, m)
+    exponents = Y.unsqueeze(2) * values  # (B, D, m)
+    # Every row is divided by its largest entry, or by 1 where that is larger, before anything can overflow.
+    shift = exponents.detach().amax(-1, keepdim=True).clamp_min(0.0)
+    columns = (exponents - shift).exp()
+    scale = (-shift).exp()
+    sums = scale * (F @ F.sum(1).unsqueeze(-1)) + columns.sum(-1, keepdim=True)
+    kept = inside.unsqueeze(-1) / sums
+    rows = torch.softmax(values.mT * Y.unsqueeze(1), dim=-1)  # (B, m, D)
+    G = torch.cat([F * scale * kept, columns * kept, at_outliers], dim=-1)
+    return G, torch.cat([F, at_outliers, rows.mT], dim=-1)
+
+
+def _of_chunk(x: Tensor, factors: tuple[Tensor, Tensor] | None, size: int, strategy: str) -> Tensor:
+    """The targets of a few rows, by products with their A that gradients pass; A is formed where it has no factors.
+
+    AAᵀ = GKGᵀ with K = FᵀF = LLᵀ, so that the eigenvectors W of LᵀGᵀGL give US = GLW: an error of 1e-16·S₁², as in an
+    eigendecomposition of AAᵀ itself.
     """
     dim = x.shape[1]
-    scaled = x / dim**0.25
-    count = feature_count(scaled)
-    if count is None:
+    if factors is None:
+        scaled = x / dim**0.25
         A = torch.softmax(scaled.unsqueeze(2) * scaled.unsqueeze(1), dim=-1)  # (B, D, D)
     else:
-        powers = [torch.ones_like(scaled)]
-        for power in range(1, count):
-            powers.append(powers[-1] * scaled / math.sqrt(power))
-        F = torch.stack(powers, dim=-1)  # (B, D, r)
-        G = F / (F @ F.sum(1).unsqueeze(-1))  # by the sums Z of A's rows
+        G, F = factors
 
     def times(V: Tensor) -> Tensor:
-        return A @ V if count is None else G @ (F.mT @ V)
+        return A @ V if factors is None else G @ (F.mT @ V)
 
     def transposed_times(V: Tensor) -> Tensor:
-        return A.mT @ V if count is None else F @ (G.mT @ V)
+        return A.mT @ V if factors is None else F @ (G.mT @ V)
 
     if strategy == "max_k":
         sums = transposed_times(torch.ones_like(x).unsqueeze(-1)).squeeze(-1)  # (B, D), of columns
         picked = sums.argsort(dim=-1, descending=True, stable=True)[:, :size]
         rows = one_hot(picked, dim).to(x.dtype)  # (B, k, D)
-        components = A @ rows.mT if count is None else G @ (rows @ F).mT
+        components = A @ rows.mT if factors is None else G @ (rows @ F).mT
     else:
         with torch.no_grad():
-            if count is None:
+            if factors is None:
                 squares, W = torch.linalg.eigh(A @ A.mT)
             else:
                 eigenvalues, Q = torch.linalg.eigh(F.mT @ F)
@@ -113,7 +151,7 @@ def _of_chunk(x: Tensor, size: int, strategy: str) -> Tensor:
             kept = S.ge(NEGLIGIBLE * S[:, :1])
             most = int(kept.sum(1).max())
             W, S = W.flip(2)[:, :, :most], S[:, None, :most]
-            US = _oriented((W * S if count is None else G @ (L @ W)) * kept[:, None, :most])
+            US = _oriented((W * S if factors is None else G @ (L @ W)) * kept[:, None, :most])
         components = _following(US, transposed_times(US), times)[:, :, :size]  # (B, D, at most k)
     return pad((x.unsqueeze(1) @ components).squeeze(1), (0, size - components.shape[2]))
 
@@ -170,16 +208,14 @@ def _following(US: Tensor, directions: Tensor, times: Callable[[Tensor], Tensor]
     return US + (moved - moved.detach()) * (US != 0).any(-2, keepdim=True)
 
 
-def feature_count(scaled: Tensor) -> int | None:
-    """The r with (max y²)ʳ/r! < 1e-12 over the rows of y (B, D), or None where A must be formed."""
-    largest = float(scaled.detach().abs().max()) ** 2
-    if not largest <= LARGEST:
-        return None
+def feature_count(Y: Tensor) -> int:
+    """The r with (max y²)ʳ/r! < 1e-12 over the entries of Y (B, D), of which none is an outlier; 2 at least."""
+    largest = float(Y.detach().abs().max()) ** 2
     term, count = 1.0, 0
     while term >= 1e-12 or count < 2:
         count += 1
         term *= largest / count
-    return count if 2 * count <= scaled.shape[1] else None
+    return count
 
 
 def _randomized(A: Tensor, size: int, seed: int) -> Tensor:
