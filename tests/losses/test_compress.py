@@ -89,7 +89,7 @@ OUTLIERS = {
     "just outliers": with_outliers(4, 128, 2, 1.001 * LARGEST),
     "of a decoder": with_outliers(4, 128, 5, 4e4),
     "in one row alone": torch.cat([with_outliers(1, 128, 3, 900.0), with_outliers(3, 128, 0, 0.0, seed=4)]),
-    "so many that A is formed": with_outliers(4, 128, 40, 60.0),
+    "so many that A is formed": states(4, 24, seed=3) * 20.0,
 }
 
 
@@ -150,8 +150,8 @@ DEGENERATE = {
 GRADIENTS = {str(case): (case, states(6, 8)) for case in CASES}
 GRADIENTS |= {
     "a matrix that is formed": (CASES[0], states(2, 6) * 4),
-    "factors with outliers": (CASES[0], with_outliers(2, 48, 1, 20.0)),
-    "largest sums with outliers": (CASES[0] | {"strategy": "max_k"}, with_outliers(2, 48, 1, 20.0)),
+    "factors with outliers": (CASES[0], with_outliers(1, 64, 1, 20.0)),
+    "largest sums with outliers": (CASES[0] | {"strategy": "max_k"}, with_outliers(1, 64, 1, 20.0)),
 }
 
 
