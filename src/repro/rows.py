@@ -74,7 +74,7 @@ PARSED = (
 
 @dataclass(frozen=True)
 class Whole:
-    """Numbers that sum up others of their run, or choose among them, whose key does not say among which.
+    """Numbers that sum up others of their run, or choose among them, with a key that names none.
 
     `metric`, `method` and `setting` are patterns of the whole text.
     """
@@ -101,38 +101,36 @@ class Whole:
         return rows[matched] if matched.any() else rows[:0]
 
 
-TRAINED = ("backbone", "dataset", "method", "setting", "n_train")
+OF_NETWORK = ("backbone", "dataset", "n_train")
+TRAINED = (*OF_NETWORK, "method", "setting")
+CURVE = "distance_from_pca|roughness(_lead)?"
+ERRORS = "answer|cases|coefficient|expected_share|.*_error(_.*)?|share_(at|of)_.*|target_met_share"
 WHOLES = (
     # Zhang et al.: curves over sizes, and the rank of a method among the others, over settings too.
-    Whole(("backbone", "dataset", "setting"), ("method", "dim"), metric="distance_from_pca|roughness(_lead)?"),
+    Whole(("backbone", "dataset", "setting"), ("method", "dim"), metric=CURVE),
     Whole(("dataset",), ("setting",), metric="ranks_behind_pca", among="inductive|transductive"),
     # ESE: means over sizes.
-    Whole(("backbone", "dataset", "method", "n_train"), ("layer", "dim"), metric="depth_lead"),
-    Whole(("backbone", "method", "n_train"), ("dim",), metric=r"\w+_ratio", setting=".*mean over sizes"),
-    # Wang et al.: means over widths, what is chosen among encoders of all widths, and gains over the widest.
+    Whole((*OF_NETWORK, "method"), ("layer", "dim"), metric="depth_lead"),
+    Whole(("backbone", "method", "n_train"), ("dim",), setting=".*mean over sizes"),
+    # Wang et al.: means over widths, choices among encoders of all widths, gains over the widest.
     Whole(TRAINED, ("dim",), metric=r"spearman_gain\w*_mean|optimal_dim"),
     Whole(TRAINED, ("dim",), method=r".*(Encoder_opt \+ |w/ two-step training).*"),
     Whole(TRAINED, ("dim",), setting=r"candidates=\d+"),
-    Whole(
-        ("backbone", "dataset", "setting", "n_train"), ("method", "dim"), metric="spearman_gain", method=r"encoder_\d+"
-    ),
+    Whole((*OF_NETWORK, "setting"), ("method", "dim"), metric=".*_gain", method=r"encoder_\d+"),
     # SBERT-LP: neighbours and dims chosen from a grid.
     Whole(given=("neighbors", "dims"), setting=".*chosen on (dev|test)", outcome=("dim",)),
-    # The proposal: what is chosen among reductions or encoders, where curves bend, what rules learn from other cases.
-    Whole(("backbone", "dataset", "n_train", "dim"), ("method",), method=".*best reduction.*", outcome=("setting",)),
-    Whole(("backbone", "dataset", "n_train"), ("dim",), method=".*two-step projection.*", outcome=("setting",)),
+    # The proposal: choices of reductions or encoders, bends of curves, what rules learn elsewhere.
+    Whole((*OF_NETWORK, "dim"), ("method",), method=".*best reduction.*", outcome=("setting",)),
+    Whole(OF_NETWORK, ("dim",), method=".*two-step projection.*", outcome=("setting",)),
     Whole(("backbone", "dataset", "method", "setting"), ("dim",), metric="(sure_)?knee"),
-    Whole(
-        over=("backbone", "dataset", "method", "dim"),
-        metric=r"(answer|cases|coefficient|expected_share|(log2|curve)_error\w*|share_(at|of)_\w+|target_met_share)",
-    ),
+    Whole(over=("backbone", "dataset", "method", "dim"), metric=ERRORS),
 )
 """numbers of whole runs, which those of a part of such a run do not replace"""
 DIGESTS = "SHA256SUMS"
 """beside recorded rows: the digest of every file, a line each, as `sha256sum` writes and checks them"""
 WAYS_OUT = (
-    f"Restore the file and {DIGESTS} with git, or move the file away and record again; if the change is meant, run "
-    f"`sha256sum *.parquet > {DIGESTS}` in that folder"
+    f"Restore the file and {DIGESTS} with git, or move the file away and record again; "
+    f"if the change is meant, run `sha256sum *.parquet > {DIGESTS}` in that folder"
 )
 VERSIONED = ("torch", "transformers", "numpy", "scikit-learn")
 
@@ -211,7 +209,7 @@ def read_rows(path: Path) -> pd.DataFrame:
 
 
 def read_recorded(path: Path) -> pd.DataFrame:
-    """Recorded rows; where no `SHA256SUMS` lies beside the file, nothing vouches for it and it is refused."""
+    """Recorded rows; refused where no `SHA256SUMS` lies beside the file to vouch for it."""
     if not (path.parent / DIGESTS).is_file():
         _refuse_unlisted(path.parent)
     return read_rows(path)
@@ -241,14 +239,17 @@ def _verified(path: Path) -> bytes:
         if hashlib.sha256(content).hexdigest() in listed:
             return content
     if not listed:
-        raise InputError(f"{path} is not listed in {DIGESTS}, so that nothing vouches for it. {WAYS_OUT}")
-    raise InputError(f"{path} has changed since it was recorded: its sha256 is not in {DIGESTS}. {WAYS_OUT}")
+        fault = f"is not listed in {DIGESTS}, so that nothing vouches for it"
+    else:
+        fault = f"has changed since it was recorded: its sha256 is not in {DIGESTS}"
+    raise InputError(f"{path} {fault}. {WAYS_OUT}")
 
 
 def _refuse_unlisted(folder: Path) -> None:
     """Refuse a folder whose rows nothing vouches for."""
     if files := sorted(folder.glob("*.parquet")):
-        raise InputError(f"{folder} has no {DIGESTS}, so that nothing vouches for {files[0].name}. {WAYS_OUT}")
+        fault = f"has no {DIGESTS}, so that nothing vouches for {files[0].name}"
+        raise InputError(f"{folder} {fault}. {WAYS_OUT}")
 
 
 def _read_digests(folder: Path) -> dict[str, set[str]] | None:
@@ -279,8 +280,8 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
     Processes may record side by side. A kill leaves rows and digests of before or after, never of both.
 
     Raises:
-        InputError: where a number of all items, or of a whole curve, would give way to one of fewer, or of a part of
-            it, or where nothing vouches for what is recorded; then nothing is written.
+        InputError: where a number of all items, or of a whole run, would give way to one of fewer,
+            or of a part of it, or where nothing vouches for what is recorded; nothing is written.
     """
     folder = folder or results_folder()
     folder.mkdir(parents=True, exist_ok=True)
@@ -307,19 +308,21 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
 
 def _merged(rows: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
     """Known rows and new ones, which replace those of the same key."""
-    both = pd.concat([known, rows[list(COLUMNS)]], ignore_index=True) if len(known) else rows[list(COLUMNS)]
+    new = rows[list(COLUMNS)]
+    both = pd.concat([known, new], ignore_index=True) if len(known) else new
     both = both.drop_duplicates(list(KEY), keep="last")
     unnamed = both["config"].isna() & both.duplicated(list(KEY[:-1]), keep="last")
     return both[~unnamed].sort_values(list(KEY), ignore_index=True)
 
 
 def check_replaceable(rows: pd.DataFrame, known: pd.DataFrame, path: Path) -> None:
-    """Refuse rows of fewer items, or of a part of the run, than the known ones that they would replace."""
+    """Refuse rows of fewer items, or of a part of a run, than the known ones they would replace."""
     if known.empty:
         return
     both = rows.merge(known, on=list(KEY[:-1]), suffixes=("", "_known"))
     if (both["n_judged"] < both["n_judged_known"]).any():
-        raise InputError(f"{path} holds these numbers judged on more items: record them all, or move it")
+        fault = "holds these numbers judged on more items"
+        raise InputError(f"{path} {fault}: record them all, or move it")
     for config in rows["config"].unique():
         same = rows["config"].isna() if pd.isna(config) else rows["config"] == config
         new = rows[same]
@@ -343,11 +346,12 @@ def _check_parts(whole: Whole, rows: pd.DataFrame, known: pd.DataFrame, path: Pa
         some = missing[list(whole.over)].drop_duplicates()
         listed = "; ".join(some.head(3).astype(str).agg(" ".join, axis=1))
         told = f"made also of {', '.join(whole.over)} {listed}{' …' if len(some) > 3 else ''}"
-        raise _part_of_a_run(replaced.merge(missing[[*run, "command"]].drop_duplicates()), told, path)
+        short = missing[[*run, "command"]].drop_duplicates()
+        raise _part_of_a_run(replaced.merge(short), told, path)
 
 
 def _replaced(whole: Whole, rows: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
-    """Such known numbers as new ones would replace, those of the same command aside: it may be run again."""
+    """Such known numbers as new ones would replace, those of the same command aside: run again."""
     new = whole.of(rows)
     if new.empty or known.empty:
         return known[:0]
@@ -363,15 +367,15 @@ def _parts(whole: Whole, rows: pd.DataFrame, run: list[str]) -> pd.DataFrame:
 
 
 def _check_choice(whole: Whole, rows: pd.DataFrame, known: pd.DataFrame, path: Path) -> None:
-    """Refuse numbers that were chosen from others than the known ones, where only the commands say from which.
+    """Refuse numbers chosen from others than the known ones, where only commands say from which.
 
     A known row without a command gives way: nothing is known of it.
     """
     for before, replaced in _replaced(whole, rows, known).groupby("command"):
         grid = _given(before, whole.given)
         if any(_given(now, whole.given) != grid for now in rows["command"].unique()):
-            said = " ".join(f"-p {name} {value}" for name, value in grid.items()) or "the grid of the profile"
-            raise _part_of_a_run(replaced, f"chosen from {said}", path)
+            said = " ".join(f"-p {name} {value}" for name, value in grid.items())
+            raise _part_of_a_run(replaced, f"chosen from {said or 'the usual grid'}", path)
 
 
 def _part_of_a_run(replaced: pd.DataFrame, made_of: str, path: Path) -> InputError:
@@ -379,10 +383,11 @@ def _part_of_a_run(replaced: pd.DataFrame, made_of: str, path: Path) -> InputErr
     first = replaced.iloc[0]
     named = ", ".join(str(first[name]) for name in NAMES[2:10] if not pd.isna(first[name]))
     commands = replaced["command"].dropna()
-    again = f"run all of it (`{commands.iloc[0]} -p record True`)" if len(commands) else "run all of it"
+    command = f" (`{commands.iloc[0]} -p record True`)" if len(commands) else ""
     return InputError(
-        f"{path} holds numbers of a whole run ({len(replaced)}), such as {named}, {made_of}; these rows are of a part "
-        f"of it and would replace them. Nothing was recorded: {again}, or move the file away and record anew"
+        f"{path} holds numbers of a whole run ({len(replaced)}), such as {named}, {made_of}; "
+        "these rows are of a part of it and would replace them. Nothing was recorded: "
+        f"run all of it{command}, or move the file away and record anew"
     )
 
 
@@ -397,7 +402,7 @@ def _fits(texts: pd.Series, pattern: str) -> Any:
 def _given(command: Any, names: Sequence[str]) -> dict[str, str]:
     """The values that a command, if there is one, gives to some parameters of its page."""
     words = [] if pd.isna(command) else shlex.split(command)
-    values = {name: value for flag, name, value in zip(words, words[1:], words[2:], strict=False) if flag == "-p"}
+    values = dict(zip(words[4::3], words[5::3], strict=False))  # repro run PAGE -p NAME VALUE …
     return {name: values[name] for name in names if name in values}
 
 

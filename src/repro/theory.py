@@ -173,8 +173,8 @@ def _spectrum(X: Array) -> Array:
 def _centred(X: Array, missing: str) -> Array:
     """X (n, D) less its mean, times the power of two that brings its largest deviation near 1.
 
-    Rows are equal where they differ by no more than rounding of their own entries, whatever their scale; the error
-    then says what is `missing`.
+    Rows are equal where they differ by no more than rounding of their own entries, whatever their
+    scale; the error then says what is `missing`.
     """
     X = check_embeddings(X).astype(np.float64)
     apart = X - X[0]  # exactly 0 for equal rows, which their mean may miss by rounding
@@ -194,7 +194,7 @@ def _near_one(X: Array) -> Array:
 
 
 def _neighbour_distances(X: Array, k: int) -> Array:
-    """Distances (n, k) of every distinct row to its k nearest other rows, ascending, all times one number."""
+    """Distances (n, k) of every distinct row to its k nearest others, ascending, in any unit."""
     X = np.unique(_near_one(check_embeddings(X).astype(np.float64)), axis=0)
     if len(X) < k + 1:
         raise InputError(f"X has {len(X)} distinct rows: {k} neighbours need at least {k + 1}")

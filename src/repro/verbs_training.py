@@ -265,7 +265,8 @@ def pretrain(
     key = digest({"config": asdict(config), "content": content, "sentences": sentences}, code=(mlm.__name__,))
     torch.set_num_threads(threads)
     state = home() / "work" / f"pretrain-{key}" / "state.safetensors"
-    backbone, history, figures = mlm.pretrain(texts.texts, config, state_path=state, description="masked LM")
+    how: dict[str, Any] = {"state_path": state, "description": "masked LM"}
+    backbone, history, figures = mlm.pretrain(texts.texts, config, **how)
     backbone.save(output)
     made = {"corpus": corpus, "source": texts.source, "content": content, "hardware": hardware(), "threads": threads}
     made |= {"command": " ".join(sys.argv[1:])}

@@ -82,10 +82,10 @@ def retrieval_scores(
 def retrieve(Q: Any, C: Any, qrels: Qrels, *, query_ids: Ids = None, corpus_ids: Ids = None) -> Retrieved:
     """The ranks of every query's relevant documents by cosine, ties to the lower row of C; arguments as above.
 
-    No document is sorted: a rank is the number of documents that are nearer, or as near and stand before. Cosines
-    that rounding alone tells apart are tied, so that rounding does not order different documents at one angle. The
-    order of rows then decides, which embeddings know nothing of; trec_eval, whose documents have no rows, takes the
-    id that comes last in the alphabet.
+    No document is sorted: a rank is the number of documents that are nearer, or as near and stand
+    before. Cosines that rounding alone tells apart are tied, so that rounding does not order
+    different documents at one angle. The order of rows then decides, which embeddings know nothing
+    of; trec_eval, whose documents have no rows, takes the id that comes last in the alphabet.
     """
     Q, C = np.atleast_1d(Q), np.atleast_1d(C)
     relevant = _relevant(qrels, _rows_of(query_ids, len(Q), "query"), _rows_of(corpus_ids, len(C), "document"))
@@ -98,13 +98,17 @@ def retrieve(Q: Any, C: Any, qrels: Qrels, *, query_ids: Ids = None, corpus_ids:
         top[rows] = _first(cosines, rounding)
         for row in relevant.keys() & set(range(rows.start, rows.stop)):
             of_query = cosines[row - rows.start]
-            ranks = ((_rank(of_query, document, rounding), gain) for document, gain in relevant[row].items())
-            ranked[row] = np.array(sorted(ranks))
+            gains = relevant[row].items()
+            ranks = sorted((_rank(of_query, place, rounding), gain) for place, gain in gains)
+            ranked[row] = np.array(ranks)
     return Retrieved(np.array(sorted(relevant)), tuple(ranked[row] for row in sorted(relevant)), top)
 
 
 def cosine_blocks(Q: Any, C: Any) -> Iterator[tuple[slice, Array]]:
-    """Cosines of blocks of queries Q (m, d) with all documents C (n, d), float64: each block's rows and (b, n)."""
+    """Cosines of blocks of queries Q (m, d) with all documents C (n, d), float64.
+
+    Yields each block's rows and its cosines (b, n).
+    """
     Q, C = check_embeddings(Q, "Q"), check_embeddings(C, "C")
     if Q.shape[1] != C.shape[1]:
         raise InputError(f"Q has {Q.shape[1]} columns, C {C.shape[1]}: expected queries and documents of one size")
@@ -220,7 +224,7 @@ def _first(cosines: Array, rounding: float) -> Indices:
 
 
 def _nearest(cosines: Array, k: int, rounding: float) -> Indices:
-    """The k nearest documents of each query (b, k), tied ones in the order of their rows, from cosines (b, n)."""
+    """The k nearest documents of each query (b, k), tied ones as they stand, by cosines (b, n)."""
     nearest = np.empty((len(cosines), k), np.int64)
     kth = np.partition(cosines, -k, axis=1)[:, -k]
     for row, least in enumerate(kth):

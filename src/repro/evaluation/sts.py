@@ -60,8 +60,8 @@ def score_sts(embed: Embed, pairs: ScoredPairs, *, aggregate: str = "all", seed:
 def prefix_cosines(X1: Array, X2: Array, dims: Sequence[int]) -> Array:
     """Cosine of every pair at every prefix size, from one running sum: (len(dims), n) float64.
 
-    A pair whose prefix is a zero vector has cosine 0; how many there are is logged. Vectors that are
-    equal, or point the same way, have cosine 1 to the last bit: all such pairs are tied.
+    A pair whose prefix is a zero vector has cosine 0; how many there are is logged. Vectors that
+    are equal, or point the same way, have cosine 1 to the last bit: all such pairs are tied.
     """
     X1, X2 = check_embeddings(X1, "X1"), check_embeddings(X2, "X2")
     if X1.shape != X2.shape:
@@ -76,7 +76,7 @@ def prefix_cosines(X1: Array, X2: Array, dims: Sequence[int]) -> Array:
         dots, squares_a, squares_b = ((u * v).cumsum(1)[:, columns].T for u, v in ((a, b), (a, a), (b, b)))
         terms = columns[:, None] + 1
         cosines[:, start : start + 1024] = cosines_from(dots, squares_a, squares_b, terms)
-        zeros += np.count_nonzero((squares_a == 0) | (squares_b == 0))
+        zeros += int(((squares_a == 0) | (squares_b == 0)).sum())
     if zeros:
         log.info("%d cosines of zero vectors were set to 0", zeros)
     return cosines
@@ -85,8 +85,8 @@ def prefix_cosines(X1: Array, X2: Array, dims: Sequence[int]) -> Array:
 def cosines_from(dots: Array, squares_a: Array, squares_b: Array, terms: Any) -> Array:
     """Cosines from inner products and squared lengths, of one shape, and how many terms each sums.
 
-    Where a length is 0 the cosine is 0. What rounding of the sums can make of 1 or −1 is 1 or −1, so
-    that all pairs of equal vectors are tied, as ranks need it: chance does not order them.
+    Where a length is 0 the cosine is 0. What rounding of the sums can make of 1 or −1 is 1 or −1,
+    so that all pairs of equal vectors are tied, as ranks need it: chance does not order them.
     """
     mantissa_a, exponent_a = np.frexp(squares_a)
     mantissa_b, exponent_b = np.frexp(squares_b)

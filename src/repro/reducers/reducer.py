@@ -18,7 +18,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from repro.types import Array, InputError, check_dim, check_embeddings, check_range
 
-SMALLEST = 1e-20  # Largest entry below which squares, distances and at last the output itself vanish in float32.
+SMALLEST = 1e-20
+"""Largest entry of X below which squares, distances and at last the output vanish in float32."""
 
 
 @dataclass(eq=False, repr=False)
@@ -83,8 +84,8 @@ def check_not_vanishing(X: Array) -> Array:
     reach = max(float(X.max()), -float(X.min()))
     if 0 < reach < SMALLEST:
         raise InputError(
-            f"X reaches only {reach:.0e}: expected 0 or at least {SMALLEST:.0e}, since what is made of smaller "
-            "numbers vanishes in single precision; divide it by its largest entry"
+            f"X reaches only {reach:.0e}: expected 0 or at least {SMALLEST:.0e}, since what is made "
+            "of smaller numbers vanishes in single precision; divide it by its largest entry"
         )
     return X
 

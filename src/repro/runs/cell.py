@@ -45,13 +45,17 @@ OBJECTIVES: dict[str, Objective] = {
 }
 
 
-LABELS = {"simcse": "SimCSE dim", "nli": "NLI dim", "angle": "AnglE", "matryoshka": "Matryoshka", "ese": "ESE size"}
+SIZED = {"simcse": "SimCSE dim", "nli": "NLI dim", "ese": "ESE size"}
+LABELS = {**SIZED, "angle": "AnglE", "matryoshka": "Matryoshka"}
 
 
 def title(config: TrainConfig) -> str:
-    """What progress bars and messages call a training; here, where no word of it lies under the key of an encoder."""
-    sized = config.objective not in ("angle", "matryoshka")
-    return LABELS[config.objective] + (f" {config.dim}" if sized else "")
+    """What progress bars and messages call a training.
+
+    It stands here, since no word of it may lie under the key of an encoder.
+    """
+    label = LABELS[config.objective]
+    return f"{label} {config.dim}" if config.objective in SIZED else label
 
 
 def training_code(objective: Objective) -> tuple[str, str]:

@@ -55,7 +55,8 @@ def train_encoder(
     """Train one encoder, from the configuration's backbone with a fresh pooler if none is given.
 
     The checkpoint with the best dev score is kept: by the readout that the configuration names, without a pooler by the
-    states. A killed run goes on from `state_path`. Bars and messages call the training by its `description`.
+    states. A killed run goes on from `state_path`. Bars and messages call the training by its
+    `description`.
 
     Raises:
         InputError: if the examples do not fill one batch, or are none that the objective can learn from.

@@ -169,9 +169,9 @@ def mlm_loss(backbone: MaskedBert, ids: Tensor, mask: Tensor, targets: Tensor) -
 def pretrain(
     sentences: Sequence[str], config: PretrainConfig, *, state_path: Path | None = None, description: str = "training"
 ) -> tuple[MaskedBert, History, dict[str, float]]:
-    """The backbone with its tokenizer, its history, and final figures; every hundredth sentence is the dev set.
+    """The backbone with its tokenizer, its history, and final figures.
 
-    Bars and messages call the training by its `description`.
+    Every hundredth sentence is the dev set. Bars and messages call the training by its `description`.
     """
     if len(sentences) < max(2 * config.batch_size, 100):
         raise InputError(

@@ -8,6 +8,7 @@ its dropout views are computed once and every (dim, learning rate) trains on the
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -210,8 +211,8 @@ def train_nli_pooler(
 ) -> PoolerRun:
     """Step 2 under the softmax objective: a pooler and its classifier, which are left as they are.
 
-    `views` are those of the distinct texts of all premises, then hypotheses, in order of first appearance. Messages
-    call the training by its `description`.
+    `views` are those of the distinct texts of all premises, then hypotheses, in order of first
+    appearance. Messages call the training by its `description`.
     """
     texts, rows = merge_equal([*pairs.texts1, *pairs.texts2])
     check_same_length(views=views[0], texts=texts)
@@ -233,8 +234,8 @@ def train_nli_pooler(
 
         both = nn.ModuleDict({"pooler": mine, "head": own_head})
         loop = LoopConfig.of(config, steps=steps, learning_rate=rate, check_first=True)
-        history = train(both, loss_at, loop, check=lambda: dev_score(mine), description=description, progress=False)
-        return history, mine
+        how: dict[str, Any] = {"description": description, "progress": False}
+        return train(both, loss_at, loop, check=lambda: dev_score(mine), **how), mine
 
     runs = {rate: run(rate) for rate in config.learning_rates}
     best = max(runs, key=lambda rate: runs[rate][0].best_score)

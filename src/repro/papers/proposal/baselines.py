@@ -153,9 +153,9 @@ def _counted(
         X = encoder.weights(texts)
         X = X.astype(np.float64)
         first, second = X[inverse[: len(pairs)]], X[inverse[len(pairs) :]]
-        products = (first.multiply(second), first.multiply(first), second.multiply(second))
-        sums = [np.asarray(product.sum(axis=1)).ravel() for product in products]
-        cosines = cosines_from(*sums, terms=X.getnnz(axis=1).max())
+        sides = ((first, second), (first, first), (second, second))
+        dots, squares_a, squares_b = (np.asarray(a.multiply(b).sum(axis=1)).ravel() for a, b in sides)
+        cosines = cosines_from(dots, squares_a, squares_b, X.getnnz(axis=1).max())
         found[name] = cosines, int((np.diff(X.indptr) == 0).sum())
         filled, count = filled + X.nnz, count + len(texts)
     mean = filled / count
