@@ -169,6 +169,21 @@ def test_encode_holds_a_block_of_a_file_at_a_time(form, repro, tiny, write, tmp_
         assert found.dtype == np.float32
 
 
+def test_encode_takes_the_texts_of_a_table_with_other_columns(repro, tiny, write, tmp_path):
+    plain = write("t.txt", "Bell He was here", "Year It was cold")
+    lines = [("d0", "Bell", "He was here"), ("d1", "Year", "It was cold")]
+    rows = [json.dumps({"_id": name, "title": title, "text": text, "metadata": {}}) for name, title, text in lines]
+    beir, table = write("corpus.jsonl", *rows), write("t.csv", "id,Body", *[f"{n},{t} {x}" for n, t, x in lines])
+    line = f"encode --encoder {tiny} --pooling mean --output {tmp_path}/X.npy --texts"
+    repro(f"{line} {plain}")
+    expected = np.load(tmp_path / "X.npy")
+    assert "title and text are read as one" in repro(f"{line} {beir}").err
+    np.testing.assert_array_equal(np.load(tmp_path / "X.npy"), expected)
+    assert "fits no kind of set" in repro(f"{line} {table}", ends=2).err
+    repro(f"{line} {table} --columns text=Body")
+    np.testing.assert_array_equal(np.load(tmp_path / "X.npy"), expected)
+
+
 def test_encode_refuses_a_bad_line_before_it_encodes_and_a_file_that_grows(repro, tiny, write, tmp_path, monkeypatch):
     line = f"encode --encoder {tiny} --texts {tmp_path}/t.txt --output {tmp_path}/X.npy"
     encode_block = SentenceEncoder.encode

@@ -61,7 +61,8 @@ def encode(
 
     Args:
         encoder: name, folder or hub id; or a baseline such as glove, sif or sbert.
-        texts: file with one text per line, a table (TSV, CSV, JSON lines, parquet), `-` for a pipe, or a dataset name.
+        texts: file with one text per line, a table with a column text (TSV, CSV, JSON lines, parquet), `-` for a
+            pipe, a folder that `datasets` saved to disk, or a dataset name.
         output: the `.npy` file.
         readout: pooler output z or encoder state h.
         layer: read this layer (0 is the embedding output) and run no further; by default the last.
@@ -145,8 +146,8 @@ def evaluate(
 
     Args:
         encoder: name, folder or hub id.
-        data: dataset name (`repro data list`), or a table of your own (TSV, CSV, JSON lines, parquet, `-` for a pipe)
-            with columns score, sentence1, sentence2 or label, text.
+        data: dataset name (`repro data list`), or a table of your own (TSV, CSV, JSON lines, parquet, `-` for a pipe, a
+            folder that `datasets` saved to disk) with columns score, sentence1, sentence2 or label, text.
         task: similarity of pairs, or a linear probe.
         dims: prefix sizes; by default the full size.
         layers: read these layers (0 is the embedding output), run no further than the deepest; by default the last.

@@ -2,16 +2,19 @@
 
 import gzip
 import io
+import shutil
 
+import datasets
 import numpy as np
 import pandas as pd
 import pytest
 
 from microworld import SIZES
-from repro.data import DATASETS, check, column_names, default_source, describe, get_spec, load, load_splits
+from repro.data import DATASETS, check, column_names, default_source, describe, get_spec, load, load_splits, stream
 from repro.data.files import LONGEST
 from repro.data.hub import fetch
 from repro.data.local import stdin
+from repro.data.samples import fingerprint
 from repro.sets import Corpus, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs, WordVectors, texts_of
 from repro.types import InputError
 
@@ -62,13 +65,100 @@ def test_columns_of_any_name_can_be_named(tmp_path):
     both = frame(tmp_path, "b.csv", [("no", "yes", "good")], ("label", "verdict", "text"))
     assert load(both).labels.tolist() == ["no"]
     assert load(both, columns=column_names(["label=verdict"])).labels.tolist() == ["yes"]
+    other = frame(tmp_path, "c.csv", [(3, "x", "y")], ("Rating", "Left", "Right"))
     with pytest.raises(InputError, match=r"fits no kind of set.*--columns NAME=COLUMN"):
-        load(path, columns={})
+        load(other)
     with pytest.raises(InputError, match="no column 'Grade' for score: it has Rating, Left, Right, text"):
         load(path, columns={"score": "Grade"})
     for wrong in ("score=", "grade=Rating"):
         with pytest.raises(InputError, match="expected NAME=COLUMN, COLUMN as in the file and NAME one of sentence1"):
             column_names([wrong])
+
+
+@pytest.mark.parametrize("name", ["a.csv", "semicolon.csv", "a.jsonl", "a.parquet"])
+def test_texts_are_read_beside_any_other_columns(tmp_path, name):
+    path = frame(tmp_path, name, [(7, "one", 2.5, "other"), (8, "two", 1, "body")], ("id", "Text", "score", "Body"))
+    data = load(path)
+    assert isinstance(data, Corpus) and data.texts == ("one", "two")
+    assert list(stream(path)()) == ["one", "two"]
+    named = column_names(["text=Body"])
+    assert load(path, columns=named).texts == tuple(stream(path, named)()) == ("other", "body")
+    apart = frame(tmp_path, f"apart-{name}", [("dev", "one", 1), ("test", "two", 2)], ("split", "text", "id"))
+    assert load(apart).texts == tuple(stream(apart)()) == ("two",) and load(apart, split="dev").texts == ("one",)
+
+
+def test_a_document_of_beir_is_its_title_and_its_text_and_that_is_said_once(write, capsys):
+    rows = ['{"_id": "d0", "title": "Bell", "text": "He was.", "metadata": {}}', '{"_id": "d1", "text": "It was."}']
+    rows += ['{"_id": "d2", "title": "Only this", "text": "", "metadata": {"url": null}}']
+    corpus = write("corpus.jsonl", *rows)
+    documents = ("Bell He was.", "It was.", "Only this")
+    assert load(corpus).texts == tuple(stream(corpus)()) == documents
+    told = capsys.readouterr().err
+    assert told.count("title and text are read as one text, as BEIR does") == 1
+    alone = write("alone.jsonl", *rows[:2])
+    assert load(alone, columns={"text": "text"}).texts == ("He was.", "It was.")
+    plain = write("plain.jsonl", '{"id": 1, "title": "Bell", "text": "He was."}')
+    assert load(plain).texts == ("He was.",) and not capsys.readouterr().err, "no file of BEIR's"
+
+
+def test_columns_of_sick_are_known(tmp_path):
+    header = ("pair_ID", "sent_A", "sent_B", "relatedness_score", "entailment_judgment")
+    data = load(frame(tmp_path, "sick.csv", [(1, "a", "b", 4.5, "NEUTRAL")], header))
+    assert isinstance(data, ScoredPairs) and (data.texts1, data.texts2) == (("a",), ("b",))
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Write folders as `save_to_disk` does: a set in two files, and one with two splits."""
+    rows = datasets.Dataset.from_dict({"id": [1, 2, 3], "text": ["a", "b", "c"], "vector": [[0.5], [1.0], [2.0]]})
+    rows.select([2, 0, 1]).save_to_disk(tmp_path / "rows", num_shards=2)
+    parts = {"train": {"label": [0, 1], "text": ["a", "b"]}, "test": {"label": [1], "text": ["c"]}}
+    splits = {name: datasets.Dataset.from_dict(columns) for name, columns in parts.items()}
+    datasets.DatasetDict(splits).save_to_disk(tmp_path / "splits")
+    return tmp_path
+
+
+def test_a_folder_that_datasets_saved_is_read_by_its_path_or_its_name(saved, monkeypatch):
+    monkeypatch.chdir(saved)
+    assert load("rows").texts == load(saved / "rows").texts == tuple(stream("rows")()) == ("c", "a", "b")
+    data = load("./splits")
+    assert isinstance(data, LabelledTexts) and (data.texts, data.labels.tolist()) == (("c",), ["1"])
+    assert {split: part.texts for split, part in load_splits("splits").items()} == {"train": ("a", "b"), "test": ("c",)}
+    first = fingerprint("rows", "local")
+    assert fingerprint("rows", "local") == first != fingerprint("splits", "local")
+    with pytest.raises(InputError, match="no column 'grade' for score: it has split, label, text"):
+        load("splits", columns={"score": "grade"})
+
+
+@pytest.mark.parametrize(
+    ("note", "said", "message"),
+    [
+        ("state.json", '{"_data_files": [{"filename": "../../secret.arrow"}]}', "leads outside"),
+        ("state.json", '{"_data_files": [{"filename": "state.json"}]}', "no Arrow file that can be read"),
+        ("state.json", '{"_data_files": [{"filename": "none.arrow"}]}', "no Arrow file that can be read"),
+        ("state.json", '{"_data_files": [1]}', "names no files that can be read"),
+        ("state.json", '{"_data_files": {}}', "expected a list; save the set again"),
+        ("state.json", "[" * 100_000, "cannot be read"),
+        ("dataset_dict.json", '{"splits": ["../splits"]}', "leads outside"),
+        ("state.json", None, "is a folder without state.json or dataset_dict.json: give a file, or a folder"),
+    ],
+)
+def test_a_damaged_folder_is_refused_with_the_file_at_fault(saved, note, said, message):
+    path = saved / "rows" / note
+    if said is None:
+        path.unlink()
+    else:
+        path.write_text(said)
+    with pytest.raises(InputError, match=message):
+        load(saved / "rows")
+
+
+def test_splits_that_differ_in_their_columns_are_refused(saved):
+    other = datasets.Dataset.from_dict({"label": [1], "sentence": ["c"]})
+    shutil.rmtree(saved / "splits" / "test")
+    other.save_to_disk(saved / "splits" / "test")
+    with pytest.raises(InputError, match="has the columns label, sentence: expected label, text, as the first"):
+        load(saved / "splits")
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,8 @@ def load(
 
     Args:
         name_or_path: A name of `DATASETS`, the path of a table (TSV, CSV, JSON lines, parquet) or of a text file with
-            one text on each line, gzipped or not, or `-` for either on standard input.
+            one text on each line, gzipped or not, or `-` for either on standard input; or a folder that `save_to_disk`
+            of the package `datasets` wrote.
         split: Its name; `all` joins every split. None means test where there is one, else the whole set.
         source: `local`, `hub` or `microworld`; None means `default_source()`. A path is always local.
         text: For the STS sets from local files, `senteval` (tokenised, lower-cased) or `raw`.
@@ -74,7 +75,7 @@ def load(
 def stream(name_or_path: str | Path, columns: Mapping[str, str] = NOTHING) -> Callable[[], Iterator[str]]:
     """What reads every text of a set or file from the first to the last, as often as it is called; errors of `load`.
 
-    A file of lines, or a table of texts alone, is never held whole.
+    A file of lines, or a table with texts and neither pairs, labels nor splits, is never held whole.
     """
     if _is_path(name_or_path) and stream_file(name_or_path, columns) is not None:
         return lambda: stream_file(name_or_path, columns) or iter(())
@@ -96,7 +97,9 @@ def load_splits(name_or_path: str | Path, *, source: str | None = None, **option
 
 
 def _is_path(name_or_path: str | Path) -> bool:
-    """A name has neither folder nor ending; anything else is meant as a file."""
+    """A name has neither folder nor ending and is no folder here; anything else is meant as a file."""
     if isinstance(name_or_path, Path) or name_or_path == "-":
         return True
-    return name_or_path not in DATASETS and ("/" in name_or_path or "\\" in name_or_path or "." in name_or_path)
+    if name_or_path in DATASETS:
+        return False
+    return any(sign in name_or_path for sign in "/\\.") or Path(name_or_path).is_dir()

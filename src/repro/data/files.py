@@ -1,6 +1,7 @@
 """Files of a user's own: lines of text, tables in TSV, CSV, JSON lines or parquet, word vectors; gzipped or not.
 
-Every fault names file, line and column.
+A folder that the package `datasets` saved to disk is a table too, with a column of its splits. Every fault names
+file, line and column.
 TSV has no quoting: a tab always ends a column and a line feed always ends a row, so a text may hold bare quotes.
 CSV is quoted as spreadsheets and pandas do; commas, semicolons or tabs separate. An empty cell is an empty string.
 A column is known by our name in any case (`Score`), by a common other name (`text_a`), or as its reader names it.
@@ -22,6 +23,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from repro.paths import inside
 from repro.sets import WordVectors
 from repro.types import InputError
 
@@ -30,17 +32,21 @@ LONGEST = 2**24
 """bytes in a line, at most: far beyond any text, and small beside what a few kB of gzip can unpack to"""
 NOTHING: Mapping[str, str] = MappingProxyType({})
 Row: TypeAlias = tuple[int, list[str]]
-"""its number, which is the line where it starts (in parquet: the row, from 1), and its values"""
+"""its number, which is the line where it starts (in parquet and Arrow: the row, from 1), and its values"""
+RawRow: TypeAlias = tuple[int, list[Any]]
+"""the same as a form gives it: None where the row has nothing by that name"""
 ENDINGS = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet")
 OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
-    "sentence1": ("text1", "texta", "sentencea", "question1", "premise"),
-    "sentence2": ("text2", "textb", "sentenceb", "question2", "hypothesis"),
+    "sentence1": ("text1", "texta", "sentencea", "sent1", "senta", "question1", "premise"),
+    "sentence2": ("text2", "textb", "sentenceb", "sent2", "sentb", "question2", "hypothesis"),
     "score": ("similarity", "similarityscore", "relatednessscore"),
     "label": ("class", "category"),
     "text": ("sentence",),
     **dict.fromkeys(("split", "subset", "row1", "row2", "query", "document", "relevance"), ()),
 }
 """our column → what else it is often called, without case, spaces, hyphens and underscores"""
+TITLED = ("_id", "title", "text")
+"""columns of BEIR's documents, which are their title and their text, joined by a space"""
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|inf)", re.IGNORECASE)
 
 
@@ -88,12 +94,14 @@ class Table:
     def __init__(self, path: Path, named: Mapping[str, str] = NOTHING, needed: Sequence[str] = ()) -> None:
         """Read the header of a file whose ending says its form, TSV unless it is another, with the columns `needed`."""
         self.path = path
-        self._rest = _FORMS.get(ending(path), _tsv)(path)
+        form = saved_folder if path.is_dir() else _FORMS.get(ending(path), _tsv)
+        self._rest: Iterator[RawRow] = form(path)
         first = next(self._rest, None)
         if first is None:
             raise InputError(f"{path} is empty: expected column names and rows")
         self.found = first[1]
         self.columns = _known(path, self.found, named)
+        self.titled = set(TITLED) <= set(self.columns) and "text" not in named
         if missing := [column for column in needed if column not in self.columns]:
             raise InputError(
                 f"{path} line 1: the header has columns {', '.join(self.found)} but lacks {', '.join(missing)}; "
@@ -113,7 +121,15 @@ class Table:
                     f"{self.path} line {number}: {len(values)} columns, expected {len(self.columns)} "
                     f"({', '.join(self.found)}); in TSV tabs separate columns and nothing is quoted"
                 )
-            yield number, values
+            yield number, self._filled(number, values) if None in values else values
+
+    def _filled(self, number: int, values: list[Any]) -> list[str]:
+        """Values of a row that lacks some: empty cells, unless a column is lacking that we read."""
+        for name, ours, value in zip(self.found, self.columns, values, strict=True):
+            if value is None and ours in OTHER_NAMES:
+                where = f"{self.path} line {number}"
+                raise InputError(f"{where}: no {name!r}, which the first line has")
+        return ["" if value is None else value for value in values]
 
     def __getitem__(self, column: str) -> list[str]:
         """The values of one of our columns."""
@@ -131,11 +147,13 @@ class Table:
     def stream_texts(self, column: str, rows: Iterable[Row]) -> Iterator[str]:
         """The same, one after the other, of rows such as those of `stream`."""
         place = self.columns.index(column)
+        title = self.columns.index("title") if self.titled and column == "text" else None
         for number, values in rows:
-            if not values[place].strip():
+            text = values[place] if title is None else f"{values[title]} {values[place]}".strip()
+            if not text.strip():
                 where = f"{self.path} line {number}, column {column}"
                 raise InputError(f"{where}: empty; expected a text, so fill it or drop the row")
-            yield values[place]
+            yield text
 
     def numbers(self, column: str) -> list[float]:
         """The values of a column of finite numbers."""
@@ -207,7 +225,7 @@ def _csv(path: Path) -> Iterator[Row]:
         raise InputError(f"{path} line {start}: {error}; {wanted}") from None
 
 
-def _json_lines(path: Path) -> Iterator[Row]:
+def _json_lines(path: Path) -> Iterator[RawRow]:
     names: list[str] = []
     for number, line in read_lines(path):
         if not line.strip():
@@ -222,10 +240,7 @@ def _json_lines(path: Path) -> Iterator[Row]:
         if not names:
             names = list(record)
             yield number, names
-        lacking = [name for name in names if name not in record]
-        if lacking:
-            raise InputError(f"{path} line {number}: no {lacking[0]!r}, which the first line has")
-        yield number, [_plain(record[name]) for name in names]
+        yield number, [_plain(record[name]) if name in record else None for name in names]
 
 
 def _parquet(path: Path) -> Iterator[Row]:
@@ -239,11 +254,78 @@ def _parquet(path: Path) -> Iterator[Row]:
         yield 0, file.schema_arrow.names
         number = count(1)
         for batch in file.iter_batches():
-            columns = [map(_plain, column.to_pylist()) for column in batch.columns]
-            for values in zip(*columns, strict=True):
-                yield next(number), list(values)
+            for values in _batch_rows(batch):
+                yield next(number), values
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} is no parquet file that can be read ({error}): write it again") from None
+
+
+def _batch_rows(batch: Any) -> Iterator[list[str]]:
+    """The rows of an Arrow batch; what is nested, such as a vector, is no text and costs nothing."""
+    import pyarrow as pa
+
+    columns = []
+    for column in batch.columns:
+        nested = pa.types.is_nested(column.type)
+        columns.append([""] * len(column) if nested else [_plain(value) for value in column.to_pylist()])
+    return map(list, zip(*columns, strict=True))
+
+
+STATE, SPLITS = "state.json", "dataset_dict.json"  # notes of a set that `datasets` saved, and of one with splits
+
+
+def saved_folder(folder: Path) -> Iterator[Row]:
+    """Rows of a folder that `save_to_disk` of the package `datasets` wrote; of several splits, with a column split."""
+    import pyarrow as pa
+
+    parts: dict[str, Path] = {"": folder}
+    if (folder / SPLITS).is_file():
+        parts = {str(split): inside(folder, str(split)) for split in _noted(folder / SPLITS, "splits")}
+    elif not (folder / STATE).is_file():
+        raise InputError(
+            f"{folder} is a folder without {STATE} or {SPLITS}: give a file, or a folder that `save_to_disk` of the "
+            "package datasets wrote"
+        )
+    names: list[str] = []
+    number = count(1)
+    for split, part in parts.items():
+        for file in _saved_files(part):
+            try:
+                reader = pa.ipc.open_stream(pa.memory_map(str(file)))
+                if not names:
+                    names = reader.schema.names
+                    named = "split" in names or not split
+                    yield 0, names if named else ["split", *names]
+                if reader.schema.names != names:
+                    found = ", ".join(reader.schema.names)
+                    raise InputError(f"{file} has the columns {found}: expected {', '.join(names)}, as the first")
+                for batch in reader:
+                    batch.validate(full=True)  # offsets are trusted afterwards
+                    for values in _batch_rows(batch):
+                        yield next(number), values if named else [split, *values]
+            except (pa.ArrowException, OSError) as error:
+                raise InputError(f"{file} is no Arrow file that can be read ({error}): save it again") from None
+
+
+def _saved_files(folder: Path) -> list[Path]:
+    """The Arrow files of one split, in their order."""
+    note = folder / STATE
+    files = _noted(note, "_data_files")
+    try:
+        return [inside(folder, str(file["filename"])) for file in files]
+    except (TypeError, KeyError):
+        raise InputError(f"{note} names no files that can be read: save the set again") from None
+
+
+def _noted(note: Path, key: str) -> list[Any]:
+    """A list that a note of `datasets` holds."""
+    try:
+        found = json.loads(note.read_text(encoding="utf-8"))[key]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InputError(f"{note} cannot be read ({error}): save the set again") from None
+    if not isinstance(found, list):
+        raise InputError(f"{note} holds {found!r} as {key}: expected a list; save the set again")
+    return found
 
 
 _FORMS = {".csv": _csv, ".parquet": _parquet, **dict.fromkeys((".jsonl", ".ndjson", ".json"), _json_lines)}

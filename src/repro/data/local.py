@@ -2,9 +2,10 @@
 
 What is known about a dataset before it is read stands in `assets/datasets.toml`: one record for each.
 A user's table says by its column names what it is: score, sentence1, sentence2 are graded pairs; label, text are
-labelled texts; label, sentence1, sentence2 are labelled pairs; a single column `text` (or any .txt file, one
-sentence per line) is a corpus. The columns split and subset are optional. A file without a split column is one
-split: it answers to `all` and, so that it can stand where a benchmark stands, to `test`.
+labelled texts; label, sentence1, sentence2 are labelled pairs; any other table with a column `text` (or any .txt
+file, one sentence per line) is a corpus. The columns split and subset are optional, and further ones are not read.
+A file without a split column is one split: it answers to `all` and, so that it can stand where a benchmark stands,
+to `test`.
 """
 
 import atexit
@@ -25,6 +26,7 @@ from typing import Any, NamedTuple
 from repro.data.files import ENDINGS, NOTHING, OTHER_NAMES, Table, ending, filled_lines, read_lines, read_vectors
 from repro.paths import ASSETS, data_folder
 from repro.sets import Corpus, DataSet, LabelledPairs, LabelledTexts, Retrieval, ScoredPairs
+from repro.terminal import complain
 from repro.types import InputError, one_of
 
 FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -150,7 +152,7 @@ def local_path(spec: DatasetSpec, text: str = "senteval") -> Path:
 def load_file(given: str | Path, split: str | None = None, columns: Mapping[str, str] = NOTHING) -> DataSet:
     """Read a user's own file; what it is follows from its header. Without a split: test, the only one, or all."""
     path = _file(given, columns)
-    known = ending(path) if ending(path) in (".txt", *ENDINGS) else ""
+    known = ending(path) if ending(path) in (".txt", *ENDINGS) and not path.is_dir() else ""
     name = Path(path.name.removesuffix(".gz")).stem if known else path.name.removesuffix(".gz")
     if known == ".txt":
         if split not in (None, "all", "test", "train"):
@@ -158,23 +160,35 @@ def load_file(given: str | Path, split: str | None = None, columns: Mapping[str,
         return Corpus(name, "local", tuple(filled_lines(path)), split or "all")
     table = Table(path, columns)
     kind, splits = _kind_of(table), _splits_of(table)
+    if table.titled and "text" in FIELDS[kind]:
+        tell_titles(path)
     split = split or ("test" if "test" in splits else splits[0] if len(splits) == 1 else "all")
     return _split_of(table, kind, name, split, ("all", "test"))
 
 
 def stream_file(given: str | Path, columns: Mapping[str, str] = NOTHING) -> Iterator[str] | None:
-    """The rows of a file of lines, or of a table of texts alone, read as they are asked for; None of other tables."""
+    """The rows of a file of lines, or of a corpus in one split, read as they are asked for; None of other tables."""
     path = _file(given, columns)
-    if ending(path) == ".txt":
+    if ending(path) == ".txt" and not path.is_dir():
         return filled_lines(path)
     table = Table(path, columns)
-    return table.stream_texts("text", table.stream()) if table.columns == ["text"] else None
+    if _kind_of(table) != "corpus" or "split" in table.columns:
+        return None
+    if table.titled:
+        tell_titles(path)
+    return table.stream_texts("text", table.stream())
+
+
+@lru_cache
+def tell_titles(path: Path) -> None:
+    """Say, once a file, that titles are read along: the texts of a user's table are not what one column holds."""
+    complain(f"{path}: title and text are read as one text, as BEIR does; --columns text=text leaves titles out")
 
 
 def file_splits(given: str | Path, columns: Mapping[str, str]) -> tuple[str, ...]:
     """The splits of a file in order of appearance; `all` where it has no split column."""
     path = _file(given, columns)
-    return ("all",) if ending(path) == ".txt" else _splits_of(Table(path, columns))
+    return ("all",) if ending(path) == ".txt" and not path.is_dir() else _splits_of(Table(path, columns))
 
 
 def _file(given: str | Path, columns: Mapping[str, str]) -> Path:
@@ -215,12 +229,12 @@ def _kind_of(table: Table) -> str:
     for kind in ("pairs", "labelled_pairs", "texts"):
         if set(FIELDS[kind]) <= header:
             return kind
-    if header - {"split"} == {"text"}:
+    if "text" in header:
         return "corpus"
     raise InputError(
         f"{table.path} line 1: the header {', '.join(table.columns)} fits no kind of set; expected score, sentence1, "
         "sentence2 (graded pairs), label, text (labelled texts), label, sentence1, sentence2 (labelled pairs) or text "
-        "(a corpus); say by --columns NAME=COLUMN which column is which"
+        "(a corpus), beside any others; say by --columns NAME=COLUMN which column is which"
     )
 
 

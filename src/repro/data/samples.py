@@ -47,7 +47,8 @@ def _checksum_as_of(path: Path, modified: int, size: int) -> str:
 def _local_files(name: str) -> list[Path]:
     """The local files that a name, or a path of the user's own, is read from."""
     if name not in data.DATASETS:
-        return [Path(os.path.expanduser(name))]
+        path = Path(os.path.expanduser(name))
+        return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     spec = data.get_spec(name)
     found = {local_path(spec)}
     with suppress(InputError):  # the original text may be lacking

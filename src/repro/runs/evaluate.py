@@ -24,13 +24,15 @@ def load_task(dataset: str, kind: str, *, split: str | None = None, **options: A
     if kind == "sts":
         pairs = data.load(dataset, split=split, **options)
         if not isinstance(pairs, data.ScoredPairs):
-            raise InputError(f"{dataset!r} has no scored pairs: use --task classification, or give another dataset")
+            way_out = "use --task classification, say by --columns which column is which, or give another dataset"
+            raise InputError(f"{dataset!r} has no scored pairs: {way_out}")
         if len(set(pairs.scores)) < 2:
             raise InputError(f"all {len(pairs)} pairs of {dataset!r} have one score: there is no order to compare with")
         return Task(pairs.name, {pairs.split: pairs})
     sets = data.load_splits(dataset, **options)
     if not all(isinstance(part, data.LabelledTexts | data.LabelledPairs) for part in sets.values()):
-        raise InputError(f"{dataset!r} has no labels: use --task sts, or give another dataset")
+        way_out = "use --task sts, say by --columns which column is which, or give another dataset"
+        raise InputError(f"{dataset!r} has no labels: {way_out}")
     return Task(next(iter(sets.values())).name, sets)
 
 
