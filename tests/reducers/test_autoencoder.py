@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 from repro.reducers import PCA, Autoencoder, autoencoder
 from repro.reducers.autoencoder import forward
@@ -41,6 +42,21 @@ def test_training_lowers_the_loss_and_keeps_the_best_epoch(activation, hidden_la
     assert fitted.explained_variance_ratio_.sum() == pytest.approx(share, abs=1e-4)
 
 
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_what_numpy_rebuilds_is_what_torch_was_trained_to(activation):
+    X = cloud()
+    fitted = Autoencoder(3, activation=activation, hidden_layers=(6,), epochs=3).fit(X)
+    held_out = X[make_rng(0, "autoencoder order").permutation(len(X))[:20]]
+    smallest = fitted.losses_[fitted.best_epoch_ - 1, 1]
+    assert left_over(held_out, fitted) / held_out.size == pytest.approx(smallest, rel=1e-5)
+
+
+def test_it_trains_for_a_hundred_epochs_or_until_five_bring_no_gain():
+    slow, wild = (Autoencoder(3, learning_rate=rate).fit(cloud(40)) for rate in (1e-4, 0.5))
+    assert len(slow.losses_) == slow.best_epoch_ == 100
+    assert len(wild.losses_) == wild.best_epoch_ + 5 < 100
+
+
 def test_the_kept_weights_have_the_smallest_held_out_loss_and_rows_weigh_alike():
     X = cloud()
     fitted = Autoencoder(3, epochs=40, learning_rate=0.5, batch_size=64, patience=3).fit(X)
@@ -51,6 +67,37 @@ def test_the_kept_weights_have_the_smallest_held_out_loss_and_rows_weigh_alike()
     options = {"learning_rate": 1e-12, "epochs": 1, "validation": 0}
     found = [Autoencoder(3, batch_size=size, **options).fit(cloud()).losses_[0, 0] for size in (7, 200)]
     assert found[0] == pytest.approx(found[1], rel=1e-5)
+
+
+OPTIONS = {"learning_rate": 0.02, "batch_size": 24, "hidden_layers": (5,)}
+
+
+@pytest.mark.parametrize("options", [{}, OPTIONS])
+def test_training_is_a_plain_loop_of_adam_over_rows_shuffled_anew_in_every_epoch(options):
+    X, rng = cloud(300), make_rng(2, "autoencoder order")
+    fitted = Autoencoder(3, epochs=4, validation=0, seed=2, **options).fit(X)
+    settings = {"learning_rate": 1e-3, "batch_size": 256, "hidden_layers": ()} | options
+    inner = settings["hidden_layers"]
+    start = autoencoder.initial_layers([8, *inner, 3, *inner, 8], make_rng(2, "autoencoder", 3))
+    parts = []
+    for W, b in start:
+        linear = torch.nn.Linear(W.shape[1], len(W))
+        linear.load_state_dict({"weight": torch.from_numpy(W), "bias": torch.from_numpy(b)})
+        parts += [linear, torch.nn.Tanh()]
+    plain = torch.nn.Sequential(*parts[:-1])
+    adam = torch.optim.Adam(plain.parameters(), lr=settings["learning_rate"])
+    centred, losses = torch.from_numpy(X - X.mean(0, dtype=np.float64)).float(), []
+    rows = centred[rng.permutation(300)]
+    for _ in range(4):
+        summed = 0.0
+        for batch in rows[rng.permutation(300)].split(settings["batch_size"]):
+            loss = (plain(batch) - batch).square().mean()
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+            summed += loss.item() * len(batch)
+        losses.append(summed / 300)
+    np.testing.assert_allclose(fitted.losses_[:, 0], losses, rtol=1e-5)
 
 
 def test_rows_held_out_are_not_trained_on():

@@ -7,7 +7,7 @@ import pytest
 from sklearn import decomposition
 
 from repro.reducers import KPCA, PCA, kernel
-from repro.reducers.kernel import SINGLE, median_gamma
+from repro.reducers.kernel import SINGLE, add_noise, median_gamma
 from repro.reducers.spectral import WIDTH, block_lanczos
 from repro.types import InputError
 
@@ -77,6 +77,8 @@ def test_lanczos_finds_what_the_dense_solver_finds(name, p, both):
     X = np.r_[X, -X].astype(np.float32) / 5  # even functions of mirrored rows are hidden from their own components
     fast, dense = both(X, p, kernel=name)
     np.testing.assert_allclose(fast.eigenvalues_, dense.eigenvalues_, rtol=1e-4)
+    ratios = fast.explained_variance_ratio_, dense.explained_variance_ratio_
+    np.testing.assert_allclose(*ratios, rtol=1e-4)
     # single eigenvectors turn where eigenvalues tie, inner products of the scores do not
     scores, expected = (one.scores[::20, : p - 5] for one in (fast, dense))
     np.testing.assert_allclose(scores @ scores.T, expected @ expected.T, atol=1e-3)
@@ -107,6 +109,9 @@ def test_indefinite_kernels():
     shift = KPCA(5, kernel="sigmoid", indefinite="shift")
     scores = shift.fit_transform(X)
     np.testing.assert_allclose(shift.eigenvalues_, clip.eigenvalues_ - low, rtol=1e-9)
+    # of 59 eigenvalues the smallest is shifted to 0
+    whole = KPCA(58, kernel="sigmoid", indefinite="shift").fit(X)
+    assert whole.explained_variance_ratio_.sum() == pytest.approx(1)
     np.testing.assert_allclose(shift.transform(X), scores, atol=1e-5)
     assert np.abs(shift.transform(X + 1e-9) - scores).max() > 1e-3  # a new row has no shifted diagonal
     jitter, again = (KPCA(5, kernel="sigmoid", indefinite="jitter", seed=1).fit(X) for _ in range(2))
@@ -116,7 +121,31 @@ def test_indefinite_kernels():
     assert everything.shift_ == 0 and everything.smallest_eigenvalue_ > 0
 
 
-@pytest.mark.parametrize("gamma, alike", [(0.01, False), (3.0, True)])
+@pytest.mark.parametrize("name", ["rbf", "poly", "sigmoid"])
+def test_jitter_is_noise_of_a_millionth_of_the_mean_diagonal_drawn_by_the_seed(name):
+    X = cloud(60) / 3
+    inside = (X**2).sum(1) / 10 + 1  # γ a·a + c of a row with itself
+    diagonal = {"rbf": 1.0, "poly": (inside**3).mean(), "sigmoid": np.tanh(inside).mean()}[name]
+    clip, *jittered = (
+        KPCA(12, kernel=name, indefinite=kind, seed=seed).fit(X).eigenvalues_
+        for kind, seed in [("clip", 0), *(("jitter", seed) for seed in range(6))]
+    )
+    moved = np.array(jittered) - clip
+    # to first order an eigenvalue moves by vᵀNv, which has twice the variance of an entry of N
+    assert np.sqrt((moved**2).mean() / 2) == pytest.approx(1e-6 * diagonal, rel=0.25)
+    assert len(np.unique(moved)) == moved.size
+
+
+def test_noise_is_symmetric_and_as_large_in_every_block(monkeypatch):
+    monkeypatch.setattr(kernel, "BLOCK", 16)
+    K = np.zeros((60, 60))
+    add_noise(K, 0.1, np.random.default_rng(0))
+    np.testing.assert_array_equal(K, K.T)
+    for entries in (K.diagonal(), K[np.triu_indices(16, 1)], K[40:, :16]):
+        assert entries.std() == pytest.approx(0.1, rel=0.3)
+
+
+@pytest.mark.parametrize("gamma, alike", [(0.01, False), (0.1, False), (0.15, True), (3.0, True)])
 def test_a_kernel_that_is_nearly_the_identity_is_warned_of(gamma, alike, recwarn):
     KPCA(3, gamma=gamma).fit(np.random.default_rng(0).standard_normal((100, 48)))
     assert [str(w.message)[:33] for w in recwarn] == ["the kernel is nearly the identity"] * alike
@@ -128,6 +157,12 @@ def test_gamma():
     assert KPCA(2, gamma="median").fit(X).gamma_ == pytest.approx(1 / np.median(squared))
     assert KPCA(2).fit(X).gamma_ == 0.1
     assert median_gamma(cloud(3000)) == pytest.approx(median_gamma(cloud(3000, seed=1)[:2000]), rel=0.05)
+
+
+def test_the_median_of_many_rows_is_that_of_rows_from_everywhere():
+    X = cloud(4000, 3) * np.repeat([1.0, 5.0], 2000)[:, None]
+    assert median_gamma(X) == pytest.approx(median_gamma(X[::2]), rel=0.1)
+    assert median_gamma(X) == median_gamma(X) != median_gamma(X[::-1])
 
 
 @pytest.mark.parametrize(

@@ -49,10 +49,20 @@ def test_standardising_does_not_raise_a_dead_column_to_unit_variance(deviation):
     assert np.abs(fitted.components_[:, -1]).max() < 1e-6
 
 
+@pytest.mark.parametrize("deviation", [1e-4, 1e-5])
+def test_standardising_raises_a_column_that_varies_however_little(deviation):
+    lively = X / X.std(0).max()
+    fitted = PCA(5, standardize=True).fit(np.hstack([lively[:, :4], deviation * lively[:, 4:5]]))
+    alike = PCA(5, standardize=True).fit(lively[:, :5])
+    np.testing.assert_allclose(fitted.singular_values_, alike.singular_values_, rtol=1e-4)
+
+
 def test_truncate_keeps_the_columns_and_centred_is_a_translation_of_them():
     np.testing.assert_array_equal(Truncate(5).fit_transform(X), X[:, :5])
     Y = make_reducer("centred", X.shape[1]).fit(X).transform(X)
     np.testing.assert_allclose(Y, X - X.mean(0), atol=1e-6)
+    fitted = make_reducer("centred", 5).fit(X)
+    np.testing.assert_allclose(fitted.transform(X[:7]), Y[:7, :5], atol=1e-6)
 
 
 def test_grp_preserves_squared_lengths_on_average_and_depends_on_seed_and_columns_alone():

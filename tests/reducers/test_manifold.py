@@ -46,16 +46,18 @@ def test_pieces_are_joined_by_their_shortest_bridges():
 # lle
 
 
+@pytest.mark.parametrize("options", [{}, {"reg": 0.05}])
 @pytest.mark.parametrize("n, k, p", [(80, 5, 6), (80, 15, 10), (30, 12, 10), (250, 6, 8)])
-def test_lle_is_scikit_learns_up_to_sign_and_scale_and_finds_its_fitted_rows_again(n, k, p):
+def test_lle_is_scikit_learns_up_to_sign_and_scale_and_finds_its_rows_again(n, k, p, options):
     X, Q = cloud(n), cloud(20, seed=1)
-    oracle = manifold.LocallyLinearEmbedding(n_neighbors=k, n_components=p, eigen_solver="dense").fit(X)
-    unit = LLE(p, n_neighbors=k, scale="unit_norm").fit(X)
+    shared = {"n_components": p, "n_neighbors": k, **options}
+    oracle = manifold.LocallyLinearEmbedding(eigen_solver="dense", **shared).fit(X)
+    unit = LLE(**shared, scale="unit_norm").fit(X)
     signs = np.sign((unit.embedding_ * oracle.embedding_).sum(0))
     np.testing.assert_allclose(unit.embedding_ * signs, oracle.embedding_, atol=1e-5)
     np.testing.assert_allclose(unit.transform(Q) * signs, oracle.transform(Q), atol=1e-4)
     np.testing.assert_array_equal(unit.transform(X[[7, 3]]), unit.embedding_[[7, 3]])  # exactly
-    scaled = LLE(p, n_neighbors=k).fit_transform(X)
+    scaled = LLE(**shared).fit_transform(X)
     np.testing.assert_allclose(scaled, unit.embedding_ * np.sqrt(n), rtol=1e-5, atol=1e-5)
 
 
@@ -70,6 +72,14 @@ def test_unit_covariance_centred_columns_and_what_the_weights_leave(reducer, dty
     left = ((Y - reducer.weights_ @ Y) ** 2).sum()  # ‖Y − WY‖² = nΣλ
     assert left == pytest.approx(90 * reducer.eigenvalues_.sum(), rel=1e-5)
     np.testing.assert_allclose(reducer.weights_.sum(1), 1, rtol=1e-12)
+
+
+def test_as_many_neighbours_as_scikit_learn_has_unless_told_otherwise():
+    X = cloud()
+    for ours, theirs in ((Isomap, manifold.Isomap), (LLE, manifold.LocallyLinearEmbedding)):
+        k = theirs().n_neighbors
+        found, expected = ours(3).fit_transform(X), ours(3, n_neighbors=k).fit_transform(X)
+        np.testing.assert_array_equal(found, expected)
 
 
 # sbertlp

@@ -111,5 +111,6 @@ def test_rows_are_found_bit_for_bit():
     X[9, 0] = 0.0
     rows, minus = RowIndex(X), X[[9]].astype(np.float64)
     minus[0, 0] = -0.0
+    assert RowIndex(minus).find(X[[9]]) == [0]
     np.testing.assert_array_equal(rows.find(X[[2, 5, 9]]), [2, 2, 9])
     assert rows.find(minus) == [9] and rows.find(np.nextafter(X[[3]], np.float32(9))) == [-1]
