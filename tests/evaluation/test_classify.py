@@ -3,9 +3,10 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from repro.evaluation import classify, linear_probe, logistic, nested_cv_accuracy
+from repro.evaluation import classify, linear_probe, logistic, nested_cv_accuracy, senteval
 from repro.evaluation.classify import FOLDS, nested_cv, pair_features, probe, stratified_folds
 from repro.evaluation.logistic import GRIDS, fold_accuracy
+from repro.evaluation.stats import bootstrap_mean
 from repro.sets import LabelledPairs, LabelledTexts
 
 
@@ -38,11 +39,15 @@ def test_ten_folds_choose_and_score_as_scikit_learn_does(classes, seed):
     assert linear_probe(X[train], y[train], X[~train], y[~train], seed=5) == found.accuracy
 
 
-def test_where_one_penalty_is_clearly_best_it_is_chosen():
-    # a rare class seen through small features: a strong penalty answers the majority
+def rare():
+    """A rare class seen through small features: a strong penalty answers the majority."""
     rng = np.random.default_rng(0)
     z = rng.standard_normal(600)
-    X, y = 0.02 * (z[:, None] + 0.3 * rng.standard_normal((600, 4))), (z > 1.1).astype(int)
+    return 0.02 * (z[:, None] + 0.3 * rng.standard_normal((600, 4))), (z > 1.1).astype(int)
+
+
+def test_where_one_penalty_is_clearly_best_it_is_chosen():
+    X, y = rare()
     fold = stratified_folds(y, FOLDS, 0)
     scores = np.array([oracle_fold_accuracy(X, y, fold, C) for C in GRIDS["kfold"]])
     assert np.sort(scores)[-1] > np.sort(scores)[-2] + 0.005
@@ -51,6 +56,30 @@ def test_where_one_penalty_is_clearly_best_it_is_chosen():
     assert found.chosen == (GRIDS["kfold"][scores.argmax()],) != (GRIDS["kfold"][0],)
     best = GRIDS["nested"][-1]
     assert nested_cv(X * np.sqrt(GRIDS["kfold"][-1] / best), y, seed=0).chosen == (best,) * FOLDS
+
+
+@pytest.mark.parametrize("form", ["kfold", "split"])
+def test_the_model_that_answers_has_the_penalty_that_was_chosen(form):
+    X, y = rare()
+    X = 2 * X * np.sqrt(GRIDS["kfold"][-1] / GRIDS[form][-1])  # so that the weakest penalty is best
+    (a, ya), (b, yb), (c, yc) = ((X[i::3], y[i::3]) for i in range(3))
+    found = probe(a, ya, c, yc, dev=(b, yb) if form == "split" else None)
+
+    def right(C):
+        return LogisticRegression(C=C, max_iter=5000).fit(a, ya).predict(c) == yc
+
+    chosen, first = right(found.chosen[0]), right(GRIDS[form][0])
+    assert (found.correct == chosen).mean() > 0.99 and (found.correct == first).mean() < 0.98
+
+
+def test_the_models_of_nested_folds_have_the_penalties_that_were_chosen():
+    X, y = rare()
+    X = X * np.sqrt(GRIDS["kfold"][-1] / GRIDS["nested"][-1])
+    found, outer = nested_cv(X, y), stratified_folds(y, FOLDS, 0)
+    expected = oracle_fold_accuracy(X, y, outer, found.chosen[0])
+    first = oracle_fold_accuracy(X, y, outer, GRIDS["nested"][0])
+    assert len(set(found.chosen)) == 1 and found.accuracy == pytest.approx(expected, abs=0.004)
+    assert found.accuracy > first + 0.02
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -84,10 +113,60 @@ def test_nested_cross_validation_equals_the_loops():
 
 
 def test_no_row_of_an_outer_fold_helps_to_choose_its_penalty(monkeypatch):
-    (X, y), seen = made(2, n=60), []
+    X, y, seen = made(2, n=200)[0], np.repeat([0, 1], 100), []
     monkeypatch.setattr(logistic, "fold_accuracy", lambda *given: seen.append(given[2]) or fold_accuracy(*given))
     nested_cv(X, y, seed=2)
-    np.testing.assert_array_equal(seen[0] == -1, stratified_folds(y, FOLDS, 2) == np.arange(FOLDS)[:, None])
+    inner, outer = seen[0], stratified_folds(y, FOLDS, 2)
+    np.testing.assert_array_equal(inner == -1, outer == np.arange(FOLDS)[:, None])
+    drawn = {tuple(fold[fold >= 0]) for fold in inner}
+    assert len(drawn) == FOLDS, "drawn anew for every outer fold, though all leave as many rows"
+    nested_cv(X, y, seed=3)
+    assert not drawn & {tuple(fold[fold >= 0]) for fold in seen[1]}
+
+
+def test_every_outer_fold_is_told_by_the_penalty_that_its_own_inner_folds_chose(monkeypatch):
+    X, y = rare()
+    X, outer = X * 3, stratified_folds(y, FOLDS, 0)
+    best = np.arange(FOLDS) % 6
+    monkeypatch.setattr(logistic, "fold_accuracy", lambda *given: np.eye(6)[best])
+    found = nested_cv(X, y)
+    assert found.chosen == tuple(GRIDS["nested"][best])
+    expected = np.empty(len(y), bool)
+    for i, C in enumerate(found.chosen):
+        model = LogisticRegression(C=C, max_iter=5000).fit(X[outer != i], y[outer != i])
+        expected[outer == i] = model.predict(X[outer == i]) == y[outer == i]
+    assert (found.correct == expected).mean() > 0.995
+
+
+def test_the_penalties_that_are_tried_are_sentevals():
+    nested, kfold = ([2.0**t for t in range(*ends)] for ends in ((-2, 4), (-1, 6)))
+    tried = {name: grid.tolist() for name, grid in GRIDS.items()}
+    assert tried == {"nested": nested, "split": nested, "kfold": kfold}
+    for grid in senteval.GRIDS.values():
+        assert grid == pytest.approx([10.0**t for t in range(-5, -1)])
+
+
+@pytest.mark.parametrize("protocol", ["logreg", "senteval"])
+def test_seed_and_protocol_reach_the_score_and_its_interval_is_about_the_mean_over_folds(protocol):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 35)
+    X, texts = rng.normal(size=(105, 3)) + np.eye(3)[y], tuple(map(str, range(105)))
+    whole = LabelledTexts("made", "local", "all", texts, y)
+    score = classify.score_classification(lambda _: X, {"all": whole}, protocol=protocol, seed=3)
+    found = nested_cv(X, y, protocol=protocol, seed=3)
+    interval = bootstrap_mean(found.correct, seed=3)
+    assert score.value == found.accuracy != interval.value
+    apart = found.accuracy - interval.value
+    expected = interval.low + apart, interval.high + apart
+    assert (score.ci_low, score.ci_high) == pytest.approx(expected)
+    halves = {
+        name: LabelledTexts("made", "local", name, texts[part], y[part])
+        for name, part in {"train": slice(0, None, 2), "test": slice(1, None, 2)}.items()
+    }
+    embed = lambda texts: X[[int(text) for text in texts]]  # noqa: E731
+    split = classify.score_classification(embed, halves, protocol=protocol, seed=3)
+    expected = probe(X[::2], y[::2], X[1::2], y[1::2], protocol=protocol, seed=3)
+    assert (split.items == expected.correct).all() and split.floor == expected.floor
 
 
 def test_nested_accuracy_is_the_mean_over_folds_of_unequal_size():

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
+from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, mutual_info_score, normalized_mutual_info_score
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -26,6 +27,19 @@ def test_equals_scikit_learn(k, dtype):
     (X, y), (Q, z) = blobs(120, seed=1), blobs(70, seed=2)
     X, Q = X.astype(dtype) + 100, Q.astype(dtype) + 100  # far from the origin, where products round
     assert knn_accuracy(X, y, Q, z, k=k) == KNeighborsClassifier(k, algorithm="brute").fit(X, y).score(Q, z)
+
+
+def test_three_neighbours_vote_unless_told_otherwise():
+    draw = np.random.default_rng(1)
+    X, Q = draw.normal(size=(120, 4)), draw.normal(size=(300, 4))
+    y, z = draw.integers(2, size=120), draw.integers(2, size=300)
+    for default, told in (
+        (knn_accuracy(X, y, Q, z), lambda k: knn_accuracy(X, y, Q, z, k=k)),
+        (knn_correct(X, y, Q, z), lambda k: knn_correct(X, y, Q, z, k=k)),
+        (knn_cv_correct(X, y), lambda k: knn_cv_correct(X, y, k=k)),
+    ):
+        same = [k for k in range(1, 8) if np.array_equal(default, told(k))]
+        assert same == [3]
 
 
 @settings(max_examples=40, deadline=None)
@@ -91,6 +105,18 @@ def test_kmeans_finds_what_is_there_repeats_itself_and_minds_no_turn():
     scores = cluster_scores(X, y, seed=0)
     assert scores["purity"] == 1 and scores["ari"] == pytest.approx(1)
     np.testing.assert_array_equal(kmeans(X, 7, seed=3), kmeans(X, 7, seed=3))
+    shapeless = rng.normal(size=(200, 8))
+    assert adjusted_rand_score(kmeans(shapeless, 7, seed=3), kmeans(shapeless, 7, seed=4)) < 0.99
     assert len(set(kmeans(X, 7, seed=3))) == 7
     turn = np.linalg.qr(rng.normal(size=(8, 8)))[0]
     assert cluster_scores(17 * X @ turn, y, seed=0) == pytest.approx(scores)
+
+
+def test_the_best_of_ten_starts_is_kept():
+    X = np.random.default_rng(0).normal(size=(150, 4))
+
+    def spread(found):
+        return sum(((X[found == c] - X[found == c].mean(0)) ** 2).sum() for c in np.unique(found))
+
+    single = [spread(KMeans(12, n_init=1, random_state=seed).fit(X).labels_) for seed in range(40)]
+    assert max(spread(kmeans(X, 12, seed=seed)) for seed in range(6)) < np.quantile(single, 0.4)

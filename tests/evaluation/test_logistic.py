@@ -49,6 +49,32 @@ def test_every_model_learns_from_its_own_rows_alone_and_weighs_its_penalty_by_th
         np.testing.assert_allclose(slopes(models, k), oracle.coef_, atol=min(5e-3, 0.01 * np.abs(oracle.coef_).max()))
 
 
+@pytest.mark.parametrize("scale", [1e-4, 1e-2, 1e3])
+def test_coefficients_turn_with_the_unit_of_the_features(scale):
+    """Of features times s under C/s² they are divided by s, though gradients are small early."""
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((400, 200))
+    y = (Z[:, :5].sum(1) + rng.standard_normal(400) > 0).astype(int)
+    found = fit_logistic(scale * Z, y, everyone(y), np.array([1 / scale**2]))
+    expected = oracle_of(Z, y, 1.0).coef_
+    allowed = 5e-3 * np.abs(expected).max()
+    np.testing.assert_allclose(scale * slopes(found, 0), expected, atol=allowed)
+
+
+@pytest.mark.parametrize("rows", [300, 30])
+@pytest.mark.parametrize("deviation", [1e-1, 1e-3])
+def test_a_direction_of_little_variance_is_learnt_from(deviation, rows):
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal(rows)
+    others = rng.standard_normal((rows, 3)) @ rng.standard_normal((3, 39))
+    y = (z + 0.8 * rng.standard_normal(rows) > 0).astype(int)
+    X, C = np.column_stack([deviation * z, others]), 1 / deviation**2
+    found = fit_logistic(X, y, everyone(y), np.array([C]))
+    oracle = LogisticRegression(C=C, tol=1e-10, max_iter=10_000, solver="newton-cg").fit(X, y)
+    own = oracle.coef_[0, 0]
+    assert own * deviation > 0.5 and slopes(found, 0)[0, 0] == pytest.approx(own, rel=0.02)
+
+
 def test_ill_scaled_states_converge_quickly():
     rng = np.random.default_rng(0)
     Z = rng.standard_normal((500, 40))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from repro.evaluation.quantise import affordable_dim, dequantise, fit_codebook, prepare_queries, quantise, vector_bytes
-from repro.types import unit_rows
+from repro.types import InputError, unit_rows
 from shown_code import on_page
 
 SEARCH = on_page("beyond_quantisation", "by_numbers", "by_bits")
@@ -45,6 +45,29 @@ def test_signs_of_symmetric_data_turn_with_it():
     # shifted data has the same codes: the mean is taken off
     shifted = fit_codebook(both + 5, "binary")
     assert np.array_equal(quantise(both + 5, shifted), quantise(both, book))
+
+
+def test_a_bit_is_set_where_a_number_lies_above_the_mean_and_only_there():
+    whole = RNG.integers(-2, 3, size=(50, 12)).astype(np.float32)
+    both = np.concatenate([whole, -whole])  # of mean 0, which many of them are
+    codes = quantise(both, fit_codebook(both, "binary"))
+    np.testing.assert_array_equal(codes, np.packbits(both > 0, axis=1))
+    constant = np.column_stack([np.full(9, 0.5), RNG.normal(size=9)])
+    assert (quantise(constant, fit_codebook(constant, "binary")) < 128).all()
+
+
+def test_queries_are_floats_less_the_mean_of_bits_alone():
+    for level in ("float32", "float16", "int8", "int4"):
+        np.testing.assert_array_equal(prepare_queries(Q, fit_codebook(X, level)), Q)
+    found = prepare_queries(Q, fit_codebook(X, "binary"))
+    np.testing.assert_allclose(found, Q - X.mean(0, dtype=np.float64), atol=1e-4)
+
+
+def test_float16_holds_its_largest_number_and_none_beyond():
+    book = fit_codebook(X[:, :1], "float16")
+    assert quantise(np.array([[65504.0], [-65504.0]]), book).tolist() == [[65504.0], [-65504.0]]
+    with pytest.raises(InputError, match="X holds 65536: float16 ends at 65504"):
+        quantise(np.array([[65536.0]]), book)
 
 
 @pytest.mark.parametrize("dim", [1, 7, 8, 16, 31, 32, 37])

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from repro.evaluation.seeds import FEWEST_SEEDS, error_of_mean, kendall, of_parts, reach, seeds_needed
-from repro.report.judge import Estimate, farthest, lowest, mean
+from repro.report.judge import Estimate, farthest, lowest, mean, scaled
 
 
 def worlds(rng, seeds, cells, seed_sd, item_sd, together=0.8, truth=0.0, same_items=True):
@@ -64,11 +64,18 @@ def test_the_seeds_that_are_told_see_the_effect_in_80_of_100_cases(seed_sd, item
     assert 0.77 <= seen <= 0.93  # whole seeds, and few of them: somewhat more than 80
 
 
+def test_three_seeds_are_the_fewest_that_judge():
+    assert isnan(Estimate({0: 1.0, 1: 2.0}, item_error=0.1).half)
+    assert not isnan(Estimate({0: 1.0, 1: 2.0, 2: 3.0}, item_error=0.1).half)
+    assert seeds_needed(1e-6, 0.0, 1.0) == FEWEST_SEEDS == 3
+
+
 def test_more_seeds_do_not_make_up_for_few_items():
     assert seeds_needed(1.0, 1.0, 1.0) is None
     assert seeds_needed(1.0, 0.2, 1.0) > seeds_needed(1.0, 0.0, 1.0) >= FEWEST_SEEDS
     assert seeds_needed(0.0, 0.1, 1.0) == FEWEST_SEEDS
     assert seeds_needed(10.0, 0.0, 1.0) > 200
+    assert 100 < seeds_needed(4.0, 0.0, 1.0) <= 200
 
 
 def test_variances_over_seeds_and_items_add_with_the_freedom_of_the_seeds():
@@ -79,6 +86,11 @@ def test_variances_over_seeds_and_items_add_with_the_freedom_of_the_seeds():
     assert all(map(isnan, error_of_mean(nan, 1, 2.0)))
     parts = [Estimate({0: 1.0}, item_error) for item_error in (3.0, 4.0)]
     assert (mean(parts).item_error, mean(parts, same_items=False).item_error) == (3.5, 2.5)
+    one = Estimate({0: 1.0, 1: 2.0, 2: 6.0}, item_error=0.5)
+    assert one.seed_sd == pytest.approx(np.std([1, 2, 6], ddof=1))
+    turned = scaled(one, -2.0)
+    assert (turned.value, turned.item_error) == (-6, 1)
+    assert turned.seed_sd == pytest.approx(2 * one.seed_sd)
     assert reach(inf) == pytest.approx(1.96, abs=1e-3)
     assert reach(2.0) == pytest.approx(4.3027, abs=1e-4)
     assert reach(inf, 6) == pytest.approx(2.631, abs=1e-3)  # Šidák
@@ -88,8 +100,9 @@ def test_kendall_is_scipys():
     rng = np.random.default_rng(1)
     sizes = np.array([8.0, 16, 32, 64, 128])
     table = rng.integers(0, 4, (20, 5)).astype(float)
-    expected = [kendalltau(sizes, row).statistic for row in table]
-    np.testing.assert_allclose(kendall(sizes, table), expected, atol=1e-12)
+    for ranked in (sizes, -sizes, np.array([8.0, 8, 64, 64, 64])):
+        expected = [kendalltau(ranked, row).statistic for row in table]
+        np.testing.assert_allclose(kendall(ranked, table), expected, atol=1e-12)
     assert np.isnan(kendall(sizes, np.ones(5)))
 
 

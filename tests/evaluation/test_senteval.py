@@ -127,6 +127,61 @@ def test_heads_trained_together_are_those_trained_alone():
         np.testing.assert_allclose(fewer.weights[..., 0], together.weights[..., 4 * k + g], atol=1e-5)
 
 
+def test_accuracies_are_compared_to_a_ten_thousandth_and_the_weaker_penalty_wins_a_tie(monkeypatch):
+    found = np.array([[0.83331, 0.83334, 0.83329, 0.8]] * FOLDS)
+    heads = senteval.LinearHeads(np.zeros((2, 13, 1)), np.arange(2), found.ravel(), np.zeros(1))
+    (X, y), fit = made(n=60), senteval.fit_heads
+    trained = iter([heads])
+    monkeypatch.setattr(senteval, "fit_heads", lambda *given: next(trained, None) or fit(*given))
+    assert probe(X, y, X, y, protocol="senteval").chosen == (senteval.PENALTIES[0],)
+
+
+def test_the_seed_draws_the_start_the_order_and_the_rows_held_out(monkeypatch):
+    (X, y), everyone = made(n=200), np.ones((1, 200), bool)
+
+    def weights(seed):
+        return senteval.fit_members(X, y, everyone, senteval.PENALTIES[:1], seed).weights
+
+    assert (weights(3) == weights(3)).all()
+    assert (senteval.initial_head(3, 2, 12) != senteval.initial_head(4, 2, 12)).all()
+    assert set(senteval.dev_rows(np.arange(200), 3)) != set(senteval.dev_rows(np.arange(200), 4))
+    start, held = senteval.initial_head(0, 2, 12), senteval.dev_rows(np.arange(200), 0)
+    monkeypatch.setattr(senteval, "initial_head", lambda *given: start)
+    monkeypatch.setattr(senteval, "dev_rows", lambda rows, seed: held)
+    assert (weights(3) != weights(4)).any(), "all else alike, the order differs"
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_step_is_one_of_torchs_adam(classes):
+    (X, y), start = made(classes, n=64), senteval.initial_head(0, classes, 12)
+    features = np.hstack([X, np.ones((64, 1), np.float32)])
+    ours = senteval._Training(features, y, None, start[..., None].copy(), senteval.PENALTIES[3:])
+    weights = torch.tensor(start, requires_grad=True)
+    adam = torch.optim.Adam([weights], lr=1e-3, weight_decay=0.01)
+    for step in range(12):
+        rows = np.arange(5 * step, 5 * step + 5)
+        ours.step(rows)
+        adam.zero_grad()
+        scores = torch.from_numpy(features[rows]) @ weights.T
+        nn.functional.cross_entropy(scores, torch.from_numpy(y[rows])).backward()
+        adam.step()
+    moved = weights.detach().numpy() - start
+    np.testing.assert_allclose(ours.weights[..., 0] - start, moved, atol=1e-3 * np.abs(moved).max())
+
+
+def test_a_head_that_meets_none_of_its_rows_takes_no_step():
+    (X, y), start = made(n=100), np.zeros((2, 13, 2), np.float32)
+    features = np.hstack([X, np.ones((100, 1), np.float32)])
+    members = np.stack([np.arange(100) < 50, np.arange(100) >= 50], axis=1)
+    together = senteval._Training(features, y, members, start.copy(), senteval.PENALTIES[[3, 3]])
+    alone = senteval._Training(features, y, None, start[..., :1].copy(), senteval.PENALTIES[[3]])
+    for first in (60, 0, 70, 10, 80):  # the first head sees the second and the fourth of these
+        together.step(np.arange(first, first + 10))
+        if first < 50:
+            alone.step(np.arange(first, first + 10))
+    np.testing.assert_allclose(together.weights[..., 0], alone.weights[..., 0], atol=1e-6)
+
+
 def test_chunks_are_batches_of_64_and_five_percent_are_held_out():
     assert senteval.chunk_starts(150, np.array([150, 150])).tolist() == [0, 64, 128]
     starts = senteval.chunk_starts(3771, np.full(100, 3054))

@@ -119,6 +119,8 @@ def test_a_tasks_score_has_an_interval_that_keeps_its_subsets(aggregate):
         within = bootstrap_spearman(score.items, SCORES, subsets=SUBSETS, seed=0)
         assert (score.ci_low, score.ci_high) == (within.low, within.high)
         assert score.ci_low < score.value < score.ci_high
+        other = score_sts(lambda texts: X1 if texts == texts1 else X2, task, seed=1)
+        assert other.value == score.value and other.ci_low != score.ci_low
 
 
 def test_constants_have_no_rank_correlation(caplog):

@@ -1,12 +1,13 @@
 """From rows to verdicts: means, differences and families with their intervals, and which cell a claim is judged by."""
 
+import re
 from dataclasses import replace
 from math import inf, isnan
 
 import pytest
 
 from repro.evaluation.seeds import Estimate, estimate, mean, reach, scaled
-from repro.report.judge import Judge, average, farthest, highest, judge, lowest, trend
+from repro.report.judge import Judge, average, effect, farthest, highest, judge, lowest, trend
 from repro.rows import make_rows
 
 RISING = Estimate({0: 1.0, 1: 2.0, 2: 3.0}, 0.6)
@@ -55,6 +56,21 @@ def test_every_dim_is_judged_by_joint_ends_of_all():
     assert e.high == pytest.approx(min(-4 + 0.5 * wide, -3 + 0.1 * wide))
 
 
+@pytest.mark.parametrize("side", [1, -1])
+def test_the_farthest_of_all_is_no_nearer_than_any_is_for_sure_and_no_farther_than_any_may_be(side):
+    """The farthest value is unsure, a nearer one is sure: all are as far as that one at least."""
+    told = [(-4.0, 1.0), (-3.0, 0.1), (1.0, 3.0)]  # a value and its error
+    unsure, sure, wide = (Estimate({None: side * v}, error, random=False) for v, error in told)
+    reached = reach(inf, 3)
+    dim, e = farthest({8: unsure, 16: sure, 32: wide})
+    ends = -(1 + 3 * reached), -(3 - 0.1 * reached)
+    assert (dim, e.value) == (8, side * -4.0)
+    assert sorted((side * e.low, side * e.high)) == pytest.approx(ends)
+    _, two = farthest({8: unsure, 32: wide})
+    nearer_end = min(two.low, two.high, key=abs)
+    assert side * nearer_end == pytest.approx(-(4 - reach(inf, 2)))
+
+
 def test_a_dim_of_too_few_seeds_leaves_the_word_to_others():
     few = {**FAMILY, 4: Estimate({0: -9.0})}
     assert lowest(few) == lowest(FAMILY)
@@ -79,6 +95,13 @@ def scores(**cells):
         for place, v in zip(places, values, strict=True)
         for seed, off in enumerate((-0.1, 0.1))
     )
+
+
+def test_seeds_that_nobody_would_run_are_not_counted_out():
+    for spread, told in ((4.5, r"1[5-9]\d seeds"), (6.0, "more than 200 seeds")):
+        unsure = Estimate({0: -spread, 1: 0.0, 2: spread})
+        found = effect("X", unsure, "a lead")
+        assert re.fullmatch(f"{told} to see an effect of 1, at 80 % power", found.why), found.why
 
 
 PICKED = {lowest: (-3.0, "b at 16 of 4"), highest: (2.0, "b at 8 of 4"), farthest: (-3.0, "b at 16 of 4")}
