@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import nn
 
+from repro.objectives import StepTwoConfig, TrainConfig
 from repro.training.loop import LoopConfig, TrainingDiverged, train
 from repro.types import InputError
 
@@ -35,22 +36,64 @@ def run(config=CONFIG, *, until=math.inf, seed=0, **options):
     return module, train(module, task(module, until=until), config, **options)
 
 
-def test_equals_a_plain_adam_loop():
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"learning_rate": 0.1, "warmup": 0.25, "weight_decay": 0.1, "clip_norm": 0.5},
+        {"learning_rate": 0.03, "betas": (0.5, 0.9), "clip_norm": 2.0},
+        {"weight_decay": 0.5, "betas": (0.9, 0.98), "clip_norm": 0.0},
+        {},
+    ],
+    ids=str,
+)
+def test_equals_a_plain_adam_loop(settings):
     mine, plain = nn.Linear(6, 1), nn.Linear(6, 1)
     plain.load_state_dict(mine.state_dict())
-    config = LoopConfig(steps=12, learning_rate=0.1, warmup=0.25, weight_decay=0.1, clip_norm=0.5)
-    train(mine, lambda step: task(nn.Sequential(mine))(step), config, progress=False, rates={"bi": 3.0})
-    groups = [{"params": [plain.weight], "weight_decay": 0.1}, {"params": [plain.bias], "weight_decay": 0.0}]
-    optimiser = torch.optim.AdamW(groups, lr=0.1)
+
+    def loss_of(module, step):
+        """Of small and of large gradients: were all clipped, Adam would not know to what norm."""
+        return 10.0 ** (step % 3 - 1) * task(nn.Sequential(module))(step)
+
+    config = LoopConfig(steps=12, **settings)
+    train(mine, lambda step: loss_of(mine, step), config, progress=False, rates={"bi": 3.0})
+    learning_rate, warm = settings.get("learning_rate", 1e-5), 12 * settings.get("warmup", 0.0)
+    decay, clip_norm = settings.get("weight_decay", 0.0), settings.get("clip_norm", 1.0)
+    groups = [{"params": [plain.weight], "weight_decay": decay}]
+    groups.append({"params": [plain.bias], "weight_decay": 0.0})
+    optimiser = torch.optim.AdamW(groups, betas=settings.get("betas", (0.9, 0.999)))
     for step in range(12):
         optimiser.zero_grad()
-        task(nn.Sequential(plain))(step).backward()
-        torch.nn.utils.clip_grad_norm_(plain.parameters(), 0.5)
+        loss_of(plain, step).backward()
+        if clip_norm:
+            torch.nn.utils.clip_grad_norm_(plain.parameters(), clip_norm)
         for group, factor in zip(optimiser.param_groups, (1, 3), strict=True):
-            group["lr"] = factor * 0.1 * ((step + 1) / 3 if step < 3 else (12 - step) / 9)
+            share = (step + 1) / warm if step < warm else (12 - step) / (12 - warm)
+            group["lr"] = factor * learning_rate * share
         optimiser.step()
     for a, b in zip(mine.parameters(), plain.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_a_loop_takes_every_setting_of_a_training_under_its_name():
+    one = {"learning_rate": 7e-4, "warmup": 0.2, "check_every": 11, "save_every": 13, "seed": 5}
+    one["bf16"] = True
+    two = {"clip_norm": 0.3, "patience": 4, "check_every": 9, "seed": 8}
+    assert LoopConfig.of(TrainConfig(**one), steps=3) == LoopConfig(steps=3, **one)
+    assert LoopConfig.of(StepTwoConfig(**two), steps=3) == LoopConfig(steps=3, **two)
+
+
+@pytest.mark.parametrize("bf16", [False, True])
+def test_products_are_in_bfloat16_where_it_is_asked_for_and_weights_never(bf16):
+    module, seen = network(), set()
+    loss_of = task(module)
+
+    def loss_at(step):
+        seen.add(module[0](torch.ones(1, 6)).dtype)
+        return loss_of(step)
+
+    train(module, loss_at, replace(CONFIG, bf16=bf16), progress=False)
+    assert seen == {torch.bfloat16 if bf16 else torch.float32}
+    assert {weight.dtype for weight in module.parameters()} == {torch.float32}
 
 
 def test_every_step_draws_anew():

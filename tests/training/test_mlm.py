@@ -5,6 +5,8 @@ import pytest
 import torch
 
 from repro import data
+from repro.training import mlm
+from repro.training.loop import History, LoopConfig
 from repro.training.mlm import (
     IGNORED,
     SPECIAL,
@@ -48,6 +50,33 @@ def test_shares_of_masking():
     assert masked.mean() == pytest.approx(0.8, abs=0.01)
     assert same.mean() == pytest.approx(0.1, abs=0.01)
     assert (~masked & ~same).mean() == pytest.approx(0.1, abs=0.01)
+
+
+def test_pre_training_predicts_words_alone_and_is_set_as_its_card_says(sentences, monkeypatch):
+    seen = {}
+
+    def one_step(model, loss_at, loop, **told):
+        seen["loop"], seen["loss"] = loop, loss_at(0)
+        return History(losses=[seen["loss"].item()])
+
+    def watched(backbone, ids, mask, targets):
+        seen.setdefault("batches", []).append((ids.numpy(), mask.numpy(), targets.numpy()))
+        return mlm_loss(backbone, ids, mask, targets)
+
+    monkeypatch.setattr(mlm, "LETTERS", 15)  # words of rarer letters are unknown
+    monkeypatch.setattr(mlm, "train", one_step)
+    monkeypatch.setattr(mlm, "mlm_loss", watched)
+    how = {"warmup": 0.2, "learning_rate": 3e-3, "save_every": 7, "bf16": True, "seed": 4}
+    sizes = {"layers": 1, "hidden_dim": 16, "vocabulary": VOCABULARY, "batch_size": 128}
+    pretrain(sentences, PretrainConfig(**sizes, **how, mask_share=0.5))
+    assert seen["loop"] == LoopConfig(steps=4, betas=(0.9, 0.98), weight_decay=0.01, **how)
+    shares = []
+    for ids, mask, targets in seen["batches"]:
+        chosen = targets != IGNORED
+        words = (mask == 1) & ~np.isin(np.where(chosen, targets, ids), [0, 1, 2, 3])
+        assert (ids == 1).any() and not (chosen & ~words).any()
+        shares.append(chosen.sum() / words.sum())
+    assert len(shares) == 2 and shares[0] == pytest.approx(0.5, abs=0.05)
 
 
 def test_pre_training_beats_counting_words_without_the_held_out_ones(sentences):

@@ -20,6 +20,7 @@ from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, EspressoConfig, Lora
 from repro.runs.cell import OBJECTIVES
 from repro.training.end_to_end import batches, fresh_encoder, train_encoder
 from repro.training.ese import states_of, texts_and_labels
+from repro.training.loop import History, LoopConfig
 from repro.training.nli import label_ids, nli_head
 from repro.types import InputError
 
@@ -211,6 +212,7 @@ def on_all(layers, loss, config):
         *(({"objective": "angle", "angle": preset}, on_sizes(32)) for preset in ANGLE_PRESETS.values()),
         ({"objective": "angle", "examples": "triples"}, on_sizes(32)),
         ({"objective": "matryoshka", "prefixes": (4, 16, 512)}, on_sizes(4, 16, 32)),
+        ({"objective": "matryoshka", "prefixes": (4, 31, 32)}, on_sizes(4, 31, 32)),
         ({"objective": "matryoshka"}, on_sizes(8, 16, 32)),
         ({}, on_all),
         ({"espresso": replace(ESPRESSO_FORMS["code"], decomposition="eigh")}, on_all),
@@ -242,6 +244,31 @@ def test_texts_of_like_length_are_padded_together_and_come_back_in_order(config,
     expected = encoder.encode_layers(texts, [0, 2])
     np.testing.assert_allclose(torch.stack(states).detach().numpy(), expected, atol=1e-5)
     assert sum(padding[:4]) < 0.9 * len(ids) * max(map(len, ids))
+
+
+@pytest.mark.parametrize("decomposition", ["eigh", "randomized"])
+def test_a_decomposition_starts_anew_by_step_and_seed(scaling, pairs, decomposition):
+    """One batch of all pairs, again and again at a rate that moves nothing: only starts differ."""
+    espresso = replace(ESPRESSO_FORMS["code"], decomposition=decomposition)
+    still = {"learning_rate": 1e-12, "dropout": 0.0, "batch_size": len(pairs), "epochs": 2}
+    config = replace(scaling, espresso=espresso, **still)
+    runs = [train(replace(config, seed=seed), pairs).history for seed in (0, 1)]
+    losses = [loss for history in runs for loss in history.losses]
+    apart = np.abs(np.subtract.outer(losses, losses))[np.triu_indices(4, 1)]
+    assert (apart < 1e-3).all() if decomposition == "eigh" else (apart > 1e-3).all()
+
+
+def test_the_settings_of_the_schedule_reach_the_loop(config, sentences, monkeypatch):
+    seen = []
+
+    def no_steps(module, loss_at, loop, **told):
+        seen.append(loop)
+        return History()
+
+    monkeypatch.setattr("repro.training.end_to_end.train", no_steps)
+    how = {"warmup": 0.3, "learning_rate": 7e-4, "check_every": 5, "save_every": 9, "seed": 3}
+    train(replace(config, bf16=True, epochs=2, **how), sentences[:96])
+    assert seen == [LoopConfig(steps=12, bf16=True, **how)]
 
 
 def test_copies_of_a_text_are_no_negatives_of_each_other(scaling, pairs):

@@ -18,12 +18,14 @@ from repro.losses import softmax_nli
 from repro.models import Pooler, SentenceEncoder
 from repro.models.encoder import merge_equal
 from repro.seeding import make_rng
+from repro.training.loop import TrainingDiverged
 from repro.training.nli import label_ids, nli_head
 from repro.training.two_step import choose, dropout_views, select, train_nli_pooler, train_poolers
 from repro.types import InputError, unit_rows
 
 HIDDEN = 32
 TEXTS = [f"text {i}" for i in range(96)]
+CLIPPED = 0.3  # a norm that some gradients have and some have not
 CONFIG = StepTwoConfig(learning_rates=(1e-3, 1e-2, 0.1), batch_size=16, epochs=2, check_every=3, views=3)
 ENCODERS = {64: 0.70, 16: 0.72, 4: 0.60}
 ROWS = {64: (0.69, 0.66, 0.30), 16: (0.69, 0.65, 0.40), 4: (0.50, 0.55, 0.45)}  # encoder to scores with poolers
@@ -100,9 +102,13 @@ def naive(views, pooler, rate, config, dev_score, same):
     return best.state_dict(), score
 
 
-@pytest.mark.parametrize(("activation", "distinct"), [("tanh", 96), ("identity", 96), ("tanh", 40)])
-def test_equals_a_naive_adam_loop(views, activation, distinct):
-    starts, config = poolers(12, 3, activation=activation), replace(CONFIG, temperature=0.1)
+@pytest.mark.parametrize(
+    ("activation", "distinct", "clip_norm"),
+    [("tanh", 96, 1.0), ("identity", 96, 1.0), ("tanh", 40, 1.0), ("tanh", 96, CLIPPED)],
+)
+def test_equals_a_naive_adam_loop(views, activation, distinct, clip_norm):
+    starts = poolers(12, 3, activation=activation)
+    config = replace(CONFIG, temperature=0.1, clip_norm=clip_norm)
     same = np.arange(96) % distinct  # equal texts are no negatives
     runs = train_poolers(views, [f"text {i}" for i in same], starts, dev_score, config)
     for start, run in zip(starts, runs, strict=True):
@@ -113,6 +119,18 @@ def test_equals_a_naive_adam_loop(views, activation, distinct):
             torch.testing.assert_close(run.pooler.state_dict()[name], value, rtol=1e-4, atol=1e-5)
     assert all(run.dev_after >= run.dev_before for run in runs)
     assert any(run.step for run in runs)  # the comparison is about trained weights
+
+
+def test_patience_ends_the_training_itself(views):
+    """What comes later in the epoch is broken: two steps without gain, and it is never read."""
+    config = replace(CONFIG, learning_rates=(1e-9, 1e-8), check_every=1, patience=2)
+    read = views.copy()
+    read[:, epoch_order(96, seed=0, epoch=0)[2 * config.batch_size :]] = np.nan
+    falling = Mock(side_effect=range(0, -99, -1))
+    (run,) = train_poolers(read, TEXTS, poolers(4), falling, config)
+    assert run.step == 0
+    with pytest.raises(TrainingDiverged, match="dim 4: the loss is not finite at step 2"):
+        train_poolers(read, TEXTS, poolers(4), falling, replace(config, patience=3))
 
 
 def test_patience_stops_the_checks_and_a_random_start_forgets_step_one(views):
