@@ -1,10 +1,18 @@
+from copy import copy
+from dataclasses import dataclass, fields, replace
+
 import numpy as np
 import pytest
 
 from repro import digests
 from repro.digests import code_digest, digest, import_closure
-from repro.runs.cell import OBJECTIVES, training_code
+from repro.objectives import AngleConfig, EspressoConfig, LoraConfig, StepTwoConfig, TrainConfig
+from repro.paths import PACKAGE
+from repro.runs.cell import OBJECTIVES, cell_key, training_code
+from repro.training.mlm import PretrainConfig
 from repro.types import InputError
+
+SOURCE = PACKAGE.parent
 
 
 @pytest.fixture
@@ -47,6 +55,36 @@ def test_changed_code_anywhere_in_the_closure_is_another_name_and_changed_words_
     assert digest({"a": 1}, code=("repro.a",)) != before
 
 
+def test_code_of_every_package_that_is_installed_counts(project):
+    packages = [path.parent.name for path in sorted(SOURCE.glob("*/__init__.py"))]
+    assert {"dimadvise", "microworld", "repro", "rivals"} <= set(packages)
+    for name in packages:
+        project(f"{name}.part", "size = 1\n")
+        project("repro.a", f"from {name}.part import size\n")
+        assert import_closure("repro.a") == tuple(sorted(("repro.a", f"{name}.part")))
+        before = digest({}, code=("repro.a",))
+        project(f"{name}.part", "size = 2\n")
+        assert digest({}, code=("repro.a",)) != before
+
+
+def test_imports_count_wherever_they_stand_and_however_they_are_written(project):
+    for number, text in enumerate(
+        (
+            "import repro.b",
+            "import repro.b as b",
+            "from repro import b",
+            "from repro.b import f as g",
+            "if True:\n    pass\nelse:\n    import repro.b",
+            "try:\n    pass\nexcept OSError:\n    import repro.b",
+            "try:\n    pass\nfinally:\n    import repro.b",
+            "class A:\n    def f(self):\n        with open('x'):\n            import repro.b",
+            "match 1:\n    case 1:\n        import repro.b",
+        )
+    ):
+        project(f"repro.d{number}", f"{text}\n")
+        assert "repro.b" in import_closure(f"repro.d{number}"), text
+
+
 def test_what_decides_a_result_is_a_small_part_of_the_package():
     for root in (*training_code(OBJECTIVES["simcse"]), "repro.training.two_step", "repro.evaluation.classify"):
         found = import_closure(root)
@@ -65,3 +103,65 @@ def test_a_loss_is_part_of_its_own_trainings_and_of_no_others_and_numbers_of_arr
     assert "repro.losses.angle" in steps["ese"]
     assert digest({"X": np.eye(2)}) == digest({"X": np.eye(2)})
     assert len({digest({"X": X}) for X in (np.eye(2), np.eye(2)[::-1], np.eye(2, dtype="f4"), np.eye(3))}) == 4
+
+
+def test_of_equal_bytes_shape_and_kind_of_number_make_another_array_and_layout_does_not():
+    shapes, kinds = (6, (2, 3), (3, 2), (6, 1)), ("f8", "i8", "u8")
+    zeros = [np.zeros(shape, kind) for shape in shapes for kind in kinds]
+    assert len({digest({"X": X}) for X in zeros}) == len(zeros)
+    X = np.arange(6.0).reshape(2, 3)
+    for same in (np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2], X.copy()):
+        assert digest({"X": same}) == digest({"X": X})
+
+
+@dataclass(frozen=True)
+class One:
+    x: int = 1
+
+
+@dataclass(frozen=True)
+class Other:
+    x: int = 1
+
+
+def test_configurations_of_two_kinds_that_hold_the_same_have_names_of_their_own():
+    assert len({digest(config) for config in (One(), Other(), {"x": 1}, One(2), [1], (1,))}) == 6
+    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+
+
+CONFIGS = [TrainConfig, StepTwoConfig, EspressoConfig, AngleConfig, LoraConfig, PretrainConfig]
+
+
+@pytest.mark.parametrize("kind", CONFIGS, ids=lambda kind: kind.__name__)
+def test_every_field_of_a_configuration_changes_its_name(kind):
+    names = {digest(kind())}
+    for field in fields(kind):
+        changed = copy(kind())
+        object.__setattr__(changed, field.name, "something else")
+        names.add(digest(changed))
+    assert len(names) == 1 + len(fields(kind))
+
+
+OTHERS = {
+    **{"layers": 1, "dim": 7, "pooling": "mean", "activation": "identity", "temperature": 0.1},
+    **{"batch_size": 8, "learning_rate": 1e-4, "warmup": 0.1, "max_length": 16, "epochs": 2.0},
+    **{"sentences": 100, "check_every": 9, "checkpoint_by": "encoder", "mask_duplicates": False},
+    **{"prefixes": (4,), "examples": "triples", "angle": AngleConfig(angle_scale=2.0)},
+    **{"espresso": EspressoConfig(alpha=2.0), "lora": LoraConfig(), "bidirectional": True},
+    **{"final_norm": "all", "dropout": 0.2, "difference": "signed", "corpus": "nli"},
+    **{"validation": "sickr", "bf16": True, "threads": 2, "save_every": 9, "seed": 1},
+}
+"""another value of every setting but objective, backbone and source"""
+UNREAD = {"ese": {"activation", "temperature", "difference", "checkpoint_by", "prefixes"}}
+UNREAD["matryoshka"] = UNREAD["ese"] - {"prefixes"} | {"dim", "espresso"}
+UNREAD["angle"] = UNREAD["ese"] | UNREAD["matryoshka"]
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_every_setting_that_a_training_reads_and_no_other_is_part_of_its_key(tiny, objective):
+    base = TrainConfig(objective=objective, backbone=tiny, source="microworld")
+    assert {field.name for field in fields(base)} == {*OTHERS, "objective", "backbone", "source"}
+    key, unread = cell_key(base), UNREAD.get(objective, set())
+    keys = {name: cell_key(replace(base, **{name: value})) for name, value in OTHERS.items()}
+    assert {name for name, other in keys.items() if other == key} == unread
+    assert len(set(keys.values())) == len(OTHERS) - len(unread) + bool(unread)

@@ -1,4 +1,5 @@
 import hashlib
+from types import SimpleNamespace
 from unittest.mock import DEFAULT, Mock
 
 import numpy as np
@@ -26,6 +27,18 @@ def test_every_row_has_the_schema_and_its_provenance_whatever_is_there():
         assert make_rows(values, experiment="e").dtypes.equals(frame.dtypes)
     with pytest.raises(InputError, match="unknown row column 'dimension': the schema has experiment, paper_table"):
         make_rows([{"dimension": 8}])
+
+
+def test_the_commit_is_named_by_twelve_digits_of_the_checkouts_own_history(monkeypatch):
+    head, asked = "0123456789abcdef" * 2 + "01234567", []
+
+    def git(command, **options):
+        asked.append(command)
+        return SimpleNamespace(stdout=f"{head}\n")
+
+    monkeypatch.setattr(rows.subprocess, "run", git)
+    assert rows.commit.__wrapped__() == head[:12]
+    assert f"--git-dir={rows.paths.project_root() / '.git'}" in asked[0] and asked[0][-1] == "HEAD"
 
 
 def test_recording_replaces_the_same_key_and_keeps_the_others(tmp_path):

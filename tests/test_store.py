@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import time
 from unittest.mock import Mock
 
 import numpy as np
@@ -55,6 +56,21 @@ def test_a_failed_maker_leaves_nothing_but_its_scratch(store):
 
     made = store.get_or_make("things", "abc", go_on)
     assert (made.folder / "file.txt").read_text() == "after step 3" and not list(store.home.glob("work/*"))
+
+
+def test_the_seconds_of_killed_runs_count_up_to_their_last_state(store):
+    def killed(target, work):
+        time.sleep(0.06)
+        (work / "state").write_text("step 3")
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            store.get_or_make("things", "abc", killed)
+    made = store.get_or_make("things", "abc", hello)
+    assert made.seconds >= 0.12
+    assert store.get_or_make("things", "abc", hello).seconds == made.seconds
+    assert store.get_or_make("things", "new", hello).seconds < made.seconds, "another starts from 0"
 
 
 @pytest.mark.parametrize(

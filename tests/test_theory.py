@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from scipy.integrate import quad
 from scipy.special import gammaln
-from scipy.stats import spearmanr
+from scipy.stats import binom, spearmanr
 from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
 from repro import theory
@@ -64,6 +65,22 @@ def test_few_points_by_hand():
     X = np.array([[0.0], [1.0], [3.0], [10.0]])  # ratios 3, 2, 3/2 and 9/7
     assert theory.two_nn(X, discard=0.25) == pytest.approx(2 / (np.log(9 / 7) + np.log(1.5) + 2 * np.log(2)))
     assert theory.two_nn(X, discard=0.0) == pytest.approx(3 / (np.log(9 / 7) + np.log(1.5) + np.log(2) + np.log(3)))
+
+
+def test_a_share_of_a_tenth_is_censored_and_twenty_neighbours_are_asked_unless_told_otherwise():
+    X = sheet(3, n=300)
+    assert theory.two_nn(X) == theory.two_nn(X, discard=0.1) != theory.two_nn(X, discard=0.2)
+    assert theory.mle_dimension(X) == theory.mle_dimension(X, k=20) != theory.mle_dimension(X, k=10)
+
+
+@pytest.mark.parametrize("shape", [(400, 200), (60, 500)])
+def test_what_rounding_leaves_is_no_direction(shape):
+    rng = np.random.default_rng(0)
+    U, V = (np.linalg.qr(np.c_[np.ones(n), rng.normal(size=(n, 3))])[0][:, 1:] for n in shape)
+    for scale in (1.0, 1e-3, 1e4):
+        X = scale * U @ V.T + rng.normal(size=shape[1])  # three directions, off the origin
+        assert effective_rank(X) == pytest.approx(3, rel=1e-6)
+        assert participation_ratio(X) == pytest.approx(3, rel=1e-6)
 
 
 def test_spectra_of_known_singular_values_and_of_wide_matrices():
@@ -161,6 +178,37 @@ def test_finite_batch_has_known_values():
     for dim, value in ((8, 2.5496e-2), (16, 8.1778e-4), (64, 2.5890e-6), (768, 1.6847e-7)):
         assert expected_info_nce(dim, 0.05, 64) == pytest.approx(value, rel=2e-4)
     assert expected_info_nce(16, 0.05, 64, positive_cosine=0.8) == pytest.approx(3.8272e-2, rel=2e-4)
+
+
+@pytest.mark.parametrize("batch", [2, 3, 64, 1000])
+@pytest.mark.parametrize("temperature", [0.02, 0.05, 0.5, 3.0])
+@pytest.mark.parametrize("cosine", [1.0, 0.6])
+def test_on_a_line_the_expectation_is_a_sum_over_how_many_share_a_side(batch, temperature, cosine):
+    same = np.arange(batch)  # so many of the others stand where the row does
+    near, far = ((side - cosine) / temperature for side in (1, -1))
+    with np.errstate(divide="ignore"):
+        exponents = [near + np.log(same), far + np.log(batch - 1 - same)]
+    losses = np.logaddexp(0, np.logaddexp(*exponents))
+    found = expected_info_nce(1, temperature, batch, positive_cosine=cosine)
+    assert found == pytest.approx(binom.pmf(same, batch - 1, 0.5) @ losses, rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 8, 64, 768])
+@pytest.mark.parametrize("temperature", [0.02, 0.05, 0.5])
+@pytest.mark.parametrize("cosine", [1.0, 0.6])
+def test_with_one_negative_the_expectation_is_an_integral_over_its_angle(dim, temperature, cosine):
+    def weight(angle):
+        return np.exp((dim - 2) * np.log(np.sin(angle)))
+
+    def loss(angle):
+        return weight(angle) * np.logaddexp(0, (np.cos(angle) - cosine) / temperature)
+
+    def integral(part):
+        halves = (1e-12, np.pi / 2), (np.pi / 2, np.pi)
+        return sum(quad(part, *ends, epsabs=0, epsrel=1e-10, limit=200)[0] for ends in halves)
+
+    found = expected_info_nce(dim, temperature, 2, positive_cosine=cosine)
+    assert found == pytest.approx(integral(loss) / integral(weight), rel=1e-7)
 
 
 def test_the_limit():
