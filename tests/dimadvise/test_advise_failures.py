@@ -26,6 +26,9 @@ def folder(tmp_path_factory):
     pairs, qrels = ("row1", "row2", "score"), ("query", "document", "relevance")
     tables = {
         "pairs_beyond": (pairs, [*PAIRS, (0, 200, 1)]),
+        "pairs_negative": (pairs, [*PAIRS, (3, -1, 1)]),
+        "qrels_negative": (qrels, [*JUDGED, (-2, 3, 1)]),
+        "qrels_beyond": (qrels, [*JUDGED, (39, 200, 1)]),
         "pairs_text": (pairs, [("x", 1, 1)]),
         "pairs_few": (pairs, PAIRS[:5]),
         "pairs_same": (pairs, [(i, i + 1, 3) for i in range(60)]),
@@ -73,6 +76,9 @@ def folder(tmp_path_factory):
         ("X.npy --column v --labels labels_short.txt --encoder e", "give either a file of vectors"),
         ("X.npy --output X.npy", "is not a folder"),
         ("X.npy --pairs pairs_beyond.tsv", "pairs_beyond.tsv line 62: row 200: expected 0 to 199"),
+        ("X.npy --pairs pairs_negative.tsv", "line 62: row -1: expected 0 to 199"),
+        ("X.npy --queries Q.npy --qrels qrels_negative.tsv", "line 42: row -2: expected 0 to 39"),
+        ("X.npy --queries Q.npy --qrels qrels_beyond.tsv", "line 42: row 200: expected 0 to 199"),
         ("X.npy --pairs pairs_text.tsv", "line 2: 'x' is no row number"),
         ("X.npy --pairs pairs_columns.tsv", "lacks row1, row2"),
         ("X.npy --pairs pairs_few.tsv", "5 pairs: at least 30"),

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, spearmanr
+from scipy.stats import binom, binomtest, spearmanr, t
 
 from dimadvise.advice import advise
 from dimadvise.bounds import mean_influence, share_bounds, smallest_sufficient, spearman_influence, unchanged_bounds
-from dimadvise.evidence import Pairs, _mean_bounds
+from dimadvise.evidence import Classes, Pairs, _mean_bounds
 from dimadvise.measured import ASSET, CALIBRATED, EXPERIMENT, SPECTRUM, measured_from, read_measured, write_measured
 from dimadvise.transform import halvings
+from dimadvise.vectors import in_memory
 from made_rows import made_curves
 from repro.evaluation.sts import sts_spearman
 from repro.reducers import make_reducer
@@ -79,6 +80,85 @@ def test_items_that_do_not_change_prove_no_more_than_their_number():
     assert unchanged_bounds(unchanged, confidence=0.95)[1] == pytest.approx(1 - most)
     _, repeated = _mean_bounds(np.ones((2, 500)), np.arange(500) // 10, 0.975)
     assert repeated.low[1] == pytest.approx(1 - 3.6 / 50, abs=2e-3), "fifty texts, ten times each"
+
+
+@pytest.mark.parametrize("lost", [1, 2, 5, 19])
+def test_few_items_that_got_worse_prove_what_clopper_and_pearson_say(lost):
+    outcomes = np.ones((2, 400))
+    outcomes[1, :lost] = 0
+    most = binomtest(lost, 400).proportion_ci(0.9).high  # of two sides, so 95 % on one
+    assert unchanged_bounds(outcomes, confidence=0.95)[1] == pytest.approx(1 - most)
+    outcomes[1, -40:] = 0.25  # too many got worse for their number to prove anything
+    assert unchanged_bounds(outcomes, confidence=0.95)[1] == np.inf
+
+
+def test_from_twenty_items_that_got_worse_on_variances_speak():
+    outcomes = np.ones((3, 400))
+    outcomes[1, :19], outcomes[2, :20] = 0.5, 0.5
+    bounds = unchanged_bounds(outcomes, confidence=0.95)
+    assert bounds[1] < 1 - 9.5 / 400 and bounds[2] == np.inf
+
+
+def test_bounds_of_some_items_that_got_worse_hold_and_by_their_variance_alone_would_not():
+    n, truth, held, loose = 200, 0.96, 0.0, 0.0  # eight items turn wrong on average
+    for lost in range(30):
+        right = np.ones((2, n))
+        right[1, :lost] = 0
+        low = share_bounds(mean_influence(right), EACH[:n], confidence=0.95).low[1]
+        chance = binom.pmf(lost, n, 1 - truth)
+        loose += chance * (low <= truth)
+        held += chance * (min(low, unchanged_bounds(right, confidence=0.95)[1]) <= truth)
+    assert held >= 0.95 > 0.92 > loose
+
+
+def some_scores(n, seed=5):
+    """Scores of a reference and of two others on the same n items, with their influence values."""
+    rng = np.random.default_rng(seed)
+    full = 5 + rng.normal(size=n)
+    return mean_influence(np.stack([full, 0.95 * full, 0.9 * full + 0.3 * rng.normal(size=n)]))
+
+
+def test_wider_deviations_are_those_of_influence_values_as_many_times_as_large():
+    found = some_scores(80)
+    wide = found._replace(values=3 * found.values)
+    given = {"links": EACH[:80], "confidence": 0.95}
+    widened = share_bounds(found, **given, wider=3).low
+    np.testing.assert_allclose(widened, share_bounds(wide, **given).low)
+    assert (widened < share_bounds(found, **given).low)[1:].all()
+
+
+def test_what_a_classifier_learnt_varies_by_a_quarter_of_what_its_items_do():
+    rng = np.random.default_rng(0)
+    # so many turn wrong that their number proves nothing
+    right = np.stack([rng.random(300) < share for share in (0.9, 0.7)])
+    evidence = Classes(np.arange(300), np.repeat(["a", "b"], 150))
+    folds = evidence.folds(in_memory(rng.normal(size=(300, 2))), seed=0)
+    _, kept = evidence.bounds(right, folds, confidence=0.95)
+    by_items = share_bounds(mean_influence(right), EACH[:300], confidence=0.95, wider=1.25**0.5)
+    np.testing.assert_allclose(kept.low[1], by_items.low[1])
+
+
+def test_an_item_of_one_row_twice_rests_on_one_row():
+    found = some_scores(200)
+    once = share_bounds(found, EACH[:200], confidence=0.95)
+    twice = share_bounds(found, EACH[:200].repeat(2, axis=1), confidence=0.95)
+    np.testing.assert_array_equal(twice.low, once.low)
+
+
+def test_at_the_bound_the_difference_is_as_large_as_its_deviation_over_items_that_share_rows():
+    """Of items i and j that share a row, and of every item with itself, the products count once."""
+    pairs = [(i, j) for i in range(12) for j in range(i + 1) if i == j or (i + j) % 3]
+    links = np.array(pairs)
+    n, rows = len(links), np.random.default_rng(7).normal(size=12)
+    full = 9 + rows[links].sum(1)
+    found = mean_influence(np.stack([full, 0.9 * full + 2 * rows[links[:, 0]]]))
+    low = share_bounds(found, links, confidence=0.95).low[1]
+    shared = np.array([[len({*a} & {*b}) for b in links] for a in links], float)
+    np.fill_diagonal(shared, 1)
+    apart = found.values[1] - low * found.values[0]
+    deviation = np.sqrt(apart @ shared @ apart / (n * (n - 1)))
+    reach = t.ppf(1 - 0.05 / (1 + 100 / n), n - 1)
+    assert found.scores[1] - low * found.scores[0] == pytest.approx(reach * deviation)
 
 
 def test_pairs_that_share_rows_are_no_independent_items():

@@ -357,9 +357,10 @@ def test_arguments_that_do_not_fit_are_named(case):
     X, _, (vectors, advice, output) = case
     for other in (X[:, 1:], np.hstack([X, X[:, :1]])):
         np.save(vectors, other)
-        told = f"has {other.shape[1]} numbers a row, .* was advised on {D}"
-        with pytest.raises(InputError, match=told):
+        said = f"has {other.shape[1]} numbers a row, .* was advised on {D}"
+        with pytest.raises(InputError, match=said):
             apply(vectors, advice, output)
+        assert not output.exists()
     np.save(vectors, X)
     with pytest.raises(InputError, match="expected int8, which was advised, or float32 or float16"):
         apply(vectors, advice, output, level="int4")

@@ -44,6 +44,15 @@ def test_queries_unlike_documents_and_lengths_that_make_similarities_one():
     assert any("rank alike" in line for line in said(UNIT, similarity="ip"))
 
 
+def test_of_few_rows_and_few_queries_chance_is_not_called_a_difference():
+    """By chance a tenth of the variance lies between tenths of 90 rows, and eight queries as far."""
+    wide = np.random.default_rng(1).normal(size=(900, 200))
+    for start in range(0, 800, 100):
+        some = wide[start : start + 90]
+        odd = " ".join(said(some, wide[start + 90 : start + 98]))
+        assert "Parts of the file" not in odd and "Queries are unlike" not in odd
+
+
 def test_nothing_is_odd_about_plain_vectors_and_those_made_to_be_cut_are_known():
     (only,) = said(UNIT, UNIT[:100])
     assert only.startswith("The vectors do not look trained to be cut")

@@ -3,11 +3,13 @@
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from deployment import deployed
 from dimadvise import measure
-from dimadvise.measure import Queries, choose, contenders, draw, interval_of, is_front, survey
-from dimadvise.search import Nearest, ranks, searched
+from dimadvise.measure import Queries, choose, contenders, draw, interval_of, is_front, survey, tabulate
+from dimadvise.search import Found, Nearest, ranks, searched
 from dimadvise.vectors import in_memory
 from dimadvise.ways import Ways, default_sizes
 from repro.types import InputError
@@ -101,6 +103,51 @@ def test_a_recommendation_is_the_fewest_bytes_that_are_sure(found):
     assert worse.loc[choose(worse, "recall", 0.8, 0), "bytes"] > chosen["bytes"], "rows not searched count against it"
 
 
+def ways(**columns):
+    """Options of falling size without re-ranking, all of them on the front."""
+    n = len(columns["recall@10"])
+    rest = {"bytes": [2 ** (9 - i) for i in range(n)], "rerank": 0, "front": True}
+    found = pd.DataFrame({**rest, **columns})
+    sure = {name: found["recall@10"] for name in ("low@10", "expected@10")}
+    return found.assign(**sure | columns)
+
+
+def test_a_small_size_that_passes_by_luck_is_not_chosen_past_one_that_fails():
+    options = ways(**{"recall@10": [1.0, 0.99, 0.96, 0.93, 0.955]})
+    assert choose(options, "recall", 0.95, 0) == 2
+    assert choose(options[::-1], "recall", 0.95, 0) == 2, "whatever order they come in"
+    assert choose(options, "recall", 0.97, 0) == 1 and choose(options, "recall", 0.995, 0) is None
+
+
+def test_what_is_promised_is_the_lower_end_less_what_rows_not_searched_may_cost():
+    recall = [1.0, 0.99, 0.98, 0.97]
+    assert choose(ways(**{"recall@10": recall}), "recall", 0.97, 0) == 3
+    low = [1.0, 0.98, 0.97, 0.96]
+    assert choose(ways(**{"recall@10": recall, "low@10": low}), "recall", 0.97, 0) == 2
+    expected = [1.0, 0.98, 0.97, 0.96]
+    both = ways(**{"recall@10": recall, "low@10": low, "expected@10": expected})
+    assert choose(both, "recall", 0.97, 0) == 1
+
+
+def test_recall_is_told_to_fall_by_as_much_with_every_doubling_of_the_rows():
+    wanted = np.tile(np.arange(10), (5, 1))
+
+    def found(documents, missed):
+        other = wanted.copy()
+        other[:, :missed] = documents - 1 - np.arange(missed)  # so many of ten are not found
+        return Found(documents, [wanted, other], [0.0, 0.0])
+
+    both = [deployed("truncate"), deployed("truncate", "int8")]
+    walk = [found(500, 1), found(1000, 2)]
+    for n, expected in ((1000, 0.8), (2000, 0.7), (4000, 0.6)):
+        table, _ = tabulate(both, walk, 4, n)
+        own = table[(table["way"] == 1) & (table["rerank"] == 0)].iloc[0]
+        assert (own["recall@10"], own["expected@10"]) == pytest.approx((0.8, expected))
+        assert (table[table["way"] == 0]["expected@10"] == 1).all(), "the full vectors find all"
+    rising, _ = tabulate(both, [found(500, 2), found(1000, 1)], 4, 4000)
+    assert (rising["expected@10"] == rising["recall@10"]).all(), "a rise is not promised to go on"
+
+
 @pytest.mark.parametrize("rows", [1600, 300])
 def test_recall_falls_as_rows_are_added(rows):
     part = survey(in_memory(clustered(4000)), methods=["svd"], levels=["int8"], dims=[6], rows=rows)
@@ -130,6 +177,19 @@ def test_fronts_and_contenders():
     assert contenders(sizes, np.stack([recall, recall[::-1]], axis=1)) == [1, 3, 4, 5]
     sure = interval_of(np.ones(100))
     assert sure.high == 1 and 0.95 < sure.low < 0.97, "no miss among a hundred proves no more"
+
+
+def test_a_range_of_eight_bits_has_room_for_new_rows_at_both_ends():
+    X = clustered(400)
+    ends = np.stack([X.min(0), X.max(0)])
+    span = ends[1] - ends[0]
+    for level, steps, room in (("int8", 255, 0.02), ("int4", 15, 0.0)):
+        way = Ways(in_memory(X), np.arange(400), "ip", 0).way("truncate", 24, level)
+        step = way.codebook.step
+        beyond = ends + np.array([[-1.0], [1.0]], np.float32) * (room * span - step * 0.01)
+        lost = np.abs(way.stored(beyond) - beyond)
+        assert (lost <= 0.51 * step).all()
+        np.testing.assert_allclose(step, (1 + 2 * room) * span / steps, rtol=1e-5)
 
 
 def test_sizes_halve_twice_in_whole_bytes():

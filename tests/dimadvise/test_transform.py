@@ -35,6 +35,32 @@ def test_moments_add_and_subtract():
     np.testing.assert_allclose(moments.scatter, moments_of([X], unit=False).scatter, rtol=2e-3, atol=0.02)
 
 
+def test_scatter_is_exact_where_the_mean_is_large_against_what_varies():
+    """Numbers of 4,096 and a few of its last bits: their mean is off, once it is rounded to one."""
+    bits = np.random.default_rng(0).integers(0, 4, size=(300, 6))
+    near = (4096 + bits * 2.0**-11).astype(np.float32)
+    found = moments_of([near[:100], near[100:]], unit=False)
+    centred = bits * 2.0**-11 - (bits * 2.0**-11).mean(0)
+    np.testing.assert_allclose(found.mean - 4096, (bits * 2.0**-11).mean(0), rtol=1e-9)
+    total = np.square(centred).sum()
+    np.testing.assert_allclose(found.scatter, centred.T @ centred, atol=1e-6 * total)
+
+
+def test_all_turns_are_as_likely_and_the_seed_draws_one():
+    moments = moments_of([X], unit=False)
+    plain = fit_transform_of("pca", moments, 3, unit=False).matrix
+    turns = []
+    for seed in range(12):
+        turned = fit_transform_of("pca-rotated", moments, 3, unit=False, seed=seed)
+        turns.append(np.linalg.pinv(plain) @ turned.matrix)
+        np.testing.assert_allclose(turns[-1] @ turns[-1].T, np.eye(3), atol=1e-5)
+        np.testing.assert_allclose(turned.bias, -moments.mean @ turned.matrix, atol=1e-3)
+    positive = (np.array(turns) > 0).mean(0)
+    assert (positive > 0).all() and (positive < 1).all(), "no entry has one sign under every seed"
+    again = fit_transform_of("pca-rotated", moments, 3, unit=False, seed=11)
+    np.testing.assert_array_equal(turned.matrix, again.matrix)
+
+
 def test_a_rotation_moves_no_distance_and_evens_out_the_columns():
     moments = moments_of([X], unit=False)
     plain, turned = (fit_transform_of(m, moments, 8, unit=False, seed=3).apply(X) for m in ("pca", "pca-rotated"))

@@ -121,6 +121,10 @@ FORMS = {
 }
 
 
+WHOLE_NUMBERS = ("i1.npy", "vectors.bvecs")
+NUMPYS = ("f2", "f4", "f8", "i2", "u2", "i4", "u4", "i8")
+
+
 @pytest.mark.parametrize("name", FORMS)
 def test_every_form_reads_as_the_same_numbers(tmp_path, name):
     X = np.abs(WHOLE) if name in ("vectors.bvecs", "vectors.U8BIN") else WHOLE  # bytes have no sign
@@ -136,6 +140,59 @@ def test_every_form_reads_as_the_same_numbers(tmp_path, name):
         blocks = list(vectors.blocks(size, start))
         assert sum(map(len, blocks)) == N - start and all(len(b) <= (size or N) and len(b) for b in blocks)
         assert not blocks or (np.concatenate(blocks) == X[start:]).all()
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_rows_that_do_not_lie_side_by_side_are_those_asked_for(tmp_path, name):
+    X = np.abs(WHOLE)
+    FORMS[name](tmp_path / name, X)
+    vectors, held = open_vectors(tmp_path / name), in_memory(X)
+    for asked in ([0, 2], [2, 0], [0, 1, 3], [1, 3, 5], [9, 11], [0, 36], [35, 36], [3, 3, 5]):
+        for found in (vectors.take(asked), held.take(asked), *vectors.taken(np.array(asked))):
+            np.testing.assert_array_equal(found, X[asked])
+
+
+@pytest.mark.parametrize("kind", ["f8", "f4", "f2", "i1", "u1", "i2", "i4"])
+def test_safetensors_of_every_kind_of_number_are_read_as_their_authors_write_them(tmp_path, kind):
+    X = np.abs(WHOLE).astype(kind)
+    X[0, :2] = 1, 3  # of two and more bytes the first is the low one
+    save_file({"before": np.arange(5, dtype="i1"), "X": X}, tmp_path / "X.safetensors")
+    vectors = open_vectors(tmp_path / "X.safetensors", "X")
+    assert vectors.kind == str(X.dtype)
+    np.testing.assert_array_equal(vectors.take(range(N)), X)
+
+
+@pytest.mark.parametrize("kind", ["u1", *(f"{end}{kind}" for end in "<>" for kind in NUMPYS)])
+def test_numpys_numbers_are_read_in_the_order_of_bytes_that_they_have(tmp_path, kind):
+    np.save(tmp_path / "X.npy", np.abs(WHOLE).astype(kind))
+    np.testing.assert_array_equal(open_vectors(tmp_path / "X.npy").take(range(N)), np.abs(WHOLE))
+
+
+@pytest.mark.parametrize("name", [name for name in FORMS if name not in WHOLE_NUMBERS])
+def test_a_number_that_is_not_finite_is_named_by_its_row_in_its_file(tmp_path, name):
+    X = WHOLE.copy()
+    X[30, 3] = np.nan
+    FORMS[name](tmp_path / name, X)
+    vectors = open_vectors(tmp_path / name)
+    where = r"part-10\.npy row 0 " if name == "shards" else f"{name}.* row 30 "
+    for read in (
+        lambda: list(vectors.blocks()),
+        lambda: list(vectors.blocks(4)),
+        lambda: list(vectors.blocks(5, 13)),
+        lambda: vectors.take([36, 30, 2]),
+        lambda: list(vectors.taken(np.arange(20, 37))),
+    ):
+        with pytest.raises(InputError, match=where):
+            read()
+    assert len(vectors.take([29, 31])) == 2, "sound rows are read"
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float16(), pa.int8()], ids=str)
+def test_a_list_with_a_hole_is_refused(tmp_path, kind):
+    rows = pa.array([[1, 2], [3, None], [5, 6]], pa.list_(kind), from_pandas=True)
+    pq.write_table(pa.table({"v": rows}), tmp_path / "hole.parquet")
+    with pytest.raises(InputError, match=r"hole\.parquet row [01] "):
+        list(open_vectors(tmp_path / "hole.parquet").blocks())
 
 
 def test_a_column_is_named_where_there_are_several(tmp_path):
