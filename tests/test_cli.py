@@ -66,6 +66,7 @@ def test_help_speaks_to_a_user_in_120_columns(verb, repro, monkeypatch):
 
 ON_PAIRS = "evaluate --encoder {tiny} --data {pairs}"
 TRAIN = "train --backbone {tiny} --sentences 64 --batch-size 16 --pooling mean --workers 1 --output {tmp}/o --objective"
+SMALL = "pretrain --source microworld --sentences 200 --layers 1 --batch-size 64 --output {tmp}/o"
 ONLY_BY = "is not read by the objective"
 
 
@@ -99,6 +100,8 @@ ONLY_BY = "is not read by the objective"
         ("run beyond_microworld -p target .inf", "parameter target is '.inf': expected float"),
         ("run wang_figure2_dimensions -p profile papr", "'papr': choose one of embedded, gpu, paper"),
         ("pretrain --corpus stsb --source microworld", "is not a corpus of plain sentences"),
+        (f"{ON_PAIRS} --dims 8 --seed {2**63}", f"seed is {2**63}: expected a whole number below"),
+        (f"{SMALL} --seed {2**64}", f"seed is {2**64}: expected"),
     ],
 )
 def test_a_mistake_ends_with_2_and_one_line(line, message, repro, tiny, pairs, tmp_path):
@@ -238,6 +241,14 @@ def test_a_reader_that_has_gone_is_no_fault(line):
     ran = subprocess.run([sys.executable, "-m", "repro", *line.split()], stdout=said, stderr=subprocess.PIPE, text=True)
     os.close(said)
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_output_that_has_no_sign_for_a_letter_has_a_question_mark():
+    own = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "200"}
+    for line in ("data list", "--help"):
+        command = [sys.executable, "-m", "repro", *line.split()]
+        ran = subprocess.run(command, capture_output=True, text=True, env=own)
+        assert (ran.returncode, ran.stderr) == (0, ""), line
 
 
 def test_an_interrupt_says_that_nothing_is_lost(repro, monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from repro import paths
-from repro.seeding import derive_seed, make_rng
+from repro.seeding import cpu_count, derive_seed, make_rng
 from repro.types import InputError, check_dim, check_embeddings, check_same_length
 
 HEAVY = {"torch", "transformers", "accelerate", "datasets"}
@@ -57,6 +57,25 @@ def test_a_seed_belongs_to_its_component_and_keys_on_every_machine():
     keys = [(1, "pooler", 8), (0, "pooler", 16), (0, "step", 8), (0, "pooler"), (0, "pooler", 8, 0), (0, "pooler8")]
     assert len({derive_seed(0, "pooler", 8), *(derive_seed(*key) for key in keys)}) == 7
     assert make_rng(0, "a").random() == make_rng(0, "a").random() != make_rng(0, "b").random()
+
+
+@pytest.mark.parametrize("seed", [2**63, 10**30, -(2**63) - 1])
+def test_a_seed_that_no_row_could_hold_is_refused(seed):
+    assert derive_seed(2**63 - 1, "pooler") != derive_seed(-(2**63), "pooler")
+    with pytest.raises(InputError, match=f"seed is {seed}: expected a whole number below 2"):
+        make_rng(seed, "pooler")
+
+
+@pytest.mark.parametrize("given", ["²", "٣²", "many", "-1", "1.5", "10000", "9" * 5000, "4 cores"])
+def test_threads_that_are_no_number_are_refused(given, monkeypatch):
+    for number, count in (("0", 1), ("3", 3), (" 16 ", 16)):
+        monkeypatch.setenv("REPRO_THREADS", number)
+        assert cpu_count() == count
+    monkeypatch.setenv("REPRO_THREADS", given)
+    with pytest.raises(InputError, match=r"REPRO_THREADS is .*: expected a number of cores"):
+        cpu_count()
+    monkeypatch.setenv("REPRO_THREADS", "")
+    assert cpu_count() >= 1
 
 
 def test_inside(tmp_path):

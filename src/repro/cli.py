@@ -19,7 +19,7 @@ import tyro
 
 from dimadvise.command import advise, apply
 from repro import __version__
-from repro.terminal import QUIET, Menu, ProfileName, close_output, complain, say, shows_progress
+from repro.terminal import QUIET, Menu, ProfileName, allow_any_letter, close_output, complain, say, shows_progress
 from repro.types import InputError, extra_with, installed, installing, lacking, one_of
 from repro.verbs_cells import Pairs, plan, sweep
 from repro.verbs_embeddings import encode, evaluate, export, reduce
@@ -270,6 +270,7 @@ def main(
     level = logging.getLevelNamesMapping().get(os.environ.get("REPRO_LOG", "").upper(), logging.WARNING)
     logging.basicConfig(format="%(levelname)s: %(message)s", level=level)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a scheduler's Ctrl-C
+    allow_any_letter()
     code = 0
     try:
         with warnings.catch_warnings(action="always", category=UserWarning):

@@ -7,6 +7,7 @@ sweep leaves every other dim's numbers as they were.
 import hashlib
 import multiprocessing
 import os
+import re
 import signal
 import threading
 import time
@@ -21,12 +22,20 @@ import numpy as np
 from repro.types import InputError
 
 Item = TypeVar("Item")
+LIMIT = 2**63  # the first seed that is too large
 
 
 def derive_seed(seed: int, component: str, *keys: object) -> int:
     """A 63-bit seed for one component, stable across platforms and Python versions."""
-    text = "\x1f".join([str(int(seed)), component, *(str(key) for key in keys)])
+    text = "\x1f".join([str(check_seed(seed)), component, *(str(key) for key in keys)])
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") >> 1
+
+
+def check_seed(seed: int) -> int:
+    """Return a seed as an int, or raise an InputError if rows and torch could not hold it."""
+    if not -LIMIT <= int(seed) < LIMIT:
+        raise InputError(f"seed is {seed}: expected a whole number below 2**63, such as 0")
+    return int(seed)
 
 
 def make_rng(seed: int, component: str, *keys: object) -> np.random.Generator:
@@ -35,9 +44,16 @@ def make_rng(seed: int, component: str, *keys: object) -> np.random.Generator:
 
 
 def cpu_count() -> int:
-    """Cores this process may use; `REPRO_THREADS` overrides it."""
-    if os.environ.get("REPRO_THREADS", "").isdigit():
-        return max(1, int(os.environ["REPRO_THREADS"]))
+    """Cores this process may use; `REPRO_THREADS` overrides it, 0 there meaning 1.
+
+    Raises:
+        InputError: where `REPRO_THREADS` is set to something else.
+    """
+    if given := os.environ.get("REPRO_THREADS"):
+        if not re.fullmatch("[0-9]{1,4}", given.strip()):  # `isdigit` would let ² through
+            expected = "expected a number of cores up to 9999, or leave it unset"
+            raise InputError(f"REPRO_THREADS is {given!r}: {expected}")
+        return max(1, int(given))
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

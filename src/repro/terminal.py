@@ -1,6 +1,7 @@
 """How the package speaks to whoever typed a command: lines, complaints, and bars of progress on a terminal alone."""
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Iterable
@@ -33,6 +34,12 @@ def say(line: str) -> None:
         print(line, flush=True)
     except BrokenPipeError:
         close_output()
+
+
+def allow_any_letter() -> None:
+    """Let output have a question mark for what its encoding has no sign for."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a notebook's is not, and takes everything
+        sys.stdout.reconfigure(errors="replace")
 
 
 def complain(line: str) -> None:

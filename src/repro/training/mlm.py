@@ -28,7 +28,7 @@ from torch import Tensor
 from transformers import BertConfig, BertForMaskedLM
 
 from repro.data.sampling import bucketed_batches
-from repro.seeding import make_rng
+from repro.seeding import check_seed, make_rng
 from repro.training.loop import History, LoopConfig, train
 from repro.types import InputError, check_dim, check_positive
 
@@ -142,7 +142,7 @@ def make_bert(tokenizer: Tokenizer, config: PretrainConfig) -> MaskedBert:
         attention_probs_dropout_prob=config.dropout,
         pad_token_id=tokenizer.token_to_id("[PAD]"),
     )
-    torch.manual_seed(config.seed)
+    torch.manual_seed(check_seed(config.seed))
     return MaskedBert(BertForMaskedLM(sizes), tokenizer)
 
 
