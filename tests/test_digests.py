@@ -1,11 +1,13 @@
 from copy import copy
 from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from repro import digests
-from repro.digests import code_digest, digest, import_closure
+from repro.digests import code_digest, digest, import_closure, module_of
 from repro.objectives import AngleConfig, EspressoConfig, LoraConfig, StepTwoConfig, TrainConfig
 from repro.paths import PACKAGE
 from repro.runs.cell import OBJECTIVES, cell_key, training_code
@@ -127,6 +129,13 @@ class Other:
 def test_configurations_of_two_kinds_that_hold_the_same_have_names_of_their_own():
     assert len({digest(config) for config in (One(), Other(), {"x": 1}, One(2), [1], (1,))}) == 6
     assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+
+
+def test_paths_and_tuples_are_named_by_what_they_say_and_functions_by_their_module():
+    held = {"where": (Path("a/b"), np.eye(2)), "kind": One()}
+    assert digest(held) == digest({"where": ["a/b", np.eye(2)], "kind": {"x": 1}})
+    assert digest(held) != digest({**held, "where": (Path("a/c"), np.eye(2))})
+    assert module_of(partial(partial(digest, 1))) == "repro.digests" == module_of(digest)
 
 
 CONFIGS = [TrainConfig, StepTwoConfig, EspressoConfig, AngleConfig, LoraConfig, PretrainConfig]

@@ -22,6 +22,8 @@ def test_every_row_has_the_schema_and_its_provenance_whatever_is_there():
     assert frame[["hardware", "commit", "versions", "created", "device"]].notna().all(axis=None)
     assert frame["hardware"].str.contains("cores").all() and frame["versions"].str.contains("numpy").all()
     assert (frame["peak_mb"] > 10).all() and frame["created"].str.endswith("+00:00").all()
+    packages = [named.split()[0] for named in frame["versions"].iloc[0].split(", ")]
+    assert packages == ["torch", "transformers", "numpy", "scikit-learn"]
     assert frame["layer"].isna().all() and frame["ci_low"].isna().tolist() == [True, False]
     for values in ([], [{"value": 1}], [{"value": 0.5, "layer": 3, "dim": np.int64(8), "readout": "pooler"}]):
         assert make_rows(values, experiment="e").dtypes.equals(frame.dtypes)
@@ -65,6 +67,20 @@ def test_recording_replaces_the_same_key_and_keeps_the_others(tmp_path):
         record(some(experiment="../../evil"), tmp_path)
 
 
+def test_every_column_of_the_key_makes_another_number_and_rows_lie_in_its_order(tmp_path):
+    base = {**dict.fromkeys(KEY, "a"), "value": 0.5, "n_judged": 100}
+    base |= {name: 1 for name in KEY if rows.KINDS[name] == "Int64"}
+    changed = {name: "b" if base[name] == "a" else 2 for name in KEY if name != "experiment"}
+    others = [{**base, name: other} for name, other in changed.items()]
+    for each in (others[::-1], [base]):
+        (path,) = record(make_rows(each), tmp_path)
+    found = read_rows(path)
+    assert len(found) == len(KEY)
+    pd.testing.assert_frame_equal(found, found.sort_values(list(KEY), ignore_index=True))
+    (path,) = record(make_rows([{**base, "experiment": "b"}]), tmp_path)
+    assert path.name == "b.parquet"
+
+
 def test_rows_of_another_configuration_stand_beside_and_give_way_to_none(tmp_path):
     record(some(0.1), tmp_path)
     (path,) = record(some(0.2, config="a" * 16, learning_rate=3e-5), tmp_path)  # the old ones say of no configuration
@@ -82,6 +98,8 @@ def test_what_settings_say_in_words_is_said_in_columns():
     assert frame["select_by"].dropna().tolist() == ["encoder"] and frame["split"].dropna().tolist() == ["test"]
     assert frame["k"].dropna().tolist() == [3]
     assert frame[["winner", "rival"]].dropna().to_numpy().tolist() == [["PCA", "GRP"]]
+    told = rows.parsed(make_rows([{"setting": "neighbours = 30", "neighbours": 50}]))
+    assert told["neighbours"].tolist() == [50], "what a column says counts"
 
 
 def test_a_digest_may_stand_twice_as_git_merges_it_but_a_file_without_one_is_refused(tmp_path):
@@ -223,6 +241,20 @@ def test_what_is_not_a_file_of_rows(tmp_path):
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "other.parquet")
     with pytest.raises(InputError, match="lacks the column 'experiment': it is not a file of rows"):
         read_rows(tmp_path / "other.parquet")
+
+
+def test_a_kill_between_digest_and_file_leaves_both_as_they_were(tmp_path, monkeypatch):
+    (path,) = record(some(0.1), tmp_path)
+    write = rows._write_digests
+
+    def killed(*given):
+        write(*given)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(rows, "_write_digests", killed)
+        record(some(0.5), tmp_path)
+    assert read_rows(path)["value"].iloc[0] == 0.1
 
 
 @pytest.mark.parametrize("writes", [0, 1])

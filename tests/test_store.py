@@ -2,6 +2,7 @@ import errno
 import json
 import os
 import time
+from functools import partial
 from unittest.mock import Mock
 
 import numpy as np
@@ -10,6 +11,8 @@ from filelock import FileLock
 from safetensors import SafetensorError
 
 from repro.cli import examine
+from repro.digests import digest
+from repro.seeding import derive_seed
 from repro.store import MANIFEST, Store
 from repro.types import InputError
 
@@ -84,6 +87,20 @@ def test_a_value_is_computed_once_and_comes_back(value):
     Store().remember("things", {**config, "n": 4}, compute, code="repro.types")
     Store().remember("things", config, compute, code="repro.seeding")
     assert compute.call_count == 3
+
+
+def test_a_mapped_array_stays_on_disk_and_any_other_comes_into_memory(store):
+    for mapped in (False, True, False):
+        found = store.remember("things", {}, lambda: np.eye(3), code="repro.types", mapped=mapped)
+        assert isinstance(found, np.memmap) == mapped
+        np.testing.assert_array_equal(found, np.eye(3))
+
+
+def test_unless_modules_are_named_the_code_is_that_of_what_computes(store):
+    seed = partial(derive_seed, 7, "of something")
+    for compute, module in ((seed, "repro.seeding"), (partial(digest, 7), "repro.digests")):
+        store.remember("things", {"n": 1}, compute)
+        assert store.folder("things", digest({"n": 1}, code=(module,))).is_dir()
 
 
 # damage, and a full disk

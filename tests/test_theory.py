@@ -88,6 +88,10 @@ def test_spectra_of_known_singular_values_and_of_wide_matrices():
     share = np.array([0.75, 0.25])
     assert effective_rank(columns * share + 5) == pytest.approx(np.exp(-(share * np.log(share)).sum()))
     assert participation_ratio(columns * share + 5) == pytest.approx(1 / (0.9**2 + 0.1**2))
+    sizes = np.geomspace(1, 1e-3, 6)
+    many = np.linalg.qr(np.c_[np.ones(20), np.random.default_rng(2).normal(size=(20, 6))])[0][:, 1:]
+    share = sizes / sizes.sum()
+    assert effective_rank(many * sizes) == pytest.approx(np.exp(-(share * np.log(share)).sum()))
     X = np.random.default_rng(1).normal(size=(40, 90))
     tall = np.concatenate([X, np.repeat(X.mean(0, keepdims=True), 60, axis=0)])  # no variance more
     assert participation_ratio(tall) == pytest.approx(participation_ratio(X))

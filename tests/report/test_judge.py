@@ -2,11 +2,12 @@
 
 import re
 from dataclasses import replace
-from math import inf, isnan
+from math import hypot, inf, isnan
 
 import pytest
 
 from repro.evaluation.seeds import Estimate, estimate, mean, reach, scaled
+from repro.report import judge as verdicts_of
 from repro.report.judge import Judge, average, effect, farthest, highest, judge, lowest, trend
 from repro.rows import make_rows
 
@@ -97,6 +98,15 @@ def scores(**cells):
     )
 
 
+def test_times_are_powers_of_doublings_and_sets_share_no_items():
+    found = verdicts_of.ratio("X", Estimate({None: 2.0}, 0.5, random=False), "seconds")
+    expected = [2.0 ** (2 + end * reach(inf) * 0.5) for end in (0, -1, 1)]
+    assert [found.value, found.low, found.high] == pytest.approx(expected)
+    both = {("a",): FAMILY[8], ("b",): FAMILY[16]}
+    assert average(both)[1].item_error == pytest.approx(1.1 / 2)
+    assert average(both, same_items=False)[1].item_error == pytest.approx(hypot(1, 0.1) / 2)
+
+
 def test_seeds_that_nobody_would_run_are_not_counted_out():
     for spread, told in ((4.5, r"1[5-9]\d seeds"), (6.0, "more than 200 seeds")):
         unsure = Estimate({0: -spread, 1: 0.0, 2: spread})
@@ -125,6 +135,8 @@ def test_groups_are_judged_one_by_one_in_their_own_unit_at_their_own_size():
     found = judge([rule, lambda rows: []], scores(lead=(1, 5, 5, 2)))
     assert [(m.what, m.value) for m in found] == [("a", pytest.approx(16)), ("b", pytest.approx(64))]
     assert not judge([replace(rule, near=1 / 32)], scores(lead=(1, 5, 5, 2))), "no size is near that"
+    nearly = judge([replace(rule, near=0.3)], scores(lead=(1, 5, 5, 2)))
+    assert [m.what for m in nearly] == ["b"], "8 of 16 are more than 0.3 by a factor above √2"
 
 
 def test_where_no_row_speaks_a_claim_that_needs_weights_says_which():

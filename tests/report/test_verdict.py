@@ -24,6 +24,7 @@ EFFECTS = [
 # low, high -> on a substitute
 SAMENESS = [
     *((-0.5, 0.5, "holds here"), (-1.0, 1.0, "holds here")),
+    (79.62 - 80.62, 80.62 - 79.62, "holds here"),  # a hair more than 1 in binary
     *((-0.5, 1.5, "cannot tell"), (-3.0, 3.0, "cannot tell")),
     *((1.5, 2.5, "does not hold here"), (-2.5, -1.5, "does not hold here")),
 ]
@@ -71,6 +72,7 @@ SILENT = [
     (Measurement("X", "effect", 1, -1, 3, seeds=3, seed_sd=1.0, item_error=1.0), "cannot tell", "items too few"),
     (Measurement("X", "effect", 1, -1, 3, seeds=30, seed_sd=1.0), "cannot tell", "enough seeds"),
     (Measurement("X", "effect", 1, -1, 3, seed_sd=0.0, item_error=0.1), "cannot tell", "enough items"),
+    (Measurement("X", "trend", 0.1, -1, 1, seeds=3, seed_sd=1.0), "cannot tell", "effect of 0.5"),
     (Measurement("X", "ratio", 2, 0.5, 8, null=1.0, paper=4.0, seeds=3, seed_sd=1.0), "cannot tell", "factor of 4"),
     (Measurement("X", "ratio", 1.0, 0.66, 1.52, null=1.0), "cannot tell", "enough items to see a factor of 2"),
     (Measurement("X", "ratio", 1.02, 0.4, 2.6, null=1.0), "cannot tell", "items too few to see a factor of 2"),
@@ -93,6 +95,7 @@ def test_sameness_needs_more_seeds_a_claim_is_as_strong_as_its_weakest_part_and_
     assert worst(["holds here", "cannot tell", "direction only"]) == "cannot tell"
     assert worst(["not attempted", "does not hold here", "holds here"]) == "does not hold here"
     assert worst(["does not apply", "cannot tell"]) == "does not apply"
+    assert worst(["reproduced", "direction only"]) == "direction only"
     assert worst([]) == "not attempted"
     seen = {line[-2] for line in EFFECTS} | {line[-1] for line in EFFECTS} | {line[1] for line in SILENT}
     assert seen == set(MEANING) == set(OUTCOMES) > set(ON_GENERATED)
