@@ -251,6 +251,15 @@ def test_output_that_has_no_sign_for_a_letter_has_a_question_mark():
         assert (ran.returncode, ran.stderr) == (0, ""), line
 
 
+def test_memory_that_ran_out_is_told_in_one_message(repro, monkeypatch):
+    monkeypatch.setattr(cli, "examine", Mock(side_effect=MemoryError("Unable to allocate 8 TiB")))
+    said = repro("doctor", ends=1).err
+    assert said.startswith("error: memory ran out (Unable to allocate 8 TiB): ")
+    monkeypatch.setattr(cli, "examine", Mock(side_effect=RuntimeError("a fault of ours")))
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        cli.main(["doctor"])
+
+
 def test_an_interrupt_says_that_nothing_is_lost(repro, monkeypatch):
     monkeypatch.setattr(cli, "examine", Mock(side_effect=KeyboardInterrupt))
     assert "the same command goes on from there" in repro("doctor", ends=130).err

@@ -1,5 +1,7 @@
 """`repro reduce`: every method from file to file, and one line with exit code 2 for a user's mistake."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,8 @@ from repro.reducers import REDUCERS, Truncate, make_reducer
 OPTIONS = {"autoencoder": {"epochs": 3}, "sbertlp": {"n_neighbors": 8}}
 HEADERS = {
     "tokenizer": "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4",
+    "too_much": "{'descr': '<f4', 'fortran_order': False, 'shape': (4000000000000, 4), }",
+    "stack": "-" * 9000 + "1",  # on which Python says that memory ran out
     "overflow": f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({10**30}, 4), }}",
 }
 """headers of damaged files, by the error that numpy raises"""
@@ -126,6 +130,17 @@ def test_a_mistake_ends_with_2_and_one_line(options, message, repro, files, tmp_
     out, err = repro(line, ends=2)
     assert not out and err.startswith("error: ") and err.count("\n") == 1 and message.format(tmp=tmp_path) in err
     assert not (tmp_path / "Y.npy").exists() and not list(tmp_path.glob("**/*.partial"))
+
+
+def test_memory_that_runs_out_is_not_told_as_a_damaged_file(repro, files, tmp_path, monkeypatch):
+    line = f"{line_of('pca')} --input {files[0]} --output {tmp_path}/Y.npy"
+    error = MemoryError("Unable to allocate 58 TiB")
+    monkeypatch.setattr(np, "fromfile", Mock(side_effect=error))
+    err = repro(line, ends=2).err
+    assert f"memory ran out while {files[0]} was read ({error}): " in err and "whole" not in err
+    with files[0].open("r+b") as file:  # its header promises more than there is
+        file.truncate(1000)
+    assert "X.npy is not a whole .npy file" in repro(line, ends=2).err
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int8])

@@ -1,8 +1,10 @@
 """The ground floor: user errors, places, seeds, absent packages, and what `import repro` brings."""
 
+import errno
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from repro import paths
@@ -76,6 +78,55 @@ def test_threads_that_are_no_number_are_refused(given, monkeypatch):
         cpu_count()
     monkeypatch.setenv("REPRO_THREADS", "")
     assert cpu_count() >= 1
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "Expecting value"),
+        (b'{"a": 1', "delimiter"),
+        (b"\xff{}", "can't decode byte 0xff"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"[" * 300 + b"]" * 300, "nested too deeply"),  # Python reads it, but cannot walk through
+        (b'{"a": ' * 120 + b"1" + b"}" * 120, "nested too deeply"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "4300 digits"),
+    ],
+)
+def test_json_that_cannot_be_read_is_one_error_that_names_the_file(content, reason, tmp_path):
+    path = tmp_path / "note.json"
+    path.write_bytes(content)
+    said = rf"note\.json is not valid JSON \(.*{reason}.*\): write or copy it again"
+    with pytest.raises(InputError, match=said):
+        paths.read_json(path)
+    path.write_text('{"a": [[[1.5, null]]], "é": -Infinity}', encoding="utf-8")
+    assert paths.read_json(path) == {"a": [[[1.5, None]]], "é": -np.inf}
+    with pytest.raises(FileNotFoundError):
+        paths.read_json(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        pa.lib.ArrowMemoryError("malloc of size 64 failed"),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried"),
+        RuntimeError("CUDA out of memory. Tried to allocate 20.00 GiB"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_memory_that_ran_out_is_known_whoever_says_so(error):
+    assert paths.is_out_of_memory(error)
+    said = r"memory ran out while X was read \(.+\): "
+    with pytest.raises(InputError, match=said), paths.memory_explained("X"):
+        raise error
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EIO, "I/O error"), RuntimeError("size mismatch")])
+def test_another_error_is_not_taken_for_memory_that_ran_out(error):
+    assert not paths.is_out_of_memory(error)
+    with pytest.raises(type(error)), paths.memory_explained("X"):
+        raise error
 
 
 def test_inside(tmp_path):

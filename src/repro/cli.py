@@ -19,6 +19,7 @@ import tyro
 
 from dimadvise.command import advise, apply
 from repro import __version__
+from repro.paths import is_out_of_memory
 from repro.terminal import QUIET, Menu, ProfileName, allow_any_letter, close_output, complain, say, shows_progress
 from repro.types import InputError, extra_with, installed, installing, lacking, one_of
 from repro.verbs_cells import Pairs, plan, sweep
@@ -291,6 +292,12 @@ def main(
             raise
         complain(f"error: {error}")
         code = 2
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        way_out = "end other programs, give less at a time, or use a larger machine"
+        complain(f"error: memory ran out ({error}): {way_out}")
+        code = 1
     except KeyboardInterrupt:
         complain("stopped; what was finished is kept, the same command goes on from there")
         code = 130

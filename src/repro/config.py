@@ -1,12 +1,12 @@
 """The three profiles (where an experiment runs, on which network, how large it is) and the settings of each network."""
 
-import json
 import logging
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeAlias, cast, get_args
 
 from repro.objectives import SCALING, LoraConfig, StepTwoConfig, TrainConfig
+from repro.paths import read_json
 from repro.types import DataSource, one_of
 
 LOGGER = logging.getLogger(__name__)
@@ -158,7 +158,7 @@ def reads_forwards(network: str) -> bool:
     if any((folder / name).exists() for name in ("encoder.json", "1_Pooling")):
         return False
     try:
-        said = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        said = read_json(folder / "config.json")
         return any(name.endswith("ForCausalLM") for name in said["architectures"]) or said["model_type"] in DECODERS
     except (OSError, ValueError, KeyError, TypeError, AttributeError):  # whatever loads the network says what is wrong
         return False

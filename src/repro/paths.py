@@ -5,12 +5,14 @@ A file is written under a name of its process, `<name>.<pid>.partial`, and renam
 
 import errno
 import glob
+import json
 import os
 import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -22,6 +24,8 @@ ASSETS = PACKAGE / "assets"
 BACKBONES = ASSETS / "backbones"
 PAPER_VALUES = ASSETS / "paper_values"
 CLAIMS = ASSETS / "claims.csv"
+DEEPEST = 100
+"""levels of lists and objects in JSON that is read; no file of ours or of a network has ten"""
 
 
 def project_root() -> Path:
@@ -157,23 +161,94 @@ def copy_folder(source: Path, target: Path) -> None:
                 shutil.copyfile(path, partial)
 
 
+def parse_json(text: str | bytes, where: str, way_out: str) -> Any:
+    """What JSON says; an InputError tells `where` it stands and the `way_out` if it cannot be read.
+
+    Refused are bytes that are no UTF-8, text that is no JSON, a number of thousands of digits, and
+    values in more than `DEEPEST` levels, on which whatever walks through them runs out of stack.
+    """
+    try:
+        value = json.loads(text if isinstance(text, str) else text.decode("utf-8"))
+        _check_depth(value)
+    except RecursionError:
+        raise InputError(f"{where} is not valid JSON (nested too deeply): {way_out}") from None
+    except ValueError as error:
+        raise InputError(f"{where} is not valid JSON ({error}): {way_out}") from None
+    return value
+
+
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        below: list[Any] = []
+        for part in level:
+            if isinstance(part, dict):
+                below += part.values()
+            elif isinstance(part, list):
+                below += part
+        if not below:
+            return
+        level = below
+    raise RecursionError
+
+
+def read_json(path: Path, way_out: str = "write or copy it again") -> Any:
+    """What a JSON file says, by `parse_json`; OSError for a file that cannot be opened."""
+    return parse_json(path.read_bytes(), str(path), way_out)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error of any library tells that memory ran out, and nothing of what was read."""
+    if isinstance(error, MemoryError):  # numpy's and pyarrow's are of its kind
+        return True
+    if isinstance(error, OSError):  # of a file that is mapped
+        return error.errno == errno.ENOMEM
+    # torch has a type for accelerators alone; of the CPU it tells in words
+    told = r"can't allocate memory|not enough memory|out of memory"
+    return isinstance(error, RuntimeError) and re.search(told, str(error)) is not None
+
+
+@contextmanager
+def memory_explained(what: str) -> Iterator[None]:
+    """Turn errors of memory that runs out while something is read into an InputError naming it."""
+    try:
+        yield
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        reason = str(error) or type(error).__name__
+        way_out = "end other programs, give fewer rows, or use a larger machine"
+        raise InputError(f"memory ran out while {what} was read ({reason}): {way_out}") from error
+
+
 def read_matrix(path: Path) -> Array:
     """The finite matrix (n, dim) in a `.npy` file, as float32 or float64; nothing is unpickled."""
     if not path.is_file():
         raise InputError(f"no file {path}: expected a .npy matrix, such as `repro encode` writes")
+    with memory_explained(str(path)):
+        X = check_embeddings(_numbers(path), str(path))
+        if X.dtype in (np.float32, np.float64):
+            return X
+        return X.astype(np.float32 if X.dtype == np.float16 else np.float64)
+
+
+def _numbers(path: Path) -> Array:
+    """The numbers in a `.npy` file, whatever their shape."""
     try:
-        with path.open("rb") as file:
-            X = np.lib.format.read_array(file, allow_pickle=False)
+        # The file is mapped, and none of it read: an error of whatever type is of the file, for its
+        # header is parsed as Python. What follows needs memory.
+        np.lib.format.open_memmap(path, mode="r")
     except OSError:
         raise
-    except Exception as error:  # the header is parsed as Python, which fails in more ways than numpy's errors tell
+    except Exception as error:
         if "object" in str(error).lower():
             raise InputError(f"{path} holds Python objects: save plain numbers, np.save(path, X)") from error
         raise InputError(f"{path} is not a whole .npy file ({error}): np.save(path, X) writes one") from error
+    with path.open("rb") as file:
+        X = np.lib.format.read_array(file, allow_pickle=False)
     if X.dtype.kind not in "fiu":
         raise InputError(f"{path} holds {X.dtype} values: expected numbers, such as float32")
-    X = check_embeddings(X, str(path))
-    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float32 if X.dtype == np.float16 else np.float64)
+    return X
 
 
 def write_text(path: Path, text: str) -> None:

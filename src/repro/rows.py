@@ -25,7 +25,7 @@ import pandas as pd
 from filelock import FileLock
 
 from repro import paths
-from repro.paths import replacing, write_text
+from repro.paths import is_out_of_memory, replacing, write_text
 from repro.store import sha256
 from repro.types import InputError, installed
 
@@ -201,6 +201,8 @@ def read_rows(path: Path) -> pd.DataFrame:
     try:
         frame = pd.read_parquet(io.BytesIO(_verified(path)))
     except (OSError, ValueError) as error:
+        if is_out_of_memory(error):
+            raise
         raise InputError(f"{path} cannot be read as parquet ({error}): remove it and record again") from error
     missing = [column for column in SCHEMA if column not in frame.columns]
     if missing:

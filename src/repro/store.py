@@ -26,7 +26,7 @@ from filelock import FileLock, Timeout
 
 from repro import paths
 from repro.digests import digest, module_of, plain
-from repro.paths import disk_full_explained, partial_of, partials_of, write_text
+from repro.paths import disk_full_explained, partial_of, partials_of, read_json, write_text
 from repro.types import InputError
 
 log = logging.getLogger(__name__)
@@ -186,7 +186,7 @@ def write_manifest(folder: Path, notes: dict[str, Any]) -> None:
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The notes and checksums of an artefact."""
-    return dict(json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
+    return dict(read_json(folder / MANIFEST))
 
 
 def sealed(note: Mapping[str, Any]) -> dict[str, Any]:
@@ -212,7 +212,7 @@ def _write_value(folder: Path, value: Any) -> None:
 
 def _read_value(folder: Path, mapped: bool) -> Any:
     if (folder / "value.json").is_file():
-        return json.loads((folder / "value.json").read_text(encoding="utf-8"))
+        return read_json(folder / "value.json")
     if (folder / "value.npy").is_file():
         return np.load(folder / "value.npy", mmap_mode="r" if mapped else None, allow_pickle=False)
     found = sorted(folder.glob("value.*.npy"))

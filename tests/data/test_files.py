@@ -3,10 +3,13 @@
 import gzip
 import io
 import shutil
+from unittest.mock import Mock
 
 import datasets
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from microworld import SIZES
@@ -171,7 +174,12 @@ def test_splits_that_differ_in_their_columns_are_refused(saved):
         ("a.tsv", PAIRS, "texts1 is empty"),
         ("a.csv", 'score,sentence1,sentence2\n1,a,b\n2,"c', "line 3: unexpected end of data; expected CSV"),
         ("a.csv", 'score,sentence1,sentence2\n1,"a\n",b\nhigh,c,d', "line 4, column score: 'high' is not a finite"),
-        ("a.jsonl", '{"text": "a"}\n{"text": ', "line 2 is not JSON"),
+        ("a.jsonl", '{"text": "a"}\n{"text": ', "line 2 is not valid JSON"),
+        (
+            "a.jsonl",
+            '{"text": "a"}\n{"text": ' + "[" * 200 + "]" * 200 + "}",
+            "line 2 is not valid JSON .nested too deeply",
+        ),
         ("a.jsonl", '{"text": "a"}\n["b"]', "line 2 is '.\"b\".': expected one JSON object"),
         ("a.jsonl", '{"text": "a"}\n{"Text": "b"}', "line 2: no 'text', which the first line has"),
         ("a.jsonl", '{"text": "a"}\n{"text": ["b"]}', "line 2, column text: empty"),
@@ -183,6 +191,14 @@ def test_a_fault_in_any_form_is_named_by_its_line(tmp_path, name, content, messa
     path.write_text(content)
     with pytest.raises(InputError, match=message):
         load(path)
+
+
+def test_memory_that_runs_out_is_not_told_as_a_damaged_file(tmp_path, monkeypatch):
+    pd.DataFrame({"text": ["a"]}).to_parquet(tmp_path / "a.parquet")
+    error = pa.lib.ArrowMemoryError("malloc of size 64 failed")
+    monkeypatch.setattr(pq, "ParquetFile", Mock(side_effect=error))
+    with pytest.raises(MemoryError, match="malloc of size 64 failed"):
+        load(tmp_path / "a.parquet")
 
 
 def test_a_blank_line_among_texts_and_an_endless_one_in_a_small_gz_are_refused(write):

@@ -6,6 +6,7 @@ import re
 import shutil
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -20,6 +21,12 @@ from repro.models.pretrained import COMMITS, MINILM, identity, is_hub_id, locate
 from repro.runs.encoders import PAPER
 from repro.types import InputError
 from rivals.loaders import SYSTEMS
+
+DEEP = b"[" * 100_000
+READ_BY_US = (
+    *("manifest.json", "encoder.json", "modules.json", "sentence_bert_config.json"),
+    *("1_Pooling/config.json", "config_sentence_transformers.json"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +130,7 @@ def test_a_network_without_its_tokenizer_is_refused_not_read_with_an_empty_one(f
         ("sentence_bert_config.json", b'{"max_seq_length": -3}', "reads -3 tokens of a text: expected 3 at least"),
         ("modules.json", b'["x"]', "expected a list of parts with type and path"),
         ("manifest.json", b"{", r"manifest\.json is not valid JSON"),
+        *((name, DEEP, rf"{name} is not valid JSON \(nested too deeply\)") for name in READ_BY_US),
     ],
 )
 def test_a_damaged_file_or_one_that_does_not_fit_is_one_error(file, content, words, copy):
@@ -161,6 +169,13 @@ def test_a_saved_encoder_whose_bytes_changed_on_the_way_is_refused(file, tiny, t
     assert re.search(rf"{file} (has changed since it was written|is not valid JSON)", refusal(tmp_path / "saved"))
     (tmp_path / "saved" / file).unlink()
     assert f"{file} is missing" in refusal(tmp_path / "saved")
+
+
+def test_memory_that_runs_out_is_not_told_as_a_damaged_folder(tiny, monkeypatch):
+    error = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried 8 bytes.")
+    monkeypatch.setattr(pretrained.AutoModel, "from_pretrained", Mock(side_effect=error))
+    with pytest.raises(RuntimeError, match="can't allocate memory"):
+        SentenceEncoder.load(tiny)
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "config.json"])

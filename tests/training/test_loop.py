@@ -1,5 +1,7 @@
+import errno
 import math
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -139,6 +141,17 @@ def test_no_flipped_bit_of_a_state_is_trained_on(tmp_path, caplog):
         with pytest.raises(KeyboardInterrupt):
             run(until=0, state_path=state)
     assert caplog.text.count("starting anew") == len(range(0, len(whole), 307))
+
+
+def test_memory_that_runs_out_does_not_cost_a_state(tmp_path, monkeypatch):
+    state = tmp_path / "state.safetensors"
+    run(state_path=state)
+    whole = state.read_bytes()
+    error = OSError(errno.ENOMEM, "no memory")
+    monkeypatch.setattr("repro.training.loop.safe_open", Mock(side_effect=error))
+    with pytest.raises(OSError, match="no memory"):
+        run(state_path=state)
+    assert state.read_bytes() == whole
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from threading import RLock
 
 from repro.book import notebook
-from repro.paths import replacing, write_text
+from repro.paths import read_json, replacing, write_text
 from repro.store import sha256
 from repro.terminal import complain
 
@@ -43,11 +43,11 @@ class Ledger:
 
     def _read(self) -> None:
         try:
-            stored = json.loads(self._path.read_text(encoding="utf-8"))
+            stored = read_json(self._path)
             pages = {name: dict(causes) for name, causes in stored["pages"].items()}
             files = {_inside(name): [str(each) for each in noted] for name, noted in stored["files"].items()}
             self.pages, self.files, self.rendered = pages, files, str(stored["rendered"])
-        except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             self.readable = False
             log.warning("%s cannot be read (%s): every page is made anew", self._path, error)
 

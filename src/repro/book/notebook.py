@@ -35,7 +35,7 @@ from typeguard import CollectionCheckStrategy, TypeCheckError, check_type
 
 from repro.book import kernel
 from repro.digests import digest
-from repro.paths import inside, partial_of, project_root, writable_file, write_text
+from repro.paths import inside, partial_of, project_root, read_json, writable_file, write_text
 from repro.types import InputError
 
 SUFFIXES = (".md", ".ipynb")
@@ -96,9 +96,9 @@ def ours(path: Path) -> bool:
     if path.is_symlink():
         return False
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json(path)
         return bool(content["metadata"].pop(MARK) == _mark(path, content))
-    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
 
 

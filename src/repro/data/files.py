@@ -9,7 +9,6 @@ A column is known by our name in any case (`Score`), by a common other name (`te
 
 import csv
 import gzip
-import json
 import logging
 import math
 import re
@@ -23,7 +22,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from repro.paths import inside
+from repro.paths import inside, is_out_of_memory, parse_json, read_json
 from repro.sets import WordVectors
 from repro.types import InputError
 
@@ -231,10 +230,7 @@ def _json_lines(path: Path) -> Iterator[RawRow]:
         if not line.strip():
             continue
         wanted = "expected one JSON object on each line"
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path} line {number} is not JSON ({error}): {wanted}") from None
+        record = parse_json(line, f"{path} line {number}", wanted)
         if not isinstance(record, dict):
             raise InputError(f"{path} line {number} is {line[:40]!r}: {wanted}")
         if not names:
@@ -257,6 +253,8 @@ def _parquet(path: Path) -> Iterator[Row]:
             for values in _batch_rows(batch):
                 yield next(number), values
     except (pa.ArrowException, OSError) as error:
+        if is_out_of_memory(error):
+            raise
         raise InputError(f"{path} is no parquet file that can be read ({error}): write it again") from None
 
 
@@ -320,8 +318,8 @@ def _saved_files(folder: Path) -> list[Path]:
 def _noted(note: Path, key: str) -> list[Any]:
     """A list that a note of `datasets` holds."""
     try:
-        found = json.loads(note.read_text(encoding="utf-8"))[key]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        found = read_json(note, "save the set again")[key]
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{note} cannot be read ({error}): save the set again") from None
     if not isinstance(found, list):
         raise InputError(f"{note} holds {found!r} as {key}: expected a list; save the set again")

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from repro.data.local import FIELDS, DatasetSpec, HubSource, get_spec, set_of
 from repro.digests import digest
-from repro.paths import home, hub_folder, replacing
+from repro.paths import home, hub_folder, is_out_of_memory, replacing
 from repro.sets import DataSet, Retrieval
 from repro.types import InputError, optional
 
@@ -116,6 +116,8 @@ def _download(spec: DatasetSpec, source: HubSource, part: str) -> pa.Table:
     except InputError:
         raise
     except Exception as error:  # the hub's clients raise a dozen unrelated types when there is no network
+        if is_out_of_memory(error):
+            raise
         reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
         raise InputError(
             f"could not fetch {spec.name} ({source.id}, split {part}) from the hub: {reason}. Without a network, set "

@@ -28,7 +28,8 @@ from repro.models.lora import load_adapters, save_adapters
 from repro.models.pooling import ACTIVATIONS, Dense, Head, Parts, Pooler, Unit
 from repro.models.pretrained import WEIGHTS_MISSING, check_intact, file_of, locate, read_json
 from repro.objectives import LoraConfig
-from repro.store import disk_full_explained, write_manifest
+from repro.paths import disk_full_explained, is_out_of_memory
+from repro.store import write_manifest
 from repro.types import InputError, check_dim
 
 if TYPE_CHECKING:
@@ -107,6 +108,8 @@ def _saved_head(file: Path, hidden_dim: int, note: dict[str, Any]) -> Head | Non
             return None
         head.load_state_dict(load_file(file))
     except (OSError, TypeError, SafetensorError, RuntimeError) as error:
+        if is_out_of_memory(error):
+            raise
         raise InputError(f"{file} cannot be read ({error}): the encoder folder is damaged") from error
     return head
 
@@ -187,6 +190,8 @@ def _read_dense(folder: Path, path: str) -> Dense:
     try:
         layer.load_state_dict(load_file(weights))
     except (SafetensorError, RuntimeError) as error:
+        if is_out_of_memory(error):
+            raise
         raise InputError(f"{weights} does not fit its config.json: {error}") from error
     return layer
 

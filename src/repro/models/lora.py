@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from repro.models.backbone import Backbone
 from repro.models.pretrained import ADAPTER_WEIGHTS, MINILM, SHIPPED, is_hub_id
 from repro.objectives import LoraConfig
+from repro.paths import is_out_of_memory
 from repro.seeding import derive_seed
 from repro.types import InputError
 
@@ -97,6 +98,8 @@ def load_adapters(backbone: Backbone, folder: Path, config: LoraConfig, base: di
     try:
         weights = load_file(file)
     except (OSError, SafetensorError) as error:
+        if is_out_of_memory(error):
+            raise
         raise InputError(f"{file} cannot be read ({error}): the encoder folder is damaged") from error
     places = adapter_weights(backbone)
     if {name: tensor.shape for name, tensor in weights.items()} != {n: p.shape for n, p in places.items()}:

@@ -6,7 +6,6 @@ by the manifest that we wrote or the names in the hub's cache, and its files of 
 
 import hashlib
 import importlib.util
-import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -174,10 +173,7 @@ def read_json(folder: Path, name: str, absent: Any) -> Any:
     path = file_of(folder, name)
     if path is None:
         return absent
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InputError(f"{path} is not valid JSON ({error}): the folder is damaged") from error
+    found = paths.read_json(path, "the folder is damaged")
     if type(found) is not type(absent):
         raise InputError(f"{path} holds a {type(found).__name__}: expected a {type(absent).__name__}")
     return found
@@ -301,6 +297,8 @@ def _explained(what: str, name: str) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:
+        if paths.is_out_of_memory(error):
+            raise
         kind = "" if isinstance(error, OSError | ValueError) else f"{type(error).__name__}: "
         said = " ".join(str(error).split())[:300] or repr(error)
         way_out = "is the folder whole, and are its files of one model?"

@@ -18,7 +18,7 @@ import pandas as pd
 from repro import paths
 from repro.config import ANGLE_RECIPES
 from repro.methods import BASELINES
-from repro.paths import replacing
+from repro.paths import is_out_of_memory, replacing
 from repro.report.judge import MEANING, ON_GENERATED, OUTCOMES, SILENT, Measurement, Outcome, worst
 from repro.report.tables import KINDS, MISSING, Shown, between, names, nothing, show, to_myst, verdict_pill
 from repro.rows import recorded_rows
@@ -76,6 +76,8 @@ def read_verdicts() -> pd.DataFrame:
                     raise ValueError(f"its column {column} holds other words than {', '.join(words)}")
             frames.append(found[frames[0].columns])
         except Exception as error:  # damage shows in whatever the reader stumbles over
+            if is_out_of_memory(error):
+                raise
             log.warning("%s holds no verdicts that can be read (%s): left out, `repro book` makes it anew", path, error)
     return pd.concat([frame for frame in frames if len(frame)] or frames, ignore_index=True)
 

@@ -25,6 +25,7 @@ from repro.models.backbone import load_backbone
 from repro.models.pretrained import default_device
 from repro.models.pretrained import identity as backbone_identity
 from repro.objectives import TrainConfig, only_what_is_read
+from repro.paths import read_json
 from repro.rows import make_rows
 from repro.seeding import cpu_count, done_in_processes, threads
 from repro.store import Store
@@ -86,7 +87,7 @@ class TrainedCell:
     @cached_property
     def pooler(self) -> Pooler:
         """The pooler alone; cheap, for grids."""
-        settings = json.loads((self.folder / "encoder.json").read_text(encoding="utf-8"))["pooler"]
+        settings = read_json(self.folder / "encoder.json")["pooler"]
         if settings is None:
             raise InputError(f"the {self.config.objective} objective trains no pooler: read prefixes of the states")
         weights = load_file(self.folder / "pooler.safetensors")
@@ -105,7 +106,7 @@ class TrainedCell:
 
     @cached_property
     def _note(self) -> dict[str, Any]:
-        return dict(json.loads((self.folder / "history.json").read_text(encoding="utf-8")))
+        return dict(read_json(self.folder / "history.json"))
 
     @property
     def history(self) -> History:

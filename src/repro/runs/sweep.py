@@ -19,6 +19,7 @@ from repro.digests import digest
 from repro.models import Pooler
 from repro.models.encoder import merge_equal
 from repro.objectives import StepTwoConfig, TrainConfig
+from repro.paths import read_json
 from repro.runs.cell import OBJECTIVES, TrainedCell, train_all, training_code
 from repro.runs.encoders import encode_once
 from repro.runs.lines import TextTable, spearman_of
@@ -151,7 +152,7 @@ def step_two(
         (target / "runs.json").write_text(json.dumps(notes), encoding="utf-8")
 
     made = store.get_or_make("poolers", key, make, config={"encoder": cell.key, "step_two": asdict(config)})
-    notes = json.loads((made.folder / "runs.json").read_text(encoding="utf-8"))
+    notes = read_json(made.folder / "runs.json")
     poolers = {}
     for d in dims:
         poolers[d] = deepcopy(sweep.cells[d].pooler)

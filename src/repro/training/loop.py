@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.nn.utils import vector_to_parameters
 from torch.optim import AdamW, Optimizer
 
-from repro.paths import replacing
+from repro.paths import is_out_of_memory, parse_json, replacing
 from repro.seeding import derive_seed
 from repro.terminal import progress_bar
 from repro.types import InputError
@@ -232,10 +232,12 @@ def _load_state(
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - it is not a dict
         if _digest(tensors, said["loop"]) != said["sha256"]:
             raise ValueError("its digest is another")
+        notes = parse_json(said["loop"], str(path), "starting anew")
     except (SafetensorError, KeyError, TypeError, ValueError, OSError, RuntimeError) as error:
+        if is_out_of_memory(error):  # the state is whole, and worth hours
+            raise
         log.warning("%s cannot be read (%s): starting anew", path, error)
         return History(), None
-    notes = json.loads(said["loop"])
     if _settings(notes["config"]) != _settings(json.loads(json.dumps(asdict(config)))):
         raise InputError(f"{path} holds a run with other settings: remove it to start anew, or restore its settings")
     parts = defaultdict[str, Weights](dict)
