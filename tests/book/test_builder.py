@@ -120,6 +120,15 @@ def test_another_verdict_of_a_page_executes_the_scorecard_after_it(toy, capsys):
     assert toy.executed == ["scorecard"], "a page that is gone speaks no more"
 
 
+def test_a_page_whose_parameters_are_no_python_stops_no_other(toy):
+    toy.write(
+        "notebooks/sized.md", (toy.root / "notebooks/sized.md").read_text().replace("profile: str =", "profile: =")
+    )
+    book = toy.build()
+    assert [page.name for page in book.failures] == ["notebooks/sized"] and "not valid Python" in book.failures[0].error
+    assert set(toy.executed) == PAGES - {"sized"}
+
+
 def test_data_behind_a_link_are_seen_and_a_link_that_leads_back_is_left(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "other").mkdir()
@@ -245,6 +254,7 @@ def test_a_rendering_that_was_stopped_is_begun_afresh(toy, monkeypatch):
 
     def stopped(command, **options):
         toy.write("_build/rendering/_build/html/half.html", "half a pa")
+        toy.write("_build/rendering/half.log", "")
         raise Killed
 
     with monkeypatch.context() as stopping, pytest.raises(Killed):

@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -177,8 +177,9 @@ def _update(run: _Build, name: str, source: Path, causes: Mapping[str, str], cho
             ledger.pages.pop(name, None)
         return Page(name, "copied" if run.ledger.write(plain, text) else "unchanged")
     now = {"its text": digest(text.hex()), **causes}
-    if "profile" in notebook.parameters_of(node):
-        now[PROFILE] = run.profile
+    with suppress(InputError):  # which its execution will raise as well
+        if "profile" in notebook.parameters_of(node):
+            now[PROFILE] = run.profile
     now[VERDICTS] = run.digest_of_verdicts([name])
     reasons = site.differences(run.ledger.pages.get(name) if target.is_file() else None, now)
     if target.is_file() and not notebook.ours(target):
@@ -194,15 +195,16 @@ def _update(run: _Build, name: str, source: Path, causes: Mapping[str, str], cho
 
 
 def _execute(run: _Build, name: str, source: Path, target: Path, now: Mapping[str, str]) -> Page:
-    declared = notebook.parameters_of(source)
-    # A value equal to the default is not injected: the page would show a second cell of parameters for nothing.
-    differs = "profile" in declared and declared["profile"].default != run.profile
     started = time.monotonic()
     with run.ledger.changed() as ledger:
         ledger.pages.pop(name, None)
     run.ledger.give_way([target, run.verdicts(name)])
     try:
-        notebook.run(source, target, {"profile": run.profile} if differs else {}, timeout=run.timeout, forked=True)
+        declared = notebook.parameters_of(source)
+        # A value equal to the default is not injected: the page would show a second cell of parameters for nothing.
+        differs = "profile" in declared and declared["profile"].default != run.profile
+        values = {"profile": run.profile} if differs else {}
+        notebook.run(source, target, values, timeout=run.timeout, forked=True)
     except (notebook.NotebookError, InputError) as error:
         return Page(name, "failed", seconds=time.monotonic() - started, error=str(error))
     run.ledger.note([run.verdicts(name)])

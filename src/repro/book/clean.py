@@ -30,8 +30,7 @@ def clean(root: Path) -> list[Path]:
         elif made.exists():
             left.append(made)
     for name in CACHES:
-        if site.is_cache(root / name):
-            shutil.rmtree(root / name)
+        _remove_cache(root / name)
     return left
 
 
@@ -46,8 +45,7 @@ def _clean_build(folder: Path) -> list[Path]:
         for path in made:
             if ledger.owns(path):
                 path.unlink()
-        if site.is_cache(folder / site.RENDERING):
-            shutil.rmtree(folder / site.RENDERING)
+        _remove_cache(folder / site.RENDERING)
         if ledger.readable:
             (folder / NAME).unlink(missing_ok=True)
         (folder / LOCK).unlink()
@@ -64,6 +62,13 @@ def _clean_notebooks(folder: Path) -> list[Path]:
     left = list(_files(folder))
     _remove_empty(folder)
     return left
+
+
+def _remove_cache(folder: Path) -> None:
+    """Remove a folder if it says of itself that it is a cache."""
+    if site.is_cache(folder) and not folder.is_symlink():
+        site.empty_cache(folder)
+        shutil.rmtree(folder)
 
 
 def _files(folder: Path) -> Iterator[Path]:

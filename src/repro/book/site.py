@@ -15,7 +15,7 @@ import yaml  # type: ignore[import-untyped]
 from repro.book.ledger import Ledger
 from repro.book.notebook import SUFFIXES
 from repro.digests import PACKAGES, digest
-from repro.paths import PACKAGE, data_folder, hub_folder, inside
+from repro.paths import PACKAGE, data_folder, hub_folder, inside, write_text
 from repro.store import sha256
 from repro.types import InputError, installed
 
@@ -27,7 +27,7 @@ CARRIED = {"book/_static": "*", "book/_ext": "*.py", "book": "*.bib", "src": "*.
 """What pages include or cite besides their own text: folder of the checkout, pattern of names."""
 RENDERING = "rendering"  # the folder below `_build/` that Sphinx works in
 CACHE_TAG, CACHE_SIGNATURE = "CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n"
-"""the file that a cache has, and how it begins, by a convention that tools of backup know as well"""
+"""The file that a cache has, and how it begins, by a convention that tools of backup know as well."""
 WATCHED = (
     *("numpy", "scipy", "scikit-learn", "pandas", "matplotlib", "altair", "papermill"),
     *("torch", "transformers", "tokenizers", "accelerate", "datasets", "peft", "sentencepiece", "faiss-cpu", "gensim"),
@@ -153,12 +153,11 @@ def render(tree: Path, ledger: Ledger, *, fresh: bool) -> list[str]:
     page, and when a page has gone, which Sphinx would leave there.
     """
     work = ledger.folder / RENDERING
-    if fresh or not is_cache(work):
-        if is_cache(work):
-            shutil.rmtree(work)
+    if not is_cache(work):
         ledger.give_way([work])
-        work.mkdir()
-        (work / CACHE_TAG).write_text(CACHE_SIGNATURE, encoding="utf-8")
+        write_text(work / CACHE_TAG, f"{CACHE_SIGNATURE}# What Sphinx makes of the book; `repro book` makes it anew.\n")
+    if fresh:
+        empty_cache(work)
     command = [*JUPYTER_BOOK, "build", str(tree), "--path-output", str(work), "-W", "--keep-going", "-n"]
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
     log = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
@@ -169,6 +168,15 @@ def render(tree: Path, ledger: Ledger, *, fresh: bool) -> list[str]:
         return []
     complaints = [line for line in log.splitlines() if re.search(r"\b(WARNING|ERROR|CRITICAL)\b|Error:", line)]
     return complaints or log.strip().splitlines()[-12:]
+
+
+def empty_cache(folder: Path) -> None:
+    """Remove all that is in a cache but the file that says so, by which it is known if this is cut off."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != CACHE_TAG:
+            path.unlink()
 
 
 def is_cache(folder: Path) -> bool:
