@@ -237,6 +237,22 @@ def verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def no_flock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Have every lock refused with an error of some number, as file systems without locks do."""
+
+    def refuse(number: int) -> None:
+        fcntl = pytest.importorskip("fcntl")
+
+        def flock(file: object, operation: int) -> None:
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(fcntl, "flock", flock)
+        monkeypatch.setattr("repro.paths._LOCKS", {})
+
+    return refuse
+
+
+@pytest.fixture
 def real_data() -> Path:
     from repro.paths import data_folder
 

@@ -4,8 +4,9 @@ import stat
 
 import numpy as np
 import pytest
+from filelock import Timeout
 
-from repro.paths import replacing
+from repro.paths import locked, replacing
 from repro.types import InputError
 
 
@@ -53,6 +54,20 @@ def test_what_a_dead_process_left_goes_with_the_next_write_and_a_living_one_keep
     with replacing(tmp_path / "rows") as partial:
         partial.write_text("whole")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["rows", alive.name, other.name])
+
+
+@pytest.mark.parametrize("number", [None, errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS])
+def test_a_lock_is_held_by_one_whatever_the_file_system_keeps(number, tmp_path, no_flock, caplog):
+    lock, soft = tmp_path / "a.b.lock", tmp_path / "a.b.soft.lock"
+    if number is not None:
+        no_flock(number)
+    for _ in range(2):
+        with locked(lock):
+            assert soft.exists() == (number is not None)
+            with pytest.raises(Timeout), locked(lock, timeout=0):
+                pass
+    assert not soft.exists()
+    assert caplog.text.count("keeps no locks") == (number is not None), "it is said once"
 
 
 @pytest.mark.parametrize(

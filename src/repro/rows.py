@@ -22,10 +22,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from filelock import FileLock
 
 from repro import paths
-from repro.paths import is_out_of_memory, replacing, write_text
+from repro.paths import is_out_of_memory, locked, replacing, write_text
 from repro.store import sha256
 from repro.types import InputError, installed
 
@@ -287,7 +286,8 @@ def record(rows: pd.DataFrame, folder: Path | None = None) -> list[Path]:
     """
     folder = folder or results_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / f"{DIGESTS}.lock"):  # it stays: whoever waits for a lock holds the file, not its name
+    # The file stays: whoever waits for a lock holds the file, not its name.
+    with locked(folder / f"{DIGESTS}.lock"):
         digests = _read_digests(folder)
         if digests is None:
             _refuse_unlisted(folder)

@@ -15,18 +15,18 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from repro import paths
 from repro.digests import digest, module_of, plain
-from repro.paths import disk_full_explained, partial_of, partials_of, read_json, write_text
+from repro.paths import disk_full_explained, locked, partial_of, partials_of, read_json, soft_lock, write_text
 from repro.types import InputError
 
 log = logging.getLogger(__name__)
@@ -110,18 +110,18 @@ class Store:
 
     @contextmanager
     def _locked(self, final: Path) -> Iterator[None]:
-        lock = FileLock(f"{final}.lock")
-        try:
-            final.parent.mkdir(parents=True, exist_ok=True)
-            held = lock.acquire()
-        except OSError as error:
-            if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
-                raise
-            raise InputError(
-                f"{self.home} may not be written ({error.strerror}) and does not hold {final.parent.name}/{final.name} "
-                "whole: set REPRO_HOME to a folder of your own"
-            ) from error
-        with held:
+        with ExitStack() as held:
+            try:
+                final.parent.mkdir(parents=True, exist_ok=True)
+                held.enter_context(locked(final.with_name(f"{final.name}.lock")))
+            except OSError as error:
+                if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
+                    raise
+                lacking = f"does not hold {final.parent.name}/{final.name} whole"
+                raise InputError(
+                    f"{self.home} may not be written ({error.strerror}) and {lacking}: "
+                    "set REPRO_HOME to a folder of your own"
+                ) from error
             yield
 
     def fault(self, folder: Path) -> str | None:
@@ -159,7 +159,9 @@ class Store:
         if kind == "work":
             kind, _, name = name.rpartition("-")
         lock = self.home / kind / f"{name.split('.')[0]}.lock"
-        with suppress(Timeout), FileLock(lock, timeout=0) if lock.exists() else nullcontext():
+        if not lock.exists() and not soft_lock(lock).exists():
+            return True
+        with suppress(Timeout), locked(lock, timeout=0):
             return True
         return False
 

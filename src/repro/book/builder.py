@@ -6,18 +6,19 @@ Book renders that tree with execution off, so one `_toc.yml` serves this builder
 
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from repro.book import notebook, site
 from repro.book.ledger import Ledger
 from repro.digests import digest
+from repro.paths import locked
 from repro.seeding import cpu_count, environment
 from repro.terminal import say
 from repro.types import InputError
@@ -155,14 +156,16 @@ def _side_by_side(names: Sequence[str], update: Callable[[str], None], lanes: in
         lane.result()
 
 
-def one_at_a_time(folder: Path) -> AbstractContextManager[object]:
+@contextmanager
+def one_at_a_time(folder: Path) -> Iterator[None]:
     """Let one build work below a folder at a time; a second one says that it waits."""
-    lock = FileLock(folder / LOCK)
-    try:
-        return lock.acquire(timeout=0)
-    except Timeout:
-        say("another build is at work here: waiting for it")
-        return lock.acquire()
+    with ExitStack() as held:
+        try:
+            held.enter_context(locked(folder / LOCK, timeout=0))
+        except Timeout:
+            say("another build is at work here: waiting for it")
+            held.enter_context(locked(folder / LOCK))
+        yield
 
 
 def _update(run: _Build, name: str, source: Path, causes: Mapping[str, str], chosen: bool) -> Page:
