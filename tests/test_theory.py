@@ -43,8 +43,8 @@ def test_dimensions_are_the_same_at_any_scale_of_the_rows(scale):
     for estimate in (participation_ratio, effective_rank, theory.two_nn, theory.mle_dimension):
         assert estimate(scale * X) == pytest.approx(estimate(X), rel=1e-9), estimate.__name__
     for reducer in ("pca", "truncate", "grp", "rotate"):
-        found = predicted_similarity(scale * X, [1, 3, 7], reducer=reducer)
-        np.testing.assert_allclose(found, predicted_similarity(X, [1, 3, 7], reducer=reducer), rtol=1e-9)
+        found, expected = (predicted_similarity(Y, [1, 3, 7], reducer=reducer) for Y in (scale * X, X))
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
     near = 1 + 1e-9 * X  # small deviations from a large mean have directions too
     assert participation_ratio(scale * near) == pytest.approx(participation_ratio(X), rel=1e-5)
 
@@ -54,8 +54,9 @@ def test_rows_that_differ_by_rounding_alone_have_no_dimension(row):
     equal = np.tile(row, (1000, 1)).astype(float)
     rounded = (3 * equal) / 3
     rounded[::2] = equal[::2] / 3 * 3
+    estimates = (participation_ratio, effective_rank, lambda X: predicted_similarity(X, [1]))
     for X in (equal, rounded):
-        for estimate in (participation_ratio, effective_rank, lambda X: predicted_similarity(X, [1])):
+        for estimate in estimates:
             with pytest.raises(InputError, match="all rows of X are equal: there is no"):
                 estimate(X)
 

@@ -81,7 +81,7 @@ def test_ids_name_rows_in_any_order():
 
 
 def exact_cosines(query, documents):
-    """What rises with the cosines of whole numbers, in exact arithmetic: their squares, with their signs."""
+    """What rises with the cosines of whole numbers, exactly: their squares, with their signs."""
     rising = []
     for document in documents.tolist():
         dot = sum(a * b for a, b in zip(query.tolist(), document, strict=True))
@@ -97,9 +97,11 @@ def test_different_documents_at_one_angle_are_tied_and_rounding_does_not_order_t
         draw = np.random.default_rng(seed)
         n, d = int(draw.integers(5, 40)), int(draw.integers(1, 9))
         documents, queries = draw.integers(-2, 3, (n, d)), draw.integers(-2, 3, (2, d))
-        qrels = {q: {int(row): int(draw.integers(1, 4)) for row in draw.choice(n, 5, replace=False)} for q in (0, 1)}
+        judged = [draw.choice(n, 5, replace=False).tolist() for _ in queries]
+        qrels = {q: {row: 1 + row % 3 for row in rows} for q, rows in enumerate(judged)}
         C = documents * draw.uniform(0.1, 10, (n, 1)) if scaled else documents.astype(float)
-        found, nearest = retrieve(queries.astype(float), C, qrels), top_documents(queries.astype(float), C, 5)
+        found = retrieve(queries.astype(float), C, qrels)
+        nearest = top_documents(queries.astype(float), C, 5)
         for q, query in enumerate(queries):
             exact = exact_cosines(query, documents)
             ties += n - len(set(exact))
@@ -108,7 +110,8 @@ def test_different_documents_at_one_angle_are_tied_and_rounding_does_not_order_t
             ranks = sorted((order.index(row) + 1, gain) for row, gain in qrels[q].items())
             assert found.ranked[q].tolist() == [list(map(float, pair)) for pair in ranks], seed
             gain = sum(gain / np.log2(rank + 1) for rank, gain in ranks if rank <= 10)
-            ideal = sum(gain / np.log2(i + 2) for i, gain in enumerate(sorted(qrels[q].values(), reverse=True)))
+            best = sorted(qrels[q].values(), reverse=True)
+            ideal = sum(gain / np.log2(i + 2) for i, gain in enumerate(best))
             assert found.ndcg(10)[q] == pytest.approx(gain / ideal, abs=1e-12), seed
     assert ties > 1000
 

@@ -78,7 +78,7 @@ def test_the_key_names_settings_code_weights_and_data(cell_config, tmp_path, mon
 
 @pytest.fixture
 def copied_code(tmp_path, monkeypatch):
-    """The code that digests read, as a copy; returns a function that changes a text wherever it stands."""
+    """The code that digests read, as a copy; a function that changes a text wherever it stands."""
     caches = (digests._tree, digests.read_module, digests.import_closure, digests.code_digest)
     source = digests.PACKAGE.parent
     for path in source.rglob("*.py"):
@@ -103,14 +103,16 @@ def copied_code(tmp_path, monkeypatch):
 
 def test_what_a_progress_bar_is_called_lies_under_no_key(cell_config, copied_code):
     def keys():
-        named = {name: cell_key(replace(cell_config, objective=name)) for name in cell_module.OBJECTIVES}
-        return named | {"step two": code_digest("repro.training.two_step"), "mlm": code_digest("repro.training.mlm")}
+        configs = [replace(cell_config, objective=name) for name in cell_module.OBJECTIVES]
+        others = ("repro.training.two_step", "repro.training.mlm")
+        return [*map(cell_key, configs), *map(code_digest, others)]
 
     before = keys()
     for label in (*cell_module.LABELS.values(), "step 2, dim {d}", "masked LM"):
         assert copied_code(f'"{label}"', f'"{label}, as it is called"'), f"{label} stands nowhere"
     assert keys() == before
-    assert copied_code('"cosine_weight"', '"cosine_weights"') and keys() != before, "other texts are code"
+    assert copied_code('"cosine_weight"', '"cosine_weights"')
+    assert keys() != before, "other texts are code"
 
 
 def test_how_often_a_state_is_saved_lies_under_no_key(cell_config):

@@ -122,7 +122,7 @@ def test_a_killed_run_resumes_to_the_same_bytes(killed_at, tmp_path, bytes_of):
         run(replace(CONFIG, learning_rate=0.1), state_path=state)
 
 
-def test_a_run_goes_on_from_a_state_whatever_the_number_of_steps_between_two_states(tmp_path, bytes_of):
+def test_a_run_goes_on_from_a_state_however_often_states_are_saved(tmp_path, bytes_of):
     state = tmp_path / "state.safetensors"
     with pytest.raises(KeyboardInterrupt):
         run(until=8, state_path=state)

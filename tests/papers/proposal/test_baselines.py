@@ -48,8 +48,8 @@ def test_counted_scores_are_those_of_the_dense_matrix(sentences, pairs):
 
 def test_counted_vectors_of_equal_texts_are_tied_at_one(sentences):
     texts = tuple(dict.fromkeys(sentences[:60]))
-    gold = np.arange(len(texts), dtype=float)
-    pairs = data.ScoredPairs("x", "local", "test", texts, texts, gold, np.array(["x"] * len(texts), object))
+    gold, subsets = np.arange(len(texts), dtype=float), np.array(["x"] * len(texts), object)
+    pairs = data.ScoredPairs("x", "local", "test", texts, texts, gold, subsets)
     _, by_task, _ = baselines._counted(fit_tfidf(texts), {"x": pairs})
     assert (by_task["x"][0] == 1).all()
 
