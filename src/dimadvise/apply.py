@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from dimadvise import deploy
 from dimadvise.deploy import Deployment
 from dimadvise.files import Block, Name, Vectors
 from dimadvise.vectors import files_of, open_vectors
 from repro.evaluation.quantise import FLOATS
-from repro.paths import replacing, writable_folder, write_text
+from repro.paths import locked, replacing, writable_folder, write_text
 from repro.store import sealed, sha256
 from repro.terminal import progress_bar, say
 from repro.types import InputError, check_dim
@@ -132,7 +132,7 @@ def apply(
     }
     writable_folder(output).mkdir(parents=True, exist_ok=True)
     try:
-        with FileLock(output / f".{MANIFEST}.lock", timeout=0):
+        with locked(output / f".{MANIFEST}.lock", timeout=0):
             _write_shards(deployment, source, output, plan)
     except Timeout:
         raise InputError(f"{output} is being written by another process: wait for it, or give another output") from None
