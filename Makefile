@@ -6,7 +6,7 @@ export TOKENIZERS_PARALLELISM := false
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test check pages mutants soak notebooks bench clean
+.PHONY: help book test check pages mutants soak notebooks bench clean install lock
 
 help:       ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -39,9 +39,34 @@ bench: .venv/.ready      ## time our code beside its peers
 clean:                   ## remove what was built, not what was changed since; trained artefacts in .repro/ stay
 	@if [ -x $(BIN)/repro ]; then $(BIN)/repro clean; else echo "nothing was built here: there is no .venv/"; fi
 
-# torch comes first and alone, so that a machine with its own index of CPU wheels can serve it.
-.venv/.ready: pyproject.toml constraints.txt
+# Every file that is installed is named by its hash, and comes ready built: a source package may fetch anything while it
+# is built. SOURCES names those that are taken as source all the same, such as pytrec-eval-terrier on Linux on ARM.
+# torch has a step of its own, for it may come from another index than all else: TORCH_INDEX=URL. CUDA's libraries
+# follow where it is PyPI's build. A torch of this version that is in .venv already stays, whatever its build.
+BY_HASH := --quiet --require-hashes --no-deps --only-binary :all: $(SOURCES:%=--no-binary %)
+LOCKS := constraints.txt constraints-torch.txt constraints-cuda.txt
+
+.venv/.ready: pyproject.toml $(LOCKS)
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet torch==2.13.0 --constraint constraints.txt
-	$(BIN)/python -m pip install --quiet --editable '.[all]' --constraint constraints.txt
+	$(MAKE) install PYTHON=$(BIN)/python
 	touch $@
+
+install:                 ## install all into the Python that PYTHON names, as conda and Binder do
+	$(PYTHON) -m pip install $(BY_HASH) --requirement constraints.txt
+	$(PYTHON) -m pip install $(BY_HASH) $(TORCH_INDEX:%=--index-url %) --requirement constraints-torch.txt
+	$(PYTHON) -m pip show torch | grep -q '^Version: .*+' || \
+	$(PYTHON) -m pip install $(BY_HASH) --requirement constraints-cuda.txt
+	$(PYTHON) -m pip install --quiet --no-deps --no-build-isolation --editable .
+
+PIN := uv pip compile --quiet --universal --python-version 3.11.5 --generate-hashes --no-annotate \
+	--custom-compile-command 'make lock'
+# the options that leave out what other files pin; /;/! of these only what is installed everywhere
+without = $$(sed -nE '$(2)s/^([A-Za-z0-9._-]+)==.*/--no-emit-package \1/p' $(1))
+
+lock:                    ## write the pins anew from pyproject.toml, with uv; versions stay unless ARGS="--upgrade"
+	@$(PIN) $(ARGS) --extra all pyproject.toml --constraint constraints-torch.txt --output-file constraints.txt \
+		$(call without,constraints-torch.txt constraints-cuda.txt)
+	@$(PIN) $(ARGS) constraints-torch.txt --constraint constraints.txt --output-file constraints-cuda.txt \
+		$(call without,constraints.txt constraints-torch.txt)
+	@echo jupyterlab | $(PIN) $(ARGS) - --constraint constraints.txt --output-file binder/jupyterlab.txt \
+		$(call without,constraints.txt,/;/!)

@@ -2,11 +2,15 @@
 
 import ast
 import json
+import re
 import shlex
 import sys
 import tomllib
 
 import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from repro.cli import VERBS
 from repro.paths import PACKAGE, project_root
@@ -78,8 +82,9 @@ def test_every_verb_names_the_extra_that_it_needs_where_the_core_alone_is_instal
         "sweep playground": "book",
         "plan playground": "book",
     }
-    works = {"data list": 0, "compare wang_table1": 0, "reduce --help": 0, "doctor": None}
-    assert {line.split()[0] for line in (*needs, *works)} == set(VERBS)
+    works = {"data list": 0, "compare wang_table1": 0, "doctor": None}
+    works |= {f"{verb} --help": 0 for verb in VERBS if not any(line.split()[0] == verb for line in (*needs, *works))}
+    works["doctor"] = works.pop("doctor")  # last, for what it says is read
     ends = with_the_core_alone([*needs, *works])
     for (line, extra), (code, said) in zip(needs.items(), ends, strict=False):
         assert code == 2 and said.count("error:") == 1 and "Traceback" not in said, (line, said)
@@ -103,3 +108,77 @@ def test_every_package_that_is_imported_comes_with_the_core_or_a_known_extra():
     assert {"torch", "jupytext"} <= foreign
     assert not {name for name in foreign if extra_with(name) is None}
     assert extra_with("torch.nn") == "train" and extra_with("repro.nothing") is None
+
+
+# by hash
+
+
+LOCKS = [*sorted(ROOT.glob("constraints*.txt")), ROOT / "binder" / "jupyterlab.txt"]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+RECIPES = [*(ROOT / name for name in ("Makefile", ".ci/run", "binder/postBuild", "environment.yml")), *WORKFLOWS]
+"""whatever installs something"""
+
+
+def pins_of(path):
+    """The requirements of a file, each with its hashes."""
+    joined = path.read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = [line for line in joined.splitlines() if line.strip() and not line.startswith("#")]
+    return {Requirement(line.partition("--hash")[0]): re.findall("--hash=(\\S+)", line) for line in lines}
+
+
+def test_every_pin_is_exact_and_has_hashes_and_none_is_pinned_twice():
+    assert len(LOCKS) == 4
+    for path in LOCKS:
+        for pin, hashes in pins_of(path).items():
+            assert [spec.operator for spec in pin.specifier] == ["=="] and "*" not in str(pin.specifier), pin
+            assert hashes and all(re.fullmatch("sha256:[0-9a-f]{64}", each) for each in hashes), pin
+    names = [canonicalize_name(pin.name) for path in LOCKS[:3] for pin in pins_of(path)]
+    assert len(names) == len(set(names)) > 200
+
+
+def test_the_pins_are_what_the_project_asks_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = project["project"]["optional-dependencies"]
+    (everything,) = map(Requirement, extras["all"])
+    asked = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
+    for extra in everything.extras:
+        asked += extras[extra]
+    pinned = {canonicalize_name(pin.name): str(pin.specifier)[2:] for path in LOCKS[:3] for pin in pins_of(path)}
+    for requirement in map(Requirement, asked):
+        assert requirement.specifier.contains(pinned[canonicalize_name(requirement.name)]), requirement
+
+
+def test_whatever_installs_takes_files_by_their_hashes_from_one_index():
+    installs = []
+    for path in RECIPES:
+        text = path.read_text(encoding="utf-8")
+        assert not re.search("extra.index", text, re.IGNORECASE), f"{path}: whoever is in both indexes is taken"
+        (by_hash,) = re.findall("^BY_HASH := (.*)$", text, re.MULTILINE) or [""]
+        installs += re.findall(r"pip install (.*)", text.replace("$(BY_HASH)", by_hash))
+    assert len(installs) == 5
+    for line in installs:
+        words = line.split()
+        of_the_checkout = words[-2:] == ["--editable", "."] and "--no-build-isolation" in words
+        by_hash = "--require-hashes" in words and "--only-binary" in words and "--requirement" in words
+        assert "--no-deps" in words and (of_the_checkout or by_hash), line
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_what_a_workflow_runs_is_pinned_and_can_write_nothing(path):
+    workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert workflow["permissions"] == {"contents": "read"}
+    for job in workflow["jobs"].values():
+        used = [step for step in job["steps"] if "uses" in step]
+        assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", step["uses"]) for step in used)
+        checkouts = [step for step in used if step["uses"].startswith("actions/checkout@")]
+        assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+        if "permissions" in job:
+            assert not used and not re.search(r"make|pip|\.ci/", str(job["steps"])), "it holds a token that writes"
+        else:
+            assert checkouts
+
+
+def test_hooks_of_others_are_pinned_by_their_commits():
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    foreign = [repository for repository in config["repos"] if repository["repo"] != "local"]
+    assert foreign and all(re.fullmatch("[0-9a-f]{40}", repository["rev"]) for repository in foreign)
