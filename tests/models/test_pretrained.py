@@ -179,6 +179,21 @@ def test_a_tokenizer_of_another_network_is_refused(copy):
     assert "knows 20 tokens, its network 400" in refusal(folder)
 
 
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ([("StaticEmbedding", "")], "begins with the part StaticEmbedding at its top"),
+        ([("Router", "")], "begins with the part Router at its top"),
+        ([("Transformer", "0_Transformer")], "begins with the part Transformer in '0_Transformer'"),
+    ],
+)
+def test_an_encoder_that_is_no_network_with_parts_is_called_what_it_is(parts, words, tmp_path):
+    package = "sentence_transformers.models"
+    listed = [{"path": path, "type": f"{package}.{kind}"} for kind, path in parts]
+    (tmp_path / "modules.json").write_text(json.dumps(listed))
+    assert words in refusal(tmp_path) and "has no config.json" not in refusal(tmp_path)
+
+
 # bytes
 
 

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from repro.models.backbone import Backbone, load_backbone
 from repro.models.lora import load_adapters, save_adapters
 from repro.models.pooling import ACTIVATIONS, Dense, Head, Parts, Pooler, Unit
-from repro.models.pretrained import WEIGHTS_MISSING, check_intact, file_of, locate, read_json
+from repro.models.pretrained import WEIGHTS_MISSING, check_intact, file_of, locate, parts_of, read_json
 from repro.objectives import LoraConfig
 from repro.paths import disk_full_explained, is_out_of_memory
 from repro.store import write_manifest
@@ -86,7 +86,7 @@ def read_encoder(
     head: Head | None = None
     if not note:
         try:
-            own = own_pooling(name_or_path)
+            own = own_pooling(folder)
         except InputError:  # a pooling that is not known here, and another is asked for
             if pooling is None:
                 raise
@@ -117,10 +117,9 @@ def _saved_head(file: Path, hidden_dim: int, note: dict[str, Any]) -> Head | Non
 # published ones, read
 
 
-def own_pooling(name_or_path: str) -> str | None:
+def own_pooling(folder: Path) -> str | None:
     """The pooling a published encoder was trained with; None where it has no note of it."""
-    folder = locate(name_or_path)
-    kinds = _kinds(folder)
+    kinds = parts_of(folder)
     path = next((path for kind, path in kinds if kind == "Pooling"), "1_Pooling") + "/config.json"
     note = read_json(folder, path, {})
     if not note:
@@ -130,7 +129,7 @@ def own_pooling(name_or_path: str) -> str | None:
     modes = [name.removeprefix("pooling_mode_") for name in switches] or (mode if isinstance(mode, list) else [mode])
     own = OURS.get(str(modes[0])) if len(modes) == 1 else None
     if own is None:
-        asked = f"{path} of {name_or_path} asks for pooling {switches or mode}"
+        asked = f"{path} of {folder} asks for pooling {switches or mode}"
         raise InputError(f"{asked}: only mean, cls or the last token alone is read")
     return own
 
@@ -138,7 +137,7 @@ def own_pooling(name_or_path: str) -> str | None:
 def read_parts(folder: Path, hidden_dim: int) -> Parts | None:
     """What follows the pooling by `modules.json`; None if nothing does, or there is no such file."""
     parts: list[nn.Module] = []
-    for kind, path in _kinds(folder):
+    for kind, path in parts_of(folder):
         if kind == "Dense":
             parts.append(_read_dense(folder, path))
         elif kind == "Normalize":
@@ -165,14 +164,6 @@ def prompt_of(name_or_path: str, asked: str | None) -> str:
     if text and read_json(folder, "1_Pooling/config.json", {}).get("include_prompt") is False:
         raise InputError(f"the pooling of {name_or_path} leaves a prompt's tokens out, which is not read here")
     return text
-
-
-def _kinds(folder: Path) -> list[tuple[str, str]]:
-    modules = read_json(folder, "modules.json", [])
-    try:
-        return [(str(part["type"]).rpartition(".")[2], str(part["path"])) for part in modules]
-    except (TypeError, KeyError) as error:
-        raise InputError(f"{folder}/modules.json: expected a list of parts with type and path") from error
 
 
 def _read_dense(folder: Path, path: str) -> Dense:

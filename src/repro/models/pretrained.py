@@ -110,6 +110,7 @@ def locate(name_or_path: str) -> Path:
             ) from error
     folder = Path(os.path.expanduser(name_or_path))
     if not (folder / "config.json").is_file() and not (folder / ADAPTER_WEIGHTS).is_file():
+        refuse_other_kinds(folder)
         raise InputError(f"{folder} has no config.json: expected a folder in Hugging Face layout")
     return folder
 
@@ -152,6 +153,8 @@ def hub_folder(name: str, *, download: bool, patterns: tuple[str, ...] = READ) -
             raise InputError(f"{name} is not in the hub's cache on this machine{at}") from error
         reason = (str(error) or repr(error)).splitlines()[0][:160]
         raise InputError(f"{name} cannot be fetched from the hub ({reason})") from error
+    if patterns == READ:
+        refuse_other_kinds(folder)
     if patterns == READ and not list(folder.glob("model*.safetensors")):
         raise InputError(f"{name} in {folder} has no {WEIGHTS_MISSING}")
     return folder
@@ -201,6 +204,28 @@ def read_json(folder: Path, name: str, absent: Any) -> Any:
     if type(found) is not type(absent):
         raise InputError(f"{path} holds a {type(found).__name__}: expected a {type(absent).__name__}")
     return found
+
+
+def parts_of(folder: Path) -> list[tuple[str, str]]:
+    """Kind and subfolder of each part of a published encoder; none without a `modules.json`."""
+    modules = read_json(folder, "modules.json", [])
+    try:
+        return [(str(part["type"]).rpartition(".")[2], str(part["path"])) for part in modules]
+    except (TypeError, KeyError) as error:
+        expected = "expected a list of parts with type and path"
+        raise InputError(f"{folder}/modules.json: {expected}") from error
+
+
+def refuse_other_kinds(folder: Path) -> None:
+    """Refuse a published encoder that begins with something else than a network at its top."""
+    parts = parts_of(folder)
+    if parts and parts[0] != ("Transformer", ""):
+        kind, place = parts[0]
+        where = f"in {place!r}" if place else "at its top"
+        raise InputError(
+            f"{folder} is no single network: its modules.json begins with the part {kind} {where}, "
+            "and only encoders that begin with a Transformer at the top of the folder are read"
+        )
 
 
 # whole
