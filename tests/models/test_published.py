@@ -134,6 +134,24 @@ def test_minilm_is_read_as_it_is_published():
     np.testing.assert_allclose(encoder.encode(TEXTS), theirs(locate("all-MiniLM-L6-v2")), atol=1e-5)
 
 
+def test_of_a_t5_the_encoder_is_read_with_or_without_its_decoder_beside_it(translators, tmp_path):
+    """As sentence-t5 and gtr are published: mean, a dense layer without bias, rows of length 1."""
+    folder = Path(shutil.copytree(translators["t5"], tmp_path / "t5"))
+    dense = {"in_features": 32, "out_features": 10, "bias": False}
+    dense["activation_function"] = "torch.nn.modules.linear.Identity"
+    pooling = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True}
+    write_modules(folder, "Pooling", "Dense", "Normalize", Pooling=pooling, Dense=dense)
+    save_file({"linear.weight": torch.randn(10, 32)}, folder / "2_Dense" / "model.safetensors")
+    encoder = SentenceEncoder.load(str(folder))
+    assert (encoder.pooling, encoder.dim, encoder.n_layers) == ("mean", 10, 1)
+    np.testing.assert_allclose(encoder.encode(TEXTS), theirs(folder), atol=1e-5)
+    exported = export_folder(encoder, tmp_path / "exported")
+    assert "decoder." not in "".join(load_file(exported / "model.safetensors"))
+    np.testing.assert_allclose(theirs(exported), theirs(folder), atol=1e-5)
+    again = SentenceEncoder.load(str(exported))
+    np.testing.assert_array_equal(again.encode(TEXTS), encoder.encode(TEXTS))
+
+
 def test_a_prompt_is_a_name_or_a_text(copied, tiny):
     note(copied, "config_sentence_transformers.json", PROMPTS)
     plain = SentenceEncoder.load(tiny, pooling="mean")

@@ -20,7 +20,7 @@ from torch import nn
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 import transformers
 from huggingface_hub import constants, get_session, snapshot_download
-from transformers import AutoConfig, AutoModel, AutoTokenizer
+from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding, AutoTokenizer
 
 from repro import paths
 from repro.digests import digest
@@ -277,7 +277,7 @@ def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
         config = AutoConfig.from_pretrained(folder, **CAREFUL)
         own_pooler = config.model_type in ("bert", "roberta", "xlm-roberta", "mpnet")  # in few checkpoints; never used
         fresh = {"add_pooling_layer": False} if own_pooler else {}
-        model, found = _with_weights(AutoModel, folder, torch.float32, **fresh)
+        model, found = _with_weights(class_without_head(config), folder, torch.float32, **fresh)
         check_complete(name_or_path, found)
         with torch.no_grad():  # what does not fit together otherwise shows at the first text
             model(input_ids=torch.tensor([[0, config.pad_token_id or 0]]))
@@ -288,6 +288,12 @@ def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
             there = f"the tokenizer of {name_or_path!r} knows {known} tokens, its network {rows}"
             raise InputError(f"{there}: is its tokenizer.json missing, or another network's?")
         return model, tokenizer, _most_tokens(name_or_path, folder, config, longest)
+
+
+def class_without_head(config: Any) -> Any:
+    """The class of transformers that reads texts: of a T5 the encoder alone."""
+    encodes = type(config) in transformers.MODEL_FOR_TEXT_ENCODING_MAPPING
+    return AutoModelForTextEncoding if encodes else AutoModel
 
 
 def load_writer(head: str, what: str, name: str, device: torch.device | str | None) -> tuple[Any, Any, dict[str, Any]]:
