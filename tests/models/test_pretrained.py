@@ -179,6 +179,19 @@ def test_a_tokenizer_of_another_network_is_refused(copy):
     assert "knows 20 tokens, its network 400" in refusal(folder)
 
 
+@pytest.mark.parametrize("family", ["bert", "roberta", "mpnet", "xlm-r"])
+def test_a_text_longer_than_all_positions_is_cut_where_they_end(family, copy, sentences):
+    """Positions of RoBERTa and MPNet begin behind the padding index: 66 rows take 64 tokens."""
+    folder = copy(family)
+    note = json.loads((folder / "tokenizer_config.json").read_text())
+    note.pop("model_max_length", None)  # some published tokenizers tell no limit
+    (folder / "tokenizer_config.json").write_text(json.dumps(note))
+    encoder = SentenceEncoder.load(str(folder), pooling="mean")
+    assert encoder.backbone.max_length == (48 if family == "bert" else 64)
+    assert np.isfinite(encoder.encode([" ".join(sentences[:40]), "a word"])).all()
+    assert encoder.texts_truncated == 1
+
+
 @pytest.mark.parametrize(
     ("parts", "words"),
     [

@@ -287,7 +287,7 @@ def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
         if 10 * known < rows:  # without its files, transformers makes one that knows next to no word
             there = f"the tokenizer of {name_or_path!r} knows {known} tokens, its network {rows}"
             raise InputError(f"{there}: is its tokenizer.json missing, or another network's?")
-        return model, tokenizer, _most_tokens(name_or_path, folder, config, longest)
+        return model, tokenizer, _most_tokens(name_or_path, folder, model, longest)
 
 
 def class_without_head(config: Any) -> Any:
@@ -329,12 +329,11 @@ def _tokenizer(folder: Path) -> tuple[Tokenizer, int | None]:
     return tokenizer.backend_tokenizer, getattr(tokenizer, "model_max_length", None)
 
 
-def _most_tokens(name: str, folder: Path, config: Any, longest: int | None) -> int:
+def _most_tokens(name: str, folder: Path, model: nn.Module, longest: int | None) -> int:
     """The most tokens of a text that are read: the least of what network, tokenizer and published encoder allow."""
-    most = getattr(config, "max_position_embeddings", None)
-    if most and config.model_type in ("roberta", "xlm-roberta"):
-        most -= 2  # positions start after the padding index
-    limit = min([n for n in (most, longest) if n and n < 1_000_000] or [512])
+    configured = getattr(model.config, "max_position_embeddings", None)
+    known = (configured, longest, *positions(model))
+    limit = min([most for most in known if most and most < 1_000_000] or [512])
     limit = int(min(limit, read_json(folder, "sentence_bert_config.json", {}).get("max_seq_length") or limit))
     if limit < 3:
         raise InputError(
@@ -342,6 +341,19 @@ def _most_tokens(name: str, folder: Path, config: Any, longest: int | None) -> i
             "max_seq_length in sentence_bert_config.json)"
         )
     return limit
+
+
+def positions(model: nn.Module) -> list[int]:
+    """How many tokens each table of positions has rows for; none where positions are computed.
+
+    Where a table has a padding index, as RoBERTa's and MPNet's have, they begin behind it.
+    """
+    counts = []
+    for name, module in model.named_modules():
+        if "position" in name.rpartition(".")[2] and hasattr(module, "padding_idx"):
+            padding = module.padding_idx
+            counts.append(len(module.weight) - (0 if padding is None else int(padding) + 1))
+    return counts
 
 
 @contextmanager
