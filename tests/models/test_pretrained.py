@@ -192,6 +192,19 @@ def test_a_text_longer_than_all_positions_is_cut_where_they_end(family, copy, se
     assert encoder.texts_truncated == 1
 
 
+def test_a_network_in_bfloat16_is_computed_in_float32_and_that_is_said_once(copy, caplog):
+    folder = copy()
+    weights = load_file(folder / "model.safetensors")
+    half = {name: value.to(torch.bfloat16) for name, value in weights.items()}
+    save_file(half, folder / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "dtype": "bfloat16"}))
+    for _ in range(2):
+        assert SentenceEncoder.load(str(folder)).encode(["a word"]).dtype == np.float32
+    said = f"{folder} is kept in bfloat16 and computed in float32: it takes twice the memory"
+    assert caplog.text.count(said) == 1
+
+
 @pytest.mark.parametrize(
     ("parts", "words"),
     [

@@ -6,6 +6,7 @@ by the manifest that we wrote or the names in the hub's cache, and its files of 
 
 import hashlib
 import importlib.util
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ from repro.types import InputError, installing
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
 
+log = logging.getLogger(__name__)
 SHIPPED = tuple(sorted(path.parent.name for path in paths.BACKBONES.glob("*/model.safetensors")))
 """networks of our own that are really there: `repro pretrain` adds to them"""
 MINILM = "all-MiniLM-L6-v2"
@@ -78,8 +80,30 @@ CAREFUL: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
 
 
 def default_device() -> torch.device:
-    """The accelerator if there is one, else the CPU."""
+    """CUDA if there is such an accelerator, else the CPU.
+
+    Apple's `mps` is taken where it is asked for by name: it has no float64, in which ESE's targets
+    and SBERT-WK are computed, so that a training would stop there that a CPU carries through.
+    """
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def chosen_device(name: torch.device | str | None) -> torch.device:
+    """The device of that name, by default `default_device`.
+
+    Raises:
+        InputError: for a device that torch does not know or this machine does not have.
+    """
+    if name is None:
+        return default_device()
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = (str(error) or repr(error)).splitlines()[0][:160]
+        wrong = f"device {str(name)!r} cannot be used here ({reason})"
+        raise InputError(f"{wrong}: expected cpu, cuda or mps, whichever there is") from error
+    return device
 
 
 # found
@@ -268,7 +292,10 @@ def check_complete(name: str, found: Mapping[str, Any]) -> None:
 
 
 def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
-    """A network without a head, its tokenizer, and the most tokens it takes; float32 on the CPU."""
+    """A network without a head, its tokenizer, and the most tokens it takes; float32 on the CPU.
+
+    Of a T5 it is the encoder alone. Weights of half precision are widened, which loses nothing.
+    """
     folder = locate(name_or_path)
     if (folder / ADAPTER_WEIGHTS).is_file():
         raise InputError(f"{folder} holds adapters, not a network: load it as an encoder, or name their base")
@@ -279,6 +306,7 @@ def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
         fresh = {"add_pooling_layer": False} if own_pooler else {}
         model, found = _with_weights(class_without_head(config), folder, torch.float32, **fresh)
         check_complete(name_or_path, found)
+        say_widened(name_or_path, getattr(config, "dtype", None))
         with torch.no_grad():  # what does not fit together otherwise shows at the first text
             model(input_ids=torch.tensor([[0, config.pad_token_id or 0]]))
     with _explained("tokenizer", name_or_path):
@@ -296,13 +324,21 @@ def class_without_head(config: Any) -> Any:
     return AutoModelForTextEncoding if encodes else AutoModel
 
 
+@cache
+def say_widened(name: str, dtype: torch.dtype | None) -> None:
+    """Say once of a network in bfloat16, as large ones are, what memory it takes."""
+    if dtype == torch.bfloat16:
+        how = "is kept in bfloat16 and computed in float32: it takes twice the memory of its file"
+        log.warning("%s %s", name, how)
+
+
 def load_writer(head: str, what: str, name: str, device: torch.device | str | None) -> tuple[Any, Any, dict[str, Any]]:
     """A network that writes, under the transformers class `head`, its tokenizer, and what was found of its weights.
 
     It keeps its own precision off the CPU; `device` None is the accelerator if there is one, `what` stands in messages.
     """
     folder = locate(name)
-    where = torch.device(device) if device else default_device()
+    where = chosen_device(device)
     with _explained(what, name):
         check_intact(folder)
         precision = torch.float32 if where.type == "cpu" else "auto"
