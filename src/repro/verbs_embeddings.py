@@ -39,6 +39,8 @@ class Reading:
     """which states pass a decoder's final norm; by default as the encoder was trained, else the last"""
     prompt: Annotated[str | None, quiet_default] = None
     """put before every text: a name among the encoder's prompts, or the text itself; by default the encoder's own"""
+    device: Annotated[str | None, quiet_default] = None
+    """where it computes, such as cpu, cuda:0 or mps; by default CUDA if there is such, else cpu"""
 
 
 ReadingOptions = Annotated[Reading, tyro.conf.arg(name="")]

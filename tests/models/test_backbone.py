@@ -8,7 +8,8 @@ import torch
 import transformers
 
 from repro.models import SentenceEncoder
-from repro.models.backbone import Backbone, block_list, load_backbone, norm_name
+from repro.models.backbone import Backbone, load_backbone
+from repro.models.pretrained import class_without_head
 from repro.types import InputError
 
 IDS = torch.tensor([[2, 40, 41, 42, 43, 44, 3], [2, 50, 51, 52, 3, 0, 0]])
@@ -21,7 +22,8 @@ DIRECTIONS = pytest.mark.parametrize("bidirectional", [False, True])
 
 def random_network(family, sizes=SIZES):
     torch.manual_seed(0)
-    return transformers.AutoModel.from_config(transformers.AutoConfig.for_model(family, **sizes)).eval()
+    config = transformers.AutoConfig.for_model(family, **sizes)
+    return class_without_head(config).from_config(config).eval()
 
 
 @pytest.fixture
@@ -76,24 +78,102 @@ def test_hooks_rest_after_a_run_that_stopped_early_and_a_copy_reads_its_own_netw
     assert (network.blocks_run, twin.blocks_run) == (1, 1)
 
 
+THREE = {**SIZES, "num_hidden_layers": 3}
+GEMMA = {**SIZES, "head_dim": 8, "num_key_value_heads": 1}
 FAMILIES = {
-    **dict.fromkeys(("bert", "roberta", "mpnet"), SIZES),
+    **dict.fromkeys(("bert", "roberta", "mpnet", "llama"), SIZES),
     "distilbert": {"vocab_size": 60, "dim": 16, "n_heads": 2, "hidden_dim": 24, "n_layers": 2},
     "qwen2": {**SIZES, "num_key_value_heads": 2},
+    "albert": {**THREE, "embedding_size": 8},  # one block, which runs three times
+    "albert, three groups": {**THREE, "embedding_size": 8, "num_hidden_groups": 3},
+    "albert, two blocks in one group": {**SIZES, "embedding_size": 8, "inner_group_num": 2},
+    "modernbert": {**SIZES, "pad_token_id": 0},
+    "gemma3_text": GEMMA,
+    "gemma3_text, both ways": {**GEMMA, "use_bidirectional_attention": True},
+    "gpt2": {"vocab_size": 60, "n_embd": 16, "n_layer": 2, "n_head": 2},
+    "bloom": {"vocab_size": 60, "hidden_size": 16, "n_layer": 2, "n_head": 2},
+    "t5": {"vocab_size": 60, "d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": 2, "num_heads": 2},
+    "t5, one block": {"vocab_size": 60, "d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": 1},
 }
+CAUSAL = {"llama", "qwen2", "gemma3_text", "gpt2", "bloom"}
+UNCUT = {"albert, two blocks in one group", "t5, one block"}
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_other_families_give_the_states_that_transformers_returns(family):
-    model = random_network(family, FAMILIES[family])
-    network = Backbone(model, None, name=family, max_length=16)
+@pytest.fixture
+def of_family():
+    def made(name, **options):
+        model = random_network(name.partition(",")[0], FAMILIES[name])
+        return Backbone(model, None, name=name, max_length=16, **options)
+
+    return made
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_gives_the_states_that_transformers_returns_alone_or_together(name, of_family):
+    network = of_family(name)
     ids = torch.where(MASK.bool(), IDS, network.pad_id)
     with torch.no_grad():
-        expected = model(input_ids=ids, attention_mask=MASK, output_hidden_states=True).hidden_states
-    found = run(network, ids, MASK)
-    close(found, expected, atol=1e-6)
-    alone = run(network, ids[1:, :5])[2]  # no mask where nothing is padded
-    torch.testing.assert_close(alone[0], found[2][1, :5], rtol=0, atol=1e-5)
+        output = network.model(input_ids=ids, attention_mask=MASK, output_hidden_states=True)
+    together = run(network, ids, MASK)
+    close(together, output.hidden_states, atol=1e-6)
+    for layer, states in enumerate(together):
+        network.blocks_run = 0
+        close(run(network, ids, MASK, [layer]), [states], atol=1e-6)
+        assert network.blocks_run == layer
+    alone = run(network, ids[1:, :5])[-1]  # no mask where nothing is padded
+    torch.testing.assert_close(alone[0], together[-1][1, :5], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_network_is_causal_where_a_later_token_changes_no_earlier_state(name, of_family):
+    assert of_family(name).causal == (name in CAUSAL)
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name not in UNCUT])
+def test_a_cut_network_computes_the_layer_it_is_cut_to_also_when_saved(name, of_family, tmp_path):
+    network = of_family(name, final_norm="none")
+    before = run(network, IDS, MASK)[:2]
+    network.keep(1)
+    close(run(network, IDS, MASK), before, atol=0)
+    network.model.save_pretrained(tmp_path)
+    read, found = type(network.model).from_pretrained(tmp_path, output_loading_info=True)
+    assert not [key for key in found["missing_keys"] if "pooler." not in key]
+    again = Backbone(read.eval(), None, name=name, max_length=16, final_norm="none")
+    close(run(again, IDS, MASK), before, atol=1e-6)
+
+
+def test_a_cut_that_makes_another_network_is_refused(of_family):
+    """In this ALBERT two blocks take turns: no configuration stops after the first of them."""
+    with pytest.raises(InputError, match="cannot be cut to 1 layers: with fewer of them, Albert"):
+        of_family("albert, two blocks in one group").keep(1)
+
+
+def test_layers_that_transformers_does_not_return_are_refused_and_the_last_is_read():
+    """The blocks of an XLNet take states (T, B, D): as they stand they are another text's."""
+    sizes = {"vocab_size": 60, "d_model": 16, "n_head": 2, "d_inner": 24, "n_layer": 2}
+    network = Backbone(random_network("xlnet", sizes), None, name="mine", max_length=16)
+    with torch.no_grad():
+        expected = network.model(input_ids=IDS, attention_mask=MASK).last_hidden_state
+    close(run(network, IDS, MASK, [2]), [expected], atol=1e-6)
+    for ask, asked in (
+        (lambda: network(IDS, MASK, [0, 2]), "layer 0 of mine"),
+        (lambda: network.keep(1), "a cut to 1 layers of mine"),
+        (lambda: SentenceEncoder(network, pooling="avg_first_last"), "layer 1 of mine"),
+    ):
+        with pytest.raises(InputError, match=f"{asked}: the blocks of XLNetModel do not give"):
+            ask()
+    with pytest.raises(InputError, match="final_norm is 'all': what follows the last block of XLN"):
+        Backbone(network.model, None, name="mine", max_length=16, final_norm="all")
+
+
+def test_a_network_that_takes_no_text_as_long_as_it_should_is_refused():
+    model = random_network("bert", {**SIZES, "max_position_embeddings": 9})
+    network = Backbone(model, None, name="mine", max_length=9)
+    network.try_longest()
+    network.max_length = 10
+    words = r"mine takes no text of 10 tokens, .*say fewer as max_seq_length"
+    with pytest.raises(InputError, match=words):
+        network.try_longest()
 
 
 # decoders
@@ -165,12 +245,15 @@ def test_final_norm_says_which_states_pass_it(family, load):
 
 
 NORMS = {"qwen2": "norm", "gpt2": "ln_f", "opt": "decoder.final_layer_norm", "phi": "final_layernorm"}
+NORMS |= {"megatron-bert": "encoder.ln", "esm": "encoder.emb_layer_norm_after"}
 
 
 @pytest.mark.parametrize(("family", "name"), [*NORMS.items(), ("modernbert", "final_norm"), ("roberta", None)])
 def test_the_final_norm_is_found_in_other_families(family, name):
-    model = random_network(family, {**SIZES, "ffn_dim": 24, "word_embed_proj_dim": 16, "pad_token_id": 0})
-    assert norm_name(model, block_list(model)) == name
+    more = {"ffn_dim": 24, "word_embed_proj_dim": 16, "num_key_value_heads": 2}
+    more |= {"pad_token_id": 0, "mask_token_id": 4}
+    model = random_network(family, {**SIZES, **more})
+    assert Backbone(model, None, name=family, max_length=16).norm_name == name
 
 
 def test_what_cannot_be_a_backbone_is_refused(decoders):

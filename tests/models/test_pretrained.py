@@ -220,6 +220,13 @@ def test_an_encoder_that_is_no_network_with_parts_is_called_what_it_is(parts, wo
     assert words in refusal(tmp_path) and "has no config.json" not in refusal(tmp_path)
 
 
+def test_a_device_that_is_not_here_is_refused_before_anything_is_loaded(monkeypatch):
+    monkeypatch.setattr("repro.models.backbone.load_network", lambda *_: pytest.fail("loaded"))
+    for name in ("tpu9", "cuda:77"):
+        with pytest.raises(InputError, match=f"device '{name}' cannot be used here"):
+            SentenceEncoder.load(MINILM, device=name)
+
+
 # bytes
 
 

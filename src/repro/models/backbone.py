@@ -1,15 +1,21 @@
 """Backbones: pretrained networks that turn token ids into states (B, T, D).
 
-States of any layer are read by hooks on the blocks, and a run stops after the deepest layer that is wanted: no model
-surgery, and it works for every architecture whose blocks stand in one list. Each thread has its own reading, so that
-several may run one network at a time.
+States of any layer are read by hooks on the blocks, and a run stops after the deepest layer that is
+wanted: no model surgery. Layers are counted by the calls of the blocks, since ALBERT calls one many
+times. Each thread has its own reading, so that several may run one network at a time.
+
+What a network is, it is asked and not looked up by its name. Two trial texts show, before anything
+else is read, whether the hooks see the hidden states that transformers returns (where they do not,
+the last layer is read and every other is refused), whether the network is causal, and which module
+is its final norm.
 
 A causal decoder may be let see the whole sentence, as Li et al. (2025), §4.1, let Qwen1.5 and LLaMA2 (PROTOCOLS §8):
 attention says that it is causal by a flag, and a ready-made mask (B, 1, T, T) is used as it stands.
 """
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Lock, get_ident
@@ -19,17 +25,42 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from repro.models.pretrained import default_device, load_network
+from repro.models.pretrained import chosen_device, explained, load_network
 from repro.objectives import LoraConfig
 from repro.types import InputError, check_dim, one_of
 
-NORM_NAMES = ("norm", "ln_f", "final_layer_norm", "final_layernorm", "final_norm")
-"""how decoders call the norm that follows their last block"""
+LONGEST_TRIAL = 2**13
+"""tokens of the longest trial text; networks that read more have no table of positions"""
 _COUNTING = Lock()
 
 
 class _Enough(Exception):
     """Raised by a hook when the deepest wanted layer has run."""
+
+
+@dataclass
+class _Reading:
+    """One run of one thread: how deep it goes, how many blocks have run, and what they gave."""
+
+    deepest: int
+    calls: int = 0
+    states: dict[int, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a network shows of itself on two short texts that differ in their last token alone."""
+
+    blocks: nn.ModuleList
+    n_layers: int
+    layers_are_known: bool
+    """whether what enters and leaves the blocks are the hidden states that transformers returns"""
+    reads_forwards: bool
+    """whether the first token's state stays the same whatever follows it"""
+    norm_name: str | None = None
+    """dotted name of the norm after the last block; None where each block ends with its own"""
+    end_is_known: bool = False
+    """whether such a norm, or nothing at all, is what follows the last block"""
 
 
 class Backbone(nn.Module):
@@ -58,23 +89,25 @@ class Backbone(nn.Module):
         self.pad_id = int(getattr(model.config, "pad_token_id", None) or 0)
         self.lora: LoraConfig | None = None  # settings of the adapters, if there are any
         self.blocks_run = 0
-        self.blocks = block_list(model)
-        self._readings: dict[int, tuple[int, dict[int, Tensor]]] = {}  # by thread: deepest wanted layer, states
-        self.blocks[0].register_forward_pre_hook(partial(self._take, 0), with_kwargs=True)
-        for number, block in enumerate(self.blocks, 1):
-            block.register_forward_hook(partial(self._take, number))
-        hiding = causal_parts(model)
-        self.is_decoder = bool(hiding)
-        self.norm_name = norm_name(model, self.blocks)
+        trial = try_network(model, self._trial_ids())
+        self.blocks = trial.blocks
+        self.n_layers = trial.n_layers
+        """L, the number of times that a block runs in a pass"""
+        self.layers_are_known, self.reads_forwards = trial.layers_are_known, trial.reads_forwards
+        self._readings: dict[int, _Reading] = {}  # by thread
+        self.blocks[0].register_forward_pre_hook(self._enter, with_kwargs=True)
+        for block in set(self.blocks):
+            block.register_forward_hook(self._leave)
+        self.norm_name = trial.norm_name
+        if final_norm != "last" and not trial.end_is_known:
+            raise InputError(
+                f"final_norm is {final_norm!r}: what follows the last block of "
+                f"{type(model).__name__} is no norm alone; leave it at 'last'"
+            )
         if bidirectional:
-            for part in hiding:
+            for part in causal_parts(model):
                 part.is_causal = False  # type: ignore[assignment]
             self._check_sees_ahead()
-
-    @property
-    def n_layers(self) -> int:
-        """Number of blocks L."""
-        return len(self.blocks)
 
     @property
     def device(self) -> torch.device:
@@ -84,7 +117,7 @@ class Backbone(nn.Module):
     @property
     def causal(self) -> bool:
         """Whether a token sees only those before it."""
-        return self.is_decoder and not self.bidirectional
+        return self.reads_forwards and not self.bidirectional
 
     def tokenize(self, texts: Sequence[str], max_length: int | None = None) -> tuple[list[list[int]], int]:
         """Token ids with special tokens, and how many texts were cut at `max_length`."""
@@ -100,12 +133,22 @@ class Backbone(nn.Module):
         return ids, sum(bool(e.overflowing) for e in encodings)
 
     def layer_index(self, layer: int | None) -> int:
-        """Resolve a layer 0 … L; None is L."""
+        """Resolve a layer 0 … L; None is L. Below L it must be known what the layers are."""
         if layer is None:
             return self.n_layers
         if not 0 <= layer <= self.n_layers:
             raise InputError(f"layer {layer} of {self.name}: expected 0 (embedding output) to {self.n_layers}")
+        if layer < self.n_layers:
+            self._refuse_unknown_layers(f"layer {layer}")
         return layer
+
+    def _refuse_unknown_layers(self, asked: str) -> None:
+        if not self.layers_are_known:
+            raise InputError(
+                f"{asked} of {self.name}: the blocks of {type(self.model).__name__} do not give "
+                "the hidden states that transformers returns, so that its layers cannot be told "
+                "apart; only the last is read, at full depth"
+            )
 
     def forward(self, ids: Tensor, mask: Tensor | None = None, layers: Sequence[int] | None = None) -> list[Tensor]:
         """States (B, T, D) of each wanted layer, by default the last; only blocks up to the deepest run.
@@ -114,34 +157,46 @@ class Backbone(nn.Module):
             ids: token ids (B, T).
             mask: attention mask (B, T); None means that nothing is padded. A decoder takes padding on either side.
             layers: from 0 (embedding output) to L. State L passes the network's final norm by default, others do not.
+
+        Raises:
+            InputError: for a layer out of range, or below L where layers cannot be told apart.
         """
         wanted = [self.layer_index(layer) for layer in ([None] if layers is None else layers)]
-        states: dict[int, Tensor] = {}
-        self._readings[get_ident()] = max(wanted), states
+        states = self._states(ids, mask, max(wanted))
+        if self.final_norm == "all" and self.norm_name is not None:
+            norm = self.model.get_submodule(self.norm_name)
+            # the network has seen to the last itself
+            return [states[n] if n == self.n_layers else norm(states[n]) for n in wanted]
+        return [states[n] for n in wanted]
+
+    def _states(self, ids: Tensor, mask: Tensor | None, deepest: int) -> dict[int, Tensor]:
+        """States by layer of a run down to the `deepest`, the last as `final_norm` says."""
+        reading = _Reading(deepest)
+        self._readings[get_ident()] = reading
         try:
             output = self.model(input_ids=ids, **self._attention(ids, mask))
             if self.final_norm != "none" or self.norm_name is None:
-                states[self.n_layers] = output.last_hidden_state
+                reading.states[self.n_layers] = output.last_hidden_state
         except _Enough:
             pass
         finally:
             del self._readings[get_ident()]
             with _COUNTING:
-                self.blocks_run += max(states, default=0)
-        if self.final_norm == "all" and self.norm_name is not None:  # the network has seen to the last itself
-            norm = self.model.get_submodule(self.norm_name)
-            return [states[n] if n == self.n_layers else norm(states[n]) for n in wanted]
-        return [states[n] for n in wanted]
+                self.blocks_run += reading.calls
+        return reading.states
 
     def _attention(self, ids: Tensor, mask: Tensor | None) -> dict[str, Any]:
         """Who sees whom, and where each token stands, as the network's own arguments."""
-        if not self.is_decoder:
-            return {"attention_mask": mask}
-        told: dict[str, Any] = {"attention_mask": mask, "use_cache": False}
+        told: dict[str, Any] = {"attention_mask": mask}
+        if not self.reads_forwards:
+            return told
+        known = inspect.signature(self.model.forward).parameters
+        if "use_cache" in known:
+            told["use_cache"] = False
         if mask is None and self.causal:
             return told
         full = torch.ones_like(ids) if mask is None else mask
-        if "position_ids" in inspect.signature(self.model.forward).parameters:
+        if "position_ids" in known:
             told["position_ids"] = (full.cumsum(-1) - 1).clamp_min(0)  # from 0, on whichever side the padding is
         if self.bidirectional:  # every token sees all that is not padding: what is added to attention scores
             dtype = next(self.model.parameters()).dtype
@@ -149,37 +204,123 @@ class Backbone(nn.Module):
             told["attention_mask"] = hidden.expand(-1, 1, full.shape[1], -1)  # (B, 1, T, T)
         return told
 
-    def _take(self, number: int, module: nn.Module, args: Any, found: Any) -> None:
-        """Keep what goes into the first block as state 0, `found` its keywords, and what comes `found` out of each."""
-        if get_ident() in self._readings:
-            deepest, states = self._readings[get_ident()]
-            if number == 0:
-                states[0] = args[0] if args else found["hidden_states"]
-            else:
-                states[number] = found[0] if isinstance(found, tuple) else found
-            if number == deepest < self.n_layers:
+    def _enter(self, module: nn.Module, args: Any, keywords: Any) -> None:
+        """Keep what enters the first block as state 0."""
+        reading = self._readings.get(get_ident())
+        if reading is not None and 0 not in reading.states:
+            reading.states[0] = entered(args, keywords)
+            if reading.deepest == 0:
                 raise _Enough
+
+    def _leave(self, module: nn.Module, args: Any, output: Any) -> None:
+        """Keep what leaves a block as the state that its call is the number of."""
+        reading = self._readings.get(get_ident())
+        if reading is None:
+            return
+        reading.calls += 1
+        reading.states[reading.calls] = left(output)
+        if reading.calls == reading.deepest < self.n_layers:
+            raise _Enough
+
+    def _trial_ids(self) -> Tensor:
+        """Two texts (2, 3) that differ in their last token."""
+        rows = len(self.model.get_input_embeddings().weight)  # type: ignore[operator]
+        usable = [token for token in range(rows) if token != self.pad_id][:4]
+        if len(usable) < 4:
+            raise InputError(f"{self.name} knows {rows} tokens: expected 5 or more")
+        first, second, third, other = usable
+        return torch.tensor([[first, second, third], [first, second, other]], device=self.device)
 
     @torch.no_grad()
     def _check_sees_ahead(self) -> None:
-        """Change the second of two tokens: if the first's state after one block stays, the network masks by itself."""
+        """Refuse a network that masks by itself, and so stays causal whatever it is told."""
+        stays = InputError(
+            f"{type(self.model).__name__} stays causal under bidirectional=True: expected a "
+            "network whose attention takes a mask (B, 1, T, T), such as Llama or Qwen2"
+        )
         was_training = self.model.training
         self.model.eval()
-        states = self(torch.tensor([[0, 1], [0, 2]], device=self.device), layers=[1])[0]  # (2, 2, D)
+        try:
+            states = self._states(self._trial_ids(), None, self.n_layers)[self.n_layers]
+        except (TypeError, ValueError, RuntimeError) as error:  # it builds its own mask from (B, T)
+            raise stays from error
         self.model.train(was_training)
         self.blocks_run = 0
-        if torch.equal(states[0, 0], states[1, 0]):
+        if reads_forwards(states):
+            raise stays
+
+    @torch.no_grad()
+    def try_longest(self) -> None:
+        """Let a text of `max_length` tokens pass all that stands before the first block.
+
+        Tables of positions end there. What the blocks do takes long, and knows no such end.
+
+        Raises:
+            InputError: where the network takes no text as long as that.
+        """
+        ids = self._trial_ids()[:1, :1].expand(1, min(self.max_length, LONGEST_TRIAL))
+        try:
+            self._states(ids, None, 0)
+        except (IndexError, RuntimeError, ValueError) as error:
             raise InputError(
-                f"{type(self.model).__name__} stays causal under bidirectional=True: expected a network whose "
-                "attention takes a mask (B, 1, T, T), such as Llama or Qwen2"
-            )
+                f"{self.name} takes no text of {ids.shape[1]} tokens, which its config.json and "
+                f"tokenizer allow ({type(error).__name__}: {error}): say fewer as max_seq_length "
+                "in its sentence_bert_config.json"
+            ) from error
+        self.blocks_run = 0
 
     def keep(self, layers: int) -> None:
-        """Drop all blocks above the first `layers`: a shallower network, for good."""
-        del self.blocks[check_dim(layers, limit=self.n_layers, what="layers") :]
-        self.model.config.num_hidden_layers = layers  # type: ignore[union-attr]
-        if kinds := getattr(self.model.config, "layer_types", None):  # of blocks: Qwen2, Gemma, ModernBERT
-            self.model.config.layer_types = kinds[:layers]  # type: ignore[union-attr]
+        """Drop all blocks above the first `layers`: a shallower network, for good.
+
+        Raises:
+            InputError: for a number out of range, or a network that is another once it is cut.
+        """
+        check_dim(layers, limit=self.n_layers, what="layers")
+        if layers == self.n_layers:
+            return
+        self._refuse_unknown_layers(f"a cut to {layers} layers")
+        before = self._raw_states(layers)
+        computes_else = InputError(
+            f"{self.name} cannot be cut to {layers} layers: with fewer of them, "
+            f"{type(self.model).__name__} is built otherwise or computes something else; read the "
+            "layer of the whole network instead"
+        )
+        try:
+            self._cut(layers)
+        except AttributeError as error:  # a property of its configuration that nobody may set
+            raise computes_else from error
+        if not self._fits_its_config() or not all(map(_equal, before, self._raw_states(layers))):
+            raise computes_else
+
+    def _cut(self, layers: int) -> None:
+        config: Any = self.model.config
+        # a block of ALBERT's serves many layers, and all of them stay
+        if not hasattr(config, "num_hidden_groups"):
+            del self.blocks[layers:]
+        config.num_hidden_layers = self.n_layers = layers
+        if kinds := getattr(config, "layer_types", None):  # of blocks: Qwen2, Gemma, ModernBERT
+            config.layer_types = kinds[:layers]
+
+    def _fits_its_config(self) -> bool:
+        """Whether what a folder of this network would be read as has the weights that are here."""
+        with torch.device("meta"):
+            rebuilt = type(self.model)(self.model.config)
+        sizes = {name: weight.shape for name, weight in self.model.state_dict().items()}
+        for name, weight in rebuilt.state_dict().items():
+            if "pooler." not in name and sizes.get(name) != weight.shape:
+                return False
+        return True
+
+    @torch.no_grad()
+    def _raw_states(self, deepest: int) -> list[Tensor]:
+        """States 0 … `deepest` of the trial texts, as the blocks give them."""
+        was_training, norm, run = self.model.training, self.final_norm, self.blocks_run
+        self.model.eval()
+        self.final_norm = "none"
+        states = self._states(self._trial_ids(), None, deepest)
+        self.final_norm, self.blocks_run = norm, run
+        self.model.train(was_training)
+        return [states[number] for number in range(deepest + 1)]
 
     def set_dropout(self, probability: float) -> None:
         """Use one dropout probability everywhere in the network."""
@@ -197,12 +338,118 @@ class Backbone(nn.Module):
         self.tokenizer.save(str(folder / "tokenizer.json"))
 
 
-def block_list(model: nn.Module) -> nn.ModuleList:
-    """The longest list of modules: the blocks, in the order in which they run."""
+@torch.no_grad()
+def try_network(model: nn.Module, ids: Tensor) -> Trial:
+    """Let two short texts pass a network, and see which of its lists of modules are its blocks.
+
+    They are those whose calls transformers returns as hidden states. Where none does, the longest
+    list is taken for them, and the layers are not known.
+
+    Args:
+        model: a network of transformers, without a head.
+        ids: token ids (2, T), which differ in the last token.
+
+    Raises:
+        InputError: for a network without a list of blocks.
+    """
+    watches = [_Watch(model, blocks) for blocks in block_lists(model)]
+    handles = [handle for watch in watches for handle in watch.start()]
+    was_training = model.training
+    model.eval()
+    takes_cache = "use_cache" in inspect.signature(model.forward).parameters
+    options = {"use_cache": False} if takes_cache else {}
+    try:
+        output = model(input_ids=ids, output_hidden_states=True, **options)
+    finally:
+        model.train(was_training)
+        for handle in handles:
+            handle.remove()
+    given = output.last_hidden_state
+    forwards = reads_forwards(given)
+    returned = getattr(output, "hidden_states", None) or ()
+    for watch in watches:
+        # the last is what the network itself gives as its own, after a final norm where it has one
+        below = zip(watch.seen[:-1], returned[:-1], strict=False)
+        if len(watch.seen) == len(returned) and all(_equal(one, other) for one, other in below):
+            last = watch.seen[-1]
+            plain = _equal(last, given)
+            norm = None if plain else watch.between(last, given)
+            known_end = plain or norm is not None
+            return Trial(watch.blocks, len(returned) - 1, True, forwards, norm, known_end)
+    longest = watches[0].blocks
+    return Trial(longest, len(returned) - 1 if returned else len(longest), False, forwards)
+
+
+def reads_forwards(states: Tensor) -> bool:
+    """Whether the first token has one state in two texts (2, T, D) that differ in a later token."""
+    first, other = states[:, 0]
+    # not to the last bit: experts and wide products round by what stands beside a token
+    tolerance = 1e-5 * float(first.abs().mean())
+    return torch.allclose(first, other, rtol=1e-4, atol=tolerance, equal_nan=True)
+
+
+class _Watch:
+    """What enters the first of some blocks, leaves each call of one, and passes those beside."""
+
+    def __init__(self, model: nn.Module, blocks: nn.ModuleList) -> None:
+        self.blocks = blocks
+        self.seen: list[Any] = []
+        self.beside: dict[str, tuple[Any, Any]] = {}  # dotted name to its last input and output
+        self._siblings: dict[str, nn.Module] = {}
+        for name, parent in model.named_modules():
+            if any(child is blocks for child in parent.children()):
+                for child_name, child in parent.named_children():
+                    self._siblings[f"{name}.{child_name}".lstrip(".")] = child
+
+    def start(self) -> Iterator[Any]:
+        """Hooks, each to be removed."""
+        for block in set(self.blocks):
+            yield block.register_forward_pre_hook(self._enter, with_kwargs=True)
+            yield block.register_forward_hook(self._leave)
+        for name, sibling in self._siblings.items():
+            yield sibling.register_forward_hook(partial(self._pass, name))
+
+    def between(self, last: Tensor, given: Tensor) -> str | None:
+        """The module that took the `last` states of the blocks and gave those `given`, if any."""
+        for name, (taken, made) in self.beside.items():
+            if _equal(taken, last) and _equal(made, given):
+                return name
+        return None
+
+    def _enter(self, module: nn.Module, args: Any, keywords: Any) -> None:
+        if not self.seen:
+            self.seen.append(entered(args, keywords))
+
+    def _leave(self, module: nn.Module, args: Any, output: Any) -> None:
+        self.seen.append(left(output))
+
+    def _pass(self, name: str, module: nn.Module, args: Any, output: Any) -> None:
+        self.beside[name] = (args[0] if args else None, output)
+
+
+def entered(args: Any, keywords: Any) -> Any:
+    """The states that a block was called with."""
+    return args[0] if args else keywords.get("hidden_states")
+
+
+def left(output: Any) -> Any:
+    """The states that a block gives, some with more behind them."""
+    return output[0] if isinstance(output, tuple | list) else output
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two are tensors of the same numbers, or of none in the same places."""
+    if not isinstance(one, Tensor) or not isinstance(other, Tensor) or one.shape != other.shape:
+        return False
+    return torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
+
+
+def block_lists(model: nn.Module) -> list[nn.ModuleList]:
+    """The lists of modules, longest first: one of them are the blocks, as they run."""
     lists = [module for module in model.modules() if isinstance(module, nn.ModuleList) and len(module)]
     if not lists:
         raise InputError(f"{type(model).__name__} has no list of blocks: layers cannot be told apart")
-    return max(lists, key=len)
+    return sorted(lists, key=len, reverse=True)
 
 
 def causal_parts(model: nn.Module) -> list[nn.Module]:
@@ -210,24 +457,19 @@ def causal_parts(model: nn.Module) -> list[nn.Module]:
     return [module for module in model.modules() if getattr(module, "is_causal", None) is True]
 
 
-def norm_name(model: nn.Module, blocks: nn.ModuleList) -> str | None:
-    """Dotted name of the norm after the last block, None where each block ends with its own, as in BERT."""
-    for name, module in model.named_modules():
-        if any(child is blocks for child in module.children()):
-            for norm in NORM_NAMES:
-                if isinstance(getattr(module, norm, None), nn.Module):
-                    return f"{name}.{norm}".lstrip(".")
-    return None
-
-
 def load_backbone(name_or_path: str, *, device: torch.device | str | None = None, **options: Any) -> Backbone:
     """Load a backbone by shipped name, `all-MiniLM-L6-v2`, local folder in Hugging Face layout, or hub id.
 
-    Options are those of `Backbone`; `device` None takes the accelerator if there is one.
+    Options are those of `Backbone`; `device` None takes a CUDA accelerator if there is one.
 
     Raises:
-        InputError: for an unknown name, a folder without weights, or weights with the wrong checksum.
+        InputError: for an unknown name, a folder without weights, weights with the wrong checksum,
+            a network that does not run on a trial text, or a device that is not here.
     """
+    place = chosen_device(device)
     model, tokenizer, limit = load_network(name_or_path)
-    backbone = Backbone(model, tokenizer, name=name_or_path, max_length=limit, **options)
-    return backbone.to(device or default_device()).eval()
+    # what does not fit together otherwise shows at the first text
+    with explained("backbone", name_or_path):
+        backbone = Backbone(model, tokenizer, name=name_or_path, max_length=limit, **options)
+        backbone.try_longest()
+    return backbone.to(place).eval()

@@ -75,6 +75,8 @@ class SentenceEncoder(nn.Module):
         self.backbone, self.hidden_dim = backbone, backbone.hidden_dim
         self.pooling = one_of(pooling, NAMES, "pooling")
         self.pooler = pooler
+        if pooling == AVG_FIRST_LAST:
+            backbone.layer_index(1)
         self.prompt = ""
         self.texts_encoded = 0
         self.texts_truncated = 0
@@ -103,14 +105,15 @@ class SentenceEncoder(nn.Module):
                 `last` of a causal decoder. Another than the folder records leaves out what follows it there.
             activation: of a fresh pooler, `tanh` or `identity`.
             seed: of a fresh pooler's weights.
-            device: such as `cpu` or `cuda:0`; None takes the accelerator if there is one.
+            device: such as `cpu`, `cuda:0` or `mps`; None takes a CUDA accelerator if there is one.
             bidirectional: let the tokens of a decoder see those after them; None takes what the folder records.
             final_norm: which states pass the norm after the last block, `last`, `all` or `none`; None likewise.
             prompt: put before every text: a name among the folder's prompts, or a text; None is the folder's default.
 
         Raises:
-            InputError: for an unknown name, pooling, activation, final norm or prompt, dim < 1, a damaged folder, or
-                adapters that were trained beside other weights than their base has now.
+            InputError: for an unknown name, pooling, activation, final norm, prompt or device,
+                dim < 1, a damaged folder, adapters that were trained beside other weights than
+                their base has now, or `avg_first_last` where layers cannot be told apart.
         """
         seen: dict[str, Any] = {"bidirectional": bidirectional, "final_norm": final_norm}
         backbone, pooling, head = read_encoder(name_or_path, pooling, with_head=dim is None, device=device, **seen)

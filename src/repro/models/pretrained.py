@@ -299,7 +299,7 @@ def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
     folder = locate(name_or_path)
     if (folder / ADAPTER_WEIGHTS).is_file():
         raise InputError(f"{folder} holds adapters, not a network: load it as an encoder, or name their base")
-    with _explained("backbone", name_or_path):
+    with explained("backbone", name_or_path):
         check_intact(folder)
         config = AutoConfig.from_pretrained(folder, **CAREFUL)
         own_pooler = config.model_type in ("bert", "roberta", "xlm-roberta", "mpnet")  # in few checkpoints; never used
@@ -307,9 +307,7 @@ def load_network(name_or_path: str) -> tuple[nn.Module, Tokenizer, int]:
         model, found = _with_weights(class_without_head(config), folder, torch.float32, **fresh)
         check_complete(name_or_path, found)
         say_widened(name_or_path, getattr(config, "dtype", None))
-        with torch.no_grad():  # what does not fit together otherwise shows at the first text
-            model(input_ids=torch.tensor([[0, config.pad_token_id or 0]]))
-    with _explained("tokenizer", name_or_path):
+    with explained("tokenizer", name_or_path):
         tokenizer, longest = _tokenizer(folder)
         known, rows = tokenizer.get_vocab_size(), len(model.get_input_embeddings().weight)
         if 10 * known < rows:  # without its files, transformers makes one that knows next to no word
@@ -339,7 +337,7 @@ def load_writer(head: str, what: str, name: str, device: torch.device | str | No
     """
     folder = locate(name)
     where = chosen_device(device)
-    with _explained(what, name):
+    with explained(what, name):
         check_intact(folder)
         precision = torch.float32 if where.type == "cpu" else "auto"
         model, found = _with_weights(getattr(transformers, head), folder, precision)
@@ -393,7 +391,7 @@ def positions(model: nn.Module) -> list[int]:
 
 
 @contextmanager
-def _explained(what: str, name: str) -> Iterator[None]:
+def explained(what: str, name: str) -> Iterator[None]:
     """Say in one sentence what fails: a folder is another's work, and damaged ones end in errors of many kinds."""
     try:
         yield
