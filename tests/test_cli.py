@@ -15,6 +15,7 @@ import pytest
 from repro import __version__, cli
 from repro.cli import VERBS
 from repro.models import SentenceEncoder
+from repro.models.backbone import Backbone
 from repro.rows import read_rows
 from repro.terminal import QUIET
 from repro.types import unit_rows
@@ -213,6 +214,18 @@ def test_encode_and_advise_take_a_baseline_by_its_name(repro, write, tmp_path, s
     repro(f"advise --encoder glove --texts {write('many.txt', *sentences[:240])} --output {advice}")
     assert "mean of words" in (advice / "report.html").read_text()
     assert "has no layers" in repro("advise --encoder glove --texts stsb --layers 1", ends=2).err
+
+
+def test_a_text_without_a_token_is_counted_from_its_block_on(repro, tiny, write, monkeypatch):
+    def tokenize(self, texts):
+        return [[] if text == "z" else [2, 3, ord(text)] for text in texts], 0
+
+    monkeypatch.setattr("repro.verbs_embeddings.BLOCK", 2)
+    monkeypatch.setattr(Backbone, "tokenize", tokenize)
+    texts = write("texts.txt", "a", "b", "c", "z")
+    said = repro(f"encode --encoder {tiny} --texts {texts} --output {texts}.npy", ends=2).err
+    assert "texts[1] ('z') has no token" in said
+    assert f"(texts are numbered from text 2 of {texts} on)" in said
 
 
 def test_pretrain_writes_a_backbone_with_its_card(repro, write, tmp_path, sentences, monkeypatch, repro_home):

@@ -99,7 +99,11 @@ def encode(
     bar = progress_bar(total=count, desc="encoding", show=not whole)
     with bar, replacing(output) as partial, partial.open("wb") as file:
         for block in in_blocks(lines()):
-            X = network.encode(block, readout=readout, layer=layer, progress=whole)
+            try:
+                X = network.encode(block, readout=readout, layer=layer, progress=whole)
+            except InputError as error:
+                since = f" (texts are numbered from text {done} of {texts} on)" if done else ""
+                raise InputError(f"{error}{since}") from error
             X = X if dim is None else X[:, : check_dim(dim, limit=X.shape[1])]
             if not file.tell():
                 header = {"descr": "<f4", "fortran_order": False, "shape": (count, X.shape[1])}

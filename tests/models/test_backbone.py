@@ -265,6 +265,22 @@ def test_what_cannot_be_a_backbone_is_refused(decoders):
         Backbone(model, None, name="bloom", max_length=16, bidirectional=True)
 
 
+def test_one_vector_for_all_texts_is_refused_as_the_encoders_fault(decoders, sentences):
+    """Every text begins with one special token, of which a causal decoder makes one state."""
+    encoder = SentenceEncoder.load(decoders["llama"], pooling="cls")
+    with pytest.raises(InputError, match="gives all 9 different texts one vector: cls pooling of"):
+        encoder.encode(sentences[:9])
+    assert encoder.encode(["a cat", "A CAT"]).shape == (2, 32), "equal tokens have equal states"
+    ahead = SentenceEncoder.load(decoders["llama"], pooling="cls", bidirectional=True)
+    assert len(np.unique(ahead.encode(sentences[:9]), axis=0)) == 9
+    with torch.no_grad():
+        for weight in encoder.backbone.model.parameters():
+            weight.zero_()
+    encoder.pooling = "mean"
+    with pytest.raises(InputError, match="one vector: mean pooling reads a state that is the same"):
+        encoder.encode(sentences[:9])
+
+
 @BOTH
 def test_a_decoder_is_read_at_its_last_token_and_a_saved_one_sees_as_it_did(family, decoders, sentences, tmp_path):
     encoder = SentenceEncoder.load(decoders[family])

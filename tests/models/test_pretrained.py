@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tokenizers.processors import TemplateProcessing
 
 from pages import networks
 from repro.config import ANGLE_RECIPES, PROFILES, RECIPES
@@ -227,6 +228,14 @@ def test_a_device_that_is_not_here_is_refused_before_anything_is_loaded(monkeypa
             SentenceEncoder.load(MINILM, device=name)
 
 
+def test_a_text_without_a_token_is_named_by_its_place_in_the_callers_list(copy):
+    encoder = SentenceEncoder.load(str(copy("llama")), pooling="mean")
+    # as GPT-2's, which adds no token
+    encoder.backbone.tokenizer.post_processor = TemplateProcessing(single="$A", pair="$A $B")
+    with pytest.raises(InputError, match=r"texts\[3\] \(''\) has no token for .*llama: nothing to"):
+        encoder.encode(["one word", "a", "one word", "", "a longer text than those", ""])
+
+
 # bytes
 
 
@@ -272,7 +281,8 @@ def test_nan_weights_do_not_become_embeddings(copy):
     weights["embeddings.word_embeddings.weight"][200:] = float("nan")
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     encoder = SentenceEncoder.load(str(folder))
-    with pytest.raises(InputError, match=r"NaN or infinite embeddings to 2 of 3 distinct texts, first to number 1"):
+    words = r"NaN or infinite embeddings to 2 of 3 distinct texts, first to texts\[1\] \('the cook"
+    with pytest.raises(InputError, match=words):
         encoder.encode(["", "the cook thanked the driver", "a horse", ""])
     encoder = SentenceEncoder.load(str(copy("roberta")), dim=4)
     with torch.no_grad():

@@ -9,6 +9,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -171,7 +172,8 @@ class SentenceEncoder(nn.Module):
 
         Raises:
             TypeError: for an item that is not a string, with its index.
-            InputError: for a layer out of range, an unknown readout, or embeddings that are not finite.
+            InputError: for a layer out of range, an unknown readout, a text without a token,
+                embeddings that are not finite, or different texts that all get one vector.
         """
         pooler = self.pooler if one_of(readout, READOUTS, "readout") == "pooler" else None
         depth = self.backbone.layer_index(layer)
@@ -181,7 +183,7 @@ class SentenceEncoder(nn.Module):
         X = self.encode_layers(texts, [depth], progress=progress)[0]
         if pooler is not None:
             X = pooler.project(X)
-            self._check_finite(~np.isfinite(X).all(axis=1), "texts")
+            self._check_finite(X, texts, range(len(texts)), "texts")
         return unit_rows(X) if normalize else X
 
     def encode_layers(
@@ -194,12 +196,17 @@ class SentenceEncoder(nn.Module):
         if self.pooling == "cls" and self.backbone.causal:
             self._warn("cls pooling of a causal decoder reads a token that has seen no other: use mean or last")
         distinct, inverse = merge_equal(texts)
+        places = np.unique(inverse, return_index=True)[1].tolist()  # where each first stands
         rows = np.zeros((len(wanted), len(distinct), self.hidden_dim), np.float32)
         if not distinct:
             return rows
         was_training = self.training
         self.eval()
         ids, truncated = self.backbone.tokenize([self.prompt + text for text in distinct])
+        for place, row in zip(places, ids, strict=True):
+            if not row:
+                text, name = _named(texts, place), self.backbone.name
+                raise InputError(f"{text} has no token for {name}: nothing to pool, drop it")
         self.texts_encoded += len(distinct)
         self.texts_truncated += truncated
         if truncated:
@@ -213,15 +220,16 @@ class SentenceEncoder(nn.Module):
             return np.asarray(torch.stack(h).float().cpu().numpy())
 
         workers = min(torch.get_num_threads(), len(batches)) if self.backbone.device.type == "cpu" else 1
-        bad = np.zeros(len(distinct), bool)
         bar = progress_bar(total=len(distinct), desc="encoding", show=progress)
         with bar, one_thread_each(workers) as side_by_side:
             for batch, h in zip(batches, side_by_side(read, batches), strict=True):
                 rows[:, batch] = h
-                bad[batch] = ~np.isfinite(h).all(axis=(0, 2))
                 bar.update(len(batch))
         self.train(was_training)
-        self._check_finite(bad, "distinct texts")
+        for layer, h in zip(wanted, rows, strict=True):
+            self._check_finite(h, texts, places, "distinct texts")
+            if layer > 0:  # of the embedding output, [CLS] is the same for all by its nature
+                self._check_tells_apart(h, ids)
         return rows if len(distinct) == len(texts) else rows[:, inverse]
 
     def padded(self, ids: list[list[int]]) -> tuple[Tensor, Tensor | None]:
@@ -233,17 +241,39 @@ class SentenceEncoder(nn.Module):
         device = self.backbone.device
         return table.to(device), None if bool(mask.all()) else mask.long().to(device)
 
-    def _check_finite(self, bad: Any, what: str) -> None:
-        if bad.any():
+    def _check_finite(self, X: Array, texts: Sequence[str], places: Sequence[int], of: str) -> None:
+        """Refuse rows that are not finite, and name the first: row i is of text `places[i]`."""
+        bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
+        if len(bad):
+            first = _named(texts, places[bad[0]])
             raise InputError(
-                f"{self.backbone.name} gives NaN or infinite embeddings to {int(bad.sum())} of {len(bad)} {what}, "
-                f"first to number {int(bad.argmax())}: its weights are damaged, or overflow in this precision"
+                f"{self.backbone.name} gives NaN or infinite embeddings to {len(bad)} of {len(X)} "
+                f"{of}, first to {first}: its weights are damaged, or overflow in this precision"
             )
+
+    def _check_tells_apart(self, h: Array, ids: list[list[int]]) -> None:
+        """Refuse states h (n, D) that are all alike, to rounding, where the tokens are not."""
+        other = next((number for number, row in enumerate(ids) if row != ids[0]), None)
+        alike = partial(np.allclose, rtol=1e-5, atol=1e-6 * float(np.abs(h[0]).mean()))
+        if other is None or not alike(h[other], h[0]) or not alike(h, h[0]):
+            return
+        why = f"{self.pooling} pooling reads a state that is the same for all; try another one"
+        if self.pooling == "cls" and self.backbone.causal:
+            why = "cls pooling of a causal decoder reads a token that has seen no other; "
+            why += "use mean or last"
+        name = self.backbone.name
+        raise InputError(f"{name} gives all {len(h)} different texts one vector: {why}")
 
     def _warn(self, message: str) -> None:
         if message not in self._warned:
             log.warning(message)
         self._warned.add(message)
+
+
+def _named(texts: Sequence[str], number: int) -> str:
+    """Which text it is, in words: its place, from 0, and how it begins."""
+    text = texts[number]
+    return f"texts[{number}] ({text[:40]!r}{'…' if len(text) > 40 else ''})"
 
 
 class LayerlessEncoder(ABC):
