@@ -2,9 +2,11 @@ from dataclasses import replace
 from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
+from transformers import Gemma3TextConfig, Gemma3TextModel
 
 from repro.config import PROFILES, SCALING, StepTwoConfig, TrainConfig, override, profile
 from repro.digests import digest
+from repro.models import SentenceEncoder, pretrained
 from repro.objectives import ANGLE_PRESETS, ESPRESSO_FORMS, LoraConfig, only_what_is_read
 from repro.types import InputError
 
@@ -87,6 +89,32 @@ def test_a_decoder_is_read_at_its_last_token_unless_told_otherwise(decoders, tin
     assert "is a decoder" in caplog.text
     assert profile("embedded", backbone=decoders["qwen2"], pooling="mean").train.pooling == "mean"
     assert profile("embedded", backbone=tiny).train.pooling == "cls"
+    assert profile("embedded", backbone="./nosuch").train.pooling == "cls", "loading tells more"
+
+
+def test_a_decoder_is_known_by_how_it_is_built_also_of_the_hub(decoders, tmp_path, monkeypatch):
+    """Gemma3's folder names no language model, and what a folder records of its pooling holds."""
+    sizes = {"vocab_size": 60, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8}
+    folder, commit = tmp_path / "models--somebody--gemma", 5 * "0123abcd"
+    snapshot = folder / "snapshots" / commit
+    Gemma3TextModel(Gemma3TextConfig(**sizes, **heads)).save_pretrained(snapshot)
+    assert profile("embedded", backbone=str(snapshot)).train.pooling == "last"
+    (folder / "refs").mkdir()
+    (folder / "refs" / "main").write_text(commit)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(pretrained, "_hub_answers", lambda: False)
+    assert profile("embedded", backbone="somebody/gemma").train.pooling == "last"
+    assert profile("embedded", backbone="somebody/gemma", objective="angle").train.pooling == "last"
+    (snapshot / "1_Pooling").mkdir()
+    (snapshot / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": true}')
+    assert profile("embedded", backbone="somebody/gemma").train.pooling == "mean"
+    saved = {"causal": "last", "both": "mean"}
+    for name, pooling in saved.items():
+        seen = {"pooling": pooling, "bidirectional": name == "both"}
+        SentenceEncoder.load(decoders["llama"], **seen).save(tmp_path / name)
+    assert profile("embedded", backbone=str(tmp_path / "causal")).train.pooling == "last"
+    assert profile("embedded", backbone=str(tmp_path / "both")).train.pooling == "cls"
 
 
 @pytest.mark.parametrize(

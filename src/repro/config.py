@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast, get_args
 
 from repro.objectives import SCALING, LoraConfig, StepTwoConfig, TrainConfig
-from repro.paths import read_json
 from repro.types import DataSource, one_of
 
 LOGGER = logging.getLogger(__name__)
@@ -57,8 +56,6 @@ ANGLE_RECIPES: Recipes = {
 """of `angle`, `matryoshka` and `ese`, one for the three so that they compare; others have the paper's learning rate,
 5e-5 for BERT-like networks. The command that ESE's authors publish has 1e-6, inside a warm-up of 200 steps that its
 about 135 steps never leave"""
-DECODERS = ("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gpt2", "gpt_neox", "opt", "phi", "phi3")
-"""kinds of network that read forwards only"""
 
 
 @dataclass(frozen=True)
@@ -137,10 +134,16 @@ def profile(
         common, recipes = {"corpus": "nli", "batch_size": 64, "learning_rate": 5e-5}, ANGLE_RECIPES
     folders = [own for own, _ in recipes if Path(own).name == Path(network).name]  # a folder is known by its name
     known = ((network, data), *((own, None) for own in (network, *folders)))
-    recipe: dict[str, Any] = common | next((recipes[key] for key in known if key in recipes), {})
-    if not recipe.get("pooling") and not train.get("pooling") and reads_forwards(network):
-        LOGGER.warning("%s is a decoder, whose first state has seen one token: the last one is read", network)
-        recipe["pooling"] = "last"
+    found = next((recipes[key] for key in known if key in recipes), None)
+    recipe: dict[str, Any] = common | (found or {})
+    if found is None and not train.get("pooling"):
+        # brings torch, which networks with a recipe do without here
+        from repro.models.folders import decoder_pooling
+
+        if pooling := decoder_pooling(network):
+            about = "%s is a decoder, whose first state has seen one token: pooling is %s"
+            LOGGER.warning(about, network, pooling)
+            recipe["pooling"] = pooling
     settings = recipe | {field: value for field, value in train.items() if value is not None}
     step_one = override(chosen.train, backbone=network, source=data, **settings)
     step_two = override(chosen.step_two, views=views, seed=settings.get("seed"))
@@ -150,18 +153,6 @@ def profile(
         step_two=_filled(step_two, step_one.sentences),
         source=cast(DataSource, data),
     )
-
-
-def reads_forwards(network: str) -> bool:
-    """Whether a local folder holds a causal decoder, such as Llama, that names no pooling of its own."""
-    folder = Path(network)
-    if any((folder / name).exists() for name in ("encoder.json", "1_Pooling")):
-        return False
-    try:
-        said = read_json(folder / "config.json")
-        return any(name.endswith("ForCausalLM") for name in said["architectures"]) or said["model_type"] in DECODERS
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # whatever loads the network says what is wrong
-        return False
 
 
 def _filled(config: Any, sentences: int) -> Any:

@@ -23,10 +23,21 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from repro.models.backbone import Backbone, load_backbone
+from repro.models.backbone import Backbone, causal_parts, load_backbone
 from repro.models.lora import load_adapters, save_adapters
 from repro.models.pooling import ACTIVATIONS, Dense, Head, Parts, Pooler, Unit
-from repro.models.pretrained import WEIGHTS_MISSING, check_intact, file_of, locate, parts_of, read_json
+from repro.models.pretrained import (
+    MINILM,
+    SHIPPED,
+    WEIGHTS_MISSING,
+    blueprint,
+    check_intact,
+    file_of,
+    locate,
+    notes_of,
+    parts_of,
+    read_json,
+)
 from repro.objectives import LoraConfig
 from repro.paths import disk_full_explained, is_out_of_memory
 from repro.store import write_manifest
@@ -132,6 +143,28 @@ def own_pooling(folder: Path) -> str | None:
         asked = f"{path} of {folder} asks for pooling {switches or mode}"
         raise InputError(f"{asked}: only mean, cls or the last token alone is read")
     return own
+
+
+def decoder_pooling(name_or_path: str) -> str | None:
+    """What a causal decoder is read by: the pooling that its folder records, else its last token.
+
+    None of any other network, and of one that is not here. Its weights are not loaded: that later
+    tokens are hidden is seen from how it is built, which a few (Bloom, Mamba) do not show.
+    """
+    if name_or_path in (*SHIPPED, MINILM):
+        return None
+    try:
+        folder = notes_of(name_or_path)
+        note: dict[str, Any] = read_json(folder, "encoder.json", {})
+        if note.get("bidirectional"):
+            return None
+        base = note.get("base")
+        if not causal_parts(blueprint(base["name"] if base else name_or_path)):
+            return None
+    except InputError:  # whatever loads the network says what is wrong
+        return None
+    own = note.get("pooling") if note else own_pooling(folder)
+    return own or "last"
 
 
 def read_parts(folder: Path, hidden_dim: int) -> Parts | None:

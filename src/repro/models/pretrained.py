@@ -54,6 +54,8 @@ ADAPTER_WEIGHTS = "adapter.safetensors"
 """a folder with this file in place of a network holds adapters beside one that its `encoder.json` names"""
 READ = ("*.json", "*.txt", "*.model", "model*.safetensors", "*/config.json", "*/model.safetensors")
 """what is read of a published model; no pickled weights, no other framework's"""
+NOTES = ("config.json", "modules.json", "encoder.json", "*/config.json")
+"""of these, what says how a network is built and pooled"""
 COMMITS = {
     "roberta-base": "e2da8e2f811d1448a5b465c236feacd80ffbac7b",
     "roberta-large": "722cf37b1afa9454edce342e7895e588b6ff1d59",
@@ -182,6 +184,13 @@ def hub_folder(name: str, *, download: bool, patterns: tuple[str, ...] = READ) -
     if patterns == READ and not list(folder.glob("model*.safetensors")):
         raise InputError(f"{name} in {folder} has no {WEIGHTS_MISSING}")
     return folder
+
+
+def notes_of(name_or_path: str) -> Path:
+    """Folder with the notes of a network, for which nothing large is downloaded."""
+    if is_hub_id(name_or_path):
+        return hub_folder(name_or_path, download=_hub_answers(), patterns=NOTES)
+    return locate(name_or_path)
 
 
 @cache
@@ -328,6 +337,15 @@ def say_widened(name: str, dtype: torch.dtype | None) -> None:
     if dtype == torch.bfloat16:
         how = "is kept in bfloat16 and computed in float32: it takes twice the memory of its file"
         log.warning("%s %s", name, how)
+
+
+def blueprint(name_or_path: str) -> nn.Module:
+    """A network without its weights, to see how it is built; of a hub id, notes are fetched."""
+    with explained("backbone", name_or_path):
+        config = AutoConfig.from_pretrained(notes_of(name_or_path), **CAREFUL)
+        with torch.device("meta"):
+            network: nn.Module = class_without_head(config).from_config(config)
+    return network
 
 
 def load_writer(head: str, what: str, name: str, device: torch.device | str | None) -> tuple[Any, Any, dict[str, Any]]:
