@@ -61,6 +61,8 @@ def encode(
 
     A file is read twice, to check and count its lines and then block by block; equal texts of a block are encoded once.
 
+    The prompt and truncate_dim of a published folder hold. Half precision is computed in float32.
+
     Args:
         encoder: name, folder or hub id; or a baseline such as glove, sif or sbert.
         texts: file with one text per line, a table with a column text (TSV, CSV, JSON lines, parquet), `-` for a

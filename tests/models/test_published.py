@@ -152,6 +152,27 @@ def test_of_a_t5_the_encoder_is_read_with_or_without_its_decoder_beside_it(trans
     np.testing.assert_array_equal(again.encode(TEXTS), encoder.encode(TEXTS))
 
 
+@pytest.mark.parametrize("parts", [("Pooling",), ("Pooling", "Normalize"), ("Pooling", "Dense")])
+def test_the_truncate_dim_of_a_published_folder_holds_and_is_handed_on(parts, distiluse, tmp_path):
+    write_modules(distiluse, *parts)
+    whole = theirs(distiluse)
+    note(distiluse, "config_sentence_transformers.json", {"truncate_dim": 5})
+    encoder = SentenceEncoder.load(str(distiluse))
+    X = encoder.encode(TEXTS)
+    assert encoder.dim == 5 and encoder.hidden_dim == 24 and X.shape == (3, 5)
+    np.testing.assert_allclose(X, whole[:, :5], atol=1e-5)
+    np.testing.assert_allclose(X, theirs(distiluse), atol=1e-5)
+    np.testing.assert_allclose(theirs(export_folder(encoder, tmp_path / "exported")), X, atol=1e-5)
+    encoder.save(tmp_path / "saved")
+    assert SentenceEncoder.load(str(tmp_path / "saved")).encode(TEXTS).tobytes() == X.tobytes()
+    assert SentenceEncoder.load(str(distiluse), dim=7).dim == 7, "a training reads the network"
+    note(distiluse, "config_sentence_transformers.json", {"truncate_dim": 500})
+    np.testing.assert_allclose(SentenceEncoder.load(str(distiluse)).encode(TEXTS), whole, atol=1e-5)
+    note(distiluse, "config_sentence_transformers.json", {"truncate_dim": -1})
+    with pytest.raises(InputError, match=r"truncate_dim of .*\.json is -1: expected at least 1"):
+        SentenceEncoder.load(str(distiluse))
+
+
 def test_a_prompt_is_a_name_or_a_text(copied, tiny):
     note(copied, "config_sentence_transformers.json", PROMPTS)
     plain = SentenceEncoder.load(tiny, pooling="mean")

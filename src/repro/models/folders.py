@@ -4,9 +4,11 @@ Ours are the network in Hugging Face layout, or adapters beside a named one, and
 does: pooling, pooler, how many tokens are read, and how the states are. Weights are safetensors.
 
 A folder without it is a published encoder's: its `modules.json` lists the parts. Transformer, Pooling (mean, first or
-last token), Dense and Normalize are read; any other is refused rather than left out. What is exported needs nothing of
-this package: a shallower encoder lacks its upper blocks, and a linear reducer is a dense layer whose bias carries the
-mean that PCA subtracts.
+last token), Dense and Normalize are read; any other is refused rather than left out. Of a folder
+with a `truncate_dim` only so many numbers of what comes out last are read, as by a dense layer.
+
+What is exported needs nothing of this package: a shallower encoder lacks its upper blocks, and a
+linear reducer is a dense layer whose bias carries the mean that PCA subtracts.
 """
 
 import json
@@ -168,7 +170,7 @@ def decoder_pooling(name_or_path: str) -> str | None:
 
 
 def read_parts(folder: Path, hidden_dim: int) -> Parts | None:
-    """What follows the pooling by `modules.json`; None if nothing does, or there is no such file."""
+    """What follows the pooling by `modules.json`, cut to `truncate_dim`; None if nothing does."""
     parts: list[nn.Module] = []
     for kind, path in parts_of(folder):
         if kind == "Dense":
@@ -180,7 +182,25 @@ def read_parts(folder: Path, hidden_dim: int) -> Parts | None:
                 f"{folder}/modules.json has the part {kind} in {path!r}: only a Transformer at the top of the folder, "
                 "Pooling, Dense and Normalize are read, in this order"
             )
+    width = Parts(hidden_dim, parts).dim
+    cut_to(parts, width, truncate_dim(folder))
     return Parts(hidden_dim, parts) if parts else None
+
+
+def truncate_dim(folder: Path) -> int | None:
+    """How many numbers of its embeddings a published encoder keeps; None where it keeps all."""
+    name = "config_sentence_transformers.json"
+    dim = read_json(folder, name, {}).get("truncate_dim")
+    return None if dim is None else check_dim(dim, what=f"truncate_dim of {folder}/{name}")
+
+
+def cut_to(chain: list[Any], width: int, dim: int | None) -> None:
+    """Keep the first `dim` of the `width` numbers that the parts give, by a last dense layer."""
+    if dim is None or dim >= width:
+        return
+    if not chain or isinstance(chain[-1], Unit):
+        chain.append(_dense({"linear.weight": torch.eye(width)}))
+    chain[-1] = _dense(chain[-1].state_dict(), chain[-1].settings["activation"], dim)
 
 
 def prompt_of(name_or_path: str, asked: str | None) -> str:
@@ -267,10 +287,7 @@ def export_folder(
             raise InputError(f"the reducer takes {len(matrix)} numbers, the encoder gives {width}")
         chain += [Unit()] * unit_rows + [_dense({"linear.weight": matrix.T, "linear.bias": bias})]
         width = matrix.shape[1]
-    if dim is not None and check_dim(dim, limit=width) < width:
-        if not chain or isinstance(chain[-1], Unit):
-            chain.append(_dense({"linear.weight": torch.eye(width)}))
-        chain[-1] = _dense(chain[-1].state_dict(), chain[-1].settings["activation"], dim)
+    cut_to(chain, width, None if dim is None else check_dim(dim, limit=width))
     chain += [Unit()] * normalize
     pairs = pairwise([None, *chain])  # rows of length 1 stay as they are
     chain = [part for before, part in pairs if not (isinstance(before, Unit) and isinstance(part, Unit))]
