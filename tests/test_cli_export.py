@@ -72,7 +72,9 @@ def test_what_the_reducer_knows_is_kept_and_another_encoder_warned_of(repro, tin
     folder, _, note = advised(tiny, 0.5, DEV)
     assert note["layer"] is None and note["encoder"] == tiny
     line = f"export --reducer {folder} --output {tmp_path}/model"
-    for more, fitted in {"--layer 1": "layer 2 of 2", "--pooling mean": "cls pooling"}.items():
+    wrong = {"--layer 1": "layer 2 of 2", "--pooling mean": "cls pooling"}
+    wrong["--final-norm all"] = "the encoder as it is"
+    for more, fitted in wrong.items():
         assert f"{more}: the reducer was fitted on {fitted}" in repro(f"{line} {more}", ends=2).err
         assert not (tmp_path / "model").exists()
     assert not repro(f"{line} --layer 2").err
@@ -81,3 +83,15 @@ def test_what_the_reducer_knows_is_kept_and_another_encoder_warned_of(repro, tin
     assert f"warning: the reducer was fitted on {tiny}" in moved.err
     (folder / "reducer.json").write_text("{", encoding="utf-8")
     assert "not valid JSON" in repro(f"export --reducer {folder} --output {tmp_path}/again", ends=2).err
+
+
+def test_a_cut_decoder_is_exported_with_the_norm_that_is_asked_for(repro, decoders, tmp_path):
+    llama = decoders["llama"]
+    line = f"export --encoder {llama} --layer 1 --pooling mean --output {tmp_path}/model"
+    assert "give --final-norm all" in repro(line, ends=2).err and not (tmp_path / "model").exists()
+    repro(f"{line} --final-norm all")
+    texts = ["a dog sleeps", "the cook thanked the driver"]
+    encoder = SentenceEncoder.load(llama, pooling="mean", final_norm="all")
+    expected = encoder.encode(texts, layer=1)
+    exported = sentence_transformers.SentenceTransformer(f"{tmp_path}/model", device="cpu")
+    np.testing.assert_allclose(exported.encode(texts), expected, atol=1e-5)

@@ -299,6 +299,7 @@ def export(
     dim: int | None = None,
     reducer: Path | None = None,
     pooling: Literal["cls", "mean", "last"] | None = None,
+    final_norm: Literal["last", "all", "none"] | None = None,
     normalize: bool = False,
 ) -> int:
     """A folder that `SentenceTransformer` loads: an encoder as it is, cut to a layer, or followed by a reducer.
@@ -310,6 +311,8 @@ def export(
         dim: keep the first so many numbers; by default all.
         reducer: folder of a reducer that `repro advise` wrote, fitted on this encoder's embeddings; by default none.
         pooling: token states to sentence state; by default the encoder's own.
+        final_norm: which states pass a decoder's final norm; by default as the encoder was trained,
+            else the last. What is cut to a layer passes it always: of a decoder, --layer needs all.
         normalize: end with rows of length 1, as after a --reducer that was judged by cosines in any case.
     """
     from dimadvise.deploy import read_linear, read_note
@@ -321,7 +324,11 @@ def export(
     name = note.get("encoder") if encoder is None else encoder
     if name is None:
         raise InputError("give --encoder, or with --reducer the folder that `repro advise --encoder` wrote")
-    network = SentenceEncoder.load(name, pooling=pooling, prompt=note.get("prompt"))
+    if final_norm is not None and "encoder" in note:
+        fitted_on = "the reducer was fitted on the encoder as it is"
+        raise InputError(f"--final-norm {final_norm}: {fitted_on}; leave it out")
+    seen: dict[str, Any] = {"pooling": pooling, "final_norm": final_norm}
+    network = SentenceEncoder.load(name, prompt=note.get("prompt"), **seen)
     normalize |= note.get("compared_by") == "cosine"
     if "encoder" in note:
         if network.pooling != note.get("pooling", network.pooling):

@@ -277,7 +277,7 @@ def export_folder(
     refuse_full(folder)
     backbone = encoder.backbone
     depth = backbone.layer_index(layer)
-    _check_expressible(encoder, depth)
+    _check_expressible(encoder, depth, fitted=reducer is not None)
     pooler = encoder.pooler if depth == encoder.n_layers else None
     chain = _chain(pooler)
     width = encoder.hidden_dim if pooler is None else pooler.dim
@@ -300,11 +300,15 @@ def export_folder(
     return folder
 
 
-def _check_expressible(encoder: "SentenceEncoder", depth: int) -> None:
+def _check_expressible(encoder: "SentenceEncoder", depth: int, *, fitted: bool) -> None:
     backbone = encoder.backbone
     unlike = backbone.final_norm == "none" or (depth < encoder.n_layers and backbone.final_norm != "all")
-    norm = f"layer {depth} is read without the network's final norm (final_norm={backbone.final_norm})"
-    norm += ", which a written network applies: load the encoder with final_norm='all'"
+    norm = f"layer {depth} is read without the network's final norm "
+    norm += f"(final_norm={backbone.final_norm}), which a written network applies: "
+    if fitted:
+        norm += "save the encoder with final_norm='all', and fit the reducer on that folder"
+    else:
+        norm += "give --final-norm all, or load the encoder with final_norm='all'"
     for wrong, why in (
         (encoder.pooling not in MODES, f"sentence-transformers has no {encoder.pooling} pooling, only {tuple(MODES)}"),
         (depth < 1, "layer 0 is the embedding output: a folder needs at least one block"),
