@@ -216,6 +216,18 @@ def test_encode_and_advise_take_a_baseline_by_its_name(repro, write, tmp_path, s
     assert "has no layers" in repro("advise --encoder glove --texts stsb --layers 1", ends=2).err
 
 
+def test_evaluate_takes_a_baseline_by_its_name(repro, evaluated):
+    line = "--encoder glove --data stsb --source microworld"
+    out, frame = evaluated(f"{line} --dims 50 9")
+    assert "(microworld, test, word vectors counted from generated text" in out
+    assert frame["dim"].tolist() == [50, 9]
+    assert set(frame["backbone"]) == {"glove"} and frame["value"].iloc[0] > 0.2
+    assert frame["setting"].str.endswith(", mean of words").all()
+    wrong = {"--layers 1": "glove has no layers", "--pooling cls": "pooling is cls: glove is made"}
+    for more, said in wrong.items():
+        assert said in repro(f"evaluate {line} {more}", ends=2).err
+
+
 def test_a_text_without_a_token_is_counted_from_its_block_on(repro, tiny, write, monkeypatch):
     def tokenize(self, texts):
         return [[] if text == "z" else [2, 3, ord(text)] for text in texts], 0

@@ -78,25 +78,19 @@ def encode(
     import numpy as np
 
     from repro import data
-    from repro.models import SentenceEncoder
     from repro.terminal import progress_bar
     from repro.types import unit_rows
-    from rivals import system_named
 
     writable_file(output, texts)
     lines = data.stream(str(texts), data.column_names(columns))
     if not (count := sum(1 for _ in lines())):
         raise InputError(f"{texts} is empty: expected at least one text")
-    system = system_named(encoder, source=data.default_source())
-    if system is None:
-        network: Any = SentenceEncoder.load(encoder, **asdict(reading))
+    network, line = encoder_named(encoder, reading, data.default_source())
+    if line:
+        readout = "encoder"  # as the tables read a baseline, whatever it was trained with
+    else:
         full = network.dim if readout == "pooler" and layer in (None, network.n_layers) else network.hidden_dim
         check_dim(full if dim is None else dim, limit=full)  # before hours of work
-    else:
-        for name, value in asdict(reading).items():
-            if value is not None:
-                raise InputError(f"{name} is {value}: {encoder} is made whole; leave it out")
-        network = system.make()
     whole, done = count <= BLOCK, 0
     bar = progress_bar(total=count, desc="encoding", show=not whole)
     with bar, replacing(output) as partial, partial.open("wb") as file:
@@ -115,9 +109,23 @@ def encode(
             done += len(block)
         if done != count:
             raise InputError(f"{texts} has changed while it was read, from {count} texts to {done}: give it again")
-    said = system.line if system else f"{network.texts_truncated} texts were cut"
+    said = line or f"{network.texts_truncated} texts were cut"
     say(f"{count} x {X.shape[1]} float32 -> {output}; {said}")
     return 0
+
+
+def encoder_named(name: str, reading: Reading, source: str) -> tuple[Any, str]:
+    """A network, read as is asked for; or a baseline, made whole from a source, and its line."""
+    from repro.models import SentenceEncoder
+    from rivals import system_named
+
+    system = system_named(name, source=source)
+    if system is None:
+        return SentenceEncoder.load(name, **asdict(reading)), ""
+    for option, value in asdict(reading).items():
+        if value is not None:
+            raise InputError(f"{option} is {value}: {name} is made whole; leave it out")
+    return system.make(), system.line
 
 
 def in_blocks(texts: Iterable[str]) -> Iterator[list[str]]:
@@ -153,7 +161,7 @@ def evaluate(
     """The score of an encoder on a dataset with its interval, at several layers and sizes from a single pass.
 
     Args:
-        encoder: name, folder or hub id.
+        encoder: name, folder or hub id; or a baseline such as glove, sif or sbert.
         data: dataset name (`repro data list`), or a table of your own (TSV, CSV, JSON lines, parquet, `-` for a pipe, a
             folder that `datasets` saved to disk) with columns score, sentence1, sentence2 or label, text.
         task: similarity of pairs, or a linear probe.
@@ -170,15 +178,17 @@ def evaluate(
         rows: also write the rows to this parquet file; by default none.
         columns: of a table whose columns go by other names: NAME=COLUMN, such as score=Rating sentence1=Left.
     """
-    from repro.data import column_names
-    from repro.models import SentenceEncoder
+    from repro.data import column_names, default_source
     from repro.runs.evaluate import encoder_rows, load_task
 
     if rows is not None:
         writable_file(rows, data)
     judged = load_task(data, task, split=split, text=text, source=source, columns=column_names(columns))
-    network = SentenceEncoder.load(encoder, **asdict(reading))
+    network, line = encoder_named(encoder, reading, source or default_source())
+    if line:
+        readout = "encoder"  # as the tables read a baseline, whatever it was trained with
     how: dict[str, Any] = {"readout": readout, "aggregate": aggregate, "protocol": protocol, "seed": seed}
+    how["line"] = line
     frame = encoder_rows(network, encoder, judged, dims=dims, layers=layers, **how)
     say(f"{encoder} on {data} ({frame['data_source'].iloc[0]}, {frame['setting'].iloc[0]}), live, x100:")
     for row in frame.itertuples():

@@ -1,8 +1,8 @@
 """Score an encoder on one dataset, at several layers and prefix sizes from one pass (what `repro evaluate` does)."""
 
 import logging
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
 
 import pandas as pd
 
@@ -10,13 +10,15 @@ from repro import data
 from repro.evaluation.classify import score_classification
 from repro.evaluation.sts import score_sts
 from repro.models import SentenceEncoder
-from repro.models.encoder import merge_equal
+from repro.models.encoder import Encoder, merge_equal
 from repro.rows import make_rows
 from repro.runs.lines import Task, TextTable
 from repro.sets import all_texts
-from repro.types import InputError, check_dim
+from repro.types import Array, InputError, check_dim
 
 log = logging.getLogger(__name__)
+Place: TypeAlias = tuple[int, list[int], dict[str, Any]]
+"""where an encoder is read: the layer, the prefix sizes there, and what rows say of it"""
 
 
 def load_task(dataset: str, kind: str, *, split: str | None = None, **options: Any) -> Task:
@@ -37,7 +39,7 @@ def load_task(dataset: str, kind: str, *, split: str | None = None, **options: A
 
 
 def encoder_rows(
-    network: SentenceEncoder,
+    network: Encoder,
     name: str,
     task: Task,
     *,
@@ -47,24 +49,28 @@ def encoder_rows(
     aggregate: str = "all",
     protocol: str = "logreg",
     seed: int = 0,
+    line: str = "",
 ) -> pd.DataFrame:
-    """A row per layer and prefix size; without layers, the last, and no layer is named in the row."""
-    places = []
+    """A row per layer and prefix size; without layers, the last, and no layer is named in the row.
+
+    The setting tells how a network was read; of a baseline it is its `line`.
+
+    Raises:
+        InputError: for a size or layer that the encoder does not have, or one cosine for all pairs.
+    """
+    if not isinstance(network, SentenceEncoder) and layers:
+        asked = f"layers {', '.join(map(str, layers))}"
+        raise InputError(f"{asked}: {name} has no layers to choose from; leave them out")
+    places: list[Place] = []
     for layer in dict.fromkeys(layers) if layers else [None]:
-        depth, shown = network.backbone.layer_index(layer), readout
-        if depth < network.n_layers and readout == "pooler" and network.pooler is not None:
-            log.warning("layer %d is below the last, which the pooler reads: its pooled state is scored", depth)
-            shown = "encoder"
-        width = network.dim if shown == "pooler" else network.hidden_dim
+        depth, width, shown = _read_at(network, layer, readout)
         # a wrong dim is refused before the long work
         sizes = [check_dim(dim, limit=width) for dim in dims] or [width]
         places.append((depth, sizes, {"layer": layer, "readout": shown}))
     distinct, _ = merge_equal(all_texts(list(task.values())))
     index = {text: i for i, text in enumerate(distinct)}
-    states = network.encode_layers(distinct, [depth for depth, *_ in places], progress=True)
     rows: list[dict[str, Any]] = []
-    for (_, sizes, place), h in zip(places, states, strict=True):
-        X = network.pooler.project(h) if place["readout"] == "pooler" and network.pooler is not None else h
+    for (_, sizes, place), X in zip(places, _read(network, distinct, places), strict=True):
         for dim in sizes:
             table = TextTable(index, X[:, :dim])
             if isinstance(task.judged, data.ScoredPairs):
@@ -76,9 +82,11 @@ def encoder_rows(
     if all(row["value"] != row["value"] for row in rows):  # NaN
         raise InputError(f"{name} gives all pairs of {task.name!r} one cosine: there is nothing to rank")
     pairs = isinstance(task.judged, data.ScoredPairs)
-    said = ["" if pairs else protocol, "bidirectional" if network.backbone.bidirectional else ""]
-    said += [f"prompt {network.prompt!r}" if network.prompt else ""]
-    said += [f"final norm {network.backbone.final_norm}" if network.backbone.final_norm != "last" else ""]
+    how, *more = [line] if line else _how_read(network)
+    said = ["+".join(task), how, "" if pairs else protocol, *more]
+    where = {}
+    if isinstance(network, SentenceEncoder):
+        where["device"] = network.backbone.device.type
     return make_rows(
         rows,
         experiment="evaluate",
@@ -86,7 +94,41 @@ def encoder_rows(
         backbone=name,
         dataset=task.name,
         seed=seed,
-        setting=", ".join(["+".join(task), f"{network.pooling} pooling", *filter(None, said)]),
+        setting=", ".join(filter(None, said)),
         data_source=task.judged.source,
-        device=network.backbone.device.type,
+        **where,
     )
+
+
+def _read_at(network: Encoder, layer: int | None, readout: str) -> tuple[int, int, str]:
+    """Which layer that is, how wide its embeddings are, and which readout is read there."""
+    if not isinstance(network, SentenceEncoder):
+        return 0, network.dim, readout
+    depth = network.backbone.layer_index(layer)
+    if depth < network.n_layers and readout == "pooler" and network.pooler is not None:
+        about = "layer %d is below the last, which the pooler reads: its pooled state is scored"
+        log.warning(about, depth)
+        readout = "encoder"
+    return depth, network.dim if readout == "pooler" else network.hidden_dim, readout
+
+
+def _read(network: Encoder, texts: Sequence[str], places: Sequence[Place]) -> Iterator[Array]:
+    """Embeddings (n, width) of distinct texts at each place, from one pass."""
+    if not isinstance(network, SentenceEncoder):
+        yield from (network.encode(texts, progress=True) for _ in places)
+        return
+    states = network.encode_layers(texts, [depth for depth, *_ in places], progress=True)
+    for (_, _, shown), h in zip(places, states, strict=True):
+        pooler = network.pooler if shown["readout"] == "pooler" else None
+        yield h if pooler is None else pooler.project(h)
+
+
+def _how_read(network: Encoder) -> list[str]:
+    """What of a network's reading is in no column of the rows, the pooling first."""
+    if not isinstance(network, SentenceEncoder):
+        return [type(network).__name__]
+    backbone = network.backbone
+    said = [f"{network.pooling} pooling", "bidirectional" if backbone.bidirectional else ""]
+    said += [f"prompt {network.prompt!r}" if network.prompt else ""]
+    said += [f"final norm {backbone.final_norm}" if backbone.final_norm != "last" else ""]
+    return said
