@@ -8,7 +8,14 @@ import pytest
 from scipy.stats import binom, binomtest, spearmanr, t
 
 from dimadvise.advice import advise
-from dimadvise.bounds import mean_influence, share_bounds, smallest_sufficient, spearman_influence, unchanged_bounds
+from dimadvise.bounds import (
+    NoShareError,
+    mean_influence,
+    share_bounds,
+    smallest_sufficient,
+    spearman_influence,
+    unchanged_bounds,
+)
 from dimadvise.evidence import Classes, Pairs, _mean_bounds
 from dimadvise.measured import ASSET, CALIBRATED, EXPERIMENT, SPECTRUM, measured_from, read_measured, write_measured
 from dimadvise.transform import halvings
@@ -90,6 +97,27 @@ def test_few_items_that_got_worse_prove_what_clopper_and_pearson_say(lost):
     assert unchanged_bounds(outcomes, confidence=0.95)[1] == pytest.approx(1 - most)
     outcomes[1, -40:] = 0.25  # too many got worse for their number to prove anything
     assert unchanged_bounds(outcomes, confidence=0.95)[1] == np.inf
+
+
+def test_gains_count_as_they_were_seen_and_shares_are_of_the_reference():
+    outcomes = np.zeros((2, 500))
+    outcomes[0, :300] = 1
+    outcomes[1, 4:306] = 1  # four of 300 are lost, six gained
+    most = binomtest(4, 500).proportion_ci(0.9).high
+    found = unchanged_bounds(outcomes, confidence=0.95)[1]
+    assert found == pytest.approx(1 - (most - 6 / 500) / (300 / 500))
+
+
+@pytest.mark.parametrize(("deviations", "said"), [(1.9, True), (2.05, False)])
+def test_a_share_of_what_may_be_zero_is_refused_by_the_95_percent_interval(deviations, said):
+    values = np.random.default_rng(0).normal(size=200)
+    values = (values - values.mean()) / values.std(ddof=1)
+    found = mean_influence((values + deviations / np.sqrt(200))[None])
+    if said:
+        with pytest.raises(NoShareError, match="a share of what may be zero says nothing"):
+            share_bounds(found, EACH[:200], confidence=0.95)
+    else:
+        assert share_bounds(found, EACH[:200], confidence=0.95).share == 1
 
 
 def test_from_twenty_items_that_got_worse_on_variances_speak():

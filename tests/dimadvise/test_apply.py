@@ -2,6 +2,7 @@ import json
 import os
 import shutil
 import time
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +33,8 @@ def test_shards_hold_every_row_in_order(case):
     apply(*paths, rows_per_shard=300)
     shards = sorted(paths[2].glob("*.npy"))
     assert [len(np.load(shard)) for shard in shards] == [300, 300, 300, 100]
+    sizes = [shard.stat().st_size - np.load(shard).nbytes for shard in shards]
+    assert len(set(sizes)) == 1 and sizes[0] < 200, "a header, and nothing behind the rows"
     np.testing.assert_array_equal(np.concatenate([np.load(shard) for shard in shards]), made.codes(X))
     assert json.loads((paths[2] / MANIFEST).read_text())["rows"] == 1000
 
@@ -95,6 +98,14 @@ def test_another_run_in_the_same_folder_is_refused(case):
         apply(vectors, advice, output, rows_per_shard=10)
     deploy.write(advice, deployed(level="int4"))
     with pytest.raises(InputError, match="differs in level, advice"):
+        apply(vectors, advice, output)
+
+
+def test_an_advice_by_which_the_same_map_is_compared_otherwise_is_another_run(case):
+    _, made, (vectors, advice, output) = case
+    apply(vectors, advice, output)
+    deploy.write(advice, replace(made, similarity="ip"))
+    with pytest.raises(InputError, match="differs in compared"):
         apply(vectors, advice, output)
 
 

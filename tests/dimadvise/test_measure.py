@@ -144,8 +144,24 @@ def test_recall_is_told_to_fall_by_as_much_with_every_doubling_of_the_rows():
         own = table[(table["way"] == 1) & (table["rerank"] == 0)].iloc[0]
         assert (own["recall@10"], own["expected@10"]) == pytest.approx((0.8, expected))
         assert (table[table["way"] == 0]["expected@10"] == 1).all(), "the full vectors find all"
+    longer, _ = tabulate(both, [found(250, 0), *walk], 4, 2000)
+    assert longer["expected@10"].min() == pytest.approx(0.7), "by what the last doubling cost"
     rising, _ = tabulate(both, [found(500, 2), found(1000, 1)], 4, 4000)
     assert (rising["expected@10"] == rising["recall@10"]).all(), "a rise is not promised to go on"
+
+
+def test_the_seed_draws_the_queries_and_the_rows_that_are_searched(monkeypatch):
+    X, given = clustered(600), {"methods": ["truncate"], "levels": ["int4"], "dims": [12]}
+
+    def recalls(**more):
+        found = survey(in_memory(X), **given, **more).options
+        return found["recall@10"].tolist()
+
+    assert recalls(seed=1) == recalls(seed=1) != recalls(seed=2)
+    drawn = draw(in_memory(X), None, np.random.default_rng(0))
+    monkeypatch.setattr(measure, "draw", lambda *others: drawn)
+    assert recalls(seed=1) == recalls(seed=2), "of all rows nothing is left to draw"
+    assert recalls(seed=1, rows=200) != recalls(seed=2, rows=200)
 
 
 @pytest.mark.parametrize("rows", [1600, 300])

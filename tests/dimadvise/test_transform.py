@@ -1,7 +1,19 @@
 import numpy as np
 import pytest
 
-from dimadvise.transform import METHODS, NESTED, Transform, fit_transform_of, moments_of
+from dimadvise import transform
+from dimadvise.transform import (
+    METHODS,
+    NESTED,
+    NEVER,
+    FoldMoments,
+    Shortened,
+    Transform,
+    fit_transform_of,
+    halvings,
+    moments_of,
+)
+from dimadvise.vectors import in_memory
 from repro.reducers import make_reducer
 from repro.types import InputError, unit_rows
 
@@ -33,6 +45,40 @@ def test_moments_add_and_subtract():
         _ = part - whole
     moments = moments_of([X + 1000], unit=False)  # a large mean leaves small directions precise
     np.testing.assert_allclose(moments.scatter, moments_of([X], unit=False).scatter, rtol=2e-3, atol=0.02)
+
+
+def test_of_many_rows_some_are_fitted_beside_those_that_are_judged_and_never_a_query(monkeypatch):
+    monkeypatch.setattr(transform, "FIT_ROWS", 50)
+    judged, folds = np.arange(0, 90, 3), np.repeat([0, 1, NEVER], 10)
+    marked = X.copy()
+    marked[judged, 0], marked[:, 1] = 1000 + folds, np.arange(300)  # each tells where it is from
+
+    def whole(seed):
+        return FoldMoments(in_memory(marked), judged, folds, unit=False, seed=seed)
+
+    found = whole(3)
+    assert found.whole.rows == 50 + 20 and found.without((0,)).rows == 60
+    near = moments_of([marked[judged[:20]]], unit=False)
+    rest = found.whole - near
+    assert abs(rest.mean[0]) < 100, "beside them no judged row is drawn, and no query"
+    assert rest.mean[1] == (whole(3).whole - near).mean[1] != (whole(4).whole - near).mean[1]
+
+
+def test_sizes_are_those_that_the_rows_left_without_any_fold_can_give():
+    few, folds = in_memory(X[:12]), np.repeat([0, 1], [6, 2])
+    moments = FoldMoments(few, np.arange(8), folds, unit=False)
+    pca = Shortened("pca", moments, [(0,), (1,)], [9, 6, 5, 4])
+    assert pca.sizes == [5, 4] and pca.transform.dim == 5
+    drawn = Shortened("random", moments, [(0,)], [4], seed=3)
+    for found in drawn.maps.values():
+        expected = make_reducer("grp", 4, seed=3).fit(X).components_.T
+        np.testing.assert_allclose(found.matrix, expected, rtol=1e-6)
+
+
+def test_sizes_halve_down_to_eight():
+    assert [round(size) for size in halvings(64, 1)] == [64, 32, 16, 8]
+    assert [round(size) for size in halvings(48, 2)] == [48, 34, 24, 17, 12, 8]
+    assert halvings(5, 3)[0] == 5 and min(halvings(5, 3)) >= 4.5
 
 
 def test_scatter_is_exact_where_the_mean_is_large_against_what_varies():
