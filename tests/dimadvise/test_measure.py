@@ -10,6 +10,7 @@ from deployment import deployed
 from dimadvise import measure
 from dimadvise.measure import Queries, choose, contenders, draw, interval_of, is_front, survey, tabulate
 from dimadvise.search import Found, Nearest, ranks, searched
+from dimadvise.transform import METHODS, fit_transform_of, moments_of
 from dimadvise.vectors import in_memory
 from dimadvise.ways import Ways, default_sizes
 from repro.types import InputError
@@ -206,6 +207,22 @@ def test_a_range_of_eight_bits_has_room_for_new_rows_at_both_ends():
         lost = np.abs(way.stored(beyond) - beyond)
         assert (lost <= 0.51 * step).all()
         np.testing.assert_allclose(step, (1 + 2 * room) * span / steps, rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("similarity", ["cosine", "ip", "l2"])
+def test_a_way_has_the_map_of_its_method_seed_and_lengths(method, similarity):
+    X = clustered(400)
+    made = Ways(in_memory(X), np.arange(300), similarity, 5)
+    unit = similarity == "cosine"
+    moments = moments_of([X[:300]], unit=unit)
+    expected = fit_transform_of(method, moments, 7, unit=unit, seed=5)
+    found = made.way(method, 7, "float16").transform
+    assert (found.method, found.unit) == (method, unit)
+    if method == "random":  # cut from the widest one, which is scaled anew
+        expected = fit_transform_of(method, moments, 24, unit=unit, seed=5).prefix(7)
+    np.testing.assert_allclose(found.matrix, expected.matrix, atol=1e-4)
+    np.testing.assert_allclose(found.bias, expected.bias, atol=1e-4)
 
 
 def test_sizes_halve_twice_in_whole_bytes():

@@ -74,7 +74,7 @@ KINDS = list(product(SIZES, ("similarity", NEIGHBOURS), ("pca", "cut"), ("int8",
 
 
 def recorded_ways():
-    """Every way but neighbours of int4; a middle bound fails where that of a smaller size passes."""
+    """Every way but neighbours of int4; a bound fails where that of a smaller size passes."""
     rng, found = np.random.default_rng(0), []
     for kind in KINDS:
         named = dict(zip(NAMES, kind, strict=True))
